@@ -1,0 +1,164 @@
+import boundaries from 'eslint-plugin-boundaries'
+
+// The layer table of docs/architecture in the form that eslint-plugin-boundaries reads. Arrows go one way: what a
+// package does not list here, it must not import, by whatever road (name, relative path, subpath, dynamic import).
+
+// Modules that exist only with the prefix (node:sqlite) count as external.
+const builtinModules = [{ module: { origin: 'core' } }, { module: { origin: 'external', source: 'node:*' } }]
+const testLibraries = ['vitest', 'fast-check']
+
+/**
+ * @typedef {object} Layer
+ * @property {readonly string[]} packages packages below that it may import
+ * @property {readonly string[]} typesOf packages of which it may import types, but no code
+ * @property {readonly string[]} libraries npm packages that it may import
+ * @property {readonly string[]} builtins folders and files that may import Node built-ins, relative to the package
+ */
+
+/** @type {Readonly<Record<string, Layer>>} */
+export const layers = {
+  llm: {
+    packages: [],
+    typesOf: [],
+    libraries: ['ai', '@ai-sdk/provider', 'zod', 'uuid'],
+    builtins: [],
+  },
+  'agent-loop': {
+    packages: ['llm'],
+    typesOf: [],
+    libraries: ['uuid', 'canonicalize'],
+    builtins: ['src/node/**'],
+  },
+  sessions: {
+    packages: ['agent-loop', 'llm'],
+    typesOf: [],
+    libraries: ['kysely', 'uuid', 'canonicalize'],
+    builtins: ['src/**'],
+  },
+  bridge: {
+    packages: ['sessions', 'agent-loop', 'llm', 'client'],
+    typesOf: [],
+    libraries: ['zod', 'uuid', '@modelcontextprotocol/*'],
+    builtins: ['src/**'],
+  },
+  server: {
+    packages: ['bridge', 'sessions', 'agent-loop', 'llm'],
+    typesOf: ['client'],
+    libraries: ['hono', '@hono/*', 'zod'],
+    builtins: ['src/node/**', 'src/bin/**'],
+  },
+  client: {
+    packages: [],
+    typesOf: ['agent-loop'],
+    libraries: [],
+    builtins: [],
+  },
+}
+
+const packageNames = Object.keys(layers)
+
+const elements = [
+  ...packageNames.map((name) => ({ type: name, pattern: `packages/${name}`, partialMatch: false })),
+  { type: 'top', pattern: ['apps/*', 'benchmarks', 'scripts'], partialMatch: false },
+]
+
+const files = [
+  { category: 'source', pattern: 'packages/*/src/**' },
+  { category: 'testing', pattern: 'packages/*/src/testing/**' },
+  { category: 'test', pattern: 'packages/*/test/**' },
+]
+
+/**
+ * Everything that one package may import. The last policy that matches decides.
+ *
+ * @param {string} name
+ * @param {Layer} layer
+ */
+function policiesOf(name, layer) {
+  const element = { type: name }
+  const below = [...layer.packages, ...layer.typesOf]
+  return [
+    { from: { element }, allow: { to: { element: { type: [name, ...layer.packages] } } } },
+    ...(layer.typesOf.length === 0
+      ? []
+      : [{ from: { element }, allow: { to: { element: { type: [...layer.typesOf] } }, dependency: { kind: 'type' } } }]),
+    ...(layer.libraries.length === 0
+      ? []
+      : [{ from: { element }, allow: { to: { module: { origin: 'external', source: [...layer.libraries] } } } }]),
+    ...(layer.builtins.length === 0
+      ? []
+      : [
+          {
+            from: { element: { ...element, fileInternalPath: [...layer.builtins] } },
+            allow: { to: builtinModules },
+          },
+        ]),
+    {
+      from: { element, file: { categories: 'test' } },
+      allow: {
+        to: [
+          { module: { origin: 'external', source: '!@bowline/*' } },
+          ...builtinModules,
+          ...(below.length === 0 ? [] : [{ element: { type: below } }]),
+        ],
+      },
+    },
+  ]
+}
+
+// One pattern per depth, because ** does not match the segment `..`.
+const upwards = [2, 3, 4, 5, 6, 7, 8].map((depth) => `${'../'.repeat(depth)}**`)
+
+const special = [
+  // The pure reducer is code that the client shares with the loop.
+  {
+    from: { element: { type: 'client' } },
+    allow: { to: { element: { type: 'agent-loop', fileInternalPath: 'src/events/**' } } },
+  },
+  {
+    from: { element: { type: 'client', fileInternalPath: ['src/react.{ts,tsx}', 'src/react/**'] } },
+    allow: { to: { module: { origin: 'external', source: 'react' } } },
+  },
+  {
+    from: { file: { categories: 'testing' } },
+    allow: { to: { module: { origin: 'external', source: testLibraries } } },
+  },
+  // Another package is reached by its name: a relative path would bundle its sources into this one.
+  ...packageNames.map((name) => ({
+    from: { element: { type: name } },
+    disallow: {
+      to: { element: { type: packageNames.filter((other) => other !== name) } },
+      dependency: { source: upwards },
+    },
+  })),
+  // Kits and doubles are for tests: nothing that ships as product code may lean on them.
+  {
+    from: { file: { categories: { anyOf: ['source'], noneOf: ['testing'] } } },
+    disallow: { to: { file: { categories: 'testing' } } },
+  },
+]
+
+/** @type {import('eslint').Linter.Config} */
+export const layerConfig = {
+  // The plugin's own types describe its CommonJS module, not what an import gives.
+  plugins: { boundaries: /** @type {import('eslint').ESLint.Plugin} */ (/** @type {unknown} */ (boundaries)) },
+  settings: {
+    'boundaries/elements': elements,
+    'boundaries/files': files,
+    'boundaries/root-path': import.meta.dirname,
+    'boundaries/legacy-templates': false,
+    'import/resolver': { typescript: { alwaysTryTypes: true, project: 'packages/*/tsconfig.json' } },
+  },
+  rules: {
+    'boundaries/no-unknown-dependencies': 'error',
+    'boundaries/dependencies': [
+      'error',
+      {
+        default: 'disallow',
+        checkAllOrigins: true,
+        message: 'The layer table does not let this file import this module (eslint.layers.js)',
+        policies: [...packageNames.flatMap((name) => policiesOf(name, /** @type {Layer} */ (layers[name]))), ...special],
+      },
+    ],
+  },
+}

@@ -1,0 +1,61 @@
+// node scripts/check.mjs [gate...]: runs everything that must hold before a change is merged, or the named gates only.
+import { spawn } from 'node:child_process'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { runGates, summaryLine } from './gate-runner.mjs'
+import { root } from './setup.mjs'
+
+/**
+ * `after`: gates whose output this one reads. `alone`: measures time or drives a browser, so nothing may run beside it.
+ *
+ * @type {readonly import('./gate-runner.mjs').Gate[]}
+ */
+const gates = [
+  { name: 'typecheck', command: 'turbo run typecheck typecheck:root --output-logs=errors-only' },
+  { name: 'lint', command: 'eslint . --max-warnings 0' },
+  { name: 'build', command: 'turbo run build --output-logs=errors-only' },
+  { name: 'unused', command: 'knip' },
+  { name: 'pack', command: 'node scripts/pack.mjs', after: ['build'] },
+  { name: 'size', command: 'size-limit', after: ['build'] },
+  { name: 'packages', command: 'node scripts/check-tarballs.mjs', after: ['pack'] },
+  { name: 'smoke', command: 'node scripts/smoke.mjs', after: ['pack'] },
+  { name: 'test', command: 'vitest run --coverage --project !demo-e2e', alone: true },
+  { name: 'e2e', command: 'vitest run --project demo-e2e', alone: true },
+]
+
+const wanted = process.argv.slice(2)
+const unknown = wanted.filter((name) => !gates.some((gate) => gate.name === name))
+if (unknown.length > 0) {
+  console.error(`No such gate: ${unknown.join(', ')}. There are: ${gates.map((gate) => gate.name).join(', ')}`)
+  process.exit(2)
+}
+
+const total = await runGates(gates, { wanted, lanes: 2, execute, print: (text) => console.log(text) })
+console.log(summaryLine(total))
+process.exitCode = total.failed > 0 ? 1 : 0
+
+/**
+ * @param {import('./gate-runner.mjs').Gate} gate
+ * @returns {Promise<{ code: number, output: string }>}
+ */
+function execute(gate) {
+  const bin = fileURLToPath(new URL('../node_modules/.bin', import.meta.url))
+  const [program = '', ...args] = gate.command.split(' ')
+  return new Promise((resolve) => {
+    const child = spawn(join(bin, program), args, {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        ...process.env,
+        PATH: `${bin}${delimiter}${process.env.PATH ?? ''}`,
+        TURBO_TELEMETRY_DISABLED: '1',
+        DO_NOT_TRACK: '1',
+      },
+    })
+    let output = ''
+    child.stdout.setEncoding('utf8').on('data', (text) => (output += text))
+    child.stderr.setEncoding('utf8').on('data', (text) => (output += text))
+    child.on('error', (error) => resolve({ code: 1, output: `${output}${error.message}\n` }))
+    child.on('close', (code) => resolve({ code: code ?? 1, output }))
+  })
+}

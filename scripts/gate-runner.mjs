@@ -1,0 +1,119 @@
+/**
+ * @typedef {object} Gate
+ * @property {string} name
+ * @property {string} command
+ * @property {readonly string[]} [after] gates that must have passed before
+ * @property {boolean} [alone] nothing may run beside it
+ *
+ * @typedef {{ passed: number, failed: number, skipped: number }} Counts
+ * @typedef {{ code: number, output: string }} Outcome
+ *
+ * @typedef {object} RunOptions
+ * @property {readonly string[]} wanted names; empty means all
+ * @property {number} lanes how many gates may run at the same time
+ * @property {(gate: Gate) => Promise<Outcome>} execute
+ * @property {(text: string) => void} print
+ * @property {() => number} [now]
+ */
+
+/**
+ * Runs gates, also after one has failed, and adds up what they counted. Gates that run alone come last.
+ *
+ * @param {readonly Gate[]} gates
+ * @param {RunOptions} options
+ * @returns {Promise<Counts>}
+ */
+export async function runGates(gates, options) {
+  const chosen = withPrerequisites(gates, options.wanted)
+  const waiting = [...chosen.filter((gate) => !gate.alone), ...chosen.filter((gate) => gate.alone)]
+  /** @type {Map<string, boolean>} */
+  const passed = new Map()
+  /** @type {Map<Gate, Promise<void>>} */
+  const running = new Map()
+  const total = { passed: 0, failed: 0, skipped: 0 }
+
+  while (waiting.length > 0 || running.size > 0) {
+    const next = waiting.find((gate) => canStart(gate, passed, running, options.lanes))
+    if (next === undefined) {
+      await Promise.race(running.values())
+      continue
+    }
+    waiting.splice(waiting.indexOf(next), 1)
+    const blocker = next.after?.find((name) => passed.get(name) === false)
+    if (blocker !== undefined) {
+      total.failed += 1
+      passed.set(next.name, false)
+      options.print(`✗ ${next.name}: not run, because ${blocker} failed`)
+      continue
+    }
+    running.set(
+      next,
+      runGate(next, options).then((counts) => {
+        total.passed += counts.passed
+        total.failed += counts.failed
+        total.skipped += counts.skipped
+        passed.set(next.name, counts.failed === 0)
+        running.delete(next)
+      }),
+    )
+  }
+  return total
+}
+
+/** @param {Counts} counts */
+export function summaryLine(counts) {
+  return `${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`
+}
+
+/**
+ * What a gate counts for: its own last line if that is a summary, else one.
+ *
+ * @param {Outcome} outcome
+ * @returns {Counts}
+ */
+export function countsOf({ code, output }) {
+  const lastLine = output.trimEnd().split('\n').at(-1) ?? ''
+  const match = /^(\d+) passed, (\d+) failed, (\d+) skipped$/.exec(lastLine)
+  if (match === null) return { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 }
+  const [passed = 0, failed = 0, skipped = 0] = match.slice(1).map(Number)
+  // A runner that fails without a failed test (a threshold, a crash at the end) has failed all the same.
+  return { passed, failed: code !== 0 && failed === 0 ? 1 : failed, skipped }
+}
+
+/**
+ * @param {Gate} gate
+ * @param {RunOptions} options
+ */
+async function runGate(gate, { execute, print, now = Date.now }) {
+  const startedAt = now()
+  const outcome = await execute(gate)
+  const counts = countsOf(outcome)
+  const seconds = ((now() - startedAt) / 1000).toFixed(1)
+  if (counts.failed > 0) print(`${outcome.output.trimEnd()}\n✗ ${gate.name} (${seconds} s): ${gate.command}`)
+  else print(`✓ ${gate.name} (${seconds} s)${counts.passed + counts.skipped > 1 ? `: ${summaryLine(counts)}` : ''}`)
+  return counts
+}
+
+/**
+ * @param {Gate} gate
+ * @param {ReadonlyMap<string, boolean>} passed
+ * @param {ReadonlyMap<Gate, unknown>} running
+ * @param {number} lanes
+ */
+function canStart(gate, passed, running, lanes) {
+  if (running.size >= lanes || [...running.keys()].some((other) => other.alone)) return false
+  if (gate.after?.some((name) => !passed.has(name))) return false
+  return !gate.alone || running.size === 0
+}
+
+/**
+ * @param {readonly Gate[]} gates
+ * @param {readonly string[]} wanted
+ */
+function withPrerequisites(gates, wanted) {
+  if (wanted.length === 0) return gates
+  const names = new Set(wanted)
+  // The table lists a gate after those it needs, so that one pass from the end finds them all.
+  for (const gate of gates.toReversed()) if (names.has(gate.name)) gate.after?.forEach((name) => names.add(name))
+  return gates.filter((gate) => names.has(gate.name))
+}

@@ -1,0 +1,26 @@
+/**
+ * The rules that a specification defines: their numbers in bold, several to a line.
+ * @param {string} text
+ */
+export function rulesInSpecification(text) {
+  return [...text.matchAll(/\*\*([A-Z]\d+)\*\*/g)].map((match) => String(match[1]))
+}
+
+/**
+ * The rules that tests hold, by their names: `it('S41: …')`, `test('S41, S42: …')`, `it.each(…)('S41: …')`.
+ * A skipped test holds nothing.
+ * @param {string} text
+ */
+export function rulesInTests(text) {
+  const names = text.matchAll(/(?<!\.(?:skip|todo)\(\s*)['"`]([A-Z]\d+(?:,?\s+[A-Z]\d+)*):/g)
+  return [...names].flatMap((match) => String(match[1]).match(/[A-Z]\d+/g) ?? [])
+}
+
+/**
+ * By letter, then by number.
+ * @param {string} left
+ * @param {string} right
+ */
+export function compareRules(left, right) {
+  return left.charCodeAt(0) - right.charCodeAt(0) || Number(left.slice(1)) - Number(right.slice(1))
+}

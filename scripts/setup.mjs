@@ -1,0 +1,59 @@
+// What `npm start` and `npm test` need before anything else runs. Plain JavaScript for any Node >= 18, no dependencies.
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const root = fileURLToPath(new URL('..', import.meta.url))
+export const nodeBinary = join(root, 'node_modules/node/bin', process.platform === 'win32' ? 'node.exe' : 'node')
+
+const stampFile = join(root, 'node_modules/.bowline-setup')
+
+/** The pinned package manager, as `npx` wants it: `['--yes', 'pnpm@1.2.3']`. */
+export function pnpmArguments() {
+  const { packageManager } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  return ['--yes', packageManager]
+}
+
+/** Installs the locked dependencies, unless the last install was made from the same files. */
+export function ensureInstalled() {
+  const stamp = installStamp(root)
+  if (existsSync(nodeBinary) && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return
+  rmSync(stampFile, { force: true })
+  // Our own output stays clean: the installer speaks on stderr.
+  const install = spawnSync('npx', [...pnpmArguments(), 'install', '--frozen-lockfile'], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+    shell: process.platform === 'win32',
+  })
+  if (install.error) throw install.error
+  if (install.status !== 0) {
+    console.error('The dependencies could not be installed; the lines above say why.')
+    process.exit(install.status ?? 1)
+  }
+  writeFileSync(stampFile, stamp)
+}
+
+/**
+ * A digest of everything that decides what an install gives.
+ * @param {string} folder the root of the workspace
+ */
+export function installStamp(folder) {
+  const hash = createHash('sha256').update(`${process.platform} ${process.arch}\n`)
+  for (const file of installInputs(folder)) hash.update(file).update(readFileSync(join(folder, file)))
+  return hash.digest('hex')
+}
+
+/** @param {string} folder */
+function installInputs(folder) {
+  const members = ['packages', 'apps'].flatMap((group) =>
+    readdirSync(join(folder, group), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => `${group}/${entry.name}/package.json`)
+      .sort(),
+  )
+  return ['pnpm-lock.yaml', 'pnpm-workspace.yaml', 'package.json', 'benchmarks/package.json', ...members].filter((file) =>
+    existsSync(join(folder, file)),
+  )
+}

@@ -1,0 +1,38 @@
+// Installs the packed packages into an empty project, as a user would, and uses them there on a real Node.
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { publishedPackages } from './packages.mjs'
+import { run } from './run.mjs'
+import { nodeBinary, root } from './setup.mjs'
+
+const packages = publishedPackages()
+const project = mkdtempSync(join(tmpdir(), 'bowline-smoke-'))
+try {
+  const manifest = { private: true, type: 'module', dependencies: { ...peers(), ...tarballs() } }
+  writeFileSync(join(project, 'package.json'), JSON.stringify(manifest, undefined, 2))
+  // npm is a script for `node` on PATH: on the host's older Node it would choose older releases of the peers.
+  const env = { ...process.env, PATH: `${dirname(nodeBinary)}${delimiter}${process.env.PATH ?? ''}` }
+  run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock'], { cwd: project, env })
+  copyFileSync(fileURLToPath(new URL('smoke/use-packages.mjs', import.meta.url)), join(project, 'use-packages.mjs'))
+  const entries = packages.flatMap((entry) => entry.entries)
+  process.stdout.write(run(nodeBinary, ['use-packages.mjs', ...entries], { cwd: project }))
+} finally {
+  rmSync(project, { recursive: true, force: true })
+}
+
+function tarballs() {
+  return Object.fromEntries(packages.map(({ name, tarball }) => [name, `file:${tarball}`]))
+}
+
+/** The peers in the versions that this repository is tested with. */
+function peers() {
+  return Object.fromEntries(['ai', 'zod', 'react'].map((name) => [name, versionOf(name)]))
+}
+
+/** @param {string} name */
+function versionOf(name) {
+  const manifest = join(root, 'apps/demo/node_modules', name, 'package.json')
+  return JSON.parse(readFileSync(manifest, 'utf8')).version
+}

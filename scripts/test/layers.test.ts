@@ -1,0 +1,91 @@
+import { ESLint } from 'eslint'
+import tseslint from 'typescript-eslint'
+import { describe, expect, it } from 'vitest'
+import { layerConfig, layers } from '../../eslint.layers.js'
+import { root } from '../setup.mjs'
+
+const eslint = new ESLint({
+  cwd: root,
+  overrideConfigFile: true,
+  baseConfig: [
+    {
+      files: ['**/*.ts', '**/*.tsx'],
+      languageOptions: { parser: tseslint.parser },
+      ...layerConfig,
+    },
+  ],
+})
+
+/** Whether the layer rule lets `file` (which need not exist) hold this code. */
+async function accepts(file: string, code: string) {
+  const [result] = await eslint.lintText(code, { filePath: file })
+  const messages = result?.messages ?? []
+  expect(messages.filter((message) => !message.ruleId?.startsWith('boundaries/'))).toEqual([])
+  return messages.length === 0
+}
+
+const legal: readonly (readonly [string, string])[] = [
+  ['packages/llm/src/probe.ts', "import { generateText } from 'ai'"],
+  ['packages/llm/src/probe.ts', "import type { JSONValue } from '@ai-sdk/provider'"],
+  ['packages/llm/src/probe.ts', "import type { MessageEvent } from './events.ts'"],
+  ['packages/agent-loop/src/loop/probe.ts', "import { streamMessage } from '@bowline/llm'"],
+  ['packages/agent-loop/src/node/probe.ts', "import { readFile } from 'node:fs/promises'"],
+  ['packages/sessions/src/probe.ts', "import { agent } from '@bowline/agent-loop'"],
+  ['packages/sessions/src/probe.ts', "import { DatabaseSync } from 'node:sqlite'"],
+  ['packages/sessions/src/probe.ts', "import { Kysely } from 'kysely'"],
+  ['packages/bridge/src/probe.ts', "import { McpServer } from '@modelcontextprotocol/server'"],
+  ['packages/bridge/src/probe.ts', "import { createClient } from '@bowline/client'"],
+  ['packages/server/src/probe.ts', "import type { SessionView } from '@bowline/client'"],
+  ['packages/server/src/probe.ts', "import { createRoute } from '@hono/zod-openapi'"],
+  ['packages/server/src/node/probe.ts', "import { createServer } from 'node:http'"],
+  ['packages/client/src/probe.ts', "import { reduceEvents } from '@bowline/agent-loop/events'"],
+  ['packages/client/src/probe.ts', "import type { Agent } from '@bowline/agent-loop'"],
+  ['packages/client/src/react.ts', "import { useState } from 'react'"],
+  ['packages/llm/src/testing/probe.ts', "import { expect } from 'vitest'"],
+  ['packages/sessions/test/probe.test.ts', "import { it } from 'vitest'\nimport { x } from '@bowline/llm/testing'"],
+]
+
+const illegal: readonly (readonly [string, string])[] = [
+  ['packages/llm/src/probe.ts', "import { run } from '@bowline/agent-loop'"],
+  ['packages/llm/src/probe.ts', "import { run } from '../../agent-loop/src/events/index.ts'"],
+  ['packages/llm/src/probe.ts', "export { run } from '@bowline/agent-loop'"],
+  ['packages/llm/src/probe.ts', "import type { Run } from '@bowline/agent-loop'"],
+  ['packages/llm/src/probe.ts', "export const load = () => import('@bowline/agent-loop')"],
+  ['packages/llm/src/probe.ts', "import { Kysely } from 'kysely'"],
+  ['packages/llm/src/probe.ts', "import { readFile } from 'node:fs/promises'"],
+  ['packages/llm/src/probe.ts', "import { readFile } from 'fs/promises'"],
+  ['packages/llm/src/probe.ts', "import { scriptedModel } from './testing/index.ts'"],
+  ['packages/llm/test/probe.test.ts', "import { run } from '@bowline/agent-loop'"],
+  ['packages/agent-loop/src/loop/probe.ts', "import { readFile } from 'node:fs/promises'"],
+  ['packages/agent-loop/src/probe.ts', "import { createRuntime } from '@bowline/sessions'"],
+  ['packages/agent-loop/src/probe.ts', "import { generateText } from 'ai'"],
+  ['packages/sessions/src/probe.ts', "import { createServer } from '@bowline/server'"],
+  ['packages/sessions/src/probe.ts', "import { generateText } from 'ai'"],
+  ['packages/sessions/src/probe.ts', "import { scriptedModel } from '@bowline/llm/testing'"],
+  ['packages/sessions/src/probe.ts', "import type { MessageEvent } from '../../llm/src/events.ts'"],
+  ['packages/bridge/src/probe.ts', "import { Hono } from 'hono'"],
+  ['packages/server/src/probe.ts', "import { createClient } from '@bowline/client'"],
+  ['packages/server/src/probe.ts', "import { createServer } from 'node:http'"],
+  ['packages/client/src/probe.ts', "import { defineAgent } from '@bowline/agent-loop'"],
+  ['packages/client/src/probe.ts', "import { streamMessage } from '@bowline/llm'"],
+  ['packages/client/src/probe.ts', "import { useState } from 'react'"],
+  ['packages/client/src/probe.ts', "import { readFile } from 'node:fs'"],
+  ['packages/client/src/probe.ts', "import { demo } from '../../../apps/demo/src/supervisor.ts'"],
+  ['packages/sessions/src/probe.ts', "import { expect } from 'vitest'"],
+]
+
+describe('layer table', () => {
+  it.each(legal)('%s may hold: %s', async (file, code) => {
+    expect(await accepts(file, code)).toBe(true)
+  })
+
+  it.each(illegal)('%s must not hold: %s', async (file, code) => {
+    expect(await accepts(file, code)).toBe(false)
+  })
+
+  it('names every package of the workspace, each only below itself', () => {
+    const order = Object.keys(layers)
+    expect(order).toEqual(['llm', 'agent-loop', 'sessions', 'bridge', 'server', 'client'])
+    for (const [name, layer] of Object.entries(layers)) expect(layer.packages).not.toContain(name)
+  })
+})
