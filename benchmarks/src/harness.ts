@@ -1,0 +1,72 @@
+export interface Variant {
+  readonly name: string
+  /** Does the work once. What it sets up outside of `run` is not measured. */
+  readonly run: () => Promise<void> | void
+}
+
+export interface Measurement {
+  readonly name: string
+  readonly medianMs: number
+  readonly samplesMs: readonly number[]
+}
+
+export interface MeasureOptions {
+  /** How often each variant is measured; odd, so that the median is a real sample. */
+  readonly rounds?: number
+  /** Runs of each variant before measuring, so that the compiler has seen it. */
+  readonly warmups?: number
+  readonly now?: () => number
+}
+
+/**
+ * Measures variants against each other.
+ *
+ * Rounds are interleaved and each starts with another variant: what the machine does meanwhile hits all of them alike.
+ */
+export async function measure(
+  variants: readonly Variant[],
+  { rounds = 9, warmups = 2, now = () => performance.now() }: MeasureOptions = {},
+): Promise<readonly Measurement[]> {
+  for (let warmup = 0; warmup < warmups; warmup += 1) for (const variant of variants) await variant.run()
+
+  const samples = variants.map((): number[] => [])
+  for (let round = 0; round < rounds; round += 1) {
+    for (let turn = 0; turn < variants.length; turn += 1) {
+      const index = (round + turn) % variants.length
+      globalThis.gc?.()
+      const startedAt = now()
+      await variants[index]?.run()
+      samples[index]?.push(now() - startedAt)
+    }
+  }
+  return variants.map(({ name }, index) => {
+    const samplesMs = samples[index] ?? []
+    return { name, medianMs: median(samplesMs), samplesMs }
+  })
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((left, right) => left - right)
+  const middle = Math.floor(sorted.length / 2)
+  const upper = sorted[middle]
+  if (upper === undefined) throw new Error('There is no median of nothing')
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? upper) + upper) / 2
+}
+
+export interface Table {
+  readonly head: readonly string[]
+  readonly rows: readonly (readonly string[])[]
+}
+
+/** One file `*.bench.ts` exports one of these as `bench`. */
+export interface Bench {
+  readonly title: string
+  /** What is compared, in one or two sentences. */
+  readonly text: string
+  run(): Promise<Table>
+}
+
+export function markdownTable({ head, rows }: Table): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+  return [line(head), line(head.map((_, column) => (column === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n')
+}

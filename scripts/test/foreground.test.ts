@@ -1,0 +1,44 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+
+const foreground = new URL('../foreground.mjs', import.meta.url).href
+
+/** A process without a terminal that runs `program` in its place. */
+function start(program: string) {
+  const code = `
+    import { runInForeground } from ${JSON.stringify(foreground)}
+    runInForeground(process.execPath, ['--input-type=module', '--eval', ${JSON.stringify(program)}], {})`
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', code], {
+    cwd: fileURLToPath(new URL('.', import.meta.url)),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (output += text))
+  return { child, output: () => output, ended: once(child, 'close') }
+}
+
+const server = (signal: string) => `
+  setInterval(() => {}, 1000)
+  process.on('${signal}', () => { console.log('stopped by ${signal}'); process.exit(0) })
+  console.log('ready')`
+
+describe('a program in the foreground', () => {
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('gets %s, ends by itself, and nothing else is printed', async (signal) => {
+    const run = start(server(signal))
+    await once(run.child.stdout, 'data')
+    run.child.kill(signal)
+    expect(await run.ended).toEqual([0, null])
+    expect(run.output()).toBe(`ready\nstopped by ${signal}\n`)
+  })
+
+  it('hands its exit code on', async () => {
+    expect(await start('process.exit(3)').ended).toEqual([3, null])
+  })
+
+  it('ends with 128 and the number of the signal that killed it', async () => {
+    expect(await start("process.kill(process.pid, 'SIGKILL')").ended).toEqual([137, null])
+  })
+})
