@@ -1,0 +1,38 @@
+import type { Clock } from '@bowline/llm'
+
+/** How fast the demo moves: 1 is the pace for people, 0 does not wait at all. */
+export interface Pace {
+  /** Resolves after `delayMs` at pace 1. Must reject with the signal's reason as soon as that is aborted. */
+  wait(delayMs: number, abortSignal?: AbortSignal): Promise<void>
+}
+
+export function createPace(speed: number, clock: Clock): Pace {
+  return {
+    async wait(delayMs, abortSignal) {
+      abortSignal?.throwIfAborted()
+      const paced = delayMs * speed
+      if (paced > 0) await waitUntil(clock, clock.now() + paced, abortSignal)
+    },
+  }
+}
+
+/** `DEMO_SPEED`: a factor on every delay of the demo. What is no such number is 1. */
+export function speedFrom(env: Readonly<Record<string, string | undefined>>): number {
+  const speed = Number(env.DEMO_SPEED ?? '')
+  return env.DEMO_SPEED?.trim() && Number.isFinite(speed) && speed >= 0 ? speed : 1
+}
+
+function waitUntil(clock: Clock, atMs: number, abortSignal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const cancel = clock.setTimer(atMs, () => {
+      abortSignal?.removeEventListener('abort', abort)
+      resolve()
+    })
+    const abort = (): void => {
+      cancel()
+      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason is the caller's own
+      reject(abortSignal?.reason)
+    }
+    abortSignal?.addEventListener('abort', abort, { once: true })
+  })
+}

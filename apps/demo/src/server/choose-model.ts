@@ -1,0 +1,100 @@
+import { createAnthropic } from '@ai-sdk/anthropic'
+import { createGoogle } from '@ai-sdk/google'
+import { createOpenAI } from '@ai-sdk/openai'
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
+import type { LanguageModelV4 } from '@bowline/llm'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export interface ModelChoice {
+  readonly model: LanguageModelV4
+  readonly offline: boolean
+  /** The variable to look at when the provider refuses the key. */
+  readonly keyVariable?: string
+  /** What is wrong with the environment; the offline model answers until it is set right. */
+  readonly problem?: EnvironmentProblem
+}
+
+export interface EnvironmentProblem {
+  readonly variable: string
+  readonly message: string
+}
+
+interface Wire {
+  readonly keyVariable: string
+  readonly defaultModel: string
+  create(env: Environment, apiKey: string): (modelId: string) => LanguageModelV4
+}
+
+const wires: Readonly<Record<string, Wire>> = {
+  openai: {
+    keyVariable: 'OPENAI_API_KEY',
+    defaultModel: 'gpt-5.4-mini',
+    create: (env, apiKey) => {
+      const provider = createOpenAI({ apiKey, ...baseUrl(env.OPENAI_BASE_URL) })
+      return (modelId) => provider.responses(modelId)
+    },
+  },
+  anthropic: {
+    keyVariable: 'ANTHROPIC_API_KEY',
+    defaultModel: 'claude-haiku-5-5',
+    create: (env, apiKey) => createAnthropic({ apiKey, ...baseUrl(env.ANTHROPIC_BASE_URL) }),
+  },
+  google: {
+    keyVariable: 'GOOGLE_GENERATIVE_AI_API_KEY',
+    defaultModel: 'gemini-3.5-flash',
+    create: (env, apiKey) => createGoogle({ apiKey, ...baseUrl(env.GOOGLE_GENERATIVE_AI_BASE_URL) }),
+  },
+}
+
+/** Which model answers, by the environment alone. Never throws: a mistake becomes a `problem` that names its variable. */
+export function chooseModel(env: Environment, offline: () => LanguageModelV4): ModelChoice {
+  const fallBack = (variable: string, message: string): ModelChoice => ({
+    model: offline(),
+    offline: true,
+    problem: { variable, message },
+  })
+  if (env.DEMO_BASE_URL) return chooseCompatible(env, fallBack)
+  const { name: named, modelId } = splitModel(env.DEMO_MODEL)
+  const name = named ?? Object.keys(wires).find((candidate) => env[wires[candidate]?.keyVariable ?? ''])
+  if (name === undefined) {
+    return modelId === undefined
+      ? { model: offline(), offline: true }
+      : fallBack('DEMO_MODEL', `DEMO_MODEL names ${modelId}, but no provider has a key. Set one, such as OPENAI_API_KEY.`)
+  }
+  const wire = Object.hasOwn(wires, name) ? wires[name] : undefined
+  if (!wire) return fallBack('DEMO_MODEL', `DEMO_MODEL names the provider ${name}. Known are ${Object.keys(wires).join(', ')}.`)
+  const apiKey = env[wire.keyVariable]
+  if (!apiKey) return fallBack(wire.keyVariable, `${wire.keyVariable} is missing: DEMO_MODEL asks for ${name}.`)
+  return {
+    model: wire.create(env, apiKey)(modelId ?? wire.defaultModel),
+    offline: false,
+    keyVariable: wire.keyVariable,
+  }
+}
+
+function chooseCompatible(env: Environment, fallBack: (variable: string, message: string) => ModelChoice): ModelChoice {
+  const url = env.DEMO_BASE_URL ?? ''
+  if (!env.DEMO_MODEL) return fallBack('DEMO_MODEL', 'DEMO_MODEL is missing: name the model that DEMO_BASE_URL serves.')
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
+    return fallBack('DEMO_BASE_URL', 'DEMO_BASE_URL is no http or https address.')
+  }
+  const provider = createOpenAICompatible({
+    name: 'openai-compatible',
+    baseURL: url,
+    includeUsage: true,
+    ...(env.DEMO_API_KEY ? { apiKey: env.DEMO_API_KEY } : {}),
+  })
+  return { model: provider.chatModel(env.DEMO_MODEL), offline: false, keyVariable: 'DEMO_API_KEY' }
+}
+
+/** `anthropic:claude-…` names provider and model, `claude-…` the model only. */
+function splitModel(text: string | undefined): { readonly name?: string; readonly modelId?: string } {
+  if (!text) return {}
+  const colon = text.indexOf(':')
+  return colon < 0 ? { modelId: text } : { name: text.slice(0, colon), modelId: text.slice(colon + 1) }
+}
+
+function baseUrl(url: string | undefined): { readonly baseURL?: string } {
+  return url ? { baseURL: url } : {}
+}
