@@ -110,10 +110,21 @@ function policiesOf(name, layer) {
 const upwards = [2, 3, 4, 5, 6, 7, 8].map((depth) => `${'../'.repeat(depth)}**`)
 
 const special = [
-  // The pure reducer is code that the client shares with the loop.
+  // The pure reducer is code that the client shares with the loop, so it brings no other code with it.
   {
     from: { element: { type: 'client' } },
     allow: { to: { element: { type: 'agent-loop', fileInternalPath: 'src/events/**' } } },
+  },
+  {
+    from: { element: { type: 'agent-loop', fileInternalPath: 'src/events/**' } },
+    disallow: {
+      to: [
+        { element: { type: 'llm' } },
+        { element: { type: 'agent-loop', fileInternalPath: '!src/events/**' } },
+        { module: { origin: ['external', 'core'] } },
+      ],
+      dependency: { kind: 'value' },
+    },
   },
   {
     from: { element: { type: 'client', fileInternalPath: ['src/react.{ts,tsx}', 'src/react/**'] } },
@@ -147,7 +158,7 @@ export const layerConfig = {
     'boundaries/files': files,
     'boundaries/root-path': import.meta.dirname,
     'boundaries/legacy-templates': false,
-    'import/resolver': { typescript: { alwaysTryTypes: true, project: 'packages/*/tsconfig.json' } },
+    'import/resolver': { typescript: true },
   },
   rules: {
     'boundaries/no-unknown-dependencies': 'error',
