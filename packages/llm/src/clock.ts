@@ -1,0 +1,25 @@
+/**
+ * Time, injected. `now()` is epoch milliseconds; `setTimer` runs `run` once at or after `atMs` and returns a function
+ * that cancels it. Timers must not keep the process alive.
+ */
+export interface Clock {
+  now(): number
+  setTimer(atMs: number, run: () => void): () => void
+}
+
+const longestTimerMs = 2 ** 31 - 1
+
+/** The clock of the machine. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  setTimer(atMs, run) {
+    let timer: ReturnType<typeof setTimeout>
+    const arm = (): void => {
+      const leftMs = Math.max(0, atMs - Date.now())
+      timer = setTimeout(() => (leftMs > longestTimerMs ? arm() : run()), Math.min(leftMs, longestTimerMs))
+      if (typeof timer === 'object') timer.unref()
+    }
+    arm()
+    return () => clearTimeout(timer)
+  },
+}

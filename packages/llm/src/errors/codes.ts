@@ -1,0 +1,134 @@
+import type { ErrorKind } from '../model-error.ts'
+
+/** Codes, types and status words that name one kind wherever they stand. */
+export const exactCodes: Readonly<Record<string, ErrorKind>> = {
+  insufficient_quota: 'billing',
+  credit_balance_exhausted: 'billing',
+  organization_spend_limit_exceeded: 'billing',
+  project_spend_limit_exceeded: 'billing',
+  organization_usage_limit_exceeded: 'billing',
+  billing_hard_limit_reached: 'billing',
+  billing_not_active: 'billing',
+  enforced_spend_limit_reached: 'billing',
+  billing_error: 'billing',
+  context_length_exceeded: 'context-overflow',
+  request_too_large: 'payload-too-large',
+  invalid_api_key: 'auth-permanent',
+  unsupported_country_region_territory: 'permission',
+  model_not_found: 'model-not-found',
+  previous_response_not_found: 'history-invalid',
+  invalid_encrypted_content: 'history-invalid',
+  content_policy_violation: 'content-blocked',
+  content_filter: 'content-blocked',
+  invalid_prompt: 'content-blocked',
+  ResponsibleAIPolicyViolation: 'content-blocked',
+  string_above_max_length: 'bad-request',
+  overloaded_error: 'overloaded',
+  server_is_overloaded: 'overloaded',
+  slow_down: 'overloaded',
+  timeout_error: 'timeout',
+}
+
+/** The families of errors within which phrases are told apart. `none` is for errors without status and type. */
+export type Group =
+  | 'bad-request' | 'unauthorized' | 'payment' | 'forbidden' | 'not-found' | 'too-large'
+  | 'rate' | 'timeout' | 'overloaded' | 'server' | 'cancelled' | 'none'
+
+/** Codes, types and status words that say no more than an HTTP status does. */
+export const groupCodes: Readonly<Record<string, Group>> = {
+  rate_limit_error: 'rate',
+  rate_limit_exceeded: 'rate',
+  RESOURCE_EXHAUSTED: 'rate',
+  ThrottlingException: 'rate',
+  UNAVAILABLE: 'overloaded',
+  DEADLINE_EXCEEDED: 'timeout',
+  permission_error: 'forbidden',
+  PERMISSION_DENIED: 'forbidden',
+  authentication_error: 'unauthorized',
+  UNAUTHENTICATED: 'unauthorized',
+  not_found_error: 'not-found',
+  NOT_FOUND: 'not-found',
+  invalid_request_error: 'bad-request',
+  INVALID_ARGUMENT: 'bad-request',
+  FAILED_PRECONDITION: 'bad-request',
+  api_error: 'server',
+  server_error: 'server',
+  INTERNAL: 'server',
+  CANCELLED: 'cancelled',
+}
+
+const statusGroups: Readonly<Record<number, Group>> = {
+  401: 'unauthorized',
+  402: 'payment',
+  403: 'forbidden',
+  404: 'not-found',
+  408: 'timeout',
+  409: 'server',
+  413: 'too-large',
+  425: 'server',
+  429: 'rate',
+  499: 'cancelled',
+  503: 'overloaded',
+  504: 'timeout',
+  524: 'timeout',
+  529: 'overloaded',
+}
+
+export function groupOfStatus(status: number | undefined): Group | undefined {
+  if (status === undefined) return undefined
+  return statusGroups[status] ?? (status >= 500 ? 'server' : status >= 400 ? 'bad-request' : undefined)
+}
+
+/** What an error of the group is when no phrase says more. */
+export const kindOfGroup: Readonly<Record<Group, ErrorKind>> = {
+  'bad-request': 'bad-request',
+  unauthorized: 'auth',
+  payment: 'billing',
+  forbidden: 'permission',
+  'not-found': 'bad-request',
+  'too-large': 'context-overflow',
+  rate: 'rate-limit',
+  timeout: 'timeout',
+  overloaded: 'overloaded',
+  server: 'server-error',
+  cancelled: 'network',
+  none: 'unknown',
+}
+
+/** System, socket and library names, looked for along the chain of causes. */
+export const errorNames: Readonly<Record<string, ErrorKind>> = {
+  ECONNREFUSED: 'network',
+  ECONNRESET: 'network',
+  ECONNABORTED: 'network',
+  ENOTFOUND: 'network',
+  EAI_AGAIN: 'network',
+  EPIPE: 'network',
+  EHOSTUNREACH: 'network',
+  ENETUNREACH: 'network',
+  ConnectionRefused: 'network',
+  ConnectionClosed: 'network',
+  FailedToOpenSocket: 'network',
+  UND_ERR_SOCKET: 'network',
+  UND_ERR_CONNECT: 'network',
+  ETIMEDOUT: 'timeout',
+  UND_ERR_CONNECT_TIMEOUT: 'timeout',
+  UND_ERR_HEADERS_TIMEOUT: 'timeout',
+  UND_ERR_BODY_TIMEOUT: 'timeout',
+  TimeoutError: 'timeout',
+  AbortError: 'network',
+  AI_LoadAPIKeyError: 'config',
+  AI_LoadSettingError: 'config',
+  AI_NoSuchModelError: 'config',
+  AI_NoSuchProviderReferenceError: 'config',
+  AI_UnsupportedFunctionalityError: 'config',
+  AI_InvalidArgumentError: 'config',
+  AI_InvalidPromptError: 'config',
+  LlmError: 'config',
+  AI_JSONParseError: 'malformed-response',
+  AI_TypeValidationError: 'malformed-response',
+  AI_InvalidResponseDataError: 'malformed-response',
+  AI_EmptyResponseBodyError: 'empty-response',
+}
+
+/** Names of errors that waiting does not heal, although their kind is usually worth another try. */
+export const certificateNames = /^(CERT_|ERR_TLS_CERT|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|ERR_SSL)/

@@ -1,0 +1,59 @@
+import { definedOnly } from '../json.ts'
+import type { ErrorKind, ModelError } from '../model-error.ts'
+import { maskSecrets } from './mask-secrets.ts'
+
+type Traits = Pick<ModelError, 'retryable' | 'recovery'>
+
+const wait = { retryable: true, recovery: 'wait' } as const
+const never = { retryable: false } as const
+
+/** What a caller may do about each kind. */
+export const traitsOf: Readonly<Record<ErrorKind, Traits>> = {
+  aborted: never,
+  network: wait,
+  timeout: wait,
+  'rate-limit': wait,
+  overloaded: wait,
+  'server-error': wait,
+  billing: never,
+  auth: { retryable: false, recovery: 'refresh-auth' },
+  'auth-permanent': never,
+  permission: never,
+  'model-not-found': never,
+  'context-overflow': { retryable: false, recovery: 'compact' },
+  'output-budget': { retryable: false, recovery: 'lower-output' },
+  'payload-too-large': { retryable: false, recovery: 'shrink' },
+  'history-invalid': { retryable: false, recovery: 'repair-history' },
+  'content-blocked': never,
+  'bad-request': never,
+  'empty-response': { retryable: true },
+  'malformed-response': { retryable: true },
+  'stream-broken': { retryable: true },
+  config: never,
+  unknown: wait,
+}
+
+type Facts = { [K in keyof Omit<ModelError, 'kind' | 'message' | 'phase'>]?: ModelError[K] | undefined } & {
+  readonly phase?: ModelError['phase'] | undefined
+}
+
+const longestMessage = 2_000
+
+/** A `ModelError` of the kind, with the kind's traits unless the facts say otherwise. */
+export function modelError(kind: ErrorKind, message: string, facts: Facts = {}): ModelError {
+  const { retryable, recovery } = { ...traitsOf[kind], ...definedOnly(facts) }
+  const said = { ...facts, retryable, recovery: recovery === 'wait' && !retryable ? undefined : recovery }
+  return { kind, message: maskSecrets(message).slice(0, longestMessage), phase: 'before-output', ...definedOnly(said) } as ModelError
+}
+
+/** True for what `modelError` makes, also after a JSON round trip. */
+export function isModelError(value: unknown): value is ModelError {
+  const { kind, retryable, message, phase } = (typeof value === 'object' && value !== null ? value : {}) as Partial<ModelError>
+  return (
+    typeof kind === 'string' &&
+    Object.hasOwn(traitsOf, kind) &&
+    typeof retryable === 'boolean' &&
+    typeof message === 'string' &&
+    (phase === 'before-output' || phase === 'after-output')
+  )
+}

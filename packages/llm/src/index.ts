@@ -1,0 +1,56 @@
+export type {
+  JSONSchema7,
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4FinishReason,
+  LanguageModelV4Prompt,
+  LanguageModelV4ProviderTool,
+  LanguageModelV4StreamPart,
+  LanguageModelV4Usage,
+} from '@ai-sdk/provider'
+export type { FlexibleSchema } from 'ai'
+export { systemClock } from './clock.ts'
+export type { Clock } from './clock.ts'
+export { classifyError } from './errors/classify.ts'
+export type { ErrorContext } from './errors/classify.ts'
+export type { BlockEvent, MessageEvent, WholePart } from './events.ts'
+export type {
+  ApprovalRequestPart,
+  AssistantFilePart,
+  AssistantMessage,
+  AssistantPart,
+  AssistantTextPart,
+  ContentItem,
+  ContentPart,
+  CustomPart,
+  FileData,
+  FilePart,
+  JSONObject,
+  JSONValue,
+  Message,
+  ProviderMetadata,
+  ProviderOptions,
+  ProviderToolResultPart,
+  Repair,
+  RepairCode,
+  SourcePart,
+  StopReason,
+  TextPart,
+  ToolCallPart,
+  ToolOutput,
+  ToolResultMessage,
+  Usage,
+  UserMessage,
+  Warning,
+} from './messages.ts'
+export { LlmError } from './model-error.ts'
+export type { ErrorKind, ModelError } from './model-error.ts'
+export type { FunctionTool, ModelRequest, ToolChoice } from './model-request.ts'
+export type { HistoryOptions, Instructions, ToPromptOptions } from './prompt/options.ts'
+export { toPrompt } from './prompt/to-prompt.ts'
+export type { Timeouts } from './stream/deadlines.ts'
+export { streamMessage } from './stream/stream-message.ts'
+export type { MessageStream } from './stream/stream-message.ts'
+export { resolveSchema } from './tools/tool-schema.ts'
+export type { SchemaIssue, SchemaResult, ToolSchema } from './tools/tool-schema.ts'
+export { addUsage } from './usage/usage.ts'

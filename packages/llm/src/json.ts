@@ -1,0 +1,67 @@
+import type { JSONValue } from '@ai-sdk/provider'
+
+/** The same fields without those that are `undefined`. */
+export type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>
+}
+
+/** Leaves out the keys whose value is `undefined`, so that JSON and the object say the same. */
+export function definedOnly<T extends object>(fields: T): Defined<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/**
+ * A copy that survives a JSON round trip unchanged: bytes become base64, dates epoch milliseconds, bigints and URLs
+ * text; numbers that JSON cannot hold become null; undefined entries, functions and cycles are left out.
+ */
+export function toJsonValue(value: unknown): JSONValue {
+  return convert(value, new Set()) ?? null
+}
+
+function convert(value: unknown, path: Set<object>): JSONValue | undefined {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return value
+    case 'number':
+      return Number.isFinite(value) ? value + 0 : null
+    case 'bigint':
+      return value.toString()
+    case 'object':
+      return value === null ? null : convertObject(value, path)
+    default:
+      return undefined
+  }
+}
+
+function convertObject(value: object, path: Set<object>): JSONValue | undefined {
+  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64')
+  if (value instanceof Date) return convert(value.getTime(), path)
+  if (value instanceof URL) return value.href
+  if (path.has(value)) return undefined
+  path.add(value)
+  const copy = Array.isArray(value)
+    ? value.map((item: unknown) => convert(item, path) ?? null)
+    : convertEntries(value, path)
+  path.delete(value)
+  return copy
+}
+
+function convertEntries(value: object, path: Set<object>): JSONValue {
+  const copy: Record<string, JSONValue> = {}
+  for (const [key, item] of Object.entries(value)) {
+    const converted = convert(item, path)
+    if (converted === undefined) continue
+    // A plain assignment to this key would set the prototype and lose the entry.
+    if (key === '__proto__') {
+      Object.defineProperty(copy, key, { value: converted, enumerable: true, configurable: true, writable: true })
+    } else {
+      copy[key] = converted
+    }
+  }
+  return copy
+}

@@ -1,0 +1,64 @@
+/**
+ * Why a model call failed, as data. `retryable` means that the same request, unchanged, may succeed later; `recovery`
+ * says what must change first; `phase` says whether any content had been delivered. `message` has at most 2,000
+ * characters, with keys and bearer tokens masked.
+ */
+export interface ModelError {
+  readonly kind: ErrorKind
+  readonly retryable: boolean
+  readonly recovery?: 'wait' | 'compact' | 'lower-output' | 'shrink' | 'repair-history' | 'refresh-auth'
+  readonly message: string
+  /** The HTTP status, when the provider answered with one. */
+  readonly status?: number
+  readonly code?: string
+  readonly type?: string
+  readonly param?: string
+  readonly provider?: string
+  readonly modelId?: string
+  readonly requestId?: string
+  readonly retryAfterMs?: number
+  readonly phase: 'before-output' | 'after-output'
+}
+
+export type ErrorKind =
+  | 'aborted'
+  | 'network'
+  | 'timeout'
+  | 'rate-limit'
+  | 'overloaded'
+  | 'server-error'
+  | 'billing'
+  | 'auth'
+  | 'auth-permanent'
+  | 'permission'
+  | 'model-not-found'
+  | 'context-overflow'
+  | 'output-budget'
+  | 'payload-too-large'
+  | 'history-invalid'
+  | 'content-blocked'
+  | 'bad-request'
+  | 'empty-response'
+  | 'malformed-response'
+  | 'stream-broken'
+  | 'config'
+  | 'unknown'
+
+const marker = Symbol.for('bowline.llm.error')
+
+/** Misuse by the programmer. Thrown synchronously; every failure of a call is data instead. */
+export class LlmError extends Error {
+  override readonly name = 'LlmError'
+  readonly code: 'CONFIG' | 'USAGE'
+  readonly [marker] = true
+
+  constructor(code: 'CONFIG' | 'USAGE', message: string) {
+    super(message)
+    this.code = code
+  }
+
+  /** True for an `LlmError` of any installed copy of this package. */
+  static isInstance(value: unknown): value is LlmError {
+    return typeof value === 'object' && value !== null && marker in value
+  }
+}

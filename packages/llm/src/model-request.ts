@@ -1,0 +1,39 @@
+import type { LanguageModelV4, LanguageModelV4ProviderTool } from '@ai-sdk/provider'
+import type { FlexibleSchema } from 'ai'
+import type { JSONSchema7 } from '@ai-sdk/provider'
+import type { Clock } from './clock.ts'
+import type { JSONObject, Message, ProviderOptions } from './messages.ts'
+import type { HistoryOptions, Instructions } from './prompt/options.ts'
+import type { Timeouts } from './stream/deadlines.ts'
+
+/** A tool that the caller runs. Provider-executed tools are given as the provider's own object. */
+export interface FunctionTool {
+  readonly name: string
+  readonly description?: string
+  readonly inputSchema: FlexibleSchema | JSONSchema7
+  readonly strict?: boolean
+  readonly inputExamples?: readonly { readonly input: JSONObject }[]
+  readonly providerOptions?: ProviderOptions
+}
+
+export type ToolChoice = 'auto' | 'none' | 'required' | { readonly toolName: string }
+
+/** One model call. */
+export interface ModelRequest {
+  readonly model: LanguageModelV4
+  /** Must hold at least one message. */
+  readonly messages: readonly Message[]
+  readonly instructions?: Instructions
+  /** Names must be unique. Sent sorted by name, so that the same tools give the same bytes. */
+  readonly tools?: readonly (FunctionTool | LanguageModelV4ProviderTool)[]
+  readonly toolChoice?: ToolChoice
+  readonly history?: HistoryOptions
+  readonly providerOptions?: ProviderOptions
+  readonly headers?: Readonly<Record<string, string | undefined>>
+  readonly abortSignal?: AbortSignal
+  /** Default: the system's clock. */
+  readonly clock?: Clock
+  readonly timeouts?: Timeouts
+  /** Default: `msg_` and a UUID of version 7. */
+  readonly messageId?: string
+}

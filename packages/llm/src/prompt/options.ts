@@ -1,0 +1,22 @@
+import type { Message, ProviderOptions } from '../messages.ts'
+
+/** What to do with parts of a transcript that the called model need not or must not see as they are. */
+export interface HistoryOptions {
+  /** Reasoning of another model: left out, or shown as plain text. Default `drop`. */
+  readonly foreignReasoning?: 'drop' | 'text'
+  /** Answers that were aborted. Default `keep`: their text and their answered calls. */
+  readonly aborted?: 'keep' | 'drop'
+  /** Answers that ended in an error. Default `drop`, unless they have answered calls. */
+  readonly errored?: 'keep' | 'drop'
+}
+
+/** One text, or blocks that may carry options of their own. */
+export type Instructions = string | readonly { readonly text: string; readonly providerOptions?: ProviderOptions }[]
+
+export interface ToPromptOptions {
+  readonly messages: readonly Message[]
+  readonly instructions?: Instructions
+  /** The model that will be called. Parts of other origins lose what only their origin understands. */
+  readonly model: { readonly provider: string; readonly modelId: string }
+  readonly history?: HistoryOptions
+}

@@ -1,0 +1,111 @@
+import type { Clock } from '../clock.ts'
+
+/** Limits of one call in milliseconds; 0 turns a limit off. */
+export interface Timeouts {
+  /** Until the first part that is more than a greeting. Default 300,000. */
+  readonly firstPartMs?: number
+  /** Between two parts after that, while the reader waits. Default 120,000. */
+  readonly idleMs?: number
+  /** For the whole call. Default: none. */
+  readonly totalMs?: number
+}
+
+export type Expired = 'first-part' | 'idle' | 'total' | 'grace'
+
+interface Watch {
+  /** Whether the call waits for the provider now, because somebody waits for an event. */
+  isWaiting(): boolean
+  onExpired(limit: Expired): void
+}
+
+/** The idle limit is checked this often within its own length, so it may fire that much late, never early. */
+const checksPerIdle = 16
+
+/**
+ * All limits of one call on one timer. A part costs one assignment: no timer is set and no clock is read per part, the
+ * timer looks at intervals whether anything has moved since it last looked.
+ */
+export class Deadlines {
+  readonly #clock: Clock
+  readonly #watch: Watch
+  readonly #firstPartMs: number
+  readonly #idleMs: number
+  readonly #totalMs: number
+  #phase: 'first-part' | 'idle' | 'grace' = 'first-part'
+  #dueAt = Infinity
+  #totalAt = Infinity
+  #moved = false
+  #cancelTimer: (() => void) | undefined
+
+  constructor(clock: Clock, timeouts: Timeouts, watch: Watch) {
+    this.#clock = clock
+    this.#watch = watch
+    this.#firstPartMs = limitOf(timeouts.firstPartMs ?? 300_000)
+    this.#idleMs = limitOf(timeouts.idleMs ?? 120_000)
+    this.#totalMs = limitOf(timeouts.totalMs ?? 0)
+  }
+
+  start(now: number): void {
+    this.#dueAt = now + this.#firstPartMs
+    this.#totalAt = now + this.#totalMs
+    this.#arm(now)
+  }
+
+  /** The call has begun to wait for its next part. */
+  moved(): void {
+    this.#moved = true
+  }
+
+  /** From here on the idle limit counts. */
+  firstPart(now: number): void {
+    if (this.#phase !== 'first-part') return
+    this.#phase = 'idle'
+    this.#dueAt = now + this.#idleMs
+    this.#arm(now)
+  }
+
+  /** Nothing but the end is awaited any more: the call ends at `dueAt`, whether parts come or not. */
+  endAt(dueAt: number, now: number): void {
+    this.#phase = 'grace'
+    this.#dueAt = dueAt
+    this.#arm(now)
+  }
+
+  stop(): void {
+    this.#cancelTimer?.()
+    this.#cancelTimer = undefined
+  }
+
+  #arm(now: number): void {
+    this.stop()
+    const checkAt = this.#phase === 'idle' ? now + this.#idleMs / checksPerIdle : Infinity
+    const wakeAt = Math.min(this.#dueAt, this.#totalAt, checkAt)
+    if (wakeAt !== Infinity) this.#cancelTimer = this.#clock.setTimer(wakeAt, () => this.#wake())
+  }
+
+  #wake(): void {
+    const now = this.#clock.now()
+    if (now >= this.#totalAt) return this.#watch.onExpired('total')
+    if (this.#hasMoved()) this.#dueAt = now + (this.#phase === 'idle' ? this.#idleMs : this.#firstPartMs)
+    if (now >= this.#dueAt) return this.#watch.onExpired(this.#phase)
+    this.#arm(now)
+  }
+
+  /** Whether the limit has to start anew: the reader took its time, or in the idle phase a part came. */
+  #hasMoved(): boolean {
+    const moved = this.#moved
+    this.#moved = false
+    switch (this.#phase) {
+      case 'first-part':
+        return !this.#watch.isWaiting()
+      case 'idle':
+        return moved || !this.#watch.isWaiting()
+      case 'grace':
+        return false
+    }
+  }
+}
+
+function limitOf(ms: number): number {
+  return ms > 0 ? ms : Infinity
+}

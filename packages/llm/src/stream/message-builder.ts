@@ -1,0 +1,249 @@
+import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { modelError } from '../errors/error-kinds.ts'
+import type { MessageEvent } from '../events.ts'
+import { definedOnly, isRecord, toJsonValue } from '../json.ts'
+import type { AssistantMessage, AssistantPart, ProviderMetadata, Repair, Usage, Warning } from '../messages.ts'
+import type { ErrorKind, ModelError } from '../model-error.ts'
+import { completeUsage, estimateMissing, noUsage, reportedUsage } from '../usage/usage.ts'
+import { ContentBuilder } from './content-builder.ts'
+import { MalformedPart } from './malformed-part.ts'
+import { stopVerdict } from './stop-reason.ts'
+import { toWholePart } from './whole-part.ts'
+
+export interface MessageFacts {
+  readonly messageId: string
+  readonly provider: string
+  readonly modelId: string
+  readonly at: number
+}
+
+/** What the parts have said so far: more content may come, the call has failed, or it has finished. */
+export type Progress = 'content' | 'failed' | 'finished'
+
+/** What ends a call from outside; a call that ends by itself needs no cause. */
+export interface Abort {
+  readonly abortReason: string | undefined
+}
+
+export interface BuilderTools {
+  now(): number
+  emit(event: MessageEvent): void
+  classify(error: unknown, phase: ModelError['phase']): ModelError
+}
+
+export interface RequestFacts {
+  readonly repairs: readonly Repair[]
+  /** UTF-16 length of what was sent; asked for only when the provider gave no number. */
+  inputLength(): number
+}
+
+/** The state of one message: provider parts in, events and at the end the message out. */
+export class MessageBuilder {
+  readonly #facts: MessageFacts
+  readonly #tools: BuilderTools
+  readonly #content: ContentBuilder
+  readonly #warnings: Warning[] = []
+  readonly #unknownTypes = new Set<string>()
+  #request: RequestFacts | undefined
+  #response: { id?: string; modelId?: string; requestId?: string } = {}
+  #accepted = false
+  #usage: Usage = {}
+  #finish: LanguageModelV4FinishReason | undefined
+  #metadata: ProviderMetadata | undefined
+  #error: ModelError | undefined
+  #firstDeltaAt: number | undefined
+
+  constructor(facts: MessageFacts, tools: BuilderTools) {
+    this.#facts = facts
+    this.#tools = tools
+    this.#content = new ContentBuilder((event) => {
+      this.#firstDeltaAt ??= tools.now()
+      tools.emit(event)
+    })
+  }
+
+  get progress(): Progress {
+    return this.#finish ? 'finished' : this.#error ? 'failed' : 'content'
+  }
+
+  get hasFailed(): boolean {
+    return this.#error !== undefined
+  }
+
+  /** Whether any content was delivered yet. */
+  get phase(): ModelError['phase'] {
+    return this.#firstDeltaAt === undefined ? 'before-output' : 'after-output'
+  }
+
+  start(): void {
+    this.#tools.emit({ type: 'message-start', ...this.#facts })
+  }
+
+  requested(request: RequestFacts): void {
+    this.#request = request
+  }
+
+  /** The provider has taken the call: from here on it may cost something. */
+  accepted(headers: Readonly<Record<string, string>> | undefined): void {
+    this.#accepted = true
+    const requestId = headers?.['x-request-id'] ?? headers?.['request-id']
+    if (requestId !== undefined) this.#response.requestId = requestId
+  }
+
+  accept(part: unknown): void {
+    try {
+      if (!isRecord(part) || typeof part['type'] !== 'string') throw new MalformedPart('a part of the stream is not an object with a type')
+      this.#apply(part as LanguageModelV4StreamPart)
+    } catch (error) {
+      const said = error instanceof Error ? error.message : 'a part of the stream could not be read'
+      this.fail(this.#errorOf('malformed-response', said))
+    }
+  }
+
+  /** Keeps the first error; what follows it is not content any more. */
+  fail(error: ModelError): void {
+    this.#error ??= error
+  }
+
+  /** Closes what is open and gives the message. An abort behind the finish comes too late to matter. */
+  end(abort?: Abort): AssistantMessage {
+    this.#content.closeAll()
+    const content = this.#content.content()
+    const aborted = abort && !this.#finish ? abort : undefined
+    const outcome = aborted
+      ? { stopReason: 'aborted' as const, ...definedOnly({ abortReason: aborted.abortReason }) }
+      : this.#outcome(content)
+    const now = this.#tools.now()
+    const message: AssistantMessage = {
+      role: 'assistant',
+      id: this.#facts.messageId,
+      content,
+      provider: this.#facts.provider,
+      modelId: this.#facts.modelId,
+      ...outcome,
+      ...definedOnly({ rawStopReason: this.#finish?.raw ?? undefined }),
+      usage: this.#finalUsage(outcome.stopReason),
+      ...this.#extras(),
+      at: this.#facts.at,
+      timing: {
+        totalMs: now - this.#facts.at,
+        ...definedOnly({ firstDeltaMs: this.#firstDeltaAt === undefined ? undefined : this.#firstDeltaAt - this.#facts.at }),
+      },
+    }
+    this.#tools.emit({ type: 'message-end', message })
+    return message
+  }
+
+  #apply(part: LanguageModelV4StreamPart): void {
+    switch (part.type) {
+      case 'finish':
+        return this.#applyFinish(part)
+      case 'error':
+        return this.fail(this.#tools.classify(part.error, this.phase))
+      case 'stream-start':
+        this.#warnings.push(...(toJsonValue(part.warnings ?? []) as unknown as Warning[]))
+        return
+      case 'response-metadata':
+        Object.assign(this.#response, definedOnly({ id: part.id, modelId: part.modelId }))
+        return
+      case 'ping':
+      case 'raw':
+        return
+      default:
+        if (this.#error === undefined) this.#applyContent(part)
+    }
+  }
+
+  #applyContent(part: ContentStreamPart): void {
+    const content = this.#content
+    switch (part.type) {
+      case 'text-delta':
+        return content.textDelta('text', part.id, part.delta, part.providerMetadata)
+      case 'reasoning-delta':
+        return content.textDelta('reasoning', part.id, part.delta, part.providerMetadata)
+      case 'tool-input-delta':
+        return content.callDelta(part.id, part.delta, part.providerMetadata)
+      case 'text-start':
+        return content.textStart('text', part.id, part.providerMetadata)
+      case 'text-end':
+        return content.textEnd('text', part.id, part.providerMetadata, part.citations)
+      case 'reasoning-start':
+        return content.textStart('reasoning', part.id, part.providerMetadata)
+      case 'reasoning-end':
+        return content.textEnd('reasoning', part.id, part.providerMetadata)
+      case 'tool-input-start':
+        return content.callStart(part)
+      case 'tool-input-end':
+        return content.callInputEnd(part.id, part.providerMetadata)
+      case 'tool-call':
+        return content.call(part)
+      case 'tool-result':
+        return content.whole(toWholePart(part), { of: part.toolCallId, more: part.preliminary === true })
+      case 'file':
+      case 'reasoning-file':
+      case 'source':
+      case 'custom':
+      case 'tool-approval-request':
+        return content.whole(toWholePart(part))
+      default:
+        return this.#skipUnknown(part)
+    }
+  }
+
+  #skipUnknown(part: never): void {
+    const { type } = part as { type: string }
+    if (this.#unknownTypes.has(type)) return
+    this.#unknownTypes.add(type)
+    this.#warnings.push({ type: 'other', message: `a stream part of the unknown type "${type}" was skipped` })
+  }
+
+  #applyFinish(part: Extract<LanguageModelV4StreamPart, { type: 'finish' }>): void {
+    this.#finish = part.finishReason
+    if (part.usage) this.#usage = { ...this.#usage, ...reportedUsage(part.usage) }
+    if (part.providerMetadata) this.#metadata = toJsonValue(part.providerMetadata) as ProviderMetadata
+  }
+
+  #outcome(content: readonly AssistantPart[]): Pick<AssistantMessage, 'stopReason' | 'error' | 'paused'> {
+    if (this.#error) return { stopReason: 'error', error: this.#error }
+    const calls = content.filter((part) => part.type === 'tool-call')
+    const providerCalls = calls.filter((call) => call.providerExecuted).length
+    const verdict = stopVerdict({
+      finish: this.#finish,
+      clientCalls: calls.length - providerCalls,
+      providerCalls,
+      parts: content.length,
+      outputTokens: this.#usage.outputTokens,
+    })
+    if (verdict.stopReason !== 'error') return verdict
+    const { kind, message, retryable } = verdict
+    return { stopReason: 'error', error: this.#errorOf(kind, message, retryable) }
+  }
+
+  #finalUsage(stopReason: AssistantMessage['stopReason']): Usage {
+    if (!this.#accepted) return noUsage()
+    const cutShort = stopReason === 'aborted' || stopReason === 'error'
+    if (!cutShort) return completeUsage(this.#usage)
+    const inputLength = this.#usage.inputTokens === undefined ? (this.#request?.inputLength() ?? 0) : 0
+    return completeUsage(estimateMissing(this.#usage, { inputLength, outputLength: this.#content.outputLength }))
+  }
+
+  #extras(): Pick<AssistantMessage, 'response' | 'providerMetadata' | 'warnings' | 'repairs'> {
+    const repairs = this.#request?.repairs ?? []
+    return definedOnly({
+      response: Object.keys(this.#response).length > 0 ? { ...this.#response } : undefined,
+      providerMetadata: this.#metadata,
+      warnings: this.#warnings.length > 0 ? [...this.#warnings] : undefined,
+      repairs: repairs.length > 0 ? repairs : undefined,
+    })
+  }
+
+  #errorOf(kind: ErrorKind, message: string, retryable?: boolean): ModelError {
+    const { provider, modelId } = this.#facts
+    return modelError(kind, message, { provider, modelId, retryable, phase: this.phase })
+  }
+}
+
+type ContentStreamPart = Exclude<
+  LanguageModelV4StreamPart,
+  { type: 'finish' | 'error' | 'stream-start' | 'response-metadata' | 'ping' | 'raw' }
+>

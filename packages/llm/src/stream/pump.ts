@@ -1,0 +1,235 @@
+import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { Clock } from '../clock.ts'
+import { classifyError } from '../errors/classify.ts'
+import { modelError } from '../errors/error-kinds.ts'
+import type { MessageEvent } from '../events.ts'
+import type { AssistantMessage } from '../messages.ts'
+import type { ModelError } from '../model-error.ts'
+import { requestLength } from '../usage/request-length.ts'
+import type { PreparedCall } from './call-options.ts'
+import { Deadlines, type Expired, type Timeouts } from './deadlines.ts'
+import { EventQueue } from './event-queue.ts'
+import { MessageBuilder, type Abort } from './message-builder.ts'
+
+export interface PumpOptions {
+  readonly messageId: string
+  readonly model: LanguageModelV4
+  readonly clock: Clock
+  readonly timeouts: Timeouts
+  readonly abortSignal: AbortSignal | undefined
+  prepare(signal: AbortSignal): Promise<PreparedCall>
+}
+
+type Reader = ReadableStreamDefaultReader<LanguageModelV4StreamPart>
+type Waiter = (result: IteratorResult<MessageEvent, undefined>) => void
+
+/** How long the stream is read on behind an error, for the usage that may follow it. */
+const graceAfterErrorMs = 1_000
+/** How long a provider may keep its stream open behind the finish. */
+const graceAfterFinishMs = 250
+
+/**
+ * One call from its first demand to its end. It reads from the provider only while somebody waits for an event, or once
+ * somebody asked for the result. Whatever ends the call goes through `#end`, which leaves nothing behind.
+ */
+export class Pump {
+  readonly #options: PumpOptions
+  readonly #controller = new AbortController()
+  readonly #queue = new EventQueue()
+  readonly #waiters: Waiter[] = []
+  readonly #deadlines: Deadlines
+  #builder: MessageBuilder | undefined
+  #reader: Reader | undefined
+  /** Where the provider stands: not called, called, streaming, or done with its stream. */
+  #provider: 'idle' | 'opening' | 'streaming' | 'closed' = 'idle'
+  #reading = false
+  #flowing = false
+  #sawPart = false
+  #graceEndsAt = Infinity
+  #message: AssistantMessage | undefined
+  #settle: ((message: AssistantMessage) => void) | undefined
+
+  constructor(options: PumpOptions) {
+    this.#options = options
+    this.#deadlines = new Deadlines(options.clock, options.timeouts, {
+      isWaiting: () => this.#provider === 'opening' || this.#reading,
+      onExpired: (limit) => this.#expire(limit),
+    })
+  }
+
+  next(): Promise<IteratorResult<MessageEvent, undefined>> {
+    this.#begin()
+    return new Promise((resolve) => {
+      this.#waiters.push(resolve)
+      this.#deliver()
+      this.#demand()
+    })
+  }
+
+  /** Lets the call run to its end, read or not. */
+  settled(settle: (message: AssistantMessage) => void): void {
+    this.#settle = settle
+    this.#flowing = true
+    this.#begin()
+    if (this.#message) settle(this.#message)
+    else this.#demand()
+  }
+
+  abort(abortReason: string | undefined): void {
+    // Before the first demand there is nothing to end yet: the call then starts aborted.
+    this.#begin({ abortReason })
+    this.#end({ abortReason })
+  }
+
+  /** The reader has left: nobody wants the events any more. */
+  leave(): void {
+    this.abort('consumer-left')
+    this.#queue.clear()
+    this.#deliver()
+  }
+
+  #begin(abort?: Abort): void {
+    if (this.#builder) return
+    const { messageId, model, clock, abortSignal } = this.#options
+    const { provider, modelId } = model
+    const at = clock.now()
+    this.#builder = new MessageBuilder({ messageId, provider, modelId, at }, {
+      now: () => clock.now(),
+      emit: (event) => this.#queue.push(event),
+      classify: (error, phase) => this.#classify(error, phase),
+    })
+    this.#builder.start()
+    if (abort) return
+    if (abortSignal?.aborted) return this.#end({ abortReason: reasonOf(abortSignal) })
+    abortSignal?.addEventListener('abort', this.#onAbort)
+    this.#provider = 'opening'
+    this.#deadlines.start(at)
+    this.#open().catch((error: unknown) => this.#fail(this.#classify(error, 'before-output')))
+  }
+
+  async #open(): Promise<void> {
+    const { options, repairs } = await this.#options.prepare(this.#controller.signal)
+    if (this.#message) return
+    this.#builder?.requested({ repairs, inputLength: () => requestLength(options) })
+    const { stream, response } = await this.#options.model.doStream(options)
+    if (this.#message) return void stream.cancel().catch(ignore)
+    this.#reader = stream.getReader()
+    this.#provider = 'streaming'
+    this.#builder?.accepted(response?.headers)
+    this.#demand()
+  }
+
+  #demand(): void {
+    if (this.#reading || !this.#reader || this.#message) return
+    if (this.#waiters.length === 0 && !this.#flowing) return
+    this.#reading = true
+    this.#deadlines.moved()
+    this.#reader.read().then(this.#onRead, this.#onReadError)
+  }
+
+  readonly #onRead = ({ done, value }: Awaited<ReturnType<Reader['read']>>): void => {
+    this.#reading = false
+    const builder = this.#builder
+    if (this.#message || !builder) return
+    if (done) {
+      this.#provider = 'closed'
+      return this.#end()
+    }
+    if (!this.#sawPart && value?.type !== 'stream-start') this.#onFirstPart()
+    builder.accept(value)
+    if (builder.progress !== 'content') this.#shortenWait(builder.progress)
+    this.#deliver()
+    this.#demand()
+  }
+
+  readonly #onReadError = (error: unknown): void => {
+    this.#reading = false
+    if (this.#message) return
+    this.#fail(this.#classify(error, this.#builder?.phase))
+  }
+
+  readonly #onAbort = (): void => this.#end({ abortReason: reasonOf(this.#options.abortSignal) })
+
+  #onFirstPart(): void {
+    this.#sawPart = true
+    this.#deadlines.firstPart(this.#options.clock.now())
+  }
+
+  /** Behind an error or a finish no content is awaited: only a late finish, and the end of the stream. */
+  #shortenWait(progress: 'failed' | 'finished'): void {
+    const now = this.#options.clock.now()
+    if (this.#builder?.hasFailed) this.#graceEndsAt = Math.min(this.#graceEndsAt, now + graceAfterErrorMs)
+    const latest = progress === 'finished' ? now + graceAfterFinishMs : Infinity
+    this.#deadlines.endAt(Math.min(this.#graceEndsAt, latest), now)
+  }
+
+  #expire(limit: Expired): void {
+    if (limit === 'grace') return this.#end()
+    const { provider, modelId } = this.#options.model
+    const phase = this.#builder?.phase
+    this.#fail(modelError('timeout', timeoutMessages[limit], { code: limit, provider, modelId, phase }))
+  }
+
+  #fail(error: ModelError): void {
+    if (this.#message) return
+    // A finish that was read stands: what goes wrong behind it has no part in the answer.
+    if (this.#builder?.progress !== 'finished') this.#builder?.fail(error)
+    this.#end()
+  }
+
+  #classify(error: unknown, phase: ModelError['phase'] | undefined): ModelError {
+    const { model, clock, abortSignal } = this.#options
+    return classifyError(error, {
+      provider: model.provider,
+      modelId: model.modelId,
+      now: clock.now(),
+      ...(abortSignal && { abortSignal }),
+      ...(phase && { phase }),
+    })
+  }
+
+  #end(abort?: Abort): void {
+    if (this.#message || !this.#builder) return
+    this.#deadlines.stop()
+    this.#options.abortSignal?.removeEventListener('abort', this.#onAbort)
+    this.#message = this.#builder.end(abort)
+    this.#release()
+    this.#deliver()
+    this.#settle?.(this.#message)
+  }
+
+  /** Tells the provider to stop, unless its stream has ended by itself. Its late answers have nowhere to go. */
+  #release(): void {
+    if (this.#provider !== 'opening' && this.#provider !== 'streaming') return
+    this.#provider = 'closed'
+    this.#controller.abort()
+    this.#reader?.cancel().catch(ignore)
+  }
+
+  #deliver(): void {
+    while (this.#waiters.length > 0) {
+      if (!this.#queue.isEmpty) this.#waiters.shift()?.({ value: this.#queue.take(), done: false })
+      else if (this.#message) this.#waiters.shift()?.({ value: undefined, done: true })
+      else return
+    }
+  }
+}
+
+const timeoutMessages: Readonly<Record<Exclude<Expired, 'grace'>, string>> = {
+  'first-part': 'the provider sent nothing within the time limit',
+  idle: 'the provider fell silent in the middle of the answer',
+  total: 'the call took longer than its time limit',
+}
+
+const longestReason = 500
+
+/** The reason of an aborted signal as text. */
+export function reasonOf(signal: AbortSignal | undefined): string | undefined {
+  const reason: unknown = signal?.reason
+  if (reason === undefined) return undefined
+  const text = typeof reason === 'string' ? reason : reason instanceof Error ? reason.message : JSON.stringify(reason)
+  return text?.slice(0, longestReason)
+}
+
+/** For promises whose outcome nobody can use any more. */
+function ignore(): void {}

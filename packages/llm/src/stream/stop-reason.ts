@@ -1,0 +1,63 @@
+import type { LanguageModelV4FinishReason } from '@ai-sdk/provider'
+import type { ErrorKind } from '../model-error.ts'
+import type { StopReason } from '../messages.ts'
+
+/** What is known when a message ends by itself. */
+export interface Ending {
+  /** Absent when the stream ended without a finish. */
+  readonly finish: LanguageModelV4FinishReason | undefined
+  /** Tool calls that the caller has to run, valid or not. */
+  readonly clientCalls: number
+  readonly providerCalls: number
+  readonly parts: number
+  readonly outputTokens: number | undefined
+}
+
+export type Verdict =
+  | { readonly stopReason: Exclude<StopReason, 'error' | 'aborted'>; readonly paused?: true }
+  | { readonly stopReason: 'error'; readonly kind: ErrorKind; readonly message: string; readonly retryable?: boolean }
+
+const failure = (kind: ErrorKind, message: string): Verdict => ({ stopReason: 'error', kind, message })
+
+const ordinaryEnds: readonly string[] = ['compaction', 'end', 'eos', 'eos_token', 'stop_sequence', 'completed']
+const malformedCalls: readonly string[] = ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL']
+
+const table: Readonly<Record<LanguageModelV4FinishReason['unified'], (ending: Ending, raw: string | undefined) => Verdict>> = {
+  stop: ({ clientCalls, parts, outputTokens }, raw) => {
+    if (clientCalls > 0) return { stopReason: 'tool-calls' }
+    if (parts === 0 && !outputTokens) return failure('empty-response', 'the model answered with nothing')
+    return raw === 'pause_turn' ? { stopReason: 'stop', paused: true } : { stopReason: 'stop' }
+  },
+  'tool-calls': ({ clientCalls, providerCalls }) => {
+    if (clientCalls > 0) return { stopReason: 'tool-calls' }
+    if (providerCalls > 0) return { stopReason: 'stop' }
+    return failure('malformed-response', 'the model stopped for tool calls, but sent none')
+  },
+  length: (_, raw) =>
+    raw === 'model_context_window_exceeded'
+      ? failure('context-overflow', 'the context window of the model is full')
+      : { stopReason: 'length' },
+  'content-filter': (_, raw) => failure('content-blocked', `the provider withheld the answer${inBrackets(raw)}`),
+  error: (_, raw) =>
+    malformedCalls.includes(raw ?? '')
+      ? failure('malformed-response', `the model sent a malformed tool call${inBrackets(raw)}`)
+      : failure('unknown', `the provider reported an error without details${inBrackets(raw)}`),
+  interrupted: () => failure('stream-broken', 'the stream ended before the answer was complete'),
+  other: ({ clientCalls }, raw) => {
+    if (clientCalls > 0) return { stopReason: 'tool-calls' }
+    if (raw === undefined) return failure('stream-broken', 'the provider gave no reason for the end of the answer')
+    if (ordinaryEnds.includes(raw)) return { stopReason: 'stop' }
+    return { ...failure('unknown', `unknown finish reason${inBrackets(raw)}`), retryable: false } as Verdict
+  },
+}
+
+/** Why a message stopped that was neither aborted nor failed. */
+export function stopVerdict(ending: Ending): Verdict {
+  const unified = ending.finish?.unified ?? 'interrupted'
+  const decide = Object.hasOwn(table, unified) ? table[unified] : table.other
+  return decide(ending, ending.finish?.raw ?? undefined)
+}
+
+function inBrackets(raw: string | undefined): string {
+  return raw === undefined ? '' : ` (${raw})`
+}

@@ -1,0 +1,46 @@
+import { v7 as uuidv7 } from 'uuid'
+import { systemClock } from '../clock.ts'
+import type { MessageEvent } from '../events.ts'
+import type { AssistantMessage } from '../messages.ts'
+import { LlmError } from '../model-error.ts'
+import type { ModelRequest } from '../model-request.ts'
+import { prepareCall } from './call-options.ts'
+import { checkRequest } from './check-request.ts'
+import { Pump } from './pump.ts'
+
+/**
+ * One model call as events. Nothing is sent before the first `next()` or `result()`. It can be iterated once; leaving
+ * the loop early cancels the call.
+ */
+export interface MessageStream extends AsyncIterable<MessageEvent> {
+  readonly messageId: string
+  /** Ends the call as `aborted`. It may be called at any time and more than once. */
+  abort(reason?: string): void
+  /** The whole message, also after an error or an abort. It must always settle and must never reject. */
+  result(): Promise<AssistantMessage>
+}
+
+/** Calls a model once. Throws `LlmError` for a request that can never work; every failure of the call is data. */
+export function streamMessage(request: ModelRequest): MessageStream {
+  checkRequest(request)
+  const { model, abortSignal, clock = systemClock, timeouts = {}, messageId = `msg_${uuidv7()}` } = request
+  const pump = new Pump({ messageId, model, clock, timeouts, abortSignal, prepare: (signal) => prepareCall(request, signal) })
+  let result: Promise<AssistantMessage> | undefined
+  let iterated = false
+  return {
+    messageId,
+    abort: (reason) => pump.abort(reason?.slice(0, 500)),
+    result: () => (result ??= new Promise((resolve) => pump.settled(resolve))),
+    [Symbol.asyncIterator]() {
+      if (iterated) throw new LlmError('USAGE', 'a message stream can be iterated only once')
+      iterated = true
+      return {
+        next: () => pump.next(),
+        return() {
+          pump.leave()
+          return Promise.resolve({ value: undefined, done: true })
+        },
+      }
+    },
+  }
+}

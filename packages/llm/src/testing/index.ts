@@ -1,0 +1,5 @@
+export { manualClock } from './manual-clock.ts'
+export type { ManualClock } from './manual-clock.ts'
+export { scriptedModel } from './scripted-model.ts'
+export type { Script, ScriptedModel, ScriptedModelOptions } from './scripted-model.ts'
+export type { Action, ScriptedToolCall, Step } from './step.ts'

@@ -1,0 +1,50 @@
+import type { Clock } from '../clock.ts'
+
+/** A clock that stands still until it is told to go on. */
+export interface ManualClock extends Clock {
+  /** Timers that are set and have not run. */
+  readonly pendingTimers: number
+  /**
+   * Lets time pass. Timers run in order of their time, each with `now()` at that time; everything that a timer sets off
+   * without real input or output has happened before the next one runs.
+   */
+  advance(ms: number): Promise<void>
+}
+
+interface Timer {
+  readonly atMs: number
+  readonly run: () => void
+}
+
+export function manualClock(startMs = 0): ManualClock {
+  const timers = new Set<Timer>()
+  let now = startMs
+  const dueBy = (limit: number): Timer | undefined =>
+    [...timers].filter((timer) => timer.atMs <= limit).sort((a, b) => a.atMs - b.atMs)[0]
+  return {
+    now: () => now,
+    setTimer(atMs, run) {
+      const timer = { atMs, run }
+      timers.add(timer)
+      return () => void timers.delete(timer)
+    },
+    get pendingTimers() {
+      return timers.size
+    },
+    async advance(ms) {
+      const until = now + ms
+      await settleMicrotasks()
+      for (let timer = dueBy(until); timer; timer = dueBy(until)) {
+        timers.delete(timer)
+        now = Math.max(now, timer.atMs)
+        timer.run()
+        await settleMicrotasks()
+      }
+      now = until
+    },
+  }
+}
+
+function settleMicrotasks(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}

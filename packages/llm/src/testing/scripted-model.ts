@@ -1,0 +1,90 @@
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamResult } from '@ai-sdk/provider'
+import { systemClock, type Clock } from '../clock.ts'
+import { collect } from './collect.ts'
+import { play } from './play.ts'
+import { scriptOf } from './script.ts'
+import type { Step } from './step.ts'
+
+/** A model that answers as written. It fails on a call that nobody wrote and, with `assertDone`, on steps left over. */
+export interface ScriptedModel extends LanguageModelV4 {
+  /** The options of each call so far, as deep copies. */
+  readonly calls: readonly LanguageModelV4CallOptions[]
+  /** Throws when steps are left. `using` calls it at the end of the block. */
+  assertDone(): void
+  [Symbol.dispose](): void
+}
+
+export type Script =
+  | readonly Step[]
+  | ((call: LanguageModelV4CallOptions, index: number) => Step | Promise<Step>)
+
+export interface ScriptedModelOptions {
+  /** Default `scripted`. */
+  readonly provider?: string
+  /** Default `scripted-model`. */
+  readonly modelId?: string
+  /** All delays of the script go through it. Default: the system's. */
+  readonly clock?: Clock
+}
+
+/** Works wherever a `LanguageModelV4` does. */
+export function scriptedModel(steps: Script, options: ScriptedModelOptions = {}): ScriptedModel {
+  const { provider = 'scripted', modelId = 'scripted-model', clock = systemClock } = options
+  const calls: LanguageModelV4CallOptions[] = []
+
+  const doStream = async (call: LanguageModelV4CallOptions): Promise<LanguageModelV4StreamResult> => {
+    const index = calls.push(copyOf(call) as LanguageModelV4CallOptions) - 1
+    const step = typeof steps === 'function' ? await steps(call, index) : steps[index]
+    if (!step) throw new Error(`call ${index + 1} is not in the script; the last user text is ${JSON.stringify(lastUserText(call))}`)
+    step.expect?.(call)
+    if (step.error !== undefined) throw step.error
+    const signal = step.ignoreAbort ? undefined : call.abortSignal
+    if (step.hang === 'before') await hang(signal)
+    signal?.throwIfAborted()
+    return { stream: play(scriptOf(step, index, modelId), clock, signal) }
+  }
+
+  const assertDone = (): void => {
+    const left = typeof steps === 'function' ? [] : steps.slice(calls.length)
+    if (left.length === 0) return
+    const names = left.map((step, place) => `step ${calls.length + place + 1} (${nameOf(step)})`)
+    throw new Error(`${left.length} scripted ${left.length === 1 ? 'step was' : 'steps were'} not used: ${names.join(', ')}`)
+  }
+
+  return {
+    specificationVersion: 'v4',
+    provider,
+    modelId,
+    supportedUrls: {},
+    calls,
+    doStream,
+    doGenerate: async (call) => collect((await doStream(call)).stream),
+    assertDone,
+    [Symbol.dispose]: assertDone,
+  }
+}
+
+function hang(signal: AbortSignal | undefined): Promise<never> {
+  return new Promise((_, reject) => {
+    signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+  })
+}
+
+/** Signals stay what they are; everything else is copied, so that later changes of the caller do not show. */
+function copyOf(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || value instanceof AbortSignal || value instanceof URL) return value
+  if (value instanceof Uint8Array) return value.slice()
+  if (Array.isArray(value)) return value.map(copyOf)
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, copyOf(item)]))
+}
+
+function lastUserText({ prompt }: LanguageModelV4CallOptions): string {
+  const last = prompt.findLast((message) => message.role === 'user')
+  return last?.role === 'user' ? last.content.map((part) => (part.type === 'text' ? part.text : `[${part.mediaType}]`)).join('') : ''
+}
+
+function nameOf(step: Step): string {
+  if (step.text !== undefined) return `text ${JSON.stringify(step.text.slice(0, 40))}`
+  if (step.toolCalls) return `tool calls ${step.toolCalls.map((call) => call.name).join(', ')}`
+  return Object.keys(step).join(', ') || 'empty'
+}

@@ -1,0 +1,77 @@
+import type { JSONSchema7 } from '@ai-sdk/provider'
+import type { FlexibleSchema } from 'ai'
+import { toJsonValue, isRecord } from '../json.ts'
+import type { JSONValue } from '../messages.ts'
+import { LlmError } from '../model-error.ts'
+import { checkerOf } from './json-schema-checker.ts'
+
+export interface SchemaIssue {
+  /** Dotted place in the value; empty for the value itself. */
+  readonly path: string
+  readonly message: string
+}
+
+export type SchemaResult =
+  | { readonly ok: true; readonly value: JSONValue }
+  | { readonly ok: false; readonly issues: readonly SchemaIssue[] }
+
+/** Any accepted schema, as providers want it and as a check. */
+export interface ToolSchema {
+  /** As given, also with the keywords that `validate` does not check. */
+  readonly jsonSchema: JSONSchema7
+  /** It must not change the value; the result is fresh and has the schema's defaults filled in. */
+  validate(value: unknown): Promise<SchemaResult>
+  /** Keywords of the schema that `validate` does not check. */
+  readonly unchecked: readonly string[]
+}
+
+const resolved = new WeakMap<object, Promise<ToolSchema>>()
+
+/**
+ * Takes zod, Standard Schema, the AI SDK's `jsonSchema()` and plain JSON Schema; converted once per object. It rejects
+ * with `LlmError` `CONFIG` for a schema that cannot be read.
+ */
+export function resolveSchema(schema: FlexibleSchema | JSONSchema7): Promise<ToolSchema> {
+  const known = resolved.get(schema)
+  if (known) return known
+  const resolving = resolve(schema).catch((error: unknown) => {
+    throw new LlmError('CONFIG', `a schema cannot be read: ${error instanceof Error ? error.message : String(error)}`)
+  })
+  resolved.set(schema, resolving)
+  return resolving
+}
+
+async function resolve(schema: FlexibleSchema | JSONSchema7): Promise<ToolSchema> {
+  if (isPlain(schema)) return { jsonSchema: schema, ...(await checkerOf(schema)) }
+  const { asSchema } = await import('ai')
+  const { jsonSchema: pending, validate } = asSchema(schema)
+  const jsonSchema = await pending
+  if (!validate) return { jsonSchema, ...(await checkerOf(jsonSchema)) }
+  return {
+    jsonSchema,
+    unchecked: [],
+    async validate(value) {
+      const result = await validate(toJsonValue(value))
+      return result.success ? { ok: true, value: result.value as JSONValue } : { ok: false, issues: issuesOf(result.error) }
+    },
+  }
+}
+
+const sdkSchema = Symbol.for('vercel.ai.schema')
+
+function isPlain(schema: FlexibleSchema | JSONSchema7): schema is JSONSchema7 {
+  return typeof schema === 'object' && !('~standard' in schema) && !(sdkSchema in schema)
+}
+
+/** The issues of a zod error, of a Standard Schema failure, or the message of any other error. */
+function issuesOf(error: Error): SchemaIssue[] {
+  const { issues, cause } = error as { issues?: unknown; cause?: unknown }
+  const list = [issues, cause].find((candidate) => Array.isArray(candidate)) as unknown[] | undefined
+  const read = (list ?? []).filter(isRecord).map((issue) => ({ path: pathOf(issue['path']), message: String(issue['message']) }))
+  return read.length > 0 ? read : [{ path: '', message: error.message }]
+}
+
+function pathOf(path: unknown): string {
+  const steps = Array.isArray(path) ? (path as unknown[]) : []
+  return steps.map((step) => String(isRecord(step) ? step['key'] : step)).join('.')
+}
