@@ -1,0 +1,66 @@
+import { SessionError } from '../../errors.ts'
+import type { CallKey, CommitResult, NewEntry, NewEvent } from '../../store/contract.ts'
+import type { EntryRecord, InboxRecord, RunRecord, SessionRecord, ToolCallRecord } from '../../store/records.ts'
+import { isHolding, sessionStatus } from '../rules.ts'
+
+/** What one namespace holds. */
+export interface Space {
+  readonly sessions: Map<string, HeldSession>
+  /** The session of each run. */
+  readonly sessionOfRun: Map<string, HeldSession>
+}
+
+export type HeldEntry = NewEntry & { readonly n: number }
+export type Applied = Extract<CommitResult, { ok: true }> & { readonly batchId: string }
+
+export interface HeldSession {
+  record: SessionRecord
+  readonly entries: Map<string, HeldEntry>
+  readonly events: Map<number, NewEvent>
+  readonly runs: Map<string, RunRecord>
+  /** The runs among them that have not ended. */
+  readonly openRuns: Map<string, RunRecord>
+  readonly calls: Map<string, ReadonlyMap<string, ToolCallRecord>>
+  readonly inbox: Map<string, InboxRecord>
+  /** The last batch of the session (under '') and of each run. */
+  readonly applied: Map<string, Applied>
+}
+
+export function entryOf(held: HeldSession, id: string): HeldEntry {
+  const entry = held.entries.get(id)
+  if (!entry) throw new SessionError('unknown-entry', `There is no entry ${id} in the session ${held.record.key}`)
+  return entry
+}
+
+export function wholeEntry(held: HeldSession, entry: HeldEntry): EntryRecord {
+  if (!('call' in entry)) return entry
+  const { call, ...rest } = entry
+  return { ...rest, message: referred(held, { call }) } as EntryRecord
+}
+
+export function callId({ step, toolCallId }: Omit<CallKey, 'runId'>): string {
+  return `${step} ${toolCallId}`
+}
+
+/** What a reference stands for; undefined when it is not there (yet). */
+export function referred(held: HeldSession, refers: NewEvent['refers']): unknown {
+  if (!refers) return undefined
+  if ('runInput' in refers) return held.runs.get(refers.runInput)?.input
+  if ('call' in refers) return held.calls.get(refers.call.runId)?.get(callId(refers.call))?.outcome
+  const entry = held.entries.get(refers.entryId)
+  return entry && wholeEntry(held, entry).message
+}
+
+export function statusOf(held: HeldSession): SessionRecord['status'] {
+  return sessionStatus([...held.openRuns.values()].map((run) => run.status))
+}
+
+export function heldByOther(held: HeldSession, runId: string): boolean {
+  return [...held.openRuns.values()].some((run) => run.id !== runId && isHolding(run.status))
+}
+
+/** The run under its new epoch or lease; it stays open. */
+export function replaceOpenRun(held: HeldSession, run: RunRecord): void {
+  held.runs.set(run.id, run)
+  held.openRuns.set(run.id, run)
+}
