@@ -167,7 +167,8 @@ export const layerConfig = {
       {
         default: 'disallow',
         checkAllOrigins: true,
-        message: 'The layer table does not let this file import this module (eslint.layers.js)',
+        checkInternals: true,
+        message: '{{from.element.types.[0]}} must not import {{dependency.source}} here: see the table in eslint.layers.js',
         policies: [...packageNames.flatMap((name) => policiesOf(name, /** @type {Layer} */ (layers[name]))), ...special],
       },
     ],

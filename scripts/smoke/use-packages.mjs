@@ -1,6 +1,44 @@
-// Runs inside the empty project: every subpath must load, and must give something.
+// Runs inside the empty project: every subpath must load, and a turn with a tool must run on what was installed.
+import assert from 'node:assert/strict'
+import { defineAgent, defineTool } from '@bowline/agent-loop'
+import { reduceEvents, emptyView } from '@bowline/agent-loop/events'
+import { scriptedModel } from '@bowline/llm/testing'
+import { createRuntime } from '@bowline/sessions'
+import { sqliteStore } from '@bowline/sessions/sqlite'
+import { z } from 'zod'
+
 for (const entry of process.argv.slice(2)) {
   const exported = Object.keys(await import(entry))
-  if (exported.length === 0) throw new Error(`${entry} exports nothing`)
+  assert.notEqual(exported.length, 0, `${entry} exports nothing`)
 }
 
+const add = defineTool({
+  name: 'add',
+  description: 'Adds two numbers',
+  inputSchema: z.object({ left: z.number(), right: z.number() }),
+  effect: 'pure',
+  execute: ({ left, right }) => String(left + right),
+})
+
+function agentWithScript() {
+  const model = scriptedModel([
+    { toolCalls: [{ name: 'add', input: { left: 1, right: 2 } }] },
+    { text: 'It is three.', chunk: 4 },
+  ])
+  return defineAgent({ name: 'calculator', model, tools: [add] })
+}
+
+const run = agentWithScript().run('What is one and two?')
+let view = emptyView
+for await (const event of run) view = reduceEvents(view, event)
+const result = await run.result()
+assert.equal(result.status, 'completed')
+assert.equal(result.text, 'It is three.')
+assert.equal(view.messages.length, 4)
+
+const runtime = createRuntime({ agents: [agentWithScript()], store: sqliteStore({ file: 'smoke.sqlite' }) })
+await runtime.start()
+const durable = await (await runtime.session('smoke').send('What is one and two?')).result()
+assert.equal(durable.status, 'completed')
+assert.equal(durable.text, 'It is three.')
+await runtime.stop()

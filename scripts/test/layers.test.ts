@@ -61,6 +61,7 @@ const illegal: readonly (readonly [string, string])[] = [
   ['packages/agent-loop/src/loop/probe.ts', "import { readFile } from 'node:fs/promises'"],
   ['packages/agent-loop/src/events/probe.ts', "import { addUsage } from '@bowline/llm'"],
   ['packages/agent-loop/src/events/probe.ts', "import { v7 } from 'uuid'"],
+  ['packages/agent-loop/src/events/probe.ts', "import { hashJson } from '../hash-json.ts'"],
   ['packages/agent-loop/src/probe.ts', "import { createRuntime } from '@bowline/sessions'"],
   ['packages/agent-loop/src/probe.ts', "import { generateText } from 'ai'"],
   ['packages/sessions/src/probe.ts', "import { createServer } from '@bowline/server'"],
