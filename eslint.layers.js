@@ -1,6 +1,6 @@
 import boundaries from 'eslint-plugin-boundaries'
 
-// The layer table of docs/architecture in the form that eslint-plugin-boundaries reads. Arrows go one way: what a
+// The layer table, in the form that eslint-plugin-boundaries reads. Arrows go one way: what a
 // package does not list here, it must not import, by whatever road (name, relative path, subpath, dynamic import).
 
 // Modules that exist only with the prefix (node:sqlite) count as external.
