@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { offlineModel } from '../src/model/offline-model.ts'
-import type { Prompt, StreamPart } from '../src/model/language-model.ts'
+import type { Prompt, StreamPart, ToolOutput } from '../src/model/language-model.ts'
 import { createPace } from '../src/pace.ts'
 import { phrases } from '../src/phrases.ts'
 import { manualTime } from './manual-time.ts'
@@ -11,11 +11,9 @@ function ask(text: string, ...more: Prompt): Prompt {
   return [{ role: 'system', content: 'You are a demo.' }, { role: 'user', content: [{ type: 'text', text }] }, ...more]
 }
 
-function answered(toolName: string, output: ToolResultOutput, toolCallId = 'call_2_1'): Prompt[number] {
+function answered(toolName: string, output: ToolOutput, toolCallId = 'call_2_1'): Prompt[number] {
   return { role: 'tool', content: [{ type: 'tool-result', toolCallId, toolName, output }] }
 }
-
-type ToolResultOutput = Extract<Extract<Prompt[number], { role: 'tool' }>['content'][number], { type: 'tool-result' }>['output']
 
 async function partsFor(prompt: Prompt, model = offlineModel({ pace: still })): Promise<StreamPart[]> {
   const { stream } = await model.doStream({ prompt })
@@ -92,7 +90,7 @@ describe('the offline model', () => {
     ['pay the invoice', 'pay_invoice'],
   ])('calls the tool of "%s" once and answers from its result, whatever the outcome', async (say, toolName) => {
     expect(callsOf(await partsFor(ask(say)))).toEqual([{ name: toolName, input: expect.any(Object) as unknown }])
-    const outcomes: ToolResultOutput[] = [
+    const outcomes: ToolOutput[] = [
       { type: 'json', value: { files: 24, words: 9000, place: 'Pier 7', receipt: 'R-1' } },
       { type: 'text', value: 'fine' },
       { type: 'error-text', value: 'it broke' },
@@ -108,7 +106,7 @@ describe('the offline model', () => {
   })
 
   it('never says that an invoice is paid when the outcome is not known', async () => {
-    const output: ToolResultOutput = { type: 'error-text', value: 'The outcome of this call is unknown.' }
+    const output: ToolOutput = { type: 'error-text', value: 'The outcome of this call is unknown.' }
     const text = textOf(await partsFor(ask('pay the invoice', answered('pay_invoice', output))))
     expect(text).toContain('I cannot say that invoice 2041 is paid')
     expect(text).toContain('unknown')

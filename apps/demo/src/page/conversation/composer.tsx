@@ -1,0 +1,75 @@
+import { ArrowUp, Square } from 'lucide-react'
+import { useRef, useState } from 'react'
+import { phrases } from '../../phrases.ts'
+
+interface ComposerProps {
+  /** A run is open: it can be stopped, and nothing else can be sent. */
+  readonly busy: boolean
+  readonly stopping: boolean
+  readonly hint: string
+  readonly onSend: (text: string) => void
+  readonly onStop: () => void
+}
+
+export function Composer({ busy, stopping, hint, onSend, onStop }: ComposerProps) {
+  const [text, setText] = useState('')
+  const field = useRef<HTMLTextAreaElement>(null)
+  const send = (message: string): void => {
+    if (busy || message.trim() === '') return
+    onSend(message.trim())
+    setText('')
+    field.current?.focus()
+  }
+  return (
+    <form
+      className="mx-auto w-full max-w-3xl px-4 pb-4"
+      onSubmit={(event) => {
+        event.preventDefault()
+        send(text)
+      }}
+    >
+      <div className="mb-2 flex flex-wrap gap-1.5" role="group" aria-label="Things to try">
+        {phrases.map(({ say, see }) => (
+          <button
+            key={say}
+            type="button"
+            title={see}
+            disabled={busy}
+            onClick={() => send(say)}
+            className="rounded-full border border-line bg-surface px-3 py-1 text-xs text-ink-soft transition-colors hover:border-accent hover:text-ink disabled:opacity-50"
+          >
+            {say}
+          </button>
+        ))}
+      </div>
+      <div className="flex items-end gap-2 rounded-2xl border border-line bg-surface p-2 shadow-sm focus-within:border-accent">
+        <textarea
+          ref={field}
+          aria-label="Message"
+          rows={Math.min(6, text.split('\n').length)}
+          value={text}
+          placeholder="Say something to the agent"
+          className="max-h-48 flex-1 resize-none bg-transparent px-2 py-1.5 outline-none"
+          onChange={(event) => setText(event.target.value)}
+          onKeyDown={(event) => {
+            if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return
+            event.preventDefault()
+            send(text)
+          }}
+        />
+        {busy ? (
+          <button type="button" className="button" onClick={onStop} disabled={stopping}>
+            <Square className="size-3.5 fill-current" aria-hidden="true" />
+            {stopping ? 'Stopping …' : 'Stop'}
+          </button>
+        ) : (
+          <button type="submit" className="button button-accent" disabled={text.trim() === ''}>
+            <ArrowUp className="size-4" aria-hidden="true" />
+            Send
+          </button>
+        )}
+      </div>
+      <p className="mt-1.5 px-2 text-xs text-ink-soft">{hint}</p>
+    </form>
+  )
+}

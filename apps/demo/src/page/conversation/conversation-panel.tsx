@@ -1,0 +1,115 @@
+import type { RunView, ViewMessage } from '@bowline/agent-loop/events'
+import { phrases } from '../../phrases.ts'
+import type { Resolution, SubmittedAnswer } from '../session/actions.ts'
+import type { Timeline } from '../timeline/fold.ts'
+import type { Advice } from './advice.ts'
+import { CallCard } from './call-card.tsx'
+import { Composer } from './composer.tsx'
+import { Answer, Bubble, OpenAnswer, UserBubble, Waiting } from './messages.tsx'
+import { AdviceBox, TurnNoteLine } from './turn-note.tsx'
+import { useStickToBottom } from '../parts/use-stick-to-bottom.ts'
+
+export interface ConversationProps {
+  readonly view: RunView
+  readonly notes: Timeline['notes']
+  readonly connected: boolean
+  /** Sent, and not yet in the log. */
+  readonly sending: string | undefined
+  readonly stopping: boolean
+  readonly trouble: Advice | undefined
+  readonly keyVariable: string | undefined
+  readonly onSend: (text: string) => void
+  readonly onStop: () => void
+  readonly onAnswer: (answer: SubmittedAnswer) => Promise<void>
+  readonly onResolve: (toolCallId: string, resolution: Resolution) => Promise<void>
+}
+
+export function ConversationPanel(props: ConversationProps) {
+  const { view, notes, connected, sending, stopping, trouble, keyVariable, onSend, onStop, onAnswer, onResolve } = props
+  const box = useStickToBottom<HTMLDivElement>()
+  const renderCall = (toolCallId: string) => (
+    <CallCard key={toolCallId} {...{ toolCallId, view, connected, onAnswer, onResolve }} />
+  )
+  const busy = sending !== undefined || isOpen(view.status)
+  const empty = view.messages.length === 0 && !view.open && sending === undefined
+  return (
+    <main className="flex min-h-0 min-w-0 flex-col">
+      <h2 className="sr-only">Conversation</h2>
+      <div ref={box} className="min-h-0 flex-1 overflow-y-auto">
+        <div className="mx-auto flex w-full max-w-3xl flex-col gap-6 px-4 py-6" data-status={view.status ?? 'new'} data-testid="conversation">
+          {empty && <Welcome onSend={onSend} />}
+          {view.messages.map((message, index) => (
+            <Entry key={message.id ?? index} {...{ message, renderCall, keyVariable }} note={notes[message.id ?? '']} />
+          ))}
+          {view.open && <OpenAnswer open={view.open} renderCall={renderCall} />}
+          {sending !== undefined && <Bubble text={sending} sending />}
+          {view.status === 'queued' && !view.open && <Waiting />}
+          {trouble && <AdviceBox advice={trouble} />}
+        </div>
+      </div>
+      <Composer busy={busy} stopping={stopping} hint={hintFor(view, connected)} onSend={onSend} onStop={onStop} />
+    </main>
+  )
+}
+
+interface EntryProps {
+  readonly message: ViewMessage
+  readonly note: Timeline['notes'][string] | undefined
+  readonly keyVariable: string | undefined
+  readonly renderCall: (toolCallId: string) => React.ReactNode
+}
+
+function Entry({ message, note, keyVariable, renderCall }: EntryProps) {
+  if (message.role === 'tool-result') return null
+  return (
+    <div>
+      {message.role === 'user' ? <UserBubble message={message} /> : <Answer message={message} renderCall={renderCall} />}
+      {note && <TurnNoteLine note={note} keyVariable={keyVariable} />}
+    </div>
+  )
+}
+
+function Welcome({ onSend }: { readonly onSend: (text: string) => void }) {
+  return (
+    <div className="py-10">
+      <h3 className="text-2xl font-semibold tracking-tight">A run that holds.</h3>
+      <p className="mt-2 max-w-prose text-ink-soft">
+        Start something, then be unkind to it: reload, close the tab, open a second one, kill the server in the middle of a tool. It
+        goes on where it was, and nothing happens twice.
+      </p>
+      <ul className="mt-6 grid gap-3 sm:grid-cols-2">
+        {phrases.map(({ say, see }) => (
+          <li key={say} className="grid">
+            <button
+              type="button"
+              onClick={() => onSend(say)}
+              className="rounded-xl border border-line bg-surface px-4 py-3 text-left transition-colors hover:border-accent"
+            >
+              <span className="block font-medium">{say}</span>
+              <span className="block text-sm text-ink-soft">{see}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}
+
+function isOpen(status: RunView['status']): boolean {
+  return status === 'queued' || status === 'running' || status === 'awaiting-tools' || status === 'needs-recovery'
+}
+
+function hintFor(view: RunView, connected: boolean): string {
+  if (!connected) return 'No contact to the server. The run is safe in the store; the page keeps trying.'
+  switch (view.status) {
+    case 'queued':
+    case 'running':
+      return 'The agent is at work. Closing this tab does not stop it.'
+    case 'awaiting-tools':
+      return 'The run waits for your answer above.'
+    case 'needs-recovery':
+      return 'The run waits for your decision above.'
+    default:
+      return 'Enter sends, Shift+Enter makes a new line.'
+  }
+}

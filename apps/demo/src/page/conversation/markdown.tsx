@@ -1,0 +1,46 @@
+import { memo } from 'react'
+import { Streamdown } from 'streamdown'
+import type { StreamdownProps } from 'streamdown'
+
+const components: NonNullable<StreamdownProps['components']> = {
+  a: ({ href, children }) => (
+    <a href={href} target="_blank" rel="noopener noreferrer" className="text-accent underline underline-offset-2">
+      {children}
+    </a>
+  ),
+  // Loading a picture tells its host that somebody reads this.
+  img: ({ alt, src }) => <span className="text-ink-soft">[picture: {alt || String(src)}]</span>,
+  table: ({ children }) => (
+    <div className="my-3 overflow-x-auto rounded-lg border border-line">
+      <table className="w-full border-collapse text-sm">{children}</table>
+    </div>
+  ),
+  th: ({ children }) => <th className="border-b border-line bg-sunken px-3 py-1.5 text-left font-medium">{children}</th>,
+  td: ({ children }) => <td className="border-b border-line px-3 py-1.5 align-top">{children}</td>,
+  pre: ({ children }) => (
+    <pre className="my-3 overflow-x-auto rounded-lg border border-line bg-sunken px-4 py-3 font-mono text-[13px] leading-relaxed [&_code]:bg-transparent [&_code]:p-0">
+      {children}
+    </pre>
+  ),
+  code: ({ children }) => <code className="rounded bg-sunken px-1 py-0.5 font-mono text-[0.9em]">{children}</code>,
+}
+
+interface MarkdownProps {
+  readonly text: string
+  readonly streaming?: boolean
+}
+
+/** Text of a model. Half-finished Markdown is shown as it will look; HTML in it is sanitised. */
+export const Markdown = memo(function Markdown({ text, streaming = false }: MarkdownProps) {
+  return (
+    <Streamdown
+      className="markdown"
+      components={components}
+      mode={streaming ? 'streaming' : 'static'}
+      controls={false}
+      linkSafety={{ enabled: false }}
+    >
+      {text}
+    </Streamdown>
+  )
+})

@@ -1,0 +1,31 @@
+import type { ToolCallView } from '@bowline/agent-loop/events'
+import { Ban, CircleCheck, CircleDashed, CircleHelp, CircleX, Hand, LoaderCircle, Wifi } from 'lucide-react'
+import type { LucideIcon } from 'lucide-react'
+
+export interface ToolState {
+  readonly word: string
+  readonly icon: LucideIcon
+  readonly tone: string
+}
+
+/** Every state by icon and by word, so that none is told by colour alone. */
+const toolStates: Readonly<Record<ToolCallView['state'], ToolState>> = {
+  pending: { word: 'waiting', icon: CircleDashed, tone: 'text-ink-soft' },
+  running: { word: 'running', icon: LoaderCircle, tone: 'text-model' },
+  remote: { word: 'waiting for you', icon: Hand, tone: 'text-warn' },
+  result: { word: 'done', icon: CircleCheck, tone: 'text-good' },
+  error: { word: 'failed', icon: CircleX, tone: 'text-bad' },
+  denied: { word: 'denied', icon: Ban, tone: 'text-bad' },
+  cancelled: { word: 'cancelled', icon: Ban, tone: 'text-ink-soft' },
+  unknown: { word: 'outcome unknown', icon: CircleHelp, tone: 'text-warn' },
+}
+
+const lost: ToolState = { word: 'needs you', icon: CircleHelp, tone: 'text-warn' }
+const unreachable: ToolState = { word: 'out of sight', icon: Wifi, tone: 'text-ink-soft' }
+
+/** `lost`: its process died in the middle; `unreachable`: the page has no contact to the server. */
+export function toolState(call: ToolCallView, isLost: boolean, isUnreachable: boolean): ToolState {
+  if (isLost) return lost
+  if (isUnreachable && call.state === 'running') return unreachable
+  return toolStates[call.state]
+}

@@ -1,0 +1,55 @@
+import { CircleStop, Gauge, TriangleAlert } from 'lucide-react'
+import type { TurnNote } from '../timeline/fold.ts'
+import { adviceForError } from './advice.ts'
+import type { Advice } from './advice.ts'
+
+interface TurnNoteLineProps {
+  readonly note: TurnNote
+  readonly keyVariable: string | undefined
+}
+
+/** How a turn ended that did not simply complete. */
+export function TurnNoteLine({ note, keyVariable }: TurnNoteLineProps) {
+  switch (note.status) {
+    case 'aborted':
+      return <StopReceiptLine receipt={note.receipt ?? []} />
+    case 'error':
+      return note.error ? <AdviceBox advice={adviceForError(note.error, keyVariable)} /> : null
+    case 'limit':
+      return (
+        <p className="mt-3 flex items-center gap-2 text-sm text-ink-soft">
+          <Gauge className="size-4" aria-hidden="true" />
+          Ended at a limit: {note.reason}.
+        </p>
+      )
+  }
+}
+
+function StopReceiptLine({ receipt }: { readonly receipt: NonNullable<TurnNote['receipt']> }) {
+  return (
+    <div data-testid="receipt" className="mt-3 flex flex-wrap items-center gap-2 text-sm text-ink-soft">
+      <CircleStop className="size-4" aria-hidden="true" />
+      <span>Stopped.</span>
+      {receipt.map((call) => (
+        <span key={call.toolCallId} className="rounded-full border border-line px-2 text-xs leading-5">
+          <code className="font-mono">{call.toolName}</code>: {call.status}
+        </span>
+      ))}
+    </div>
+  )
+}
+
+export function AdviceBox({ advice }: { readonly advice: Advice }) {
+  return (
+    <div role="alert" className="mt-3 rounded-xl border border-bad/40 bg-bad-soft px-4 py-3 text-sm">
+      <p className="flex items-center gap-2 font-medium">
+        <TriangleAlert className="size-4 text-bad" aria-hidden="true" />
+        {advice.whatToDo}
+      </p>
+      <p className="mt-1 text-ink-soft">
+        <code className="mr-1 rounded bg-surface px-1 font-mono text-xs">{advice.code}</code>
+        {advice.message}
+      </p>
+    </div>
+  )
+}

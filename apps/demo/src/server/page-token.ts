@@ -1,0 +1,44 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/**
+ * The secret of this data folder. It outlives the process, so that a page that was open before a restart still gets in.
+ */
+export async function readPageToken(dataFolder: string): Promise<string> {
+  const file = join(dataFolder, 'page-token')
+  const made = randomBytes(32).toString('base64url')
+  try {
+    await writeFile(file, made, { flag: 'wx', mode: 0o600 })
+    return made
+  } catch (error) {
+    if (!isExisting(error)) throw error
+    return (await readFile(file, 'utf8')).trim()
+  }
+}
+
+/** A cookie belongs to a host, not to a port: the name keeps two demos on one machine apart. */
+export function cookieName(port: number): string {
+  return `bowline-demo-${port}`
+}
+
+export function cookieHeader(port: number, token: string): string {
+  return `${cookieName(port)}=${token}; Path=/; HttpOnly; SameSite=Strict`
+}
+
+export function holdsToken(request: Request, port: number, token: string): boolean {
+  const cookies = (request.headers.get('cookie') ?? '').split(';').map((pair) => pair.trim().split('='))
+  return cookies.some(([name, value = '']) => name === cookieName(port) && equal(value, token))
+}
+
+function equal(one: string, other: string): boolean {
+  return timingSafeEqual(hash(one), hash(other))
+}
+
+function hash(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}
+
+function isExisting(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EEXIST'
+}

@@ -1,0 +1,70 @@
+import { mkdir } from 'node:fs/promises'
+import { systemClock } from '@bowline/llm'
+import { createServer } from '@bowline/server'
+import type { Principal } from '@bowline/server'
+import { serve } from '@bowline/server/node'
+import { createRuntime } from '@bowline/sessions'
+import type { DemoInfo } from '../info.ts'
+import { offlineModel } from '../model/offline-model.ts'
+import { createPace, speedFrom } from '../pace.ts'
+import { createDemoAgent, demoAgentName } from './agents.ts'
+import { chooseModel } from './choose-model.ts'
+import type { Environment, ModelChoice } from './choose-model.ts'
+import { createDemoFetch } from './demo-fetch.ts'
+import { holdsToken, readPageToken } from './page-token.ts'
+import { dataFolderFrom, portFrom, storeFrom } from './settings.ts'
+
+export const demoTenant = 'demo'
+
+const reader: Principal = {
+  id: 'page',
+  tenant: demoTenant,
+  scopes: ['agents:read', 'sessions:read', 'sessions:write', 'sessions:delete', 'approvals'],
+}
+
+export interface DemoServer {
+  readonly url: string
+  close(): Promise<void>
+}
+
+/** Store, runtime, API and page in this process. Throws for a mistake in the environment. */
+export async function startServer(env: Environment): Promise<DemoServer> {
+  const port = portFrom(env)
+  const { runtime, choice } = await createDemoRuntime(env)
+  await runtime.start()
+  const token = await readPageToken(dataFolderFrom(env))
+  const api = createServer({
+    runtime,
+    auth: async (request) => (holdsToken(request, port, token) ? reader : null),
+    agents: { [demoAgentName]: {} },
+  })
+  const fetch = createDemoFetch({ port, token, info: infoOf(choice, env), api: api.fetch })
+  try {
+    return await serve({ fetch, close: api.close }, { host: '127.0.0.1', port })
+  } catch (error) {
+    await runtime.stop()
+    throw error
+  }
+}
+
+/** The demo's agent over the store and the model that the environment names. */
+export async function createDemoRuntime(env: Environment) {
+  const dataFolder = dataFolderFrom(env)
+  await mkdir(dataFolder, { recursive: true })
+  const pace = createPace(speedFrom(env), systemClock)
+  const choice = chooseModel(env, () => offlineModel({ pace }))
+  const agent = createDemoAgent(choice.model, { pace, clock: systemClock, dataFolder })
+  return { choice, runtime: createRuntime({ agents: [agent], store: storeFrom(env, dataFolder) }) }
+}
+
+function infoOf(choice: ModelChoice, env: Environment): DemoInfo {
+  const { model, offline, keyVariable, problem } = choice
+  return {
+    provider: model.provider.split('.')[0] ?? model.provider,
+    modelId: model.modelId,
+    offline,
+    ...(keyVariable !== undefined && { keyVariable }),
+    ...(problem && { problem }),
+    canKill: env.NODE_ENV !== 'production',
+  }
+}

@@ -1,0 +1,29 @@
+import { appendFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { defineTool } from '@bowline/agent-loop'
+import { z } from 'zod'
+import { toolLabel } from '../../tool-labels.ts'
+import type { ToolSurroundings } from './surroundings.ts'
+
+const delayMs = 4500
+
+export const receiptsFile = 'receipts.jsonl'
+
+/**
+ * Pays at once and takes a while to hear back: the moment in which a crash leaves the outcome unknown. It has no
+ * `reconcile` on purpose, so that somebody must look.
+ */
+export function payInvoice({ pace, clock, dataFolder }: ToolSurroundings) {
+  return defineTool({
+    name: 'pay_invoice',
+    label: toolLabel('pay_invoice'),
+    description: 'Pays an invoice. The money moves when the tool starts.',
+    inputSchema: z.object({ invoice: z.string().min(1), amount: z.string().min(1), currency: z.string().length(3) }),
+    effect: 'once',
+    async execute(input, { idempotencyKey, abortSignal }) {
+      await appendFile(join(dataFolder, receiptsFile), `${JSON.stringify({ ...input, at: clock.now(), key: idempotencyKey })}\n`)
+      await pace.wait(delayMs, abortSignal)
+      return { output: { paid: true, receipt: `R-${input.invoice}` } }
+    },
+  })
+}

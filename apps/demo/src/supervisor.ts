@@ -1,0 +1,83 @@
+import { parseArgs } from 'node:util'
+import { portFrom, SettingsError } from './server/settings.ts'
+import { buildPage, watchPage } from './supervisor/build-page.ts'
+import { freePort } from './supervisor/free-port.ts'
+import { keepServer } from './supervisor/keep-server.ts'
+import type { ServerEnd } from './supervisor/keep-server.ts'
+import { once } from './terminal/once.ts'
+
+const usage = `npm start                            the demo in a browser
+npm start -- --cli --once "text"     one answer in the terminal`
+
+process.exitCode = await run(process.argv.slice(2))
+
+async function run(args: readonly string[]): Promise<number> {
+  const options = readArguments(args)
+  if (!options || options.cli !== (options.once !== undefined)) {
+    console.error(usage)
+    return 2
+  }
+  if (options.once !== undefined) return once(options.once, process.env)
+  return serve(options.dev)
+}
+
+function readArguments(args: readonly string[]) {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        cli: { type: 'boolean', default: false },
+        once: { type: 'string' },
+        dev: { type: 'boolean', default: false },
+      },
+    })
+    return values
+  } catch {
+    return undefined
+  }
+}
+
+async function serve(dev: boolean): Promise<number> {
+  try {
+    const wanted = portFrom(process.env)
+    const port = wanted === 0 ? await freePort(0) : wanted
+    await (dev ? watchPage() : buildPage())
+    return await keep(port)
+  } catch (error) {
+    if (!(error instanceof SettingsError)) throw error
+    console.error(error.message)
+    return 1
+  }
+}
+
+async function keep(port: number): Promise<number> {
+  let told = false
+  const server = keepServer({
+    env: { ...process.env, DEMO_PORT: String(port) },
+    onReady(url) {
+      console.log(told ? 'The server is back.' : `Bowline is ready: ${url}`)
+      told = true
+    },
+    onGone: (exit, restartInMs) => console.log(`The server ended (${exit}). The next one starts in ${restartInMs} ms.`),
+  })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => server.stop())
+  return explain(await server.ended, port)
+}
+
+async function explain(end: ServerEnd, port: number): Promise<number> {
+  switch (end.type) {
+    case 'stopped':
+      return 0
+    case 'failing':
+      console.error(`The server does not start (${end.exit}). What it said stands above.`)
+      return 1
+    case 'refused':
+      console.error(end.reason === 'port-taken' ? await offerPort(port) : end.message)
+      return 1
+  }
+}
+
+async function offerPort(port: number): Promise<string> {
+  const free = await freePort(port + 1)
+  return `Port ${port} is taken. Port ${free} is free:\n\n  DEMO_PORT=${free} npm start\n`
+}

@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { join } from 'node:path'
+import type { ServerMessage } from '../server/process-messages.ts'
+
+type Refusal = Extract<ServerMessage, { type: 'refused' }>
+
+/** Why the server is not kept any more. */
+export type ServerEnd = { readonly type: 'stopped' } | Refusal | { readonly type: 'failing'; readonly exit: string }
+
+export interface KeptServer {
+  /** Settles when the server is not kept any more. Never rejects. */
+  readonly ended: Promise<ServerEnd>
+  /** Ends the process cleanly and does not start another one. */
+  stop(): void
+}
+
+export interface KeepServerOptions {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly onReady: (url: string) => void
+  /** The process is gone; another one starts after the delay. */
+  readonly onGone: (exit: string, restartInMs: number) => void
+}
+
+const main = join(import.meta.dirname, '../server/main.ts')
+const firstDelayMs = 200
+const longestDelayMs = 5000
+const mostFailures = 6
+
+/** Starts the server process, and again whenever it dies, a little later each time that it did not get ready. */
+export function keepServer({ env, onReady, onGone }: KeepServerOptions): KeptServer {
+  const { promise: ended, resolve: end } = Promise.withResolvers<ServerEnd>()
+  let child: ChildProcess | undefined
+  let timer: NodeJS.Timeout | undefined
+  let stopping = false
+  let failures = 0
+
+  const start = (): void => {
+    let refusal: Refusal | undefined
+    const process = startProcess(env)
+    child = process
+    process.on('message', (message: ServerMessage) => {
+      if (message.type === 'refused') refusal = message
+      else {
+        failures = 0
+        onReady(message.url)
+      }
+    })
+    // Without a process there is no exit event.
+    process.on('error', (error) => end({ type: 'failing', exit: error.message }))
+    process.on('exit', (code, signal) => {
+      child = undefined
+      const exit = signal ?? `exit code ${code}`
+      if (stopping) end({ type: 'stopped' })
+      else if (refusal) end(refusal)
+      else if (++failures > mostFailures) end({ type: 'failing', exit })
+      else restart(exit)
+    })
+  }
+
+  const restart = (exit: string): void => {
+    const delayMs = Math.min(longestDelayMs, firstDelayMs * 2 ** (failures - 1))
+    onGone(exit, delayMs)
+    timer = setTimeout(start, delayMs)
+  }
+
+  start()
+  return {
+    ended,
+    stop() {
+      if (stopping) return
+      stopping = true
+      clearTimeout(timer)
+      if (!child) end({ type: 'stopped' })
+      else child.disconnect()
+    },
+  }
+}
+
+/** The channel to the parent is also the leash: when it closes, the server ends. */
+function startProcess(env: KeepServerOptions['env']): ChildProcess {
+  return spawn(process.execPath, ['--disable-warning=ExperimentalWarning', main], {
+    env: { ...env },
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+}

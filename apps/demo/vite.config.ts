@@ -1,0 +1,10 @@
+import tailwindcss from '@tailwindcss/vite'
+import react from '@vitejs/plugin-react'
+import { defineConfig } from 'vite'
+
+export default defineConfig({
+  root: `${import.meta.dirname}/src/page`,
+  plugins: [react(), tailwindcss()],
+  build: { outDir: `${import.meta.dirname}/dist/page`, emptyOutDir: true, target: 'es2023' },
+  logLevel: 'warn',
+})
