@@ -89,7 +89,10 @@ function onlyDailyQuotas(facts: ErrorFacts): boolean {
 
 function groupOf(facts: ErrorFacts): Group | undefined {
   const named = [facts.code, facts.type, facts.statusWord].map((name) => lookUp(groupCodes, name)).find(Boolean)
-  return named ?? groupOfStatus(facts.status)
+  const answered = groupOfStatus(facts.status)
+  // This type stands on answers of every 4xx status, which then say more than the type does.
+  const statusSaysMore = named === 'bad-request' && answered !== undefined && facts.status !== undefined && facts.status < 500
+  return statusSaysMore ? answered : (named ?? answered)
 }
 
 function kindWithin(group: Group, facts: ErrorFacts, { provider }: ErrorContext): ErrorKind {
@@ -103,13 +106,13 @@ function phraseKind(group: Group, message: string): ErrorKind | undefined {
 }
 
 function namedKind(chain: readonly ErrorFacts[]): Verdict | undefined {
-  for (const { code, name, message } of chain) {
+  for (const { code, name } of chain) {
     if (code && certificateNames.test(code)) return { kind: 'network', retryable: false }
     const kind = lookUp(errorNames, code) ?? lookUp(errorNames, name)
     if (kind) return { kind }
-    if (/^(fetch failed|failed to fetch|socket hang up|network error)$/i.test(message)) return { kind: 'network' }
   }
-  return undefined
+  const disconnected = /^(fetch failed|failed to fetch|socket hang up|network error)$/i
+  return chain.some(({ message }) => disconnected.test(message)) ? { kind: 'network' } : undefined
 }
 
 /** What the provider's `x-should-retry` may change: anything may be forbidden, only some kinds may be allowed. */

@@ -43,12 +43,13 @@ const longestMessage = 2_000
 export function modelError(kind: ErrorKind, message: string, facts: Facts = {}): ModelError {
   const { retryable, recovery } = { ...traitsOf[kind], ...definedOnly(facts) }
   const said = { ...facts, retryable, recovery: recovery === 'wait' && !retryable ? undefined : recovery }
-  return { kind, message: maskSecrets(message).slice(0, longestMessage), phase: 'before-output', ...definedOnly(said) } as ModelError
+  return { kind, message: maskSecrets(message).slice(0, longestMessage), phase: 'before-output', ...definedOnly(said) }
 }
 
 /** True for what `modelError` makes, also after a JSON round trip. */
 export function isModelError(value: unknown): value is ModelError {
-  const { kind, retryable, message, phase } = (typeof value === 'object' && value !== null ? value : {}) as Partial<ModelError>
+  if (typeof value !== 'object' || value === null) return false
+  const { kind, retryable, message, phase } = value as Partial<ModelError>
   return (
     typeof kind === 'string' &&
     Object.hasOwn(traitsOf, kind) &&

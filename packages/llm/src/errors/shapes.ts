@@ -70,12 +70,11 @@ function parseJson(text: unknown): unknown {
 }
 
 function messageOf(error: unknown, payload: unknown): string {
-  if (typeof error === 'string' && !isRecord(payload)) return error
-  const said = textOf(field(payload, 'message')) ?? textOf(field(payload, 'detail'))
-  if (said !== undefined) return said
-  const body = field(error, 'responseBody')
-  if (typeof body === 'string' && body.trim() !== '' && !/^\s*[<[{]/.test(body)) return body
-  return textOf(field(error, 'message')) ?? (error === null || typeof error !== 'object' ? String(error) : 'unknown error')
+  const body = typeof error === 'string' ? error : field(error, 'responseBody')
+  // HTML and JSON are for the other readers; any other text is what the server wanted to say.
+  if (typeof body === 'string' && /^\s*[^\s<[{]/.test(body)) return body
+  const said = [field(payload, 'message'), field(payload, 'detail'), field(error, 'message')].map(textOf).find(Boolean)
+  return said ?? (typeof error === 'object' && error !== null ? 'unknown error' : String(error))
 }
 
 function statusOf(error: unknown, payload: unknown): number | undefined {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { v5 as uuidOfName } from 'uuid'
 import type { AssistantMessage, ProviderMetadata } from '../messages.ts'
 import type { ToPromptOptions } from './options.ts'
 
@@ -22,9 +22,9 @@ export function sentMetadata(metadata: ProviderMetadata | undefined, origin: Ori
 
 const longestId = 64
 
-/** A call id in a form that every provider takes. The hash keeps ids apart that differ only in what was replaced. */
+/** A call id in a form that every provider takes. The name-based UUID keeps ids apart that differ only in what was replaced. */
 export function handedOffId(id: string, origin: Origin): string {
   if (origin.sameProvider || /^[\w-]{1,64}$/.test(id)) return id
-  const hash = createHash('sha256').update(id).digest('hex').slice(0, 12)
-  return `${id.replace(/[^\w-]/g, '_').slice(0, longestId - hash.length - 1)}_${hash}`
+  const unique = uuidOfName(id, uuidOfName.URL)
+  return `${id.replace(/[^\w-]/g, '_').slice(0, longestId - unique.length - 1)}_${unique}`
 }

@@ -10,8 +10,8 @@ export function wellFormed<T extends JSONValue>(value: T, onChange: () => void):
       changed = true
       return item.toWellFormed()
     }
-    if (Array.isArray(item)) return item.map((entry) => visit(entry) ?? null)
-    if (isRecord(item)) return Object.fromEntries(Object.entries(item).map(([key, entry]) => [key, visit(entry)])) as JSONValue
+    if (Array.isArray(item)) return (item as JSONValue[]).map((entry) => visit(entry) ?? null)
+    if (isRecord(item)) return Object.fromEntries(Object.entries(item).map(([key, entry]) => [key, visit(entry)]))
     return item
   }
   const result = visit(value) as T

@@ -25,7 +25,7 @@ export async function prepareCall(request: ModelRequest, abortSignal: AbortSigna
 
 function toTools(tools: NonNullable<ModelRequest['tools']>): Promise<NonNullable<LanguageModelV4CallOptions['tools']>> {
   const sorted = [...tools].sort((a, b) => (a.name < b.name ? -1 : 1))
-  return Promise.all(sorted.map((tool) => (isProviderTool(tool) ? tool : toFunctionTool(tool))))
+  return Promise.all(sorted.map(async (tool) => (isProviderTool(tool) ? tool : toFunctionTool(tool))))
 }
 
 function isProviderTool(tool: FunctionTool | LanguageModelV4ProviderTool): tool is LanguageModelV4ProviderTool {

@@ -6,6 +6,7 @@ import type { MessageEvent } from '../events.ts'
 import type { AssistantMessage } from '../messages.ts'
 import type { ModelError } from '../model-error.ts'
 import { requestLength } from '../usage/request-length.ts'
+import { abortReasonOf } from './abort-reason.ts'
 import type { PreparedCall } from './call-options.ts'
 import { Deadlines, type Expired, type Timeouts } from './deadlines.ts'
 import { EventQueue } from './event-queue.ts'
@@ -100,7 +101,7 @@ export class Pump {
     })
     this.#builder.start()
     if (abort) return
-    if (abortSignal?.aborted) return this.#end({ abortReason: reasonOf(abortSignal) })
+    if (abortSignal?.aborted) return this.#end({ abortReason: abortReasonOf(abortSignal.reason) })
     abortSignal?.addEventListener('abort', this.#onAbort)
     this.#provider = 'opening'
     this.#deadlines.start(at)
@@ -148,7 +149,7 @@ export class Pump {
     this.#fail(this.#classify(error, this.#builder?.phase))
   }
 
-  readonly #onAbort = (): void => this.#end({ abortReason: reasonOf(this.#options.abortSignal) })
+  readonly #onAbort = (): void => this.#end({ abortReason: abortReasonOf(this.#options.abortSignal?.reason) })
 
   #onFirstPart(): void {
     this.#sawPart = true
@@ -219,16 +220,6 @@ const timeoutMessages: Readonly<Record<Exclude<Expired, 'grace'>, string>> = {
   'first-part': 'the provider sent nothing within the time limit',
   idle: 'the provider fell silent in the middle of the answer',
   total: 'the call took longer than its time limit',
-}
-
-const longestReason = 500
-
-/** The reason of an aborted signal as text. */
-export function reasonOf(signal: AbortSignal | undefined): string | undefined {
-  const reason: unknown = signal?.reason
-  if (reason === undefined) return undefined
-  const text = typeof reason === 'string' ? reason : reason instanceof Error ? reason.message : JSON.stringify(reason)
-  return text?.slice(0, longestReason)
 }
 
 /** For promises whose outcome nobody can use any more. */

@@ -4,6 +4,7 @@ import type { MessageEvent } from '../events.ts'
 import type { AssistantMessage } from '../messages.ts'
 import { LlmError } from '../model-error.ts'
 import type { ModelRequest } from '../model-request.ts'
+import { abortReasonOf } from './abort-reason.ts'
 import { prepareCall } from './call-options.ts'
 import { checkRequest } from './check-request.ts'
 import { Pump } from './pump.ts'
@@ -29,7 +30,7 @@ export function streamMessage(request: ModelRequest): MessageStream {
   let iterated = false
   return {
     messageId,
-    abort: (reason) => pump.abort(reason?.slice(0, 500)),
+    abort: (reason) => pump.abort(abortReasonOf(reason)),
     result: () => (result ??= new Promise((resolve) => pump.settled(resolve))),
     [Symbol.asyncIterator]() {
       if (iterated) throw new LlmError('USAGE', 'a message stream can be iterated only once')

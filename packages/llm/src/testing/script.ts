@@ -4,8 +4,11 @@ import type { Action, ScriptedToolCall, Step } from './step.ts'
 
 export type ScriptItem = LanguageModelV4StreamPart | Action
 
+const actions = ['sleep', 'wait', 'throw', 'hang', 'close']
+
+/** Everything that is no action is a part, so that a script can also send what no provider should. */
 export function isPart(item: ScriptItem): item is LanguageModelV4StreamPart {
-  return 'type' in item
+  return !isRecord(item) || 'type' in item || !actions.some((action) => action in item)
 }
 
 /** The whole stream of a step, in legal order. `index` is the number of the call, from 0. */
@@ -16,7 +19,7 @@ export function scriptOf(step: Step, index: number, modelId: string): ScriptItem
     ...(step.toolCalls ?? []).flatMap((call, place) => toolCallParts(call, `call-${index + 1}-${place + 1}`, step)),
     ...(step.parts ?? []),
   ]
-  const says = (type: LanguageModelV4StreamPart['type']): boolean => content.some((item) => isPart(item) && item.type === type)
+  const says = (type: LanguageModelV4StreamPart['type']): boolean => content.some((item) => isRecord(item) && 'type' in item && item.type === type)
   return [
     ...(step.delayMs === undefined ? [] : [{ sleep: step.delayMs }]),
     ...(says('stream-start') ? [] : [{ type: 'stream-start' as const, warnings: [] }]),

@@ -1,6 +1,7 @@
 import type { JSONSchema7 } from '@ai-sdk/provider'
 import type { FlexibleSchema } from 'ai'
-import { toJsonValue, isRecord } from '../json.ts'
+import { field } from '../errors/shapes.ts'
+import { isRecord, toJsonValue } from '../json.ts'
 import type { JSONValue } from '../messages.ts'
 import { LlmError } from '../model-error.ts'
 import { checkerOf } from './json-schema-checker.ts'
@@ -51,8 +52,12 @@ async function resolve(schema: FlexibleSchema | JSONSchema7): Promise<ToolSchema
     jsonSchema,
     unchecked: [],
     async validate(value) {
-      const result = await validate(toJsonValue(value))
-      return result.success ? { ok: true, value: result.value as JSONValue } : { ok: false, issues: issuesOf(result.error) }
+      try {
+        const result = await validate(toJsonValue(value))
+        return result.success ? { ok: true, value: result.value as JSONValue } : { ok: false, issues: issuesOf(result.error) }
+      } catch (error) {
+        return { ok: false, issues: issuesOf(error) }
+      }
     },
   }
 }
@@ -64,11 +69,10 @@ function isPlain(schema: FlexibleSchema | JSONSchema7): schema is JSONSchema7 {
 }
 
 /** The issues of a zod error, of a Standard Schema failure, or the message of any other error. */
-function issuesOf(error: Error): SchemaIssue[] {
-  const { issues, cause } = error as { issues?: unknown; cause?: unknown }
-  const list = [issues, cause].find((candidate) => Array.isArray(candidate)) as unknown[] | undefined
+function issuesOf(error: unknown): SchemaIssue[] {
+  const list = [field(error, 'issues'), field(error, 'cause')].find((candidate) => Array.isArray(candidate)) as unknown[] | undefined
   const read = (list ?? []).filter(isRecord).map((issue) => ({ path: pathOf(issue['path']), message: String(issue['message']) }))
-  return read.length > 0 ? read : [{ path: '', message: error.message }]
+  return read.length > 0 ? read : [{ path: '', message: error instanceof Error ? error.message : String(error) }]
 }
 
 function pathOf(path: unknown): string {

@@ -11,6 +11,6 @@ export function requestLength({ prompt, tools }: LanguageModelV4CallOptions): nu
 function textLength(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + textLength(item), 0)
-  if (typeof value !== 'object' || value === null) return value === undefined ? 0 : String(value).length
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)?.length ?? 0
   return Object.entries(value).reduce((sum, [key, item]) => (notText.has(key) ? sum : sum + textLength(item)), 0)
 }

@@ -1,0 +1,117 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { jsonSchema, tool } from 'ai'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { streamMessage, type FunctionTool, type LanguageModelV4CallOptions, type ModelRequest } from '../src/index.ts'
+import { scriptedModel } from '../src/testing/index.ts'
+import { finish, hello, rawModel, text } from './support.ts'
+
+async function optionsOf(request: Partial<ModelRequest>): Promise<LanguageModelV4CallOptions> {
+  const model = scriptedModel([{ text: 'ok' }])
+  await streamMessage({ model, messages: hello, ...request }).result()
+  const [options] = model.calls
+  if (!options) throw new Error('the model was not called')
+  return options
+}
+
+describe('what the provider is called with', () => {
+  it('L58: a V4 model is called directly, its own stream is read', async () => {
+    const seen: unknown[] = []
+    const parts = [...text('a'), finish()]
+    const stream = new ReadableStream({ pull: (controller) => { const next = parts.shift(); if (next) controller.enqueue(next); else controller.close() } })
+    const getReader = stream.getReader.bind(stream)
+    stream.getReader = ((...args: []) => (seen.push('read'), getReader(...args))) as typeof stream.getReader
+    const model = rawModel(function (this: unknown) {
+      seen.push(this)
+      return Promise.resolve({ stream })
+    })
+    await streamMessage({ model, messages: hello }).result()
+    expect(seen).toEqual([model, 'read'])
+    expect(stream.locked).toBe(true)
+  })
+
+  it('L61: importing the package does not load ai or zod', async () => {
+    const script = `
+      import { registerHooks } from 'node:module'
+      const loaded = []
+      registerHooks({ resolve(name, context, next) { loaded.push(name); return next(name, context) } })
+      await import(${JSON.stringify(new URL('../src/index.ts', import.meta.url).href)})
+      console.log(JSON.stringify(loaded))`
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script])
+    const loaded = JSON.parse(stdout) as string[]
+    expect(loaded).toContain('uuid')
+    expect(loaded.filter((name) => /^(ai|zod)(\/|$)/.test(name))).toEqual([])
+  })
+
+  it('L85: what is absent is absent, not undefined', async () => {
+    const options = await optionsOf({})
+    expect(Object.keys(options).sort()).toEqual(['abortSignal', 'prompt'])
+    const { tools } = await optionsOf({ tools: [{ name: 'a', inputSchema: { type: 'object' } }] })
+    expect(tools).toStrictEqual([{ type: 'function', name: 'a', inputSchema: { type: 'object' } }])
+  })
+
+  it('L85: everything that is given arrives', async () => {
+    const search = { type: 'provider', id: 'acme.search', name: 'search', args: { max: 3 } } as const
+    const weather: FunctionTool = {
+      name: 'weather', description: 'Says the weather', inputSchema: z.object({ city: z.string() }), strict: true,
+      inputExamples: [{ input: { city: 'Oslo' } }], providerOptions: { acme: { x: 1 } },
+    }
+    const options = await optionsOf({
+      instructions: 'be brief', tools: [weather, search], toolChoice: { toolName: 'weather' },
+      providerOptions: { acme: { y: 2 } }, headers: { 'x-a': '1' },
+    })
+    expect(options).toMatchObject({
+      prompt: [{ role: 'system', content: 'be brief' }, { role: 'user', content: [{ type: 'text', text: 'Hello' }] }],
+      toolChoice: { type: 'tool', toolName: 'weather' },
+      providerOptions: { acme: { y: 2 } },
+      headers: { 'x-a': '1' },
+    })
+    expect(options.tools).toMatchObject([
+      search,
+      { type: 'function', name: 'weather', description: 'Says the weather', strict: true, inputExamples: [{ input: { city: 'Oslo' } }], inputSchema: { properties: { city: { type: 'string' } } } },
+    ])
+    expect((await optionsOf({ tools: [search], toolChoice: 'required' })).toolChoice).toEqual({ type: 'required' })
+  })
+
+  it('L91: the same inputs give the same bytes, tools sorted by name', async () => {
+    const make = (name: string): FunctionTool => ({ name, inputSchema: z.object({ [name]: z.string() }) })
+    const names = ['b', 'A', 'a', 'B', 'ä']
+    const bytes = (order: readonly string[]): Promise<string> =>
+      optionsOf({ tools: order.map(make), instructions: 'x' }).then(({ abortSignal: _, ...options }) => JSON.stringify(options))
+    expect(await bytes(names)).toBe(await bytes([...names].reverse()))
+    expect((await optionsOf({ tools: names.map(make) })).tools?.map(({ name }) => name)).toEqual(['A', 'B', 'a', 'b', 'ä'])
+  })
+
+  it('L91: a schema object is converted once', async () => {
+    let conversions = 0
+    const inputSchema = jsonSchema(() => (conversions++, { type: 'object' }))
+    const tools = [{ name: 'a', inputSchema }]
+    await optionsOf({ tools })
+    await optionsOf({ tools })
+    expect(conversions).toBe(1)
+  })
+
+  it('L91: the schema of an AI SDK tool is taken as it is', async () => {
+    const { inputSchema } = tool({ description: 'x', inputSchema: z.object({ n: z.number() }) })
+    const { tools } = await optionsOf({ tools: [{ name: 'a', inputSchema }] })
+    expect(tools).toMatchObject([{ inputSchema: { type: 'object', properties: { n: { type: 'number' } }, additionalProperties: false } }])
+  })
+
+  it('L17: a schema or a file URL that cannot be read is a config error of the call, not an exception', async () => {
+    const broken = jsonSchema(() => { throw new Error('bad schema') })
+    const model = scriptedModel([])
+    const schemaFailure = await streamMessage({ model, messages: hello, tools: [{ name: 'a', inputSchema: broken }] }).result()
+    expect(schemaFailure.error).toMatchObject({ kind: 'config', message: expect.stringContaining('bad schema') as string })
+    const file = { type: 'file', mediaType: 'image/png', data: { type: 'url', url: 'not a url' } } as const
+    const fileFailure = await streamMessage({ model, messages: [{ role: 'user', content: [file] }] }).result()
+    expect(fileFailure.error?.kind).toBe('config')
+    expect(model.calls).toHaveLength(0)
+  })
+
+  it('L42: repairs of the transcript stand in the message', async () => {
+    const model = scriptedModel([{ text: 'ok' }])
+    const message = await streamMessage({ model, messages: [...hello, { role: 'user', content: '' }] }).result()
+    expect(message.repairs).toEqual([{ code: 'empty-content', messageIndex: 1 }, { code: 'dropped-message', messageIndex: 1 }])
+  })
+})
