@@ -1,0 +1,60 @@
+import type { AgentEvent, DeltaEvent, DurableEvent } from './types.ts'
+
+type EventType = AgentEvent['type']
+
+const deltaTypes: Readonly<Record<DeltaEvent['type'], true>> = {
+  'text-start': true,
+  'text-delta': true,
+  'text-end': true,
+  'reasoning-start': true,
+  'reasoning-delta': true,
+  'reasoning-end': true,
+  'tool-call-start': true,
+  'tool-call-delta': true,
+  'tool-call-end': true,
+  'content-part': true,
+  'tool-execution-delta': true,
+}
+
+const durableTypes: Readonly<Record<DurableEvent['type'], true>> = {
+  'session-start': true,
+  'session-end': true,
+  'run-queued': true,
+  'user-message': true,
+  'turn-start': true,
+  'step-start': true,
+  'step-end': true,
+  'turn-end': true,
+  'message-start': true,
+  'message-end': true,
+  'message-discarded': true,
+  'tool-execution-start': true,
+  'tool-execution-end': true,
+  'awaiting-tools': true,
+  usage: true,
+  'save-point': true,
+  settled: true,
+}
+
+export type BoundaryEvent = Extract<AgentEvent, { type: 'turn-start' | 'step-start' | 'step-end' }>
+
+/** Live only: it has no `seq`, and the durable event that closes its message or call holds the whole. */
+export function isDelta(event: { readonly type: string }): event is DeltaEvent {
+  return Object.hasOwn(deltaTypes, event.type)
+}
+
+/** Made by a commit: it has a `seq`. False for types that this version does not know. */
+export function isDurable(event: { readonly type: string }): event is DurableEvent {
+  return Object.hasOwn(durableTypes, event.type)
+}
+
+/** Where two logs that differ only in the deltas they kept fold to equal views, live parts apart. */
+export function isBoundary(event: { readonly type: string }): event is BoundaryEvent {
+  return event.type === 'turn-start' || event.type === 'step-start' || event.type === 'step-end'
+}
+
+/** Every event type, sorted: the protocol's vocabulary. */
+export const eventTypes: readonly EventType[] = [
+  ...(Object.keys(durableTypes) as EventType[]),
+  ...(Object.keys(deltaTypes) as EventType[]),
+].sort()

@@ -1,0 +1,51 @@
+import type { Message } from '@bowline/llm'
+import { NotJsonError, copyJson } from '../json.ts'
+import { clientCalls } from '../transcript/client-calls.ts'
+
+export interface CheckTranscriptOptions {
+  /** The last answer may have calls without results, as in a suspended turn. Default false. */
+  readonly openCalls?: boolean
+}
+
+/** Checks that ids are unique and calls and results are paired. Gives what is wrong; an empty list is a right transcript. */
+export function checkTranscript(messages: readonly Message[], options: CheckTranscriptOptions = {}): readonly string[] {
+  const problems = [...notJson(messages), ...repeatedIds(messages)]
+  let expected: { id: string; name: string; broken: boolean }[] = []
+  for (const [place, message] of messages.entries()) {
+    if (message.role !== 'tool-result') {
+      problems.push(...expected.map(({ id }) => `${place}: follows the open call ${id}`))
+      const broken = message.role === 'assistant' && ['error', 'aborted', 'length'].includes(message.stopReason)
+      const calls = message.role === 'assistant' ? clientCalls(message) : []
+      expected = calls.map((call) => ({ id: call.toolCallId, name: call.toolName, broken }))
+      continue
+    }
+    const next = expected.shift()
+    if (next?.id !== message.toolCallId) problems.push(`${place}: result of ${message.toolCallId} where ${next?.id ?? 'none'} is next`)
+    else if (next.name !== message.toolName) problems.push(`${place}: result of ${next.name} names ${message.toolName}`)
+    else if (next.broken && 'status' in message && message.status === 'result') problems.push(`${place}: a broken call has a result`)
+  }
+  if (!options.openCalls) problems.push(...expected.map(({ id }) => `end: the call ${id} has no result`))
+  return problems
+}
+
+function notJson(messages: readonly Message[]): readonly string[] {
+  try {
+    copyJson(messages)
+    return []
+  } catch (error) {
+    if (error instanceof NotJsonError) return [error.message]
+    throw error
+  }
+}
+
+function repeatedIds(messages: readonly Message[]): readonly string[] {
+  const ids = messages.map((message) => message.id ?? '')
+  const calls = messages.flatMap((message) => (message.role === 'assistant' ? clientCalls(message).map((call) => call.toolCallId) : []))
+  return [...repeats('message', ids), ...repeats('call', calls)]
+}
+
+function repeats(kind: string, ids: readonly string[]): readonly string[] {
+  const empty = ids.filter((id) => id === '').map(() => `a ${kind} has an empty id`)
+  const twice = ids.filter((id, place) => id !== '' && ids.indexOf(id) !== place).map((id) => `the ${kind} id ${id} is used twice`)
+  return [...empty, ...twice]
+}

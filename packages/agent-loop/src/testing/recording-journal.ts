@@ -1,0 +1,42 @@
+import type { AgentEvent, DurableEvent } from '../events/types.ts'
+import type { Journal, JournalRecord } from '../journal/journal.ts'
+
+export interface RecordingJournal extends Journal {
+  /** The records of each commit that was stored, in order. */
+  readonly commits: readonly (readonly JournalRecord[])[]
+  /** Everything that happened, deltas and numbered durable events, in order. */
+  readonly log: readonly AgentEvent[]
+  /** The durable part of the log. */
+  readonly events: readonly DurableEvent[]
+}
+
+/** A journal that remembers what went through it. */
+export function recordingJournal(journal: Journal): RecordingJournal {
+  const commits: (readonly JournalRecord[])[] = []
+  const log: AgentEvent[] = []
+  const events: DurableEvent[] = []
+  return {
+    commits,
+    log,
+    events,
+    load: () => journal.load(),
+    async commit(records, expect) {
+      const outcome = await journal.commit(records, expect)
+      if (!outcome.ok) return outcome
+      commits.push([...records])
+      let seq = outcome.firstSeq
+      for (const record of records) {
+        if (record.type !== 'event') continue
+        const event = { ...record.event, seq: seq++ }
+        events.push(event)
+        log.push(event)
+      }
+      return outcome
+    },
+    publish(deltas) {
+      log.push(...deltas)
+      journal.publish?.(deltas)
+    },
+    ...(journal.abortSignal && { abortSignal: journal.abortSignal }),
+  }
+}

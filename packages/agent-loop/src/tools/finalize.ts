@@ -1,0 +1,82 @@
+import { messageOf } from '../agent-error.ts'
+import type { ToolResult } from '../events/types.ts'
+import type { Turn } from '../loop/turn.ts'
+import type { Call } from './call.ts'
+import type { Execution } from './execute.ts'
+import { cancelledOutcome, errorOutcome, returnedOutcome, unknownOutcome } from './outcome.ts'
+import type { Outcome } from './outcome.ts'
+import { capOutput } from './output.ts'
+
+const submittedOutputCharacters = 50_000
+
+/** The one exit of every outcome: drafts its event and puts it into the call's row. */
+export function finalize(turn: Turn, call: Call, outcome: Outcome): void {
+  const at = turn.clock.now()
+  const { executed, terminate } = outcome
+  const durationMs = executed === 'no' ? 0 : Math.max(0, at - (call.row.startedAt ?? at))
+  const message = resultOf(turn, call, outcome)
+  const { toolCallId } = call.row
+  turn.record({
+    ...{ type: 'tool-execution-end', step: turn.step, toolCallId, executed, message, durationMs },
+    ...(terminate && { terminate }),
+  })
+  call.running = false
+  call.row = { ...call.row, state: outcome.status, outcome: message, ...(terminate && { terminate }) }
+}
+
+/** The message of an outcome, as it is stored. */
+function resultOf(turn: Turn, call: Call, outcome: Outcome): ToolResult {
+  const { toolCallId, toolName, index } = call.row
+  const { status, details } = outcome
+  return {
+    ...{ role: 'tool-result', id: turn.ids.next('msg'), toolCallId, toolName, at: turn.clock.now(), status, index },
+    output: cappedOutput(call, outcome),
+    ...(details !== undefined && { details }),
+  }
+}
+
+export function cappedOutput(call: Call, outcome: Outcome): Outcome['output'] {
+  return capOutput(outcome.output, call.tool?.maxOutputCharacters ?? submittedOutputCharacters)
+}
+
+/** What an execution comes to. Without an outcome the call stays `started`, or goes back to `pending` when it never ran. */
+export function conclude(turn: Turn, call: Call, execution: Execution): void {
+  call.running = false
+  const outcome = outcomeOf(turn, call, execution)
+  if (outcome) finalize(turn, call, outcome)
+  else if (execution.kind === 'not-run') call.row = { ...call.row, state: 'pending' }
+}
+
+function outcomeOf(turn: Turn, call: Call, execution: Execution): Outcome | undefined {
+  const once = call.row.effect === 'once'
+  if (execution.timedOut) {
+    const text = `timed out after ${(call.row.deadlineAt ?? 0) - (call.row.startedAt ?? 0)} ms`
+    return execution.kind === 'unsettled' && once ? unknownAsAsked(turn, call, text) : errorOutcome(text, 'here')
+  }
+  switch (execution.kind) {
+    case 'returned':
+      return returnedOutcome(call.tool, { toolCallId: call.row.toolCallId, input: call.input }, execution.value, 'here')
+    case 'threw':
+      return errorOutcome(messageOf(execution.error), 'here')
+    case 'not-run':
+      return turn.stop.stopped ? cancelledOutcome('the run was stopped', 'no') : undefined
+    case 'unsettled':
+      return turn.stop.stopped ? stoppedOutcome(call) : undefined
+    default: {
+      const unknown: never = execution
+      return unknown
+    }
+  }
+}
+
+/** Of a started call that did not settle before the run was stopped. */
+export function stoppedOutcome(call: Call): Outcome {
+  const reason = 'the run was stopped before the tool had ended'
+  return call.row.effect === 'once' ? unknownOutcome(reason, 'here') : cancelledOutcome(reason, 'here')
+}
+
+/** With `stop` there is no outcome: the run must wait for somebody who knows. A run that is being stopped cannot wait. */
+export function unknownAsAsked(turn: Turn, call: Call, reason: string): Outcome | undefined {
+  const policy = call.tool?.onUnknownOutcome ?? turn.onUnknownOutcome
+  return policy === 'tell-model' || turn.stop.stopped ? unknownOutcome(reason, 'here') : undefined
+}

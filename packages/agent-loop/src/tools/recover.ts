@@ -1,0 +1,68 @@
+import type { Turn } from '../loop/turn.ts'
+import type { Call } from './call.ts'
+import { callContext } from './execute.ts'
+import { stoppedOutcome, unknownAsAsked } from './finalize.ts'
+import { returnedOutcome } from './outcome.ts'
+import type { Outcome } from './outcome.ts'
+import type { Reconciled } from './tool.ts'
+
+/** What to do with a call that was started and has no outcome: run it again, settle it, or wait for somebody who knows. */
+export type Recovery =
+  | { readonly kind: 'again' }
+  | { readonly kind: 'settled'; readonly outcome: Outcome }
+  | { readonly kind: 'unknown' }
+
+export async function recover(turn: Turn, call: Call): Promise<Recovery> {
+  if (turn.stop.stopped) return { kind: 'settled', outcome: stoppedOutcome(call) }
+  // The effect it was started under counts, whatever the tool says today.
+  if (call.row.effect !== 'once') return { kind: 'again' }
+  const found = await reconcile(turn, call)
+  switch (found.happened) {
+    case true: {
+      const facts = { toolCallId: call.row.toolCallId, input: call.input }
+      return { kind: 'settled', outcome: returnedOutcome(call.tool, facts, found.result, 'here') }
+    }
+    case false:
+      return { kind: 'again' }
+    case 'unknown': {
+      const outcome = unknownAsAsked(turn, call, 'the process ended while the tool ran')
+      return outcome ? { kind: 'settled', outcome } : { kind: 'unknown' }
+    }
+    default: {
+      const unknown: never = found
+      return unknown
+    }
+  }
+}
+
+/** Asks the tool, as long as it may take to run. No answer, or none in time, is `unknown`. */
+function reconcile(turn: Turn, call: Call): Promise<Reconciled> {
+  const ask = call.tool?.reconcile
+  if (!ask) return Promise.resolve({ happened: 'unknown' })
+  const controller = new AbortController()
+  return new Promise((resolve) => {
+    let cancelTimer = (): void => {}
+    const end = (found: Reconciled): void => {
+      cancelTimer()
+      turn.stop.signal.removeEventListener('abort', giveUp)
+      resolve(found)
+    }
+    const giveUp = (): void => {
+      controller.abort(turn.stop.signal.reason)
+      end({ happened: 'unknown' })
+    }
+    turn.stop.signal.addEventListener('abort', giveUp, { once: true })
+    const timeoutMs = call.tool?.timeoutMs
+    if (typeof timeoutMs === 'number') cancelTimer = turn.clock.setTimer(turn.clock.now() + timeoutMs, giveUp)
+    asked(ask, call, callContext(turn, call, controller.signal)).then(end, () => end({ happened: 'unknown' }))
+  })
+}
+
+async function asked(
+  ask: NonNullable<NonNullable<Call['tool']>['reconcile']>,
+  call: Call,
+  context: Parameters<typeof ask>[1],
+): Promise<Reconciled> {
+  const found: Partial<Reconciled> | undefined = await ask(call.input, context)
+  return found?.happened === true || found?.happened === false ? (found as Reconciled) : { happened: 'unknown' }
+}

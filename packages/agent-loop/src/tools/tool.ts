@@ -1,0 +1,133 @@
+import type { ContentItem, FunctionTool, JSONObject, JSONValue, Message, ToolOutput } from '@bowline/llm'
+import type { ToolEffect } from '../events/types.ts'
+
+/** zod, Standard Schema, the AI SDK's `jsonSchema()` or plain JSON Schema. */
+export type InputSchema = FunctionTool['inputSchema']
+
+/** What a schema lets through. */
+export type InferInput<Schema> = Schema extends { readonly '~standard': { readonly types?: infer Types } }
+  ? NonNullable<Types> extends { readonly output: infer Output }
+    ? Output
+    : never
+  : Schema extends { readonly _type: infer Value }
+    ? Value
+    : JSONObject
+
+/** A string is short for `{ output }`. */
+export type ToolReturn<Details extends JSONValue = JSONValue> = string | ToolReturnValue<Details>
+
+export interface ToolReturnValue<Details extends JSONValue = JSONValue> {
+  /** For the model. Must be JSON, or content. */
+  readonly output: JSONValue | { readonly type: 'content'; readonly value: readonly ContentItem[] }
+  /** For the UI: stored with the result and never sent to a model. */
+  readonly details?: Details
+  readonly isError?: boolean
+  /** End the turn after this answer, when every one of its calls says so. */
+  readonly terminate?: boolean
+}
+
+/** What a generator yields. A string is a delta; `complete` is the output and ends the call. */
+export type ToolChunk<Details extends JSONValue = JSONValue> =
+  | string
+  | { readonly type: 'delta'; readonly delta: string; readonly replace?: true }
+  | ({ readonly type: 'complete' } & ToolReturnValue<Details>)
+
+/** What a call knows of the run it belongs to. */
+export interface CallContext {
+  readonly toolCallId: string
+  readonly toolName: string
+  /** Equal for every attempt of one call, different for any two calls. */
+  readonly idempotencyKey: string
+  readonly attempt: number
+  readonly runId: string
+  readonly turn: number
+  readonly step: number
+  readonly sessionKey?: string
+  readonly context?: JSONValue
+  /** Aborted when the run is stopped or the call is out of time; the call then has the run's `abortGraceMs` to settle. */
+  readonly abortSignal: AbortSignal
+}
+
+export interface ToolContext extends CallContext {
+  readonly deadlineAt?: number
+  /** Names of the agents from the root; empty at the root. */
+  readonly agent: readonly string[]
+  /** The transcript so far, as a copy. */
+  readonly messages: readonly Message[]
+  /** Live text for whoever watches. It is neither stored nor sent to a model; after the outcome it is dropped. */
+  emit(delta: string): void
+}
+
+export type ReconcileContext = CallContext
+
+/** Whether a call that was started before a crash took effect. */
+export type Reconciled<Details extends JSONValue = JSONValue> =
+  | { readonly happened: true; readonly result: ToolReturn<Details> }
+  | { readonly happened: false }
+  | { readonly happened: 'unknown' }
+
+export type ToolExecution<Details extends JSONValue = JSONValue> =
+  | Promise<ToolReturn<Details>>
+  | ToolReturn<Details>
+  | AsyncGenerator<ToolChunk<Details>, ToolReturn<Details> | void>
+
+export type OnUnknownOutcome = 'stop' | 'tell-model'
+
+interface ToolFacts {
+  readonly name: string
+  /** For people. */
+  readonly label?: string
+  readonly description: string
+  /**
+   * What running a call twice would do. `pure`: nothing; `idempotent`: nothing under one idempotency key; `once`: it
+   * must never run twice. Default `once`.
+   */
+  readonly effect?: ToolEffect
+  /** What to do when nobody can say whether a call happened. Default: the run's. */
+  readonly onUnknownOutcome?: OnUnknownOutcome
+  /** Default 120,000 for a tool with `execute` and none without it; null is none. */
+  readonly timeoutMs?: number | null
+  /** Starts after all earlier calls of the answer have ended, and later ones after it. Default false. */
+  readonly sequential?: boolean
+  /** At most so many calls of this tool at once in a run. */
+  readonly concurrency?: number
+  /** More is cut to head and tail. Default 50,000. */
+  readonly maxOutputCharacters?: number
+}
+
+export interface ToolOptions<Schema extends InputSchema, Details extends JSONValue = JSONValue> extends ToolFacts {
+  readonly inputSchema: Schema
+  /** Without it the tool is remote: a call ends the run as `awaiting-tools` until its result is submitted. */
+  readonly execute?: (input: InferInput<Schema>, context: ToolContext) => ToolExecution<Details>
+  /** Asked after a crash, before a `once` call counts as unknown. */
+  readonly reconcile?: (input: InferInput<Schema>, context: ReconcileContext) => Promise<Reconciled<Details>>
+  /** What the model sees of a value that the tool returned. */
+  readonly toModelOutput?: (value: ToolReturnValue<Details>) => ToolOutput
+}
+
+const marker: unique symbol = Symbol.for('bowline.agent-loop.tool') as never
+
+/** A tool as an agent holds it. Made by `defineTool`, or from an AI SDK tool. */
+export interface Tool extends ToolFacts {
+  readonly [marker]: true
+  readonly inputSchema: InputSchema
+  readonly effect: ToolEffect
+  readonly sequential: boolean
+  readonly timeoutMs: number | null
+  readonly maxOutputCharacters: number
+  readonly execute?: (input: JSONValue, context: ToolContext) => unknown
+  readonly reconcile?: (input: JSONValue, context: ReconcileContext) => Promise<Reconciled>
+  /** May be asked again later: it must not depend on anything but the value and the call. */
+  readonly toModelOutput?: (value: ToolReturnValue, call: { readonly toolCallId: string; readonly input: JSONValue }) => unknown
+}
+
+export function isTool(value: unknown): value is Tool {
+  return typeof value === 'object' && value !== null && marker in value
+}
+
+/** The fields without the marker: only `defineTool` and the AI SDK adapter make tools. */
+export type ToolFields = Omit<Tool, typeof marker>
+
+export function makeTool(fields: ToolFields): Tool {
+  return Object.freeze({ ...fields, [marker]: true as const })
+}
