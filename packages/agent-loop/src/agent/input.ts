@@ -37,8 +37,8 @@ function userMessageOf(given: Record<string, unknown>): UserMessage {
   if (!Array.isArray(content)) return refuse('the content of a message must be a text or parts')
   return {
     ...(rest as { role: 'user' }),
-    ...(id !== undefined && { id: id as string }),
-    ...(at !== undefined && { at: at as number }),
+    ...(id !== undefined && { id: id }),
+    ...(at !== undefined && { at: at }),
     content: partsOf(content),
   }
 }

@@ -1,4 +1,4 @@
-import type { AssistantMessage, JSONValue, Message, ToolCallPart, Usage, UserMessage } from '@bowline/llm'
+import type { AssistantMessage, JSONValue, ToolCallPart, Usage, UserMessage } from '@bowline/llm'
 import type {
   DeltaEvent,
   DurableEvent,

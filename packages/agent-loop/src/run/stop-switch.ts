@@ -52,5 +52,5 @@ function causeOf(reason: unknown): AbortCause {
   const { kind, reason: text, message } = reason as { kind?: unknown; reason?: unknown; message?: unknown }
   const words = [text, message].find((value) => typeof value === 'string')
   const known = kind === 'yield' || kind === 'fenced' ? kind : 'stop'
-  return { kind: known, ...(words !== undefined && { reason: words as string }) }
+  return { kind: known, ...(words !== undefined && { reason: words }) }
 }

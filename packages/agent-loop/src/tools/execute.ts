@@ -32,7 +32,7 @@ export function execute(turn: Turn, call: Call): Promise<Execution> {
       open = false
       for (const cancel of timers) cancel()
       turn.stop.signal.removeEventListener('abort', onStop)
-      resolve({ ...ending, timedOut } as Execution)
+      resolve({ ...ending, timedOut })
     }
     const abort = (reason: unknown): void => {
       controller.abort(reason)
