@@ -1,0 +1,74 @@
+import { ClientError } from './client-error.ts'
+import { systemClock, type Clock } from './clock.ts'
+import { createHttp } from './http.ts'
+import type { ReconnectOptions } from './patience.ts'
+import type { ClientTools } from './remote-tools.ts'
+import { createSession, queryOf, type CallOptions, type ClientSession } from './session.ts'
+import type { AgentSummary, SessionList, SessionView } from './wire.ts'
+
+export interface ClientOptions {
+  /** Where the server is: an http or https address, or in a page an absolute path (`''` for the page's own origin). */
+  readonly baseUrl: string
+  /** Sent to `baseUrl` only; a function is asked for each request, and once more after a 401. None: cookies. */
+  readonly token?: string | (() => string | Promise<string>)
+  readonly fetch?: typeof globalThis.fetch
+  /** Remote tools of every run. */
+  readonly tools?: ClientTools
+  readonly reconnect?: ReconnectOptions
+  readonly clock?: Clock
+  /** From 0 to below 1. */
+  readonly random?: () => number
+  /** Makes session ids and idempotency keys: letters and digits, never the same again. */
+  readonly ids?: () => string
+}
+
+export interface Client {
+  /** Without an id: a new session. No request is made. */
+  session(id?: string): ClientSession
+  agents(options?: CallOptions): Promise<readonly AgentSummary[]>
+  /** The newest update first. */
+  sessions(options?: CallOptions & SessionQuery): Promise<SessionList>
+}
+
+export interface SessionQuery {
+  readonly agent?: string
+  readonly status?: SessionView['status']
+  /** 1–200, default 50. */
+  readonly limit?: number
+  readonly cursor?: string
+}
+
+const baseUrlForm = /^(?:https?:\/\/[^/?#@\s]+)?(?:\/[^/?#\s][^?#\s]*)?\/?$/
+
+/** Throws `invalid-config`. Makes no request. */
+export function createClient(options: ClientOptions): Client {
+  const { baseUrl, tools = {}, reconnect = {}, clock = systemClock, random = Math.random, ids = randomId } = options
+  if (!baseUrlForm.test(baseUrl)) {
+    throw new ClientError('invalid-config', 'baseUrl must be an http or https address without user, query and fragment.')
+  }
+  const http = createHttp({
+    baseUrl: baseUrl.replace(/\/$/, ''),
+    token: options.token,
+    fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
+    reconnect: { baseMs: 250, maxMs: 10_000, maxDownMs: 120_000, silenceMs: 45_000, ...reconnect },
+    clock,
+    random,
+  })
+  const parts = { http, tools, ids }
+  return {
+    session: (id) => (id === undefined ? createSession(parts, `s_${ids()}`, true) : createSession(parts, id, false)),
+    async agents({ abortSignal } = {}) {
+      const { agents } = await http.json<{ agents: readonly AgentSummary[] }>({ method: 'GET', path: '/api/agents' }, abortSignal)
+      return agents
+    },
+    sessions({ abortSignal, ...query } = {}) {
+      return http.json<SessionList>({ method: 'GET', path: `/api/agent/sessions${queryOf({ ...query })}` }, abortSignal)
+    },
+  }
+}
+
+/** 128 bits. `crypto.randomUUID` is missing on pages without https. */
+function randomId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}

@@ -1,0 +1,178 @@
+import { isDelta } from '@bowline/agent-loop/events'
+import type { AgentEvent } from '@bowline/agent-loop/events'
+import { asClientError, inTime, type HttpOptions } from './http.ts'
+import { ClientError } from './client-error.ts'
+import { decodeFrame, isTransport } from './client-event.ts'
+import type { ClientEvent, UnknownEvent } from './client-event.ts'
+import type { Connection } from './connection.ts'
+import { isAfter, positionOf, type LogPosition } from './cursor.ts'
+import { Patience } from './patience.ts'
+import { createSseParser, type SseFrame, type SseParser } from './sse-parser.ts'
+import type { ExecuteComplete, SessionView, StreamEnd, StreamError } from './wire.ts'
+
+/** One frame that the reader has not seen before, and the cursor that stands behind it. */
+export interface Received {
+  readonly frame: ClientEvent | ExecuteComplete | StreamEnd
+  readonly cursor: string | undefined
+}
+
+export interface FollowOptions {
+  readonly http: HttpOptions
+  /** One try to connect behind this position. */
+  readonly open: (cursor: string | undefined, signal: AbortSignal) => Promise<Response>
+  readonly cursor?: string | undefined
+  readonly signal: AbortSignal
+  /** What stands in place of a log that was cut off. */
+  readonly loadState: (signal: AbortSignal) => Promise<SessionView>
+  readonly onConnection?: ((connection: Connection) => void) | undefined
+}
+
+/** How one connection ended: for good, as planned with another to follow, or by what stood in the way. */
+type Ending = 'end' | 'again' | ClientError
+
+/**
+ * One stream over as many connections as it takes. It ends with the frame that says so; a connection that ends without
+ * one is an interruption, and the next goes on behind the last cursor. Rejects with a `ClientError` when there is no
+ * going on.
+ */
+export async function* follow(options: FollowOptions): AsyncGenerator<Received, void, undefined> {
+  yield* new Follower(options).read()
+}
+
+class Follower {
+  readonly #options: FollowOptions
+  readonly #patience: Patience
+  #cursor: string | undefined
+  #lastSeq = 0
+  #lastDelta: LogPosition = { seq: 0, delta: 0 }
+
+  constructor(options: FollowOptions) {
+    this.#options = options
+    this.#patience = new Patience(options.http)
+    this.#cursor = options.cursor
+  }
+
+  async *read(): AsyncGenerator<Received, void, undefined> {
+    const { signal } = this.#options
+    try {
+      for (;;) {
+        const ending = yield* this.#connect()
+        if (ending === 'end') return
+        if (ending === 'again') continue
+        if (ending.code === 'cursor-expired') yield await this.#resync()
+        else if (ending.retryable) await this.#patience.wait(ending, signal, (nextTryAt) => this.#say({ state: 'waiting', nextTryAt }))
+        else throw ending
+      }
+    } finally {
+      this.#say({ state: 'closed' })
+    }
+  }
+
+  async *#connect(): AsyncGenerator<Received, Ending, undefined> {
+    const leaving = new AbortController()
+    const signal = AbortSignal.any([this.#options.signal, leaving.signal])
+    this.#say({ state: 'connecting' })
+    try {
+      const response = await this.#options.open(this.#cursor, signal)
+      if (response.status === 204) return 'end'
+      this.#patience.contact()
+      this.#say({ state: 'open' })
+      return yield* this.#frames(bodyOf(response), leaving)
+    } catch (error) {
+      return asClientError(error, this.#options.signal)
+    } finally {
+      leaving.abort()
+    }
+  }
+
+  async *#frames(body: ReadableStream<Uint8Array>, leaving: AbortController): AsyncGenerator<Received, Ending, undefined> {
+    const parser = createSseParser()
+    let progress = false
+    for await (const frame of this.#read(body, parser, leaving)) {
+      if (frame.id !== undefined) this.#cursor = frame.id
+      const decoded = decodeFrame(frame)
+      if (!isTransport(decoded)) {
+        progress = true
+        this.#patience.progress()
+        if (this.#isNew(decoded, frame.id)) yield { frame: decoded, cursor: this.#cursor }
+        continue
+      }
+      if (decoded.type === 'stream-error') return errorOf(decoded)
+      if (decoded.type === 'execute-complete' || !decoded.resume) {
+        yield { frame: decoded, cursor: this.#cursor }
+        return 'end'
+      }
+      // A planned end, but not of a server that goes away or one that ends every stream at once.
+      if (progress && decoded.reason !== 'drained') return 'again'
+    }
+    return new ClientError('network', 'The stream broke off.', { retryable: true })
+  }
+
+  /** Reads only when it is asked, so that a slow consumer holds back the socket. */
+  async *#read(
+    body: ReadableStream<Uint8Array>,
+    parser: SseParser,
+    leaving: AbortController,
+  ): AsyncGenerator<SseFrame, void, undefined> {
+    const reader = body.getReader()
+    // Not every fetch ends the body with its signal. What cancel says is of no use any more.
+    const cancel = (): void => void reader.cancel().catch(() => undefined)
+    const ended = AbortSignal.any([this.#options.signal, leaving.signal])
+    ended.addEventListener('abort', cancel)
+    try {
+      for (;;) {
+        const { done, value } = await inTime(this.#options.http, leaving, () => reader.read())
+        if (done) return
+        this.#patience.contact()
+        const frames = parser.push(value)
+        this.#patience.retryMs = parser.retryMs
+        yield* frames
+      }
+    } finally {
+      ended.removeEventListener('abort', cancel)
+      cancel()
+    }
+  }
+
+  /** Servers and proxies may give again what came before a cut. */
+  #isNew(event: AgentEvent | UnknownEvent, id: string | undefined): boolean {
+    if (isDelta(event)) {
+      const position = id === undefined ? undefined : positionOf(id)
+      if (!position) return true
+      if (!isAfter(position, this.#lastDelta)) return false
+      this.#lastDelta = position
+      return true
+    }
+    const seq = event.type === 'unknown' ? event.event['seq'] : event.seq
+    if (typeof seq !== 'number') return true
+    if (seq <= this.#lastSeq) return false
+    this.#lastSeq = seq
+    return true
+  }
+
+  async #resync(): Promise<Received> {
+    const state = await this.#options.loadState(this.#options.signal)
+    this.#cursor = state.cursor
+    this.#lastSeq = positionOf(state.cursor)?.seq ?? 0
+    return { frame: { type: 'resync', state }, cursor: state.cursor }
+  }
+
+  #say(connection: Connection): void {
+    this.#options.onConnection?.(connection)
+  }
+}
+
+function bodyOf(response: Response): ReadableStream<Uint8Array> {
+  const type = response.headers.get('content-type') ?? ''
+  if (response.body && type.startsWith('text/event-stream')) return response.body
+  throw new ClientError('invalid-answer', `The answer is no event stream but "${type}".`, { status: response.status })
+}
+
+function errorOf({ problem }: StreamError): ClientError {
+  return new ClientError(problem.code, problem.detail, {
+    status: problem.status,
+    retryable: problem.retryable,
+    problem,
+    ...(problem.retryAfterMs === undefined ? {} : { retryAfterMs: problem.retryAfterMs }),
+  })
+}

@@ -1,0 +1,46 @@
+import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
+import type { RunView, ToolCallView } from '@bowline/agent-loop/events'
+import type { ClientEvent } from './client-event.ts'
+import { positionOf } from './cursor.ts'
+import type { SessionView } from './wire.ts'
+
+/** `reduceEvents` for what a client reads: an unknown event folds as nothing, a resync replaces the fold. */
+export function foldEvent(view: RunView, event: ClientEvent): RunView {
+  if (event.type === 'unknown') return view
+  return event.type === 'resync' ? viewOf(event.state) : reduceEvents(view, event)
+}
+
+/** The view to go on from when the events before it are out of reach. */
+export function viewOf(state: SessionView): RunView {
+  const { run, messages, pendingToolCalls, usage } = state
+  return {
+    ...emptyView,
+    seq: positionOf(state.cursor)?.seq ?? 0,
+    phase: run?.status === 'running' ? 'turn' : 'idle',
+    ...(run ? { runId: run.runId, status: run.status } : {}),
+    messages,
+    toolCalls: toolCallsOf(state),
+    pendingToolCalls,
+    usage,
+  }
+}
+
+function toolCallsOf({ messages, pendingToolCalls }: SessionView): Record<string, ToolCallView> {
+  const calls: Record<string, ToolCallView> = {}
+  for (const message of messages) {
+    if (message.role === 'assistant') {
+      for (const part of message.content) {
+        if (part.type !== 'tool-call' || part.providerExecuted) continue
+        const { toolCallId, toolName, input } = part
+        calls[toolCallId] = { toolCallId, toolName, input, state: 'pending', attempt: 0 }
+      }
+    } else if (message.role === 'tool-result') {
+      const call = calls[message.toolCallId]
+      if (call) calls[message.toolCallId] = { ...call, state: message.status, result: message }
+    }
+  }
+  for (const { toolCallId, toolName, input } of pendingToolCalls) {
+    calls[toolCallId] = { toolCallId, toolName, input, state: 'remote', attempt: 0 }
+  }
+  return calls
+}

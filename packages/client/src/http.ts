@@ -1,0 +1,145 @@
+import { ClientError, readingAborted } from './client-error.ts'
+import type { Clock } from './clock.ts'
+import { Patience, type ReconnectOptions } from './patience.ts'
+import { problemOf, retryAfterOf } from './problem.ts'
+
+export interface HttpOptions {
+  readonly baseUrl: string
+  readonly token: string | (() => string | Promise<string>) | undefined
+  readonly fetch: typeof globalThis.fetch
+  readonly reconnect: Required<ReconnectOptions>
+  readonly clock: Clock
+  readonly random: () => number
+}
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST'
+  /** Below `baseUrl`, with its query. */
+  readonly path: string
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface Http {
+  readonly options: HttpOptions
+  /** One try, for a stream: resolves when the headers are there. Rejects with a `ClientError`. */
+  open(request: HttpRequest, signal: AbortSignal): Promise<Response>
+  /** Tries again where that is safe and useful, and reads the JSON. Rejects with a `ClientError`. */
+  json<T>(request: HttpRequest, signal?: AbortSignal): Promise<T>
+}
+
+const retriedStatuses: readonly number[] = [429, 502, 503, 504]
+
+export function createHttp(options: HttpOptions): Http {
+  return {
+    options,
+    open: (request, signal) => attempt(options, request, 'text/event-stream', signal),
+    json: (request, signal) => jsonOf(options, request, signal),
+  }
+}
+
+async function jsonOf<T>(options: HttpOptions, request: HttpRequest, signal: AbortSignal | undefined): Promise<T> {
+  const patience = new Patience(options)
+  for (;;) {
+    try {
+      return await tryJson<T>(options, request, signal)
+    } catch (reason) {
+      const error = asClientError(reason, signal)
+      if (!error.retryable) throw error
+      await patience.wait(error, signal)
+    }
+  }
+}
+
+async function tryJson<T>(options: HttpOptions, request: HttpRequest, signal: AbortSignal | undefined): Promise<T> {
+  const leaving = new AbortController()
+  const ended = signal ? AbortSignal.any([signal, leaving.signal]) : leaving.signal
+  const response = await attempt(options, request, 'application/json', ended)
+  const text = await inTime(options, leaving, () => response.text())
+  try {
+    return JSON.parse(text) as T
+  } catch (cause) {
+    throw new ClientError('invalid-answer', 'The answer is not JSON.', { status: response.status, cause })
+  }
+}
+
+/** One request with one token; after a 401 once more with a new one. */
+async function attempt(options: HttpOptions, request: HttpRequest, accept: string, signal: AbortSignal): Promise<Response> {
+  const first = await send(options, request, accept, signal)
+  const again = first.status === 401 && typeof options.token === 'function'
+  if (again) await first.body?.cancel()
+  const response = again ? await send(options, request, accept, signal) : first
+  if (response.ok) return response
+  throw await refusalOf(response, options.clock.now())
+}
+
+async function send(options: HttpOptions, request: HttpRequest, accept: string, signal: AbortSignal): Promise<Response> {
+  const { token } = options
+  const value = typeof token === 'function' ? await askToken(token) : token
+  const headers: Record<string, string> = { accept, ...request.headers }
+  if (value !== undefined) headers['authorization'] = `Bearer ${value}`
+  if (request.body !== undefined) headers['content-type'] = 'application/json'
+  const leaving = new AbortController()
+  const init: RequestInit = {
+    method: request.method,
+    headers,
+    // A token needs no cookies; without one they are the only proof.
+    credentials: value === undefined ? 'include' : 'same-origin',
+    cache: 'no-store',
+    redirect: 'manual',
+    signal: AbortSignal.any([signal, leaving.signal]),
+  }
+  if (request.body !== undefined) init.body = JSON.stringify(request.body)
+  try {
+    return await inTime(options, leaving, () => options.fetch(options.baseUrl + request.path, init))
+  } catch (error) {
+    throw asClientError(error, signal)
+  }
+}
+
+async function askToken(token: () => string | Promise<string>): Promise<string> {
+  try {
+    return await token()
+  } catch (cause) {
+    throw new ClientError('token-failed', 'The token function failed.', { cause })
+  }
+}
+
+async function refusalOf(response: Response, nowMs: number): Promise<ClientError> {
+  const { status } = response
+  if (response.type === 'opaqueredirect' || (status >= 300 && status < 400)) {
+    await response.body?.cancel()
+    return new ClientError('redirect-refused', 'The server answered with a redirect; the token is not taken there.', { status })
+  }
+  const problem = await problemOf(response)
+  const retryAfterMs = retryAfterOf(response.headers, nowMs) ?? problem?.retryAfterMs
+  const retryable = retriedStatuses.includes(status) || (status >= 500 && problem?.retryable === true)
+  return new ClientError(problem?.code ?? 'invalid-answer', problem?.detail ?? `The server answered with status ${status}.`, {
+    status,
+    retryable,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(problem ? { problem } : {}),
+  })
+}
+
+/** Runs it, and lets it go when nothing came for too long: a lost connection does not always say so. */
+export async function inTime<T>(
+  { clock, reconnect }: Pick<HttpOptions, 'clock' | 'reconnect'>,
+  leaving: AbortController,
+  run: () => Promise<T>,
+): Promise<T> {
+  const late = new ClientError('network', `Nothing came for ${reconnect.silenceMs} ms.`, { retryable: true })
+  const cancel = clock.setTimer(clock.now() + reconnect.silenceMs, () => leaving.abort(late))
+  try {
+    return await run()
+  } finally {
+    cancel()
+  }
+}
+
+/** What a failed request or read was. Without the caller's signal behind it, it is the network. */
+export function asClientError(error: unknown, signal: AbortSignal | undefined): ClientError {
+  if (signal?.aborted) return readingAborted(signal.reason)
+  if (ClientError.isInstance(error)) return error
+  return new ClientError('network', 'The connection failed.', { retryable: true, cause: error })
+}

@@ -1,0 +1,33 @@
+export { createClient } from './client.ts'
+export type { Client, ClientOptions, SessionQuery } from './client.ts'
+export { ClientError } from './client-error.ts'
+export type { ClientErrorCode } from './client-error.ts'
+export type { ClientEvent, ResyncNotice, UnknownEvent } from './client-event.ts'
+export type { Clock } from './clock.ts'
+export type { Connection } from './connection.ts'
+export { foldEvent } from './fold-event.ts'
+export type { ReconnectOptions } from './patience.ts'
+export type { ClientTool, ClientToolContext, ClientTools, InputSchema } from './remote-tools.ts'
+export type { Acceptance, Run } from './run.ts'
+export type { ExecuteResult } from './run-reader.ts'
+export type { AttachOptions, CallOptions, ClientSession, PageOptions, SendInput, SendOptions } from './session.ts'
+export type {
+  AgentSummary,
+  ExecuteComplete,
+  ExecuteRequest,
+  JsonObject,
+  JsonValue,
+  Problem,
+  SessionList,
+  SessionSummary,
+  SessionView,
+  StopReceipt,
+  StopRequest,
+  StreamEnd,
+  StreamError,
+  SubmissionReceipt,
+  ToolResolution,
+  ToolResultInput,
+  TransportFrame,
+  UserMessageInput,
+} from './wire.ts'

@@ -1,0 +1,85 @@
+import { ClientError, readingAborted } from './client-error.ts'
+import type { Clock } from './clock.ts'
+import { onReturn } from './on-return.ts'
+
+export interface ReconnectOptions {
+  /** Window of the first wait; it doubles with each try. Default 250. */
+  readonly baseMs?: number
+  /** Default 10,000. */
+  readonly maxMs?: number
+  /** How long to try without contact before giving up. Default 120,000. */
+  readonly maxDownMs?: number
+  /** How long an answer may be silent before it counts as lost; the server is never silent for more than 15,000. Default 45,000. */
+  readonly silenceMs?: number
+}
+
+export interface PatienceOptions {
+  readonly reconnect: Required<ReconnectOptions>
+  readonly clock: Clock
+  readonly random: () => number
+}
+
+/** How long to wait before the next try, and when to stop trying. One per request or stream. */
+export class Patience {
+  /** The `retry:` of the stream: no wait is shorter. */
+  retryMs: number | undefined
+  readonly #options: PatienceOptions
+  #tries = 0
+  #contactAt: number
+
+  constructor(options: PatienceOptions) {
+    this.#options = options
+    this.#contactAt = options.clock.now()
+  }
+
+  /** The server was there. */
+  contact(): void {
+    this.#contactAt = this.#options.clock.now()
+  }
+
+  /** The server gave something: the next wait is a first one again. */
+  progress(): void {
+    this.contact()
+    this.#tries = 0
+  }
+
+  /** Resolves when it is time for the next try. Rejects with what stands in the way when the time is up. */
+  async wait(error: ClientError, signal: AbortSignal | undefined, onWait?: (nextTryAt: number) => void): Promise<void> {
+    const now = this.#options.clock.now()
+    const leftMs = this.#contactAt + this.#options.reconnect.maxDownMs - now
+    const serverMs = Math.max(error.retryAfterMs ?? 0, this.retryMs ?? 0)
+    if (leftMs <= 0 || (error.retryAfterMs ?? 0) > leftMs) throw givenUp(error, this.#options.reconnect.maxDownMs)
+    // The last try is at the end of the time, not before it.
+    const delayMs = Math.min(leftMs, Math.max(serverMs, this.#backOffMs()))
+    onWait?.(now + delayMs)
+    await this.#pause(now + delayMs, signal)
+  }
+
+  #backOffMs(): number {
+    const { baseMs, maxMs } = this.#options.reconnect
+    const windowMs = Math.min(maxMs, baseMs * 2 ** this.#tries++)
+    return this.#options.random() * windowMs
+  }
+
+  #pause(untilMs: number, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const settle = (then: () => void): void => {
+        cancelTimer()
+        cancelReturn()
+        signal?.removeEventListener('abort', onAbort)
+        then()
+      }
+      const onAbort = (): void => settle(() => reject(readingAborted(signal?.reason)))
+      const cancelTimer = this.#options.clock.setTimer(untilMs, () => settle(resolve))
+      const cancelReturn = onReturn(() => settle(resolve))
+      if (signal?.aborted) onAbort()
+      else signal?.addEventListener('abort', onAbort)
+    })
+  }
+}
+
+/** A refusal keeps its own code; silence has only this one. */
+function givenUp(error: ClientError, maxDownMs: number): ClientError {
+  if (error.problem) return error
+  return new ClientError('disconnected', `The server was not reached for ${maxDownMs} ms.`, { retryable: true, cause: error })
+}

@@ -1,0 +1,61 @@
+import { useEffect, useMemo, useSyncExternalStore } from 'react'
+import type { Client } from './client.ts'
+import type { ClientEvent } from './client-event.ts'
+import { SessionStore, emptySnapshot } from './react/session-store.ts'
+import type { SessionActions, SessionSnapshot } from './react/session-store.ts'
+import type { ClientTools } from './remote-tools.ts'
+import type { ClientSession } from './session.ts'
+
+export type { HookSendOptions, PendingCall, SessionActions, SessionSnapshot } from './react/session-store.ts'
+
+export interface UseSessionOptions {
+  /** Must be the same object in every render. */
+  readonly client: Client
+  readonly sessionId: string
+  /** Remote tools that this page runs by itself, besides the client's. */
+  readonly tools?: ClientTools
+}
+
+export interface UseSessionResult extends SessionSnapshot, SessionActions {
+  /** For `useEvents`, and for what the hook does not offer. */
+  readonly session: ClientSession
+}
+
+/** One stream per session, however many components look at it. */
+const storesOfClient = new WeakMap<Client, Map<string, SessionStore>>()
+const storeOfSession = new WeakMap<ClientSession, SessionStore>()
+
+const noTools: ClientTools = {}
+
+/** A session as it is now: the fold of its whole log, then of what happens. */
+export function useSession({ client, sessionId, tools = noTools }: UseSessionOptions): UseSessionResult {
+  const store = useMemo(() => storeOf(client, sessionId), [client, sessionId])
+  const snapshot = useSyncExternalStore(store.subscribe, store.getSnapshot, serverSnapshot)
+  useEffect(() => store.setTools(tools), [store, tools])
+  return useMemo(() => ({ ...snapshot, ...store.actions, session: store.session }), [snapshot, store])
+}
+
+/** The session's newest events in order, for a timeline. */
+export function useEvents(session: ClientSession): readonly ClientEvent[] {
+  const store = useMemo(() => storeOfSession.get(session) ?? register(new SessionStore(session)), [session])
+  return useSyncExternalStore(store.subscribe, store.getSnapshot, serverSnapshot).events
+}
+
+function serverSnapshot(): SessionSnapshot {
+  return emptySnapshot
+}
+
+function storeOf(client: Client, sessionId: string): SessionStore {
+  const stores = storesOfClient.get(client) ?? new Map<string, SessionStore>()
+  storesOfClient.set(client, stores)
+  const known = stores.get(sessionId)
+  if (known) return known
+  const store = register(new SessionStore(client.session(sessionId), () => stores.delete(sessionId)))
+  stores.set(sessionId, store)
+  return store
+}
+
+function register(store: SessionStore): SessionStore {
+  storeOfSession.set(store.session, store)
+  return store
+}

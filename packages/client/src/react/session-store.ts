@@ -1,0 +1,256 @@
+import { emptyView } from '@bowline/agent-loop/events'
+import type { PendingToolCall, RunStatus, RunView } from '@bowline/agent-loop/events'
+import { isReadingAborted } from '../client-error.ts'
+import type { ClientEvent } from '../client-event.ts'
+import type { Connection } from '../connection.ts'
+import { positionOf } from '../cursor.ts'
+import { foldEvent } from '../fold-event.ts'
+import { asClientError } from '../http.ts'
+import { ToolRunner, type ClientTools, type LocalState } from '../remote-tools.ts'
+import type { Acceptance } from '../run.ts'
+import type { ExecuteResult } from '../run-reader.ts'
+import type { AttachOptions, ClientSession, SendInput, SendOptions } from '../session.ts'
+import { wholeState } from '../whole-state.ts'
+import type { StopReceipt, StopRequest, SubmissionReceipt, ToolResolution, ToolResultInput } from '../wire.ts'
+import { nextFrame } from './next-frame.ts'
+
+/** What a page shows of a session. It changes only as a whole; what stayed the same keeps its reference. */
+export interface SessionSnapshot {
+  /** The fold of the log. */
+  readonly view: RunView
+  readonly messages: RunView['messages']
+  /** `loading` until the fold has reached the present; then that of the latest run, or `idle` before the first. */
+  readonly status: 'loading' | 'idle' | RunStatus
+  readonly run: { readonly runId: string; readonly status: RunStatus } | undefined
+  readonly pending: readonly PendingCall[]
+  /** Of the latest turn. */
+  readonly usage: RunView['usage']
+  readonly connection: Connection
+  /** The newest events, at most `keptEvents` of them. */
+  readonly events: readonly ClientEvent[]
+  /** What failed last here, else why the latest turn failed. */
+  readonly error: ExecuteResult['error'] | undefined
+}
+
+/** A waiting call. `local` says what this page does about it: `needs-confirm` waits for `confirmTool`. */
+export interface PendingCall extends PendingToolCall {
+  readonly local?: LocalState
+}
+
+export type HookSendOptions = Omit<SendOptions, 'tools' | 'abortSignal'>
+
+/** None of them rejects: what fails is in `error`, and the promise gives nothing. */
+export interface SessionActions {
+  send(input: SendInput, options?: HookSendOptions): Promise<Acceptance>
+  stop(options?: StopRequest): Promise<StopReceipt | undefined>
+  submitToolResults(results: readonly ToolResultInput[]): Promise<SubmissionReceipt | undefined>
+  resolveTool(toolCallId: string, resolution: ToolResolution): Promise<{ readonly runId: string } | undefined>
+  /** Runs a client tool that may have run before this page was loaded. */
+  confirmTool(toolCallId: string): void
+  /** Connects again after the connection was given up. */
+  reconnect(): void
+}
+
+export const keptEvents = 10_000
+
+export const emptySnapshot: SessionSnapshot = Object.freeze({
+  view: emptyView,
+  messages: emptyView.messages,
+  status: 'loading',
+  run: undefined,
+  pending: Object.freeze([]),
+  usage: emptyView.usage,
+  connection: Object.freeze({ state: 'idle' }),
+  events: Object.freeze([]),
+  error: undefined,
+})
+
+/** Follows one session while somebody looks at it: one stream, one fold, at most one change per frame. */
+export class SessionStore {
+  readonly session: ClientSession
+  readonly actions: SessionActions
+  readonly #listeners = new Set<() => void>()
+  readonly #runner: ToolRunner
+  #tools: ClientTools = {}
+  #snapshot = emptySnapshot
+  #view: RunView = emptyView
+  #events: ClientEvent[] = []
+  #connection: Connection = emptySnapshot.connection
+  #failure: ExecuteResult['error'] | undefined
+  /** The fold has reached what was the present when the page came. */
+  #loaded = false
+  #following: AbortController | undefined
+  #cancelFrame: (() => void) | undefined
+  readonly #onIdle: () => void
+
+  /** `onIdle`: nobody looks at it any more. */
+  constructor(session: ClientSession, onIdle: () => void = () => undefined) {
+    this.session = session
+    this.#onIdle = onIdle
+    this.#runner = new ToolRunner({
+      tools: () => ({ ...session.tools, ...this.#tools }),
+      submit: (results, abortSignal) => session.submitToolResults(results, { abortSignal }),
+      onChange: () => this.#change(),
+    })
+    this.actions = {
+      send: (input, options) => this.#send(input, options),
+      stop: (options) => this.#try(() => session.stop(options)),
+      submitToolResults: (results) => this.#try(() => session.submitToolResults(results)),
+      resolveTool: (toolCallId, resolution) => this.#try(() => session.resolveTool(toolCallId, resolution)),
+      confirmTool: (toolCallId) => this.#confirm(toolCallId),
+      reconnect: () => this.#start(),
+    }
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener)
+    this.#start()
+    return () => {
+      this.#listeners.delete(listener)
+      // Strict mode leaves and comes back within one task.
+      queueMicrotask(() => this.#stopWhenUnused())
+    }
+  }
+
+  readonly getSnapshot = (): SessionSnapshot => this.#snapshot
+
+  setTools(tools: ClientTools): void {
+    this.#tools = tools
+  }
+
+  #start(): void {
+    if (this.#following || this.#listeners.size === 0) return
+    const following = new AbortController()
+    this.#following = following
+    void this.#follow(following.signal).finally(() => {
+      if (this.#following === following) this.#following = undefined
+      this.#change()
+    })
+  }
+
+  #stopWhenUnused(): void {
+    if (this.#listeners.size > 0) return
+    this.#following?.abort()
+    this.#following = undefined
+    this.#runner.close()
+    this.#cancelFrame?.()
+    this.#cancelFrame = undefined
+    this.#onIdle()
+  }
+
+  /** Never rejects. */
+  async #follow(signal: AbortSignal): Promise<void> {
+    try {
+      this.#failure = undefined
+      const { cursor } = await this.session.state({ limit: 1, abortSignal: signal })
+      const presentSeq = positionOf(cursor)?.seq ?? 0
+      if (this.#view.seq >= presentSeq) this.#load()
+      await this.#readLog(presentSeq, signal)
+    } catch (error) {
+      if (isReadingAborted(error)) return
+      const { code, message } = asClientError(error, signal)
+      // Before its first input a session does not exist.
+      if (code === 'session-missing') this.#load()
+      else this.#failure = { code, message }
+    }
+  }
+
+  async #readLog(presentSeq: number, signal: AbortSignal): Promise<void> {
+    let position: AttachOptions = this.#view.seq === 0 ? { from: 'start' } : { cursor: `${this.#view.seq}` }
+    for (;;) {
+      const options = { ...position, abortSignal: signal, onConnection: (connection: Connection) => this.#connect(connection) }
+      for await (const event of this.session.attach(options)) {
+        if (signal.aborted) return
+        this.#fold(event)
+        if (this.#view.gap) break
+        if (!this.#loaded && this.#view.seq >= presentSeq) this.#load()
+      }
+      if (!this.#view.gap) return
+      const state = await wholeState(this.session, signal)
+      this.#fold({ type: 'resync', state })
+      position = { cursor: state.cursor }
+    }
+  }
+
+  #fold(event: ClientEvent): void {
+    const before = this.#view
+    this.#view = foldEvent(before, event)
+    this.#events.push(event)
+    // Cut rarely, so that it costs nothing per event.
+    if (this.#events.length > 2 * keptEvents) this.#events = this.#events.slice(-keptEvents)
+    if (this.#loaded && this.#view.pendingToolCalls !== before.pendingToolCalls) this.#runner.offer(this.#view.pendingToolCalls)
+    this.#change()
+  }
+
+  #load(): void {
+    if (this.#loaded) return
+    this.#loaded = true
+    this.#runner.offer(this.#view.pendingToolCalls, true)
+    this.#change()
+  }
+
+  #connect(connection: Connection): void {
+    this.#connection = connection
+    this.#change()
+  }
+
+  #change(): void {
+    if (this.#listeners.size === 0) return
+    this.#cancelFrame ??= nextFrame(() => {
+      this.#cancelFrame = undefined
+      this.#snapshot = this.#take()
+      for (const listener of [...this.#listeners]) listener()
+    })
+  }
+
+  #take(): SessionSnapshot {
+    const connection = this.#connection
+    if (!this.#loaded) return { ...this.#snapshot, connection, error: this.#failure }
+    const view = this.#view
+    const { runId, status } = view
+    return {
+      view,
+      messages: view.messages,
+      status: status ?? 'idle',
+      run: runId !== undefined && status !== undefined ? { runId, status } : undefined,
+      pending: view.pendingToolCalls.map((call) => {
+        const local = this.#runner.stateOf(call.toolCallId)
+        return local ? { ...call, local } : call
+      }),
+      usage: view.usage,
+      connection,
+      events: this.#events.slice(-keptEvents),
+      error: this.#failure ?? view.error,
+    }
+  }
+
+  /** Reads no more than that the input is durable: all the rest comes by the stream. */
+  async #send(input: SendInput, options: HookSendOptions = {}): Promise<Acceptance> {
+    this.#failure = undefined
+    const leaving = new AbortController()
+    const acceptance = await this.session.send(input, { ...options, abortSignal: leaving.signal }).accepted()
+    leaving.abort()
+    if (acceptance.ok) this.#start()
+    else this.#failure = acceptance.error
+    this.#change()
+    return acceptance
+  }
+
+  async #try<T>(action: () => Promise<T>): Promise<T | undefined> {
+    this.#failure = undefined
+    try {
+      return await action()
+    } catch (error) {
+      const { code, message } = asClientError(error, undefined)
+      this.#failure = { code, message }
+      return undefined
+    } finally {
+      this.#change()
+    }
+  }
+
+  #confirm(toolCallId: string): void {
+    const call = this.#view.pendingToolCalls.find((pending) => pending.toolCallId === toolCallId)
+    if (call) this.#runner.confirm(call)
+  }
+}

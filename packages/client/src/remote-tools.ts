@@ -1,0 +1,203 @@
+import type { PendingToolCall, ToolEffect } from '@bowline/agent-loop/events'
+import { ClientError, isReadingAborted } from './client-error.ts'
+import { asClientError } from './http.ts'
+import type { JsonValue, SubmissionReceipt, ToolResultInput } from './wire.ts'
+
+/** Client tools by the name that the agent gives them. */
+export type ClientTools = Readonly<Record<string, ClientTool>>
+
+export interface ClientTool {
+  /** What it returns must be JSON; a string goes to the model as text. What it throws goes to the model as the error. */
+  // A method, so that a tool with a narrower input fits.
+  execute(input: JsonValue, context: ClientToolContext): unknown
+  /** The input is checked against it first, and `execute` gets what it makes of it. */
+  readonly inputSchema?: InputSchema
+  /**
+   * Whether a call that may already have happened can happen again. A call found waiting when the page is loaded runs only
+   * when it is `pure` or `idempotent`; the default, `once`, needs a confirmation.
+   */
+  readonly effect?: ToolEffect
+}
+
+export interface ClientToolContext {
+  readonly toolCallId: string
+  /** Aborted when the reading ends, or when the call was answered or cancelled elsewhere. */
+  readonly abortSignal: AbortSignal
+}
+
+/** What every Standard Schema library implements. */
+export interface InputSchema {
+  readonly '~standard': {
+    readonly validate: (value: unknown) => SchemaResult | Promise<SchemaResult>
+  }
+}
+
+type SchemaResult =
+  | { readonly value: unknown; readonly issues?: undefined }
+  | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] }
+
+export interface ToolRunnerOptions {
+  readonly tools: () => ClientTools
+  readonly submit: (results: readonly ToolResultInput[], signal: AbortSignal) => Promise<SubmissionReceipt>
+  readonly onChange?: () => void
+}
+
+export type LocalState = 'running' | 'needs-confirm' | 'answered'
+
+/** Codes that mean: somebody else gave the outcome. */
+const answeredElsewhere: readonly string[] = ['tool-result-conflict', 'unknown-tool-call']
+
+/** Runs the calls it has tools for, each once, and sends each outcome as it is there. */
+export class ToolRunner {
+  /** Why an outcome could not be sent. */
+  error: ClientError | undefined
+  readonly #options: ToolRunnerOptions
+  readonly #states = new Map<string, LocalState>()
+  readonly #running = new Map<string, AbortController>()
+  /** What ran is never run again, and what was sent is sent again as it was. */
+  readonly #outcomes = new Map<string, Outcome>()
+  #open = new Set<string>()
+  #idle: (() => void)[] = []
+
+  constructor(options: ToolRunnerOptions) {
+    this.#options = options
+  }
+
+  /** The calls that wait now. `found`: they waited already when this reader came. */
+  offer(pending: readonly PendingToolCall[], found = false): void {
+    const ids = pending.map((call) => call.toolCallId)
+    for (const toolCallId of this.#states.keys()) if (!ids.includes(toolCallId)) this.settle(toolCallId)
+    this.#open = new Set(ids.filter((id) => this.#states.get(id) !== 'answered'))
+    for (const call of pending) {
+      const tool = this.#toolOf(call)
+      if (!tool || this.#states.has(call.toolCallId)) continue
+      const repeatable = tool.effect === 'pure' || tool.effect === 'idempotent'
+      if (found && !repeatable) this.#states.set(call.toolCallId, 'needs-confirm')
+      else this.#start(call, tool)
+    }
+    this.#options.onChange?.()
+  }
+
+  /** Runs a call that needed a confirmation. */
+  confirm(call: PendingToolCall): void {
+    const tool = this.#toolOf(call)
+    if (tool && this.#states.get(call.toolCallId) === 'needs-confirm') this.#start(call, tool)
+    this.#options.onChange?.()
+  }
+
+  /** The call has its outcome: what still runs here is of no use. */
+  settle(toolCallId: string): void {
+    this.#open.delete(toolCallId)
+    this.#states.delete(toolCallId)
+    this.#outcomes.delete(toolCallId)
+    this.#running.get(toolCallId)?.abort(new ClientError('reading-aborted', 'The call was settled elsewhere.'))
+  }
+
+  stateOf(toolCallId: string): LocalState | undefined {
+    return this.#states.get(toolCallId)
+  }
+
+  get busy(): boolean {
+    return this.#running.size > 0
+  }
+
+  /** Calls that wait for somebody else. */
+  get open(): ReadonlySet<string> {
+    return this.#open
+  }
+
+  /** Resolves when nothing runs here any more. */
+  whenIdle(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.busy) this.#idle.push(resolve)
+      else resolve()
+    })
+  }
+
+  /** Aborts what runs. */
+  close(): void {
+    for (const toolCallId of [...this.#running.keys()]) this.settle(toolCallId)
+  }
+
+  #toolOf(call: PendingToolCall): ClientTool | undefined {
+    const tools = this.#options.tools()
+    return call.unknown !== true && Object.hasOwn(tools, call.toolName) ? tools[call.toolName] : undefined
+  }
+
+  #start(call: PendingToolCall, tool: ClientTool): void {
+    const leaving = new AbortController()
+    this.#states.set(call.toolCallId, 'running')
+    this.#running.set(call.toolCallId, leaving)
+    void this.#run(call, tool, leaving.signal).finally(() => {
+      this.#running.delete(call.toolCallId)
+      if (this.#running.size === 0) for (const resolve of this.#idle.splice(0)) resolve()
+      this.#options.onChange?.()
+    })
+  }
+
+  /** Never rejects. */
+  async #run(call: PendingToolCall, tool: ClientTool, signal: AbortSignal): Promise<void> {
+    const { toolCallId, path } = call
+    const outcome = this.#outcomes.get(toolCallId) ?? (await untilAborted(outcomeOf(call, tool, signal), signal))
+    if (!outcome || signal.aborted) return
+    this.#outcomes.set(toolCallId, outcome)
+    try {
+      const receipt = await this.#options.submit([{ toolCallId, ...(path.length > 0 ? { path } : {}), ...outcome }], signal)
+      this.#answered(toolCallId)
+      const missing = new Set(receipt.missing)
+      for (const id of this.#open) if (!missing.has(id)) this.#open.delete(id)
+    } catch (error) {
+      if (signal.aborted || isReadingAborted(error)) return
+      const failure = asClientError(error, undefined)
+      if (answeredElsewhere.includes(failure.code)) return this.#answered(toolCallId)
+      this.error = failure
+      this.#states.set(toolCallId, 'needs-confirm')
+    }
+  }
+
+  #answered(toolCallId: string): void {
+    this.#open.delete(toolCallId)
+    if (this.#states.has(toolCallId)) this.#states.set(toolCallId, 'answered')
+  }
+}
+
+type Outcome = { readonly output: JsonValue } | { readonly error: string }
+
+/** Never rejects. */
+async function outcomeOf(call: PendingToolCall, tool: ClientTool, abortSignal: AbortSignal): Promise<Outcome> {
+  try {
+    const input = await checkedInput(call.input as JsonValue, tool.inputSchema)
+    const value = await tool.execute(input, { toolCallId: call.toolCallId, abortSignal })
+    return { output: asJson(value) }
+  } catch (error) {
+    return { error: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+/** Undefined when the signal came first: a tool need not listen to it. */
+function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  return new Promise((resolve) => {
+    const onAbort = (): void => resolve(undefined)
+    signal.addEventListener('abort', onAbort)
+    void promise.then(resolve).finally(() => signal.removeEventListener('abort', onAbort))
+  })
+}
+
+async function checkedInput(input: JsonValue, schema: InputSchema | undefined): Promise<JsonValue> {
+  if (!schema) return input
+  const result = await schema['~standard'].validate(input)
+  if (!result.issues) return result.value as JsonValue
+  const reasons = result.issues.map(({ message, path }) => (path?.length ? `${path.map(nameOf).join('.')}: ${message}` : message))
+  throw new Error(`The input does not fit the tool: ${reasons.join('; ')}`)
+}
+
+/** A path segment is a key or an object that holds one. */
+function nameOf(segment: unknown): string {
+  const isObject = typeof segment === 'object' && segment !== null && 'key' in segment
+  return String(isObject ? segment.key : segment)
+}
+
+function asJson(value: unknown): JsonValue {
+  const text = JSON.stringify(value) as string | undefined
+  return text === undefined ? null : (JSON.parse(text) as JsonValue)
+}

@@ -1,0 +1,198 @@
+import { emptyView } from '@bowline/agent-loop/events'
+import type { AgentEvent, PendingToolCall, RunView, TurnStatus, ViewMessage } from '@bowline/agent-loop/events'
+import { ClientError, isReadingAborted } from './client-error.ts'
+import type { ClientEvent } from './client-event.ts'
+import { follow, type Received } from './event-stream.ts'
+import { foldEvent, viewOf } from './fold-event.ts'
+import { asClientError, type HttpOptions } from './http.ts'
+import { ToolRunner, type ClientTools } from './remote-tools.ts'
+import type { ExecuteComplete, SessionView, StreamEnd, SubmissionReceipt, ToolResultInput } from './wire.ts'
+
+export interface ExecuteResult {
+  readonly sessionId: string
+  /** Absent when the input never arrived. */
+  readonly runId?: string
+  readonly status: TurnStatus
+  /** What this run added to the transcript. */
+  readonly messages: readonly ViewMessage[]
+  readonly pendingToolCalls?: readonly PendingToolCall[]
+  readonly usage: ExecuteComplete['usage']
+  readonly reason?: ExecuteComplete['reason']
+  /** Of the run, or of the way to it: `disconnected`, `reading-aborted`, or the code of the server's refusal. */
+  readonly error?: NonNullable<ExecuteComplete['error']>
+}
+
+export interface RunReading {
+  readonly http: HttpOptions
+  readonly sessionId: string
+  /** Sends the input. Any number of times: the server makes one run of it. */
+  readonly execute: (signal: AbortSignal) => Promise<Response>
+  readonly openEvents: (cursor: string, signal: AbortSignal) => Promise<Response>
+  readonly loadState: (signal: AbortSignal) => Promise<SessionView>
+  readonly submit: (results: readonly ToolResultInput[], signal: AbortSignal) => Promise<SubmissionReceipt>
+  readonly tools: ClientTools
+  /** Ends the reading and the client tools. */
+  readonly signal: AbortSignal
+  readonly onAccepted: (runId: string | undefined) => void
+}
+
+/** How a segment of the run ended. */
+interface SegmentEnd {
+  readonly status: TurnStatus
+  readonly reason?: ExecuteComplete['reason'] | undefined
+  readonly error?: ExecuteComplete['error'] | undefined
+  readonly usage?: ExecuteComplete['usage'] | undefined
+  readonly pendingToolCalls?: readonly PendingToolCall[] | undefined
+}
+
+/** The save-point comes with the end of the turn. Without it in this time there is none: the run had never started. */
+const savePointMs = 2_000
+
+/** Reads one run from its first event to its rest, over any number of connections, and runs its remote tools. */
+export class RunReader {
+  runId: string | undefined
+  cursor: string | undefined
+  readonly #reading: RunReading
+  readonly #tools: ToolRunner
+  #view: RunView = emptyView
+  #end: SegmentEnd | undefined
+  /** All of the present segment has been read. */
+  #atRest = false
+
+  constructor(reading: RunReading) {
+    this.#reading = reading
+    this.#tools = new ToolRunner({ tools: () => reading.tools, submit: (results, signal) => reading.submit(results, signal) })
+  }
+
+  /** Ends with the result, or with nothing when `pause` was aborted; then it may be called again and goes on. Never throws. */
+  async *read(pause: AbortSignal): AsyncGenerator<ClientEvent, ExecuteResult | undefined, undefined> {
+    const { signal } = this.#reading
+    try {
+      for (;;) {
+        if (!this.#atRest) yield* this.#readSegment(AbortSignal.any([signal, pause]))
+        if (this.#tools.error) throw this.#tools.error
+        if (this.#end?.status === 'awaiting-tools') this.#tools.offer(this.#pending)
+        if (this.#end?.status !== 'awaiting-tools' || !this.#goesOn) break
+        this.#atRest = false
+      }
+      return this.#result()
+    } catch (error) {
+      if (isReadingAborted(error) && !signal.aborted) return undefined
+      this.#tools.close()
+      return this.#failure(asClientError(error, signal))
+    }
+  }
+
+  get #pending(): readonly PendingToolCall[] {
+    return this.#end?.pendingToolCalls ?? this.#view.pendingToolCalls
+  }
+
+  /** Calls run here, or all have their answer and the run goes on by itself. */
+  get #goesOn(): boolean {
+    return this.#tools.busy || this.#tools.open.size === 0
+  }
+
+  async *#readSegment(signal: AbortSignal): AsyncGenerator<ClientEvent, void, undefined> {
+    const { clock } = this.#reading.http
+    const leaving = new AbortController()
+    let cancelTimer: (() => void) | undefined
+    // Calls of which nobody here knows the answer may wait for ever.
+    void this.#tools.whenIdle().then(() => (this.#tools.error || !this.#goesOn ? leaving.abort() : undefined))
+    try {
+      for await (const { frame, cursor } of this.#follow(AbortSignal.any([signal, leaving.signal]))) {
+        this.cursor = cursor ?? this.cursor
+        const event = this.#take(frame)
+        if (event) yield event
+        if (this.#atRest) return
+        if (frame.type === 'turn-end') cancelTimer = clock.setTimer(clock.now() + savePointMs, () => leaving.abort())
+      }
+    } catch (error) {
+      if (!leaving.signal.aborted || signal.aborted) throw error
+    } finally {
+      cancelTimer?.()
+    }
+    this.#atRest = true
+  }
+
+  #follow(signal: AbortSignal): AsyncGenerator<Received, void, undefined> {
+    const { http, execute, openEvents, loadState, onAccepted } = this.#reading
+    return follow({
+      http,
+      cursor: this.cursor,
+      signal,
+      loadState,
+      open: async (cursor, connection) => {
+        if (cursor !== undefined) return openEvents(cursor, connection)
+        const response = await execute(connection)
+        this.runId = response.headers.get('x-run-id') ?? undefined
+        onAccepted(this.runId)
+        return response
+      },
+    })
+  }
+
+  /** The event to pass on, if it is one of this run. */
+  #take(frame: ClientEvent | ExecuteComplete | StreamEnd): ClientEvent | undefined {
+    switch (frame.type) {
+      case 'stream-end':
+        return undefined
+      case 'unknown':
+        return frame
+      case 'resync':
+        this.#resync(frame.state)
+        return frame
+      case 'execute-complete':
+        this.#end = frame
+        this.#atRest = true
+        return undefined
+      default:
+        return this.#takeEvent(frame)
+    }
+  }
+
+  #takeEvent(event: AgentEvent): AgentEvent | undefined {
+    if (!('runId' in event)) return undefined
+    this.runId ??= event.runId
+    if (event.runId !== this.runId) return undefined
+    this.#view = foldEvent(this.#view, event)
+    if (event.type === 'turn-start') this.#end = undefined
+    if (event.type === 'turn-end') this.#end = event
+    if (event.type === 'save-point') this.#atRest = this.#end !== undefined
+    if (event.type === 'tool-execution-end') this.#tools.settle(event.toolCallId)
+    return event
+  }
+
+  #resync(state: SessionView): void {
+    const first = this.#view.messages[0]?.id
+    const from = state.messages.findIndex((message) => message.id === first)
+    this.#view = { ...viewOf(state), messages: state.messages.slice(Math.max(0, from)) }
+    const { run, usage } = state
+    if (run?.runId !== this.runId || run === undefined || run.status === 'running' || run.status === 'queued') return
+    this.#end = { status: run.status, usage }
+    this.#atRest = true
+  }
+
+  #result(): ExecuteResult {
+    const end = this.#end
+    if (!end) return this.#failure(new ClientError('invalid-answer', 'The stream ended without the end of the run.'))
+    const open = end.status === 'awaiting-tools' ? this.#pending.filter((call) => this.#tools.open.has(call.toolCallId)) : this.#pending
+    return {
+      ...this.#facts(),
+      status: end.status,
+      usage: end.usage ?? this.#view.usage,
+      ...(open.length > 0 ? { pendingToolCalls: open } : {}),
+      ...(end.reason ? { reason: end.reason } : {}),
+      ...(end.error ? { error: end.error } : {}),
+    }
+  }
+
+  /** The run itself may go on: this is how the reading of it ended. */
+  #failure(error: ClientError): ExecuteResult {
+    return { ...this.#facts(), status: 'error', usage: this.#view.usage, error: { code: error.code, message: error.message } }
+  }
+
+  #facts(): Pick<ExecuteResult, 'sessionId' | 'runId' | 'messages'> {
+    const { sessionId } = this.#reading
+    return { sessionId, ...(this.runId === undefined ? {} : { runId: this.runId }), messages: this.#view.messages }
+  }
+}

@@ -1,0 +1,177 @@
+import { isDelta } from '@bowline/agent-loop/events'
+import type { ClientEvent } from './client-event.ts'
+import type { Clock } from './clock.ts'
+import type { ExecuteResult, RunReader } from './run-reader.ts'
+
+/**
+ * One input and what came of it. Iterating and `result()` work together, in any order; each event is given once. Ending
+ * the iteration early ends the reading unless `result()` was asked for, and never the run.
+ */
+export interface Run extends AsyncIterable<ClientEvent> {
+  readonly sessionId: string
+  /** Known once the input is accepted. */
+  readonly runId: string | undefined
+  /** Of the last event that was read. */
+  readonly cursor: string | undefined
+  /** Settles when the input is durable at the server, or will not be. Never rejects. */
+  accepted(): Promise<Acceptance>
+  /** Settles when the run waits or has ended, or when the reading failed. Never rejects. */
+  result(): Promise<ExecuteResult>
+}
+
+export type Acceptance =
+  | { readonly ok: true; readonly sessionId: string; readonly runId: string | undefined }
+  | { readonly ok: false; readonly error: NonNullable<ExecuteResult['error']> }
+
+/** How much of the deltas is kept for an iteration that is slower than `result()`. */
+const maxDeltaBytes = 1024 * 1024
+const deltaOverheadBytes = 200
+/** How long an accepted run may stay without anybody who wants it before its connection is given up. */
+const unwantedMs = 1_000
+
+export class RunHandle implements Run {
+  readonly sessionId: string
+  readonly #reader: RunReader
+  readonly #clock: Clock
+  readonly #queue = new EventQueue()
+  readonly #accepted = Promise.withResolvers<Acceptance>()
+  readonly #settled = Promise.withResolvers<ExecuteResult>()
+  #isAccepted = false
+  #isSettled = false
+  #resultWanted = false
+  #iterators = 0
+  #waiting: (() => void)[] = []
+  #wakePump: (() => void) | undefined
+  #pause = new AbortController()
+
+  constructor(sessionId: string, clock: Clock, makeReader: (onAccepted: () => void) => RunReader) {
+    this.sessionId = sessionId
+    this.#clock = clock
+    this.#reader = makeReader(() => this.#accept())
+    void this.#pump()
+  }
+
+  get runId(): string | undefined {
+    return this.#reader.runId
+  }
+
+  get cursor(): string | undefined {
+    return this.#reader.cursor
+  }
+
+  accepted(): Promise<Acceptance> {
+    return this.#accepted.promise
+  }
+
+  result(): Promise<ExecuteResult> {
+    this.#resultWanted = true
+    this.#wakePump?.()
+    return this.#settled.promise
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<ClientEvent, undefined, undefined> {
+    this.#iterators++
+    let open = true
+    const close = (): void => {
+      if (open) this.#leave()
+      open = false
+    }
+    return {
+      next: async () => {
+        for (;;) {
+          const value = open ? this.#queue.shift() : undefined
+          if (value) return { done: false, value }
+          if (this.#isSettled) close()
+          if (!open) return { done: true, value: undefined }
+          await this.#more()
+        }
+      },
+      return: async () => {
+        close()
+        return { done: true, value: undefined }
+      },
+    }
+  }
+
+  /** Reads when somebody wants it, and only then. Never rejects: the reader does not throw. */
+  async #pump(): Promise<void> {
+    let result: ExecuteResult | undefined
+    while (!result) {
+      this.#pause = new AbortController()
+      const events = this.#reader.read(this.#pause.signal)
+      for (;;) {
+        await this.#demand()
+        const step = await events.next()
+        if (step.done) {
+          result = step.value
+          break
+        }
+        this.#queue.push(step.value)
+        this.#wakeIterators()
+      }
+    }
+    this.#isSettled = true
+    this.#settled.resolve(result)
+    this.#accepted.resolve({ ok: false, error: result.error ?? { code: 'network', message: 'The input was not accepted.' } })
+    this.#wakeIterators()
+  }
+
+  async #demand(): Promise<void> {
+    while (this.#isAccepted && !this.#resultWanted && this.#waiting.length === 0) {
+      const nobody = this.#iterators === 0
+      const pauseAt = this.#clock.now() + unwantedMs
+      const cancel = nobody ? this.#clock.setTimer(pauseAt, () => this.#pause.abort()) : undefined
+      await new Promise<void>((resolve) => (this.#wakePump = resolve))
+      cancel?.()
+    }
+  }
+
+  #more(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve)
+      this.#wakePump?.()
+    })
+  }
+
+  #leave(): void {
+    this.#iterators--
+    if (this.#iterators === 0 && !this.#resultWanted) this.#pause.abort()
+  }
+
+  #wakeIterators(): void {
+    for (const wake of this.#waiting.splice(0)) wake()
+  }
+
+  #accept(): void {
+    this.#isAccepted = true
+    this.#accepted.resolve({ ok: true, sessionId: this.sessionId, runId: this.runId })
+  }
+}
+
+/** What was read and not yet taken. Deltas are let go when they grow too many: the next durable event holds the whole. */
+class EventQueue {
+  #events: ClientEvent[] = []
+  #deltaBytes = 0
+  #muted = false
+
+  push(event: ClientEvent): void {
+    if (!isDelta(event)) {
+      this.#muted = false
+      this.#events.push(event)
+      return
+    }
+    if (this.#muted) return
+    this.#deltaBytes += deltaOverheadBytes + ('delta' in event ? event.delta.length : 0)
+    this.#events.push(event)
+    if (this.#deltaBytes <= maxDeltaBytes) return
+    this.#events = this.#events.filter((kept) => !isDelta(kept))
+    this.#deltaBytes = 0
+    this.#muted = true
+  }
+
+  shift(): ClientEvent | undefined {
+    const event = this.#events.shift()
+    if (this.#events.length === 0) this.#deltaBytes = 0
+    return event
+  }
+}

@@ -1,0 +1,16 @@
+import type { ClientSession } from './session.ts'
+import type { SessionView } from './wire.ts'
+
+const limit = 500
+
+/** The session with all pages of its messages, so that a fold that it replaces loses nothing. */
+export async function wholeState(session: Pick<ClientSession, 'state'>, abortSignal: AbortSignal): Promise<SessionView> {
+  let whole = await session.state({ limit, abortSignal })
+  while (whole.hasMore) {
+    const before = whole.messages[0]?.id
+    if (before === undefined) break
+    const { messages, hasMore } = await session.state({ limit, before, abortSignal })
+    whole = { ...whole, hasMore, messages: [...messages, ...whole.messages] }
+  }
+  return whole
+}

@@ -1,0 +1,35 @@
+import type { Clock } from '../../src/index.ts'
+
+/** Time that passes only by waiting: a timer of up to `longestMs` is due at once, a longer one never comes. */
+export class JumpingClock implements Clock {
+  readonly waitsMs: number[] = []
+  readonly #longestMs: number
+  #now = 1_000_000
+
+  constructor(longestMs: number) {
+    this.#longestMs = longestMs
+  }
+
+  now(): number {
+    return this.#now
+  }
+
+  pass(ms: number): void {
+    this.#now += ms
+  }
+
+  setTimer(atMs: number, run: () => void): () => void {
+    const delayMs = atMs - this.#now
+    if (delayMs > this.#longestMs) return () => undefined
+    let active = true
+    setImmediate(() => {
+      if (!active) return
+      this.waitsMs.push(delayMs)
+      this.#now = Math.max(this.#now, atMs)
+      run()
+    })
+    return () => {
+      active = false
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import { afterEach } from 'vitest'
+import { createClient, type Client, type ClientEvent, type ClientOptions } from '../../src/index.ts'
+import { JumpingClock } from './jumping-clock.ts'
+import { WireServer } from './wire-server.ts'
+
+const servers: WireServer[] = []
+
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close()))
+})
+
+export async function startServer(): Promise<WireServer> {
+  const server = new WireServer()
+  servers.push(server)
+  await server.listen()
+  return server
+}
+
+/** A back-off without a wait; no other timer ever runs out. */
+export function connect(server: { readonly url: string }, options: Partial<ClientOptions> = {}): Client {
+  let ids = 0
+  return createClient({
+    baseUrl: server.url,
+    clock: new JumpingClock(0),
+    random: () => 0,
+    ids: () => `id${++ids}`,
+    ...options,
+  })
+}
+
+export async function collect(events: AsyncIterable<ClientEvent>): Promise<ClientEvent[]> {
+  const all: ClientEvent[] = []
+  for await (const event of events) all.push(event)
+  return all
+}
+
+/** Reads until the condition holds, then leaves. */
+export async function collectUntil(
+  events: AsyncIterable<ClientEvent>,
+  isLast: (event: ClientEvent) => boolean,
+): Promise<ClientEvent[]> {
+  const all: ClientEvent[] = []
+  for await (const event of events) {
+    all.push(event)
+    if (isLast(event)) break
+  }
+  return all
+}
