@@ -1,0 +1,72 @@
+import { base64url } from '../base64url.ts'
+import { sha256 } from '../hash.ts'
+import { ServerError } from '../server-error.ts'
+import { isScope, isTenant, type Scope } from './principal.ts'
+
+/** One token as the configuration holds it: the hash of the whole token, never the token. */
+export interface TokenConfig {
+  readonly id: string
+  /** `sha256:` and 64 hex digits. */
+  readonly hash: `sha256:${string}`
+  readonly tenant: string
+  readonly scopes: readonly Scope[]
+  /** ISO 8601. */
+  readonly expiresAt?: string
+  readonly disabled?: boolean
+}
+
+export interface CreatedToken {
+  /** `bwl_<id>_<43 characters>`. It is shown once and stored nowhere. */
+  readonly token: string
+  /** The line for the configuration. */
+  readonly config: TokenConfig
+}
+
+const idForm = /^[A-Za-z0-9-]{1,64}$/
+const tokenForm = /^bwl_([A-Za-z0-9-]{1,64})_[A-Za-z0-9_-]{43}$/
+const hashForm = /^sha256:[0-9a-f]{64}$/
+const secretBytes = 32
+
+/** Makes a token with 256 random bits and the line that lets a server know it. */
+export async function createToken(options: Omit<TokenConfig, 'hash' | 'disabled'>): Promise<CreatedToken> {
+  const token = `bwl_${options.id}_${base64url(crypto.getRandomValues(new Uint8Array(secretBytes)))}`
+  const config: TokenConfig = { ...options, hash: `sha256:${hex(await sha256(token))}` }
+  const faults = tokenFaults(config)
+  if (faults.length > 0) throw new ServerError('invalid-config', faults.join('; '))
+  return { token, config }
+}
+
+/** The id inside a token, or null when it is no token. */
+export function tokenId(token: string): string | null {
+  return tokenForm.exec(token)?.[1] ?? null
+}
+
+export async function hashToken(token: string): Promise<string> {
+  return `sha256:${hex(await sha256(token))}`
+}
+
+/** Takes the same time wherever the first difference is. */
+export function equalInConstantTime(left: string, right: string): boolean {
+  if (left.length !== right.length) return false
+  let difference = 0
+  for (let index = 0; index < left.length; index++) difference |= left.charCodeAt(index) ^ right.charCodeAt(index)
+  return difference === 0
+}
+
+/** Everything that is wrong with one line of the configuration. */
+export function tokenFaults(token: TokenConfig): readonly string[] {
+  const name = `token ${JSON.stringify(token.id)}`
+  return [
+    ...(idForm.test(token.id) ? [] : [`${name}: the id must match ${idForm.source}`]),
+    ...(hashForm.test(token.hash) ? [] : [`${name}: the hash must match ${hashForm.source}`]),
+    ...(isTenant(token.tenant) ? [] : [`${name}: ${JSON.stringify(token.tenant)} is no tenant name`]),
+    ...token.scopes.filter((scope) => !isScope(scope)).map((scope) => `${name}: there is no scope ${JSON.stringify(scope)}`),
+    ...(token.expiresAt === undefined || Number.isFinite(Date.parse(token.expiresAt))
+      ? []
+      : [`${name}: expiresAt must be an ISO 8601 time`]),
+  ]
+}
+
+function hex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}

@@ -1,0 +1,105 @@
+import { systemClock } from '@bowline/llm'
+import { checkAuth, createAuthenticate } from './auth/authenticate.ts'
+import type { Peer } from './http/access.ts'
+import { createApp } from './http/app.ts'
+import { describeRoutes } from './http/openapi.ts'
+import { faultOf } from './http/pipeline.ts'
+import { requestIdOf } from './http/request-id.ts'
+import {
+  checkCors,
+  consoleLogger,
+  defaultHeartbeatMs,
+  defaultLimits,
+  systemServerIds,
+  type ServerOptions,
+} from './options.ts'
+import { problemBody, toProblemError } from './problems.ts'
+import { eventsRoute } from './routes/events.ts'
+import { executeRoute } from './routes/execute.ts'
+import { resolveRoute, stopRoute, toolResultsRoute } from './routes/control.ts'
+import { agentsRoute, healthRoute, openApiRoute, readyRoute } from './routes/operations.ts'
+import type { Route } from './routes/route.ts'
+import { listSessionsRoute, readSessionRoute } from './routes/sessions.ts'
+import type { Services } from './services.ts'
+import { OpenStreams } from './sse/open-streams.ts'
+
+export interface Server {
+  /** Never rejects. `peer` is what the transport knows; without it nobody is taken to be on this machine. */
+  fetch(request: Request, peer?: Peer): Promise<Response>
+  /**
+   * Refuses new work, lets open streams finish for `drainMs` (default 25,000), ends the rest so that their readers come
+   * back elsewhere, and stops the runtime. Until then reads are answered. Calling it again gives the same promise.
+   */
+  close(options?: CloseOptions): Promise<void>
+  /** There is no authentication: it must listen on a loopback address only. */
+  readonly loopbackOnly: boolean
+}
+
+export interface CloseOptions {
+  readonly drainMs?: number
+}
+
+const defaultDrainMs = 25_000
+
+/** All of a runtime over HTTP and SSE. It holds no conversation: any process with the same store serves any session. */
+export function createServer(options: ServerOptions): Server {
+  checkAuth(options.auth)
+  checkCors(options.cors)
+  const { auth, runtime, clock = systemClock, logger = consoleLogger, ids = systemServerIds, basePath = '' } = options
+  const limits = { ...defaultLimits, ...options.limits }
+  const streams = new OpenStreams()
+  let closing: Promise<void> | undefined
+  const isDraining = (): boolean => closing !== undefined
+  const services: Services = {
+    runtime,
+    agents: options.agents ?? {},
+    defaultAgent: options.defaultAgent,
+    limits,
+    heartbeatMs: options.heartbeatMs ?? defaultHeartbeatMs,
+    clock,
+    ids,
+    streams,
+    isDraining,
+    streamError(error, request) {
+      const id = requestIdOf(request, ids)
+      logger.error({ requestId: id, ...faultOf(error) }, 'a stream broke')
+      return { type: 'stream-error', problem: problemBody(toProblemError(error), { path: new URL(request.url).pathname, id }) }
+    },
+  }
+  const loopbackOnly = auth === 'none'
+  const app = createApp({
+    routes: allRoutes(services, basePath),
+    basePath,
+    rules: { hosts: options.hosts ?? [], origins: options.cors?.origins ?? [], loopbackOnly },
+    cors: options.cors,
+    pipeline: { authenticate: createAuthenticate(auth, clock), limits, isDraining },
+    ids,
+    logger,
+  })
+  return {
+    fetch: async (request, peer) => app.fetch(request, { peer }),
+    close({ drainMs = defaultDrainMs } = {}) {
+      closing ??= streams.drain(drainMs, clock).then(() => runtime.stop())
+      return closing
+    },
+    loopbackOnly,
+  }
+}
+
+function allRoutes(services: Services, basePath: string): readonly Route[] {
+  const routes: Route[] = [
+    executeRoute(services),
+    readSessionRoute(services),
+    eventsRoute(services),
+    stopRoute(services),
+    toolResultsRoute(services),
+    resolveRoute(services),
+    listSessionsRoute(services),
+    agentsRoute(services),
+    healthRoute(),
+    readyRoute(services),
+  ]
+  let document: object | undefined
+  const openApi: Route = openApiRoute(() => (document ??= describeRoutes([...routes, openApi], basePath)))
+  return [...routes, openApi]
+}

@@ -1,0 +1,43 @@
+import type { ToolResultInput } from '@bowline/client'
+import type { SubmissionReceipt } from '@bowline/agent-loop'
+import type { LoggedEvent, RunHandle } from '@bowline/sessions'
+import { ProblemError } from '../problems.ts'
+import type { OwnedSession } from '../routes/owned-session.ts'
+import { checkOutput } from './check-parts.ts'
+
+export interface AdmittedResults {
+  readonly run: RunHandle
+  readonly receipt: SubmissionReceipt
+}
+
+/** Stores tool results, all or none. A call whose outcome is unknown is decided by `resolve`, which asks for more rights. */
+export async function admitResults(
+  { session, info }: OwnedSession,
+  results: readonly ToolResultInput[],
+): Promise<AdmittedResults> {
+  for (const result of results) if ('output' in result) checkOutput(result.output)
+  const undecided = new Set(info.openRun?.pendingToolCalls.flatMap((call) => (call.unknown ? [call.toolCallId] : [])))
+  const refused = results
+    .filter((result) => 'unknown' in result || undecided.has(result.toolCallId))
+    .map((result) => ({ id: result.toolCallId, code: 'unknown-tool-call' }))
+  if (refused.length > 0) {
+    throw new ProblemError('unknown-tool-call', 'The outcome of these calls is unknown: resolve them instead.', { refused })
+  }
+  const { accepted, repeated, missing, run } = await session.submitToolResults(results)
+  return { run, receipt: { accepted, repeated, missing } }
+}
+
+/** The position before the newest segment of the run, from which its stream begins; undefined before its first event. */
+export async function startOfSegment({ session, info }: OwnedSession, runId: string): Promise<string | undefined> {
+  let before: string | undefined
+  let start: string | undefined
+  for await (const event of session.events({ live: false })) {
+    if (isStartOf(event, runId)) start = before
+    before = event.cursor
+  }
+  return start ?? info.cursor
+}
+
+function isStartOf(event: LoggedEvent, runId: string): boolean {
+  return event.type === 'turn-start' && event.runId === runId
+}

@@ -1,0 +1,29 @@
+import type { UserMessageInput } from '@bowline/client'
+import { ProblemError } from '../problems.ts'
+
+type Part = Exclude<UserMessageInput['content'], string>[number]
+
+/** A client may send content. It may not make the server fetch an address, nor set options of the provider. */
+export function checkParts(parts: readonly Part[]): void {
+  for (const part of parts) checkPart(part)
+}
+
+/** The content of a tool result, which is any JSON. */
+export function checkOutput(output: unknown): void {
+  if (isRecord(output) && output.type === 'content' && Array.isArray(output.value)) {
+    for (const part of output.value as readonly unknown[]) if (isRecord(part)) checkPart(part)
+  }
+}
+
+function checkPart(part: { readonly data?: unknown; readonly providerOptions?: unknown }): void {
+  if (isRecord(part.data) && part.data.type === 'url') {
+    throw new ProblemError('url-not-allowed', 'Send the file itself: addresses are not fetched.')
+  }
+  if (part.providerOptions !== undefined) {
+    throw new ProblemError('option-not-allowed', 'providerOptions are for the server to set.')
+  }
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
+}

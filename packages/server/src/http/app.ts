@@ -1,0 +1,71 @@
+import { Hono, type MiddlewareHandler } from 'hono'
+import { cors } from 'hono/cors'
+import type { IdSource } from '@bowline/agent-loop'
+import type { CorsOptions, Logger } from '../options.ts'
+import { ProblemError } from '../problems.ts'
+import type { Route } from '../routes/route.ts'
+import { checkAccess, type AccessRules, type Peer } from './access.ts'
+import { carryOut, refuse, type Pipeline } from './pipeline.ts'
+import { requestIdOf } from './request-id.ts'
+
+export interface AppOptions {
+  readonly routes: readonly Route[]
+  readonly basePath: string
+  readonly rules: AccessRules
+  readonly cors: CorsOptions | undefined
+  readonly pipeline: Pipeline
+  readonly ids: IdSource
+  readonly logger: Logger
+}
+
+export type App = Hono<{ Bindings: { readonly peer: Peer | undefined } }>
+
+const maxPreflightAgeSeconds = 600
+
+/** The routes behind the rules that hold for all of them. */
+export function createApp(options: AppOptions): App {
+  const { routes, basePath, rules, pipeline, ids, logger } = options
+  const app: App = new Hono()
+  app.onError((error, context) => refuse(error, context, requestIdOf(context.req.raw, ids), logger))
+  app.notFound((context) => refuse(noRoute(), context, requestIdOf(context.req.raw, ids), logger))
+  app.use(async (context, next) => {
+    context.res.headers.set('x-request-id', requestIdOf(context.req.raw, ids))
+    checkAccess(context.req.raw, context.env.peer, rules)
+    await next()
+    // A HEAD request is answered by its GET route, and nobody reads the body.
+    if (context.req.method === 'HEAD') await context.res.body?.cancel()
+  })
+  if (options.cors) app.use(corsFor(options.cors))
+  for (const [path, methods] of Map.groupBy(routes, (route) => route.path)) {
+    const pattern = basePath + path.replaceAll(/\{(\w+)\}/g, ':$1')
+    for (const route of methods) app.on(route.method.toUpperCase(), pattern, (context) => carryOut(route, context, pipeline))
+    const allow = allowedMethods(methods)
+    app.options(pattern, (context) => context.body(null, 204, { allow }))
+    app.all(pattern, () => {
+      throw new ProblemError('method-not-allowed', `This route takes ${allow}.`, { headers: { allow } })
+    })
+  }
+  return app
+}
+
+/** Without an `Origin` it is no page that asks, and nothing is to be said about origins. */
+function corsFor({ origins, credentials = false }: CorsOptions): MiddlewareHandler {
+  const handle = cors({
+    origin: origins.includes('*') ? '*' : [...origins],
+    credentials,
+    allowMethods: ['GET', 'HEAD', 'POST'],
+    allowHeaders: ['authorization', 'content-type', 'idempotency-key', 'if-none-match', 'last-event-id', 'x-request-id'],
+    exposeHeaders: ['etag', 'retry-after', 'x-request-id', 'x-run-id', 'x-session-id'],
+    maxAge: maxPreflightAgeSeconds,
+  })
+  return (context, next) => (context.req.header('origin') === undefined ? next() : handle(context, next))
+}
+
+function noRoute(): ProblemError {
+  return new ProblemError('route-not-found', 'See /openapi.json for the routes.')
+}
+
+function allowedMethods(routes: readonly Route[]): string {
+  const names = routes.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : ['POST']))
+  return [...names, 'OPTIONS'].join(', ')
+}

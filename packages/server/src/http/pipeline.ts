@@ -1,0 +1,86 @@
+import type { Context } from 'hono'
+import { allows, type Principal } from '../auth/principal.ts'
+import type { Authenticate } from '../auth/authenticate.ts'
+import { encodeJson } from '../json.ts'
+import type { Limits, Logger } from '../options.ts'
+import { problemBody, ProblemError, retryAfterSeconds, statusOf, toProblemError } from '../problems.ts'
+import type { Answer, Route } from '../routes/route.ts'
+import { streamHeaders } from '../sse/frames.ts'
+import { readJsonBody } from './request-body.ts'
+import { validate } from './validate.ts'
+
+export interface Pipeline {
+  readonly authenticate: Authenticate
+  readonly limits: Required<Limits>
+  readonly isDraining: () => boolean
+}
+
+const nobody: Principal = { id: '', tenant: '', scopes: [] }
+
+const safetyHeaders: Readonly<Record<string, string>> = {
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+  'referrer-policy': 'no-referrer',
+}
+
+export async function carryOut(route: Route, context: Context, pipeline: Pipeline): Promise<Response> {
+  try {
+    return await answer(route, context, pipeline)
+  } catch (error) {
+    // The router takes care of errors only, and libraries throw other things too.
+    throw toProblemError(error)
+  }
+}
+
+/** One request of one route: who asks, may they, is it well-formed; then the route itself. */
+async function answer(route: Route, context: Context, pipeline: Pipeline): Promise<Response> {
+  const request = context.req.raw
+  const principal = route.scope ? await authorize(route.scope, request, pipeline) : nobody
+  if (route.work && pipeline.isDraining()) throw new ProblemError('draining', 'Send it again: another process takes it.')
+  const query = route.query ? validate(route.query, context.req.query(), 'invalid-query') : undefined
+  const body = route.body ? validate(route.body, await readJsonBody(request, pipeline.limits), 'invalid-body') : undefined
+  return toResponse(await route.handle({ request, principal, params: context.req.param(), query, body }))
+}
+
+/** The one form of every refusal and failure. Failures of ours are logged, without what was said. */
+export function refuse(error: unknown, context: Context, requestId: string, logger: Logger): Response {
+  const problem = toProblemError(error)
+  const status = statusOf(problem.code)
+  if (status >= 500 && problem.cause !== undefined) logger.error({ requestId, ...faultOf(problem.cause) }, problem.code)
+  const retryAfter = retryAfterSeconds(problem.code)
+  return new Response(encodeJson(problemBody(problem, { path: context.req.path, id: requestId })), {
+    status,
+    headers: {
+      ...safetyHeaders,
+      'content-type': 'application/problem+json',
+      ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
+      ...problem.headers,
+    },
+  })
+}
+
+/** What a fault was and where, for a log: messages of errors may hold content. */
+export function faultOf(error: unknown): Readonly<Record<string, unknown>> {
+  if (!(error instanceof Error)) return { name: typeof error }
+  const code = (error as { readonly code?: unknown }).code
+  const frames = error.stack?.split('\n').filter((line) => /^\s+at /.test(line))
+  return { name: error.name, ...(typeof code === 'string' && { code }), at: frames?.slice(0, 5).map((line) => line.trim()) }
+}
+
+async function authorize(scope: NonNullable<Route['scope']>, request: Request, { authenticate }: Pipeline): Promise<Principal> {
+  const principal = await authenticate(request)
+  if (!allows(principal, scope)) throw new ProblemError('scope-missing', `The scope ${scope} is needed.`)
+  return principal
+}
+
+function toResponse(answer: Answer<unknown>): Response {
+  const { status, headers } = answer
+  if ('stream' in answer) {
+    return new Response(answer.stream.body, { status, headers: { ...safetyHeaders, ...streamHeaders, ...headers } })
+  }
+  if (!('body' in answer)) return new Response(null, { status, headers: { ...safetyHeaders, ...headers } })
+  return new Response(encodeJson(answer.body as object), {
+    status,
+    headers: { ...safetyHeaders, 'content-type': 'application/json', ...headers },
+  })
+}

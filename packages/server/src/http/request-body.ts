@@ -1,0 +1,84 @@
+import type { Limits } from '../options.ts'
+import { ProblemError } from '../problems.ts'
+
+type BodyLimits = Required<Pick<Limits, 'bodyBytes' | 'jsonDepth' | 'jsonKeys'>>
+
+const jsonType = /^application\/json\s*(;|$)/i
+
+/** The JSON of a body. The type keeps forms out, the limits are tested before anything is parsed or walked. */
+export async function readJsonBody(request: Request, limits: BodyLimits): Promise<unknown> {
+  if (!jsonType.test(request.headers.get('content-type') ?? '')) {
+    throw new ProblemError('unsupported-media-type', 'Send content-type: application/json.')
+  }
+  const value = parse(await readBytes(request, limits.bodyBytes))
+  checkShape(value, limits)
+  return value
+}
+
+async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
+  if (Number(request.headers.get('content-length') ?? 0) > limit) throw tooLarge(limit)
+  const chunks: Uint8Array[] = []
+  let length = 0
+  const reader = request.body?.getReader()
+  for (;;) {
+    const { done, value } = await nextChunk(reader)
+    if (done) break
+    length += value.length
+    if (length > limit) {
+      reader?.releaseLock()
+      throw tooLarge(limit)
+    }
+    chunks.push(value)
+  }
+  const bytes = new Uint8Array(length)
+  let offset = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, offset)
+    offset += chunk.length
+  }
+  return bytes
+}
+
+type Chunk = { readonly done: true; readonly value?: undefined } | { readonly done: false; readonly value: Uint8Array }
+
+async function nextChunk(reader: ReadableStreamDefaultReader<Uint8Array> | undefined): Promise<Chunk> {
+  if (!reader) return { done: true }
+  try {
+    const { done, value } = await reader.read()
+    return done ? { done } : { done, value }
+  } catch (cause) {
+    throw new ProblemError('invalid-body', 'The body ended early.', { cause })
+  }
+}
+
+function parse(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch {
+    throw invalid('', 'The body must be JSON in UTF-8.')
+  }
+}
+
+/** Walks without recursion: depth is what is being tested. */
+function checkShape(root: unknown, { jsonDepth, jsonKeys }: BodyLimits): void {
+  const open: { readonly value: unknown; readonly depth: number }[] = [{ value: root, depth: 1 }]
+  let keys = 0
+  for (let item = open.pop(); item !== undefined; item = open.pop()) {
+    const { value, depth } = item
+    if (typeof value !== 'object' || value === null) continue
+    if (depth > jsonDepth) throw invalid('', `The body must not be nested deeper than ${jsonDepth}.`)
+    if (Object.hasOwn(value, '__proto__')) throw invalid('__proto__', 'This key is not taken.')
+    const children: unknown[] = Object.values(value)
+    keys += children.length
+    if (keys > jsonKeys) throw invalid('', `The body must not have more than ${jsonKeys} keys and items.`)
+    for (const child of children) open.push({ value: child, depth: depth + 1 })
+  }
+}
+
+function invalid(path: string, message: string): ProblemError {
+  return new ProblemError('invalid-body', message, { errors: [{ path, message }] })
+}
+
+function tooLarge(limit: number): ProblemError {
+  return new ProblemError('body-too-large', `A body may have at most ${limit} bytes.`)
+}

@@ -1,0 +1,38 @@
+import { z } from '@hono/zod-openapi'
+import { ProblemError } from '../problems.ts'
+
+type Fault = { readonly path: string; readonly message: string }
+type Issue = z.core.$ZodIssue
+
+/** The value as the schema gives it back, or a problem that names each place that is wrong. */
+export function validate<T>(schema: z.ZodType<T>, value: unknown, code: 'invalid-body' | 'invalid-query'): T {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  const errors = result.error.issues.flatMap((issue) => faultsOf(issue, []))
+  throw new ProblemError(code, errors.map(({ path, message }) => `${path || 'body'}: ${message}`).join('; '), { errors })
+}
+
+function faultsOf(issue: Issue, parent: readonly PropertyKey[]): readonly Fault[] {
+  const path = [...parent, ...issue.path]
+  if (issue.code === 'invalid_union') {
+    const nearest = nearestAlternative(issue.errors)
+    if (nearest) return nearest.flatMap((each) => faultsOf(each, path))
+  }
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({ path: z.core.toDotPath([...path, key]), message: 'This key is not known here.' }))
+  }
+  return [{ path: z.core.toDotPath(path), message: issue.message }]
+}
+
+/** Of the forms that a value may have, the one it comes nearest to: whose faults lie deepest, then the fewest. */
+function nearestAlternative(alternatives: readonly (readonly Issue[])[]): readonly Issue[] | undefined {
+  const depth = (issues: readonly Issue[]): number => Math.min(...issues.map((issue) => (isOtherKind(issue) ? 0 : 1)))
+  return [...alternatives]
+    .filter((issues) => issues.length > 0)
+    .sort((left, right) => depth(right) - depth(left) || left.length - right.length)[0]
+}
+
+/** The value is of another type altogether, or carries another mark. */
+function isOtherKind(issue: Issue): boolean {
+  return issue.path.length === 0 && issue.code === 'invalid_type'
+}

@@ -1,0 +1,8 @@
+export type { Auth, AuthConfig, AuthVerifier } from './auth/authenticate.ts'
+export type { Principal, Scope } from './auth/principal.ts'
+export { createToken, type CreatedToken, type TokenConfig } from './auth/token.ts'
+export { createServer, type CloseOptions, type Server } from './create-server.ts'
+export type { Peer } from './http/access.ts'
+export type { AgentAccess, CorsOptions, Limits, Logger, ServerOptions } from './options.ts'
+export { problemCodes, type ProblemCode } from './problems.ts'
+export { ServerError } from './server-error.ts'

@@ -1,0 +1,87 @@
+import { createServer as createHttpServer } from 'node:http'
+import { getRequestListener, RequestError, type HttpBindings } from '@hono/node-server'
+import type { CloseOptions, Server } from '../create-server.ts'
+import { isLoopbackHost } from '../http/access.ts'
+import { ServerError } from '../server-error.ts'
+import { cutSocketOnFailure } from './cut-stream.ts'
+import { listen, stopListening } from './listen.ts'
+import { closeOnSignals } from './signals.ts'
+
+export interface ServeOptions {
+  /** Default 127.0.0.1. */
+  readonly host?: string
+  /** Default 8787; 0 takes a free one. */
+  readonly port?: number
+  /** SIGTERM and SIGINT close the server and end the process with 0; a second one ends it at once with 130. */
+  readonly signals?: boolean
+  /** Default 16 KiB. */
+  readonly headerBytes?: number
+  /** For the headers of a request. Default 10,000. */
+  readonly headersTimeoutMs?: number
+  /** For a whole request with its body. Default 30,000. */
+  readonly bodyTimeoutMs?: number
+  /** How long open streams may finish when a signal ends the process. Default 25,000. */
+  readonly drainMs?: number
+}
+
+export interface RunningServer {
+  readonly url: string
+  readonly port: number
+  /** Closes the server, then stops listening. Resolves when no connection is left. */
+  close(options?: CloseOptions): Promise<void>
+}
+
+/** Listens. Rejects when the address is taken, and when a server without authentication would be reached from outside. */
+export async function serve(server: Server, options: ServeOptions = {}): Promise<RunningServer> {
+  const { host = '127.0.0.1', port = 8787, drainMs } = options
+  if (server.loopbackOnly && !isLoopbackHost(host)) {
+    throw new ServerError('invalid-config', `auth is 'none': ${host} would let everybody in. Use 127.0.0.1, or configure auth.`)
+  }
+  const onRequest = listener(server)
+  const http = createHttpServer(
+    {
+      maxHeaderSize: options.headerBytes ?? 16 * 1024,
+      headersTimeout: options.headersTimeoutMs ?? 10_000,
+      requestTimeout: options.bodyTimeoutMs ?? 30_000,
+    },
+    (incoming, outgoing) => void onRequest(incoming, outgoing),
+  )
+  const address = await listen(http, host, port)
+  let closing: Promise<void> | undefined
+  const running: RunningServer = {
+    url: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
+    port: address.port,
+    close(closeOptions) {
+      closing ??= server.close(closeOptions).finally(() => stopListening(http))
+      return closing
+    },
+  }
+  if (options.signals) closeOnSignals(() => running.close(drainMs === undefined ? {} : { drainMs }))
+  return running
+}
+
+function listener(server: Server): ReturnType<typeof getRequestListener> {
+  return getRequestListener(
+    async (request, env) => {
+      const { incoming, outgoing } = env as HttpBindings
+      const { remoteAddress, localAddress } = incoming.socket
+      const response = await server.fetch(request, {
+        ...(remoteAddress !== undefined && { remoteAddress }),
+        ...(localAddress !== undefined && { localAddress }),
+      })
+      return isEventStream(response) ? cutSocketOnFailure(response, outgoing) : response
+    },
+    {
+      overrideGlobalObjects: false,
+      errorHandler(error) {
+        if (!(error instanceof RequestError)) throw error
+        // A request whose target cannot be read names no host of ours.
+        return server.fetch(new Request('http://unreadable.invalid/'))
+      },
+    },
+  )
+}
+
+function isEventStream(response: Response): boolean {
+  return response.headers.get('content-type')?.startsWith('text/event-stream') ?? false
+}

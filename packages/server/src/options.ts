@@ -1,0 +1,85 @@
+import type { IdSource } from '@bowline/agent-loop'
+import type { Clock } from '@bowline/llm'
+import type { OnBusy, Runtime } from '@bowline/sessions'
+import type { Auth } from './auth/authenticate.ts'
+import { ServerError } from './server-error.ts'
+import { randomSessionId } from './session-keys.ts'
+
+export interface ServerOptions {
+  /** Must be started by its owner; `close` stops it. */
+  readonly runtime: Runtime
+  /** There is no default: nobody is let in by accident. */
+  readonly auth: Auth
+  /** The agents that `GET /api/agents` lists, and what clients may do with each. */
+  readonly agents?: Readonly<Record<string, AgentAccess>>
+  /** Of new sessions that name none. Default: the runtime's. */
+  readonly defaultAgent?: string
+  readonly limits?: Limits
+  /** Other origins whose pages may call. Default: none. */
+  readonly cors?: CorsOptions
+  /** Names, with or without a port, under which the server is reached besides loopback names and its own address. */
+  readonly hosts?: readonly string[]
+  /** In front of every route, `/bowline` for example. */
+  readonly basePath?: string
+  /** Silence after which a stream gets a comment. Default 15,000. */
+  readonly heartbeatMs?: number
+  readonly clock?: Clock
+  /** `session` ids must match `[A-Za-z0-9][A-Za-z0-9_-]{0,127}` and must not be guessable. */
+  readonly ids?: IdSource
+  readonly logger?: Logger
+}
+
+export interface AgentAccess {
+  readonly description?: string
+  /** What a client may ask for while a run is open. Default: all. */
+  readonly onBusy?: readonly OnBusy[]
+}
+
+export interface Limits {
+  /** Default 1 MiB. */
+  readonly bodyBytes?: number
+  /** Default 64. */
+  readonly jsonDepth?: number
+  /** Keys in one body. Default 10,000. */
+  readonly jsonKeys?: number
+  /** Default 10. */
+  readonly queuedRunsPerSession?: number
+}
+
+export interface CorsOptions {
+  /** Exact origins, `https://app.example` for example. */
+  readonly origins: readonly string[]
+  readonly credentials?: boolean
+}
+
+/** The part of a pino logger that the server uses. */
+export interface Logger {
+  error(fields: Readonly<Record<string, unknown>>, message: string): void
+}
+
+export const defaultLimits: Required<Limits> = {
+  bodyBytes: 1024 * 1024,
+  jsonDepth: 64,
+  jsonKeys: 10_000,
+  queuedRunsPerSession: 10,
+}
+
+export const defaultHeartbeatMs = 15_000
+
+export const systemServerIds: IdSource = {
+  next: (kind) => (kind === 'session' ? randomSessionId() : `${kind}_${crypto.randomUUID()}`),
+}
+
+/** Says that something failed and where, never what was said. */
+export const consoleLogger: Logger = {
+  error(fields, message) {
+    // eslint-disable-next-line no-console -- without a logger a fault must still be seen
+    console.error(`bowline: ${message}`, fields)
+  },
+}
+
+export function checkCors(cors: CorsOptions | undefined): void {
+  if (cors?.credentials && cors.origins.includes('*')) {
+    throw new ServerError('invalid-config', 'cors: credentials need a list of origins, not "*".')
+  }
+}

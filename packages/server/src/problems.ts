@@ -1,0 +1,161 @@
+import type { SessionErrorCode, SessionErrorFacts } from '@bowline/sessions'
+import type { Problem } from '@bowline/client'
+
+interface ProblemKind {
+  readonly status: number
+  readonly title: string
+  /** The same request may succeed later. */
+  readonly retryAfterMs?: number
+}
+
+const kinds = {
+  'invalid-body': { status: 400, title: 'The body is not what this route takes' },
+  'invalid-query': { status: 400, title: 'The query or a header is not what this route takes' },
+  'context-required': { status: 400, title: 'A new session needs a context' },
+  'invalid-cursor': { status: 400, title: 'The cursor is not one of this log' },
+  unauthenticated: { status: 401, title: 'Valid credentials are needed' },
+  'scope-missing': { status: 403, title: 'The credentials do not allow this' },
+  'origin-not-allowed': { status: 403, title: 'Pages of this origin may not call' },
+  'host-not-allowed': { status: 403, title: 'This server is not reached by that name or from that address' },
+  'option-not-allowed': { status: 403, title: 'The agent does not allow this option' },
+  'url-not-allowed': { status: 403, title: 'Addresses from a client are not fetched' },
+  'session-missing': { status: 404, title: 'There is no such session' },
+  'unknown-run': { status: 404, title: 'There is no such run in this session' },
+  'unknown-entry': { status: 404, title: 'There is no such entry in this session' },
+  'unknown-agent': { status: 404, title: 'There is no such agent' },
+  'route-not-found': { status: 404, title: 'There is no such route' },
+  'method-not-allowed': { status: 405, title: 'The route does not take this method' },
+  busy: { status: 409, title: 'A run of the session is open' },
+  'session-exists': { status: 409, title: 'The session exists already' },
+  'tool-result-conflict': { status: 409, title: 'A result contradicts what is stored' },
+  'cursor-ahead': { status: 409, title: 'The cursor is beyond the end of the log' },
+  'cursor-expired': { status: 410, title: 'The log no longer holds that position' },
+  'body-too-large': { status: 413, title: 'The body is too large' },
+  'entry-too-large': { status: 413, title: 'The input is too large for the store' },
+  'unsupported-media-type': { status: 415, title: 'The body must be application/json' },
+  'id-reused': { status: 422, title: 'The idempotency key was used with other content' },
+  'unknown-tool-call': { status: 422, title: 'A result is for a call that does not wait for one' },
+  'invalid-input': { status: 422, title: 'The input cannot be taken' },
+  'queue-full': { status: 429, title: 'Too many inputs wait in this session', retryAfterMs: 1000 },
+  internal: { status: 500, title: 'The server failed' },
+  draining: { status: 503, title: 'The server is going away', retryAfterMs: 1000 },
+  'store-unavailable': { status: 503, title: 'The store does not answer', retryAfterMs: 1000 },
+  'store-full': { status: 503, title: 'The store is full' },
+  'store-corrupt': { status: 503, title: 'The store is damaged' },
+  'auth-unavailable': { status: 503, title: 'The credentials cannot be checked now', retryAfterMs: 1000 },
+} as const satisfies Readonly<Record<string, ProblemKind>>
+
+/** What a request can be refused with. */
+export type ProblemCode = keyof typeof kinds
+
+export const problemCodes = Object.keys(kinds) as readonly ProblemCode[]
+
+export type ProblemFacts = Pick<Problem, 'errors' | 'refused' | 'runId' | 'firstSeq'>
+
+/** Ends a request with a problem body. `detail` must hold nothing that the caller did not say or may not know. */
+export class ProblemError extends Error {
+  override readonly name = 'ProblemError'
+  readonly code: ProblemCode
+  readonly facts: ProblemFacts
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(code: ProblemCode, detail: string, { headers = {}, cause, ...facts }: ProblemOptions = {}) {
+    super(detail, cause === undefined ? undefined : { cause })
+    this.code = code
+    this.facts = facts
+    this.headers = headers
+  }
+}
+
+interface ProblemOptions extends ProblemFacts {
+  readonly headers?: Readonly<Record<string, string>>
+  /** For the log of the server; it never leaves. */
+  readonly cause?: unknown
+}
+
+/** The code of each failure that the layer below names; the same word wherever the server has it. */
+const codeOfSessionError: Readonly<Record<SessionErrorCode, ProblemCode>> = {
+  'invalid-config': 'internal',
+  'invalid-key': 'internal',
+  'invalid-input': 'invalid-input',
+  'invalid-cursor': 'invalid-cursor',
+  'unknown-agent': 'unknown-agent',
+  'agent-mismatch': 'session-exists',
+  'unknown-run': 'unknown-run',
+  'unknown-entry': 'unknown-entry',
+  'unknown-tool-call': 'unknown-tool-call',
+  'tool-result-conflict': 'tool-result-conflict',
+  'session-missing': 'session-missing',
+  busy: 'busy',
+  'id-reused': 'id-reused',
+  'cursor-expired': 'cursor-expired',
+  'cursor-ahead': 'cursor-ahead',
+  'store-unavailable': 'store-unavailable',
+  'store-locked': 'store-unavailable',
+  'store-corrupt': 'store-corrupt',
+  'store-full': 'store-full',
+  'schema-too-new': 'internal',
+  'entry-too-large': 'entry-too-large',
+  conflict: 'store-unavailable',
+  'queue-full': 'queue-full',
+}
+
+const sessionErrorMarker = Symbol.for('bowline.sessions.error')
+
+type SessionErrorLike = SessionErrorFacts & { readonly code: SessionErrorCode }
+
+/** By its marker: importing the class would bring the whole runtime into this entry. */
+export function isSessionError(error: unknown): error is SessionErrorLike {
+  return typeof error === 'object' && error !== null && sessionErrorMarker in error
+}
+
+/** What a failure is to the caller. The texts of lower layers name keys and tenants, so none of them leaves. */
+export function toProblemError(error: unknown): ProblemError {
+  if (error instanceof ProblemError) return error
+  if (!isSessionError(error)) return new ProblemError('internal', 'The request could not be carried out.', { cause: error })
+  const { refused, runId, firstSeq } = error
+  const code = codeOfSessionError[error.code]
+  return new ProblemError(code, detailOf(code), {
+    cause: error,
+    ...(refused && { refused }),
+    ...(runId !== undefined && { runId }),
+    ...(firstSeq !== undefined && { firstSeq }),
+  })
+}
+
+export function statusOf(code: ProblemCode): number {
+  return kinds[code].status
+}
+
+export function problemBody(error: ProblemError, request: { readonly path: string; readonly id: string }): Problem {
+  const kind: ProblemKind = kinds[error.code]
+  return {
+    type: `urn:bowline:problem:${error.code}`,
+    title: kind.title,
+    status: kind.status,
+    detail: error.message,
+    instance: request.path,
+    code: error.code,
+    requestId: request.id,
+    retryable: kind.retryAfterMs !== undefined,
+    ...(kind.retryAfterMs !== undefined && { retryAfterMs: kind.retryAfterMs }),
+    ...error.facts,
+  }
+}
+
+export function retryAfterSeconds(code: ProblemCode): number | undefined {
+  const kind: ProblemKind = kinds[code]
+  return kind.retryAfterMs === undefined ? undefined : Math.ceil(kind.retryAfterMs / 1000)
+}
+
+const details: Partial<Record<ProblemCode, string>> = {
+  busy: 'Wait for the run, or send with onBusy "queue".',
+  'cursor-expired': 'Load the session and go on from its cursor.',
+  'id-reused': 'Use a new key for new content.',
+  'unknown-tool-call': 'The calls listed in refused do not wait for a result; nothing was stored.',
+  'tool-result-conflict': 'The calls listed in refused have another outcome already; nothing was stored.',
+}
+
+function detailOf(code: ProblemCode): string {
+  return details[code] ?? `${kinds[code].title}.`
+}

@@ -1,0 +1,80 @@
+import { z } from '@hono/zod-openapi'
+import type { LoggedEvent, Session, SessionInfo } from '@bowline/sessions'
+import type { Services } from '../services.ts'
+import { EventStream } from '../sse/event-stream.ts'
+import { ownedSession } from './owned-session.ts'
+import { optionalParameter } from './parameters.ts'
+import { defineRoute, type Route } from './route.ts'
+
+const query = z.strictObject({
+  cursor: optionalParameter(z.string().max(64)),
+  from: optionalParameter(z.enum(['run', 'start', 'now'])),
+  until: optionalParameter(z.literal('settled')),
+})
+
+export function eventsRoute(services: Services): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/api/agent/session/{id}/events',
+    summary: 'Read the log of a session from any position on, then live.',
+    scope: 'sessions:read',
+    query,
+    headers: [{ name: 'Last-Event-ID', description: 'The cursor of the last event that was read; it wins over ?cursor=.' }],
+    answers: [
+      { status: 200, description: 'Events, until the reader leaves or a stream-end says why it ends.', stream: true },
+      { status: 204, description: 'With until=settled: no run is open and nothing is left to read.' },
+    ],
+    problems: ['invalid-cursor', 'session-missing', 'cursor-ahead', 'cursor-expired'],
+    async handle({ request, principal, params, query: { from, until, ...rest } }) {
+      const { session, info } = await ownedSession(services, principal, params.id)
+      const given = request.headers.get('last-event-id') ?? rest.cursor
+      const isOver = until === 'settled' && info.openRun === undefined
+      if (isOver && given === undefined) return { status: 204 }
+      const cursor = given ?? (await startingPoint(session, info, from ?? 'run'))
+      // The first read of the log tells whether it holds that position, and it must be told before the headers.
+      const next = await firstEvent(session.events({ live: false, ...(cursor !== undefined && { cursor }) }))
+      if (isOver && !next) return { status: 204 }
+      const stream = new EventStream({
+        open: (abortSignal) => session.events({ live: !isOver, abortSignal, ...(cursor !== undefined && { cursor }) }),
+        ...(cursor !== undefined && { cursor }),
+        ...(until && { isLast: (event) => event.type === 'settled' && isAfter(event, info) }),
+        complete: () => Promise.resolve({ type: 'stream-end', reason: 'settled', resume: false }),
+        toFrame: (error) => services.streamError(error, request),
+        clock: services.clock,
+        heartbeatMs: services.heartbeatMs,
+      })
+      return { status: 200, stream: services.streams.add(stream) }
+    },
+  })
+}
+
+/** The cursor before the first event to give; undefined is the start of the log. */
+async function startingPoint(
+  session: Session,
+  info: SessionInfo,
+  from: 'run' | 'start' | 'now',
+): Promise<string | undefined> {
+  if (from === 'now') return info.cursor
+  return from === 'run' ? startOfRun(session, info.openRun?.runId) : undefined
+}
+
+/** Before the first event of this run, or of the last one. */
+async function startOfRun(session: Session, runId: string | undefined): Promise<string | undefined> {
+  let before: string | undefined
+  let start: string | undefined
+  for await (const event of session.events({ live: false })) {
+    if (event.type === 'run-queued' && (runId === undefined || event.runId === runId)) start = before
+    before = event.cursor
+  }
+  return start
+}
+
+async function firstEvent(events: AsyncIterable<LoggedEvent>): Promise<LoggedEvent | undefined> {
+  for await (const event of events) return event
+  return undefined
+}
+
+/** Whether the event came after this look at the session: an earlier `settled` is history. */
+function isAfter(event: LoggedEvent, info: SessionInfo): boolean {
+  return 'seq' in event && event.seq !== undefined && event.seq > Number.parseInt(info.cursor, 10)
+}

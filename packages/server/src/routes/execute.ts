@@ -1,0 +1,109 @@
+import { isDelta } from '@bowline/agent-loop/events'
+import type { ExecuteRequest, ToolResultInput, UserMessageInput } from '@bowline/client'
+import type { SubmissionReceipt } from '@bowline/agent-loop'
+import type { LoggedEvent, RunHandle } from '@bowline/sessions'
+import { admitMessage } from '../execute/admit-message.ts'
+import { admitResults, startOfSegment } from '../execute/admit-results.ts'
+import { followCompletion } from '../execute/completion.ts'
+import { validate } from '../http/validate.ts'
+import { ProblemError } from '../problems.ts'
+import type { Services } from '../services.ts'
+import { EventStream } from '../sse/event-stream.ts'
+import { executeRequest, idempotencyKey } from '../wire/requests.ts'
+import { ownedSession } from './owned-session.ts'
+import { defineRoute, type Answer, type Call, type Route } from './route.ts'
+
+/** A run whose input is durable, with the place from which its events are read. */
+interface Accepted {
+  readonly sessionId: string
+  readonly run: RunHandle
+  readonly submission?: SubmissionReceipt
+  readonly cursor?: string
+}
+
+export function executeRoute(services: Services): Route {
+  return defineRoute({
+    method: 'post',
+    path: '/api/agent/execute',
+    summary: 'Give an input to a session, new or old, and stream the run.',
+    scope: 'sessions:write',
+    work: true,
+    body: executeRequest,
+    headers: [{ name: 'Idempotency-Key', description: 'Repeats with the same key and input join the same run.' }],
+    answers: [{ status: 200, description: 'The events of the run; the last frame is execute-complete.', stream: true }],
+    problems: [
+      'context-required',
+      'option-not-allowed',
+      'url-not-allowed',
+      'session-missing',
+      'unknown-agent',
+      'busy',
+      'session-exists',
+      'tool-result-conflict',
+      'entry-too-large',
+      'id-reused',
+      'unknown-tool-call',
+      'invalid-input',
+      'queue-full',
+    ],
+    handle: async (call: Call<unknown, ExecuteRequest>) => streamRun(services, call, await accept(services, call)),
+  })
+}
+
+function accept(services: Services, call: Call<unknown, ExecuteRequest>): Promise<Accepted> {
+  const { input, ...request } = call.body
+  const key = idempotencyKeyOf(call.request)
+  return isMessage(input)
+    ? admitMessage(services, call.principal, { ...request, input }, key)
+    : acceptResults(services, call, input)
+}
+
+async function acceptResults(
+  services: Services,
+  { principal, body }: Call<unknown, ExecuteRequest>,
+  results: readonly ToolResultInput[],
+): Promise<Accepted> {
+  if (body.sessionId === undefined) throw misplaced('sessionId', 'Tool results belong to a session.')
+  const owned = await ownedSession(services, principal, body.sessionId)
+  if (body.context) throw new ProblemError('session-exists', 'A context is for new sessions only: leave it out.')
+  const { run, receipt } = await admitResults(owned, results)
+  const repeatsOnly = receipt.accepted.length === 0
+  const cursor = repeatsOnly ? await startOfSegment(owned, run.runId) : owned.info.cursor
+  return { sessionId: owned.sessionId, run, submission: receipt, ...(cursor !== undefined && { cursor }) }
+}
+
+function streamRun(services: Services, { request, body }: Call<unknown, ExecuteRequest>, accepted: Accepted): Answer<never> {
+  const { run, sessionId, submission, cursor } = accepted
+  const { runtime, clock, heartbeatMs } = services
+  const completion = followCompletion(runtime, { sessionId, runId: run.runId, ...(submission && { submission }) })
+  const stream = new EventStream({
+    open: (abortSignal) => run.events({ abortSignal, ...(cursor !== undefined && { cursor }) }),
+    ...(cursor !== undefined && { cursor }),
+    select: (event: LoggedEvent) => {
+      completion.see(event)
+      return body.options?.deltas !== false || !isDelta(event)
+    },
+    complete: () => completion.frame(),
+    toFrame: (error) => services.streamError(error, request),
+    clock,
+    heartbeatMs,
+  })
+  return {
+    status: 200,
+    stream: services.streams.add(stream),
+    headers: { 'x-session-id': sessionId, 'x-run-id': run.runId },
+  }
+}
+
+function idempotencyKeyOf(request: Request): string | undefined {
+  const key = request.headers.get('idempotency-key')
+  return key === null ? undefined : validate(idempotencyKey, key, 'invalid-query')
+}
+
+function isMessage(input: ExecuteRequest['input']): input is UserMessageInput {
+  return 'role' in input
+}
+
+function misplaced(path: string, message: string): ProblemError {
+  return new ProblemError('invalid-body', message, { errors: [{ path, message }] })
+}

@@ -1,0 +1,67 @@
+import type { Services } from '../services.ts'
+import { agentList, health, openApiDocument } from '../wire/answers.ts'
+import { defineRoute, type Route } from './route.ts'
+
+export function agentsRoute({ agents, defaultAgent }: Services): Route {
+  const ids = new Set([...(defaultAgent === undefined ? [] : [defaultAgent]), ...Object.keys(agents)])
+  const list = [...ids].map((id) => {
+    const description = agents[id]?.description
+    return {
+      id,
+      ...(description !== undefined && { description }),
+      clientTools: 'none' as const,
+      default: id === defaultAgent,
+    }
+  })
+  return defineRoute({
+    method: 'get',
+    path: '/api/agents',
+    summary: 'List the agents that the server offers.',
+    scope: 'agents:read',
+    answers: [{ status: 200, description: 'The agents.', schema: agentList }],
+    handle: () => ({ status: 200, body: { agents: list } }),
+  })
+}
+
+export function healthRoute(): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/healthz',
+    summary: 'Whether the process answers. Reads nothing.',
+    answers: [{ status: 200, description: 'It does.', schema: health }],
+    handle: () => ({ status: 200, body: { status: 'ok' } }),
+  })
+}
+
+export function readyRoute({ runtime, isDraining }: Services): Route {
+  const notReady = { status: 503, body: { status: 'not-ready' } } as const
+  return defineRoute({
+    method: 'get',
+    path: '/readyz',
+    summary: 'Whether new work is taken: the store answers, and the server is not going away.',
+    answers: [
+      { status: 200, description: 'It is.', schema: health },
+      { status: 503, description: 'It is not.', schema: health },
+    ],
+    async handle() {
+      if (isDraining()) return notReady
+      try {
+        await runtime.run('readiness')
+        return { status: 200, body: { status: 'ready' } }
+      } catch {
+        // That it failed is the answer; what failed is told by the requests that need the store.
+        return notReady
+      }
+    },
+  })
+}
+
+export function openApiRoute(document: () => object): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/openapi.json',
+    summary: 'This API as OpenAPI 3.1.',
+    answers: [{ status: 200, description: 'The document.', schema: openApiDocument }],
+    handle: () => ({ status: 200, body: document() }),
+  })
+}

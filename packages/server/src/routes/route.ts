@@ -1,0 +1,56 @@
+import type { z } from '@hono/zod-openapi'
+import type { Principal, Scope } from '../auth/principal.ts'
+import type { ProblemCode } from '../problems.ts'
+import type { EventStream } from '../sse/event-stream.ts'
+
+/** A route as data: what it takes, what it answers, who may call it. The pipeline and the OpenAPI document read it. */
+export interface Route<Query = unknown, Body = unknown, Reply = unknown> {
+  readonly method: 'get' | 'post'
+  /** With `{name}` for parameters. */
+  readonly path: string
+  readonly summary: string
+  /** Absent: public. */
+  readonly scope?: Scope
+  /** It starts work, so a server that goes away refuses it. */
+  readonly work?: true
+  readonly query?: z.ZodType<Query> & z.ZodObject
+  readonly body?: z.ZodType<Body>
+  readonly headers?: readonly RequestHeader[]
+  readonly answers: readonly RouteAnswer<Reply>[]
+  /** What it refuses with besides what every route like it does. */
+  readonly problems?: readonly ProblemCode[]
+  handle(call: Call<Query, Body>): Promise<Answer<Reply>> | Answer<Reply>
+}
+
+export interface RequestHeader {
+  readonly name: string
+  readonly description: string
+}
+
+export interface RouteAnswer<Reply> {
+  readonly status: 200 | 202 | 204 | 304 | 503
+  readonly description: string
+  /** Absent: no body, or a stream of events. */
+  readonly schema?: z.ZodType<Reply>
+  readonly stream?: true
+}
+
+export interface Call<Query, Body> {
+  readonly request: Request
+  readonly principal: Principal
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Query
+  readonly body: Body
+}
+
+type Headers = Readonly<Record<string, string>>
+
+export type Answer<Reply> =
+  | { readonly status: 200 | 202 | 503; readonly body: Reply; readonly headers?: Headers }
+  | { readonly status: 204 | 304; readonly headers?: Headers }
+  | { readonly status: 200; readonly stream: EventStream; readonly headers?: Headers }
+
+/** Lets the schemas of a route say what its handler gets. */
+export function defineRoute<Query, Body, Reply extends object>(route: Route<Query, Body, Reply>): Route {
+  return route
+}

@@ -1,0 +1,21 @@
+import type { StreamError } from '@bowline/client'
+import type { IdSource } from '@bowline/agent-loop'
+import type { Clock } from '@bowline/llm'
+import type { Runtime } from '@bowline/sessions'
+import type { AgentAccess, Limits } from './options.ts'
+import type { OpenStreams } from './sse/open-streams.ts'
+
+/** What the routes work with. They hold no state of their own. */
+export interface Services {
+  readonly runtime: Runtime
+  readonly agents: Readonly<Record<string, AgentAccess>>
+  readonly defaultAgent: string | undefined
+  readonly limits: Required<Limits>
+  readonly heartbeatMs: number
+  readonly clock: Clock
+  readonly ids: IdSource
+  readonly streams: OpenStreams
+  readonly isDraining: () => boolean
+  /** Logs what broke a stream and says what it is to the reader. */
+  readonly streamError: (error: unknown, request: Request) => StreamError
+}
