@@ -1,0 +1,74 @@
+import { BridgeError } from './errors.ts'
+import type { BridgeExecutor, DiscoveredAgent } from './executors/executor.ts'
+import type { BridgeLogger } from './logger.ts'
+
+export interface ListedAgent extends DiscoveredAgent {
+  /** The kind of the executor that reaches it. */
+  readonly executor: string
+  readonly default: boolean
+}
+
+export interface FoundAgent {
+  readonly agent: DiscoveredAgent
+  readonly executor: BridgeExecutor
+}
+
+/** Who can be asked: executors in order, their agents in order; of two with one id the earlier executor has it. */
+export class AgentDirectory {
+  readonly #executors: readonly BridgeExecutor[]
+  readonly #defaultAgentId: string | undefined
+
+  constructor(executors: readonly BridgeExecutor[], defaultAgentId: string | undefined) {
+    this.#executors = executors
+    this.#defaultAgentId = defaultAgentId
+  }
+
+  list(): readonly ListedAgent[] {
+    const found = this.#found()
+    const chosen = this.#chosen(found)
+    return found.map((each) => ({ ...each.agent, executor: each.executor.kind, default: each === chosen }))
+  }
+
+  /** Throws `CONFIG` without any agents and `NOT_FOUND` for an unknown id. */
+  find(agentId: string | undefined): FoundAgent {
+    const found = this.#found()
+    if (found.length === 0) throw new BridgeError('CONFIG', 'No agents registered')
+    const agent = agentId === undefined ? this.#chosen(found) : byId(found, agentId)
+    if (!agent) throw new BridgeError('NOT_FOUND', `No agent ${agentId}`, { details: { ...(agentId !== undefined && { agentId }) } })
+    return agent
+  }
+
+  /** Throws `CONFIG` when there is no such default agent; logs ids that an earlier executor took. */
+  check(logger: BridgeLogger): void {
+    const id = this.#defaultAgentId
+    if (id !== undefined && !byId(this.#found(), id)) {
+      throw new BridgeError('CONFIG', `There is no default agent ${id}`, { details: { agentId: id } })
+    }
+    const winners = new Map(this.#found().map(({ agent, executor }) => [agent.id, executor]))
+    for (const executor of this.#executors) {
+      for (const { id: agentId } of executor.agents()) {
+        const winner = winners.get(agentId)
+        if (winner === executor) continue
+        logger.warn({ agentId, executor: executor.kind, winner: winner?.kind }, 'an earlier executor has this agent id')
+      }
+    }
+  }
+
+  #found(): readonly FoundAgent[] {
+    const found = new Map<string, FoundAgent>()
+    for (const executor of this.#executors) {
+      for (const agent of executor.agents()) {
+        if (!found.has(agent.id)) found.set(agent.id, { agent, executor })
+      }
+    }
+    return [...found.values()]
+  }
+
+  #chosen(found: readonly FoundAgent[]): FoundAgent | undefined {
+    return this.#defaultAgentId === undefined ? found[0] : byId(found, this.#defaultAgentId)
+  }
+}
+
+function byId(found: readonly FoundAgent[], id: string): FoundAgent | undefined {
+  return found.find(({ agent }) => agent.id === id)
+}

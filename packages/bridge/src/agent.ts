@@ -1,0 +1,123 @@
+import type { AgentEvent } from '@bowline/agent-loop'
+import type { JSONObject, JSONValue, Usage } from '@bowline/llm'
+import { BridgeError } from './errors.ts'
+import type { RuntimeParams } from './runtime-params.ts'
+
+/**
+ * Something that answers prompts. `onPrompt` must stop soon after `abortSignal` is aborted; what it had sent by then
+ * is kept. An untyped throw is reported as a failed agent, without its text.
+ */
+export interface BridgeAgent {
+  readonly specificationVersion: 'v1'
+  /** `id` must be 1–128 characters, begin with a letter or digit and go on with those or `. _ : -`. */
+  readonly info: AgentInfo
+  readonly capabilities?: readonly string[]
+  readonly providers?: readonly AgentProvider[]
+  /** A second `onPrompt` with the same session and `requestId` must join the first, also in a fresh process. */
+  readonly durable?: boolean
+  /** Awaited before the prompt. When it throws, nothing remains and `onSessionClose` is not called. */
+  onSessionCreate?(session: SessionContext): void | Promise<void>
+  onPrompt(request: PromptContext): AsyncIterable<BridgeEvent> | Promise<PromptResult> | PromptResult
+  onCancel?(request: CancelContext): void | Promise<void>
+  /** Called once per created session. A throw is logged and changes nothing. */
+  onSessionClose?(session: SessionContext, reason: CloseReason): void | Promise<void>
+}
+
+export interface AgentInfo {
+  readonly id: string
+  readonly name?: string
+  readonly description?: string
+  readonly version?: string
+}
+
+export interface AgentProvider {
+  readonly id: string
+  readonly models: readonly string[]
+  readonly kind?: string
+  readonly displayName?: string
+  readonly description?: string
+  readonly capabilities?: readonly string[]
+}
+
+export interface SessionContext {
+  readonly sessionId: string
+  readonly agentId: string
+  readonly owner: string
+  /** As the caller gave it. */
+  readonly metadata: JSONObject
+  readonly createdAt: number
+}
+
+export interface PromptContext {
+  readonly session: SessionContext
+  readonly requestId: string
+  readonly prompt: string
+  /** As the caller gave them, for this prompt only. */
+  readonly runtimeParams: RuntimeParams
+  readonly abortSignal: AbortSignal
+  readonly deadlineAt?: number
+}
+
+export interface CancelContext {
+  readonly session: SessionContext
+  readonly requestId: string
+  readonly reason: CancelReason
+}
+
+export type CancelReason = 'caller' | 'timeout' | 'closing' | 'shutdown'
+export type CloseReason = 'closed' | 'expired' | 'failed' | 'shutdown'
+
+export type BridgeEvent =
+  | { readonly type: 'text-delta'; readonly delta: string }
+  /** An event of the loop, untouched. */
+  | { readonly type: 'agent-event'; readonly event: AgentEvent }
+  | { readonly type: 'progress'; readonly message?: string; readonly progress?: number; readonly total?: number }
+  /** The last event that counts. */
+  | { readonly type: 'result'; readonly result: PromptResult }
+
+/** `structured` and `usage` reach the caller unchanged. `pending` says what a `needs_input` waits for. */
+export interface PromptResult {
+  readonly text: string
+  readonly stopReason: StopReason
+  readonly structured?: JSONValue
+  readonly usage?: Usage
+  readonly pending?: readonly PendingInput[]
+}
+
+/** The words of the Agent Client Protocol: they leave the process. */
+export type StopReason =
+  | 'end_turn'
+  | 'max_tokens'
+  | 'max_turn_requests'
+  | 'refusal'
+  | 'cancelled'
+  | 'needs_input'
+  | 'other'
+
+export interface PendingInput {
+  /** The approval id, or the path and the tool call id joined by `/`. */
+  readonly id: string
+  readonly kind: 'approval' | 'tool'
+  readonly toolName: string
+  readonly input: JSONValue
+  /** Names of the agents from the root to the one that waits; absent at the root. */
+  readonly agent?: readonly string[]
+}
+
+const idForm = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
+
+/** Checks an agent and gives it back. Throws `CONFIG`. */
+export function defineBridgeAgent<T extends BridgeAgent>(agent: T): T {
+  checkAgent(agent)
+  return agent
+}
+
+export function checkAgent(agent: BridgeAgent): void {
+  const id = agent?.info?.id
+  if (typeof id !== 'string' || !idForm.test(id)) {
+    throw new BridgeError('CONFIG', `The agent id ${JSON.stringify(id)} must match ${idForm.source}`)
+  }
+  const fault = (text: string): BridgeError => new BridgeError('CONFIG', `Agent ${id} ${text}`, { details: { agentId: id } })
+  if (agent.specificationVersion !== 'v1') throw fault('must have the specificationVersion v1')
+  if (typeof agent.onPrompt !== 'function') throw fault('has no onPrompt')
+}

@@ -1,0 +1,33 @@
+export { defineBridgeAgent } from './agent.ts'
+export type {
+  AgentInfo,
+  AgentProvider,
+  BridgeAgent,
+  BridgeEvent,
+  CancelContext,
+  CancelReason,
+  CloseReason,
+  PendingInput,
+  PromptContext,
+  PromptResult,
+  SessionContext,
+  StopReason,
+} from './agent.ts'
+export type { ListedAgent } from './agent-directory.ts'
+export { runtimeAgent } from './agents/runtime-agent.ts'
+export type { RuntimeAgentOptions } from './agents/runtime-agent.ts'
+export { createBridge } from './bridge.ts'
+export type { Bridge, BridgeHealth, BridgeRun } from './bridge.ts'
+export { defineBridgeConfig } from './config.ts'
+export type { BridgeConfig } from './config.ts'
+export type { DelegateInput } from './delegate-input.ts'
+export type { BridgeOutcome, BridgeResult } from './delegation.ts'
+export { BridgeError, bridgeErrorCodes } from './errors.ts'
+export type { BridgeErrorBody, BridgeErrorCode, BridgeErrorDetails } from './errors.ts'
+export type { BridgeExecutor, DiscoveredAgent, ExecutorHealth, ExecutorHost } from './executors/executor.ts'
+export { inProcessExecutor } from './executors/in-process.ts'
+export type { InProcessExecutorOptions } from './executors/in-process.ts'
+export type { BridgeLogger, LogFields } from './logger.ts'
+export type { OutcomeStatus } from './run-result.ts'
+export type { RuntimeParams } from './runtime-params.ts'
+export type { BridgeOptions } from './settings.ts'

@@ -1,0 +1,25 @@
+/** One structured line per call. The shape of pino, so that a pino logger fits as it is. */
+export interface BridgeLogger {
+  info(fields: LogFields, message: string): void
+  warn(fields: LogFields, message: string): void
+  error(fields: LogFields, message: string): void
+}
+
+/** `cause` may be any thrown value; all else must be JSON. */
+export type LogFields = Readonly<Record<string, unknown>>
+
+/** JSON lines on stderr: stdout may belong to a protocol. */
+export function stderrLogger(): BridgeLogger {
+  return { info: write('info'), warn: write('warn'), error: write('error') }
+}
+
+function write(level: string): (fields: LogFields, message: string) => void {
+  return (fields, message) => {
+    const line = JSON.stringify({ level, time: Date.now(), message, ...fields }, plainError)
+    process.stderr.write(`${line}\n`)
+  }
+}
+
+function plainError(_key: string, value: unknown): unknown {
+  return value instanceof Error ? { ...value, name: value.name, message: value.message, stack: value.stack } : value
+}

@@ -1,0 +1,1 @@
+export { createBridgeMcpServer } from './server.ts'

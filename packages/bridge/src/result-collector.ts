@@ -1,0 +1,107 @@
+import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
+import type { BridgeEvent, PromptResult, StopReason } from './agent.ts'
+import { BridgeError } from './errors.ts'
+import { hasSettled, lastText, settledRun } from './run-result.ts'
+import type { OutcomeStatus, Settled } from './run-result.ts'
+
+/** Makes one result of the events of a prompt. A `result` event wins over loop events, those over text deltas. */
+export interface ResultCollector {
+  /** The agent has said how it ended; what comes after does not count. */
+  readonly complete: boolean
+  /** Throws when the result grows too large or the event is none. */
+  add(event: BridgeEvent): void
+  /** Throws when the agent failed. */
+  finish(): Settled
+  /** The outcome of a cancelled prompt: what had arrived. */
+  finishCancelled(): Settled
+}
+
+export function collectResult(agentId: string, maxResultBytes: number): ResultCollector {
+  let text = ''
+  let textBytes = 0
+  let view = emptyView
+  let result: PromptResult | undefined
+
+  function checkSize(bytes: number): void {
+    if (bytes <= maxResultBytes) return
+    throw new BridgeError('UPSTREAM', `The result of agent ${agentId} is over ${maxResultBytes} bytes`, {
+      details: { reason: 'result-too-large', agentId },
+    })
+  }
+
+  function finish(): Settled {
+    const settled = result ? settledResult(result) : view === emptyView ? endedText() : settledRun(view, agentId)
+    checkSize(resultBytes(settled.result))
+    return settled
+  }
+
+  const endedText = (): Settled => ({ status: 'completed', result: { text, stopReason: 'end_turn' } })
+
+  return {
+    get complete() {
+      return result !== undefined
+    },
+    add(event) {
+      switch (event.type) {
+        case 'text-delta':
+          textBytes += Buffer.byteLength(event.delta)
+          checkSize(textBytes)
+          text += event.delta
+          break
+        case 'agent-event':
+          view = reduceEvents(view, event.event)
+          break
+        case 'progress':
+          break
+        case 'result':
+          checkResult(event.result, agentId)
+          result = event.result
+          break
+        default: {
+          const unknown: never = event
+          throw badEvent(unknown, agentId)
+        }
+      }
+    },
+    finish,
+    finishCancelled() {
+      // A run that ended before the cancel reached it keeps its own end.
+      if (hasSettled(view)) return finish()
+      const soFar = view === emptyView ? text : lastText(view)
+      checkSize(Buffer.byteLength(soFar))
+      return { status: 'aborted', result: { text: soFar, stopReason: 'cancelled' } }
+    },
+  }
+}
+
+const statusByStopReason: Readonly<Record<StopReason, OutcomeStatus>> = {
+  end_turn: 'completed',
+  max_tokens: 'completed',
+  other: 'completed',
+  max_turn_requests: 'limit',
+  refusal: 'halted',
+  cancelled: 'aborted',
+  needs_input: 'awaiting-tools',
+}
+
+function checkResult(result: PromptResult | undefined, agentId: string): void {
+  if (typeof result?.text === 'string' && Object.hasOwn(statusByStopReason, result.stopReason)) return
+  throw new BridgeError('PROTOCOL', `Agent ${agentId} gave a result without text or with an unknown stop reason`, {
+    details: { agentId },
+  })
+}
+
+function settledResult(result: PromptResult): Settled {
+  const onlyApprovals = result.pending?.length && result.pending.every((input) => input.kind === 'approval')
+  const status = statusByStopReason[result.stopReason]
+  return { status: status === 'awaiting-tools' && onlyApprovals ? 'awaiting-approval' : status, result }
+}
+
+function resultBytes({ text, structured }: PromptResult): number {
+  return Buffer.byteLength(text) + (structured === undefined ? 0 : Buffer.byteLength(JSON.stringify(structured)))
+}
+
+function badEvent(event: unknown, agentId: string): BridgeError {
+  const type = JSON.stringify((event as { type?: unknown } | null)?.type)
+  return new BridgeError('PROTOCOL', `Agent ${agentId} sent an event of the unknown type ${type}`, { details: { agentId } })
+}

@@ -1,0 +1,107 @@
+import type { AgentErrorData, PendingToolCall } from '@bowline/agent-loop'
+import type { RunView } from '@bowline/agent-loop/events'
+import type { ErrorKind, ModelError, Usage } from '@bowline/llm'
+import type { PendingInput, PromptResult, StopReason } from './agent.ts'
+import { BridgeError } from './errors.ts'
+import type { BridgeErrorCode } from './errors.ts'
+
+export type OutcomeStatus = 'awaiting-tools' | 'awaiting-approval' | 'completed' | 'aborted' | 'halted' | 'limit'
+
+export interface Settled {
+  readonly status: OutcomeStatus
+  readonly result: PromptResult
+}
+
+/** True once the events told how the run ended or what it waits for. */
+export function hasSettled(view: RunView): boolean {
+  return view.phase === 'idle' && view.status !== undefined && view.status !== 'queued' && view.status !== 'running'
+}
+
+/** What the folded events of a run say. Throws when they say that it failed. */
+export function settledRun(view: RunView, agentId: string): Settled {
+  const result = (stopReason: StopReason): PromptResult => ({
+    text: lastText(view),
+    stopReason,
+    ...(hasNumbers(view.usage) && { usage: view.usage }),
+    ...(view.pendingToolCalls.length > 0 && { pending: view.pendingToolCalls.map(pendingInput) }),
+  })
+  switch (view.status) {
+    case 'completed':
+      return { status: 'completed', result: result(wasCutOff(view) ? 'max_tokens' : 'end_turn') }
+    case 'limit':
+      return { status: 'limit', result: result('max_turn_requests') }
+    case 'aborted':
+      return { status: 'aborted', result: result('cancelled') }
+    case 'awaiting-tools':
+      return { status: 'awaiting-tools', result: result('needs_input') }
+    case 'needs-recovery':
+      throw new BridgeError('UPSTREAM', `Agent ${agentId} stopped: nobody knows whether a tool call took effect`, {
+        details: { reason: 'needs-recovery', outcome: 'unknown', agentId },
+      })
+    case 'error':
+      throw failedRun(view.error, agentId)
+    case 'queued':
+    case 'running':
+    case undefined:
+      throw new BridgeError('UPSTREAM', `The events of agent ${agentId} ended before its run`, {
+        details: { reason: 'no-outcome', outcome: 'unknown', agentId },
+      })
+    default: {
+      const unknown: never = view.status
+      return unknown
+    }
+  }
+}
+
+const codeByKind: Partial<Record<ErrorKind, BridgeErrorCode>> = {
+  auth: 'AUTH',
+  'auth-permanent': 'AUTH',
+  permission: 'AUTH',
+  billing: 'AUTH',
+  'model-not-found': 'CONFIG',
+  network: 'TRANSPORT',
+  timeout: 'TIMEOUT',
+}
+
+function failedRun(error: ModelError | AgentErrorData | undefined, agentId: string): BridgeError {
+  if (error && 'kind' in error) {
+    const { kind, retryAfterMs } = error
+    return new BridgeError(codeByKind[kind] ?? 'UPSTREAM', error.message, {
+      retryable: error.retryable,
+      details: { agentId, upstreamCode: kind, ...(retryAfterMs !== undefined && { retryAfterMs }) },
+    })
+  }
+  return new BridgeError('UPSTREAM', `Agent ${agentId} failed`, {
+    details: { agentId, ...(error && { upstreamCode: error.code }) },
+  })
+}
+
+/** The text of the answer: of the message being streamed, else of the last one. */
+export function lastText(view: RunView): string {
+  if (view.open) return joinText(view.open.blocks)
+  const message = view.messages.findLast((each) => each.role === 'assistant')
+  return message?.role === 'assistant' ? joinText(message.content) : ''
+}
+
+function joinText(parts: readonly { readonly type: string; readonly text?: string }[]): string {
+  return parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+}
+
+function wasCutOff(view: RunView): boolean {
+  const message = view.messages.findLast((each) => each.role === 'assistant')
+  return message?.role === 'assistant' && message.stopReason === 'length'
+}
+
+function hasNumbers(usage: Usage): boolean {
+  return Object.keys(usage).length > 0
+}
+
+function pendingInput({ toolCallId, toolName, input, path, agent }: PendingToolCall): PendingInput {
+  return {
+    id: [...path, toolCallId].join('/'),
+    kind: 'tool',
+    toolName,
+    input,
+    ...(agent.length > 0 && { agent }),
+  }
+}

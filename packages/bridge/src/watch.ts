@@ -1,0 +1,105 @@
+import type { Clock } from '@bowline/llm'
+
+/** Why the bridge stops waiting for an agent. */
+export type Interruption =
+  | { readonly cause: 'caller' }
+  | { readonly cause: 'timeout'; readonly stage: 'total' | 'inactivity' }
+  | { readonly cause: 'shutdown'; readonly deadlineAt: number }
+
+/** Deadline, inactivity and cancel of one request as one promise. The first cause wins. */
+export interface Watch {
+  readonly fired: Promise<Interruption>
+  readonly interruption: Interruption | undefined
+  readonly deadlineAt: number
+  interrupt(interruption: Interruption): void
+  /** Aborting the signal interrupts as `caller`. */
+  follow(signal: AbortSignal): void
+  /** The agent said something. */
+  touch(): void
+  /** What remains must be over in so many milliseconds. */
+  shorten(leftMs: number): void
+  dispose(): void
+}
+
+export interface WatchOptions {
+  readonly clock: Clock
+  readonly timeoutMs: number
+  /** 0 is off. */
+  readonly inactivityMs: number
+}
+
+/** One timer, armed for whichever limit comes first; `touch` moves no timer. */
+export function watchRequest({ clock, timeoutMs, inactivityMs }: WatchOptions): Watch {
+  const { promise, resolve } = Promise.withResolvers<Interruption>()
+  const signals = new Map<AbortSignal, () => void>()
+  let interruption: Interruption | undefined
+  let deadlineAt = clock.now() + timeoutMs
+  let activeAt = clock.now()
+  let cancelTimer = (): void => {}
+
+  function quietAt(): number {
+    return inactivityMs > 0 ? activeAt + inactivityMs : Number.POSITIVE_INFINITY
+  }
+
+  function arm(): void {
+    cancelTimer()
+    cancelTimer = clock.setTimer(Math.min(deadlineAt, quietAt()), expire)
+  }
+
+  function expire(): void {
+    const now = clock.now()
+    if (now >= deadlineAt) interrupt({ cause: 'timeout', stage: 'total' })
+    else if (now >= quietAt()) interrupt({ cause: 'timeout', stage: 'inactivity' })
+    else arm()
+  }
+
+  function interrupt(cause: Interruption): void {
+    if (interruption) return
+    interruption = cause
+    dispose()
+    resolve(cause)
+  }
+
+  function dispose(): void {
+    cancelTimer()
+    for (const [signal, listener] of signals) signal.removeEventListener('abort', listener)
+    signals.clear()
+  }
+
+  arm()
+  return {
+    fired: promise,
+    get interruption() {
+      return interruption
+    },
+    deadlineAt,
+    interrupt,
+    follow(signal) {
+      const listener = (): void => interrupt({ cause: 'caller' })
+      if (signal.aborted) return listener()
+      if (interruption || signals.has(signal)) return
+      signals.set(signal, listener)
+      signal.addEventListener('abort', listener, { once: true })
+    },
+    touch() {
+      activeAt = clock.now()
+    },
+    shorten(leftMs) {
+      if (interruption) return
+      deadlineAt = Math.min(deadlineAt, clock.now() + leftMs)
+      arm()
+    },
+    dispose,
+  }
+}
+
+/** True when the promise settled within the time, whichever way. Leaves no timer behind. */
+export async function settlesWithin(clock: Clock, leftMs: number, work: Promise<unknown>): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<false>()
+  const cancelTimer = clock.setTimer(clock.now() + Math.max(0, leftMs), () => resolve(false))
+  const settled = work.then(
+    () => true,
+    () => true,
+  )
+  return Promise.race([settled, late]).finally(cancelTimer)
+}

@@ -1,0 +1,64 @@
+import { manualClock } from '@bowline/llm/testing'
+import type { ManualClock } from '@bowline/llm/testing'
+import { createBridge, defineBridgeAgent, inProcessExecutor } from '../src/index.ts'
+import type { Bridge, BridgeAgent, BridgeError, BridgeLogger, BridgeOptions, BridgeResult, LogFields, PromptResult } from '../src/index.ts'
+
+export interface LogLine {
+  readonly level: keyof BridgeLogger
+  readonly message: string
+  readonly fields: LogFields
+}
+
+export function recordingLogger(): BridgeLogger & { readonly lines: LogLine[] } {
+  const lines: LogLine[] = []
+  const write = (level: keyof BridgeLogger) => (fields: LogFields, message: string) => void lines.push({ level, message, fields })
+  return { lines, info: write('info'), warn: write('warn'), error: write('error') }
+}
+
+export type AgentParts = Omit<Partial<BridgeAgent>, 'info'>
+
+/** An agent that answers `<id>: <prompt>`, unless told otherwise. */
+export function testAgent(id: string, parts: AgentParts = {}): BridgeAgent {
+  return defineBridgeAgent({
+    specificationVersion: 'v1',
+    info: { id },
+    onPrompt: ({ prompt }) => answer(`${id}: ${prompt}`),
+    ...parts,
+  })
+}
+
+export function answer(text: string): PromptResult {
+  return { text, stopReason: 'end_turn' }
+}
+
+export interface TestBridge {
+  readonly bridge: Bridge
+  readonly clock: ManualClock
+  readonly logger: ReturnType<typeof recordingLogger>
+}
+
+/** A started bridge over in-process agents, with a clock that stands still. */
+export async function startBridge(agents: readonly BridgeAgent[], options: BridgeOptions = {}): Promise<TestBridge> {
+  const clock = manualClock(1000)
+  const logger = recordingLogger()
+  const bridge = createBridge({ executors: [inProcessExecutor({ agents })], clock, logger, ...options })
+  await bridge.start()
+  return { bridge, clock, logger }
+}
+
+export function failureOf(result: BridgeResult): BridgeError {
+  if (result.ok) throw new Error(`expected a failure, got ${JSON.stringify(result)}`)
+  return result.error
+}
+
+export function outcomeOf(result: BridgeResult): Extract<BridgeResult, { ok: true }> {
+  if (!result.ok) throw result.error
+  return result
+}
+
+/** Resolves when the signal is aborted. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}
+
+export const never = new Promise<never>(() => {})
