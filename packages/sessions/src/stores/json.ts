@@ -1,12 +1,11 @@
 import { SessionError } from '../errors.ts'
 
 /**
- * The JSON text of a value. Throws `invalid-input` for what JSON would lose or change; a property that is `undefined`
- * counts as absent. The text of the error names the place, never the value.
+ * Throws `invalid-input` for a value that JSON would lose or change; a property that is `undefined` counts as absent.
+ * The text of the error names the place, never the value.
  */
-export function jsonText(value: unknown, what: string): string {
-  checkJson(value, what, new Set())
-  return JSON.stringify(value)
+export function checkJson(value: unknown, what: string): void {
+  checkValue(value, what, new Set())
 }
 
 /** A copy that shares nothing with the value. */
@@ -14,7 +13,7 @@ export function copyJson<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T
 }
 
-function checkJson(value: unknown, path: string, above: Set<object>): void {
+function checkValue(value: unknown, path: string, above: Set<object>): void {
   switch (typeof value) {
     case 'string':
     case 'boolean':
@@ -34,14 +33,14 @@ function checkObject(value: object, path: string, above: Set<object>): void {
   if (above.has(value)) throw notJson(path, 'part of itself')
   above.add(value)
   if (Array.isArray(value)) {
-    value.forEach((item, index) => checkJson(item, `${path}[${index}]`, above))
+    value.forEach((item, index) => checkValue(item, `${path}[${index}]`, above))
   } else {
     const prototype: unknown = Object.getPrototypeOf(value)
     if (prototype !== null && prototype !== Object.prototype && Object.getPrototypeOf(prototype) !== null) {
       throw notJson(path, 'not a plain object')
     }
     for (const [key, item] of Object.entries(value)) {
-      if (item !== undefined) checkJson(item, `${path}.${key}`, above)
+      if (item !== undefined) checkValue(item, `${path}.${key}`, above)
     }
   }
   above.delete(value)
@@ -49,4 +48,13 @@ function checkObject(value: object, path: string, above: Set<object>): void {
 
 function notJson(path: string, why: string): SessionError {
   return new SessionError('invalid-input', `${path} is ${why}; only JSON values can be stored`)
+}
+
+/** The value of a stored text. */
+export function parseStored<T>(text: string, where: string): T {
+  try {
+    return JSON.parse(text) as T
+  } catch {
+    throw new SessionError('store-corrupt', `${where} holds text that is not JSON`)
+  }
 }

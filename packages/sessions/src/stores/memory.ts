@@ -2,10 +2,10 @@ import type { Clock } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
 import type { SessionStore, StoreOpenOptions } from '../store/contract.ts'
 import type { EntryRecord, RunRecord, ToolCallRecord } from '../store/records.ts'
-import { copyJson, jsonText } from './json.ts'
+import { checkJson, copyJson } from './json.ts'
 import { claimRuns } from './memory/claim.ts'
 import { commitBatch } from './memory/commit.ts'
-import { entryOf, referred, replaceOpenRun, wholeEntry } from './memory/held-session.ts'
+import { entryOf, filledIn, replaceOpenRun, wholeEntry } from './memory/held-session.ts'
 import type { HeldSession, Space } from './memory/held-session.ts'
 import { pageLimit, pageOf, parseRunPosition, parseSessionPosition, printSessionPosition } from './paging.ts'
 import { wholeEvent } from './rules.ts'
@@ -62,7 +62,7 @@ function storeOver(memory: Memory): MemoryStore {
       if (timesOpened === 0) opened = undefined
     },
     async commit(batch) {
-      jsonText(batch, 'batch')
+      checkJson(batch, 'batch')
       return commitBatch(space(), copyJson(batch), now())
     },
     async claim(request) {
@@ -98,7 +98,7 @@ function storeOver(memory: Memory): MemoryStore {
       const events = []
       for (let seq = Math.max(after + 1, firstSeq); seq < nextSeq && events.length < limit; seq++) {
         const stored = held.events.get(seq)
-        if (stored) events.push(copyJson(wholeEvent(stored, seq, referred(held, stored.refers))))
+        if (stored) events.push(copyJson(wholeEvent(stored.event, seq, filledIn(held, stored.refers))))
       }
       return { events, firstSeq, lastSeq: nextSeq - 1 }
     },

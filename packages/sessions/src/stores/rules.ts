@@ -1,11 +1,11 @@
 import { addUsage } from '@bowline/llm'
-import type { ClaimRequest, NewEvent, NewRun, NewSession, RunPatch, SessionPatch } from '../store/contract.ts'
+import type { ClaimRequest, NewRun, NewSession, PartialEvent, RunPatch, SessionPatch } from '../store/contract.ts'
 import { holdingStatuses, runMoves, terminalStatuses } from '../store/records.ts'
 import type { RunRecord, RunStatus, SessionRecord, SessionStatus, StoredEvent } from '../store/records.ts'
 import { refuseUnless } from './refused.ts'
 
-/** How a store knows that a running run has lost its owner: its lease is over, or it is not the owner that asks. */
-export type LossRule = 'lease' | 'owner'
+/** A run without its input, which never changes. */
+export type RunState = Omit<RunRecord, 'input'>
 
 export function isOpen(status: RunStatus): boolean {
   return !(terminalStatuses as readonly RunStatus[]).includes(status)
@@ -63,7 +63,7 @@ export function newRun(session: SessionRecord, run: NewRun): RunRecord {
 }
 
 /** The run after a patch. Refuses a move that the table of moves does not have. */
-export function patchRun(run: RunRecord, patch: RunPatch, now: number): RunRecord {
+export function patchRun<R extends RunState>(run: R, patch: RunPatch, now: number): R {
   const { reason, openMessageId, error, endedAt, ...given } = patch
   const nullable = { reason, openMessageId, error }
   const removed = Object.entries(nullable).filter(([, value]) => value === null)
@@ -76,12 +76,12 @@ export function patchRun(run: RunRecord, patch: RunPatch, now: number): RunRecor
   return isOpen(patch.status) ? left : { ...left, endedAt: endedAt ?? now }
 }
 
-function without(run: RunRecord, names: readonly string[]): RunRecord {
-  return Object.fromEntries(Object.entries(run).filter(([name]) => !names.includes(name))) as unknown as RunRecord
+function without<R extends RunState>(run: R, names: readonly string[]): R {
+  return Object.fromEntries(Object.entries(run).filter(([name]) => !names.includes(name))) as unknown as R
 }
 
 /** The run after a claim. A running one was lost by its owner, and that counts. */
-export function claimRun(run: RunRecord, request: ClaimRequest, now: number): RunRecord {
+export function claimRun<R extends RunState>(run: R, request: ClaimRequest, now: number): R {
   const lost = run.status === 'running' ? 1 : 0
   return {
     ...run,
@@ -94,15 +94,9 @@ export function claimRun(run: RunRecord, request: ClaimRequest, now: number): Ru
   }
 }
 
-export function isClaimable(run: RunRecord, owner: string, now: number, loss: LossRule): boolean {
-  if (run.status === 'queued') return true
-  if (run.status !== 'running') return false
-  return loss === 'owner' ? run.owner !== owner : run.leaseUntil === undefined || run.leaseUntil <= now
-}
-
 /** The event as readers get it: with its number and with what its reference stands for. */
-export function wholeEvent(stored: NewEvent, seq: number, referred: unknown): StoredEvent {
-  const { event, refers } = stored
-  const filledIn = refers && ('runInput' in refers ? { input: referred } : { message: referred })
+export function wholeEvent(event: PartialEvent, seq: number, filledIn: FilledIn): StoredEvent {
   return { ...event, ...filledIn, seq } as unknown as StoredEvent
 }
+
+export type FilledIn = { readonly message?: unknown } | { readonly input?: unknown }

@@ -2,6 +2,7 @@ import { SessionError } from '../../errors.ts'
 import type { CallKey, CommitResult, NewEntry, NewEvent } from '../../store/contract.ts'
 import type { EntryRecord, InboxRecord, RunRecord, SessionRecord, ToolCallRecord } from '../../store/records.ts'
 import { isHolding, sessionStatus } from '../rules.ts'
+import type { FilledIn } from '../rules.ts'
 
 /** What one namespace holds. */
 export interface Space {
@@ -49,6 +50,11 @@ export function referred(held: HeldSession, refers: NewEvent['refers']): unknown
   if ('call' in refers) return held.calls.get(refers.call.runId)?.get(callId(refers.call))?.outcome
   const entry = held.entries.get(refers.entryId)
   return entry && wholeEntry(held, entry).message
+}
+
+export function filledIn(held: HeldSession, refers: NewEvent['refers']): FilledIn {
+  if (!refers) return {}
+  return 'runInput' in refers ? { input: referred(held, refers) } : { message: referred(held, refers) }
 }
 
 export function statusOf(held: HeldSession): SessionRecord['status'] {

@@ -1,0 +1,2 @@
+export { sqliteStore } from './stores/sqlite/sqlite-store.ts'
+export type { SqliteStoreOptions } from './stores/sqlite/sqlite-store.ts'

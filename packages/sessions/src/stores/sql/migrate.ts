@@ -1,0 +1,37 @@
+import { SessionError } from '../../errors.ts'
+import { migrations } from './schema.ts'
+import type { Migration } from './schema.ts'
+import type { Database } from './tables.ts'
+
+/** Brings the tables to the present version, one transaction per step. Refuses tables of a newer version, unchanged. */
+export async function migrate(db: Database, where: string, steps: readonly Migration[] = migrations): Promise<void> {
+  const version = await readSchemaVersion(db)
+  checkSchemaVersion(version, where, steps)
+  for (const [index, step] of steps.entries()) {
+    if (index < version) continue
+    await db.transaction().execute(async (connection) => {
+      await step(connection)
+      const value = String(index + 1)
+      await connection
+        .insertInto('meta')
+        .values({ name: 'schema', value })
+        .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+        .execute()
+    })
+  }
+}
+
+export function checkSchemaVersion(version: number, where: string, steps: readonly Migration[] = migrations): void {
+  if (version > steps.length) {
+    const text = `${where} has schema version ${version}; this version of @bowline/sessions knows ${steps.length}`
+    throw new SessionError('schema-too-new', text)
+  }
+}
+
+/** 0: there are no tables yet. */
+async function readSchemaVersion(db: Database): Promise<number> {
+  const tables = await db.introspection.getTables()
+  if (tables.length === 0) return 0
+  const row = await db.selectFrom('meta').select('value').where('name', '=', 'schema').executeTakeFirstOrThrow()
+  return Number(row.value)
+}

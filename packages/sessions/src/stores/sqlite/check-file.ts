@@ -1,0 +1,74 @@
+import { closeSync, existsSync, openSync, readSync, rmSync, statSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { SessionError } from '../../errors.ts'
+import { checkSchemaVersion } from '../sql/migrate.ts'
+import { storeError } from './sqlite-errors.ts'
+
+/** Marks a SQLite file as one of this package ("bwln"). */
+export const applicationId = 0x62776c6e
+
+const headerBytes = 100
+const magic = 'SQLite format 3\0'
+const applicationIdOffset = 68
+
+/** Looks at the first bytes only, so that a file of somebody else stays as it is, and nothing appears beside it. */
+export function checkHeader(file: string): 'new' | 'known' {
+  if (sizeOf(file) === 0) {
+    if (sizeOf(`${file}-wal`) > 0) throw corrupt(file, 'is gone, but its write-ahead log is there')
+    return 'new'
+  }
+  const header = Buffer.alloc(headerBytes)
+  const descriptor = openSync(file, 'r')
+  try {
+    readSync(descriptor, header, 0, headerBytes, 0)
+  } finally {
+    closeSync(descriptor)
+  }
+  if (header.toString('latin1', 0, magic.length) !== magic) throw corrupt(file, 'is not a SQLite database')
+  if (header.readUInt32BE(applicationIdOffset) !== applicationId) throw corrupt(file, 'belongs to another application')
+  return 'known'
+}
+
+/**
+ * Looks inside through a connection that cannot write, and takes away what that connection left when the file is
+ * refused. After an unclean end every page is checked.
+ */
+export function checkContent(file: string): void {
+  const unclean = sizeOf(`${file}-wal`) > 0
+  const beside = [`${file}-wal`, `${file}-shm`]
+  const fresh = beside.filter((name) => !existsSync(name))
+  try {
+    const database = new DatabaseSync(file, { readOnly: true })
+    try {
+      if (unclean) checkPages(database, file)
+      checkTables(database, file)
+    } finally {
+      database.close()
+    }
+  } catch (error) {
+    for (const name of fresh) rmSync(name, { force: true })
+    throw storeError(error, file)
+  }
+}
+
+function checkPages(database: DatabaseSync, file: string): void {
+  const result = Object.values(database.prepare('pragma quick_check(1)').get() ?? {})
+  if (result[0] !== 'ok') throw corrupt(file, 'is damaged')
+}
+
+function checkTables(database: DatabaseSync, file: string): void {
+  const tables = database.prepare("select name from sqlite_schema where type = 'table'").all()
+  // A process that died while it made the file left no tables.
+  if (tables.length === 0) return
+  if (!tables.some((table) => table.name === 'meta')) throw corrupt(file, 'holds tables of something else')
+  const version = database.prepare("select value from meta where name = 'schema'").get()
+  checkSchemaVersion(Number(version?.value), `The database ${file}`)
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0
+}
+
+function corrupt(file: string, what: string): SessionError {
+  return new SessionError('store-corrupt', `The database ${file} ${what}; it was left as it is`)
+}

@@ -1,0 +1,41 @@
+import { DatabaseSync } from 'node:sqlite'
+import { SessionError } from '../../errors.ts'
+import { applicationId } from './check-file.ts'
+
+export interface ConnectionSettings {
+  readonly synchronous: 'full' | 'normal'
+  readonly busyTimeoutMs: number
+}
+
+const synchronousLevels = { normal: 1, full: 2 } as const
+
+export function openFile(file: string, isNew: boolean, settings: ConnectionSettings): DatabaseSync {
+  const database = new DatabaseSync(file)
+  try {
+    // Before the write-ahead log exists: the mark must be in the file itself.
+    if (isNew) database.exec(`pragma application_id = ${applicationId}`)
+    applySettings(database, file, settings)
+    return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+/** SQLite answers a setting that it cannot apply with the old value instead of an error: read each one back. */
+export function applySettings(database: DatabaseSync, file: string, settings: ConnectionSettings): void {
+  const { synchronous, busyTimeoutMs } = settings
+  const wanted = [
+    ['busy_timeout', busyTimeoutMs],
+    ['journal_mode', 'wal'],
+    ['synchronous', synchronousLevels[synchronous]],
+    ['foreign_keys', 1],
+  ] as const
+  for (const [name, value] of wanted) {
+    database.exec(`pragma ${name} = ${value}`)
+    const [actual] = Object.values(database.prepare(`pragma ${name}`).get() ?? {})
+    if (actual !== value) {
+      throw new SessionError('invalid-config', `The database ${file} does not take ${name} = ${value}; it says ${String(actual)}`)
+    }
+  }
+}

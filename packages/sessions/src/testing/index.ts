@@ -1,0 +1,5 @@
+export { manualClock as fakeClock } from '@bowline/llm/testing'
+export type { ManualClock as FakeClock } from '@bowline/llm/testing'
+export { fakeIds } from '@bowline/agent-loop/testing'
+export { testSessionStore } from './store-kit.ts'
+export type { StoreKitOptions, TestRunner } from './store-kit/kit.ts'

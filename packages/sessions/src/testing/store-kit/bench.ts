@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict'
+import { manualClock } from '@bowline/llm/testing'
+import type { ManualClock } from '@bowline/llm/testing'
+import type {
+  Batch,
+  Claim,
+  ClaimRequest,
+  CommitRefusal,
+  CommitResult,
+  Expect,
+  NewEntry,
+  NewEvent,
+  NewRun,
+  RunPatch,
+  SessionStore,
+  Write,
+} from '../../store/contract.ts'
+import type { RunRecord, SessionRecord, ToolCallRecord } from '../../store/records.ts'
+
+export const startMs = 1_750_000_000_000
+export const room = 'room:1'
+
+export type Committed = Extract<CommitResult, { ok: true }>
+
+export interface CommitOptions {
+  readonly key?: string
+  readonly id?: string
+  readonly expect?: readonly Expect[]
+}
+
+/** A store that is open, and the words in which the tests of the kit speak to it. */
+export interface Bench {
+  readonly store: SessionStore
+  readonly clock: ManualClock
+  try(writes: readonly Write[], options?: CommitOptions): Promise<CommitResult>
+  commit(writes: readonly Write[], options?: CommitOptions): Promise<Committed>
+  /** Must be refused for this reason, and must have changed nothing that can be read of the session. */
+  refused(reason: CommitRefusal, writes: readonly Write[], options?: CommitOptions): Promise<void>
+  claim(request?: Partial<ClaimRequest>): Promise<readonly Claim[]>
+  /** A session with one run, claimed by `owner-a`. */
+  running(runId: string, key?: string): Promise<Claim>
+  session(key?: string): Promise<SessionRecord>
+  run(runId: string): Promise<RunRecord>
+  /** Everything that can be read of a session. */
+  everything(key?: string): Promise<unknown>
+}
+
+let batches = 0
+
+export function benchOf(store: SessionStore, clock: ManualClock = manualClock(startMs)): Bench {
+  const batchOf = (writes: readonly Write[], { key = room, id, expect = [] }: CommitOptions = {}): Batch => {
+    batches += 1
+    return { id: id ?? `batch-${batches}`, key, expect, writes }
+  }
+  const bench: Bench = {
+    store,
+    clock,
+    try: (writes, options) => store.commit(batchOf(writes, options)),
+    async commit(writes, options) {
+      const result = await bench.try(writes, options)
+      assert.ok(result.ok, `refused: ${result.ok ? '' : result.reason}`)
+      return result
+    },
+    async refused(reason, writes, options) {
+      const before = await bench.everything(options?.key)
+      assert.deepEqual(await bench.try(writes, options), { ok: false, reason })
+      assert.deepEqual(await bench.everything(options?.key), before)
+    },
+    claim: (request) => store.claim({ owner: 'owner-a', max: 100, leaseMs: 10_000, agents: ['assistant'], ...request }),
+    async running(runId, key = room) {
+      await bench.commit([ensure(key), insertRun(runId)], { key })
+      const [claim] = await bench.claim({ runId })
+      assert.ok(claim)
+      return claim
+    },
+    async session(key = room) {
+      const read = await store.readSession(key)
+      assert.equal(read.status, 'found')
+      return (read as Extract<typeof read, { status: 'found' }>).value
+    },
+    async run(runId) {
+      const read = await store.readRun(runId)
+      assert.equal(read.status, 'found')
+      return (read as Extract<typeof read, { status: 'found' }>).value
+    },
+    async everything(key = room) {
+      const runs = (await store.listRuns(key, { limit: 1000 })).items
+      return {
+        session: await store.readSession(key),
+        path: await store.readPath(key, { limit: 1000 }),
+        log: await store.readEvents(key, 0, 1000),
+        runs,
+        calls: await Promise.all(runs.map((run) => store.readCalls(run.id))),
+        inbox: await store.readInbox(key, ['answer']),
+      }
+    },
+  }
+  return bench
+}
+
+export function ensure(key = room, fields: { id?: string; agent?: string; metadata?: SessionRecord['metadata'] } = {}): Write {
+  const { id = `session-of-${key}`, agent = 'assistant', metadata = {} } = fields
+  return { op: 'session.ensure', session: { id, agent, metadata, at: startMs } }
+}
+
+export function newRun(id: string, fields: Partial<NewRun> = {}): NewRun {
+  const input = { role: 'user', content: `input of ${id}` }
+  return { id, kind: 'user', inputHash: `hash of ${id}`, input, at: startMs, ...fields }
+}
+
+export function insertRun(id: string, fields: Partial<NewRun> = {}): Write {
+  return { op: 'run.insert', run: newRun(id, fields) }
+}
+
+export function patchRun(runId: string, patch: RunPatch): Write {
+  return { op: 'run.patch', runId, patch }
+}
+
+export function userEntry(id: string, parentId: string | null, text = `text of ${id}`): NewEntry {
+  return { id, parentId, type: 'message', at: startMs, message: { role: 'user', id, content: text } }
+}
+
+export function appendEntries(...entries: readonly NewEntry[]): Write {
+  return { op: 'entry.append', entries }
+}
+
+export function appendEvents(...events: readonly NewEvent[]): Write {
+  return { op: 'event.append', events }
+}
+
+/** An event that is whole by itself. */
+export function mark(name: string): NewEvent {
+  return { event: { type: 'session-start', at: startMs, sessionKey: name } }
+}
+
+export function openCall(runId: string, toolCallId: string, fields: Partial<ToolCallRecord> = {}): ToolCallRecord {
+  return {
+    runId,
+    step: 1,
+    toolCallId,
+    session: room,
+    index: 0,
+    name: 'weather',
+    effect: 'once',
+    idempotencyKey: `${runId}/1/${toolCallId}`,
+    inputHash: 'hash of the input',
+    state: 'started',
+    attempt: 1,
+    startedAt: startMs,
+    ...fields,
+  }
+}
+
+export function settledCall(runId: string, toolCallId: string, fields: Partial<ToolCallRecord> = {}): ToolCallRecord {
+  const outcome = {
+    role: 'tool-result',
+    id: `result-${toolCallId}`,
+    toolCallId,
+    toolName: 'weather',
+    output: { type: 'text', value: `output of ${toolCallId}` },
+    at: startMs,
+    status: 'result',
+    index: 0,
+  } as const
+  return { ...openCall(runId, toolCallId), state: 'settled', status: 'result', outcome, ...fields }
+}
+
+export function putCalls(...calls: readonly ToolCallRecord[]): Write {
+  return { op: 'call.put', calls }
+}
+
+export function putAnswers(...ids: readonly string[]): Write {
+  return { op: 'inbox.put', rows: ids.map((id) => ({ id, kind: 'answer', at: startMs, body: { answer: id } })) }
+}
+
+export function fence({ run }: Claim): Expect {
+  return { that: 'fence', runId: run.id, epoch: run.epoch }
+}

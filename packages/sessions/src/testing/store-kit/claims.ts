@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict'
+import { manualClock } from '@bowline/llm/testing'
+import { ensure, fence, insertRun, patchRun, room, startMs } from './bench.ts'
+import type { Topic } from './kit.ts'
+
+/** Who may run what, and until when. */
+export const claims: Topic = ({ it, options }) => {
+  it('S55: a claim makes the run running under the next epoch, with owner and lease', async (bench) => {
+    await bench.commit([ensure(), insertRun('run-1')])
+    const before = await bench.session()
+    const [claim, ...others] = await bench.claim()
+    assert.deepEqual(others, [])
+    assert.equal(claim?.previous, 'queued')
+    assert.deepEqual(claim?.run, await bench.run('run-1'))
+    assert.deepEqual(claim?.session, await bench.session())
+    assert.equal(claim?.session.version, before.version + 1)
+    const { status, epoch, owner, leaseUntil, attempts } = claim!.run
+    assert.deepEqual([status, epoch, owner, leaseUntil, attempts], ['running', 1, 'owner-a', startMs + 10_000, 0])
+    assert.deepEqual(await bench.claim(), [])
+  })
+
+  it('S55: of many claimers at once one gets each run', async (bench) => {
+    for (let index = 0; index < 8; index++) {
+      const key = `room:${index}`
+      await bench.commit([ensure(key), insertRun(`run-${index}`)], { key })
+    }
+    const claimed = await Promise.all(Array.from({ length: 16 }, () => bench.claim({ max: 3 })))
+    const ids = claimed.flat().map((claim) => claim.run.id)
+    assert.deepEqual(ids.sort(), Array.from({ length: 8 }, (_, index) => `run-${index}`))
+  })
+
+  it('S55: a run given back is claimed under a new epoch, and no attempt is counted', async (bench) => {
+    const first = await bench.running('run-1')
+    await bench.commit([patchRun('run-1', { status: 'queued', reason: 'yielded' })], { expect: [fence(first)] })
+    const [again] = await bench.claim({ owner: 'owner-b' })
+    const { epoch, attempts, totalAttempts, reason } = again!.run
+    assert.deepEqual([again?.previous, epoch, attempts, totalAttempts, reason], ['queued', 2, 0, 0, 'yielded'])
+  })
+
+  it('S56: only the first open run of a session is claimed, in the order of acceptance', async (bench) => {
+    await bench.commit([ensure(), insertRun('run-b', { at: 9 }), insertRun('run-a', { at: 1 })])
+    assert.deepEqual(await bench.claim({ runId: 'run-a' }), [])
+    assert.deepEqual((await bench.claim()).map((claim) => claim.run.id), ['run-b'])
+    assert.deepEqual(await bench.claim(), [])
+    for (const status of ['awaiting-tools', 'queued', 'running', 'needs-recovery'] as const) {
+      await bench.commit([patchRun('run-b', { status })])
+      assert.deepEqual(await bench.claim({ runId: 'run-a' }), [])
+    }
+    await bench.commit([patchRun('run-b', { status: 'aborted' })])
+    assert.deepEqual((await bench.claim()).map((claim) => claim.run.id), ['run-a'])
+  })
+
+  it('S8: only runs of the given agents are claimed, at most so many, the oldest first', async (bench) => {
+    for (const [index, agent] of ['other', 'assistant', 'assistant', 'assistant'].entries()) {
+      const key = `room:${index}`
+      await bench.commit([ensure(key, { agent }), insertRun(`run-${index}`, { at: startMs - index })], { key })
+    }
+    assert.deepEqual(await bench.claim({ agents: [] }), [])
+    assert.deepEqual(await bench.claim({ max: 0 }), [])
+    assert.deepEqual((await bench.claim({ max: 2 })).map((claim) => claim.run.id), ['run-3', 'run-2'])
+    assert.deepEqual((await bench.claim({ agents: ['other'] })).map((claim) => claim.run.id), ['run-0'])
+  })
+
+  it('S62: a takeover counts, and progress starts the count anew', async (bench) => {
+    await bench.running('run-1')
+    await bench.clock.advance(10_000)
+    const [second] = await bench.claim({ owner: 'owner-b' })
+    assert.equal(second?.previous, 'running')
+    assert.deepEqual([second?.run.epoch, second?.run.attempts, second?.run.totalAttempts], [2, 1, 1])
+    await bench.commit([patchRun('run-1', { attempts: 0 })], { expect: [fence(second!)] })
+    await bench.clock.advance(10_000)
+    const [third] = await bench.claim({ owner: 'owner-c' })
+    assert.deepEqual([third?.run.epoch, third?.run.attempts, third?.run.totalAttempts], [3, 1, 2])
+  })
+
+  it('S57: renewing prolongs what is held and says what is lost and what is to stop', async (bench) => {
+    const held = await bench.running('run-1')
+    await bench.running('run-2', 'room:2')
+    await bench.clock.advance(4000)
+    await bench.commit([patchRun('run-2', { stop: { at: 5, reason: 'enough' } })], { key: 'room:2' })
+    const leases = [
+      { runId: 'run-1', epoch: 1 },
+      { runId: 'run-2', epoch: 1 },
+      { runId: 'run-1', epoch: 2 },
+      { runId: 'unknown', epoch: 1 },
+    ]
+    assert.deepEqual(await bench.store.renew(leases, 20_000), [
+      { runId: 'run-1', held: true },
+      { runId: 'run-2', held: true, stopping: { at: 5, reason: 'enough' } },
+      { runId: 'run-1', held: false },
+      { runId: 'unknown', held: false },
+    ])
+    assert.equal((await bench.run('run-1')).leaseUntil, startMs + 24_000)
+    await bench.commit([patchRun('run-1', { status: 'awaiting-tools' })], { expect: [fence(held)] })
+    assert.deepEqual(await bench.store.renew([{ runId: 'run-1', epoch: 1 }], 1000), [{ runId: 'run-1', held: false }])
+    assert.deepEqual(await bench.store.renew([], 1000), [])
+  })
+
+  if (options.loss === 'lease') {
+    it('S56: a run whose lease lives is not taken over, to the millisecond', async (bench) => {
+      await bench.running('run-1')
+      await bench.clock.advance(9999)
+      assert.deepEqual(await bench.claim({ owner: 'owner-b' }), [])
+      await bench.store.renew([{ runId: 'run-1', epoch: 1 }], 10_000)
+      await bench.clock.advance(9999)
+      assert.deepEqual(await bench.claim({ owner: 'owner-b' }), [])
+      await bench.clock.advance(1)
+      assert.equal((await bench.claim({ owner: 'owner-b' })).length, 1)
+    })
+  } else {
+    it('S60: a running run of another owner is an orphan at once, one of the same owner never', async (bench) => {
+      await bench.running('run-1')
+      await bench.clock.advance(60_000)
+      assert.deepEqual(await bench.claim({ owner: 'owner-a' }), [])
+      await bench.store.renew([{ runId: 'run-1', epoch: 1 }], 10_000)
+      assert.equal((await bench.claim({ owner: 'owner-b' })).length, 1)
+    })
+  }
+
+  const { second } = options
+  if (!second) return
+  it('S57: a claimer’s wrong clock changes nothing', async (bench, stores) => {
+    const wrong = manualClock(startMs + 1_000_000)
+    const other = await stores.open(await second(bench.store), { owner: 'owner-b', clock: wrong })
+    await bench.running('run-1')
+    assert.deepEqual(await other.claim({ owner: 'owner-b' }), [])
+    await other.commit([ensure('room:2'), insertRun('run-2')], { key: 'room:2' })
+    const [claim] = await other.claim({ owner: 'owner-b' })
+    assert.equal(claim?.run.leaseUntil, startMs + 10_000)
+    assert.equal((await bench.session(room)).activeAt, startMs)
+  })
+}

@@ -1,0 +1,85 @@
+import { appendEvents, ensure, fence, insertRun, mark, patchRun, room } from './bench.ts'
+import type { Topic } from './kit.ts'
+
+/** What a batch expects is tested in the step that applies it. */
+export const expectations: Topic = ({ it }) => {
+  const event = [appendEvents(mark('one'))]
+
+  it('S39: an expected incarnation must be the present one', async (bench) => {
+    await bench.refused('missing', event, { expect: [{ that: 'session', id: 'first' }] })
+    await bench.commit([ensure(room, { id: 'first' })], { expect: [{ that: 'session', id: null }] })
+    await bench.refused('conflict', event, { expect: [{ that: 'session', id: null }] })
+    await bench.refused('conflict', event, { expect: [{ that: 'session', id: 'second' }] })
+    await bench.commit(event, { expect: [{ that: 'session', id: 'first' }] })
+  })
+
+  it('S39: an expected version must be the present one', async (bench) => {
+    await bench.commit([ensure(room, { id: 'first' })])
+    const { version } = await bench.session()
+    await bench.refused('conflict', event, { expect: [{ that: 'session', id: 'first', version: version - 1 }] })
+    await bench.commit(event, { expect: [{ that: 'session', id: 'first', version }] })
+    await bench.refused('conflict', event, { expect: [{ that: 'session', id: 'first', version }] })
+  })
+
+  it('S36: a write under another epoch or status is fenced', async (bench) => {
+    await bench.refused('fenced', [ensure()], { expect: [{ that: 'fence', runId: 'run-1', epoch: 1 }] })
+    await bench.commit([ensure(), insertRun('run-1')])
+    await bench.refused('fenced', event, { expect: [{ that: 'fence', runId: 'run-1', epoch: 0 }] })
+    const [claim] = await bench.claim()
+    await bench.refused('fenced', event, { expect: [{ that: 'fence', runId: 'run-1', epoch: 0 }] })
+    await bench.refused('fenced', event, { expect: [{ that: 'fence', runId: 'run-1', epoch: 2 }] })
+    await bench.commit(event, { expect: [fence(claim!)] })
+    await bench.commit([patchRun('run-1', { status: 'completed' })], { expect: [fence(claim!)] })
+    await bench.refused('fenced', event, { expect: [fence(claim!)] })
+  })
+
+  it('S36: a fence of a run of another session does not hold', async (bench) => {
+    const claim = await bench.running('run-1', 'room:2')
+    await bench.refused('fenced', [ensure(), ...event], { expect: [fence(claim)] })
+  })
+
+  it('S36: the owner that lost its run can write nothing more', async (bench) => {
+    const lost = await bench.running('run-1')
+    await bench.clock.advance(10_001)
+    const [taken] = await bench.claim({ owner: 'owner-b' })
+    await bench.refused('fenced', event, { expect: [fence(lost)] })
+    await bench.commit(event, { expect: [fence(taken!)] })
+  })
+
+  it('S19: idle fails while a run is open', async (bench) => {
+    await bench.commit([ensure(), insertRun('run-1')], { expect: [{ that: 'idle' }] })
+    await bench.refused('busy', event, { expect: [{ that: 'idle' }] })
+    await bench.commit([patchRun('run-1', { status: 'aborted' })])
+    await bench.commit(event, { expect: [{ that: 'idle' }] })
+  })
+
+  it('S34: none-queued fails while another run is open', async (bench) => {
+    const claim = await bench.running('run-1')
+    const alone = { that: 'none-queued', except: 'run-1' } as const
+    await bench.commit(event, { expect: [fence(claim), alone] })
+    await bench.commit([insertRun('run-2')])
+    await bench.refused('runs-queued', event, { expect: [fence(claim), alone] })
+    await bench.commit([patchRun('run-2', { status: 'aborted' })])
+    await bench.commit(event, { expect: [fence(claim), alone] })
+  })
+
+  it('S32: queue-below counts the queued runs', async (bench) => {
+    const below = { that: 'queue-below', max: 2 } as const
+    await bench.commit([ensure(), insertRun('run-1')], { expect: [below] })
+    await bench.commit([insertRun('run-2')], { expect: [below] })
+    await bench.refused('queue-full', [insertRun('run-3')], { expect: [below] })
+    await bench.claim()
+    await bench.commit([insertRun('run-3')], { expect: [below] })
+  })
+
+  it('S34: run tests status and stop request', async (bench) => {
+    await bench.commit([ensure(), insertRun('run-1')])
+    await bench.refused('conflict', event, { expect: [{ that: 'run', runId: 'unknown', status: ['queued'] }] })
+    await bench.refused('conflict', event, { expect: [{ that: 'run', runId: 'run-1', status: ['running'] }] })
+    const queued = { that: 'run', runId: 'run-1', status: ['running', 'queued'] } as const
+    await bench.commit(event, { expect: [{ ...queued, notStopping: true }] })
+    await bench.commit([patchRun('run-1', { stop: { at: 1, reason: 'enough' } })])
+    await bench.refused('stopping', event, { expect: [{ ...queued, notStopping: true }] })
+    await bench.commit(event, { expect: [queued] })
+  })
+}

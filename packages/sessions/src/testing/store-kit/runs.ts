@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { runMoves, terminalStatuses } from '../../store/records.ts'
+import type { RunStatus } from '../../store/records.ts'
+import { appendEvents, ensure, fence, insertRun, mark, newRun, patchRun, room, startMs } from './bench.ts'
+import type { Bench } from './bench.ts'
+import type { Topic } from './kit.ts'
+
+const statuses = Object.keys(runMoves) as RunStatus[]
+
+/** Brings a new run to a status on an allowed way. */
+async function runIn(bench: Bench, status: RunStatus, id: string): Promise<void> {
+  const key = `room:${id}`
+  if (status === 'queued') return void (await bench.commit([ensure(key), insertRun(id)], { key }))
+  await bench.running(id, key)
+  if (status !== 'running') await bench.commit([patchRun(id, { status })], { key })
+}
+
+/** Runs move along the table, one at a time in a session. */
+export const runs: Topic = ({ it }) => {
+  it('S17: a new run is queued, with the next place and its first event', async (bench) => {
+    await bench.commit([ensure(), appendEvents(mark('a'))])
+    await bench.commit([insertRun('run-1', { inputId: 'input-1' }), appendEvents(mark('b')), insertRun('run-2')])
+    const { at, ...given } = newRun('run-1', { inputId: 'input-1' })
+    assert.deepEqual(await bench.run('run-1'), {
+      ...given,
+      session: room,
+      n: 1,
+      firstSeq: 2,
+      status: 'queued',
+      epoch: 0,
+      attempts: 0,
+      totalAttempts: 0,
+      step: 0,
+      pendingToolCalls: [],
+      usage: {},
+      createdAt: at,
+    })
+    const { n, firstSeq } = await bench.run('run-2')
+    assert.deepEqual([n, firstSeq], [2, 3])
+    assert.equal((await bench.session()).nextRun, 3)
+  })
+
+  it('S17: a run id is used once, in any session', async (bench) => {
+    await bench.commit([ensure(), insertRun('run-1')])
+    await bench.refused('conflict', [insertRun('run-1')])
+    await bench.refused('conflict', [ensure('room:2'), insertRun('run-1')], { key: 'room:2' })
+  })
+
+  it('S75: a run makes every move of the table and no other', async (bench) => {
+    for (const from of statuses) {
+      for (const to of statuses) {
+        const id = `${from}-${to}`
+        await runIn(bench, from, id)
+        if (runMoves[from].includes(to)) await bench.commit([patchRun(id, { status: to })], { key: `room:${id}` })
+        else await bench.refused('conflict', [patchRun(id, { status: to })], { key: `room:${id}` })
+        assert.equal((await bench.run(id)).status, runMoves[from].includes(to) ? to : from)
+      }
+    }
+  })
+
+  it('S34: a run of another session, or no run, cannot be changed', async (bench) => {
+    await bench.commit([ensure('room:2'), insertRun('run-2')], { key: 'room:2' })
+    await bench.commit([ensure()])
+    await bench.refused('conflict', [patchRun('run-2', { step: 1 })])
+    await bench.refused('conflict', [patchRun('unknown', { step: 1 })])
+  })
+
+  it('S41: a second holding run of a session is refused, whoever asks', async (bench) => {
+    for (const holding of ['running', 'awaiting-tools', 'needs-recovery'] as const) {
+      const key = `room:${holding}`
+      const claim = await bench.running(`first-${holding}`, key)
+      await bench.commit([patchRun(claim.run.id, { status: holding }), insertRun(`second-${holding}`)], { key })
+      await bench.refused('busy', [patchRun(`second-${holding}`, { status: 'running' })], { key })
+      const next = [patchRun(claim.run.id, { status: 'aborted' }), patchRun(`second-${holding}`, { status: 'running' })]
+      await bench.commit(next, { key })
+    }
+  })
+
+  it('S62: a patch sets, keeps and removes fields', async (bench) => {
+    const claim = await bench.running('run-1')
+    const pending = { toolCallId: 'call-1', toolName: 'pay', input: {}, path: [], agent: [] }
+    await bench.commit([
+      patchRun('run-1', { turn: 1, step: 2, openMessageId: 'message-1', startedAt: 5, usage: { inputTokens: 3 } }),
+      patchRun('run-1', { stop: { at: 6, reason: 'enough' }, pendingToolCalls: [pending] }),
+    ])
+    const full = { turn: 1, step: 2, openMessageId: 'message-1', startedAt: 5, usage: { inputTokens: 3 } }
+    const expected = { ...claim.run, ...full, stop: { at: 6, reason: 'enough' }, pendingToolCalls: [pending] }
+    assert.deepEqual(await bench.run('run-1'), expected)
+    await bench.commit([patchRun('run-1', { openMessageId: null, reason: null, error: null, pendingToolCalls: [] })])
+    const { openMessageId: _, ...rest } = expected
+    assert.deepEqual(await bench.run('run-1'), { ...rest, pendingToolCalls: [] })
+  })
+
+  it('S88: a run that waits, is given back or has ended has neither owner nor lease', async (bench) => {
+    for (const status of ['queued', 'awaiting-tools', 'needs-recovery', ...terminalStatuses] as const) {
+      const key = `room:${status}`
+      const claim = await bench.running(status, key)
+      assert.equal(claim.run.owner, 'owner-a')
+      await bench.commit([patchRun(status, { status })], { key, expect: [fence(claim)] })
+      const run = await bench.run(status)
+      assert.deepEqual([run.owner, run.leaseUntil, run.epoch], [undefined, undefined, 1])
+    }
+  })
+
+  it('S124: a terminal status sets the end, by the store’s clock or as given', async (bench) => {
+    await bench.running('run-1')
+    await bench.commit([patchRun('run-1', { status: 'queued' })])
+    assert.equal((await bench.run('run-1')).endedAt, undefined)
+    await bench.clock.advance(250)
+    await bench.commit([patchRun('run-1', { status: 'aborted', reason: 'abort' })])
+    const run = await bench.run('run-1')
+    assert.deepEqual([run.endedAt, run.reason], [startMs + 250, 'abort'])
+    await bench.commit([insertRun('run-2'), patchRun('run-2', { status: 'aborted', endedAt: 77 })])
+    assert.equal((await bench.run('run-2')).endedAt, 77)
+  })
+
+  it('S79: the status of a session follows its runs', async (bench) => {
+    const status = async () => (await bench.session()).status
+    await bench.commit([ensure(), appendEvents(mark('a'))])
+    assert.equal(await status(), 'active')
+    await bench.commit([insertRun('run-1'), insertRun('run-2')])
+    assert.equal(await status(), 'busy')
+    await bench.claim()
+    assert.equal(await status(), 'busy')
+    await bench.commit([patchRun('run-1', { status: 'needs-recovery' })])
+    assert.equal(await status(), 'failed')
+    await bench.commit([patchRun('run-1', { status: 'queued' })])
+    assert.equal(await status(), 'busy')
+    await bench.commit([patchRun('run-1', { status: 'aborted' })])
+    assert.equal(await status(), 'busy')
+    await bench.commit([patchRun('run-2', { status: 'aborted' })])
+    assert.equal(await status(), 'idle')
+  })
+}

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { SessionError } from '../../errors.ts'
+import { appendEntries, ensure, putCalls, room, settledCall, startMs, userEntry } from './bench.ts'
+import type { Topic } from './kit.ts'
+
+/** Entries form a tree that only grows. */
+export const transcript: Topic = ({ it }) => {
+  it('S43: a parent must exist or come earlier in the batch', async (bench) => {
+    await bench.commit([ensure()])
+    await bench.refused('conflict', [appendEntries(userEntry('a', 'nowhere'))])
+    await bench.refused('conflict', [appendEntries(userEntry('b', 'a'), userEntry('a', null))])
+    await bench.refused('conflict', [appendEntries(userEntry('a', 'a'))])
+    await bench.commit([appendEntries(userEntry('a', null), userEntry('b', 'a'))])
+    await bench.commit([appendEntries(userEntry('c', 'b'))])
+  })
+
+  it('S43: an entry of another session is no parent', async (bench) => {
+    await bench.commit([ensure('room:2'), appendEntries(userEntry('a', null))], { key: 'room:2' })
+    await bench.commit([ensure()])
+    await bench.refused('conflict', [appendEntries(userEntry('b', 'a'))])
+    await bench.commit([appendEntries(userEntry('a', null))])
+  })
+
+  it('S43: a repeated entry id is refused, and the entry stays as it was', async (bench) => {
+    await bench.commit([ensure(), appendEntries(userEntry('a', null))])
+    await bench.refused('conflict', [appendEntries(userEntry('a', null, 'other text'))])
+    await bench.refused('conflict', [appendEntries(userEntry('b', 'a'), userEntry('b', 'a'))])
+  })
+
+  it('S43: the leaf is the last entry, and the path leads from it to the root', async (bench) => {
+    await bench.commit([ensure(), appendEntries(userEntry('a', null), userEntry('b', 'a'), userEntry('c', 'a'))])
+    assert.equal((await bench.session()).leaf, 'c')
+    const ids = async (options: Parameters<typeof bench.store.readPath>[1]) =>
+      (await bench.store.readPath(room, options)).items.map((entry) => entry.id)
+    assert.deepEqual(await ids({}), ['c', 'a'])
+    assert.deepEqual(await ids({ leaf: 'b' }), ['b', 'a'])
+    assert.deepEqual(await ids({ leaf: null }), [])
+    assert.deepEqual(await ids({ before: 'b' }), ['a'])
+    assert.deepEqual(await ids({ before: 'a' }), [])
+    const [last] = (await bench.store.readPath(room)).items
+    assert.deepEqual(last, { ...userEntry('c', 'a'), n: 3 })
+  })
+
+  it('S43: a path from an entry that is not there is an error, not an empty transcript', async (bench) => {
+    await bench.commit([ensure(), appendEntries(userEntry('a', null))])
+    const unknown = (error: unknown): boolean => SessionError.isInstance(error) && error.code === 'unknown-entry'
+    await assert.rejects(bench.store.readPath(room, { leaf: 'nowhere' }), unknown)
+    await assert.rejects(bench.store.readPath(room, { before: 'nowhere' }), unknown)
+    assert.deepEqual(await bench.store.readPath('room:unknown'), { items: [] })
+  })
+
+  it('S83: an entry that refers to the ledger is read with its outcome', async (bench) => {
+    await bench.running('run-1')
+    const call = settledCall('run-1', 'call-1')
+    const key = { runId: 'run-1', step: 1, toolCallId: 'call-1' }
+    const entry = { id: 'result-call-1', parentId: 'a', type: 'message', at: startMs, runId: 'run-1' } as const
+    await bench.refused('conflict', [appendEntries(userEntry('a', null), { ...entry, call: key })])
+    // The row may come later in the batch.
+    await bench.commit([appendEntries(userEntry('a', null), { ...entry, call: key }), putCalls(call)])
+    const [result] = (await bench.store.readPath(room)).items
+    assert.deepEqual(result, { ...entry, n: 2, message: call.outcome })
+  })
+}
