@@ -14,6 +14,16 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** A property of any value; a getter that throws gives `undefined`. */
+export function field(value: unknown, key: string): unknown {
+  if (typeof value !== 'object' || value === null) return undefined
+  try {
+    return (value as Record<string, unknown>)[key]
+  } catch {
+    return undefined
+  }
+}
+
 /**
  * A copy that survives a JSON round trip unchanged: bytes become base64, dates epoch milliseconds, bigints and URLs
  * text; numbers that JSON cannot hold become null; undefined entries, functions and cycles are left out.

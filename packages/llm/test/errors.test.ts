@@ -1,7 +1,7 @@
 import { APICallError, LoadAPIKeyError, NoSuchModelError } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
 import { classifyError, type ErrorContext, type ErrorKind, type ModelError } from '../src/index.ts'
-import { kindOfGroup } from '../src/errors/codes.ts'
+import type { kindOfGroup } from '../src/errors/codes.ts'
 import { signs } from '../src/errors/signs.ts'
 
 interface Answer {

@@ -230,9 +230,16 @@ describe('ending', () => {
     const broken = rawModel(() => Promise.reject(new Error('no')))
     const signal = controller.signal
     let listeners = 0
-    const { addEventListener: add, removeEventListener: remove } = signal
-    signal.addEventListener = (...args: Parameters<typeof add>) => (listeners++, add.apply(signal, args))
-    signal.removeEventListener = (...args: Parameters<typeof remove>) => (listeners--, remove.apply(signal, args))
+    const add = signal.addEventListener.bind(signal)
+    const remove = signal.removeEventListener.bind(signal)
+    signal.addEventListener = (type: string, listener: () => void): void => {
+      listeners += 1
+      add(type, listener)
+    }
+    signal.removeEventListener = (type: string, listener: () => void): void => {
+      listeners -= 1
+      remove(type, listener)
+    }
     const stream = streamMessage({ model: end === 'error' ? broken : model, messages: hello, clock, abortSignal: signal })
     if (end === 'leave') {
       for await (const event of stream) if (event.type === 'text-end') break

@@ -20,7 +20,7 @@ describe('usage', () => {
       finishWith({
         inputTokens: { total: 100, noCache: undefined, cacheRead: 70, cacheWrite: 20 },
         outputTokens: { total: 9, text: undefined, reasoning: 4 },
-        raw: { total: 100, at: undefined as never },
+        raw: { total: 100, at: undefined },
       }),
     ])
     expect(usage).toEqual({

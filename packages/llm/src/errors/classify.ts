@@ -1,8 +1,9 @@
+import { field } from '../json.ts'
 import type { ErrorKind, ModelError } from '../model-error.ts'
 import { certificateNames, errorNames, exactCodes, groupCodes, groupOfStatus, kindOfGroup, type Group } from './codes.ts'
 import { retryDelayMs } from './delays.ts'
 import { isModelError, modelError, traitsOf } from './error-kinds.ts'
-import { field, readFacts, type ErrorFacts } from './shapes.ts'
+import { readFacts, type ErrorFacts } from './shapes.ts'
 import { signs } from './signs.ts'
 
 /** What the caller knows about the call that failed. */

@@ -1,4 +1,4 @@
-import { isRecord } from '../json.ts'
+import { field, isRecord } from '../json.ts'
 
 /** What an error says about itself, read out of the shape in which its provider says it. */
 export interface ErrorFacts {
@@ -34,16 +34,6 @@ export function readFacts(error: unknown): ErrorFacts {
     details: Array.isArray(details) ? details.filter(isRecord) : [],
     headers,
     requestId: headers['x-request-id'] ?? headers['request-id'] ?? textOf(field(bodyOf(error), 'request_id')),
-  }
-}
-
-/** A property of any value; a getter that throws gives `undefined`. */
-export function field(value: unknown, key: string): unknown {
-  if (typeof value !== 'object' || value === null) return undefined
-  try {
-    return (value as Record<string, unknown>)[key]
-  } catch {
-    return undefined
   }
 }
 

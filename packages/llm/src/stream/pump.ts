@@ -2,14 +2,13 @@ import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provide
 import type { Clock } from '../clock.ts'
 import { classifyError } from '../errors/classify.ts'
 import { modelError } from '../errors/error-kinds.ts'
-import type { MessageEvent } from '../events.ts'
 import type { AssistantMessage } from '../messages.ts'
 import type { ModelError } from '../model-error.ts'
 import { requestLength } from '../usage/request-length.ts'
 import { abortReasonOf } from './abort-reason.ts'
 import type { PreparedCall } from './call-options.ts'
 import { Deadlines, type Expired, type Timeouts } from './deadlines.ts'
-import { EventQueue } from './event-queue.ts'
+import { EventOutlet, type EventResult } from './event-outlet.ts'
 import { MessageBuilder, type Abort } from './message-builder.ts'
 
 export interface PumpOptions {
@@ -22,7 +21,7 @@ export interface PumpOptions {
 }
 
 type Reader = ReadableStreamDefaultReader<LanguageModelV4StreamPart>
-type Waiter = (result: IteratorResult<MessageEvent, undefined>) => void
+type ReadResult = Awaited<ReturnType<Reader['read']>>
 
 /** How long the stream is read on behind an error, for the usage that may follow it. */
 const graceAfterErrorMs = 1_000
@@ -36,8 +35,7 @@ const graceAfterFinishMs = 250
 export class Pump {
   readonly #options: PumpOptions
   readonly #controller = new AbortController()
-  readonly #queue = new EventQueue()
-  readonly #waiters: Waiter[] = []
+  readonly #outlet = new EventOutlet()
   readonly #deadlines: Deadlines
   #builder: MessageBuilder | undefined
   #reader: Reader | undefined
@@ -58,13 +56,13 @@ export class Pump {
     })
   }
 
-  next(): Promise<IteratorResult<MessageEvent, undefined>> {
+  next(): Promise<EventResult> {
     this.#begin()
-    return new Promise((resolve) => {
-      this.#waiters.push(resolve)
-      this.#deliver()
-      this.#demand()
-    })
+    const reader = this.#reading ? undefined : this.#reader
+    if (reader && this.#outlet.reserve()) return this.#readReserved(reader)
+    const result = this.#outlet.wait()
+    this.#demand()
+    return result
   }
 
   /** Lets the call run to its end, read or not. */
@@ -85,8 +83,7 @@ export class Pump {
   /** The reader has left: nobody wants the events any more. */
   leave(): void {
     this.abort('consumer-left')
-    this.#queue.clear()
-    this.#deliver()
+    this.#outlet.discard()
   }
 
   #begin(abort?: Abort): void {
@@ -96,7 +93,7 @@ export class Pump {
     const at = clock.now()
     this.#builder = new MessageBuilder({ messageId, provider, modelId, at }, {
       now: () => clock.now(),
-      emit: (event) => this.#queue.push(event),
+      emit: (event) => this.#outlet.emit(event),
       classify: (error, phase) => this.#classify(error, phase),
     })
     this.#builder.start()
@@ -120,15 +117,53 @@ export class Pump {
     this.#demand()
   }
 
+  /** Reads on for those who wait, and to the end once the result is wanted. */
   #demand(): void {
     if (this.#reading || !this.#reader || this.#message) return
-    if (this.#waiters.length === 0 && !this.#flowing) return
-    this.#reading = true
-    this.#deadlines.moved()
-    this.#reader.read().then(this.#onRead, this.#onReadError)
+    if (!this.#outlet.isAwaited && !this.#flowing) return
+    this.#read(this.#reader).then(this.#onRead, this.#onReadError)
   }
 
-  readonly #onRead = ({ done, value }: Awaited<ReturnType<Reader['read']>>): void => {
+  /** The short way of a delta: one `then` between the provider's read and the reader's `next`. */
+  #readReserved(reader: Reader): Promise<EventResult> {
+    return this.#read(reader).then(this.#onReservedRead, this.#onReservedReadError)
+  }
+
+  #read(reader: Reader): Promise<ReadResult> {
+    this.#reading = true
+    this.#deadlines.moved()
+    return reader.read()
+  }
+
+  readonly #onRead = (read: ReadResult): void => {
+    this.#take(read)
+    this.#outlet.flush()
+    this.#demand()
+  }
+
+  readonly #onReadError = (error: unknown): void => this.#breakOff(error)
+
+  readonly #onReservedRead = (read: ReadResult): EventResult | Promise<EventResult> => {
+    this.#take(read)
+    return this.#claim()
+  }
+
+  readonly #onReservedReadError = (error: unknown): EventResult | Promise<EventResult> => {
+    this.#breakOff(error)
+    return this.#claim()
+  }
+
+  #claim(): EventResult | Promise<EventResult> {
+    const claimed = this.#outlet.claim()
+    if (claimed) {
+      this.#demand()
+      return claimed
+    }
+    // A part without an event: the reservation stands until one comes.
+    return this.#reader ? this.#readReserved(this.#reader) : { value: undefined, done: true }
+  }
+
+  #take({ done, value }: ReadResult): void {
     this.#reading = false
     const builder = this.#builder
     if (this.#message || !builder) return
@@ -139,14 +174,11 @@ export class Pump {
     if (!this.#sawPart && value?.type !== 'stream-start') this.#onFirstPart()
     builder.accept(value)
     if (builder.progress !== 'content') this.#shortenWait(builder.progress)
-    this.#deliver()
-    this.#demand()
   }
 
-  readonly #onReadError = (error: unknown): void => {
+  #breakOff(error: unknown): void {
     this.#reading = false
-    if (this.#message) return
-    this.#fail(this.#classify(error, this.#builder?.phase))
+    if (!this.#message) this.#fail(this.#classify(error, this.#builder?.phase))
   }
 
   readonly #onAbort = (): void => this.#end({ abortReason: abortReasonOf(this.#options.abortSignal?.reason) })
@@ -195,7 +227,8 @@ export class Pump {
     this.#options.abortSignal?.removeEventListener('abort', this.#onAbort)
     this.#message = this.#builder.end(abort)
     this.#release()
-    this.#deliver()
+    this.#outlet.close()
+    this.#outlet.flush()
     this.#settle?.(this.#message)
   }
 
@@ -205,14 +238,6 @@ export class Pump {
     this.#provider = 'closed'
     this.#controller.abort()
     this.#reader?.cancel().catch(ignore)
-  }
-
-  #deliver(): void {
-    while (this.#waiters.length > 0) {
-      if (!this.#queue.isEmpty) this.#waiters.shift()?.({ value: this.#queue.take(), done: false })
-      else if (this.#message) this.#waiters.shift()?.({ value: undefined, done: true })
-      else return
-    }
   }
 }
 

@@ -37,8 +37,7 @@ export function scriptedModel(steps: Script, options: ScriptedModelOptions = {})
     const step = typeof steps === 'function' ? await steps(call, index) : steps[index]
     if (!step) throw new Error(`call ${index + 1} is not in the script; the last user text is ${JSON.stringify(lastUserText(call))}`)
     step.expect?.(call)
-    // Anything may be scripted as an error, also what is none.
-    if (step.error !== undefined) return Promise.reject(step.error)
+    if ('error' in step) throw step.error
     const signal = step.ignoreAbort ? undefined : call.abortSignal
     if (step.hang === 'before') await hang(signal)
     signal?.throwIfAborted()

@@ -1,7 +1,6 @@
 import type { JSONSchema7 } from '@ai-sdk/provider'
 import type { FlexibleSchema } from 'ai'
-import { field } from '../errors/shapes.ts'
-import { isRecord, toJsonValue } from '../json.ts'
+import { field, isRecord, toJsonValue } from '../json.ts'
 import type { JSONValue } from '../messages.ts'
 import { LlmError } from '../model-error.ts'
 import { checkerOf } from './json-schema-checker.ts'

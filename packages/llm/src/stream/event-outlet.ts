@@ -1,0 +1,77 @@
+import type { MessageEvent } from '../events.ts'
+import { EventQueue } from './event-queue.ts'
+
+export type EventResult = IteratorResult<MessageEvent, undefined>
+
+const done: EventResult = { value: undefined, done: true }
+
+/**
+ * Where events wait for readers, or readers for events; both in order. A reader who can fetch the next event itself
+ * reserves it, which costs no promise of its own; everybody else waits.
+ */
+export class EventOutlet {
+  readonly #queue = new EventQueue()
+  readonly #waiters: ((result: EventResult) => void)[] = []
+  #reserved = false
+  #reservedEvent: MessageEvent | undefined
+  #closed = false
+
+  /** Whether somebody waits for an event that is not there. */
+  get isAwaited(): boolean {
+    return this.#reserved || this.#waiters.length > 0
+  }
+
+  /** Keeps the next event for the caller, if the caller is the first to want one and none is there. */
+  reserve(): boolean {
+    if (this.#closed || this.isAwaited || !this.#queue.isEmpty) return false
+    this.#reserved = true
+    return true
+  }
+
+  /** The reserved event. `undefined` as long as there is none; the reservation then stays. */
+  claim(): EventResult | undefined {
+    const event = this.#reservedEvent
+    if (!event && !this.#closed) return undefined
+    this.#reserved = false
+    this.#reservedEvent = undefined
+    if (this.#waiters.length > 0) this.#deliver()
+    return event ? { value: event, done: false } : done
+  }
+
+  wait(): Promise<EventResult> {
+    return new Promise((resolve) => {
+      this.#waiters.push(resolve)
+      this.#deliver()
+    })
+  }
+
+  emit(event: MessageEvent): void {
+    if (this.#reserved && !this.#reservedEvent) this.#reservedEvent = event
+    else this.#queue.push(event)
+  }
+
+  /** No more events will come. */
+  close(): void {
+    this.#closed = true
+  }
+
+  /** Nobody wants the events any more. */
+  discard(): void {
+    this.#reservedEvent = undefined
+    this.#queue.clear()
+    this.#deliver()
+  }
+
+  /** Hands out what is there, behind an event that is reserved. */
+  flush(): void {
+    if (this.#waiters.length > 0) this.#deliver()
+  }
+
+  #deliver(): void {
+    while (!this.#reserved && this.#waiters.length > 0) {
+      if (!this.#queue.isEmpty) this.#waiters.shift()?.({ value: this.#queue.take(), done: false })
+      else if (this.#closed) this.#waiters.shift()?.(done)
+      else return
+    }
+  }
+}
