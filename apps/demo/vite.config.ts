@@ -5,6 +5,6 @@ import { defineConfig } from 'vite'
 export default defineConfig({
   root: `${import.meta.dirname}/src/page`,
   plugins: [react(), tailwindcss()],
-  build: { outDir: `${import.meta.dirname}/dist/page`, emptyOutDir: true, target: 'es2023' },
+  build: { outDir: `${import.meta.dirname}/dist/page`, emptyOutDir: true, target: 'es2023', chunkSizeWarningLimit: 900 },
   logLevel: 'warn',
 })

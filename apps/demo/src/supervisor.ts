@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import type { Environment } from './server/choose-model.ts'
 import { portFrom, SettingsError } from './server/settings.ts'
 import { buildPage, watchPage } from './supervisor/build-page.ts'
 import { freePort } from './supervisor/free-port.ts'
@@ -38,11 +39,13 @@ function readArguments(args: readonly string[]) {
 }
 
 async function serve(dev: boolean): Promise<number> {
+  // Building the page sets NODE_ENV in this process; the server gets the environment as it was.
+  const env = { ...process.env }
   try {
-    const wanted = portFrom(process.env)
+    const wanted = portFrom(env)
     const port = wanted === 0 ? await freePort(0) : wanted
-    await (dev ? watchPage() : buildPage())
-    return await keep(port)
+    const pageFolder = await (dev ? watchPage() : buildPage())
+    return await keep({ ...env, DEMO_PORT: String(port), DEMO_PAGE: pageFolder }, port)
   } catch (error) {
     if (!(error instanceof SettingsError)) throw error
     console.error(error.message)
@@ -50,10 +53,10 @@ async function serve(dev: boolean): Promise<number> {
   }
 }
 
-async function keep(port: number): Promise<number> {
+async function keep(env: Environment, port: number): Promise<number> {
   let told = false
   const server = keepServer({
-    env: { ...process.env, DEMO_PORT: String(port) },
+    env,
     onReady(url) {
       console.log(told ? 'The server is back.' : `Bowline is ready: ${url}`)
       told = true

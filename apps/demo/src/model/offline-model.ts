@@ -110,9 +110,9 @@ function toStream(
   const parts = open(abortSignal ? AbortSignal.any([abortSignal, left.signal]) : left.signal)
   return new ReadableStream<StreamPart>({
     async pull(controller) {
-      const { done, value } = await parts.next()
-      if (done) controller.close()
-      else controller.enqueue(value)
+      const next = await parts.next()
+      if (next.done) controller.close()
+      else controller.enqueue(next.value)
     },
     cancel: (reason) => left.abort(reason),
   })

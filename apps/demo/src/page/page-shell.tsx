@@ -18,7 +18,7 @@ export function PageShell({ header, sessions, conversation, timeline }: PageShel
     <div className="grid h-full grid-cols-1 grid-rows-[auto_minmax(0,1fr)] md:grid-cols-[15rem_minmax(0,1fr)] xl:grid-cols-[16rem_minmax(0,1fr)_22rem]">
       <PageHeader {...header} />
       <SessionsPanel {...sessions} />
-      <ConversationPanel {...conversation} />
+      <ConversationPanel key={conversation.sessionId} {...conversation} />
       <div className="hidden min-h-0 xl:grid">
         <TimelinePanel timeline={timeline} />
       </div>

@@ -1,3 +1,4 @@
+import type { Peer, Server } from '@bowline/server'
 import type { DemoInfo } from '../info.ts'
 import { killRoute } from './kill-route.ts'
 import { readPageFile } from './page-files.ts'
@@ -7,33 +8,32 @@ export interface DemoFetchOptions {
   readonly port: number
   readonly token: string
   readonly info: DemoInfo
+  /** Where the built page is. */
+  readonly pageFolder: string
   /** The API. Everything that is not the demo's own goes there. */
-  readonly api: Fetch
+  readonly api: Pick<Server, 'fetch'>
 }
-
-export type Peer = { readonly remoteAddress?: string }
-export type Fetch = (request: Request, peer?: Peer) => Promise<Response>
 
 const loopbackNames = ['127.0.0.1', 'localhost', '[::1]']
 const loopbackAddresses = ['127.0.0.1', '::1', '::ffff:127.0.0.1']
 
-export function originsOf(port: number): readonly string[] {
+function originsOf(port: number): readonly string[] {
   return loopbackNames.map((name) => `http://${name}:${port}`)
 }
 
 /** The page, its token, and the API behind them. Only the page itself, on this machine, gets anything. */
-export function createDemoFetch({ port, token, info, api }: DemoFetchOptions): Fetch {
+export function createDemoFetch({ port, token, info, pageFolder, api }: DemoFetchOptions): Server['fetch'] {
   const origins = originsOf(port)
   return async (request, peer) => {
     const { origin, pathname } = new URL(request.url)
-    if (pathname.startsWith('/api/') || pathname === '/healthz' || pathname === '/readyz') return api(request, peer)
+    if (pathname.startsWith('/api/') || pathname === '/healthz' || pathname === '/readyz') return api.fetch(request, peer)
     if (!origins.includes(origin)) return refuse(403, 'host-not-allowed')
     if (!origins.includes(request.headers.get('origin') ?? origin)) return refuse(403, 'origin-not-allowed')
     if (pathname.startsWith('/demo/')) {
       if (!holdsToken(request, port, token)) return refuse(401, 'unauthenticated')
       return demoRoute(request, pathname, info, peer)
     }
-    const file = request.method === 'GET' ? await readPageFile(pathname) : undefined
+    const file = request.method === 'GET' ? await readPageFile(pageFolder, pathname) : undefined
     if (!file) return refuse(404, 'route-not-found')
     if (pathname === '/') file.headers.append('set-cookie', cookieHeader(port, token))
     return file

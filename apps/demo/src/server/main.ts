@@ -1,11 +1,12 @@
+import type { RunningServer } from '@bowline/server/node'
 import { SessionError } from '@bowline/sessions'
 import { refusedExitCode } from './process-messages.ts'
 import type { ServerMessage } from './process-messages.ts'
 import { SettingsError } from './settings.ts'
 import { startServer } from './start-server.ts'
-import type { DemoServer } from './start-server.ts'
 
-const farewellMs = 3000
+const drainMs = 300
+const farewellMs = 5000
 
 try {
   const server = await startServer(process.env)
@@ -20,13 +21,13 @@ try {
 }
 
 /** The supervisor's end closes the channel, however it ended: no server stays behind. Ctrl+C is the supervisor's. */
-function endWithSupervisor(server: DemoServer): void {
+function endWithSupervisor(server: RunningServer): void {
   let ending = false
   const end = (): void => {
     if (ending) return
     ending = true
     setTimeout(() => process.exit(1), farewellMs).unref()
-    server.close().then(
+    server.close({ drainMs }).then(
       () => process.exit(0),
       (error: unknown) => {
         console.error(error)

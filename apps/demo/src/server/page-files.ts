@@ -18,10 +18,8 @@ const contentSecurityPolicy = [
   "form-action 'none'",
 ].join('; ')
 
-export const pageFolder = resolve(import.meta.dirname, '../../dist/page')
-
 /** The file of a path of the built page; `/` is its index. Undefined for anything else. */
-export async function readPageFile(path: string): Promise<Response | undefined> {
+export async function readPageFile(pageFolder: string, path: string): Promise<Response | undefined> {
   const file = resolve(join(pageFolder, path === '/' ? 'index.html' : path))
   const mediaType = mediaTypes[extname(file)]
   if (!file.startsWith(pageFolder + sep) || mediaType === undefined) return undefined

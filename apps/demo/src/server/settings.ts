@@ -19,6 +19,11 @@ export function storeFrom(env: Environment, dataFolder: string): SessionStore {
   throw new SettingsError(`DEMO_STORE is ${env.DEMO_STORE}: it must begin with sqlite: or memory:.`)
 }
 
+/** `DEMO_PAGE`: where the supervisor has put the built page. */
+export function pageFolderFrom(env: Environment): string {
+  return resolve(env.DEMO_PAGE || join(repository, 'apps/demo/dist/page'))
+}
+
 /** `DEMO_PORT`. 0 takes any free port. */
 export function portFrom(env: Environment): number {
   const text = env.DEMO_PORT || '8787'

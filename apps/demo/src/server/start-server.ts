@@ -3,6 +3,7 @@ import { systemClock } from '@bowline/llm'
 import { createServer } from '@bowline/server'
 import type { Principal } from '@bowline/server'
 import { serve } from '@bowline/server/node'
+import type { RunningServer } from '@bowline/server/node'
 import { createRuntime } from '@bowline/sessions'
 import type { DemoInfo } from '../info.ts'
 import { offlineModel } from '../model/offline-model.ts'
@@ -12,7 +13,7 @@ import { chooseModel } from './choose-model.ts'
 import type { Environment, ModelChoice } from './choose-model.ts'
 import { createDemoFetch } from './demo-fetch.ts'
 import { holdsToken, readPageToken } from './page-token.ts'
-import { dataFolderFrom, portFrom, storeFrom } from './settings.ts'
+import { dataFolderFrom, pageFolderFrom, portFrom, storeFrom } from './settings.ts'
 
 export const demoTenant = 'demo'
 
@@ -22,13 +23,8 @@ const reader: Principal = {
   scopes: ['agents:read', 'sessions:read', 'sessions:write', 'sessions:delete', 'approvals'],
 }
 
-export interface DemoServer {
-  readonly url: string
-  close(): Promise<void>
-}
-
 /** Store, runtime, API and page in this process. Throws for a mistake in the environment. */
-export async function startServer(env: Environment): Promise<DemoServer> {
+export async function startServer(env: Environment): Promise<RunningServer> {
   const port = portFrom(env)
   const { runtime, choice } = await createDemoRuntime(env)
   await runtime.start()
@@ -38,9 +34,9 @@ export async function startServer(env: Environment): Promise<DemoServer> {
     auth: async (request) => (holdsToken(request, port, token) ? reader : null),
     agents: { [demoAgentName]: {} },
   })
-  const fetch = createDemoFetch({ port, token, info: infoOf(choice, env), api: api.fetch })
+  const fetch = createDemoFetch({ port, token, info: infoOf(choice, env), pageFolder: pageFolderFrom(env), api })
   try {
-    return await serve({ fetch, close: api.close }, { host: '127.0.0.1', port })
+    return await serve({ ...api, fetch }, { host: '127.0.0.1', port })
   } catch (error) {
     await runtime.stop()
     throw error

@@ -1,41 +1,60 @@
 import { createHash } from 'node:crypto'
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { readdir, rename, rm, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 
 const demo = resolve(import.meta.dirname, '../..')
 const packages = resolve(demo, '../../packages')
-const stampFile = join(demo, 'dist/page/.stamp')
+const builtPages = join(demo, 'dist/page')
+const configFile = join(demo, 'vite.config.ts')
 
 /** What the page is made of. */
 const sources = [
   join(demo, 'src'),
-  join(demo, 'vite.config.ts'),
+  configFile,
   join(demo, 'package.json'),
   join(packages, 'client/src'),
   join(packages, 'agent-loop/src/events'),
   resolve(demo, '../../pnpm-lock.yaml'),
 ]
 
-/** Builds the page when something that it is made of has changed since the last time. */
-export async function buildPage(): Promise<'built' | 'fresh'> {
-  const stamp = await stampOf(sources)
-  if ((await readFile(stampFile, 'utf8').catch(() => '')) === stamp) return 'fresh'
+/**
+ * The folder of the built page, built first when something that it is made of has changed. The folder is named by what
+ * it was made of, and appears at once when it is complete: several may build at the same time.
+ */
+export async function buildPage(): Promise<string> {
+  const folder = join(builtPages, await stampOf(sources))
+  if (existsSync(folder)) return folder
+  const draft = `${folder}.${process.pid}`
   const { build } = await import('vite')
-  await build({ configFile: join(demo, 'vite.config.ts') })
-  await writeFile(stampFile, stamp)
-  return 'built'
+  await build({ configFile, build: { outDir: draft } })
+  await rename(draft, folder).catch((error: unknown) => {
+    if (!existsSync(folder)) throw error
+  })
+  await removeAllBut(folder)
+  return folder
 }
 
-/** Rebuilds the page whenever it changes; resolves after the first time. */
-export async function watchPage(): Promise<void> {
+/** Builds the page, and again whenever it changes, as long as this process lives. */
+export async function watchPage(): Promise<string> {
+  const folder = join(builtPages, 'watched')
   const { build } = await import('vite')
-  await build({ configFile: join(demo, 'vite.config.ts'), build: { watch: {} } })
+  await build({ configFile, build: { outDir: folder, watch: {} } })
+  return folder
+}
+
+async function removeAllBut(kept: string): Promise<void> {
+  for (const name of await readdir(builtPages)) {
+    const folder = join(builtPages, name)
+    const isDraftOfKept = folder.startsWith(`${kept}.`) && !folder.endsWith(`.${process.pid}`)
+    if (folder !== kept && !isDraftOfKept) await rm(folder, { recursive: true, force: true })
+  }
 }
 
 async function stampOf(paths: readonly string[]): Promise<string> {
   const hash = createHash('sha256')
   for (const path of paths) await addTo(hash, path)
-  return hash.digest('hex')
+  return hash.digest('hex').slice(0, 16)
 }
 
 async function addTo(hash: ReturnType<typeof createHash>, path: string): Promise<void> {

@@ -1,5 +1,5 @@
 import type { OpenMessage, RunView, ToolCallView } from '@bowline/agent-loop/events'
-import type { Resolution, SubmittedAnswer } from '../session/actions.ts'
+import type { Resolution, ToolAnswer } from '../session/actions.ts'
 import { LocationCard } from './location-card.tsx'
 import { RecoveryCard } from './recovery-card.tsx'
 import { ToolCard } from './tool-card.tsx'
@@ -8,8 +8,8 @@ interface CallCardProps {
   readonly toolCallId: string
   readonly view: RunView
   readonly connected: boolean
-  readonly onAnswer: (answer: SubmittedAnswer) => Promise<void>
-  readonly onResolve: (toolCallId: string, resolution: Resolution) => Promise<void>
+  readonly onAnswer: (answer: ToolAnswer) => Promise<unknown>
+  readonly onResolve: (toolCallId: string, resolution: Resolution) => Promise<unknown>
 }
 
 /** The card of one call with what the reader can do about it. */

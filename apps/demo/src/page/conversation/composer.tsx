@@ -7,7 +7,8 @@ interface ComposerProps {
   readonly busy: boolean
   readonly stopping: boolean
   readonly hint: string
-  readonly onSend: (text: string) => void
+  /** False: it was not accepted, and the text comes back. */
+  readonly onSend: (text: string) => Promise<boolean>
   readonly onStop: () => void
 }
 
@@ -16,9 +17,11 @@ export function Composer({ busy, stopping, hint, onSend, onStop }: ComposerProps
   const field = useRef<HTMLTextAreaElement>(null)
   const send = (message: string): void => {
     if (busy || message.trim() === '') return
-    onSend(message.trim())
     setText('')
     field.current?.focus()
+    void onSend(message.trim()).then((accepted) => {
+      if (!accepted) setText((typed) => typed || message)
+    })
   }
   return (
     <form

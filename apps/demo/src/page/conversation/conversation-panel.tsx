@@ -1,6 +1,6 @@
 import type { RunView, ViewMessage } from '@bowline/agent-loop/events'
 import { phrases } from '../../phrases.ts'
-import type { Resolution, SubmittedAnswer } from '../session/actions.ts'
+import type { Resolution, ToolAnswer } from '../session/actions.ts'
 import type { Timeline } from '../timeline/fold.ts'
 import type { Advice } from './advice.ts'
 import { CallCard } from './call-card.tsx'
@@ -10,34 +10,37 @@ import { AdviceBox, TurnNoteLine } from './turn-note.tsx'
 import { useStickToBottom } from '../parts/use-stick-to-bottom.ts'
 
 export interface ConversationProps {
+  readonly sessionId: string
   readonly view: RunView
   readonly notes: Timeline['notes']
+  /** What stands in the log is not all here yet. */
+  readonly loading: boolean
   readonly connected: boolean
   /** Sent, and not yet in the log. */
   readonly sending: string | undefined
   readonly stopping: boolean
   readonly trouble: Advice | undefined
   readonly keyVariable: string | undefined
-  readonly onSend: (text: string) => void
+  readonly onSend: (text: string) => Promise<boolean>
   readonly onStop: () => void
-  readonly onAnswer: (answer: SubmittedAnswer) => Promise<void>
-  readonly onResolve: (toolCallId: string, resolution: Resolution) => Promise<void>
+  readonly onAnswer: (answer: ToolAnswer) => Promise<unknown>
+  readonly onResolve: (toolCallId: string, resolution: Resolution) => Promise<unknown>
 }
 
 export function ConversationPanel(props: ConversationProps) {
-  const { view, notes, connected, sending, stopping, trouble, keyVariable, onSend, onStop, onAnswer, onResolve } = props
+  const { view, notes, loading, connected, sending, stopping, trouble, keyVariable, onSend, onStop, onAnswer, onResolve } = props
   const box = useStickToBottom<HTMLDivElement>()
   const renderCall = (toolCallId: string) => (
     <CallCard key={toolCallId} {...{ toolCallId, view, connected, onAnswer, onResolve }} />
   )
   const busy = sending !== undefined || isOpen(view.status)
-  const empty = view.messages.length === 0 && !view.open && sending === undefined
+  const empty = !loading && view.messages.length === 0 && !view.open && view.status === undefined && sending === undefined
   return (
     <main className="flex min-h-0 min-w-0 flex-col">
       <h2 className="sr-only">Conversation</h2>
       <div ref={box} className="min-h-0 flex-1 overflow-y-auto">
-        <div className="mx-auto flex w-full max-w-3xl flex-col gap-6 px-4 py-6" data-status={view.status ?? 'new'} data-testid="conversation">
-          {empty && <Welcome onSend={onSend} />}
+        <div className="mx-auto flex w-full max-w-3xl flex-col gap-6 px-4 py-6" data-status={loading ? 'loading' : (view.status ?? 'new')} data-testid="conversation">
+          {empty && <Welcome onSend={(text) => void onSend(text)} />}
           {view.messages.map((message, index) => (
             <Entry key={message.id ?? index} {...{ message, renderCall, keyVariable }} note={notes[message.id ?? '']} />
           ))}

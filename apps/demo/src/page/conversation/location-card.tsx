@@ -1,12 +1,12 @@
 import { MapPin } from 'lucide-react'
 import { useId, useState } from 'react'
-import type { SubmittedAnswer } from '../session/actions.ts'
+import type { ToolAnswer } from '../session/actions.ts'
 
 const places = ['Lighthouse Point', 'Pier 7, Old Harbour', 'The chart room of the Petrel'] as const
 
 interface LocationCardProps {
   readonly toolCallId: string
-  readonly onAnswer: (answer: SubmittedAnswer) => Promise<void>
+  readonly onAnswer: (answer: ToolAnswer) => Promise<unknown>
 }
 
 /** The browser's half of `get_location`: nothing leaves it unless the reader says so, and the places are made up. */
@@ -14,7 +14,7 @@ export function LocationCard({ toolCallId, onAnswer }: LocationCardProps) {
   const [place, setPlace] = useState<string>(places[0])
   const [answering, setAnswering] = useState(false)
   const select = useId()
-  const answer = (value: SubmittedAnswer): void => {
+  const answer = (value: ToolAnswer): void => {
     setAnswering(true)
     void onAnswer(value).finally(() => setAnswering(false))
   }

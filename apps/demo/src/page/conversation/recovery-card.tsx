@@ -7,7 +7,7 @@ import type { Resolution } from '../session/actions.ts'
 
 interface RecoveryCardProps {
   readonly call: ToolCallView
-  readonly onResolve: (resolution: Resolution) => Promise<void>
+  readonly onResolve: (resolution: Resolution) => Promise<unknown>
 }
 
 interface Choice {

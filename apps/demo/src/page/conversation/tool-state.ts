@@ -1,5 +1,5 @@
 import type { ToolCallView } from '@bowline/agent-loop/events'
-import { Ban, CircleCheck, CircleDashed, CircleHelp, CircleX, Hand, LoaderCircle, Wifi } from 'lucide-react'
+import { Ban, CircleCheck, CircleDashed, CircleHelp, CircleX, Hand, LoaderCircle, WifiOff } from 'lucide-react'
 import type { LucideIcon } from 'lucide-react'
 
 export interface ToolState {
@@ -21,7 +21,7 @@ const toolStates: Readonly<Record<ToolCallView['state'], ToolState>> = {
 }
 
 const lost: ToolState = { word: 'needs you', icon: CircleHelp, tone: 'text-warn' }
-const unreachable: ToolState = { word: 'out of sight', icon: Wifi, tone: 'text-ink-soft' }
+const unreachable: ToolState = { word: 'out of sight', icon: WifiOff, tone: 'text-ink-soft' }
 
 /** `lost`: its process died in the middle; `unreachable`: the page has no contact to the server. */
 export function toolState(call: ToolCallView, isLost: boolean, isUnreachable: boolean): ToolState {

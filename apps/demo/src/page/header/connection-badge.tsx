@@ -11,12 +11,22 @@ const badges: Readonly<Record<ConnectionWord, { readonly icon: LucideIcon; reado
   closed: { icon: PlugZap, text: 'disconnected', tone: 'text-bad' },
 }
 
-export function ConnectionBadge({ word }: { readonly word: ConnectionWord }) {
+interface ConnectionBadgeProps {
+  readonly word: ConnectionWord
+  readonly onReconnect: () => void
+}
+
+export function ConnectionBadge({ word, onReconnect }: ConnectionBadgeProps) {
   const { icon: Icon, text, tone } = badges[word]
   return (
     <span data-testid="connection" data-word={word} role="status" className={`flex items-center gap-1.5 text-sm ${tone}`}>
       <Icon className={`size-4 ${word === 'waiting' ? 'animate-spin' : ''}`} aria-hidden="true" />
       {text}
+      {word === 'closed' && (
+        <button type="button" className="button" onClick={onReconnect}>
+          Try again
+        </button>
+      )}
     </span>
   )
 }

@@ -7,10 +7,11 @@ import { ModelBadge } from './model-badge.tsx'
 interface PageHeaderProps {
   readonly info: DemoInfo | undefined
   readonly connection: ConnectionWord
+  readonly onReconnect: () => void
   readonly onKill: (delayMs: number) => Promise<void>
 }
 
-export function PageHeader({ info, connection, onKill }: PageHeaderProps) {
+export function PageHeader({ info, connection, onReconnect, onKill }: PageHeaderProps) {
   return (
     <header className="col-span-full border-b border-line bg-surface">
       <div className="flex flex-wrap items-center gap-x-5 gap-y-2 px-4 py-2.5">
@@ -20,7 +21,7 @@ export function PageHeader({ info, connection, onKill }: PageHeaderProps) {
         </h1>
         <ModelBadge info={info} />
         <div className="ml-auto flex items-center gap-4">
-          <ConnectionBadge word={connection} />
+          <ConnectionBadge word={connection} onReconnect={onReconnect} />
           {info?.canKill && <KillButton onKill={onKill} />}
         </div>
       </div>

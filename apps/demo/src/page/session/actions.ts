@@ -1,7 +1,4 @@
-import type { JsonValue, ToolResolution } from '@bowline/client'
+import type { ToolResolution, ToolResultInput } from '@bowline/client'
 
 export type Resolution = ToolResolution
-
-export type SubmittedAnswer =
-  | { readonly toolCallId: string; readonly output: JsonValue }
-  | { readonly toolCallId: string; readonly error: string }
+export type ToolAnswer = ToolResultInput

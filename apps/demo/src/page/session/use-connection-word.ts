@@ -2,7 +2,7 @@ import { useEffect, useReducer } from 'react'
 import { nextWord } from './connection-word.ts'
 import type { ConnectionState, ConnectionWord } from './connection-word.ts'
 
-const lostMs = 600
+const lostMs = 300
 const resumedMs = 4000
 
 /** Each word stands long enough to be read. */

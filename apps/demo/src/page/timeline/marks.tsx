@@ -29,7 +29,7 @@ export function SpanBar({ span, scale, lastAt, track, tracks, onDetails }: SpanB
       onMouseEnter={() => onDetails(details)}
       onFocus={() => onDetails(details)}
       onClick={() => onDetails(details)}
-      className={`absolute overflow-hidden rounded-md border text-left ${shades[shadeOf(span)]} ${
+      className={`absolute flex flex-col justify-start overflow-hidden rounded-md border text-left ${shades[shadeOf(span)]} ${
         span.endAt === undefined ? 'animate-pulse border-dashed' : ''
       }`}
       style={{ top, height, left: `${(track / tracks) * 100}%`, width: `calc(${100 / tracks}% - 2px)` }}

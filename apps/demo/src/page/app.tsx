@@ -1,0 +1,46 @@
+import { useSession } from '@bowline/client/react'
+import { adviceFor } from './conversation/advice.ts'
+import { PageShell } from './page-shell.tsx'
+import { killServer } from './session/demo-routes.ts'
+import { pageClient } from './session/page-client.ts'
+import { useActivity } from './session/use-activity.ts'
+import { useConnectionWord } from './session/use-connection-word.ts'
+import { useCurrentSession } from './session/use-current-session.ts'
+import { useInfo } from './session/use-info.ts'
+import { useSessions } from './sessions/use-sessions.ts'
+import { useTimeline } from './timeline/use-timeline.ts'
+
+export function App() {
+  const { sessionId, addressed, pick, startNew } = useCurrentSession()
+  const session = useSession({ client: pageClient, sessionId })
+  const { view, connection, error } = session
+  const activity = useActivity(sessionId, session, () => pick(sessionId))
+  const timeline = useTimeline(sessionId, session.events)
+  const word = useConnectionWord(connection.state)
+  const info = useInfo(word === 'resumed' ? 'resumed' : 'start')
+  const sessions = useSessions(pageClient, `${sessionId}/${addressed}/${view.status}`)
+  // How a turn failed stands below its last message.
+  const trouble = error === undefined || error === view.error ? undefined : error
+  return (
+    <PageShell
+      header={{ info, connection: word, onReconnect: () => session.reconnect(), onKill: killServer }}
+      sessions={{ sessions, current: sessionId, onPick: pick, onNew: startNew }}
+      timeline={timeline}
+      conversation={{
+        sessionId,
+        view,
+        notes: timeline.notes,
+        loading: session.status === 'loading',
+        connected: connection.state !== 'waiting' && connection.state !== 'closed',
+        sending: activity.sending,
+        stopping: activity.stopping,
+        trouble: trouble && adviceFor('kind' in trouble ? trouble.kind : trouble.code, trouble.message),
+        keyVariable: info?.keyVariable,
+        onSend: activity.send,
+        onStop: activity.stop,
+        onAnswer: (answer) => session.submitToolResults([answer]),
+        onResolve: (toolCallId, resolution) => session.resolveTool(toolCallId, resolution),
+      }}
+    />
+  )
+}

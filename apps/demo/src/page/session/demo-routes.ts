@@ -1,0 +1,16 @@
+import type { DemoInfo } from '../../info.ts'
+
+/** What the demo's own server offers besides the API. */
+export async function loadInfo(abortSignal: AbortSignal): Promise<DemoInfo> {
+  const response = await fetch('/demo/info', { signal: abortSignal })
+  if (!response.ok) throw new Error(`/demo/info: ${response.status}`)
+  return (await response.json()) as DemoInfo
+}
+
+export async function killServer(delayMs: number): Promise<void> {
+  await fetch('/demo/kill', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ delayMs }),
+  })
+}

@@ -1,0 +1,38 @@
+import { useEffect, useState } from 'react'
+import { pageClient } from './page-client.ts'
+
+const hashForm = /^#\/s\/([A-Za-z0-9][A-Za-z0-9_-]{0,127})$/
+
+export interface CurrentSession {
+  readonly sessionId: string
+  /** It is in the address, so that others can open it. */
+  readonly addressed: boolean
+  readonly pick: (sessionId: string) => void
+  readonly startNew: () => void
+}
+
+/** The session in the address. A new one has no address before its first message. */
+export function useCurrentSession(): CurrentSession {
+  const [address, setAddress] = useState(readAddress)
+  const [fresh, setFresh] = useState(() => pageClient.session().id)
+  useEffect(() => {
+    const onHash = (): void => setAddress(readAddress())
+    window.addEventListener('hashchange', onHash)
+    return () => window.removeEventListener('hashchange', onHash)
+  }, [])
+  return {
+    sessionId: address ?? fresh,
+    addressed: address !== undefined,
+    pick(sessionId) {
+      window.location.hash = `#/s/${sessionId}`
+    },
+    startNew() {
+      setFresh(pageClient.session().id)
+      window.location.hash = ''
+    },
+  }
+}
+
+function readAddress(): string | undefined {
+  return hashForm.exec(window.location.hash)?.[1]
+}
