@@ -101,8 +101,9 @@ class ExecutorBridge implements Bridge {
     const wasStarted = this.#state === 'started'
     this.#state = 'stopped'
     if (!wasStarted) return
-    const { clock } = this.#settings
+    const { clock, logger } = this.#settings
     const running = this.#requests.running()
+    logger.info({ running: running.length, deadlineMs }, 'the bridge stops')
     for (const { watch } of running) watch.interrupt({ cause: 'shutdown', deadlineAt: clock.now() + deadlineMs })
     const settling = Promise.all(running.map(({ run }) => run.result()))
     await settlesWithin(clock, deadlineMs + stopMarginMs, settling)

@@ -18,29 +18,31 @@ export interface RuntimeAgentOptions {
  * runtime is not started or stopped here.
  */
 export function runtimeAgent(runtime: Runtime, { agent, id = agent }: RuntimeAgentOptions): BridgeAgent {
+  checkAgentOf(runtime, agent)
   const runs = new Map<string, RunHandle>()
 
   function sessionOf({ owner, sessionId, metadata }: SessionContext): Session {
     return runtime.session(`bridge:${keyPart(owner)}:${sessionId}`, { agent, metadata })
   }
 
-  async function send(request: PromptContext): Promise<RunHandle> {
-    try {
-      return await sessionOf(request.session).send(request.prompt, { id: request.requestId })
-    } catch (error) {
-      throw sendFailure(error, id)
-    }
-  }
-
   async function* events(request: PromptContext, reading: AbortSignal): AsyncGenerator<BridgeEvent> {
-    const run = await send(request)
-    runs.set(request.requestId, run)
+    const run = await sessionOf(request.session).send(request.prompt, { id: request.requestId }).catch(throwAs('none'))
+    const key = runKey(request)
+    runs.set(key, run)
     try {
       // The cancel may have come before there was a run to stop.
       if (request.abortSignal.aborted) await run.stop({ waitMs: 0 })
       for await (const event of run.events({ abortSignal: reading })) yield { type: 'agent-event', event }
+    } catch (error) {
+      throwAs('unknown')(error)
     } finally {
-      runs.delete(request.requestId)
+      runs.delete(key)
+    }
+  }
+
+  function throwAs(outcome: 'none' | 'unknown'): (error: unknown) => never {
+    return (error) => {
+      throw SessionError.isInstance(error) ? failureOf(error, id, outcome) : error
     }
   }
 
@@ -55,10 +57,20 @@ export function runtimeAgent(runtime: Runtime, { agent, id = agent }: RuntimeAge
       }
       return readable(events, request)
     },
-    async onCancel({ requestId, reason }) {
-      await runs.get(requestId)?.stop({ reason, waitMs: 0 })
+    async onCancel(request) {
+      await runs.get(runKey(request))?.stop({ reason: request.reason, waitMs: 0 })
     },
   })
+}
+
+/** A handle does no I/O, and no handle is given for an agent that is not there. Throws `CONFIG`. */
+function checkAgentOf(runtime: Runtime, agent: string): void {
+  try {
+    runtime.session('bridge:check', { agent })
+  } catch (error) {
+    if (!SessionError.isInstance(error)) throw error
+    throw new BridgeError('CONFIG', `The runtime has no agent ${agent}`, { details: { reason: error.code } })
+  }
 }
 
 /** A stream whose `return` ends a reading that waits for the next event. */
@@ -79,6 +91,10 @@ function readable(
   }
 }
 
+function runKey({ session, requestId }: Pick<PromptContext, 'session' | 'requestId'>): string {
+  return `${session.sessionId} ${requestId}`
+}
+
 const plainOwner = /^[A-Za-z0-9_@-]{1,64}$/
 
 function keyPart(owner: string): string {
@@ -96,10 +112,10 @@ const codeBySessionError: Readonly<Record<string, BridgeErrorCode>> = {
 }
 
 /** What the runtime said about it may name files of this machine, so only its code goes on. */
-function sendFailure(error: unknown, agentId: string): unknown {
-  if (!SessionError.isInstance(error)) return error
-  return new BridgeError(codeBySessionError[error.code] ?? 'UPSTREAM', `Agent ${agentId} did not take the prompt: ${error.code}`, {
-    retryable: error.retryable,
-    details: { agentId, reason: error.code, outcome: 'none' },
+function failureOf({ code, retryable }: SessionError, agentId: string, outcome: 'none' | 'unknown'): BridgeError {
+  const what = outcome === 'none' ? 'did not take the prompt' : 'cannot be followed'
+  return new BridgeError(codeBySessionError[code] ?? 'UPSTREAM', `Agent ${agentId} ${what}: ${code}`, {
+    retryable,
+    details: { agentId, reason: code, outcome },
   })
 }

@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Runtime } from '@bowline/sessions'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import { createBridge } from '../bridge.ts'
+import type { Bridge } from '../bridge.ts'
 import { BridgeError } from '../errors.ts'
 import { createBridgeMcpServer } from '../mcp/server.ts'
 import { loadConfig } from './load-config.ts'
@@ -34,10 +35,10 @@ async function serve(argv: readonly string[], protocol: Writable): Promise<void>
       started.push(runtime)
     }
     await bridge.start()
+    const stopped = stopAtEnd(bridge, over)
     const transport = new StdioServerTransport(process.stdin, protocol)
     const connection = serveStdio(createBridgeMcpServer(bridge), { transport, onerror: report })
-    await over
-    await bridge.stop()
+    await stopped
     // The outcomes of what was cancelled are still on their way out.
     await setImmediate()
     await connection.close()
@@ -46,18 +47,30 @@ async function serve(argv: readonly string[], protocol: Writable): Promise<void>
   }
 }
 
-/** Resolves when the client is gone or somebody asks the process to end. Asked twice it exits at once. */
-function endOfService(protocol: Writable): Promise<void> {
-  return new Promise((resolve) => {
-    let asked = false
-    const onSignal = (): void => {
-      if (asked) process.exit(exitSecondInterrupt)
-      asked = true
-      resolve()
-    }
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, onSignal)
-    for (const event of ['end', 'close'] as const) process.stdin.once(event, resolve)
-    protocol.once('error', () => resolve())
+/** Aborted when the client is gone or somebody asks the process to end. Asked twice it exits at once. */
+function endOfService(protocol: Writable): AbortSignal {
+  const over = new AbortController()
+  let asked = false
+  const onSignal = (): void => {
+    if (asked) process.exit(exitSecondInterrupt)
+    asked = true
+    over.abort()
+  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, onSignal)
+  for (const event of ['end', 'close'] as const) process.stdin.once(event, () => over.abort())
+  protocol.once('error', () => over.abort())
+  return over.signal
+}
+
+/**
+ * Begins to stop within the same tick: what still runs must hear that the bridge ends before it hears that its client is
+ * gone, since only the latter is a cancel.
+ */
+function stopAtEnd(bridge: Bridge, over: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => void bridge.stop().then(resolve, reject)
+    if (over.aborted) stop()
+    else over.addEventListener('abort', stop, { once: true })
   })
 }
 

@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest'
+import * as root from '../src/index.ts'
+import * as mcp from '../src/mcp/index.ts'
+import { bridgeTools } from '../src/mcp/tools.ts'
+
+describe('what others can see', () => {
+  it('exports of the package', () => {
+    expect(Object.keys(root).sort()).toEqual([
+      'BridgeError',
+      'bridgeErrorCodes',
+      'createBridge',
+      'defineBridgeAgent',
+      'defineBridgeConfig',
+      'inProcessExecutor',
+      'runtimeAgent',
+    ])
+    expect(Object.keys(mcp)).toEqual(['createBridgeMcpServer'])
+  })
+
+  it('names of tools', () => {
+    expect(bridgeTools.map(({ name }) => name)).toEqual(['agents_discover', 'tasks_delegate'])
+  })
+
+  it('error codes', () => {
+    expect(root.bridgeErrorCodes).toEqual([
+      ...['CONFIG', 'AUTH', 'UPSTREAM', 'TIMEOUT', 'TRANSPORT', 'PROTOCOL'],
+      ...['INTERNAL', 'CAPACITY', 'NOT_FOUND', 'BUSY', 'EXPIRED'],
+    ])
+  })
+})
