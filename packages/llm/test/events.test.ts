@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { LanguageModelV4StreamPart, MessageEvent } from '../src/index.ts'
-import { call, eventsOf, finish, messageOf, readAll, resultOf, text } from './support.ts'
+import { call, eventsOf, finish, messageOf, readAll, resultOf, text, usageOf } from './support.ts'
 
 const types = (events: readonly MessageEvent[]): string[] => events.map((event) => event.type)
 const part = (value: unknown): LanguageModelV4StreamPart => value as LanguageModelV4StreamPart
@@ -151,6 +151,17 @@ describe('message events', () => {
     ])
     expect(types(events)).toEqual(['message-start', 'text-start', 'text-delta', 'text-end', 'message-end'])
     expect(messageOf(events)).toMatchObject({ warnings: [{ type: 'other', message: 'careful' }], response: { id: 'r1', modelId: 'm-2' } })
+  })
+
+  it('L8: the announcement of the Anthropic client is no content, but its numbers count', async () => {
+    const usage = { input_tokens: 5, cache_read_input_tokens: 90, cache_creation_input_tokens: null, output_tokens: 1 }
+    const started: LanguageModelV4StreamPart = { type: 'custom', kind: 'anthropic.message_start', providerMetadata: { anthropic: { id: 'm', usage } } }
+    const empty = await eventsOf([started, { type: 'finish', finishReason: { unified: 'stop', raw: undefined }, usage: usageOf() }])
+    expect(types(empty)).toEqual(['message-start', 'message-end'])
+    expect(messageOf(empty).error).toMatchObject({ kind: 'empty-response', phase: 'before-output' })
+    const cut = await resultOf([started, { type: 'text-delta', id: 't', delta: 'abcde' }, { throw: new Error('x') }])
+    expect(cut.usage).toEqual({ inputTokens: 95, noCacheTokens: 5, cacheReadTokens: 90, outputTokens: 2, totalTokens: 97, estimated: true })
+    expect((await resultOf([{ ...started, kind: 'acme.note' }, finish()])).content).toHaveLength(1)
   })
 
   it('L9: an unknown part adds one warning and is skipped', async () => {

@@ -31,7 +31,7 @@ describe('what the provider is called with', () => {
     expect(stream.locked).toBe(true)
   })
 
-  it('L61: importing the package does not load ai or zod', async () => {
+  it('L61: importing the package does not load ai or zod', { timeout: 30_000 }, async () => {
     const script = `
       import { registerHooks } from 'node:module'
       const loaded = []

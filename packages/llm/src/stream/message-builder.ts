@@ -5,6 +5,7 @@ import { definedOnly, isRecord, toJsonValue } from '../json.ts'
 import type { AssistantMessage, AssistantPart, ProviderMetadata, Repair, Usage, Warning } from '../messages.ts'
 import type { ErrorKind, ModelError } from '../model-error.ts'
 import { completeUsage, estimateMissing, noUsage, reportedUsage } from '../usage/usage.ts'
+import { announcedUsage } from './announcement.ts'
 import { ContentBuilder } from './content-builder.ts'
 import { MalformedPart } from './malformed-part.ts'
 import { stopVerdict } from './stop-reason.ts'
@@ -154,6 +155,12 @@ export class MessageBuilder {
     }
   }
 
+  #applyCustom(part: Extract<LanguageModelV4StreamPart, { type: 'custom' }>): void {
+    const announced = announcedUsage(part)
+    if (announced) this.#usage = { ...this.#usage, ...announced }
+    else this.#content.whole(toWholePart(part))
+  }
+
   #applyContent(part: ContentStreamPart): void {
     const content = this.#content
     switch (part.type) {
@@ -182,9 +189,10 @@ export class MessageBuilder {
       case 'file':
       case 'reasoning-file':
       case 'source':
-      case 'custom':
       case 'tool-approval-request':
         return content.whole(toWholePart(part))
+      case 'custom':
+        return this.#applyCustom(part)
       default:
         return this.#skipUnknown(part)
     }

@@ -13,7 +13,7 @@ import { Pump } from './pump.ts'
  * One model call as events. Nothing is sent before the first `next()` or `result()`. It can be iterated once; leaving
  * the loop early cancels the call.
  */
-export interface MessageStream extends AsyncIterable<MessageEvent> {
+export interface MessageStream extends AsyncIterable<MessageEvent, undefined> {
   readonly messageId: string
   /** Ends the call as `aborted`. It may be called at any time and more than once. */
   abort(reason?: string): void

@@ -1,0 +1,22 @@
+import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { definedOnly, field } from '../json.ts'
+import type { Usage } from '../messages.ts'
+
+type CustomPart = Extract<LanguageModelV4StreamPart, { type: 'custom' }>
+
+/**
+ * The usage that a part announces which looks like content and is none: Anthropic's client tells in this way that the
+ * provider has begun to read. `undefined` for real content.
+ */
+export function announcedUsage(part: CustomPart): Usage | undefined {
+  if (part.kind !== 'anthropic.message_start') return undefined
+  const raw = part.providerMetadata?.['anthropic']?.['usage']
+  const count = (name: string): number | undefined => {
+    const value = field(raw, name)
+    return typeof value === 'number' ? value : undefined
+  }
+  const [noCacheTokens, cacheReadTokens, cacheWriteTokens] = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'].map(count)
+  if (noCacheTokens === undefined) return {}
+  const inputTokens = noCacheTokens + (cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0)
+  return definedOnly({ inputTokens, noCacheTokens, cacheReadTokens, cacheWriteTokens })
+}
