@@ -2,7 +2,7 @@ import { ClientError } from './client-error.ts'
 import { systemClock, type Clock } from './clock.ts'
 import { createHttp } from './http.ts'
 import type { ReconnectOptions } from './patience.ts'
-import type { ClientTools } from './remote-tools.ts'
+import type { ClientTools } from './client-tool.ts'
 import { createSession, queryOf, type CallOptions, type ClientSession } from './session.ts'
 import type { AgentSummary, SessionList, SessionView } from './wire.ts'
 
@@ -23,7 +23,7 @@ export interface ClientOptions {
 }
 
 export interface Client {
-  /** Without an id: a new session. No request is made. */
+  /** Without an id: a new session, which begins at the server with its first input. No request is made. */
   session(id?: string): ClientSession
   agents(options?: CallOptions): Promise<readonly AgentSummary[]>
   /** The newest update first. */
@@ -54,9 +54,15 @@ export function createClient(options: ClientOptions): Client {
     clock,
     random,
   })
-  const parts = { http, tools, ids }
+  const unsent = new Set<string>()
+  const parts = { http, tools, ids, unsent }
   return {
-    session: (id) => (id === undefined ? createSession(parts, `s_${ids()}`, true) : createSession(parts, id, false)),
+    session(id) {
+      if (id !== undefined) return createSession(parts, id)
+      const made = createSession(parts, `s_${ids()}`)
+      unsent.add(made.id)
+      return made
+    },
     async agents({ abortSignal } = {}) {
       const { agents } = await http.json<{ agents: readonly AgentSummary[] }>({ method: 'GET', path: '/api/agents' }, abortSignal)
       return agents

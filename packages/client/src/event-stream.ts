@@ -50,6 +50,9 @@ class Follower {
     this.#options = options
     this.#patience = new Patience(options.http)
     this.#cursor = options.cursor
+    const position = options.cursor === undefined ? undefined : positionOf(options.cursor)
+    if (position) this.#lastSeq = position.seq
+    if (position && position.delta > 0) this.#lastDelta = position
   }
 
   async *read(): AsyncGenerator<Received, void, undefined> {

@@ -3,7 +3,7 @@ import type { Client } from './client.ts'
 import type { ClientEvent } from './client-event.ts'
 import { SessionStore, emptySnapshot } from './react/session-store.ts'
 import type { SessionActions, SessionSnapshot } from './react/session-store.ts'
-import type { ClientTools } from './remote-tools.ts'
+import type { ClientTools } from './client-tool.ts'
 import type { ClientSession } from './session.ts'
 
 export type { HookSendOptions, PendingCall, SessionActions, SessionSnapshot } from './react/session-store.ts'
@@ -50,7 +50,7 @@ function storeOf(client: Client, sessionId: string): SessionStore {
   storesOfClient.set(client, stores)
   const known = stores.get(sessionId)
   if (known) return known
-  const store = register(new SessionStore(client.session(sessionId), () => stores.delete(sessionId)))
+  const store = register(new SessionStore(client.session(sessionId), { onIdle: () => stores.delete(sessionId) }))
   stores.set(sessionId, store)
   return store
 }

@@ -5,7 +5,8 @@ import type { ClientEvent } from './client-event.ts'
 import { follow, type Received } from './event-stream.ts'
 import { foldEvent, viewOf } from './fold-event.ts'
 import { asClientError, type HttpOptions } from './http.ts'
-import { ToolRunner, type ClientTools } from './remote-tools.ts'
+import type { ClientTools } from './client-tool.ts'
+import { ToolRunner } from './tool-runner.ts'
 import type { ExecuteComplete, SessionView, StreamEnd, SubmissionReceipt, ToolResultInput } from './wire.ts'
 
 export interface ExecuteResult {

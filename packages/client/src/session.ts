@@ -3,7 +3,7 @@ import { ClientError } from './client-error.ts'
 import type { ClientEvent } from './client-event.ts'
 import type { Connection } from './connection.ts'
 import { EventReader } from './event-reader.ts'
-import type { ClientTools } from './remote-tools.ts'
+import type { ClientTools } from './client-tool.ts'
 import { RunHandle, type Run } from './run.ts'
 import { RunReader } from './run-reader.ts'
 import { wholeState } from './whole-state.ts'
@@ -80,14 +80,15 @@ export interface SessionParts {
   readonly http: Http
   readonly tools: ClientTools
   readonly ids: () => string
+  /** Ids made here of which the server has not heard yet. */
+  readonly unsent: Set<string>
 }
 
 const sessionIdForm = /^[A-Za-z0-9][A-Za-z0-9_~-]{0,255}$/
 
-/** `isNew`: the id was made here, so that no such session can exist. */
-export function createSession(parts: SessionParts, id: string, isNew: boolean): ClientSession {
+export function createSession(parts: SessionParts, id: string): ClientSession {
   if (!sessionIdForm.test(id)) throw new ClientError('invalid-config', `"${id}" is no session id.`)
-  return new SessionHandle(parts, id, isNew)
+  return new SessionHandle(parts, id)
 }
 
 class SessionHandle implements ClientSession {
@@ -96,15 +97,15 @@ class SessionHandle implements ClientSession {
   readonly #http: Http
   readonly #ids: () => string
   readonly #path: string
-  #isNew: boolean
+  readonly #unsent: Set<string>
 
-  constructor({ http, tools, ids }: SessionParts, id: string, isNew: boolean) {
+  constructor({ http, tools, ids, unsent }: SessionParts, id: string) {
     this.id = id
     this.tools = tools
     this.#http = http
     this.#ids = ids
     this.#path = `/api/agent/session/${encodeURIComponent(id)}`
-    this.#isNew = isNew
+    this.#unsent = unsent
   }
 
   send(input: SendInput, options: SendOptions = {}): Run {
@@ -138,9 +139,8 @@ class SessionHandle implements ClientSession {
   }
 
   async state({ abortSignal, ...page }: CallOptions & PageOptions = {}): Promise<SessionView> {
-    const view = await this.#http.json<SessionView>({ method: 'GET', path: this.#path + queryOf({ ...page }) }, abortSignal)
-    this.#isNew = false
-    return view
+    if (this.#unsent.has(this.id)) throw new ClientError('session-missing', 'The session begins with its first input.')
+    return this.#http.json<SessionView>({ method: 'GET', path: this.#path + queryOf({ ...page }) }, abortSignal)
   }
 
   async messages(options?: CallOptions & PageOptions): Promise<Pick<SessionView, 'messages' | 'hasMore' | 'cursor'>> {
@@ -186,13 +186,13 @@ class SessionHandle implements ClientSession {
       return this.#http.open(request, signal)
     }
     return async (signal) => {
-      const withContext = this.#isNew
+      const withContext = this.#unsent.has(this.id)
       const response = await post(withContext, signal).catch((error: unknown) => {
         const contrary = withContext ? 'session-exists' : 'context-required'
         if (ClientError.isInstance(error) && error.code === contrary) return post(!withContext, signal)
         throw error
       })
-      this.#isNew = false
+      this.#unsent.delete(this.id)
       return response
     }
   }

@@ -113,7 +113,13 @@ describe('run', () => {
         server.cuts = [...cuts]
         server.chunkBytes = chunk
         const run = connect(server).session('s1').send('hello')
-        const events = await collect(run)
+        const events: ClientEvent[] = []
+        let view = emptyView
+        for await (const event of run) {
+          events.push(event)
+          view = foldEvent(view, event)
+          for (const block of view.open?.blocks ?? []) expect('text' in block && words.join('').startsWith(block.text)).toBe(true)
+        }
         const durable = events.filter((event) => 'seq' in event && event.seq !== undefined)
         expect(durable).toEqual(whole.filter((event) => 'seq' in event && event.seq !== undefined))
         expect(events.reduce(foldEvent, emptyView)).toEqual(whole.reduce(foldEvent, emptyView))
@@ -200,10 +206,14 @@ describe('run', () => {
 
   it('makes a new session without a question when it made the id', async () => {
     const server = await answering()
-    const session = connect(server).session()
-    await session.send('hello').result()
+    const client = connect(server)
+    const { id } = client.session()
+    expect(id).toMatch(/^s_/)
+    await expect(client.session(id).state()).rejects.toMatchObject({ code: 'session-missing' })
+    expect(server.seen).toEqual([])
+    await client.session(id).send('hello').result()
     expect(server.requests('POST', '/execute')).toHaveLength(1)
-    expect(session.id).toMatch(/^s_/)
+    expect(await client.session(id).state()).toMatchObject({ agent: 'demo' })
   })
 
   it('C14: abortSignal ends the reading, not the run', async () => {
@@ -234,7 +244,7 @@ describe('run', () => {
     let bytes = 0
     const counting: typeof fetch = async (input, init) => {
       const response = await fetch(input, init)
-      if (!response.body || !String(input).endsWith('/execute')) return response
+      if (!response.body || !(input as string).endsWith('/execute')) return response
       const counted = response.body.pipeThrough(
         new TransformStream<Uint8Array, Uint8Array>({
           transform: (chunk, controller) => {

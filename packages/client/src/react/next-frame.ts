@@ -4,17 +4,16 @@ const frameMs = 16
 
 /** Calls once, with the next frame; returns what cancels it. */
 export function nextFrame(run: () => void): () => void {
-  const target: Partial<Pick<typeof globalThis, 'requestAnimationFrame' | 'cancelAnimationFrame'>> = globalThis
-  const request = target.requestAnimationFrame
-  const cancel = (): void => {
-    clearTimeout(timer)
-    if (frame !== undefined) target.cancelAnimationFrame?.(frame)
-  }
+  const { requestAnimationFrame, cancelAnimationFrame } = globalThis as Partial<typeof globalThis>
   const once = (): void => {
     cancel()
     run()
   }
-  const timer = setTimeout(once, request ? hiddenMs : frameMs)
-  const frame = request?.(once)
+  const timer = setTimeout(once, requestAnimationFrame ? hiddenMs : frameMs)
+  const frame = requestAnimationFrame?.(once)
+  const cancel = (): void => {
+    clearTimeout(timer)
+    if (frame !== undefined) cancelAnimationFrame?.(frame)
+  }
   return cancel
 }

@@ -6,7 +6,8 @@ import type { Connection } from '../connection.ts'
 import { positionOf } from '../cursor.ts'
 import { foldEvent } from '../fold-event.ts'
 import { asClientError } from '../http.ts'
-import { ToolRunner, type ClientTools, type LocalState } from '../remote-tools.ts'
+import type { ClientTools } from '../client-tool.ts'
+import { ToolRunner, type LocalState } from '../tool-runner.ts'
 import type { Acceptance } from '../run.ts'
 import type { ExecuteResult } from '../run-reader.ts'
 import type { AttachOptions, ClientSession, SendInput, SendOptions } from '../session.ts'
@@ -65,6 +66,13 @@ export const emptySnapshot: SessionSnapshot = Object.freeze({
   error: undefined,
 })
 
+export interface SessionStoreOptions {
+  /** Nobody looks at it any more. */
+  readonly onIdle?: () => void
+  /** Calls once, when it is time to show what changed; returns what cancels it. */
+  readonly schedule?: (run: () => void) => () => void
+}
+
 /** Follows one session while somebody looks at it: one stream, one fold, at most one change per frame. */
 export class SessionStore {
   readonly session: ClientSession
@@ -75,18 +83,21 @@ export class SessionStore {
   #snapshot = emptySnapshot
   #view: RunView = emptyView
   #events: ClientEvent[] = []
+  #cursor: string | undefined
   #connection: Connection = emptySnapshot.connection
   #failure: ExecuteResult['error'] | undefined
   /** The fold has reached what was the present when the page came. */
   #loaded = false
+  #presentSeq = 0
   #following: AbortController | undefined
   #cancelFrame: (() => void) | undefined
   readonly #onIdle: () => void
+  readonly #schedule: (run: () => void) => () => void
 
-  /** `onIdle`: nobody looks at it any more. */
-  constructor(session: ClientSession, onIdle: () => void = () => undefined) {
+  constructor(session: ClientSession, { onIdle = () => undefined, schedule = nextFrame }: SessionStoreOptions = {}) {
     this.session = session
     this.#onIdle = onIdle
+    this.#schedule = schedule
     this.#runner = new ToolRunner({
       tools: () => ({ ...session.tools, ...this.#tools }),
       submit: (results, abortSignal) => session.submitToolResults(results, { abortSignal }),
@@ -105,6 +116,7 @@ export class SessionStore {
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener)
     this.#start()
+    this.#change()
     return () => {
       this.#listeners.delete(listener)
       // Strict mode leaves and comes back within one task.
@@ -133,6 +145,8 @@ export class SessionStore {
     this.#following?.abort()
     this.#following = undefined
     this.#runner.close()
+    // Calls that wait then will have waited already when the page comes back.
+    this.#loaded = false
     this.#cancelFrame?.()
     this.#cancelFrame = undefined
     this.#onIdle()
@@ -142,33 +156,36 @@ export class SessionStore {
   async #follow(signal: AbortSignal): Promise<void> {
     try {
       this.#failure = undefined
+      this.#connect({ state: 'connecting' })
       const { cursor } = await this.session.state({ limit: 1, abortSignal: signal })
-      const presentSeq = positionOf(cursor)?.seq ?? 0
-      if (this.#view.seq >= presentSeq) this.#load()
-      await this.#readLog(presentSeq, signal)
+      this.#presentSeq = positionOf(cursor)?.seq ?? 0
+      this.#loadWhenPresent()
+      await this.#readLog(signal)
     } catch (error) {
       if (isReadingAborted(error)) return
       const { code, message } = asClientError(error, signal)
       // Before its first input a session does not exist.
       if (code === 'session-missing') this.#load()
       else this.#failure = { code, message }
+      this.#connect({ state: code === 'session-missing' ? 'idle' : 'closed' })
     }
   }
 
-  async #readLog(presentSeq: number, signal: AbortSignal): Promise<void> {
-    let position: AttachOptions = this.#view.seq === 0 ? { from: 'start' } : { cursor: `${this.#view.seq}` }
+  async #readLog(signal: AbortSignal): Promise<void> {
     for (;;) {
-      const options = { ...position, abortSignal: signal, onConnection: (connection: Connection) => this.#connect(connection) }
-      for await (const event of this.session.attach(options)) {
+      const position: AttachOptions = this.#cursor === undefined ? { from: 'start' } : { cursor: this.#cursor }
+      const onConnection = (connection: Connection): void => this.#connect(connection)
+      const events = this.session.attach({ ...position, onConnection, abortSignal: signal })
+      for await (const event of events) {
         if (signal.aborted) return
+        this.#cursor = events.cursor
         this.#fold(event)
         if (this.#view.gap) break
-        if (!this.#loaded && this.#view.seq >= presentSeq) this.#load()
       }
       if (!this.#view.gap) return
       const state = await wholeState(this.session, signal)
+      this.#cursor = state.cursor
       this.#fold({ type: 'resync', state })
-      position = { cursor: state.cursor }
     }
   }
 
@@ -178,12 +195,16 @@ export class SessionStore {
     this.#events.push(event)
     // Cut rarely, so that it costs nothing per event.
     if (this.#events.length > 2 * keptEvents) this.#events = this.#events.slice(-keptEvents)
-    if (this.#loaded && this.#view.pendingToolCalls !== before.pendingToolCalls) this.#runner.offer(this.#view.pendingToolCalls)
+    if (!this.#loaded) return this.#loadWhenPresent()
+    if (this.#view.pendingToolCalls !== before.pendingToolCalls) this.#runner.offer(this.#view.pendingToolCalls)
     this.#change()
   }
 
+  #loadWhenPresent(): void {
+    if (!this.#loaded && !this.#view.gap && this.#view.seq >= this.#presentSeq) this.#load()
+  }
+
   #load(): void {
-    if (this.#loaded) return
     this.#loaded = true
     this.#runner.offer(this.#view.pendingToolCalls, true)
     this.#change()
@@ -196,7 +217,7 @@ export class SessionStore {
 
   #change(): void {
     if (this.#listeners.size === 0) return
-    this.#cancelFrame ??= nextFrame(() => {
+    this.#cancelFrame ??= this.#schedule(() => {
       this.#cancelFrame = undefined
       this.#snapshot = this.#take()
       for (const listener of [...this.#listeners]) listener()
@@ -220,7 +241,7 @@ export class SessionStore {
       usage: view.usage,
       connection,
       events: this.#events.slice(-keptEvents),
-      error: this.#failure ?? view.error,
+      error: this.#failure ?? this.#runner.error ?? view.error,
     }
   }
 

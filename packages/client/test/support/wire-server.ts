@@ -46,11 +46,12 @@ export class WireServer {
   exists = false
   /** What the tool-results route finds pending. */
   #pending = new Map<string, { name: string; outcome?: ToolResultInput }>()
-  readonly #frames: Frame[] = []
+  readonly frames: Frame[] = []
   readonly #readers = new Set<Reader>()
   readonly #runs = new Map<string, string>()
   readonly #sockets: Socket[] = []
   readonly #server: Server
+  #forgotten = 0
   #seq = 0
   #deltas = 0
   /** What is still in reach of a reader that comes back: deltas behind the last durable event. */
@@ -72,11 +73,21 @@ export class WireServer {
     await new Promise<unknown>((resolve) => this.#server.close(resolve))
   }
 
+  /** The log begins behind the first `count` frames from now on. */
+  forget(count: number): void {
+    this.#forgotten = count
+  }
+
+  /** Destroys every connection as it is. */
+  dropStreams(): void {
+    this.#server.closeAllConnections()
+  }
+
   /** Numbers the events and gives them to all readers. */
   add(events: readonly AgentEvent[]): void {
     for (const event of events) {
       const frame = this.#number(event)
-      this.#frames.push(frame)
+      this.frames.push(frame)
       if (event.type === 'awaiting-tools') {
         this.#pending = new Map(event.pendingToolCalls.map((call) => [call.toolCallId, { name: call.toolName }]))
       }
@@ -94,7 +105,7 @@ export class WireServer {
 
   /** What an undisturbed reader of the whole log would know. */
   view(): RunView {
-    return this.#frames.reduce((view, { event }) => reduceEvents(view, event), emptyView)
+    return this.frames.reduce((view, { event }) => reduceEvents(view, event), emptyView)
   }
 
   /** Resolves when the sockets have taken all they will take without being read. */
@@ -119,7 +130,7 @@ export class WireServer {
     if (isDelta(event)) return { id: `${this.#seq}.${++this.#deltas}`, event }
     this.#seq++
     this.#deltas = 0
-    this.#ringFrom = this.#frames.length
+    this.#ringFrom = this.frames.length
     return { id: `${this.#seq}`, event: { ...event, seq: this.#seq } }
   }
 
@@ -169,17 +180,17 @@ export class WireServer {
       write(id, { type: 'execute-complete', sessionId: body.sessionId, runId, status, usage: {} })
       response.end()
     }
-    this.#read(response, this.#frames.filter((frame, place) => this.#inReach(frame, place)), give)
+    this.#read(response, this.frames.filter((frame, place) => this.#inReach(frame, place)), give)
     if (known === undefined) this.onRun(runId, body)
   }
 
   #events(seen: Seen, response: ServerResponse): void {
     const cursor = seen.query.get('cursor') ?? String(seen.headers['last-event-id'] ?? '0')
     const from = positionOf(cursor) ?? { seq: 0, delta: 0 }
-    const missed = this.#frames.filter((frame, place) => {
+    const missed = this.frames.filter((frame, place) => {
       const position = positionOf(frame.id) ?? from
       const isAfter = position.seq > from.seq || (position.seq === from.seq && position.delta > from.delta)
-      return isAfter && this.#inReach(frame, place)
+      return isAfter && place >= this.#forgotten && this.#inReach(frame, place)
     })
     const write = this.#stream(response, {})
     this.#read(response, missed, ({ id, event }) => write(id, event))

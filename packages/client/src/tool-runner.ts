@@ -1,40 +1,8 @@
-import type { PendingToolCall, ToolEffect } from '@bowline/agent-loop/events'
+import type { PendingToolCall } from '@bowline/agent-loop/events'
 import { ClientError, isReadingAborted } from './client-error.ts'
+import { outcomeOf, type ClientTool, type ClientTools, type Outcome } from './client-tool.ts'
 import { asClientError } from './http.ts'
-import type { JsonValue, SubmissionReceipt, ToolResultInput } from './wire.ts'
-
-/** Client tools by the name that the agent gives them. */
-export type ClientTools = Readonly<Record<string, ClientTool>>
-
-export interface ClientTool {
-  /** What it returns must be JSON; a string goes to the model as text. What it throws goes to the model as the error. */
-  // A method, so that a tool with a narrower input fits.
-  execute(input: JsonValue, context: ClientToolContext): unknown
-  /** The input is checked against it first, and `execute` gets what it makes of it. */
-  readonly inputSchema?: InputSchema
-  /**
-   * Whether a call that may already have happened can happen again. A call found waiting when the page is loaded runs only
-   * when it is `pure` or `idempotent`; the default, `once`, needs a confirmation.
-   */
-  readonly effect?: ToolEffect
-}
-
-export interface ClientToolContext {
-  readonly toolCallId: string
-  /** Aborted when the reading ends, or when the call was answered or cancelled elsewhere. */
-  readonly abortSignal: AbortSignal
-}
-
-/** What every Standard Schema library implements. */
-export interface InputSchema {
-  readonly '~standard': {
-    readonly validate: (value: unknown) => SchemaResult | Promise<SchemaResult>
-  }
-}
-
-type SchemaResult =
-  | { readonly value: unknown; readonly issues?: undefined }
-  | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] }
+import type { SubmissionReceipt, ToolResultInput } from './wire.ts'
 
 export interface ToolRunnerOptions {
   readonly tools: () => ClientTools
@@ -161,19 +129,6 @@ export class ToolRunner {
   }
 }
 
-type Outcome = { readonly output: JsonValue } | { readonly error: string }
-
-/** Never rejects. */
-async function outcomeOf(call: PendingToolCall, tool: ClientTool, abortSignal: AbortSignal): Promise<Outcome> {
-  try {
-    const input = await checkedInput(call.input as JsonValue, tool.inputSchema)
-    const value = await tool.execute(input, { toolCallId: call.toolCallId, abortSignal })
-    return { output: asJson(value) }
-  } catch (error) {
-    return { error: error instanceof Error ? error.message : String(error) }
-  }
-}
-
 /** Undefined when the signal came first: a tool need not listen to it. */
 function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   return new Promise((resolve) => {
@@ -181,23 +136,4 @@ function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | 
     signal.addEventListener('abort', onAbort)
     void promise.then(resolve).finally(() => signal.removeEventListener('abort', onAbort))
   })
-}
-
-async function checkedInput(input: JsonValue, schema: InputSchema | undefined): Promise<JsonValue> {
-  if (!schema) return input
-  const result = await schema['~standard'].validate(input)
-  if (!result.issues) return result.value as JsonValue
-  const reasons = result.issues.map(({ message, path }) => (path?.length ? `${path.map(nameOf).join('.')}: ${message}` : message))
-  throw new Error(`The input does not fit the tool: ${reasons.join('; ')}`)
-}
-
-/** A path segment is a key or an object that holds one. */
-function nameOf(segment: unknown): string {
-  const isObject = typeof segment === 'object' && segment !== null && 'key' in segment
-  return String(isObject ? segment.key : segment)
-}
-
-function asJson(value: unknown): JsonValue {
-  const text = JSON.stringify(value) as string | undefined
-  return text === undefined ? null : (JSON.parse(text) as JsonValue)
 }

@@ -1,0 +1,184 @@
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import type { ClientTools } from '../src/index.ts'
+import { askStep, pendingCall, runEnd, runStart } from './support/events.ts'
+import { collect, connect, startServer } from './support/setup.ts'
+import { resumedBy, type WireServer } from './support/wire-server.ts'
+
+const calls = [pendingCall('c1', 'where_am_i'), pendingCall('c2', 'ask_name', { polite: true })]
+
+async function asking(asked = calls): Promise<WireServer> {
+  const server = await startServer()
+  const run = { runId: 'r1', turn: 1 }
+  server.onRun = () => server.play([...runStart(run, 'hi'), ...askStep(run, 1, asked)])
+  server.answered = resumedBy('r1', ['You are ', 'at sea.'])
+  return server
+}
+
+const sent = (server: WireServer): unknown[] => server.requests('POST', '/tool-results').map((one) => (one.body as { results: unknown }).results)
+
+describe('remote tools', () => {
+  it('C11: runs its tools in parallel, sends each result as it is there, and goes on with the same iteration', async () => {
+    const server = await asking()
+    const other = Promise.withResolvers<void>()
+    server.intercept = ({ path }) => (path.endsWith('/tool-results') ? void other.resolve() : undefined)
+    const seen: unknown[] = []
+    const tools: ClientTools = {
+      where_am_i: {
+        async execute(input, { toolCallId, abortSignal }) {
+          seen.push([input, toolCallId, abortSignal.aborted])
+          await other.promise
+          return { place: 'sea' }
+        },
+      },
+      ask_name: {
+        execute(input) {
+          seen.push(input)
+          return 'Ada'
+        },
+      },
+    }
+    const run = connect(server).session('s1').send('hi', { tools })
+    const events = await collect(run)
+    expect(seen).toEqual([[{}, 'c1', false], { polite: true }])
+    expect(sent(server)).toEqual([[{ toolCallId: 'c2', output: 'Ada' }], [{ toolCallId: 'c1', output: { place: 'sea' } }]])
+    expect(events.filter((event) => event.type === 'turn-end').map((event) => event.status)).toEqual(['awaiting-tools', 'completed'])
+    const result = await run.result()
+    expect(result.status).toBe('completed')
+    expect(result.messages).toEqual(server.view().messages)
+    expect(result.pendingToolCalls).toBeUndefined()
+  })
+
+  it('C11: tools of the client serve every run, and those of a send replace them by name', async () => {
+    const server = await asking([calls[0] ?? pendingCall('c1', 'where_am_i')])
+    const client = connect(server, { tools: { where_am_i: { execute: () => 'client' } } })
+    await client.session('s1').send('hi', { tools: { where_am_i: { execute: () => 'send' } } }).result()
+    expect(sent(server)).toEqual([[{ toolCallId: 'c1', output: 'send' }]])
+  })
+
+  it('C12: a call without a tool stays pending, the iteration ends as awaiting-tools', async () => {
+    const server = await asking()
+    const run = connect(server).session('s1').send('hi')
+    expect((await collect(run)).at(-1)?.type).toBe('save-point')
+    expect(await run.result()).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: calls })
+    expect(sent(server)).toEqual([])
+  })
+
+  it('C12: after its own answers the ones that it cannot give are what is left', async () => {
+    const server = await asking()
+    const run = connect(server).session('s1').send('hi', { tools: { ask_name: { execute: () => 'Ada' } } })
+    expect(await run.result()).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'c1' }] })
+    expect(sent(server)).toEqual([[{ toolCallId: 'c2', output: 'Ada' }]])
+    await expect.poll(() => server.openStreams).toBe(0)
+  })
+
+  it('C13: what a tool throws is its answer', async () => {
+    const server = await asking(calls.slice(0, 1))
+    const tools: ClientTools = { where_am_i: { execute: () => Promise.reject(new Error('no place')) } }
+    expect((await connect(server).session('s1').send('hi', { tools }).result()).status).toBe('completed')
+    expect(sent(server)).toEqual([[{ toolCallId: 'c1', error: 'no place' }]])
+  })
+
+  it('C13: input that does not fit the schema is refused before the tool runs', async () => {
+    const server = await asking(calls.slice(1))
+    let ran = false
+    const execute = (): string => {
+      ran = true
+      return 'x'
+    }
+    const tools: ClientTools = { ask_name: { inputSchema: z.object({ polite: z.string() }), execute } }
+    await connect(server).session('s1').send('hi', { tools }).result()
+    expect(ran).toBe(false)
+    expect(sent(server)).toEqual([[{ toolCallId: 'c2', error: expect.stringMatching(/^The input does not fit the tool: polite: /) }]])
+  })
+
+  it('C13: the tool gets what the schema makes of the input', async () => {
+    const server = await asking(calls.slice(1))
+    const inputs: unknown[] = []
+    const inputSchema = z.object({ polite: z.boolean(), greeting: z.string().default('hello') })
+    const tools: ClientTools = { ask_name: { inputSchema, execute: (input) => void inputs.push(input) } }
+    await connect(server).session('s1').send('hi', { tools }).result()
+    expect(inputs).toEqual([{ polite: true, greeting: 'hello' }])
+    expect(sent(server)).toEqual([[{ toolCallId: 'c2', output: null }]])
+  })
+
+  it.each(['tool-result-conflict', 'unknown-tool-call'])('C13: %s counts as answered elsewhere', async (code) => {
+    const server = await asking(calls.slice(0, 1))
+    server.intercept = ({ path }) => {
+      if (!path.endsWith('/tool-results')) return undefined
+      if (server.answered) server.add(server.answered([]))
+      return { status: code === 'unknown-tool-call' ? 422 : 409, code }
+    }
+    const run = connect(server).session('s1').send('hi', { tools: { where_am_i: { execute: () => 'mine' } } })
+    expect((await run.result()).status).toBe('completed')
+  })
+
+  it('C13: lost answers are sent again as they were, and the tool runs once', async () => {
+    const server = await asking(calls.slice(0, 1))
+    let runs = 0
+    let losses = 2
+    server.intercept = ({ path }, response) => {
+      if (!path.endsWith('/tool-results') || losses-- <= 0) return undefined
+      response.destroy()
+      return 'handled'
+    }
+    const tools: ClientTools = { where_am_i: { execute: () => `place ${++runs}` } }
+    expect((await connect(server).session('s1').send('hi', { tools }).result()).status).toBe('completed')
+    expect(sent(server)).toEqual([1, 2, 3].map(() => [{ toolCallId: 'c1', output: 'place 1' }]))
+  })
+
+  it('C14: abortSignal ends the tools that run here, and nothing is sent for them', async () => {
+    const server = await asking(calls.slice(0, 1))
+    const leaving = new AbortController()
+    const aborted = Promise.withResolvers<void>()
+    const tools: ClientTools = {
+      where_am_i: {
+        execute: (_input, { abortSignal }) =>
+          new Promise((_resolve, reject) => {
+            abortSignal.addEventListener('abort', () => {
+              aborted.resolve()
+              reject(new Error('aborted'))
+            })
+            setImmediate(() => leaving.abort())
+          }),
+      },
+    }
+    const result = await connect(server).session('s1').send('hi', { tools, abortSignal: leaving.signal }).result()
+    expect(result).toMatchObject({ status: 'error', error: { code: 'reading-aborted' } })
+    await aborted.promise
+    expect(sent(server)).toEqual([])
+  })
+
+  it('C16: a call that another reader answers settles here, and its tool is aborted', async () => {
+    const server = await asking(calls.slice(0, 1))
+    const session = connect(server).session('s1')
+    const tools: ClientTools = {
+      where_am_i: {
+        // Does not listen to its signal: the run must not wait for it.
+        execute: () => {
+          void connect(server).session('s1').submitToolResults([{ toolCallId: 'c1', output: 'from elsewhere' }])
+          return new Promise(() => undefined)
+        },
+      },
+    }
+    const result = await session.send('hi', { tools }).result()
+    expect(result.status).toBe('completed')
+    expect(sent(server)).toHaveLength(1)
+  })
+
+  it('C16: a stop while a tool runs here ends the run', async () => {
+    const server = await asking(calls.slice(0, 1))
+    const run = { runId: 'r1', turn: 1 }
+    server.onStop = () => server.add([{ type: 'turn-start', at: 1, ...run, resumed: true, attempt: 1 }, ...runEnd(run, 'aborted')])
+    const session = connect(server).session('s1')
+    const tools: ClientTools = { where_am_i: { execute: () => session.stop().then(() => new Promise(() => undefined)) } }
+    expect((await session.send('hi', { tools }).result()).status).toBe('aborted')
+  })
+
+  it('a result that the server refuses ends the reading with its code', async () => {
+    const server = await asking(calls.slice(0, 1))
+    server.intercept = ({ path }) => (path.endsWith('/tool-results') ? { status: 413, code: 'body-too-large' } : undefined)
+    const result = await connect(server).session('s1').send('hi', { tools: { where_am_i: { execute: () => 'x' } } }).result()
+    expect(result).toMatchObject({ status: 'error', error: { code: 'body-too-large' } })
+  })
+})

@@ -1,0 +1,97 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { textRun } from './support/events.ts'
+import { connect, startServer } from './support/setup.ts'
+import { json } from './support/wire-server.ts'
+
+describe('requests', () => {
+  it('reads state, messages, agents and sessions', async () => {
+    const server = await startServer()
+    server.exists = true
+    server.add(textRun({ runId: 'r1', turn: 1 }, 'hello', ['hi']))
+    const client = connect(server)
+    expect((await client.session('s1').state()).messages).toHaveLength(2)
+    expect(await client.session('s1').messages({ limit: 10, before: 'm1' })).toMatchObject({ hasMore: false, cursor: '10' })
+    server.intercept = ({ path }, response) => {
+      json(response, path.endsWith('/agents') ? { agents: [{ id: 'demo' }] } : { sessions: [], nextCursor: 'n' })
+      return 'handled'
+    }
+    expect(await client.agents()).toEqual([{ id: 'demo' }])
+    expect(await client.sessions({ agent: 'demo', limit: 5 })).toEqual({ sessions: [], nextCursor: 'n' })
+    expect(server.seen.map(({ path, query }) => `${path}?${query.toString()}`)).toEqual([
+      '/api/agent/session/s1?',
+      '/api/agent/session/s1?limit=10&before=m1',
+      '/api/agents?',
+      '/api/agent/sessions?agent=demo&limit=5',
+    ])
+  })
+
+  it('C22: stop, submitToolResults and resolveTool are tried again when the connection is lost', async () => {
+    const server = await startServer()
+    const session = connect(server).session('s1')
+    let losses = 1
+    server.intercept = (_seen, response) => {
+      if (losses-- > 0) response.destroy()
+      else json(response, { accepted: [], repeated: ['c1'], missing: [], runId: 'r1' })
+      return 'handled'
+    }
+    expect(await session.stop({ waitMs: 0 })).toMatchObject({ runId: 'r1' })
+    losses = 1
+    expect(await session.submitToolResults([{ toolCallId: 'c1', output: 1 }])).toMatchObject({ repeated: ['c1'] })
+    losses = 1
+    expect(await session.resolveTool('c/1', { runAgain: true })).toMatchObject({ runId: 'r1' })
+    expect(server.seen.map(({ method, path, body }) => [method, path, body])).toEqual([
+      ...[1, 2].map(() => ['POST', '/api/agent/session/s1/stop', { waitMs: 0 }]),
+      ...[1, 2].map(() => ['POST', '/api/agent/session/s1/tool-results', { results: [{ toolCallId: 'c1', output: 1 }] }]),
+      ...[1, 2].map(() => ['POST', '/api/agent/session/s1/tool-calls/c%2F1/resolve', { runAgain: true }]),
+    ])
+  })
+
+  it('C21: the token goes to baseUrl only: a redirect is not followed', async () => {
+    const elsewhere = createServer((_request, response) => response.end('{}'))
+    let reached = 0
+    elsewhere.on('request', () => reached++)
+    await new Promise<void>((resolve) => elsewhere.listen(0, '127.0.0.1', resolve))
+    const target = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/`
+    const server = await startServer()
+    server.intercept = (_seen, response) => {
+      response.writeHead(307, { location: target }).end()
+      return 'handled'
+    }
+    const client = connect(server, { token: 'secret' })
+    await expect(client.agents()).rejects.toMatchObject({ code: 'redirect-refused', status: 307 })
+    expect((await client.session('s1').send('hi').result()).error).toMatchObject({ code: 'redirect-refused' })
+    expect(server.seen.every(({ headers }) => headers.authorization === 'Bearer secret')).toBe(true)
+    expect(reached).toBe(0)
+    await new Promise((resolve) => elsewhere.close(resolve))
+  })
+
+  it('C21: every request goes below baseUrl, with the token or with cookies', async () => {
+    const asked: [string, RequestInit | undefined][] = []
+    const noting: typeof fetch = (input, init) => {
+      asked.push([input as string, init])
+      return Promise.resolve(Response.json({ agents: [] }))
+    }
+    await connect({ url: 'https://host.example/base/' }, { fetch: noting, token: () => Promise.resolve('t') }).agents()
+    await connect({ url: '' }, { fetch: noting }).agents()
+    expect(asked.map(([url]) => url)).toEqual(['https://host.example/base/api/agents', '/api/agents'])
+    expect(asked.map(([, init]) => init?.credentials)).toEqual(['same-origin', 'include'])
+    expect(asked.map(([, init]) => init?.redirect)).toEqual(['manual', 'manual'])
+    expect(asked[1]?.[1]?.headers).not.toHaveProperty('authorization')
+  })
+
+  it('a token function that fails is an error of its own', async () => {
+    const client = connect({ url: 'http://127.0.0.1:1' }, { token: () => Promise.reject(new Error('no keychain')) })
+    await expect(client.agents()).rejects.toMatchObject({ code: 'token-failed', retryable: false })
+  })
+
+  it('a request can be left', async () => {
+    const server = await startServer()
+    server.intercept = () => 'handled'
+    const leaving = new AbortController()
+    const state = connect(server).session('s1').state({ abortSignal: leaving.signal })
+    setImmediate(() => leaving.abort())
+    await expect(state).rejects.toMatchObject({ code: 'reading-aborted' })
+  })
+})

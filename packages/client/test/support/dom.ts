@@ -1,0 +1,39 @@
+import { Window } from 'happy-dom'
+import type { ReactNode } from 'react'
+import { afterEach } from 'vitest'
+
+/** A real DOM for React. Only what React looks for is global: fetch and streams stay those of Node. */
+const window = new Window()
+Object.assign(globalThis, { window, document: window.document })
+
+const { createRoot } = await import('react-dom/client')
+
+const leaving: (() => void)[] = []
+
+afterEach(() => {
+  for (const leave of leaving.splice(0)) leave()
+})
+
+export interface Page {
+  readonly text: () => string
+  readonly leave: () => void
+  readonly render: (node: ReactNode) => void
+}
+
+export function openPage(node: ReactNode): Page {
+  const place = window.document.createElement('div')
+  const root = createRoot(place as unknown as Element)
+  root.render(node)
+  let open = true
+  const leave = (): void => {
+    if (open) root.unmount()
+    open = false
+  }
+  leaving.push(leave)
+  return { text: () => place.textContent ?? '', leave, render: (next) => root.render(next) }
+}
+
+/** What a browser says when the page is seen again. */
+export function visibilityChange(): Event {
+  return new window.Event('visibilitychange') as unknown as Event
+}

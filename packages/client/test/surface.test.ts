@@ -1,0 +1,45 @@
+import { gzipSync } from 'node:zlib'
+import { build } from 'esbuild'
+import { describe, expect, it } from 'vitest'
+import * as root from '../src/index.ts'
+import * as react from '../src/react.ts'
+
+const source = (file: string): string => new URL(`../src/${file}`, import.meta.url).pathname
+
+async function bundle(contents: string): Promise<{ gzipBytes: number; inputs: string[] }> {
+  const result = await build({
+    stdin: { contents, resolveDir: source('.') },
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2024',
+    external: ['react'],
+    metafile: true,
+    write: false,
+    logLevel: 'silent',
+  })
+  return { gzipBytes: gzipSync(result.outputFiles[0]?.contents ?? '').length, inputs: Object.keys(result.metafile.inputs) }
+}
+
+const everything = "export * from './index.ts'; export { reduceEvents } from '@bowline/agent-loop/events'"
+
+describe('surface', () => {
+  it('exports what is meant', () => {
+    expect(Object.keys(root).sort()).toEqual(['ClientError', 'createClient', 'foldEvent'])
+    expect(Object.keys(react).sort()).toEqual(['useEvents', 'useSession'])
+  })
+
+  it('C1: no Node built-in, and under 15 kB min+gz with reduceEvents', async () => {
+    // A Node built-in would not resolve for a browser.
+    const { gzipBytes, inputs } = await bundle(everything)
+    expect(gzipBytes).toBeLessThan(15_000)
+    expect(inputs.filter((input) => input.includes('node_modules'))).toEqual([])
+  })
+
+  it('C1: react adds under 3 kB', async () => {
+    const core = await bundle(everything)
+    const both = await bundle(`${everything}; export * from './react.ts'`)
+    expect(both.gzipBytes - core.gzipBytes).toBeLessThan(3_000)
+  })
+})
