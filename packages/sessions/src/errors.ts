@@ -1,0 +1,61 @@
+const marker = Symbol.for('bowline.sessions.error')
+
+export type SessionErrorCode =
+  | 'invalid-config'
+  | 'invalid-key'
+  | 'invalid-input'
+  | 'invalid-cursor'
+  | 'unknown-agent'
+  | 'agent-mismatch'
+  | 'unknown-run'
+  | 'unknown-entry'
+  | 'unknown-tool-call'
+  | 'tool-result-conflict'
+  | 'session-missing'
+  | 'busy'
+  | 'id-reused'
+  | 'cursor-expired'
+  | 'cursor-ahead'
+  | 'store-unavailable'
+  | 'store-locked'
+  | 'store-corrupt'
+  | 'store-full'
+  | 'schema-too-new'
+  | 'entry-too-large'
+  | 'conflict'
+  | 'queue-full'
+
+export interface SessionErrorFacts {
+  /** The refused ids of a submission, each with its own code. */
+  readonly refused?: readonly { readonly id: string; readonly code: SessionErrorCode }[]
+  /** The run that is open, with `busy`. */
+  readonly runId?: string
+  /** The first position that the log still holds, with `cursor-expired`. */
+  readonly firstSeq?: number
+  readonly cause?: unknown
+}
+
+/** Misuse, or a store that cannot do its work. The text holds no message content and no connection strings. */
+export class SessionError extends Error {
+  override readonly name = 'SessionError'
+  readonly code: SessionErrorCode
+  readonly retryable: boolean
+  readonly refused?: SessionErrorFacts['refused']
+  readonly runId?: string
+  readonly firstSeq?: number
+  readonly [marker] = true
+
+  constructor(code: SessionErrorCode, message: string, facts: SessionErrorFacts = {}) {
+    super(message, facts.cause === undefined ? undefined : { cause: facts.cause })
+    this.code = code
+    this.retryable = code === 'store-unavailable'
+    if (facts.refused) this.refused = facts.refused
+    if (facts.runId !== undefined) this.runId = facts.runId
+    if (facts.firstSeq !== undefined) this.firstSeq = facts.firstSeq
+  }
+
+  /** True for a `SessionError` of any installed copy of this package. */
+  static isInstance(value: unknown): value is SessionError {
+    return typeof value === 'object' && value !== null && marker in value
+  }
+}

@@ -1,0 +1,125 @@
+import {
+  AgentError,
+  type CommitOutcome,
+  type IdSource,
+  type Journal,
+  type JournalState,
+  type ResumeCause,
+  type StoredMessage,
+} from '@bowline/agent-loop'
+import type { LiveLog } from '../log/live-log.ts'
+import type { Claim, CommitRefusal, Expect, SessionStore } from '../store/contract.ts'
+import type { InboxRecord, StoredEvent } from '../store/records.ts'
+import { callRow, runCommit, type RunStand, type TakenAnswer } from './commits.ts'
+
+export interface StoreJournalOptions {
+  readonly store: SessionStore
+  readonly live: LiveLog
+  readonly ids: IdSource
+  readonly claim: Claim
+  /** Answers that wait in the inbox; each is taken in the commit that settles its call. */
+  readonly answers: readonly InboxRecord[]
+  readonly abortSignal: AbortSignal
+}
+
+/** The loop's journal over a store: one boundary, one batch, under the epoch of the claim. */
+export function storeJournal(options: StoreJournalOptions): Journal {
+  const { store, live, ids, claim, abortSignal } = options
+  const { run, session } = claim
+  const fence: readonly Expect[] = [
+    { that: 'session', id: session.id },
+    { that: 'fence', runId: run.id, epoch: run.epoch },
+  ]
+  let stand: RunStand = {
+    runId: run.id,
+    session: session.key,
+    leaf: session.leaf,
+    usage: run.usage,
+    callSteps: new Map(),
+    answers: new Map(options.answers.map((row) => [row.body.toolCallId, takenAnswer(row, run.stop !== undefined)])),
+  }
+  // Commits of one run follow each other, so that each builds on where the one before left the transcript.
+  let queue: Promise<unknown> = Promise.resolve()
+
+  async function load(): Promise<JournalState> {
+    const [messages, calls] = await Promise.all([
+      readTranscript(store, session.key),
+      run.turn === undefined ? [] : store.readCalls(run.id, run.step),
+    ])
+    stand = { ...stand, callSteps: new Map(calls.map((call) => [call.toolCallId, call.step])) }
+    const state = { messages, seq: session.nextSeq - 1, turns: session.turns }
+    if (run.turn === undefined) return state
+    return {
+      ...state,
+      open: {
+        runId: run.id,
+        turn: run.turn,
+        step: run.step,
+        ...(run.openMessageId === undefined ? {} : { openMessageId: run.openMessageId }),
+        calls: calls.map(callRow),
+        usage: run.usage,
+        resume: { cause: resumeCause(claim), attempt: run.attempts + 1 },
+      },
+    }
+  }
+
+  async function commit(...[records, expect]: Parameters<Journal['commit']>): Promise<CommitOutcome> {
+    const { writes, events, after } = runCommit(records, stand)
+    const result = await store.commit({
+      id: ids.next('batch'),
+      key: session.key,
+      expect: expect?.nothingQueued ? [...fence, { that: 'none-queued', except: run.id }] : fence,
+      writes,
+    })
+    if (!result.ok) return refused(result.reason)
+    stand = after
+    const numbered = events.map((event, index): StoredEvent => ({ ...event, seq: result.firstSeq + index }))
+    live.publish(session.key, numbered, true)
+    return { ok: true, firstSeq: result.firstSeq }
+  }
+
+  return {
+    load,
+    commit(records, expect) {
+      const done = queue.then(() => commit(records, expect))
+      queue = done.catch(() => undefined)
+      return done
+    },
+    publish(events) {
+      const liveSession = live.session(session.key)
+      for (const event of events) liveSession.publishDelta(event)
+    },
+    abortSignal,
+  }
+}
+
+/** Why a run that was begun earlier goes on now. */
+function resumeCause({ previous, run }: Claim): ResumeCause {
+  if (previous === 'running') return 'takeover'
+  if (run.reason === 'yielded') return 'yield'
+  return run.reason === 'unknown-outcome' ? 'recovery' : 'answers'
+}
+
+/** A stopped run takes its answers out of the inbox, but its calls end as cancelled. */
+function takenAnswer(row: InboxRecord, stopped: boolean): TakenAnswer {
+  return { inboxId: row.id, ...(stopped ? {} : { hash: row.body.hash }) }
+}
+
+function refused(reason: CommitRefusal): CommitOutcome {
+  if (reason === 'runs-queued') return { ok: false, reason }
+  if (reason === 'fenced' || reason === 'missing') {
+    throw new AgentError('fenced', 'The run belongs to another process by now.')
+  }
+  throw new AgentError('journal-failed', `The store refused the commit: ${reason}.`)
+}
+
+async function readTranscript(store: SessionStore, key: string): Promise<readonly StoredMessage[]> {
+  const messages: StoredMessage[] = []
+  let before: string | undefined
+  do {
+    const page = await store.readPath(key, { limit: 1000, ...(before === undefined ? {} : { before }) })
+    for (const entry of page.items) messages.push(entry.message)
+    before = page.next === undefined ? undefined : page.items.at(-1)?.id
+  } while (before !== undefined)
+  return messages.reverse()
+}

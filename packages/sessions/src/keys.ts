@@ -1,0 +1,42 @@
+import { SessionError } from './errors.ts'
+
+const keyCharacters = /^[A-Za-z0-9._:\-@/+=]+$/
+const namespaceForm = /^[a-z0-9][a-z0-9_-]{0,62}$/
+const agentNameForm = /^[a-z][a-z0-9_-]{0,51}$/
+const maxKeyBytes = 256
+const maxInputIdBytes = 200
+
+/** Throws `invalid-key` with the offending part. All allowed characters are one byte long. */
+export function checkKey(key: string): void {
+  if (typeof key !== 'string' || key === '') throw new SessionError('invalid-key', 'A session key must be a non-empty string.')
+  if (key.length > maxKeyBytes) {
+    throw new SessionError('invalid-key', `A session key must have at most ${maxKeyBytes} bytes, this one has ${key.length}.`)
+  }
+  if (!keyCharacters.test(key)) {
+    const wrong = [...key].find((character) => !keyCharacters.test(character))
+    throw new SessionError('invalid-key', `A session key must not contain ${JSON.stringify(wrong)}.`)
+  }
+  const part = key.split(':').find((each) => each === '' || each === '.' || each === '..')
+  if (part !== undefined) {
+    throw new SessionError('invalid-key', `A session key must not have the part ${JSON.stringify(part)} between its colons.`)
+  }
+}
+
+export function checkNamespace(namespace: string): void {
+  if (!namespaceForm.test(namespace)) {
+    throw new SessionError('invalid-config', `The namespace ${JSON.stringify(namespace)} must match ${namespaceForm.source}.`)
+  }
+}
+
+export function checkAgentName(name: string | undefined): asserts name is string {
+  if (name === undefined || !agentNameForm.test(name)) {
+    throw new SessionError('invalid-config', `The agent name ${JSON.stringify(name)} must match ${agentNameForm.source}.`)
+  }
+}
+
+export function checkInputId(id: string): void {
+  const bytes = new TextEncoder().encode(id).length
+  if (bytes === 0 || bytes > maxInputIdBytes) {
+    throw new SessionError('invalid-input', `An input id must have 1 to ${maxInputIdBytes} bytes, this one has ${bytes}.`)
+  }
+}

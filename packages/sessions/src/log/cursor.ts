@@ -1,0 +1,24 @@
+import { SessionError } from '../errors.ts'
+
+/** The last durable event a reader saw, and how many deltas it saw since the active run's own last durable event. */
+export interface Position {
+  readonly seq: number
+  readonly n: number
+}
+
+const form = /^(0|[1-9]\d{0,14})(?:\.([1-9]\d{0,14}))?$/
+
+export const logStart: Position = { seq: 0, n: 0 }
+
+export function printCursor(seq: number, n = 0): string {
+  return n === 0 ? `${seq}` : `${seq}.${n}`
+}
+
+/** Throws `invalid-cursor`. */
+export function parseCursor(cursor: string): Position {
+  const match = form.exec(cursor)
+  if (!match) {
+    throw new SessionError('invalid-cursor', 'The cursor is not one that this log gave out: hand back a cursor unchanged.')
+  }
+  return { seq: Number(match[1]), n: Number(match[2] ?? 0) }
+}

@@ -1,0 +1,122 @@
+import type { DeltaEvent } from '@bowline/agent-loop'
+import type { StoredEvent } from '../store/records.ts'
+import type { LoggedEvent } from '../session/types.ts'
+import { printCursor } from './cursor.ts'
+import { ReaderQueue } from './reader-queue.ts'
+
+const ringBytes = 1024 * 1024
+/** What a delta weighs besides its text. */
+const deltaOverheadBytes = 200
+
+/**
+ * What is going on in one session right now: the deltas since the active run's own last durable event, kept for readers
+ * that come back, and the readers that listen. Events of other writers do not disturb the count of the deltas.
+ */
+export class LiveSession {
+  /** The newest durable event that this process published. */
+  lastSeq = 0
+  /** The active run's own last durable event: the deltas in the ring follow it. */
+  base = 0
+  readonly #readers = new Set<ReaderQueue>()
+  readonly #watchers = new Set<() => void>()
+  #ring: LoggedEvent[] = []
+  #ringBytes = 0
+  /** Deltas that the ring had to let go since `base`. */
+  #dropped = 0
+
+  /** Events of one commit. `ofRun`: the active run made them, so its deltas so far are contained in them or void. */
+  publishDurable(events: readonly StoredEvent[], ofRun: boolean): void {
+    for (const event of events) {
+      this.lastSeq = Math.max(this.lastSeq, event.seq)
+      const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(event.seq) })
+      for (const reader of this.#readers) reader.pushDurable(logged, event.seq)
+    }
+    const newest = events.at(-1)
+    if (ofRun && newest) {
+      this.base = newest.seq
+      this.#ring = []
+      this.#ringBytes = 0
+      this.#dropped = 0
+    }
+    for (const watcher of this.#watchers) watcher()
+  }
+
+  publishDelta(event: DeltaEvent): void {
+    const n = this.#dropped + this.#ring.length + 1
+    const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(this.lastSeq, n) })
+    const bytes = deltaBytes(event)
+    this.#ring.push(logged)
+    this.#ringBytes += bytes
+    // Half of the ring goes at once, so that a long message costs the same per delta as a short one.
+    if (this.#ringBytes > ringBytes) this.#dropOldest()
+    for (const reader of this.#readers) reader.pushDelta(logged, this.base, n, bytes)
+  }
+
+  /**
+   * Listens from the delta after `n` on. When the ring no longer holds it, the deltas of this stretch are left out: the
+   * durable event that replaces them follows.
+   */
+  subscribe(n: number): ReaderQueue {
+    const inReach = n >= this.#dropped
+    const queue = new ReaderQueue(inReach ? undefined : this.base)
+    if (inReach) {
+      for (let index = n - this.#dropped; index < this.#ring.length; index++) {
+        const event = this.#ring[index]
+        if (event) queue.pushDelta(event, this.base, this.#dropped + index + 1, 0)
+      }
+    }
+    this.#readers.add(queue)
+    return queue
+  }
+
+  unsubscribe(queue: ReaderQueue): void {
+    this.#readers.delete(queue)
+  }
+
+  /** Calls after each commit; returns what ends it. */
+  watch(watcher: () => void): () => void {
+    this.#watchers.add(watcher)
+    return () => this.#watchers.delete(watcher)
+  }
+
+  get idle(): boolean {
+    return this.#readers.size === 0 && this.#watchers.size === 0 && this.#ring.length === 0
+  }
+
+  #dropOldest(): void {
+    const kept = this.#ring.slice(Math.ceil(this.#ring.length / 2))
+    this.#dropped += this.#ring.length - kept.length
+    this.#ring = kept
+    this.#ringBytes = kept.reduce((sum, event) => sum + deltaBytes(event), 0)
+  }
+}
+
+function deltaBytes(event: object): number {
+  const text = (event as { delta?: unknown; text?: unknown }).delta ?? (event as { text?: unknown }).text
+  return deltaOverheadBytes + (typeof text === 'string' ? text.length : 0)
+}
+
+/** The live sessions of one process, by key; those that nobody needs are let go. */
+export class LiveLog {
+  readonly #sessions = new Map<string, LiveSession>()
+
+  session(key: string): LiveSession {
+    let session = this.#sessions.get(key)
+    if (!session) {
+      session = new LiveSession()
+      this.#sessions.set(key, session)
+    }
+    return session
+  }
+
+  publish(key: string, events: readonly StoredEvent[], ofRun: boolean): void {
+    if (events.length === 0) return
+    this.session(key).publishDurable(events, ofRun)
+    this.release(key)
+  }
+
+  /** To be called by whoever stops reading, watching or running. */
+  release(key: string): void {
+    if (this.#sessions.get(key)?.idle) this.#sessions.delete(key)
+  }
+}

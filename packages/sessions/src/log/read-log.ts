@@ -1,0 +1,162 @@
+import type { LiveLog, LiveSession } from './live-log.ts'
+import type { QueueItem, ReaderQueue } from './reader-queue.ts'
+import { printCursor, type Position } from './cursor.ts'
+import { SessionError } from '../errors.ts'
+import type { LoggedEvent } from '../session/types.ts'
+import type { SessionStore } from '../store/contract.ts'
+
+const pageSize = 500
+
+export interface LogReading {
+  readonly store: SessionStore
+  readonly live: LiveLog
+  readonly key: string
+  /** Where to begin; asked at the first read, and its failure is that of the read. */
+  readonly from: () => Position | Promise<Position>
+  /** Go on with what happens after the present end. */
+  readonly follow: boolean
+  /** Give the events of this run only, and end when it waits or has ended. */
+  readonly runId?: string
+  readonly isResting: (runId: string) => Promise<boolean>
+  readonly abortSignal?: AbortSignal | undefined
+}
+
+/** One stream from any position: first the log, then what happens live, without a seam. */
+export function readLog(reading: LogReading): AsyncIterableIterator<LoggedEvent> {
+  const leaving = new AbortController()
+  const signal = reading.abortSignal ? AbortSignal.any([leaving.signal, reading.abortSignal]) : leaving.signal
+  const events = new LogReader(reading, signal).read()
+  return {
+    [Symbol.asyncIterator]() {
+      return this
+    },
+    next: () => events.next(),
+    // A generator that waits cannot be returned from: it has to be woken first.
+    return: async () => {
+      leaving.abort()
+      await events.return()
+      return { done: true, value: undefined }
+    },
+  }
+}
+
+class LogReader {
+  readonly #reading: LogReading
+  readonly #signal: AbortSignal
+  readonly #session: LiveSession
+  #seq = 0
+  /** Deltas seen since the active run's own last durable event, and the position at which that was true. */
+  #n = 0
+  #countedAt = 0
+  /** The newest event that a run made; deltas of that run from before it are void. */
+  #newest: { readonly runId: string; readonly seq: number } | undefined
+
+  constructor(reading: LogReading, signal: AbortSignal) {
+    this.#reading = reading
+    this.#signal = signal
+    this.#session = reading.live.session(reading.key)
+  }
+
+  async *read(): AsyncGenerator<LoggedEvent, void, undefined> {
+    const { runId, isResting, follow, from } = this.#reading
+    // Keeps the live session from being let go while the log is read.
+    const unwatch = this.#session.watch(() => undefined)
+    try {
+      const position = await from()
+      this.#seq = this.#countedAt = position.seq
+      this.#n = position.n
+      while (!this.#signal.aborted) {
+        const resting = runId !== undefined && (await isResting(runId))
+        const before = this.#seq
+        yield* this.#catchUp()
+        if (resting || !follow || this.#signal.aborted) return
+        // What was read now may hold the end of the run. No await between this test and the subscription.
+        if (this.#seq > before || this.#session.lastSeq > this.#seq) continue
+        const queue = this.#session.subscribe(this.#session.base <= this.#countedAt ? this.#n : 0)
+        try {
+          if ((yield* this.#followLive(queue)) === 'ended') return
+        } finally {
+          this.#session.unsubscribe(queue)
+        }
+      }
+    } finally {
+      unwatch()
+      this.#reading.live.release(this.#reading.key)
+    }
+  }
+
+  async *#catchUp(): AsyncGenerator<LoggedEvent, void, undefined> {
+    const { store, key } = this.#reading
+    for (;;) {
+      const page = await store.readEvents(key, this.#seq, pageSize)
+      this.#checkReach(page.firstSeq, page.lastSeq)
+      for (const event of page.events) {
+        const logged: LoggedEvent = { ...event, cursor: printCursor(event.seq) }
+        this.#pass(logged, event.seq)
+        if (this.#concerns(logged)) yield logged
+        if (this.#signal.aborted) return
+      }
+      if (this.#seq >= page.lastSeq) return
+    }
+  }
+
+  async *#followLive(queue: ReaderQueue): AsyncGenerator<LoggedEvent, 'ended' | 'behind', undefined> {
+    while (!this.#signal.aborted) {
+      const item = queue.shift()
+      if (item === undefined) {
+        if (queue.overflowed) return 'behind'
+        await queue.wait(this.#signal)
+        continue
+      }
+      if (item.kind === 'delta') {
+        if (this.#isVoid(item)) continue
+        this.#n = item.n
+        this.#countedAt = this.#seq
+      } else {
+        if (item.seq <= this.#seq) continue
+        if (item.seq > this.#seq + 1) return 'behind'
+        this.#pass(item.event, item.seq)
+      }
+      if (!this.#concerns(item.event)) continue
+      yield item.event
+      if (await this.#endsWith(item.event)) return 'ended'
+    }
+    return 'ended'
+  }
+
+  #pass(event: LoggedEvent, seq: number): void {
+    this.#seq = seq
+    if ('runId' in event && event.type !== 'run-queued') this.#newest = { runId: event.runId, seq }
+  }
+
+  /** The store may give an event before this process has published it; deltas from before it may come after it then. */
+  #isVoid({ event, base }: Extract<QueueItem, { kind: 'delta' }>): boolean {
+    return this.#newest !== undefined && 'runId' in event && event.runId === this.#newest.runId && base < this.#newest.seq
+  }
+
+  #concerns(event: LoggedEvent): boolean {
+    const { runId } = this.#reading
+    return runId === undefined || ('runId' in event && event.runId === runId)
+  }
+
+  /** The end of a run that was never started has no save-point behind it. */
+  async #endsWith(event: LoggedEvent): Promise<boolean> {
+    const { runId, isResting, store, key } = this.#reading
+    if (runId === undefined) return false
+    if (event.type === 'save-point') return isResting(runId)
+    if (event.type !== 'turn-end') return false
+    const next = await store.readEvents(key, this.#seq, 1)
+    return next.events[0]?.type !== 'save-point'
+  }
+
+  #checkReach(firstSeq: number, lastSeq: number): void {
+    if (this.#seq > lastSeq) {
+      throw new SessionError('cursor-ahead', `The log ends at ${lastSeq}; the cursor names ${this.#seq}.`)
+    }
+    if (this.#seq + 1 < firstSeq) {
+      throw new SessionError('cursor-expired', `The log begins at ${firstSeq}: load the transcript and go on from there.`, {
+        firstSeq,
+      })
+    }
+  }
+}

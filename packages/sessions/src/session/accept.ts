@@ -1,0 +1,192 @@
+import { AgentError, hashJson, parseInput, type AgentInput } from '@bowline/agent-loop'
+import type { UserMessage } from '@bowline/llm'
+import { SessionError } from '../errors.ts'
+import { checkInputId } from '../keys.ts'
+import type { Batch, CommitRefusal, CommitResult, Expect, NewRun, Write } from '../store/contract.ts'
+import type { SessionRecord, StoredEvent } from '../store/records.ts'
+import type { SessionContext } from './context.ts'
+import type { OnBusy, SendOptions } from './types.ts'
+import { openStatuses } from './views.ts'
+
+const maxQueuedRuns = 1000
+const maxTries = 20
+
+export interface SessionIdentity {
+  readonly key: string
+  readonly agent: string
+  /** True when the caller named the agent, false when it is the default. */
+  readonly agentNamed: boolean
+  readonly owner?: string
+  readonly metadata: SessionRecord['metadata']
+}
+
+export interface Accepted {
+  readonly runId: string
+  readonly accepted: 'queued' | 'duplicate'
+}
+
+/** Makes an input durable as a queued run; the session comes into being with the first one. */
+export async function acceptInput(
+  context: SessionContext,
+  identity: SessionIdentity,
+  input: AgentInput,
+  options: SendOptions,
+): Promise<Accepted> {
+  const run = await newRun(context, input, options)
+  for (let tries = 0; tries < maxTries; tries++) {
+    const session = await readOwn(context, identity)
+    const batch = acceptBatch(context, identity, session, run, options.onBusy ?? context.onBusy)
+    const result = await context.store.commit(batch)
+    if (result.ok) return accepted(context, identity, run, session, result)
+    // Somebody else made the session in the meantime: look again.
+    if (result.reason !== 'conflict' && result.reason !== 'missing') throw await refusal(context, result.reason, identity.key)
+  }
+  throw new SessionError('conflict', `The session ${identity.key} changed ${maxTries} times while the input was accepted.`)
+}
+
+/** The session if it exists and belongs to this caller; null if there is none. */
+export async function readOwn(context: SessionContext, identity: SessionIdentity): Promise<SessionRecord | null> {
+  const read = await context.store.readSession(identity.key)
+  if (read.status === 'missing') return null
+  const session = read.value
+  if (session.owner !== identity.owner) {
+    throw new SessionError('session-missing', `There is no session ${identity.key}.`)
+  }
+  if (identity.agentNamed && session.agent !== identity.agent) {
+    throw new SessionError('agent-mismatch', `The session ${identity.key} belongs to the agent ${session.agent}, not ${identity.agent}.`)
+  }
+  return session
+}
+
+/** The session, made now if there is none. */
+export async function openSession(context: SessionContext, identity: SessionIdentity): Promise<SessionRecord> {
+  const existing = await readOwn(context, identity)
+  if (existing) return existing
+  const at = context.clock.now()
+  const result = await context.store.commit({
+    id: context.ids.next('batch'),
+    key: identity.key,
+    expect: [{ that: 'session', id: null }],
+    writes: creation(context, identity, at),
+  })
+  if (result.ok) publishOwn(context, identity.key, result, [sessionStart(identity.key, at)])
+  else if (result.reason !== 'conflict') throw await refusal(context, result.reason, identity.key)
+  const session = await readOwn(context, identity)
+  if (!session) throw new SessionError('session-missing', `There is no session ${identity.key}.`)
+  return session
+}
+
+async function newRun(context: SessionContext, input: AgentInput, options: SendOptions): Promise<NewRun> {
+  if (options.id !== undefined) checkInputId(options.id)
+  const body = messageOf(input) as unknown as NewRun['input']
+  return {
+    id: context.ids.next('run'),
+    kind: 'user',
+    ...(options.id === undefined ? {} : { inputId: options.id }),
+    inputHash: await hashJson(body),
+    input: body,
+    at: context.clock.now(),
+  }
+}
+
+/** Copied at once, before anything is awaited. */
+function messageOf(input: AgentInput): UserMessage {
+  const message = parsed(input)
+  if ('toolResults' in message) {
+    throw new SessionError('invalid-input', 'Tool results are no input of send: use submitToolResults.')
+  }
+  return message
+}
+
+function parsed(input: AgentInput): ReturnType<typeof parseInput> {
+  try {
+    return parseInput(input)
+  } catch (error) {
+    if (!AgentError.isInstance(error)) throw error
+    throw new SessionError('invalid-input', error.message)
+  }
+}
+
+function acceptBatch(
+  context: SessionContext,
+  identity: SessionIdentity,
+  session: SessionRecord | null,
+  run: NewRun,
+  onBusy: OnBusy,
+): Batch {
+  const expect: Expect[] = [{ that: 'session', id: session?.id ?? null }]
+  if (session) expect.push(onBusy === 'reject' ? { that: 'idle' } : { that: 'queue-below', max: maxQueuedRuns })
+  return {
+    id: context.ids.next('batch'),
+    key: identity.key,
+    expect,
+    writes: [
+      ...(session ? [] : creation(context, identity, run.at)),
+      { op: 'run.insert', run },
+      { op: 'event.append', events: [{ event: runQueued(run), refers: { runInput: run.id } }] },
+    ],
+  }
+}
+
+function creation(context: SessionContext, identity: SessionIdentity, at: number): Write[] {
+  const { agent, owner, metadata, key } = identity
+  return [
+    {
+      op: 'session.ensure',
+      session: { id: context.ids.next('session'), agent, metadata, at, ...(owner === undefined ? {} : { owner }) },
+    },
+    { op: 'event.append', events: [{ event: sessionStart(key, at) }] },
+  ]
+}
+
+function sessionStart(sessionKey: string, at: number) {
+  return { type: 'session-start', at, sessionKey } as const
+}
+
+function runQueued(run: NewRun) {
+  const inputId = run.inputId === undefined ? {} : { inputId: run.inputId }
+  return { type: 'run-queued', at: run.at, runId: run.id, kind: run.kind, ...inputId } as const
+}
+
+function accepted(
+  context: SessionContext,
+  identity: SessionIdentity,
+  run: NewRun,
+  session: SessionRecord | null,
+  result: Extract<CommitResult, { ok: true }>,
+): Accepted {
+  if (result.existing) return { runId: result.existing.runId, accepted: 'duplicate' }
+  const queued = { ...runQueued(run), input: run.input }
+  publishOwn(context, identity.key, result, session ? [queued] : [sessionStart(identity.key, run.at), queued])
+  context.wake()
+  return { runId: run.id, accepted: 'queued' }
+}
+
+/** Publishes events that no run made. */
+export function publishOwn(
+  context: SessionContext,
+  key: string,
+  result: Extract<CommitResult, { ok: true }>,
+  events: readonly Omit<StoredEvent, 'seq'>[],
+): void {
+  context.live.publish(
+    key,
+    events.map((event, index) => ({ ...event, seq: result.firstSeq + index }) as StoredEvent),
+    false,
+  )
+}
+
+async function refusal(context: SessionContext, reason: CommitRefusal, key: string): Promise<SessionError> {
+  switch (reason) {
+    case 'busy': {
+      const [open] = (await context.store.listRuns(key, { status: openStatuses, limit: 1 })).items
+      return new SessionError('busy', `A run of the session ${key} is open.`, open ? { runId: open.id } : {})
+    }
+    case 'id-reused':
+      return new SessionError('id-reused', 'The input id was accepted before with other content.')
+    case 'queue-full':
+      return new SessionError('queue-full', `The session ${key} has ${maxQueuedRuns} queued runs.`)
+    default:
+      return new SessionError('conflict', `The store refused the input: ${reason}.`)
+  }
+}

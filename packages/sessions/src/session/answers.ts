@@ -1,0 +1,217 @@
+import { hashJson, type SubmissionReceipt, type SubmittedResult } from '@bowline/agent-loop'
+import type { JSONObject } from '@bowline/llm'
+import { SessionError, type SessionErrorCode } from '../errors.ts'
+import type { Write } from '../store/contract.ts'
+import type { InboxRecord, RunRecord, SessionRecord, ToolCallRecord } from '../store/records.ts'
+import type { SessionContext } from './context.ts'
+import { readRun } from './rest.ts'
+import type { ToolResolution } from './types.ts'
+import { answerId, isTerminal, unanswered } from './views.ts'
+
+const maxTries = 20
+
+/** What waits in the inbox for a call: the answer as the loop takes it, and the hash that tells repeats apart. */
+interface Answer {
+  readonly toolCallId: string
+  readonly body: JSONObject
+  readonly hash: string
+}
+
+type Verdict =
+  | { readonly kind: 'accepted'; readonly runId: string }
+  | { readonly kind: 'repeated'; readonly runId: string }
+  | { readonly kind: 'refused'; readonly code: SessionErrorCode }
+
+/** Checked as a whole against what stands, then stored in one commit; the last open answer queues the run in it. */
+export async function submitAnswers(
+  context: SessionContext,
+  key: string,
+  results: readonly SubmittedResult[],
+): Promise<SubmissionReceipt & { readonly runId: string }> {
+  const answers = await toAnswers(results)
+  for (let tries = 0; tries < maxTries; tries++) {
+    const session = await readSession(context, key)
+    const inbox = await context.store.readInbox(key, ['answer'])
+    const verdicts = new Map<string, Verdict>()
+    for (const answer of answers) {
+      verdicts.set(answer.toolCallId, await judge(context, session, inbox, answer))
+    }
+    refuseAny(verdicts)
+    const runId = runOf(verdicts)
+    const run = await readRun(context.store, runId)
+    const fresh = answers.filter((answer) => verdicts.get(answer.toolCallId)?.kind === 'accepted')
+    const rows = fresh.map((answer) => inboxRow(context, runId, answer))
+    const open = isTerminal(run.status) ? [] : unanswered(run, [...inbox, ...rows])
+    if (rows.length === 0 || (await storeAnswers(context, session, run, rows, open.length === 0))) {
+      return {
+        runId,
+        accepted: fresh.map((answer) => answer.toolCallId),
+        repeated: answers.filter((answer) => !fresh.includes(answer)).map((answer) => answer.toolCallId),
+        missing: open.map((call) => call.toolCallId),
+      }
+    }
+  }
+  throw new SessionError('conflict', `The session changed ${maxTries} times while the results were stored.`)
+}
+
+/** Says what became of a call whose outcome is unknown. */
+export async function resolveCall(
+  context: SessionContext,
+  key: string,
+  toolCallId: string,
+  resolution: ToolResolution,
+): Promise<string> {
+  if ('runAgain' in resolution) return runAgain(context, key, toolCallId)
+  const answer: SubmittedResult =
+    'result' in resolution
+      ? { toolCallId, output: resolution.result }
+      : 'error' in resolution
+        ? { toolCallId, error: resolution.error }
+        : { toolCallId, unknown: true }
+  return (await submitAnswers(context, key, [answer])).runId
+}
+
+/** Puts the call back to `pending`: it starts anew, under the same key. */
+async function runAgain(context: SessionContext, key: string, toolCallId: string): Promise<string> {
+  for (let tries = 0; tries < maxTries; tries++) {
+    const session = await readSession(context, key)
+    const call = await readCall(context, key, toolCallId)
+    const run = await readRun(context.store, call.runId)
+    if (call.state === 'pending') return run.id
+    if (!run.pendingToolCalls.some((pending) => pending.toolCallId === toolCallId && pending.unknown)) {
+      throw new SessionError('tool-result-conflict', `The outcome of the call ${toolCallId} is not open.`)
+    }
+    const pendingToolCalls = run.pendingToolCalls.filter((pending) => pending.toolCallId !== toolCallId)
+    const inbox = await context.store.readInbox(key, ['answer'])
+    if (inbox.some((row) => row.id === answerId(run.id, toolCallId))) {
+      throw new SessionError('tool-result-conflict', `The call ${toolCallId} was answered otherwise.`)
+    }
+    const last = unanswered({ ...run, pendingToolCalls }, inbox).length === 0
+    const { outcome: _outcome, ...open } = call
+    const result = await context.store.commit({
+      id: context.ids.next('batch'),
+      key,
+      expect: [
+        { that: 'session', id: session.id, version: session.version },
+        { that: 'run', runId: run.id, status: ['needs-recovery'] },
+      ],
+      writes: [
+        { op: 'call.put', calls: [{ ...open, state: 'pending' }] },
+        { op: 'run.patch', runId: run.id, patch: { pendingToolCalls, ...(last ? { status: 'queued' } : {}) } },
+      ],
+    })
+    if (!result.ok) continue
+    if (last) context.wake()
+    return run.id
+  }
+  throw new SessionError('conflict', `The session changed ${maxTries} times while the call was resolved.`)
+}
+
+/** Two different answers to one call in one submission contradict each other. */
+async function toAnswers(results: readonly SubmittedResult[]): Promise<readonly Answer[]> {
+  if (results.length === 0) throw new SessionError('invalid-input', 'A submission must have at least one result.')
+  const answers = new Map<string, Answer>()
+  for (const result of results) {
+    const answer = await toAnswer(result)
+    const other = answers.get(answer.toolCallId)
+    if (other && other.hash !== answer.hash) throw refusal([[answer.toolCallId, 'tool-result-conflict']])
+    answers.set(answer.toolCallId, answer)
+  }
+  return [...answers.values()]
+}
+
+async function toAnswer(result: SubmittedResult): Promise<Answer> {
+  const body = JSON.parse(JSON.stringify(result)) as JSONObject
+  if (typeof result.toolCallId !== 'string' || !('output' in body || 'error' in body || 'unknown' in body)) {
+    throw new SessionError('invalid-input', 'A tool result must have a toolCallId and an output or an error.')
+  }
+  const { path: _path, role: _role, ...content } = body
+  // `error` is short for an output with `isError`.
+  const canonical = 'error' in content ? { toolCallId: result.toolCallId, output: content.error, isError: true } : content
+  return { toolCallId: result.toolCallId, body: content, hash: await hashJson(canonical) }
+}
+
+async function judge(
+  context: SessionContext,
+  session: SessionRecord,
+  inbox: readonly InboxRecord[],
+  answer: Answer,
+): Promise<Verdict> {
+  const read = await context.store.readCall(session.key, answer.toolCallId)
+  if (read.status === 'missing') return { kind: 'refused', code: 'unknown-tool-call' }
+  const call = read.value
+  const waiting = inbox.find((row) => row.id === answerId(call.runId, call.toolCallId))
+  const given = waiting?.body.hash ?? call.answerHash
+  if (given !== undefined) {
+    return given === answer.hash ? { kind: 'repeated', runId: call.runId } : { kind: 'refused', code: 'tool-result-conflict' }
+  }
+  if (call.state === 'settled') return { kind: 'refused', code: 'tool-result-conflict' }
+  const run = await readRun(context.store, call.runId)
+  const pending = run.pendingToolCalls.find((each) => each.toolCallId === call.toolCallId)
+  // A call that runs here, or will, is nobody's to answer; only an unknown outcome can be told to stay unknown.
+  if (!pending || isTerminal(run.status)) return { kind: 'refused', code: 'unknown-tool-call' }
+  if ('unknown' in answer.body && !pending.unknown) return { kind: 'refused', code: 'tool-result-conflict' }
+  return { kind: 'accepted', runId: call.runId }
+}
+
+function refuseAny(verdicts: ReadonlyMap<string, Verdict>): void {
+  const refused = [...verdicts].flatMap(([id, verdict]): [string, SessionErrorCode][] =>
+    verdict.kind === 'refused' ? [[id, verdict.code]] : [],
+  )
+  if (refused.length > 0) throw refusal(refused)
+}
+
+function refusal(refused: readonly (readonly [string, SessionErrorCode])[]): SessionError {
+  const [first] = refused
+  const ids = refused.map(([id]) => id).join(', ')
+  const code = first?.[1] ?? 'unknown-tool-call'
+  const text = code === 'unknown-tool-call' ? `No call waits for these results: ${ids}.` : `These calls have other results: ${ids}.`
+  return new SessionError(code, text, { refused: refused.map(([id, each]) => ({ id, code: each })) })
+}
+
+/** A submission answers one run; the one that still waits goes before those that are only repeated. */
+function runOf(verdicts: ReadonlyMap<string, Verdict>): string {
+  const all = [...verdicts.values()].flatMap((verdict) => (verdict.kind === 'refused' ? [] : [verdict]))
+  const chosen = all.find((verdict) => verdict.kind === 'accepted') ?? all.at(-1)
+  if (!chosen) throw new SessionError('invalid-input', 'A submission must have at least one result.')
+  return chosen.runId
+}
+
+function inboxRow(context: SessionContext, runId: string, { toolCallId, body, hash }: Answer): InboxRecord {
+  return { id: answerId(runId, toolCallId), kind: 'answer', at: context.clock.now(), body: { toolCallId, hash, answer: body } }
+}
+
+/** False: the session changed in between. */
+async function storeAnswers(
+  context: SessionContext,
+  session: SessionRecord,
+  run: RunRecord,
+  rows: readonly InboxRecord[],
+  last: boolean,
+): Promise<boolean> {
+  const writes: Write[] = [{ op: 'inbox.put', rows }]
+  if (last) writes.push({ op: 'run.patch', runId: run.id, patch: { status: 'queued' } })
+  const result = await context.store.commit({
+    id: context.ids.next('batch'),
+    key: session.key,
+    expect: [
+      { that: 'session', id: session.id, version: session.version },
+      { that: 'run', runId: run.id, status: ['awaiting-tools', 'needs-recovery'] },
+    ],
+    writes,
+  })
+  if (result.ok && last) context.wake()
+  return result.ok
+}
+
+async function readSession(context: SessionContext, key: string): Promise<SessionRecord> {
+  const read = await context.store.readSession(key)
+  if (read.status === 'missing') throw new SessionError('session-missing', `There is no session ${key}.`)
+  return read.value
+}
+
+async function readCall(context: SessionContext, key: string, toolCallId: string): Promise<ToolCallRecord> {
+  const read = await context.store.readCall(key, toolCallId)
+  if (read.status === 'missing') throw refusal([[toolCallId, 'unknown-tool-call']])
+  return read.value
+}

@@ -1,0 +1,56 @@
+import type { Clock } from '@bowline/llm'
+import { SessionError } from '../errors.ts'
+import type { LiveLog } from '../log/live-log.ts'
+import type { SessionStore } from '../store/contract.ts'
+import type { RunRecord } from '../store/records.ts'
+import { isResting } from './views.ts'
+
+/** Commits of other processes are not announced here: look at least so often. */
+const pollMs = 1000
+
+export async function readRun(store: SessionStore, runId: string): Promise<RunRecord> {
+  const read = await store.readRun(runId)
+  if (read.status === 'missing') throw new SessionError('unknown-run', `There is no run ${runId}.`)
+  return read.value
+}
+
+/** Resolves with the run once it waits for somebody or has ended, or as it stands when the signal is aborted. */
+export async function waitForRest(
+  context: { readonly store: SessionStore; readonly live: LiveLog; readonly clock: Clock },
+  key: string,
+  runId: string,
+  signal?: AbortSignal,
+): Promise<RunRecord> {
+  for (;;) {
+    const changed = nextChange(context, key, signal)
+    try {
+      const run = await readRun(context.store, runId)
+      if (isResting(run.status) || signal?.aborted) return run
+      await changed.promise
+    } finally {
+      changed.cancel()
+    }
+  }
+}
+
+/** Begins to listen at once, so that a commit between reading and waiting is not missed. */
+function nextChange(
+  { live, clock }: { readonly live: LiveLog; readonly clock: Clock },
+  key: string,
+  signal?: AbortSignal,
+): { readonly promise: Promise<void>; cancel(): void } {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const done = (): void => resolve()
+  const unwatch = live.session(key).watch(done)
+  const cancelTimer = clock.setTimer(clock.now() + pollMs, done)
+  signal?.addEventListener('abort', done)
+  return {
+    promise,
+    cancel() {
+      unwatch()
+      cancelTimer()
+      signal?.removeEventListener('abort', done)
+      live.release(key)
+    },
+  }
+}

@@ -1,0 +1,79 @@
+import type { AssistantMessage } from '@bowline/llm'
+import { parseCursor, type Position } from '../log/cursor.ts'
+import { readLog } from '../log/read-log.ts'
+import type { RunRecord } from '../store/records.ts'
+import type { SessionContext } from './context.ts'
+import { readRun, waitForRest } from './rest.ts'
+import type { RunHandle, RunResult, Session } from './types.ts'
+import { isResting, toRunInfo } from './views.ts'
+
+/** A handle on a run, whichever process executes it. `from` is where iterating begins: by default its first event. */
+export function runHandle(
+  context: SessionContext,
+  session: Session,
+  runId: string,
+  accepted: RunHandle['accepted'],
+  from?: Position,
+): RunHandle {
+  const events: RunHandle['events'] = ({ cursor, abortSignal } = {}) => {
+    const start = cursor === undefined ? from : parseCursor(cursor)
+    return readLog({
+      store: context.store,
+      live: context.live,
+      key: session.key,
+      from: async () => start ?? { seq: (await readRun(context.store, runId)).firstSeq - 1, n: 0 },
+      follow: true,
+      runId,
+      isResting: restingIn(context),
+      abortSignal,
+    })
+  }
+  return {
+    runId,
+    session,
+    accepted,
+    events,
+    [Symbol.asyncIterator]: () => events()[Symbol.asyncIterator](),
+    status: async () => (await readRun(context.store, runId)).status,
+    result: async () => resultOf(context, await waitForRest(context, session.key, runId)),
+    stop: (options = {}) => session.stop({ ...options, runId }),
+  }
+}
+
+export function restingIn(context: SessionContext): (runId: string) => Promise<boolean> {
+  return async (runId) => isResting((await readRun(context.store, runId)).status)
+}
+
+async function resultOf(context: SessionContext, run: RunRecord): Promise<RunResult> {
+  const [message, info] = await Promise.all([lastAnswer(context, run), toRunInfo(context.store, run)])
+  return {
+    runId: run.id,
+    status: run.status,
+    ...(run.reason === undefined ? {} : { reason: run.reason }),
+    ...(message ? { message } : {}),
+    text: message ? textOf(message) : '',
+    ...(run.error === undefined ? {} : { error: run.error }),
+    usage: run.usage,
+    pendingToolCalls: info.pendingToolCalls,
+  }
+}
+
+/** The newest assistant message of the run on the active path; the entries of a run lie next to each other. */
+async function lastAnswer(context: SessionContext, run: RunRecord): Promise<AssistantMessage | undefined> {
+  let before: string | undefined
+  let seen = false
+  for (;;) {
+    const page = await context.store.readPath(run.session, { limit: 20, ...(before === undefined ? {} : { before }) })
+    for (const entry of page.items) {
+      if (entry.runId === run.id && entry.message.role === 'assistant') return entry.message
+      if (seen && entry.runId !== run.id) return undefined
+      seen ||= entry.runId === run.id
+    }
+    before = page.items.at(-1)?.id
+    if (page.next === undefined || before === undefined) return undefined
+  }
+}
+
+function textOf(message: AssistantMessage): string {
+  return message.content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+}

@@ -1,0 +1,113 @@
+import { SessionError } from '../errors.ts'
+import { logStart, parseCursor, printCursor, type Position } from '../log/cursor.ts'
+import { readLog, type LogReading } from '../log/read-log.ts'
+import type { SessionRecord } from '../store/records.ts'
+import { acceptInput, openSession, readOwn, type SessionIdentity } from './accept.ts'
+import { resolveCall, submitAnswers } from './answers.ts'
+import type { SessionContext } from './context.ts'
+import { restingIn, runHandle } from './run-handle.ts'
+import { nothingToStop, stopSession } from './stop.ts'
+import type { EventsOptions, LoggedEvent, MessagesOptions, Session } from './types.ts'
+import { toRunInfo, toSessionInfo } from './views.ts'
+
+const defaultPageSize = 100
+
+/** The handle: it holds nothing but the key, and every method reads what stands in the store. */
+export function createSession(context: SessionContext, identity: SessionIdentity): Session {
+  const { key } = identity
+
+  async function required(): Promise<SessionRecord> {
+    const record = await readOwn(context, identity)
+    if (!record) throw new SessionError('session-missing', `There is no session ${key}.`)
+    return record
+  }
+
+  const session: Session = {
+    key,
+    open: async () => toSessionInfo(context.store, await openSession(context, identity)),
+    async info() {
+      const record = await foundOrNull(() => readOwn(context, identity))
+      return record && toSessionInfo(context.store, record)
+    },
+    async send(input, options = {}) {
+      const { runId, accepted } = await acceptInput(context, identity, input, options)
+      return runHandle(context, session, runId, accepted)
+    },
+    async stop(options = {}) {
+      const record = await readOwn(context, identity)
+      return record ? stopSession(context, record, options) : nothingToStop
+    },
+    async submitToolResults(results) {
+      const from = logEnd(await required())
+      const { runId, ...receipt } = await submitAnswers(context, key, results)
+      // Repeats cause no new segment: their stream is the run as it stands.
+      const repeatsOnly = receipt.accepted.length === 0
+      return { ...receipt, run: runHandle(context, session, runId, repeatsOnly ? 'duplicate' : 'queued', repeatsOnly ? undefined : from) }
+    },
+    async resolveTool(toolCallId, resolution) {
+      const from = logEnd(await required())
+      const runId = await resolveCall(context, key, toolCallId, resolution)
+      return runHandle(context, session, runId, 'queued', from)
+    },
+    events: (options = {}) => sessionEvents(context, required, key, typeof options === 'string' ? { cursor: options } : options),
+    messages: async (options = {}) => messagesOf(context, await required(), options),
+    async runs(query = {}) {
+      await required()
+      const page = await context.store.listRuns(key, query)
+      return { ...page, items: await Promise.all(page.items.map((run) => toRunInfo(context.store, run))) }
+    },
+  }
+  return session
+}
+
+function logEnd(session: SessionRecord): Position {
+  return { seq: session.nextSeq - 1, n: 0 }
+}
+
+/** For `info`, a session of another owner is no session. */
+async function foundOrNull<T>(read: () => Promise<T>): Promise<T | null> {
+  try {
+    return await read()
+  } catch (error) {
+    if (SessionError.isInstance(error) && error.code === 'session-missing') return null
+    throw error
+  }
+}
+
+/** A cursor that is none is refused at the call, everything else at the first read. */
+function sessionEvents(
+  context: SessionContext,
+  required: () => Promise<SessionRecord>,
+  key: string,
+  { cursor, live = true, runId, abortSignal }: EventsOptions,
+): AsyncIterable<LoggedEvent> {
+  const position = cursor === undefined ? logStart : parseCursor(cursor)
+  const reading: LogReading = {
+    store: context.store,
+    live: context.live,
+    key,
+    from: async () => {
+      await required()
+      return position
+    },
+    follow: live,
+    ...(runId === undefined ? {} : { runId }),
+    isResting: restingIn(context),
+    abortSignal,
+  }
+  return { [Symbol.asyncIterator]: () => readLog(reading) }
+}
+
+async function messagesOf(context: SessionContext, record: SessionRecord, { before, limit }: MessagesOptions) {
+  const page = await context.store.readPath(record.key, {
+    leaf: record.leaf,
+    limit: limit ?? defaultPageSize,
+    ...(before === undefined ? {} : { before }),
+  })
+  const oldest = page.items.at(-1)?.id
+  return {
+    items: page.items.map((entry) => entry.message).reverse(),
+    ...(page.next === undefined || oldest === undefined ? {} : { next: oldest }),
+    cursor: printCursor(record.nextSeq - 1),
+  }
+}

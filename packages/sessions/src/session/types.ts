@@ -1,0 +1,158 @@
+import type {
+  AgentErrorData,
+  AgentEvent,
+  AgentInput,
+  EndReason,
+  OutcomeStatus,
+  PendingToolCall,
+  StoredMessage,
+  SubmissionReceipt,
+  SubmittedResult,
+} from '@bowline/agent-loop'
+import type { AssistantMessage, JSONObject, JSONValue, ModelError, Usage } from '@bowline/llm'
+import type { RunFailure, RunKind, RunStatus, SessionStatus } from '../store/records.ts'
+import type { Page, PageRequest, RunQuery } from '../store/contract.ts'
+
+/** A key with its transcript, its queue of runs and its log. A handle does no I/O until a method is called. */
+export interface Session {
+  readonly key: string
+  /** Creates the session when it does not exist. */
+  open(): Promise<SessionInfo>
+  /** Null: there is no such session (or it belongs to another owner). */
+  info(): Promise<SessionInfo | null>
+  /**
+   * Must resolve only when the input is durable; it makes the session when there is none. Throws `invalid-input`,
+   * `id-reused`, `busy` (with `onBusy: 'reject'`), `queue-full`; nothing was written then.
+   */
+  send(input: AgentInput, options?: SendOptions): Promise<RunHandle>
+  /** The request must be durable before anything is aborted. Without an open run the state is `nothing-to-stop`. */
+  stop(options?: StopOptions): Promise<StopReceipt>
+  /**
+   * Must check the submission as a whole before anything is stored: `unknown-tool-call` and `tool-result-conflict` refuse
+   * all of it. The last open answer queues the run in the same commit.
+   */
+  submitToolResults(results: readonly SubmittedResult[]): Promise<SubmissionReceipt & { readonly run: RunHandle }>
+  /** Says what became of a call whose outcome is unknown, and queues the run in the same commit. Repeatable. */
+  resolveTool(toolCallId: string, resolution: ToolResolution): Promise<RunHandle>
+  /**
+   * The log from a cursor on (a string is a cursor; default: from the first event), then live. Ends only with
+   * `live: false`, the abort signal, or, with `runId`, when that run waits or ends.
+   */
+  events(options?: string | EventsOptions): AsyncIterable<LoggedEvent>
+  /** The active path, oldest first within the page; the newest page comes first and `before` gives older ones. */
+  messages(options?: MessagesOptions): Promise<Page<StoredMessage> & { readonly cursor: string }>
+  runs(query?: RunQuery): Promise<Page<RunInfo>>
+}
+
+export interface SendOptions {
+  /** Idempotency id, 1–200 bytes, scoped to the session: equal content gives the same run, other content `id-reused`. */
+  readonly id?: string
+  /** What to do while a run is open. Default: the runtime's, else `queue`. */
+  readonly onBusy?: OnBusy
+}
+
+export type OnBusy = 'queue' | 'reject'
+
+export interface StopOptions {
+  /** Default: the open run that came first. */
+  readonly runId?: string
+  /** `all` stops the queued runs too. Default `active`. */
+  readonly scope?: 'active' | 'all'
+  readonly reason?: string
+  /** How long to wait for the end; then the receipt is `pending`. Default 10,000; 0 answers at once. */
+  readonly waitMs?: number
+}
+
+/** What settled. `calls` are those of the run that was stopped, with what became of each. */
+export interface StopReceipt {
+  readonly runId: string | null
+  readonly state: 'settled' | 'pending' | 'nothing-to-stop'
+  readonly status?: RunStatus
+  readonly calls: readonly { readonly toolCallId: string; readonly toolName: string; readonly status: OutcomeStatus | 'running' }[]
+  readonly children: readonly StopReceipt[]
+}
+
+export type ToolResolution =
+  | { readonly result: JSONValue }
+  | { readonly error: string }
+  | { readonly runAgain: true }
+  | { readonly unknown: true }
+
+export interface EventsOptions {
+  readonly cursor?: string
+  /** Default true. False ends at the present end of the log. */
+  readonly live?: boolean
+  /** Only until this run waits for outside help or ends. */
+  readonly runId?: string
+  readonly abortSignal?: AbortSignal
+}
+
+export interface MessagesOptions {
+  /** Only what is older than this entry. */
+  readonly before?: string
+  /** Default 100, at most 1,000. */
+  readonly limit?: number
+}
+
+/** An event with the position to hand back for the ones after it. */
+export type LoggedEvent = AgentEvent & { readonly cursor: string }
+
+/** One run, whichever process executes it. Iterating reads its events from the first one on. */
+export interface RunHandle extends AsyncIterable<LoggedEvent> {
+  readonly runId: string
+  readonly session: Session
+  readonly accepted: 'queued' | 'duplicate'
+  status(): Promise<RunStatus>
+  /** From the run's first event (or the cursor) to the `turn-end` and `save-point` with which it waits or ends. */
+  events(options?: { readonly cursor?: string; readonly abortSignal?: AbortSignal }): AsyncIterable<LoggedEvent>
+  /** Settles when the run ends or waits for outside help; never rejects for a failed run. */
+  result(): Promise<RunResult>
+  stop(options?: { readonly reason?: string; readonly waitMs?: number }): Promise<StopReceipt>
+}
+
+export interface RunResult {
+  readonly runId: string
+  readonly status: RunStatus
+  readonly reason?: EndReason | 'crash-loop'
+  /** The last answer. */
+  readonly message?: AssistantMessage
+  /** Its text. */
+  readonly text: string
+  readonly error?: ModelError | AgentErrorData | RunFailure
+  readonly usage: Usage
+  readonly pendingToolCalls: readonly PendingToolCall[]
+}
+
+export interface SessionInfo {
+  readonly key: string
+  readonly agent: string
+  readonly status: SessionStatus
+  readonly leaf: string | null
+  readonly version: number
+  readonly cursor: string
+  readonly openRun?: RunInfo
+  readonly queued: number
+  readonly usage: Usage
+  readonly metadata: JSONObject
+  readonly createdAt: number
+  readonly activeAt: number
+}
+
+export interface RunInfo {
+  readonly runId: string
+  readonly session: string
+  readonly kind: RunKind
+  readonly status: RunStatus
+  readonly reason?: EndReason | 'crash-loop'
+  readonly attempts: number
+  /** Calls that wait for an answer; those already answered are left out. */
+  readonly pendingToolCalls: readonly PendingToolCall[]
+  readonly stopping: boolean
+  readonly error?: ModelError | AgentErrorData | RunFailure
+  readonly usage: Usage
+  readonly createdAt: number
+  readonly startedAt?: number
+  readonly endedAt?: number
+}
+
+export type { Page, PageRequest, RunQuery }

@@ -1,0 +1,85 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, existsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { LoggedEvent } from '@bowline/sessions'
+
+const script = fileURLToPath(new URL('../fixtures/worker.ts', import.meta.url))
+
+export type WorkerMessage =
+  | { readonly type: 'started'; readonly recovered: number }
+  | { readonly type: 'accepted'; readonly runId: string }
+  | { readonly type: 'slow-started' }
+  | { readonly type: 'event'; readonly event: LoggedEvent }
+
+export interface EffectLine {
+  readonly name: string
+  readonly idempotencyKey: string
+  readonly attempt: number
+}
+
+/** A folder with a database and a file in which the tools leave their traces. */
+export class Workplace {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'bowline-kill-'))
+  readonly database = join(this.#folder, 'data.db')
+  readonly effectsFile = join(this.#folder, 'effects.jsonl')
+  readonly #workers: WorkerProcess[] = []
+
+  start(effect: string, mode = 'serve'): WorkerProcess {
+    const worker = new WorkerProcess([this.database, this.effectsFile, effect, mode])
+    this.#workers.push(worker)
+    return worker
+  }
+
+  effects(name?: string): EffectLine[] {
+    if (!existsSync(this.effectsFile)) return []
+    const lines = readFileSync(this.effectsFile, 'utf8').trim().split('\n')
+    return lines.map((line) => JSON.parse(line) as EffectLine).filter((line) => name === undefined || line.name === name)
+  }
+
+  async remove(): Promise<void> {
+    await Promise.all(this.#workers.map((worker) => worker.kill()))
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+}
+
+export class WorkerProcess {
+  readonly #child: ChildProcess
+  readonly #messages: AsyncIterator<string>
+  readonly #exited: Promise<unknown>
+  #errors = ''
+
+  constructor(args: readonly string[]) {
+    this.#child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script, ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.#exited = new Promise((resolve) => this.#child.once('exit', resolve))
+    this.#child.stderr?.on('data', (text: Buffer) => (this.#errors += text.toString()))
+    if (!this.#child.stdout) throw new Error('the worker has no output')
+    this.#messages = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]()
+  }
+
+  /** Reads on to the first message that fits, and gives all up to it. */
+  async readUntil(fits: (message: WorkerMessage) => boolean): Promise<WorkerMessage[]> {
+    const seen: WorkerMessage[] = []
+    for (;;) {
+      const line = await this.#messages.next()
+      if (line.done) throw new Error(`the worker ended: ${this.#errors}`)
+      const message = JSON.parse(line.value) as WorkerMessage
+      seen.push(message)
+      if (fits(message)) return seen
+    }
+  }
+
+  async eventsUntil(type: LoggedEvent['type']): Promise<LoggedEvent[]> {
+    const messages = await this.readUntil((message) => message.type === 'event' && message.event.type === type)
+    return messages.flatMap((message) => (message.type === 'event' ? [message.event] : []))
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL')
+    await this.#exited
+  }
+}

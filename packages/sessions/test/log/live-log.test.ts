@@ -1,0 +1,65 @@
+import type { DeltaEvent } from '@bowline/agent-loop'
+import { describe, expect, it } from 'vitest'
+import { LiveLog } from '../../src/log/live-log.ts'
+import type { ReaderQueue } from '../../src/log/reader-queue.ts'
+import type { StoredEvent } from '../../src/store/records.ts'
+
+const delta = (text: string): DeltaEvent => ({
+  type: 'text-delta', at: 0, runId: 'run_1', turn: 1, step: 1, messageId: 'm', index: 0, delta: text,
+})
+const durable = (seq: number): StoredEvent => ({ type: 'save-point', at: 0, runId: 'run_1', turn: 1, seq })
+
+function drain(queue: ReaderQueue): string[] {
+  const cursors: string[] = []
+  for (let item = queue.shift(); item; item = queue.shift()) cursors.push(item.event.cursor)
+  return cursors
+}
+
+describe('LiveSession', () => {
+  it('S119: gives a reader that comes back the deltas after n, numbered under the last durable event', () => {
+    const session = new LiveLog().session('k')
+    session.publishDurable([durable(5)], true)
+    for (const text of ['a', 'b', 'c']) session.publishDelta(delta(text))
+    expect(drain(session.subscribe(1))).toEqual(['5.2', '5.3'])
+    // An event of another writer moves the number, not the count.
+    session.publishDurable([{ type: 'session-start', at: 0, sessionKey: 'k', seq: 6 }], false)
+    session.publishDelta(delta('d'))
+    expect(drain(session.subscribe(2))).toEqual(['5.3', '6.4'])
+    session.publishDurable([durable(7)], true)
+    expect(drain(session.subscribe(0))).toEqual([])
+  })
+
+  it('S117: beyond the ring the deltas of a message are left out for late readers, not mixed', () => {
+    const session = new LiveLog().session('k')
+    session.publishDurable([durable(1)], true)
+    for (let index = 0; index < 40; index++) session.publishDelta(delta('x'.repeat(50_000)))
+    const late = session.subscribe(0)
+    session.publishDelta(delta('y'))
+    expect(drain(late)).toEqual([])
+    session.publishDurable([durable(2)], true)
+    session.publishDelta(delta('z'))
+    expect(drain(late)).toEqual(['2', '2.1'])
+  })
+
+  it('S117: a reader that does not read is emptied at 1 MiB and sent back to the store', () => {
+    const session = new LiveLog().session('k')
+    session.publishDurable([durable(1)], true)
+    const slow = session.subscribe(0)
+    const fast = session.subscribe(0)
+    for (let index = 0; index < 30; index++) {
+      session.publishDelta(delta('x'.repeat(50_000)))
+      expect(drain(fast)).toHaveLength(1)
+    }
+    expect(slow.overflowed).toBe(true)
+    expect(drain(slow)).toEqual([])
+    expect(fast.overflowed).toBe(false)
+  })
+
+  it('is let go when nobody reads, watches or runs', () => {
+    const log = new LiveLog()
+    const session = log.session('k')
+    session.publishDurable([durable(1)], true)
+    log.release('k')
+    expect(log.session('k')).not.toBe(session)
+  })
+})

@@ -1,0 +1,154 @@
+import { emptyView, reduceEvents, type AgentEvent, type RunView } from '@bowline/agent-loop/events'
+import type { LoggedEvent, Session } from '@bowline/sessions'
+import type { Step } from '@bowline/llm/testing'
+import { describe, expect, it } from 'vitest'
+import { collect, gate, logOf, setup, types } from '../support.ts'
+
+const fold = (events: readonly AgentEvent[], from: RunView = emptyView): RunView => events.reduce(reduceEvents, from)
+
+/** Ten words, one delta each; the model waits in the middle until the gate is open. */
+function story(passed: Promise<void>): { readonly text: string; readonly step: Step } {
+  const words = Array.from({ length: 10 }, (_, index) => `word${index} `)
+  const deltas = words.map((delta) => ({ type: 'text-delta', id: 't', delta }) as const)
+  const [head, tail] = [deltas.slice(0, 5), deltas.slice(5)]
+  const parts: Step['parts'] = [
+    { type: 'text-start', id: 't' },
+    ...head,
+    { wait: passed },
+    ...tail,
+    { type: 'text-end', id: 't' },
+  ]
+  return { text: words.join(''), step: { parts } }
+}
+
+async function readUntil(events: AsyncIterable<LoggedEvent>, isLast: (event: LoggedEvent) => boolean): Promise<LoggedEvent[]> {
+  const seen: LoggedEvent[] = []
+  for await (const event of events) {
+    seen.push(event)
+    if (isLast(event)) break
+  }
+  return seen
+}
+
+const isSettled = (event: LoggedEvent): boolean => event.type === 'settled'
+
+describe('readLog', () => {
+  it('S115, S119: cut after any event and re-attached, a reader has the bytes of an undisturbed one', async () => {
+    const go = gate()
+    const { step, text } = story(go.passed)
+    const { runtime } = setup({ steps: [step] })
+    await runtime.start()
+    const session = runtime.session('room:1')
+    await session.open()
+    const undisturbed = readUntil(session.events(), isSettled)
+    await session.send('tell me')
+    const half = await readUntil(session.events(), (event) => event.type === 'text-delta' && event.delta === 'word4 ')
+    // While the message is open: each cut is re-attached now and read to the end.
+    const resumed = half.map((event, index) => ({
+      before: half.slice(0, index + 1),
+      after: readUntil(session.events(event.cursor), isSettled),
+    }))
+    go.open()
+    const whole = await undisturbed
+    expect(whole.flatMap((event) => (event.type === 'text-delta' ? [event.delta] : [])).join('')).toBe(text)
+    for (const { before, after } of resumed) {
+      expect([...before, ...(await after)]).toEqual(whole)
+    }
+    // After the message has ended its deltas are void: the durable records lead to the same state.
+    for (const { before } of resumed) {
+      const rest = await collect(session.events({ cursor: before.at(-1)!.cursor, live: false }))
+      expect(fold([...before, ...rest])).toEqual(fold(whole))
+    }
+    expect(fold(await logOf(session))).toEqual(fold(whole))
+    await runtime.stop()
+  })
+
+  it('S118: a durable event comes after its commit, deltas after the event that they follow', async () => {
+    const { runtime } = setup({ steps: [{ text: 'abc', chunk: 1 }] })
+    await runtime.start()
+    const session = runtime.session('room:1')
+    await session.open()
+    const seen: LoggedEvent[] = []
+    const reading = (async () => {
+      for await (const event of session.events()) {
+        seen.push(event)
+        if ('seq' in event && event.seq !== undefined) {
+          const stored = await runtime.store.readEvents('room:1', event.seq - 1, 1)
+          expect(stored.events[0]).toMatchObject({ type: event.type, seq: event.seq })
+        }
+        if (isSettled(event)) return
+      }
+    })()
+    await session.send('go')
+    await reading
+    const order = types(seen)
+    expect(order.indexOf('message-start')).toBeLessThan(order.indexOf('text-start'))
+    expect(order.lastIndexOf('text-end')).toBeLessThan(order.indexOf('message-end'))
+    expect(order.filter((type) => type === 'text-delta')).toHaveLength(3)
+    await runtime.stop()
+  })
+
+  it('S116: readers do not disturb each other, and a send in the middle does not break the count of the deltas', async () => {
+    const go = gate()
+    const { step, text } = story(go.passed)
+    const { runtime } = setup({ steps: [step, { text: 'second' }] })
+    await runtime.start()
+    const session = runtime.session('room:1')
+    await session.open()
+    let settledTwice = 0
+    const both = (event: LoggedEvent): boolean => isSettled(event) && ++settledTwice === 1
+    const reader = readUntil(session.events(), both)
+    await session.send('one')
+    await readUntil(session.events(), (event) => event.type === 'text-delta' && event.delta === 'word4 ')
+    await session.send('two')
+    const [last] = (await readUntil(session.events(), (event) => event.type === 'run-queued' && event.input !== undefined)).slice(-1)
+    expect(last?.type).toBe('run-queued')
+    go.open()
+    const events = await reader
+    const first = events.flatMap((event) => (event.type === 'text-delta' ? [event.delta] : [])).join('')
+    expect(first).toBe(`${text}second`)
+    const cursors = events.map((event) => event.cursor)
+    expect(new Set(cursors).size).toBe(cursors.length)
+    await runtime.stop()
+  })
+
+  it('S120: a malformed cursor and one beyond the log are refused by their codes', async () => {
+    const { runtime } = setup({ steps: [{ text: 'ok' }] })
+    await runtime.start()
+    const session = runtime.session('room:1')
+    await (await session.send('go')).result()
+    for (const cursor of ['', 'x', '1.', '-1', '01', '1.0', '1e3']) {
+      expect(() => session.events(cursor)).toThrow(expect.objectContaining({ code: 'invalid-cursor' }) as Error)
+    }
+    await expect(collect(session.events({ cursor: '999', live: false }))).rejects.toMatchObject({ code: 'cursor-ahead' })
+    await runtime.stop()
+  })
+
+  it('S123: live false ends at the present end; the events of a run end with its result', async () => {
+    const { runtime } = setup({ steps: [{ text: 'one' }, { text: 'two' }] })
+    await runtime.start()
+    const session = runtime.session('room:1')
+    const first = await session.send('a')
+    const second = await session.send('b')
+    const [events] = await Promise.all([collect(second), second.result()])
+    expect(types(events).at(0)).toBe('run-queued')
+    expect(types(events).at(-1)).toBe('save-point')
+    expect(events.every((event) => 'runId' in event && event.runId === second.runId)).toBe(true)
+    expect(types(await collect(first)).at(-1)).toBe('save-point')
+    expect(types(await logOf(session)).at(-1)).toBe('settled')
+    await runtime.stop()
+  })
+
+  it('S116: a reader that is returned from while it waits ends at once', async () => {
+    const { runtime } = setup({ steps: [] })
+    await runtime.start()
+    const session: Session = runtime.session('room:1')
+    await session.open()
+    const events = session.events()[Symbol.asyncIterator]()
+    expect((await events.next()).value).toMatchObject({ type: 'session-start' })
+    const waiting = events.next()
+    await events.return?.()
+    expect(await waiting).toEqual({ done: true, value: undefined })
+    await runtime.stop()
+  })
+})

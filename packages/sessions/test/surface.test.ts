@@ -1,0 +1,18 @@
+import * as memory from '@bowline/sessions/memory'
+import * as sessions from '@bowline/sessions'
+import * as sqlite from '@bowline/sessions/sqlite'
+import * as testing from '@bowline/sessions/testing'
+import { expect, it } from 'vitest'
+
+it('the names that users import change on purpose only', () => {
+  expect(Object.keys(sessions).sort()).toEqual(['SessionError', 'createRuntime'])
+  expect(Object.keys(memory)).toEqual(['memoryStore'])
+  expect(Object.keys(sqlite)).toEqual(['sqliteStore'])
+  expect(Object.keys(testing).sort()).toMatchInlineSnapshot(`
+    [
+      "fakeClock",
+      "fakeIds",
+      "testSessionStore",
+    ]
+  `)
+})
