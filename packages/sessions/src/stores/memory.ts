@@ -1,3 +1,4 @@
+import { systemClock } from '@bowline/llm'
 import type { Clock } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
 import type { SessionStore, StoreOpenOptions } from '../store/contract.ts'
@@ -17,14 +18,14 @@ export interface MemoryStore extends SessionStore {
 }
 
 export function memoryStore(): MemoryStore {
-  return storeOver({ spaces: new Map(), openStores: 0 })
+  return storeOver({ spaces: new Map(), openStores: 0, clock: systemClock })
 }
 
 interface Memory {
   readonly spaces: Map<string, Space>
   openStores: number
-  /** Of the first store that opened it: leases are compared by this one alone. */
-  clock?: Clock
+  /** Of the store that opened it first: leases are compared by this one alone. */
+  clock: Clock
 }
 
 function storeOver(memory: Memory): MemoryStore {
@@ -37,7 +38,7 @@ function storeOver(memory: Memory): MemoryStore {
     if (!found) memory.spaces.set(opened.namespace, (found = { sessions: new Map(), sessionOfRun: new Map() }))
     return found
   }
-  const now = (): number => memory.clock?.now() ?? 0
+  const now = (): number => memory.clock.now()
   const session = (key: string): HeldSession | undefined => space().sessions.get(key)
   const runOf = (runId: string): RunRecord | undefined => space().sessionOfRun.get(runId)?.runs.get(runId)
 
@@ -83,7 +84,7 @@ function storeOver(memory: Memory): MemoryStore {
     async readPath(key, { leaf, before, limit } = {}) {
       const held = session(key)
       if (!held) return { items: [] }
-      const start = before === undefined ? (leaf ?? (leaf === null ? null : held.record.leaf)) : entryOf(held, before).parentId
+      const start = before === undefined ? (leaf === undefined ? held.record.leaf : leaf) : entryOf(held, before).parentId
       const most = pageLimit(limit)
       const items: EntryRecord[] = []
       for (let id = start; id !== null && items.length <= most; id = entryOf(held, id).parentId) {

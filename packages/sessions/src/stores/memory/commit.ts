@@ -96,8 +96,9 @@ function checkEndedRuns(work: Work, held: HeldSession): void {
 const expectations: { readonly [T in Expect['that']]: (work: Work, expect: Extract<Expect, { that: T }>) => void } = {
   session({ held }, { id, version }) {
     if (id === null) return refuseUnless(!held, 'conflict')
-    refuseUnless(held !== undefined, 'missing')
-    refuseUnless(held?.record.id === id && (version ?? held.record.version) === held.record.version, 'conflict')
+    if (!held) throw new Refused('missing')
+    const { record } = held
+    refuseUnless(record.id === id && (version ?? record.version) === record.version, 'conflict')
   },
   fence(work, { runId, epoch }) {
     const run = runIn(work, runId)
@@ -175,7 +176,8 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
     for (const call of calls) {
       const ofRun = held.calls.get(call.runId) ?? new Map<string, ToolCallRecord>()
       refuseUnless(held.runs.has(call.runId) && ofRun.get(callId(call))?.state !== 'settled', 'conflict')
-      put(work, held.calls, call.runId, new Map(ofRun).set(callId(call), call))
+      put(work, held.calls, call.runId, ofRun)
+      put(work, ofRun, callId(call), call)
       work.changedRuns.add(call.runId)
     }
   },

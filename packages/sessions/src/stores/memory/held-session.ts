@@ -12,7 +12,7 @@ export interface Space {
 }
 
 export type HeldEntry = NewEntry & { readonly n: number }
-export type Applied = Extract<CommitResult, { ok: true }> & { readonly batchId: string }
+type Applied = Extract<CommitResult, { ok: true }> & { readonly batchId: string }
 
 export interface HeldSession {
   record: SessionRecord
@@ -21,7 +21,7 @@ export interface HeldSession {
   readonly runs: Map<string, RunRecord>
   /** The runs among them that have not ended. */
   readonly openRuns: Map<string, RunRecord>
-  readonly calls: Map<string, ReadonlyMap<string, ToolCallRecord>>
+  readonly calls: Map<string, Map<string, ToolCallRecord>>
   readonly inbox: Map<string, InboxRecord>
   /** The last batch of the session (under '') and of each run. */
   readonly applied: Map<string, Applied>

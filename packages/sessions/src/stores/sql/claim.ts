@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import type { Claim, ClaimRequest, Lease, LeaseState } from '../../store/contract.ts'
 import type { RunRecord } from '../../store/records.ts'
 import { parseStored } from '../json.ts'
@@ -41,16 +40,17 @@ function findClaimable(connection: Connection, request: ClaimRequest, { namespac
         where.and([where('run.status', '=', 'running'), where('run.owner', 'is distinct from', owner)]),
       ]),
     )
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('run as other')
-            .select(sql.lit(1).as('one'))
+    .where((where) =>
+      where.not(
+        where.exists(
+          where
+            .selectFrom('run as other')
+            .select('other.row')
             .whereRef('other.session', '=', 'run.session')
             .whereRef('other.row', '<>', 'run.row')
             .where('other.ended_at', 'is', null)
             // Open and accepted earlier, or holding the session.
-            .where((where) => where.or([where('other.n', '<', where.ref('run.n')), where('other.status', '<>', 'queued')])),
+            .where((other) => other.or([other('other.n', '<', other.ref('run.n')), other('other.status', '<>', 'queued')])),
         ),
       ),
     )

@@ -1,5 +1,5 @@
 import type { Expect } from '../../store/contract.ts'
-import { refuseUnless } from '../refused.ts'
+import { Refused, refuseUnless } from '../refused.ts'
 import { countOpenRuns, findRun } from './work.ts'
 import type { Work } from './work.ts'
 
@@ -9,8 +9,8 @@ type Expectations = { readonly [T in Expect['that']]: (work: Work, expect: Extra
 const expectations: Expectations = {
   async session({ session }, { id, version }) {
     if (id === null) return refuseUnless(!session, 'conflict')
-    refuseUnless(session !== undefined, 'missing')
-    const { record } = session!
+    if (!session) throw new Refused('missing')
+    const { record } = session
     refuseUnless(record.id === id && (version ?? record.version) === record.version, 'conflict')
   },
 

@@ -19,7 +19,7 @@ export type Connection = Transaction<Tables>
 type Json = string
 
 /** Rows of other tables refer to `row`: it is shorter than the key, and no other namespace has it. */
-export interface SessionTable {
+interface SessionTable {
   readonly row: Generated<number>
   readonly namespace: string
   readonly key: string
@@ -42,7 +42,7 @@ export interface SessionTable {
 }
 
 /** Either `body` or the ledger row of `call_…` holds the message. */
-export interface EntryTable {
+interface EntryTable {
   readonly session: number
   readonly id: string
   readonly n: number
@@ -57,7 +57,7 @@ export interface EntryTable {
 }
 
 /** `body` lacks what the entry, the ledger row or the input of the run fills in. */
-export interface EventTable {
+interface EventTable {
   readonly session: number
   readonly seq: number
   readonly body: Json
@@ -68,7 +68,7 @@ export interface EventTable {
   readonly input_run: number | null
 }
 
-export interface RunTable {
+interface RunTable {
   readonly row: Generated<number>
   readonly session: number
   readonly namespace: string
@@ -99,7 +99,7 @@ export interface RunTable {
 }
 
 /** Apart from the run, whose row is written again with every commit. */
-export interface RunInputTable {
+interface RunInputTable {
   readonly run: number
   readonly body: Json
 }
@@ -135,7 +135,7 @@ export interface InboxTable {
   readonly place: number
 }
 
-export interface MetaTable {
+interface MetaTable {
   readonly name: string
   readonly value: string
 }

@@ -20,9 +20,9 @@ import type { RunRecord, SessionRecord, ToolCallRecord } from '../../store/recor
 export const startMs = 1_750_000_000_000
 export const room = 'room:1'
 
-export type Committed = Extract<CommitResult, { ok: true }>
+type Committed = Extract<CommitResult, { ok: true }>
 
-export interface CommitOptions {
+interface CommitOptions {
   readonly key?: string
   readonly id?: string
   readonly expect?: readonly Expect[]
@@ -76,12 +76,12 @@ export function benchOf(store: SessionStore, clock: ManualClock = manualClock(st
     async session(key = room) {
       const read = await store.readSession(key)
       assert.equal(read.status, 'found')
-      return (read as Extract<typeof read, { status: 'found' }>).value
+      return (read).value
     },
     async run(runId) {
       const read = await store.readRun(runId)
       assert.equal(read.status, 'found')
-      return (read as Extract<typeof read, { status: 'found' }>).value
+      return (read).value
     },
     async everything(key = room) {
       const runs = (await store.listRuns(key, { limit: 1000 })).items
@@ -170,7 +170,7 @@ export function putCalls(...calls: readonly ToolCallRecord[]): Write {
 }
 
 export function putAnswers(...ids: readonly string[]): Write {
-  return { op: 'inbox.put', rows: ids.map((id) => ({ id, kind: 'answer', at: startMs, body: { answer: id } })) }
+  return { op: 'inbox.put', rows: ids.map((id) => ({ id, kind: 'answer', at: startMs, body: { toolCallId: id, hash: id, answer: {} } })) }
 }
 
 export function fence({ run }: Claim): Expect {

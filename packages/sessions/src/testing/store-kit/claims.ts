@@ -14,7 +14,7 @@ export const claims: Topic = ({ it, options }) => {
     assert.deepEqual(claim?.run, await bench.run('run-1'))
     assert.deepEqual(claim?.session, await bench.session())
     assert.equal(claim?.session.version, before.version + 1)
-    const { status, epoch, owner, leaseUntil, attempts } = claim!.run
+    const { status, epoch, owner, leaseUntil, attempts } = claim.run
     assert.deepEqual([status, epoch, owner, leaseUntil, attempts], ['running', 1, 'owner-a', startMs + 10_000, 0])
     assert.deepEqual(await bench.claim(), [])
   })
@@ -67,7 +67,7 @@ export const claims: Topic = ({ it, options }) => {
     const [second] = await bench.claim({ owner: 'owner-b' })
     assert.equal(second?.previous, 'running')
     assert.deepEqual([second?.run.epoch, second?.run.attempts, second?.run.totalAttempts], [2, 1, 1])
-    await bench.commit([patchRun('run-1', { attempts: 0 })], { expect: [fence(second!)] })
+    await bench.commit([patchRun('run-1', { attempts: 0 })], { expect: [fence(second)] })
     await bench.clock.advance(10_000)
     const [third] = await bench.claim({ owner: 'owner-c' })
     assert.deepEqual([third?.run.epoch, third?.run.attempts, third?.run.totalAttempts], [3, 1, 2])

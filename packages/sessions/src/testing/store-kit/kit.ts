@@ -8,15 +8,15 @@ export interface StoreKitOptions {
   /** Names the store in the titles of the tests. */
   readonly name: string
   /** A store over nothing, not open yet. */
-  create(): Promise<SessionStore>
+  readonly create: () => Promise<SessionStore>
   /** A store over the data of this one, which is closed; not open yet. */
-  reopen(store: SessionStore): Promise<SessionStore>
+  readonly reopen: (store: SessionStore) => Promise<SessionStore>
   /** Called after each test, when its stores are closed. */
-  destroy?(): Promise<void>
+  readonly destroy?: () => Promise<void>
   /** Another store over the data of this one, at the same time. Leave it out for a store that is alone with its data. */
-  second?(store: SessionStore): Promise<SessionStore>
+  readonly second?: (store: SessionStore) => Promise<SessionStore>
   /** How many bytes this work makes the store write. Leave it out where nothing is written. */
-  bytesWritten?(store: SessionStore, work: () => Promise<void>): Promise<number>
+  readonly bytesWritten?: (store: SessionStore, work: () => Promise<void>) => Promise<number>
   /** Whether the store refuses records beyond its `maxRecordBytes`. */
   readonly limitsRecords: boolean
   /** How a running run is known to be lost: by its lease, or, in a store of one process, by its owner. */
@@ -26,19 +26,19 @@ export interface StoreKitOptions {
 }
 
 export interface TestRunner {
-  describe(name: string, body: () => void): void
-  it(name: string, body: () => Promise<void>, timeoutMs?: number): void
+  readonly describe: (name: string, body: () => void) => void
+  readonly it: (name: string, body: () => Promise<void>, timeoutMs?: number) => void
 }
 
 /** What a topic of the kit gets: where to put its tests, and how to open stores in them. */
 export interface Kit {
   readonly options: StoreKitOptions
-  it(name: string, test: StoreTest, timeoutMs?: number): void
+  readonly it: (name: string, test: StoreTest, timeoutMs?: number) => void
 }
 
-export type StoreTest = (bench: Bench, stores: OpenStores) => Promise<void>
+type StoreTest = (bench: Bench, stores: OpenStores) => Promise<void>
 
-export interface OpenStores {
+interface OpenStores {
   open(store: SessionStore, as?: { namespace?: string; owner?: string; clock?: ManualClock }): Promise<Bench>
   /** The same data in a store that was opened anew. */
   reopen(bench: Bench, as?: { namespace?: string; owner?: string }): Promise<Bench>
@@ -47,7 +47,7 @@ export interface OpenStores {
 export type Topic = (kit: Kit) => void
 
 export function kitOf(options: StoreKitOptions, runner: TestRunner): Kit {
-  return { options, it: (name, test, timeoutMs) => runner.it(name, () => runTest(options, test), timeoutMs) }
+  return { options, it: (name, test, timeoutMs = 30_000) => runner.it(name, () => runTest(options, test), timeoutMs) }
 }
 
 /** Gives a test its store, and closes every store that it opened. */
