@@ -1,11 +1,10 @@
 import { parseArgs } from 'node:util'
-import type { Environment } from './server/choose-model.ts'
 import { portFrom, SettingsError } from './server/settings.ts'
+import type { Environment } from './server/settings.ts'
 import { buildPage, watchPage } from './supervisor/build-page.ts'
 import { freePort } from './supervisor/free-port.ts'
 import { keepServer } from './supervisor/keep-server.ts'
 import type { ServerEnd } from './supervisor/keep-server.ts'
-import { once } from './terminal/once.ts'
 
 const usage = `npm start                            the demo in a browser
 npm start -- --cli --once "text"     one answer in the terminal`
@@ -18,7 +17,11 @@ async function run(args: readonly string[]): Promise<number> {
     console.error(usage)
     return 2
   }
-  if (options.once !== undefined) return once(options.once, process.env)
+  if (options.once !== undefined) {
+    // The agent with all its providers is read only where it runs: the supervisor stays light.
+    const { once } = await import('./terminal/once.ts')
+    return once(options.once, process.env)
+  }
   return serve(options.dev)
 }
 

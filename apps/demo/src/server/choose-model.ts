@@ -3,8 +3,7 @@ import { createGoogle } from '@ai-sdk/google'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { LanguageModelV4 } from '@bowline/llm'
-
-export type Environment = Readonly<Record<string, string | undefined>>
+import type { Environment } from './settings.ts'
 
 export interface ModelChoice {
   readonly model: LanguageModelV4

@@ -1,4 +1,3 @@
-import type { RunningServer } from '@bowline/server/node'
 import { SessionError } from '@bowline/sessions'
 import { refusedExitCode } from './process-messages.ts'
 import type { ServerMessage } from './process-messages.ts'
@@ -8,10 +7,12 @@ import { startServer } from './start-server.ts'
 const drainMs = 300
 const farewellMs = 5000
 
+const starting = startServer(process.env)
+endWithSupervisor()
+
 try {
-  const server = await startServer(process.env)
-  endWithSupervisor(server)
-  tell({ type: 'ready', url: server.url })
+  const { url } = await starting
+  tell({ type: 'ready', url })
 } catch (error) {
   const refusal = refusalOf(error)
   if (!refusal) throw error
@@ -21,19 +22,18 @@ try {
 }
 
 /** The supervisor's end closes the channel, however it ended: no server stays behind. Ctrl+C is the supervisor's. */
-function endWithSupervisor(server: RunningServer): void {
+function endWithSupervisor(): void {
   let ending = false
   const end = (): void => {
     if (ending) return
     ending = true
     setTimeout(() => process.exit(1), farewellMs).unref()
-    server.close({ drainMs }).then(
-      () => process.exit(0),
-      (error: unknown) => {
-        console.error(error)
-        process.exit(1)
-      },
-    )
+    starting
+      .then((server) => server.close({ drainMs }))
+      .then(
+        () => process.exit(0),
+        () => process.exit(),
+      )
   }
   process.on('SIGINT', () => {})
   process.on('SIGTERM', end)

@@ -1,22 +1,12 @@
 import { join, resolve } from 'node:path'
-import type { SessionStore } from '@bowline/sessions'
-import { memoryStore } from '@bowline/sessions/memory'
-import { sqliteStore } from '@bowline/sessions/sqlite'
-import type { Environment } from './choose-model.ts'
+
+export type Environment = Readonly<Record<string, string | undefined>>
 
 const repository = resolve(import.meta.dirname, '../../../..')
 
 /** `DEMO_DATA`, or `.bowline` beside the repository's README. */
 export function dataFolderFrom(env: Environment): string {
   return resolve(env.DEMO_DATA || join(repository, '.bowline'))
-}
-
-/** `DEMO_STORE`: `sqlite:` (with or without a file) or `memory:`. */
-export function storeFrom(env: Environment, dataFolder: string): SessionStore {
-  const [, kind, rest = ''] = /^(sqlite|memory):(.*)$/.exec(env.DEMO_STORE || 'sqlite:') ?? []
-  if (kind === 'memory') return memoryStore()
-  if (kind === 'sqlite') return sqliteStore({ file: rest ? resolve(rest) : join(dataFolder, 'data.db') })
-  throw new SettingsError(`DEMO_STORE is ${env.DEMO_STORE}: it must begin with sqlite: or memory:.`)
 }
 
 /** `DEMO_PAGE`: where the supervisor has put the built page. */

@@ -10,10 +10,12 @@ import { offlineModel } from '../model/offline-model.ts'
 import { createPace, speedFrom } from '../pace.ts'
 import { createDemoAgent, demoAgentName } from './agents.ts'
 import { chooseModel } from './choose-model.ts'
-import type { Environment, ModelChoice } from './choose-model.ts'
+import type { ModelChoice } from './choose-model.ts'
+import { chooseStore } from './choose-store.ts'
 import { createDemoFetch } from './demo-fetch.ts'
 import { holdsToken, readPageToken } from './page-token.ts'
-import { dataFolderFrom, pageFolderFrom, portFrom, storeFrom } from './settings.ts'
+import { dataFolderFrom, pageFolderFrom, portFrom } from './settings.ts'
+import type { Environment } from './settings.ts'
 
 export const demoTenant = 'demo'
 
@@ -50,7 +52,7 @@ export async function createDemoRuntime(env: Environment) {
   const pace = createPace(speedFrom(env), systemClock)
   const choice = chooseModel(env, () => offlineModel({ pace }))
   const agent = createDemoAgent(choice.model, { pace, clock: systemClock, dataFolder })
-  return { choice, runtime: createRuntime({ agents: [agent], store: storeFrom(env, dataFolder) }) }
+  return { choice, runtime: createRuntime({ agents: [agent], store: chooseStore(env, dataFolder) }) }
 }
 
 function infoOf(choice: ModelChoice, env: Environment): DemoInfo {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { SessionError } from '@bowline/sessions'
-import type { Environment } from '../server/choose-model.ts'
 import { SettingsError } from '../server/settings.ts'
+import type { Environment } from '../server/settings.ts'
 import { createDemoRuntime, demoTenant } from '../server/start-server.ts'
 
 /** One message, one answer, with the agent and the store of the page. Gives the exit code. */

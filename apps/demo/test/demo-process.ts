@@ -1,0 +1,87 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const supervisor = join(import.meta.dirname, '../src/supervisor.ts')
+
+export type DemoEnv = Readonly<Record<string, string | undefined>>
+
+export interface DemoProcess {
+  readonly url: string
+  readonly child: ChildProcess
+  readonly dataFolder: string
+  /** All that was printed so far. */
+  output(): string
+  /** Resolves as soon as the pattern is in the output. Rejects when the process ends before. */
+  printed(pattern: RegExp): Promise<RegExpExecArray>
+  /** Ends it as Ctrl+C would, and resolves to its exit code. */
+  stop(): Promise<number | null>
+}
+
+/** What no test may inherit from the machine it runs on. */
+const cleanEnv = {
+  OPENAI_API_KEY: undefined,
+  ANTHROPIC_API_KEY: undefined,
+  GOOGLE_GENERATIVE_AI_API_KEY: undefined,
+  DEMO_BASE_URL: undefined,
+  DEMO_MODEL: undefined,
+  DEMO_STORE: undefined,
+  NODE_ENV: undefined,
+} satisfies DemoEnv
+
+export function makeDataFolder(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'bowline-demo-'))
+}
+
+export function removeDataFolder(folder: string): Promise<void> {
+  return rm(folder, { recursive: true, force: true })
+}
+
+/** What `npm start` starts, in a folder of its own and at full speed. Ready when it has printed its address. */
+export async function startDemo(dataFolder: string, env: DemoEnv = {}): Promise<DemoProcess> {
+  const started = spawnDemo(dataFolder, [], env)
+  const [, url = ''] = await started.printed(/ready: (http:\S+)/)
+  return { ...started, url }
+}
+
+/** The same with arguments, without waiting for anything. */
+export function spawnDemo(dataFolder: string, args: readonly string[], env: DemoEnv = {}): Omit<DemoProcess, 'url'> {
+  const child = spawn(process.execPath, [supervisor, ...args], {
+    env: { ...process.env, ...cleanEnv, DEMO_DATA: dataFolder, DEMO_PORT: '0', DEMO_SPEED: '0', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  const waiting = new Set<() => void>()
+  const changed = (): void => waiting.forEach((check) => check())
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+      changed()
+    })
+  }
+  const exited = new Promise<number | null>((resolve) => child.once('close', resolve))
+  void exited.then(changed)
+  return {
+    child,
+    dataFolder,
+    output: () => output,
+    printed: (pattern) =>
+      new Promise((resolve, reject) => {
+        const check = (): void => {
+          const match = pattern.exec(output)
+          if (!match && child.exitCode === null && child.signalCode === null) return
+          waiting.delete(check)
+          if (match) resolve(match)
+          else reject(new Error(`It ended without printing ${String(pattern)}:\n${output}`))
+        }
+        waiting.add(check)
+        check()
+      }),
+    async stop() {
+      child.kill('SIGTERM')
+      return exited
+    },
+  }
+}

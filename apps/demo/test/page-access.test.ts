@@ -1,0 +1,104 @@
+import { request as httpRequest } from 'node:http'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { lastFrame, openPage } from './browse.ts'
+import { makeDataFolder, removeDataFolder, startDemo } from './demo-process.ts'
+import type { DemoProcess } from './demo-process.ts'
+
+describe('who may use the demo', { timeout: 60_000 }, () => {
+  let dataFolder: string
+  let demo: DemoProcess
+  let browser: Awaited<ReturnType<typeof openPage>>
+
+  beforeAll(async () => {
+    dataFolder = await makeDataFolder()
+    demo = await startDemo(dataFolder)
+    browser = await openPage(demo.url)
+  }, 60_000)
+
+  afterAll(async () => {
+    await demo.stop()
+    await removeDataFolder(dataFolder)
+  })
+
+  it('D5: the page load sets a token cookie that scripts and other sites do not get', () => {
+    const cookie = browser.page.headers.get('set-cookie')
+    expect(cookie).toMatch(/^bowline-demo-\d+=[\w-]{43};/)
+    expect(cookie).toContain('HttpOnly')
+    expect(cookie).toContain('SameSite=Strict')
+  })
+
+  it('D5: with the cookie the API answers, without it nothing does', async () => {
+    expect((await browser.request('/api/agent/sessions')).status).toBe(200)
+    expect((await fetch(new URL('/api/agent/sessions', demo.url))).status).toBe(401)
+    expect((await fetch(new URL('/demo/info', demo.url))).status).toBe(401)
+    expect((await browser.request('/api/agent/sessions', { headers: { cookie: 'bowline-demo-1=x' } })).status).toBe(401)
+  })
+
+  it.each(['/', '/demo/info', '/api/agent/sessions'])('D5: another origin gets 403 for %s, cookie or not', async (path) => {
+    const response = await browser.request(path, { headers: { origin: 'http://127.0.0.1:1' } })
+    expect(response.status).toBe(403)
+    expect(response.headers.get('set-cookie')).toBeNull()
+    expect(await response.json()).toMatchObject({ code: 'origin-not-allowed' })
+  })
+
+  it.each(['/', '/demo/info', '/api/agent/sessions'])('D5: another host name gets 403 for %s', async (path) => {
+    const { port } = new URL(demo.url)
+    const status = await new Promise((resolve, reject) => {
+      const request = httpRequest({ host: '127.0.0.1', port, path, headers: { host: `rebound.example:${port}` } }, (response) => {
+        response.resume()
+        resolve(response.statusCode)
+      })
+      request.on('error', reject).end()
+    })
+    expect(status).toBe(403)
+  })
+
+  it('D5: listens on loopback only', () => {
+    expect(new URL(demo.url).hostname).toBe('127.0.0.1')
+  })
+
+  it.each(['/../package.json', '/%2e%2e/%2e%2e/package.json', '/assets/../../../../package.json', '/nothing.js'])(
+    'serves nothing but the built page: %s',
+    async (path) => {
+      expect((await browser.request(path)).status).toBe(404)
+    },
+  )
+
+  it('D25: the kill route takes only a delay of 0 to 5 s, and only by POST', async () => {
+    for (const delayMs of [-1, 5001, '1', null]) expect((await browser.post('/demo/kill', { delayMs })).status).toBe(400)
+    expect((await browser.request('/demo/kill')).status).toBe(404)
+    expect((await browser.request('/healthz')).status).toBe(200)
+  })
+
+  it('D25: there is no kill route in production', async () => {
+    const folder = await makeDataFolder()
+    const production = await startDemo(folder, { NODE_ENV: 'production' })
+    try {
+      const { post, request } = await openPage(production.url)
+      expect((await post('/demo/kill', { delayMs: 0 })).status).toBe(404)
+      expect(await (await request('/demo/info')).json()).toMatchObject({ canKill: false })
+    } finally {
+      await production.stop()
+      await removeDataFolder(folder)
+    }
+  })
+
+  it('D8: tells the page which model answers', async () => {
+    const info: unknown = await (await browser.request('/demo/info')).json()
+    expect(info).toEqual({ provider: 'offline', modelId: 'bowline-offline', offline: true, canKill: true })
+  })
+
+  it('D9: a missing key is told to the page by its name, and the server stays up', async () => {
+    const folder = await makeDataFolder()
+    const keyless = await startDemo(folder, { DEMO_MODEL: 'anthropic:claude-opus-5' })
+    try {
+      const { post, request } = await openPage(keyless.url)
+      expect(await (await request('/demo/info')).json()).toMatchObject({ problem: { variable: 'ANTHROPIC_API_KEY' } })
+      const execute = await post('/api/agent/execute', { input: { role: 'user', content: 'hi' }, context: {} })
+      expect(await lastFrame(execute)).toMatchObject({ type: 'execute-complete', status: 'completed' })
+    } finally {
+      await keyless.stop()
+      await removeDataFolder(folder)
+    }
+  })
+})
