@@ -5,10 +5,11 @@ import type { ListedAgent } from './agent-directory.ts'
 import { checkDelegateInput, payloadHash } from './delegate-input.ts'
 import type { DelegateInput } from './delegate-input.ts'
 import { runDelegation } from './delegation.ts'
-import type { BridgeResult, Delegation } from './delegation.ts'
+import type { Delegation } from './delegation.ts'
 import { BridgeError } from './errors.ts'
 import { createEventReaders } from './event-readers.ts'
 import type { BridgeExecutor } from './executors/executor.ts'
+import type { BridgeResult } from './outcome.ts'
 import { RequestBook } from './request-book.ts'
 import { settingsFrom } from './settings.ts'
 import type { BridgeOptions, BridgeSettings } from './settings.ts'
@@ -61,6 +62,7 @@ class ExecutorBridge implements Bridge {
   readonly #directory: AgentDirectory
   readonly #requests: RequestBook<ActiveRequest>
   #starting: Promise<void> | undefined
+  #stopping: Promise<void> | undefined
   #state: 'new' | 'started' | 'stopped' = 'new'
   #startedAt = 0
 
@@ -89,6 +91,7 @@ class ExecutorBridge implements Bridge {
         started.push(executor)
       }
       this.#directory.check(logger)
+      if (this.#stopping) throw notRunning('stopped')
     } catch (error) {
       await this.#stopExecutors(started)
       throw error
@@ -97,10 +100,16 @@ class ExecutorBridge implements Bridge {
     this.#state = 'started'
   }
 
-  async stop({ deadlineMs = 10_000 }: { readonly deadlineMs?: number } = {}): Promise<void> {
-    const wasStarted = this.#state === 'started'
+  stop({ deadlineMs = 10_000 }: { readonly deadlineMs?: number } = {}): Promise<void> {
+    this.#stopping ??= this.#stop(deadlineMs)
+    return this.#stopping
+  }
+
+  async #stop(deadlineMs: number): Promise<void> {
+    const before = this.#state
     this.#state = 'stopped'
-    if (!wasStarted) return
+    if (before === 'new' && this.#starting) await settlesWithin(this.#settings.clock, deadlineMs, this.#starting)
+    if (before !== 'started') return
     const { clock, logger } = this.#settings
     const running = this.#requests.running()
     logger.info({ running: running.length, deadlineMs }, 'the bridge stops')

@@ -1,14 +1,15 @@
-import type { JSONValue, Clock, Usage } from '@bowline/llm'
-import type { BridgeEvent, CancelReason, CloseReason, PendingInput, PromptContext, SessionContext, StopReason } from './agent.ts'
+import type { Clock } from '@bowline/llm'
+import type { BridgeEvent, CancelReason, CloseReason, PromptContext, SessionContext } from './agent.ts'
 import { BridgeError } from './errors.ts'
 import type { EventReaders } from './event-readers.ts'
 import type { FoundAgent } from './agent-directory.ts'
 import type { BridgeLogger } from './logger.ts'
+import { interruptedResult, outcomeResult } from './outcome.ts'
+import type { BridgeResult, RequestIds } from './outcome.ts'
 import { readEvents } from './read-events.ts'
 import type { Reading } from './read-events.ts'
 import { collectResult } from './result-collector.ts'
 import type { ResultCollector } from './result-collector.ts'
-import type { OutcomeStatus, Settled } from './run-result.ts'
 import type { RuntimeParams } from './runtime-params.ts'
 import { settlesWithin } from './watch.ts'
 import type { Interruption, Watch } from './watch.ts'
@@ -31,21 +32,6 @@ export interface DelegationSettings {
   readonly cancelGraceMs: number
 }
 
-/** The answer to a delegation that did not fail. */
-export interface BridgeOutcome {
-  readonly status: OutcomeStatus
-  readonly sessionId: string
-  readonly agentId: string
-  readonly requestId: string
-  readonly text: string
-  readonly stopReason: StopReason
-  readonly structured?: JSONValue
-  readonly usage?: Usage
-  readonly pending?: readonly PendingInput[]
-}
-
-export type BridgeResult = ({ readonly ok: true } & BridgeOutcome) | { readonly ok: false; readonly error: BridgeError }
-
 const closeHookMs = 10_000
 
 /** Create, prompt, close. Never rejects. */
@@ -63,6 +49,7 @@ export async function runDelegation(work: Delegation, settings: DelegationSettin
 class DelegationTask {
   readonly #work: Delegation
   readonly #settings: DelegationSettings
+  readonly #ids: RequestIds
   readonly #collector: ResultCollector
   readonly #abort = new AbortController()
   #lateEvents = 0
@@ -70,7 +57,9 @@ class DelegationTask {
   constructor(work: Delegation, settings: DelegationSettings) {
     this.#work = work
     this.#settings = settings
-    this.#collector = collectResult(work.session.agentId, settings.maxResultBytes)
+    const { sessionId, agentId } = work.session
+    this.#ids = { sessionId, agentId, requestId: work.requestId }
+    this.#collector = collectResult(agentId, settings.maxResultBytes)
   }
 
   async run(): Promise<BridgeResult> {
@@ -111,7 +100,7 @@ class DelegationTask {
         return undefined
       })
       if (interruption && !this.#collector.complete) return await this.#cancel(reading, interruption)
-      return this.#succeeded(this.#collector.finish())
+      return outcomeResult(this.#ids, this.#collector.finish())
     } finally {
       if (reading.open) this.#letGo(reading)
     }
@@ -140,7 +129,7 @@ class DelegationTask {
       if (this.#collector.complete) this.#dropLate()
       return this.#interrupted(interruption)
     }
-    return this.#succeeded(this.#collector.finishCancelled())
+    return outcomeResult(this.#ids, this.#collector.finishCancelled())
   }
 
   #graceMs(interruption: Interruption): number {
@@ -165,46 +154,12 @@ class DelegationTask {
   }
 
   #interrupted(interruption: Interruption): BridgeResult {
-    const { session, requestId } = this.#work
-    const ids = { sessionId: session.sessionId, agentId: session.agentId, requestId }
-    switch (interruption.cause) {
-      case 'timeout': {
-        const { stage } = interruption
-        return { ok: false, error: new BridgeError('TIMEOUT', `Agent ${session.agentId} took too long`, { details: { ...ids, stage } }) }
-      }
-      case 'shutdown':
-      case 'caller': {
-        if (!this.#isDetached(interruption)) return this.#succeeded({ status: 'aborted', result: { text: '', stopReason: 'cancelled' } })
-        const details = { ...ids, reason: 'shutdown', outcome: 'unknown' as const }
-        return { ok: false, error: new BridgeError('TRANSPORT', 'The bridge stopped; the work goes on', { retryable: true, details }) }
-      }
-      default: {
-        const unknown: never = interruption
-        return unknown
-      }
-    }
+    return interruptedResult(this.#ids, interruption, this.#isDetached(interruption))
   }
 
   /** A durable agent goes on without the bridge. */
   #isDetached(interruption: Interruption | undefined): boolean {
     return interruption?.cause === 'shutdown' && this.#work.found.agent.durable
-  }
-
-  #succeeded({ status, result }: Settled): BridgeResult {
-    const { session, requestId } = this.#work
-    const { text, stopReason, structured, usage, pending } = result
-    return {
-      ok: true,
-      status,
-      sessionId: session.sessionId,
-      agentId: session.agentId,
-      requestId,
-      text,
-      stopReason,
-      ...(structured !== undefined && { structured }),
-      ...(usage !== undefined && { usage }),
-      ...(pending !== undefined && { pending }),
-    }
   }
 
   #closeReason(result: BridgeResult): CloseReason | undefined {
@@ -227,10 +182,8 @@ class DelegationTask {
 
   asBridgeError(error: unknown): BridgeError {
     if (BridgeError.isInstance(error)) return error
-    const { session, requestId } = this.#work
-    const ids = { sessionId: session.sessionId, agentId: session.agentId, requestId }
     this.#log('error', 'the agent failed', { cause: error })
-    return new BridgeError('UPSTREAM', `Agent ${session.agentId} failed`, { details: ids })
+    return new BridgeError('UPSTREAM', `Agent ${this.#ids.agentId} failed`, { details: this.#ids })
   }
 
   #dropLate(): void {
@@ -239,8 +192,6 @@ class DelegationTask {
   }
 
   #log(level: keyof BridgeLogger, message: string, fields: Readonly<Record<string, unknown>>): void {
-    const { session, requestId } = this.#work
-    const { sessionId, agentId, owner } = session
-    this.#settings.logger[level]({ ...fields, owner, sessionId, agentId, requestId }, message)
+    this.#settings.logger[level]({ ...fields, owner: this.#work.session.owner, ...this.#ids }, message)
   }
 }

@@ -51,8 +51,8 @@ export function readEvents(openStream: () => AsyncIterable<BridgeEvent>, listene
     },
     stop() {
       stopped = true
-      // A generator that waits inside does not hear this before it goes on, so nobody waits for the answer.
-      void Promise.resolve(iterator?.return?.()).catch(() => {})
+      // A generator that waits inside does not hear this before it goes on, so nobody waits for the answer or minds its failure.
+      void (async () => iterator?.return?.())().catch(() => {})
     },
   }
 }

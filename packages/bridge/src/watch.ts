@@ -18,6 +18,7 @@ export interface Watch {
   touch(): void
   /** What remains must be over in so many milliseconds. */
   shorten(leftMs: number): void
+  /** Nothing fires any more. */
   dispose(): void
 }
 
@@ -33,6 +34,7 @@ export function watchRequest({ clock, timeoutMs, inactivityMs }: WatchOptions): 
   const { promise, resolve } = Promise.withResolvers<Interruption>()
   const signals = new Map<AbortSignal, () => void>()
   let interruption: Interruption | undefined
+  let over = false
   let deadlineAt = clock.now() + timeoutMs
   let activeAt = clock.now()
   let cancelTimer = (): void => {}
@@ -54,13 +56,14 @@ export function watchRequest({ clock, timeoutMs, inactivityMs }: WatchOptions): 
   }
 
   function interrupt(cause: Interruption): void {
-    if (interruption) return
+    if (over) return
     interruption = cause
     dispose()
     resolve(cause)
   }
 
   function dispose(): void {
+    over = true
     cancelTimer()
     for (const [signal, listener] of signals) signal.removeEventListener('abort', listener)
     signals.clear()
@@ -77,7 +80,7 @@ export function watchRequest({ clock, timeoutMs, inactivityMs }: WatchOptions): 
     follow(signal) {
       const listener = (): void => interrupt({ cause: 'caller' })
       if (signal.aborted) return listener()
-      if (interruption || signals.has(signal)) return
+      if (over || signals.has(signal)) return
       signals.set(signal, listener)
       signal.addEventListener('abort', listener, { once: true })
     },
@@ -85,7 +88,7 @@ export function watchRequest({ clock, timeoutMs, inactivityMs }: WatchOptions): 
       activeAt = clock.now()
     },
     shorten(leftMs) {
-      if (interruption) return
+      if (over) return
       deadlineAt = Math.min(deadlineAt, clock.now() + leftMs)
       arm()
     },

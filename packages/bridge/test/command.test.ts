@@ -93,7 +93,7 @@ async function connected(...args: string[]) {
 }
 
 describe('bowline-bridge', () => {
-  it('B110: a client over stdio delegates to an agent with a tool on a runtime with SQLite', async () => {
+  it('a client over stdio delegates to an agent with a tool on a runtime with SQLite', async () => {
     const client = await connected('--config', fixture('bridge'))
     const { tools } = await client.listTools()
     expect(tools.map(({ name }) => name)).toEqual(['agents_discover', 'tasks_delegate'])

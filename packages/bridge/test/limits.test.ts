@@ -165,6 +165,19 @@ describe('stop', () => {
     expect(trace).toEqual([])
   })
 
+  it('a stop during the start lets nothing run', async () => {
+    const trace: string[] = []
+    const gate = Promise.withResolvers<void>()
+    const slow: BridgeExecutor = { ...traced('slow', trace, []), start: () => gate.promise }
+    const bridge = createBridge({ executors: [slow], logger: recordingLogger() })
+    const starting = bridge.start()
+    const stopping = bridge.stop()
+    gate.resolve()
+    await expect(starting).rejects.toMatchObject({ code: 'INTERNAL', message: 'The bridge is stopped' })
+    await stopping
+    expect(trace).toEqual(['stop slow'])
+  })
+
   it('a stop before the start, and a second one, do nothing', async () => {
     const trace: string[] = []
     const fresh = createBridge({ executors: [traced('one', trace, [])], logger: recordingLogger() })

@@ -195,4 +195,23 @@ describe('cancel', () => {
     expect(outcomeOf(await run.result()).status).toBe('completed')
     expect(trace).toEqual(['close closed'])
   })
+
+  it('a repeat of a finished request leaves no listener on its signal', async () => {
+    const { bridge, clock } = await startBridge([testAgent('a')])
+    await bridge.delegate({ prompt: 'hi', requestId: 'r1' }).result()
+    const { signal } = new AbortController()
+    outcomeOf(await bridge.delegate({ prompt: 'hi', requestId: 'r1', abortSignal: signal }).result())
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+    expect(clock.pendingTimers).toBe(0)
+  })
+
+  it('a repeat can cancel what it joined', async () => {
+    const { bridge, clock } = await startBridge([testAgent('a', { onPrompt: polite })])
+    const first = bridge.delegate({ prompt: 'hi', requestId: 'r1' })
+    const controller = new AbortController()
+    bridge.delegate({ prompt: 'hi', requestId: 'r1', abortSignal: controller.signal })
+    await clock.advance(10)
+    controller.abort()
+    expect(outcomeOf(await first.result()).status).toBe('aborted')
+  })
 })

@@ -25,7 +25,7 @@ export interface BridgeExecutor {
   health(): ExecutorHealth
   /** Rejects with what the agent's `onSessionCreate` threw; the session does not exist then. */
   open(session: SessionContext): Promise<void>
-  /** The events of one prompt. A failure rejects the reading. `return()` must not wait for the agent. */
+  /** The events of one prompt. A failure rejects the reading. The bridge does not wait for `return()`. */
   prompt(request: PromptContext): AsyncIterable<BridgeEvent>
   cancel(request: CancelContext): Promise<void>
   close(session: SessionContext, reason: CloseReason): Promise<void>

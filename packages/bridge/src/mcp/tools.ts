@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Bridge } from '../bridge.ts'
 import type { DelegateInput } from '../delegate-input.ts'
 import { delegateInputSchema, idSchema } from '../delegate-schema.ts'
-import type { BridgeOutcome } from '../delegation.ts'
+import type { BridgeOutcome } from '../outcome.ts'
 
 /** One tool: what it is called, what it takes and gives, and what it does. */
 export interface BridgeTool<Input extends z.ZodType = z.ZodType> {
