@@ -49,7 +49,8 @@ function convert(value: unknown, path: Set<object>): JSONValue | undefined {
 }
 
 function convertObject(value: object, path: Set<object>): JSONValue | undefined {
-  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64')
+  if (value instanceof Uint8Array)
+    return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64')
   if (value instanceof Date) return convert(value.getTime(), path)
   if (value instanceof URL) return value.href
   if (path.has(value)) return undefined

@@ -77,9 +77,7 @@ export interface FilePart {
 }
 
 /** `data` is base64 text. */
-export type FileData =
-  | { readonly type: 'data'; readonly data: string }
-  | { readonly type: 'url'; readonly url: string }
+export type FileData = { readonly type: 'data'; readonly data: string } | { readonly type: 'url'; readonly url: string }
 
 /** What a user message may contain besides plain text. */
 export type ContentPart = TextPart | FilePart

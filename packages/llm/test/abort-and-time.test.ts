@@ -13,7 +13,10 @@ describe('abort', () => {
     const events = await readAll(stream)
     expect(events.map((event) => event.type)).toEqual(['message-start', 'message-end'])
     expect(await stream.result()).toMatchObject({
-      stopReason: 'aborted', abortReason: 'not wanted', content: [], usage: { inputTokens: 0, outputTokens: 0 },
+      stopReason: 'aborted',
+      abortReason: 'not wanted',
+      content: [],
+      usage: { inputTokens: 0, outputTokens: 0 },
     })
     expect(model.calls).toHaveLength(0)
   })
@@ -49,14 +52,17 @@ describe('abort', () => {
     expect(message).not.toHaveProperty('abortReason')
   })
 
-  it.each(['before', 'middle'] as const)('L30: a provider that ignores the signal (%s) does not hold the caller', async (hang) => {
-    const { stream, clock } = call({ text: 'abcd', chunk: 1, hang, ignoreAbort: true })
-    const result = stream.result()
-    await settle()
-    stream.abort('now')
-    expect((await result).stopReason).toBe('aborted')
-    expect(clock.now()).toBe(1_000)
-  })
+  it.each(['before', 'middle'] as const)(
+    'L30: a provider that ignores the signal (%s) does not hold the caller',
+    async (hang) => {
+      const { stream, clock } = call({ text: 'abcd', chunk: 1, hang, ignoreAbort: true })
+      const result = stream.result()
+      await settle()
+      stream.abort('now')
+      expect((await result).stopReason).toBe('aborted')
+      expect(clock.now()).toBe(1_000)
+    },
+  )
 
   it('L30: a stream that arrives after the abort is cancelled', async () => {
     let arrive: (value: { stream: ReadableStream<LanguageModelV4StreamPart> }) => void = () => {}
@@ -97,7 +103,11 @@ describe('abort', () => {
     const loop: { self?: unknown } = {}
     loop.self = loop
     expect(await reasonFor(loop)).toBe('{}')
-    const unreadable = { get why(): string { throw new Error('no') } }
+    const unreadable = {
+      get why(): string {
+        throw new Error('no')
+      },
+    }
     expect(await reasonFor(unreadable)).toBe('a reason that cannot be read')
   })
 })
@@ -107,7 +117,11 @@ describe('time', () => {
     const clock = manualClock()
     const silent = streamMessage({
       model: rawModel(() =>
-        Promise.resolve({ stream: new ReadableStream<LanguageModelV4StreamPart>({ start: (c) => c.enqueue({ type: 'stream-start', warnings: [] }) }) }),
+        Promise.resolve({
+          stream: new ReadableStream<LanguageModelV4StreamPart>({
+            start: (c) => c.enqueue({ type: 'stream-start', warnings: [] }),
+          }),
+        }),
       ),
       messages: hello,
       clock,
@@ -117,7 +131,10 @@ describe('time', () => {
     await clock.advance(4_999)
     expect(clock.pendingTimers).toBe(1)
     await clock.advance(1)
-    expect(await result).toMatchObject({ stopReason: 'error', error: { kind: 'timeout', code: 'first-part', retryable: true } })
+    expect(await result).toMatchObject({
+      stopReason: 'error',
+      error: { kind: 'timeout', code: 'first-part', retryable: true },
+    })
   })
 
   it('L34: a provider that never answers ends at firstPartMs too, by default after 300 s', async () => {
@@ -132,7 +149,10 @@ describe('time', () => {
     const { stream, clock } = call({ parts: [...text('some'), { hang: true }] }, { timeouts: { idleMs: 16_000 } })
     const result = stream.result()
     await clock.advance(17_000)
-    expect(await result).toMatchObject({ error: { kind: 'timeout', code: 'idle', phase: 'after-output' }, content: [{ text: 'some' }] })
+    expect(await result).toMatchObject({
+      error: { kind: 'timeout', code: 'idle', phase: 'after-output' },
+      content: [{ text: 'some' }],
+    })
     expect((await result).timing.totalMs).toBeGreaterThanOrEqual(16_000)
   })
 
@@ -169,7 +189,7 @@ describe('time', () => {
   it('L35: the idle clock stands still while the reader does not ask', async () => {
     const { stream, clock } = call({ text: 'abc', chunk: 1 }, { timeouts: { idleMs: 1_000, firstPartMs: 1_000 } })
     const iterator = stream[Symbol.asyncIterator]()
-    for (let done = false; !done; ) {
+    for (let done = false; !done;) {
       done = (await iterator.next()).done === true
       await clock.advance(5_000)
     }
@@ -185,13 +205,18 @@ describe('time', () => {
   })
 
   it('L35: Anthropic is asked for its pings unless the caller said otherwise', async () => {
-    const optionsFor = async (provider: string, providerOptions?: Record<string, Record<string, boolean>>): Promise<unknown> => {
+    const optionsFor = async (
+      provider: string,
+      providerOptions?: Record<string, Record<string, boolean>>,
+    ): Promise<unknown> => {
       const model = scriptedModel([{ text: 'a' }], { provider })
       await streamMessage({ model, messages: hello, ...(providerOptions && { providerOptions }) }).result()
       return model.calls[0]?.providerOptions
     }
     expect(await optionsFor('anthropic.messages')).toEqual({ anthropic: { includePings: true } })
-    expect(await optionsFor('anthropic.messages', { anthropic: { includePings: false } })).toEqual({ anthropic: { includePings: false } })
+    expect(await optionsFor('anthropic.messages', { anthropic: { includePings: false } })).toEqual({
+      anthropic: { includePings: false },
+    })
     expect(await optionsFor('openai.chat')).toBeUndefined()
   })
 
@@ -203,7 +228,11 @@ describe('time', () => {
         now: () => (seen.readings++, inner.now()),
         setTimer: (atMs, run) => (seen.timers++, inner.setTimer(atMs, run)),
       }
-      const deltas = Array.from({ length: parts }, (): LanguageModelV4StreamPart => ({ type: 'text-delta', id: 't', delta: 'abcd' }))
+      const deltas = Array.from({ length: parts }, (): LanguageModelV4StreamPart => ({
+        type: 'text-delta',
+        id: 't',
+        delta: 'abcd',
+      }))
       const model = scriptedModel([{ parts: [...deltas, finish()] }])
       for await (const _ of streamMessage({ model, messages: hello, clock })) continue
       return seen
@@ -221,22 +250,40 @@ describe('usage of calls that end early', () => {
   })
 
   it('L65: without numbers, input and output are estimated by length and flagged', async () => {
-    const { usage } = await resultOf([{ type: 'text-delta', id: 't', delta: '12345' }, { type: 'reasoning-delta', id: 'r', delta: '6789' }, { throw: new Error('x') }], {
-      messages: [{ role: 'user', content: 'x'.repeat(41) }],
-    })
+    const { usage } = await resultOf(
+      [
+        { type: 'text-delta', id: 't', delta: '12345' },
+        { type: 'reasoning-delta', id: 'r', delta: '6789' },
+        { throw: new Error('x') },
+      ],
+      {
+        messages: [{ role: 'user', content: 'x'.repeat(41) }],
+      },
+    )
     expect(usage).toEqual({ inputTokens: 11, outputTokens: 3, totalTokens: 14, estimated: true })
   })
 
   it('L65: numbers of the provider win field by field', async () => {
-    const finishPart: LanguageModelV4StreamPart = { type: 'finish', finishReason: { unified: 'error', raw: undefined }, usage: usageOf(123, undefined) }
-    const { usage } = await resultOf([{ type: 'text-delta', id: 't', delta: '12345' }, { type: 'error', error: 'x' }, finishPart])
+    const finishPart: LanguageModelV4StreamPart = {
+      type: 'finish',
+      finishReason: { unified: 'error', raw: undefined },
+      usage: usageOf(123, undefined),
+    }
+    const { usage } = await resultOf([
+      { type: 'text-delta', id: 't', delta: '12345' },
+      { type: 'error', error: 'x' },
+      finishPart,
+    ])
     expect(usage).toEqual({ inputTokens: 123, outputTokens: 2, totalTokens: 125, estimated: true })
   })
 
   it('L65: a break after output is estimated too, a clean stop never', async () => {
     const broken = await resultOf(text('12345678'))
     expect(broken.usage).toMatchObject({ outputTokens: 2, estimated: true })
-    const events = await eventsOf([...text('a'), { type: 'finish', finishReason: { unified: 'stop', raw: undefined }, usage: usageOf() }])
+    const events = await eventsOf([
+      ...text('a'),
+      { type: 'finish', finishReason: { unified: 'stop', raw: undefined }, usage: usageOf() },
+    ])
     expect(events.at(-1)).toMatchObject({ message: { stopReason: 'stop', usage: {} } })
   })
 })

@@ -18,7 +18,10 @@ describe('message events', () => {
   })
 
   it('L1: parts behind the end are ignored', async () => {
-    const { stream, clock } = call({ parts: [...text('a'), finish(), { sleep: 300 }, ...text('late', 'u')], finish: false })
+    const { stream, clock } = call({
+      parts: [...text('a'), finish(), { sleep: 300 }, ...text('late', 'u')],
+      finish: false,
+    })
     const reading = readAll(stream)
     await clock.advance(400)
     expect(messageOf(await reading).content).toEqual([{ type: 'text', text: 'a' }])
@@ -35,10 +38,15 @@ describe('message events', () => {
     ])
     expect(types(events)).toEqual([
       'message-start',
-      'reasoning-start', 'reasoning-delta',
-      'text-start', 'text-delta',
-      'tool-call-start', 'tool-call-delta',
-      'reasoning-end', 'text-end', 'tool-call-end',
+      'reasoning-start',
+      'reasoning-delta',
+      'text-start',
+      'text-delta',
+      'tool-call-start',
+      'tool-call-delta',
+      'reasoning-end',
+      'text-end',
+      'tool-call-end',
       'message-end',
     ])
   })
@@ -55,7 +63,11 @@ describe('message events', () => {
       finish('tool-calls'),
     ])
     const { content } = messageOf(events)
-    expect(content.map((block) => (block.type === 'tool-call' ? block.toolName : block.type))).toEqual(['one', 'two', 'source'])
+    expect(content.map((block) => (block.type === 'tool-call' ? block.toolName : block.type))).toEqual([
+      'one',
+      'two',
+      'source',
+    ])
     for (const event of events) {
       if (event.type === 'tool-call-end') expect(content[event.index]).toEqual(event.toolCall)
       if (event.type === 'content-part') expect(content[event.index]).toEqual(event.part)
@@ -64,7 +76,11 @@ describe('message events', () => {
 
   it('L3: a preliminary provider tool result gives way to the next one of its call', async () => {
     const result = (value: string, preliminary: boolean): LanguageModelV4StreamPart => ({
-      type: 'tool-result', toolCallId: 'c', toolName: 'search', result: value, preliminary,
+      type: 'tool-result',
+      toolCallId: 'c',
+      toolName: 'search',
+      result: value,
+      preliminary,
     })
     const events = await eventsOf([result('a', true), result('b', true), result('c', false), ...text('done'), finish()])
     expect(events.flatMap((event) => (event.type === 'content-part' ? [event.index] : []))).toEqual([0, 0, 0])
@@ -75,9 +91,13 @@ describe('message events', () => {
   })
 
   it('L4: joined deltas equal the block text', async () => {
-    const events = await readAll(call({ text: 'The whole sentence, in small pieces.', reasoning: 'because', chunk: 3 }).stream)
+    const events = await readAll(
+      call({ text: 'The whole sentence, in small pieces.', reasoning: 'because', chunk: 3 }).stream,
+    )
     for (const kind of ['text', 'reasoning'] as const) {
-      const joined = events.flatMap((event) => ('delta' in event && event.type === `${kind}-delta` ? [event.delta] : [])).join('')
+      const joined = events
+        .flatMap((event) => ('delta' in event && event.type === `${kind}-delta` ? [event.delta] : []))
+        .join('')
       const end = events.find((event) => event.type === `${kind}-end`)
       expect(end).toMatchObject({ text: joined })
       expect(messageOf(events).content).toContainEqual({ type: kind, text: joined })
@@ -133,7 +153,15 @@ describe('message events', () => {
       ...text('hi'),
       finish(),
     ])
-    expect(types(events)).toEqual(['message-start', 'text-start', 'text-start', 'text-delta', 'text-end', 'text-end', 'message-end'])
+    expect(types(events)).toEqual([
+      'message-start',
+      'text-start',
+      'text-start',
+      'text-delta',
+      'text-end',
+      'text-end',
+      'message-end',
+    ])
     expect(messageOf(events).content).toEqual([
       { type: 'text', text: '', providerMetadata: { p: { signature: 'x' } } },
       { type: 'text', text: 'hi' },
@@ -150,23 +178,42 @@ describe('message events', () => {
       finish(),
     ])
     expect(types(events)).toEqual(['message-start', 'text-start', 'text-delta', 'text-end', 'message-end'])
-    expect(messageOf(events)).toMatchObject({ warnings: [{ type: 'other', message: 'careful' }], response: { id: 'r1', modelId: 'm-2' } })
+    expect(messageOf(events)).toMatchObject({
+      warnings: [{ type: 'other', message: 'careful' }],
+      response: { id: 'r1', modelId: 'm-2' },
+    })
   })
 
   it('L8: the announcement of the Anthropic client is no content, but its numbers count', async () => {
     const usage = { input_tokens: 5, cache_read_input_tokens: 90, cache_creation_input_tokens: null, output_tokens: 1 }
-    const started: LanguageModelV4StreamPart = { type: 'custom', kind: 'anthropic.message_start', providerMetadata: { anthropic: { id: 'm', usage } } }
-    const empty = await eventsOf([started, { type: 'finish', finishReason: { unified: 'stop', raw: undefined }, usage: usageOf() }])
+    const started: LanguageModelV4StreamPart = {
+      type: 'custom',
+      kind: 'anthropic.message_start',
+      providerMetadata: { anthropic: { id: 'm', usage } },
+    }
+    const empty = await eventsOf([
+      started,
+      { type: 'finish', finishReason: { unified: 'stop', raw: undefined }, usage: usageOf() },
+    ])
     expect(types(empty)).toEqual(['message-start', 'message-end'])
     expect(messageOf(empty).error).toMatchObject({ kind: 'empty-response', phase: 'before-output' })
     const cut = await resultOf([started, { type: 'text-delta', id: 't', delta: 'abcde' }, { throw: new Error('x') }])
-    expect(cut.usage).toEqual({ inputTokens: 95, noCacheTokens: 5, cacheReadTokens: 90, outputTokens: 2, totalTokens: 97, estimated: true })
+    expect(cut.usage).toEqual({
+      inputTokens: 95,
+      noCacheTokens: 5,
+      cacheReadTokens: 90,
+      outputTokens: 2,
+      totalTokens: 97,
+      estimated: true,
+    })
     expect((await resultOf([{ ...started, kind: 'acme.note' }, finish()])).content).toHaveLength(1)
   })
 
   it('L9: an unknown part adds one warning and is skipped', async () => {
     const message = await resultOf([part({ type: 'hologram' }), part({ type: 'hologram' }), ...text('hi'), finish()])
-    expect(message.warnings).toEqual([{ type: 'other', message: 'a stream part of the unknown type "hologram" was skipped' }])
+    expect(message.warnings).toEqual([
+      { type: 'other', message: 'a stream part of the unknown type "hologram" was skipped' },
+    ])
     expect(message.stopReason).toBe('stop')
   })
 
@@ -186,7 +233,13 @@ describe('message events', () => {
 
   it('L10: events and messages survive JSON unchanged', async () => {
     const events = await eventsOf([
-      { type: 'text-start', id: 't', providerMetadata: part({ p: { bytes: new Uint8Array([1, 2]), at: new Date(5), none: undefined, n: -0 } }) as never },
+      {
+        type: 'text-start',
+        id: 't',
+        providerMetadata: part({
+          p: { bytes: new Uint8Array([1, 2]), at: new Date(5), none: undefined, n: -0 },
+        }) as never,
+      },
       { type: 'text-delta', id: 't', delta: 'x' },
       { type: 'file', mediaType: 'image/png', data: { type: 'data', data: new Uint8Array([255, 0]) } },
       { type: 'file', mediaType: 'image/png', data: { type: 'url', url: new URL('https://example.test/a.png') } },
@@ -213,7 +266,11 @@ describe('message events', () => {
       finish(),
     ])
     expect(message.content).toEqual([
-      { type: 'reasoning', text: '', providerMetadata: { p: { item: 'i1', sealed: 'x', signature: 'sig+/=' }, q: { a: 1 } } },
+      {
+        type: 'reasoning',
+        text: '',
+        providerMetadata: { p: { item: 'i1', sealed: 'x', signature: 'sig+/=' }, q: { a: 1 } },
+      },
       { type: 'reasoning', text: '', providerMetadata: { p: { redactedData: 'zzz' } } },
       { type: 'text', text: 'hi' },
     ])
@@ -241,9 +298,14 @@ describe('message events', () => {
   })
 
   it('L12: a call without deltas still has its start and end', async () => {
-    const events = await eventsOf([{ type: 'tool-call', toolCallId: 'c', toolName: 'x', input: '{"a":2}', dynamic: true }, finish('tool-calls')])
+    const events = await eventsOf([
+      { type: 'tool-call', toolCallId: 'c', toolName: 'x', input: '{"a":2}', dynamic: true },
+      finish('tool-calls'),
+    ])
     expect(types(events)).toEqual(['message-start', 'tool-call-start', 'tool-call-end', 'message-end'])
-    expect(messageOf(events).content).toEqual([{ type: 'tool-call', toolCallId: 'c', toolName: 'x', input: { a: 2 }, dynamic: true }])
+    expect(messageOf(events).content).toEqual([
+      { type: 'tool-call', toolCallId: 'c', toolName: 'x', input: { a: 2 }, dynamic: true },
+    ])
   })
 
   it.each([
@@ -264,7 +326,9 @@ describe('message events', () => {
       { type: 'tool-input-delta', id: 'c', delta: '{"a":1}' },
       finish('length'),
     ])
-    expect(message.content).toEqual([{ type: 'tool-call', toolCallId: 'c', toolName: 'x', input: {}, invalid: 'truncated', inputText: '{"a":1}' }])
+    expect(message.content).toEqual([
+      { type: 'tool-call', toolCallId: 'c', toolName: 'x', input: {}, invalid: 'truncated', inputText: '{"a":1}' },
+    ])
   })
 
   it('L14: two calls with one id are both kept, the second under a new id', async () => {
@@ -281,7 +345,13 @@ describe('message events', () => {
       { type: 'tool-call', toolCallId: 'c', toolName: 'patch', input: '{"text":"*** begin"}' },
       finish('tool-calls'),
     ])
-    expect(events).toContainEqual({ type: 'tool-call-start', index: 0, toolCallId: 'c', toolName: 'patch', inputEncoding: 'text' })
+    expect(events).toContainEqual({
+      type: 'tool-call-start',
+      index: 0,
+      toolCallId: 'c',
+      toolName: 'patch',
+      inputEncoding: 'text',
+    })
     expect(events).toContainEqual({ type: 'tool-call-delta', index: 0, delta: '*** begin' })
     expect(messageOf(events).content).toMatchObject([{ input: { text: '*** begin' } }])
   })

@@ -41,10 +41,19 @@ describe('memory', () => {
   it.each([
     ['read event by event', 'for await (const event of stream) void event'],
     ['drained by result()', 'await stream.result()'],
-  ])('L99: what is held behind many small deltas is in proportion to the message, %s', { timeout: 60_000 }, async (_, read) => {
-    const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', '--input-type=module', '-e', script(read)])
-    const { length, retained } = JSON.parse(stdout) as { length: number; retained: number }
-    expect(length).toBe(1_000_000)
-    expect(retained).toBeLessThan(4 * length + 1_000_000)
-  })
+  ])(
+    'L99: what is held behind many small deltas is in proportion to the message, %s',
+    { timeout: 60_000 },
+    async (_, read) => {
+      const { stdout } = await promisify(execFile)(process.execPath, [
+        '--expose-gc',
+        '--input-type=module',
+        '-e',
+        script(read),
+      ])
+      const { length, retained } = JSON.parse(stdout) as { length: number; retained: number }
+      expect(length).toBe(1_000_000)
+      expect(retained).toBeLessThan(4 * length + 1_000_000)
+    },
+  )
 })

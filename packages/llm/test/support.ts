@@ -1,4 +1,12 @@
-import { streamMessage, type AssistantMessage, type LanguageModelV4, type LanguageModelV4StreamPart, type MessageEvent, type MessageStream, type ModelRequest } from '../src/index.ts'
+import {
+  streamMessage,
+  type AssistantMessage,
+  type LanguageModelV4,
+  type LanguageModelV4StreamPart,
+  type MessageEvent,
+  type MessageStream,
+  type ModelRequest,
+} from '../src/index.ts'
 import { manualClock, scriptedModel, type Action, type ManualClock, type Step } from '../src/testing/index.ts'
 
 export const hello = [{ role: 'user', content: 'Hello' }] as const
@@ -8,7 +16,10 @@ export const finish = (
   raw?: string,
 ): LanguageModelV4StreamPart => ({ type: 'finish', finishReason: { unified, raw }, usage: usageOf(10, 5) })
 
-export function usageOf(input?: number, output?: number): Extract<LanguageModelV4StreamPart, { type: 'finish' }>['usage'] {
+export function usageOf(
+  input?: number,
+  output?: number,
+): Extract<LanguageModelV4StreamPart, { type: 'finish' }>['usage'] {
   return {
     inputTokens: { total: input, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
     outputTokens: { total: output, text: undefined, reasoning: undefined },
@@ -49,11 +60,17 @@ export function call(step: Step, request: Partial<ModelRequest> = {}): Call {
 }
 
 /** The events of a call whose stream consists of these parts and no others. */
-export async function eventsOf(parts: readonly (LanguageModelV4StreamPart | Action)[], request: Partial<ModelRequest> = {}): Promise<MessageEvent[]> {
+export async function eventsOf(
+  parts: readonly (LanguageModelV4StreamPart | Action)[],
+  request: Partial<ModelRequest> = {},
+): Promise<MessageEvent[]> {
   return readAll(call({ parts, finish: false }, request).stream)
 }
 
-export async function resultOf(parts: readonly (LanguageModelV4StreamPart | Action)[], request: Partial<ModelRequest> = {}): Promise<AssistantMessage> {
+export async function resultOf(
+  parts: readonly (LanguageModelV4StreamPart | Action)[],
+  request: Partial<ModelRequest> = {},
+): Promise<AssistantMessage> {
   return call({ parts, finish: false }, request).stream.result()
 }
 

@@ -9,43 +9,138 @@ import { call, eventsOf, finish, readAll } from './support.ts'
 async function typeNames(path: string): Promise<string[]> {
   const source = await readFile(new URL(path, import.meta.url), 'utf8')
   const lists = [...source.matchAll(/export type \{([^}]*)\}/g)].map(([, names]) => names ?? '')
-  return lists.flatMap((names) => names.split(',')).map((name) => name.trim()).filter(Boolean).sort()
+  return lists
+    .flatMap((names) => names.split(','))
+    .map((name) => name.trim())
+    .filter(Boolean)
+    .sort()
 }
 
 describe('the visible surface', () => {
   it('exports these values', () => {
-    expect(Object.keys(llm).sort()).toEqual(['LlmError', 'addUsage', 'classifyError', 'resolveSchema', 'streamMessage', 'systemClock', 'toPrompt'])
+    expect(Object.keys(llm).sort()).toEqual([
+      'LlmError',
+      'addUsage',
+      'classifyError',
+      'resolveSchema',
+      'streamMessage',
+      'systemClock',
+      'toPrompt',
+    ])
     expect(Object.keys(testing).sort()).toEqual(['manualClock', 'scriptedModel'])
   })
 
   it('exports these types', async () => {
     expect(await typeNames('../src/index.ts')).toEqual([
-      'ApprovalRequestPart', 'AssistantFilePart', 'AssistantMessage', 'AssistantPart', 'AssistantTextPart', 'BlockEvent', 'Clock',
-      'ContentItem', 'ContentPart', 'CustomPart', 'ErrorContext', 'ErrorKind', 'FileData', 'FilePart', 'FlexibleSchema', 'FunctionTool',
-      'HistoryOptions', 'Instructions', 'JSONObject', 'JSONSchema7', 'JSONValue', 'LanguageModelV4', 'LanguageModelV4CallOptions',
-      'LanguageModelV4FinishReason', 'LanguageModelV4Prompt', 'LanguageModelV4ProviderTool', 'LanguageModelV4StreamPart',
-      'LanguageModelV4Usage', 'Message', 'MessageEvent', 'MessageStream', 'ModelError', 'ModelRequest', 'ProviderMetadata',
-      'ProviderOptions', 'ProviderToolResultPart', 'Repair', 'RepairCode', 'SchemaIssue', 'SchemaResult', 'SourcePart', 'StopReason',
-      'TextPart', 'Timeouts', 'ToPromptOptions', 'ToolCallPart', 'ToolChoice', 'ToolOutput', 'ToolResultMessage', 'ToolSchema', 'Usage',
-      'UserMessage', 'Warning', 'WholePart',
+      'ApprovalRequestPart',
+      'AssistantFilePart',
+      'AssistantMessage',
+      'AssistantPart',
+      'AssistantTextPart',
+      'BlockEvent',
+      'Clock',
+      'ContentItem',
+      'ContentPart',
+      'CustomPart',
+      'ErrorContext',
+      'ErrorKind',
+      'FileData',
+      'FilePart',
+      'FlexibleSchema',
+      'FunctionTool',
+      'HistoryOptions',
+      'Instructions',
+      'JSONObject',
+      'JSONSchema7',
+      'JSONValue',
+      'LanguageModelV4',
+      'LanguageModelV4CallOptions',
+      'LanguageModelV4FinishReason',
+      'LanguageModelV4Prompt',
+      'LanguageModelV4ProviderTool',
+      'LanguageModelV4StreamPart',
+      'LanguageModelV4Usage',
+      'Message',
+      'MessageEvent',
+      'MessageStream',
+      'ModelError',
+      'ModelRequest',
+      'ProviderMetadata',
+      'ProviderOptions',
+      'ProviderToolResultPart',
+      'Repair',
+      'RepairCode',
+      'SchemaIssue',
+      'SchemaResult',
+      'SourcePart',
+      'StopReason',
+      'TextPart',
+      'Timeouts',
+      'ToPromptOptions',
+      'ToolCallPart',
+      'ToolChoice',
+      'ToolOutput',
+      'ToolResultMessage',
+      'ToolSchema',
+      'Usage',
+      'UserMessage',
+      'Warning',
+      'WholePart',
     ])
-    expect(await typeNames('../src/testing/index.ts')).toEqual(['Action', 'ManualClock', 'Script', 'ScriptedModel', 'ScriptedModelOptions', 'ScriptedToolCall', 'Step'])
+    expect(await typeNames('../src/testing/index.ts')).toEqual([
+      'Action',
+      'ManualClock',
+      'Script',
+      'ScriptedModel',
+      'ScriptedModelOptions',
+      'ScriptedToolCall',
+      'Step',
+    ])
   })
 
   it('has these event types', async () => {
     const whole = await readAll(call({ text: 'a', reasoning: 'b', toolCalls: [{ name: 'x', input: {} }] }).stream)
     const parts = await eventsOf([{ type: 'custom', kind: 'acme.note' }, finish()])
     expect([...new Set([...whole, ...parts].map(({ type }) => type))].sort()).toEqual([
-      'content-part', 'message-end', 'message-start', 'reasoning-delta', 'reasoning-end', 'reasoning-start',
-      'text-delta', 'text-end', 'text-start', 'tool-call-delta', 'tool-call-end', 'tool-call-start',
+      'content-part',
+      'message-end',
+      'message-start',
+      'reasoning-delta',
+      'reasoning-end',
+      'reasoning-start',
+      'text-delta',
+      'text-end',
+      'text-start',
+      'tool-call-delta',
+      'tool-call-end',
+      'tool-call-start',
     ])
   })
 
   it('has these kinds of errors', () => {
     expect(Object.keys(traitsOf).sort()).toEqual([
-      'aborted', 'auth', 'auth-permanent', 'bad-request', 'billing', 'config', 'content-blocked', 'context-overflow', 'empty-response',
-      'history-invalid', 'malformed-response', 'model-not-found', 'network', 'output-budget', 'overloaded', 'payload-too-large',
-      'permission', 'rate-limit', 'server-error', 'stream-broken', 'timeout', 'unknown',
+      'aborted',
+      'auth',
+      'auth-permanent',
+      'bad-request',
+      'billing',
+      'config',
+      'content-blocked',
+      'context-overflow',
+      'empty-response',
+      'history-invalid',
+      'malformed-response',
+      'model-not-found',
+      'network',
+      'output-budget',
+      'overloaded',
+      'payload-too-large',
+      'permission',
+      'rate-limit',
+      'server-error',
+      'stream-broken',
+      'timeout',
+      'unknown',
     ])
   })
 

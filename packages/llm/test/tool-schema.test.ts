@@ -3,7 +3,11 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { LlmError, resolveSchema, type JSONSchema7 } from '../src/index.ts'
 
-const shape: JSONSchema7 = { type: 'object', properties: { city: { type: 'string' }, unit: { type: 'string', default: 'C' } }, required: ['city'] }
+const shape: JSONSchema7 = {
+  type: 'object',
+  properties: { city: { type: 'string' }, unit: { type: 'string', default: 'C' } },
+  required: ['city'],
+}
 
 const standard = {
   '~standard': {
@@ -11,7 +15,9 @@ const standard = {
     vendor: 'acme',
     validate: (value: unknown) => {
       const city = (value as { city?: unknown }).city
-      return typeof city === 'string' ? { value: { city, unit: 'C' } } : { issues: [{ message: 'not a string', path: [{ key: 'city' }] }] }
+      return typeof city === 'string'
+        ? { value: { city, unit: 'C' } }
+        : { issues: [{ message: 'not a string', path: [{ key: 'city' }] }] }
     },
     jsonSchema: { input: () => ({ ...shape }), output: () => ({ ...shape }) },
   },
@@ -20,7 +26,9 @@ const standard = {
 const own = jsonSchema<{ city: string; unit: string }>(shape, {
   validate: (value) => {
     const { city } = value as { city?: unknown }
-    return typeof city === 'string' ? { success: true, value: { city, unit: 'C' } } : { success: false, error: new Error('city is not a string') }
+    return typeof city === 'string'
+      ? { success: true, value: { city, unit: 'C' } }
+      : { success: false, error: new Error('city is not a string') }
   },
 })
 
@@ -56,14 +64,24 @@ describe('schemas', () => {
   })
 
   it('L104: a nested issue has its whole path', async () => {
-    const { validate } = await resolveSchema({ type: 'object', properties: { list: { type: 'array', items: shape } } } as JSONSchema7)
-    expect(await validate({ list: [{ city: 'a' }, {}] })).toMatchObject({ ok: false, issues: [{ path: 'list.1.city' }] })
+    const { validate } = await resolveSchema({
+      type: 'object',
+      properties: { list: { type: 'array', items: shape } },
+    } as JSONSchema7)
+    expect(await validate({ list: [{ city: 'a' }, {}] })).toMatchObject({
+      ok: false,
+      issues: [{ path: 'list.1.city' }],
+    })
   })
 
   it('L104: keywords that cannot be checked are sent, left out of the check and named', async () => {
     const schema = {
       type: 'object',
-      properties: { a: { type: 'number', not: { const: 0 } }, b: { $ref: 'https://example.test/other' }, if: { type: 'string' } },
+      properties: {
+        a: { type: 'number', not: { const: 0 } },
+        b: { $ref: 'https://example.test/other' },
+        if: { type: 'string' },
+      },
       if: { required: ['a'] },
       then: { required: ['b'] },
       else: {},
@@ -73,14 +91,27 @@ describe('schemas', () => {
     } as JSONSchema7
     const resolved = await resolveSchema(schema)
     expect(resolved.jsonSchema).toBe(schema)
-    expect(resolved.unchecked).toEqual(['$ref', 'dependentRequired', 'dependentSchemas', 'else', 'if', 'not', 'then', 'unevaluatedProperties'])
+    expect(resolved.unchecked).toEqual([
+      '$ref',
+      'dependentRequired',
+      'dependentSchemas',
+      'else',
+      'if',
+      'not',
+      'then',
+      'unevaluatedProperties',
+    ])
     expect(await resolved.validate({ a: 0, b: 1, if: 'kept' })).toEqual({ ok: true, value: { a: 0, b: 1, if: 'kept' } })
     expect(await resolved.validate({ a: 'x' })).toMatchObject({ ok: false, issues: [{ path: 'a' }] })
     expect(await resolved.validate({ if: 3 })).toMatchObject({ ok: false, issues: [{ path: 'if' }] })
   })
 
   it.each(['$defs', 'definitions'] as const)('L104: local references through %s are checked', async (place) => {
-    const schema = { type: 'object', properties: { at: { $ref: `#/${place}/city` } }, [place]: { city: { type: 'string' } } } as JSONSchema7
+    const schema = {
+      type: 'object',
+      properties: { at: { $ref: `#/${place}/city` } },
+      [place]: { city: { type: 'string' } },
+    } as JSONSchema7
     const { validate, unchecked } = await resolveSchema(schema)
     expect(unchecked).toEqual([])
     expect(await validate({ at: 1 })).toMatchObject({ ok: false, issues: [{ path: 'at' }] })
@@ -92,12 +123,25 @@ describe('schemas', () => {
   })
 
   it('L104: a schema that cannot be read is a CONFIG error', async () => {
-    const error = await resolveSchema({ type: 'nonsense' } as never).then(() => undefined, (reason: unknown) => reason)
+    const error = await resolveSchema({ type: 'nonsense' } as never).then(
+      () => undefined,
+      (reason: unknown) => reason,
+    )
     expect(LlmError.isInstance(error) && error.code).toBe('CONFIG')
   })
 
   it('L104: a validator that throws gives an issue, not an exception', async () => {
-    const schema = jsonSchema({ type: 'object' }, { validate: () => { throw new Error('validator broke') } })
-    expect(await (await resolveSchema(schema)).validate({})).toEqual({ ok: false, issues: [{ path: '', message: 'validator broke' }] })
+    const schema = jsonSchema(
+      { type: 'object' },
+      {
+        validate: () => {
+          throw new Error('validator broke')
+        },
+      },
+    )
+    expect(await (await resolveSchema(schema)).validate({})).toEqual({
+      ok: false,
+      issues: [{ path: '', message: 'validator broke' }],
+    })
   })
 })

@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { addUsage, type LanguageModelV4StreamPart } from '../src/index.ts'
 import { resultOf, text, usageOf } from './support.ts'
 
-const finishWith = (usage: Extract<LanguageModelV4StreamPart, { type: 'finish' }>['usage']): LanguageModelV4StreamPart => ({
+const finishWith = (
+  usage: Extract<LanguageModelV4StreamPart, { type: 'finish' }>['usage'],
+): LanguageModelV4StreamPart => ({
   type: 'finish',
   finishReason: { unified: 'stop', raw: undefined },
   usage,
@@ -24,12 +26,21 @@ describe('usage', () => {
       }),
     ])
     expect(usage).toEqual({
-      inputTokens: 100, noCacheTokens: 10, cacheReadTokens: 70, cacheWriteTokens: 20,
-      outputTokens: 9, reasoningTokens: 4, totalTokens: 109, raw: { total: 100 },
+      inputTokens: 100,
+      noCacheTokens: 10,
+      cacheReadTokens: 70,
+      cacheWriteTokens: 20,
+      outputTokens: 9,
+      reasoningTokens: 4,
+      totalTokens: 109,
+      raw: { total: 100 },
     })
     const { usage: partial } = await resultOf([
       ...text('a'),
-      finishWith({ inputTokens: { total: 100, noCache: undefined, cacheRead: 70, cacheWrite: undefined }, outputTokens: { total: undefined, text: undefined, reasoning: undefined } }),
+      finishWith({
+        inputTokens: { total: 100, noCache: undefined, cacheRead: 70, cacheWrite: undefined },
+        outputTokens: { total: undefined, text: undefined, reasoning: undefined },
+      }),
     ])
     expect(partial).toEqual({ inputTokens: 100, cacheReadTokens: 70 })
   })
@@ -40,7 +51,10 @@ describe('usage', () => {
   })
 
   it('L71: addUsage treats a number as missing only if both sides miss it, and carries estimated', () => {
-    const sum = addUsage({ inputTokens: 1, outputTokens: 2, raw: { a: 1 } }, { inputTokens: 3, reasoningTokens: 4, estimated: true })
+    const sum = addUsage(
+      { inputTokens: 1, outputTokens: 2, raw: { a: 1 } },
+      { inputTokens: 3, reasoningTokens: 4, estimated: true },
+    )
     expect(sum).toEqual({ inputTokens: 4, outputTokens: 2, reasoningTokens: 4, estimated: true })
     expect(addUsage({}, {})).toEqual({})
   })

@@ -1,6 +1,14 @@
 import { field } from '../json.ts'
 import type { ErrorKind, ModelError } from '../model-error.ts'
-import { certificateNames, errorNames, exactCodes, groupCodes, groupOfStatus, kindOfGroup, type Group } from './codes.ts'
+import {
+  certificateNames,
+  errorNames,
+  exactCodes,
+  groupCodes,
+  groupOfStatus,
+  kindOfGroup,
+  type Group,
+} from './codes.ts'
 import { retryDelayMs } from './delays.ts'
 import { isModelError, modelError, traitsOf } from './error-kinds.ts'
 import { readFacts, type ErrorFacts } from './shapes.ts'
@@ -37,7 +45,11 @@ function classify(error: unknown, context: ErrorContext): ModelError {
   const chain = chainOf(error)
   const source = chain.find(({ facts }) => isTelling(facts)) ?? chain[0]
   const facts = source?.facts ?? readFacts(undefined)
-  const { kind, ...verdict } = verdictOf(chain.map((link) => link.facts), facts, context)
+  const { kind, ...verdict } = verdictOf(
+    chain.map((link) => link.facts),
+    facts,
+    context,
+  )
   const advised = adviceOf(facts.headers['x-should-retry'], kind)
   const retryable = advised ?? verdict.retryable ?? traitsOf[kind].retryable
   const classified = modelError(kind, facts.message, {
@@ -83,7 +95,9 @@ function exactKind(facts: ErrorFacts): ErrorKind | undefined {
 
 /** Google says with the same word that a minute's or a day's quota is used up; only the quota's id tells. */
 function onlyDailyQuotas(facts: ErrorFacts): boolean {
-  const violations = facts.details.flatMap((detail) => (Array.isArray(detail['violations']) ? (detail['violations'] as unknown[]) : []))
+  const violations = facts.details.flatMap((detail) =>
+    Array.isArray(detail['violations']) ? (detail['violations'] as unknown[]) : [],
+  )
   const ids = violations.map((violation) => field(violation, 'quotaId')).filter((id) => typeof id === 'string')
   return ids.length > 0 && ids.every((id) => id.includes('PerDay'))
 }
@@ -92,7 +106,8 @@ function groupOf(facts: ErrorFacts): Group | undefined {
   const named = [facts.code, facts.type, facts.statusWord].map((name) => lookUp(groupCodes, name)).find(Boolean)
   const answered = groupOfStatus(facts.status)
   // This type stands on answers of every 4xx status, which then say more than the type does.
-  const statusSaysMore = named === 'bad-request' && answered !== undefined && facts.status !== undefined && facts.status < 500
+  const statusSaysMore =
+    named === 'bad-request' && answered !== undefined && facts.status !== undefined && facts.status < 500
   return statusSaysMore ? answered : (named ?? answered)
 }
 
@@ -103,7 +118,9 @@ function kindWithin(group: Group, facts: ErrorFacts, { provider }: ErrorContext)
 }
 
 function phraseKind(group: Group, message: string): ErrorKind | undefined {
-  return signs.find((sign) => sign.groups.includes(group) && sign.phrase.test(message) && (sign.where?.(message) ?? true))?.kind
+  return signs.find(
+    (sign) => sign.groups.includes(group) && sign.phrase.test(message) && (sign.where?.(message) ?? true),
+  )?.kind
 }
 
 function namedKind(chain: readonly ErrorFacts[]): Verdict | undefined {
@@ -142,12 +159,22 @@ function chainOf(error: unknown): Link[] {
 
 function wrappedBy(error: unknown): unknown {
   const errors = field(error, 'errors')
-  return field(error, 'lastError') ?? (Array.isArray(errors) ? (errors as unknown[])[0] : undefined) ?? field(error, 'cause') ?? undefined
+  return (
+    field(error, 'lastError') ??
+    (Array.isArray(errors) ? (errors as unknown[])[0] : undefined) ??
+    field(error, 'cause') ??
+    undefined
+  )
 }
 
 /** Whether this link of the chain carries a provider's answer, so that its facts speak for the whole. */
 function isTelling(facts: ErrorFacts): boolean {
-  return facts.status !== undefined || facts.statusWord !== undefined || groupOf(facts) !== undefined || exactKind(facts) !== undefined
+  return (
+    facts.status !== undefined ||
+    facts.statusWord !== undefined ||
+    groupOf(facts) !== undefined ||
+    exactKind(facts) !== undefined
+  )
 }
 
 function lookUp<T>(table: Readonly<Record<string, T>>, name: string | undefined): T | undefined {

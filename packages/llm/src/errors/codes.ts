@@ -31,8 +31,18 @@ export const exactCodes: Readonly<Record<string, ErrorKind>> = {
 
 /** The families of errors within which phrases are told apart. `none` is for errors without status and type. */
 export type Group =
-  | 'bad-request' | 'unauthorized' | 'payment' | 'forbidden' | 'not-found' | 'too-large'
-  | 'rate' | 'timeout' | 'overloaded' | 'server' | 'cancelled' | 'none'
+  | 'bad-request'
+  | 'unauthorized'
+  | 'payment'
+  | 'forbidden'
+  | 'not-found'
+  | 'too-large'
+  | 'rate'
+  | 'timeout'
+  | 'overloaded'
+  | 'server'
+  | 'cancelled'
+  | 'none'
 
 /** Codes, types and status words that say no more than an HTTP status does. */
 export const groupCodes: Readonly<Record<string, Group>> = {

@@ -8,7 +8,12 @@ const readers: readonly Reader[] = [
   ({ headers }) => secondsToMs(numberOf(headers['retry-after'])),
   ({ headers }, now) => untilDate(headers['retry-after'], Date.parse(headers['date'] ?? '') || now),
   ({ details }) => details.map((detail) => durationOf(detail['retryDelay'])).find((ms) => ms !== undefined),
-  ({ message }) => durationOf(/(?:try again|retry|reset)s?\s+(?:in|after)\s+(?<time>[\d.]+\s?(?:[a-z]+[\d.]*)*)/i.exec(message)?.groups?.['time']),
+  ({ message }) =>
+    durationOf(
+      /(?:try again|retry|reset)s?\s+(?:in|after)\s+(?<time>[\d.]+\s?(?:[a-z]+[\d.]*)*)/i.exec(message)?.groups?.[
+        'time'
+      ],
+    ),
   ({ headers }) => exhaustedReset(headers),
   ({ headers }, now) => anthropicReset(headers, now),
 ]
@@ -56,7 +61,10 @@ function durationOf(text: unknown): number | undefined {
   if (typeof text !== 'string') return undefined
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?)\s*(ms|seconds?|minutes?|hours|[smhd])(?![a-z])/gi)]
   if (parts.length === 0) return undefined
-  const sum = parts.reduce((ms, [, amount, unit]) => ms + Number(amount) * (unitMs[unit?.toLowerCase() ?? ''] ?? Number.NaN), 0)
+  const sum = parts.reduce(
+    (ms, [, amount, unit]) => ms + Number(amount) * (unitMs[unit?.toLowerCase() ?? ''] ?? Number.NaN),
+    0,
+  )
   return Math.round(sum)
 }
 

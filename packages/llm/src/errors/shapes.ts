@@ -46,7 +46,9 @@ function payloadOf(error: unknown): unknown {
 
 function bodyOf(error: unknown): unknown {
   const text = typeof error === 'string' ? error : field(error, 'responseBody')
-  const body = [field(error, 'data'), parseJson(text), error].find((value) => typeof value === 'object' && value !== null)
+  const body = [field(error, 'data'), parseJson(text), error].find(
+    (value) => typeof value === 'object' && value !== null,
+  )
   return Array.isArray(body) ? (body as unknown[])[0] : body
 }
 
@@ -68,7 +70,12 @@ function messageOf(error: unknown, payload: unknown): string {
 }
 
 function statusOf(error: unknown, payload: unknown): number | undefined {
-  const given = [field(error, 'statusCode'), field(error, 'status'), field(payload, 'code'), field(payload, 'status_code')]
+  const given = [
+    field(error, 'statusCode'),
+    field(error, 'status'),
+    field(payload, 'code'),
+    field(payload, 'status_code'),
+  ]
   return given.find((status): status is number => typeof status === 'number' && status >= 300 && status < 600)
 }
 

@@ -1,5 +1,12 @@
 import type { LanguageModelV4Message, LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
-import type { AssistantMessage, AssistantPart, AssistantTextPart, ProviderToolResultPart, ToolCallPart } from '../messages.ts'
+import type {
+  AssistantFilePart,
+  AssistantMessage,
+  AssistantPart,
+  AssistantTextPart,
+  ProviderToolResultPart,
+  ToolCallPart,
+} from '../messages.ts'
 import { toPromptFileData } from './file-data.ts'
 import { handedOffId, originOf, sentMetadata, type Origin } from './hand-off.ts'
 import type { ToPromptOptions } from './options.ts'
@@ -41,12 +48,13 @@ function convertPart(part: AssistantPart, origin: Origin, context: AssistantCont
     case 'tool-result':
       return origin.same ? convertProviderResult(part, origin) : foreign()
     case 'file':
-      return { type: 'file', mediaType: part.mediaType, data: toPromptFileData(part.data), ...sentMetadata(part.providerMetadata, origin) }
+      return convertFile(part, origin, context)
     case 'reasoning-file':
-      if (!origin.same) return foreign()
-      return { type: 'reasoning-file', mediaType: part.mediaType, data: toPromptFileData(part.data), ...sentMetadata(part.providerMetadata, origin) }
+      return origin.same ? convertFile(part, origin, context) : foreign()
     case 'custom':
-      return origin.same ? { type: 'custom', kind: part.kind, ...sentMetadata(part.providerMetadata, origin) } : foreign()
+      return origin.same
+        ? { type: 'custom', kind: part.kind, ...sentMetadata(part.providerMetadata, origin) }
+        : foreign()
     case 'source':
     case 'approval-request':
       return undefined
@@ -59,18 +67,37 @@ function unknownPart(_part: never, foreign: () => undefined): undefined {
   return foreign()
 }
 
-function convertText(text: string, metadata: ReturnType<typeof sentMetadata>, context: AssistantContext): Content[number] | undefined {
-  if (text.trim() === '' && !metadata.providerOptions) return context.repairs.add('empty-content', context.messageIndex)
-  return { type: 'text', text: wellFormed(text, () => context.repairs.add('bad-unicode', context.messageIndex)), ...metadata }
+function convertFile(part: AssistantFilePart, origin: Origin, context: AssistantContext): Content[number] | undefined {
+  const data = toPromptFileData(part.data)
+  if (!data) return context.repairs.add('file-unsupported', context.messageIndex)
+  return { type: part.type, mediaType: part.mediaType, data, ...sentMetadata(part.providerMetadata, origin) }
 }
 
-function convertReasoning(part: AssistantTextPart, origin: Origin, context: AssistantContext): Content[number] | undefined {
+function convertText(
+  text: string,
+  metadata: ReturnType<typeof sentMetadata>,
+  context: AssistantContext,
+): Content[number] | undefined {
+  if (text.trim() === '' && !metadata.providerOptions) return context.repairs.add('empty-content', context.messageIndex)
+  return {
+    type: 'text',
+    text: wellFormed(text, () => context.repairs.add('bad-unicode', context.messageIndex)),
+    ...metadata,
+  }
+}
+
+function convertReasoning(
+  part: AssistantTextPart,
+  origin: Origin,
+  context: AssistantContext,
+): Content[number] | undefined {
   const metadata = sentMetadata(part.providerMetadata, origin)
   // A signature covers the exact text, so signed reasoning goes back untouched.
   if (metadata.providerOptions) return { type: 'reasoning', text: part.text, ...metadata }
   if (context.cutShort) return undefined
   const text = wellFormed(part.text, () => context.repairs.add('bad-unicode', context.messageIndex))
-  if (origin.same) return text === '' ? context.repairs.add('empty-content', context.messageIndex) : { type: 'reasoning', text }
+  if (origin.same)
+    return text === '' ? context.repairs.add('empty-content', context.messageIndex) : { type: 'reasoning', text }
   if (context.foreignReasoning === 'text' && text.trim() !== '') return { type: 'text', text }
   return context.repairs.add('foreign-part', context.messageIndex)
 }
@@ -82,16 +109,30 @@ function convertCall(part: ToolCallPart, origin: Origin, context: AssistantConte
     type: 'tool-call',
     toolCallId: handedOffId(call.toolCallId, origin),
     toolName: part.toolName,
-    input: part.invalid ? {} : wellFormed(part.input, () => context.repairs.add('bad-unicode', context.messageIndex, part.toolCallId)),
+    input: part.invalid
+      ? {}
+      : wellFormed(part.input, () => context.repairs.add('bad-unicode', context.messageIndex, part.toolCallId)),
     ...sentMetadata(part.providerMetadata, origin),
   }
 }
 
-function convertProviderCall(part: ToolCallPart, origin: Origin, context: AssistantContext): Content[number] | undefined {
+function convertProviderCall(
+  part: ToolCallPart,
+  origin: Origin,
+  context: AssistantContext,
+): Content[number] | undefined {
   const { toolCallId, toolName, input } = part
   if (!origin.same) return context.repairs.add('foreign-part', context.messageIndex, toolCallId)
-  if (!context.providerCalls.has(toolCallId)) return context.repairs.add('dropped-call', context.messageIndex, toolCallId)
-  return { type: 'tool-call', toolCallId, toolName, input, providerExecuted: true, ...sentMetadata(part.providerMetadata, origin) }
+  if (!context.providerCalls.has(toolCallId))
+    return context.repairs.add('dropped-call', context.messageIndex, toolCallId)
+  return {
+    type: 'tool-call',
+    toolCallId,
+    toolName,
+    input,
+    providerExecuted: true,
+    ...sentMetadata(part.providerMetadata, origin),
+  }
 }
 
 function convertProviderResult(part: ProviderToolResultPart, origin: Origin): LanguageModelV4ToolResultPart {

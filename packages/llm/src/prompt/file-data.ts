@@ -1,11 +1,10 @@
 import type { SharedV4FileDataData, SharedV4FileDataUrl } from '@ai-sdk/provider'
-import { LlmError } from '../model-error.ts'
 import type { FileData } from '../messages.ts'
 
-/** A file as providers take it. URLs are passed on, never opened. */
-export function toPromptFileData(data: FileData): SharedV4FileDataData | SharedV4FileDataUrl {
+/** A file as providers take it; `undefined` for a URL that is none. URLs are passed on, never opened. */
+export function toPromptFileData(data: FileData): SharedV4FileDataData | SharedV4FileDataUrl | undefined {
   if (data.type === 'data') return { type: 'data', data: data.data }
-  if (!URL.canParse(data.url)) throw new LlmError('USAGE', `a file of the transcript has a URL that is none: ${data.url.slice(0, 200)}`)
+  if (!URL.canParse(data.url)) return undefined
   const url = new URL(data.url)
   return { type: 'url', url, ...(url.href !== data.url && { originalUrl: data.url }) }
 }

@@ -16,13 +16,16 @@ export function originOf(message: AssistantMessage, target: ToPromptOptions['mod
 }
 
 /** Metadata to send along with a part: only to the model that gave it. */
-export function sentMetadata(metadata: ProviderMetadata | undefined, origin: Origin): { providerOptions?: ProviderMetadata } {
+export function sentMetadata(
+  metadata: ProviderMetadata | undefined,
+  origin: Origin,
+): { providerOptions?: ProviderMetadata } {
   return origin.same && metadata ? { providerOptions: metadata } : {}
 }
 
 const longestId = 64
 
-/** A call id in a form that every provider takes. The name-based UUID keeps ids apart that differ only in what was replaced. */
+/** A call id in a form that every provider takes. The UUID keeps ids apart that differ only in what was replaced. */
 export function handedOffId(id: string, origin: Origin): string {
   if (origin.sameProvider || /^[\w-]{1,64}$/.test(id)) return id
   const unique = uuidOfName(id, uuidOfName.URL)

@@ -1,5 +1,14 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
-import type { AssistantMessage, ContentPart, Message, Repair, ToolOutput, UserMessage } from '../messages.ts'
+import type {
+  AssistantMessage,
+  ContentItem,
+  ContentPart,
+  Message,
+  Repair,
+  RepairCode,
+  ToolOutput,
+  UserMessage,
+} from '../messages.ts'
 import { assistantContent } from './assistant-content.ts'
 import { toPromptFileData } from './file-data.ts'
 import { handedOffId, originOf } from './hand-off.ts'
@@ -51,7 +60,8 @@ function unknownRole(_message: never, messageIndex: number, repairs: Repairs): L
 }
 
 function userMessage(message: UserMessage, messageIndex: number, repairs: Repairs): LanguageModelV4Message[] {
-  const given: readonly ContentPart[] = typeof message.content === 'string' ? [{ type: 'text', text: message.content }] : message.content
+  const given: readonly ContentPart[] =
+    typeof message.content === 'string' ? [{ type: 'text', text: message.content }] : message.content
   const content = given.flatMap((part) => userPart(part, messageIndex, repairs) ?? [])
   if (content.length === 0) {
     repairs.add('dropped-message', messageIndex)
@@ -68,7 +78,9 @@ function userPart(part: ContentPart, messageIndex: number, repairs: Repairs): Us
       return { type: 'text', text: wellFormed(part.text, () => repairs.add('bad-unicode', messageIndex)), ...options }
     case 'file': {
       const { type, mediaType, filename } = part
-      return { type, mediaType, data: toPromptFileData(part.data), ...(filename && { filename }), ...options }
+      const data = toPromptFileData(part.data)
+      if (!data) return repairs.add('file-unsupported', messageIndex)
+      return { type, mediaType, data, ...(filename && { filename }), ...options }
     }
     default:
       return unknownPart(part, messageIndex, repairs)
@@ -87,7 +99,11 @@ interface Context {
 }
 
 /** An assistant message with, right behind it, one message with the results of its calls in their order. */
-function assistantMessages(message: AssistantMessage, messageIndex: number, context: Context): LanguageModelV4Message[] {
+function assistantMessages(
+  message: AssistantMessage,
+  messageIndex: number,
+  context: Context,
+): LanguageModelV4Message[] {
   const { options, repairs } = context
   const allCalls = context.pairs.get(messageIndex) ?? []
   const keep = keptShare(message, allCalls, options)
@@ -112,11 +128,18 @@ function assistantMessages(message: AssistantMessage, messageIndex: number, cont
   const assistant: LanguageModelV4Message = { role: 'assistant', content }
   if (calls.length === 0) return [assistant]
   const origin = originOf(message, options.model)
-  return [assistant, { role: 'tool', content: calls.map((call) => resultPart(call, handedOffId(call.toolCallId, origin), context)) }]
+  return [
+    assistant,
+    { role: 'tool', content: calls.map((call) => resultPart(call, handedOffId(call.toolCallId, origin), context)) },
+  ]
 }
 
 /** How much of a message is shown: of one that was cut short only what is settled. */
-function keptShare(message: AssistantMessage, calls: readonly PairedCall[], { history }: ToPromptOptions): 'whole' | 'settled' | 'nothing' {
+function keptShare(
+  message: AssistantMessage,
+  calls: readonly PairedCall[],
+  { history }: ToPromptOptions,
+): 'whole' | 'settled' | 'nothing' {
   switch (message.stopReason) {
     case 'aborted':
       return history?.aborted === 'drop' ? 'nothing' : 'settled'
@@ -135,46 +158,62 @@ function settledCalls(calls: readonly PairedCall[], repairs: Repairs): PairedCal
   })
 }
 
-function resultPart(call: PairedCall, toolCallId: string, { options, repairs }: Context): LanguageModelV4ToolResultPart {
+function resultPart(
+  call: PairedCall,
+  toolCallId: string,
+  { options, repairs }: Context,
+): LanguageModelV4ToolResultPart {
   const { part, messageIndex, result } = call
   if (!result) repairs.add('missing-result', messageIndex, part.toolCallId)
   if (toolCallId !== call.toolCallId) repairs.add('renamed-call', messageIndex, part.toolCallId)
-  const note = (): void => repairs.add('bad-unicode', options.messages.indexOf(result as Message), part.toolCallId)
-  return { type: 'tool-result', toolCallId, toolName: part.toolName, output: toolOutput(result?.output ?? noResult, note) }
+  const note = (code: RepairCode): undefined =>
+    repairs.add(code, options.messages.indexOf(result as Message), part.toolCallId)
+  return {
+    type: 'tool-result',
+    toolCallId,
+    toolName: part.toolName,
+    output: toolOutput(result?.output ?? noResult, note),
+  }
 }
 
-function toolOutput(output: ToolOutput, note: () => void): LanguageModelV4ToolResultPart['output'] {
+function toolOutput(
+  output: ToolOutput,
+  note: (code: RepairCode) => undefined,
+): LanguageModelV4ToolResultPart['output'] {
+  const noteUnicode = (): undefined => note('bad-unicode')
   switch (output.type) {
     case 'text':
     case 'error-text':
-      return { type: output.type, value: wellFormed(output.value, note) }
+      return { type: output.type, value: wellFormed(output.value, noteUnicode) }
     case 'json':
     case 'error-json':
-      return { type: output.type, value: wellFormed(output.value, note) }
+      return { type: output.type, value: wellFormed(output.value, noteUnicode) }
     case 'execution-denied':
-      return { type: output.type, ...(output.reason !== undefined && { reason: wellFormed(output.reason, note) }) }
-    case 'content':
       return {
         type: output.type,
-        value: output.value.map((item) =>
-          item.type === 'text'
-            ? { type: 'text', text: wellFormed(item.text, note), ...(item.providerOptions && { providerOptions: item.providerOptions }) }
-            : {
-                type: 'file',
-                mediaType: item.mediaType,
-                data: toPromptFileData(item.data),
-                ...(item.filename !== undefined && { filename: item.filename }),
-                ...(item.providerOptions && { providerOptions: item.providerOptions }),
-              },
-        ),
+        ...(output.reason !== undefined && { reason: wellFormed(output.reason, noteUnicode) }),
       }
+    case 'content':
+      return { type: output.type, value: output.value.flatMap((item) => contentItem(item, note) ?? []) }
   }
+}
+
+function contentItem(item: ContentItem, note: (code: RepairCode) => undefined): UserPart | undefined {
+  const options = item.providerOptions && { providerOptions: item.providerOptions }
+  if (item.type === 'text') return { type: 'text', text: wellFormed(item.text, () => note('bad-unicode')), ...options }
+  const { type, mediaType, filename } = item
+  const data = toPromptFileData(item.data)
+  return data
+    ? { type, mediaType, data, ...(filename !== undefined && { filename }), ...options }
+    : note('file-unsupported')
 }
 
 /** Provider-executed calls that have a result somewhere, and those that a paused last message leaves open. */
 function sendableProviderCalls(messages: readonly Message[]): Set<string> {
   const last = messages.at(-1)
   const open = last?.role === 'assistant' && last.paused ? last.content : []
-  const parts = messages.flatMap((message) => (message.role === 'assistant' ? message.content.filter((part) => part?.type === 'tool-result') : []))
+  const parts = messages.flatMap((message) =>
+    message.role === 'assistant' ? message.content.filter((part) => part?.type === 'tool-result') : [],
+  )
   return new Set([...parts, ...open].flatMap((part) => ('toolCallId' in part ? [part.toolCallId] : [])))
 }

@@ -15,7 +15,11 @@ export function announcedUsage(part: CustomPart): Usage | undefined {
     const value = field(raw, name)
     return typeof value === 'number' ? value : undefined
   }
-  const [noCacheTokens, cacheReadTokens, cacheWriteTokens] = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'].map(count)
+  const [noCacheTokens, cacheReadTokens, cacheWriteTokens] = [
+    'input_tokens',
+    'cache_read_input_tokens',
+    'cache_creation_input_tokens',
+  ].map(count)
   if (noCacheTokens === undefined) return {}
   const inputTokens = noCacheTokens + (cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0)
   return definedOnly({ inputTokens, noCacheTokens, cacheReadTokens, cacheWriteTokens })

@@ -17,9 +17,18 @@ export interface PreparedCall {
 /** What the provider is called with. The same request gives the same bytes; what is absent is absent. */
 export async function prepareCall(request: ModelRequest, abortSignal: AbortSignal): Promise<PreparedCall> {
   const { model, messages, tools = [], headers } = request
-  const { prompt, repairs } = toPrompt({ messages, model, ...definedOnly({ instructions: request.instructions, history: request.history }) })
-  const toolOptions = tools.length === 0 ? {} : { tools: await toTools(tools), toolChoice: toToolChoice(request.toolChoice) }
-  const optional = definedOnly({ headers: headers && { ...headers }, providerOptions: toProviderOptions(request), ...toolOptions })
+  const { prompt, repairs } = toPrompt({
+    messages,
+    model,
+    ...definedOnly({ instructions: request.instructions, history: request.history }),
+  })
+  const toolOptions =
+    tools.length === 0 ? {} : { tools: await toTools(tools), toolChoice: toToolChoice(request.toolChoice) }
+  const optional = definedOnly({
+    headers: headers && { ...headers },
+    providerOptions: toProviderOptions(request),
+    ...toolOptions,
+  })
   return { options: { prompt, abortSignal, ...optional }, repairs }
 }
 
@@ -35,7 +44,12 @@ function isProviderTool(tool: FunctionTool | LanguageModelV4ProviderTool): tool 
 async function toFunctionTool(tool: FunctionTool): Promise<LanguageModelV4FunctionTool> {
   const { name, description, inputSchema, inputExamples, strict, providerOptions } = tool
   const { jsonSchema } = await resolveSchema(inputSchema)
-  const optional = definedOnly({ description, inputExamples: inputExamples && [...inputExamples], strict, providerOptions })
+  const optional = definedOnly({
+    description,
+    inputExamples: inputExamples && [...inputExamples],
+    strict,
+    providerOptions,
+  })
   return { type: 'function', name, inputSchema: jsonSchema, ...optional }
 }
 

@@ -11,9 +11,13 @@ export function checkRequest({ model, messages, tools }: ModelRequest): void {
 }
 
 function checkModel(model: unknown): void {
-  if (typeof model === 'string') throw new LlmError('CONFIG', `the model "${model}" is a name; pass a model object of a provider`)
+  if (typeof model === 'string')
+    throw new LlmError('CONFIG', `the model "${model}" is a name; pass a model object of a provider`)
   const { specificationVersion, provider, modelId } = (model ?? {}) as Partial<Record<string, unknown>>
   if (specificationVersion === 'v4') return
   const name = `${String(provider)}/${String(modelId)}`
-  throw new LlmError('CONFIG', `the model ${name} has specification version "${String(specificationVersion)}"; supported: "v4"`)
+  throw new LlmError(
+    'CONFIG',
+    `the model ${name} has specification version "${String(specificationVersion)}"; supported: "v4"`,
+  )
 }

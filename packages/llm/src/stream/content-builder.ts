@@ -106,10 +106,15 @@ export class ContentBuilder {
   call(part: StreamPart<'tool-call'>): void {
     if (typeof part.input !== 'string') throw new MalformedPart('the input of a tool call is not text')
     const open = this.#callBlocks.get(part.toolCallId)
-    const block = open ?? this.#openCall(part.toolCallId, part.toolName, undefined, { ...part, providerMetadata: undefined })
+    const block =
+      open ?? this.#openCall(part.toolCallId, part.toolName, undefined, { ...part, providerMetadata: undefined })
     block.metadata = mergeMetadata(block.metadata, part.providerMetadata)
     if (!open || block.text.length === 0) this.#outputLength += part.input.length
-    this.#closeCall(part.toolCallId, { ...block, toolName: part.toolName, flags: { ...block.flags, ...callFlags(part) } }, parseToolInput(part.input))
+    this.#closeCall(
+      part.toolCallId,
+      { ...block, toolName: part.toolName, flags: { ...block.flags, ...callFlags(part) } },
+      parseToolInput(part.input),
+    )
   }
 
   /** A part that arrives whole. A preliminary tool result gives way to the next one of its call. */
@@ -125,9 +130,15 @@ export class ContentBuilder {
   closeAll(): void {
     const closings = [
       ...(['text', 'reasoning'] as const).flatMap((kind) =>
-        [...this.#textBlocks[kind]].map(([id, block]) => ({ index: block.index ?? 0, close: () => this.#closeText(id, block) })),
+        [...this.#textBlocks[kind]].map(([id, block]) => ({
+          index: block.index ?? 0,
+          close: () => this.#closeText(id, block),
+        })),
       ),
-      ...[...this.#callBlocks].map(([id, block]) => ({ index: block.index, close: () => this.#closeUnfinishedCall(id, block) })),
+      ...[...this.#callBlocks].map(([id, block]) => ({
+        index: block.index,
+        close: () => this.#closeUnfinishedCall(id, block),
+      })),
     ]
     for (const { close } of closings.sort((a, b) => a.index - b.index)) close()
   }
@@ -157,7 +168,10 @@ export class ContentBuilder {
     if (block.index === undefined) return
     const finished = {
       text: block.text.toString(),
-      ...definedOnly({ providerMetadata: block.metadata, citations: citations && (toJsonValue(citations) as JSONValue[]) }),
+      ...definedOnly({
+        providerMetadata: block.metadata,
+        citations: citations && (toJsonValue(citations) as JSONValue[]),
+      }),
     }
     this.#parts[block.index] = { type: block.kind, ...finished }
     this.#emit({ type: block.kind === 'text' ? 'text-end' : 'reasoning-end', index: block.index, ...finished })

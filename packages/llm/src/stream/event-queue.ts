@@ -23,7 +23,13 @@ export class EventQueue {
 
   push(event: MessageEvent): void {
     const last = this.isEmpty ? undefined : this.#entries[this.#entries.length - 1]
-    if (last && isDelta(event) && isDelta(last.event) && last.event.type === event.type && last.event.index === event.index) {
+    if (
+      last &&
+      isDelta(event) &&
+      isDelta(last.event) &&
+      last.event.type === event.type &&
+      last.event.index === event.index
+    ) {
       last.gathered ??= startedWith(last.event.delta)
       last.gathered.add(event.delta)
     } else {

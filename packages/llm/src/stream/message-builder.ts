@@ -93,7 +93,8 @@ export class MessageBuilder {
 
   accept(part: unknown): void {
     try {
-      if (!isRecord(part) || typeof part['type'] !== 'string') throw new MalformedPart('a part of the stream is not an object with a type')
+      if (!isRecord(part) || typeof part['type'] !== 'string')
+        throw new MalformedPart('a part of the stream is not an object with a type')
       this.#apply(part as LanguageModelV4StreamPart)
     } catch (error) {
       const said = error instanceof Error ? error.message : 'a part of the stream could not be read'
@@ -128,7 +129,9 @@ export class MessageBuilder {
       at: this.#facts.at,
       timing: {
         totalMs: now - this.#facts.at,
-        ...definedOnly({ firstDeltaMs: this.#firstDeltaAt === undefined ? undefined : this.#firstDeltaAt - this.#facts.at }),
+        ...definedOnly({
+          firstDeltaMs: this.#firstDeltaAt === undefined ? undefined : this.#firstDeltaAt - this.#facts.at,
+        }),
       },
     }
     this.#tools.emit({ type: 'message-end', message })

@@ -76,7 +76,7 @@ export class Pump {
 
   abort(abortReason: string | undefined): void {
     // Before the first demand there is nothing to end yet: the call then starts aborted.
-    this.#begin({ abortReason })
+    this.#begin(false)
     this.#end({ abortReason })
   }
 
@@ -86,18 +86,21 @@ export class Pump {
     this.#outlet.discard()
   }
 
-  #begin(abort?: Abort): void {
+  #begin(callProvider = true): void {
     if (this.#builder) return
     const { messageId, model, clock, abortSignal } = this.#options
     const { provider, modelId } = model
     const at = clock.now()
-    this.#builder = new MessageBuilder({ messageId, provider, modelId, at }, {
-      now: () => clock.now(),
-      emit: (event) => this.#outlet.emit(event),
-      classify: (error, phase) => this.#classify(error, phase),
-    })
+    this.#builder = new MessageBuilder(
+      { messageId, provider, modelId, at },
+      {
+        now: () => clock.now(),
+        emit: (event) => this.#outlet.emit(event),
+        classify: (error, phase) => this.#classify(error, phase),
+      },
+    )
     this.#builder.start()
-    if (abort) return
+    if (!callProvider) return
     if (abortSignal?.aborted) return this.#end({ abortReason: abortReasonOf(abortSignal.reason) })
     abortSignal?.addEventListener('abort', this.#onAbort)
     this.#provider = 'opening'

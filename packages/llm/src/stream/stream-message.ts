@@ -25,7 +25,14 @@ export interface MessageStream extends AsyncIterable<MessageEvent, undefined> {
 export function streamMessage(request: ModelRequest): MessageStream {
   checkRequest(request)
   const { model, abortSignal, clock = systemClock, timeouts = {}, messageId = `msg_${uuidv7()}` } = request
-  const pump = new Pump({ messageId, model, clock, timeouts, abortSignal, prepare: (signal) => prepareCall(request, signal) })
+  const pump = new Pump({
+    messageId,
+    model,
+    clock,
+    timeouts,
+    abortSignal,
+    prepare: (signal) => prepareCall(request, signal),
+  })
   let result: Promise<AssistantMessage> | undefined
   let iterated = false
   return {

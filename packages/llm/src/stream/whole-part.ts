@@ -17,7 +17,13 @@ export function toWholePart(part: WholeStreamPart): WholePart {
     case 'tool-result': {
       const { type, toolCallId, toolName } = part
       const isError = part.isError ? (true as const) : undefined
-      return { type, toolCallId, toolName, result: toJsonValue(part.result), ...definedOnly({ isError, providerMetadata }) }
+      return {
+        type,
+        toolCallId,
+        toolName,
+        result: toJsonValue(part.result),
+        ...definedOnly({ isError, providerMetadata }),
+      }
     }
     case 'file':
     case 'reasoning-file': {

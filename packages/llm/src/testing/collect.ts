@@ -4,7 +4,9 @@ import { definedOnly } from '../json.ts'
 type TextBlock = Extract<LanguageModelV4Content, { type: 'text' | 'reasoning' }>
 
 /** The answer of `doGenerate` that says the same as a stream. Rejects with the stream's first error. */
-export async function collect(stream: ReadableStream<LanguageModelV4StreamPart>): Promise<LanguageModelV4GenerateResult> {
+export async function collect(
+  stream: ReadableStream<LanguageModelV4StreamPart>,
+): Promise<LanguageModelV4GenerateResult> {
   const content: LanguageModelV4Content[] = []
   const blocks = new Map<string, TextBlock>()
   const result: Partial<LanguageModelV4GenerateResult> = {}
@@ -12,7 +14,11 @@ export async function collect(stream: ReadableStream<LanguageModelV4StreamPart>)
     switch (part.type) {
       case 'text-start':
       case 'reasoning-start': {
-        const block: TextBlock = { type: part.type === 'text-start' ? 'text' : 'reasoning', text: '', ...definedOnly({ providerMetadata: part.providerMetadata }) }
+        const block: TextBlock = {
+          type: part.type === 'text-start' ? 'text' : 'reasoning',
+          text: '',
+          ...definedOnly({ providerMetadata: part.providerMetadata }),
+        }
         blocks.set(part.id, block)
         content.push(block)
         break
@@ -26,7 +32,8 @@ export async function collect(stream: ReadableStream<LanguageModelV4StreamPart>)
       case 'text-end':
       case 'reasoning-end': {
         const block = blocks.get(part.id)
-        if (block && part.providerMetadata) block.providerMetadata = { ...block.providerMetadata, ...part.providerMetadata }
+        if (block && part.providerMetadata)
+          block.providerMetadata = { ...block.providerMetadata, ...part.providerMetadata }
         break
       }
       case 'tool-call':
@@ -45,7 +52,10 @@ export async function collect(stream: ReadableStream<LanguageModelV4StreamPart>)
         result.response = definedOnly({ id: part.id, modelId: part.modelId, timestamp: part.timestamp })
         break
       case 'finish':
-        Object.assign(result, definedOnly({ finishReason: part.finishReason, usage: part.usage, providerMetadata: part.providerMetadata }))
+        Object.assign(
+          result,
+          definedOnly({ finishReason: part.finishReason, usage: part.usage, providerMetadata: part.providerMetadata }),
+        )
         break
       case 'error':
         throw part.error

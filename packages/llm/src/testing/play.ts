@@ -4,7 +4,11 @@ import { isPart, type ScriptItem } from './script.ts'
 import type { Action } from './step.ts'
 
 /** Plays a script as a stream that gives a part only when it is asked for one. An abort breaks it where it stands. */
-export function play(script: readonly ScriptItem[], clock: Clock, abortSignal: AbortSignal | undefined): ReadableStream<LanguageModelV4StreamPart> {
+export function play(
+  script: readonly ScriptItem[],
+  clock: Clock,
+  abortSignal: AbortSignal | undefined,
+): ReadableStream<LanguageModelV4StreamPart> {
   let place = 0
   let ended = false
   let stopWaiting: (() => void) | undefined
@@ -16,7 +20,10 @@ export function play(script: readonly ScriptItem[], clock: Clock, abortSignal: A
     if (onAbort) abortSignal?.removeEventListener('abort', onAbort)
   }
 
-  const perform = (action: Action, controller: ReadableStreamDefaultController<LanguageModelV4StreamPart>): Promise<void> | void => {
+  const perform = (
+    action: Action,
+    controller: ReadableStreamDefaultController<LanguageModelV4StreamPart>,
+  ): Promise<void> | void => {
     if ('throw' in action) {
       end()
       return controller.error(action.throw)
@@ -31,7 +38,10 @@ export function play(script: readonly ScriptItem[], clock: Clock, abortSignal: A
         const cancel = clock.setTimer(clock.now() + action.sleep, resolve)
         stopWaiting = () => (cancel(), resolve())
       } else if ('wait' in action) {
-        action.wait.then(() => resolve(), (error: unknown) => (controller.error(error), end()))
+        action.wait.then(
+          () => resolve(),
+          (error: unknown) => (controller.error(error), end()),
+        )
       }
     })
   }

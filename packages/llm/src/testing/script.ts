@@ -19,11 +19,14 @@ export function scriptOf(step: Step, index: number, modelId: string): ScriptItem
     ...(step.toolCalls ?? []).flatMap((call, place) => toolCallParts(call, `call-${index + 1}-${place + 1}`, step)),
     ...(step.parts ?? []),
   ]
-  const says = (type: LanguageModelV4StreamPart['type']): boolean => content.some((item) => isRecord(item) && 'type' in item && item.type === type)
+  const says = (type: LanguageModelV4StreamPart['type']): boolean =>
+    content.some((item) => isRecord(item) && 'type' in item && item.type === type)
   return [
     ...(step.delayMs === undefined ? [] : [{ sleep: step.delayMs }]),
     ...(says('stream-start') ? [] : [{ type: 'stream-start' as const, warnings: [] }]),
-    ...(says('response-metadata') ? [] : [{ type: 'response-metadata' as const, id: `response-${index + 1}`, modelId }]),
+    ...(says('response-metadata')
+      ? []
+      : [{ type: 'response-metadata' as const, id: `response-${index + 1}`, modelId }]),
     ...disturbed(content, step),
     ...(step.finish === false || says('finish') ? [] : [finishPart(step)]),
     ...(step.hang === 'end' ? [{ hang: true as const }] : []),
@@ -32,7 +35,8 @@ export function scriptOf(step: Step, index: number, modelId: string): ScriptItem
 
 function disturbed(content: readonly ScriptItem[], { failAfter, hang }: Step): ScriptItem[] {
   if (failAfter) {
-    const failure = failAfter.as === 'throw' ? { throw: failAfter.error } : { type: 'error' as const, error: failAfter.error }
+    const failure =
+      failAfter.as === 'throw' ? { throw: failAfter.error } : { type: 'error' as const, error: failAfter.error }
     return [...content.slice(0, failAfter.parts), failure]
   }
   if (hang === 'middle') return [...content.slice(0, Math.ceil(content.length / 2)), { hang: true }]
@@ -42,14 +46,20 @@ function disturbed(content: readonly ScriptItem[], { failAfter, hang }: Step): S
 function blockParts(kind: 'text' | 'reasoning', text: string | undefined, step: Step): ScriptItem[] {
   if (text === undefined) return []
   const id = `${kind}-1`
-  const deltas = chunksOf(text, step.chunk).flatMap((delta): ScriptItem[] => [...pause(step), { type: `${kind}-delta`, id, delta }])
+  const deltas = chunksOf(text, step.chunk).flatMap((delta): ScriptItem[] => [
+    ...pause(step),
+    { type: `${kind}-delta`, id, delta },
+  ])
   return [{ type: `${kind}-start`, id }, ...deltas, { type: `${kind}-end`, id }]
 }
 
 function toolCallParts(call: ScriptedToolCall, defaultId: string, step: Step): ScriptItem[] {
   const { id = defaultId, name: toolName } = call
   const input = isRawInput(call.input) ? call.input.raw : JSON.stringify(call.input)
-  const deltas = chunksOf(input, call.chunk ?? step.chunk).flatMap((delta): ScriptItem[] => [...pause(step), { type: 'tool-input-delta', id, delta }])
+  const deltas = chunksOf(input, call.chunk ?? step.chunk).flatMap((delta): ScriptItem[] => [
+    ...pause(step),
+    { type: 'tool-input-delta', id, delta },
+  ])
   return [
     { type: 'tool-input-start', id, toolName },
     ...deltas,
@@ -73,11 +83,18 @@ function chunksOf(text: string, size = text.length): string[] {
 
 function finishPart({ finish, toolCalls, usage }: Step): LanguageModelV4StreamPart {
   const unified = toolCalls && toolCalls.length > 0 ? 'tool-calls' : 'stop'
-  const finishReason: LanguageModelV4FinishReason = typeof finish === 'object' ? finish : { unified: finish || unified, raw: finish || unified }
+  const finishReason: LanguageModelV4FinishReason =
+    typeof finish === 'object' ? finish : { unified: finish || unified, raw: finish || unified }
   return { type: 'finish', finishReason, usage: usageOf(usage) }
 }
 
-function usageOf({ input = 10, output = 5, cacheRead, cacheWrite, reasoning }: NonNullable<Step['usage']> = {}): LanguageModelV4Usage {
+function usageOf({
+  input = 10,
+  output = 5,
+  cacheRead,
+  cacheWrite,
+  reasoning,
+}: NonNullable<Step['usage']> = {}): LanguageModelV4Usage {
   return {
     inputTokens: { total: input, noCache: undefined, cacheRead, cacheWrite },
     outputTokens: { total: output, text: reasoning === undefined ? undefined : output - reasoning, reasoning },

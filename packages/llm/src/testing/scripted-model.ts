@@ -14,9 +14,7 @@ export interface ScriptedModel extends LanguageModelV4 {
   [Symbol.dispose](): void
 }
 
-export type Script =
-  | readonly Step[]
-  | ((call: LanguageModelV4CallOptions, index: number) => Step | Promise<Step>)
+export type Script = readonly Step[] | ((call: LanguageModelV4CallOptions, index: number) => Step | Promise<Step>)
 
 export interface ScriptedModelOptions {
   /** Default `scripted`. */
@@ -35,7 +33,10 @@ export function scriptedModel(steps: Script, options: ScriptedModelOptions = {})
   const doStream = async (call: LanguageModelV4CallOptions): Promise<LanguageModelV4StreamResult> => {
     const index = calls.push(copyOf(call) as LanguageModelV4CallOptions) - 1
     const step = typeof steps === 'function' ? await steps(call, index) : steps[index]
-    if (!step) throw new Error(`call ${index + 1} is not in the script; the last user text is ${JSON.stringify(lastUserText(call))}`)
+    if (!step)
+      throw new Error(
+        `call ${index + 1} is not in the script; the last user text is ${JSON.stringify(lastUserText(call))}`,
+      )
     step.expect?.(call)
     if ('error' in step) throw step.error
     const signal = step.ignoreAbort ? undefined : call.abortSignal
@@ -48,7 +49,9 @@ export function scriptedModel(steps: Script, options: ScriptedModelOptions = {})
     const left = typeof steps === 'function' ? [] : steps.slice(calls.length)
     if (left.length === 0) return
     const names = left.map((step, place) => `step ${calls.length + place + 1} (${nameOf(step)})`)
-    throw new Error(`${left.length} scripted ${left.length === 1 ? 'step was' : 'steps were'} not used: ${names.join(', ')}`)
+    throw new Error(
+      `${left.length} scripted ${left.length === 1 ? 'step was' : 'steps were'} not used: ${names.join(', ')}`,
+    )
   }
 
   return {
@@ -80,7 +83,9 @@ function copyOf(value: unknown): unknown {
 
 function lastUserText({ prompt }: LanguageModelV4CallOptions): string {
   const last = prompt.findLast((message) => message.role === 'user')
-  return last?.role === 'user' ? last.content.map((part) => (part.type === 'text' ? part.text : `[${part.mediaType}]`)).join('') : ''
+  return last?.role === 'user'
+    ? last.content.map((part) => (part.type === 'text' ? part.text : `[${part.mediaType}]`)).join('')
+    : ''
 }
 
 function nameOf(step: Step): string {

@@ -1,4 +1,8 @@
-import type { LanguageModelV4CallOptions, LanguageModelV4FinishReason, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type {
+  LanguageModelV4CallOptions,
+  LanguageModelV4FinishReason,
+  LanguageModelV4StreamPart,
+} from '@ai-sdk/provider'
 import type { JSONValue } from '../messages.ts'
 
 /** One answer of a scripted model. Plain fields make a legal stream; `parts` says it part by part. */

@@ -8,13 +8,18 @@ export async function checkerOf(schema: JSONSchema7): Promise<Pick<ToolSchema, '
   const { z } = await import('zod')
   const unchecked = new Set<string>()
   const checkable = withoutUncheckable(schema, definitionsOf(schema), unchecked)
-  const checker = z.fromJSONSchema(checkable as Parameters<typeof z.fromJSONSchema>[0], { defaultTarget: draftOf(schema) })
+  const checker = z.fromJSONSchema(checkable as Parameters<typeof z.fromJSONSchema>[0], {
+    defaultTarget: draftOf(schema),
+  })
   return {
     unchecked: [...unchecked].sort(),
     async validate(value) {
       const result = await checker.safeParseAsync(toJsonValue(value))
       if (result.success) return { ok: true, value: result.data as JSONValue }
-      return { ok: false, issues: result.error.issues.map(({ path, message }) => ({ path: path.map(String).join('.'), message })) }
+      return {
+        ok: false,
+        issues: result.error.issues.map(({ path, message }) => ({ path: path.map(String).join('.'), message })),
+      }
     },
   }
 }
@@ -46,8 +51,12 @@ function withoutUncheckable(schema: unknown, definitions: Definitions, unchecked
   return Object.fromEntries(
     kept.map(([keyword, value]) => {
       if (plainData.has(keyword)) return [keyword, value]
-      if (!namedSchemas.has(keyword) || !isRecord(value)) return [keyword, withoutUncheckable(value, definitions, unchecked)]
-      const named = Object.entries(value).map(([name, inner]) => [name, withoutUncheckable(inner, definitions, unchecked)])
+      if (!namedSchemas.has(keyword) || !isRecord(value))
+        return [keyword, withoutUncheckable(value, definitions, unchecked)]
+      const named = Object.entries(value).map(([name, inner]) => [
+        name,
+        withoutUncheckable(inner, definitions, unchecked),
+      ])
       return [keyword, Object.fromEntries(named)]
     }),
   )

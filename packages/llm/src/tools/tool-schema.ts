@@ -12,8 +12,7 @@ export interface SchemaIssue {
 }
 
 export type SchemaResult =
-  | { readonly ok: true; readonly value: JSONValue }
-  | { readonly ok: false; readonly issues: readonly SchemaIssue[] }
+  { readonly ok: true; readonly value: JSONValue } | { readonly ok: false; readonly issues: readonly SchemaIssue[] }
 
 /** Any accepted schema, as providers want it and as a check. */
 export interface ToolSchema {
@@ -53,7 +52,9 @@ async function resolve(schema: FlexibleSchema | JSONSchema7): Promise<ToolSchema
     async validate(value) {
       try {
         const result = await validate(toJsonValue(value))
-        return result.success ? { ok: true, value: result.value as JSONValue } : { ok: false, issues: issuesOf(result.error) }
+        return result.success
+          ? { ok: true, value: result.value as JSONValue }
+          : { ok: false, issues: issuesOf(result.error) }
       } catch (error) {
         return { ok: false, issues: issuesOf(error) }
       }
@@ -69,8 +70,11 @@ function isPlain(schema: FlexibleSchema | JSONSchema7): schema is JSONSchema7 {
 
 /** The issues of a zod error, of a Standard Schema failure, or the message of any other error. */
 function issuesOf(error: unknown): SchemaIssue[] {
-  const list = [field(error, 'issues'), field(error, 'cause')].find((candidate) => Array.isArray(candidate)) as unknown[] | undefined
-  const read = (list ?? []).filter(isRecord).map((issue) => ({ path: pathOf(issue['path']), message: String(issue['message']) }))
+  const list = [field(error, 'issues'), field(error, 'cause')].find((candidate) => Array.isArray(candidate)) as
+    unknown[] | undefined
+  const read = (list ?? [])
+    .filter(isRecord)
+    .map((issue) => ({ path: pathOf(issue['path']), message: String(issue['message']) }))
   return read.length > 0 ? read : [{ path: '', message: error instanceof Error ? error.message : String(error) }]
 }
 

@@ -6,7 +6,11 @@ import { useWireServer, wires, type Wire } from './wires.ts'
 const server = useWireServer()
 
 const ask = (content: string): Message => ({ role: 'user', content })
-const weather = { name: 'weather', description: 'The weather', inputSchema: { type: 'object', properties: { city: { type: 'string' } } } } as const
+const weather = {
+  name: 'weather',
+  description: 'The weather',
+  inputSchema: { type: 'object', properties: { city: { type: 'string' } } },
+} as const
 const clock = { name: 'clock', inputSchema: { type: 'object', properties: { zone: { type: 'string' } } } } as const
 
 async function read(wire: Wire, messages: readonly Message[], reasoning = false): Promise<MessageEvent[]> {
@@ -18,7 +22,8 @@ async function read(wire: Wire, messages: readonly Message[], reasoning = false)
 const joined = (events: readonly MessageEvent[], type: 'text-delta' | 'reasoning-delta'): string =>
   events.flatMap((event) => ('delta' in event && event.type === type ? [event.delta] : [])).join('')
 
-const callsOf = (message: AssistantMessage): unknown[] => message.content.filter((part) => part.type === 'tool-call').map(({ toolName, input }) => [toolName, input])
+const callsOf = (message: AssistantMessage): unknown[] =>
+  message.content.filter((part) => part.type === 'tool-call').map(({ toolName, input }) => [toolName, input])
 
 describe('F1: text over every wire', () => {
   it.each(wires)('$name', async (wire) => {
@@ -27,8 +32,17 @@ describe('F1: text over every wire', () => {
     const message = messageOf(events)
     expect(joined(events, 'text-delta')).toBe('Hello there, friend')
     expect(events.filter(({ type }) => type === 'text-delta').length).toBeGreaterThan(1)
-    expect(events.map(({ type }) => type).filter((type) => !type.endsWith('-delta'))).toEqual(['message-start', 'text-start', 'text-end', 'message-end'])
-    expect(message).toMatchObject({ stopReason: 'stop', content: [{ type: 'text', text: 'Hello there, friend' }], usage: { inputTokens: 12, outputTokens: 7, totalTokens: 19 } })
+    expect(events.map(({ type }) => type).filter((type) => !type.endsWith('-delta'))).toEqual([
+      'message-start',
+      'text-start',
+      'text-end',
+      'message-end',
+    ])
+    expect(message).toMatchObject({
+      stopReason: 'stop',
+      content: [{ type: 'text', text: 'Hello there, friend' }],
+      usage: { inputTokens: 12, outputTokens: 7, totalTokens: 19 },
+    })
     expect(message.rawStopReason).toBe(wire.raw.stop)
     expect(JSON.parse(JSON.stringify(events))).toStrictEqual(events)
   })
@@ -36,16 +50,27 @@ describe('F1: text over every wire', () => {
 
 describe('F1: reasoning where the wire has it', () => {
   it.each(wires.filter((wire) => wire.reasoningModel))('$name', async (wire) => {
-    server.mock.onMessage('think', { content: 'The answer', reasoning: 'First I think', usage: wire.usage }, { chunkSize: 4 })
+    server.mock.onMessage(
+      'think',
+      { content: 'The answer', reasoning: 'First I think', usage: wire.usage },
+      { chunkSize: 4 },
+    )
     const events = await read(wire, [ask('think hard')], true)
     expect(joined(events, 'reasoning-delta')).toBe('First I think')
-    expect(messageOf(events).content).toMatchObject([{ type: 'reasoning', text: 'First I think' }, { type: 'text', text: 'The answer' }])
+    expect(messageOf(events).content).toMatchObject([
+      { type: 'reasoning', text: 'First I think' },
+      { type: 'text', text: 'The answer' },
+    ])
   })
 })
 
 describe('F2: tool calls over every wire, and their results back', () => {
   it.each(wires)('$name: one call and the round trip', async (wire) => {
-    server.mock.on({ userMessage: 'Oslo', hasToolResult: false }, { toolCalls: [{ id: 'call_oslo', name: 'weather', arguments: '{"city":"Oslo"}' }], ...wire.toolCallFixture }, { chunkSize: 4 })
+    server.mock.on(
+      { userMessage: 'Oslo', hasToolResult: false },
+      { toolCalls: [{ id: 'call_oslo', name: 'weather', arguments: '{"city":"Oslo"}' }], ...wire.toolCallFixture },
+      { chunkSize: 4 },
+    )
     server.mock.on({ userMessage: 'Oslo', hasToolResult: true }, { content: 'It rains in Oslo' }, { chunkSize: 4 })
     const question = ask('the weather in Oslo')
     const answer = messageOf(await read(wire, [question]))
@@ -56,7 +81,12 @@ describe('F2: tool calls over every wire, and their results back', () => {
     expect(call).toMatchObject({ toolName: 'weather', input: { city: 'Oslo' } })
 
     const { toolCallId, toolName } = call
-    const result: Message = { role: 'tool-result', toolCallId, toolName, output: { type: 'text', value: 'rain, 7 degrees' } }
+    const result: Message = {
+      role: 'tool-result',
+      toolCallId,
+      toolName,
+      output: { type: 'text', value: 'rain, 7 degrees' },
+    }
     const final = messageOf(await read(wire, [question, answer, result]))
     expect(final).toMatchObject({ stopReason: 'stop', content: [{ type: 'text', text: 'It rains in Oslo' }] })
     expect(final).not.toHaveProperty('repairs')
@@ -65,11 +95,22 @@ describe('F2: tool calls over every wire, and their results back', () => {
   })
 
   it.each(wires)('$name: two parallel calls keep their order and their own index', async (wire) => {
-    const toolCalls = [{ id: 'call_1', name: 'weather', arguments: '{"city":"Oslo"}' }, { id: 'call_2', name: 'clock', arguments: '{"zone":"CET"}' }]
+    const toolCalls = [
+      { id: 'call_1', name: 'weather', arguments: '{"city":"Oslo"}' },
+      { id: 'call_2', name: 'clock', arguments: '{"zone":"CET"}' },
+    ]
     server.mock.onMessage('both', { toolCalls, ...wire.toolCallFixture }, { chunkSize: 4 })
     const events = await read(wire, [ask('both please')])
-    expect(callsOf(messageOf(events))).toEqual([['weather', { city: 'Oslo' }], ['clock', { zone: 'CET' }]])
-    expect(events.flatMap((event) => (event.type === 'tool-call-start' ? [[event.index, event.toolName]] : []))).toEqual([[0, 'weather'], [1, 'clock']])
+    expect(callsOf(messageOf(events))).toEqual([
+      ['weather', { city: 'Oslo' }],
+      ['clock', { zone: 'CET' }],
+    ])
+    expect(
+      events.flatMap((event) => (event.type === 'tool-call-start' ? [[event.index, event.toolName]] : [])),
+    ).toEqual([
+      [0, 'weather'],
+      [1, 'clock'],
+    ])
     expect(events.flatMap((event) => (event.type === 'tool-call-end' ? [event.index] : []))).toEqual([0, 1])
   })
 
@@ -84,7 +125,11 @@ describe('F2: tool calls over every wire, and their results back', () => {
 describe('F5: signed reasoning goes back to the model that gave it', () => {
   it('anthropic: the signature is sent byte for byte', async () => {
     const wire = wires.find(({ name }) => name === 'anthropic')!
-    server.mock.onMessage('think', { content: 'The answer', reasoning: 'First I think', reasoningSignature: 'c2lnbmVk+/==' }, { chunkSize: 4 })
+    server.mock.onMessage(
+      'think',
+      { content: 'The answer', reasoning: 'First I think', reasoningSignature: 'c2lnbmVk+/==' },
+      { chunkSize: 4 },
+    )
     const question = ask('think hard')
     const answer = messageOf(await read(wire, [question]))
     await read(wire, [question, JSON.parse(JSON.stringify(answer)) as Message, ask('think again')])

@@ -13,23 +13,42 @@ async function ask(wire: Wire, content: string): Promise<AssistantMessage> {
 
 /** What must hold for every refused call: data, no content, no cost, one request. */
 function expectRefused(message: AssistantMessage, error: object): void {
-  expect(message).toMatchObject({ stopReason: 'error', content: [], usage: { inputTokens: 0, outputTokens: 0 }, error: { phase: 'before-output', ...error } })
+  expect(message).toMatchObject({
+    stopReason: 'error',
+    content: [],
+    usage: { inputTokens: 0, outputTokens: 0 },
+    error: { phase: 'before-output', ...error },
+  })
   expect(message.usage).not.toHaveProperty('estimated')
   expect(server.bodies).toHaveLength(1)
 }
 
 describe.each(wires)('refusals over $name', (wire) => {
   it('F12: 401 with a wrong key is auth-permanent, and the key does not show', async () => {
-    server.mock.nextRequestError(401, { message: 'Incorrect API key provided: sk-abcdefghijkl', type: 'authentication_error', code: 'invalid_api_key' })
+    server.mock.nextRequestError(401, {
+      message: 'Incorrect API key provided: sk-abcdefghijkl',
+      type: 'authentication_error',
+      code: 'invalid_api_key',
+    })
     const message = await ask(wire, 'hi')
     expectRefused(message, { kind: 'auth-permanent', retryable: false, status: 401 })
     expect(JSON.stringify(message)).not.toContain('abcdefghijkl')
   })
 
   it('F11: 429 with Retry-After is a rate limit with its delay', async () => {
-    const response = { error: { message: 'Rate limit reached', type: 'rate_limit_error', code: 'rate_limit_exceeded' }, status: 429, retryAfter: 1 }
+    const response = {
+      error: { message: 'Rate limit reached', type: 'rate_limit_error', code: 'rate_limit_exceeded' },
+      status: 429,
+      retryAfter: 1,
+    }
     server.mock.onMessage('hi', response)
-    expectRefused(await ask(wire, 'hi'), { kind: 'rate-limit', retryable: true, recovery: 'wait', retryAfterMs: 1_000, status: 429 })
+    expectRefused(await ask(wire, 'hi'), {
+      kind: 'rate-limit',
+      retryable: true,
+      recovery: 'wait',
+      retryAfterMs: 1_000,
+      status: 429,
+    })
   })
 
   it('F11: 529 is overloaded', async () => {
@@ -50,7 +69,10 @@ describe.each(wires)('refusals over $name', (wire) => {
   })
 
   it('F12: a prompt above the window asks to be compacted', async () => {
-    server.mock.nextRequestError(400, { message: "This model's maximum context length is 1000 tokens.", type: 'invalid_request_error' })
+    server.mock.nextRequestError(400, {
+      message: "This model's maximum context length is 1000 tokens.",
+      type: 'invalid_request_error',
+    })
     expectRefused(await ask(wire, 'hi'), { kind: 'context-overflow', retryable: false, recovery: 'compact' })
   })
 
@@ -83,7 +105,11 @@ describe.each(wires)('no server for $name', (wire) => {
   it('F23: a closed port is a network error that costs nothing', async () => {
     const model = wire.model({ url: await closedUrl(), fetch })
     const message = await streamMessage({ model, messages: [{ role: 'user', content: 'hi' }] }).result()
-    expect(message).toMatchObject({ stopReason: 'error', error: { kind: 'network', retryable: true }, usage: { inputTokens: 0, outputTokens: 0 } })
+    expect(message).toMatchObject({
+      stopReason: 'error',
+      error: { kind: 'network', retryable: true },
+      usage: { inputTokens: 0, outputTokens: 0 },
+    })
     expect(message.usage).not.toHaveProperty('estimated')
   })
 })

@@ -35,16 +35,21 @@ interface ChatBody {
 }
 
 const chatResults = (body: JSONObject): unknown =>
-  (body as unknown as ChatBody).messages.filter(({ role }) => role === 'tool').map((message) => [message.tool_call_id, message.content])
+  (body as unknown as ChatBody).messages
+    .filter(({ role }) => role === 'tool')
+    .map((message) => [message.tool_call_id, message.content])
 
-const openai = ({ url, fetch }: WireOptions): ReturnType<typeof createOpenAI> => createOpenAI({ baseURL: `${url}/v1`, apiKey, fetch })
+const openai = ({ url, fetch }: WireOptions): ReturnType<typeof createOpenAI> =>
+  createOpenAI({ baseURL: `${url}/v1`, apiKey, fetch })
 
 const compatible = ({ url, fetch }: WireOptions): LanguageModelV4 =>
   createOpenAICompatible({ name: 'compatible', baseURL: `${url}/v1`, apiKey, includeUsage: true, fetch })('some-model')
 
-const anthropic = ({ url, fetch }: WireOptions): LanguageModelV4 => createAnthropic({ baseURL: `${url}/v1`, apiKey, fetch })('claude-sonnet-4-5')
+const anthropic = ({ url, fetch }: WireOptions): LanguageModelV4 =>
+  createAnthropic({ baseURL: `${url}/v1`, apiKey, fetch })('claude-sonnet-4-5')
 
-const google = ({ url, fetch }: WireOptions): LanguageModelV4 => createGoogle({ baseURL: `${url}/v1beta`, apiKey, fetch })('gemini-2.5-flash')
+const google = ({ url, fetch }: WireOptions): LanguageModelV4 =>
+  createGoogle({ baseURL: `${url}/v1beta`, apiKey, fetch })('gemini-2.5-flash')
 
 export const wires: readonly Wire[] = [
   {
@@ -95,7 +100,9 @@ export const wires: readonly Wire[] = [
     toolResults: (body) =>
       (body['contents'] as { parts: { functionResponse?: { id?: string; response: { content: unknown } } }[] }[])
         .flatMap(({ parts }) => parts)
-        .flatMap(({ functionResponse }) => (functionResponse ? [[functionResponse.id, functionResponse.response.content]] : [])),
+        .flatMap(({ functionResponse }) =>
+          functionResponse ? [[functionResponse.id, functionResponse.response.content]] : [],
+        ),
   },
 ]
 

@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest'
+import { assistant, codes, convert, result, shape, text, toolCall, user } from './transcripts.ts'
+
+const missing = '"No result was recorded for this call."'
+
+describe('calls and results of a transcript', () => {
+  it('L46: a call without a result gets one before the next message and at the end', () => {
+    const messages = [
+      assistant([toolCall('c1'), toolCall('c2')]),
+      result('c2'),
+      user('and?'),
+      assistant([toolCall('c3')]),
+    ]
+    expect(shape(messages)).toEqual([
+      'assistant: call c1, call c2',
+      `tool: result c1=${missing}, result c2="ok"`,
+      'user: and?',
+      'assistant: call c3',
+      `tool: result c3=${missing}`,
+    ])
+    expect(convert(messages).repairs).toEqual([
+      { code: 'missing-result', messageIndex: 0, toolCallId: 'c1' },
+      { code: 'missing-result', messageIndex: 3, toolCallId: 'c3' },
+    ])
+  })
+
+  it('L47: a result without a call is removed; of two results the first wins', () => {
+    const messages = [
+      result('ghost'),
+      assistant([toolCall('c')]),
+      result('c', 'first'),
+      result('c', 'second'),
+      user('go'),
+    ]
+    expect(shape(messages)).toEqual(['assistant: call c', 'tool: result c="first"', 'user: go'])
+    expect(codes(messages)).toEqual(['orphan-result', 'duplicate-result'])
+  })
+
+  it('L48: a late result moves behind its call; results stand in the order of the calls', () => {
+    const messages = [
+      assistant([toolCall('c1'), toolCall('c2')]),
+      result('c2', 'two'),
+      user('hurry'),
+      result('c1', 'one'),
+    ]
+    expect(shape(messages)).toEqual([
+      'assistant: call c1, call c2',
+      'tool: result c1="one", result c2="two"',
+      'user: hurry',
+    ])
+    expect(codes(messages)).toEqual(['moved-result'])
+  })
+
+  it('L49: ids that were used twice become unique, pairs stay in order', () => {
+    const messages = [
+      assistant([toolCall('c')]),
+      result('c', 'first'),
+      assistant([toolCall('c'), toolCall('c_2')]),
+      result('c', 'second'),
+      result('c_2', 'third'),
+    ]
+    expect(shape(messages)).toEqual([
+      'assistant: call c',
+      'tool: result c="first"',
+      'assistant: call c_2, call c_2_2',
+      'tool: result c_2="second", result c_2_2="third"',
+    ])
+    expect(codes(messages)).toEqual(['renamed-call', 'renamed-call'])
+  })
+
+  it('L50: a call without id or name goes with its result; an invalid call with a result has empty input', () => {
+    const messages = [
+      assistant([
+        toolCall(''),
+        toolCall('n', { toolName: '' }),
+        toolCall('bad', { input: {}, invalid: 'not-json', inputText: '{"a' }),
+      ]),
+      result(''),
+      result('n'),
+      result('bad'),
+    ]
+    expect(shape(messages)).toEqual(['assistant: call bad', 'tool: result bad="ok"'])
+    expect(convert(messages).prompt[0]?.content[0]).toMatchObject({ input: {} })
+    expect(codes(messages)).toEqual(['dropped-call', 'dropped-call', 'orphan-result', 'orphan-result'])
+  })
+
+  it('L51: of an aborted message text and answered calls are kept, without synthetic results', () => {
+    const aborted = assistant(
+      [
+        { type: 'reasoning', text: 'cut' },
+        { type: 'reasoning', text: 'whole', providerMetadata: { acme: { signature: 's' } } },
+        text('half'),
+        toolCall('done'),
+        toolCall('open'),
+        toolCall('cut', { invalid: 'truncated' }),
+      ],
+      { stopReason: 'aborted' },
+    )
+    const messages = [aborted, result('done'), user('go on')]
+    expect(shape(messages)).toEqual(['assistant: ~whole, half, call done', 'tool: result done="ok"', 'user: go on'])
+    expect(codes(messages)).toEqual(['dropped-call', 'dropped-call'])
+    expect(shape(messages, { history: { aborted: 'drop' } })).toEqual(['user: go on'])
+  })
+
+  it('L51: an errored message is dropped unless it has answered calls', () => {
+    const errored = assistant([text('half'), toolCall('c')], { stopReason: 'error' })
+    expect(shape([errored, user('again')])).toEqual(['user: again'])
+    expect(codes([errored, user('again')])).toEqual(['dropped-message'])
+    expect(shape([errored, result('c'), user('again')])).toEqual([
+      'assistant: half, call c',
+      'tool: result c="ok"',
+      'user: again',
+    ])
+    expect(shape([errored, user('again')], { history: { errored: 'keep' } })).toEqual([
+      'assistant: half',
+      'user: again',
+    ])
+  })
+})
