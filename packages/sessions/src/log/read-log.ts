@@ -136,7 +136,9 @@ class LogReader {
 
   #concerns(event: LoggedEvent): boolean {
     const { runId } = this.#reading
-    return runId === undefined || ('runId' in event && event.runId === runId)
+    if (runId === undefined) return true
+    // That nothing is queued any more is said of the session; the events of a run end with its save-point.
+    return 'runId' in event && event.runId === runId && event.type !== 'settled'
   }
 
   /** The end of a run that was never started has no save-point behind it. */

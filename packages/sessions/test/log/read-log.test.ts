@@ -1,4 +1,4 @@
-import { emptyView, reduceEvents, type AgentEvent, type RunView } from '@bowline/agent-loop/events'
+import { emptyView, isDelta, reduceEvents, type AgentEvent, type RunView } from '@bowline/agent-loop/events'
 import type { LoggedEvent, Session } from '@bowline/sessions'
 import type { Step } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
@@ -134,7 +134,9 @@ describe('readLog', () => {
     expect(types(events).at(0)).toBe('run-queued')
     expect(types(events).at(-1)).toBe('save-point')
     expect(events.every((event) => 'runId' in event && event.runId === second.runId)).toBe(true)
+    // Read again later, each is what it was.
     expect(types(await collect(first)).at(-1)).toBe('save-point')
+    expect(types(await collect(second))).toEqual(types(events.filter((event) => !isDelta(event))))
     expect(types(await logOf(session)).at(-1)).toBe('settled')
     await runtime.stop()
   })
