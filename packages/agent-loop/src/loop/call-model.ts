@@ -1,6 +1,8 @@
 import { classifyError, streamMessage } from '@bowline/llm'
 import type { AssistantMessage, BlockEvent, MessageStream, ToolCallPart } from '@bowline/llm'
 import type { DeltaEvent } from '../events/types.ts'
+import { deepFreeze } from '../json.ts'
+import { clientCalls } from '../transcript/client-calls.ts'
 import type { Turn } from './turn.ts'
 
 /**
@@ -13,6 +15,8 @@ export async function callModel(turn: Turn): Promise<AssistantMessage | undefine
   const answer = await streamAnswer(turn)
   if (turn.stop.leaving && answer.stopReason === 'aborted') return undefined
   turn.takeAnswer(answer)
+  // What it cost must not be lost when the process dies while the tools run.
+  if (clientCalls(answer).length > 0) turn.writeRun('running')
   return answer
 }
 
@@ -88,12 +92,12 @@ function deltaOf(turn: Turn, event: BlockEvent, calls: CallIds): DeltaEvent {
       return { type: event.type, at, runId, turn: number, step, messageId, index, toolCallId, delta: event.delta }
     }
     case 'tool-call-end': {
-      const toolCall = calls.rename(event.toolCall)
+      const toolCall = deepFreeze(calls.rename(event.toolCall))
       const { toolCallId } = toolCall
       return { type: event.type, at, runId, turn: number, step, messageId, index, toolCallId, toolCall }
     }
     case 'content-part':
-      return { type: event.type, at, runId, turn: number, step, messageId, index, part: event.part }
+      return { type: event.type, at, runId, turn: number, step, messageId, index, part: deepFreeze(event.part) }
     default: {
       const unknown: never = event
       return unknown

@@ -3,9 +3,9 @@ import { refuseConfig } from '../agent/check-options.ts'
 import { toolOf } from './define-tool.ts'
 import type { InputSchema, Tool, ToolChunk, ToolContext, ToolReturnValue } from './tool.ts'
 
-/** A function tool made by `tool()` or `dynamicTool()` of the AI SDK. */
+/** A tool made by `tool()` or `dynamicTool()` of the AI SDK. Tools of type `provider` are refused. */
 export interface AiSdkTool {
-  readonly type?: 'function' | 'dynamic' | undefined
+  readonly type?: 'function' | 'dynamic' | 'provider' | undefined
   readonly description?: unknown
   readonly inputSchema: unknown
   readonly execute?: ((input: never, options: never) => unknown) | undefined
@@ -19,7 +19,7 @@ type ToModelOutput = (options: object) => unknown
 export function fromAiSdk(name: string, sdkTool: AiSdkTool): Tool {
   const { type, description, inputSchema } = sdkTool
   if (type !== undefined && type !== 'function' && type !== 'dynamic') {
-    refuseConfig(`the tool ${name} is of type ${String(type)}; function tools are supported`)
+    refuseConfig(`the tool ${name} is of type ${type}; function tools are supported`)
   }
   const execute = sdkTool.execute as Execute | undefined
   const toModelOutput = sdkTool.toModelOutput as ToModelOutput | undefined

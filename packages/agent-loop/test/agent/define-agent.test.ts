@@ -1,0 +1,73 @@
+import { scriptedModel } from '@bowline/llm/testing'
+import { tool } from 'ai'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { AgentError, defineAgent, defineTool } from '../../src/index.ts'
+import type { AgentOptions, Tool } from '../../src/index.ts'
+import { echo } from '../support/tools.ts'
+
+const model = scriptedModel([])
+
+function refusal(make: () => unknown): AgentError {
+  try {
+    make()
+  } catch (error) {
+    if (AgentError.isInstance(error)) return error
+  }
+  throw new Error('nothing was refused')
+}
+
+describe('defineAgent', () => {
+  it.each([undefined, null, 'openai:gpt', () => [], {}, { specificationVersion: 'v3', provider: 'p', modelId: 'm', doStream() {} }])(
+    'A1: %s is no model',
+    (given) => {
+      const error = refusal(() => defineAgent({ model: given } as unknown as AgentOptions))
+      expect(error.code).toBe('invalid-config')
+      expect(error.message).toContain('model')
+    },
+  )
+
+  it.each([
+    ['agent', () => defineAgent({ model, temperature: 1 } as AgentOptions), 'temperature'],
+    ['limits', () => defineAgent({ model, limits: { maxStep: 1 } } as unknown as AgentOptions), 'maxStep'],
+    ['run', () => defineAgent({ model }).run('hi', { stream: true } as object), 'stream'],
+    ['tool', () => defineTool({ name: 'a', description: '', inputSchema: {}, retries: 1 } as never), 'retries'],
+  ])('A2: an unknown option of %s is named', (_where, make, key) => {
+    const error = refusal(make)
+    expect(error.code).toBe('invalid-config')
+    expect(error.message).toContain(key)
+  })
+
+  it('A4: two tools of one name are refused', () => {
+    const error = refusal(() => defineAgent({ model, tools: [echo('a').tool, echo('a').tool] }))
+    expect(error.code).toBe('invalid-config')
+    expect(error.message).toContain('"a"')
+  })
+
+  it.each([
+    ['toolConcurrency', { toolConcurrency: 0 }],
+    ['limits.maxSteps', { limits: { maxSteps: 0.5 } }],
+    ['abortGraceMs', { abortGraceMs: -1 }],
+    ['onUnknownOutcome', { onUnknownOutcome: 'guess' }],
+    ['instructions', { instructions: 7 }],
+  ])('refuses a wrong %s', (name, options) => {
+    expect(refusal(() => defineAgent({ model, ...options } as AgentOptions)).message).toContain(name)
+  })
+
+  it('refuses tools it cannot name, and a provider tool', () => {
+    const plain = tool({ inputSchema: z.object({}) })
+    expect(refusal(() => defineAgent({ model, tools: [plain] as unknown as Tool[] })).code).toBe('invalid-config')
+    expect(refusal(() => defineAgent({ model, tools: { b: echo('a').tool } })).message).toContain('tools.b')
+    const provided = { type: 'provider', id: 'x.y', args: {}, inputSchema: {} }
+    expect(refusal(() => defineAgent({ model, tools: { p: provided } as never })).message).toContain('provider')
+  })
+
+  it('takes tools of both kinds by name', () => {
+    const agent = defineAgent({ name: 'n', description: 'd', model, tools: { a: echo('a').tool, b: tool({ inputSchema: z.object({}) }) } })
+    expect(agent.tools.map(({ name, effect }) => [name, effect])).toEqual([
+      ['a', 'once'],
+      ['b', 'once'],
+    ])
+    expect([agent.name, agent.description]).toEqual(['n', 'd'])
+  })
+})

@@ -1,0 +1,163 @@
+import { describe, expect, it } from 'vitest'
+import { createMemoryJournal, hashJson } from '../../src/index.ts'
+import type { Journal, JournalRecord } from '../../src/index.ts'
+import { agentOf, conversation } from '../support/conversation.ts'
+import type { Conversation } from '../support/conversation.ts'
+import { echo, gated, latch, remote, until } from '../support/tools.ts'
+
+const call = (id: string, name = 'a') => ({ id, name, input: { n: 1 } })
+
+/** A commit as its events, and its other records in short. */
+function shape(records: readonly JournalRecord[]): readonly string[] {
+  return records.map((record) => {
+    if (record.type === 'event') return record.event.type
+    if (record.type === 'append') return `append ${record.message.role}`
+    return record.type === 'run' ? `run ${record.run.state}` : `${record.call.toolCallId} ${record.call.state}`
+  })
+}
+
+const shapes = (talk: Conversation) => talk.journal.commits.map(shape)
+
+describe('commits', () => {
+  it('A168: a turn of plain text is two commits', async () => {
+    const talk = conversation()
+    await talk.play(agentOf([{ text: 'x' }]), 'go')
+    expect(shapes(talk)).toEqual([
+      ['user-message', 'append user', 'turn-start', 'step-start', 'message-start', 'run running'],
+      ['message-end', 'append assistant', 'step-end', 'turn-end', 'save-point', 'run ended', 'settled'],
+    ])
+  })
+
+  it('A168: a step with tools is two more: intents before the tools, outcomes with the next call', async () => {
+    const talk = conversation()
+    await talk.play(agentOf([{ toolCalls: [call('x'), call('y')] }, { text: 'x' }], { tools: [echo('a').tool] }), 'go')
+    expect(shapes(talk).slice(1, 3)).toEqual([
+      ['message-end', 'append assistant', 'run running', 'tool-execution-start', 'tool-execution-start', 'x started', 'y started'],
+      [
+        ...['tool-execution-end', 'tool-execution-end', 'x result', 'y result', 'append tool-result', 'append tool-result'],
+        ...['step-end', 'step-start', 'message-start', 'run running'],
+      ],
+    ])
+    expect(shapes(talk)).toHaveLength(4)
+  })
+
+  it('A168: calls that settle without running, and a suspension, join the commit of the answer', async () => {
+    const talk = conversation()
+    await talk.play(agentOf([{ toolCalls: [call('x', 'nobody'), call('y', 'far')] }], { tools: [remote('far')] }), 'go')
+    expect(shapes(talk).slice(1)).toEqual([
+      [
+        ...['message-end', 'append assistant', 'run running', 'tool-execution-end', 'x error', 'y remote', 'awaiting-tools'],
+        ...['turn-end', 'save-point', 'run suspended'],
+      ],
+    ])
+  })
+
+  it('A168: neither model nor tool begins before the commit of its boundary has resolved', async () => {
+    const order: string[] = []
+    const gates: (() => void)[] = []
+    const a = echo('a')
+    const tool = { ...a.tool, execute: () => (order.push('tool'), 'ok') } as typeof a.tool
+    const talk = conversation({
+      wrap: (journal) => ({
+        ...journal,
+        commit: async (records, expect) => {
+          order.push('commit')
+          await new Promise<void>((resolve) => gates.push(resolve))
+          order.push('stored')
+          return journal.commit(records, expect)
+        },
+      }),
+    })
+    const agent = agentOf([{ toolCalls: [call('x')], expect: () => void order.push('model') }, { text: 'x', expect: () => void order.push('model') }], { tools: [tool] })
+    const run = talk.run(agent, 'go')
+    for (let commit = 0; commit < 4; commit++) {
+      await until(() => gates.length > commit)
+      for (let turns = 0; turns < 5; turns++) await new Promise((resolve) => setImmediate(resolve))
+      gates[commit]?.()
+    }
+    expect((await run.result()).status).toBe('completed')
+    expect(order.join(' ')).toBe('commit stored model commit stored tool commit stored model commit stored')
+  })
+
+  it('outcomes that arrive while a commit is in flight are stored together', async () => {
+    const held = latch()
+    let hold = false
+    const wait = gated('wait')
+    const talk = conversation({
+      wrap: (journal) => ({
+        ...journal,
+        commit: async (records, expect) => {
+          if (hold) await held.promise
+          return journal.commit(records, expect)
+        },
+      }),
+    })
+    const calls = ['a', 'b', 'c', 'd'].map((id) => call(id, 'wait'))
+    const run = talk.run(agentOf([{ toolCalls: calls }, { text: 'x' }], { tools: [wait.tool] }), 'go')
+    await until(() => wait.started.length === 4)
+    hold = true
+    wait.open('a')
+    await new Promise((resolve) => setImmediate(resolve))
+    wait.open('c')
+    wait.open('b')
+    await new Promise((resolve) => setImmediate(resolve))
+    held.resolve()
+    await until(() => talk.types().filter((type) => type === 'tool-execution-end').length === 3)
+    wait.open('d')
+    await run.result()
+    expect(shapes(talk).slice(2, 5).map((records) => records.filter((entry) => entry.endsWith(' result')))).toEqual([['a result'], ['b result', 'c result'], ['d result']])
+  })
+
+  it('a row says what was asked, and the outcome is in it', async () => {
+    const talk = conversation()
+    await talk.play(agentOf([{ toolCalls: [call('x')] }, { text: 'x' }], { tools: [echo('a', { effect: 'idempotent' }).tool] }), 'go')
+    const rows = talk.journal.commits.flat().flatMap((record) => (record.type === 'call' ? [record.call] : []))
+    const row = { runId: 'run_1', step: 1, toolCallId: 'x', toolName: 'a', index: 0, effect: 'idempotent', attempt: 1, idempotencyKey: 'run_1/1/x' }
+    expect(rows[0]).toEqual({ ...row, state: 'started', inputHash: await hashJson({ n: 1 }), startedAt: 1_000, deadlineAt: 121_000 })
+    expect(rows[1]).toMatchObject({ ...row, state: 'result', outcome: { toolCallId: 'x', status: 'result' } })
+  })
+
+  it('A169: a rejected commit stops model call and tools, publishes nothing further as durable and ends as error', async () => {
+    const signals: AbortSignal[] = []
+    const slow = gated('slow')
+    const tool = { ...slow.tool, execute: (_input: unknown, { abortSignal }: { abortSignal: AbortSignal }) => (signals.push(abortSignal), new Promise(() => {})) } as typeof slow.tool
+    let commits = 0
+    const talk = conversation({
+      unfinished: true,
+      wrap: (journal) => ({
+        ...journal,
+        commit: (records, expect) => (++commits === 3 ? Promise.reject(new Error('disk full')) : journal.commit(records, expect)),
+      }),
+    })
+    const agent = agentOf([{ toolCalls: [call('x', 'slow'), call('y')] }], { tools: [tool, echo('a').tool] })
+    const { result, events } = await talk.play(agent, 'go')
+    expect(result).toMatchObject({ status: 'error', reason: 'journal-error', error: { code: 'journal-failed', message: expect.stringContaining('disk full') as string } })
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true])
+    expect(events.at(-1)?.type).toBe('tool-execution-start')
+    expect(events.filter((event) => event.seq !== undefined)).toHaveLength(talk.journal.events.length)
+    expect(result.messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
+    expect(agent.model.calls).toHaveLength(1)
+    expect(commits).toBe(3)
+  })
+
+  it('A170: neither a commit nor the work of a step grows with the transcript', async () => {
+    const steps = Array.from({ length: 60 }, (_, step) => ({ toolCalls: [call(`c${String(step).padStart(2, '0')}`)] }))
+    const talk = conversation()
+    await talk.play(agentOf([...steps, { text: 'x' }], { tools: [echo('a').tool], limits: { maxSteps: 100 } }), 'go')
+    const sizes = talk.journal.commits.map((records) => JSON.stringify(records).length)
+    const near = (size: number | undefined, other: number | undefined): boolean => Math.abs((size ?? 0) - (other ?? 1)) < 60
+    expect(near(sizes[2 * 10 + 1], sizes[2 * 50 + 1])).toBe(true)
+    expect(near(sizes[2 * 10 + 2], sizes[2 * 50 + 2])).toBe(true)
+  })
+
+  it('loads once per run, before anything else', async () => {
+    const order: string[] = []
+    const inner = createMemoryJournal()
+    const journal: Journal = {
+      load: () => (order.push('load'), inner.load()),
+      commit: (records) => (order.push('commit'), inner.commit(records)),
+    }
+    await agentOf([{ text: 'x' }]).run('go', { journal }).result()
+    expect(order).toEqual(['load', 'commit', 'commit'])
+  })
+})

@@ -1,0 +1,255 @@
+import { describe, expect, it } from 'vitest'
+import { createMemoryJournal, defineTool } from '../../src/index.ts'
+import type { AbortCause, Journal, Reconciled, ToolEffect, ToolOptions } from '../../src/index.ts'
+import { crashingJournal } from '../../src/testing/index.ts'
+import { agentOf, conversation } from '../support/conversation.ts'
+import type { Conversation } from '../support/conversation.ts'
+import { resultsOf, rolesOf } from '../support/prompts.ts'
+import { echo, gated, remote, until } from '../support/tools.ts'
+
+const call = (id: string, name: string) => ({ id, name, input: {} })
+
+/** A conversation whose process died when the tool `t` had started, and the calls that have run. */
+async function diedInTool(effect: ToolEffect, options: Partial<ToolOptions<object>> = {}, extra: ReturnType<typeof call>[] = []) {
+  const runs: string[] = []
+  const t = defineTool({
+    ...{ name: 't', description: '', inputSchema: {}, effect, ...options },
+    execute: (_input, { idempotencyKey, attempt }) => {
+      runs.push(`${idempotencyKey} ${attempt}`)
+      return 'ran'
+    },
+  })
+  const others = [remote('far'), echo('a').tool]
+  let crash = true
+  const talk: Conversation = conversation({
+    unfinished: true,
+    wrap: (journal) => {
+      const crashing = crashingJournal(journal, { commit: 3, when: 'before' })
+      return { ...journal, commit: (records, expect) => (crash ? crashing : journal).commit(records, expect) }
+    },
+  })
+  const first = await talk.play(agentOf([{ toolCalls: [call('x', 't'), ...extra] }], { tools: [t, ...others] }), 'go')
+  expect(first.result.reason).toBe('journal-error')
+  crash = false
+  return { talk, runs, tools: [t, ...others] }
+}
+
+describe('re-entry', () => {
+  it('an open message is withdrawn, its usage estimated, and the call made again', async () => {
+    let commits = 0
+    const talk = conversation({
+      unfinished: true,
+      wrap: (journal) => ({ ...journal, commit: (records, expect) => (++commits === 2 ? Promise.reject(new Error('died')) : journal.commit(records, expect)) }),
+    })
+    await talk.play(agentOf([{ text: 'lost' }]), 'go')
+    expect((await talk.memory.load()).open).toMatchObject({ openMessageId: 'msg_2', step: 1 })
+    const { result, events } = await talk.play(agentOf([{ text: 'again' }]), undefined)
+    expect(result).toMatchObject({ status: 'completed', text: 'again', runId: 'run_1', steps: 1 })
+    expect(events.filter((event) => event.seq !== undefined).map(({ type }) => type)).toEqual([
+      ...['turn-start', 'message-discarded', 'usage', 'message-start', 'message-end', 'step-end', 'turn-end', 'save-point', 'settled'],
+    ])
+    expect(events[0]).toMatchObject({ resumed: true, attempt: 2, cause: 'recovery', turn: 1 })
+    expect(events[1]).toMatchObject({ messageId: 'msg_2', reason: 'crash' })
+    expect(events[2]).toMatchObject({ purpose: 'discarded-attempt', estimated: true, usage: { estimated: true } })
+    expect(events[3]).toMatchObject({ messageId: 'msg_3', attempt: 2 })
+  })
+
+  it('A172: a started once call without outcome is not executed again', async () => {
+    const { talk, runs, tools } = await diedInTool('once')
+    await talk.play(agentOf([], { tools }), undefined)
+    await talk.play(agentOf([], { tools }), undefined)
+    expect(runs).toEqual(['run_1/1/x 1'])
+  })
+
+  it.each<[string, Partial<ToolOptions<object>>['reconcile'], number, string]>([
+    ['happened', () => Promise.resolve({ happened: true, result: 'found' }), 1, 'found'],
+    ['did not happen', () => Promise.resolve({ happened: false }), 2, 'ran'],
+  ])('A172: reconcile that says it %s decides', async (_what, reconcile, runsExpected, output) => {
+    const { talk, runs, tools } = await diedInTool('once', { ...(reconcile && { reconcile }) })
+    const agent = agentOf([{ text: 'done' }], { tools })
+    expect((await talk.play(agent, undefined)).result.status).toBe('completed')
+    expect(runs).toHaveLength(runsExpected)
+    expect(resultsOf(agent.model.calls[0])).toEqual([{ id: 'x', output: { type: 'text', value: output } }])
+  })
+
+  it.each<[string, () => Promise<Reconciled>]>([
+    ['cannot say', () => Promise.resolve({ happened: 'unknown' })],
+    ['throws', () => Promise.reject(new Error('no answer'))],
+    ['answers nonsense', () => Promise.resolve({ happened: 'maybe' } as never)],
+  ])('A172: reconcile that %s leaves the call unknown', async (_what, reconcile) => {
+    const { talk, runs, tools } = await diedInTool('once', { reconcile })
+    expect((await talk.play(agentOf([], { tools }), undefined)).result.status).toBe('needs-recovery')
+    expect(runs).toHaveLength(1)
+  })
+
+  it.each<ToolEffect>(['pure', 'idempotent'])('A173: a started %s call runs again with the same key and attempt + 1', async (effect) => {
+    const { talk, runs, tools } = await diedInTool(effect)
+    const { result } = await talk.play(agentOf([{ text: 'done' }], { tools }), undefined)
+    expect(result.status).toBe('completed')
+    expect(runs).toEqual(['run_1/1/x 1', 'run_1/1/x 2'])
+    const starts = talk.journal.events.filter((event) => event.type === 'tool-execution-start')
+    expect(starts.map(({ attempt, idempotencyKey }) => [attempt, idempotencyKey])).toEqual([[1, 'run_1/1/x'], [2, 'run_1/1/x']])
+  })
+
+  it('A174: a pending call is prepared again and then run, whatever its effect', async () => {
+    const wait = gated('wait', { effect: 'once', concurrency: 1 })
+    let dead = false
+    const talk = conversation({
+      unfinished: true,
+      wrap: (journal) => ({ ...journal, commit: (records, expect) => (dead ? Promise.reject(new Error('died')) : journal.commit(records, expect)) }),
+    })
+    const run = talk.run(agentOf([{ toolCalls: [call('x', 'wait'), call('y', 'wait')] }], { tools: [wait.tool], onUnknownOutcome: 'tell-model' }), 'go')
+    await until(() => wait.started.length === 1)
+    dead = true
+    wait.open('x')
+    await run.result()
+    dead = false
+    const agent = agentOf([{ text: 'done' }], { tools: [wait.tool], onUnknownOutcome: 'tell-model' })
+    const second = talk.run(agent, undefined)
+    await until(() => wait.started.length === 2)
+    wait.open('y')
+    expect((await second.result()).status).toBe('completed')
+    expect(wait.started).toEqual(['x', 'y'])
+    expect(resultsOf(agent.model.calls[0]).map(({ output }) => (output as { type: string }).type)).toEqual(['error-text', 'text'])
+  })
+
+  it('A174: a pending call whose tool is gone gets an error that says so', async () => {
+    const { talk } = await diedInTool('pure')
+    const agent = agentOf([{ text: 'done' }], { tools: [remote('far')] })
+    expect((await talk.play(agent, undefined)).result.status).toBe('completed')
+    expect(resultsOf(agent.model.calls[0])).toEqual([{ id: 'x', output: { type: 'error-text', value: 'there is no tool named "t"' } }])
+  })
+
+  it('A175: with stop the run needs recovery without a model call, and a submitted result lets it go on', async () => {
+    const { talk, tools } = await diedInTool('once')
+    const { result } = await talk.play(agentOf([], { tools }), undefined)
+    expect(result).toMatchObject({ status: 'needs-recovery', reason: 'unknown-outcome' })
+    expect(result.pendingToolCalls).toEqual([{ toolCallId: 'x', toolName: 't', input: {}, path: [], agent: [], unknown: true }])
+    expect(talk.view()).toMatchObject({ status: 'needs-recovery', pendingToolCalls: [{ unknown: true }] })
+    const agent = agentOf([{ text: 'done' }], { tools })
+    const answered = await talk.play(agent, { toolResults: [{ toolCallId: 'x', output: 'looked it up' }] })
+    expect(answered.result).toMatchObject({ status: 'completed', text: 'done' })
+    expect(resultsOf(agent.model.calls[0])).toEqual([{ id: 'x', output: { type: 'text', value: 'looked it up' } }])
+  })
+
+  it('A175: a call can be settled as unknown, and the run goes on as with tell-model', async () => {
+    const { talk, tools } = await diedInTool('once')
+    await talk.play(agentOf([], { tools }), undefined)
+    const agent = agentOf([{ text: 'done' }], { tools })
+    const { result } = await talk.play(agent, { toolResults: [{ toolCallId: 'x', unknown: true }] })
+    expect(result.status).toBe('completed')
+    expect(result.messages[0]).toMatchObject({ role: 'tool-result', status: 'unknown' })
+    expect(JSON.stringify(resultsOf(agent.model.calls[0]))).toContain('may or may not have happened')
+  })
+
+  it('A175: needs-recovery wins over pending calls, and both are listed', async () => {
+    const { talk, tools } = await diedInTool('once', {}, [call('r', 'far')])
+    const { result } = await talk.play(agentOf([], { tools }), undefined)
+    expect(result.status).toBe('needs-recovery')
+    expect(result.pendingToolCalls.map(({ toolCallId, unknown }) => [toolCallId, unknown])).toEqual([['x', true], ['r', undefined]])
+    const half = await talk.play(agentOf([], { tools }), { toolResults: [{ toolCallId: 'x', output: 1 }] })
+    expect(half.result).toMatchObject({ status: 'awaiting-tools', submission: { missing: ['r'] } })
+  })
+
+  it('A176: with tell-model the outcome is unknown and the next request says so', async () => {
+    const { talk, runs, tools } = await diedInTool('once')
+    const agent = agentOf([{ text: 'done' }], { tools })
+    const { result } = await talk.play(agent, undefined, { onUnknownOutcome: 'tell-model' })
+    expect(result.status).toBe('completed')
+    expect(JSON.stringify(resultsOf(agent.model.calls[0]))).toContain('may or may not have happened')
+    expect(runs).toHaveLength(1)
+  })
+
+  it("A176: a tool's own policy wins over the run's", async () => {
+    const { talk, tools } = await diedInTool('once', { onUnknownOutcome: 'stop' })
+    expect((await talk.play(agentOf([], { tools }), undefined, { onUnknownOutcome: 'tell-model' })).result.status).toBe('needs-recovery')
+  })
+
+  it('a stop of a turn that needs recovery settles its call as unknown', async () => {
+    const { talk, tools } = await diedInTool('once')
+    await talk.play(agentOf([], { tools }), undefined)
+    const { result } = await talk.play(agentOf([], { tools }), undefined, { abortSignal: AbortSignal.abort() })
+    expect(result).toMatchObject({ status: 'aborted' })
+    expect(result.messages[0]).toMatchObject({ status: 'unknown' })
+  })
+
+  it('A178: with nothing open a run is refused, without event and commit', async () => {
+    const talk = conversation()
+    const empty = await talk.play(agentOf([]), undefined)
+    expect(empty).toMatchObject({ events: [], result: { status: 'error', reason: 'refused', error: { code: 'nothing-to-run' } } })
+    await talk.play(agentOf([{ text: 'x' }]), 'go')
+    const commits = talk.journal.commits.length
+    expect((await talk.play(agentOf([]), undefined)).result.error).toMatchObject({ code: 'nothing-to-run' })
+    expect(talk.journal.commits).toHaveLength(commits)
+  })
+})
+
+describe('leaving', () => {
+  function leavable(cause: AbortCause) {
+    const controller = new AbortController()
+    const talk = conversation({ unfinished: true, wrap: (journal: Journal) => ({ ...journal, abortSignal: controller.signal }) })
+    return { talk, leave: () => controller.abort(cause) }
+  }
+
+  it('A179: a yield in the model call commits no end, and the turn goes on elsewhere', async () => {
+    const { talk, leave } = leavable({ kind: 'yield' })
+    const run = talk.run(agentOf([{ text: 'one two', chunk: 2, hang: 'middle' }]), 'go')
+    await until(() => talk.types().includes('text-delta'))
+    leave()
+    expect(await run.result()).toMatchObject({ status: 'aborted', reason: 'yielded' })
+    expect(talk.journal.commits).toHaveLength(1)
+    const elsewhere = createMemoryJournal({ snapshot: talk.memory.snapshot() })
+    const agent = agentOf([{ text: 'whole' }])
+    const outcome = await agent.run(undefined, { journal: elsewhere }).result()
+    expect(outcome).toMatchObject({ status: 'completed', text: 'whole', runId: 'run_1' })
+    expect(rolesOf(agent.model.calls[0])).toEqual(['user'])
+  })
+
+  it('A179: a yield while tools run commits the outcomes that arrive in the grace, and nothing else', async () => {
+    const { talk, leave } = leavable({ kind: 'yield' })
+    const wait = gated('wait', { effect: 'idempotent' })
+    const steps = [{ toolCalls: [call('x', 'wait'), call('y', 'wait')] }]
+    const run = talk.run(agentOf(steps, { tools: [wait.tool] }), 'go')
+    await until(() => wait.started.length === 2)
+    leave()
+    wait.open('x')
+    await until(() => talk.types().includes('tool-execution-end'))
+    await talk.clock.advance(2_000)
+    expect(await run.result()).toMatchObject({ status: 'aborted', reason: 'yielded' })
+    const { open, messages } = await talk.memory.load()
+    expect(open?.calls.map(({ toolCallId, state }) => [toolCallId, state])).toEqual([['x', 'result'], ['y', 'started']])
+    expect(messages).toHaveLength(2)
+    const agent = agentOf([{ text: 'done' }], { tools: [wait.tool] })
+    const elsewhere = agent.run(undefined, { journal: createMemoryJournal({ snapshot: talk.memory.snapshot() }) })
+    await until(() => wait.started.length === 3)
+    wait.open('y')
+    expect((await elsewhere.result()).status).toBe('completed')
+    expect(wait.started).toEqual(['x', 'y', 'y'])
+  })
+
+  it('A179: all outcomes in, but not the end of the step: another process appends them and goes on', async () => {
+    const { talk, leave } = leavable({ kind: 'yield' })
+    const wait = gated('wait')
+    const run = talk.run(agentOf([{ toolCalls: [call('x', 'wait')] }], { tools: [wait.tool] }), 'go')
+    await until(() => wait.started.length === 1)
+    leave()
+    wait.open('x')
+    expect((await run.result()).reason).toBe('yielded')
+    const journal = createMemoryJournal({ snapshot: talk.memory.snapshot() })
+    const agent = agentOf([{ text: 'done' }], { tools: [wait.tool] })
+    expect((await agent.run(undefined, { journal }).result()).messages.map(({ role }) => role)).toEqual(['tool-result', 'assistant'])
+    expect(wait.started).toEqual(['x'])
+  })
+
+  it('fenced: nothing more is committed', async () => {
+    const { talk, leave } = leavable({ kind: 'fenced' })
+    const wait = gated('wait')
+    const run = talk.run(agentOf([{ toolCalls: [call('x', 'wait')] }], { tools: [wait.tool] }), 'go')
+    await until(() => wait.started.length === 1)
+    const commits = talk.journal.commits.length
+    leave()
+    wait.open('x')
+    expect(await run.result()).toMatchObject({ status: 'error', reason: 'journal-error', error: { code: 'fenced' } })
+    expect(talk.journal.commits).toHaveLength(commits)
+  })
+})

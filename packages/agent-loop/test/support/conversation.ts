@@ -1,0 +1,106 @@
+import { manualClock, scriptedModel } from '@bowline/llm/testing'
+import type { ManualClock, ScriptedModel, Step } from '@bowline/llm/testing'
+import { afterEach, expect } from 'vitest'
+import { createMemoryJournal, defineAgent, emptyView, reduceEvents } from '../../src/index.ts'
+import type {
+  Agent,
+  AgentEvent,
+  AgentInput,
+  AgentOptions,
+  AgentResult,
+  AgentRun,
+  IdSource,
+  Journal,
+  MemoryJournal,
+  MemoryJournalOptions,
+  RunOptions,
+  RunView,
+} from '../../src/index.ts'
+import { checkEvents, checkTranscript, fakeIds, recordingJournal } from '../../src/testing/index.ts'
+import type { RecordingJournal } from '../../src/testing/index.ts'
+
+/** A conversation whose log and transcript are checked after the test, whatever the test looks at. */
+export interface Conversation {
+  readonly memory: MemoryJournal
+  readonly journal: RecordingJournal
+  readonly clock: ManualClock
+  readonly ids: IdSource
+  run(agent: Agent, input: AgentInput | undefined, options?: RunOptions): AgentRun
+  /** Runs to the end and gives what a reader saw. */
+  play(agent: Agent, input: AgentInput | undefined, options?: RunOptions): Promise<Played>
+  /** The fold of the whole log. */
+  view(): RunView
+  types(): readonly string[]
+}
+
+export interface Played {
+  readonly result: AgentResult
+  readonly events: readonly AgentEvent[]
+}
+
+export interface ConversationOptions extends MemoryJournalOptions {
+  /** The log may stop in the middle of a turn. */
+  readonly unfinished?: boolean
+  /** Stands between the run and the recorded journal. */
+  readonly wrap?: (journal: Journal) => Journal
+}
+
+const opened: { readonly conversation: Conversation; readonly options: ConversationOptions }[] = []
+const models: ScriptedModel[] = []
+
+export function conversation(options: ConversationOptions = {}): Conversation {
+  const { unfinished: _unfinished, wrap = (journal: Journal) => journal, ...memoryOptions } = options
+  const memory = createMemoryJournal(memoryOptions)
+  const journal = recordingJournal(memory)
+  const wrapped = wrap(journal)
+  const clock = manualClock(1_000)
+  const ids = fakeIds()
+  const run: Conversation['run'] = (agent, input, given = {}) => agent.run(input, { journal: wrapped, clock, ids, ...given })
+  const made: Conversation = {
+    ...{ memory, journal, clock, ids, run },
+    async play(agent, input, given) {
+      const started = run(agent, input, given)
+      const events = await readAll(started)
+      return { result: await started.result(), events }
+    },
+    view: () => journal.log.reduce<RunView>(reduceEvents, emptyView),
+    types: () => journal.log.map((event) => event.type),
+  }
+  opened.push({ conversation: made, options })
+  return made
+}
+
+export async function readAll(source: AsyncIterable<AgentEvent>): Promise<readonly AgentEvent[]> {
+  const events: AgentEvent[] = []
+  for await (const event of source) events.push(event)
+  return events
+}
+
+/** A model whose steps must all be used by the end of the test. */
+export function model(steps: readonly Step[]): ScriptedModel {
+  const scripted = scriptedModel(steps)
+  models.push(scripted)
+  return scripted
+}
+
+/** An agent over a scripted model. */
+export function agentOf(steps: readonly Step[], options: Partial<AgentOptions> = {}): Agent & { readonly model: ScriptedModel } {
+  const scripted = model(steps)
+  return { ...defineAgent({ model: scripted, ...options }), model: scripted }
+}
+
+afterEach(async () => {
+  for (const scripted of models.splice(0)) scripted.assertDone()
+  for (const entry of opened.splice(0)) await check(entry.conversation, entry.options)
+})
+
+async function check({ memory, journal, clock }: Conversation, options: ConversationOptions): Promise<void> {
+  const { messages, open } = await memory.load()
+  expect(checkEvents(journal.log, { allDeltas: true, unfinished: options.unfinished ?? false })).toEqual([])
+  expect(checkTranscript(messages, { openCalls: open !== undefined })).toEqual([])
+  if (options.messages || options.snapshot !== undefined) return
+  const view = journal.events.reduce<RunView>(reduceEvents, emptyView)
+  expect(JSON.stringify(view.messages)).toBe(JSON.stringify(messages))
+  expect(view.gap).toBe(false)
+  expect(clock.pendingTimers).toBe(0)
+}

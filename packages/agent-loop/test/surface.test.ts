@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest'
+import * as events from '../src/events/index.ts'
+import * as root from '../src/index.ts'
+import * as testing from '../src/testing/index.ts'
+
+// Turned red? Then the question is: was this meant?
+describe('public surface', () => {
+  it('exports these names', () => {
+    expect(Object.keys(root).sort()).toEqual([
+      ...['AgentError', 'canonicalJson', 'createMemoryJournal', 'defineAgent', 'defineTool', 'emptyView', 'eventTypes'],
+      ...['hashJson', 'isBoundary', 'isDelta', 'isDurable', 'parseInput', 'phaseOf', 'progressCharacters', 'reduceEvents', 'systemIds'],
+    ])
+    expect(Object.keys(events).sort()).toEqual([
+      ...['emptyView', 'eventTypes', 'isBoundary', 'isDelta', 'isDurable', 'progressCharacters', 'reduceEvents'],
+    ])
+    expect(Object.keys(testing).sort()).toEqual(['checkEvents', 'checkTranscript', 'crashingJournal', 'fakeIds', 'recordingJournal'])
+  })
+
+  it('has these event types', () => {
+    expect(root.eventTypes).toEqual([
+      ...['awaiting-tools', 'content-part', 'message-discarded', 'message-end', 'message-start'],
+      ...['reasoning-delta', 'reasoning-end', 'reasoning-start', 'run-queued', 'save-point', 'session-end', 'session-start', 'settled'],
+      ...['step-end', 'step-start', 'text-delta', 'text-end', 'text-start', 'tool-call-delta', 'tool-call-end', 'tool-call-start'],
+      ...['tool-execution-delta', 'tool-execution-end', 'tool-execution-start', 'turn-end', 'turn-start', 'usage', 'user-message'],
+    ])
+  })
+
+  it('has these error codes', () => {
+    const codes: Readonly<Record<root.AgentErrorCode, true>> = {
+      ...{ busy: true, 'invalid-config': true, 'invalid-input': true, 'invalid-transcript': true, 'unknown-tool-call': true },
+      ...{ 'tool-result-conflict': true, 'pending-calls': true, 'nothing-to-run': true, 'journal-failed': true, fenced: true },
+    }
+    expect(Object.keys(codes)).toHaveLength(10)
+  })
+
+  it('an AgentError of another copy of the package is one too', () => {
+    const foreign = Object.assign(new Error('x'), { [Symbol.for('bowline.agent-loop.error')]: true })
+    expect(root.AgentError.isInstance(foreign)).toBe(true)
+    expect(root.AgentError.isInstance(new Error('x'))).toBe(false)
+    expect(root.AgentError.isInstance(null)).toBe(false)
+  })
+})

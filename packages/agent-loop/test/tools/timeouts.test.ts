@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest'
+import { defineTool } from '../../src/index.ts'
+import type { AgentOptions, ToolEffect } from '../../src/index.ts'
+import { agentOf, conversation } from '../support/conversation.ts'
+import { until } from '../support/tools.ts'
+
+async function outOfTime(effect: ToolEffect, options: Partial<AgentOptions> = {}, settles = false) {
+  const signals: AbortSignal[] = []
+  const tool = defineTool({
+    ...{ name: 'slow', description: '', inputSchema: {}, timeoutMs: 500, effect },
+    execute: (_input, { abortSignal, deadlineAt }) => {
+      expect(deadlineAt).toBe(1_500)
+      signals.push(abortSignal)
+      return new Promise<string>((resolve) => {
+        if (settles) abortSignal.addEventListener('abort', () => resolve('too late'))
+      })
+    },
+  })
+  const talk = conversation()
+  const steps = [{ toolCalls: [{ id: 'x', name: 'slow', input: {} }] }]
+  const goesOn = !(effect === 'once' && !settles && options.onUnknownOutcome !== 'tell-model')
+  const agent = agentOf(goesOn ? [...steps, { text: 'done' }] : steps, { tools: [tool], abortGraceMs: 50, ...options })
+  const run = talk.run(agent, 'go')
+  await until(() => signals.length === 1)
+  await talk.clock.advance(499)
+  expect(signals[0]?.aborted).toBe(false)
+  await talk.clock.advance(1)
+  expect(signals[0]?.aborted).toBe(true)
+  await talk.clock.advance(50)
+  const result = await run.result()
+  return { result, outcome: result.messages.find((message) => message.role === 'tool-result') }
+}
+
+describe('time limits', () => {
+  it('A59: a tool past its time gets its signal and ends as error within the grace', async () => {
+    const { outcome, result } = await outOfTime('pure')
+    expect(outcome).toMatchObject({ status: 'error', output: { value: 'timed out after 500 ms' } })
+    expect(result.status).toBe('completed')
+  })
+
+  it('A59: a once tool that settles in the grace is an error', async () => {
+    const { outcome } = await outOfTime('once', {}, true)
+    expect(outcome).toMatchObject({ status: 'error', output: { value: 'timed out after 500 ms' } })
+  })
+
+  it('A59: a once tool that does not settle needs recovery with stop', async () => {
+    const { result } = await outOfTime('once')
+    expect(result).toMatchObject({ status: 'needs-recovery', reason: 'unknown-outcome', pendingToolCalls: [{ toolCallId: 'x', unknown: true }] })
+  })
+
+  it('A59: a once tool that does not settle is unknown with tell-model', async () => {
+    const { outcome } = await outOfTime('once', { onUnknownOutcome: 'tell-model' })
+    expect(outcome).toMatchObject({ status: 'unknown', output: { value: expect.stringContaining('may or may not have happened') as string } })
+  })
+})
