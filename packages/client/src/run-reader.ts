@@ -168,8 +168,9 @@ export class RunReader {
     const from = state.messages.findIndex((message) => message.id === first)
     this.#view = { ...viewOf(state), messages: state.messages.slice(Math.max(0, from)) }
     const { run, usage } = state
-    if (run?.runId !== this.runId || run === undefined || run.status === 'running' || run.status === 'queued') return
-    this.#end = { status: run.status, usage }
+    const isOpen = run && (run.runId !== this.runId || run.status === 'running' || run.status === 'queued')
+    if (isOpen) return
+    this.#end = { status: run ? (run.status as TurnStatus) : endedAs(state), usage }
     this.#atRest = true
   }
 
@@ -196,4 +197,10 @@ export class RunReader {
     const { sessionId } = this.#reading
     return { sessionId, ...(this.runId === undefined ? {} : { runId: this.runId }), messages: this.#view.messages }
   }
+}
+
+/** The events that said it are gone; the last answer says as much as is left. */
+function endedAs({ messages }: SessionView): TurnStatus {
+  const answer = messages.findLast((message) => message.role === 'assistant')
+  return answer?.stopReason === 'error' || answer?.stopReason === 'aborted' ? answer.stopReason : 'completed'
 }

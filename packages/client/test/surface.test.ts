@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib'
+import type { AgentEvent } from '@bowline/agent-loop/events'
 import { build } from 'esbuild'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, expectTypeOf, it } from 'vitest'
 import * as root from '../src/index.ts'
 import * as react from '../src/react.ts'
 
@@ -28,6 +29,16 @@ describe('surface', () => {
   it('exports what is meant', () => {
     expect(Object.keys(root).sort()).toEqual(['ClientError', 'createClient', 'foldEvent'])
     expect(Object.keys(react).sort()).toEqual(['useEvents', 'useSession'])
+  })
+
+  it('C2: a reader gets the events of agent-loop, and each call resolves to its wire type', () => {
+    type Session = ReturnType<root.Client['session']>
+    expectTypeOf<AgentEvent>().toExtend<root.ClientEvent>()
+    expectTypeOf<Exclude<root.ClientEvent, AgentEvent>['type']>().toEqualTypeOf<'unknown' | 'resync'>()
+    expectTypeOf<Session['submitToolResults']>().returns.resolves.toEqualTypeOf<root.SubmissionReceipt>()
+    expectTypeOf<Session['stop']>().returns.resolves.toEqualTypeOf<root.StopReceipt>()
+    expectTypeOf<Session['state']>().returns.resolves.toEqualTypeOf<root.SessionView>()
+    expectTypeOf<root.TransportFrame['type']>().toEqualTypeOf<'execute-complete' | 'stream-end' | 'stream-error'>()
   })
 
   it('C1: no Node built-in, and under 15 kB min+gz with reduceEvents', async () => {
