@@ -115,7 +115,9 @@ describe('files that a sqlite store refuses', { timeout: 30_000 }, () => {
 
   it('S168: damage is found after an unclean end, and left as it is', async () => {
     const file = await leftUnclean()
-    overwrite(file, 3 * 4096, 40 * 4096)
+    const size = readFileSync(file).length
+    // Pages of the transcript: the tables can still be listed.
+    overwrite(file, size >> 1, size)
     await expectRefused(file, 'store-corrupt')
   })
 
