@@ -7,7 +7,7 @@ const scripts = ['**/*.js', '**/*.mjs', '**/*.config.ts', 'vitest.*.ts']
 const tests = ['**/test/**']
 
 export default defineConfig(
-  globalIgnores(['**/dist/**', '**/coverage/**', '**/.turbo/**', '**/.bowline/**', '**/node_modules/**', '**/*.d.mts']),
+  globalIgnores(['**/dist/**', '**/coverage/**', '**/.turbo/**', '**/.bowline/**', '**/node_modules/**', '**/*.d.mts', '**/*.generated.*']),
   js.configs.recommended,
   tseslint.configs.recommendedTypeChecked,
   {

@@ -11,9 +11,9 @@ import { root } from './setup.mjs'
  * @type {readonly import('./gate-runner.mjs').Gate[]}
  */
 const gates = [
+  { name: 'build', command: 'turbo run build --output-logs=errors-only' },
   { name: 'typecheck', command: 'turbo run typecheck typecheck:root --output-logs=errors-only' },
   { name: 'lint', command: 'eslint . --max-warnings 0' },
-  { name: 'build', command: 'turbo run build --output-logs=errors-only' },
   { name: 'unused', command: 'knip' },
   { name: 'pack', command: 'node scripts/pack.mjs', after: ['build'] },
   { name: 'size', command: 'size-limit', after: ['build'] },
@@ -49,6 +49,7 @@ function execute(gate) {
         ...process.env,
         PATH: `${bin}${delimiter}${process.env.PATH ?? ''}`,
         TURBO_TELEMETRY_DISABLED: '1',
+        TURBO_NO_UPDATE_NOTIFIER: '1',
         DO_NOT_TRACK: '1',
       },
     })
