@@ -15,15 +15,8 @@ function stubborn(name: string, effect: ToolEffect, atAbort?: () => string) {
     ...{ name, description: '', inputSchema: {}, effect },
     execute: (_input, { abortSignal }) => {
       signals.push(abortSignal)
-      return new Promise<string>((resolve, reject) => {
-        if (!atAbort) return
-        abortSignal.addEventListener('abort', () => {
-          try {
-            resolve(atAbort())
-          } catch (error) {
-            reject(error)
-          }
-        })
+      return new Promise<string>((resolve) => {
+        if (atAbort) abortSignal.addEventListener('abort', () => resolve(Promise.resolve().then(atAbort)))
       })
     },
   })
