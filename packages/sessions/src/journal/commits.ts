@@ -161,7 +161,7 @@ function callKey(runId: string, toolCallId: string, callSteps: ReadonlyMap<strin
   return { runId, step, toolCallId }
 }
 
-export function callRecord(call: CallRow, session: string, answer?: TakenAnswer): ToolCallRecord {
+function callRecord(call: CallRow, session: string, answer?: TakenAnswer): ToolCallRecord {
   const { state, toolName, outcome, ...rest } = call
   return {
     ...rest,

@@ -11,9 +11,6 @@ import type {
 } from '@bowline/agent-loop'
 import type { JSONObject, JSONValue, ModelError, Usage } from '@bowline/llm'
 
-/** The version that every record of today is written in. */
-export const schemaVersion = 1
-
 export type SessionStatus = 'active' | 'busy' | 'idle' | 'failed'
 export type RunStatus = 'queued' | 'running' | TurnStatus
 export type RunKind = 'user'
