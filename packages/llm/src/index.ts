@@ -46,6 +46,8 @@ export type {
 export { LlmError } from './model-error.ts'
 export type { ErrorKind, ModelError } from './model-error.ts'
 export type { FunctionTool, ModelRequest, ToolChoice } from './model-request.ts'
+export { mergeRuntimeParams, runtimeParamsSchema } from './params/runtime-params.ts'
+export type { RuntimeParams } from './params/runtime-params.ts'
 export type { HistoryOptions, Instructions, ToPromptOptions } from './prompt/options.ts'
 export { toPrompt } from './prompt/to-prompt.ts'
 export type { Timeouts } from './stream/deadlines.ts'

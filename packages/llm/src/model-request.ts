@@ -1,8 +1,8 @@
-import type { LanguageModelV4, LanguageModelV4ProviderTool } from '@ai-sdk/provider'
+import type { JSONSchema7, LanguageModelV4, LanguageModelV4ProviderTool } from '@ai-sdk/provider'
 import type { FlexibleSchema } from 'ai'
-import type { JSONSchema7 } from '@ai-sdk/provider'
 import type { Clock } from './clock.ts'
 import type { JSONObject, Message, ProviderOptions } from './messages.ts'
+import type { RuntimeParams } from './params/runtime-params.ts'
 import type { HistoryOptions, Instructions } from './prompt/options.ts'
 import type { Timeouts } from './stream/deadlines.ts'
 
@@ -27,6 +27,7 @@ export interface ModelRequest {
   /** Names must be unique. Sent sorted by name, so that the same tools give the same bytes. */
   readonly tools?: readonly (FunctionTool | LanguageModelV4ProviderTool)[]
   readonly toolChoice?: ToolChoice
+  readonly runtimeParams?: RuntimeParams
   readonly history?: HistoryOptions
   readonly providerOptions?: ProviderOptions
   readonly headers?: Readonly<Record<string, string | undefined>>

@@ -4,8 +4,10 @@ import type {
   LanguageModelV4ProviderTool,
 } from '@ai-sdk/provider'
 import { definedOnly } from '../json.ts'
-import type { ProviderOptions, Repair } from '../messages.ts'
+import type { Repair } from '../messages.ts'
 import type { FunctionTool, ModelRequest, ToolChoice } from '../model-request.ts'
+import { toProviderOptions } from '../params/provider-options.ts'
+import { toSettings } from '../params/runtime-params.ts'
 import { toPrompt } from '../prompt/to-prompt.ts'
 import { resolveSchema } from '../tools/tool-schema.ts'
 
@@ -16,11 +18,11 @@ export interface PreparedCall {
 
 /** What the provider is called with. The same request gives the same bytes; what is absent is absent. */
 export async function prepareCall(request: ModelRequest, abortSignal: AbortSignal): Promise<PreparedCall> {
-  const { model, messages, tools = [], headers } = request
+  const { model, messages, tools = [], headers, history, runtimeParams = {} } = request
   const { prompt, repairs } = toPrompt({
     messages,
     model,
-    ...definedOnly({ instructions: request.instructions, history: request.history }),
+    ...definedOnly({ instructions: runtimeParams.systemPrompt ?? request.instructions, history }),
   })
   const toolOptions =
     tools.length === 0 ? {} : { tools: await toTools(tools), toolChoice: toToolChoice(request.toolChoice) }
@@ -29,7 +31,7 @@ export async function prepareCall(request: ModelRequest, abortSignal: AbortSigna
     providerOptions: toProviderOptions(request),
     ...toolOptions,
   })
-  return { options: { prompt, abortSignal, ...optional }, repairs }
+  return { options: { prompt, abortSignal, ...toSettings(runtimeParams), ...optional }, repairs }
 }
 
 function toTools(tools: NonNullable<ModelRequest['tools']>): Promise<NonNullable<LanguageModelV4CallOptions['tools']>> {
@@ -56,10 +58,4 @@ async function toFunctionTool(tool: FunctionTool): Promise<LanguageModelV4Functi
 function toToolChoice(choice: ToolChoice | undefined): LanguageModelV4CallOptions['toolChoice'] {
   if (choice === undefined) return undefined
   return typeof choice === 'string' ? { type: choice } : { type: 'tool', toolName: choice.toolName }
-}
-
-/** Anthropic's client hides the signs of life of a slow answer by default; the idle limit needs them. */
-function toProviderOptions({ model, providerOptions }: ModelRequest): ProviderOptions | undefined {
-  if (!model.provider.includes('anthropic')) return providerOptions
-  return { ...providerOptions, anthropic: { includePings: true, ...providerOptions?.['anthropic'] } }
 }
