@@ -116,4 +116,22 @@ describe('calls and results of a transcript', () => {
       'user: again',
     ])
   })
+
+  it('L92: a longer transcript leaves the prompt of what was there unchanged, also with repairs and renamed ids', () => {
+    const messages = [
+      user('one'),
+      assistant([toolCall('c'), toolCall('a:b')], { provider: 'other' }),
+      result('c', 'first'),
+      result('a:b'),
+      user(''),
+      assistant([toolCall('c'), toolCall('c_2')]),
+      result('ghost'),
+      result('c_2'),
+      result('c', 'second'),
+      assistant([text('half')], { stopReason: 'error' }),
+      user('two'),
+    ]
+    const promptOf = (count: number): string => JSON.stringify(convert(messages.slice(0, count)).prompt).slice(0, -1)
+    for (const complete of [1, 4, 5, 9, 10]) expect(promptOf(11).startsWith(promptOf(complete))).toBe(true)
+  })
 })

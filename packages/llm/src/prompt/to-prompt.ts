@@ -19,6 +19,8 @@ import { wellFormed } from './unicode.ts'
 
 const noResult: ToolOutput = { type: 'error-text', value: 'No result was recorded for this call.' }
 
+type InstructionBlocks = Exclude<Instructions, string>
+
 type UserPart = Extract<LanguageModelV4Message, { role: 'user' }>['content'][number]
 
 /**
@@ -48,10 +50,14 @@ export function toPrompt(options: ToPromptOptions): { prompt: LanguageModelV4Pro
 }
 
 function systemMessages(instructions: Instructions | undefined): LanguageModelV4Message[] {
-  const blocks = typeof instructions === 'string' ? [{ text: instructions }] : (instructions ?? [])
+  const blocks: InstructionBlocks = typeof instructions === 'string' ? [{ text: instructions }] : (instructions ?? [])
   return blocks
     .filter(({ text }) => text.trim() !== '')
-    .map(({ text, ...options }) => ({ role: 'system', content: text.toWellFormed(), ...options }))
+    .map(({ text, providerOptions }) => ({
+      role: 'system',
+      content: text.toWellFormed(),
+      ...(providerOptions && { providerOptions }),
+    }))
 }
 
 function unknownRole(_message: never, messageIndex: number, repairs: Repairs): LanguageModelV4Message[] {
