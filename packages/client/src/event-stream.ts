@@ -43,6 +43,8 @@ class Follower {
   readonly #options: FollowOptions
   readonly #patience: Patience
   #cursor: string | undefined
+  /** Nothing has come since; a cursor that is refused at once will always be. */
+  #resynced = false
   #lastSeq = 0
   #lastDelta: LogPosition = { seq: 0, delta: 0 }
 
@@ -62,7 +64,7 @@ class Follower {
         const ending = yield* this.#connect()
         if (ending === 'end') return
         if (ending === 'again') continue
-        if (ending.code === 'cursor-expired') yield await this.#resync()
+        if (ending.code === 'cursor-expired' && !this.#resynced) yield await this.#resync()
         else if (ending.retryable) await this.#patience.wait(ending, signal, (nextTryAt) => this.#say({ state: 'waiting', nextTryAt }))
         else throw ending
       }
@@ -96,6 +98,7 @@ class Follower {
       const decoded = decodeFrame(frame)
       if (!isTransport(decoded)) {
         progress = true
+        this.#resynced = false
         this.#patience.progress()
         if (this.#isNew(decoded, frame.id)) yield { frame: decoded, cursor: this.#cursor }
         continue
@@ -155,6 +158,7 @@ class Follower {
 
   async #resync(): Promise<Received> {
     const state = await this.#options.loadState(this.#options.signal)
+    this.#resynced = true
     this.#cursor = state.cursor
     this.#lastSeq = positionOf(state.cursor)?.seq ?? 0
     return { frame: { type: 'resync', state }, cursor: state.cursor }

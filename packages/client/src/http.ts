@@ -16,7 +16,8 @@ export interface HttpRequest {
   readonly method: 'GET' | 'POST'
   /** Below `baseUrl`, with its query. */
   readonly path: string
-  readonly body?: unknown
+  /** JSON. Made before the first try, so that what is no JSON is a misuse and no failed connection. */
+  readonly body?: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -89,7 +90,7 @@ async function send(options: HttpOptions, request: HttpRequest, accept: string, 
     redirect: 'manual',
     signal: AbortSignal.any([signal, leaving.signal]),
   }
-  if (request.body !== undefined) init.body = JSON.stringify(request.body)
+  if (request.body !== undefined) init.body = request.body
   try {
     return await inTime(options, leaving, () => options.fetch(options.baseUrl + request.path, init))
   } catch (error) {

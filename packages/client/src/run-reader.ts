@@ -34,7 +34,7 @@ export interface RunReading {
   readonly tools: ClientTools
   /** Ends the reading and the client tools. */
   readonly signal: AbortSignal
-  readonly onAccepted: (runId: string | undefined) => void
+  readonly onAccepted: () => void
 }
 
 /** How a segment of the run ended. */
@@ -125,8 +125,8 @@ export class RunReader {
       open: async (cursor, connection) => {
         if (cursor !== undefined) return openEvents(cursor, connection)
         const response = await execute(connection)
-        this.runId = response.headers.get('x-run-id') ?? undefined
-        onAccepted(this.runId)
+        this.runId = response.headers.get('x-run-id') ?? this.runId
+        onAccepted()
         return response
       },
     })

@@ -164,8 +164,8 @@ class SessionHandle implements ClientSession {
     return this.#post(`/tool-calls/${encodeURIComponent(toolCallId)}/resolve`, resolution, abortSignal)
   }
 
-  #post<T>(path: string, body: unknown, signal: AbortSignal | undefined): Promise<T> {
-    return this.#http.json<T>({ method: 'POST', path: this.#path + path, body }, signal)
+  async #post<T>(path: string, body: unknown, signal: AbortSignal | undefined): Promise<T> {
+    return this.#http.json<T>({ method: 'POST', path: this.#path + path, body: JSON.stringify(body) }, signal)
   }
 
   #openEvents(query: Readonly<Record<string, string | undefined>>, signal: AbortSignal): Promise<Response> {
@@ -181,9 +181,10 @@ class SessionHandle implements ClientSession {
       input: typeof input === 'string' ? { role: 'user', content: input } : input,
       ...(onBusy === undefined ? {} : { options: { onBusy } }),
     }
+    const request: HttpRequest = { method: 'POST', path: '/api/agent/execute', headers, body: JSON.stringify(body) }
+    const requestWithContext: HttpRequest = { ...request, body: JSON.stringify({ ...body, context }) }
     const post = (withContext: boolean, signal: AbortSignal): Promise<Response> => {
-      const request: HttpRequest = { method: 'POST', path: '/api/agent/execute', headers, body: withContext ? { ...body, context } : body }
-      return this.#http.open(request, signal)
+      return this.#http.open(withContext ? requestWithContext : request, signal)
     }
     return async (signal) => {
       const withContext = this.#unsent.has(this.id)

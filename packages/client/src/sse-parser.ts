@@ -1,6 +1,6 @@
 import { ClientError } from './client-error.ts'
 
-export const maxLineBytes = 16 * 1024 * 1024
+const maxLineBytes = 16 * 1024 * 1024
 
 export interface SseFrame {
   readonly id?: string

@@ -174,6 +174,13 @@ describe('attach', { timeout: 30_000 }, () => {
     expect(view.gap).toBe(false)
   })
 
+  it('C10: a cursor that is refused again at once is an error', async () => {
+    const server = await holding(1)
+    server.intercept = ({ path }) => (path.endsWith('/events') ? { status: 410, code: 'cursor-expired' } : undefined)
+    await expect(collect(connect(server).session('s1').attach({ cursor: '1' }))).rejects.toMatchObject({ code: 'cursor-expired' })
+    expect(server.requests('GET', '/events')).toHaveLength(2)
+  })
+
   it('C10: all pages of the messages are loaded', async () => {
     const server = await holding(3)
     server.intercept = ({ path, query }, response) => {

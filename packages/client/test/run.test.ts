@@ -101,6 +101,7 @@ describe('run', { timeout: 30_000 }, () => {
   it('C3: misuse throws', () => {
     const client = connect({ url: 'http://127.0.0.1:1' })
     expect(() => client.session('../other')).toThrowError(expect.objectContaining({ code: 'invalid-config' }))
+    expect(() => client.session('s1').send({ role: 'user', content: 1n as never })).toThrowError(TypeError)
     expect(() => connect({ url: 'ftp://host' })).toThrowError(expect.objectContaining({ code: 'invalid-config' }))
     expect(() => connect({ url: 'http://user@host' })).toThrowError(expect.objectContaining({ code: 'invalid-config' }))
   })
@@ -263,6 +264,17 @@ describe('run', { timeout: 30_000 }, () => {
     const rest = await collect({ [Symbol.asyncIterator]: () => iterator })
     expect(bytes).toBeGreaterThan(30_000_000)
     expect(typesOf(rest)).toContain('save-point')
+  })
+
+  it('C10: a log that was cut off during the run ends it with what the state says', async () => {
+    const server = await startServer()
+    server.onRun = (runId) => server.add(textRun({ runId, turn: 1 }, 'hello', words))
+    server.cuts = [700]
+    server.intercept = ({ path }) => (path.endsWith('/events') ? { status: 410, code: 'cursor-expired' } : undefined)
+    const run = connect(server).session('s1').send('hello')
+    const events = await collect(run)
+    expect(typesOf(events).filter((type) => type === 'resync')).toHaveLength(1)
+    expect(await run.result()).toMatchObject({ status: 'completed', messages: server.view().messages })
   })
 
   it('C19: a frame of an unknown type is passed on as unknown and folds as nothing', async () => {

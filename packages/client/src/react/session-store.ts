@@ -27,7 +27,7 @@ export interface SessionSnapshot {
   /** Of the latest turn. */
   readonly usage: RunView['usage']
   readonly connection: Connection
-  /** The newest events, at most `keptEvents` of them. */
+  /** The newest events, at most 10,000 of them. */
   readonly events: readonly ClientEvent[]
   /** What failed last here, else why the latest turn failed. */
   readonly error: ExecuteResult['error'] | undefined
@@ -52,7 +52,7 @@ export interface SessionActions {
   reconnect(): void
 }
 
-export const keptEvents = 10_000
+const keptEvents = 10_000
 
 export const emptySnapshot: SessionSnapshot = Object.freeze({
   view: emptyView,
