@@ -1,6 +1,5 @@
 import type {
   AssistantMessage,
-  ErrorKind,
   JSONValue,
   ModelError,
   ToolCallPart,
@@ -325,5 +324,3 @@ export interface PendingToolCall {
   /** It may or may not have happened: the run is `needs-recovery`. */
   readonly unknown?: true
 }
-
-export type { ErrorKind, ModelError }

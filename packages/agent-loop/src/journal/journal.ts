@@ -1,4 +1,4 @@
-import type { AssistantMessage, JSONValue, ToolCallPart, Usage, UserMessage } from '@bowline/llm'
+import type { AssistantMessage, JSONValue, Usage, UserMessage } from '@bowline/llm'
 import type {
   DeltaEvent,
   DurableEvent,
@@ -115,5 +115,3 @@ export interface OpenTurn {
   /** What the `turn-start` of the next segment says. */
   readonly resume?: { readonly cause: ResumeCause; readonly attempt: number }
 }
-
-export type { ToolCallPart }

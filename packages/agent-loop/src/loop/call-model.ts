@@ -1,4 +1,4 @@
-import { classifyError, streamMessage } from '@bowline/llm'
+import { streamMessage } from '@bowline/llm'
 import type { AssistantMessage, BlockEvent, MessageStream, ToolCallPart } from '@bowline/llm'
 import type { DeltaEvent } from '../events/types.ts'
 import { deepFreeze } from '../json.ts'
@@ -35,17 +35,12 @@ function macrotask(): Promise<void> {
 }
 
 async function streamAnswer(turn: Turn): Promise<AssistantMessage> {
-  const began = turn.clock.now()
   const calls = new CallIds(turn)
-  try {
-    for await (const event of openStream(turn)) {
-      if (event.type === 'message-end') return calls.renameIn(event.message)
-      if (event.type !== 'message-start') turn.publish(deltaOf(turn, event, calls))
-    }
-    throw new Error('the model stream ended without its last event')
-  } catch (error) {
-    return failedAnswer(turn, error, began)
+  for await (const event of openStream(turn)) {
+    if (event.type === 'message-end') return calls.renameIn(event.message)
+    if (event.type !== 'message-start') turn.publish(deltaOf(turn, event, calls))
   }
+  throw new Error('the model stream ended without its last event')
 }
 
 function openStream(turn: Turn): MessageStream {
@@ -58,14 +53,6 @@ function openStream(turn: Turn): MessageStream {
     ...{ messageId, clock },
     ...(agent.instructions !== '' && { instructions: agent.instructions }),
   })
-}
-
-/** A request that cannot be made is a failed call like any other. */
-function failedAnswer(turn: Turn, cause: unknown, began: number): AssistantMessage {
-  const at = turn.clock.now()
-  const error = { ...classifyError(cause, turn.model), kind: 'config', retryable: false } as const
-  const { messageId: id, model } = turn
-  return { role: 'assistant', id, content: [], ...model, stopReason: 'error', error, usage: {}, at, timing: { totalMs: at - began } }
 }
 
 function deltaOf(turn: Turn, event: BlockEvent, calls: CallIds): DeltaEvent {

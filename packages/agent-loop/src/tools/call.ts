@@ -45,7 +45,7 @@ export function isSettled(call: Call): boolean {
 }
 
 /** Started, not under way, and without an outcome: nobody knows whether it happened. */
-export function isUnknown(call: Call): boolean {
+function isUnknown(call: Call): boolean {
   return call.row.state === 'started' && !call.running
 }
 
