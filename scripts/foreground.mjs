@@ -15,6 +15,7 @@ export function runInForeground(command, args, options) {
   process.on('SIGINT', () => hasTerminal || child.kill('SIGINT'))
   process.on('SIGTERM', () => child.kill('SIGTERM'))
   process.on('SIGHUP', () => child.kill('SIGHUP'))
+  if (process.env.npm_lifecycle_event !== undefined) whenOrphaned(() => child.kill('SIGTERM'))
   child.on('error', (error) => {
     console.error(`${command} could not be started: ${error.message}`)
     process.exit(1)
@@ -22,4 +23,20 @@ export function runInForeground(command, args, options) {
   child.on('exit', (code, signal) => {
     process.exit(code ?? 128 + (signal ? constants.signals[signal] : 0))
   })
+}
+
+/**
+ * npm hands a signal to the shell between itself and its script, and many shells die of it without a word to the script:
+ * the only trace is another parent.
+ *
+ * @param {() => void} run
+ */
+function whenOrphaned(run) {
+  const parent = process.ppid
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(timer)
+    run()
+  }, 250)
+  timer.unref()
 }

@@ -5,12 +5,13 @@ import { describe, expect, it } from 'vitest'
 
 const foreground = new URL('../foreground.mjs', import.meta.url).href
 
+const starter = (program: string) => `
+  import { runInForeground } from ${JSON.stringify(foreground)}
+  runInForeground(process.execPath, ['--input-type=module', '--eval', ${JSON.stringify(program)}], {})`
+
 /** A process without a terminal that runs `program` in its place. */
 function start(program: string) {
-  const code = `
-    import { runInForeground } from ${JSON.stringify(foreground)}
-    runInForeground(process.execPath, ['--input-type=module', '--eval', ${JSON.stringify(program)}], {})`
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', code], {
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', starter(program)], {
     cwd: fileURLToPath(new URL('.', import.meta.url)),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -32,6 +33,20 @@ describe('a program in the foreground', () => {
     run.child.kill(signal)
     expect(await run.ended).toEqual([0, null])
     expect(run.output()).toBe(`ready\nstopped by ${signal}\n`)
+  })
+
+  it('is stopped when the shell that npm put in between dies', async () => {
+    const shell = spawn('sh', ['-c', '"$0" --input-type=module --eval "$1"; true', process.execPath, starter(server('SIGTERM'))], {
+      env: { ...process.env, npm_lifecycle_event: 'start' },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    let output = ''
+    shell.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
+    await once(shell.stdout, 'data')
+    shell.kill('SIGTERM')
+    // The pipe closes when the last process that holds it is gone.
+    await once(shell, 'close')
+    expect(output).toBe('ready\nstopped by SIGTERM\n')
   })
 
   it('hands its exit code on', async () => {
