@@ -65,11 +65,13 @@ function checkShape(root: unknown, { jsonDepth, jsonKeys }: BodyLimits): void {
   let keys = 0
   for (let item = open.pop(); item !== undefined; item = open.pop()) {
     const { value, depth } = item
+    if (typeof value === 'string' && !value.isWellFormed()) throw invalid('', 'Text must be whole Unicode characters.')
     if (typeof value !== 'object' || value === null) continue
     if (depth > jsonDepth) throw invalid('', `The body must not be nested deeper than ${jsonDepth}.`)
     if (Object.hasOwn(value, '__proto__')) throw invalid('__proto__', 'This key is not taken.')
     const children: unknown[] = Object.values(value)
     keys += children.length
+    if (!Array.isArray(value)) children.push(...Object.keys(value))
     if (keys > jsonKeys) throw invalid('', `The body must not have more than ${jsonKeys} keys and items.`)
     for (const child of children) open.push({ value: child, depth: depth + 1 })
   }

@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 /** How long a connection may still deliver what was written to it. */
-const lingerMs = 1000
+const lingerMs = 300
 
 /** Rejects with the error of the system, `EADDRINUSE` for a taken port. */
 export async function listen(http: Server, host: string, port: number): Promise<AddressInfo> {

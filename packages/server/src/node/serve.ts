@@ -1,11 +1,12 @@
 import { createServer as createHttpServer } from 'node:http'
 import { getRequestListener, RequestError, type HttpBindings } from '@hono/node-server'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { CloseOptions, Server } from '../create-server.ts'
 import { isLoopbackHost } from '../http/access.ts'
 import { ServerError } from '../server-error.ts'
-import { cutSocketOnFailure } from './cut-stream.ts'
 import { listen, stopListening } from './listen.ts'
 import { closeOnSignals } from './signals.ts'
+import { writeStream } from './write-stream.ts'
 
 export interface ServeOptions {
   /** Default 127.0.0.1. */
@@ -69,7 +70,10 @@ function listener(server: Server): ReturnType<typeof getRequestListener> {
         ...(remoteAddress !== undefined && { remoteAddress }),
         ...(localAddress !== undefined && { localAddress }),
       })
-      return isEventStream(response) ? cutSocketOnFailure(response, outgoing) : response
+      if (!response.body || !isEventStream(response)) return response
+      outgoing.writeHead(response.status, Object.fromEntries(response.headers))
+      void writeStream(response.body, outgoing)
+      return RESPONSE_ALREADY_SENT
     },
     {
       overrideGlobalObjects: false,

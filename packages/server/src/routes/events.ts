@@ -3,13 +3,13 @@ import type { LoggedEvent, Session, SessionInfo } from '@bowline/sessions'
 import type { Services } from '../services.ts'
 import { EventStream } from '../sse/event-stream.ts'
 import { ownedSession } from './owned-session.ts'
-import { optionalParameter } from './parameters.ts'
+import { optional } from '../wire/optional.ts'
 import { defineRoute, type Route } from './route.ts'
 
 const query = z.strictObject({
-  cursor: optionalParameter(z.string().max(64)),
-  from: optionalParameter(z.enum(['run', 'start', 'now'])),
-  until: optionalParameter(z.literal('settled')),
+  cursor: optional(z.string().max(64)),
+  from: optional(z.enum(['run', 'start', 'now'])),
+  until: optional(z.literal('settled')),
 })
 
 export function eventsRoute(services: Services): Route {

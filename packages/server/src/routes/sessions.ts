@@ -6,7 +6,7 @@ import type { Services } from '../services.ts'
 import { keyPrefix, sessionIdOf } from '../session-keys.ts'
 import { sessionList, sessionView } from '../wire/answers.ts'
 import { ownedSession, type OwnedSession } from './owned-session.ts'
-import { optionalParameter } from './parameters.ts'
+import { optional } from '../wire/optional.ts'
 import { defineRoute, type Route } from './route.ts'
 
 const defaultMessages = 200
@@ -17,14 +17,14 @@ const maxLooks = 5
 
 const readQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(maxMessages).default(defaultMessages),
-  before: optionalParameter(z.string().min(1).max(256)),
+  before: optional(z.string().min(1).max(256)),
 })
 
 const listQuery = z.strictObject({
-  agent: optionalParameter(z.string().min(1).max(256)),
-  status: optionalParameter(z.enum(['active', 'busy', 'idle', 'failed'])),
+  agent: optional(z.string().min(1).max(256)),
+  status: optional(z.enum(['active', 'busy', 'idle', 'failed'])),
   limit: z.coerce.number().int().min(1).max(maxSessions).default(defaultSessions),
-  cursor: optionalParameter(z.string().min(1).max(1024)),
+  cursor: optional(z.string().min(1).max(1024)),
 })
 
 export function readSessionRoute(services: Services): Route {

@@ -9,6 +9,7 @@ import type {
   StopReceipt,
 } from '@bowline/client'
 import type { SubmissionReceipt } from '@bowline/agent-loop'
+import { optional } from './optional.ts'
 import { sameAs } from './same.ts'
 
 /** Objects whose types other layers own: their form is that of the events and messages. */
@@ -46,7 +47,7 @@ export const sessionView = sameAs<SessionView>()(
     messages: z.array(object<SessionView['messages'][number]>('A user, assistant or tool-result message.')),
     hasMore: z.boolean(),
     pendingToolCalls: z.array(object<SessionView['pendingToolCalls'][number]>('A call that waits for its result.')),
-    run: z.exactOptional(z.strictObject({ runId: z.string(), status: runStatus, attempts: z.int() })),
+    run: optional(z.strictObject({ runId: z.string(), status: runStatus, attempts: z.int() })),
     usage: object<SessionView['usage']>('Tokens of the whole session.'),
     cursor: z.string(),
   }),
@@ -55,13 +56,13 @@ export const sessionView = sameAs<SessionView>()(
 const sessionSummary = sameAs<SessionSummary>()(z.strictObject(summary)).openapi('SessionSummary')
 
 export const sessionList = sameAs<SessionList>()(
-  z.strictObject({ sessions: z.array(sessionSummary), nextCursor: z.exactOptional(z.string()) }),
+  z.strictObject({ sessions: z.array(sessionSummary), nextCursor: optional(z.string()) }),
 ).openapi('SessionList')
 
 const agentSummary = sameAs<AgentSummary>()(
   z.strictObject({
     id: z.string(),
-    description: z.exactOptional(z.string()),
+    description: optional(z.string()),
     clientTools: z.enum(['none', 'declared', 'any']),
     default: z.boolean(),
   }),
@@ -83,7 +84,7 @@ export const stopReceipt = sameAs<StopReceipt>()(
   z.strictObject({
     runId: z.string().nullable(),
     state: z.enum(['settled', 'pending', 'nothing-to-stop']),
-    status: z.exactOptional(runStatus),
+    status: optional(runStatus),
     calls: z.array(stoppedCall),
     children: z.array(object<StopReceipt>('The receipt of a child run.')),
   }),
@@ -109,10 +110,10 @@ export const problem = sameAs<Problem>()(
     code: z.string(),
     requestId: z.string(),
     retryable: z.boolean(),
-    retryAfterMs: z.exactOptional(z.int()),
-    errors: z.exactOptional(z.array(z.strictObject({ path: z.string(), message: z.string() }))),
-    refused: z.exactOptional(z.array(z.strictObject({ id: z.string(), code: z.string() }))),
-    runId: z.exactOptional(z.string()),
-    firstSeq: z.exactOptional(z.int()),
+    retryAfterMs: optional(z.int()),
+    errors: optional(z.array(z.strictObject({ path: z.string(), message: z.string() }))),
+    refused: optional(z.array(z.strictObject({ id: z.string(), code: z.string() }))),
+    runId: optional(z.string()),
+    firstSeq: optional(z.int()),
   }),
 ).openapi('Problem')

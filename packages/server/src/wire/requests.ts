@@ -2,6 +2,7 @@ import { z } from '@hono/zod-openapi'
 import type { ProviderOptions } from '@bowline/llm'
 import type { ExecuteRequest, JsonObject, JsonValue, StopRequest, ToolResolution, ToolResultInput } from '@bowline/client'
 import { sessionIdForm } from '../session-keys.ts'
+import { optional } from './optional.ts'
 import { sameAs } from './same.ts'
 
 const maxItems = 1000
@@ -21,7 +22,7 @@ const providerOptions = z.record(z.string(), jsonObject) as unknown as z.ZodType
 const textPart = z.strictObject({
   type: z.literal('text'),
   text: z.string(),
-  providerOptions: z.exactOptional(providerOptions),
+  providerOptions: optional(providerOptions),
 })
 const filePart = z.strictObject({
   type: z.literal('file'),
@@ -30,8 +31,8 @@ const filePart = z.strictObject({
     z.strictObject({ type: z.literal('data'), data: z.string() }),
     z.strictObject({ type: z.literal('url'), url: z.string() }),
   ]),
-  filename: z.exactOptional(z.string().max(maxNameCharacters)),
-  providerOptions: z.exactOptional(providerOptions),
+  filename: optional(z.string().max(maxNameCharacters)),
+  providerOptions: optional(providerOptions),
 })
 const userMessage = z.strictObject({
   role: z.literal('user'),
@@ -39,17 +40,17 @@ const userMessage = z.strictObject({
 })
 
 const answered = {
-  role: z.exactOptional(z.literal('tool-result')),
+  role: optional(z.literal('tool-result')),
   toolCallId: z.string().min(1).max(maxNameCharacters),
-  path: z.exactOptional(z.array(z.string())),
+  path: optional(z.array(z.string())),
 }
 const toolResult = sameAs<ToolResultInput>()(
   z.union([
     z.strictObject({
       ...answered,
       output: anyJson<ToolOutput['output']>(),
-      details: z.exactOptional(anyJson<Exclude<ToolOutput['details'], undefined>>()),
-      isError: z.exactOptional(z.boolean()),
+      details: optional(anyJson<Exclude<ToolOutput['details'], undefined>>()),
+      isError: optional(z.boolean()),
     }),
     z.strictObject({ ...answered, error: z.string() }),
     z.strictObject({ ...answered, unknown: z.literal(true) }),
@@ -59,18 +60,18 @@ const toolResults = z.array(toolResult).min(1).max(maxItems)
 
 export const executeRequest = sameAs<ExecuteRequest>()(
   z.strictObject({
-    sessionId: z.exactOptional(z.string().regex(sessionIdForm)),
+    sessionId: optional(z.string().regex(sessionIdForm)),
     input: z.union([userMessage, toolResults]),
-    context: z.exactOptional(
+    context: optional(
       z.strictObject({
-        agent: z.exactOptional(z.string().min(1).max(maxNameCharacters)),
-        metadata: z.exactOptional(jsonObject),
+        agent: optional(z.string().min(1).max(maxNameCharacters)),
+        metadata: optional(jsonObject),
       }),
     ),
-    options: z.exactOptional(
+    options: optional(
       z.strictObject({
-        onBusy: z.exactOptional(z.enum(['queue', 'reject'])),
-        deltas: z.exactOptional(z.boolean()),
+        onBusy: optional(z.enum(['queue', 'reject'])),
+        deltas: optional(z.boolean()),
       }),
     ),
   }),
@@ -80,10 +81,10 @@ export const toolResultsRequest = z.strictObject({ results: toolResults }).opena
 
 export const stopRequest = sameAs<StopRequest>()(
   z.strictObject({
-    runId: z.exactOptional(z.string().min(1).max(maxNameCharacters)),
-    mode: z.exactOptional(z.literal('stop')),
-    scope: z.exactOptional(z.enum(['active', 'all'])),
-    waitMs: z.exactOptional(z.int().min(0).max(maxWaitMs)),
+    runId: optional(z.string().min(1).max(maxNameCharacters)),
+    mode: optional(z.literal('stop')),
+    scope: optional(z.enum(['active', 'all'])),
+    waitMs: optional(z.int().min(0).max(maxWaitMs)),
   }),
 ).openapi('StopRequest')
 

@@ -1,0 +1,148 @@
+import { manualClock } from '@bowline/llm/testing'
+import { createServer, createToken, ServerError, type Principal, type ServerOptions, type TokenConfig } from '@bowline/server'
+import { createHash } from 'node:crypto'
+import { expect, it } from 'vitest'
+import { bench, refusal } from '../support/bench.ts'
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+const reader: Principal = { id: 'page', tenant: 'demo', scopes: ['sessions:read'] }
+const list = '/api/agent/sessions'
+
+function config(code: ServerOptions['auth'] | undefined): () => unknown {
+  return () => createServer({ auth: code, runtime: {} } as unknown as ServerOptions)
+}
+
+it('V57: a server without auth is not made', () => {
+  expect(config(undefined)).toThrow(ServerError)
+  expect(config(undefined)).toThrow(/auth is required/)
+})
+
+it('V58: a token is bwl_<id>_<43 characters>, and only its hash is configured', async () => {
+  const { token, config: line } = await createToken({ id: 'ci', tenant: 'demo', scopes: ['sessions:read'] })
+  expect(token).toMatch(/^bwl_ci_[A-Za-z0-9_-]{43}$/)
+  expect(line).toEqual({
+    id: 'ci',
+    tenant: 'demo',
+    scopes: ['sessions:read'],
+    hash: `sha256:${createHash('sha256').update(token).digest('hex')}`,
+  })
+  const { get } = await bench({ auth: { tokens: [line] } })
+  expect((await get(list, bearer(token))).status).toBe(200)
+})
+
+it('V58: a wrong secret, an unknown id and no token are one 401', async () => {
+  const known = await createToken({ id: 'known', tenant: 'demo', scopes: ['admin'] })
+  const other = await createToken({ id: 'other', tenant: 'demo', scopes: ['admin'] })
+  const { get } = await bench({ auth: { tokens: [known.config] } })
+  const wrongSecret = `bwl_known_${other.token.slice(-43)}`
+  const attempts: Record<string, string>[] = [{}, bearer(wrongSecret), bearer(other.token), bearer('x'), { authorization: `Basic ${known.token}` }]
+  const answers = await Promise.all(attempts.map((headers) => get(list, headers)))
+  const problems = await Promise.all(answers.map((answer) => refusal(answer, 401, 'unauthenticated')))
+  expect(new Set(problems.map(({ requestId: _id, ...problem }) => JSON.stringify(problem))).size).toBe(1)
+  expect(answers.map((answer) => answer.headers.get('www-authenticate'))).toEqual(attempts.map(() => 'Bearer'))
+})
+
+it('V58: a configuration that cannot be right is refused with all its faults', () => {
+  const good: TokenConfig = { id: 'a', hash: `sha256:${'0'.repeat(64)}`, tenant: 'demo', scopes: [] }
+  const bad = [good, good, { ...good, id: 'b_c' }, { ...good, id: 'd', hash: 'sha256:x' as const, tenant: 'a:b', expiresAt: 'soon' }]
+  expect(config({ tokens: bad })).toThrow(/"b_c": the id.*"d": the hash.*"a:b" is no tenant.*expiresAt.*"a": the id is taken/s)
+  expect(config({ tokens: [{ ...good, scopes: ['everything' as never] }] })).toThrow(/no scope "everything"/)
+})
+
+it('V59: expired, disabled and malformed tokens are a 401 without a reason', async () => {
+  const clock = manualClock(Date.parse('2030-01-01'))
+  const expired = await createToken({ id: 'a', tenant: 'demo', scopes: ['admin'], expiresAt: '2029-12-31' })
+  const disabled = await createToken({ id: 'b', tenant: 'demo', scopes: ['admin'] })
+  const live = await createToken({ id: 'c', tenant: 'demo', scopes: ['admin'], expiresAt: '2030-01-02' })
+  const { get } = await bench({ clock, auth: { tokens: [expired.config, { ...disabled.config, disabled: true }, live.config] } })
+  for (const token of [expired.token, disabled.token, 'bwl_a_short', `${live.token}x`]) {
+    const problem = await refusal(get(list, bearer(token)), 401, 'unauthenticated')
+    expect(problem.detail).toBe('Send valid credentials.')
+  }
+  expect((await get(list, bearer(live.token))).status).toBe(200)
+  await clock.advance(24 * 3600 * 1000)
+  await refusal(get(list, bearer(live.token)), 401, 'unauthenticated')
+})
+
+it('V59: a query parameter never carries a token', async () => {
+  const { token, config: line } = await createToken({ id: 'a', tenant: 'demo', scopes: ['admin'] })
+  const { get } = await bench({ auth: { tokens: [line] } })
+  for (const name of ['token', 'access_token', 'ticket']) {
+    await refusal(get(`/api/agent/session/mine/events?${name}=${token}`), 401, 'unauthenticated')
+  }
+})
+
+it('V61: a verifier says who asks; null is 401', async () => {
+  const seen: string[] = []
+  const { get } = await bench({
+    auth: async (request) => {
+      seen.push(request.headers.get('cookie') ?? '')
+      return request.headers.get('cookie') === 'page=1' ? reader : null
+    },
+  })
+  expect((await get(list, { cookie: 'page=1' })).status).toBe(200)
+  await refusal(get(list, { cookie: 'page=2' }), 401, 'unauthenticated')
+  expect(seen).toEqual(['page=1', 'page=2'])
+})
+
+it('V61: a verifier that throws, or gives no valid tenant, is 503 and never a pass', async () => {
+  const verifiers = [
+    () => Promise.reject(new Error('the database is away')),
+    () => {
+      throw new Error('at once')
+    },
+    () => Promise.resolve({ ...reader, tenant: 'a:s:b' }),
+    () => Promise.resolve({ ...reader, tenant: undefined as never }),
+  ]
+  for (const auth of verifiers) {
+    const { get, faults } = await bench({ auth })
+    const problem = await refusal(get(list), 503, 'auth-unavailable')
+    expect(problem).toMatchObject({ retryable: true, retryAfterMs: 1000 })
+    expect(faults).toMatchObject([{ message: 'auth-unavailable', name: 'Error' }])
+    expect(JSON.stringify(faults)).not.toContain('database')
+  }
+})
+
+it('V61: a verifier that takes over 5 s is 503', async () => {
+  const clock = manualClock()
+  const asked = Promise.withResolvers<void>()
+  const { get } = await bench({
+    clock,
+    auth: () => {
+      asked.resolve()
+      return new Promise(() => undefined)
+    },
+  })
+  const answer = get(list)
+  await asked.promise
+  await clock.advance(5000)
+  await refusal(answer, 503, 'auth-unavailable')
+  expect(clock.pendingTimers).toBe(0)
+})
+
+it('V62: a missing scope is 403 and named; admin contains all', async () => {
+  const routes = [
+    ['GET', list, 'sessions:read'],
+    ['GET', '/api/agents', 'agents:read'],
+    ['POST', '/api/agent/execute', 'sessions:write'],
+    ['POST', '/api/agent/session/mine/stop', 'sessions:write'],
+    ['POST', '/api/agent/session/mine/tool-calls/x/resolve', 'approvals'],
+  ] as const
+  const nothing = await createToken({ id: 'n', tenant: 'demo', scopes: [] })
+  const admin = await createToken({ id: 'a', tenant: 'demo', scopes: ['admin'] })
+  const { url } = await bench({ auth: { tokens: [nothing.config, admin.config] } })
+  for (const [method, path, scope] of routes) {
+    const problem = await refusal(fetch(url + path, { method, headers: bearer(nothing.token) }), 403, 'scope-missing')
+    expect(problem.detail).toContain(scope)
+    const allowed = await fetch(url + path, { method, headers: bearer(admin.token) })
+    expect([401, 403]).not.toContain(allowed.status)
+  }
+})
+
+it('V59: a principal whose time is over is nobody', async () => {
+  const clock = manualClock(1000)
+  const { get } = await bench({ clock, auth: () => Promise.resolve({ ...reader, expiresAt: 1500 }) })
+  expect((await get(list)).status).toBe(200)
+  await clock.advance(500)
+  await refusal(get(list), 401, 'unauthenticated')
+})

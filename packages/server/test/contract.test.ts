@@ -1,0 +1,203 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { z } from '@hono/zod-openapi'
+import { createToken, problemCodes } from '@bowline/server'
+import { execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { expect, it } from 'vitest'
+import { encodeJson } from '../src/json.ts'
+import { bench, refusal, remoteTool, say, watchedScript, type Bench } from './support/bench.ts'
+import { allFrames, eventsOf } from './support/frames.ts'
+
+interface Document {
+  readonly openapi: string
+  readonly paths: Record<string, Record<string, Operation>>
+  readonly components: { readonly schemas: Record<string, object> }
+}
+
+interface Operation {
+  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required?: boolean }[]
+  readonly requestBody?: { readonly content: Record<string, { readonly schema: object }> }
+  readonly responses: Record<string, { readonly content?: Record<string, { readonly schema: object }> }>
+}
+
+const document = async ({ get }: Bench) => (await (await get('/openapi.json')).json()) as Document
+
+/** A schema of the document as a validator, with the components it refers to. */
+function validator({ components }: Document, schema: object): z.ZodType {
+  const text = JSON.stringify({ ...schema, $defs: components.schemas }).replaceAll('#/components/schemas/', '#/$defs/')
+  return z.fromJSONSchema(JSON.parse(text) as Parameters<typeof z.fromJSONSchema>[0])
+}
+
+it('V94: the document is valid OpenAPI 3.1', async () => {
+  const described = await document(await bench())
+  expect(described.openapi).toBe('3.1.0')
+  expect(await new Validator().validate({ ...described })).toEqual({ valid: true })
+})
+
+it('V94: the document has every route, and says of each what it takes', async () => {
+  const { paths } = await document(await bench())
+  const list = Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`))
+  expect(list).toMatchInlineSnapshot(`
+    [
+      "post /api/agent/execute",
+      "get /api/agent/session/{id}",
+      "get /api/agent/session/{id}/events",
+      "post /api/agent/session/{id}/stop",
+      "post /api/agent/session/{id}/tool-results",
+      "post /api/agent/session/{id}/tool-calls/{toolCallId}/resolve",
+      "get /api/agent/sessions",
+      "get /api/agents",
+      "get /healthz",
+      "get /readyz",
+      "get /openapi.json",
+    ]
+  `)
+  const parameters = paths['/api/agent/session/{id}/events']?.get?.parameters?.map(({ name, required }) => [name, required ?? false])
+  expect(parameters).toEqual([['id', true], ['cursor', false], ['from', false], ['until', false], ['Last-Event-ID', false]])
+})
+
+it('V94: real answers of every route are those of the document, refusals included', async () => {
+  const tokens = await Promise.all(['admin', 'none'].map((id) => createToken({ id, tenant: 'demo', scopes: id === 'admin' ? ['admin'] : [] })))
+  const [admin = '', none = ''] = tokens.map((each) => `Bearer ${each.token}`)
+  const steps = [{ toolCalls: [{ id: 'call-place', name: 'place', input: {} }] }, { text: 'There.' }]
+  const it = await bench({
+    auth: { tokens: tokens.map((each) => each.config) },
+    agents: { assistant: { description: 'Helps.' } },
+    steps,
+    tools: [remoteTool('place')],
+  })
+  const described = await document(it)
+  const checked = new Set<string>()
+
+  async function check(method: 'get' | 'post', pattern: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
+    const answer = await fetch(it.url + path, {
+      method,
+      headers: { authorization: admin, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    const operation = described.paths[pattern]?.[method]
+    const response = operation?.responses[answer.status]
+    expect(response, `${method} ${pattern} ${answer.status}`).toBeDefined()
+    const type = answer.headers.get('content-type')?.split(';')[0] ?? ''
+    const text = await answer.text()
+    expect(Object.keys(response?.content ?? {})).toEqual(type === '' ? [] : [type])
+    const schema = response?.content?.[type]?.schema
+    if (schema && type.includes('json')) {
+      expect(validator(described, schema).safeParse(JSON.parse(text)).error?.issues ?? []).toEqual([])
+      if (answer.ok && body !== undefined) {
+        const requestSchema = operation?.requestBody?.content['application/json']?.schema ?? {}
+        expect(validator(described, requestSchema).safeParse(body).success).toBe(true)
+      }
+    }
+    checked.add(`${method} ${pattern}`)
+    return answer
+  }
+
+  const session = '/api/agent/session/{id}'
+  const mine = '/api/agent/session/mine'
+  await check('post', '/api/agent/execute', '/api/agent/execute', { sessionId: 'mine', input: say('hi'), context: { metadata: { a: [1] } } })
+  const view = await check('get', session, mine)
+  await check('get', session, mine, undefined, { 'if-none-match': view.headers.get('etag') ?? '' })
+  await check('get', session, '/api/agent/session/none')
+  await check('get', session, `${mine}?limit=0`)
+  await check('post', `${session}/tool-results`, `${mine}/tool-results`, { results: [{ toolCallId: 'nobody', output: 1 }] })
+  await check('post', `${session}/tool-results`, `${mine}/tool-results`, { results: [{ toolCallId: 'call-place', output: { at: 'sea' } }] })
+  await check('post', `${session}/tool-calls/{toolCallId}/resolve`, `${mine}/tool-calls/nobody/resolve`, { result: null })
+  await check('post', `${session}/tool-calls/{toolCallId}/resolve`, `${mine}/tool-calls/call-place/resolve`, { nothing: 1 })
+  await check('get', `${session}/events`, `${mine}/events?until=settled&from=start`)
+  await check('get', `${session}/events`, `${mine}/events?cursor=x`)
+  await check('post', `${session}/stop`, `${mine}/stop`, {})
+  await check('get', '/api/agent/sessions', '/api/agent/sessions?limit=1')
+  await check('get', '/api/agents', '/api/agents')
+  await check('get', '/api/agents', '/api/agents', undefined, { authorization: none })
+  await check('get', '/api/agents', '/api/agents', undefined, { authorization: 'Bearer x' })
+  await check('post', '/api/agent/execute', '/api/agent/execute', { nothing: true })
+  await check('post', '/api/agent/execute', '/api/agent/execute', '', { 'content-type': 'text/plain' })
+  await check('get', '/healthz', '/healthz')
+  await check('get', '/readyz', '/readyz')
+  await check('get', '/openapi.json', '/openapi.json')
+  const all = Object.entries(described.paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`))
+  expect([...checked].sort()).toEqual(all.sort())
+})
+
+it('V95: the codes of problems are these', () => {
+  expect(problemCodes).toMatchInlineSnapshot(`
+    [
+      "invalid-body",
+      "invalid-query",
+      "context-required",
+      "invalid-cursor",
+      "unauthenticated",
+      "scope-missing",
+      "origin-not-allowed",
+      "host-not-allowed",
+      "option-not-allowed",
+      "url-not-allowed",
+      "session-missing",
+      "unknown-run",
+      "unknown-entry",
+      "unknown-agent",
+      "route-not-found",
+      "method-not-allowed",
+      "busy",
+      "session-exists",
+      "tool-result-conflict",
+      "cursor-ahead",
+      "cursor-expired",
+      "body-too-large",
+      "entry-too-large",
+      "unsupported-media-type",
+      "id-reused",
+      "unknown-tool-call",
+      "invalid-input",
+      "queue-full",
+      "internal",
+      "draining",
+      "store-unavailable",
+      "store-full",
+      "store-corrupt",
+      "auth-unavailable",
+    ]
+  `)
+})
+
+it('V95: a failure of ours is a problem without its text, also when it is no error', async () => {
+  for (const thrown of [new TypeError('secret /data'), 'secret', undefined]) {
+    const { get, faults, runtime } = await bench()
+    // What is thrown need not be an error.
+    runtime.sessions = () => Promise.reject(thrown)
+    const problem = await refusal(get('/api/agent/sessions'), 500, 'internal')
+    expect(JSON.stringify([problem, faults])).not.toContain('secret')
+    expect(faults).toHaveLength(thrown === undefined ? 0 : 1)
+  }
+})
+
+it('V97: the root entry uses no Node built-in, also not through its imports', () => {
+  const script = fileURLToPath(new URL('fixtures/list-builtins.mjs', import.meta.url))
+  expect(JSON.parse(execFileSync(process.execPath, [script, '@bowline/server'], { encoding: 'utf8' }))).toEqual([])
+  expect(JSON.parse(execFileSync(process.execPath, [script, '@bowline/server/node'], { encoding: 'utf8' }))).toContain('node:http')
+})
+
+it('V99: fetch reads the stream byte for byte, in any chunks, as an independent parser does', async () => {
+  const { steps, see } = watchedScript({ text: 'Grüße, 世界 🌍.\nNext line.\r\n\u2028End.', chunk: 1 })
+  const { execute, get } = await bench({ steps })
+  const live = await allFrames(await execute({ sessionId: 'mine', input: say('hi'), context: {} }), see)
+  const deltas = eventsOf(live).flatMap((event) => (event.type === 'text-delta' ? [event.delta] : []))
+  expect(deltas.join('')).toBe('Grüße, 世界 🌍.\nNext line.\r\n\u2028End.')
+  const raw = await (await get('/api/agent/session/mine/events?until=settled', { 'last-event-id': '1' })).text()
+  for (const block of raw.trimEnd().split('\n\n')) expect(block).toMatch(/^(retry: 2000\n: \w+|id: [\d.]+\ndata: \{[^\n\r]*\}|: hb)$/)
+})
+
+it('V100: JSON holds no undefined, no NaN, no lone surrogates and no raw line breaks', () => {
+  const value = { text: 'a\ud800b\udc00 \ud83c\udf0d \\ud800', nothing: undefined, none: Number.NaN, '\udfff': 'x\ny' }
+  const text = encodeJson(value)
+  expect(JSON.parse(text)).toEqual({ text: 'a\ufffdb\ufffd \ud83c\udf0d \\ud800', none: null, '\ufffd': 'x\ny' })
+  expect(text).not.toMatch(/[\n\r]/)
+  expect(text.isWellFormed()).toBe(true)
+})
+
+it('V100: text that is no Unicode is refused, in values and in keys', async () => {
+  const { execute } = await bench()
+  await refusal(execute('{"input":{"role":"user","content":"\\ud800 x"},"context":{}}'), 400, 'invalid-body')
+  await refusal(execute('{"input":{"role":"user","content":"x"},"context":{"metadata":{"\\udfff":1}}}'), 400, 'invalid-body')
+})

@@ -1,0 +1,130 @@
+import { createServer, ServerError } from '@bowline/server'
+import { expect, it } from 'vitest'
+import { bench, refusal } from '../support/bench.ts'
+import { ask } from '../support/request.ts'
+
+const open = () => Promise.resolve({ id: 'x', tenant: 'demo', scopes: ['admin'] as const })
+
+it("V57: with auth 'none' a request must come from this machine and name it", async () => {
+  const { server } = await bench({ auth: 'none' })
+  for (const host of ['127.0.0.1', 'localhost:8787', '[::1]:8787', 'LOCALHOST']) {
+    expect((await ask(server, '/api/agents', { host })).status).toBe(200)
+  }
+  for (const peer of [null, {}, { remoteAddress: '10.0.0.7' }, { remoteAddress: '::ffff:10.0.0.7' }, { remoteAddress: '127.evil' }]) {
+    await refusal(ask(server, '/api/agents', { peer }), 403, 'host-not-allowed')
+  }
+  expect((await ask(server, '/api/agents', { peer: { remoteAddress: '::ffff:127.0.0.1' } })).status).toBe(200)
+  const peer = { remoteAddress: '127.0.0.1', localAddress: '10.0.0.1' }
+  await refusal(ask(server, '/api/agents', { host: '10.0.0.1', peer }), 403, 'host-not-allowed')
+})
+
+it('V66: the Host must be known, so that a rebound name reaches nothing', async () => {
+  const { server } = await bench({ auth: open, hosts: ['bowline.example', 'other.example:8443'] })
+  const peer = { remoteAddress: '10.0.0.7', localAddress: '10.0.0.1' }
+  for (const host of ['localhost', 'bowline.example', 'bowline.example:443', 'other.example:8443', '10.0.0.1:8787']) {
+    expect((await ask(server, '/healthz', { host, peer })).status).toBe(200)
+  }
+  for (const host of ['evil.example', 'other.example', 'bowline.example.evil.example', '10.0.0.2']) {
+    await refusal(ask(server, '/healthz', { host, peer }), 403, 'host-not-allowed')
+  }
+})
+
+it('V67: an Origin that is not listed is refused on every route, also for simple requests', async () => {
+  const { server } = await bench({ auth: open, cors: { origins: ['https://app.example'], credentials: true } })
+  for (const origin of ['https://evil.example', 'null', 'http://app.example', 'http://localhost:3000', 'https://127.0.0.1:8787']) {
+    for (const path of ['/healthz', '/api/agents', '/api/agent/session/x/events', '/nothing']) {
+      await refusal(ask(server, path, { headers: { origin } }), 403, 'origin-not-allowed')
+    }
+    const post = { method: 'POST', headers: { origin, 'content-type': 'text/plain' }, body: '{}' }
+    await refusal(ask(server, '/api/agent/execute', post), 403, 'origin-not-allowed')
+  }
+  const own = await ask(server, '/api/agents', { headers: { origin: 'http://127.0.0.1:8787' } })
+  expect(own.status).toBe(200)
+  expect(own.headers.get('access-control-allow-origin')).toBeNull()
+})
+
+it('V67: a listed origin gets CORS headers, also on refusals, and its preflight is answered', async () => {
+  const { server } = await bench({ auth: () => Promise.resolve(null), cors: { origins: ['https://app.example'], credentials: true } })
+  const headers = { origin: 'https://app.example' }
+  const refused = await ask(server, '/api/agents', { headers })
+  expect(refused.headers.get('access-control-allow-origin')).toBe('https://app.example')
+  expect(refused.headers.get('access-control-allow-credentials')).toBe('true')
+  await refusal(refused, 401, 'unauthenticated')
+  const preflight = await ask(server, '/api/agent/execute', {
+    method: 'OPTIONS',
+    headers: { ...headers, 'access-control-request-method': 'POST', 'access-control-request-headers': 'content-type' },
+  })
+  expect(preflight.status).toBe(204)
+  expect(preflight.headers.get('access-control-allow-origin')).toBe('https://app.example')
+  expect(preflight.headers.get('access-control-allow-headers')).toContain('content-type')
+})
+
+it('V67: every origin with credentials is refused at start', () => {
+  const options = { runtime: {} as never, auth: 'none' as const, cors: { origins: ['*'], credentials: true } }
+  expect(() => createServer(options)).toThrow(ServerError)
+})
+
+it('V68: a POST must be application/json, so that no form can post', async () => {
+  const { server } = await bench()
+  for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'application/jsonp']) {
+    const post = { method: 'POST', headers: { 'content-type': type }, body: '{}' }
+    await refusal(ask(server, '/api/agent/execute', post), 415, 'unsupported-media-type')
+  }
+  await refusal(ask(server, '/api/agent/session/x/stop', { method: 'POST' }), 415, 'unsupported-media-type')
+  const utf8 = { method: 'POST', headers: { 'content-type': 'Application/JSON; charset=utf-8' }, body: '{}' }
+  await refusal(ask(server, '/api/agent/session/x/stop', utf8), 404, 'session-missing')
+})
+
+it('V70: answers tell browsers to guess nothing, keep nothing and pass nothing on', async () => {
+  const { get, execute } = await bench({ steps: [{ text: 'Hi.' }] })
+  const stream = await execute({ input: { role: 'user', content: 'hi' }, context: {} })
+  expect(stream.headers.get('cache-control')).toBe('no-cache, no-transform')
+  await stream.text()
+  for (const answer of [await get('/healthz'), await get('/nothing'), await get('/api/agents'), stream]) {
+    expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+    expect(answer.headers.get('referrer-policy')).toBe('no-referrer')
+    expect(answer.headers.get('server')).toBeNull()
+    expect(answer.headers.get('x-powered-by')).toBeNull()
+    if (answer !== stream) expect(answer.headers.get('cache-control')).toBe('no-store')
+  }
+})
+
+it('V88: a request id is taken when it is harmless, else made', async () => {
+  const { get } = await bench()
+  const id = async (given: string) => (await get('/nothing', { 'x-request-id': given })).headers.get('x-request-id')
+  expect(await id('abc.DEF_1-2')).toBe('abc.DEF_1-2')
+  for (const given of ['a b', 'a'.repeat(65), '<script>', '']) expect(await id(given)).toMatch(/^req_/)
+  const problem = await refusal(get('/nothing', { 'x-request-id': 'mine' }), 404, 'route-not-found')
+  expect(problem.requestId).toBe('mine')
+})
+
+it('V96: HEAD and OPTIONS work, other methods are 405 with Allow, other routes 404', async () => {
+  const { url, running } = await bench({ steps: [{ text: 'Hi.' }] })
+  const head = await fetch(`${url}/healthz`, { method: 'HEAD' })
+  expect(head.status).toBe(200)
+  expect(await head.text()).toBe('')
+  const options = await fetch(`${url}/api/agent/execute`, { method: 'OPTIONS' })
+  expect([options.status, options.headers.get('allow')]).toEqual([204, 'POST, OPTIONS'])
+  for (const method of ['DELETE', 'PUT', 'PATCH', 'GET']) {
+    const answer = await fetch(`${url}/api/agent/execute`, { method })
+    expect(answer.headers.get('allow')).toBe('POST, OPTIONS')
+    await refusal(answer, 405, 'method-not-allowed')
+  }
+  await refusal(fetch(`${url}/api/nothing`), 404, 'route-not-found')
+  const body = JSON.stringify({ sessionId: 'mine', input: { role: 'user', content: 'hi' }, context: {} })
+  await (await fetch(`${url}/api/agent/execute`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).text()
+  const stream = await fetch(`${url}/api/agent/session/mine/events`, { method: 'HEAD' })
+  expect(stream.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
+  // Its stream is not left open: closing does not wait for it.
+  await running.close({ drainMs: 60_000 })
+})
+
+it('V98: every route works under a base path', async () => {
+  const { get, post } = await bench({ basePath: '/bowline', steps: [{ text: 'Hi.' }] })
+  expect((await get('/bowline/healthz')).status).toBe(200)
+  await refusal(get('/healthz'), 404, 'route-not-found')
+  const answer = await post('/bowline/api/agent/execute', { sessionId: 'mine', input: { role: 'user', content: 'hi' }, context: {} })
+  expect(await answer.text()).toContain('execute-complete')
+  const document = (await (await get('/bowline/openapi.json')).json()) as { paths: object }
+  expect(Object.keys(document.paths)).toContain('/bowline/api/agent/execute')
+})

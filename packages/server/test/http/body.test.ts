@@ -1,0 +1,78 @@
+import { expect, it } from 'vitest'
+import { bench, refusal, say } from '../support/bench.ts'
+
+const json = { 'content-type': 'application/json' }
+
+it('V71: a body over the limit is 413 before it is parsed, and the session stays usable', async () => {
+  const { execute } = await bench({ limits: { bodyBytes: 1000 }, steps: [{ text: 'Hi.' }] })
+  const problem = await refusal(execute({ input: say('x'.repeat(1000)), context: {} }), 413, 'body-too-large')
+  expect(problem.detail).toContain('1000')
+  await refusal(execute('{'.repeat(1001)), 413, 'body-too-large')
+  expect((await execute({ input: say('x'.repeat(900)), context: {} })).status).toBe(200)
+})
+
+it('V71: the same holds for a body without a length', async () => {
+  const { url } = await bench({ limits: { bodyBytes: 1000 } })
+  let sent = 0
+  const endless = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      sent += 500
+      controller.enqueue(new Uint8Array(500).fill(0x20))
+      if (sent > 5_000_000) controller.close()
+    },
+  })
+  const request = { method: 'POST', headers: json, body: endless, duplex: 'half' } as RequestInit
+  await refusal(fetch(`${url}/api/agent/execute`, request), 413, 'body-too-large')
+})
+
+it('V71: depth and number of keys are capped', async () => {
+  const { execute } = await bench({ limits: { jsonDepth: 10, jsonKeys: 50 } })
+  const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)])
+  const deep = await refusal(execute({ input: say('hi'), context: { metadata: { deep: nested(10) } } }), 400, 'invalid-body')
+  expect(deep.detail).toContain('deeper than 10')
+  const wide = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`k${n}`, n]))
+  const many = await refusal(execute({ input: say('hi'), context: { metadata: wide } }), 400, 'invalid-body')
+  expect(many.detail).toContain('more than 50')
+  await refusal(execute('['.repeat(500_000)), 400, 'invalid-body')
+})
+
+it('V71: a __proto__ key is refused at any depth', async () => {
+  const { execute } = await bench()
+  const body = '{"input":{"role":"user","content":"hi"},"context":{"metadata":{"a":[{"__proto__":{"admin":true}}]}}}'
+  const problem = await refusal(execute(body), 400, 'invalid-body')
+  expect(problem.errors).toEqual([{ path: '__proto__', message: expect.any(String) }])
+})
+
+it('V95: a malformed body names each place that is wrong', async () => {
+  const { execute, post } = await bench()
+  const paths = async (answer: Promise<Response>) => (await refusal(answer, 400, 'invalid-body')).errors?.map((error) => error.path)
+  expect(await paths(execute({}))).toEqual(['input'])
+  expect(await paths(execute({ input: { role: 'system', content: 'hi' }, context: {} }))).toEqual(['input.role'])
+  expect(await paths(execute({ input: { role: 'user', content: [{ type: 'text' }] } }))).toEqual(['input.content[0].text'])
+  expect(await paths(execute({ input: { role: 'user', content: [] } }))).toEqual(['input.content'])
+  expect(await paths(execute({ input: [{ output: 1 }] }))).toEqual(['input[0].toolCallId'])
+  expect(await paths(execute({ input: say('hi'), options: { onBusy: 'steer' } }))).toEqual(['options.onBusy'])
+  expect(await paths(post('/api/agent/session/x/stop', { waitMs: -1, scope: 'some' }))).toEqual(['scope', 'waitMs'])
+  for (const text of ['', '{', 'nonsense', '[1,]']) expect(await paths(execute(text))).toEqual([''])
+})
+
+it('V15: keys that are not known are refused, such as execute in anything', async () => {
+  const { execute, post } = await bench()
+  const paths = async (answer: Promise<Response>) => (await refusal(answer, 400, 'invalid-body')).errors?.map((error) => error.path)
+  expect(await paths(execute({ input: say('hi'), context: {}, execute: 'x' }))).toEqual(['execute'])
+  expect(await paths(execute({ input: { ...say('hi'), id: 'x' }, context: {} }))).toEqual(['input.id'])
+  expect(await paths(post('/api/agent/session/x/tool-calls/y/resolve', { result: 1, extra: 2 }))).toEqual(['extra'])
+})
+
+it('V14: a client brings no tools: a context takes an agent and metadata only', async () => {
+  const { execute } = await bench()
+  const tool = { name: 'mine', description: 'x', inputSchema: {} }
+  const problem = await refusal(execute({ input: say('hi'), context: { tools: [tool] } }), 400, 'invalid-body')
+  expect(problem.errors?.map((error) => error.path)).toEqual(['context.tools'])
+})
+
+it('V95: text that is not UTF-8 is no JSON', async () => {
+  const { url } = await bench()
+  const body = new Uint8Array([...Buffer.from('{"input":{"role":"user","content":"'), 0xff, 0xfe, ...Buffer.from('"}}')])
+  await refusal(fetch(`${url}/api/agent/execute`, { method: 'POST', headers: json, body }), 400, 'invalid-body')
+})

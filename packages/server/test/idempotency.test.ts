@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest'
+import { createToken } from '@bowline/server'
+import { bench, gate, refusal, say, stores } from './support/bench.ts'
+import { allFrames, completion, eventsOf, typesOf } from './support/frames.ts'
+
+const key = (value: string) => ({ 'idempotency-key': value })
+
+describe.each(stores)('idempotency keys over the $name store', ({ make }) => {
+  it('V11: a repeat with the same key and input joins the run and streams it from its first event', async () => {
+    const { execute, model } = await bench({ store: make(), steps: [{ text: 'Once.' }] })
+    const body = { sessionId: 'mine', input: say('hi'), context: {} }
+    const first = await allFrames(await execute(body, key('k1')))
+    const again = await allFrames(await execute(body, key('k1')))
+    expect(completion(again)).toEqual(completion(first))
+    expect(eventsOf(again)).toEqual(eventsOf(first).filter((event) => event.seq !== undefined))
+    expect(typesOf(again)[0]).toBe('run-queued')
+    expect(model.calls).toHaveLength(1)
+  })
+
+  it('V11: a repeat while the run is open joins it instead of being busy', async () => {
+    const hold = gate()
+    const { execute, model } = await bench({ store: make(), steps: [{ parts: [{ wait: hold.passed }], text: 'Once.' }] })
+    const body = { sessionId: 'mine', input: say('hi'), context: {} }
+    const first = await execute(body, key('k1'))
+    const again = await execute(body, key('k1'))
+    expect(again.headers.get('x-run-id')).toBe(first.headers.get('x-run-id'))
+    hold.open()
+    expect(completion(await allFrames(again))).toEqual(completion(await allFrames(first)))
+    expect(model.calls).toHaveLength(1)
+  })
+
+  it('V11: without a sessionId the repeat finds the session of the first', async () => {
+    const { execute, model } = await bench({ store: make(), steps: [{ text: 'Once.' }] })
+    const body = { input: say('hi'), context: {} }
+    const first = completion(await allFrames(await execute(body, key('k1'))))
+    const again = completion(await allFrames(await execute(body, key('k1'))))
+    expect(again).toEqual(first)
+    expect(first.sessionId).toMatch(/^s_[A-Za-z0-9_-]{22}$/)
+    expect(model.calls).toHaveLength(1)
+  })
+
+  it('V11: concurrent twins make one run', async () => {
+    const { execute, model } = await bench({ store: make(), steps: [{ text: 'Once.' }] })
+    const body = { input: say('hi'), context: {} }
+    const answers = await Promise.all(Array.from({ length: 8 }, () => execute(body, key('k1'))))
+    const ends = await Promise.all(answers.map(async (answer) => completion(await allFrames(answer))))
+    expect(new Set(ends.map((end) => `${end.sessionId} ${end.runId} ${end.status}`)).size).toBe(1)
+    expect(model.calls).toHaveLength(1)
+  })
+
+  it('V11: another input under the same key is refused', async () => {
+    const { execute, model } = await bench({ store: make(), steps: [{ text: 'Once.' }] })
+    await allFrames(await execute({ sessionId: 'mine', input: say('hi'), context: {} }, key('k1')))
+    await refusal(execute({ sessionId: 'mine', input: say('other') }, key('k1')), 422, 'id-reused')
+    expect(model.calls).toHaveLength(1)
+  })
+
+  it('V3: a context is not refused when the request that made the session is repeated, and is under another key', async () => {
+    const { execute } = await bench({ store: make(), steps: [{ text: 'Once.' }, { text: 'Twice.' }] })
+    const body = { sessionId: 'mine', input: say('hi'), context: {} }
+    await allFrames(await execute(body, key('k1')))
+    await allFrames(await execute({ sessionId: 'mine', input: say('more') }, key('k2')))
+    expect((await execute(body, key('k1'))).status).toBe(200)
+    await refusal(execute(body, key('k2')), 409, 'session-exists')
+    await refusal(execute(body), 409, 'session-exists')
+  })
+})
+
+it('V11: a key has 1 to 255 characters', async () => {
+  const { execute } = await bench({ steps: [{ text: 'Hi.' }] })
+  const body = { input: say('hi'), context: {} }
+  await refusal(execute(body, key('')), 400, 'invalid-query')
+  await refusal(execute(body, key('k'.repeat(256))), 400, 'invalid-query')
+  expect((await execute(body, key('k'.repeat(255)))).status).toBe(200)
+})
+
+it('V11: keys of two principals and of two tenants are different keys', async () => {
+  const tokens = await Promise.all([
+    createToken({ id: 'a', tenant: 'red', scopes: ['sessions:write'] }),
+    createToken({ id: 'b', tenant: 'red', scopes: ['sessions:write'] }),
+    createToken({ id: 'c', tenant: 'blue', scopes: ['sessions:write'] }),
+  ])
+  const { execute, model } = await bench({
+    auth: { tokens: tokens.map((each) => each.config) },
+    steps: [{ text: 'One.' }, { text: 'Two.' }, { text: 'Three.' }],
+  })
+  const sessions = new Set<string>()
+  for (const { token } of tokens) {
+    const answer = await execute({ input: say('hi'), context: {} }, { ...key('same'), authorization: `Bearer ${token}` })
+    sessions.add(completion(await allFrames(answer)).sessionId)
+  }
+  expect(sessions.size).toBe(3)
+  expect(model.calls).toHaveLength(3)
+})

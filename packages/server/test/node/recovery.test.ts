@@ -1,0 +1,50 @@
+import type { SessionView } from '@bowline/client'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { refusal, say, temporaryFolder } from '../support/bench.ts'
+import { serverProcess } from '../support/child.ts'
+import { allFrames, framesOf, framesUntil } from '../support/frames.ts'
+
+const mine = '/api/agent/session/mine'
+const headers = { 'content-type': 'application/json' }
+
+it('V8: a call whose outcome a crash left unknown waits until somebody says what became of it', async () => {
+  const file = join(temporaryFolder(), 'data.db')
+  const first = await serverProcess(file, 'slow')
+  const send = (url: string, path: string, body: unknown) => fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+  const answer = await send(first.url, '/api/agent/execute', { sessionId: 'mine', input: say('pay the invoice'), context: {} })
+  const reading = (async () => {
+    for await (const frame of framesOf(answer)) if (frame.data.type === 'tool-execution-start') first.child.kill('SIGKILL')
+  })()
+  await expect(reading).rejects.toThrow()
+  expect(await first.ended).toBe('SIGKILL')
+
+  const { url } = await serverProcess(file, 'fast')
+  await framesUntil(
+    await fetch(`${url}${mine}/events?from=start`),
+    ({ data }) => data.type === 'turn-end' && data.status === 'needs-recovery',
+  )
+  const view = (await (await fetch(url + mine)).json()) as SessionView
+  expect(view).toMatchObject({
+    status: 'failed',
+    run: { status: 'needs-recovery' },
+    pendingToolCalls: [{ toolCallId: 'call-pay', toolName: 'pay', unknown: true }],
+  })
+  // Who may only write must not decide it.
+  const results = [{ toolCallId: 'call-pay', output: 'paid' }]
+  await refusal(send(url, `${mine}/tool-results`, { results }), 422, 'unknown-tool-call')
+  await refusal(send(url, '/api/agent/execute', { sessionId: 'mine', input: results }), 422, 'unknown-tool-call')
+  await refusal(send(url, '/api/agent/execute', { sessionId: 'mine', input: say('hello?') }), 409, 'busy')
+
+  const resolve = `${mine}/tool-calls/call-pay/resolve`
+  await refusal(send(url, `${mine}/tool-calls/nobody/resolve`, { result: 1 }), 422, 'unknown-tool-call')
+  const resolved = await send(url, resolve, { result: 'It was paid.' })
+  expect([resolved.status, await resolved.json()]).toEqual([200, { runId: view.run?.runId }])
+  const open = await fetch(`${url}${mine}/events?until=settled`, { headers: { 'last-event-id': view.cursor } })
+  await allFrames(open)
+  const after = (await (await fetch(url + mine)).json()) as SessionView
+  expect(after).toMatchObject({ status: 'idle', pendingToolCalls: [] })
+  expect(after.messages.at(-1)).toMatchObject({ role: 'assistant', content: [{ type: 'text', text: 'The whole answer.' }] })
+  expect((await send(url, resolve, { result: 'It was paid.' })).status).toBe(200)
+  await refusal(send(url, resolve, { error: 'It was not.' }), 409, 'tool-result-conflict')
+})

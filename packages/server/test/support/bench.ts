@@ -1,0 +1,137 @@
+import { defineAgent, defineTool, type Agent, type Tool } from '@bowline/agent-loop'
+import type { Problem } from '@bowline/client'
+import { scriptedModel, type Script, type ScriptedModel, type Step } from '@bowline/llm/testing'
+import { createServer, type Server, type ServerOptions } from '@bowline/server'
+import { serve, type RunningServer, type ServeOptions } from '@bowline/server/node'
+import { createRuntime, type Runtime, type RuntimeOptions, type SessionStore } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
+import { sqliteStore } from '@bowline/sessions/sqlite'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, vi } from 'vitest'
+import type { Frame } from './frames.ts'
+
+// Real sockets, files and processes, on machines that do other things too.
+vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 })
+
+export interface Bench {
+  readonly url: string
+  readonly runtime: Runtime
+  readonly server: Server
+  readonly running: RunningServer
+  readonly model: ScriptedModel
+  /** What was logged as a fault. */
+  readonly faults: readonly unknown[]
+  get(path: string, headers?: Record<string, string>): Promise<Response>
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
+  /** Posts to the execute route. */
+  execute(body: unknown, headers?: Record<string, string>): Promise<Response>
+}
+
+export interface BenchOptions extends Partial<ServerOptions> {
+  readonly steps?: Script
+  readonly tools?: readonly Tool[]
+  readonly otherAgents?: readonly Agent[]
+  readonly store?: SessionStore
+  readonly runtimeOptions?: Partial<RuntimeOptions>
+  readonly serveOptions?: ServeOptions
+}
+
+/** A server on loopback over a real runtime and a scripted model. It ends with the test. */
+export async function bench({
+  steps = [],
+  tools = [],
+  otherAgents = [],
+  store = memoryStore(),
+  runtimeOptions,
+  serveOptions,
+  ...options
+}: BenchOptions = {}): Promise<Bench> {
+  const faults: unknown[] = []
+  const model = scriptedModel(steps)
+  const agent = defineAgent({ name: 'assistant', model, tools })
+  const runtime = createRuntime({ agents: [agent, ...otherAgents], store, onError: (error) => faults.push(error), ...runtimeOptions })
+  await runtime.start()
+  const logger = { error: (fields: object, message: string) => faults.push({ message, ...fields }) }
+  const server = createServer({ runtime, auth: 'none', logger, ...options })
+  const running = await serve(server, { port: 0, ...serveOptions })
+  onTestFinished(() => running.close({ drainMs: 0 }))
+  const post: Bench['post'] = (path, body, headers = {}) =>
+    fetch(running.url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    })
+  return {
+    url: running.url,
+    runtime,
+    server,
+    running,
+    model,
+    faults,
+    get: (path, headers = {}) => fetch(running.url + path, { headers }),
+    post,
+    execute: (body, headers) => post('/api/agent/execute', body, headers),
+  }
+}
+
+/** Both stores that a server of today may stand on. */
+export const stores: readonly { readonly name: string; readonly make: () => SessionStore }[] = [
+  { name: 'memory', make: memoryStore },
+  { name: 'sqlite', make: () => sqliteStore({ file: join(temporaryFolder(), 'data.db') }) },
+]
+
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'bowline-server-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+export const say = (content: string) => ({ role: 'user', content }) as const
+
+/** An answer that is a refusal: its body, checked for what every refusal has. */
+export async function refusal(response: Response | Promise<Response>, status: number, code: string): Promise<Problem> {
+  const answer = await response
+  const body = (await answer.json()) as Problem
+  expect({ status: answer.status, code: body.code }).toEqual({ status, code })
+  expect(answer.headers.get('content-type')).toBe('application/problem+json')
+  expect(body).toMatchObject({ type: `urn:bowline:problem:${code}`, status, requestId: answer.headers.get('x-request-id') })
+  expect(JSON.stringify(body)).not.toMatch(/ {4}at |node_modules|tenant:/)
+  return body
+}
+
+/**
+ * A script whose last step begins when the reader has seen that its message began: deltas are live only, and a reader
+ * that comes after them gets the whole message instead.
+ */
+export function watchedScript(...steps: readonly Step[]) {
+  const watched = gate()
+  let begun = 0
+  return {
+    steps: async (_call: unknown, index: number): Promise<Step> => {
+      if (index === steps.length - 1) await watched.passed
+      return steps[index] ?? {}
+    },
+    see: ({ data }: Frame): void => {
+      if (data.type === 'message-start' && ++begun === steps.length) watched.open()
+    },
+  }
+}
+
+/** A promise and what settles it, for models and tools that the test lets go. */
+export function gate(): { readonly open: () => void; readonly passed: Promise<void> } {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  return { open: resolve, passed: promise }
+}
+
+const noInput = { type: 'object', properties: {}, additionalProperties: false } as const
+
+/** A tool that the client has to answer. */
+export function remoteTool(name: string): Tool {
+  return defineTool({ name, description: 'Asks the browser.', inputSchema: noInput })
+}
+
+export function localTool(name: string, execute: () => string | Promise<string>): Tool {
+  return defineTool({ name, description: 'Runs here.', inputSchema: noInput, effect: 'pure', execute })
+}

@@ -1,0 +1,8 @@
+import * as root from '@bowline/server'
+import * as node from '@bowline/server/node'
+import { expect, it } from 'vitest'
+
+it('the names that the package exports are these', () => {
+  expect(Object.keys(root).sort()).toEqual(['ServerError', 'createServer', 'createToken', 'problemCodes'])
+  expect(Object.keys(node).sort()).toEqual(['serve'])
+})
