@@ -2,18 +2,23 @@
 const hiddenMs = 100
 const frameMs = 16
 
+interface Frames {
+  requestAnimationFrame?(run: () => void): number
+  cancelAnimationFrame?(frame: number): void
+}
+
 /** Calls once, with the next frame; returns what cancels it. */
 export function nextFrame(run: () => void): () => void {
-  const { requestAnimationFrame, cancelAnimationFrame } = globalThis as Partial<typeof globalThis>
+  const browser = globalThis as Frames
   const once = (): void => {
     cancel()
     run()
   }
-  const timer = setTimeout(once, requestAnimationFrame ? hiddenMs : frameMs)
-  const frame = requestAnimationFrame?.(once)
+  const timer = setTimeout(once, browser.requestAnimationFrame ? hiddenMs : frameMs)
+  const frame = browser.requestAnimationFrame?.(once)
   const cancel = (): void => {
     clearTimeout(timer)
-    if (frame !== undefined) cancelAnimationFrame?.(frame)
+    if (frame !== undefined) browser.cancelAnimationFrame?.(frame)
   }
   return cancel
 }
