@@ -37,7 +37,7 @@ function report(promised, held) {
     console.log(`${name}: ${rules.length - open.length} of ${rules.length} rules are named by a test`)
     if (open.length > 0) console.log(`  open: ${open.join(' ')}`)
   }
-  const invented = [...held].filter((rule) => !promised.includes(rule)).sort(compareRules)
+  const invented = [...held].filter((rule) => packageOfLetter.has(rule.charAt(0)) && !promised.includes(rule)).sort(compareRules)
   if (invented.length > 0) console.log(`Named by a test, but in no specification: ${invented.join(' ')}`)
 }
 
