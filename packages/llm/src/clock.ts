@@ -17,9 +17,14 @@ export const systemClock: Clock = {
     const arm = (): void => {
       const leftMs = Math.max(0, atMs - Date.now())
       timer = setTimeout(() => (leftMs > longestTimerMs ? arm() : run()), Math.min(leftMs, longestTimerMs))
-      if (typeof timer === 'object') timer.unref()
+      letProcessEnd(timer)
     }
     arm()
     return () => clearTimeout(timer)
   },
+}
+
+/** Timers of browsers are numbers, and have no process to hold. */
+function letProcessEnd(timer: unknown): void {
+  if (typeof timer === 'object' && timer !== null && 'unref' in timer) (timer as { unref(): void }).unref()
 }

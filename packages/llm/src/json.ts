@@ -49,8 +49,7 @@ function convert(value: unknown, path: Set<object>): JSONValue | undefined {
 }
 
 function convertObject(value: object, path: Set<object>): JSONValue | undefined {
-  if (value instanceof Uint8Array)
-    return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64')
+  if (value instanceof Uint8Array) return toBase64(value)
   if (value instanceof Date) return convert(value.getTime(), path)
   if (value instanceof URL) return value.href
   if (path.has(value)) return undefined
@@ -60,6 +59,17 @@ function convertObject(value: object, path: Set<object>): JSONValue | undefined 
     : convertEntries(value, path)
   path.delete(value)
   return copy
+}
+
+const chunkBytes = 0x8000
+
+/** In pieces, since engines limit how many arguments a call may have. */
+function toBase64(bytes: Uint8Array): string {
+  let binary = ''
+  for (let start = 0; start < bytes.length; start += chunkBytes) {
+    binary += String.fromCharCode(...bytes.subarray(start, start + chunkBytes))
+  }
+  return btoa(binary)
 }
 
 function convertEntries(value: object, path: Set<object>): JSONValue {

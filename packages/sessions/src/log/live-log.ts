@@ -26,9 +26,10 @@ export class LiveSession {
 
   /** Events of one commit. `ofRun`: the active run made them, so its deltas so far are contained in them or void. */
   publishDurable(events: readonly StoredEvent[], ofRun: boolean): void {
+    const n = ofRun ? 0 : this.#count
     for (const event of events) {
       this.lastSeq = Math.max(this.lastSeq, event.seq)
-      const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(event.seq) })
+      const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(event.seq, n) })
       for (const reader of this.#readers) reader.pushDurable(logged, event.seq)
     }
     const newest = events.at(-1)
@@ -42,7 +43,7 @@ export class LiveSession {
   }
 
   publishDelta(event: DeltaEvent): void {
-    const n = this.#dropped + this.#ring.length + 1
+    const n = this.#count + 1
     const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(this.lastSeq, n) })
     const bytes = deltaBytes(event)
     this.#ring.push(logged)
@@ -53,16 +54,18 @@ export class LiveSession {
   }
 
   /**
-   * Listens from the delta after `n` on. When the ring no longer holds it, the deltas of this stretch are left out: the
-   * durable event that replaces them follows.
+   * Listens from the delta after `n` on, for a reader that has read up to `seq`. When the ring no longer holds that delta,
+   * those of this stretch are left out: the durable event that replaces them follows.
    */
-  subscribe(n: number): ReaderQueue {
+  subscribe(seq: number, n: number): ReaderQueue {
     const inReach = n >= this.#dropped
     const queue = new ReaderQueue(inReach ? undefined : this.base)
     if (inReach) {
       for (let index = n - this.#dropped; index < this.#ring.length; index++) {
         const event = this.#ring[index]
-        if (event) queue.pushDelta(event, this.base, this.#dropped + index + 1, 0)
+        const place = this.#dropped + index + 1
+        // Positions never go back within a stream, whatever was written between the delta and now.
+        if (event) queue.pushDelta({ ...event, cursor: printCursor(seq, place) }, this.base, place, 0)
       }
     }
     this.#readers.add(queue)
@@ -77,6 +80,11 @@ export class LiveSession {
   watch(watcher: () => void): () => void {
     this.#watchers.add(watcher)
     return () => this.#watchers.delete(watcher)
+  }
+
+  /** Deltas since `base`. */
+  get #count(): number {
+    return this.#dropped + this.#ring.length
   }
 
   get idle(): boolean {

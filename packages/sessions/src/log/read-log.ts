@@ -1,3 +1,4 @@
+import type { AgentEvent } from '@bowline/agent-loop'
 import type { LiveLog, LiveSession } from './live-log.ts'
 import type { QueueItem, ReaderQueue } from './reader-queue.ts'
 import { printCursor, type Position } from './cursor.ts'
@@ -72,7 +73,7 @@ class LogReader {
         if (resting || !follow || this.#signal.aborted) return
         // What was read now may hold the end of the run. No await between this test and the subscription.
         if (this.#seq > before || this.#session.lastSeq > this.#seq) continue
-        const queue = this.#session.subscribe(this.#session.base <= this.#countedAt ? this.#n : 0)
+        const queue = this.#session.subscribe(this.#seq, this.#session.base <= this.#countedAt ? this.#n : 0)
         try {
           if ((yield* this.#followLive(queue)) === 'ended') return
         } finally {
@@ -91,7 +92,8 @@ class LogReader {
       const page = await store.readEvents(key, this.#seq, pageSize)
       this.#checkReach(page.firstSeq, page.lastSeq)
       for (const event of page.events) {
-        const logged: LoggedEvent = { ...event, cursor: printCursor(event.seq) }
+        if (isOfRun(event)) this.#n = 0
+        const logged: LoggedEvent = { ...event, cursor: printCursor(event.seq, this.#n) }
         this.#pass(logged, event.seq)
         if (this.#concerns(logged)) yield logged
         if (this.#signal.aborted) return
@@ -126,7 +128,7 @@ class LogReader {
 
   #pass(event: LoggedEvent, seq: number): void {
     this.#seq = seq
-    if ('runId' in event && event.type !== 'run-queued') this.#newest = { runId: event.runId, seq }
+    if (isOfRun(event)) this.#newest = { runId: event.runId, seq }
   }
 
   /** The store may give an event before this process has published it; deltas from before it may come after it then. */
@@ -161,4 +163,9 @@ class LogReader {
       })
     }
   }
+}
+
+/** Made by the run itself, not by somebody who writes to its session meanwhile. */
+function isOfRun(event: AgentEvent): event is Extract<AgentEvent, { turn: number }> {
+  return 'turn' in event
 }

@@ -30,6 +30,15 @@ async function readUntil(events: AsyncIterable<LoggedEvent>, isLast: (event: Log
   return seen
 }
 
+/** No position goes back, and none comes twice. */
+function inOrder(cursors: readonly string[]): boolean {
+  const places = cursors.map((cursor) => cursor.split('.').map(Number))
+  return places.every(([seq = 0, n = 0], index) => {
+    const [seqBefore = -1, nBefore = 0] = places[index - 1] ?? []
+    return seq > seqBefore || (seq === seqBefore && n > nBefore)
+  })
+}
+
 const isSettled = (event: LoggedEvent): boolean => event.type === 'settled'
 
 describe('readLog', () => {
@@ -88,27 +97,33 @@ describe('readLog', () => {
     await runtime.stop()
   })
 
-  it('S116: readers do not disturb each other, and a send in the middle does not break the count of the deltas', async () => {
+  it('S116, S119: a send in the middle of an answer disturbs neither the deltas nor their positions, for any reader', async () => {
     const go = gate()
     const { step, text } = story(go.passed)
     const { runtime } = setup({ steps: [step, { text: 'second' }] })
     await runtime.start()
     const session = runtime.session('room:1')
     await session.open()
-    let settledTwice = 0
-    const both = (event: LoggedEvent): boolean => isSettled(event) && ++settledTwice === 1
-    const reader = readUntil(session.events(), both)
+    const undisturbed = readUntil(session.events(), isSettled)
     await session.send('one')
     await readUntil(session.events(), (event) => event.type === 'text-delta' && event.delta === 'word4 ')
-    await session.send('two')
-    const [last] = (await readUntil(session.events(), (event) => event.type === 'run-queued' && event.input !== undefined)).slice(-1)
-    expect(last?.type).toBe('run-queued')
+    const { runId } = await session.send('two')
+    const isQueued = (event: LoggedEvent): boolean => event.type === 'run-queued' && event.runId === runId
+    // Cut exactly at the event of the other writer: as it happened, and read later.
+    const late = await readUntil(session.events(), isQueued)
+    const seen = late.at(-1)
+    const after = readUntil(session.events(seen?.cursor), isSettled)
+    const fresh = readUntil(session.events(), isSettled)
     go.open()
-    const events = await reader
-    const first = events.flatMap((event) => (event.type === 'text-delta' ? [event.delta] : [])).join('')
-    expect(first).toBe(`${text}second`)
-    const cursors = events.map((event) => event.cursor)
-    expect(new Set(cursors).size).toBe(cursors.length)
+    const whole = await undisturbed
+    const queued = whole.findIndex(isQueued)
+    const resumed = readUntil(session.events(whole[queued]?.cursor), isSettled)
+    for (const stream of [whole, [...late, ...(await after)], await fresh]) {
+      const texts = stream.flatMap((event) => (event.type === 'text-delta' ? [event.delta] : []))
+      expect(texts.join('')).toBe(`${text}second`)
+      expect(inOrder(stream.map((event) => event.cursor))).toBe(true)
+    }
+    expect(fold([...whole.slice(0, queued + 1), ...(await resumed)])).toEqual(fold(whole))
     await runtime.stop()
   })
 
