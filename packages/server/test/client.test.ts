@@ -1,0 +1,125 @@
+import { emptyView } from '@bowline/agent-loop/events'
+import { createClient, foldEvent, type Client, type ClientEvent } from '@bowline/client'
+import { describe, expect, it } from 'vitest'
+import { bench, gate, localTool, remoteTool, stores } from './support/bench.ts'
+
+const text = 'The knot holds under any load and is easy to untie, so it is used at sea. '.repeat(3)
+
+/** Waits of a back-off pass at once; no other timer of the client ever runs out. */
+const clock = {
+  now: () => 0,
+  setTimer(atMs: number, run: () => void) {
+    const timer = atMs === 0 ? setImmediate(run) : undefined
+    return () => clearImmediate(timer)
+  },
+}
+
+/** Cuts each stream after so many bytes, and leaves out the wait that the server asks for. */
+function cutting(cuts: number[]): typeof fetch {
+  return async (input, init) => {
+    const response = await fetch(input, init)
+    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
+    if (!isStream || !response.body) return response
+    let leftBytes = cuts.shift() ?? Infinity
+    const body = response.body.pipeThrough(
+      new TransformStream<Uint8Array, Uint8Array>({
+        transform(bytes, controller) {
+          const chunk = new TextEncoder().encode(new TextDecoder().decode(bytes).replace('retry: 2000', 'retry: 0'))
+          controller.enqueue(chunk.subarray(0, leftBytes))
+          leftBytes -= chunk.length
+          if (leftBytes < 0) controller.error(new Error('cut'))
+        },
+      }),
+    )
+    return new Response(body, response)
+  }
+}
+
+function connect(url: string, options: Partial<Parameters<typeof createClient>[0]> = {}): Client {
+  return createClient({ baseUrl: url, clock, random: () => 0, ...options })
+}
+
+async function collect(events: AsyncIterable<ClientEvent>, isLast: (event: ClientEvent) => boolean = () => false): Promise<ClientEvent[]> {
+  const all: ClientEvent[] = []
+  for await (const event of events) {
+    all.push(event)
+    if (isLast(event)) break
+  }
+  return all
+}
+
+describe.each(stores)('the client against $name', { timeout: 60_000 }, ({ make }) => {
+  it('C3, C25: result, state and the fold of the log say the same', async () => {
+    const { url } = await bench({ store: make(), steps: [{ text, chunk: 4 }] })
+    const session = connect(url).session()
+    const run = session.send('hi', { metadata: { from: 'test' } })
+    const events = await collect(run)
+    expect([events[0]?.type, events.at(-1)?.type]).toEqual(['run-queued', 'save-point'])
+    const result = await run.result()
+    expect(result).toMatchObject({ status: 'completed', sessionId: session.id })
+    const state = await session.state()
+    expect(state).toMatchObject({ messages: result.messages, metadata: { from: 'test' } })
+    const log = await collect(session.attach({ from: 'start' }), (event) => event.type === 'settled')
+    expect(log.reduce(foldEvent, emptyView)).toMatchObject({ messages: result.messages, status: 'completed', gap: false })
+  })
+
+  it.each([1, 2, 3, 4, 5, 6])('C5, C8, V30: cut again and again (%i), a run and a reader of the session miss nothing', async (seed) => {
+    const { url } = await bench({ store: make(), steps: [{ text, chunk: 3, deltaDelayMs: 1 }, { text: 'Again.' }] })
+    const cuts = (salt: number): number[] => Array.from({ length: 6 }, (_, place) => 1 + ((seed * 7919 + salt + place * 1613) % 5000))
+    const run = connect(url, { fetch: cutting(cuts(0)) }).session('s1').send('hi')
+    await run.accepted()
+    const reader = connect(url, { fetch: cutting(cuts(331)) }).session('s1').attach({ from: 'start' })
+    let view = emptyView
+    const reading = collect(reader, (event) => {
+      view = foldEvent(view, event)
+      for (const block of view.open?.blocks ?? []) expect('text' in block && (text.startsWith(block.text) || block.text === 'Again.')).toBe(true)
+      return event.type === 'settled' && view.turn === 2
+    })
+    const second = connect(url).session('s1').send('again', { onBusy: 'queue' })
+    const events = await collect(run)
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect((await second.result()).status).toBe('completed')
+    await reading
+    const { messages } = await connect(url).session('s1').state()
+    expect(view.messages).toEqual(messages)
+    expect(events.reduce(foldEvent, emptyView).messages).toEqual(messages.slice(0, 2))
+  })
+
+  it('C11: a remote tool runs in the client beside a tool of the server, and the same iteration goes on', async () => {
+    const calls = ['where', 'clock'].map((name) => ({ name, input: {} }))
+    const tools = [remoteTool('where'), localTool('clock', () => '12:00')]
+    const { url } = await bench({ store: make(), steps: [{ toolCalls: calls }, { text }], tools })
+    const session = connect(url, { tools: { where: { execute: () => ({ place: 'sea' }) } } }).session()
+    const run = session.send('hi')
+    const ends = (await collect(run)).filter((event) => event.type === 'turn-end')
+    expect(ends.map(({ status }) => status)).toEqual(['awaiting-tools', 'completed'])
+    expect((await run.result()).messages).toEqual((await session.state()).messages)
+  })
+
+  it('C16: what one client answers, the other cannot answer otherwise', async () => {
+    const { url } = await bench({ store: make(), steps: [{ toolCalls: [{ name: 'where', input: {} }] }, { text }], tools: [remoteTool('where')] })
+    const session = connect(url).session()
+    const { status, pendingToolCalls = [] } = await session.send('hi').result()
+    expect(status).toBe('awaiting-tools')
+    const toolCallId = pendingToolCalls[0]?.toolCallId ?? ''
+    expect(await session.submitToolResults([{ toolCallId, output: 'sea' }])).toEqual({ accepted: [toolCallId], repeated: [], missing: [] })
+    expect(await session.submitToolResults([{ toolCallId, output: 'sea' }])).toMatchObject({ repeated: [toolCallId] })
+    const other = connect(url).session(session.id)
+    await expect(other.submitToolResults([{ toolCallId, output: 'land' }])).rejects.toMatchObject({ code: 'tool-result-conflict' })
+    await expect(other.submitToolResults([{ toolCallId: 'no-such', output: 1 }])).rejects.toMatchObject({ code: 'unknown-tool-call' })
+  })
+
+  it('C14: stop ends the run and says what became of its calls', async () => {
+    const held = gate()
+    const tools = [localTool('slow', () => held.passed.then(() => 'late'))]
+    const { url } = await bench({ store: make(), steps: [{ toolCalls: [{ name: 'slow', input: {} }] }], tools })
+    const session = connect(url).session()
+    const run = session.send('hi')
+    for await (const event of run) {
+      if (event.type !== 'tool-execution-start') continue
+      expect(await session.stop()).toMatchObject({ state: 'settled', status: 'aborted', calls: [{ toolName: 'slow', status: 'cancelled' }] })
+    }
+    expect((await run.result()).status).toBe('aborted')
+    held.open()
+  })
+})
