@@ -102,9 +102,11 @@ function shadeOf(span: Span): keyof typeof shades {
   return fine && !span.withdrawn ? span.lane : 'trouble'
 }
 
+const outcomes: Readonly<Record<string, string>> = { stop: 'answered', 'tool-calls': 'asked for tools', result: 'done' }
+
 function describe(span: Span): string {
   const word = span.lane === 'model' ? 'Model call' : 'Tool'
   if (span.endAt === undefined) return `${word} ${span.name}: since ${formatTime(span.startAt)}, not finished`
   const withdrawn = span.withdrawn ? ', withdrawn' : ''
-  return `${word} ${span.name}: ${span.outcome ?? 'ended'}${withdrawn} after ${formatDuration(span.endAt - span.startAt)}`
+  return `${word} ${span.name}: ${outcomes[span.outcome ?? ''] ?? span.outcome}${withdrawn} after ${formatDuration(span.endAt - span.startAt)}`
 }

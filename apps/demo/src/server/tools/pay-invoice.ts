@@ -20,9 +20,10 @@ export function payInvoice({ pace, clock, dataFolder }: ToolSurroundings) {
     description: 'Pays an invoice. The money moves when the tool starts.',
     inputSchema: z.object({ invoice: z.string().min(1), amount: z.string().min(1), currency: z.string().length(3) }),
     effect: 'once',
-    async execute(input, { idempotencyKey, abortSignal }) {
+    async execute(input, { idempotencyKey }) {
       await appendFile(join(dataFolder, receiptsFile), `${JSON.stringify({ ...input, at: clock.now(), key: idempotencyKey })}\n`)
-      await pace.wait(delayMs, abortSignal)
+      // Not to be called off: the money is on its way, and to say that it failed would be a lie.
+      await pace.wait(delayMs)
       return { output: { paid: true, receipt: `R-${input.invoice}` } }
     },
   })

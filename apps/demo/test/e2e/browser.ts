@@ -1,0 +1,63 @@
+import { chromium } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe } from 'vitest'
+import { findChromium } from '../../../../scripts/find-chromium.mjs'
+import { makeDataFolder, removeDataFolder, startDemo } from '../demo-process.ts'
+import type { DemoEnv, DemoProcess } from '../demo-process.ts'
+import { DemoPage } from './demo-page.ts'
+
+/** In CI a missing browser throws here, so that the job fails. */
+const executablePath = findChromium()
+
+const flags = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+export interface Stage {
+  readonly demo: DemoProcess
+  /** A tab in a browser of its own, with its own cookies. */
+  open(address?: string): Promise<DemoPage>
+  /** One more tab of the same browser. */
+  openBeside(page: DemoPage, address?: string): Promise<DemoPage>
+}
+
+/** A suite in a real browser against what `npm start` starts. Without a browser it is skipped, and says so. */
+export function describeInBrowser(name: string, env: DemoEnv, suite: (stage: () => Stage) => void): void {
+  const title = executablePath === undefined ? `${name} (skipped: there is no Chromium; install it or name one in CHROMIUM)` : name
+  describe.skipIf(executablePath === undefined)(title, () => {
+    let browser: Browser
+    let demo: DemoProcess
+    const contexts: BrowserContext[] = []
+
+    beforeAll(async () => {
+      demo = await startDemo(await makeDataFolder(), env)
+      browser = await chromium.launch({ executablePath: executablePath ?? '', args: flags })
+    })
+
+    afterAll(async () => {
+      await browser.close()
+      await demo.stop()
+      await removeDataFolder(demo.dataFolder)
+    })
+
+    const openIn = async (context: BrowserContext, address: string): Promise<DemoPage> => {
+      const page: Page = await context.newPage()
+      return DemoPage.open(page, address)
+    }
+    suite(() => ({
+      demo,
+      async open(address = demo.url) {
+        const context = await browser.newContext({ viewport: { width: 1440, height: 900 } })
+        contexts.push(context)
+        return openIn(context, address)
+      },
+      openBeside: (page, address = page.page.url()) => openIn(page.page.context(), address),
+    }))
+  })
+}

@@ -1,0 +1,88 @@
+import type { Page } from 'playwright-core'
+
+/** One message as both the page and the server can tell it. Texts are letters and digits: Markdown is drawn, not shown. */
+export type Entry =
+  | { readonly role: 'user'; readonly text: string }
+  | {
+      readonly role: 'assistant'
+      readonly id: string
+      readonly texts: readonly string[]
+      readonly tools: readonly { readonly name: string; readonly state: string }[]
+    }
+
+export interface LogEvent {
+  readonly type: string
+  readonly seq?: number
+  readonly toolCallId?: string
+  readonly attempt?: number
+  readonly idempotencyKey?: string
+  readonly input?: unknown
+}
+
+interface Part {
+  readonly type: string
+  readonly text?: string
+  readonly toolCallId?: string
+  readonly toolName?: string
+}
+
+interface Message {
+  readonly role: 'user' | 'assistant' | 'tool-result'
+  readonly id: string
+  readonly content: string | readonly Part[]
+  readonly toolCallId?: string
+  readonly status?: string
+}
+
+/** `GET S` in the form of what a page shows. */
+export async function readSession(page: Page, sessionId: string): Promise<readonly Entry[]> {
+  const answer = await page.context().request.get(new URL(`/api/agent/session/${sessionId}`, page.url()).href)
+  const { messages, pendingToolCalls } = (await answer.json()) as {
+    messages: Message[]
+    pendingToolCalls: { toolCallId: string; unknown?: true }[]
+  }
+  const states = new Map<string, string>(pendingToolCalls.map((call) => [call.toolCallId, call.unknown ? 'lost' : 'remote']))
+  for (const message of messages) if (message.role === 'tool-result') states.set(message.toolCallId ?? '', message.status ?? '')
+  return messages.flatMap((message): Entry[] => {
+    if (message.role === 'tool-result') return []
+    const parts = typeof message.content === 'string' ? [{ type: 'text', text: message.content }] : message.content
+    const texts = parts.filter(({ type }) => type === 'text' || type === 'reasoning').map(({ text = '' }) => letters(text))
+    if (message.role === 'user') return [{ role: 'user', text: texts.join('') }]
+    const tools = parts
+      .filter(({ type }) => type === 'tool-call')
+      .map(({ toolCallId = '', toolName = '' }) => ({ name: toolName, state: states.get(toolCallId) ?? 'missing' }))
+    return [{ role: 'assistant', id: message.id, texts, tools }]
+  })
+}
+
+/** Status of the session's open or last run. */
+export async function readRunStatus(page: Page, sessionId: string): Promise<string | undefined> {
+  const answer = await page.context().request.get(new URL(`/api/agent/session/${sessionId}`, page.url()).href)
+  return ((await answer.json()) as { run?: { status: string } }).run?.status
+}
+
+/** The log of a session at rest, from its first event to the one that `GET S` is true for. */
+export async function readLog(page: Page, sessionId: string): Promise<readonly LogEvent[]> {
+  const url = new URL(`/api/agent/session/${sessionId}`, page.url()).href
+  const { cursor } = (await (await page.context().request.get(url)).json()) as { cursor: string }
+  const cookies = await page.context().cookies()
+  const headers = { cookie: cookies.map(({ name, value }) => `${name}=${value}`).join('; ') }
+  const leaving = new AbortController()
+  const { body } = await fetch(`${url}/events?from=start`, { headers, signal: leaving.signal })
+  const events: LogEvent[] = []
+  let text = ''
+  for await (const chunk of (body ?? new ReadableStream()).pipeThrough(new TextDecoderStream())) {
+    const lines = (text + chunk).split('\n')
+    text = lines.pop() ?? ''
+    for (const line of lines) {
+      if (line.startsWith('data: ')) events.push(JSON.parse(line.slice('data: '.length)) as LogEvent)
+    }
+    if (events.some((event) => event.seq === Number(cursor))) break
+  }
+  leaving.abort()
+  return events
+}
+
+export function letters(text: string): string {
+  return text.replace(/```\w*/g, '').replace(/[^\p{L}\p{N}]+/gu, '')
+}
