@@ -13,7 +13,7 @@ import {
   systemServerIds,
   type ServerOptions,
 } from './options.ts'
-import { problemBody, toProblemError } from './problems.ts'
+import { problemBody } from './problems.ts'
 import { eventsRoute } from './routes/events.ts'
 import { executeRoute } from './routes/execute.ts'
 import { resolveRoute, stopRoute, toolResultsRoute } from './routes/control.ts'
@@ -22,6 +22,7 @@ import type { Route } from './routes/route.ts'
 import { listSessionsRoute, readSessionRoute } from './routes/sessions.ts'
 import type { Services } from './services.ts'
 import { OpenStreams } from './sse/open-streams.ts'
+import { toProblemError } from './to-problem-error.ts'
 
 export interface Server {
   /** Never rejects. `peer` is what the transport knows; without it nobody is taken to be on this machine. */

@@ -1,4 +1,3 @@
-import type { SessionErrorCode, SessionErrorFacts } from '@bowline/sessions'
 import type { Problem } from '@bowline/client'
 
 interface ProblemKind {
@@ -73,56 +72,6 @@ interface ProblemOptions extends ProblemFacts {
   readonly cause?: unknown
 }
 
-/** The code of each failure that the layer below names; the same word wherever the server has it. */
-const codeOfSessionError: Readonly<Record<SessionErrorCode, ProblemCode>> = {
-  'invalid-config': 'internal',
-  'invalid-key': 'internal',
-  'invalid-input': 'invalid-input',
-  'invalid-cursor': 'invalid-cursor',
-  'unknown-agent': 'unknown-agent',
-  'agent-mismatch': 'session-exists',
-  'unknown-run': 'unknown-run',
-  'unknown-entry': 'unknown-entry',
-  'unknown-tool-call': 'unknown-tool-call',
-  'tool-result-conflict': 'tool-result-conflict',
-  'session-missing': 'session-missing',
-  busy: 'busy',
-  'id-reused': 'id-reused',
-  'cursor-expired': 'cursor-expired',
-  'cursor-ahead': 'cursor-ahead',
-  'store-unavailable': 'store-unavailable',
-  'store-locked': 'store-unavailable',
-  'store-corrupt': 'store-corrupt',
-  'store-full': 'store-full',
-  'schema-too-new': 'internal',
-  'entry-too-large': 'entry-too-large',
-  conflict: 'store-unavailable',
-  'queue-full': 'queue-full',
-}
-
-const sessionErrorMarker = Symbol.for('bowline.sessions.error')
-
-type SessionErrorLike = SessionErrorFacts & { readonly code: SessionErrorCode }
-
-/** By its marker: importing the class would bring the whole runtime into this entry. */
-export function isSessionError(error: unknown): error is SessionErrorLike {
-  return typeof error === 'object' && error !== null && sessionErrorMarker in error
-}
-
-/** What a failure is to the caller. The texts of lower layers name keys and tenants, so none of them leaves. */
-export function toProblemError(error: unknown): ProblemError {
-  if (error instanceof ProblemError) return error
-  if (!isSessionError(error)) return new ProblemError('internal', 'The request could not be carried out.', { cause: error })
-  const { refused, runId, firstSeq } = error
-  const code = codeOfSessionError[error.code]
-  return new ProblemError(code, detailOf(code), {
-    cause: error,
-    ...(refused && { refused }),
-    ...(runId !== undefined && { runId }),
-    ...(firstSeq !== undefined && { firstSeq }),
-  })
-}
-
 export function statusOf(code: ProblemCode): number {
   return kinds[code].status
 }
@@ -148,14 +97,6 @@ export function retryAfterSeconds(code: ProblemCode): number | undefined {
   return kind.retryAfterMs === undefined ? undefined : Math.ceil(kind.retryAfterMs / 1000)
 }
 
-const details: Partial<Record<ProblemCode, string>> = {
-  busy: 'Wait for the run, or send with onBusy "queue".',
-  'cursor-expired': 'Load the session and go on from its cursor.',
-  'id-reused': 'Use a new key for new content.',
-  'unknown-tool-call': 'The calls listed in refused do not wait for a result; nothing was stored.',
-  'tool-result-conflict': 'The calls listed in refused have another outcome already; nothing was stored.',
-}
-
-function detailOf(code: ProblemCode): string {
-  return details[code] ?? `${kinds[code].title}.`
+export function titleOf(code: ProblemCode): string {
+  return kinds[code].title
 }

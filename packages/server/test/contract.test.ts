@@ -164,11 +164,11 @@ it('V95: the codes of problems are these', () => {
 it('V95: a failure of ours is a problem without its text, also when it is no error', async () => {
   for (const thrown of [new TypeError('secret /data'), 'secret', undefined]) {
     const { get, faults, runtime } = await bench()
-    // What is thrown need not be an error.
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- libraries reject with anything
     runtime.sessions = () => Promise.reject(thrown)
     const problem = await refusal(get('/api/agent/sessions'), 500, 'internal')
     expect(JSON.stringify([problem, faults])).not.toContain('secret')
-    expect(faults).toHaveLength(thrown === undefined ? 0 : 1)
+    expect(faults).toHaveLength(1)
   }
 })
 
@@ -179,7 +179,7 @@ it('V97: the root entry uses no Node built-in, also not through its imports', ()
 })
 
 it('V99: fetch reads the stream byte for byte, in any chunks, as an independent parser does', async () => {
-  const { steps, see } = watchedScript({ text: 'Grüße, 世界 🌍.\nNext line.\r\n\u2028End.', chunk: 1 })
+  const { steps, see } = watchedScript({ text: 'Grüße, 世界 🌍.\nNext line.\r\n\u2028End.', chunk: 2 })
   const { execute, get } = await bench({ steps })
   const live = await allFrames(await execute({ sessionId: 'mine', input: say('hi'), context: {} }), see)
   const deltas = eventsOf(live).flatMap((event) => (event.type === 'text-delta' ? [event.delta] : []))

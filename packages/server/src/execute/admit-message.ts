@@ -4,11 +4,14 @@ import type { Principal } from '../auth/principal.ts'
 import { ProblemError } from '../problems.ts'
 import type { Services } from '../services.ts'
 import { derivedInputId, derivedSessionId, sessionKey } from '../session-keys.ts'
+import { logStart } from '../log-start.ts'
 import { checkParts } from './check-parts.ts'
 
 export interface Admitted {
   readonly sessionId: string
   readonly run: RunHandle
+  /** The position before the run; a run that was there before is read from its first event. */
+  readonly cursor?: string
 }
 
 type MessageRequest = Omit<ExecuteRequest, 'input'> & { readonly input: UserMessageInput }
@@ -38,7 +41,7 @@ export async function admitMessage(
   if (onBusy === 'queue' && info) checkQueue(services, info)
   const session = context ? services.runtime.session(key, creation(services, context)) : existing
   const run = await session.send(input, { onBusy, ...(inputId !== undefined && { id: inputId }) })
-  return { sessionId, run }
+  return { sessionId, run, ...(run.accepted === 'queued' && { cursor: info?.cursor ?? logStart }) }
 }
 
 async function newSessionId(services: Services, principal: Principal, idempotencyKey: string | undefined): Promise<string> {

@@ -2,6 +2,7 @@ import type { ToolResultInput } from '@bowline/client'
 import type { SubmissionReceipt } from '@bowline/agent-loop'
 import type { LoggedEvent, RunHandle } from '@bowline/sessions'
 import { ProblemError } from '../problems.ts'
+import { logStart } from '../log-start.ts'
 import type { OwnedSession } from '../routes/owned-session.ts'
 import { checkOutput } from './check-parts.ts'
 
@@ -27,9 +28,9 @@ export async function admitResults(
   return { run, receipt: { accepted, repeated, missing } }
 }
 
-/** The position before the newest segment of the run, from which its stream begins; undefined before its first event. */
-export async function startOfSegment({ session, info }: OwnedSession, runId: string): Promise<string | undefined> {
-  let before: string | undefined
+/** The position before the newest segment of the run, from which its stream begins. */
+export async function startOfSegment({ session, info }: OwnedSession, runId: string): Promise<string> {
+  let before = logStart
   let start: string | undefined
   for await (const event of session.events({ live: false })) {
     if (isStartOf(event, runId)) start = before

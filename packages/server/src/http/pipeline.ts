@@ -3,9 +3,10 @@ import { allows, type Principal } from '../auth/principal.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
 import { encodeJson } from '../json.ts'
 import type { Limits, Logger } from '../options.ts'
-import { problemBody, ProblemError, retryAfterSeconds, statusOf, toProblemError } from '../problems.ts'
+import { problemBody, ProblemError, retryAfterSeconds, statusOf } from '../problems.ts'
 import type { Answer, Route } from '../routes/route.ts'
 import { streamHeaders } from '../sse/frames.ts'
+import { toProblemError } from '../to-problem-error.ts'
 import { readJsonBody } from './request-body.ts'
 import { validate } from './validate.ts'
 
@@ -46,7 +47,7 @@ async function answer(route: Route, context: Context, pipeline: Pipeline): Promi
 export function refuse(error: unknown, context: Context, requestId: string, logger: Logger): Response {
   const problem = toProblemError(error)
   const status = statusOf(problem.code)
-  if (status >= 500 && problem.cause !== undefined) logger.error({ requestId, ...faultOf(problem.cause) }, problem.code)
+  if (status >= 500 && problem.code !== 'draining') logger.error({ requestId, ...faultOf(problem.cause) }, problem.code)
   const retryAfter = retryAfterSeconds(problem.code)
   return new Response(encodeJson(problemBody(problem, { path: context.req.path, id: requestId })), {
     status,

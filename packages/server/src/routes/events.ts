@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import type { LoggedEvent, Session, SessionInfo } from '@bowline/sessions'
+import { logStart } from '../log-start.ts'
 import type { Services } from '../services.ts'
 import { EventStream } from '../sse/event-stream.ts'
 import { ownedSession } from './owned-session.ts'
@@ -32,11 +33,11 @@ export function eventsRoute(services: Services): Route {
       if (isOver && given === undefined) return { status: 204 }
       const cursor = given ?? (await startingPoint(session, info, from ?? 'run'))
       // The first read of the log tells whether it holds that position, and it must be told before the headers.
-      const next = await firstEvent(session.events({ live: false, ...(cursor !== undefined && { cursor }) }))
+      const next = await firstEvent(session.events({ live: false, cursor }))
       if (isOver && !next) return { status: 204 }
       const stream = new EventStream({
-        open: (abortSignal) => session.events({ live: !isOver, abortSignal, ...(cursor !== undefined && { cursor }) }),
-        ...(cursor !== undefined && { cursor }),
+        open: (abortSignal) => session.events({ live: !isOver, abortSignal, cursor }),
+        cursor,
         ...(until && { isLast: (event) => event.type === 'settled' && isAfter(event, info) }),
         complete: () => Promise.resolve({ type: 'stream-end', reason: 'settled', resume: false }),
         toFrame: (error) => services.streamError(error, request),
@@ -48,20 +49,16 @@ export function eventsRoute(services: Services): Route {
   })
 }
 
-/** The cursor before the first event to give; undefined is the start of the log. */
-async function startingPoint(
-  session: Session,
-  info: SessionInfo,
-  from: 'run' | 'start' | 'now',
-): Promise<string | undefined> {
+/** The cursor before the first event to give. */
+async function startingPoint(session: Session, info: SessionInfo, from: 'run' | 'start' | 'now'): Promise<string> {
   if (from === 'now') return info.cursor
-  return from === 'run' ? startOfRun(session, info.openRun?.runId) : undefined
+  return from === 'run' ? startOfRun(session, info.openRun?.runId) : logStart
 }
 
 /** Before the first event of this run, or of the last one. */
-async function startOfRun(session: Session, runId: string | undefined): Promise<string | undefined> {
-  let before: string | undefined
-  let start: string | undefined
+async function startOfRun(session: Session, runId: string | undefined): Promise<string> {
+  let before = logStart
+  let start = logStart
   for await (const event of session.events({ live: false })) {
     if (event.type === 'run-queued' && (runId === undefined || event.runId === runId)) start = before
     before = event.cursor

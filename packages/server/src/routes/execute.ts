@@ -69,7 +69,7 @@ async function acceptResults(
   const { run, receipt } = await admitResults(owned, results)
   const repeatsOnly = receipt.accepted.length === 0
   const cursor = repeatsOnly ? await startOfSegment(owned, run.runId) : owned.info.cursor
-  return { sessionId: owned.sessionId, run, submission: receipt, ...(cursor !== undefined && { cursor }) }
+  return { sessionId: owned.sessionId, run, submission: receipt, cursor }
 }
 
 function streamRun(services: Services, { request, body }: Call<unknown, ExecuteRequest>, accepted: Accepted): Answer<never> {

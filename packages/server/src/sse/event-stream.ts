@@ -6,7 +6,7 @@ import { eventFrame, heartbeatBytes, openingBytes, transportFrame } from './fram
 export interface EventStreamOptions {
   /** Called at the first read. Must end when the signal is aborted. */
   readonly open: (abortSignal: AbortSignal) => AsyncIterable<LoggedEvent>
-  /** The position before the first event. */
+  /** The position before the first event; absent when nobody knows it. */
   readonly cursor?: string
   /** Sees each event; false leaves it out of the stream. */
   readonly select?: (event: LoggedEvent) => boolean
