@@ -45,7 +45,9 @@ export type DeltaEvent =
   | ContentPartEvent
   | ToolExecutionDeltaEvent
 
-/** `at` is epoch milliseconds. `seq` is absent until the commit of a durable event gave it. */
+/**
+ * `at` is epoch milliseconds; the durable events of one commit carry one time. `seq` is absent until the commit gave it.
+ */
 interface EventBase {
   readonly at: number
   readonly seq?: number

@@ -1,3 +1,4 @@
+import type { Clock } from '@bowline/llm'
 import { AgentError, messageOf } from '../agent-error.ts'
 import type { DurableEvent } from '../events/types.ts'
 import type { CommitExpectation, Journal, JournalRecord, StoredMessage } from './journal.ts'
@@ -9,12 +10,14 @@ import type { CommitExpectation, Journal, JournalRecord, StoredMessage } from '.
 export class Draft {
   readonly #journal: Journal
   readonly #publish: (event: DurableEvent) => void
+  readonly #clock: Clock
   #records: JournalRecord[] = []
   /** Messages that are stored. */
   readonly appended: StoredMessage[] = []
 
-  constructor(journal: Journal, publish: (event: DurableEvent) => void) {
+  constructor(journal: Journal, clock: Clock, publish: (event: DurableEvent) => void) {
     this.#journal = journal
+    this.#clock = clock
     this.#publish = publish
   }
 
@@ -27,8 +30,9 @@ export class Draft {
    * draft stands, without `last`. Rejects with `AgentError`.
    */
   async commit(expect?: CommitExpectation, last: readonly JournalRecord[] = []): Promise<boolean> {
-    const records = [...this.#records, ...last]
-    if (records.length === 0) return true
+    if (this.#records.length + last.length === 0) return true
+    const at = this.#clock.now()
+    const records = [...this.#records, ...last].map((record) => dated(record, at))
     const outcome = await this.#journal.commit(records, expect).catch(rethrow)
     if (!outcome.ok) return false
     this.#records = []
@@ -39,6 +43,11 @@ export class Draft {
     }
     return true
   }
+}
+
+/** What is stored together happened together: one time tells readers which events were one commit. */
+function dated(record: JournalRecord, at: number): JournalRecord {
+  return record.type === 'event' ? { type: 'event', event: Object.freeze({ ...record.event, at }) } : record
 }
 
 function rethrow(error: unknown): never {

@@ -84,7 +84,7 @@ export class Turn {
     this.transcript = new Transcript(start.messages)
     this.#buffer = parts.buffer
     this.#journal = parts.journal
-    this.#draft = new Draft(parts.journal, (event) => parts.buffer.push(event))
+    this.#draft = new Draft(parts.journal, parts.clock, (event) => parts.buffer.push(event))
   }
 
   /** Messages of this run that are stored. */

@@ -28,6 +28,18 @@ describe('commits', () => {
     ])
   })
 
+  it('A28: the events of one commit carry one time, whatever the clock says between them', async () => {
+    const talk = conversation()
+    let now = 0
+    const clock = { ...talk.clock, now: () => ++now }
+    await talk.run(agentOf([{ toolCalls: [call('x')] }, { text: 'x' }], { tools: [echo('a').tool] }), 'go', { clock }).result()
+    const times = talk.journal.commits.map((records) =>
+      records.flatMap((record) => (record.type === 'event' ? [record.event.at] : [])),
+    )
+    expect(times.map((each) => new Set(each).size)).toEqual([1, 1, 1, 1])
+    expect(new Set(times.flat()).size).toBe(4)
+  })
+
   it('A168: a step with tools is two more: intents before the tools, outcomes with the next call', async () => {
     const talk = conversation()
     await talk.play(agentOf([{ toolCalls: [call('x'), call('y')] }, { text: 'x' }], { tools: [echo('a').tool] }), 'go')
