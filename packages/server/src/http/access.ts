@@ -30,7 +30,7 @@ export function checkAccess(request: Request, peer: Peer | undefined, rules: Acc
   }
 }
 
-export function isLoopbackAddress(address: string | undefined): boolean {
+function isLoopbackAddress(address: string | undefined): boolean {
   const plain = plainAddress(address ?? '')
   return plain === '::1' || /^127(\.\d{1,3}){3}$/.test(plain)
 }

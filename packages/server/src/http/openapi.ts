@@ -12,7 +12,7 @@ const withStore: readonly ProblemCode[] = ['store-unavailable', 'store-full', 's
 const withBody: readonly ProblemCode[] = ['invalid-body', 'body-too-large', 'unsupported-media-type']
 
 /** Everything that a route may refuse with. */
-export function problemsOf(route: Route): readonly ProblemCode[] {
+function problemsOf(route: Route): readonly ProblemCode[] {
   return [
     ...everywhere,
     ...(route.scope ? [...withScope, ...withStore] : []),

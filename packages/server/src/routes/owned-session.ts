@@ -19,6 +19,6 @@ export async function ownedSession(services: Services, principal: Principal, ses
   return { sessionId, session, info }
 }
 
-export function sessionMissing(): ProblemError {
+function sessionMissing(): ProblemError {
   return new ProblemError('session-missing', 'There is no session of that id.')
 }

@@ -1,6 +1,6 @@
 import type { Server } from '@bowline/server'
 
-export const loopback = { remoteAddress: '127.0.0.1', localAddress: '127.0.0.1' } as const
+const loopback = { remoteAddress: '127.0.0.1', localAddress: '127.0.0.1' } as const
 
 /** A request that no HTTP client would send: any Host, any peer, any header. */
 export function ask(
