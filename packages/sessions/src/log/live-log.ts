@@ -123,7 +123,16 @@ export class LiveLog {
     this.release(key)
   }
 
-  /** To be called by whoever stops reading, watching or running. */
+  /** Keeps the session while somebody reads or runs it, as its deltas are counted here; returns what lets it go. */
+  hold(key: string): () => void {
+    const unwatch = this.session(key).watch(() => undefined)
+    return () => {
+      unwatch()
+      this.release(key)
+    }
+  }
+
+  /** To be called by whoever stops watching. */
   release(key: string): void {
     if (this.#sessions.get(key)?.idle) this.#sessions.delete(key)
   }

@@ -1,5 +1,5 @@
 import type { AgentEvent } from '@bowline/agent-loop'
-import type { LiveLog, LiveSession } from './live-log.ts'
+import type { LiveLog } from './live-log.ts'
 import type { QueueItem, ReaderQueue } from './reader-queue.ts'
 import { printCursor, type Position } from './cursor.ts'
 import { SessionError } from '../errors.ts'
@@ -44,7 +44,6 @@ export function readLog(reading: LogReading): AsyncIterableIterator<LoggedEvent>
 class LogReader {
   readonly #reading: LogReading
   readonly #signal: AbortSignal
-  readonly #session: LiveSession
   #seq = 0
   /** Deltas seen since the active run's own last durable event, and the position at which that was true. */
   #n = 0
@@ -55,13 +54,12 @@ class LogReader {
   constructor(reading: LogReading, signal: AbortSignal) {
     this.#reading = reading
     this.#signal = signal
-    this.#session = reading.live.session(reading.key)
   }
 
   async *read(): AsyncGenerator<LoggedEvent, void, undefined> {
     const { runId, isResting, follow, from } = this.#reading
-    // Keeps the live session from being let go while the log is read.
-    const unwatch = this.#session.watch(() => undefined)
+    const letGo = this.#reading.live.hold(this.#reading.key)
+    const session = this.#reading.live.session(this.#reading.key)
     try {
       const position = await from()
       this.#seq = this.#countedAt = position.seq
@@ -72,17 +70,16 @@ class LogReader {
         yield* this.#catchUp()
         if (resting || !follow || this.#signal.aborted) return
         // What was read now may hold the end of the run. No await between this test and the subscription.
-        if (this.#seq > before || this.#session.lastSeq > this.#seq) continue
-        const queue = this.#session.subscribe(this.#seq, this.#session.base <= this.#countedAt ? this.#n : 0)
+        if (this.#seq > before || session.lastSeq > this.#seq) continue
+        const queue = session.subscribe(this.#seq, session.base <= this.#countedAt ? this.#n : 0)
         try {
           if ((yield* this.#followLive(queue)) === 'ended') return
         } finally {
-          this.#session.unsubscribe(queue)
+          session.unsubscribe(queue)
         }
       }
     } finally {
-      unwatch()
-      this.#reading.live.release(this.#reading.key)
+      letGo()
     }
   }
 

@@ -105,11 +105,12 @@ export class ClaimLoop {
   #begin(claim: Claim): void {
     const { run } = claim
     const abort = new AbortController()
+    const letGo = this.#options.live.hold(run.session)
     const done = this.#execute(claim, abort.signal)
       .catch((error: unknown) => this.#options.onError(error, { during: 'run', runId: run.id, session: run.session }))
       .finally(() => {
         this.#active.delete(run.id)
-        this.#options.live.release(run.session)
+        letGo()
         this.wake()
       })
     this.#active.set(run.id, { lease: { runId: run.id, epoch: run.epoch }, abort, done })

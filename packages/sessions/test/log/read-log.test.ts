@@ -1,7 +1,9 @@
+import { defineTool } from '@bowline/agent-loop'
 import { emptyView, isDelta, reduceEvents, type AgentEvent, type RunView } from '@bowline/agent-loop/events'
 import type { LoggedEvent, Session } from '@bowline/sessions'
 import type { Step } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { collect, gate, logOf, setup, types } from '../support.ts'
 
 const fold = (events: readonly AgentEvent[], from: RunView = emptyView): RunView => events.reduce(reduceEvents, from)
@@ -124,6 +126,34 @@ describe('readLog', () => {
       expect(inOrder(stream.map((event) => event.cursor))).toBe(true)
     }
     expect(fold([...whole.slice(0, queued + 1), ...(await resumed)])).toEqual(fold(whole))
+    await runtime.stop()
+  })
+
+  it('S119: whoever attaches while nobody else reads gets what was said since the last durable event', async () => {
+    const [said, go] = [gate(), gate()]
+    const talker = defineTool({
+      name: 'talker',
+      description: 'Says something, waits, and ends.',
+      inputSchema: z.object({}),
+      effect: 'pure',
+      async *execute() {
+        yield 'half'
+        said.open()
+        await go.passed
+        yield ' and half'
+      },
+    })
+    const { runtime } = setup({ steps: [{ toolCalls: [{ name: 'talker', input: {} }] }, { text: 'done' }], tools: [talker] })
+    await runtime.start()
+    const session = runtime.session('room:1')
+    await session.send('go')
+    await said.passed
+    const reading = readUntil(session.events(), isSettled)
+    const probe = readUntil(session.events(), (event) => event.type === 'tool-execution-delta')
+    expect((await probe).at(-1)).toMatchObject({ delta: 'half' })
+    go.open()
+    const deltas = (await reading).flatMap((event) => (event.type === 'tool-execution-delta' ? [event.delta] : []))
+    expect(deltas).toEqual(['half', ' and half'])
     await runtime.stop()
   })
 
