@@ -47,8 +47,11 @@ async function serve(dev: boolean): Promise<number> {
   try {
     const wanted = portFrom(env)
     const port = wanted === 0 ? await freePort(0) : wanted
-    const pageFolder = await (dev ? watchPage() : buildPage())
-    return await keep({ ...env, DEMO_PORT: String(port), DEMO_PAGE: pageFolder }, port)
+    const watched = dev ? await watchPage() : undefined
+    const pageFolder = watched?.folder ?? (await buildPage())
+    const code = await keep({ ...env, DEMO_PORT: String(port), DEMO_PAGE: pageFolder }, port)
+    await watched?.close()
+    return code
   } catch (error) {
     if (!(error instanceof SettingsError)) throw error
     console.error(error.message)

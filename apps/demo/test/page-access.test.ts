@@ -18,7 +18,7 @@ describe('who may use the demo', { timeout: 60_000 }, () => {
   afterAll(async () => {
     await demo.stop()
     await removeDataFolder(dataFolder)
-  })
+  }, 30_000)
 
   it('D5: the page load sets a token cookie that scripts and other sites do not get', () => {
     const cookie = browser.page.headers.get('set-cookie')

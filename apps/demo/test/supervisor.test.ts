@@ -17,7 +17,7 @@ describe('npm start', { timeout: 60_000 }, () => {
   afterEach(async () => {
     for (const end of ends.splice(0)) await end()
     await removeDataFolder(dataFolder)
-  })
+  }, 30_000)
 
   async function start(env: DemoEnv = {}) {
     const demo = await startDemo(dataFolder, env)
@@ -46,6 +46,13 @@ describe('npm start', { timeout: 60_000 }, () => {
     const before = performance.now()
     await start()
     expect(performance.now() - before).toBeLessThan(5000)
+  })
+
+  it('watches the page with --dev, and ends as cleanly', async () => {
+    const demo = spawnDemo(dataFolder, ['--dev'])
+    const [, url = ''] = await demo.printed(/ready: (http:\S+)/)
+    expect((await fetch(url)).status).toBe(200)
+    expect(await demo.stop()).toBe(0)
   })
 
   it('D2: what it prints and serves names no other host', async () => {

@@ -18,7 +18,7 @@ export async function readPageToken(dataFolder: string): Promise<string> {
 }
 
 /** A cookie belongs to a host, not to a port: the name keeps two demos on one machine apart. */
-export function cookieName(port: number): string {
+function cookieName(port: number): string {
   return `bowline-demo-${port}`
 }
 

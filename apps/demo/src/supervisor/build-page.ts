@@ -35,12 +35,19 @@ export async function buildPage(): Promise<string> {
   return folder
 }
 
-/** Builds the page, and again whenever it changes, as long as this process lives. */
-export async function watchPage(): Promise<string> {
+export interface WatchedPage {
+  readonly folder: string
+  close(): Promise<void>
+}
+
+/** Builds the page, and again whenever it changes, until `close`. Resolves after the first time. */
+export async function watchPage(): Promise<WatchedPage> {
   const folder = join(builtPages, 'watched')
   const { build } = await import('vite')
-  await build({ configFile, build: { outDir: folder, watch: {} } })
-  return folder
+  const watcher = await build({ configFile, build: { outDir: folder, watch: {} } })
+  if (!('close' in watcher)) throw new Error('vite does not watch')
+  await new Promise<void>((resolve) => watcher.on('event', ({ code }) => void (code === 'END' && resolve())))
+  return { folder, close: () => watcher.close() }
 }
 
 async function removeAllBut(kept: string): Promise<void> {

@@ -1,5 +1,5 @@
 import { chromium } from 'playwright-core'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { Browser, BrowserContext } from 'playwright-core'
 import { afterAll, beforeAll, describe } from 'vitest'
 import { findChromium } from '../../../../scripts/find-chromium.mjs'
 import { makeDataFolder, removeDataFolder, startDemo } from '../demo-process.ts'
@@ -28,15 +28,18 @@ export interface Stage {
 }
 
 /** A suite in a real browser against what `npm start` starts. Without a browser it is skipped, and says so. */
-export function describeInBrowser(name: string, env: DemoEnv, suite: (stage: () => Stage) => void): void {
+export function describeInBrowser(
+  name: string,
+  env: DemoEnv | (() => Promise<DemoEnv>),
+  suite: (stage: () => Stage) => void,
+): void {
   const title = executablePath === undefined ? `${name} (skipped: there is no Chromium; install it or name one in CHROMIUM)` : name
   describe.skipIf(executablePath === undefined)(title, () => {
     let browser: Browser
     let demo: DemoProcess
-    const contexts: BrowserContext[] = []
 
     beforeAll(async () => {
-      demo = await startDemo(await makeDataFolder(), env)
+      demo = await startDemo(await makeDataFolder(), typeof env === 'function' ? await env() : env)
       browser = await chromium.launch({ executablePath: executablePath ?? '', args: flags })
     })
 
@@ -46,15 +49,12 @@ export function describeInBrowser(name: string, env: DemoEnv, suite: (stage: () 
       await removeDataFolder(demo.dataFolder)
     })
 
-    const openIn = async (context: BrowserContext, address: string): Promise<DemoPage> => {
-      const page: Page = await context.newPage()
-      return DemoPage.open(page, address)
-    }
+    const openIn = async (context: BrowserContext, address: string): Promise<DemoPage> =>
+      DemoPage.open(await context.newPage(), address)
     suite(() => ({
       demo,
       async open(address = demo.url) {
         const context = await browser.newContext({ viewport: { width: 1440, height: 900 } })
-        contexts.push(context)
         return openIn(context, address)
       },
       openBeside: (page, address = page.page.url()) => openIn(page.page.context(), address),

@@ -83,6 +83,6 @@ export async function readLog(page: Page, sessionId: string): Promise<readonly L
   return events
 }
 
-export function letters(text: string): string {
+function letters(text: string): string {
   return text.replace(/```\w*/g, '').replace(/[^\p{L}\p{N}]+/gu, '')
 }

@@ -10,7 +10,7 @@ export function useTimeline(sessionId: string, events: readonly ClientEvent[]): 
   return useMemo(() => fold(events), [fold, events])
 }
 
-export function createTimelineFold(): (events: readonly ClientEvent[]) => Timeline {
+function createTimelineFold(): (events: readonly ClientEvent[]) => Timeline {
   let timeline = emptyTimeline
   let last: ClientEvent | undefined
   return (events) => {

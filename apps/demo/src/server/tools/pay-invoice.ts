@@ -7,7 +7,7 @@ import type { ToolSurroundings } from './surroundings.ts'
 
 const delayMs = 4500
 
-export const receiptsFile = 'receipts.jsonl'
+const receiptsFile = 'receipts.jsonl'
 
 /**
  * Pays at once and takes a while to hear back: the moment in which a crash leaves the outcome unknown. It has no

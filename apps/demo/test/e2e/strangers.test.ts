@@ -1,0 +1,32 @@
+import { createServer } from 'node:http'
+import { expect, it } from 'vitest'
+import { describeInBrowser } from './browser.ts'
+
+describeInBrowser('a page from elsewhere', {}, (stage) => {
+  it('D5: gets 403 from the API, although the browser holds the cookie', async () => {
+    const tab = await stage().open()
+    const stranger = createServer((_request, response) => response.setHeader('content-type', 'text/html').end('<p>hello</p>'))
+    await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve))
+    const address = stranger.address()
+    const port = typeof address === 'object' && address ? address.port : 0
+    try {
+      const page = await tab.page.context().newPage()
+      await page.goto(`http://127.0.0.1:${port}`)
+      // What the page may not see is visible to the debugger only.
+      const debug = await page.context().newCDPSession(page)
+      await debug.send('Network.enable')
+      const status = new Promise<number>((resolve) =>
+        debug.on('Network.responseReceivedExtraInfo', ({ statusCode }) => resolve(statusCode)),
+      )
+      const outcome = await page.evaluate(
+        (url) => fetch(url, { credentials: 'include' }).then(() => 'answered', () => 'refused'),
+        new URL('/api/agent/sessions', stage().demo.url).href,
+      )
+      expect(outcome).toBe('refused')
+      expect(await status).toBe(403)
+    } finally {
+      stranger.closeAllConnections()
+      stranger.close()
+    }
+  })
+})
