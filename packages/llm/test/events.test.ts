@@ -104,6 +104,24 @@ describe('message events', () => {
     }
   })
 
+  it('L4: no delta holds half of a character, wherever the provider cuts; a half that nothing follows is not lost', async () => {
+    const whole = 'a knot 🪢 and a sailor 🧑‍✈️'
+    const cut = [...Array(whole.length).keys()].map((place) => whole[place] ?? '')
+    const halves = (of: string) => [
+      { type: 'text-start', id: 't' } as const,
+      ...cut.map((delta) => ({ type: 'text-delta', id: 't', delta }) as const),
+      { type: 'text-delta', id: 't', delta: of } as const,
+      { type: 'text-end', id: 't' } as const,
+    ]
+    const events = await readAll(call({ parts: halves('\ud83e'), toolCalls: [{ name: 'x', input: { a: whole }, chunk: 1 }] }).stream)
+    const deltas = (type: string) => events.flatMap((event) => ('delta' in event && event.type === type ? [event.delta] : []))
+    expect(deltas('text-delta').slice(0, -1).every((delta) => delta.isWellFormed())).toBe(true)
+    expect(deltas('text-delta').join('')).toBe(`${whole}\ud83e`)
+    expect(deltas('tool-call-delta').every((delta) => delta.isWellFormed())).toBe(true)
+    expect(JSON.parse(deltas('tool-call-delta').join(''))).toEqual({ a: whole })
+    expect(events.find((event) => event.type === 'text-end')).toMatchObject({ text: `${whole}\ud83e` })
+  })
+
   it('L5: a delivered event never changes and carries no earlier text', async () => {
     const { stream } = call({ text: 'abcdef', chunk: 2, toolCalls: [{ name: 'x', input: { a: 1 }, chunk: 2 }] })
     const seen: { event: MessageEvent; then: string }[] = []

@@ -5,6 +5,7 @@ import type { AssistantPart, JSONValue, ProviderMetadata } from '../messages.ts'
 import { MalformedPart } from './malformed-part.ts'
 import { parseToolInput, truncatedToolInput, type ToolInput } from './tool-input.ts'
 import { TextBuffer } from './text-buffer.ts'
+import { WholeCharacters } from './whole-characters.ts'
 
 type TextKind = 'text' | 'reasoning'
 type StreamPart<T extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: T }>
@@ -12,6 +13,7 @@ type StreamPart<T extends LanguageModelV4StreamPart['type']> = Extract<LanguageM
 interface TextBlock {
   readonly kind: TextKind
   readonly text: TextBuffer
+  readonly characters: WholeCharacters
   /** Undefined until the first character or metadata: a block that stays empty leaves no trace. */
   index: number | undefined
   metadata: ProviderMetadata | undefined
@@ -23,6 +25,7 @@ interface CallBlock {
   readonly toolName: string
   readonly encoding: 'json' | 'text'
   readonly text: TextBuffer
+  readonly characters: WholeCharacters
   readonly flags: { readonly providerExecuted?: true; readonly dynamic?: true }
   inputEnded: boolean
   metadata: ProviderMetadata | undefined
@@ -62,11 +65,7 @@ export class ContentBuilder {
     if (typeof delta !== 'string') throw new MalformedPart(`a ${kind} delta is not a string`)
     const block = this.#textBlocks[kind].get(id) ?? this.#newTextBlock(kind, id)
     if (metadata !== undefined) this.#addMetadata(block, metadata)
-    if (delta === '') return
-    const index = this.#startText(block)
-    block.text.add(delta)
-    this.#outputLength += delta.length
-    this.#emit({ type: kind === 'text' ? 'text-delta' : 'reasoning-delta', index, delta })
+    this.#deliverText(block, block.characters.take(delta))
   }
 
   textEnd(kind: TextKind, id: string, metadata: unknown, citations?: readonly unknown[]): void {
@@ -90,10 +89,7 @@ export class ContentBuilder {
     const block = this.#callBlocks.get(id)
     if (!block) throw new MalformedPart('tool input arrived for a call without a name')
     block.metadata = mergeMetadata(block.metadata, metadata)
-    if (delta === '') return
-    block.text.add(delta)
-    this.#outputLength += delta.length
-    this.#emit({ type: 'tool-call-delta', index: block.index, delta })
+    this.#deliverInput(block, block.characters.take(delta))
   }
 
   callInputEnd(id: string, metadata: unknown): void {
@@ -144,7 +140,7 @@ export class ContentBuilder {
   }
 
   #newTextBlock(kind: TextKind, id: string): TextBlock {
-    const block: TextBlock = { kind, text: new TextBuffer(), index: undefined, metadata: undefined }
+    const block: TextBlock = { kind, text: new TextBuffer(), characters: new WholeCharacters(), index: undefined, metadata: undefined }
     this.#textBlocks[kind].set(id, block)
     return block
   }
@@ -163,8 +159,24 @@ export class ContentBuilder {
     return index
   }
 
+  #deliverText(block: TextBlock, delta: string): void {
+    if (delta === '') return
+    const index = this.#startText(block)
+    block.text.add(delta)
+    this.#outputLength += delta.length
+    this.#emit({ type: block.kind === 'text' ? 'text-delta' : 'reasoning-delta', index, delta })
+  }
+
+  #deliverInput(block: CallBlock, delta: string): void {
+    if (delta === '') return
+    block.text.add(delta)
+    this.#outputLength += delta.length
+    this.#emit({ type: 'tool-call-delta', index: block.index, delta })
+  }
+
   #closeText(id: string, block: TextBlock, citations?: readonly unknown[]): void {
     this.#textBlocks[block.kind].delete(id)
+    this.#deliverText(block, block.characters.rest())
     if (block.index === undefined) return
     const finished = {
       text: block.text.toString(),
@@ -189,6 +201,7 @@ export class ContentBuilder {
       toolName,
       encoding: encoding ?? 'json',
       text: new TextBuffer(),
+      characters: new WholeCharacters(),
       flags,
       inputEnded: false,
       metadata: mergeMetadata(undefined, from.providerMetadata),
@@ -205,6 +218,7 @@ export class ContentBuilder {
   }
 
   #closeUnfinishedCall(id: string, block: CallBlock): void {
+    this.#deliverInput(block, block.characters.rest())
     const text = block.text.toString()
     const finished = block.inputEnded && block.encoding === 'json'
     this.#closeCall(id, block, finished ? parseToolInput(text) : truncatedToolInput(text))
