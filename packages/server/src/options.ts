@@ -10,7 +10,7 @@ export interface ServerOptions {
   readonly runtime: Runtime
   /** There is no default: nobody is let in by accident. */
   readonly auth: Auth
-  /** The agents that `GET /api/agents` lists, and what clients may do with each. */
+  /** What clients may do with each agent of the runtime. */
   readonly agents?: Readonly<Record<string, AgentAccess>>
   /** Of new sessions that name none. Default: the runtime's. */
   readonly defaultAgent?: string

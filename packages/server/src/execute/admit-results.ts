@@ -1,8 +1,7 @@
 import type { ToolResultInput } from '@bowline/client'
 import type { SubmissionReceipt } from '@bowline/agent-loop'
-import type { LoggedEvent, RunHandle } from '@bowline/sessions'
+import type { LoggedEvent, RunHandle, RunInfo } from '@bowline/sessions'
 import { ProblemError } from '../problems.ts'
-import { logStart } from '../log-start.ts'
 import type { OwnedSession } from '../routes/owned-session.ts'
 import { checkOutput } from './check-parts.ts'
 
@@ -29,11 +28,11 @@ export async function admitResults(
 }
 
 /** The position before the newest segment of the run, from which its stream begins. */
-export async function startOfSegment({ session, info }: OwnedSession, runId: string): Promise<string> {
-  let before = logStart
+export async function startOfSegment({ session, info }: OwnedSession, run: RunInfo): Promise<string> {
+  let before = run.cursor
   let start: string | undefined
-  for await (const event of session.events({ live: false })) {
-    if (isStartOf(event, runId)) start = before
+  for await (const event of session.events({ cursor: run.cursor, live: false })) {
+    if (isStartOf(event, run.runId)) start = before
     before = event.cursor
   }
   return start ?? info.cursor

@@ -52,18 +52,9 @@ export function eventsRoute(services: Services): Route {
 /** The cursor before the first event to give. */
 async function startingPoint(session: Session, info: SessionInfo, from: 'run' | 'start' | 'now'): Promise<string> {
   if (from === 'now') return info.cursor
-  return from === 'run' ? startOfRun(session, info.openRun?.runId) : logStart
-}
-
-/** Before the first event of this run, or of the last one. */
-async function startOfRun(session: Session, runId: string | undefined): Promise<string> {
-  let before = logStart
-  let start = logStart
-  for await (const event of session.events({ live: false })) {
-    if (event.type === 'run-queued' && (runId === undefined || event.runId === runId)) start = before
-    before = event.cursor
-  }
-  return start
+  if (from === 'start') return logStart
+  const run = info.openRun ?? (await session.runs({ newestFirst: true, limit: 1 })).items[0]
+  return run?.cursor ?? logStart
 }
 
 async function firstEvent(events: AsyncIterable<LoggedEvent>): Promise<LoggedEvent | undefined> {

@@ -68,7 +68,8 @@ async function acceptResults(
   if (body.context) throw new ProblemError('session-exists', 'A context is for new sessions only: leave it out.')
   const { run, receipt } = await admitResults(owned, results)
   const repeatsOnly = receipt.accepted.length === 0
-  const cursor = repeatsOnly ? await startOfSegment(owned, run.runId) : owned.info.cursor
+  const repeated = repeatsOnly ? await services.runtime.run(run.runId) : null
+  const cursor = repeated ? await startOfSegment(owned, repeated) : owned.info.cursor
   return { sessionId: owned.sessionId, run, submission: receipt, cursor }
 }
 

@@ -2,10 +2,9 @@ import type { Services } from '../services.ts'
 import { agentList, health, openApiDocument } from '../wire/answers.ts'
 import { defineRoute, type Route } from './route.ts'
 
-export function agentsRoute({ agents, defaultAgent }: Services): Route {
-  const ids = new Set([...(defaultAgent === undefined ? [] : [defaultAgent]), ...Object.keys(agents)])
-  const list = [...ids].map((id) => {
-    const description = agents[id]?.description
+export function agentsRoute({ runtime, agents, defaultAgent = runtime.agents[0]?.name }: Services): Route {
+  const list = runtime.agents.map(({ name: id = '', ...agent }) => {
+    const description = agents[id]?.description ?? agent.description
     return {
       id,
       ...(description !== undefined && { description }),

@@ -72,6 +72,15 @@ export class LiveSession {
     return queue
   }
 
+  /** The run left in the middle: what it said is void, or is said anew by whoever goes on. */
+  dropDeltasOf(runId: string): void {
+    const [oldest] = this.#ring
+    if (!oldest || !('runId' in oldest) || oldest.runId !== runId) return
+    this.#dropped += this.#ring.length
+    this.#ring = []
+    this.#ringBytes = 0
+  }
+
   unsubscribe(queue: ReaderQueue): void {
     this.#readers.delete(queue)
   }

@@ -38,6 +38,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     id,
     namespace,
     store,
+    agents: [...agents.values()],
     async start({ keepAlive = false } = {}) {
       await store.open({ namespace, clock, owner: id })
       if (keepAlive) releaseProcess = holdProcess()

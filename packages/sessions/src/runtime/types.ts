@@ -37,6 +37,8 @@ export interface Runtime extends AsyncDisposable {
   readonly id: string
   readonly namespace: string
   readonly store: SessionStore
+  /** The first is the default. */
+  readonly agents: readonly Agent[]
   /** Opens the store, takes up the runs that a dead process left, and begins to claim. */
   start(options?: StartOptions): Promise<StartReport>
   /** Claims nothing more, lets tools settle within `graceMs` (default 10,000), gives the runs back and closes the store. */

@@ -145,6 +145,10 @@ export interface RunInfo {
   readonly status: RunStatus
   readonly reason?: EndReason | 'crash-loop'
   readonly attempts: number
+  /** The position before its first event. */
+  readonly cursor: string
+  /** The id under which its input was sent. */
+  readonly inputId?: string
   /** Calls that wait for an answer; those already answered are left out. */
   readonly pendingToolCalls: readonly PendingToolCall[]
   readonly stopping: boolean

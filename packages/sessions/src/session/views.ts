@@ -44,6 +44,8 @@ export async function toRunInfo(store: SessionStore, run: RunRecord): Promise<Ru
     status,
     ...(reason === undefined ? {} : { reason }),
     attempts,
+    cursor: printCursor(run.firstSeq - 1),
+    ...(run.inputId === undefined ? {} : { inputId: run.inputId }),
     pendingToolCalls: waits ? unanswered(run, await store.readInbox(session, ['answer'])) : [],
     stopping: stop !== undefined && !isTerminal(status),
     ...(error === undefined ? {} : { error }),

@@ -49,7 +49,6 @@ export interface SessionStore {
   readInbox(key: string, kinds: readonly InboxKind[]): Promise<readonly InboxRecord[]>
   /** Newest activity first. */
   listSessions(query: SessionQuery): Promise<Page<SessionRecord>>
-  /** In order of acceptance. */
   listRuns(key: string, query?: RunQuery): Promise<Page<RunRecord>>
 }
 
@@ -104,6 +103,8 @@ export interface SessionQuery extends PageRequest {
 
 export interface RunQuery extends PageRequest {
   readonly status?: readonly RunStatus[]
+  /** Default false: in order of acceptance. */
+  readonly newestFirst?: boolean
 }
 
 /** A batch touches one session. Its id makes a repeat of the session's last batch a no-op that answers `ok`. */

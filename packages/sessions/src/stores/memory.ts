@@ -133,12 +133,14 @@ function storeOver(memory: Memory): MemoryStore {
         .sort(byActivity)
       return pageOf(copyJson(sessions.slice(0, most + 1)), most, printSessionPosition)
     },
-    async listRuns(key, { status, limit, page } = {}) {
-      const after = page === undefined ? 0 : parseRunPosition(page)
+    async listRuns(key, { status, newestFirst = false, limit, page } = {}) {
+      const order = newestFirst ? -1 : 1
+      const after = page === undefined ? undefined : parseRunPosition(page)
       const most = pageLimit(limit)
       const runs = [...(session(key)?.runs.values() ?? [])]
-        .filter((run) => run.n > after && (status === undefined || status.includes(run.status)))
-        .sort((a, b) => a.n - b.n)
+        .filter((run) => after === undefined || order * (run.n - after) > 0)
+        .filter((run) => status === undefined || status.includes(run.status))
+        .sort((a, b) => order * (a.n - b.n))
       return pageOf(copyJson(runs.slice(0, most + 1)), most, (last) => String(last.n))
     },
   }

@@ -92,10 +92,11 @@ export async function listSessions({ db, namespace }: Reader, query: SessionQuer
 
 export async function listRuns(reader: Reader, key: string, query: RunQuery): Promise<Page<RunRecord>> {
   const limit = pageLimit(query.limit)
-  const after = query.page === undefined ? 0 : parseRunPosition(query.page)
-  let runs = selectRuns(reader).where('session.key', '=', key).where('run.n', '>', after)
-  if (query.status) runs = runs.where('run.status', 'in', query.status)
-  const rows = await runs.orderBy('run.n').limit(limit + 1).execute()
+  const { newestFirst = false, page, status } = query
+  let runs = selectRuns(reader).where('session.key', '=', key)
+  if (page !== undefined) runs = runs.where('run.n', newestFirst ? '<' : '>', parseRunPosition(page))
+  if (status) runs = runs.where('run.status', 'in', status)
+  const rows = await runs.orderBy('run.n', newestFirst ? 'desc' : 'asc').limit(limit + 1).execute()
   return pageOf(rows.map(runRecord), limit, (last) => String(last.n))
 }
 

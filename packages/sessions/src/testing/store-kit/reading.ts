@@ -153,6 +153,10 @@ export const reading: Topic = ({ it, options }) => {
     await bench.commit([patchRun('run-3', { status: 'aborted' })])
     const aborted = await bench.store.listRuns(room, { status: ['running', 'aborted'] })
     assert.deepEqual(aborted.items.map((run) => run.id), ['run-3'])
+    const newest = await bench.store.listRuns(room, { newestFirst: true, limit: 2 })
+    assert.deepEqual(newest.items.map((run) => run.id), [`run-${more - 1}`, `run-${more - 2}`])
+    const older = await bench.store.listRuns(room, { newestFirst: true, limit: 1, page: newest.next ?? '' })
+    assert.deepEqual(older.items.map((run) => run.id), [`run-${more - 3}`])
   })
 
   it('S47: sessions in pages come once each, newest activity first, while others are made', async (bench) => {
