@@ -98,6 +98,22 @@ describeInBrowser('what the offline model understands', {}, (stage) => {
     await tab.page.getByLabel('Output').getByText('"files": 18').waitFor()
   })
 
+  it('tells a message over the limit with its code, gives the text back, and the session stays usable', async () => {
+    tab = await stage().open()
+    await tab.say('hello')
+    await tab.reaches('completed')
+    const message = 'knot '.repeat(250_000)
+    await tab.say(message)
+    await tab.page.getByRole('alert').getByText('body-too-large').waitFor()
+    await expect.poll(() => tab.page.getByRole('textbox', { name: 'Message', exact: true }).inputValue()).toBe(message)
+    await tab.say('where am I')
+    await tab.reaches('awaiting-tools')
+    expect(await tab.page.getByRole('alert').count()).toBe(0)
+    await tab.equalsServer()
+    // The browser itself reports what the server refused.
+    expect(tab.complaints.splice(0)).toEqual([expect.stringContaining('413')])
+  })
+
   it('lists the sessions and goes from one to another by address', async () => {
     tab = await stage().open()
     await tab.say('tell me a story')

@@ -15,8 +15,8 @@ const components: NonNullable<StreamdownProps['components']> = {
       <table className="w-full border-collapse text-sm">{children}</table>
     </div>
   ),
-  th: ({ children }) => <th className="border-b border-line bg-sunken px-3 py-1.5 text-left font-medium">{children}</th>,
-  td: ({ children }) => <td className="border-b border-line px-3 py-1.5 align-top">{children}</td>,
+  th: ({ children }) => <th className="border-b border-line bg-sunken px-3 py-1.5 text-left font-medium break-normal">{children}</th>,
+  td: ({ children }) => <td className="border-b border-line px-3 py-1.5 align-top break-normal">{children}</td>,
   pre: ({ children }) => (
     <pre className="my-3 overflow-x-auto rounded-lg border border-line bg-sunken px-4 py-3 font-mono text-[13px] leading-relaxed [&_code]:bg-transparent [&_code]:p-0">
       {children}

@@ -35,7 +35,7 @@ export function SpanBar({ span, scale, lastAt, track, tracks, onDetails }: SpanB
       style={{ top, height, left: `${(track / tracks) * 100}%`, width: `calc(${100 / tracks}% - 2px)` }}
     >
       {height >= 18 && (
-        <span className={`block truncate px-1.5 text-[11px] leading-4 ${span.withdrawn ? 'line-through' : ''}`}>{span.name}</span>
+        <span className={`block truncate px-1.5 pt-0.5 text-[11px] leading-4 ${span.withdrawn ? 'line-through' : ''}`}>{span.name}</span>
       )}
       {span.withdrawn && (
         <svg className="absolute inset-0 size-full text-bad/70" aria-hidden="true" preserveAspectRatio="none" viewBox="0 0 10 10">
@@ -91,7 +91,7 @@ export function GapBand({ gap, scale }: { readonly gap: Gap; readonly scale: Sca
       style={{ top, height }}
     >
       <span className="rounded-full bg-bad-soft px-2 text-[11px] leading-4 font-medium text-bad">
-        no server for {formatDuration(gap.endAt - gap.startAt)}
+        server lost · back within {formatDuration(gap.endAt - gap.startAt)}
       </span>
     </div>
   )
