@@ -4,6 +4,8 @@ import tseslint from 'typescript-eslint'
 import { layerConfig } from './eslint.layers.js'
 
 const scripts = ['**/*.js', '**/*.mjs', '**/*.config.ts', 'vitest.*.ts']
+// The same programs that tsc checks: one for all that runs on Node, so that shared types are worked out once.
+const programs = ['tsconfig.json', 'packages/client/tsconfig.json', 'apps/demo/src/page/tsconfig.json', 'apps/demo/test/e2e/tsconfig.json']
 const tests = ['**/test/**']
 
 export default defineConfig(
@@ -12,7 +14,7 @@ export default defineConfig(
   tseslint.configs.recommendedTypeChecked,
   {
     linterOptions: { reportUnusedDisableDirectives: 'error' },
-    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    languageOptions: { parserOptions: { project: programs, tsconfigRootDir: import.meta.dirname } },
     rules: {
       eqeqeq: ['error', 'always', { null: 'ignore' }],
       'max-lines': ['error', { max: 400 }],

@@ -12,7 +12,8 @@ import { root } from './setup.mjs'
  */
 const gates = [
   { name: 'build', command: 'turbo run build --output-logs=errors-only' },
-  { name: 'typecheck', command: 'turbo run typecheck typecheck:root --output-logs=errors-only' },
+  { name: 'types', command: 'tsc --noEmit' },
+  { name: 'browser-types', command: 'turbo run typecheck --output-logs=errors-only' },
   { name: 'lint', command: 'eslint . --max-warnings 0' },
   { name: 'unused', command: 'knip' },
   { name: 'pack', command: 'node scripts/pack.mjs', after: ['build'] },
