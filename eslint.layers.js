@@ -32,7 +32,7 @@ export const layers = {
   sessions: {
     packages: ['agent-loop', 'llm'],
     typesOf: [],
-    libraries: ['kysely', 'uuid', 'canonicalize'],
+    libraries: ['kysely'],
     builtins: ['src/**'],
   },
   bridge: {
