@@ -32,7 +32,7 @@ export const layers = {
   sessions: {
     packages: ['agent-loop', 'llm'],
     typesOf: [],
-    libraries: ['kysely'],
+    libraries: ['kysely', 'uuid', 'canonicalize'],
     builtins: ['src/**'],
   },
   bridge: {
