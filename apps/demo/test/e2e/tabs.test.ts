@@ -79,6 +79,7 @@ describeInBrowser('tabs that come and go', { DEMO_SPEED: '0.6' }, (stage) => {
           observer.disconnect()
           resolve()
         })
+        setTimeout(resolve, 5000)
         observer.observe(document.body, { childList: true, subtree: true })
       })
       return performance.now() - stoppedAt
