@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process'
-import { readFile, rm, writeFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { askStep, pendingCall, runStart } from './support/events.ts'
 import { startServer } from './support/setup.ts'
 import { resumedBy } from './support/wire-server.ts'
 
-const file = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
+const folder = join(import.meta.dirname, '..')
 
 it('the example of the README runs as it stands, against a server of this test', async () => {
   const server = await startServer()
@@ -15,15 +15,14 @@ it('the example of the README runs as it stands, against a server of this test',
   server.onRun = () => server.play([...runStart(run, 'Where am I?'), ...askStep(run, 1, [pendingCall('c1', 'where_am_i')])])
   server.answered = resumedBy('r1', ['You are ', 'at sea.'])
   server.intercept = ({ headers }) => (headers.authorization === 'Bearer secret' ? undefined : { status: 401, code: 'unauthenticated' })
-  const readme = await readFile(file('../README.md'), 'utf8')
+  const readme = await readFile(join(folder, 'README.md'), 'utf8')
   const example = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
   expect(example.trim().split('\n').filter((line) => line !== '').length).toBeLessThanOrEqual(15)
-  const path = file('./readme-example.generated.ts')
-  await writeFile(path, example.replace('http://127.0.0.1:8787', server.url))
-  try {
-    const { stdout } = await promisify(execFile)(process.execPath, [path], { env: { ...process.env, BOWLINE_TOKEN: 'secret' } })
-    expect(stdout).toBe('You are at sea.\ncompleted \n')
-  } finally {
-    await rm(path)
-  }
+  const script = example.replace('http://127.0.0.1:8787', server.url)
+  // In this folder the package finds itself by its name.
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module-typescript', '--eval', script], {
+    cwd: folder,
+    env: { ...process.env, BOWLINE_TOKEN: 'secret' },
+  })
+  expect(stdout).toBe('You are at sea.\ncompleted \n')
 }, 30_000)

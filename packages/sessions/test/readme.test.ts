@@ -1,22 +1,22 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 
-const here = fileURLToPath(new URL('.', import.meta.url))
+const folder = join(import.meta.dirname, '..')
 
 it('the example of the README runs', { timeout: 60_000 }, () => {
-  const readme = readFileSync(join(here, '../README.md'), 'utf8')
-  const example = /```ts\n(.*?)```/s.exec(readme)?.[1]
-  // Beside the tests, so that it finds the packages that it imports.
-  const folder = mkdtempSync(join(here, 'readme-'))
+  const example = /```ts\n(.*?)```/s.exec(readFileSync(join(folder, 'README.md'), 'utf8'))?.[1] ?? ''
+  const data = mkdtempSync(join(tmpdir(), 'bowline-readme-'))
   try {
-    writeFileSync(join(folder, 'example.ts'), example ?? '')
-    const run = spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'example.ts'], { cwd: folder, encoding: 'utf8' })
+    // In this folder the package finds itself by its name; its data goes elsewhere.
+    const script = example.replace('.bowline/data.db', join(data, 'data.db'))
+    expect(script).not.toBe(example)
+    const run = spawnSync(process.execPath, ['--input-type=module-typescript', '--eval', script], { cwd: folder, encoding: 'utf8' })
     expect(run.stderr).toBe('')
     expect(run.stdout).toBe('Hello, and this is on disk.completed\n')
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    rmSync(data, { recursive: true, force: true })
   }
 })
