@@ -129,20 +129,25 @@ export class LiveLog {
   publish(key: string, events: readonly StoredEvent[], ofRun: boolean): void {
     if (events.length === 0) return
     this.session(key).publishDurable(events, ofRun)
-    this.release(key)
+    this.#release(key)
   }
 
-  /** Keeps the session while somebody reads or runs it, as its deltas are counted here; returns what lets it go. */
-  hold(key: string): () => void {
-    const unwatch = this.session(key).watch(() => undefined)
+  /** Keeps the session while somebody reads, waits or runs, as its deltas are counted here; returns what lets it go. */
+  hold(key: string, watcher: () => void = () => undefined): () => void {
+    const unwatch = this.session(key).watch(watcher)
     return () => {
       unwatch()
-      this.release(key)
+      this.#release(key)
     }
   }
 
-  /** To be called by whoever stops watching. */
-  release(key: string): void {
+  /** To be called when an execution is over in this process. */
+  endRun(key: string, runId: string): void {
+    this.#sessions.get(key)?.dropDeltasOf(runId)
+    this.#release(key)
+  }
+
+  #release(key: string): void {
     if (this.#sessions.get(key)?.idle) this.#sessions.delete(key)
   }
 }

@@ -1,4 +1,5 @@
 import type { AgentEvent } from '@bowline/agent-loop'
+import type { Clock } from '@bowline/llm'
 import type { LiveLog } from './live-log.ts'
 import type { QueueItem, ReaderQueue } from './reader-queue.ts'
 import { printCursor, type Position } from './cursor.ts'
@@ -7,10 +8,13 @@ import type { LoggedEvent } from '../session/types.ts'
 import type { SessionStore } from '../store/contract.ts'
 
 const pageSize = 500
+/** Commits of other processes are not announced here: look at least so often. */
+export const pollMs = 1000
 
 export interface LogReading {
   readonly store: SessionStore
   readonly live: LiveLog
+  readonly clock: Clock
   readonly key: string
   /** Where to begin; asked at the first read, and its failure is that of the read. */
   readonly from: () => Position | Promise<Position>
@@ -100,11 +104,12 @@ class LogReader {
   }
 
   async *#followLive(queue: ReaderQueue): AsyncGenerator<LoggedEvent, 'ended' | 'behind', undefined> {
+    const { clock } = this.#reading
     while (!this.#signal.aborted) {
       const item = queue.shift()
       if (item === undefined) {
         if (queue.overflowed) return 'behind'
-        await queue.wait(this.#signal)
+        if ((await queue.wait(this.#signal, clock, clock.now() + pollMs)) && (await this.#isBehind())) return 'behind'
         continue
       }
       if (item.kind === 'delta') {
@@ -121,6 +126,11 @@ class LogReader {
       if (await this.#endsWith(item.event)) return 'ended'
     }
     return 'ended'
+  }
+
+  async #isBehind(): Promise<boolean> {
+    const { store, key } = this.#reading
+    return (await store.readEvents(key, this.#seq, 1)).lastSeq > this.#seq
   }
 
   #pass(event: LoggedEvent, seq: number): void {

@@ -1,3 +1,4 @@
+import type { Clock } from '@bowline/llm'
 import type { LoggedEvent } from '../session/types.ts'
 
 const maxQueueBytes = 1024 * 1024
@@ -10,7 +11,7 @@ export type QueueItem =
 /** What one reader has yet to read. When it grows too long it is emptied: the reader then goes back to the store. */
 export class ReaderQueue {
   overflowed = false
-  #items: QueueItem[] = []
+  #items: { readonly item: QueueItem; readonly bytes: number }[] = []
   #next = 0
   #bytes = 0
   #wake: (() => void) | undefined
@@ -30,29 +31,33 @@ export class ReaderQueue {
   }
 
   shift(): QueueItem | undefined {
-    const item = this.#items[this.#next]
-    if (item === undefined) return undefined
+    const first = this.#items[this.#next]
+    if (first === undefined) return undefined
     this.#next++
-    if (this.#next === this.#items.length) {
-      this.#items = []
+    this.#bytes -= first.bytes
+    // What was read is let go when it is half of the list: a reader that never quite catches up holds nothing old.
+    if (this.#next * 2 >= this.#items.length) {
+      this.#items = this.#items.slice(this.#next)
       this.#next = 0
-      this.#bytes = 0
     }
-    return item
+    return first.item
   }
 
-  /** Resolves at the next push, or when the signal is aborted. */
-  async wait(signal: AbortSignal): Promise<void> {
-    if (this.overflowed || this.#items.length > 0 || signal.aborted) return
-    await new Promise<void>((resolve) => {
-      const wake = (): void => {
-        signal.removeEventListener('abort', wake)
-        this.#wake = undefined
-        resolve()
-      }
-      this.#wake = wake
-      signal.addEventListener('abort', wake)
-    })
+  /** Waits for the next push or the abort of the signal; true when the time came first. */
+  async wait(signal: AbortSignal, clock: Clock, untilMs: number): Promise<boolean> {
+    if (this.overflowed || this.#items.length > 0 || signal.aborted) return false
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    const wake = (): void => resolve(false)
+    const cancelTimer = clock.setTimer(untilMs, () => resolve(true))
+    this.#wake = wake
+    signal.addEventListener('abort', wake)
+    try {
+      return await promise
+    } finally {
+      cancelTimer()
+      this.#wake = undefined
+      signal.removeEventListener('abort', wake)
+    }
   }
 
   #push(item: QueueItem, bytes: number): void {
@@ -63,7 +68,7 @@ export class ReaderQueue {
       this.#items = []
       this.#next = 0
     } else {
-      this.#items.push(item)
+      this.#items.push({ item, bytes })
     }
     this.#wake?.()
   }

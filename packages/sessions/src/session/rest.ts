@@ -1,17 +1,19 @@
 import type { Clock } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
 import type { LiveLog } from '../log/live-log.ts'
+import { pollMs } from '../log/read-log.ts'
 import type { SessionStore } from '../store/contract.ts'
 import type { RunRecord } from '../store/records.ts'
 import { isResting } from './views.ts'
 
-/** Commits of other processes are not announced here: look at least so often. */
-const pollMs = 1000
-
 export async function readRun(store: SessionStore, runId: string): Promise<RunRecord> {
   const read = await store.readRun(runId)
-  if (read.status === 'missing') throw new SessionError('unknown-run', `There is no run ${runId}.`)
+  if (read.status === 'missing') throw unknownRun(runId)
   return read.value
+}
+
+export function unknownRun(runId: string): SessionError {
+  return new SessionError('unknown-run', `There is no run ${runId} in this session.`)
 }
 
 /** Resolves with the run once it waits for somebody or has ended, or as it stands when the signal is aborted. */
@@ -41,16 +43,15 @@ function nextChange(
 ): { readonly promise: Promise<void>; cancel(): void } {
   const { promise, resolve } = Promise.withResolvers<void>()
   const done = (): void => resolve()
-  const unwatch = live.session(key).watch(done)
+  const letGo = live.hold(key, done)
   const cancelTimer = clock.setTimer(clock.now() + pollMs, done)
   signal?.addEventListener('abort', done)
   return {
     promise,
     cancel() {
-      unwatch()
+      letGo()
       cancelTimer()
       signal?.removeEventListener('abort', done)
-      live.release(key)
     },
   }
 }

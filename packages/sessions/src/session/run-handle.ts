@@ -20,6 +20,7 @@ export function runHandle(
     return readLog({
       store: context.store,
       live: context.live,
+      clock: context.clock,
       key: session.key,
       from: async () => start ?? { seq: (await readRun(context.store, runId)).firstSeq - 1, n: 0 },
       follow: true,
@@ -60,6 +61,7 @@ async function resultOf(context: SessionContext, run: RunRecord): Promise<RunRes
 
 /** The newest assistant message of the run on the active path; the entries of a run lie next to each other. */
 async function lastAnswer(context: SessionContext, run: RunRecord): Promise<AssistantMessage | undefined> {
+  if (run.turn === undefined) return undefined
   let before: string | undefined
   let seen = false
   for (;;) {

@@ -5,6 +5,7 @@ import type { SessionRecord } from '../store/records.ts'
 import { acceptInput, openSession, readOwn, type SessionIdentity } from './accept.ts'
 import { resolveCall, submitAnswers } from './answers.ts'
 import type { SessionContext } from './context.ts'
+import { readRun, unknownRun } from './rest.ts'
 import { restingIn, runHandle } from './run-handle.ts'
 import { nothingToStop, stopSession } from './stop.ts'
 import type { EventsOptions, LoggedEvent, MessagesOptions, Session } from './types.ts'
@@ -85,9 +86,11 @@ function sessionEvents(
   const reading: LogReading = {
     store: context.store,
     live: context.live,
+    clock: context.clock,
     key,
     from: async () => {
       await required()
+      if (runId !== undefined && (await readRun(context.store, runId)).session !== key) throw unknownRun(runId)
       return position
     },
     follow: live,

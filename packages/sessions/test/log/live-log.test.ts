@@ -59,7 +59,32 @@ describe('LiveSession', () => {
     const log = new LiveLog()
     const session = log.session('k')
     session.publishDurable([durable(1)], true)
-    log.release('k')
+    log.hold('k')()
     expect(log.session('k')).not.toBe(session)
+  })
+
+  it('S117: a reader that reads on, always a little behind, is never emptied', () => {
+    const session = new LiveLog().session('k')
+    session.publishDurable([durable(1)], true)
+    const reader = session.subscribe(1, 0)
+    session.publishDelta(delta('x'.repeat(50_000)))
+    for (let index = 0; index < 60; index++) {
+      session.publishDelta(delta('x'.repeat(50_000)))
+      expect(reader.shift()).toBeDefined()
+    }
+    expect(reader.overflowed).toBe(false)
+  })
+
+  it('S119: what a run said that left in the middle is let go with it', () => {
+    const log = new LiveLog()
+    const letGo = log.hold('k')
+    const session = log.session('k')
+    session.publishDurable([durable(1)], true)
+    session.publishDelta(delta('half'))
+    log.endRun('k', 'run_2')
+    expect(drain(session.subscribe(1, 0))).toEqual(['1.1'])
+    log.endRun('k', 'run_1')
+    expect(drain(session.subscribe(1, 0))).toEqual([])
+    letGo()
   })
 })
