@@ -15,21 +15,22 @@ export type SetupOptions = Partial<Omit<RuntimeOptions, 'agents'>> & {
   readonly steps: Script
   readonly tools?: readonly Tool[]
   readonly onUnknownOutcomeOfAgent?: 'stop' | 'tell-model'
+  /** Default 10: tools of these tests that ignore their signal are not to be waited for. */
+  readonly abortGraceMs?: number
 }
 
 /** Unique over all runtimes of a test file, as real ids are. */
 const ids = fakeIds()
 
 /** A runtime with one agent over a scripted model, not started. */
-export function setup({ steps, tools = [], onUnknownOutcomeOfAgent, ...options }: SetupOptions): Setup {
+export function setup({ steps, tools = [], onUnknownOutcomeOfAgent, abortGraceMs = 10, ...options }: SetupOptions): Setup {
   const model = scriptedModel(steps)
   const faults: unknown[] = []
   const agent = defineAgent({
     name: 'assistant',
     model,
     tools,
-    // Tools of these tests that ignore their signal are not to be waited for.
-    abortGraceMs: 10,
+    abortGraceMs,
     ...(onUnknownOutcomeOfAgent ? { onUnknownOutcome: onUnknownOutcomeOfAgent } : {}),
   })
   const runtime = createRuntime({ agents: [agent], ids, onError: (error) => faults.push(error), ...options })

@@ -37,7 +37,7 @@ export function runCommit(records: readonly JournalRecord[], stand: RunStand): R
   const callSteps = new Map(stand.callSteps)
   const openSteps = new Map(callSteps)
   let { leaf, usage } = stand
-  let runPatch: RunPatch = { attempts: 0 }
+  let runPatch: RunPatch = {}
   let sessionPatch: SessionPatch = {}
 
   for (const record of records) {
@@ -82,16 +82,22 @@ function isSettled(call: CallRow): boolean {
   return call.outcome !== undefined
 }
 
+/** Something is behind the run for good. That it was taken up, or begins a call anew, is not that. */
+const progress: RunPatch = { attempts: 0 }
+
 /** What an event says about its run. */
 function runPatchOf(event: DurableEvent): RunPatch {
   switch (event.type) {
     case 'turn-start':
-      return event.resumed ? {} : { turn: event.turn, startedAt: event.at }
+      return event.resumed ? {} : { turn: event.turn, startedAt: event.at, ...progress }
+    case 'tool-execution-end':
+      return progress
     case 'step-start':
       return { step: event.step }
     case 'message-start':
       return { step: event.step, openMessageId: event.messageId }
     case 'message-end':
+      return { openMessageId: null, ...progress }
     case 'message-discarded':
       return { openMessageId: null }
     default:

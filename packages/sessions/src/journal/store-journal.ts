@@ -1,15 +1,18 @@
 import {
   AgentError,
+  type AbortCause,
   type CommitOutcome,
   type IdSource,
   type Journal,
+  type JournalRecord,
   type JournalState,
   type ResumeCause,
   type StoredMessage,
 } from '@bowline/agent-loop'
 import type { LiveLog } from '../log/live-log.ts'
-import type { Claim, CommitRefusal, Expect, SessionStore } from '../store/contract.ts'
-import type { InboxRecord, StoredEvent } from '../store/records.ts'
+import { commitOnce } from '../store/commit-once.ts'
+import type { Claim, CommitRefusal, Expect, SessionStore, Write } from '../store/contract.ts'
+import type { InboxRecord, StoredEvent, ToolCallRecord } from '../store/records.ts'
 import { callRow, runCommit, type RunStand, type TakenAnswer } from './commits.ts'
 
 export interface StoreJournalOptions {
@@ -19,12 +22,13 @@ export interface StoreJournalOptions {
   readonly claim: Claim
   /** Answers that wait in the inbox; each is taken in the commit that settles its call. */
   readonly answers: readonly InboxRecord[]
-  readonly abortSignal: AbortSignal
+  /** Follows a stop request that a commit meets in the store. */
+  readonly abort: AbortController
 }
 
 /** The loop's journal over a store: one boundary, one batch, under the epoch of the claim. */
 export function storeJournal(options: StoreJournalOptions): Journal {
-  const { store, live, ids, claim, abortSignal } = options
+  const { store, live, ids, claim, abort } = options
   const { run, session } = claim
   const fence: readonly Expect[] = [
     { that: 'session', id: session.id },
@@ -56,7 +60,7 @@ export function storeJournal(options: StoreJournalOptions): Journal {
         turn: run.turn,
         step: run.step,
         ...(run.openMessageId === undefined ? {} : { openMessageId: run.openMessageId }),
-        calls: calls.map(callRow),
+        calls: calls.map((call) => callRow(stand.answers.has(call.toolCallId) ? withoutDeadline(call) : call)),
         usage: run.usage,
         resume: { cause: resumeCause(claim), attempt: run.attempts + 1 },
       },
@@ -65,17 +69,35 @@ export function storeJournal(options: StoreJournalOptions): Journal {
 
   async function commit(...[records, expect]: Parameters<Journal['commit']>): Promise<CommitOutcome> {
     const { writes, events, after } = runCommit(records, stand)
-    const result = await store.commit({
-      id: ids.next('batch'),
-      key: session.key,
-      expect: expect?.nothingQueued ? [...fence, { that: 'none-queued', except: run.id }] : fence,
-      writes,
-    })
+    const expectations = expect?.nothingQueued ? [...fence, { that: 'none-queued', except: run.id } as const] : fence
+    let result = await commitOnce(store, { id: ids.next('batch'), key: session.key, expect: [...expectations, ...guard(records)], writes })
+    if (!result.ok && result.reason === 'stopping') {
+      result = await commitOnce(store, { id: ids.next('batch'), key: session.key, expect: expectations, writes: meetStop(records, writes) })
+    }
     if (!result.ok) return refused(result.reason)
     stand = after
     const numbered = events.map((event, index): StoredEvent => ({ ...event, seq: result.firstSeq + index }))
     live.publish(session.key, numbered, true)
     return { ok: true, firstSeq: result.firstSeq }
+  }
+
+  /** A stop request that is stored must not be overtaken by what it was to prevent. A run claimed with one knows of it. */
+  function guard(records: readonly JournalRecord[]): readonly Expect[] {
+    if (run.stop || !records.some(goesOn)) return []
+    return [{ that: 'run', runId: run.id, status: ['running'], notStopping: true }]
+  }
+
+  /**
+   * The loop is told before it can act on the commit: model and tools do not start. A run that was about to wait is
+   * queued instead, to be ended by whoever claims it.
+   */
+  function meetStop(records: readonly JournalRecord[], writes: readonly Write[]): readonly Write[] {
+    if (records.some(isFirstStart)) throw new AgentError('journal-failed', 'The run was stopped before it began.')
+    abort.abort({ kind: 'stop' } satisfies AbortCause)
+    return writes.map((write) => {
+      const waits = write.op === 'run.patch' && (write.patch.status === 'awaiting-tools' || write.patch.status === 'needs-recovery')
+      return waits ? { ...write, patch: { ...write.patch, status: 'queued' } } : write
+    })
   }
 
   return {
@@ -89,8 +111,19 @@ export function storeJournal(options: StoreJournalOptions): Journal {
       const liveSession = live.session(session.key)
       for (const event of events) liveSession.publishDelta(event)
     },
-    abortSignal,
+    abortSignal: abort.signal,
   }
+}
+
+/** A commit after which something starts, or the run waits for somebody. */
+function goesOn(record: JournalRecord): boolean {
+  if (record.type === 'run') return record.run.state === 'suspended'
+  if (record.type !== 'event') return false
+  return record.event.type === 'message-start' || record.event.type === 'tool-execution-start' || isFirstStart(record)
+}
+
+function isFirstStart(record: JournalRecord): boolean {
+  return record.type === 'event' && record.event.type === 'turn-start' && !record.event.resumed
 }
 
 /** Why a run that was begun earlier goes on now. */
@@ -98,6 +131,11 @@ function resumeCause({ previous, run }: Claim): ResumeCause {
   if (previous === 'running') return 'takeover'
   if (run.reason === 'yielded') return 'yield'
   return run.reason === 'unknown-outcome' ? 'recovery' : 'answers'
+}
+
+/** An answer that was accepted counts whenever it is taken. */
+function withoutDeadline({ deadlineAt: _deadlineAt, ...call }: ToolCallRecord): ToolCallRecord {
+  return call
 }
 
 /** A stopped run takes its answers out of the inbox, but its calls end as cancelled. */

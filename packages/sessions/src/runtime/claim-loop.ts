@@ -1,27 +1,22 @@
-import type { AbortCause, Agent, AgentInput, IdSource, SubmittedResult } from '@bowline/agent-loop'
-import type { Clock } from '@bowline/llm'
-import { storeJournal } from '../journal/store-journal.ts'
-import type { LiveLog } from '../log/live-log.ts'
-import type { Claim, Lease, SessionStore } from '../store/contract.ts'
-import type { InboxRecord, StopRequest } from '../store/records.ts'
+import type { AbortCause } from '@bowline/agent-loop'
+import type { Claim, Lease } from '../store/contract.ts'
+import type { StopRequest } from '../store/records.ts'
+import { executeRun, notWritten, type ExecutionOptions, type Remainder } from './execute-run.ts'
 import { endLostRun, giveBack } from './recover.ts'
 import type { ErrorContext, RuntimeOptions } from './types.ts'
 
-export interface ClaimLoopOptions
-  extends Pick<RuntimeOptions, 'concurrency' | 'lease' | 'attempts' | 'onUnknownOutcome'> {
-  readonly store: SessionStore
-  readonly live: LiveLog
-  readonly clock: Clock
-  readonly ids: IdSource
-  readonly agents: ReadonlyMap<string, Agent>
+export interface ClaimLoopOptions extends Pick<RuntimeOptions, 'concurrency' | 'lease'>, ExecutionOptions {
   readonly owner: string
+  /** Must not throw. */
   readonly onError: (error: unknown, where: ErrorContext) => void
 }
 
 interface ActiveRun {
-  readonly lease: Lease
+  readonly claim: Claim
   readonly abort: AbortController
   readonly done: Promise<void>
+  /** By the clock of this process: nobody else can have the run before then. */
+  heldUntil: number
 }
 
 /** Claims runs while there are free slots, executes them, and keeps their leases. */
@@ -31,11 +26,14 @@ export class ClaimLoop {
   readonly #leaseMs: number
   readonly #heartbeatMs: number
   readonly #active = new Map<string, ActiveRun>()
-  #state: 'new' | 'running' | 'stopping' = 'new'
+  #state: 'new' | 'running' | 'stopping' | 'stopped' = 'new'
   /** One pass at a time; a wake during a pass asks for one more. */
   #pass: Promise<number> | undefined
   #again = false
+  #renewing = false
   #cancelHeartbeat: (() => void) | undefined
+  /** Resolves at the next heartbeat, or when the loop is stopped. */
+  #nextBeat = Promise.withResolvers<void>()
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options
@@ -47,14 +45,15 @@ export class ClaimLoop {
   /** Resolves with how many runs of a dead owner were taken up. */
   async start(): Promise<number> {
     this.#state = 'running'
+    this.#nextBeat = Promise.withResolvers()
     this.#scheduleHeartbeat()
     return this.#claimAll()
   }
 
-  /** The runs leave at once and go back into the queue; tools have `graceMs` to settle. */
+  /** Runs leave at once and go back into the queue, with their leases kept meanwhile; tools have `graceMs` to settle. */
   async stop(graceMs: number): Promise<void> {
     this.#state = 'stopping'
-    this.#cancelHeartbeat?.()
+    this.#nextBeat.resolve()
     await this.#pass?.catch(() => undefined)
     for (const run of this.#active.values()) run.abort.abort({ kind: 'yield' } satisfies AbortCause)
     const { clock } = this.#options
@@ -62,6 +61,12 @@ export class ClaimLoop {
     const cancel = clock.setTimer(clock.now() + graceMs, resolve)
     await Promise.race([Promise.all([...this.#active.values()].map((run) => run.done)), graceOver])
     cancel()
+    // What these still do is theirs alone: nothing of it can be written under an epoch that was given back.
+    const stubborn = [...this.#active.values()]
+    this.#active.clear()
+    await Promise.all(stubborn.map(({ claim }) => this.#write(claim, { kind: 'give-back' })))
+    this.#state = 'stopped'
+    this.#cancelHeartbeat?.()
   }
 
   wake(): void {
@@ -69,117 +74,146 @@ export class ClaimLoop {
     this.#claimAll().catch((error: unknown) => this.#options.onError(error, { during: 'claim' }))
   }
 
+  /** Also of a run that the pass under way has claimed and not begun. */
   abort(runId: string, request: StopRequest): void {
-    this.#active.get(runId)?.abort.abort(stopCause(request))
+    const abort = (): void => this.#active.get(runId)?.abort.abort(stopCause(request))
+    if (this.#active.has(runId)) abort()
+    else this.#pass?.then(abort, () => undefined)
   }
 
-  async #claimAll(): Promise<number> {
-    if (this.#pass) {
-      this.#again = true
-      return this.#pass
-    }
-    this.#pass = this.#claimPasses()
-    try {
-      return await this.#pass
-    } finally {
-      this.#pass = undefined
-    }
+  #claimAll(): Promise<number> {
+    this.#again = true
+    this.#pass ??= this.#claimPasses()
+    return this.#pass
   }
 
   async #claimPasses(): Promise<number> {
     let recovered = 0
-    do {
-      this.#again = false
-      const free = this.#concurrency - this.#active.size
-      if (this.#state !== 'running' || free <= 0) break
-      const { store, owner, agents } = this.#options
-      const claims = await store.claim({ owner, max: free, leaseMs: this.#leaseMs, agents: [...agents.keys()] })
-      for (const claim of claims) {
-        if (claim.previous === 'running') recovered++
-        this.#begin(claim)
+    // The pass begins when it is known as the one under way, and is over in the step that finds nothing asked for:
+    // a wake in between would be lost.
+    await Promise.resolve()
+    try {
+      while (this.#again) {
+        this.#again = false
+        const free = this.#concurrency - this.#active.size
+        if (this.#state !== 'running' || free <= 0) break
+        const { store, owner, agents, clock } = this.#options
+        const heldUntil = clock.now() + this.#leaseMs
+        const claims = await store.claim({ owner, max: free, leaseMs: this.#leaseMs, agents: [...agents.keys()] })
+        for (const claim of claims) {
+          if (claim.previous === 'running') recovered++
+          this.#begin(claim, heldUntil)
+        }
       }
-    } while (this.#again)
+    } finally {
+      this.#pass = undefined
+    }
     return recovered
   }
 
-  #begin(claim: Claim): void {
+  #begin(claim: Claim, heldUntil: number): void {
     const { run } = claim
+    const { live } = this.#options
+    // A lease of this process that was over: what still runs under the old epoch has to end.
+    this.#active.get(run.id)?.abort.abort({ kind: 'fenced' } satisfies AbortCause)
     const abort = new AbortController()
-    const letGo = this.#options.live.hold(run.session)
-    const done = this.#execute(claim, abort.signal)
-      .catch((error: unknown) => this.#options.onError(error, { during: 'run', runId: run.id, session: run.session }))
-      .finally(() => {
-        this.#active.delete(run.id)
-        letGo()
-        this.wake()
-      })
-    this.#active.set(run.id, { lease: { runId: run.id, epoch: run.epoch }, abort, done })
     if (run.stop) abort.abort(stopCause(run.stop))
+    const letGo = live.hold(run.session)
+    const active: ActiveRun = {
+      claim,
+      abort,
+      heldUntil,
+      done: this.#execute(claim, abort).finally(() => {
+        letGo()
+        const current = this.#active.get(run.id) ?? active
+        if (current !== active) return
+        this.#active.delete(run.id)
+        live.endRun(run.session, run.id)
+        this.wake()
+      }),
+    }
+    this.#active.set(run.id, active)
   }
 
-  async #execute(claim: Claim, abortSignal: AbortSignal): Promise<void> {
-    const { store, live, ids, clock, agents, attempts, onUnknownOutcome } = this.#options
-    const { run, session } = claim
-    const agent = agents.get(session.agent)
-    const lost = run.attempts > (attempts?.withoutProgress ?? 5) || run.totalAttempts > (attempts?.total ?? 25)
-    if (!agent || lost) {
-      const message = `The run was lost ${run.totalAttempts} times, ${run.attempts} of them without progress.`
-      return endLostRun(this.#options, claim, { reason: 'crash-loop', error: { code: 'crash-loop', message } })
-    }
-    const answers = run.turn === undefined ? [] : await store.readInbox(session.key, ['answer'])
-    const own = answers.filter((row) => row.id.startsWith(`answer:${run.id}:`))
-    const execution = agent.run(inputOf(claim, own), {
-      journal: storeJournal({ store, live, ids, claim, answers: own, abortSignal }),
-      runId: run.id,
-      sessionKey: session.key,
-      context: session.metadata,
-      clock,
-      ids,
-      ...(run.inputId === undefined ? {} : { source: 'user' }),
-      ...(onUnknownOutcome ? { onUnknownOutcome } : {}),
+  /** Must not reject. */
+  async #execute(claim: Claim, abort: AbortController): Promise<void> {
+    const remainder = await executeRun(this.#options, claim, abort).catch((error: unknown): Remainder => {
+      this.#report(error, claim)
+      return { kind: 'end', status: 'error', reason: 'journal-error', error: notWritten }
     })
-    const result = await execution.result()
-    if (result.reason === 'yielded') return giveBack(this.#options, claim)
-    // The loop ends every turn itself, unless it could not write or had nothing it could run.
-    if (result.reason === 'journal-error' || result.reason === 'refused') {
-      await endLostRun(this.#options, claim, {
-        reason: result.reason,
-        error: result.error ?? { code: 'store-unavailable', message: 'The run could not be written.' },
-      })
+    // What the store does not take now it is given again, else nobody would ever claim the run or end it.
+    while (this.#active.get(claim.run.id)?.claim === claim) {
+      if (await this.#write(claim, remainder)) return
+      if (this.#state !== 'running') return
+      await this.#nextBeat.promise
     }
+  }
+
+  /** False: the store did not take it. */
+  async #write(claim: Claim, remainder: Remainder): Promise<boolean> {
+    try {
+      if (remainder.kind === 'give-back') await giveBack(this.#options, claim)
+      if (remainder.kind === 'end') await endLostRun(this.#options, claim, remainder)
+      return true
+    } catch (error) {
+      this.#report(error, claim)
+      return false
+    }
+  }
+
+  #report(error: unknown, { run }: Claim): void {
+    this.#options.onError(error, { during: 'run', runId: run.id, session: run.session })
   }
 
   #scheduleHeartbeat(): void {
     const { clock } = this.#options
     this.#cancelHeartbeat = clock.setTimer(clock.now() + this.#heartbeatMs, () => {
+      this.#scheduleHeartbeat()
       this.#heartbeat()
-        .catch((error: unknown) => this.#options.onError(error, { during: 'heartbeat' }))
-        .finally(() => {
-          if (this.#state === 'running') this.#scheduleHeartbeat()
-        })
     })
   }
 
   /** Renews the leases, carries out what was asked elsewhere, and looks for work that nobody announced. */
-  async #heartbeat(): Promise<void> {
-    const leases = [...this.#active.values()].map((run) => run.lease)
-    const states = leases.length === 0 ? [] : await this.#options.store.renew(leases, this.#leaseMs)
-    for (const { runId, held, stopping } of states) {
-      const run = this.#active.get(runId)
-      if (!held) run?.abort.abort({ kind: 'fenced' } satisfies AbortCause)
-      else if (stopping) run?.abort.abort(stopCause(stopping))
+  #heartbeat(): void {
+    const beat = this.#nextBeat
+    this.#nextBeat = Promise.withResolvers()
+    beat.resolve()
+    if (this.#renewing) this.#abortUnheld()
+    else {
+      this.#renewing = true
+      this.#renew()
+        .catch((error: unknown) => {
+          this.#options.onError(error, { during: 'heartbeat' })
+          this.#abortUnheld()
+        })
+        .finally(() => (this.#renewing = false))
     }
-    await this.#claimAll()
+    this.wake()
+  }
+
+  async #renew(): Promise<void> {
+    const { store, clock } = this.#options
+    const heldUntil = clock.now() + this.#leaseMs
+    const leases = [...this.#active.values()].map(({ claim: { run } }): Lease => ({ runId: run.id, epoch: run.epoch }))
+    const states = leases.length === 0 ? [] : await store.renew(leases, this.#leaseMs)
+    for (const [place, { runId, held, stopping }] of states.entries()) {
+      const active = this.#active.get(runId)
+      if (!active || active.claim.run.epoch !== leases[place]?.epoch) continue
+      if (!held) active.abort.abort({ kind: 'fenced' } satisfies AbortCause)
+      else if (stopping) active.abort.abort(stopCause(stopping))
+      if (held) active.heldUntil = heldUntil
+    }
+  }
+
+  /** Without word from the store a run is left before its lease can be over: somebody else may then take it. */
+  #abortUnheld(): void {
+    const nextBeatAt = this.#options.clock.now() + this.#heartbeatMs
+    for (const run of this.#active.values()) {
+      if (run.heldUntil <= nextBeatAt) run.abort.abort({ kind: 'fenced' } satisfies AbortCause)
+    }
   }
 }
 
 function stopCause(request: StopRequest): AbortCause {
   return { kind: 'stop', ...(request.reason === undefined ? {} : { reason: request.reason }) }
-}
-
-/** A run that has not begun takes its input; one that was begun goes on, with the answers that came for it. */
-function inputOf({ run }: Claim, answers: readonly InboxRecord[]): AgentInput | undefined {
-  if (run.turn === undefined) return run.input as unknown as AgentInput
-  if (answers.length === 0 || run.stop) return undefined
-  return { toolResults: answers.map((row) => row.body.answer as unknown as SubmittedResult) }
 }

@@ -8,11 +8,10 @@ import { createSession } from '../session/session.ts'
 import { toRunInfo, toSessionInfo } from '../session/views.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { ClaimLoop } from './claim-loop.ts'
+import { Lifecycle } from './lifecycle.ts'
 import type { ErrorContext, Runtime, RuntimeOptions } from './types.ts'
 
 const defaultStopGraceMs = 10_000
-/** The longest interval that timers know: it only holds the process. */
-const keepAliveMs = 2 ** 31 - 1
 
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { store = memoryStore(), namespace = 'default', clock = systemClock, ids = systemIds } = options
@@ -21,7 +20,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const [defaultAgent] = agents.keys()
   const id = ids.next('runtime')
   const live = new LiveLog()
-  const onError = options.onError ?? reportError
+  const onError = guarded(options.onError ?? reportError)
   const loop = new ClaimLoop({ ...options, store, clock, ids, live, agents, owner: id, onError })
   const context: SessionContext = {
     store,
@@ -32,23 +31,15 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     wake: () => loop.wake(),
     abort: (runId, request) => loop.abort(runId, request),
   }
-  let releaseProcess: (() => void) | undefined
+  const lifecycle = new Lifecycle(store, loop, { namespace, clock, owner: id })
 
   const runtime: Runtime = {
     id,
     namespace,
     store,
     agents: [...agents.values()],
-    async start({ keepAlive = false } = {}) {
-      await store.open({ namespace, clock, owner: id })
-      if (keepAlive) releaseProcess = holdProcess()
-      return { recovered: await loop.start() }
-    },
-    async stop({ graceMs = defaultStopGraceMs } = {}) {
-      await loop.stop(graceMs)
-      releaseProcess?.()
-      await store.close()
-    },
+    start: (startOptions = {}) => lifecycle.start(startOptions),
+    stop: ({ graceMs = defaultStopGraceMs } = {}) => lifecycle.stop(graceMs),
     session(key, { agent, owner, metadata = {} } = {}) {
       checkKey(key)
       if (agent !== undefined && !agents.has(agent)) {
@@ -86,9 +77,16 @@ function agentsByName(list: readonly Agent[]): ReadonlyMap<string, Agent> {
   return agents
 }
 
-function holdProcess(): () => void {
-  const timer = setInterval(() => undefined, keepAliveMs)
-  return () => clearInterval(timer)
+/** A host's handler that fails must not become a fault of its own. */
+function guarded(onError: NonNullable<RuntimeOptions['onError']>): NonNullable<RuntimeOptions['onError']> {
+  return (error, where) => {
+    try {
+      onError(error, where)
+    } catch (failure) {
+      reportError(error, where)
+      reportError(failure, where)
+    }
+  }
 }
 
 /** Says what failed and where, never what was said. */

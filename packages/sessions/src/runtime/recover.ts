@@ -1,9 +1,12 @@
 import type { DurableEvent, IdSource, ToolResult, TurnEndEvent } from '@bowline/agent-loop'
 import type { Clock } from '@bowline/llm'
+import { SessionError } from '../errors.ts'
 import { newEvent } from '../journal/commits.ts'
 import type { LiveLog } from '../log/live-log.ts'
-import type { Claim, Expect, NewEntry, SessionStore, Write } from '../store/contract.ts'
-import type { RunFailure, RunRecord, StoredEvent, ToolCallRecord } from '../store/records.ts'
+import { answerId } from '../session/views.ts'
+import { commitOnce } from '../store/commit-once.ts'
+import type { Claim, CommitResult, Expect, NewEntry, SessionStore, Write } from '../store/contract.ts'
+import type { InboxRecord, RunFailure, RunRecord, StoredEvent, ToolCallRecord } from '../store/records.ts'
 
 interface RecoverContext {
   readonly store: SessionStore
@@ -13,45 +16,60 @@ interface RecoverContext {
 }
 
 export interface LostRunEnd {
+  readonly status: 'error' | 'aborted'
   readonly reason: NonNullable<RunRecord['reason']>
-  readonly error: NonNullable<RunRecord['error']>
+  readonly error?: NonNullable<RunRecord['error']>
 }
 
-/** Back into the queue with the turn left open, for whoever claims it next. */
+const stoppedBefore: LostRunEnd = { status: 'aborted', reason: 'abort' }
+
+/** Back into the queue with the turn left open, for whoever claims it next. Nothing happens when somebody else has it. */
 export async function giveBack({ store, ids }: RecoverContext, { run, session }: Claim): Promise<void> {
-  await store.commit({
+  const result = await commitOnce(store, {
     id: ids.next('batch'),
     key: session.key,
     expect: fence(run),
     writes: [{ op: 'run.patch', runId: run.id, patch: { status: 'queued', reason: 'yielded' } }],
   })
+  checkTaken(result)
 }
 
-/** Ends a run that the loop cannot end: every open call gets an outcome, so that the session goes on. */
+/**
+ * Ends a run that the loop cannot end: every open call gets an outcome, so that the session goes on. Nothing happens when
+ * somebody else has the run by now.
+ */
 export async function endLostRun(context: RecoverContext, claim: Claim, end: LostRunEnd): Promise<void> {
-  const { store, ids, live } = context
+  const { store, live } = context
   const { key } = claim.session
   const [run, session] = await Promise.all([store.readRun(claim.run.id), store.readSession(key)])
   if (run.status === 'missing' || session.status === 'missing' || run.value.epoch !== claim.run.epoch) return
-  const settled = await settleOpenCalls(context, run.value)
-  const events = lastEvents(run.value, settled, end, context.clock.now())
-  const result = await store.commit({
-    id: ids.next('batch'),
-    key,
-    expect: fence(run.value),
-    writes: lastWrites(run.value, session.value.leaf, settled, events, end),
-  })
-  // Refused: somebody else has the run by now, and ends it.
-  if (!result.ok) return
-  live.publish(
-    key,
-    events.map((event, index): StoredEvent => ({ ...event, seq: result.firstSeq + index })),
-    true,
-  )
+  const lost: LostRun = {
+    run: run.value,
+    leaf: session.value.leaf,
+    calls: await settleOpenCalls(context, run.value),
+    answers: (await ownAnswers(store, key, run.value.id)).map((row) => row.id),
+    end: run.value.stop && run.value.turn === undefined ? stoppedBefore : end,
+    at: context.clock.now(),
+  }
+  // Nothing is settled while other runs wait behind this one.
+  const result = (await commitEnd(context, lost, true)) ?? (await commitEnd(context, lost, false))
+  if (result) live.publish(key, result, true)
 }
 
-function isRunFailure(error: LostRunEnd['error']): error is RunFailure {
-  return error.code === 'crash-loop' || error.code === 'store-unavailable'
+/** What waits in the inbox for this run. */
+export async function ownAnswers(store: SessionStore, key: string, runId: string): Promise<readonly InboxRecord[]> {
+  const rows = await store.readInbox(key, ['answer'])
+  return rows.filter((row) => row.id.startsWith(answerId(runId, '')))
+}
+
+interface LostRun {
+  readonly run: RunRecord
+  readonly leaf: string | null
+  readonly calls: readonly SettledCall[]
+  /** Inbox rows that nobody will take any more. */
+  readonly answers: readonly string[]
+  readonly end: LostRunEnd
+  readonly at: number
 }
 
 interface SettledCall {
@@ -59,21 +77,47 @@ interface SettledCall {
   readonly outcome: ToolResult
   /** Settled here, not before. */
   readonly fresh: boolean
+  readonly started: boolean
   readonly inTranscript: boolean
 }
 
-async function settleOpenCalls(context: RecoverContext, run: RunRecord): Promise<readonly SettledCall[]> {
-  const { store, ids, clock } = context
+/** Undefined: with `settled`, other runs are queued. */
+async function commitEnd(
+  { store, ids }: RecoverContext,
+  lost: LostRun,
+  settled: boolean,
+): Promise<readonly StoredEvent[] | undefined> {
+  const { run } = lost
+  const events = lastEvents(lost, settled)
+  const result = await commitOnce(store, {
+    id: ids.next('batch'),
+    key: run.session,
+    expect: settled ? [...fence(run), { that: 'none-queued', except: run.id }] : fence(run),
+    writes: lastWrites(lost, events),
+  })
+  if (!result.ok && result.reason === 'runs-queued') return undefined
+  checkTaken(result)
+  return result.ok ? events.map((event, index): StoredEvent => ({ ...event, seq: result.firstSeq + index })) : []
+}
+
+/** Fenced: somebody else has the run. Any other refusal would leave it to nobody. */
+function checkTaken(result: CommitResult): void {
+  if (result.ok || result.reason === 'fenced' || result.reason === 'missing') return
+  throw new SessionError('conflict', `The store refused to let go of a run: ${result.reason}.`)
+}
+
+async function settleOpenCalls({ store, ids, clock }: RecoverContext, run: RunRecord): Promise<readonly SettledCall[]> {
   if (run.turn === undefined) return []
   const calls = await store.readCalls(run.id, run.step)
   const path = await store.readPath(run.session, { limit: calls.length + 1 })
   const entries = new Set(path.items.map((entry) => entry.id))
   return calls.map((record) => {
+    const started = record.state === 'started'
     const { outcome } = record
-    if (outcome) return { record, outcome, fresh: false, inTranscript: entries.has(outcome.id) }
+    if (outcome) return { record, outcome, fresh: false, started, inTranscript: entries.has(outcome.id) }
     const given = givenUp(record, ids, clock.now())
-    const { status } = given
-    return { record: { ...record, state: 'settled', status, outcome: given }, outcome: given, fresh: true, inTranscript: false }
+    const settled: ToolCallRecord = { ...record, state: 'settled', status: given.status, outcome: given }
+    return { record: settled, outcome: given, fresh: true, started, inTranscript: false }
   })
 }
 
@@ -93,47 +137,50 @@ function givenUp(call: ToolCallRecord, ids: IdSource, at: number): ToolResult {
   }
 }
 
-function lastEvents(run: RunRecord, settled: readonly SettledCall[], end: LostRunEnd, at: number): DurableEvent[] {
-  const base = { at, runId: run.id, turn: run.turn ?? 0 }
-  const { step, usage, openMessageId: messageId } = run
-  const events: DurableEvent[] = []
-  if (messageId !== undefined) events.push({ ...base, type: 'message-discarded', step, messageId, reason: 'crash' })
-  for (const { outcome, fresh } of settled) {
-    if (!fresh) continue
-    const { toolCallId } = outcome
-    events.push({ ...base, type: 'tool-execution-end', step, toolCallId, executed: 'no', message: outcome, durationMs: 0 })
-  }
-  events.push({ ...base, type: 'turn-end', status: 'error', usage, steps: step, ...wordsOfTheLoop(end) })
-  if (run.turn !== undefined) events.push({ ...base, type: 'save-point' })
-  return events
+/** One more segment, in which all that is open is closed. A run that never began has its end alone. */
+function lastEvents(lost: LostRun, settled: boolean): DurableEvent[] {
+  const { run, calls, end, at } = lost
+  const { step, usage, openMessageId: messageId, turn = 0 } = run
+  const base = { at, runId: run.id, turn }
+  const turnEnd: TurnEndEvent = { ...base, type: 'turn-end', status: end.status, usage, steps: step, ...wordsOfTheLoop(end) }
+  if (run.turn === undefined) return [turnEnd]
+  return [
+    { ...base, type: 'turn-start', resumed: true, attempt: run.attempts + 1, cause: 'recovery' },
+    ...(messageId === undefined ? [] : [{ ...base, type: 'message-discarded', step, messageId, reason: 'crash' } as const]),
+    ...calls.filter((call) => call.fresh).map(({ outcome, started }): DurableEvent => {
+      const { toolCallId } = outcome
+      const executed = started ? 'here' : 'no'
+      return { ...base, type: 'tool-execution-end', step, toolCallId, executed, message: outcome, durationMs: 0 }
+    }),
+    { ...base, type: 'step-end', step, toolCalls: calls.length, continues: false },
+    turnEnd,
+    { ...base, type: 'save-point' },
+    ...(settled ? [{ ...base, type: 'settled' } as const] : []),
+  ]
 }
 
 /** The loop has no words for a run that is lost again and again: its event says what the loop could say. */
 function wordsOfTheLoop({ reason, error }: LostRunEnd): Pick<TurnEndEvent, 'reason' | 'error'> {
   return {
     reason: reason === 'crash-loop' ? 'journal-error' : reason,
-    error: isRunFailure(error) ? { code: 'journal-failed', message: error.message } : error,
+    ...(error && { error: isRunFailure(error) ? { code: 'journal-failed', message: error.message } : error }),
   }
 }
 
-function lastWrites(
-  run: RunRecord,
-  leaf: string | null,
-  settled: readonly SettledCall[],
-  events: readonly DurableEvent[],
-  { reason, error }: LostRunEnd,
-): readonly Write[] {
-  const calls = settled.filter(({ fresh }) => fresh).map(({ record }) => record)
-  const entries = entriesOf(settled.filter(({ inTranscript }) => !inTranscript), leaf, run.id)
+function isRunFailure(error: NonNullable<LostRunEnd['error']>): error is RunFailure {
+  return error.code === 'crash-loop' || error.code === 'store-unavailable'
+}
+
+function lastWrites({ run, leaf, calls, answers, end }: LostRun, events: readonly DurableEvent[]): readonly Write[] {
+  const fresh = calls.filter((call) => call.fresh).map(({ record }) => record)
+  const entries = entriesOf(calls.filter((call) => !call.inTranscript), leaf, run.id)
+  const { status, reason, error = null } = end
   return [
-    ...(calls.length > 0 ? [{ op: 'call.put', calls } as const] : []),
+    ...(fresh.length > 0 ? [{ op: 'call.put', calls: fresh } as const] : []),
     ...(entries.length > 0 ? [{ op: 'entry.append', entries } as const] : []),
     { op: 'event.append', events: events.map(newEvent) },
-    {
-      op: 'run.patch',
-      runId: run.id,
-      patch: { status: 'error', reason, error, openMessageId: null, pendingToolCalls: [] },
-    },
+    ...(answers.length > 0 ? [{ op: 'inbox.take', ids: answers } as const] : []),
+    { op: 'run.patch', runId: run.id, patch: { status, reason, error, openMessageId: null, pendingToolCalls: [] } },
   ]
 }
 

@@ -2,6 +2,7 @@ import { AgentError, hashJson, parseInput, type AgentInput } from '@bowline/agen
 import type { UserMessage } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
 import { checkInputId } from '../keys.ts'
+import { commitOnce } from '../store/commit-once.ts'
 import type { Batch, CommitRefusal, CommitResult, Expect, NewRun, Write } from '../store/contract.ts'
 import type { SessionRecord, StoredEvent } from '../store/records.ts'
 import type { SessionContext } from './context.ts'
@@ -36,7 +37,7 @@ export async function acceptInput(
   for (let tries = 0; tries < maxTries; tries++) {
     const session = await readOwn(context, identity)
     const batch = acceptBatch(context, identity, session, run, options.onBusy ?? context.onBusy)
-    const result = await context.store.commit(batch)
+    const result = await commitOnce(context.store, batch)
     if (result.ok) return accepted(context, identity, run, session, result)
     // Somebody else made the session in the meantime: look again.
     if (result.reason !== 'conflict' && result.reason !== 'missing') throw await refusal(context, result.reason, identity.key)
@@ -63,7 +64,7 @@ export async function openSession(context: SessionContext, identity: SessionIden
   const existing = await readOwn(context, identity)
   if (existing) return existing
   const at = context.clock.now()
-  const result = await context.store.commit({
+  const result = await commitOnce(context.store, {
     id: context.ids.next('batch'),
     key: identity.key,
     expect: [{ that: 'session', id: null }],

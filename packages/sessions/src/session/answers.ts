@@ -1,6 +1,7 @@
 import { hashJson, type SubmissionReceipt, type SubmittedResult } from '@bowline/agent-loop'
 import type { JSONObject } from '@bowline/llm'
 import { SessionError, type SessionErrorCode } from '../errors.ts'
+import { commitOnce } from '../store/commit-once.ts'
 import type { Write } from '../store/contract.ts'
 import type { InboxRecord, RunRecord, SessionRecord, ToolCallRecord } from '../store/records.ts'
 import type { SessionContext } from './context.ts'
@@ -88,7 +89,7 @@ async function runAgain(context: SessionContext, key: string, toolCallId: string
     }
     const last = unanswered({ ...run, pendingToolCalls }, inbox).length === 0
     const { outcome: _outcome, ...open } = call
-    const result = await context.store.commit({
+    const result = await commitOnce(context.store, {
       id: context.ids.next('batch'),
       key,
       expect: [
@@ -148,6 +149,8 @@ async function judge(
   if (call.state === 'settled') return { kind: 'refused', code: 'tool-result-conflict' }
   const run = await readRun(context.store, call.runId)
   const pending = run.pendingToolCalls.find((each) => each.toolCallId === call.toolCallId)
+  // Stopped, and not ended yet: the call is to be cancelled.
+  if (run.stop && pending) return { kind: 'refused', code: 'tool-result-conflict' }
   // A call that runs here, or will, is nobody's to answer; only an unknown outcome can be told to stay unknown.
   if (!pending || isTerminal(run.status)) return { kind: 'refused', code: 'unknown-tool-call' }
   if ('unknown' in answer.body && !pending.unknown) return { kind: 'refused', code: 'tool-result-conflict' }
@@ -191,7 +194,7 @@ async function storeAnswers(
 ): Promise<boolean> {
   const writes: Write[] = [{ op: 'inbox.put', rows }]
   if (last) writes.push({ op: 'run.patch', runId: run.id, patch: { status: 'queued' } })
-  const result = await context.store.commit({
+  const result = await commitOnce(context.store, {
     id: context.ids.next('batch'),
     key: session.key,
     expect: [

@@ -1,12 +1,13 @@
 import type { EndReason } from '@bowline/agent-loop'
 import { SessionError } from '../errors.ts'
+import { commitOnce } from '../store/commit-once.ts'
 import type { Expect, RunPatch, Write } from '../store/contract.ts'
 import type { RunRecord, SessionRecord, StopRequest } from '../store/records.ts'
 import { publishOwn } from './accept.ts'
 import type { SessionContext } from './context.ts'
-import { readRun, waitForRest } from './rest.ts'
+import { readRun, unknownRun, waitForRest } from './rest.ts'
 import type { StopOptions, StopReceipt } from './types.ts'
-import { isTerminal, openStatuses } from './views.ts'
+import { isTerminal, isWaiting, openStatuses } from './views.ts'
 
 const defaultWaitMs = 10_000
 const maxTries = 20
@@ -36,7 +37,7 @@ function firstOpen(open: readonly RunRecord[]): RunRecord | undefined {
 
 async function ownRun(context: SessionContext, session: SessionRecord, runId: string): Promise<RunRecord> {
   const run = await readRun(context.store, runId)
-  if (run.session !== session.key) throw new SessionError('unknown-run', `There is no run ${runId} in this session.`)
+  if (run.session !== session.key) throw unknownRun(runId)
   return run
 }
 
@@ -46,7 +47,8 @@ async function requestStop(context: SessionContext, target: RunRecord, reason: s
   for (let tries = 0; tries < maxTries; tries++) {
     const run = tries === 0 ? target : await readRun(context.store, target.id)
     if (isTerminal(run.status)) return
-    if (!run.stop && !(await storeStop(context, run, request))) continue
+    // A run that came to wait although it is stopped is still to be executed once more.
+    if ((!run.stop || isWaiting(run.status)) && !(await storeStop(context, run, run.stop ?? request))) continue
     if (run.status === 'running') context.abort(run.id, run.stop ?? request)
     context.wake()
     return
@@ -61,11 +63,11 @@ async function storeStop(context: SessionContext, run: RunRecord, stop: StopRequ
   const patch: RunPatch = neverBegan
     ? { status: 'aborted', reason: 'abort' satisfies EndReason, stop }
     : // A waiting run is executed once more, to settle its calls and end its turn.
-      { stop, ...(run.status === 'running' || run.status === 'queued' ? {} : { status: 'queued' }) }
+      { stop, ...(isWaiting(run.status) ? { status: 'queued' } : {}) }
   const expect: Expect[] = [{ that: 'run', runId: run.id, status: [run.status] }]
   const writes: Write[] = [{ op: 'run.patch', runId: run.id, patch }]
   if (neverBegan) writes.push({ op: 'event.append', events: [{ event: end }] })
-  const result = await context.store.commit({ id: context.ids.next('batch'), key: run.session, expect, writes })
+  const result = await commitOnce(context.store, { id: context.ids.next('batch'), key: run.session, expect, writes })
   if (!result.ok) return false
   if (neverBegan) publishOwn(context, run.session, result, [end])
   return true

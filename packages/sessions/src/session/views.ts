@@ -24,6 +24,11 @@ export function isTerminal(status: RunStatus): boolean {
   return terminal.has(status)
 }
 
+/** Somebody outside has to say something before the run can go on. */
+export function isWaiting(status: RunStatus): boolean {
+  return status === 'awaiting-tools' || status === 'needs-recovery'
+}
+
 export function answerId(runId: string, toolCallId: string): string {
   return `answer:${runId}:${toolCallId}`
 }
@@ -35,7 +40,6 @@ export function unanswered(run: RunRecord, inbox: readonly InboxRecord[]): RunRe
 }
 
 export async function toRunInfo(store: SessionStore, run: RunRecord): Promise<RunInfo> {
-  const waits = run.pendingToolCalls.length > 0 && !isTerminal(run.status)
   const { id, session, kind, status, reason, attempts, stop, error, usage, createdAt, startedAt, endedAt } = run
   return {
     runId: id,
@@ -46,7 +50,7 @@ export async function toRunInfo(store: SessionStore, run: RunRecord): Promise<Ru
     attempts,
     cursor: printCursor(run.firstSeq - 1),
     ...(run.inputId === undefined ? {} : { inputId: run.inputId }),
-    pendingToolCalls: waits ? unanswered(run, await store.readInbox(session, ['answer'])) : [],
+    pendingToolCalls: isWaiting(status) ? unanswered(run, await store.readInbox(session, ['answer'])) : [],
     stopping: stop !== undefined && !isTerminal(status),
     ...(error === undefined ? {} : { error }),
     usage,

@@ -224,6 +224,7 @@ describe('a runtime that stops', () => {
     expect(items.find((message) => message.role === 'tool-result')).toMatchObject({ status: 'unknown' })
     expect(items.at(-1)).toMatchObject({ role: 'assistant', content: [{ text: 'the next one' }] })
     expect(checkTranscript(items)).toEqual([])
+    await checkLog(session)
     await last.runtime.stop()
     await first.runtime.stop()
   })

@@ -1,0 +1,155 @@
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { defineTool } from '@bowline/agent-loop'
+import { manualClock } from '@bowline/llm/testing'
+import { memoryStore } from '@bowline/sessions/memory'
+import { describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
+import { faultyStore } from '../faulty-store.ts'
+import { gate, setup } from '../support.ts'
+
+const call = { toolCalls: [{ id: 'c1', name: 'deaf', input: {} }] }
+
+/** A tool that hears no signal and never ends. */
+function deafTool(onStart: () => void) {
+  return defineTool({
+    name: 'deaf',
+    description: 'Hears no signal.',
+    inputSchema: z.object({}),
+    execute: () => new Promise<string>(() => onStart()),
+  })
+}
+
+describe('start and stop', () => {
+  it('S9: a run that does not leave within the grace is given back, and no attempt is counted', async () => {
+    const clock = manualClock()
+    const store = memoryStore()
+    await store.open({ namespace: 'default', clock, owner: 'keeper' })
+    const started = gate()
+    const { runtime, faults } = setup({ steps: [call], tools: [deafTool(started.open)], store, clock, abortGraceMs: 1_000 })
+    await runtime.start()
+    const { runId } = await runtime.session('room:1').send('go')
+    await started.passed
+    const stopping = runtime.stop({ graceMs: 5 })
+    await clock.advance(5)
+    await stopping
+    expect(await store.readRun(runId)).toMatchObject({ value: { status: 'queued', attempts: 0, totalAttempts: 0 } })
+    // What it comes to later can no longer be written, and is no fault.
+    await clock.advance(1_000)
+    expect(await store.readRun(runId)).toMatchObject({ value: { status: 'queued', epoch: 1 } })
+    expect(faults).toEqual([])
+  })
+
+  it('S9: leases are kept while runs have their grace', async () => {
+    const clock = manualClock()
+    const store = memoryStore()
+    await store.open({ namespace: 'default', clock, owner: 'keeper' })
+    const started = gate()
+    const { runtime } = setup({ steps: [call], tools: [deafTool(started.open)], store, clock, abortGraceMs: 60_000 })
+    await runtime.start()
+    await runtime.session('room:1').send('go')
+    await started.passed
+    const stopping = runtime.stop({ graceMs: 40_000 })
+    await clock.advance(30_000)
+    expect(await store.claim({ owner: 'other', max: 1, leaseMs: 10_000, agents: ['assistant'] })).toEqual([])
+    await clock.advance(10_000)
+    await stopping
+  })
+
+  it('S9: what is claimed while the runtime stops goes back', async () => {
+    const claiming = gate()
+    const go = gate()
+    const memory = memoryStore()
+    await memory.open({ namespace: 'default', clock: manualClock(), owner: 'keeper' })
+    let slow = false
+    const store = faultyStore(memory, (operation, args) => {
+      if (operation !== 'claim' || !slow) return undefined
+      claiming.open()
+      return go.passed.then(() => memory.claim(args[0] as Parameters<typeof memory.claim>[0])) as Promise<never>
+    })
+    const { runtime, model, faults } = setup({ steps: [], store })
+    await runtime.start()
+    slow = true
+    const { runId } = await runtime.session('room:1').send('go')
+    await claiming.passed
+    const stopping = runtime.stop()
+    go.open()
+    await stopping
+    expect(await memory.readRun(runId)).toMatchObject({ value: { status: 'queued', attempts: 0, epoch: 1 } })
+    expect(model.calls).toEqual([])
+    expect(faults).toEqual([])
+  })
+
+  it('S12: a start that fails leaves nothing open, and can be tried again', async () => {
+    const clock = manualClock()
+    let broken = true
+    const memory = memoryStore()
+    const store = faultyStore(memory, (operation) => (broken && operation === 'claim' ? new Error('disk on fire') : undefined))
+    const { runtime } = setup({ steps: [{ text: 'ok' }], store, clock })
+    await expect(runtime.start()).rejects.toThrow('disk on fire')
+    expect(clock.pendingTimers).toBe(0)
+    await expect(memory.readRun('any')).rejects.toMatchObject({ code: 'store-unavailable' })
+    broken = false
+    await runtime.start()
+    await expect(runtime.start()).rejects.toMatchObject({ code: 'invalid-config' })
+    expect(await (await runtime.session('room:1').send('go')).result()).toMatchObject({ status: 'completed' })
+    await runtime.stop()
+    expect(clock.pendingTimers).toBe(0)
+  })
+
+  it('S11: a runtime that is stopped twice, or was never started, does not close the store of another', async () => {
+    const store = memoryStore()
+    const one = setup({ steps: [], store })
+    const never = setup({ steps: [], store })
+    const other = setup({ steps: [{ text: 'ok' }], store })
+    await one.runtime.start()
+    await other.runtime.start()
+    await Promise.all([one.runtime.stop(), one.runtime.stop()])
+    await one.runtime.stop()
+    await never.runtime.stop()
+    expect(await (await other.runtime.session('room:1').send('go')).result()).toMatchObject({ status: 'completed' })
+    await other.runtime.stop()
+  })
+
+  it('S12: a handler of faults that throws is told of on the console, and becomes no fault of its own', async () => {
+    const said = vi.spyOn(console, 'error').mockImplementation(() => undefined)
+    let broken = false
+    const store = faultyStore(memoryStore(), (operation) => (broken && operation === 'claim' ? new Error('disk on fire') : undefined))
+    const clock = manualClock()
+    const { runtime } = setup({
+      steps: [{ text: 'ok' }],
+      store,
+      clock,
+      onError: () => {
+        throw new Error('the handler itself')
+      },
+    })
+    await runtime.start()
+    broken = true
+    const run = await runtime.session('room:1').send('secret words')
+    await clock.advance(1_000)
+    expect(said).toHaveBeenCalled()
+    expect(JSON.stringify(said.mock.calls)).not.toContain('secret')
+    said.mockRestore()
+    broken = false
+    await clock.advance(3_000)
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    await runtime.stop()
+  })
+
+  it.each([
+    { keepAlive: false, holds: [] },
+    { keepAlive: true, holds: ['Timeout'] },
+  ])('S10: with keepAlive $keepAlive an idle runtime holds its process by $holds', async ({ keepAlive, holds }) => {
+    const script = fileURLToPath(new URL('../fixtures/idle.ts', import.meta.url))
+    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script, String(keepAlive)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const exited = new Promise((resolve) => child.once('exit', resolve))
+    const [line] = await createInterface({ input: child.stdout })[Symbol.asyncIterator]().next().then(({ value }) => [String(value)])
+    expect(JSON.parse(line ?? '')).toEqual(holds)
+    if (keepAlive) child.kill()
+    expect(await exited).toBe(keepAlive ? null : 0)
+  })
+})
