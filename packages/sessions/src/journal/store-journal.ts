@@ -7,13 +7,13 @@ import {
   type JournalRecord,
   type JournalState,
   type ResumeCause,
-  type StoredMessage,
 } from '@bowline/agent-loop'
 import type { LiveLog } from '../log/live-log.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { Claim, CommitRefusal, Expect, SessionStore, Write } from '../store/contract.ts'
 import type { InboxRecord, StoredEvent, ToolCallRecord } from '../store/records.ts'
 import { callRow, runCommit, type RunStand, type TakenAnswer } from './commits.ts'
+import { readTranscript } from './read-transcript.ts'
 
 export interface StoreJournalOptions {
   readonly store: SessionStore
@@ -149,15 +149,4 @@ function refused(reason: CommitRefusal): CommitOutcome {
     throw new AgentError('fenced', 'The run belongs to another process by now.')
   }
   throw new AgentError('journal-failed', `The store refused the commit: ${reason}.`)
-}
-
-async function readTranscript(store: SessionStore, key: string): Promise<readonly StoredMessage[]> {
-  const messages: StoredMessage[] = []
-  let before: string | undefined
-  do {
-    const page = await store.readPath(key, { limit: 1000, ...(before === undefined ? {} : { before }) })
-    for (const entry of page.items) messages.push(entry.message)
-    before = page.next === undefined ? undefined : page.items.at(-1)?.id
-  } while (before !== undefined)
-  return messages.reverse()
 }

@@ -1,12 +1,16 @@
-import type { DurableEvent, IdSource, ToolResult, TurnEndEvent } from '@bowline/agent-loop'
-import type { Clock } from '@bowline/llm'
+import type { DurableEvent, IdSource, TurnEndEvent } from '@bowline/agent-loop'
+import { addUsage, type Clock, type Usage } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
 import { newEvent } from '../journal/commits.ts'
+import { readTranscript } from '../journal/read-transcript.ts'
 import type { LiveLog } from '../log/live-log.ts'
 import { answerId } from '../session/views.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { Claim, CommitResult, Expect, NewEntry, SessionStore, Write } from '../store/contract.ts'
-import type { InboxRecord, RunFailure, RunRecord, StoredEvent, ToolCallRecord } from '../store/records.ts'
+import type { InboxRecord, RunFailure, RunRecord, StoredEvent } from '../store/records.ts'
+import { settleOpenCalls, type SettledCall } from './settle-open-calls.ts'
+
+const charactersPerToken = 4
 
 interface RecoverContext {
   readonly store: SessionStore
@@ -43,13 +47,15 @@ export async function endLostRun(context: RecoverContext, claim: Claim, end: Los
   const { key } = claim.session
   const [run, session] = await Promise.all([store.readRun(claim.run.id), store.readSession(key)])
   if (run.status === 'missing' || session.status === 'missing' || run.value.epoch !== claim.run.epoch) return
+  const at = context.clock.now()
   const lost: LostRun = {
     run: run.value,
     leaf: session.value.leaf,
-    calls: await settleOpenCalls(context, run.value),
+    calls: await settleOpenCalls(store, context.ids, run.value, at),
+    discarded: run.value.openMessageId === undefined ? undefined : await estimatedInput(store, key),
     answers: (await ownAnswers(store, key, run.value.id)).map((row) => row.id),
     end: run.value.stop && run.value.turn === undefined ? stoppedBefore : end,
-    at: context.clock.now(),
+    at,
   }
   // Nothing is settled while other runs wait behind this one.
   const result = (await commitEnd(context, lost, true)) ?? (await commitEnd(context, lost, false))
@@ -66,19 +72,12 @@ interface LostRun {
   readonly run: RunRecord
   readonly leaf: string | null
   readonly calls: readonly SettledCall[]
+  /** What the answer cost that the model had begun. */
+  readonly discarded: Usage | undefined
   /** Inbox rows that nobody will take any more. */
   readonly answers: readonly string[]
   readonly end: LostRunEnd
   readonly at: number
-}
-
-interface SettledCall {
-  readonly record: ToolCallRecord
-  readonly outcome: ToolResult
-  /** Settled here, not before. */
-  readonly fresh: boolean
-  readonly started: boolean
-  readonly inTranscript: boolean
 }
 
 /** Undefined: with `settled`, other runs are queued. */
@@ -106,47 +105,18 @@ function checkTaken(result: CommitResult): void {
   throw new SessionError('conflict', `The store refused to let go of a run: ${result.reason}.`)
 }
 
-async function settleOpenCalls({ store, ids, clock }: RecoverContext, run: RunRecord): Promise<readonly SettledCall[]> {
-  if (run.turn === undefined) return []
-  const calls = await store.readCalls(run.id, run.step)
-  const path = await store.readPath(run.session, { limit: calls.length + 1 })
-  const entries = new Set(path.items.map((entry) => entry.id))
-  return calls.map((record) => {
-    const started = record.state === 'started'
-    const { outcome } = record
-    if (outcome) return { record, outcome, fresh: false, started, inTranscript: entries.has(outcome.id) }
-    const given = givenUp(record, ids, clock.now())
-    const settled: ToolCallRecord = { ...record, state: 'settled', status: given.status, outcome: given }
-    return { record: settled, outcome: given, fresh: true, started, inTranscript: false }
-  })
-}
-
-/** A started call that is not pure may have happened. */
-function givenUp(call: ToolCallRecord, ids: IdSource, at: number): ToolResult {
-  const unknown = call.state === 'started' && call.effect !== 'pure'
-  const value = unknown ? 'may or may not have happened: the run was given up' : 'not run: the run was given up'
-  return {
-    role: 'tool-result',
-    id: ids.next('msg'),
-    toolCallId: call.toolCallId,
-    toolName: call.name,
-    output: { type: 'error-text', value },
-    at,
-    status: unknown ? 'unknown' : 'cancelled',
-    index: call.index,
-  }
-}
-
 /** One more segment, in which all that is open is closed. A run that never began has its end alone. */
 function lastEvents(lost: LostRun, settled: boolean): DurableEvent[] {
-  const { run, calls, end, at } = lost
-  const { step, usage, openMessageId: messageId, turn = 0 } = run
+  const { run, calls, end, at, discarded } = lost
+  const { step, openMessageId: messageId, turn = 0 } = run
+  const usage = addUsage(run.usage, discarded ?? {})
   const base = { at, runId: run.id, turn }
   const turnEnd: TurnEndEvent = { ...base, type: 'turn-end', status: end.status, usage, steps: step, ...wordsOfTheLoop(end) }
   if (run.turn === undefined) return [turnEnd]
   return [
     { ...base, type: 'turn-start', resumed: true, attempt: run.attempts + 1, cause: 'recovery' },
     ...(messageId === undefined ? [] : [{ ...base, type: 'message-discarded', step, messageId, reason: 'crash' } as const]),
+    ...(discarded ? [{ ...base, type: 'usage', purpose: 'discarded-attempt', usage: discarded, estimated: true } as const] : []),
     ...calls.filter((call) => call.fresh).map(({ outcome, started }): DurableEvent => {
       const { toolCallId } = outcome
       const executed = started ? 'here' : 'no'
@@ -171,17 +141,25 @@ function isRunFailure(error: NonNullable<LostRunEnd['error']>): error is RunFail
   return error.code === 'crash-loop' || error.code === 'store-unavailable'
 }
 
-function lastWrites({ run, leaf, calls, answers, end }: LostRun, events: readonly DurableEvent[]): readonly Write[] {
+function lastWrites({ run, leaf, calls, answers, end, discarded = {} }: LostRun, events: readonly DurableEvent[]): readonly Write[] {
   const fresh = calls.filter((call) => call.fresh).map(({ record }) => record)
   const entries = entriesOf(calls.filter((call) => !call.inTranscript), leaf, run.id)
   const { status, reason, error = null } = end
+  const usage = addUsage(run.usage, discarded)
   return [
     ...(fresh.length > 0 ? [{ op: 'call.put', calls: fresh } as const] : []),
     ...(entries.length > 0 ? [{ op: 'entry.append', entries } as const] : []),
     { op: 'event.append', events: events.map(newEvent) },
     ...(answers.length > 0 ? [{ op: 'inbox.take', ids: answers } as const] : []),
-    { op: 'run.patch', runId: run.id, patch: { status, reason, error, openMessageId: null, pendingToolCalls: [] } },
+    { op: 'session.patch', patch: { usage: discarded } },
+    { op: 'run.patch', runId: run.id, patch: { status, reason, error, usage, openMessageId: null, pendingToolCalls: [] } },
   ]
+}
+
+/** Nobody knows what the provider counted. */
+async function estimatedInput(store: SessionStore, key: string): Promise<Usage> {
+  const inputTokens = Math.ceil(JSON.stringify(await readTranscript(store, key)).length / charactersPerToken)
+  return { inputTokens, totalTokens: inputTokens, estimated: true }
 }
 
 function entriesOf(settled: readonly SettledCall[], leaf: string | null, runId: string): NewEntry[] {

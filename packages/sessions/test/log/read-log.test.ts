@@ -198,4 +198,16 @@ describe('readLog', () => {
     expect(await waiting).toEqual({ done: true, value: undefined })
     await runtime.stop()
   })
+
+  it('S123: the events of a run of another session are refused, not waited for', async () => {
+    const { runtime } = setup({ steps: [{ text: 'ok' }] })
+    await runtime.start()
+    const { runId } = await runtime.session('room:1').send('go')
+    await runtime.session('room:2').open()
+    for (const unknown of [runId, 'run_of_nobody']) {
+      const reading = collect(runtime.session('room:2').events({ runId: unknown }))
+      await expect(reading).rejects.toMatchObject({ code: 'unknown-run' })
+    }
+    await runtime.stop()
+  })
 })

@@ -117,4 +117,15 @@ describe('send', () => {
     await second.runtime.stop()
     await first.runtime.stop()
   })
+
+  it('S32: a session with 1,000 queued runs refuses another one before it writes', async () => {
+    const { runtime } = setup({ steps: [], concurrency: 0 })
+    await runtime.start()
+    const session = runtime.session('room:1')
+    for (let index = 0; index < 1_000; index++) await session.send('again')
+    const before = await session.info()
+    await expect(session.send('one too many')).rejects.toMatchObject({ code: 'queue-full' })
+    expect(await session.info()).toEqual(before)
+    await runtime.stop()
+  })
 })

@@ -1,8 +1,9 @@
 import { defineTool } from '@bowline/agent-loop'
+import { manualClock } from '@bowline/llm/testing'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { checkLog, setup, types } from '../support.ts'
+import { checkLog, gate, setup, types } from '../support.ts'
 
 const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}) })
 
@@ -101,6 +102,43 @@ describe('submitToolResults', () => {
     expect(settled.find((each) => each.status === 'rejected')?.reason).toMatchObject({ code: 'tool-result-conflict' })
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(types(await checkLog(session)).filter((type) => type === 'tool-execution-end')).toHaveLength(1)
+    await runtime.stop()
+  })
+
+  it('S89: an answer given in time counts, however late the last one comes', async () => {
+    const clock = manualClock()
+    const hurried = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}), timeoutMs: 60_000 })
+    const { runtime } = setup({ steps: [asks('c1', 'c2'), { text: 'done' }], tools: [hurried], clock })
+    await runtime.start()
+    const session = runtime.session('room:1')
+    await (await session.send('where?')).result()
+    await session.submitToolResults([{ toolCallId: 'c1', output: 'one' }])
+    await clock.advance(120_000)
+    const { run } = await session.submitToolResults([{ toolCallId: 'c2', output: 'two' }])
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'done' })
+    const results = (await session.messages()).items.filter((message) => message.role === 'tool-result')
+    expect(results.map((message) => message.status)).toEqual(['result', 'result'])
+    await runtime.stop()
+  })
+
+  it('S89: a call that was answered waits no longer, also while the run goes on', async () => {
+    const go = gate()
+    const { runtime } = setup({
+      steps: async (_call, index) => {
+        if (index === 0) return asks('c1')
+        await go.passed
+        return { text: 'done' }
+      },
+      tools: [place],
+    })
+    await runtime.start()
+    const session = runtime.session('room:1')
+    await (await session.send('where?')).result()
+    const { run } = await session.submitToolResults([{ toolCallId: 'c1', output: 'one' }])
+    for await (const event of run) if (event.type === 'message-start') break
+    expect((await session.info())?.openRun).toMatchObject({ status: 'running', pendingToolCalls: [] })
+    go.open()
+    await run.result()
     await runtime.stop()
   })
 })

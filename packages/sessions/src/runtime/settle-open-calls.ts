@@ -1,0 +1,49 @@
+import type { IdSource, ToolResult } from '@bowline/agent-loop'
+import type { SessionStore } from '../store/contract.ts'
+import type { RunRecord, ToolCallRecord } from '../store/records.ts'
+
+export interface SettledCall {
+  readonly record: ToolCallRecord
+  readonly outcome: ToolResult
+  /** Settled here, not before. */
+  readonly fresh: boolean
+  readonly started: boolean
+  readonly inTranscript: boolean
+}
+
+/** The calls of the open step of a run that is given up, each with an outcome. */
+export async function settleOpenCalls(
+  store: SessionStore,
+  ids: IdSource,
+  run: RunRecord,
+  at: number,
+): Promise<readonly SettledCall[]> {
+  if (run.turn === undefined) return []
+  const calls = await store.readCalls(run.id, run.step)
+  const path = await store.readPath(run.session, { limit: calls.length + 1 })
+  const entries = new Set(path.items.map((entry) => entry.id))
+  return calls.map((record) => {
+    const started = record.state === 'started'
+    const { outcome } = record
+    if (outcome) return { record, outcome, fresh: false, started, inTranscript: entries.has(outcome.id) }
+    const given = givenUp(record, ids, at)
+    const settled: ToolCallRecord = { ...record, state: 'settled', status: given.status, outcome: given }
+    return { record: settled, outcome: given, fresh: true, started, inTranscript: false }
+  })
+}
+
+/** A started call that is not pure may have happened. */
+function givenUp(call: ToolCallRecord, ids: IdSource, at: number): ToolResult {
+  const unknown = call.state === 'started' && call.effect !== 'pure'
+  const value = unknown ? 'may or may not have happened: the run was given up' : 'not run: the run was given up'
+  return {
+    role: 'tool-result',
+    id: ids.next('msg'),
+    toolCallId: call.toolCallId,
+    toolName: call.name,
+    output: { type: 'error-text', value },
+    at,
+    status: unknown ? 'unknown' : 'cancelled',
+    index: call.index,
+  }
+}

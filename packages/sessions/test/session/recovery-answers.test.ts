@@ -1,0 +1,151 @@
+import { defineTool } from '@bowline/agent-loop'
+import { manualClock } from '@bowline/llm/testing'
+import type { Session, SessionStore } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { faultyStore } from '../faulty-store.ts'
+import { checkLog, gate, setup, type Setup } from '../support.ts'
+
+const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}) })
+
+interface Start {
+  readonly attempt: number
+  readonly idempotencyKey: string
+}
+
+/** A tool with an effect whose first start never ends. */
+function payTool(starts: Start[], onStart: () => void) {
+  return defineTool({
+    name: 'pay',
+    description: 'Pays.',
+    inputSchema: z.object({}),
+    effect: 'once',
+    execute: (_input, { attempt, idempotencyKey }) => {
+      starts.push({ attempt, idempotencyKey })
+      return starts.length > 1 ? 'paid' : new Promise<string>(() => onStart())
+    },
+  })
+}
+
+const asks = {
+  toolCalls: [
+    { id: 'c-pay', name: 'pay', input: {} },
+    { id: 'c-place', name: 'place', input: {} },
+  ],
+}
+
+interface Doubt extends Setup {
+  readonly session: Session
+  readonly starts: readonly Start[]
+}
+
+/** A run whose owner died while the payment was under way: nobody knows of that one, and the other waits for its answer. */
+async function inDoubt(onUnknownOutcome: 'stop' | 'tell-model' = 'stop'): Promise<Doubt> {
+  const clock = manualClock()
+  const memory = memoryStore()
+  await memory.open({ namespace: 'default', clock, owner: 'keeper' })
+  const starts: Start[] = []
+  const started = gate()
+  const tools = [payTool(starts, started.open), place]
+  let dead = false
+  const dying: SessionStore = faultyStore(memory, (operation) => (dead && operation !== 'close' ? new Error('dead') : undefined))
+  const first = setup({ steps: [asks], tools, store: dying, clock, onError: () => undefined })
+  await first.runtime.start()
+  await first.runtime.session('room:1').send('go')
+  await started.passed
+  dead = true
+  const stopping = first.runtime.stop({ graceMs: 0 })
+  await clock.advance(10_001)
+  await stopping
+  const second = setup({ steps: [{ text: 'all done' }], tools, store: memory, clock, onUnknownOutcome })
+  await second.runtime.start()
+  const session = second.runtime.session('room:1')
+  const [run] = (await session.runs()).items
+  for await (const _ of session.events({ runId: run?.runId ?? '' })) continue
+  return { ...second, session, starts }
+}
+
+async function expectDone({ session, runtime, starts, faults }: Doubt): Promise<void> {
+  for await (const event of session.events()) if (event.type === 'settled') break
+  const { items } = await session.messages()
+  expect(items.map((message) => message.role)).toEqual(['user', 'assistant', 'tool-result', 'tool-result', 'assistant'])
+  expect(starts.map((start) => start.attempt)).toEqual([1, 2])
+  expect(new Set(starts.map((start) => start.idempotencyKey)).size).toBe(1)
+  expect(faults).toEqual([])
+  await checkLog(session)
+  await runtime.stop()
+}
+
+describe('a run that waits for an answer and for word on a doubtful call', () => {
+  it('S79: is needs-recovery, names both calls, and nothing else runs in the session', async () => {
+    const { session, runtime, model } = await inDoubt()
+    expect(await session.info()).toMatchObject({
+      status: 'failed',
+      openRun: {
+        status: 'needs-recovery',
+        pendingToolCalls: [{ toolCallId: 'c-pay', unknown: true }, { toolCallId: 'c-place' }],
+      },
+    })
+    const next = await session.send('and then?')
+    expect(await next.status()).toBe('queued')
+    expect(model.calls).toEqual([])
+    await runtime.stop()
+  })
+
+  it('S81, S89: the answer first, then runAgain: both count', async () => {
+    const doubt = await inDoubt()
+    const part = await doubt.session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }])
+    expect(part).toMatchObject({ accepted: ['c-place'], missing: ['c-pay'] })
+    await doubt.session.resolveTool('c-pay', { runAgain: true })
+    await expectDone(doubt)
+  })
+
+  it('S81, S89: runAgain first, twice, then the answer: both count', async () => {
+    const doubt = await inDoubt()
+    await doubt.session.resolveTool('c-pay', { runAgain: true })
+    const before = await doubt.session.info()
+    await doubt.session.resolveTool('c-pay', { runAgain: true })
+    expect(await doubt.session.info()).toEqual(before)
+    expect(doubt.starts).toHaveLength(1)
+    const rest = await doubt.session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }])
+    expect(rest).toMatchObject({ accepted: ['c-place'], missing: [] })
+    await expectDone(doubt)
+  })
+
+  it('S81: runAgain contradicts an answer, and the other way round', async () => {
+    const { session, runtime } = await inDoubt()
+    await session.resolveTool('c-pay', { result: 'paid by hand' })
+    await expect(session.resolveTool('c-pay', { runAgain: true })).rejects.toMatchObject({ code: 'tool-result-conflict' })
+    await expect(session.resolveTool('c-place', { unknown: true })).rejects.toMatchObject({ code: 'tool-result-conflict' })
+    await runtime.stop()
+  })
+
+  it('S80: with tell-model the outcome is unknown, and the model is told so', async () => {
+    const { session, runtime, model, starts } = await inDoubt('tell-model')
+    expect(await session.info()).toMatchObject({ status: 'busy', openRun: { status: 'awaiting-tools' } })
+    const { run } = await session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }])
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'all done' })
+    const results = (await session.messages()).items.filter((message) => message.role === 'tool-result')
+    expect(results.map((message) => message.status)).toEqual(['unknown', 'result'])
+    expect(JSON.stringify(model.calls[0]?.prompt)).toContain('may or may not')
+    expect(starts).toHaveLength(1)
+    await checkLog(session)
+    await runtime.stop()
+  })
+
+  it('S82: is freed by a stop', async () => {
+    const { session, runtime } = await inDoubt()
+    expect(await session.stop()).toMatchObject({
+      state: 'settled',
+      status: 'aborted',
+      calls: [
+        { toolCallId: 'c-pay', status: 'unknown' },
+        { toolCallId: 'c-place', status: 'cancelled' },
+      ],
+    })
+    expect(await session.info()).toMatchObject({ status: 'idle' })
+    await checkLog(session)
+    await runtime.stop()
+  })
+})
