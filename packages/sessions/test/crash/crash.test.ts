@@ -41,6 +41,7 @@ function checkInvariants(outcome: Outcome): void {
   expect(effects.pay?.length ?? 0).toBeLessThanOrEqual(1)
   expect(effects.index?.length).toBeGreaterThanOrEqual(1)
   expect(new Set(effects.index).size).toBe(1)
+  expect(outcome.askedAgain).toEqual([])
 }
 
 describe('a scenario with a fault at each of its writes', () => {

@@ -22,12 +22,16 @@ export interface Outcome {
   readonly sessionStatus: string | undefined
   /** Starts of each tool, with the key that it got. */
   readonly effects: Readonly<Record<string, readonly string[]>>
+  /** Calls that waited once more after their answer had been accepted. */
+  readonly askedAgain: readonly string[]
   readonly faults: readonly unknown[]
   readonly processes: number
 }
 
 interface World {
   readonly effects: Record<string, string[]>
+  readonly accepted: Set<string>
+  readonly askedAgain: string[]
   readonly read: LoggedEvent[]
   readonly faults: unknown[]
 }
@@ -59,15 +63,17 @@ function agentOf({ effects }: World): Agent {
 }
 
 /** What a client does that comes back after each death: it sends again under its id, answers, and says what became of calls. */
-async function drive(runtime: Runtime): Promise<void> {
+async function drive(runtime: Runtime, { accepted, askedAgain }: World): Promise<void> {
   const session = runtime.session(key)
   const run = await session.send('go', { id: 'first' })
   for (;;) {
     const { status, pendingToolCalls } = await run.result()
     if (status !== 'awaiting-tools' && status !== 'needs-recovery') return
     for (const { toolCallId, unknown } of pendingToolCalls) {
+      if (accepted.has(toolCallId)) askedAgain.push(toolCallId)
       if (unknown) await session.resolveTool(toolCallId, { result: 'paid' })
       else await session.submitToolResults([{ toolCallId, output: place }])
+      accepted.add(toolCallId)
     }
   }
 }
@@ -82,7 +88,7 @@ async function follow(runtime: Runtime, read: LoggedEvent[], abortSignal: AbortS
 
 /** Runs the scenario to its end, in as many processes as that takes. */
 export async function runScenario(point?: FaultPoint): Promise<Outcome> {
-  const world: World = { effects: {}, read: [], faults: [] }
+  const world: World = { effects: {}, accepted: new Set(), askedAgain: [], read: [], faults: [] }
   const clock = manualClock()
   const ids = fakeIds()
   const memory = memoryStore()
@@ -120,12 +126,12 @@ export async function runScenario(point?: FaultPoint): Promise<Outcome> {
   return { ...world, ...outcome, writes: [...writes], processes }
 }
 
-async function live(runtime: Runtime, { read }: World, died?: Promise<'died'>): Promise<'died' | void> {
+async function live(runtime: Runtime, world: World, died?: Promise<'died'>): Promise<'died' | void> {
   const leaving = new AbortController()
-  const reading = follow(runtime, read, leaving.signal)
+  const reading = follow(runtime, world.read, leaving.signal)
   // A reader of a process that died fails with it.
   reading.catch(() => undefined)
-  const end = await Promise.race([drive(runtime), ...(died ? [died] : [])]).catch((error: unknown) => {
+  const end = await Promise.race([drive(runtime, world), ...(died ? [died] : [])]).catch((error: unknown) => {
     if (!died) throw error
     return died
   })
