@@ -15,12 +15,18 @@ describeInBrowser('a page from elsewhere', {}, (stage) => {
       // What the page may not see is visible to the debugger only.
       const debug = await page.context().newCDPSession(page)
       await debug.send('Network.enable')
+      const url = new URL('/api/agent/sessions', stage().demo.url).href
+      // The browser asks the stranger for an icon too: only this one request counts.
+      let request: string | undefined
+      debug.on('Network.requestWillBeSent', (sent) => (request = sent.request.url === url ? sent.requestId : request))
       const status = new Promise<number>((resolve) =>
-        debug.on('Network.responseReceivedExtraInfo', ({ statusCode }) => resolve(statusCode)),
+        debug.on('Network.responseReceivedExtraInfo', ({ requestId, statusCode }) => {
+          if (requestId === request) resolve(statusCode)
+        }),
       )
       const outcome = await page.evaluate(
-        (url) => fetch(url, { credentials: 'include' }).then(() => 'answered', () => 'refused'),
-        new URL('/api/agent/sessions', stage().demo.url).href,
+        (address) => fetch(address, { credentials: 'include' }).then(() => 'answered', () => 'refused'),
+        url,
       )
       expect(outcome).toBe('refused')
       expect(await status).toBe(403)
