@@ -16,20 +16,18 @@ describeInBrowser('a page from elsewhere', {}, (stage) => {
       const debug = await page.context().newCDPSession(page)
       await debug.send('Network.enable')
       const url = new URL('/api/agent/sessions', stage().demo.url).href
-      // The browser asks the stranger for an icon too: only this one request counts.
-      let request: string | undefined
-      debug.on('Network.requestWillBeSent', (sent) => (request = sent.request.url === url ? sent.requestId : request))
-      const status = new Promise<number>((resolve) =>
-        debug.on('Network.responseReceivedExtraInfo', ({ requestId, statusCode }) => {
-          if (requestId === request) resolve(statusCode)
-        }),
-      )
+      // The browser asks the stranger for an icon too: only this one request counts. Its two signs come in any order.
+      const asked = Promise.withResolvers<string>()
+      const statuses = new Map<string, number>()
+      debug.on('Network.requestWillBeSent', ({ request, requestId }) => request.url === url && asked.resolve(requestId))
+      debug.on('Network.responseReceivedExtraInfo', ({ requestId, statusCode }) => statuses.set(requestId, statusCode))
       const outcome = await page.evaluate(
         (address) => fetch(address, { credentials: 'include' }).then(() => 'answered', () => 'refused'),
         url,
       )
       expect(outcome).toBe('refused')
-      expect(await status).toBe(403)
+      const id = await asked.promise
+      await expect.poll(() => statuses.get(id)).toBe(403)
     } finally {
       stranger.closeAllConnections()
       stranger.close()
