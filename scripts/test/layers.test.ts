@@ -36,7 +36,6 @@ const legal: readonly (readonly [string, string])[] = [
   ['packages/sessions/src/probe.ts', "import { DatabaseSync } from 'node:sqlite'"],
   ['packages/sessions/src/probe.ts', "import { Kysely } from 'kysely'"],
   ['packages/bridge/src/probe.ts', "import { McpServer } from '@modelcontextprotocol/server'"],
-  ['packages/bridge/src/probe.ts', "import { createClient } from '@bowline/client'"],
   ['packages/server/src/probe.ts', "import type { SessionView } from '@bowline/client'"],
   ['packages/server/src/probe.ts', "import { createRoute } from '@hono/zod-openapi'"],
   ['packages/server/src/node/probe.ts', "import { createServer } from 'node:http'"],
