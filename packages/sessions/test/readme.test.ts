@@ -13,7 +13,7 @@ it('the example of the README runs', { timeout: 60_000 }, () => {
     // In this folder the package finds itself by its name; its data goes elsewhere.
     const script = example.replace('.bowline/data.db', join(data, 'data.db'))
     expect(script).not.toBe(example)
-    const run = spawnSync(process.execPath, ['--input-type=module-typescript', '--eval', script], { cwd: folder, encoding: 'utf8' })
+    const run = spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', '--input-type=module-typescript', '--eval', script], { cwd: folder, encoding: 'utf8' })
     expect(run.stderr).toBe('')
     expect(run.stdout).toBe('Hello, and this is on disk.completed\n')
   } finally {

@@ -19,8 +19,8 @@ export async function writeStream(body: ReadableStream<Uint8Array>, outgoing: Se
     }
     if (!outgoing.destroyed) outgoing.end()
   } catch {
-    // The body said in its last frame what is wrong.
-    outgoing.socket?.destroySoon()
+    // The body said in its last frame what is wrong. What was written reaches the socket at the end of this turn.
+    setImmediate(() => outgoing.socket?.destroySoon())
   } finally {
     outgoing.off('close', leave)
   }
