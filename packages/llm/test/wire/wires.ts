@@ -5,6 +5,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { LLMock } from '@copilotkit/aimock'
 import { afterAll, afterEach, beforeAll } from 'vitest'
 import type { JSONObject, LanguageModelV4 } from '../../src/index.ts'
+import type { WireName } from './raw-bodies.ts'
 
 /** Where a client finds its server, and who sees what it sends. */
 export interface WireOptions {
@@ -14,7 +15,7 @@ export interface WireOptions {
 
 /** One way in which a real client talks to a provider. */
 export interface Wire {
-  readonly name: string
+  readonly name: WireName
   readonly model: (options: WireOptions) => LanguageModelV4
   /** A model of this wire that reasons, where the wire carries reasoning. */
   readonly reasoningModel?: (options: WireOptions) => LanguageModelV4

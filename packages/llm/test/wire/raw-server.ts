@@ -1,0 +1,130 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { afterAll, afterEach, beforeAll } from 'vitest'
+import type { JSONObject } from '../../src/index.ts'
+import type { WireOptions } from './wires.ts'
+
+/** One chunk of the body, a moment that the test chooses, or the end of the connection in mid-body. */
+export type RawStep = string | Uint8Array | Promise<unknown> | { readonly destroy: true }
+
+/** What the server says to one request. */
+export interface RawAnswer {
+  /** Default 200. */
+  readonly status?: number
+  /** Default: an event stream. Names must be in lower case. */
+  readonly headers?: Readonly<Record<string, string>>
+  /**
+   * Each string or array is one HTTP chunk, and clients see it as one read, however TCP packs it. A promise holds the
+   * rest back until it resolves; as the first step it holds the headers back as well.
+   */
+  readonly body?: readonly RawStep[]
+  /** Default `end`. `open`: nothing more comes. `no-headers`: nothing comes at all. */
+  readonly then?: 'end' | 'open' | 'no-headers'
+}
+
+/** What came in, and when its connection went. */
+export interface RawRequest {
+  readonly path: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: JSONObject
+  /** Resolves when the socket is closed, by whichever side. */
+  readonly closed: Promise<void>
+}
+
+export interface RawServer extends WireOptions {
+  /** The requests of the running test. */
+  readonly requests: readonly RawRequest[]
+  /** The next requests get these answers, in order. A request without an answer gets status 599. */
+  answer(...answers: readonly RawAnswer[]): void
+  /** The request with this number, from 0, as soon as it is there. */
+  request(index: number): Promise<RawRequest>
+}
+
+/** A moment that a test chooses. */
+export interface Gate extends Promise<void> {
+  open(): void
+}
+
+export function gate(): Gate {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  return Object.assign(promise, { open: resolve })
+}
+
+/**
+ * A loopback server that sends given bytes at given moments, for the tests of one file. After each test all sockets
+ * must close by themselves: a call that leaves one behind fails its test.
+ */
+export function useRawServer(): RawServer {
+  const answers: RawAnswer[] = []
+  const requests: RawRequest[] = []
+  const waiting: (() => void)[] = []
+  const sockets = new Map<Socket, Promise<void>>()
+  const server = createServer((request, response) => {
+    receive(request, response, answers, (received) => {
+      requests.push(received)
+      for (const resume of waiting.splice(0)) resume()
+    }).catch((error: unknown) => response.destroy(error as Error))
+  })
+  server.on('connection', (socket: Socket) => {
+    socket.setNoDelay(true)
+    sockets.set(socket, whenClosed(socket))
+  })
+  beforeAll(() => new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve)))
+  afterEach(async () => {
+    await Promise.all(sockets.values())
+    sockets.clear()
+    answers.length = 0
+    requests.length = 0
+  }, 5_000)
+  afterAll(() => new Promise<void>((resolve) => void server.close(() => resolve())))
+  return {
+    fetch,
+    requests,
+    answer: (...more) => void answers.push(...more),
+    async request(index) {
+      for (;;) {
+        const request = requests[index]
+        if (request) return request
+        await new Promise<void>((resolve) => void waiting.push(resolve))
+      }
+    },
+    get url() {
+      return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    },
+  }
+}
+
+async function receive(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answers: RawAnswer[],
+  record: (request: RawRequest) => void,
+): Promise<void> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  const closed = whenClosed(request.socket)
+  record({
+    path: request.url ?? '',
+    headers: request.headers,
+    body: JSON.parse(Buffer.concat(chunks).toString()) as JSONObject,
+    closed,
+  })
+  await send(response, answers.shift() ?? { status: 599, body: ['no answer was prepared'] }, closed)
+}
+
+async function send(response: ServerResponse, answer: RawAnswer, closed: Promise<void>): Promise<void> {
+  const { status = 200, headers = { 'content-type': 'text/event-stream' }, body = [], then = 'end' } = answer
+  if (then === 'no-headers') return
+  response.writeHead(status, { ...headers, connection: 'close' })
+  for (const step of body) {
+    if (step instanceof Promise) await Promise.race([step, closed])
+    else if (typeof step !== 'string' && 'destroy' in step) return void response.destroy()
+    else response.write(step)
+  }
+  if (then === 'end') response.end()
+  else response.flushHeaders()
+}
+
+function whenClosed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => (socket.destroyed ? resolve() : void socket.once('close', () => resolve())))
+}
