@@ -22,6 +22,7 @@ export type {
   AssistantTextPart,
   ContentItem,
   ContentPart,
+  Cost,
   CustomPart,
   FileData,
   FilePart,
@@ -46,6 +47,7 @@ export type {
 export { LlmError } from './model-error.ts'
 export type { ErrorKind, ModelError } from './model-error.ts'
 export type { FunctionTool, ModelRequest, ToolChoice } from './model-request.ts'
+export type { Decimal, ModelInfo, ModelPrice, PriceTier, TokenPrices } from './models/model-info.ts'
 export { mergeRuntimeParams, runtimeParamsSchema } from './params/runtime-params.ts'
 export type { RuntimeParams } from './params/runtime-params.ts'
 export type { HistoryOptions, Instructions, ToPromptOptions } from './prompt/options.ts'
@@ -55,4 +57,5 @@ export { streamMessage } from './stream/stream-message.ts'
 export type { MessageStream } from './stream/stream-message.ts'
 export { resolveSchema } from './tools/tool-schema.ts'
 export type { SchemaIssue, SchemaResult, ToolSchema } from './tools/tool-schema.ts'
+export { addCost, costOf, costToNumber } from './usage/cost.ts'
 export { addUsage } from './usage/usage.ts'

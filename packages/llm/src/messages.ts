@@ -52,6 +52,8 @@ export interface AssistantMessage {
   /** Present exactly when `stopReason` is `'error'`. */
   readonly error?: ModelError
   readonly usage: Usage
+  /** Absent when the price or the tokens are not known. */
+  readonly cost?: Cost
   readonly response?: { readonly id?: string; readonly modelId?: string; readonly requestId?: string }
   readonly providerMetadata?: ProviderMetadata
   readonly warnings?: readonly Warning[]
@@ -178,6 +180,21 @@ export interface Usage {
   readonly totalTokens?: number
   readonly estimated?: true
   readonly raw?: JSONObject
+}
+
+/**
+ * What one call or a sum of calls cost: decimal text without exponent, exact to the last digit. `output` contains
+ * reasoning. `estimated` marks a figure that comes from estimated tokens, from a price that stood in for a missing
+ * cache price, or from token counts that contradict each other.
+ */
+export interface Cost {
+  readonly currency: string
+  readonly total: string
+  readonly input: string
+  readonly cacheRead: string
+  readonly cacheWrite: string
+  readonly output: string
+  readonly estimated?: true
 }
 
 /** A change that the conversion of a transcript to a provider prompt had to make. */

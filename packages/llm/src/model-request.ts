@@ -2,6 +2,7 @@ import type { JSONSchema7, LanguageModelV4, LanguageModelV4ProviderTool } from '
 import type { FlexibleSchema } from 'ai'
 import type { Clock } from './clock.ts'
 import type { JSONObject, Message, ProviderOptions } from './messages.ts'
+import type { ModelPrice } from './models/model-info.ts'
 import type { RuntimeParams } from './params/runtime-params.ts'
 import type { HistoryOptions, Instructions } from './prompt/options.ts'
 import type { Timeouts } from './stream/deadlines.ts'
@@ -37,4 +38,6 @@ export interface ModelRequest {
   readonly timeouts?: Timeouts
   /** Default: `msg_` and a UUID of version 7. */
   readonly messageId?: string
+  /** Makes `message.cost`. Wins over the price that the registry of models has. */
+  readonly price?: ModelPrice
 }

@@ -28,31 +28,32 @@ export function addUsage(a: Usage, b: Usage): Usage {
 export function reportedUsage(reported: LanguageModelV4Usage): Usage {
   const { inputTokens: input, outputTokens: output, raw } = reported
   return definedOnly({
-    inputTokens: count(input?.total),
-    noCacheTokens: count(input?.noCache),
-    cacheReadTokens: count(input?.cacheRead),
-    cacheWriteTokens: count(input?.cacheWrite),
-    outputTokens: count(output?.total),
-    textTokens: count(output?.text),
-    reasoningTokens: count(output?.reasoning),
+    inputTokens: tokenCount(input?.total),
+    noCacheTokens: tokenCount(input?.noCache),
+    cacheReadTokens: tokenCount(input?.cacheRead),
+    cacheWriteTokens: tokenCount(input?.cacheWrite),
+    outputTokens: tokenCount(output?.total),
+    textTokens: tokenCount(output?.text),
+    reasoningTokens: tokenCount(output?.reasoning),
     raw: raw && (toJsonValue(raw) as JSONObject),
   })
 }
 
-/** Fills what follows exactly from the numbers that are there. */
+/** Fills what follows exactly from the numbers that are there; nothing follows from numbers that contradict each other. */
 export function completeUsage(usage: Usage): Usage {
   const { inputTokens: input, cacheReadTokens: read, cacheWriteTokens: write, outputTokens: output } = usage
   const noCache = input !== undefined && read !== undefined && write !== undefined ? input - read - write : undefined
   const total = input !== undefined && output !== undefined ? input + output : undefined
-  return { ...definedOnly({ noCacheTokens: noCache, totalTokens: total }), ...usage }
+  return { ...definedOnly({ noCacheTokens: tokenCount(noCache), totalTokens: total }), ...usage }
 }
 
-/** Puts figures made from text lengths where the provider gave none. */
+/** Puts figures made from text lengths where the provider gave none, never smaller than the parts that it did give. */
 export function estimateMissing(usage: Usage, estimate: { inputLength: number; outputLength: number }): Usage {
   if (usage.inputTokens !== undefined && usage.outputTokens !== undefined) return usage
+  const { noCacheTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0, textTokens = 0, reasoningTokens = 0 } = usage
   return {
-    inputTokens: tokensOfLength(estimate.inputLength),
-    outputTokens: tokensOfLength(estimate.outputLength),
+    inputTokens: Math.max(tokensOfLength(estimate.inputLength), noCacheTokens + cacheReadTokens + cacheWriteTokens),
+    outputTokens: Math.max(tokensOfLength(estimate.outputLength), textTokens + reasoningTokens),
     ...usage,
     estimated: true,
   }
@@ -67,6 +68,7 @@ function tokensOfLength(length: number): number {
   return Math.ceil(length / 4)
 }
 
-function count(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined
+/** A number of tokens as it is, `undefined` for what cannot be one: a fraction, a negative number, anything else. */
+export function tokenCount(value: unknown): number | undefined {
+  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined
 }

@@ -1,0 +1,36 @@
+/** A decimal number; text says it exactly, a number means its shortest decimal form. Must have at most 9 decimals. */
+export type Decimal = string | number
+
+/** Money per 1,000,000 tokens. None may be negative. */
+export interface TokenPrices {
+  /** For tokens that were neither read from nor written to a cache. */
+  readonly input: Decimal
+  readonly output: Decimal
+  /** Without a cache price its tokens cost what `input` says, and the cost is flagged `estimated`. */
+  readonly cacheRead?: Decimal
+  readonly cacheWrite?: Decimal
+  /** Without it reasoning costs what `output` says. */
+  readonly reasoning?: Decimal
+}
+
+/** Prices that take the place of all the others when a call has more than `aboveInputTokens` input tokens. */
+export interface PriceTier extends TokenPrices {
+  readonly aboveInputTokens: number
+}
+
+/** What a model costs. The tier with the highest limit below the input tokens applies to the whole call. */
+export interface ModelPrice extends TokenPrices {
+  /** Default: 'USD'. */
+  readonly currency?: string
+  readonly tiers?: readonly PriceTier[]
+}
+
+/** What is known about a model. What is absent is not known, which never means that a model lacks it. */
+export interface ModelInfo {
+  /** Tokens that input and output share. */
+  readonly contextWindow?: number
+  readonly maxOutputTokens?: number
+  /** Which kinds of files the model takes. */
+  readonly input?: { readonly image?: boolean; readonly file?: boolean; readonly audio?: boolean }
+  readonly price?: ModelPrice
+}

@@ -1,0 +1,91 @@
+import type { Cost, Usage } from '../messages.ts'
+import { LlmError } from '../model-error.ts'
+import type { ModelPrice } from '../models/model-info.ts'
+import { decimalText, digitsAt, parseDecimal, type FixedPoint } from './decimal.ts'
+import { priceScale, ratesFor, readPrice } from './price.ts'
+import { tokenCount } from './usage.ts'
+
+/** Prices are per 1,000,000 tokens, so one token may cost six decimals more. */
+const costScale = priceScale + 6
+
+/**
+ * What the tokens cost, exactly. `undefined` without a price, or when input or output tokens are not known. A detail
+ * that is not known counts as none: without cache numbers all input costs the input price. No share is ever negative:
+ * when counts contradict each other (more tokens from the cache than input), the cost is flagged `estimated`.
+ * Throws `LlmError` `CONFIG` for a price that `createModels` would refuse.
+ */
+export function costOf(usage: Usage, price: ModelPrice | undefined): Cost | undefined {
+  const input = tokenCount(usage.inputTokens)
+  const output = tokenCount(usage.outputTokens)
+  if (price === undefined || input === undefined || output === undefined) return undefined
+  const tariff = readPrice(price)
+  const rates = ratesFor(tariff, input)
+  const read = tokenCount(usage.cacheReadTokens) ?? 0
+  const write = tokenCount(usage.cacheWriteTokens) ?? 0
+  const noCache = Math.max(0, input - read - write)
+  const reasoning = rates.reasoning === undefined ? 0 : (tokenCount(usage.reasoningTokens) ?? 0)
+  const shares = {
+    input: money(noCache, rates.input),
+    cacheRead: money(read, rates.cacheRead ?? rates.input),
+    cacheWrite: money(write, rates.cacheWrite ?? rates.input),
+    output: money(Math.max(0, output - reasoning), rates.output) + money(reasoning, rates.reasoning ?? rates.output),
+  }
+  const guessedPrice = (read > 0 && rates.cacheRead === undefined) || (write > 0 && rates.cacheWrite === undefined)
+  const contradictory =
+    (tokenCount(usage.noCacheTokens) ?? noCache) + read + write !== input || reasoning > output
+  const total = shares.input + shares.cacheRead + shares.cacheWrite + shares.output
+  return {
+    currency: tariff.currency,
+    total: costText(total),
+    input: costText(shares.input),
+    cacheRead: costText(shares.cacheRead),
+    cacheWrite: costText(shares.cacheWrite),
+    output: costText(shares.output),
+    ...(usage.estimated || guessedPrice || contradictory ? { estimated: true } : undefined),
+  }
+}
+
+/**
+ * The exact sum. A side that is `undefined` adds nothing; without both there is no sum. Throws `LlmError` `USAGE` for
+ * different currencies and for amounts that are no decimals.
+ */
+export function addCost(a?: Cost, b?: Cost): Cost | undefined {
+  if (a === undefined || b === undefined) return a ?? b
+  if (a.currency !== b.currency)
+    throw new LlmError('USAGE', `costs in ${a.currency} and ${b.currency} cannot be added`)
+  return {
+    currency: a.currency,
+    total: addText(a.total, b.total),
+    input: addText(a.input, b.input),
+    cacheRead: addText(a.cacheRead, b.cacheRead),
+    cacheWrite: addText(a.cacheWrite, b.cacheWrite),
+    output: addText(a.output, b.output),
+    ...(a.estimated || b.estimated ? { estimated: true } : undefined),
+  }
+}
+
+/** The total as the nearest number there is: to show it, never to go on reckoning with it. */
+export function costToNumber(cost: Cost): number {
+  return Number(cost.total)
+}
+
+function money(tokens: number, rate: bigint): bigint {
+  return BigInt(tokens) * rate
+}
+
+function costText(digits: bigint): string {
+  return decimalText({ digits, scale: costScale })
+}
+
+function addText(a: string, b: string): string {
+  const left = amount(a)
+  const right = amount(b)
+  const scale = Math.max(left.scale, right.scale)
+  return decimalText({ digits: digitsAt(left, scale) + digitsAt(right, scale), scale })
+}
+
+function amount(text: string): FixedPoint {
+  const value = parseDecimal(text)
+  if (!value) throw new LlmError('USAGE', `"${text}" is not an amount of money`)
+  return value
+}
