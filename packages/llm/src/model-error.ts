@@ -52,8 +52,8 @@ export class LlmError extends Error {
   readonly code: 'CONFIG' | 'USAGE'
   readonly [marker] = true
 
-  constructor(code: 'CONFIG' | 'USAGE', message: string) {
-    super(message)
+  constructor(code: 'CONFIG' | 'USAGE', message: string, options?: ErrorOptions) {
+    super(message, options)
     this.code = code
   }
 

@@ -1,8 +1,12 @@
-import type { JSONSchema7, LanguageModelV4, LanguageModelV4ProviderTool } from '@ai-sdk/provider'
+import type { JSONSchema7, LanguageModelV4ProviderTool } from '@ai-sdk/provider'
 import type { FlexibleSchema } from 'ai'
 import type { Clock } from './clock.ts'
 import type { JSONObject, Message, ProviderOptions } from './messages.ts'
+import type { AnyLanguageModel } from './models/language-model.ts'
 import type { ModelPrice } from './models/model-info.ts'
+import type { ModelRef } from './models/model-ref.ts'
+import type { Models } from './models/models.ts'
+import type { ResolvedModel } from './models/resolved-model.ts'
 import type { RuntimeParams } from './params/runtime-params.ts'
 import type { HistoryOptions, Instructions } from './prompt/options.ts'
 import type { Timeouts } from './stream/deadlines.ts'
@@ -21,7 +25,10 @@ export type ToolChoice = 'auto' | 'none' | 'required' | { readonly toolName: str
 
 /** One model call. */
 export interface ModelRequest {
-  readonly model: LanguageModelV4
+  /** A model object of a provider, a name that `models` knows, or what `models.resolve` gave. */
+  readonly model: ModelRef | AnyLanguageModel | ResolvedModel
+  /** Needed for a model that is given by its name, here or in `runtimeParams`. */
+  readonly models?: Models
   /** Must hold at least one message. */
   readonly messages: readonly Message[]
   readonly instructions?: Instructions

@@ -69,9 +69,9 @@ describe('runtime params', () => {
     }
   })
 
-  it('L17: a model reference throws as long as there is no registry to resolve it', () => {
+  it('L17: a model reference without a registry throws', () => {
     const request = { model: scriptedModel([]), messages: hello, runtimeParams: { model: 'openai:gpt' } }
-    expect(() => streamMessage(request)).toThrow('registry of models')
+    expect(() => streamMessage(request)).toThrow('pass models, a registry that knows it')
   })
 
   it('L83: the options of the request win key by key over providerSpecific', async () => {

@@ -25,6 +25,7 @@ describe('the visible surface', () => {
       'classifyError',
       'costOf',
       'costToNumber',
+      'createModels',
       'mergeRuntimeParams',
       'resolveSchema',
       'runtimeParamsSchema',

@@ -48,10 +48,10 @@ export function mergeRuntimeParams(...layers: readonly (RuntimeParams | undefine
 }
 
 /** Throws `LlmError` for params that do not fit the schema. */
-export function checkRuntimeParams(params: RuntimeParams): void {
+export function checkRuntimeParams(params: RuntimeParams, place = 'runtimeParams'): void {
   const { error } = runtimeParamsSchema.safeParse(params)
   if (!error) return
-  const issues = error.issues.map(({ path, message }) => `${['runtimeParams', ...path].join('.')}: ${message}`)
+  const issues = error.issues.map(({ path, message }) => `${[place, ...path].join('.')}: ${message}`)
   throw new LlmError('CONFIG', issues.join('; '))
 }
 

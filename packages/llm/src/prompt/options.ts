@@ -1,4 +1,5 @@
 import type { Message, ProviderOptions } from '../messages.ts'
+import type { ModelInfo } from '../models/model-info.ts'
 
 /** What to do with parts of a transcript that the called model need not or must not see as they are. */
 export interface HistoryOptions {
@@ -17,6 +18,6 @@ export interface ToPromptOptions {
   readonly messages: readonly Message[]
   readonly instructions?: Instructions
   /** The model that will be called. Parts of other origins lose what only their origin understands. */
-  readonly model: { readonly provider: string; readonly modelId: string }
+  readonly model: { readonly provider: string; readonly modelId: string; readonly input?: NonNullable<ModelInfo['input']> }
   readonly history?: HistoryOptions
 }

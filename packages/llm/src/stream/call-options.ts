@@ -7,31 +7,40 @@ import { definedOnly } from '../json.ts'
 import type { Repair } from '../messages.ts'
 import type { FunctionTool, ModelRequest, ToolChoice } from '../model-request.ts'
 import { toProviderOptions } from '../params/provider-options.ts'
-import { toSettings } from '../params/runtime-params.ts'
+import { mergeRuntimeParams, toSettings } from '../params/runtime-params.ts'
 import { toPrompt } from '../prompt/to-prompt.ts'
 import { resolveSchema } from '../tools/tool-schema.ts'
+import type { CallTarget } from './call-target.ts'
 
 export interface PreparedCall {
   readonly options: LanguageModelV4CallOptions
   readonly repairs: readonly Repair[]
 }
 
+export interface CallContext {
+  readonly target: CallTarget
+  readonly abortSignal: AbortSignal
+}
+
 /** What the provider is called with. The same request gives the same bytes; what is absent is absent. */
-export async function prepareCall(request: ModelRequest, abortSignal: AbortSignal): Promise<PreparedCall> {
-  const { model, messages, tools = [], headers, history, runtimeParams = {} } = request
+export async function prepareCall(request: ModelRequest, { target, abortSignal }: CallContext): Promise<PreparedCall> {
+  const { messages, tools = [], history } = request
+  const { provider, modelId, info } = target
+  const params = mergeRuntimeParams(target.defaults, request.runtimeParams)
   const { prompt, repairs } = toPrompt({
     messages,
-    model,
-    ...definedOnly({ instructions: runtimeParams.systemPrompt ?? request.instructions, history }),
+    model: { provider, modelId, ...definedOnly({ input: info.input }) },
+    ...definedOnly({ instructions: params.systemPrompt ?? request.instructions, history }),
   })
   const toolOptions =
     tools.length === 0 ? {} : { tools: await toTools(tools), toolChoice: toToolChoice(request.toolChoice) }
+  const headers = definedOnly({ ...target.headers, ...request.headers })
   const optional = definedOnly({
-    headers: headers && { ...headers },
-    providerOptions: toProviderOptions(request),
+    headers: Object.keys(headers).length > 0 ? headers : undefined,
+    providerOptions: toProviderOptions(target, params, request.providerOptions),
     ...toolOptions,
   })
-  return { options: { prompt, abortSignal, ...toSettings(runtimeParams), ...optional }, repairs }
+  return { options: { prompt, abortSignal, ...toSettings(params), ...optional }, repairs }
 }
 
 function toTools(tools: NonNullable<ModelRequest['tools']>): Promise<NonNullable<LanguageModelV4CallOptions['tools']>> {

@@ -4,6 +4,8 @@ import type { MessageEvent } from '../events.ts'
 import { definedOnly, isRecord, toJsonValue } from '../json.ts'
 import type { AssistantMessage, AssistantPart, ProviderMetadata, Repair, Usage, Warning } from '../messages.ts'
 import type { ErrorKind, ModelError } from '../model-error.ts'
+import type { ModelPrice } from '../models/model-info.ts'
+import { costOf } from '../usage/cost.ts'
 import { completeUsage, estimateMissing, noUsage, reportedUsage } from '../usage/usage.ts'
 import { announcedUsage } from './announcement.ts'
 import { ContentBuilder } from './content-builder.ts'
@@ -16,6 +18,12 @@ export interface MessageFacts {
   readonly provider: string
   readonly modelId: string
   readonly at: number
+}
+
+/** What is known about the called model. */
+export interface ModelFacts {
+  readonly price: ModelPrice | undefined
+  readonly contextWindow: number | undefined
 }
 
 /** What the parts have said so far: more content may come, the call has failed, or it has finished. */
@@ -41,6 +49,7 @@ export interface RequestFacts {
 /** The state of one message: provider parts in, events and at the end the message out. */
 export class MessageBuilder {
   readonly #facts: MessageFacts
+  readonly #model: ModelFacts
   readonly #tools: BuilderTools
   readonly #content: ContentBuilder
   readonly #warnings: Warning[] = []
@@ -54,8 +63,9 @@ export class MessageBuilder {
   #error: ModelError | undefined
   #firstDeltaAt: number | undefined
 
-  constructor(facts: MessageFacts, tools: BuilderTools) {
+  constructor(facts: MessageFacts, model: ModelFacts, tools: BuilderTools) {
     this.#facts = facts
+    this.#model = model
     this.#tools = tools
     this.#content = new ContentBuilder((event) => {
       this.#firstDeltaAt ??= tools.now()
@@ -115,6 +125,8 @@ export class MessageBuilder {
     const outcome = aborted
       ? { stopReason: 'aborted' as const, ...definedOnly({ abortReason: aborted.abortReason }) }
       : this.#outcome(content)
+    const usage = this.#finalUsage(outcome.stopReason)
+    this.#checkWindow(usage)
     const now = this.#tools.now()
     const message: AssistantMessage = {
       role: 'assistant',
@@ -124,7 +136,8 @@ export class MessageBuilder {
       modelId: this.#facts.modelId,
       ...outcome,
       ...definedOnly({ rawStopReason: this.#finish?.raw ?? undefined }),
-      usage: this.#finalUsage(outcome.stopReason),
+      usage,
+      ...definedOnly({ cost: costOf(usage, this.#model.price) }),
       ...this.#extras(),
       at: this.#facts.at,
       timing: {
@@ -223,11 +236,21 @@ export class MessageBuilder {
       clientCalls: calls.length - providerCalls,
       providerCalls,
       parts: content.length,
+      inputTokens: this.#usage.inputTokens,
       outputTokens: this.#usage.outputTokens,
+      contextWindow: this.#model.contextWindow,
     })
     if (verdict.stopReason !== 'error') return verdict
     const { kind, message, retryable } = verdict
     return { stopReason: 'error', error: this.#errorOf(kind, message, retryable) }
+  }
+
+  /** More input than the window holds, and no error: the provider has cut the prompt without a word. */
+  #checkWindow({ inputTokens = 0, estimated }: Usage): void {
+    const { contextWindow = Infinity } = this.#model
+    if (this.#finish?.unified !== 'stop' || estimated || inputTokens <= contextWindow) return
+    const message = `context-window-exceeded: ${inputTokens} input tokens, but the window has ${contextWindow}`
+    this.#warnings.push({ type: 'other', message })
   }
 
   #finalUsage(stopReason: AssistantMessage['stopReason']): Usage {

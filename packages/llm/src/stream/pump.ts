@@ -1,19 +1,22 @@
-import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { Clock } from '../clock.ts'
 import { classifyError } from '../errors/classify.ts'
 import { modelError } from '../errors/error-kinds.ts'
 import type { AssistantMessage } from '../messages.ts'
 import type { ModelError } from '../model-error.ts'
+import type { ModelPrice } from '../models/model-info.ts'
 import { requestLength } from '../usage/request-length.ts'
 import { abortReasonOf } from './abort-reason.ts'
 import type { PreparedCall } from './call-options.ts'
+import type { CallTarget } from './call-target.ts'
 import { Deadlines, type Expired, type Timeouts } from './deadlines.ts'
 import { EventOutlet, type EventResult } from './event-outlet.ts'
 import { MessageBuilder, type Abort } from './message-builder.ts'
 
 export interface PumpOptions {
   readonly messageId: string
-  readonly model: LanguageModelV4
+  readonly target: CallTarget
+  readonly price: ModelPrice | undefined
   readonly clock: Clock
   readonly timeouts: Timeouts
   readonly abortSignal: AbortSignal | undefined
@@ -88,11 +91,12 @@ export class Pump {
 
   #begin(callProvider = true): void {
     if (this.#builder) return
-    const { messageId, model, clock, abortSignal } = this.#options
-    const { provider, modelId } = model
+    const { messageId, target, price, clock, abortSignal } = this.#options
+    const { provider, modelId, info } = target
     const at = clock.now()
     this.#builder = new MessageBuilder(
       { messageId, provider, modelId, at },
+      { price, contextWindow: info.contextWindow },
       {
         now: () => clock.now(),
         emit: (event) => this.#outlet.emit(event),
@@ -109,10 +113,13 @@ export class Pump {
   }
 
   async #open(): Promise<void> {
-    const { options, repairs } = await this.#options.prepare(this.#controller.signal)
+    const [model, { options, repairs }] = await Promise.all([
+      this.#options.target.open(),
+      this.#options.prepare(this.#controller.signal),
+    ])
     if (this.#message) return
     this.#builder?.requested({ repairs, inputLength: () => requestLength(options) })
-    const { stream, response } = await this.#options.model.doStream(options)
+    const { stream, response } = await model.doStream(options)
     if (this.#message) return void stream.cancel().catch(ignore)
     this.#reader = stream.getReader()
     this.#provider = 'streaming'
@@ -201,7 +208,7 @@ export class Pump {
 
   #expire(limit: Expired): void {
     if (limit === 'grace') return this.#end()
-    const { provider, modelId } = this.#options.model
+    const { provider, modelId } = this.#options.target
     const phase = this.#builder?.phase
     this.#fail(modelError('timeout', timeoutMessages[limit], { code: limit, provider, modelId, phase }))
   }
@@ -214,10 +221,10 @@ export class Pump {
   }
 
   #classify(error: unknown, phase: ModelError['phase'] | undefined): ModelError {
-    const { model, clock, abortSignal } = this.#options
+    const { target, clock, abortSignal } = this.#options
     return classifyError(error, {
-      provider: model.provider,
-      modelId: model.modelId,
+      provider: target.provider,
+      modelId: target.modelId,
       now: clock.now(),
       ...(abortSignal && { abortSignal }),
       ...(phase && { phase }),

@@ -10,7 +10,10 @@ export interface Ending {
   readonly clientCalls: number
   readonly providerCalls: number
   readonly parts: number
+  readonly inputTokens: number | undefined
   readonly outputTokens: number | undefined
+  /** Tokens that the called model takes, where that is known. */
+  readonly contextWindow: number | undefined
 }
 
 export type Verdict =
@@ -18,6 +21,9 @@ export type Verdict =
   | { readonly stopReason: 'error'; readonly kind: ErrorKind; readonly message: string; readonly retryable?: boolean }
 
 const failure = (kind: ErrorKind, message: string): Verdict => ({ stopReason: 'error', kind, message })
+
+/** Token counts of a prompt differ a little between those who count. */
+const fullShare = 0.99
 
 const ordinaryEnds: readonly string[] = ['compaction', 'end', 'eos', 'eos_token', 'stop_sequence', 'completed']
 const malformedCalls: readonly string[] = ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL']
@@ -35,8 +41,8 @@ const table: Readonly<
     if (providerCalls > 0) return { stopReason: 'stop' }
     return failure('malformed-response', 'the model stopped for tool calls, but sent none')
   },
-  length: (_, raw) =>
-    raw === 'model_context_window_exceeded'
+  length: (ending, raw) =>
+    raw === 'model_context_window_exceeded' || fillsWindow(ending)
       ? failure('context-overflow', 'the context window of the model is full')
       : { stopReason: 'length' },
   'content-filter': (_, raw) => failure('content-blocked', `the provider withheld the answer${inBrackets(raw)}`),
@@ -58,6 +64,11 @@ export function stopVerdict(ending: Ending): Verdict {
   const unified = ending.finish?.unified ?? 'interrupted'
   const decide = Object.hasOwn(table, unified) ? table[unified] : table.other
   return decide(ending, ending.finish?.raw ?? undefined)
+}
+
+/** A model that has no room left to answer stops for length at once. */
+function fillsWindow({ inputTokens = 0, outputTokens, contextWindow }: Ending): boolean {
+  return outputTokens === 0 && contextWindow !== undefined && inputTokens >= contextWindow * fullShare
 }
 
 function inBrackets(raw: string | undefined): string {

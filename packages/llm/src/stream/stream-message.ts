@@ -6,6 +6,7 @@ import { LlmError } from '../model-error.ts'
 import type { ModelRequest } from '../model-request.ts'
 import { abortReasonOf } from './abort-reason.ts'
 import { prepareCall } from './call-options.ts'
+import { callTarget } from './call-target.ts'
 import { checkRequest } from './check-request.ts'
 import { Pump } from './pump.ts'
 
@@ -24,14 +25,16 @@ export interface MessageStream extends AsyncIterable<MessageEvent, undefined> {
 /** Calls a model once. Throws `LlmError` for a request that can never work; every failure of the call is data. */
 export function streamMessage(request: ModelRequest): MessageStream {
   checkRequest(request)
-  const { model, abortSignal, clock = systemClock, timeouts = {}, messageId = `msg_${uuidv7()}` } = request
+  const target = callTarget(request)
+  const { abortSignal: outerSignal, clock = systemClock, timeouts = {}, messageId = `msg_${uuidv7()}` } = request
   const pump = new Pump({
     messageId,
-    model,
+    target,
+    price: request.price ?? target.info.price,
     clock,
     timeouts,
-    abortSignal,
-    prepare: (signal) => prepareCall(request, signal),
+    abortSignal: outerSignal,
+    prepare: (abortSignal) => prepareCall(request, { target, abortSignal }),
   })
   let result: Promise<AssistantMessage> | undefined
   let iterated = false

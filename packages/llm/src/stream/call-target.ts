@@ -1,0 +1,49 @@
+import { LlmError } from '../model-error.ts'
+import type { ModelRequest } from '../model-request.ts'
+import { callableModel, checkLanguageModel, type AnyLanguageModel } from '../models/language-model.ts'
+import type { ModelInfo } from '../models/model-info.ts'
+import { knownInfo } from '../models/model-table.ts'
+import { callOf, isResolvedModel, optionsKeyOf, type ModelCall, type ResolvedModel } from '../models/resolved-model.ts'
+import type { RuntimeParams } from '../params/runtime-params.ts'
+
+/** The model of one call, and what is known about it. */
+export interface CallTarget extends ModelCall {
+  readonly info: ModelInfo
+  readonly defaults: RuntimeParams
+}
+
+/** Throws `LlmError` for a model that cannot be called, or a name without a registry that could know it. */
+export function callTarget({ model, models, runtimeParams }: ModelRequest): CallTarget {
+  const wanted = runtimeParams?.model ?? model
+  if (isResolvedModel(wanted)) return resolvedTarget(wanted)
+  if (!isRef(wanted)) return directTarget(wanted)
+  if (models) return resolvedTarget(models.resolve(wanted))
+  const name = typeof wanted === 'string' ? wanted : `${wanted.provider}:${wanted.model}`
+  const place = runtimeParams?.model === undefined ? 'model' : 'runtimeParams.model'
+  throw new LlmError('CONFIG', `${place} "${name}" is a name: pass models, a registry that knows it, or a model object`)
+}
+
+function isRef(wanted: ModelRequest['model']): wanted is Exclude<ModelRequest['model'], AnyLanguageModel | ResolvedModel> {
+  if (typeof wanted !== 'object' || wanted === null) return typeof wanted === 'string'
+  return !('specificationVersion' in wanted) && 'model' in wanted && 'provider' in wanted
+}
+
+function resolvedTarget(model: ResolvedModel): CallTarget {
+  const { info, defaults } = model
+  return { ...callOf(model), info, defaults }
+}
+
+function directTarget(model: AnyLanguageModel): CallTarget {
+  checkLanguageModel(model)
+  const { provider, modelId } = model
+  const optionsKey = optionsKeyOf(provider)
+  return {
+    provider,
+    modelId,
+    optionsKey,
+    headers: {},
+    info: knownInfo(`${optionsKey}:${modelId}`),
+    defaults: {},
+    open: () => callableModel(model),
+  }
+}
