@@ -130,7 +130,10 @@ function namedKind(chain: readonly ErrorFacts[]): Verdict | undefined {
     if (kind) return { kind }
   }
   const disconnected = /^(fetch failed|failed to fetch|socket hang up|network error)$/i
-  return chain.some(({ message }) => disconnected.test(message)) ? { kind: 'network' } : undefined
+  if (chain.some(({ message }) => disconnected.test(message))) return { kind: 'network' }
+  // A connection that broke in mid-body often has no code anywhere, only a telling cause.
+  const kind = chain.map(({ message }) => phraseKind('none', message)).find(Boolean)
+  return kind && { kind }
 }
 
 /** What the provider's `x-should-retry` may change: anything may be forbidden, only some kinds may be allowed. */
