@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { addUsage, type LanguageModelV4StreamPart } from '../src/index.ts'
+import { completeUsage, estimateMissing, noUsage } from '../src/usage/usage.ts'
 import { resultOf, text, usageOf } from './support.ts'
 
 const finishWith = (
@@ -43,6 +44,53 @@ describe('usage', () => {
       }),
     ])
     expect(partial).toEqual({ inputTokens: 100, cacheReadTokens: 70 })
+  })
+
+  it('L63: what cannot be a number of tokens is unknown', async () => {
+    const { usage } = await resultOf([
+      ...text('a'),
+      finishWith({
+        inputTokens: { total: 10, noCache: -80, cacheRead: 90, cacheWrite: Number.NaN },
+        outputTokens: { total: 1.5, text: Number.POSITIVE_INFINITY, reasoning: '3' as never },
+      }),
+    ])
+    expect(usage).toEqual({ inputTokens: 10, cacheReadTokens: 90 })
+  })
+
+  it('L63: nothing is filled from numbers that contradict each other, and a given number is never replaced', () => {
+    const impossible = { inputTokens: 10, cacheReadTokens: 90, cacheWriteTokens: 0 }
+    expect(completeUsage(impossible)).toEqual(impossible)
+    const given = { inputTokens: 10, noCacheTokens: 1, cacheReadTokens: 2, cacheWriteTokens: 3, totalTokens: 4 }
+    expect(completeUsage({ ...given, outputTokens: 5 })).toEqual({ ...given, outputTokens: 5 })
+  })
+
+  it('L63: a sum of nothing but zeros is known to be zero', () => {
+    const zeros = { inputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 0 }
+    expect(completeUsage(zeros)).toEqual({ ...zeros, noCacheTokens: 0, totalTokens: 0 })
+  })
+
+  it('L64: the usage of a call that was not accepted is 0, not flagged, a fresh object each time', () => {
+    expect(noUsage()).toEqual({ inputTokens: 0, outputTokens: 0, totalTokens: 0 })
+    expect(noUsage()).not.toBe(noUsage())
+  })
+
+  it('L65: an estimate is length / 4, rounded up, and the numbers of the provider win field by field', () => {
+    const lengths = { inputLength: 9, outputLength: 4 }
+    expect(estimateMissing({}, lengths)).toEqual({ inputTokens: 3, outputTokens: 1, estimated: true })
+    expect(estimateMissing({ inputTokens: 7 }, lengths)).toEqual({ inputTokens: 7, outputTokens: 1, estimated: true })
+    expect(estimateMissing({ outputTokens: 0 }, lengths)).toEqual({ inputTokens: 3, outputTokens: 0, estimated: true })
+    const known = { inputTokens: 7, outputTokens: 8 }
+    expect(estimateMissing(known, lengths)).toEqual(known)
+  })
+
+  it('L65: an estimate is never below the parts that the provider did count', () => {
+    const parts = { cacheReadTokens: 90, cacheWriteTokens: 5, reasoningTokens: 40 }
+    expect(estimateMissing(parts, { inputLength: 8, outputLength: 8 })).toEqual({
+      ...parts,
+      inputTokens: 95,
+      outputTokens: 40,
+      estimated: true,
+    })
   })
 
   it('L66: a later finish without a number does not erase an earlier one', async () => {
