@@ -54,9 +54,19 @@ export const frame = (data: unknown, event?: string): string =>
 
 /** The body of a streamed answer: its opening, then the pieces; gates and bytes pass as they are. */
 export function bodyOf(wire: WireName, ...steps: readonly (Piece | RawStep)[]): RawStep[] {
-  const last = steps.find((step): step is Extract<Piece, { type: 'finish' }> => isPiece(step) && step.type === 'finish')
-  const { opening, frames } = dialects[wire](last?.usage ?? usualUsage)
+  const { opening, frames } = dialectOf(wire, steps.filter(isPiece))
   return [...opening, ...steps.flatMap((step): readonly RawStep[] => (isPiece(step) ? frames(step) : [step]))]
+}
+
+/** The same for an answer of pieces only: its frames. */
+export function textBodyOf(wire: WireName, ...pieces: readonly Piece[]): string[] {
+  const { opening, frames } = dialectOf(wire, pieces)
+  return [...opening, ...pieces.flatMap(frames)]
+}
+
+function dialectOf(wire: WireName, pieces: readonly Piece[]): Dialect {
+  const last = pieces.find((piece) => piece.type === 'finish')
+  return dialects[wire](last?.usage ?? usualUsage)
 }
 
 function isPiece(step: Piece | RawStep): step is Piece {

@@ -135,3 +135,9 @@ export function useWireServer(): WireServer {
     },
   }
 }
+
+export function wireNamed(name: WireName): Wire {
+  const wire = wires.find((candidate) => candidate.name === name)
+  if (!wire) throw new Error(`there is no wire ${name}`)
+  return wire
+}

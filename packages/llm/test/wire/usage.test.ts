@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest'
+import { observedCall } from './observed-call.ts'
+import { bodyOf, finish, half, text } from './raw-bodies.ts'
+import { useRawServer } from './raw-server.ts'
+import { wireNamed, wires, type Wire } from './wires.ts'
+
+const server = useRawServer()
+
+/** Wires that say what was written to the cache; the others count it as ordinary input. */
+const tellsWrites = (wire: Wire): boolean => ['openai responses', 'openai chat', 'anthropic'].includes(wire.name)
+
+describe.each(wires)('usage over $name', (wire) => {
+  it('F19: input is the sum of what was read, written and new', async () => {
+    const written = tellsWrites(wire) ? { cacheWrite: 300 } : {}
+    const usage = { input: 1_507, output: 21, cacheRead: 1_100, ...written }
+    server.answer({ body: bodyOf(wire.name, text('Hello'), finish('stop', usage)) })
+    const message = await observedCall(wire, server).stream.result()
+    expect(message.stopReason).toBe('stop')
+    expect(message.usage).toMatchObject({
+      inputTokens: 1_507,
+      cacheReadTokens: 1_100,
+      noCacheTokens: tellsWrites(wire) ? 107 : 407,
+      outputTokens: 21,
+      totalTokens: 1_528,
+      ...(tellsWrites(wire) && { cacheWriteTokens: 300 }),
+    })
+    expect(message.usage).not.toHaveProperty('estimated')
+    expect(message.usage.raw).toBeTypeOf('object')
+    if (!tellsWrites(wire)) expect(message.usage).not.toHaveProperty('cacheWriteTokens')
+  })
+})
+
+describe('usage that does not come', () => {
+  const silentWires = wires.filter(({ name }) => name !== 'anthropic')
+
+  it.each(silentWires)('F19: $name: it is not known, and not zero', async (wire) => {
+    server.answer({ body: bodyOf(wire.name, text('Hello'), finish('stop', 'none')) })
+    const message = await observedCall(wire, server).stream.result()
+    expect(message).toMatchObject({ stopReason: 'stop', content: [{ text: 'Hello' }] })
+    expect(message.usage).toEqual({})
+  })
+
+  it('F19: anthropic: the input is known from the start of the message, whatever becomes of the rest', async () => {
+    const usage = { input: 1_507, output: 21, cacheRead: 1_100, cacheWrite: 300 }
+    const [opening = ''] = bodyOf('anthropic', finish('stop', usage))
+    const [, ...frames] = bodyOf('anthropic', half(text('Hello')))
+    server.answer({ body: [opening, ...frames] })
+    expect(await observedCall(wireNamed('anthropic'), server).stream.result()).toMatchObject({
+      stopReason: 'error',
+      usage: {
+        inputTokens: 1_507,
+        cacheReadTokens: 1_100,
+        cacheWriteTokens: 300,
+        noCacheTokens: 107,
+        outputTokens: 2,
+        estimated: true,
+      },
+    })
+  })
+})
