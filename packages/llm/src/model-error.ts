@@ -8,7 +8,7 @@ export interface ModelError {
   readonly retryable: boolean
   readonly recovery?: 'wait' | 'compact' | 'lower-output' | 'shrink' | 'repair-history' | 'refresh-auth'
   readonly message: string
-  /** The HTTP status, when the provider answered with one. */
+  /** The HTTP status, or for an error inside of a stream the one that provider or client give it. */
   readonly status?: number
   readonly code?: string
   readonly type?: string
@@ -16,8 +16,15 @@ export interface ModelError {
   readonly provider?: string
   readonly modelId?: string
   readonly requestId?: string
+  /** How long the provider asks to wait, in milliseconds and as it says: no cap, no jitter. Only when retryable. */
   readonly retryAfterMs?: number
+  /** Whether any content was delivered before: a retry would then repeat it. */
   readonly phase: 'before-output' | 'after-output'
+  /**
+   * What the request has and what the model takes, in tokens, where the provider gives numbers. Of `output-budget`,
+   * `tokens` is the input alone, so that the difference is what may be asked for as output.
+   */
+  readonly limits?: { readonly tokens?: number; readonly maximum?: number }
 }
 
 export type ErrorKind =

@@ -17,7 +17,8 @@ export function apiError({ status, body, headers }: Answer): APICallError {
     ...(status !== undefined && { statusCode: status }),
     ...(headers && { responseHeaders: headers }),
     ...(text !== undefined && { responseBody: text }),
-    ...(typeof body === 'object' && { data: body }),
+    // A list does not fit the schema of any client, so that only its text is handed on.
+    ...(typeof body === 'object' && !Array.isArray(body) && { data: body }),
   })
 }
 
@@ -29,9 +30,9 @@ export const openai = (
 ): unknown => ({
   error: { message, type, code, param },
 })
-export const anthropic = (type: string, message: string): unknown => ({
+export const anthropic = (type: string, message: string, details?: object): unknown => ({
   type: 'error',
-  error: { type, message },
+  error: { type, message, ...(details && { details }) },
   request_id: 'req_1',
 })
 export const google = (code: number, status: string, message: string, details?: readonly unknown[]): unknown => ({
@@ -41,6 +42,33 @@ export const quota = (...quotaIds: string[]): unknown => ({
   '@type': 'QuotaFailure',
   violations: quotaIds.map((quotaId) => ({ quotaId })),
 })
+export const retryInfo = (retryDelay: string): unknown => ({ '@type': 'RetryInfo', retryDelay })
+
+/** How OpenAI's type, Anthropic's type and Google's word go with a status. */
+const words: Readonly<Record<number, readonly [openai: string, anthropic: string, google: string]>> = {
+  400: ['invalid_request_error', 'invalid_request_error', 'INVALID_ARGUMENT'],
+  401: ['invalid_request_error', 'authentication_error', 'UNAUTHENTICATED'],
+  402: ['invalid_request_error', 'invalid_request_error', 'FAILED_PRECONDITION'],
+  403: ['request_forbidden', 'permission_error', 'PERMISSION_DENIED'],
+  404: ['invalid_request_error', 'not_found_error', 'NOT_FOUND'],
+  413: ['invalid_request_error', 'invalid_request_error', 'INVALID_ARGUMENT'],
+  429: ['tokens', 'rate_limit_error', 'RESOURCE_EXHAUSTED'],
+  500: ['server_error', 'api_error', 'INTERNAL'],
+}
+
+/** The same words in each shape in which providers answer. */
+export function inEveryShape(status: number, message: string): readonly (readonly [shape: string, answer: Answer])[] {
+  const [openaiType, anthropicType, googleWord] = words[status]!
+  return [
+    ['OpenAI', { status, body: openai(message, openaiType, null) }],
+    ['Anthropic', { status, body: anthropic(anthropicType, message) }],
+    ['Google', { status, body: google(status, googleWord, message) }],
+    ['Google, in a list', { status, body: [google(status, googleWord, message)] }],
+    ['bare JSON', { status, body: { message } }],
+    ['JSON with a text', { status, body: { error: message } }],
+    ['plain text', { status, body: message }],
+  ]
+}
 
 export const classify = (answer: Answer, context: ErrorContext = {}): ModelError =>
   classifyError(apiError(answer), { provider: 'p', modelId: 'm', now: 1_000_000, ...context })

@@ -1,18 +1,12 @@
 import { field } from '../json.ts'
 import type { ErrorKind, ModelError } from '../model-error.ts'
-import {
-  certificateNames,
-  errorNames,
-  exactCodes,
-  groupCodes,
-  groupOfStatus,
-  kindOfGroup,
-  type Group,
-} from './codes.ts'
+import { exactCodes, groupCodes, groupOfStatus, kindOfGroup, lookUp, type Group } from './codes.ts'
 import { retryDelayMs } from './delays.ts'
 import { isModelError, modelError, traitsOf } from './error-kinds.ts'
+import { isDisconnected, kindOfName } from './error-names.ts'
 import { readFacts, type ErrorFacts } from './shapes.ts'
-import { signs } from './signs.ts'
+import { limitsOf, signOf } from './signs.ts'
+import { isQuotaOfNothing } from './signs/billing.ts'
 
 /** What the caller knows about the call that failed. */
 export interface ErrorContext {
@@ -43,19 +37,15 @@ export function classifyError(error: unknown, context: ErrorContext = {}): Model
 
 function classify(error: unknown, context: ErrorContext): ModelError {
   const chain = chainOf(error)
-  const source = chain.find(({ facts }) => isTelling(facts)) ?? chain[0]
-  const facts = source?.facts ?? readFacts(undefined)
-  const { kind, ...verdict } = verdictOf(
-    chain.map((link) => link.facts),
-    facts,
-    context,
-  )
+  const facts = chain.find(isTelling) ?? chain[0] ?? readFacts(undefined)
+  const { kind, ...verdict } = verdictOf(chain, facts, context)
   const advised = adviceOf(facts.headers['x-should-retry'], kind)
   const retryable = advised ?? verdict.retryable ?? traitsOf[kind].retryable
+  const countsTokens = kind === 'context-overflow' || kind === 'output-budget'
   const classified = modelError(kind, facts.message, {
     retryable,
     status: facts.status,
-    code: facts.code ?? facts.statusWord,
+    code: facts.code ?? facts.statusWord ?? verdict.code,
     type: facts.type,
     param: facts.param,
     provider: context.provider,
@@ -63,6 +53,7 @@ function classify(error: unknown, context: ErrorContext): ModelError {
     requestId: facts.requestId,
     retryAfterMs: retryable ? retryDelayMs(facts, context.now ?? Date.now()) : undefined,
     phase: context.phase,
+    limits: countsTokens ? limitsOf(facts.message) : undefined,
   })
   return Object.defineProperty(classified, 'cause', { value: error, enumerable: false })
 }
@@ -70,70 +61,62 @@ function classify(error: unknown, context: ErrorContext): ModelError {
 interface Verdict {
   readonly kind: ErrorKind
   readonly retryable?: boolean
+  /** The system's code, where it told the kind. */
+  readonly code?: string | undefined
 }
 
 /** The order of decision: own signal, structured codes, status and phrase, names along the causes. */
 function verdictOf(chain: readonly ErrorFacts[], facts: ErrorFacts, context: ErrorContext): Verdict {
   if (context.abortSignal?.aborted) return { kind: 'aborted' }
-  const exact = exactKind(facts)
-  if (exact) return { kind: exact }
-  const group = groupOf(facts)
-  const told = group && kindWithin(group, facts, context)
+  const told = exactKind(facts) ?? kindWithin(facts, context)
   if (told) return { kind: told }
-  const untyped = phraseKind('none', facts.message)
-  if (untyped) return { kind: untyped }
-  return namedKind(chain) ?? { kind: 'unknown', retryable: facts.status === undefined }
+  return namedVerdict(chain) ?? { kind: 'unknown', retryable: facts.status === undefined }
 }
 
 function exactKind(facts: ErrorFacts): ErrorKind | undefined {
-  const named = [facts.code, facts.type, facts.statusWord].map((name) => lookUp(exactCodes, name)).find(Boolean)
-  if (named) return named
-  const reasons = facts.details.map((detail) => detail['reason'])
-  if (reasons.includes('API_KEY_INVALID')) return 'auth-permanent'
-  return onlyDailyQuotas(facts) ? 'billing' : undefined
+  return facts.words.map((word) => lookUp(exactCodes, word)).find(Boolean) ?? quotaKind(facts)
 }
 
 /** Google says with the same word that a minute's or a day's quota is used up; only the quota's id tells. */
-function onlyDailyQuotas(facts: ErrorFacts): boolean {
-  const violations = facts.details.flatMap((detail) =>
-    Array.isArray(detail['violations']) ? (detail['violations'] as unknown[]) : [],
-  )
+function quotaKind({ details, message }: ErrorFacts): ErrorKind | undefined {
+  const violations = details.flatMap(({ violations }) => (Array.isArray(violations) ? (violations as unknown[]) : []))
   const ids = violations.map((violation) => field(violation, 'quotaId')).filter((id) => typeof id === 'string')
-  return ids.length > 0 && ids.every((id) => id.includes('PerDay'))
+  if (ids.length === 0) return undefined
+  if (ids.every((id) => id.includes('PerDay'))) return 'billing'
+  // Its words for a full minute are those of an empty purse, except where the quota itself is nothing.
+  return isQuotaOfNothing(message) ? 'billing' : 'rate-limit'
 }
 
-function groupOf(facts: ErrorFacts): Group | undefined {
-  const named = [facts.code, facts.type, facts.statusWord].map((name) => lookUp(groupCodes, name)).find(Boolean)
-  const answered = groupOfStatus(facts.status)
-  // This type stands on answers of every 4xx status, which then say more than the type does.
-  const statusSaysMore =
-    named === 'bad-request' && answered !== undefined && facts.status !== undefined && facts.status < 500
-  return statusSaysMore ? answered : (named ?? answered)
-}
-
-function kindWithin(group: Group, facts: ErrorFacts, { provider }: ErrorContext): ErrorKind {
+function kindWithin(facts: ErrorFacts, { provider }: ErrorContext): ErrorKind | undefined {
+  const [group, ...guessed] = groupsOf(facts)
+  const sign = [group, ...guessed].map((within) => signOf(within, facts.message)).find(Boolean)
+  if (sign) return sign.kind
+  const last = guessed.at(-1) ?? group
   // Anthropic's front answers 413 without its usual body: there it is the size in bytes, not in tokens.
-  if (group === 'too-large' && provider?.includes('anthropic')) return 'payload-too-large'
-  return phraseKind(group, facts.message) ?? kindOfGroup[group]
+  if (last === 'too-large' && provider?.includes('anthropic')) return 'payload-too-large'
+  return last === 'none' ? undefined : kindOfGroup[last]
 }
 
-function phraseKind(group: Group, message: string): ErrorKind | undefined {
-  return signs.find(
-    (sign) => sign.groups.includes(group) && sign.phrase.test(message) && (sign.where?.(message) ?? true),
-  )?.kind
+/** Where phrases are looked for, in order. The last one decides when there is none. */
+function groupsOf(facts: ErrorFacts): readonly [Group, ...Group[]] {
+  const named = facts.words.map((word) => lookUp(groupCodes, word)).find(Boolean)
+  const answered = groupOfStatus(facts.status)
+  if (!answered) return [named ?? 'none']
+  if (!named) return facts.inStream ? ['none', answered] : [answered]
+  // This type stands on answers of every 4xx status, which then say more than the type does.
+  const statusSaysMore = named === 'bad-request' && facts.status !== undefined && facts.status < 500
+  return [statusSaysMore ? answered : named]
 }
 
-function namedKind(chain: readonly ErrorFacts[]): Verdict | undefined {
+function namedVerdict(chain: readonly ErrorFacts[]): Verdict | undefined {
   for (const { code, name } of chain) {
-    if (code && certificateNames.test(code)) return { kind: 'network', retryable: false }
-    const kind = lookUp(errorNames, code) ?? lookUp(errorNames, name)
-    if (kind) return { kind }
+    const named = kindOfName(code, name)
+    if (named) return { ...named, code }
   }
-  const disconnected = /^(fetch failed|failed to fetch|socket hang up|network error)$/i
-  if (chain.some(({ message }) => disconnected.test(message))) return { kind: 'network' }
+  if (chain.some(({ message }) => isDisconnected(message))) return { kind: 'network' }
   // A connection that broke in mid-body often has no code anywhere, only a telling cause.
-  const kind = chain.map(({ message }) => phraseKind('none', message)).find(Boolean)
-  return kind && { kind }
+  const sign = chain.map(({ message }) => signOf('none', message)).find(Boolean)
+  return sign && { kind: sign.kind }
 }
 
 /** What the provider's `x-should-retry` may change: anything may be forbidden, only some kinds may be allowed. */
@@ -143,19 +126,14 @@ function adviceOf(header: string | undefined, kind: ErrorKind): boolean | undefi
   return header === 'true' && mayAllow ? true : undefined
 }
 
-interface Link {
-  readonly error: unknown
-  readonly facts: ErrorFacts
-}
-
 /** The error and what caused it, without cycles. Wrappers give way to what they wrap. */
-function chainOf(error: unknown): Link[] {
-  const chain: Link[] = []
+function chainOf(error: unknown): ErrorFacts[] {
+  const chain: ErrorFacts[] = []
   const seen = new Set<unknown>()
   for (let link = error; chain.length < deepestCause && !seen.has(link); link = wrappedBy(link)) {
     if (link === undefined && chain.length > 0) break
     seen.add(link)
-    chain.push({ error: link, facts: readFacts(link) })
+    chain.push(readFacts(link))
   }
   return chain
 }
@@ -175,11 +153,7 @@ function isTelling(facts: ErrorFacts): boolean {
   return (
     facts.status !== undefined ||
     facts.statusWord !== undefined ||
-    groupOf(facts) !== undefined ||
-    exactKind(facts) !== undefined
+    exactKind(facts) !== undefined ||
+    facts.words.some((word) => lookUp(groupCodes, word) !== undefined)
   )
-}
-
-function lookUp<T>(table: Readonly<Record<string, T>>, name: string | undefined): T | undefined {
-  return name !== undefined && Object.hasOwn(table, name) ? table[name] : undefined
 }

@@ -1,3 +1,4 @@
+import { durationOf, durationPattern } from './durations.ts'
 import type { ErrorFacts } from './shapes.ts'
 
 type Reader = (facts: ErrorFacts, now: number) => number | undefined
@@ -8,15 +9,13 @@ const readers: readonly Reader[] = [
   ({ headers }) => secondsToMs(numberOf(headers['retry-after'])),
   ({ headers }, now) => untilDate(headers['retry-after'], Date.parse(headers['date'] ?? '') || now),
   ({ details }) => details.map((detail) => durationOf(detail['retryDelay'])).find((ms) => ms !== undefined),
-  ({ message }) =>
-    durationOf(
-      /(?:try again|retry|reset)s?\s+(?:in|after)\s+(?<time>[\d.]+\s?(?:[a-z]+[\d.]*)*)/i.exec(message)?.groups?.[
-        'time'
-      ],
-    ),
+  ({ message }) => durationOf(askedWait.exec(message)?.groups?.['time']),
   ({ headers }) => exhaustedReset(headers),
   ({ headers }, now) => anthropicReset(headers, now),
 ]
+
+/** As in "try again in 6m0s", "retry after 1 minute and 20 seconds", "will reset after 18h31m10s". */
+const askedWait = new RegExp(`(?:try again|retry|reset)s? (?:in|after) (?<time>${durationPattern})`, 'i')
 
 /** How long the provider asks to wait, in milliseconds. Nothing is added to it and nothing cut from it. */
 export function retryDelayMs(facts: ErrorFacts, now: number): number | undefined {
@@ -35,42 +34,15 @@ function secondsToMs(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : Math.round(seconds * 1000)
 }
 
+/** A bare number is no date, although it could be read as a year. */
 function untilDate(text: string | undefined, from: number): number | undefined {
-  return text === undefined || numberIs(text) ? undefined : Date.parse(text) - from
+  return text === undefined || Number.isFinite(Number(text)) ? undefined : Date.parse(text) - from
 }
 
-function numberIs(text: string): boolean {
-  return Number.isFinite(Number(text))
-}
-
-const unitMs: Readonly<Record<string, number>> = {
-  ms: 1,
-  s: 1000,
-  second: 1000,
-  seconds: 1000,
-  m: 60_000,
-  minute: 60_000,
-  minutes: 60_000,
-  h: 3_600_000,
-  hours: 3_600_000,
-  d: 86_400_000,
-}
-
-/** Durations such as `34.07s`, `6m0s`, `800ms`, `18h31m10s`, `20 seconds`. */
-function durationOf(text: unknown): number | undefined {
-  if (typeof text !== 'string') return undefined
-  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)\s*(ms|seconds?|minutes?|hours|[smhd])(?![a-z])/gi)]
-  if (parts.length === 0) return undefined
-  const sum = parts.reduce(
-    (ms, [, amount, unit]) => ms + Number(amount) * (unitMs[unit?.toLowerCase() ?? ''] ?? Number.NaN),
-    0,
-  )
-  return Math.round(sum)
-}
-
+/** The later one of those that are used up: before it, the next try would fail again. */
 function exhaustedReset(headers: Readonly<Record<string, string>>): number | undefined {
   const resets = ['requests', 'tokens']
-    .filter((what) => headers[`x-ratelimit-remaining-${what}`] === '0')
+    .filter((what) => numberOf(headers[`x-ratelimit-remaining-${what}`]) === 0)
     .map((what) => durationOf(headers[`x-ratelimit-reset-${what}`]))
     .filter((ms) => ms !== undefined)
   return resets.length > 0 ? Math.max(...resets) : undefined
@@ -79,7 +51,7 @@ function exhaustedReset(headers: Readonly<Record<string, string>>): number | und
 function anthropicReset(headers: Readonly<Record<string, string>>, now: number): number | undefined {
   const resets = Object.entries(headers)
     .filter(([name]) => /^anthropic-ratelimit-.*-reset$/.test(name))
-    .filter(([name]) => (headers[name.replace(/-reset$/, '-remaining')] ?? '0') === '0')
+    .filter(([name]) => (numberOf(headers[name.replace(/-reset$/, '-remaining')]) ?? 0) === 0)
     .map(([, value]) => Date.parse(value) - now)
     .filter((ms) => ms >= 0)
   return resets.length > 0 ? Math.max(...resets) : undefined

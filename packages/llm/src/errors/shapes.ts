@@ -4,8 +4,10 @@ import { field, isRecord } from '../json.ts'
 export interface ErrorFacts {
   readonly message: string
   readonly name?: string | undefined
-  /** HTTP status, 3xx to 5xx only: a success status on an error says nothing. */
+  /** 3xx to 5xx only: a success status on an error says nothing. */
   readonly status?: number | undefined
+  /** Whether the error came inside of an accepted stream, where a status is only the client's guess. */
+  readonly inStream: boolean
   /** `code`, `type` and `param` of OpenAI's shape; `type` is also Anthropic's. */
   readonly code?: string | undefined
   readonly type?: string | undefined
@@ -13,43 +15,72 @@ export interface ErrorFacts {
   /** Google's status word, such as `RESOURCE_EXHAUSTED`, and its details. */
   readonly statusWord?: string | undefined
   readonly details: readonly Record<string, unknown>[]
+  /** Every structured word that may name a kind, the most exact first. */
+  readonly words: readonly string[]
   readonly headers: Readonly<Record<string, string>>
   readonly requestId?: string | undefined
 }
 
+/** No provider says more than this, and phrases must not be looked for in a whole page. */
+const longestMessage = 10_000
+
 /** Reads any thrown value. Fields that cannot be read count as absent. */
 export function readFacts(error: unknown): ErrorFacts {
-  const payload = payloadOf(error)
+  const body = bodyOf(error)
+  const payload = payloadOf(body)
   const text = (key: string): string | undefined => textOf(field(payload, key)) ?? textOf(field(error, key))
   const headers = headersOf(field(error, 'responseHeaders') ?? field(error, 'headers'))
-  const details = field(payload, 'details')
+  const code = text('code')
+  const type = text('type')
+  const statusWord = textOf(field(payload, 'status'))
+  const details = listOf(field(payload, 'details')).filter(isRecord)
   return {
-    message: messageOf(error, payload),
+    message: messageOf(error, payload).slice(0, longestMessage),
     name: textOf(field(error, 'name')),
     status: statusOf(error, payload),
-    code: text('code'),
-    type: textOf(field(payload, 'type')) ?? textOf(field(error, 'type')),
+    inStream: isInStream(error, headers),
+    code,
+    type,
     param: text('param'),
-    statusWord: textOf(field(payload, 'status')),
-    details: Array.isArray(details) ? details.filter(isRecord) : [],
+    statusWord,
+    details,
+    words: [
+      code,
+      field(field(payload, 'innererror'), 'code'),
+      field(field(payload, 'details'), 'error_code'),
+      ...details.map((detail) => detail['reason']),
+      type,
+      field(body, 'error_type'),
+      headers['x-amzn-errortype']?.split(':')[0],
+      isBlocked(body) ? 'blockReason' : undefined,
+      statusWord,
+    ].flatMap((word) => textOf(word) ?? []),
     headers,
-    requestId: headers['x-request-id'] ?? headers['request-id'] ?? textOf(field(bodyOf(error), 'request_id')),
+    requestId: headers['x-request-id'] ?? headers['request-id'] ?? textOf(field(body, 'request_id')),
   }
 }
 
-/** The object with the error's own fields: the body's `error`, a failed response's `error`, or the body. */
-function payloadOf(error: unknown): unknown {
-  const body = bodyOf(error)
-  const nested = [field(body, 'error'), field(field(body, 'response'), 'error')]
-  return nested.find(isRecord) ?? (typeof field(body, 'error') === 'string' ? { message: field(body, 'error') } : body)
-}
-
+/** The clients parse with schemas that drop what they do not know, so that the text says more than their data. */
 function bodyOf(error: unknown): unknown {
   const text = typeof error === 'string' ? error : field(error, 'responseBody')
-  const body = [field(error, 'data'), parseJson(text), error].find(
-    (value) => typeof value === 'object' && value !== null,
-  )
-  return Array.isArray(body) ? (body as unknown[])[0] : body
+  const said = [parseJson(text), field(error, 'data'), parseJson(field(error, 'message'))]
+  return firstOf(said.find((value) => typeof value === 'object' && value !== null) ?? error)
+}
+
+/** The object with the error's own fields: the body's `error`, a failed response's `error`, or the body. */
+function payloadOf(body: unknown): unknown {
+  const nested = [field(body, 'error'), field(field(body, 'response'), 'error')]
+  const payload = nested.find(isRecord)
+  if (!payload) return typeof field(body, 'error') === 'string' ? { message: field(body, 'error') } : body
+  // Gateways wrap the answer of the provider behind them as text.
+  const wrapped = parseJson(field(payload, 'message')) ?? parseJson(field(field(payload, 'metadata'), 'raw'))
+  const inner = field(firstOf(wrapped), 'error')
+  return isRecord(inner) ? inner : payload
+}
+
+/** Google answers with a list of one. */
+function firstOf(value: unknown): unknown {
+  return Array.isArray(value) ? (value as unknown[])[0] : value
 }
 
 function parseJson(text: unknown): unknown {
@@ -65,8 +96,18 @@ function messageOf(error: unknown, payload: unknown): string {
   const body = typeof error === 'string' ? error : field(error, 'responseBody')
   // HTML and JSON are for the other readers; any other text is what the server wanted to say.
   if (typeof body === 'string' && /^\s*[^\s<[{]/.test(body)) return body
-  const said = [field(payload, 'message'), field(payload, 'detail'), field(error, 'message')].map(textOf).find(Boolean)
-  return said ?? (typeof error === 'object' && error !== null ? 'unknown error' : String(error))
+  const complaints = listOf(field(payload, 'detail')).map((complaint) => field(complaint, 'msg'))
+  const said = [field(payload, 'message'), field(payload, 'detail'), ...complaints, field(error, 'message')]
+  return said.map(textOf).find(Boolean) ?? titleOf(body) ?? plainText(error)
+}
+
+/** A page says in its title what its server means, where HTTP/2 has left out the words of the status. */
+function titleOf(body: unknown): string | undefined {
+  return typeof body === 'string' ? /<title>\s*([^<]{1,200}?)\s*<\/title>/i.exec(body)?.[1] : undefined
+}
+
+function plainText(error: unknown): string {
+  return typeof error === 'object' && error !== null ? 'unknown error' : String(error)
 }
 
 function statusOf(error: unknown, payload: unknown): number | undefined {
@@ -76,7 +117,24 @@ function statusOf(error: unknown, payload: unknown): number | undefined {
     field(payload, 'code'),
     field(payload, 'status_code'),
   ]
-  return given.find((status): status is number => typeof status === 'number' && status >= 300 && status < 600)
+  return given
+    .map((status) => (typeof status === 'string' && /^\d{3}$/.test(status) ? Number(status) : status))
+    .find((status): status is number => typeof status === 'number' && status >= 300 && status < 600)
+}
+
+const streamErrorMarker = Symbol.for('vercel.ai.providerStreamError')
+
+function isInStream(error: unknown, headers: Readonly<Record<string, string>>): boolean {
+  if (headers['content-type']?.startsWith('text/event-stream')) return true
+  return typeof error === 'object' && error !== null && streamErrorMarker in error
+}
+
+function isBlocked(body: unknown): boolean {
+  return textOf(field(field(body, 'promptFeedback'), 'blockReason')) !== undefined
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
 }
 
 function textOf(value: unknown): string | undefined {

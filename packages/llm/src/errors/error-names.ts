@@ -1,0 +1,51 @@
+import type { ErrorKind } from '../model-error.ts'
+import { lookUp } from './codes.ts'
+
+/** What the code or the class of an error in the chain of causes tells. */
+export interface NamedKind {
+  readonly kind: ErrorKind
+  readonly retryable?: false
+}
+
+const classes: Readonly<Record<string, ErrorKind>> = {
+  AbortError: 'network',
+  TimeoutError: 'timeout',
+  AI_LoadAPIKeyError: 'config',
+  AI_LoadSettingError: 'config',
+  AI_NoSuchModelError: 'config',
+  AI_NoSuchProviderReferenceError: 'config',
+  AI_UnsupportedFunctionalityError: 'config',
+  AI_UnsupportedModelVersionError: 'config',
+  AI_InvalidArgumentError: 'config',
+  AI_InvalidPromptError: 'config',
+  LlmError: 'config',
+  AI_JSONParseError: 'malformed-response',
+  AI_TypeValidationError: 'malformed-response',
+  AI_InvalidResponseDataError: 'malformed-response',
+  AI_EmptyResponseBodyError: 'empty-response',
+  AI_NoContentGeneratedError: 'empty-response',
+}
+
+/** Codes of systems, sockets and fetch libraries. In order: waiting heals neither a bad certificate nor its kin. */
+const codes: readonly (readonly [pattern: RegExp, named: NamedKind])[] = [
+  [/CERT|^UNABLE_TO_(?:GET|VERIFY)|HOSTNAME_MISMATCH|UNKNOWN_CA|^INVALID_CA$/, { kind: 'network', retryable: false }],
+  [/^ETIMEDOUT$|^UND_ERR_\w+_TIMEOUT$/, { kind: 'timeout' }],
+  [/^ERR_STREAM_PREMATURE_CLOSE$/, { kind: 'stream-broken' }],
+  [/^ECONN[A-Z]+$|^(?:EPIPE|ENOTFOUND|EHOSTUNREACH|ENETUNREACH|ENETDOWN|EPROTO)$|^EAI_[A-Z]+$/, { kind: 'network' }],
+  [/^UND_ERR_(?:SOCKET|CONNECT)$|^ERR_(?:SSL|TLS)_\w+$/, { kind: 'network' }],
+  [/^(?:ConnectionRefused|ConnectionClosed|FailedToOpenSocket)$/, { kind: 'network' }],
+]
+
+const disconnected = /^(?:fetch failed|failed to fetch|load failed|network ?error\b.*|socket hang up)$/i
+
+export function kindOfName(code: string | undefined, name: string | undefined): NamedKind | undefined {
+  const named = code === undefined ? undefined : codes.find(([pattern]) => pattern.test(code))?.[1]
+  if (named) return named
+  const kind = lookUp(classes, code) ?? lookUp(classes, name)
+  return kind && { kind }
+}
+
+/** How runtimes word a connection that did not come about, without a code. */
+export function isDisconnected(message: string): boolean {
+  return disconnected.test(message)
+}

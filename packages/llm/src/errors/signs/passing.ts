@@ -1,0 +1,33 @@
+import type { Sign } from './sign.ts'
+
+/** What another try may heal, where no code and no status says so. */
+export const passing: readonly Sign[] = [
+  {
+    kind: 'rate-limit',
+    groups: ['none'],
+    phrase: /rate limit|too many requests|throttl/i,
+    example: 'Rate limit reached for requests',
+  },
+  {
+    kind: 'overloaded',
+    groups: ['none', 'server'],
+    phrase: /overloaded/i,
+    example: 'The model is overloaded. Please try again later.',
+  },
+  {
+    kind: 'stream-broken',
+    groups: ['none'],
+    phrase: /^terminated$|^premature close$|^failed to process successful response$|without a finish reason/i,
+    example: 'Response stream ended without a finish reason.',
+  },
+]
+
+/** Servers that answer 5xx although the request is to blame. */
+export const blamedOnServer: readonly Sign[] = [
+  {
+    kind: 'bad-request',
+    groups: ['server'],
+    phrase: /\bvalidation error|BadRequestError|invalid_request_error/i,
+    example: 'Input validation error: `temperature` must be strictly positive',
+  },
+]

@@ -1,0 +1,36 @@
+import type { Group } from '../codes.ts'
+import type { Sign } from './sign.ts'
+
+const requests: readonly Group[] = ['bad-request', 'forbidden', 'none']
+
+const blocked = (phrase: RegExp, example: string): Sign => ({
+  kind: 'content-blocked',
+  groups: requests,
+  phrase,
+  example,
+})
+
+/** What the provider does not want to read or to say. */
+export const refusedContent: readonly Sign[] = [
+  blocked(
+    /usage (?:polic(?:y|ies)|guidelines)/i,
+    'Invalid prompt: your prompt was flagged as potentially violating our usage policy.',
+  ),
+  blocked(/content filtering policy/i, 'Output blocked by content filtering policy'),
+  blocked(
+    /content management policy/i,
+    "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
+  ),
+  blocked(/our safety system/i, 'Your request was rejected as a result of our safety system.'),
+  blocked(/block_?reason|prohibited_content/i, 'The prompt was blocked: blockReason PROHIBITED_CONTENT'),
+]
+
+/** Google counts bytes where others count tokens. */
+export const refusedSize: readonly Sign[] = [
+  {
+    kind: 'payload-too-large',
+    groups: ['bad-request', 'too-large'],
+    phrase: /request payload size exceeds the limit/i,
+    example: 'Request payload size exceeds the limit: 20971520 bytes.',
+  },
+]
