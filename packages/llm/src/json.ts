@@ -64,7 +64,7 @@ function convertObject(value: object, path: Set<object>): JSONValue | undefined 
 const chunkBytes = 0x8000
 
 /** In pieces, since engines limit how many arguments a call may have. */
-function toBase64(bytes: Uint8Array): string {
+export function toBase64(bytes: Uint8Array): string {
   let binary = ''
   for (let start = 0; start < bytes.length; start += chunkBytes) {
     binary += String.fromCharCode(...bytes.subarray(start, start + chunkBytes))

@@ -214,6 +214,7 @@ export type RepairCode =
   | 'renamed-call'
   | 'dropped-call'
   | 'dropped-message'
+  | 'added-turn'
   | 'file-unsupported'
   | 'unknown-role'
   | 'bad-unicode'

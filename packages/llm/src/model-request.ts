@@ -8,6 +8,8 @@ import type { ModelRef } from './models/model-ref.ts'
 import type { Models } from './models/models.ts'
 import type { ResolvedModel } from './models/resolved-model.ts'
 import type { RuntimeParams } from './params/runtime-params.ts'
+import type { CacheMarks } from './prompt/cache-marks.ts'
+import type { Download } from './prompt/downloads.ts'
 import type { HistoryOptions, Instructions } from './prompt/options.ts'
 import type { Timeouts } from './stream/deadlines.ts'
 
@@ -23,6 +25,14 @@ export interface FunctionTool {
 
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly toolName: string }
 
+/** What the answer must be besides text: JSON, of the given schema if there is one. */
+export interface JsonOutput {
+  readonly type: 'json'
+  readonly schema?: JSONSchema7
+  readonly name?: string
+  readonly description?: string
+}
+
 /** One model call. */
 export interface ModelRequest {
   /** A model object of a provider, a name that `models` knows, or what `models.resolve` gave. */
@@ -35,8 +45,13 @@ export interface ModelRequest {
   /** Names must be unique. Sent sorted by name, so that the same tools give the same bytes. */
   readonly tools?: readonly (FunctionTool | LanguageModelV4ProviderTool)[]
   readonly toolChoice?: ToolChoice
+  readonly output?: JsonOutput
   readonly runtimeParams?: RuntimeParams
   readonly history?: HistoryOptions
+  /** For Anthropic only, whose models cache nothing without being told. Default `off`. */
+  readonly cache?: CacheMarks
+  /** Without it a file is sent by its URL also where the model does not say that it can fetch it. */
+  readonly download?: Download
   readonly providerOptions?: ProviderOptions
   readonly headers?: Readonly<Record<string, string | undefined>>
   readonly abortSignal?: AbortSignal

@@ -98,7 +98,7 @@ describe('calls and results of a transcript', () => {
     )
     const messages = [aborted, result('done'), user('go on')]
     expect(shape(messages)).toEqual(['assistant: ~whole, half, call done', 'tool: result done="ok"', 'user: go on'])
-    expect(codes(messages)).toEqual(['dropped-call', 'dropped-call'])
+    expect(codes(messages)).toEqual(['empty-content', 'dropped-call', 'dropped-call'])
     expect(shape(messages, { history: { aborted: 'drop' } })).toEqual(['user: go on'])
   })
 

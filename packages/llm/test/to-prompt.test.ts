@@ -209,14 +209,19 @@ describe('transcript to prompt', () => {
     expect(prompt[0]?.content[0]).toMatchObject({ data: { type: 'url', url: new URL(url), originalUrl: url } })
   })
 
-  it('L55: a file whose URL is none is left out, also in tool results, and the transcript stays usable', () => {
+  it('L54: a file whose address is no URL becomes a line, also in tool results, and the transcript stays usable', () => {
     const file = { type: 'file', mediaType: 'image/png', data: { type: 'url', url: 'not a url' } } as const
     const messages: Message[] = [
       { role: 'user', content: [file, { type: 'text', text: 'look' }] },
       assistant([file, toolCall('c')]),
       { ...result('c'), output: { type: 'content', value: [file] } },
     ]
-    expect(shape(messages)).toEqual(['user: look', 'assistant: call c', 'tool: result c=[]'])
+    const line = '[image omitted: its address is not a URL]'
+    expect(shape(messages)).toEqual([
+      `user: ${line}, look`,
+      `assistant: ${line}, call c`,
+      `tool: result c=${JSON.stringify([{ type: 'text', text: line }])}`,
+    ])
     expect(convert(messages).repairs.map(({ code, messageIndex }) => [code, messageIndex])).toEqual([
       ['file-unsupported', 0],
       ['file-unsupported', 1],

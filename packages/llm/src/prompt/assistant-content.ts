@@ -5,142 +5,162 @@ import type {
   AssistantPart,
   AssistantTextPart,
   ProviderToolResultPart,
+  RepairCode,
+  TextPart,
   ToolCallPart,
 } from '../messages.ts'
-import { toPromptFileData } from './file-data.ts'
-import { handedOffId, originOf, sentMetadata, type Origin } from './hand-off.ts'
-import type { ToPromptOptions } from './options.ts'
-import type { PairedCall } from './pair-calls.ts'
-import type { Repairs } from './repairs.ts'
+import { canBeSent, toPromptFileData, withoutRefusedFiles } from './files.ts'
+import { originOf, sentMetadata, type Origin } from './hand-off.ts'
+import type { HistoryOptions, ToPromptOptions } from './options.ts'
+import type { CallsOfMessage } from './pair-calls.ts'
+import { SignedReasoning } from './signed-reasoning.ts'
 import { wellFormed } from './unicode.ts'
+import { vendorRulesOf } from './vendor-rules.ts'
 
 type Content = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
+type PromptPart = Content[number]
 
 export interface AssistantContext {
   readonly model: ToPromptOptions['model']
-  readonly foreignReasoning: 'drop' | 'text'
-  readonly messageIndex: number
-  /** The calls of this message that the prompt keeps. */
-  readonly calls: readonly PairedCall[]
-  /** Ids of the provider-executed calls that may be sent: answered, or open in a paused last message. */
-  readonly providerCalls: ReadonlySet<string>
+  readonly history: HistoryOptions
+  /** The calls that are sent, by place. */
+  readonly calls: CallsOfMessage
+  /** The ids of those parts of provider-executed tools that are sent, by place. */
+  readonly providerParts: ReadonlyMap<number, string>
   /** The message was cut short: reasoning that its provider did not sign cannot be trusted to be whole. */
   readonly cutShort: boolean
-  readonly repairs: Repairs
+  readonly note: (code: RepairCode, toolCallId?: string) => undefined
+}
+
+interface PartContext extends AssistantContext {
+  readonly origin: Origin
+  /** The place of the part in the content of its message. */
+  readonly place: number
 }
 
 /** The parts of an assistant message that the called model may see, in their order. */
 export function assistantContent(message: AssistantMessage, context: AssistantContext): Content {
   const origin = originOf(message, context.model)
-  return message.content.flatMap((part) => convertPart(part, origin, context) ?? [])
+  const content = new SignedReasoning<PromptPart>(() => context.note('empty-content'))
+  const parts = withoutRefusedFiles<AssistantPart>(message.content, context.model.input, context.note)
+  for (const [place, part] of parts.entries()) {
+    if (part === undefined) continue
+    const converted = convertPart(part, { ...context, origin, place })
+    if (converted) content.add(converted)
+    else if (part?.type === 'tool-call') content.lostCall()
+  }
+  return content.end(message.paused === true)
 }
 
-function convertPart(part: AssistantPart, origin: Origin, context: AssistantContext): Content[number] | undefined {
-  const note = context.repairs.add.bind(context.repairs)
-  const foreign = (): undefined => note('foreign-part', context.messageIndex)
+function convertPart(part: AssistantPart | TextPart, context: PartContext): PromptPart | undefined {
+  const { origin, note } = context
   switch (part?.type) {
     case 'text':
-      return convertText(part.text, sentMetadata(part.providerMetadata, origin), context)
+      return convertText(part, context)
     case 'reasoning':
-      return convertReasoning(part, origin, context)
+      return convertReasoning(part, context)
     case 'tool-call':
-      return part.providerExecuted ? convertProviderCall(part, origin, context) : convertCall(part, origin, context)
+      return part.providerExecuted ? convertProviderCall(part, context) : convertCall(part, context)
     case 'tool-result':
-      return origin.same ? convertProviderResult(part, origin) : foreign()
+      return convertProviderResult(part, context)
     case 'file':
-      return convertFile(part, origin, context)
+      return convertFile(part, origin)
     case 'reasoning-file':
-      return origin.same ? convertFile(part, origin, context) : foreign()
+      if (!origin.same) return note('foreign-part')
+      return canBeSent(part.data) ? convertFile(part, origin) : note('file-unsupported')
     case 'custom':
       return origin.same
         ? { type: 'custom', kind: part.kind, ...sentMetadata(part.providerMetadata, origin) }
-        : foreign()
+        : note('foreign-part')
     case 'source':
     case 'approval-request':
       return undefined
     default:
-      return unknownPart(part, foreign)
+      return unknownPart(part, note)
   }
 }
 
-function unknownPart(_part: never, foreign: () => undefined): undefined {
-  return foreign()
+function unknownPart(_part: never, note: AssistantContext['note']): undefined {
+  return note('foreign-part')
 }
 
-function convertFile(part: AssistantFilePart, origin: Origin, context: AssistantContext): Content[number] | undefined {
-  const data = toPromptFileData(part.data)
-  if (!data) return context.repairs.add('file-unsupported', context.messageIndex)
-  return { type: part.type, mediaType: part.mediaType, data, ...sentMetadata(part.providerMetadata, origin) }
+function convertFile({ type, mediaType, data, providerMetadata }: AssistantFilePart, origin: Origin): PromptPart {
+  return { type, mediaType, data: toPromptFileData(data), ...sentMetadata(providerMetadata, origin) }
 }
 
-function convertText(
-  text: string,
-  metadata: ReturnType<typeof sentMetadata>,
-  context: AssistantContext,
-): Content[number] | undefined {
-  if (text.trim() === '' && !metadata.providerOptions) return context.repairs.add('empty-content', context.messageIndex)
-  return {
-    type: 'text',
-    text: wellFormed(text, () => context.repairs.add('bad-unicode', context.messageIndex)),
-    ...metadata,
-  }
+function convertText(part: AssistantTextPart | TextPart, context: PartContext): PromptPart | undefined {
+  const { origin, model, note } = context
+  const metadata = sentMetadata('providerMetadata' in part ? part.providerMetadata : undefined, origin)
+  const { refusesBlankText } = vendorRulesOf(model.provider)
+  if (part.text.trim() === '' && (refusesBlankText || !metadata.providerOptions)) return note('empty-content')
+  return { type: 'text', text: wellFormed(part.text, () => note('bad-unicode')), ...metadata }
 }
 
-function convertReasoning(
-  part: AssistantTextPart,
-  origin: Origin,
-  context: AssistantContext,
-): Content[number] | undefined {
+function convertReasoning(part: AssistantTextPart, context: PartContext): PromptPart | undefined {
+  const { origin, note, cutShort, history } = context
   const metadata = sentMetadata(part.providerMetadata, origin)
   // A signature covers the exact text, so signed reasoning goes back untouched.
   if (metadata.providerOptions) return { type: 'reasoning', text: part.text, ...metadata }
-  if (context.cutShort) return undefined
-  const text = wellFormed(part.text, () => context.repairs.add('bad-unicode', context.messageIndex))
-  if (origin.same)
-    return text === '' ? context.repairs.add('empty-content', context.messageIndex) : { type: 'reasoning', text }
-  if (context.foreignReasoning === 'text' && text.trim() !== '') return { type: 'text', text }
-  return context.repairs.add('foreign-part', context.messageIndex)
+  if (cutShort) return note('empty-content')
+  const text = wellFormed(part.text, () => note('bad-unicode'))
+  if (origin.same) return text === '' ? note('empty-content') : { type: 'reasoning', text }
+  return history.foreignReasoning === 'text' && text.trim() !== '' ? { type: 'text', text } : note('foreign-part')
 }
 
-function convertCall(part: ToolCallPart, origin: Origin, context: AssistantContext): Content[number] | undefined {
-  const call = context.calls.find((candidate) => candidate.part === part)
-  if (!call) return undefined
+function convertCall(part: ToolCallPart, context: PartContext): PromptPart | undefined {
+  const { origin, note } = context
+  const call = context.calls.get(context.place)
+  if (!call) return note('dropped-call', part.toolCallId)
+  if (call.toolCallId !== part.toolCallId) note('renamed-call', part.toolCallId)
   return {
     type: 'tool-call',
-    toolCallId: handedOffId(call.toolCallId, origin),
-    toolName: part.toolName,
-    input: part.invalid
-      ? {}
-      : wellFormed(part.input, () => context.repairs.add('bad-unicode', context.messageIndex, part.toolCallId)),
+    toolCallId: call.toolCallId,
+    ...nameAndInput(part, context),
     ...sentMetadata(part.providerMetadata, origin),
   }
 }
 
-function convertProviderCall(
-  part: ToolCallPart,
-  origin: Origin,
-  context: AssistantContext,
-): Content[number] | undefined {
-  const { toolCallId, toolName, input } = part
-  if (!origin.same) return context.repairs.add('foreign-part', context.messageIndex, toolCallId)
-  if (!context.providerCalls.has(toolCallId))
-    return context.repairs.add('dropped-call', context.messageIndex, toolCallId)
+function convertProviderCall(part: ToolCallPart, context: PartContext): PromptPart | undefined {
+  const { origin, note, place } = context
+  if (!origin.same) return note('foreign-part', part.toolCallId)
+  const toolCallId = context.providerParts.get(place)
+  if (toolCallId === undefined) return note('dropped-call', part.toolCallId)
+  if (toolCallId !== part.toolCallId) note('renamed-call', part.toolCallId)
   return {
     type: 'tool-call',
     toolCallId,
-    toolName,
-    input,
+    ...nameAndInput(part, context),
     providerExecuted: true,
     ...sentMetadata(part.providerMetadata, origin),
   }
 }
 
-function convertProviderResult(part: ProviderToolResultPart, origin: Origin): LanguageModelV4ToolResultPart {
-  const { toolCallId, toolName, result } = part
+function nameAndInput(part: ToolCallPart, { note }: PartContext): Pick<ToolCallPart, 'toolName' | 'input'> {
+  const noteUnicode = (): undefined => note('bad-unicode', part.toolCallId)
+  return {
+    toolName: wellFormed(part.toolName, noteUnicode),
+    input: part.invalid ? {} : wellFormed(part.input, noteUnicode),
+  }
+}
+
+function convertProviderResult(
+  part: ProviderToolResultPart,
+  { origin, note, place, providerParts }: PartContext,
+): LanguageModelV4ToolResultPart | undefined {
+  if (!origin.same) return note('foreign-part', part.toolCallId)
+  const toolCallId = providerParts.get(place)
+  if (toolCallId === undefined) return note('orphan-result', part.toolCallId)
+  const value = wellFormed(part.result, () => note('bad-unicode', part.toolCallId))
   const output: LanguageModelV4ToolResultPart['output'] = part.isError
-    ? { type: 'error-json', value: result }
-    : typeof result === 'string'
-      ? { type: 'text', value: result }
-      : { type: 'json', value: result }
-  return { type: 'tool-result', toolCallId, toolName, output, ...sentMetadata(part.providerMetadata, origin) }
+    ? { type: 'error-json', value }
+    : typeof value === 'string'
+      ? { type: 'text', value }
+      : { type: 'json', value }
+  return {
+    type: 'tool-result',
+    toolCallId,
+    toolName: part.toolName.toWellFormed(),
+    output,
+    ...sentMetadata(part.providerMetadata, origin),
+  }
 }

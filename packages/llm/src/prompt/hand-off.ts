@@ -1,4 +1,3 @@
-import { v5 as uuidOfName } from 'uuid'
 import type { AssistantMessage, ProviderMetadata } from '../messages.ts'
 import type { ToPromptOptions } from './options.ts'
 
@@ -21,13 +20,4 @@ export function sentMetadata(
   origin: Origin,
 ): { providerOptions?: ProviderMetadata } {
   return origin.same && metadata ? { providerOptions: metadata } : {}
-}
-
-const longestId = 64
-
-/** A call id in a form that every provider takes. The UUID keeps ids apart that differ only in what was replaced. */
-export function handedOffId(id: string, origin: Origin): string {
-  if (origin.sameProvider || /^[\w-]{1,64}$/.test(id)) return id
-  const unique = uuidOfName(id, uuidOfName.URL)
-  return `${id.replace(/[^\w-]/g, '_').slice(0, longestId - unique.length - 1)}_${unique}`
 }

@@ -14,10 +14,13 @@ export interface HistoryOptions {
 /** One text, or blocks that may carry options of their own. */
 export type Instructions = string | readonly { readonly text: string; readonly providerOptions?: ProviderOptions }[]
 
+/** Which files the model takes. Only `false` keeps one back; what is not stated is sent. */
+export type ModelInput = NonNullable<ModelInfo['input']>
+
 export interface ToPromptOptions {
   readonly messages: readonly Message[]
   readonly instructions?: Instructions
   /** The model that will be called. Parts of other origins lose what only their origin understands. */
-  readonly model: { readonly provider: string; readonly modelId: string; readonly input?: NonNullable<ModelInfo['input']> }
+  readonly model: { readonly provider: string; readonly modelId: string; readonly input?: ModelInput }
   readonly history?: HistoryOptions
 }

@@ -1,27 +1,29 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
-import type {
-  AssistantMessage,
-  ContentItem,
-  ContentPart,
-  Message,
-  Repair,
-  RepairCode,
-  ToolOutput,
-  UserMessage,
-} from '../messages.ts'
+import type { AssistantMessage, Message, Repair, RepairCode, UserMessage } from '../messages.ts'
 import { assistantContent } from './assistant-content.ts'
-import { toPromptFileData } from './file-data.ts'
-import { handedOffId, originOf } from './hand-off.ts'
+import { callIdsOf } from './call-ids.ts'
+import { isCutShort, keptCalls, keptShare, type KeptShare } from './kept-share.ts'
 import type { Instructions, ToPromptOptions } from './options.ts'
-import { pairCalls, type PairedCall, type PairedCalls } from './pair-calls.ts'
+import { pairCalls, type CallsOfMessage, type PairedCall } from './pair-calls.ts'
+import { providerPartsOf, type ProviderParts } from './provider-calls.ts'
 import { Repairs } from './repairs.ts'
-import { wellFormed } from './unicode.ts'
-
-const noResult: ToolOutput = { type: 'error-text', value: 'No result was recorded for this call.' }
+import { missingResult, toolOutput } from './tool-output.ts'
+import { userContent } from './user-content.ts'
+import { vendorRulesOf } from './vendor-rules.ts'
 
 type InstructionBlocks = Exclude<Instructions, string>
 
-type UserPart = Extract<LanguageModelV4Message, { role: 'user' }>['content'][number]
+/** What is known of the whole transcript before its messages are converted one by one. */
+interface Context {
+  readonly options: ToPromptOptions
+  /** Of each assistant message by its index: how much of it is sent, and which calls. */
+  readonly kept: ReadonlyMap<number, { readonly share: KeptShare; readonly calls: CallsOfMessage }>
+  readonly providerParts: ProviderParts
+  readonly repairs: Repairs
+}
+
+const noCalls: CallsOfMessage = new Map()
+const noPlaces: ReadonlyMap<number, string> = new Map()
 
 /**
  * Converts a transcript to a provider prompt that every provider takes: each call has its result right behind it, ids
@@ -29,27 +31,36 @@ type UserPart = Extract<LanguageModelV4Message, { role: 'user' }>['content'][num
  * changed is listed in `repairs`.
  */
 export function toPrompt(options: ToPromptOptions): { prompt: LanguageModelV4Prompt; repairs: Repair[] } {
-  const { messages } = options
-  const repairs = new Repairs()
-  const pairs = pairCalls(messages, repairs)
-  const providerCalls = sendableProviderCalls(messages)
-  const converted = messages.flatMap((message, messageIndex): LanguageModelV4Message[] => {
-    switch (message.role) {
-      case 'user':
-        return userMessage(message, messageIndex, repairs)
-      case 'assistant':
-        return assistantMessages(message, messageIndex, { options, pairs, providerCalls, repairs })
-      case 'tool-result':
-        return []
-      default:
-        return unknownRole(message, messageIndex, repairs)
-    }
-  })
-  const byIndex = (a: Repair, b: Repair): number => a.messageIndex - b.messageIndex
-  return { prompt: [...systemMessages(options.instructions), ...converted], repairs: repairs.list.sort(byIndex) }
+  const context = contextOf(options)
+  const prompt = systemMessages(options.instructions)
+  for (const [messageIndex, message] of options.messages.entries()) {
+    prompt.push(...convertMessage(message, messageIndex, context, prompt.at(-1)?.role))
+  }
+  return { prompt, repairs: context.repairs.inOrder() }
 }
 
-function systemMessages(instructions: Instructions | undefined): LanguageModelV4Message[] {
+function contextOf(options: ToPromptOptions): Context {
+  const { messages, model, history } = options
+  const repairs = new Repairs()
+  const ids = callIdsOf(messages, model)
+  const pairs = pairCalls(messages, ids, repairs)
+  const kept: Map<number, { share: KeptShare; calls: CallsOfMessage }> = new Map()
+  for (const [messageIndex, message] of messages.entries()) {
+    if (message.role !== 'assistant') continue
+    const calls = pairs.get(messageIndex) ?? noCalls
+    const share = keptShare(message, calls, history)
+    kept.set(messageIndex, { share, calls: keptCalls(share, calls) })
+  }
+  const providerParts = providerPartsOf(messages, {
+    model,
+    ids,
+    isKept: (messageIndex) => kept.get(messageIndex)?.share !== 'nothing',
+    hasCalls: (messageIndex) => (kept.get(messageIndex)?.calls.size ?? 0) > 0,
+  })
+  return { options, kept, providerParts, repairs }
+}
+
+function systemMessages(instructions: Instructions | undefined): LanguageModelV4Prompt {
   const blocks: InstructionBlocks = typeof instructions === 'string' ? [{ text: instructions }] : (instructions ?? [])
   return blocks
     .filter(({ text }) => text.trim() !== '')
@@ -60,15 +71,35 @@ function systemMessages(instructions: Instructions | undefined): LanguageModelV4
     }))
 }
 
-function unknownRole(_message: never, messageIndex: number, repairs: Repairs): LanguageModelV4Message[] {
+function convertMessage(
+  message: Message,
+  messageIndex: number,
+  context: Context,
+  roleBefore: LanguageModelV4Message['role'] | undefined,
+): LanguageModelV4Message[] {
+  switch (message.role) {
+    case 'user':
+      return userMessage(message, messageIndex, context)
+    case 'assistant':
+      return assistantMessages(message, messageIndex, context, roleBefore)
+    case 'tool-result':
+      return []
+    default:
+      return unknownRole(message, messageIndex, context)
+  }
+}
+
+function unknownRole(_message: never, messageIndex: number, { repairs }: Context): LanguageModelV4Message[] {
   repairs.add('unknown-role', messageIndex)
   return []
 }
 
-function userMessage(message: UserMessage, messageIndex: number, repairs: Repairs): LanguageModelV4Message[] {
-  const given: readonly ContentPart[] =
-    typeof message.content === 'string' ? [{ type: 'text', text: message.content }] : message.content
-  const content = given.flatMap((part) => userPart(part, messageIndex, repairs) ?? [])
+function userMessage(
+  message: UserMessage,
+  messageIndex: number,
+  { options, repairs }: Context,
+): LanguageModelV4Message[] {
+  const content = userContent(message, options.model.input, (code) => repairs.add(code, messageIndex))
   if (content.length === 0) {
     repairs.add('dropped-message', messageIndex)
     return []
@@ -76,150 +107,50 @@ function userMessage(message: UserMessage, messageIndex: number, repairs: Repair
   return [{ role: 'user', content, ...(message.providerOptions && { providerOptions: message.providerOptions }) }]
 }
 
-function userPart(part: ContentPart, messageIndex: number, repairs: Repairs): UserPart | undefined {
-  const options = part.providerOptions && { providerOptions: part.providerOptions }
-  switch (part.type) {
-    case 'text':
-      if (part.text.trim() === '') return repairs.add('empty-content', messageIndex)
-      return { type: 'text', text: wellFormed(part.text, () => repairs.add('bad-unicode', messageIndex)), ...options }
-    case 'file': {
-      const { type, mediaType, filename } = part
-      const data = toPromptFileData(part.data)
-      if (!data) return repairs.add('file-unsupported', messageIndex)
-      return { type, mediaType, data, ...(filename && { filename }), ...options }
-    }
-    default:
-      return unknownPart(part, messageIndex, repairs)
-  }
-}
-
-function unknownPart(_part: never, messageIndex: number, repairs: Repairs): undefined {
-  repairs.add('foreign-part', messageIndex)
-}
-
-interface Context {
-  readonly options: ToPromptOptions
-  readonly pairs: PairedCalls
-  readonly providerCalls: ReadonlySet<string>
-  readonly repairs: Repairs
-}
-
 /** An assistant message with, right behind it, one message with the results of its calls in their order. */
 function assistantMessages(
   message: AssistantMessage,
   messageIndex: number,
   context: Context,
+  roleBefore: LanguageModelV4Message['role'] | undefined,
 ): LanguageModelV4Message[] {
   const { options, repairs } = context
-  const allCalls = context.pairs.get(messageIndex) ?? []
-  const keep = keptShare(message, allCalls, options)
-  if (keep === 'nothing') {
-    repairs.add('dropped-message', messageIndex)
-    return []
-  }
-  const calls = keep === 'whole' ? allCalls : settledCalls(allCalls, repairs)
-  const content = assistantContent(message, {
-    model: options.model,
-    foreignReasoning: options.history?.foreignReasoning ?? 'drop',
-    messageIndex,
-    calls,
-    providerCalls: context.providerCalls,
-    cutShort: keep === 'settled',
-    repairs,
-  })
+  const { share, calls } = context.kept.get(messageIndex) ?? { share: 'nothing', calls: noCalls }
+  const content =
+    share === 'nothing'
+      ? []
+      : assistantContent(message, {
+          model: options.model,
+          history: options.history ?? {},
+          calls,
+          providerParts: context.providerParts.get(messageIndex) ?? noPlaces,
+          cutShort: isCutShort(message),
+          note: (code, toolCallId) => repairs.add(code, messageIndex, toolCallId),
+        })
   if (content.length === 0) {
     repairs.add('dropped-message', messageIndex)
     return []
   }
   const assistant: LanguageModelV4Message = { role: 'assistant', content }
-  if (calls.length === 0) return [assistant]
-  const origin = originOf(message, options.model)
-  return [
-    assistant,
-    { role: 'tool', content: calls.map((call) => resultPart(call, handedOffId(call.toolCallId, origin), context)) },
-  ]
-}
-
-/** How much of a message is shown: of one that was cut short only what is settled. */
-function keptShare(
-  message: AssistantMessage,
-  calls: readonly PairedCall[],
-  { history }: ToPromptOptions,
-): 'whole' | 'settled' | 'nothing' {
-  switch (message.stopReason) {
-    case 'aborted':
-      return history?.aborted === 'drop' ? 'nothing' : 'settled'
-    case 'error':
-      return history?.errored === 'keep' || calls.some((call) => call.result) ? 'settled' : 'nothing'
-    default:
-      return 'whole'
+  if (calls.size === 0) return [assistant]
+  const results: LanguageModelV4Message = {
+    role: 'tool',
+    content: [...calls.values()].map((call) => resultPart(call, context)),
   }
+  const isBehindTurn = roleBefore === 'user' || roleBefore === 'tool'
+  if (isBehindTurn || !vendorRulesOf(options.model.provider).wantsTurnBeforeCalls) return [assistant, results]
+  repairs.add('added-turn', messageIndex)
+  return [{ role: 'user', content: [{ type: 'text', text: 'Continue.' }] }, assistant, results]
 }
 
-function settledCalls(calls: readonly PairedCall[], repairs: Repairs): PairedCall[] {
-  return calls.filter((call) => {
-    if (call.result && !call.part.invalid) return true
-    repairs.add('dropped-call', call.messageIndex, call.part.toolCallId)
-    return false
-  })
-}
-
-function resultPart(
-  call: PairedCall,
-  toolCallId: string,
-  { options, repairs }: Context,
-): LanguageModelV4ToolResultPart {
-  const { part, messageIndex, result } = call
+function resultPart(call: PairedCall, { options, repairs }: Context): LanguageModelV4ToolResultPart {
+  const { part, messageIndex, result, toolCallId } = call
   if (!result) repairs.add('missing-result', messageIndex, part.toolCallId)
-  if (toolCallId !== call.toolCallId) repairs.add('renamed-call', messageIndex, part.toolCallId)
-  const note = (code: RepairCode): undefined =>
-    repairs.add(code, options.messages.indexOf(result as Message), part.toolCallId)
-  return {
-    type: 'tool-result',
-    toolCallId,
-    toolName: part.toolName,
-    output: toolOutput(result?.output ?? noResult, note),
-  }
-}
-
-function toolOutput(
-  output: ToolOutput,
-  note: (code: RepairCode) => undefined,
-): LanguageModelV4ToolResultPart['output'] {
-  const noteUnicode = (): undefined => note('bad-unicode')
-  switch (output.type) {
-    case 'text':
-    case 'error-text':
-      return { type: output.type, value: wellFormed(output.value, noteUnicode) }
-    case 'json':
-    case 'error-json':
-      return { type: output.type, value: wellFormed(output.value, noteUnicode) }
-    case 'execution-denied':
-      return {
-        type: output.type,
-        ...(output.reason !== undefined && { reason: wellFormed(output.reason, noteUnicode) }),
-      }
-    case 'content':
-      return { type: output.type, value: output.value.flatMap((item) => contentItem(item, note) ?? []) }
-  }
-}
-
-function contentItem(item: ContentItem, note: (code: RepairCode) => undefined): UserPart | undefined {
-  const options = item.providerOptions && { providerOptions: item.providerOptions }
-  if (item.type === 'text') return { type: 'text', text: wellFormed(item.text, () => note('bad-unicode')), ...options }
-  const { type, mediaType, filename } = item
-  const data = toPromptFileData(item.data)
-  return data
-    ? { type, mediaType, data, ...(filename !== undefined && { filename }), ...options }
-    : note('file-unsupported')
-}
-
-/** Provider-executed calls that have a result somewhere, and those that a paused last message leaves open. */
-function sendableProviderCalls(messages: readonly Message[]): Set<string> {
-  const last = messages.at(-1)
-  const open = last?.role === 'assistant' && last.paused ? last.content : []
-  const parts = messages.flatMap((message) =>
-    message.role === 'assistant' ? message.content.filter((part) => part?.type === 'tool-result') : [],
-  )
-  return new Set([...parts, ...open].flatMap((part) => ('toolCallId' in part ? [part.toolCallId] : [])))
+  const { model } = options
+  const output = toolOutput(result?.message.output ?? missingResult, {
+    input: model.input,
+    wantsOneText: vendorRulesOf(model.provider).wantsOneTextPerResult,
+    note: (code: RepairCode) => repairs.add(code, result?.messageIndex ?? messageIndex, part.toolCallId),
+  })
+  return { type: 'tool-result', toolCallId, toolName: part.toolName.toWellFormed(), output }
 }

@@ -8,6 +8,8 @@ import type { Repair } from '../messages.ts'
 import type { FunctionTool, ModelRequest, ToolChoice } from '../model-request.ts'
 import { toProviderOptions } from '../params/provider-options.ts'
 import { mergeRuntimeParams, toSettings } from '../params/runtime-params.ts'
+import { withCacheMarks } from '../prompt/cache-marks.ts'
+import { withDownloads, type DownloadContext } from '../prompt/downloads.ts'
 import { toPrompt } from '../prompt/to-prompt.ts'
 import { resolveSchema } from '../tools/tool-schema.ts'
 import type { CallTarget } from './call-target.ts'
@@ -24,7 +26,7 @@ export interface CallContext {
 
 /** What the provider is called with. The same request gives the same bytes; what is absent is absent. */
 export async function prepareCall(request: ModelRequest, { target, abortSignal }: CallContext): Promise<PreparedCall> {
-  const { messages, tools = [], history } = request
+  const { messages, tools = [], history, output, download } = request
   const { provider, modelId, info } = target
   const params = mergeRuntimeParams(target.defaults, request.runtimeParams)
   const { prompt, repairs } = toPrompt({
@@ -32,15 +34,22 @@ export async function prepareCall(request: ModelRequest, { target, abortSignal }
     model: { provider, modelId, ...definedOnly({ input: info.input }) },
     ...definedOnly({ instructions: params.systemPrompt ?? request.instructions, history }),
   })
+  const supportedUrls = async (): ReturnType<DownloadContext['supportedUrls']> => (await target.open()).supportedUrls
   const toolOptions =
     tools.length === 0 ? {} : { tools: await toTools(tools), toolChoice: toToolChoice(request.toolChoice) }
   const headers = definedOnly({ ...target.headers, ...request.headers })
-  const optional = definedOnly({
-    headers: Object.keys(headers).length > 0 ? headers : undefined,
-    providerOptions: toProviderOptions(target, params, request.providerOptions),
-    ...toolOptions,
-  })
-  return { options: { prompt, abortSignal, ...toSettings(params), ...optional }, repairs }
+  const options: LanguageModelV4CallOptions = {
+    prompt: download ? await withDownloads(prompt, { download, supportedUrls, abortSignal }) : prompt,
+    abortSignal,
+    ...toSettings(params),
+    ...definedOnly({
+      headers: Object.keys(headers).length > 0 ? headers : undefined,
+      providerOptions: toProviderOptions(target, params, request.providerOptions),
+      responseFormat: output && definedOnly(output),
+      ...toolOptions,
+    }),
+  }
+  return { options: target.optionsKey === 'anthropic' ? withCacheMarks(options, request.cache) : options, repairs }
 }
 
 function toTools(tools: NonNullable<ModelRequest['tools']>): Promise<NonNullable<LanguageModelV4CallOptions['tools']>> {

@@ -1,0 +1,60 @@
+import { v5 as uuidOfName } from 'uuid'
+import type { Message } from '../messages.ts'
+import { originOf } from './hand-off.ts'
+import type { ToPromptOptions } from './options.ts'
+
+/** The ids under which calls are sent, by the message's index, then by the call's place in its content. */
+export type CallIds = ReadonlyMap<number, ReadonlyMap<number, string>>
+
+const longestId = 64
+
+/**
+ * Gives every call that may be sent an id that its reader takes and that no other call has. Ids are given in the order
+ * of the transcript, so that messages added later change none. Calls without id or name get none, nor do calls that
+ * another provider ran.
+ */
+export function callIdsOf(messages: readonly Message[], model: ToPromptOptions['model']): CallIds {
+  const pool = new IdPool()
+  const idsOfMessage = new Map<number, Map<number, string>>()
+  for (const [messageIndex, message] of messages.entries()) {
+    if (message.role !== 'assistant') continue
+    const origin = originOf(message, model)
+    const ids = new Map<number, string>()
+    for (const [place, part] of message.content.entries()) {
+      if (part?.type !== 'tool-call' || !part.toolCallId || !part.toolName) continue
+      if (part.providerExecuted && !origin.same) continue
+      ids.set(place, pool.take(sendableId(part.toolCallId, origin.sameProvider)))
+    }
+    idsOfMessage.set(messageIndex, ids)
+  }
+  return idsOfMessage
+}
+
+/**
+ * An id in the form that all providers take; those of the called provider stay as it gave them. The second of two equal
+ * ids was marked with `~2` when it came, which some providers refuse even as the echo of their own id.
+ */
+function sendableId(given: string, sameProvider: boolean): string {
+  const id = given.toWellFormed().replace(/(?:~\d+)+$/, (marks) => marks.replaceAll('~', '_'))
+  if (sameProvider || /^[\w-]{1,64}$/.test(id)) return id
+  // The UUID keeps ids apart that differ only in what was replaced.
+  const unique = uuidOfName(id, uuidOfName.URL)
+  return `${id.replace(/[^\w-]/g, '_').slice(0, longestId - unique.length - 1)}_${unique}`
+}
+
+class IdPool {
+  readonly #taken = new Set<string>()
+  /** The number to try next for a wanted id, so that a thousand equal ids need no million tries. */
+  readonly #next = new Map<string, number>()
+
+  take(wanted: string): string {
+    let id = wanted
+    for (let n = this.#next.get(wanted) ?? 2; this.#taken.has(id); n++) {
+      const suffix = `_${n}`
+      id = `${wanted.slice(0, longestId - suffix.length)}${suffix}`
+      this.#next.set(wanted, n + 1)
+    }
+    this.#taken.add(id)
+    return id
+  }
+}

@@ -1,0 +1,38 @@
+import type { AssistantMessage, ToolCallPart } from '../messages.ts'
+import type { HistoryOptions } from './options.ts'
+
+/** How much of an assistant message is shown: of one that was cut short at most what is settled. */
+export type KeptShare = 'whole' | 'settled' | 'nothing'
+
+interface AnsweredCall {
+  readonly part: ToolCallPart
+  readonly result: object | undefined
+}
+
+export function isCutShort({ stopReason }: AssistantMessage): boolean {
+  return stopReason === 'aborted' || stopReason === 'error'
+}
+
+export function keptShare(
+  message: AssistantMessage,
+  calls: ReadonlyMap<number, AnsweredCall>,
+  history: HistoryOptions = {},
+): KeptShare {
+  switch (message.stopReason) {
+    case 'aborted':
+      return history.aborted === 'drop' ? 'nothing' : 'settled'
+    case 'error':
+      return history.errored === 'keep' || [...calls.values()].some((call) => call.result) ? 'settled' : 'nothing'
+    default:
+      return 'whole'
+  }
+}
+
+/** The calls of a message that are sent, by their places in its content. */
+export function keptCalls<C extends AnsweredCall>(
+  share: KeptShare,
+  calls: ReadonlyMap<number, C>,
+): ReadonlyMap<number, C> {
+  if (share === 'whole') return calls
+  return new Map([...calls].filter(([, call]) => share === 'settled' && call.result && !call.part.invalid))
+}

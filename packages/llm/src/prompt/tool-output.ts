@@ -1,0 +1,78 @@
+import type { LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
+import type { ContentItem, RepairCode, TextPart, ToolOutput } from '../messages.ts'
+import { toPromptFile, withoutRefusedFiles } from './files.ts'
+import type { ModelInput } from './options.ts'
+import { wellFormed } from './unicode.ts'
+
+type PromptOutput = LanguageModelV4ToolResultPart['output']
+type PromptItem = Extract<PromptOutput, { type: 'content' }>['value'][number]
+
+export interface ToolOutputContext {
+  readonly input: ModelInput | undefined
+  /** The model's client makes a response of each text, and its provider wants one for each call. */
+  readonly wantsOneText: boolean
+  readonly note: (code: RepairCode) => undefined
+}
+
+export const missingResult: ToolOutput = { type: 'error-text', value: 'No result was recorded for this call.' }
+
+export function toolOutput(output: ToolOutput, context: ToolOutputContext): PromptOutput {
+  const noteUnicode = (): undefined => context.note('bad-unicode')
+  switch (output.type) {
+    case 'text':
+    case 'error-text':
+      return { type: output.type, value: wellFormed(output.value, noteUnicode) }
+    case 'json':
+    case 'error-json':
+      return { type: output.type, value: wellFormed(output.value, noteUnicode) }
+    case 'execution-denied':
+      return {
+        type: output.type,
+        ...(output.reason !== undefined && { reason: wellFormed(output.reason, noteUnicode) }),
+      }
+    case 'content':
+      return contentOutput(output.value, context)
+    default:
+      return unknownOutput(output, context)
+  }
+}
+
+function unknownOutput(_output: never, context: ToolOutputContext): PromptOutput {
+  context.note('foreign-part')
+  return toolOutput(missingResult, context)
+}
+
+/** A result must say something, even that it is empty: some clients send no response for a list without items. */
+function contentOutput(items: readonly ContentItem[], context: ToolOutputContext): PromptOutput {
+  const kept = withoutRefusedFiles(items, context.input, context.note)
+  const value = kept.flatMap((item) => (item === undefined ? [] : (promptItem(item, context) ?? [])))
+  if (value.length === 0) return { type: 'text', value: '' }
+  return { type: 'content', value: context.wantsOneText ? withOneText(value) : value }
+}
+
+function promptItem(item: ContentItem | TextPart, { note }: ToolOutputContext): PromptItem | undefined {
+  switch (item?.type) {
+    case 'text':
+      if (item.text.trim() === '') return note('empty-content')
+      return {
+        type: 'text',
+        text: wellFormed(item.text, () => note('bad-unicode')),
+        ...(item.providerOptions && { providerOptions: item.providerOptions }),
+      }
+    case 'file':
+      return toPromptFile(item)
+    default:
+      return unknownItem(item, note)
+  }
+}
+
+function unknownItem(_item: never, note: ToolOutputContext['note']): undefined {
+  return note('foreign-part')
+}
+
+function withOneText(items: readonly PromptItem[]): PromptItem[] {
+  const texts = items.flatMap((item) => (item.type === 'text' ? [item.text] : []))
+  if (texts.length === 1) return [...items]
+  const text = texts.length === 0 ? 'The result is attached.' : texts.join('\n')
+  return [{ type: 'text', text }, ...items.filter((item) => item.type !== 'text')]
+}
