@@ -1,35 +1,22 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { BlockEvent, WholePart } from '../events.ts'
 import { definedOnly, toJsonValue } from '../json.ts'
-import type { AssistantPart, JSONValue, ProviderMetadata } from '../messages.ts'
+import type { AssistantPart, JSONValue } from '../messages.ts'
 import { MalformedPart } from './malformed-part.ts'
+import {
+  callFlags,
+  mergeMetadata,
+  newCallBlock,
+  newTextBlock,
+  type CallBlock,
+  type CallFacts,
+  type OpenBlock,
+  type TextBlock,
+  type TextKind,
+} from './open-block.ts'
 import { parseToolInput, truncatedToolInput, type ToolInput } from './tool-input.ts'
-import { TextBuffer } from './text-buffer.ts'
-import { WholeCharacters } from './whole-characters.ts'
 
-type TextKind = 'text' | 'reasoning'
 type StreamPart<T extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: T }>
-
-interface TextBlock {
-  readonly kind: TextKind
-  readonly text: TextBuffer
-  readonly characters: WholeCharacters
-  /** Undefined until the first character or metadata: a block that stays empty leaves no trace. */
-  index: number | undefined
-  metadata: ProviderMetadata | undefined
-}
-
-interface CallBlock {
-  readonly index: number
-  readonly toolCallId: string
-  readonly toolName: string
-  readonly encoding: 'json' | 'text'
-  readonly text: TextBuffer
-  readonly characters: WholeCharacters
-  readonly flags: { readonly providerExecuted?: true; readonly dynamic?: true }
-  inputEnded: boolean
-  metadata: ProviderMetadata | undefined
-}
 
 /** Turns provider parts into block events and, block by block, into the content of the message. */
 export class ContentBuilder {
@@ -39,13 +26,15 @@ export class ContentBuilder {
   readonly #callBlocks = new Map<string, CallBlock>()
   readonly #callIds = new Set<string>()
   readonly #preliminary = new Map<string, number>()
+  /** The block that got the last delta: most often the next one is for it, too. */
+  #growing: OpenBlock | undefined
   #outputLength = 0
 
   constructor(emit: (event: BlockEvent) => void) {
     this.#emit = emit
   }
 
-  /** UTF-16 length of all text, reasoning and arguments so far. */
+  /** UTF-16 length of all text, reasoning and arguments. Complete only after `closeAll`. */
   get outputLength(): number {
     return this.#outputLength
   }
@@ -55,32 +44,45 @@ export class ContentBuilder {
     return this.#parts.filter((part) => part !== undefined)
   }
 
+  /**
+   * The event of a part that only goes on with the block which got the last delta. `undefined` for all others, which
+   * then have changed nothing: they take the long way.
+   */
+  furtherDelta(part: Partial<Record<string, unknown>>): BlockEvent | undefined {
+    const block = this.#growing
+    if (block?.index === undefined || part['id'] !== block.id || part['type'] !== block.partType) return undefined
+    const delta = part['delta']
+    if (part['providerMetadata'] !== undefined || !block.text.fits(delta)) return undefined
+    block.text.add(delta)
+    return { type: block.eventType, index: block.index, delta }
+  }
+
   textStart(kind: TextKind, id: string, metadata: unknown): void {
     this.textEnd(kind, id, undefined)
-    const block = this.#newTextBlock(kind, id)
+    const block = this.#openText(kind, id)
     if (metadata !== undefined) this.#addMetadata(block, metadata)
   }
 
   textDelta(kind: TextKind, id: string, delta: unknown, metadata: unknown): void {
     if (typeof delta !== 'string') throw new MalformedPart(`a ${kind} delta is not a string`)
-    const block = this.#textBlocks[kind].get(id) ?? this.#newTextBlock(kind, id)
+    const block = this.#textBlocks[kind].get(id) ?? this.#openText(kind, id)
     if (metadata !== undefined) this.#addMetadata(block, metadata)
-    this.#deliverText(block, block.characters.take(delta))
+    this.#deliverText(block, block.text.take(delta))
   }
 
   textEnd(kind: TextKind, id: string, metadata: unknown, citations?: readonly unknown[]): void {
     const open = this.#textBlocks[kind].get(id)
     const says = metadata !== undefined || citations !== undefined
     if (!open && !says) return
-    const block = open ?? this.#newTextBlock(kind, id)
+    const block = open ?? this.#openText(kind, id)
     if (metadata !== undefined) this.#addMetadata(block, metadata)
     if (citations !== undefined) this.#startText(block)
-    this.#closeText(id, block, citations)
+    this.#closeText(block, citations)
   }
 
   callStart(part: StreamPart<'tool-input-start'>): void {
     const open = this.#callBlocks.get(part.id)
-    if (open) this.#closeUnfinishedCall(part.id, open)
+    if (open) this.#closeUnfinishedCall(open)
     this.#openCall(part.id, part.toolName, part.inputEncoding, part)
   }
 
@@ -89,7 +91,7 @@ export class ContentBuilder {
     const block = this.#callBlocks.get(id)
     if (!block) throw new MalformedPart('tool input arrived for a call without a name')
     block.metadata = mergeMetadata(block.metadata, metadata)
-    this.#deliverInput(block, block.characters.take(delta))
+    this.#deliverInput(block, block.text.take(delta))
   }
 
   callInputEnd(id: string, metadata: unknown): void {
@@ -101,16 +103,13 @@ export class ContentBuilder {
 
   call(part: StreamPart<'tool-call'>): void {
     if (typeof part.input !== 'string') throw new MalformedPart('the input of a tool call is not text')
-    const open = this.#callBlocks.get(part.toolCallId)
-    const block =
-      open ?? this.#openCall(part.toolCallId, part.toolName, undefined, { ...part, providerMetadata: undefined })
+    const { toolCallId, toolName, input } = part
+    const open = this.#callBlocks.get(toolCallId)
+    const block = open ?? this.#openCall(toolCallId, toolName, undefined, { ...part, providerMetadata: undefined })
     block.metadata = mergeMetadata(block.metadata, part.providerMetadata)
-    if (!open || block.text.length === 0) this.#outputLength += part.input.length
-    this.#closeCall(
-      part.toolCallId,
-      { ...block, toolName: part.toolName, flags: { ...block.flags, ...callFlags(part) } },
-      parseToolInput(part.input),
-    )
+    if (block.text.length === 0) this.#outputLength += input.length
+    const flags = { ...block.flags, ...callFlags(part) }
+    this.#closeCall({ ...block, toolName, flags }, parseToolInput(input))
   }
 
   /** A part that arrives whole. A preliminary tool result gives way to the next one of its call. */
@@ -124,23 +123,22 @@ export class ContentBuilder {
 
   /** Closes what is open, in the order in which it was opened. */
   closeAll(): void {
+    const { text, reasoning } = this.#textBlocks
     const closings = [
-      ...(['text', 'reasoning'] as const).flatMap((kind) =>
-        [...this.#textBlocks[kind]].map(([id, block]) => ({
-          index: block.index ?? 0,
-          close: () => this.#closeText(id, block),
-        })),
-      ),
-      ...[...this.#callBlocks].map(([id, block]) => ({
+      ...[...text.values(), ...reasoning.values()].map((block) => ({
+        index: block.index ?? 0,
+        close: () => this.#closeText(block),
+      })),
+      ...[...this.#callBlocks.values()].map((block) => ({
         index: block.index,
-        close: () => this.#closeUnfinishedCall(id, block),
+        close: () => this.#closeUnfinishedCall(block),
       })),
     ]
     for (const { close } of closings.sort((a, b) => a.index - b.index)) close()
   }
 
-  #newTextBlock(kind: TextKind, id: string): TextBlock {
-    const block: TextBlock = { kind, text: new TextBuffer(), characters: new WholeCharacters(), index: undefined, metadata: undefined }
+  #openText(kind: TextKind, id: string): TextBlock {
+    const block = newTextBlock(kind, id)
     this.#textBlocks[kind].set(id, block)
     return block
   }
@@ -162,21 +160,20 @@ export class ContentBuilder {
   #deliverText(block: TextBlock, delta: string): void {
     if (delta === '') return
     const index = this.#startText(block)
-    block.text.add(delta)
-    this.#outputLength += delta.length
-    this.#emit({ type: block.kind === 'text' ? 'text-delta' : 'reasoning-delta', index, delta })
+    this.#growing = block
+    this.#emit({ type: block.eventType, index, delta })
   }
 
   #deliverInput(block: CallBlock, delta: string): void {
     if (delta === '') return
-    block.text.add(delta)
-    this.#outputLength += delta.length
-    this.#emit({ type: 'tool-call-delta', index: block.index, delta })
+    this.#growing = block
+    this.#emit({ type: block.eventType, index: block.index, delta })
   }
 
-  #closeText(id: string, block: TextBlock, citations?: readonly unknown[]): void {
-    this.#textBlocks[block.kind].delete(id)
-    this.#deliverText(block, block.characters.rest())
+  #closeText(block: TextBlock, citations?: readonly unknown[]): void {
+    this.#textBlocks[block.kind].delete(block.id)
+    this.#deliverText(block, block.text.rest())
+    this.#stopGrowing(block)
     if (block.index === undefined) return
     const finished = {
       text: block.text.toString(),
@@ -193,50 +190,46 @@ export class ContentBuilder {
     if (typeof id !== 'string' || id === '' || typeof toolName !== 'string' || toolName === '') {
       throw new MalformedPart('a tool call has no id or no name')
     }
-    const flags = callFlags(from)
     const toolCallId = this.#uniqueCallId(id)
-    const block: CallBlock = {
-      index: this.#takeIndex(),
-      toolCallId,
-      toolName,
-      encoding: encoding ?? 'json',
-      text: new TextBuffer(),
-      characters: new WholeCharacters(),
-      flags,
-      inputEnded: false,
-      metadata: mergeMetadata(undefined, from.providerMetadata),
-    }
+    const index = this.#takeIndex()
+    const block = newCallBlock({ id, index, toolCallId, toolName }, encoding, from)
     this.#callBlocks.set(id, block)
     this.#emit({
       type: 'tool-call-start',
-      index: block.index,
+      index,
       toolCallId,
       toolName,
-      ...definedOnly({ providerExecuted: flags.providerExecuted, inputEncoding: encoding }),
+      ...definedOnly({ providerExecuted: block.flags.providerExecuted, inputEncoding: encoding }),
     })
     return block
   }
 
-  #closeUnfinishedCall(id: string, block: CallBlock): void {
-    this.#deliverInput(block, block.characters.rest())
+  #closeUnfinishedCall(block: CallBlock): void {
+    this.#deliverInput(block, block.text.rest())
     const text = block.text.toString()
     const finished = block.inputEnded && block.encoding === 'json'
-    this.#closeCall(id, block, finished ? parseToolInput(text) : truncatedToolInput(text))
+    this.#closeCall(block, finished ? parseToolInput(text) : truncatedToolInput(text))
   }
 
-  #closeCall(id: string, block: CallBlock, input: ToolInput): void {
-    this.#callBlocks.delete(id)
-    const { index, toolCallId, toolName, flags } = block
+  #closeCall(block: CallBlock, input: ToolInput): void {
+    this.#callBlocks.delete(block.id)
+    this.#stopGrowing(block)
+    const { index, toolCallId, toolName, flags, metadata } = block
     const toolCall = {
       type: 'tool-call' as const,
       toolCallId,
       toolName,
       ...input,
       ...flags,
-      ...definedOnly({ providerMetadata: block.metadata }),
+      ...definedOnly({ providerMetadata: metadata }),
     }
     this.#parts[index] = toolCall
     this.#emit({ type: 'tool-call-end', index, toolCall })
+  }
+
+  #stopGrowing({ id, partType, text }: OpenBlock): void {
+    this.#outputLength += text.length
+    if (this.#growing?.id === id && this.#growing.partType === partType) this.#growing = undefined
   }
 
   #takeIndex(): number {
@@ -249,23 +242,4 @@ export class ContentBuilder {
     this.#callIds.add(unique)
     return unique
   }
-}
-
-interface CallFacts {
-  readonly providerExecuted?: boolean | undefined
-  readonly dynamic?: boolean | undefined
-  readonly providerMetadata?: unknown
-}
-
-function callFlags(facts: CallFacts): CallBlock['flags'] {
-  return { ...(facts.providerExecuted && { providerExecuted: true }), ...(facts.dynamic && { dynamic: true }) }
-}
-
-/** Merged per provider, the later value wins; always a new object, because events may hold the earlier one. */
-function mergeMetadata(before: ProviderMetadata | undefined, added: unknown): ProviderMetadata | undefined {
-  if (added === undefined || added === null) return before
-  const later = toJsonValue(added) as ProviderMetadata
-  const merged: ProviderMetadata = { ...before }
-  for (const [provider, fields] of Object.entries(later)) merged[provider] = { ...merged[provider], ...fields }
-  return merged
 }

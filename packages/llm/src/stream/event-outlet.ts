@@ -28,9 +28,8 @@ export class EventOutlet {
     return true
   }
 
-  /** The reserved event. `undefined` as long as there is none; the reservation then stays. */
-  claim(): EventResult | undefined {
-    const event = this.#reservedEvent
+  /** The reserved event, or the one at hand. `undefined` as long as there is none; the reservation then stays. */
+  claim(event = this.#reservedEvent): EventResult | undefined {
     if (!event && !this.#closed) return undefined
     this.#reserved = false
     this.#reservedEvent = undefined

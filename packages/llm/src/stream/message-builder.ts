@@ -101,6 +101,11 @@ export class MessageBuilder {
     if (requestId !== undefined) this.#response.requestId = requestId
   }
 
+  /** The event of a part that only goes on with the text before it: the short way of nearly all parts. */
+  furtherDelta(part: unknown): MessageEvent | undefined {
+    return this.progress === 'content' && isRecord(part) ? this.#content.furtherDelta(part) : undefined
+  }
+
   accept(part: unknown): void {
     try {
       if (!isRecord(part) || typeof part['type'] !== 'string')

@@ -2,6 +2,7 @@ import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { Clock } from '../clock.ts'
 import { classifyError } from '../errors/classify.ts'
 import { modelError } from '../errors/error-kinds.ts'
+import type { MessageEvent } from '../events.ts'
 import type { AssistantMessage } from '../messages.ts'
 import type { ModelError } from '../model-error.ts'
 import type { ModelPrice } from '../models/model-info.ts'
@@ -154,8 +155,10 @@ export class Pump {
   readonly #onReadError = (error: unknown): void => this.#breakOff(error)
 
   readonly #onReservedRead = (read: ReadResult): EventResult | Promise<EventResult> => {
-    this.#take(read)
-    return this.#claim()
+    const delta = this.#message || read.done ? undefined : this.#builder?.furtherDelta(read.value)
+    if (delta) this.#reading = false
+    else this.#take(read)
+    return this.#claim(delta)
   }
 
   readonly #onReservedReadError = (error: unknown): EventResult | Promise<EventResult> => {
@@ -163,8 +166,8 @@ export class Pump {
     return this.#claim()
   }
 
-  #claim(): EventResult | Promise<EventResult> {
-    const claimed = this.#outlet.claim()
+  #claim(event?: MessageEvent): EventResult | Promise<EventResult> {
+    const claimed = this.#outlet.claim(event)
     if (claimed) {
       this.#demand()
       return claimed

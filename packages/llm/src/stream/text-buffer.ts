@@ -5,23 +5,27 @@ const piecesPerBlock = 512
  * pieces are joined block by block and memory stays in proportion to the text.
  */
 export class TextBuffer {
-  #blocks: string[] = []
+  readonly #blocks: string[] = []
   #pieces: string[] = []
-  #length = 0
+  #joinedLength = 0
 
   get length(): number {
-    return this.#length
+    return this.#pieces.reduce((length, piece) => length + piece.length, this.#joinedLength)
   }
 
   add(delta: string): void {
-    this.#length += delta.length
-    if (this.#pieces.push(delta) === piecesPerBlock) {
-      this.#blocks.push(this.#pieces.join(''))
-      this.#pieces = []
-    }
+    if (this.#pieces.push(delta) === piecesPerBlock) this.#join()
   }
 
   toString(): string {
-    return this.#blocks.join('') + this.#pieces.join('')
+    this.#join()
+    return this.#blocks.join('')
+  }
+
+  #join(): void {
+    const block = this.#pieces.join('')
+    this.#joinedLength += block.length
+    this.#blocks.push(block)
+    this.#pieces = []
   }
 }

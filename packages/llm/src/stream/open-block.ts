@@ -1,0 +1,77 @@
+import { toJsonValue } from '../json.ts'
+import type { ProviderMetadata } from '../messages.ts'
+import { BlockText } from './block-text.ts'
+
+export type TextKind = 'text' | 'reasoning'
+
+/** What all blocks that grow by deltas have, so that the next delta of the same block needs no look-up. */
+export interface OpenBlock {
+  /** The provider's name of the block. */
+  readonly id: string
+  readonly partType: 'text-delta' | 'reasoning-delta' | 'tool-input-delta'
+  readonly eventType: 'text-delta' | 'reasoning-delta' | 'tool-call-delta'
+  readonly text: BlockText
+  /** Undefined until the first event of the block. */
+  index: number | undefined
+  metadata: ProviderMetadata | undefined
+}
+
+/** Without an index until the first character or metadata: a block that stays empty leaves no trace. */
+export interface TextBlock extends OpenBlock {
+  readonly kind: TextKind
+}
+
+export interface CallBlock extends OpenBlock {
+  readonly index: number
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly encoding: 'json' | 'text'
+  readonly flags: CallFlags
+  inputEnded: boolean
+}
+
+export interface CallFlags {
+  readonly providerExecuted?: true
+  readonly dynamic?: true
+}
+
+export interface CallFacts {
+  readonly providerExecuted?: boolean | undefined
+  readonly dynamic?: boolean | undefined
+  readonly providerMetadata?: unknown
+}
+
+export function newTextBlock(kind: TextKind, id: string): TextBlock {
+  const type = kind === 'text' ? 'text-delta' : 'reasoning-delta'
+  return { id, partType: type, eventType: type, text: new BlockText(), index: undefined, metadata: undefined, kind }
+}
+
+export function newCallBlock(
+  facts: Pick<CallBlock, 'id' | 'index' | 'toolCallId' | 'toolName'>,
+  encoding: 'json' | 'text' | undefined,
+  from: CallFacts,
+): CallBlock {
+  return {
+    ...facts,
+    partType: 'tool-input-delta',
+    eventType: 'tool-call-delta',
+    text: new BlockText(),
+    metadata: mergeMetadata(undefined, from.providerMetadata),
+    encoding: encoding ?? 'json',
+    flags: callFlags(from),
+    inputEnded: false,
+  }
+}
+
+export function callFlags(facts: CallFacts): CallFlags {
+  return { ...(facts.providerExecuted && { providerExecuted: true }), ...(facts.dynamic && { dynamic: true }) }
+}
+
+/** Merged per provider, the later value wins; always a new object, because events may hold the earlier one. */
+export function mergeMetadata(before: ProviderMetadata | undefined, added: unknown): ProviderMetadata | undefined {
+  if (added === undefined || added === null) return before
+  const later = toJsonValue(added) as ProviderMetadata
+  const merged: ProviderMetadata = { ...before }
+  for (const [provider, fields] of Object.entries(later)) merged[provider] = { ...merged[provider], ...fields }
+  return merged
+}
