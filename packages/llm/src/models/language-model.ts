@@ -9,20 +9,40 @@ const supportedVersions: readonly unknown[] = ['v4', 'v3', 'v2']
 
 /** Throws `LlmError` for anything that this package cannot call. */
 export function checkLanguageModel(model: unknown): asserts model is AnyLanguageModel {
-  const { specificationVersion, provider, modelId } = (model ?? {}) as Partial<Record<string, unknown>>
-  if (supportedVersions.includes(specificationVersion)) return
-  const name = `${String(provider)}/${String(modelId)}`
-  throw new LlmError(
-    'CONFIG',
-    `the model ${name} has specification version "${String(specificationVersion)}"; supported: "v4", "v3", "v2"`,
-  )
+  const { specificationVersion, provider, modelId, doStream } = (model ?? {}) as Partial<Record<string, unknown>>
+  const name = `the model ${String(provider)}/${String(modelId)}`
+  if (!supportedVersions.includes(specificationVersion))
+    throw new LlmError(
+      'CONFIG',
+      `${name} has specification version "${String(specificationVersion)}"; supported: "v4", "v3", "v2"`,
+    )
+  // Providers and models for other things than language carry the same version.
+  if (typeof provider !== 'string' || typeof modelId !== 'string' || typeof doStream !== 'function')
+    throw new LlmError('CONFIG', `${name} is no language model: it must have provider, modelId and doStream`)
 }
 
-/** The model as it is called: itself when it is of the current version, else through the AI SDK's own adapter. */
-export function callableModel(
+/** Gives the model as it is called: the same object each time. */
+export type OpenModel = () => LanguageModelV4 | Promise<LanguageModelV4>
+
+/** The model itself when it is of the current version and has no middleware, else through the AI SDK's own adapter. */
+export function openerOf(model: AnyLanguageModel, middleware: readonly LanguageModelMiddleware[] = []): OpenModel {
+  if (model.specificationVersion === 'v4' && middleware.length === 0) return () => model
+  let opening: Promise<LanguageModelV4> | undefined
+  return () =>
+    (opening ??= adapted(model, middleware).catch((error: unknown) => {
+      // What failed once may succeed at the next call.
+      opening = undefined
+      throw error
+    }))
+}
+
+async function adapted(
   model: AnyLanguageModel,
-  middleware: readonly LanguageModelMiddleware[] = [],
-): LanguageModelV4 | Promise<LanguageModelV4> {
-  if (model.specificationVersion === 'v4' && middleware.length === 0) return model
-  return import('ai').then(({ wrapLanguageModel }) => wrapLanguageModel({ model, middleware: [...middleware] }))
+  middleware: readonly LanguageModelMiddleware[],
+): Promise<LanguageModelV4> {
+  const { wrapLanguageModel } = await import('ai').catch((cause: unknown) => {
+    const purpose = middleware.length > 0 ? 'middleware' : `a model of version "${model.specificationVersion}"`
+    throw new LlmError('CONFIG', `${purpose} needs the package "ai", which cannot be loaded`, { cause })
+  })
+  return wrapLanguageModel({ model, middleware: [...middleware] })
 }

@@ -19,15 +19,28 @@ export interface RefNames {
 
 /** What a reference names. Throws `LlmError` for one that names nothing. */
 export function parseRef(ref: ModelRef, { aliases, defaultProvider }: RefNames): ModelName {
-  if (typeof ref !== 'string') return { provider: ref.provider, model: ref.model }
+  if (typeof ref !== 'string') return checkedName({ provider: ref.provider, model: ref.model })
   return aliases.get(ref) ?? parseName(ref, defaultProvider)
 }
 
 /** Reads `provider:model`, or a model of the default provider. */
 export function parseName(text: string, defaultProvider: string | undefined): ModelName {
   const colon = text.indexOf(':')
-  if (colon !== -1) return { provider: text.slice(0, colon), model: text.slice(colon + 1) }
+  if (colon !== -1) return checkedName({ provider: text.slice(0, colon), model: text.slice(colon + 1) })
   if (defaultProvider === undefined)
-    throw new LlmError('CONFIG', `"${text}" is no alias and there is no default provider; write provider:model`)
-  return { provider: defaultProvider, model: text }
+    throw new LlmError('CONFIG', `${quoted(text)} is no alias and there is no default provider; write provider:model`)
+  return checkedName({ provider: defaultProvider, model: text })
+}
+
+const longestQuote = 200
+
+/** A name for a message: names may come from outside and have any length. */
+export function quoted(name: string): string {
+  return `"${name.length > longestQuote ? `${name.slice(0, longestQuote)}…` : name}"`
+}
+
+function checkedName(name: ModelName): ModelName {
+  if (typeof name.provider !== 'string' || typeof name.model !== 'string' || name.model === '')
+    throw new LlmError('CONFIG', `${quoted(`${name.provider}:${name.model}`)} names no model; write provider:model`)
+  return name
 }

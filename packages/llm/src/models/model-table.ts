@@ -15,29 +15,39 @@ interface Row extends ModelInfo {
   readonly match: string
 }
 
-/** Throws `LlmError` for a row that names no model or has an impossible price. */
+/** Throws `LlmError` for a row that can name no model or has an impossible price. */
 export function modelTable(given: Readonly<Record<string, ModelInfo>>): ModelTable {
   const rows = Object.entries(given).map(([match, info]): Row => {
     if (!match.includes(':')) throw new LlmError('CONFIG', `models["${match}"]: write provider:model`)
+    if (match.slice(0, -1).includes('*'))
+      throw new LlmError('CONFIG', `models["${match}"]: a "*" stands only at the end`)
     if (info.price) checkPrice(info.price, `models["${match}"].price`)
     return { ...info, match }
   })
-  return { infoOf: (ref, knownAs) => ({ ...knownInfo(knownAs), ...merged(rows, ref) }) }
+  return { infoOf: (ref, knownAs) => layered([...rowsOf(knownModels, knownAs), ...rowsOf(rows, ref)]) }
 }
 
 /** What this package knows about a model by its provider's options key and its id. */
 export function knownInfo(name: string): ModelInfo {
-  return merged(knownModels, name)
+  return layered(rowsOf(knownModels, name))
 }
 
-/** The exact row over the longest pattern, field by field. */
-function merged(rows: readonly Row[], name: string): ModelInfo {
-  const exact = rows.find(({ match }) => match === name)
+/** The rows of a model, lowest first: that of the longest pattern, then its own. */
+function rowsOf(rows: readonly Row[], name: string): Row[] {
   const patterns = rows.filter(({ match }) => match.endsWith('*') && name.startsWith(match.slice(0, -1)))
   const longest = patterns.sort((a, b) => b.match.length - a.match.length)[0]
-  return { ...factsOf(longest), ...factsOf(exact) }
+  const exact = rows.find(({ match }) => match === name)
+  return [longest, exact].filter((row) => row !== undefined)
 }
 
-function factsOf({ contextWindow, maxOutputTokens, input, price }: Partial<Row> = {}): ModelInfo {
-  return definedOnly({ contextWindow, maxOutputTokens, input, price })
+/** Field by field, the later row wins. A price is one field: half of one and half of another would be neither. */
+function layered(rows: readonly Row[]): ModelInfo {
+  const inputs = rows.flatMap(({ input }) => (input ? [input] : []))
+  return rows.reduce<ModelInfo>(
+    (below, { contextWindow, maxOutputTokens, price }) => ({
+      ...below,
+      ...definedOnly({ contextWindow, maxOutputTokens, price }),
+    }),
+    inputs.length > 0 ? { input: inputs.reduce((below, input) => ({ ...below, ...definedOnly(input) }), {}) } : {},
+  )
 }

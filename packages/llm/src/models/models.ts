@@ -1,11 +1,12 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { LanguageModelMiddleware } from 'ai'
 import { LlmError } from '../model-error.ts'
-import { callableModel, checkLanguageModel, type AnyLanguageModel } from './language-model.ts'
+import { checkLanguageModel, openerOf, type AnyLanguageModel } from './language-model.ts'
 import type { ModelInfo } from './model-info.ts'
-import { parseName, parseRef, type ModelName, type ModelRef, type RefNames } from './model-ref.ts'
+import { parseName, parseRef, quoted, type ModelName, type ModelRef, type RefNames } from './model-ref.ts'
 import { modelTable, type ModelTable } from './model-table.ts'
 import { registerProvider, type ProviderEntry, type RegisteredProvider } from './providers.ts'
+import { RecentlyUsed } from './recently-used.ts'
 import { callOf, optionsKeyOf, resolvedModel, type ResolvedModel } from './resolved-model.ts'
 
 export interface ModelsOptions {
@@ -17,20 +18,31 @@ export interface ModelsOptions {
   readonly aliases?: Readonly<Record<string, string>>
   /** By `provider:model`, which may end in `*`. Wins over what this package knows, field by field. */
   readonly models?: Readonly<Record<string, ModelInfo>>
-  /** Around every model; the first sees a call first. */
+  /**
+   * Around every model; the first sees a call first. Messages record the model's own names, also where a middleware
+   * gives it others: they say whose signatures a message carries.
+   */
   readonly middleware?: LanguageModelMiddleware | readonly LanguageModelMiddleware[]
 }
 
-/** A registry of models by name. Each method throws `LlmError` `CONFIG` for a reference that names nothing. */
+/**
+ * A registry of models by name. A reference that names nothing is an `LlmError` `CONFIG`. A model is created once per
+ * name; of more than 1,000 names, which may come from outside, those used last are kept.
+ */
 export interface Models {
   /** The default model when there is no reference. */
   resolve(ref?: ModelRef): ResolvedModel
-  /** The model as it is called, for use with the AI SDK. The same object each time. */
+  /**
+   * The model as it is called, for use with the AI SDK: with the middleware, without the provider's `defaults` and
+   * `headers`, which `streamMessage` adds. The same object each time.
+   */
   languageModel(ref?: ModelRef): Promise<LanguageModelV4>
   info(ref: ModelRef): ModelInfo
   /** The names of the providers. */
   providers(): string[]
 }
+
+const keptModels = 1_000
 
 /** Throws `LlmError` for a default, an alias, a price or a provider that could never work. */
 export function createModels(options: ModelsOptions): Models {
@@ -40,17 +52,14 @@ export function createModels(options: ModelsOptions): Models {
   const table = modelTable(options.models ?? {})
   const middleware = options.middleware === undefined ? [] : [options.middleware].flat()
   const { names, defaultModel } = checkedNames(options, providers)
-  const resolved = new Map<string, ResolvedModel>()
+  const resolved = new RecentlyUsed<ResolvedModel>(keptModels)
 
   const resolve = (ref?: ModelRef): ResolvedModel => {
     const name = ref === undefined ? defaultModel : parseRef(ref, names)
     if (!name) throw new LlmError('CONFIG', 'there is no default model; set default to provider:model or name a model')
-    const key = `${name.provider}:${name.model}`
-    const known = resolved.get(key)
-    if (known) return known
-    const model = resolveModel(name, registered(name, providers), { table, middleware })
-    resolved.set(key, model)
-    return model
+    const provider = registered(name.provider, providers)
+    const full = `${name.provider}:${name.model}`
+    return resolved.get(full, () => resolveModel(full, name.model, { provider, table, middleware }))
   }
 
   return {
@@ -62,30 +71,18 @@ export function createModels(options: ModelsOptions): Models {
 }
 
 interface Knowledge {
+  readonly provider: RegisteredProvider
   readonly table: ModelTable
   readonly middleware: readonly LanguageModelMiddleware[]
 }
 
-function resolveModel(name: ModelName, provider: RegisteredProvider, { table, middleware }: Knowledge): ResolvedModel {
-  const ref = `${name.provider}:${name.model}`
-  const model = createModel(ref, () => provider.create(name.model))
-  const optionsKey = provider.optionsKey ?? optionsKeyOf(model.provider)
-  let opened: LanguageModelV4 | Promise<LanguageModelV4> | undefined
+function resolveModel(ref: string, modelId: string, { provider, table, middleware }: Knowledge): ResolvedModel {
+  const model = createModel(ref, () => provider.create(modelId))
+  const { name, defaults, headers, optionsKey = optionsKeyOf(model.provider) } = provider
+  const info = table.infoOf(ref, `${optionsKey}:${model.modelId}`)
   return resolvedModel(
-    {
-      provider: name.provider,
-      modelId: name.model,
-      ref,
-      info: table.infoOf(ref, `${optionsKey}:${model.modelId}`),
-      defaults: provider.defaults ?? {},
-    },
-    {
-      provider: model.provider,
-      modelId: model.modelId,
-      optionsKey,
-      headers: provider.headers ?? {},
-      open: () => (opened ??= callableModel(model, middleware)),
-    },
+    { provider: name, modelId, ref, info, defaults },
+    { provider: model.provider, modelId: model.modelId, optionsKey, headers, open: openerOf(model, middleware) },
   )
 }
 
@@ -94,37 +91,36 @@ function createModel(ref: string, create: () => AnyLanguageModel): AnyLanguageMo
   try {
     model = create()
   } catch (error) {
-    throw new LlmError('CONFIG', `the model "${ref}" cannot be made: ${String(error)}`, { cause: error })
+    throw new LlmError('CONFIG', `the model ${quoted(ref)} cannot be made: ${String(error)}`, { cause: error })
   }
   checkLanguageModel(model)
   return model
 }
 
-function registered(name: ModelName, providers: ReadonlyMap<string, RegisteredProvider>): RegisteredProvider {
-  const provider = providers.get(name.provider)
+function registered(name: string, providers: ReadonlyMap<string, RegisteredProvider>): RegisteredProvider {
+  const provider = providers.get(name)
   if (provider) return provider
   throw new LlmError(
     'CONFIG',
-    `the provider "${name.provider}" is not registered; there are: ${[...providers.keys()].join(', ') || 'none'}`,
+    `the provider ${quoted(name)} is not registered; there are: ${[...providers.keys()].join(', ') || 'none'}`,
   )
 }
 
 /** Default and aliases must point somewhere from the beginning: a name that breaks at its first use is found too late. */
 function checkedNames(
-  options: ModelsOptions,
+  { default: defaultRef, aliases: given = {} }: ModelsOptions,
   providers: ReadonlyMap<string, RegisteredProvider>,
 ): { names: RefNames; defaultModel: ModelName | undefined } {
-  const { default: defaultRef, aliases: given = {} } = options
   const defaultModel = defaultRef?.includes(':') ? parseName(defaultRef, undefined) : undefined
   const defaultProvider = defaultModel?.provider ?? defaultRef
-  if (defaultProvider !== undefined) registered({ provider: defaultProvider, model: '' }, providers)
+  if (defaultProvider !== undefined) registered(defaultProvider, providers)
   const aliases = new Map(
     Object.entries(given).map(([alias, target]) => {
       if (alias.includes(':')) throw new LlmError('CONFIG', `the alias "${alias}" must not have a ":"`)
       if (Object.hasOwn(given, target))
         throw new LlmError('CONFIG', `the alias "${alias}" points to the alias "${target}"; name the model itself`)
       const name = parseName(target, defaultProvider)
-      registered(name, providers)
+      registered(name.provider, providers)
       return [alias, name]
     }),
   )

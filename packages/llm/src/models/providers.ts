@@ -1,5 +1,6 @@
+import { isRecord } from '../json.ts'
 import { LlmError } from '../model-error.ts'
-import { checkRuntimeParams, type RuntimeParams } from '../params/runtime-params.ts'
+import { checkRuntimeParams, mergeRuntimeParams, type RuntimeParams } from '../params/runtime-params.ts'
 import type { AnyLanguageModel } from './language-model.ts'
 
 type CreateModel = (modelId: string) => AnyLanguageModel
@@ -19,9 +20,12 @@ export interface ProviderSettings {
 
 export type ProviderEntry = ProviderLike | ProviderSettings
 
-export interface RegisteredProvider extends Omit<ProviderSettings, 'provider'> {
+export interface RegisteredProvider {
   readonly name: string
-  create(modelId: string): AnyLanguageModel
+  readonly defaults: RuntimeParams
+  readonly headers: Readonly<Record<string, string>>
+  readonly optionsKey?: string
+  readonly create: CreateModel
 }
 
 /** Throws `LlmError` for an entry that is no provider or has params that cannot be sent. */
@@ -30,25 +34,29 @@ export function registerProvider(name: string, entry: ProviderEntry): Registered
     throw new LlmError('CONFIG', `"${name}" cannot name a provider: names are not empty and have no ":"`)
   const options: ProviderSettings = hasOptions(entry) ? entry : { provider: entry }
   const { provider, defaults, optionsKey, headers } = options
+  const create = creatorOf(provider)
+  if (!create)
+    throw new LlmError('CONFIG', `providers.${name} must be a provider with languageModel(id), or a function`)
   if (defaults) checkRuntimeParams(defaults, `providers.${name}.defaults`)
   if (defaults?.model !== undefined)
     throw new LlmError('CONFIG', `providers.${name}.defaults.model: a provider cannot choose the model`)
+  // Copies: what was checked must not change.
   return {
     name,
-    create: creatorOf(name, provider),
-    ...(defaults && { defaults }),
+    create,
+    defaults: mergeRuntimeParams(defaults),
+    headers: { ...headers },
     ...(optionsKey !== undefined && { optionsKey }),
-    ...(headers && { headers }),
   }
 }
 
 function hasOptions(entry: ProviderEntry): entry is ProviderSettings {
-  return typeof entry === 'object' && entry !== null && 'provider' in entry && !('languageModel' in entry)
+  return isRecord(entry) && 'provider' in entry && !('languageModel' in entry)
 }
 
-function creatorOf(name: string, provider: ProviderLike): CreateModel {
-  if (provider && 'languageModel' in provider && typeof provider.languageModel === 'function')
-    return (modelId) => provider.languageModel(modelId)
-  if (typeof provider === 'function') return provider
-  throw new LlmError('CONFIG', `providers.${name} must be a provider with languageModel(id) or a function`)
+/** The providers of the AI SDK are functions with methods: theirs say more than the call itself. */
+function creatorOf(provider: ProviderLike): CreateModel | undefined {
+  const { languageModel } = (provider ?? {}) as Partial<Exclude<ProviderLike, CreateModel>>
+  if (typeof languageModel === 'function') return (modelId) => languageModel.call(provider, modelId)
+  return typeof provider === 'function' ? provider : undefined
 }

@@ -1,5 +1,5 @@
-import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { RuntimeParams } from '../params/runtime-params.ts'
+import type { OpenModel } from './language-model.ts'
 import type { ModelInfo } from './model-info.ts'
 
 /** Shared by all installed copies of this package. */
@@ -27,7 +27,7 @@ export interface ModelCall {
   /** The key under which its client reads provider options. */
   readonly optionsKey: string
   readonly headers: Readonly<Record<string, string>>
-  open(): LanguageModelV4 | Promise<LanguageModelV4>
+  readonly open: OpenModel
 }
 
 export function resolvedModel(facts: Omit<ResolvedModel, typeof callKey>, call: ModelCall): ResolvedModel {

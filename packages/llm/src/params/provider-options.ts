@@ -10,13 +10,14 @@ export function toProviderOptions(
   const specific = safeEntries(providerSpecific)
   const layers: readonly ProviderOptions[] = [
     // This client hides the signs of life of a slow answer by default; the idle limit needs them.
-    provider.includes('anthropic') ? { anthropic: { includePings: true } } : {},
+    provider.includes('anthropic') || optionsKey === 'anthropic' ? { anthropic: { includePings: true } } : {},
     specific.length > 0 ? { [optionsKey]: Object.fromEntries(specific) } : {},
     requested,
   ]
-  const merged: ProviderOptions = {}
+  // A map, since on an object some names would reach its prototype.
+  const merged = new Map<string, ProviderOptions[string]>()
   for (const [key, options] of layers.flatMap((layer) => Object.entries(layer))) {
-    merged[key] = { ...merged[key], ...options }
+    merged.set(key, { ...merged.get(key), ...options })
   }
-  return Object.keys(merged).length > 0 ? merged : undefined
+  return merged.size > 0 ? Object.fromEntries(merged) : undefined
 }

@@ -6,6 +6,7 @@ import type {
 import { definedOnly } from '../json.ts'
 import type { Repair } from '../messages.ts'
 import type { FunctionTool, ModelRequest, ToolChoice } from '../model-request.ts'
+import { mergeHeaders } from '../params/headers.ts'
 import { toProviderOptions } from '../params/provider-options.ts'
 import { mergeRuntimeParams, toSettings } from '../params/runtime-params.ts'
 import { withCacheMarks } from '../prompt/cache-marks.ts'
@@ -37,13 +38,12 @@ export async function prepareCall(request: ModelRequest, { target, abortSignal }
   const supportedUrls = async (): ReturnType<DownloadContext['supportedUrls']> => (await target.open()).supportedUrls
   const toolOptions =
     tools.length === 0 ? {} : { tools: await toTools(tools), toolChoice: toToolChoice(request.toolChoice) }
-  const headers = definedOnly({ ...target.headers, ...request.headers })
   const options: LanguageModelV4CallOptions = {
     prompt: download ? await withDownloads(prompt, { download, supportedUrls, abortSignal }) : prompt,
     abortSignal,
     ...toSettings(params),
     ...definedOnly({
-      headers: Object.keys(headers).length > 0 ? headers : undefined,
+      headers: mergeHeaders(target.headers, request.headers),
       providerOptions: toProviderOptions(target, params, request.providerOptions),
       responseFormat: output && definedOnly(output),
       ...toolOptions,

@@ -1,7 +1,8 @@
 import { LlmError } from '../model-error.ts'
 import type { ModelRequest } from '../model-request.ts'
-import { callableModel, checkLanguageModel, type AnyLanguageModel } from '../models/language-model.ts'
+import { checkLanguageModel, openerOf, type AnyLanguageModel, type OpenModel } from '../models/language-model.ts'
 import type { ModelInfo } from '../models/model-info.ts'
+import { quoted } from '../models/model-ref.ts'
 import { knownInfo } from '../models/model-table.ts'
 import { callOf, isResolvedModel, optionsKeyOf, type ModelCall, type ResolvedModel } from '../models/resolved-model.ts'
 import type { RuntimeParams } from '../params/runtime-params.ts'
@@ -20,7 +21,7 @@ export function callTarget({ model, models, runtimeParams }: ModelRequest): Call
   if (models) return resolvedTarget(models.resolve(wanted))
   const name = typeof wanted === 'string' ? wanted : `${wanted.provider}:${wanted.model}`
   const place = runtimeParams?.model === undefined ? 'model' : 'runtimeParams.model'
-  throw new LlmError('CONFIG', `${place} "${name}" is a name: pass models, a registry that knows it, or a model object`)
+  throw new LlmError('CONFIG', `${place} ${quoted(name)} is a name: pass models, a registry that knows it, or a model object`)
 }
 
 function isRef(wanted: ModelRequest['model']): wanted is Exclude<ModelRequest['model'], AnyLanguageModel | ResolvedModel> {
@@ -44,6 +45,17 @@ function directTarget(model: AnyLanguageModel): CallTarget {
     headers: {},
     info: knownInfo(`${optionsKey}:${modelId}`),
     defaults: {},
-    open: () => callableModel(model),
+    open: openerOnce(model),
   }
+}
+
+const openers = new WeakMap<AnyLanguageModel, OpenModel>()
+
+/** One adapter per model object: the AI SDK warns at each that it makes for an old model. */
+function openerOnce(model: AnyLanguageModel): OpenModel {
+  const known = openers.get(model)
+  if (known) return known
+  const open = openerOf(model)
+  openers.set(model, open)
+  return open
 }

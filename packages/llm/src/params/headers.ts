@@ -1,0 +1,12 @@
+/** One set of headers. The later layer wins, in whatever case it writes a name; `undefined` takes a header away. */
+export function mergeHeaders(
+  ...layers: readonly (Readonly<Record<string, string | undefined>> | undefined)[]
+): Record<string, string> | undefined {
+  const merged = new Map<string, readonly [name: string, value: string]>()
+  for (const [name, value] of layers.flatMap((layer) => Object.entries(layer ?? {}))) {
+    const key = name.toLowerCase()
+    if (value === undefined) merged.delete(key)
+    else merged.set(key, [name, value])
+  }
+  return merged.size > 0 ? Object.fromEntries(merged.values()) : undefined
+}
