@@ -16,6 +16,7 @@ const gates = [
   { name: 'browser-types', command: 'turbo run typecheck --output-logs=errors-only' },
   { name: 'lint', command: 'eslint . --max-warnings 0' },
   { name: 'unused', command: 'knip' },
+  { name: 'docs', command: 'typedoc --logLevel Warn' },
   { name: 'pack', command: 'node scripts/pack.mjs', after: ['build'] },
   { name: 'size', command: 'size-limit', after: ['build'] },
   { name: 'packages', command: 'node scripts/check-tarballs.mjs', after: ['pack'] },
