@@ -3,7 +3,7 @@ import type { ErrorKind, ModelError } from '../model-error.ts'
 import { exactCodes, groupCodes, groupOfStatus, kindOfGroup, lookUp, type Group } from './codes.ts'
 import { retryDelayMs } from './delays.ts'
 import { isModelError, modelError, traitsOf } from './error-kinds.ts'
-import { isDisconnected, kindOfName } from './error-names.ts'
+import { isBrokenStream, isDisconnected, kindOfName } from './error-names.ts'
 import { readFacts, type ErrorFacts } from './shapes.ts'
 import { limitsOf, signOf } from './signs.ts'
 import { isQuotaOfNothing } from './signs/billing.ts'
@@ -62,10 +62,10 @@ interface Verdict {
   readonly kind: ErrorKind
   readonly retryable?: boolean
   /** The system's code, where it told the kind. */
-  readonly code?: string | undefined
+  readonly code?: string
 }
 
-/** The order of decision: own signal, structured codes, status and phrase, names along the causes. */
+/** The order of decision: own signal, structured codes, status and phrase, names along the causes, their words. */
 function verdictOf(chain: readonly ErrorFacts[], facts: ErrorFacts, context: ErrorContext): Verdict {
   if (context.abortSignal?.aborted) return { kind: 'aborted' }
   const told = exactKind(facts) ?? kindWithin(facts, context)
@@ -88,33 +88,33 @@ function quotaKind({ details, message }: ErrorFacts): ErrorKind | undefined {
 }
 
 function kindWithin(facts: ErrorFacts, { provider }: ErrorContext): ErrorKind | undefined {
-  const [group, ...guessed] = groupsOf(facts)
-  const sign = [group, ...guessed].map((within) => signOf(within, facts.message)).find(Boolean)
+  const groups = groupsOf(facts)
+  const sign = groups.map((group) => signOf(group, facts.message)).find(Boolean)
   if (sign) return sign.kind
-  const last = guessed.at(-1) ?? group
+  const last = groups.at(-1)
   // Anthropic's front answers 413 without its usual body: there it is the size in bytes, not in tokens.
   if (last === 'too-large' && provider?.includes('anthropic')) return 'payload-too-large'
-  return last === 'none' ? undefined : kindOfGroup[last]
+  return last && kindOfGroup[last]
 }
 
 /** Where phrases are looked for, in order. The last one decides when there is none. */
-function groupsOf(facts: ErrorFacts): readonly [Group, ...Group[]] {
+function groupsOf(facts: ErrorFacts): readonly Group[] {
   const named = facts.words.map((word) => lookUp(groupCodes, word)).find(Boolean)
   const answered = groupOfStatus(facts.status)
-  if (!answered) return [named ?? 'none']
+  if (!answered) return named ? [named] : []
   if (!named) return facts.inStream ? ['none', answered] : [answered]
   // This type stands on answers of every 4xx status, which then say more than the type does.
   const statusSaysMore = named === 'bad-request' && facts.status !== undefined && facts.status < 500
   return [statusSaysMore ? answered : named]
 }
 
+/** What the errors themselves tell. Names first: a parser's message repeats the model's output, which tells nothing. */
 function namedVerdict(chain: readonly ErrorFacts[]): Verdict | undefined {
-  for (const { code, name } of chain) {
-    const named = kindOfName(code, name)
-    if (named) return { ...named, code }
-  }
+  const named = chain.map(({ code, name }) => kindOfName(code, name)).find(Boolean)
+  const isBroken = chain.some(({ message }) => isBrokenStream(message))
+  if (isBroken && named?.kind !== 'timeout') return { kind: 'stream-broken' }
+  if (named) return named
   if (chain.some(({ message }) => isDisconnected(message))) return { kind: 'network' }
-  // A connection that broke in mid-body often has no code anywhere, only a telling cause.
   const sign = chain.map(({ message }) => signOf('none', message)).find(Boolean)
   return sign && { kind: sign.kind }
 }
@@ -150,10 +150,6 @@ function wrappedBy(error: unknown): unknown {
 
 /** Whether this link of the chain carries a provider's answer, so that its facts speak for the whole. */
 function isTelling(facts: ErrorFacts): boolean {
-  return (
-    facts.status !== undefined ||
-    facts.statusWord !== undefined ||
-    exactKind(facts) !== undefined ||
-    facts.words.some((word) => lookUp(groupCodes, word) !== undefined)
-  )
+  const { status, statusWord } = facts
+  return status !== undefined || statusWord !== undefined || !!exactKind(facts) || groupsOf(facts).length > 0
 }

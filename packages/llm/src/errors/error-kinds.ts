@@ -43,7 +43,8 @@ const longestMessage = 2_000
 export function modelError(kind: ErrorKind, message: string, facts: Facts = {}): ModelError {
   const { retryable, recovery } = { ...traitsOf[kind], ...definedOnly(facts) }
   const said = { ...facts, retryable, recovery: recovery === 'wait' && !retryable ? undefined : recovery }
-  return { kind, message: maskSecrets(message).slice(0, longestMessage), phase: 'before-output', ...definedOnly(said) }
+  const text = maskSecrets(message).slice(0, longestMessage).toWellFormed()
+  return { kind, message: text, phase: 'before-output', ...definedOnly(said) }
 }
 
 /** True for what `modelError` makes, also after a JSON round trip. */

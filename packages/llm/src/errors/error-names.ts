@@ -5,6 +5,8 @@ import { lookUp } from './codes.ts'
 export interface NamedKind {
   readonly kind: ErrorKind
   readonly retryable?: false
+  /** The code, if it was the code that told. */
+  readonly code?: string
 }
 
 const classes: Readonly<Record<string, ErrorKind>> = {
@@ -36,16 +38,24 @@ const codes: readonly (readonly [pattern: RegExp, named: NamedKind])[] = [
   [/^(?:ConnectionRefused|ConnectionClosed|FailedToOpenSocket)$/, { kind: 'network' }],
 ]
 
-const disconnected = /^(?:fetch failed|failed to fetch|load failed|network ?error\b.*|socket hang up)$/i
-
 export function kindOfName(code: string | undefined, name: string | undefined): NamedKind | undefined {
   const named = code === undefined ? undefined : codes.find(([pattern]) => pattern.test(code))?.[1]
-  if (named) return named
+  if (code !== undefined && named) return { ...named, code }
   const kind = lookUp(classes, code) ?? lookUp(classes, name)
   return kind && { kind }
 }
 
+const disconnected = /^(?:fetch failed|failed to fetch|load failed|network ?error\b.*|socket hang up)$/i
+
 /** How runtimes word a connection that did not come about, without a code. */
 export function isDisconnected(message: string): boolean {
   return disconnected.test(message)
+}
+
+const broken =
+  /^(?:terminated|premature close|failed to process successful response|.* ended without a finish reason\.)$/i
+
+/** How runtimes and clients word that an answer has begun and not ended. */
+export function isBrokenStream(message: string): boolean {
+  return broken.test(message)
 }

@@ -14,12 +14,6 @@ export const passing: readonly Sign[] = [
     phrase: /overloaded/i,
     example: 'The model is overloaded. Please try again later.',
   },
-  {
-    kind: 'stream-broken',
-    groups: ['none'],
-    phrase: /^terminated$|^premature close$|^failed to process successful response$|without a finish reason/i,
-    example: 'Response stream ended without a finish reason.',
-  },
 ]
 
 /** Servers that answer 5xx although the request is to blame. */
