@@ -20,7 +20,7 @@ export const layers = {
   llm: {
     packages: [],
     typesOf: [],
-    libraries: ['ai', '@ai-sdk/provider', 'zod', 'uuid'],
+    libraries: ['ai', '@ai-sdk/provider', 'zod', 'uuid', '@opentelemetry/api'],
     builtins: [],
   },
   'agent-loop': {

@@ -12,6 +12,7 @@ import type { CacheMarks } from './prompt/cache-marks.ts'
 import type { Download } from './prompt/downloads.ts'
 import type { HistoryOptions, Instructions } from './prompt/options.ts'
 import type { Timeouts } from './stream/deadlines.ts'
+import type { TelemetryOptions } from './telemetry/telemetry-options.ts'
 
 /** A tool that the caller runs. Provider-executed tools are given as the provider's own object. */
 export interface FunctionTool {
@@ -62,4 +63,5 @@ export interface ModelRequest {
   readonly messageId?: string
   /** Makes `message.cost`. Wins over the price that the registry of models has. */
   readonly price?: ModelPrice
+  readonly telemetry?: TelemetryOptions
 }

@@ -6,6 +6,7 @@ import type { MessageEvent } from '../events.ts'
 import type { AssistantMessage } from '../messages.ts'
 import type { ModelError } from '../model-error.ts'
 import type { ModelPrice } from '../models/model-info.ts'
+import { unobserved, type CallObserver } from '../telemetry/call-observer.ts'
 import { requestLength } from '../usage/request-length.ts'
 import { abortReasonOf } from './abort-reason.ts'
 import type { PreparedCall } from './call-options.ts'
@@ -22,6 +23,8 @@ export interface PumpOptions {
   readonly timeouts: Timeouts
   readonly abortSignal: AbortSignal | undefined
   prepare(signal: AbortSignal): Promise<PreparedCall>
+  /** Asked when the call begins. */
+  observe(): CallObserver
 }
 
 type Reader = ReadableStreamDefaultReader<LanguageModelV4StreamPart>
@@ -41,6 +44,7 @@ export class Pump {
   readonly #controller = new AbortController()
   readonly #outlet = new EventOutlet()
   readonly #deadlines: Deadlines
+  #observer = unobserved
   #builder: MessageBuilder | undefined
   #reader: Reader | undefined
   /** Where the provider stands: not called, called, streaming, or done with its stream. */
@@ -92,7 +96,7 @@ export class Pump {
 
   #begin(callProvider = true): void {
     if (this.#builder) return
-    const { messageId, target, price, clock, abortSignal } = this.#options
+    const { messageId, target, price, clock } = this.#options
     const { provider, modelId, info } = target
     const at = clock.now()
     this.#builder = new MessageBuilder(
@@ -105,7 +109,14 @@ export class Pump {
       },
     )
     this.#builder.start()
-    if (!callProvider) return
+    this.#observer = this.#options.observe()
+    this.#observer.begin(() => {
+      if (callProvider) this.#call(at)
+    })
+  }
+
+  #call(at: number): void {
+    const { abortSignal } = this.#options
     if (abortSignal?.aborted) return this.#end({ abortReason: abortReasonOf(abortSignal.reason) })
     abortSignal?.addEventListener('abort', this.#onAbort)
     this.#provider = 'opening'
@@ -120,6 +131,7 @@ export class Pump {
     ])
     if (this.#message) return
     this.#builder?.requested({ repairs, inputLength: () => requestLength(options) })
+    this.#observer.called(options)
     const { stream, response } = await model.doStream(options)
     if (this.#message) return void stream.cancel().catch(ignore)
     this.#reader = stream.getReader()
@@ -240,6 +252,7 @@ export class Pump {
     this.#options.abortSignal?.removeEventListener('abort', this.#onAbort)
     this.#message = this.#builder.end(abort)
     this.#release()
+    this.#observer.ended(this.#message)
     this.#outlet.close()
     this.#outlet.flush()
     this.#settle?.(this.#message)

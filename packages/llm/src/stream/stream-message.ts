@@ -4,6 +4,7 @@ import type { MessageEvent } from '../events.ts'
 import type { AssistantMessage } from '../messages.ts'
 import { LlmError } from '../model-error.ts'
 import type { ModelRequest } from '../model-request.ts'
+import { observeCall } from '../telemetry/observe-call.ts'
 import { abortReasonOf } from './abort-reason.ts'
 import { prepareCall } from './call-options.ts'
 import { callTarget } from './call-target.ts'
@@ -27,6 +28,7 @@ export function streamMessage(request: ModelRequest): MessageStream {
   checkRequest(request)
   const target = callTarget(request)
   const { abortSignal: outerSignal, clock = systemClock, timeouts = {}, messageId = `msg_${uuidv7()}` } = request
+  const { provider, modelId } = target
   const pump = new Pump({
     messageId,
     target,
@@ -35,6 +37,7 @@ export function streamMessage(request: ModelRequest): MessageStream {
     timeouts,
     abortSignal: outerSignal,
     prepare: (abortSignal) => prepareCall(request, { target, abortSignal }),
+    observe: () => observeCall({ messageId, provider, modelId }, request.telemetry),
   })
   let result: Promise<AssistantMessage> | undefined
   let iterated = false

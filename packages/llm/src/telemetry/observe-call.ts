@@ -1,0 +1,54 @@
+import type { CallFacts, CallObserver } from './call-observer.ts'
+import { unobserved } from './call-observer.ts'
+import { channelObserver } from './channel.ts'
+import { spanObserver } from './span.ts'
+import type { TelemetryOptions } from './telemetry-options.ts'
+
+/** Who watches a call that begins now. Looking for them must cost next to nothing, since there is mostly nobody. */
+export function observeCall(facts: CallFacts, options: TelemetryOptions = {}): CallObserver {
+  if (options.enabled === false) return unobserved
+  const span = attempt(() => spanObserver(facts, options))
+  const channel = attempt(() => channelObserver(facts))
+  if (!span && !channel) return unobserved
+  return together([span, channel].filter((observer) => observer !== undefined))
+}
+
+/** The first observer stands around the others. What one of them does wrong concerns neither the others nor the call. */
+function together(observers: readonly CallObserver[]): CallObserver {
+  return {
+    begin: (call) =>
+      observers.reduceRight((inner, observer) => () => within((run) => observer.begin(run), inner), call)(),
+    called(options) {
+      for (const observer of observers) attempt(() => observer.called(options))
+    },
+    ended(message) {
+      for (const observer of observers) attempt(() => observer.ended(message))
+    },
+  }
+}
+
+/** Runs `call` exactly once, also when what stands around it breaks; what `call` throws is handed on. */
+function within(surround: (run: () => void) => void, call: () => void): void {
+  let outcome: { readonly thrown?: unknown } | undefined
+  const run = (): void => {
+    if (outcome) return
+    outcome = {}
+    try {
+      call()
+    } catch (thrown) {
+      outcome = { thrown }
+    }
+  }
+  attempt(() => surround(run))
+  run()
+  if (outcome && 'thrown' in outcome) throw outcome.thrown
+}
+
+/** Telemetry that fails is telemetry that is missing: no call may fail for it, and there is nobody to tell. */
+function attempt<T>(run: () => T): T | undefined {
+  try {
+    return run()
+  } catch {
+    return undefined
+  }
+}
