@@ -7,7 +7,9 @@ export type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]:
 
 /** Leaves out the keys whose value is `undefined`, so that JSON and the object say the same. */
 export function definedOnly<T extends object>(fields: T): Defined<T> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>
+  const defined: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(fields)) if (value !== undefined) defined[key] = value
+  return defined as Defined<T>
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
