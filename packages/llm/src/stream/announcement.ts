@@ -1,6 +1,7 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { definedOnly, field } from '../json.ts'
 import type { Usage } from '../messages.ts'
+import { tokenCount } from '../usage/usage.ts'
 
 type CustomPart = Extract<LanguageModelV4StreamPart, { type: 'custom' }>
 
@@ -11,10 +12,7 @@ type CustomPart = Extract<LanguageModelV4StreamPart, { type: 'custom' }>
 export function announcedUsage(part: CustomPart): Usage | undefined {
   if (part.kind !== 'anthropic.message_start') return undefined
   const raw = part.providerMetadata?.['anthropic']?.['usage']
-  const count = (name: string): number | undefined => {
-    const value = field(raw, name)
-    return typeof value === 'number' ? value : undefined
-  }
+  const count = (name: string): number | undefined => tokenCount(field(raw, name))
   const [noCacheTokens, cacheReadTokens, cacheWriteTokens] = [
     'input_tokens',
     'cache_read_input_tokens',
