@@ -1,0 +1,296 @@
+import { streamText } from 'ai'
+import { describe, expect, it } from 'vitest'
+import {
+  createModels,
+  streamMessage,
+  type AnyLanguageModel,
+  type LanguageModelV4,
+  type ModelInfo,
+  type ModelRef,
+  type Models,
+  type ModelsOptions,
+  type ProviderEntry,
+} from '../src/index.ts'
+import { scriptedModel } from '../src/testing/index.ts'
+import { refusalOf, registry, shop } from './registries.ts'
+import { hello } from './support.ts'
+
+describe('references to models', () => {
+  const models = registry({
+    default: 'acme:big',
+    aliases: { fast: 'acme:small', local: 'ollama:llama3:8b', own: 'tiny' },
+  })
+
+  it.each<[ModelRef | undefined, string]>([
+    ['acme:big', 'acme:big'],
+    ['ollama:llama3:8b', 'ollama:llama3:8b'],
+    ['fast', 'acme:small'],
+    ['local', 'ollama:llama3:8b'],
+    ['own', 'acme:tiny'],
+    ['middle', 'acme:middle'],
+    [{ provider: 'ollama', model: 'llama3:8b' }, 'ollama:llama3:8b'],
+    [{ provider: 'acme', model: 'fast' }, 'acme:fast'],
+    [undefined, 'acme:big'],
+  ])('L86: %j means %s', (ref, full) => {
+    const { ref: resolved, provider, modelId } = models.resolve(ref)
+    expect(resolved).toBe(full)
+    expect(`${provider}:${modelId}`).toBe(full)
+  })
+
+  it('L86: a default provider takes names without one, and is no default model', () => {
+    const ofAcme = registry({ default: 'acme' })
+    expect(ofAcme.resolve('middle').ref).toBe('acme:middle')
+    expect(refusalOf(() => ofAcme.resolve())).toContain('there is no default model')
+    expect(refusalOf(() => registry().resolve())).toContain('there is no default model')
+    expect(refusalOf(() => registry().resolve('middle'))).toContain('"middle" is no alias and there is no default')
+  })
+
+  it.each<[ModelRef, string]>([
+    ['openai:gpt', 'openai'],
+    ['llama3:8b', 'llama3'],
+    [':big', ''],
+    [{ provider: 'openai', model: 'gpt' }, 'openai'],
+    ['constructor:big', 'constructor'],
+    ['toString:big', 'toString'],
+    ['__proto__:big', '__proto__'],
+    [{ provider: '__proto__', model: 'big' }, '__proto__'],
+  ])('L87: %j is refused with the providers that there are', (ref, provider) => {
+    const message = `the provider "${provider}" is not registered; there are: acme, ollama`
+    expect(refusalOf(() => models.resolve(ref))).toBe(message)
+    expect(refusalOf(() => models.info(ref))).toBe(message)
+    expect(refusalOf(() => streamMessage({ model: ref, models, messages: hello }))).toBe(message)
+  })
+
+  it('L87: languageModel rejects as resolve throws', async () => {
+    await expect(models.languageModel('openai:gpt')).rejects.toThrow('the provider "openai" is not registered')
+    expect(models.providers()).toEqual(['acme', 'ollama'])
+    expect(refusalOf(() => createModels({ providers: {} }).resolve('a:b'))).toContain('there are: none')
+  })
+
+  it.each<ModelRef>(['acme:', '', { provider: 'acme', model: '' }, { provider: 'acme' } as ModelRef])(
+    'L87: %j names no model',
+    (ref) => {
+      expect(refusalOf(() => models.resolve(ref))).toContain('names no model')
+    },
+  )
+
+  it.each(['constructor', 'toString', '__proto__', 'hasOwnProperty'])(
+    'L86: %s is a name like any other: no alias, but a model, a provider or an alias of its own',
+    (name) => {
+      expect(models.resolve(name).ref).toBe(`acme:${name}`)
+      const own = <T>(value: T): Record<string, T> => Object.fromEntries([[name, value]])
+      expect(createModels({ providers: own(shop().provider) }).resolve(`${name}:big`).ref).toBe(`${name}:big`)
+      expect(registry({ aliases: own('acme:big') }).resolve(name).ref).toBe('acme:big')
+    },
+  )
+
+  it('L87: a long name from outside does not come back whole', () => {
+    const long = 'x'.repeat(100_000)
+    expect(refusalOf(() => models.resolve(`${long}:big`)).length).toBeLessThan(400)
+    expect(refusalOf(() => streamMessage({ model: long, messages: hello })).length).toBeLessThan(400)
+  })
+})
+
+describe('what is checked at creation', () => {
+  it.each<[string, Partial<ModelsOptions>, string]>([
+    ['a default that is no provider', { default: 'openai' }, 'the provider "openai" is not registered'],
+    ['a default model of no provider', { default: 'openai:gpt' }, 'the provider "openai" is not registered'],
+    ['a default without a model', { default: 'acme:' }, 'names no model'],
+    ['a default that is an alias', { default: 'fast', aliases: { fast: 'acme:big' } }, 'the provider "fast"'],
+    ['an empty default', { default: '' }, 'the provider "" is not registered'],
+    ['an alias of no provider', { aliases: { fast: 'openai:gpt' } }, 'the provider "openai" is not registered'],
+    ['an alias without a provider', { aliases: { fast: 'big' } }, 'there is no default provider'],
+    ['an alias without a model', { aliases: { fast: 'acme:' } }, 'names no model'],
+    ['an alias of an alias', { aliases: { fast: 'small', small: 'acme:s' } }, '"fast" points to the alias "small"'],
+    ['an alias of itself', { default: 'acme', aliases: { fast: 'fast' } }, '"fast" points to the alias "fast"'],
+    ['an alias with a colon', { aliases: { 'acme:fast': 'acme:big' } }, 'the alias "acme:fast" must not have a ":"'],
+    ['a row without a provider', { models: { big: {} } }, 'models["big"]: write provider:model'],
+    ['a row with a star inside', { models: { 'acme:*-mini': {} } }, 'models["acme:*-mini"]: a "*" stands only at'],
+  ])('L88: %s is refused', (_, options, message) => {
+    expect(refusalOf(() => registry(options))).toContain(message)
+  })
+
+  it.each<[string, ModelInfo['price']]>([
+    ['must not be negative', { input: -1, output: 1 }],
+    ['must be a finite decimal number', { input: 1, output: Infinity }],
+    ['must have at most 9 decimals', { input: 1, output: 1, cacheRead: '0.0000000001' }],
+  ])('L72: a price that %s is refused when the registry is made', (problem, price) => {
+    const message = refusalOf(() => registry({ models: { 'acme:big': { price: price! } } }))
+    expect(message).toContain('models["acme:big"].price')
+    expect(message).toContain(problem)
+  })
+
+  it.each<[string, unknown, string]>([
+    ['a', undefined, 'providers.a must be a provider'],
+    ['a', null, 'providers.a must be a provider'],
+    ['a', 'openai', 'providers.a must be a provider'],
+    ['a', {}, 'providers.a must be a provider'],
+    ['a', { provider: 'openai' }, 'providers.a must be a provider'],
+    ['a', { languageModel: 'big' }, 'providers.a must be a provider'],
+    ['a', scriptedModel([]), 'providers.a must be a provider'],
+    ['', shop().provider, 'cannot name a provider'],
+    ['a:b', shop().provider, 'cannot name a provider'],
+  ])('L89: the provider %j: %j is refused', (name, entry, message) => {
+    expect(refusalOf(() => createModels({ providers: { [name]: entry as ProviderEntry } }))).toContain(message)
+  })
+
+  it('L83: defaults that could not be sent, or that choose the model, are refused by their path', () => {
+    const withDefaults = (defaults: object) => (): Models =>
+      createModels({ providers: { acme: { provider: shop().provider, defaults } } })
+    expect(refusalOf(withDefaults({ temperature: 3 }))).toContain('providers.acme.defaults.temperature')
+    expect(refusalOf(withDefaults({ model: 'acme:big' }))).toContain('providers.acme.defaults.model')
+  })
+})
+
+class OneModel {
+  readonly #model: LanguageModelV4
+
+  constructor(model: LanguageModelV4) {
+    this.#model = model
+  }
+
+  languageModel(): LanguageModelV4 {
+    return this.#model
+  }
+}
+
+describe('the models of a registry', () => {
+  it('L89: a model is created once per reference, however it is named', async () => {
+    const acme = shop()
+    const providers = { acme: acme.provider }
+    const models = createModels({ providers, default: 'acme:big', aliases: { fast: 'acme:big' } })
+    const resolved = models.resolve()
+    for (const ref of ['acme:big', 'fast', 'big', { provider: 'acme', model: 'big' }, undefined]) {
+      expect(models.resolve(ref)).toBe(resolved)
+    }
+    expect(await models.languageModel('fast')).toBe(await models.languageModel())
+    expect(acme.made).toEqual(['big'])
+    models.resolve('small')
+    expect(acme.made).toEqual(['big', 'small'])
+  })
+
+  it('L89: nothing is created before it is asked for', () => {
+    const acme = shop()
+    createModels({ providers: { acme: acme.provider }, default: 'acme:big', aliases: { fast: 'acme:big' } })
+    expect(acme.made).toEqual([])
+  })
+
+  it('L89: of names from outside only a thousand are kept, those that were used last', () => {
+    const acme = shop()
+    const models = createModels({ providers: { acme: acme.provider } })
+    for (let index = 0; index < 1_000; index++) models.resolve(`acme:${index}`)
+    models.resolve('acme:0')
+    expect(acme.made).toHaveLength(1_000)
+    models.resolve('acme:new')
+    models.resolve('acme:0')
+    expect(acme.made).toHaveLength(1_001)
+    models.resolve('acme:1')
+    expect(acme.made.slice(1_000)).toEqual(['new', '1'])
+  })
+
+  it('L89: a name of a thousand characters and more works, and is not kept', () => {
+    const acme = shop()
+    const models = createModels({ providers: { acme: acme.provider } })
+    const long = 'x'.repeat(1_000)
+    expect(models.resolve(`acme:${long}`).modelId).toBe(long)
+    models.resolve(`acme:${long}`)
+    expect(acme.made).toHaveLength(2)
+  })
+
+  it.each<[string, (model: LanguageModelV4) => unknown]>([
+    ['a function', (model) => () => model],
+    ['a provider object', (model) => ({ languageModel: () => model })],
+    ['a function with methods', (model) => Object.assign(() => 'wrong', { languageModel: () => model })],
+    ['settings around a provider', (model) => ({ provider: { languageModel: () => model } })],
+    ['an object that needs its this', (model) => new OneModel(model)],
+  ])('L89: %s makes models', async (_, entryOf) => {
+    const model = scriptedModel([{ text: 'ok' }])
+    const models = createModels({ providers: { acme: entryOf(model) as ProviderEntry } })
+    expect(await models.languageModel('acme:any')).toBe(model)
+  })
+
+  it('L89: a provider that throws, or makes no language model, is a wrong configuration', () => {
+    const broken = (create: () => unknown) => (): unknown =>
+      createModels({ providers: { acme: create as () => AnyLanguageModel } }).resolve('acme:big')
+    const throwing = broken(() => {
+      throw new Error('no such model')
+    })
+    expect(refusalOf(throwing)).toBe('the model "acme:big" cannot be made: Error: no such model')
+    expect(refusalOf(broken(() => undefined))).toContain('specification version "undefined"')
+    expect(refusalOf(broken(() => ({ specificationVersion: 'v4', provider: 'acme', modelId: 'embed' })))).toBe(
+      'the model acme/embed is no language model: it must have provider, modelId and doStream',
+    )
+  })
+
+  it('L89: what could not be made is tried again', () => {
+    const acme = shop()
+    let broken = true
+    const create = (modelId: string): LanguageModelV4 => {
+      if (broken) throw new Error('not yet')
+      return acme.provider(modelId)
+    }
+    const models = createModels({ providers: { acme: create } })
+    expect(refusalOf(() => models.resolve('acme:big'))).toContain('not yet')
+    broken = false
+    expect(models.resolve('acme:big').ref).toBe('acme:big')
+  })
+
+  it('L90: the registry has its own name for a provider, messages that of the model', async () => {
+    const models = createModels({ providers: { openai: shop('openai.responses').provider } })
+    const resolved = models.resolve('openai:gpt')
+    expect(resolved.provider).toBe('openai')
+    const message = await streamMessage({ model: resolved, messages: hello }).result()
+    expect([message.provider, message.modelId]).toEqual(['openai.responses', 'gpt'])
+  })
+
+  it('L90: two interfaces of one vendor are two origins', async () => {
+    const parts = [
+      { type: 'text-start', id: 't', providerMetadata: { openai: { itemId: 'msg_item' } } },
+      { type: 'text-delta', id: 't', delta: 'ok' },
+      { type: 'text-end', id: 't' },
+    ] as const
+    const responses = scriptedModel([{ parts }, { text: 'ok' }], { provider: 'openai.responses', modelId: 'gpt' })
+    const chat = scriptedModel([{ text: 'ok' }], { provider: 'openai.chat', modelId: 'gpt' })
+    const models = createModels({ providers: { openai: () => responses, 'openai-chat': () => chat } })
+    const answer = await streamMessage({ model: 'openai:gpt', models, messages: hello }).result()
+    const messages = [...hello, answer, { role: 'user', content: 'and?' } as const]
+    for (const model of ['openai:gpt', 'openai-chat:gpt']) await streamMessage({ model, models, messages }).result()
+    expect(JSON.stringify(responses.calls[1]?.prompt)).toContain('msg_item')
+    expect(JSON.stringify(chat.calls[0]?.prompt)).not.toContain('msg_item')
+  })
+
+  it('L17: a name needs a registry, a resolved model does not', async () => {
+    for (const model of ['acme:big', { provider: 'acme', model: 'big' }]) {
+      expect(refusalOf(() => streamMessage({ model, messages: hello }))).toContain('"acme:big" is a name: pass models')
+    }
+    const resolved = registry().resolve('acme:big')
+    expect((await streamMessage({ model: resolved, messages: hello }).result()).stopReason).toBe('stop')
+  })
+
+  it('L83: runtimeParams.model stands over the model of the request', async () => {
+    const models = registry({ default: 'acme:big', aliases: { fast: 'acme:small' } })
+    const direct = scriptedModel([{ text: 'direct' }])
+    for (const model of [direct, 'acme:big', models.resolve()]) {
+      const stream = streamMessage({ model, models, messages: hello, runtimeParams: { model: 'fast' } })
+      expect((await stream.result()).modelId).toBe('small')
+    }
+    expect(direct.calls).toEqual([])
+  })
+
+  it('L86: the AI SDK takes what languageModel gives', async () => {
+    const models = registry({ default: 'acme:big' })
+    const { text: answer } = streamText({ model: await models.languageModel(), prompt: 'hi' })
+    expect(await answer).toBe('ok')
+  })
+
+  it('L10: a resolved model shows its facts in JSON and nothing else', () => {
+    const models = registry({ models: { 'acme:big': { contextWindow: 10 } } })
+    expect(JSON.parse(JSON.stringify(models.resolve('acme:big')))).toEqual({
+      provider: 'acme',
+      modelId: 'big',
+      ref: 'acme:big',
+      info: { contextWindow: 10 },
+      defaults: {},
+    })
+  })
+})
