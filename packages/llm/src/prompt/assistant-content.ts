@@ -49,7 +49,7 @@ export function assistantContent(message: AssistantMessage, context: AssistantCo
     if (converted) content.add(converted)
     else if (part?.type === 'tool-call') content.lostCall()
   }
-  return content.end(message.paused === true)
+  return content.end()
 }
 
 function convertPart(part: AssistantPart | TextPart, context: PartContext): PromptPart | undefined {

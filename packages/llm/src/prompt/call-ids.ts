@@ -6,7 +6,8 @@ import type { ToPromptOptions } from './options.ts'
 /** The ids under which calls are sent, by the message's index, then by the call's place in its content. */
 export type CallIds = ReadonlyMap<number, ReadonlyMap<number, string>>
 
-const longestId = 64
+/** What OpenAI's older interface takes; all others take more. */
+const longestId = 40
 
 /**
  * Gives every call that may be sent an id that its reader takes and that no other call has. Ids are given in the order
@@ -36,7 +37,7 @@ export function callIdsOf(messages: readonly Message[], model: ToPromptOptions['
  */
 function sendableId(given: string, sameProvider: boolean): string {
   const id = given.toWellFormed().replace(/(?:~\d+)+$/, (marks) => marks.replaceAll('~', '_'))
-  if (sameProvider || /^[\w-]{1,64}$/.test(id)) return id
+  if (sameProvider || /^[\w-]{1,40}$/.test(id)) return id
   // The UUID keeps ids apart that differ only in what was replaced.
   const unique = uuidOfName(id, uuidOfName.URL)
   return `${id.replace(/[^\w-]/g, '_').slice(0, longestId - unique.length - 1)}_${unique}`

@@ -26,8 +26,11 @@ export interface DownloadContext {
 type PromptFile = LanguageModelV4FilePart | LanguageModelV4ReasoningFilePart
 type ToolOutput = LanguageModelV4ToolResultPart['output']
 
-/** The same prompt with the files that the model cannot fetch by itself; each URL is asked for once, all at the same time. */
-export async function withDownloads(prompt: LanguageModelV4Prompt, context: DownloadContext): Promise<LanguageModelV4Prompt> {
+/** The same prompt with the files that the model cannot fetch by itself. Each URL is asked for once, all at once. */
+export async function withDownloads(
+  prompt: LanguageModelV4Prompt,
+  context: DownloadContext,
+): Promise<LanguageModelV4Prompt> {
   const files = filesByUrl(prompt)
   if (files.length === 0) return prompt
   const supported = await context.supportedUrls()

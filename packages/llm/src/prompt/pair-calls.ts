@@ -29,9 +29,8 @@ export function pairCalls(messages: readonly Message[], ids: CallIds, repairs: R
   let latest = new OpenCalls()
 
   for (const [messageIndex, message] of messages.entries()) {
-    if (message.role === 'user') latest = new OpenCalls()
+    if (message.role !== 'tool-result') latest = new OpenCalls()
     if (message.role === 'assistant') {
-      latest = new OpenCalls()
       const calls = new Map<number, PairedCall>()
       for (const [place, toolCallId] of ids.get(messageIndex) ?? []) {
         const part = message.content[place]
@@ -59,7 +58,7 @@ export function pairCalls(messages: readonly Message[], ids: CallIds, repairs: R
   return callsOfMessage
 }
 
-/** Calls by the id that their model gave them; each id is a queue, so that many calls of one id cost no more than few. */
+/** Calls by the id that their model gave them. Each id is a queue, so that many calls of one id cost no search. */
 class OpenCalls {
   readonly #queues = new Map<string, { readonly calls: PairedCall[]; next: number }>()
 

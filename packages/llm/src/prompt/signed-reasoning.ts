@@ -24,8 +24,10 @@ export class SignedReasoning<P extends Part> {
       this.#lostCall = false
       this.#waiting.push(part)
     } else {
-      this.#settle()
+      for (const reasoning of this.#waiting) this.#content.push(reasoning)
       this.#content.push(part)
+      this.#waiting = []
+      this.#lostCall = false
     }
   }
 
@@ -34,17 +36,10 @@ export class SignedReasoning<P extends Part> {
     this.#lostCall = this.#waiting.length > 0
   }
 
-  /** All that was gathered. Of an answer that goes on the reasoning may stand last. */
-  end(goesOn: boolean): P[] {
-    if (goesOn) this.#settle()
-    else this.#drop()
+  /** All that was gathered. */
+  end(): P[] {
+    this.#drop()
     return this.#content
-  }
-
-  #settle(): void {
-    for (const part of this.#waiting) this.#content.push(part)
-    this.#waiting = []
-    this.#lostCall = false
   }
 
   #drop(): void {

@@ -1,0 +1,74 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { toPrompt, type LanguageModelV4Prompt, type Message } from '../src/index.ts'
+import { promptProblems } from './prompt-rules.ts'
+import { transcriptsFor, type Target } from './random-transcripts.ts'
+
+const targets: readonly Target[] = [
+  { provider: 'anthropic.messages', modelId: 'claude-sonnet-4-5' },
+  { provider: 'openai.responses', modelId: 'o4-mini' },
+  { provider: 'openai.chat', modelId: 'gpt-4o' },
+  { provider: 'compatible.chat', modelId: 'some-model' },
+  { provider: 'google.generative-ai', modelId: 'gemini-2.5-flash' },
+]
+const numRuns = 100
+const noResult = 'No result was recorded for this call.'
+
+const promptOf = (messages: readonly Message[], model: Target): LanguageModelV4Prompt =>
+  toPrompt({ messages, model, instructions: 'Be brief.' }).prompt
+
+/** A result that was made up may give way to the real one, so it is compared with nothing. */
+const withoutMadeUp = (messages: LanguageModelV4Prompt): unknown[] =>
+  messages.map((message) =>
+    message.role === 'tool' && JSON.stringify(message).includes(noResult) ? 'results' : message,
+  )
+
+/** Up to the turn that the provider has not ended: its open call goes when the conversation goes on without it. */
+function ended(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt {
+  const answered = new Set(
+    prompt.flatMap((message) => (message.role === 'assistant' ? message.content : [])).flatMap((part) =>
+      part.type === 'tool-result' ? [part.toolCallId] : [],
+    ),
+  )
+  const open = prompt.findIndex(
+    (message) =>
+      message.role === 'assistant' &&
+      message.content.some(
+        (part) => part.type === 'tool-call' && part.providerExecuted && !answered.has(part.toolCallId),
+      ),
+  )
+  return open === -1 ? prompt : prompt.slice(0, open)
+}
+
+describe.each(targets)('any transcript, for $provider', (target) => {
+  it('L41–L53: converts to a prompt that may be sent, the same each time, and stays as it is', () => {
+    fc.assert(
+      fc.property(transcriptsFor(target), (messages) => {
+        const before = JSON.stringify(messages)
+        const prompt = promptOf(messages, target)
+        expect(promptProblems(prompt)).toEqual([])
+        expect(JSON.stringify(promptOf(structuredClone(messages), target))).toBe(JSON.stringify(prompt))
+        expect(JSON.stringify(messages)).toBe(before)
+      }),
+      { numRuns, seed: 41 },
+    )
+  })
+
+  it('L92: a message at the end leaves the prompt of the earlier ones as it was', () => {
+    fc.assert(
+      fc.property(transcriptsFor(target), (messages) => {
+        const whole = promptOf(messages, target)
+        for (let count = 1; count < messages.length; count++) {
+          // The model is called when all results that belong to its last answer are there.
+          if (messages[count]?.role === 'tool-result') continue
+          const earlier = withoutMadeUp(ended(promptOf(messages.slice(0, count), target)))
+          const later = whole.slice(0, earlier.length).map((message, index) =>
+            earlier[index] === 'results' && message.role === 'tool' ? 'results' : message,
+          )
+          expect(later).toEqual(earlier)
+        }
+      }),
+      { numRuns, seed: 41 },
+    )
+  })
+})
