@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { afterAll, afterEach, beforeAll } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import type { JSONObject } from '../../src/index.ts'
 import type { WireOptions } from './wires.ts'
 
@@ -71,11 +71,14 @@ export function useRawServer(): RawServer {
   })
   beforeAll(() => new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve)))
   afterEach(async () => {
-    await Promise.all(sockets.values())
+    const allClosed = Promise.all(sockets.values())
+    const open = await openAfter(allClosed, () => [...sockets.keys()].filter((socket) => !socket.destroyed))
+    for (const socket of open) socket.destroy()
     sockets.clear()
     answers.length = 0
     requests.length = 0
-  }, 5_000)
+    expect(open, 'sockets that the test left open').toHaveLength(0)
+  })
   afterAll(() => new Promise<void>((resolve) => void server.close(() => resolve())))
   return {
     fetch,
@@ -92,6 +95,15 @@ export function useRawServer(): RawServer {
       return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     },
   }
+}
+
+/** What is still open when all should be closed; only a failing test waits for the time limit. */
+async function openAfter(allClosed: Promise<unknown>, open: () => Socket[]): Promise<Socket[]> {
+  let timer: NodeJS.Timeout | undefined
+  const limit = new Promise((resolve) => void (timer = setTimeout(resolve, 2_000)))
+  await Promise.race([allClosed, limit])
+  clearTimeout(timer)
+  return open()
 }
 
 async function receive(

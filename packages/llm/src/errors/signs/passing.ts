@@ -14,6 +14,13 @@ export const passing: readonly Sign[] = [
     phrase: /overloaded/i,
     example: 'The model is overloaded. Please try again later.',
   },
+  {
+    // What Anthropic's client says of a first event that is no JSON, without a cause.
+    kind: 'malformed-response',
+    groups: ['none'],
+    phrase: /^expected a normalized anthropic stream error$/i,
+    example: 'Expected a normalized Anthropic stream error',
+  },
 ]
 
 /** Servers that answer 5xx although the request is to blame. */
