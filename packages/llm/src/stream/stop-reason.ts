@@ -22,6 +22,9 @@ export type Verdict =
 
 const failure = (kind: ErrorKind, message: string): Verdict => ({ stopReason: 'error', kind, message })
 
+const malformedCall = (raw: string | undefined): Verdict =>
+  failure('malformed-response', `the model sent a malformed tool call${inBrackets(raw)}`)
+
 /** Token counts of a prompt differ a little between those who count. */
 const fullShare = 0.99
 
@@ -48,13 +51,15 @@ const table: Readonly<
   'content-filter': (_, raw) => failure('content-blocked', `the provider withheld the answer${inBrackets(raw)}`),
   error: (_, raw) =>
     malformedCalls.includes(raw ?? '')
-      ? failure('malformed-response', `the model sent a malformed tool call${inBrackets(raw)}`)
+      ? malformedCall(raw)
       : failure('unknown', `the provider reported an error without details${inBrackets(raw)}`),
   interrupted: () => failure('stream-broken', 'the stream ended before the answer was complete'),
   other: ({ clientCalls }, raw) => {
     if (clientCalls > 0) return { stopReason: 'tool-calls' }
     if (raw === undefined) return failure('stream-broken', 'the provider gave no reason for the end of the answer')
     if (ordinaryEnds.includes(raw)) return { stopReason: 'stop' }
+    // Google's client knows only one of the two as an error.
+    if (malformedCalls.includes(raw)) return malformedCall(raw)
     return { ...failure('unknown', `unknown finish reason${inBrackets(raw)}`), retryable: false } as Verdict
   },
 }
