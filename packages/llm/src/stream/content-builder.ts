@@ -5,7 +5,6 @@ import type { AssistantPart, JSONValue } from '../messages.ts'
 import { MalformedPart } from './malformed-part.ts'
 import {
   callFlags,
-  mergeMetadata,
   newCallBlock,
   newTextBlock,
   type CallBlock,
@@ -14,6 +13,8 @@ import {
   type TextBlock,
   type TextKind,
 } from './open-block.ts'
+import { neededText } from './part-fields.ts'
+import { mergeMetadata } from './provider-metadata.ts'
 import { parseToolInput, truncatedToolInput, type ToolInput } from './tool-input.ts'
 
 type StreamPart<T extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: T }>
@@ -50,7 +51,7 @@ export class ContentBuilder {
    */
   furtherDelta(part: Partial<Record<string, unknown>>): BlockEvent | undefined {
     const block = this.#growing
-    if (block?.index === undefined || part['id'] !== block.id || part['type'] !== block.partType) return undefined
+    if (block?.index === undefined || part['type'] !== block.partType || part['id'] !== block.id) return undefined
     const delta = part['delta']
     if (part['providerMetadata'] !== undefined || !block.text.fits(delta)) return undefined
     block.text.add(delta)
@@ -70,20 +71,20 @@ export class ContentBuilder {
     this.#deliverText(block, block.text.take(delta))
   }
 
-  textEnd(kind: TextKind, id: string, metadata: unknown, citations?: readonly unknown[]): void {
+  textEnd(kind: TextKind, id: string, metadata: unknown, said?: unknown): void {
     const open = this.#textBlocks[kind].get(id)
-    const says = metadata !== undefined || citations !== undefined
-    if (!open && !says) return
+    const citations = Array.isArray(said) ? said : undefined
+    if (!open && metadata === undefined && !citations) return
     const block = open ?? this.#openText(kind, id)
     if (metadata !== undefined) this.#addMetadata(block, metadata)
-    if (citations !== undefined) this.#startText(block)
+    if (citations) this.#startText(block)
     this.#closeText(block, citations)
   }
 
   callStart(part: StreamPart<'tool-input-start'>): void {
     const open = this.#callBlocks.get(part.id)
     if (open) this.#closeUnfinishedCall(open)
-    this.#openCall(part.id, part.toolName, part.inputEncoding, part)
+    this.#openCall(part.id, part.toolName, encodingOf(part.inputEncoding), part)
   }
 
   callDelta(id: string, delta: unknown, metadata: unknown): void {
@@ -103,7 +104,9 @@ export class ContentBuilder {
 
   call(part: StreamPart<'tool-call'>): void {
     if (typeof part.input !== 'string') throw new MalformedPart('the input of a tool call is not text')
-    const { toolCallId, toolName, input } = part
+    const { input } = part
+    const toolCallId = neededText(part, 'toolCallId')
+    const toolName = neededText(part, 'toolName')
     const open = this.#callBlocks.get(toolCallId)
     const block = open ?? this.#openCall(toolCallId, toolName, undefined, { ...part, providerMetadata: undefined })
     block.metadata = mergeMetadata(block.metadata, part.providerMetadata)
@@ -145,7 +148,7 @@ export class ContentBuilder {
 
   #addMetadata(block: TextBlock, metadata: unknown): void {
     block.metadata = mergeMetadata(block.metadata, metadata)
-    this.#startText(block)
+    if (block.metadata) this.#startText(block)
   }
 
   #startText(block: TextBlock): number {
@@ -229,7 +232,8 @@ export class ContentBuilder {
 
   #stopGrowing({ id, partType, text }: OpenBlock): void {
     this.#outputLength += text.length
-    if (this.#growing?.id === id && this.#growing.partType === partType) this.#growing = undefined
+    const growing = this.#growing
+    if (growing && growing.id === id && growing.partType === partType) this.#growing = undefined
   }
 
   #takeIndex(): number {
@@ -242,4 +246,8 @@ export class ContentBuilder {
     this.#callIds.add(unique)
     return unique
   }
+}
+
+function encodingOf(value: unknown): CallBlock['encoding'] | undefined {
+  return value === 'json' || value === 'text' ? value : undefined
 }

@@ -10,6 +10,8 @@ import { completeUsage, estimateMissing, noUsage, reportedUsage } from '../usage
 import { announcedUsage } from './announcement.ts'
 import { ContentBuilder } from './content-builder.ts'
 import { MalformedPart } from './malformed-part.ts'
+import { textOrNothing } from './part-fields.ts'
+import { mergeMetadata } from './provider-metadata.ts'
 import { stopVerdict } from './stop-reason.ts'
 import { toWholePart } from './whole-part.ts'
 
@@ -140,7 +142,7 @@ export class MessageBuilder {
       provider: this.#facts.provider,
       modelId: this.#facts.modelId,
       ...outcome,
-      ...definedOnly({ rawStopReason: this.#finish?.raw ?? undefined }),
+      ...definedOnly({ rawStopReason: this.#finish?.raw }),
       usage,
       ...definedOnly({ cost: costOf(usage, this.#model.price) }),
       ...this.#extras(),
@@ -163,11 +165,12 @@ export class MessageBuilder {
       case 'error':
         return this.fail(this.#tools.classify(part.error, this.phase))
       case 'stream-start':
-        this.#warnings.push(...(toJsonValue(part.warnings ?? []) as unknown as Warning[]))
-        return
+        return this.#applyWarnings(part.warnings)
       case 'response-metadata':
-        Object.assign(this.#response, definedOnly({ id: part.id, modelId: part.modelId }))
-        return
+        return void Object.assign(
+          this.#response,
+          definedOnly({ id: textOrNothing(part.id), modelId: textOrNothing(part.modelId) }),
+        )
       case 'ping':
       case 'raw':
         return
@@ -226,10 +229,15 @@ export class MessageBuilder {
     this.#warnings.push({ type: 'other', message: `a stream part of the unknown type "${type}" was skipped` })
   }
 
-  #applyFinish(part: Extract<LanguageModelV4StreamPart, { type: 'finish' }>): void {
-    this.#finish = part.finishReason
-    if (part.usage) this.#usage = { ...this.#usage, ...reportedUsage(part.usage) }
-    if (part.providerMetadata) this.#metadata = toJsonValue(part.providerMetadata) as ProviderMetadata
+  #applyWarnings(warnings: unknown): void {
+    if (Array.isArray(warnings)) this.#warnings.push(...warnings.filter(isRecord).map((warning) => toJsonValue(warning) as unknown as Warning))
+  }
+
+  #applyFinish({ usage, providerMetadata, finishReason }: Extract<LanguageModelV4StreamPart, { type: 'finish' }>): void {
+    if (usage) this.#usage = { ...this.#usage, ...reportedUsage(usage) }
+    this.#metadata = mergeMetadata(undefined, providerMetadata) ?? this.#metadata
+    if (!isRecord(finishReason)) throw new MalformedPart('the answer ends without a reason')
+    this.#finish = { unified: finishReason.unified, raw: textOrNothing(finishReason.raw) }
   }
 
   #outcome(content: readonly AssistantPart[]): Pick<AssistantMessage, 'stopReason' | 'error' | 'paused'> {

@@ -1,6 +1,6 @@
-import { toJsonValue } from '../json.ts'
 import type { ProviderMetadata } from '../messages.ts'
 import { BlockText } from './block-text.ts'
+import { mergeMetadata } from './provider-metadata.ts'
 
 export type TextKind = 'text' | 'reasoning'
 
@@ -65,13 +65,4 @@ export function newCallBlock(
 
 export function callFlags(facts: CallFacts): CallFlags {
   return { ...(facts.providerExecuted && { providerExecuted: true }), ...(facts.dynamic && { dynamic: true }) }
-}
-
-/** Merged per provider, the later value wins; always a new object, because events may hold the earlier one. */
-export function mergeMetadata(before: ProviderMetadata | undefined, added: unknown): ProviderMetadata | undefined {
-  if (added === undefined || added === null) return before
-  const later = toJsonValue(added) as ProviderMetadata
-  const merged: ProviderMetadata = { ...before }
-  for (const [provider, fields] of Object.entries(later)) merged[provider] = { ...merged[provider], ...fields }
-  return merged
 }

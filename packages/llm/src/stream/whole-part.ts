@@ -1,7 +1,10 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { WholePart } from '../events.ts'
 import { definedOnly, toJsonValue } from '../json.ts'
-import type { FileData, ProviderMetadata } from '../messages.ts'
+import type { CustomPart, FileData, SourcePart } from '../messages.ts'
+import { MalformedPart } from './malformed-part.ts'
+import { neededText, textOrNothing } from './part-fields.ts'
+import { mergeMetadata } from './provider-metadata.ts'
 
 /** The provider parts that arrive whole. */
 export type WholeStreamPart = Extract<
@@ -9,45 +12,60 @@ export type WholeStreamPart = Extract<
   { type: 'tool-result' | 'file' | 'reasoning-file' | 'source' | 'custom' | 'tool-approval-request' }
 >
 
-/** The plain JSON form of a part that arrives whole. */
+/** The plain JSON form of a part that arrives whole. Throws `MalformedPart` where something is missing. */
 export function toWholePart(part: WholeStreamPart): WholePart {
-  const { providerMetadata: given } = part
-  const providerMetadata = given && (toJsonValue(given) as ProviderMetadata)
+  const providerMetadata = mergeMetadata(undefined, part.providerMetadata)
+  const text = (name: string): string => neededText(part, name)
   switch (part.type) {
     case 'tool-result': {
-      const { type, toolCallId, toolName } = part
       const isError = part.isError ? (true as const) : undefined
-      return {
-        type,
-        toolCallId,
-        toolName,
-        result: toJsonValue(part.result),
-        ...definedOnly({ isError, providerMetadata }),
-      }
+      const [toolCallId, toolName, result] = [text('toolCallId'), text('toolName'), toJsonValue(part.result)]
+      return { type: part.type, toolCallId, toolName, result, ...definedOnly({ isError, providerMetadata }) }
     }
     case 'file':
     case 'reasoning-file': {
-      const { type, mediaType } = part
-      return { type, mediaType, data: toFileData(part.data), ...definedOnly({ providerMetadata }) }
+      const mediaType = text('mediaType')
+      return { type: part.type, mediaType, data: toFileData(part.data), ...definedOnly({ providerMetadata }) }
     }
-    case 'source': {
-      const { type, sourceType, id } = part
-      const facts =
-        part.sourceType === 'url'
-          ? { url: part.url, title: part.title }
-          : { mediaType: part.mediaType, title: part.title, filename: part.filename }
-      return { type, sourceType, id, ...definedOnly({ ...facts, providerMetadata }) }
-    }
+    case 'source':
+      return { type: part.type, id: text('id'), ...sourceFacts(part), ...definedOnly({ providerMetadata }) }
     case 'custom':
-      return { type: 'custom', kind: part.kind, ...definedOnly({ providerMetadata }) }
+      return { type: part.type, kind: text('kind') as CustomPart['kind'], ...definedOnly({ providerMetadata }) }
     case 'tool-approval-request': {
-      const { approvalId, toolCallId } = part
+      const [approvalId, toolCallId] = [text('approvalId'), text('toolCallId')]
       return { type: 'approval-request', approvalId, toolCallId, ...definedOnly({ providerMetadata }) }
     }
   }
 }
 
+type Source = Extract<WholeStreamPart, { type: 'source' }>
+
+function sourceFacts(part: Source): Omit<SourcePart, 'type' | 'id' | 'providerMetadata'> {
+  const title = textOrNothing(part.title)
+  switch (part.sourceType) {
+    case 'url':
+      return { sourceType: part.sourceType, ...definedOnly({ url: textOrNothing(part.url), title }) }
+    case 'document': {
+      const [mediaType, filename] = [textOrNothing(part.mediaType), textOrNothing(part.filename)]
+      return { sourceType: part.sourceType, ...definedOnly({ mediaType, title, filename }) }
+    }
+    default:
+      part satisfies never
+      throw new MalformedPart('a source is neither a URL nor a document')
+  }
+}
+
 function toFileData(data: Extract<WholeStreamPart, { type: 'file' }>['data']): FileData {
-  if (data.type === 'url') return { type: 'url', url: data.originalUrl ?? data.url.href }
-  return { type: 'data', data: typeof data.data === 'string' ? data.data : (toJsonValue(data.data) as string) }
+  switch (data?.type) {
+    case 'url': {
+      const url = textOrNothing(data.originalUrl) ?? textOrNothing(data.url?.href)
+      if (url !== undefined) return { type: 'url', url }
+      break
+    }
+    case 'data': {
+      const bytes = toJsonValue(data.data)
+      if (typeof bytes === 'string') return { type: 'data', data: bytes }
+    }
+  }
+  throw new MalformedPart('a file has neither data nor a URL')
 }

@@ -1,5 +1,5 @@
 import type { LanguageModelV4Usage } from '@ai-sdk/provider'
-import { definedOnly, toJsonValue } from '../json.ts'
+import { definedOnly, isRecord, toJsonValue } from '../json.ts'
 import type { JSONObject, Usage } from '../messages.ts'
 
 type Counts = { -readonly [K in keyof Omit<Usage, 'estimated' | 'raw'>]: number }
@@ -35,7 +35,7 @@ export function reportedUsage(reported: LanguageModelV4Usage): Usage {
     outputTokens: tokenCount(output?.total),
     textTokens: tokenCount(output?.text),
     reasoningTokens: tokenCount(output?.reasoning),
-    raw: raw && (toJsonValue(raw) as JSONObject),
+    raw: isRecord(raw) ? (toJsonValue(raw) as JSONObject) : undefined,
   })
 }
 

@@ -1,0 +1,115 @@
+import { isDeepStrictEqual } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import type { LanguageModelV4StreamPart } from '../src/index.ts'
+import { eventsOf, finish, resultOf, text } from './support.ts'
+
+const part = (value: unknown): LanguageModelV4StreamPart => value as LanguageModelV4StreamPart
+const parsed = (json: string): unknown => JSON.parse(json)
+
+describe('parts that are not what the contract says', () => {
+  it('L11: metadata under the key __proto__ is kept like any other', async () => {
+    const metadata = parsed('{"__proto__":{"a":1},"constructor":{"b":2}}')
+    const more = parsed('{"__proto__":{"c":3}}')
+    const { content } = await resultOf([
+      part({ type: 'text-start', id: 't', providerMetadata: metadata }),
+      part({ type: 'text-end', id: 't', providerMetadata: more }),
+      part({ type: 'custom', kind: 'acme.note', providerMetadata: metadata }),
+      finish(),
+    ])
+    const merged = parsed('{"__proto__":{"a":1,"c":3},"constructor":{"b":2}}')
+    const expected = [
+      { type: 'text', text: '', providerMetadata: merged },
+      { type: 'custom', kind: 'acme.note', providerMetadata: metadata },
+    ]
+    expect(isDeepStrictEqual(content, expected)).toBe(true)
+  })
+
+  it.each([[null], ['text'], [7], [[{ a: 1 }]], [{}], [{ p: 'text' }], [{ p: null }], [new Date(0)]])(
+    'L11: metadata that is not fields by provider (%j) says nothing',
+    async (providerMetadata) => {
+      const { content } = await resultOf([
+        part({ type: 'text-start', id: 'empty', providerMetadata }),
+        part({ type: 'text-delta', id: 't', delta: 'a', providerMetadata }),
+        part({ type: 'custom', kind: 'acme.note', providerMetadata }),
+        part({ ...finish(), providerMetadata }),
+      ])
+      expect(content.map((block) => Object.keys(block.providerMetadata ?? {}))).toEqual([[], []])
+    },
+  )
+
+  it('L9: a tool call that loses its name behind its input is malformed', async () => {
+    const message = await resultOf([
+      { type: 'tool-input-start', id: 'c', toolName: 'x' },
+      { type: 'tool-input-delta', id: 'c', delta: '{}' },
+      part({ type: 'tool-call', toolCallId: 'c', input: '{}' }),
+      finish('tool-calls'),
+    ])
+    expect(message.error?.kind).toBe('malformed-response')
+    expect(message.content).toEqual([
+      { type: 'tool-call', toolCallId: 'c', toolName: 'x', input: {}, invalid: 'truncated', inputText: '{}' },
+    ])
+  })
+
+  it.each<object>([
+    { type: 'tool-result', toolName: 'x', result: 1 },
+    { type: 'tool-result', toolCallId: 'c', result: 1 },
+    { type: 'file', data: { type: 'data', data: 'aGk=' } },
+    { type: 'file', mediaType: 'image/png' },
+    { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 7 } },
+    { type: 'reasoning-file', mediaType: 'image/png', data: { type: 'url', url: undefined } },
+    { type: 'source', sourceType: 'url', url: 'https://example.test/' },
+    { type: 'source', sourceType: 'rumour', id: 's' },
+    { type: 'custom' },
+    { type: 'tool-approval-request', toolCallId: 'c' },
+  ])('L9: %j lacks what it needs: malformed-response, and what came is kept', async (broken) => {
+    const message = await resultOf([...text('kept'), part(broken), finish()])
+    expect(message.error).toMatchObject({ kind: 'malformed-response', phase: 'after-output' })
+    expect(message.content).toEqual([{ type: 'text', text: 'kept' }])
+  })
+
+  it('L9: a finish without a reason is malformed, its usage counts', async () => {
+    const message = await resultOf([...text('kept'), part({ ...finish(), finishReason: 'stop' })])
+    expect(message.error?.kind).toBe('malformed-response')
+    expect(message.usage).toEqual({ inputTokens: 10, outputTokens: 5, totalTokens: 15 })
+  })
+
+  it('L2: a block without an id is a block like others', async () => {
+    const message = await resultOf([
+      part({ type: 'reasoning-start' }),
+      part({ type: 'text-delta', delta: 'a' }),
+      part({ type: 'text-end' }),
+      finish(),
+    ])
+    expect(message.stopReason).toBe('stop')
+    expect(message.content).toEqual([{ type: 'text', text: 'a' }])
+  })
+
+  it('L10: an input encoding that nobody knows is left out', async () => {
+    const events = await eventsOf([
+      part({ type: 'tool-input-start', id: 'c', toolName: 'x', inputEncoding: 10n }),
+      { type: 'tool-call', toolCallId: 'c', toolName: 'x', input: '{}' },
+      finish('tool-calls'),
+    ])
+    expect(events).toContainEqual({ type: 'tool-call-start', index: 0, toolCallId: 'c', toolName: 'x' })
+  })
+
+  it('L10: facts that are not text or objects leave no trace', async () => {
+    const message = await resultOf([
+      part({ type: 'stream-start', warnings: 'careful' }),
+      part({ type: 'stream-start', warnings: [7, { type: 'other', message: 'kept' }] }),
+      part({ type: 'response-metadata', id: 7n, modelId: new Date(0) }),
+      part({ type: 'text-delta', id: 't', delta: 'a' }),
+      part({ type: 'text-end', id: 't', citations: 'quoted' }),
+      part({ type: 'source', sourceType: 'url', id: 's', url: 'https://example.test/', title: 7 }),
+      part({ type: 'finish', finishReason: { unified: 'other', raw: Symbol('raw') }, usage: { raw: [1] } }),
+    ])
+    expect(message.warnings).toEqual([{ type: 'other', message: 'kept' }])
+    expect(message.content).toEqual([
+      { type: 'text', text: 'a' },
+      { type: 'source', sourceType: 'url', id: 's', url: 'https://example.test/' },
+    ])
+    expect(message.error?.kind).toBe('stream-broken')
+    for (const key of ['response', 'rawStopReason']) expect(message).not.toHaveProperty(key)
+    expect(message.usage).not.toHaveProperty('raw')
+  })
+})
