@@ -1,0 +1,51 @@
+import { context, trace } from '@opentelemetry/api'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+  type ReadableSpan,
+  type Sampler,
+  type SpanExporter,
+  type SpanProcessor,
+} from '@opentelemetry/sdk-trace-base'
+import { afterEach } from 'vitest'
+
+export interface Recorder {
+  /** The spans that have ended, the oldest first. */
+  spans(): ReadableSpan[]
+  /** The one span that has ended. Throws for none and for more. */
+  span(): ReadableSpan
+}
+
+export interface RecorderOptions {
+  readonly sampler?: Sampler
+  readonly processors?: readonly SpanProcessor[]
+  readonly exporters?: readonly SpanExporter[]
+}
+
+/** Registers a real SDK until the end of the test, since the registry is one for the whole process. */
+export function record({ sampler, processors = [], exporters = [] }: RecorderOptions = {}): Recorder {
+  const memory = new InMemorySpanExporter()
+  const exporting = [...exporters, memory].map((exporter) => new SimpleSpanProcessor(exporter))
+  const spanProcessors = [...processors, ...exporting]
+  trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors, ...(sampler && { sampler }) }))
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+  const spans = (): ReadableSpan[] => memory.getFinishedSpans()
+  return {
+    spans,
+    span() {
+      const [first, ...more] = spans()
+      if (!first || more.length > 0) throw new Error(`${spans().length} spans have ended`)
+      return first
+    },
+  }
+}
+
+/** To be called once per file: what a test registers must not reach the next. */
+export function forgetSdkAfterEach(): void {
+  afterEach(() => {
+    trace.disable()
+    context.disable()
+  })
+}
