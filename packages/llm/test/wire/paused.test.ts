@@ -91,4 +91,18 @@ describe('F18: a turn that the provider pauses', () => {
     expect(repeated(1).map(({ type }) => type)).toEqual(['text', 'server_tool_use', 'web_search_tool_result'])
     expect(JSON.stringify(repeated(1))).toContain('RU5D')
   })
+
+  it('F18: a result that comes only in the next message is repeated behind its call', async () => {
+    const paused = await ask([question], [...bodyOf('anthropic', text('I search.')), ...searching, ...pause])
+    const [opening = '', ...answer] = bodyOf('anthropic', text('It is a knot.'), finish())
+    const final = await ask([question, paused], [opening, ...found, ...answer])
+    expect(final).toMatchObject({
+      stopReason: 'stop',
+      content: [{ type: 'tool-result', toolCallId: 'srvtoolu_1' }, { type: 'source' }, { text: 'It is a knot.' }],
+    })
+    const thanks: Message = { role: 'user', content: 'thanks' }
+    const last = await ask([question, paused, final, thanks], bodyOf('anthropic', text('You are welcome.'), finish()))
+    expect(last).not.toHaveProperty('repairs')
+    expect(repeated(2).map(({ type }) => type)).toEqual(['text', 'server_tool_use', 'web_search_tool_result', 'text'])
+  })
 })
