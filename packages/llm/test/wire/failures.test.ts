@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { streamMessage, type AssistantMessage } from '../../src/index.ts'
 import { messageOf, readAll } from '../support.ts'
 import { useWireServer, wires, type Wire } from './wires.ts'
@@ -91,6 +91,25 @@ describe.each(wires)('refusals over $name', (wire) => {
   })
 })
 
+describe.each(wires)('chaos on the way to $name', (wire) => {
+  afterEach(() => void server.mock.clearChaos())
+
+  it.each([
+    ['a socket that is torn down', { disconnectRate: 1 }, ['network', 'stream-broken']],
+    ['a body that is no stream', { malformedRate: 1 }, ['stream-broken']],
+    ['a request that is dropped', { dropRate: 1 }, ['server-error']],
+    ['a rate limit', { rateLimitRate: 1 }, ['rate-limit']],
+  ])('F23: %s is data and no success', async (_, chaos, kinds) => {
+    server.mock.onMessage('hi', { content: 'Hello' })
+    server.mock.setChaos(chaos)
+    const message = await ask(wire, 'hi')
+    expect(message).toMatchObject({ stopReason: 'error', content: [], error: { retryable: true } })
+    expect(message.error?.phase).toBe('before-output')
+    expect(kinds).toContain(message.error?.kind)
+    expect(server.bodies).toHaveLength(1)
+  })
+})
+
 /** The address of a server that has just gone. */
 async function closedUrl(): Promise<string> {
   const gone = createServer().listen(0, '127.0.0.1')
@@ -102,14 +121,19 @@ async function closedUrl(): Promise<string> {
 }
 
 describe.each(wires)('no server for $name', (wire) => {
-  it('F23: a closed port is a network error that costs nothing', async () => {
-    const model = wire.model({ url: await closedUrl(), fetch })
+  it.each([
+    ['a closed port', closedUrl, 'ECONNREFUSED'],
+    ['an unknown host', () => 'http://nowhere.invalid', /^(?:ENOTFOUND|EAI_AGAIN)$/],
+  ])('F23: %s is a network error that costs nothing', async (_, urlOf, code) => {
+    const model = wire.model({ url: await urlOf(), fetch })
     const message = await streamMessage({ model, messages: [{ role: 'user', content: 'hi' }] }).result()
     expect(message).toMatchObject({
       stopReason: 'error',
-      error: { kind: 'network', retryable: true },
+      content: [],
+      error: { kind: 'network', retryable: true, recovery: 'wait', phase: 'before-output' },
       usage: { inputTokens: 0, outputTokens: 0 },
     })
+    expect(message.error?.code).toMatch(code)
     expect(message.usage).not.toHaveProperty('estimated')
   })
 })
