@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import type { LanguageModelV4StreamPart } from '../src/index.ts'
-import { eventsOf, finish, resultOf, text } from './support.ts'
+import { streamMessage, type LanguageModelV4StreamPart } from '../src/index.ts'
+import { call, eventsOf, finish, hello, messageOf, rawModel, readAll, resultOf, text } from './support.ts'
 
 const part = (value: unknown): LanguageModelV4StreamPart => value as LanguageModelV4StreamPart
 const parsed = (json: string): unknown => JSON.parse(json)
@@ -82,6 +82,33 @@ describe('parts that are not what the contract says', () => {
     ])
     expect(message.stopReason).toBe('stop')
     expect(message.content).toEqual([{ type: 'text', text: 'a' }])
+  })
+
+  const refuse = (): never => {
+    throw new Error('nobody may look')
+  }
+  const sealed = Object.defineProperty({}, 'type', { get: refuse })
+
+  it.each([
+    ['first', []],
+    ['further', [{ type: 'text-delta', id: 't', delta: 'a' } as const]],
+  ])('L19: a part that cannot be read is malformed, as the %s one too', async (_, before) => {
+    const model = rawModel(() => Promise.resolve({ stream: ReadableStream.from([...before, part(sealed), finish()]) }))
+    const { error, content } = messageOf(await readAll(streamMessage({ model, messages: hello })))
+    expect(error).toMatchObject({ kind: 'malformed-response', message: 'nobody may look' })
+    expect(content).toHaveLength(before.length)
+  })
+
+  it('L25: the phase of an error counts half a character, too, that comes out behind it', async () => {
+    const message = await resultOf([{ type: 'text-delta', id: 't', delta: '\ud83e' }, part('no part')])
+    expect(message).toMatchObject({ content: [{ text: '\ud83e' }], error: { phase: 'after-output' } })
+  })
+
+  it('L33: the reason of an abort may be an error whose message is no text', async () => {
+    const { stream } = call({ hang: 'before' })
+    const reason = Object.assign(new Error('x'), { message: { code: 7 } })
+    stream.abort(reason as never)
+    expect(await stream.result()).toMatchObject({ stopReason: 'aborted', abortReason: '{"code":7}' })
   })
 
   it('L10: an input encoding that nobody knows is left out', async () => {

@@ -9,9 +9,9 @@ export function abortReasonOf(reason: unknown): string | undefined {
 }
 
 function textOf(reason: unknown): string {
-  if (typeof reason === 'string') return reason
   try {
-    return reason instanceof Error ? reason.message : JSON.stringify(toJsonValue(reason))
+    const said: unknown = reason instanceof Error ? reason.message : reason
+    return typeof said === 'string' ? said : JSON.stringify(toJsonValue(said))
   } catch {
     return 'a reason that cannot be read'
   }

@@ -105,7 +105,12 @@ export class MessageBuilder {
 
   /** The event of a part that only goes on with the text before it: the short way of nearly all parts. */
   furtherDelta(part: unknown): MessageEvent | undefined {
-    return this.progress === 'content' && isRecord(part) ? this.#content.furtherDelta(part) : undefined
+    try {
+      return this.progress === 'content' && isRecord(part) ? this.#content.furtherDelta(part) : undefined
+    } catch {
+      // A part that cannot be read: the long way says what is wrong with it.
+      return undefined
+    }
   }
 
   accept(part: unknown): void {
@@ -241,7 +246,8 @@ export class MessageBuilder {
   }
 
   #outcome(content: readonly AssistantPart[]): Pick<AssistantMessage, 'stopReason' | 'error' | 'paused'> {
-    if (this.#error) return { stopReason: 'error', error: this.#error }
+    // Half a character may have come out only now.
+    if (this.#error) return { stopReason: 'error', error: { ...this.#error, phase: this.phase } }
     const calls = content.filter((part) => part.type === 'tool-call')
     const providerCalls = calls.filter((call) => call.providerExecuted).length
     const verdict = stopVerdict({

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import { classifyError } from '../errors/classify.ts'
 import { modelError } from '../errors/error-kinds.ts'
 import type { MessageEvent } from '../events.ts'
+import { field } from '../json.ts'
 import type { AssistantMessage } from '../messages.ts'
 import type { ModelError } from '../model-error.ts'
 import type { ModelPrice } from '../models/model-info.ts'
@@ -196,7 +197,7 @@ export class Pump {
       this.#provider = 'closed'
       return this.#end()
     }
-    if (!this.#sawPart && value?.type !== 'stream-start') this.#onFirstPart()
+    if (!this.#sawPart && field(value, 'type') !== 'stream-start') this.#onFirstPart()
     builder.accept(value)
     if (builder.progress !== 'content') this.#shortenWait(builder.progress)
   }
