@@ -2,23 +2,36 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 
 const folder = fileURLToPath(new URL('..', import.meta.url))
 
-it(
-  'the example of the README runs as it stands, with a scripted model in the place of the provider',
-  { timeout: 30_000 },
-  async () => {
-    const readme = await readFile(`${folder}/README.md`, 'utf8')
-    const example = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
-    const scripted = `import { scriptedModel } from '@bowline/llm/testing'
-const openai = () => scriptedModel([{ text: 'Because of scattering.', chunk: 5 }])`
-    const script = example.replace(/import \{ openai \}.*\n/, `${scripted}\n`)
-    expect(script).not.toBe(example)
-    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module-typescript', '-e', script], {
-      cwd: folder,
-    })
-    expect(stdout).toBe('Because of scattering.\nstop: 15 tokens\n')
-  },
-)
+/** The README's example of this number, run in a process of its own with these lines around it; gives what it printed. */
+async function outputOf(number: number, before: string, after = ''): Promise<string> {
+  const readme = await readFile(`${folder}/README.md`, 'utf8')
+  const example = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)][number]?.[1]
+  if (example === undefined) throw new Error(`the README has no example ${number}`)
+  // The scripted model stands in the place of the real provider.
+  const script = [`import { scriptedModel } from '@bowline/llm/testing'`, before, example.replace(/import \{ openai \}.*\n/, ''), after]
+  const args = ['--input-type=module-typescript', '-e', script.join('\n')]
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder })
+  return stdout
+}
+
+describe('the examples of the README run as they stand', () => {
+  it('one call', async () => {
+    const openai = `const openai = () => scriptedModel([{ text: 'Because of scattering.', chunk: 5 }])`
+    expect(await outputOf(0, openai)).toBe('Because of scattering.\nstop: 15 tokens, 0.0000625 USD\n')
+  })
+
+  it('models by name', async () => {
+    const before = `
+      const openai = { languageModel: () => scriptedModel([]) }
+      const made: string[] = []
+      const anthropic = (modelId: string) => (made.push(modelId), scriptedModel([{ text: 'Slowly.' }], { modelId }))
+      const messages = [{ role: 'user' as const, content: 'How?' }]`
+    const after = `console.log(made, answer.content, answer.modelId, models.info('openai:gpt-5-mini').contextWindow)`
+    const printed = `[ 'claude-opus-5' ] [ { type: 'text', text: 'Slowly.' } ] claude-opus-5 400000\n`
+    expect(await outputOf(1, before, after)).toBe(printed)
+  })
+})
