@@ -97,6 +97,12 @@ describe('what the provider is called with', () => {
     expect((await optionsOf({ tools: [search], toolChoice: 'required' })).toolChoice).toEqual({ type: 'required' })
   })
 
+  it('L85: JSON as the output arrives with what is said of it, and nothing more', async () => {
+    expect((await optionsOf({ output: { type: 'json' } })).responseFormat).toStrictEqual({ type: 'json' })
+    const output = { type: 'json', schema: { type: 'object' }, name: 'city', description: 'A city' } as const
+    expect((await optionsOf({ output })).responseFormat).toStrictEqual(output)
+  })
+
   it('L91: the same inputs give the same bytes, tools sorted by name', async () => {
     const make = (name: string): FunctionTool => ({ name, inputSchema: z.object({ [name]: z.string() }) })
     const names = ['b', 'A', 'a', 'B', 'ä']
@@ -112,6 +118,40 @@ describe('what the provider is called with', () => {
       'b',
       'ä',
     ])
+  })
+
+  it('L91: another process gives the same bytes', { timeout: 30_000 }, async () => {
+    const script = `
+      import { z } from 'zod'
+      import { streamMessage } from './src/index.ts'
+      import { scriptedModel } from './src/testing/index.ts'
+      const message = { role: 'assistant', id: 'm', modelId: 'm', stopReason: 'stop', usage: {}, at: 1, timing: {} }
+      const call = (toolCallId) => ({ type: 'tool-call', toolCallId, toolName: 'b', input: { x: 1 } })
+      const model = scriptedModel([{ text: 'ok' }], { provider: 'anthropic.messages' })
+      await streamMessage({
+        model,
+        instructions: 'Be brief.',
+        cache: 'auto',
+        messages: [
+          { role: 'user', content: 'Hello' },
+          { ...message, provider: 'other', content: [call('a:b'), call('a:b'), call('ü'.repeat(80))] },
+          { role: 'tool-result', toolCallId: 'a:b', toolName: 'b', output: { type: 'json', value: { y: [2] } } },
+          { role: 'user', content: 'And now?' },
+        ],
+        tools: ['b', 'a'].map((name) => ({ name, inputSchema: z.object({ [name]: z.string() }) })),
+        output: { type: 'json', schema: { type: 'object' } },
+      }).result()
+      const [{ abortSignal, ...options }] = model.calls
+      console.log(JSON.stringify(options))`
+    const run = promisify(execFile)
+    const cwd = new URL('..', import.meta.url)
+    const [first, second] = await Promise.all(
+      ['UTC', 'Asia/Tokyo'].map((TZ) =>
+        run(process.execPath, ['--input-type=module', '-e', script], { cwd, env: { ...process.env, TZ, LANG: TZ } }),
+      ),
+    )
+    expect(first?.stdout).toContain('"cacheControl"')
+    expect(second?.stdout).toBe(first?.stdout)
   })
 
   it('L91: a schema object is converted once', async () => {

@@ -68,6 +68,34 @@ describe('calls and results of a transcript', () => {
     expect(codes(messages)).toEqual(['renamed-call', 'renamed-call'])
   })
 
+  it('L49: a result belongs to the call right before it, also when an earlier one of its id was never answered', () => {
+    const messages = [
+      assistant([toolCall('call_0')]),
+      user('never mind'),
+      assistant([toolCall('call_0')]),
+      result('call_0', 'second'),
+      result('call_0', 'first, late'),
+    ]
+    expect(shape(messages)).toEqual([
+      'assistant: call call_0',
+      'tool: result call_0="first, late"',
+      'user: never mind',
+      'assistant: call call_0_2',
+      'tool: result call_0_2="second"',
+    ])
+    expect(codes(messages)).toEqual(['renamed-call', 'moved-result'])
+  })
+
+  it('L49: the mark of a second equal id is sent in a form that every provider takes', () => {
+    const calls = ['c', 'c~2', 'c~2~2', 'c_2']
+    const messages = [assistant(calls.map((id) => toolCall(id))), ...calls.map((id) => result(id, id))]
+    expect(shape(messages)).toEqual([
+      'assistant: call c, call c_2, call c_2_2, call c_2_3',
+      'tool: result c="c", result c_2="c~2", result c_2_2="c~2~2", result c_2_3="c_2"',
+    ])
+    expect(codes(messages)).toEqual(['renamed-call', 'renamed-call', 'renamed-call'])
+  })
+
   it('L50: a call without id or name goes with its result; an invalid call with a result has empty input', () => {
     const messages = [
       assistant([
@@ -100,6 +128,14 @@ describe('calls and results of a transcript', () => {
     expect(shape(messages)).toEqual(['assistant: ~whole, half, call done', 'tool: result done="ok"', 'user: go on'])
     expect(codes(messages)).toEqual(['empty-content', 'dropped-call', 'dropped-call'])
     expect(shape(messages, { history: { aborted: 'drop' } })).toEqual(['user: go on'])
+  })
+
+  it('L51: a late result does not bring back a call that was left out of a message that was cut short', () => {
+    for (const stopReason of ['aborted', 'error'] as const) {
+      const messages = [assistant([text('half'), toolCall('c')], { stopReason }), user('go on'), result('c')]
+      expect(shape(messages)).toEqual(stopReason === 'error' ? ['user: go on'] : ['assistant: half', 'user: go on'])
+      expect(codes(messages)).toContain('orphan-result')
+    }
   })
 
   it('L51: an errored message is dropped unless it has answered calls', () => {

@@ -121,13 +121,26 @@ describe('transcript to prompt', () => {
     const ids = (index: number): string[] =>
       (prompt[index]?.content as { toolCallId: string }[]).map((part) => part.toolCallId)
     expect(new Set(ids(0)).size).toBe(4)
-    for (const id of ids(0)) expect(id).toMatch(/^[\w-]{1,64}$/)
+    // OpenAI's chat interface takes 40 characters at most.
+    for (const id of ids(0)) expect(id).toMatch(/^[\w-]{1,40}$/)
     expect(ids(1)).toEqual(ids(0))
     expect(ids(0)[3]).toBe('fine_1-A')
     expect(shape([assistant([toolCall('a:b')]), result('a:b')])).toEqual([
       'assistant: call a:b',
       'tool: result a:b="ok"',
     ])
+  })
+
+  it('L45: what becomes of an id depends on the id alone, and never meets another one', () => {
+    const idOf = (...messages: Message[]): string[] =>
+      convert(messages).prompt.flatMap(({ role, content }) =>
+        role === 'assistant' ? content.flatMap((part) => (part.type === 'tool-call' ? [part.toolCallId] : [])) : [],
+      )
+    const foreign = assistant([toolCall('a:b')], { provider: 'other' })
+    const [rewritten = ''] = idOf(foreign)
+    expect(idOf(user('before'), foreign)).toEqual([rewritten])
+    expect(idOf(foreign, assistant([toolCall(rewritten)]))).toEqual([rewritten, expect.not.stringMatching(rewritten)])
+    expect(idOf(assistant([toolCall('lone \ud800'), toolCall('lone \ud801')], { provider: 'other' }))).toHaveLength(2)
   })
 
   it('L52: empty text is dropped, and a message that is left without parts', () => {
@@ -166,6 +179,20 @@ describe('transcript to prompt', () => {
     expect(sent).toContain('"s\ufffd"')
     expect(convert(messages).prompt[1]?.content[0]).toMatchObject({ text: 'r\ud800' })
     expect(codes(messages)).toEqual(['bad-unicode', 'bad-unicode', 'bad-unicode', 'bad-unicode'])
+  })
+
+  it('L53: keys, names and tools of the provider are cleaned; what needs nothing stays the same object', () => {
+    const input = { plain: ['text'] }
+    const dirty = assistant([
+      toolCall('n\ud800', { toolName: 't\ud800', input: { ['k\ud800']: 1 } }),
+      toolCall('p', { providerExecuted: true, input: { q: '\ud800' } }),
+      { type: 'tool-result', toolCallId: 'p', toolName: 'x', result: ['\ud800'] },
+      toolCall('clean', { input }),
+    ])
+    const { prompt } = convert([dirty])
+    expect(JSON.stringify(prompt)).not.toMatch(/\\ud800/)
+    const calls = prompt[0]?.content as { toolCallId: string; input?: unknown }[]
+    expect(calls.at(-1)?.input).toBe(input)
   })
 
   it('L56: sources, approvals, unknown roles and unknown parts are not sent', () => {
@@ -209,7 +236,7 @@ describe('transcript to prompt', () => {
     expect(prompt[0]?.content[0]).toMatchObject({ data: { type: 'url', url: new URL(url), originalUrl: url } })
   })
 
-  it('L54: a file whose address is no URL becomes a line, also in tool results, and the transcript stays usable', () => {
+  it('L54: a file whose address is no URL becomes a line, also in tool results', () => {
     const file = { type: 'file', mediaType: 'image/png', data: { type: 'url', url: 'not a url' } } as const
     const messages: Message[] = [
       { role: 'user', content: [file, { type: 'text', text: 'look' }] },
@@ -229,20 +256,33 @@ describe('transcript to prompt', () => {
     ])
   })
 
-  it('L98: conversion stays in proportion to the transcript', () => {
-    const turns = (count: number): Message[] =>
-      Array.from({ length: count }, (_, n) => [
-        user(`q${n}`),
-        assistant([text('a'), toolCall(`c${n}`)]),
-        result(`c${n}`),
-      ]).flat()
-    const looksAt = (messages: readonly Message[]): number => {
-      let looks = 0
-      const counting = <T extends object>(target: T): T =>
-        new Proxy(target, { get: (object, key) => (looks++, Reflect.get(object, key) as unknown) })
-      convert(counting(messages.map(counting)))
-      return looks
+  it('L98: conversion looks at each part a fixed number of times, however many calls there are', () => {
+    const repeat = <T>(count: number, make: (n: number) => T): T[] => Array.from({ length: count }, (_, n) => make(n))
+    const transcripts: Record<string, (count: number) => Message[]> = {
+      'one call per answer': (count) =>
+        repeat(count, (n) => [user(`q${n}`), assistant([text('a'), toolCall(`c${n}`)]), result(`c${n}`)]).flat(),
+      'all calls in one answer': (count) => [
+        assistant(repeat(count, (n) => toolCall(`c${n}`))),
+        ...repeat(count, (n) => result(`c${count - 1 - n}`)),
+      ],
+      'the same id for all calls': (count) => repeat(count, () => [assistant([toolCall('c')]), result('c')]).flat(),
+      'all results late': (count) => [
+        ...repeat(count, () => assistant([toolCall('c')])),
+        ...repeat(count, () => result('c')),
+      ],
     }
-    expect(looksAt(turns(1_000))).toBeLessThanOrEqual(10 * looksAt(turns(100)))
+    for (const [name, transcript] of Object.entries(transcripts)) {
+      const looksAt = (messages: readonly Message[]): number => {
+        let looks = 0
+        const counting = <T>(value: T): T => {
+          if (typeof value !== 'object' || value === null) return value
+          const get = (target: object, key: PropertyKey): unknown => (looks++, counting(Reflect.get(target, key)))
+          return new Proxy(value, { get }) as T
+        }
+        convert(counting(messages))
+        return looks
+      }
+      expect(looksAt(transcript(1_000)), name).toBeLessThanOrEqual(10 * looksAt(transcript(100)))
+    }
   })
 })
