@@ -7,7 +7,7 @@ export type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]:
 
 /** Leaves out the keys whose value is `undefined`, so that JSON and the object say the same. */
 export function definedOnly<T extends object>(fields: T): Defined<T> {
-  const defined: Partial<Record<keyof T, unknown>> = {}
+  const defined: Partial<T> = {}
   // The loop that costs least: this runs for most events and for each field of a message.
   for (const key in fields) if (fields[key] !== undefined) defined[key] = fields[key]
   return defined as Defined<T>
@@ -58,7 +58,7 @@ function convertObject(value: object, path: Set<object>): JSONValue | undefined 
   if (path.has(value)) return undefined
   path.add(value)
   const copy = Array.isArray(value)
-    ? value.map((item: unknown) => convert(item, path) ?? null)
+    ? Array.from(value, (item: unknown) => convert(item, path) ?? null)
     : convertEntries(value, path)
   path.delete(value)
   return copy

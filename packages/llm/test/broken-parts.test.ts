@@ -111,6 +111,14 @@ describe('parts that are not what the contract says', () => {
     expect(await stream.result()).toMatchObject({ stopReason: 'aborted', abortReason: '{"code":7}' })
   })
 
+  it('L10: places of a list that are empty are null', async () => {
+    const { content } = await resultOf([
+      part({ type: 'tool-result', toolCallId: 'c', toolName: 'x', result: [...Array(1), undefined].concat(new Array(1)) }),
+      finish(),
+    ])
+    expect(content).toStrictEqual([{ type: 'tool-result', toolCallId: 'c', toolName: 'x', result: [null, null, null] }])
+  })
+
   it('L10: an input encoding that nobody knows is left out', async () => {
     const events = await eventsOf([
       part({ type: 'tool-input-start', id: 'c', toolName: 'x', inputEncoding: 10n }),
