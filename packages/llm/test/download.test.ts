@@ -33,19 +33,24 @@ async function outcome(
   return { message, prompt: model.calls[0]?.prompt }
 }
 
+type UserPart = Extract<LanguageModelV4Prompt[number], { role: 'user' }>['content'][number]
+type PromptFile = Extract<UserPart, { type: 'file' }>
+
 /** All files of the prompt: their URL, or their bytes as text. */
 function filesOf(prompt: LanguageModelV4Prompt | undefined): string[] {
-  type Part = Exclude<LanguageModelV4Prompt[number]['content'], string>[number]
-  const parts = (prompt ?? []).flatMap(({ content }): readonly Part[] => (typeof content === 'string' ? [] : content))
-  const items = parts.flatMap((part) =>
-    part.type === 'tool-result' && part.output.type === 'content' ? part.output.value : part,
-  )
-  return items.flatMap((item) => {
-    if (item.type !== 'file' && item.type !== 'reasoning-file') return []
-    const { data, mediaType } = item
-    if (data.type === 'url') return [`${mediaType} ${data.url.href}`]
-    return [`${mediaType} ${data.type === 'data' ? atob(data.data as string) : data.type}`]
-  })
+  const files: string[] = []
+  const see = ({ mediaType, data }: Pick<PromptFile, 'mediaType' | 'data'>): void => {
+    const source = data.type === 'url' ? data.url.href : data.type === 'data' ? atob(data.data as string) : data.type
+    files.push(`${mediaType} ${source}`)
+  }
+  for (const { content } of prompt ?? []) {
+    for (const part of typeof content === 'string' ? [] : content) {
+      if (part.type === 'file' || part.type === 'reasoning-file') see(part)
+      if (part.type !== 'tool-result' || part.output.type !== 'content') continue
+      for (const item of part.output.value) if (item.type === 'file') see(item)
+    }
+  }
+  return files
 }
 
 describe('files that are given by their URL', () => {
