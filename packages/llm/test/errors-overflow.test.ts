@@ -215,8 +215,8 @@ describe('classifyError: input that is too long', () => {
     const message = 'Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000.'
     const body = openai(message, 'tokens', 'rate_limit_exceeded')
     expect(classify({ status: 429, body })).not.toHaveProperty('limits')
-    expect(classify({ status: 401, body: anthropic('authentication_error', 'invalid x-api-key') })).not.toHaveProperty(
-      'limits',
-    )
+    const blamed = anthropic('api_error', 'prompt is too long: 9 tokens > 8 maximum')
+    expect(classify({ status: 500, body: blamed }).kind).toBe('server-error')
+    expect(classify({ status: 500, body: blamed })).not.toHaveProperty('limits')
   })
 })

@@ -102,6 +102,13 @@ describe('classifyError: decisions', () => {
     expect(classifyError(error)).toMatchObject({ kind: 'overloaded', message: 'busy', status: 529, requestId: 'req_1' })
   })
 
+  it('L73: the id of the request is read from either header, or from the body', () => {
+    const idOf = (headers: Record<string, string>): unknown => classify({ ...overloaded, headers }).requestId
+    expect(idOf({ 'X-Request-Id': 'req_a' })).toBe('req_a')
+    expect(idOf({ 'request-id': 'req_b' })).toBe('req_b')
+    expect(idOf({})).toBe('req_1')
+  })
+
   it('L73: the phase is that of the call', () => {
     expect(classify(overloaded, { phase: 'after-output' }).phase).toBe('after-output')
     expect(classify(overloaded).phase).toBe('before-output')

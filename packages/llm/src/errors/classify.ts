@@ -1,10 +1,11 @@
 import { field } from '../json.ts'
 import type { ErrorKind, ModelError } from '../model-error.ts'
+import { causesOf } from './causes.ts'
 import { exactCodes, groupCodes, groupOfStatus, kindOfGroup, lookUp, type Group } from './codes.ts'
 import { retryDelayMs } from './delays.ts'
 import { isModelError, modelError, traitsOf } from './error-kinds.ts'
 import { isBrokenStream, isDisconnected, kindOfName } from './error-names.ts'
-import { readFacts, type ErrorFacts } from './shapes.ts'
+import type { ErrorFacts } from './shapes.ts'
 import { limitsOf, signOf } from './signs.ts'
 import { isQuotaOfNothing } from './signs/billing.ts'
 
@@ -20,8 +21,6 @@ export interface ErrorContext {
   readonly now?: number
 }
 
-const deepestCause = 8
-
 /**
  * Says what went wrong, as data. It must accept any value and must not throw; a `ModelError` is given back unchanged.
  * The original error stays as `cause`, which JSON does not show.
@@ -36,8 +35,8 @@ export function classifyError(error: unknown, context: ErrorContext = {}): Model
 }
 
 function classify(error: unknown, context: ErrorContext): ModelError {
-  const chain = chainOf(error)
-  const facts = chain.find(isTelling) ?? chain[0] ?? readFacts(undefined)
+  const chain = causesOf(error)
+  const facts = chain.find(isTelling) ?? chain[0]
   const { kind, ...verdict } = verdictOf(chain, facts, context)
   const advised = adviceOf(facts.headers['x-should-retry'], kind)
   const retryable = advised ?? verdict.retryable ?? traitsOf[kind].retryable
@@ -124,28 +123,6 @@ function adviceOf(header: string | undefined, kind: ErrorKind): boolean | undefi
   if (header === 'false') return false
   const mayAllow = kind === 'unknown' || kind === 'server-error' || kind === 'rate-limit'
   return header === 'true' && mayAllow ? true : undefined
-}
-
-/** The error and what caused it, without cycles. Wrappers give way to what they wrap. */
-function chainOf(error: unknown): ErrorFacts[] {
-  const chain: ErrorFacts[] = []
-  const seen = new Set<unknown>()
-  for (let link = error; chain.length < deepestCause && !seen.has(link); link = wrappedBy(link)) {
-    if (link === undefined && chain.length > 0) break
-    seen.add(link)
-    chain.push(readFacts(link))
-  }
-  return chain
-}
-
-function wrappedBy(error: unknown): unknown {
-  const errors = field(error, 'errors')
-  return (
-    field(error, 'lastError') ??
-    (Array.isArray(errors) ? (errors as unknown[])[0] : undefined) ??
-    field(error, 'cause') ??
-    undefined
-  )
 }
 
 /** Whether this link of the chain carries a provider's answer, so that its facts speak for the whole. */
