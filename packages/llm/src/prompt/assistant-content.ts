@@ -15,7 +15,6 @@ import type { HistoryOptions, ToPromptOptions } from './options.ts'
 import type { CallsOfMessage } from './pair-calls.ts'
 import { SignedReasoning } from './signed-reasoning.ts'
 import { wellFormed } from './unicode.ts'
-import { vendorRulesOf } from './vendor-rules.ts'
 
 type Content = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
 type PromptPart = Content[number]
@@ -29,6 +28,8 @@ export interface AssistantContext {
   readonly providerParts: ReadonlyMap<number, string>
   /** The message was cut short: reasoning that its provider did not sign cannot be trusted to be whole. */
   readonly cutShort: boolean
+  /** The called model's provider takes no text of white space, not even for the sake of its metadata. */
+  readonly refusesBlankText: boolean
   readonly note: (code: RepairCode, toolCallId?: string) => undefined
 }
 
@@ -89,9 +90,8 @@ function convertFile({ type, mediaType, data, providerMetadata }: AssistantFileP
 }
 
 function convertText(part: AssistantTextPart | TextPart, context: PartContext): PromptPart | undefined {
-  const { origin, model, note } = context
+  const { origin, refusesBlankText, note } = context
   const metadata = sentMetadata('providerMetadata' in part ? part.providerMetadata : undefined, origin)
-  const { refusesBlankText } = vendorRulesOf(model.provider)
   if (part.text.trim() === '' && (refusesBlankText || !metadata.providerOptions)) return note('empty-content')
   return { type: 'text', text: wellFormed(part.text, () => note('bad-unicode')), ...metadata }
 }

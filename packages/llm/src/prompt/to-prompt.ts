@@ -9,7 +9,7 @@ import { providerPartsOf, type ProviderParts } from './provider-calls.ts'
 import { Repairs } from './repairs.ts'
 import { missingResult, toolOutput } from './tool-output.ts'
 import { userContent } from './user-content.ts'
-import { vendorRulesOf } from './vendor-rules.ts'
+import { vendorRulesOf, type VendorRules } from './vendor-rules.ts'
 
 type InstructionBlocks = Exclude<Instructions, string>
 
@@ -19,6 +19,7 @@ interface Context {
   /** Of each assistant message by its index: how much of it is sent, and which calls. */
   readonly kept: ReadonlyMap<number, { readonly share: KeptShare; readonly calls: CallsOfMessage }>
   readonly providerParts: ProviderParts
+  readonly rules: VendorRules
   readonly repairs: Repairs
 }
 
@@ -57,7 +58,7 @@ function contextOf(options: ToPromptOptions): Context {
     isKept: (messageIndex) => kept.get(messageIndex)?.share !== 'nothing',
     hasCalls: (messageIndex) => (kept.get(messageIndex)?.calls.size ?? 0) > 0,
   })
-  return { options, kept, providerParts, repairs }
+  return { options, kept, providerParts, rules: vendorRulesOf(model.provider), repairs }
 }
 
 function systemMessages(instructions: Instructions | undefined): LanguageModelV4Prompt {
@@ -114,7 +115,7 @@ function assistantMessages(
   context: Context,
   roleBefore: LanguageModelV4Message['role'] | undefined,
 ): LanguageModelV4Message[] {
-  const { options, repairs } = context
+  const { options, rules, repairs } = context
   const { share, calls } = context.kept.get(messageIndex) ?? { share: 'nothing', calls: noCalls }
   const content =
     share === 'nothing'
@@ -125,6 +126,7 @@ function assistantMessages(
           calls,
           providerParts: context.providerParts.get(messageIndex) ?? noPlaces,
           cutShort: isCutShort(message),
+          refusesBlankText: rules.refusesBlankText,
           note: (code, toolCallId) => repairs.add(code, messageIndex, toolCallId),
         })
   if (content.length === 0) {
@@ -138,18 +140,17 @@ function assistantMessages(
     content: [...calls.values()].map((call) => resultPart(call, context)),
   }
   const isBehindTurn = roleBefore === 'user' || roleBefore === 'tool'
-  if (isBehindTurn || !vendorRulesOf(options.model.provider).wantsTurnBeforeCalls) return [assistant, results]
+  if (isBehindTurn || !rules.wantsTurnBeforeCalls) return [assistant, results]
   repairs.add('added-turn', messageIndex)
   return [{ role: 'user', content: [{ type: 'text', text: 'Continue.' }] }, assistant, results]
 }
 
-function resultPart(call: PairedCall, { options, repairs }: Context): LanguageModelV4ToolResultPart {
+function resultPart(call: PairedCall, { options, rules, repairs }: Context): LanguageModelV4ToolResultPart {
   const { part, messageIndex, result, toolCallId } = call
   if (!result) repairs.add('missing-result', messageIndex, part.toolCallId)
-  const { model } = options
   const output = toolOutput(result?.message.output ?? missingResult, {
-    input: model.input,
-    wantsOneText: vendorRulesOf(model.provider).wantsOneTextPerResult,
+    input: options.model.input,
+    wantsOneText: rules.wantsOneTextPerResult,
     note: (code: RepairCode) => repairs.add(code, result?.messageIndex ?? messageIndex, part.toolCallId),
   })
   return { type: 'tool-result', toolCallId, toolName: part.toolName.toWellFormed(), output }
