@@ -1,11 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import {
+  createModels,
   LlmError,
   mergeRuntimeParams,
   runtimeParamsSchema,
   streamMessage,
   type LanguageModelV4CallOptions,
   type ModelRequest,
+  type ProviderOptions,
+  type ProviderSettings,
   type RuntimeParams,
 } from '../src/index.ts'
 import { scriptedModel } from '../src/testing/index.ts'
@@ -28,6 +31,20 @@ describe('runtime params', () => {
     expect(mergeRuntimeParams()).toStrictEqual({})
   })
 
+  it('L80: the highest layer that says something wins, also when it says nothing much', () => {
+    const merged = mergeRuntimeParams({ temperature: 1, seed: 1, systemPrompt: 'a' }, { seed: 2 }, { temperature: 0 })
+    expect(merged).toStrictEqual({ temperature: 0, seed: 2, systemPrompt: 'a' })
+    const nothing = { systemPrompt: '', stopSequences: [] }
+    expect(mergeRuntimeParams({ systemPrompt: 'a', stopSequences: ['a'] }, nothing)).toStrictEqual(nothing)
+  })
+
+  it('L80, L81: frozen inputs are merged and stay as they are', () => {
+    const low = Object.freeze({ providerSpecific: Object.freeze({ a: Object.freeze({ x: 1 }) }) })
+    const merged = mergeRuntimeParams(low, { providerSpecific: { b: 2 } })
+    expect(merged).toStrictEqual({ providerSpecific: { a: { x: 1 }, b: 2 } })
+    expect(low).toStrictEqual({ providerSpecific: { a: { x: 1 } } })
+  })
+
   it('L81: providerSpecific is merged by top-level key, keys of prototypes are dropped', () => {
     const evil = JSON.parse(
       '{"__proto__":{"x":1},"constructor":1,"prototype":2,"kept":{"deep":2}}',
@@ -37,8 +54,37 @@ describe('runtime params', () => {
     expect(Object.getPrototypeOf(merged.providerSpecific)).toBe(Object.prototype)
   })
 
+  it('L81: keys of prototypes are dropped also where nothing else is left', () => {
+    const evil = JSON.parse('{"__proto__":{"x":1},"constructor":1}') as RuntimeParams['providerSpecific']
+    expect(mergeRuntimeParams({ providerSpecific: evil })).toStrictEqual({ providerSpecific: {} })
+  })
+
+  it('L81: keys of prototypes reach no call, neither of the params nor of the request', async () => {
+    const evil = '{"__proto__":{"polluted":1},"constructor":{"polluted":1},"kept":1}'
+    const { providerOptions } = await optionsOf({
+      runtimeParams: { providerSpecific: JSON.parse(evil) as RuntimeParams['providerSpecific'] },
+      providerOptions: JSON.parse('{"__proto__":{"polluted":1},"constructor":{"own":1}}') as ProviderOptions,
+    })
+    expect(providerOptions?.['acme']).toStrictEqual({ kept: 1 })
+    expect(Object.getPrototypeOf(providerOptions)).toBe(Object.prototype)
+    expect(providerOptions?.['constructor']).toStrictEqual({ own: 1 })
+    expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
+  })
+
   it.each([
     [{ temperature: 2.1 }, 'temperature'],
+    [{ temperature: NaN }, 'temperature'],
+    [{ temperature: '1' }, 'temperature'],
+    [{ temperature: null }, 'temperature'],
+    [{ topP: -0.1 }, 'topP'],
+    [{ topK: 1.5 }, 'topK'],
+    [{ maxTokens: Infinity }, 'maxTokens'],
+    [{ stopSequences: 'END' }, 'stopSequences'],
+    [{ systemPrompt: 1 }, 'systemPrompt'],
+    [{ providerSpecific: [] }, 'providerSpecific'],
+    [{ providerSpecific: { a: { b: (): void => undefined } } }, 'providerSpecific.a'],
+    [{ providerSpecific: { a: Symbol('s') } }, 'providerSpecific.a'],
+    [{ providerSpecific: { a: NaN } }, 'providerSpecific.a'],
     [{ temperature: -0.1 }, 'temperature'],
     [{ maxTokens: 0 }, 'maxTokens'],
     [{ maxTokens: 1.5 }, 'maxTokens'],
@@ -64,8 +110,14 @@ describe('runtime params', () => {
     for (const params of [
       { temperature: 0, topP: 0 },
       { temperature: 2, topP: 1, maxTokens: 1, topK: 1 },
+      { seed: 0, stopSequences: [], systemPrompt: '', providerSpecific: {} },
+      { seed: -1, providerSpecific: { a: [null, { b: 'c' }] }, model: 'a' },
+      {},
     ]) {
       expect(runtimeParamsSchema.parse(params)).toEqual(params)
+    }
+    for (const reasoning of ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const) {
+      expect(runtimeParamsSchema.parse({ reasoning })).toEqual({ reasoning })
     }
   })
 
@@ -112,5 +164,97 @@ describe('runtime params', () => {
     expect(prompt[0]).toEqual({ role: 'system', content: 'instead' })
     const { prompt: _, ...one } = await optionsOf({ runtimeParams: { seed: 1, temperature: undefined } })
     expect(one).toStrictEqual({ seed: 1 })
+  })
+
+  it('L85: a system prompt that is empty takes the instructions away', async () => {
+    const { prompt } = await optionsOf({ runtimeParams: { systemPrompt: '' }, instructions: 'replaced' })
+    expect(prompt.filter(({ role }) => role === 'system')).toEqual([])
+  })
+})
+
+describe('what a registry adds to a call', () => {
+  async function callOf(
+    settings: Omit<ProviderSettings, 'provider'>,
+    request: Partial<ModelRequest> = {},
+    provider = 'acme.chat',
+  ): Promise<LanguageModelV4CallOptions> {
+    const model = scriptedModel([{ text: 'ok' }], { provider })
+    const models = createModels({ providers: { mine: { provider: () => model, ...settings } } })
+    await streamMessage({ model: 'mine:any', models, messages: hello, ...request }).result()
+    const [{ abortSignal: _, ...options } = { prompt: [] }] = model.calls
+    return options
+  }
+
+  it('L83: defaults of the provider stand under the params of the call', async () => {
+    const defaults = { temperature: 0.5, seed: 1, stopSequences: ['a', 'b'], maxTokens: 9 }
+    const { prompt: _, ...settings } = await callOf(
+      { defaults },
+      { runtimeParams: { temperature: 0.7, seed: undefined, stopSequences: ['c'] } },
+    )
+    expect(settings).toStrictEqual({ temperature: 0.7, seed: 1, stopSequences: ['c'], maxOutputTokens: 9 })
+  })
+
+  it('L83: options come key by key from the defaults, the params and, highest, the request', async () => {
+    const { providerOptions } = await callOf(
+      { defaults: { providerSpecific: { low: 1, middle: 1, high: 1 } } },
+      {
+        runtimeParams: { providerSpecific: { middle: 2, high: 2 } },
+        providerOptions: { acme: { high: 3 }, other: { x: 1 } },
+      },
+    )
+    expect(providerOptions).toStrictEqual({ acme: { low: 1, middle: 2, high: 3 }, other: { x: 1 } })
+  })
+
+  it('L83: a system prompt of the defaults gives way to that of the call', async () => {
+    const settings = { defaults: { systemPrompt: 'of the provider' } }
+    const system = (content: string): object => ({ role: 'system', content })
+    const other = { runtimeParams: { systemPrompt: 'of the call' } }
+    expect((await callOf(settings)).prompt[0]).toEqual(system('of the provider'))
+    expect((await callOf(settings, other)).prompt[0]).toEqual(system('of the call'))
+  })
+
+  it('L83: what was given to the registry may change without changing it', async () => {
+    const defaults = { temperature: 0.5, providerSpecific: { a: 1 } }
+    const headers = { 'x-a': '1' }
+    const model = scriptedModel([{ text: 'ok' }])
+    const models = createModels({ providers: { mine: { provider: () => model, defaults, headers } } })
+    defaults.temperature = 99
+    headers['x-a'] = '2'
+    await streamMessage({ model: 'mine:any', models, messages: hello }).result()
+    expect(model.calls[0]).toMatchObject({ temperature: 0.5, headers: { 'x-a': '1' } })
+  })
+
+  it('L83: headers of the request stand over those of the registry, in any case, and may take them away', async () => {
+    const headers = { 'X-A': 'registry', 'x-b': 'registry', 'x-c': 'registry' }
+    expect((await callOf({ headers })).headers).toStrictEqual(headers)
+    expect((await callOf({ headers }, { headers: { 'x-a': 'request', 'X-C': undefined } })).headers).toStrictEqual({
+      'x-a': 'request',
+      'x-b': 'registry',
+    })
+    expect(await callOf({}, { headers: { 'x-a': undefined } })).not.toHaveProperty('headers')
+  })
+
+  it.each([
+    ['acme.chat.v2', undefined, 'acme'],
+    ['acme', undefined, 'acme'],
+    ['acme.chat', 'house', 'house'],
+    ['acme.chat', 'a.b', 'a.b'],
+    ['acme.chat', '__proto__', '__proto__'],
+  ])('L84: options of %s with the key %s stand under %s', async (provider, optionsKey, key) => {
+    const settings = optionsKey === undefined ? {} : { optionsKey }
+    const { providerOptions } = await callOf(settings, { runtimeParams: { providerSpecific: { a: 1 } } }, provider)
+    expect(Object.entries(providerOptions ?? {})).toStrictEqual([[key, { a: 1 }]])
+  })
+
+  it('L35: pings are asked for where the client is said to be that of Anthropic, unless the caller did', async () => {
+    const settings = { optionsKey: 'anthropic' }
+    expect((await callOf(settings)).providerOptions).toEqual({ anthropic: { includePings: true } })
+    const runtimeParams = { providerSpecific: { includePings: false } }
+    expect((await callOf(settings, { runtimeParams })).providerOptions).toEqual({ anthropic: { includePings: false } })
+  })
+
+  it('L85: what the registry does not say is absent', async () => {
+    expect(Object.keys(await callOf({})).sort()).toEqual(['prompt'])
+    expect(Object.keys(await callOf({ defaults: {}, headers: {} })).sort()).toEqual(['prompt'])
   })
 })

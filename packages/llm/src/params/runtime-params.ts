@@ -42,9 +42,10 @@ export const runtimeParamsSchema: z.ZodType<RuntimeParams> = z.strictObject({
 /** Lowest layer first; only defined fields override. `providerSpecific` is merged by its top-level keys. */
 export function mergeRuntimeParams(...layers: readonly (RuntimeParams | undefined)[]): RuntimeParams {
   const given = layers.filter((layer) => layer !== undefined)
-  const specific = given.flatMap(({ providerSpecific }) => safeEntries(providerSpecific))
   const merged = given.reduce<RuntimeParams>((below, layer) => ({ ...below, ...definedOnly(layer) }), {})
-  return specific.length > 0 ? { ...merged, providerSpecific: Object.fromEntries(specific) } : merged
+  if (!merged.providerSpecific) return merged
+  const specific = given.flatMap(({ providerSpecific }) => safeEntries(providerSpecific))
+  return { ...merged, providerSpecific: Object.fromEntries(specific) }
 }
 
 /** Throws `LlmError` for params that do not fit the schema. */
