@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { streamMessage, type AssistantMessage } from '../../src/index.ts'
+import { budgets, overflows } from '../error-overflows.ts'
 import { anthropic, google, openai, quota, retryInfo } from '../error-answers.ts'
 import { messageOf, readAll } from '../support.ts'
 import type { WireName } from './raw-bodies.ts'
@@ -17,6 +18,7 @@ async function refused(
   body: unknown,
   headers: Readonly<Record<string, string>> = json,
 ): Promise<NonNullable<AssistantMessage['error']>> {
+  const asked = server.requests.length
   server.answer({ status, headers, body: [typeof body === 'string' ? body : JSON.stringify(body)] })
   const model = wireNamed(wire).model(server)
   const message = messageOf(await readAll(streamMessage({ model, messages: [{ role: 'user', content: 'hi' }] })))
@@ -27,7 +29,7 @@ async function refused(
     error: { phase: 'before-output', provider: model.provider, modelId: model.modelId, status },
   })
   expect(message.usage).not.toHaveProperty('estimated')
-  expect(server.requests).toHaveLength(1)
+  expect(server.requests).toHaveLength(asked + 1)
   return message.error!
 }
 
@@ -79,15 +81,15 @@ describe.each(wires)('answers that refuse the call over $name', ({ name }) => {
     expect([error.kind, error.recovery, error.retryable]).toEqual([...expected, false])
   })
 
-  it('F12: 400 for a prompt that is too long asks to compact, with both numbers', async () => {
-    const message =
-      "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens."
-    expect(await refused(name, 400, bodyFor(name, 400, message))).toMatchObject({
-      kind: 'context-overflow',
-      retryable: false,
-      recovery: 'compact',
-      limits: { tokens: 130_000, maximum: 128_000 },
-    })
+  it.each([
+    ['context-overflow', 'compact', overflows],
+    ['output-budget', 'lower-output', budgets],
+  ] as const)('F12: every recorded wording of %s asks to %s, with its numbers', async (kind, recovery, recorded) => {
+    for (const [what, message, limits] of recorded) {
+      const error = await refused(name, 400, bodyFor(name, 400, message))
+      expect([what, error.kind, error.recovery, error.retryable]).toEqual([what, kind, recovery, false])
+      expect([what, error.limits]).toEqual([what, limits])
+    }
   })
 })
 

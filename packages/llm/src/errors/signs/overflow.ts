@@ -32,7 +32,7 @@ export const outputBudget: readonly Sign[] = [
   ),
   // vLLM
   budget(
-    says`max_(?:completion_)?tokens'? is too large.*?context length is {maximum} tokens.*?has {tokens} input tokens`,
+    says`max_(?:completion_)?tokens'? is too large…context length is {maximum} tokens…has {tokens} input tokens`,
     "'max_tokens' is too large: 5000. This model's maximum context length is 4096 tokens and your request has 100 input tokens (5000 > 4096 - 100).",
   ),
 ]
@@ -49,11 +49,11 @@ export const contextOverflow: readonly Sign[] = [
   ),
   // OpenAI, OpenRouter, vLLM and many others
   overflow(
-    says`maximum context length is {maximum} tokens(?:.*?\b${counted})?`,
+    says`maximum context length is {maximum} tokens(?:…\b${counted})?`,
     "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens.",
   ),
   overflow(
-    says`input tokens exceed the configured limit(?: of {maximum} tokens)?(?:.*?resulted in {tokens} tokens)?`,
+    says`input tokens exceed the configured limit(?: of {maximum} tokens)?(?:…resulted in {tokens} tokens)?`,
     'Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300150 tokens.',
   ),
   overflow(
@@ -69,7 +69,7 @@ export const contextOverflow: readonly Sign[] = [
   overflow(says`input is too long`, 'Input is too long for requested model.'),
   // xAI
   overflow(
-    says`maximum prompt length is {maximum}(?:.*?contains {tokens} tokens)?`,
+    says`maximum prompt length is {maximum}(?:…contains {tokens} tokens)?`,
     "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
   ),
   // Copilot; images and characters have limits too, so that the word must be there
@@ -83,7 +83,7 @@ export const contextOverflow: readonly Sign[] = [
   ),
   // Mistral
   overflow(
-    says`(?:contains {tokens} tokens.*?)?too large for model with {maximum} maximum context length`,
+    says`(?:contains {tokens} tokens…)?too large for model with {maximum} maximum context length`,
     'Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length',
   ),
   // Fireworks
@@ -102,7 +102,7 @@ export const contextOverflow: readonly Sign[] = [
     'The number of tokens to keep from the initial prompt is greater than the context length (n_keep: 13055>= n_ctx: 4096).',
   ),
   overflow(
-    says`keep the first {tokens} tokens when context.*?context length of only {maximum} tokens`,
+    says`keep the first {tokens} tokens when context…context length of only {maximum} tokens`,
     'Trying to keep the first 10136 tokens when context the overflows. However, the model is loaded with context length of only 7866 tokens, which is not enough.',
   ),
   // MiniMax; the number in its brackets is a code
@@ -114,12 +114,12 @@ export const contextOverflow: readonly Sign[] = [
   ),
   // vLLM
   overflow(
-    says`(?:length {tokens}\).*?maximum model length of {maximum}.*?)?max_model_len`,
+    says`(?:length {tokens}\)…maximum model length of {maximum}…)?max_model_len`,
     'The decoder prompt (length 5000) is longer than the maximum model length of 4096. Make sure that `max_model_len` is no smaller than the number of text tokens.',
   ),
   // TGI
   overflow(
-    says`\`inputs\` tokens \+ \`max_new_tokens\` must be(?: <= {maximum}.*?{tokens} \`inputs\` tokens and {output})?`,
+    says`\`inputs\` tokens \+ \`max_new_tokens\` must be(?: <= {maximum}…{tokens} \`inputs\` tokens and {output})?`,
     'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 `inputs` tokens and 200 `max_new_tokens`',
   ),
   // NVIDIA: what the input leaves for the output is less than nothing
@@ -132,7 +132,7 @@ export const contextOverflow: readonly Sign[] = [
   {
     kind: 'context-overflow',
     groups: ['rate'],
-    phrase: says`request too large.*?tokens per min.*?limit {maximum}, requested {tokens}`,
+    phrase: says`request too large…tokens per min…limit {maximum}, requested {tokens}`,
     where: ({ tokens = 0, maximum = Infinity }) => tokens > maximum,
     example: 'Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 45000.',
   },

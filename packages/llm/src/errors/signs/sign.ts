@@ -17,10 +17,13 @@ export interface Sign {
   readonly example: string
 }
 
-/** A phrase as a pattern, in which `{tokens}`, `{output}` and `{maximum}` stand for numbers. */
+/**
+ * A phrase as a pattern, in which `{tokens}`, `{output}` and `{maximum}` stand for numbers and `…` for a few other
+ * words: a bounded gap, so that no message takes long to search.
+ */
 export function says(words: TemplateStringsArray, ...parts: readonly string[]): RegExp {
-  const numbered = String.raw(words, ...parts).replace(/\{(tokens|output|maximum)\}/g, '(?<$1>[\\d,]+)')
-  return new RegExp(numbered, 'is')
+  const numbered = String.raw(words, ...parts).replace(/\{(tokens|output|maximum)\}/g, '(?<$1>[\\d,]{1,15})')
+  return new RegExp(numbered.replaceAll('…', '.{0,200}?'), 'is')
 }
 
 /** Whether the message bears the sign, and with which numbers. */
