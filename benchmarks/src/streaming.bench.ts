@@ -1,5 +1,6 @@
 import { defineAgent } from '@bowline/agent-loop'
 import { streamMessage } from '@bowline/llm'
+import { streamText } from 'ai'
 import { measure, type Bench, type Measurement, type Variant } from './harness.ts'
 import { drain, textModel, type SourceShape } from './models.ts'
 
@@ -10,8 +11,9 @@ export const bench: Bench = {
   title: 'Cost of a delta',
   text: [
     'Text deltas of four characters. *Drain* reads the model’s stream and makes nothing of it; *message* is `streamMessage` read by',
-    '`for await`; *run* is `agent.run` with one reader. *Pull* is a source that makes one part per read, *piped* the same through one',
-    '`TransformStream`, the shape that provider clients have. Factors are against the drain of the same source.',
+    '`for await`; *run* is `agent.run` with one reader; *streamText* is the AI SDK’s, for comparison and only for the smallest number.',
+    '*Pull* is a source that makes one part per read, *piped* the same through one `TransformStream`, the shape that provider clients have.',
+    'Factors are against the drain of the same source.',
   ].join('\n'),
   async run() {
     const rows: string[][] = []
@@ -23,7 +25,7 @@ export const bench: Bench = {
       }
     }
     return {
-      head: ['source', 'deltas', 'drain ms', 'message ms', 'run ms', 'message µs/delta', 'run µs/delta', 'message ×', 'run ×'],
+      head: ['source', 'deltas', 'drain ms', 'message µs/delta', 'run µs/delta', 'streamText µs/delta', 'message ×', 'run ×'],
       rows,
     }
   },
@@ -32,11 +34,13 @@ export const bench: Bench = {
 function variants(deltas: number, shape: SourceShape): readonly Variant[] {
   const model = textModel(deltas, shape)
   const agent = defineAgent({ name: 'reader', model })
-  return [
+  const ours: readonly Variant[] = [
     { name: 'drain', run: () => drain(model) },
     { name: 'message', run: () => readAll(streamMessage({ model, messages: [{ role: 'user', content: 'go' }] }), deltas) },
     { name: 'run', run: () => readAll(agent.run('go'), deltas) },
   ]
+  const peer: Variant = { name: 'streamText', run: () => readAll(streamText({ model, prompt: 'go' }).fullStream, deltas) }
+  return deltas === sizes[0] ? [...ours, peer] : ours
 }
 
 /** Reads to the end, and makes sure that what was measured is the whole. */
@@ -46,16 +50,17 @@ async function readAll(events: AsyncIterable<{ readonly type: string }>, deltas:
   if (seen !== deltas) throw new Error(`${seen} of ${deltas} deltas arrived`)
 }
 
-function rowOf(shape: SourceShape, deltas: number, [bare, message, run]: readonly Measurement[]): string[] {
+function rowOf(shape: SourceShape, deltas: number, [bare, message, run, peer]: readonly Measurement[]): string[] {
   if (bare === undefined || message === undefined || run === undefined) throw new Error('A variant is missing')
-  const perDelta = (result: Measurement) => ((result.medianMs * 1000) / deltas).toFixed(2)
+  const perDelta = (result?: Measurement) => (result ? ((result.medianMs * 1000) / deltas).toFixed(2) : '')
   const factor = (result: Measurement) => (result.medianMs / bare.medianMs).toFixed(2)
   return [
     shape,
     deltas.toLocaleString('en'),
-    ...[bare, message, run].map((result) => result.medianMs.toFixed(1)),
+    bare.medianMs.toFixed(1),
     perDelta(message),
     perDelta(run),
+    perDelta(peer),
     factor(message),
     factor(run),
   ]
