@@ -41,7 +41,10 @@ const answer: Step = {
 }
 
 /** Everything that a call tells the world about itself. */
-async function told(step: Step, more: Partial<ModelRequest> = {}): Promise<{ text: string; message: AssistantMessage }> {
+async function told(
+  step: Step,
+  more: Partial<ModelRequest> = {},
+): Promise<{ text: string; message: AssistantMessage }> {
   const recorder = record()
   const reports: unknown[] = []
   const channel = tracingChannel<unknown, object>('bowline:llm')

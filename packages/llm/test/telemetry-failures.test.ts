@@ -89,7 +89,8 @@ describe('broken listeners', () => {
 
   /** A provider whose tracer starts spans as given. */
   const tracing = (startActiveSpan: (run: (span: Span) => void) => unknown): TracerProvider => {
-    const tracer = { startActiveSpan: (_name: string, _options: object, run: (span: Span) => void) => startActiveSpan(run) }
+    type Run = (span: Span) => void
+    const tracer = { startActiveSpan: (_name: string, _options: object, run: Run) => startActiveSpan(run) }
     return { getTracer: () => tracer as unknown as Tracer }
   }
   const brokenSpan = new Proxy({} as Span, { get: () => broken })
@@ -144,7 +145,7 @@ describe('broken listeners', () => {
   })
 })
 
-describe('in a process of its own', () => {
+describe('in a process of its own', { timeout: 30_000 }, () => {
   const folder = fileURLToPath(new URL('..', import.meta.url))
   const callAndPrint = `
     const { streamMessage } = await import('@bowline/llm')

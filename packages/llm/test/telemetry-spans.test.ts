@@ -90,8 +90,10 @@ describe('a span per call', () => {
       how: 'a tool call of a provider without words of its own',
       stopReason: 'tool-calls',
       reasons: ['tool_call'],
-      run: () =>
-        call({ toolCalls: [{ name: 'x', input: {} }], finish: { unified: 'tool-calls', raw: undefined } }).stream.result(),
+      run() {
+        const silent = { unified: 'tool-calls', raw: undefined } as const
+        return call({ toolCalls: [{ name: 'x', input: {} }], finish: silent }).stream.result()
+      },
     },
     {
       how: 'a provider that cannot be reached',

@@ -6,11 +6,12 @@ import { costToNumber } from '../usage/cost.ts'
 import type { CallFacts } from './call-observer.ts'
 import { finishReason, inputMessages, outputMessages } from './conversation.ts'
 import { providerName } from './provider-names.ts'
+import type { TelemetryOptions } from './telemetry-options.ts'
 
 // The names that begin with gen_ai follow OpenTelemetry's conventions for generative AI, which are not stable yet. They
 // stand in this file alone.
 
-export function startAttributes({ provider, modelId }: CallFacts, metadata: Readonly<Record<string, string>> = {}) {
+export function ofStart({ provider, modelId }: CallFacts, metadata: TelemetryOptions['metadata'] = {}): Attributes {
   const own = Object.entries(metadata).map(([key, value]) => [`bowline.metadata.${key}`, value] as const)
   return {
     'gen_ai.operation.name': 'chat',
@@ -20,7 +21,7 @@ export function startAttributes({ provider, modelId }: CallFacts, metadata: Read
   }
 }
 
-export function requestAttributes(options: LanguageModelV4CallOptions): Attributes {
+export function ofRequest(options: LanguageModelV4CallOptions): Attributes {
   return definedOnly({
     'gen_ai.request.max_tokens': options.maxOutputTokens,
     'gen_ai.request.temperature': options.temperature,
@@ -30,7 +31,7 @@ export function requestAttributes(options: LanguageModelV4CallOptions): Attribut
   })
 }
 
-export function responseAttributes(message: AssistantMessage): Attributes {
+export function ofResponse(message: AssistantMessage): Attributes {
   const { response, usage, cost, timing, error, stopReason } = message
   return definedOnly({
     'gen_ai.response.id': response?.id,
@@ -48,11 +49,11 @@ export function responseAttributes(message: AssistantMessage): Attributes {
   })
 }
 
-export function inputAttributes(prompt: LanguageModelV4Prompt): Attributes {
+export function ofInput(prompt: LanguageModelV4Prompt): Attributes {
   return { 'gen_ai.input.messages': JSON.stringify(inputMessages(prompt)) }
 }
 
-export function outputAttributes(message: AssistantMessage): Attributes {
+export function ofOutput(message: AssistantMessage): Attributes {
   return { 'gen_ai.output.messages': JSON.stringify(outputMessages(message)) }
 }
 

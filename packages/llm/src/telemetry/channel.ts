@@ -1,6 +1,6 @@
 import { definedOnly } from '../json.ts'
 import type { AssistantMessage } from '../messages.ts'
-import type { ErrorKind } from '../model-error.ts'
+import type { ErrorKind, ModelError } from '../model-error.ts'
 import type { CallFacts, CallObserver } from './call-observer.ts'
 
 /** What is known of a call when it has ended: everything but its content. */
@@ -66,6 +66,6 @@ function resultOf({ stopReason, usage, cost, timing }: AssistantMessage): CallRe
   return { stopReason, usage: counts, ...definedOnly({ cost: cost && { ...cost } }), timing: { ...timing } }
 }
 
-function errorOf({ kind, retryable, status }: NonNullable<AssistantMessage['error']>): NonNullable<CallReport['error']> {
+function errorOf({ kind, retryable, status }: ModelError): NonNullable<CallReport['error']> {
   return { kind, retryable, ...definedOnly({ status }) }
 }

@@ -14,6 +14,10 @@ interface ConversationMessage {
   readonly parts: readonly Part[]
 }
 
+interface OutputMessage extends ConversationMessage {
+  readonly finish_reason: string
+}
+
 type Content<Message> = Message extends { content: readonly (infer Item)[] } ? Item : never
 type AnyPart = Content<LanguageModelV4Message> | AssistantPart
 type FilePart = Extract<AnyPart, { type: 'file' | 'reasoning-file' }>
@@ -25,7 +29,7 @@ export function inputMessages(prompt: LanguageModelV4Prompt): ConversationMessag
   }))
 }
 
-export function outputMessages(message: AssistantMessage): (ConversationMessage & { readonly finish_reason: string })[] {
+export function outputMessages(message: AssistantMessage): OutputMessage[] {
   const parts = message.content.map((part) => toPart(part, 'assistant'))
   return [{ role: 'assistant', parts, finish_reason: finishReason(message) }]
 }

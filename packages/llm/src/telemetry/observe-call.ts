@@ -1,5 +1,4 @@
-import type { CallFacts, CallObserver } from './call-observer.ts'
-import { unobserved } from './call-observer.ts'
+import { unobserved, type CallFacts, type CallObserver } from './call-observer.ts'
 import { channelObserver } from './channel.ts'
 import { spanObserver } from './span.ts'
 import type { TelemetryOptions } from './telemetry-options.ts'
@@ -13,7 +12,7 @@ export function observeCall(facts: CallFacts, options: TelemetryOptions = {}): C
   return together([span, channel].filter((observer) => observer !== undefined))
 }
 
-/** The first observer stands around the others. What one of them does wrong concerns neither the others nor the call. */
+/** The first stands around the others. What one does wrong concerns neither the others nor the call. */
 function together(observers: readonly CallObserver[]): CallObserver {
   return {
     begin: (call) =>

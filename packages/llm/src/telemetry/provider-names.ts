@@ -1,4 +1,4 @@
-/** Vendors that the conventions name, by the beginning of what their clients call themselves. Longer beginnings first. */
+/** Vendors that the conventions name, by how the names of their clients begin. Longer beginnings first. */
 const wellKnown: readonly (readonly [beginning: string, name: string])[] = [
   ['google.vertex', 'gcp.vertex_ai'],
   ['google', 'gcp.gemini'],

@@ -1,5 +1,5 @@
 import type { Span, SpanKind, SpanStatusCode, TracerProvider } from '@opentelemetry/api'
-import { inputAttributes, outputAttributes, requestAttributes, responseAttributes, startAttributes } from './attributes.ts'
+import * as attributes from './attributes.ts'
 import type { CallFacts, CallObserver } from './call-observer.ts'
 import type { TelemetryOptions } from './telemetry-options.ts'
 
@@ -7,9 +7,9 @@ const client: SpanKind.CLIENT = 2
 const error: SpanStatusCode.ERROR = 2
 
 /**
- * Where every copy of `@opentelemetry/api` 1.x keeps what an SDK has registered. Read here instead of importing the
- * package: an optional import stops builds where it is missing, is missing at run time where a bundler took it for
- * missing, and comes too late for the first call, whose context may be gone by then.
+ * Where all copies of `@opentelemetry/api` 1.x in a process keep what an SDK has registered. Read here instead of
+ * importing the package, because an optional import has no good form: written out it breaks bundles where the package
+ * is missing, hidden from the bundler it fails where it was bundled, and the first call would have to wait for either.
  */
 const registryKey = Symbol.for('opentelemetry.js.api.1')
 
@@ -20,7 +20,7 @@ export function spanObserver(facts: CallFacts, { content, metadata }: TelemetryO
   let span: Span | undefined
   return {
     begin(call) {
-      const options = { kind: client, attributes: startAttributes(facts, metadata) }
+      const options = { kind: client, attributes: attributes.ofStart(facts, metadata) }
       provider.getTracer('@bowline/llm').startActiveSpan(`chat ${facts.modelId}`, options, (started) => {
         span = started
         call()
@@ -28,15 +28,15 @@ export function spanObserver(facts: CallFacts, { content, metadata }: TelemetryO
     },
     called(options) {
       if (!span?.isRecording()) return
-      span.setAttributes(requestAttributes(options))
-      if (content) span.setAttributes(inputAttributes(options.prompt))
+      span.setAttributes(attributes.ofRequest(options))
+      if (content) span.setAttributes(attributes.ofInput(options.prompt))
     },
     ended(message) {
       try {
         if (!span?.isRecording()) return
-        span.setAttributes(responseAttributes(message))
+        span.setAttributes(attributes.ofResponse(message))
         if (message.stopReason === 'error') span.setStatus({ code: error })
-        if (content) span.setAttributes(outputAttributes(message))
+        if (content) span.setAttributes(attributes.ofOutput(message))
       } finally {
         span?.end()
       }

@@ -1,11 +1,12 @@
+/** What a call tells OpenTelemetry and the channel `bowline:llm`. Neither may change the call, whatever goes wrong. */
 export interface TelemetryOptions {
-  /** Default `true`; nothing happens unless an OpenTelemetry SDK is registered or somebody subscribes to the channel. */
+  /** Default `true`: each call is told to the OpenTelemetry SDK and the subscribers that there are, mostly none. */
   readonly enabled?: boolean
   /**
-   * Puts the whole prompt and the whole answer into the span. Default `false`: no text of a message, no input of a tool,
-   * no schema and no header leaves the process.
+   * Puts the whole prompt and the whole answer into the span. Default `false`: no text of a message and no input of a
+   * tool is in span or channel. Schemas and headers never are.
    */
   readonly content?: boolean
-  /** Added to the span, each under `bowline.metadata.` and its key. */
+  /** Attributes of the span, each under `bowline.metadata.` and its key. */
   readonly metadata?: Readonly<Record<string, string>>
 }
