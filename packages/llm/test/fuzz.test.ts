@@ -1,0 +1,120 @@
+import { inspect, isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { AssistantMessage, AssistantPart } from '../src/index.ts'
+import { eventFaults } from './fuzz/event-grammar.ts'
+import { longestMs, observe, type Abort, type Observed, type Scenario } from './fuzz/observe.ts'
+import { brokenParts, disorderlyParts, orderlyParts } from './fuzz/parts.ts'
+import { expectedOf } from './fuzz/reference.ts'
+import { quietly, scenarioOf, slowlyRead, timedScenario } from './fuzz/scenarios.ts'
+import { expectedEnd } from './fuzz/timetable.ts'
+import { asJson } from './fuzz/values.ts'
+import { settle } from './support.ts'
+
+/** More runs than a test run has time for: `FUZZ_FACTOR=50`. */
+const factor = Number(process.env['FUZZ_FACTOR'] ?? 1)
+const timeout = 60_000 * factor
+const unhandled: unknown[] = []
+const note = (error: unknown): void => void unhandled.push(error)
+beforeAll(() => void process.on('unhandledRejection', note))
+afterAll(() => void process.off('unhandledRejection', note))
+
+/** Runs scenarios until one breaks a rule; fast-check then prints the smallest and the seed that finds it again. */
+async function hold(
+  scenarios: fc.Arbitrary<Scenario>,
+  numRuns: number,
+  check: (observed: Observed, scenario: Scenario) => void,
+): Promise<void> {
+  await fc.assert(
+    fc.asyncProperty(scenarios, async (scenario) => {
+      unhandled.length = 0
+      const observed = await observe(scenario)
+      await settle()
+      expect([...observed.faults, ...eventFaults(observed.events, observed.message, observed)]).toEqual([])
+      expect(unhandled).toEqual([])
+      check(observed, scenario)
+    }),
+    { numRuns: numRuns * factor },
+  )
+}
+
+/** As Node compares: keys like `constructor` mean nothing to it. */
+function expectContent({ content }: AssistantMessage, expected: readonly AssistantPart[]): void {
+  if (!isDeepStrictEqual(content, expected)) expect(inspect(content, shown)).toBe(inspect(expected, shown))
+}
+
+const shown = { depth: 9, breakLength: 60 }
+const nothingMore = (): void => {}
+
+describe('streams as they come', () => {
+  it('L1–L16: parts in order make the message that the rules say', { timeout }, async () => {
+    await hold(quietly(orderlyParts), 400, ({ message, provider }) => {
+      expectContent(message, expectedOf(provider.taken).content)
+    })
+  })
+
+  it('L1–L16: parts in any order, lost, doubled and broken off make the message that the rules say', { timeout }, async () => {
+    await hold(quietly(disorderlyParts), 400, ({ message, provider }) => {
+      const { content, failed } = expectedOf(provider.taken)
+      expectContent(message, content)
+      if (failed) expect(message.stopReason).toBe('error')
+    })
+  })
+
+  it('L1–L16: whatever a provider sends, the events keep their grammar and the call ends', { timeout }, async () => {
+    await hold(quietly(brokenParts), 400, nothingMore)
+  })
+})
+
+describe('calls as they go', () => {
+  it('L1–L34: aborts, time limits, readers and providers of every kind keep the rules', { timeout }, async () => {
+    await hold(scenarioOf(disorderlyParts), 600, checkAbort)
+  })
+
+  it('L1–L34: also with parts that are not what the contract says', { timeout }, async () => {
+    await hold(scenarioOf(brokenParts), 300, checkAbort)
+  })
+
+  it('L24, L26, L34: a call ends when and as its parts and its limits say', { timeout }, async () => {
+    const seen = new Set<string>()
+    await hold(timedScenario, 500, ({ message }, { provider, timeouts }) => {
+      const end = expectedEnd(provider, timeouts)
+      if (!end || end.betweenMs[1] > longestMs) return
+      seen.add(end.why)
+      const [from, to] = end.betweenMs
+      expect(message.timing.totalMs).toBeGreaterThanOrEqual(from)
+      expect(message.timing.totalMs).toBeLessThanOrEqual(to)
+      const { kind, code } = message.error ?? {}
+      if (end.why === 'idle' || end.why === 'first-part') expect({ kind, code }).toEqual({ kind: 'timeout', code: end.why })
+      else if (end.why !== 'total') expect(kind).not.toBe('timeout')
+    })
+    expect([...seen].sort()).toEqual(['first-part', 'grace', 'idle', 'its own end', 'total'])
+  })
+
+  it('L35: however long a reader takes, a provider that answers at once is never out of time', { timeout }, async () => {
+    await hold(slowlyRead(orderlyParts), 100, ({ message }) => {
+      expect(message.error?.kind).not.toBe('timeout')
+    })
+  })
+})
+
+/** L30, L31, L33: an abort ends the call at once, unless it comes too late. */
+function checkAbort({ message, left, abort, provider }: Observed, { startsAborted, provider: plan }: Scenario): void {
+  const endedAt = message.at + message.timing.totalMs
+  if (startsAborted) {
+    expect(message).toMatchObject({ stopReason: 'aborted', abortReason: 'from the start', content: [] })
+    expect(provider.calls).toBe(0)
+  } else if (message.stopReason === 'aborted' && !left) {
+    expect(endedAt).toBe(abort?.atMs)
+    if (abort) expect(message.abortReason).toBe(reasonOf(abort))
+  }
+  if (!abort || startsAborted) return
+  if (plan.shape === 'pull' && abort.finishTaken) expect(message.stopReason).not.toBe('aborted')
+  if (message.stopReason !== 'aborted' && !abort.finishTaken) expect(endedAt).toBeLessThanOrEqual(abort.atMs)
+}
+
+function reasonOf({ by, reason }: Abort): string | undefined {
+  if (reason === undefined) return by === 'signal' ? 'This operation was aborted' : undefined
+  const said: unknown = reason instanceof Error ? reason.message : reason
+  return (typeof said === 'string' ? said : JSON.stringify(asJson(said))).slice(0, 500)
+}
