@@ -282,7 +282,7 @@ describe('transcript to prompt', () => {
         convert(counting(messages))
         return looks
       }
-      expect(looksAt(transcript(1_000)), name).toBeLessThanOrEqual(10 * looksAt(transcript(100)))
+      expect(looksAt(transcript(300)), name).toBeLessThanOrEqual(10 * looksAt(transcript(30)))
     }
   })
 })

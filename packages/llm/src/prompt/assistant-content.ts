@@ -9,6 +9,7 @@ import type {
   TextPart,
   ToolCallPart,
 } from '../messages.ts'
+import { isRenamed } from './call-ids.ts'
 import { canBeSent, toPromptFileData, withoutRefusedFiles } from './files.ts'
 import { originOf, sentMetadata, type Origin } from './hand-off.ts'
 import type { HistoryOptions, ToPromptOptions } from './options.ts'
@@ -111,7 +112,7 @@ function convertCall(part: ToolCallPart, context: PartContext): PromptPart | und
   const { origin, note } = context
   const call = context.calls.get(context.place)
   if (!call) return note('dropped-call', part.toolCallId)
-  if (call.toolCallId !== part.toolCallId) note('renamed-call', part.toolCallId)
+  if (isRenamed(part.toolCallId, call.toolCallId)) note('renamed-call', part.toolCallId)
   return {
     type: 'tool-call',
     toolCallId: call.toolCallId,
@@ -125,7 +126,7 @@ function convertProviderCall(part: ToolCallPart, context: PartContext): PromptPa
   if (!origin.same) return note('foreign-part', part.toolCallId)
   const toolCallId = context.providerParts.get(place)
   if (toolCallId === undefined) return note('dropped-call', part.toolCallId)
-  if (toolCallId !== part.toolCallId) note('renamed-call', part.toolCallId)
+  if (isRenamed(part.toolCallId, toolCallId)) note('renamed-call', part.toolCallId)
   return {
     type: 'tool-call',
     toolCallId,

@@ -31,12 +31,19 @@ export function callIdsOf(messages: readonly Message[], model: ToPromptOptions['
   return idsOfMessage
 }
 
-/**
- * An id in the form that all providers take; those of the called provider stay as it gave them. The second of two equal
- * ids was marked with `~2` when it came, which some providers refuse even as the echo of their own id.
- */
+/** Whether a call goes by another id than its own. The spelling of a mark is no other id. */
+export function isRenamed(given: string, sent: string): boolean {
+  return sent !== spelledOut(given)
+}
+
+/** The second of two equal ids was marked with `~2` when it came; some providers refuse this sign in any id. */
+function spelledOut(id: string): string {
+  return id.replace(/(?:~\d+)+$/, (marks) => marks.replaceAll('~', '_'))
+}
+
+/** An id in the form that all providers take; those of the called provider stay as it gave them. */
 function sendableId(given: string, sameProvider: boolean): string {
-  const id = given.toWellFormed().replace(/(?:~\d+)+$/, (marks) => marks.replaceAll('~', '_'))
+  const id = spelledOut(given.toWellFormed())
   if (sameProvider || /^[\w-]{1,40}$/.test(id)) return id
   // The UUID keeps ids apart that differ only in what was replaced.
   const unique = uuidOfName(id, uuidOfName.URL)
