@@ -113,7 +113,12 @@ describe('parts that are not what the contract says', () => {
 
   it('L10: places of a list that are empty are null', async () => {
     const { content } = await resultOf([
-      part({ type: 'tool-result', toolCallId: 'c', toolName: 'x', result: [...Array(1), undefined].concat(new Array(1)) }),
+      part({
+        type: 'tool-result',
+        toolCallId: 'c',
+        toolName: 'x',
+        result: [...Array(1), undefined].concat(new Array(1)),
+      }),
       finish(),
     ])
     expect(content).toStrictEqual([{ type: 'tool-result', toolCallId: 'c', toolName: 'x', result: [null, null, null] }])

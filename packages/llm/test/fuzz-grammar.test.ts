@@ -30,11 +30,18 @@ const place = (events: readonly MessageEvent[], type: MessageEvent['type']): num
   events.findIndex((event) => event.type === type)
 
 /** Changes fields of the first event of a type, whatever the types say. */
-const event = (type: MessageEvent['type'], fields: object) => ({ events }: Changed): void =>
-  void Object.assign(events[place(events, type)] ?? {}, fields)
-const message = (fields: object) => (changed: Changed): void => void Object.assign(changed.message, fields)
-const part = (index: number, fields: object) => (changed: Changed): void =>
-  void Object.assign(changed.message.content[index] ?? {}, fields)
+const event =
+  (type: MessageEvent['type'], fields: object) =>
+  ({ events }: Changed): void =>
+    void Object.assign(events[place(events, type)] ?? {}, fields)
+const message =
+  (fields: object) =>
+  (changed: Changed): void =>
+    void Object.assign(changed.message, fields)
+const part =
+  (index: number, fields: object) =>
+  (changed: Changed): void =>
+    void Object.assign(changed.message.content[index] ?? {}, fields)
 
 describe('the checker of event grammar', () => {
   it('L1–L16: finds nothing wrong with a sound call', async () => {
@@ -49,16 +56,38 @@ describe('the checker of event grammar', () => {
     ['L1', 'a second start', ({ events }) => events.splice(1, 0, ...events.slice(0, 1))],
     ['L1', 'a start of another message', event('message-start', { messageId: 'other' })],
     ['L2', 'a block that is not closed', ({ events }) => events.splice(place(events, 'text-end'), 1)],
-    ['L2', 'a block that is closed twice', ({ events }) => events.splice(place(events, 'text-end'), 0, ...events.slice(place(events, 'text-end'), place(events, 'text-end') + 1))],
+    [
+      'L2',
+      'a block that is closed twice',
+      ({ events }) =>
+        events.splice(
+          place(events, 'text-end'),
+          0,
+          ...events.slice(place(events, 'text-end'), place(events, 'text-end') + 1),
+        ),
+    ],
     ['L2', 'a delta of another kind', event('text-delta', { type: 'reasoning-delta' })],
     ['L3', 'a gap', event('tool-call-start', { index: 5 })],
-    ['L3', 'a part that no event has shown', ({ message }) => (message.content as unknown[]).push({ type: 'custom', kind: 'a.b' })],
+    [
+      'L3',
+      'a part that no event has shown',
+      ({ message }) => (message.content as unknown[]).push({ type: 'custom', kind: 'a.b' }),
+    ],
     ['L3', 'a part that is not what its events said', part(0, { text: 'two' })],
     ['L3', 'a place that is taken', event('content-part', { index: 0 })],
     ['L4', 'deltas that are not the text', event('text-delta', { delta: 'two ' })],
-    ['L4', 'a cut character', ({ events }) => {
-      events.splice(place(events, 'text-delta') + 1, 1, { type: 'text-delta', index: 0, delta: '\ud83e' }, { type: 'text-delta', index: 0, delta: '\udea2' })
-    }],
+    [
+      'L4',
+      'a cut character',
+      ({ events }) => {
+        events.splice(
+          place(events, 'text-delta') + 1,
+          1,
+          { type: 'text-delta', index: 0, delta: '\ud83e' },
+          { type: 'text-delta', index: 0, delta: '\udea2' },
+        )
+      },
+    ],
     ['L5', 'an event with the text so far', event('text-delta', { text: 'one ' })],
     ['L7', 'an empty delta', ({ events }) => events.splice(2, 0, { type: 'text-delta', index: 0, delta: '' })],
     ['L10', 'an undefined field', event('tool-call-start', { providerExecuted: undefined })],
@@ -67,7 +96,11 @@ describe('the checker of event grammar', () => {
     ['L13', 'an invalid call with input', part(3, { input: { a: 1 } })],
     ['L13', 'a valid call without an object', part(1, { input: [1] })],
     ['L14', 'two calls with one id', part(3, { toolCallId: 'c' })],
-    ['L16', 'tool calls that the provider runs', ({ message: { content } }) => content.forEach((block) => Object.assign(block, { providerExecuted: true }))],
+    [
+      'L16',
+      'tool calls that the provider runs',
+      ({ message: { content } }) => content.forEach((block) => Object.assign(block, { providerExecuted: true })),
+    ],
     ['L25', 'an error without stopReason error', message({ error: { kind: 'unknown' } })],
     ['L25', 'stopReason error without an error', message({ stopReason: 'error' })],
     ['L33', 'an abortReason without an abort', message({ abortReason: 'x' })],

@@ -53,13 +53,17 @@ describe('streams as they come', () => {
     })
   })
 
-  it('L1–L16: parts in any order, lost, doubled and broken off make the message that the rules say', { timeout }, async () => {
-    await hold(quietly(disorderlyParts), 400, ({ message, provider }) => {
-      const { content, failed } = expectedOf(provider.taken)
-      expectContent(message, content)
-      if (failed) expect(message.stopReason).toBe('error')
-    })
-  })
+  it(
+    'L1–L16: parts in any order, lost, doubled and broken off make the message that the rules say',
+    { timeout },
+    async () => {
+      await hold(quietly(disorderlyParts), 400, ({ message, provider }) => {
+        const { content, failed } = expectedOf(provider.taken)
+        expectContent(message, content)
+        if (failed) expect(message.stopReason).toBe('error')
+      })
+    },
+  )
 
   it('L1–L16: whatever a provider sends, the events keep their grammar and the call ends', { timeout }, async () => {
     await hold(quietly(brokenParts), 400, nothingMore)
@@ -85,17 +89,22 @@ describe('calls as they go', () => {
       expect(message.timing.totalMs).toBeGreaterThanOrEqual(from)
       expect(message.timing.totalMs).toBeLessThanOrEqual(to)
       const { kind, code } = message.error ?? {}
-      if (end.why === 'idle' || end.why === 'first-part') expect({ kind, code }).toEqual({ kind: 'timeout', code: end.why })
+      if (end.why === 'idle' || end.why === 'first-part')
+        expect({ kind, code }).toEqual({ kind: 'timeout', code: end.why })
       else if (end.why !== 'total') expect(kind).not.toBe('timeout')
     })
     expect([...seen].sort()).toEqual(['first-part', 'grace', 'idle', 'its own end', 'total'])
   })
 
-  it('L35: however long a reader takes, a provider that answers at once is never out of time', { timeout }, async () => {
-    await hold(slowlyRead(orderlyParts), 100, ({ message }) => {
-      expect(message.error?.kind).not.toBe('timeout')
-    })
-  })
+  it(
+    'L35: however long a reader takes, a provider that answers at once is never out of time',
+    { timeout },
+    async () => {
+      await hold(slowlyRead(orderlyParts), 100, ({ message }) => {
+        expect(message.error?.kind).not.toBe('timeout')
+      })
+    },
+  )
 })
 
 /** L30, L31, L33: an abort ends the call at once, unless it comes too late. */

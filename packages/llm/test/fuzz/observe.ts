@@ -1,6 +1,14 @@
 import { getEventListeners } from 'node:events'
 import { isDeepStrictEqual } from 'node:util'
-import { LlmError, streamMessage, type AssistantMessage, type Clock, type MessageEvent, type MessageStream, type Timeouts } from '../../src/index.ts'
+import {
+  LlmError,
+  streamMessage,
+  type AssistantMessage,
+  type Clock,
+  type MessageEvent,
+  type MessageStream,
+  type Timeouts,
+} from '../../src/index.ts'
 import { manualClock, type ManualClock } from '../../src/testing/index.ts'
 import { hello, settle } from '../support.ts'
 import { planned, type ProviderPlan, type Seen } from './provider.ts'
@@ -187,7 +195,8 @@ class ObservedCall {
       if (waits) await result
     }
     const pauseMs = pausesMs.length > 0 ? (pausesMs[count % pausesMs.length] ?? 0) : 0
-    if (pauseMs > 0) await new Promise<void>((resolve) => void this.#clock.setTimer(this.#clock.now() + pauseMs, resolve))
+    if (pauseMs > 0)
+      await new Promise<void>((resolve) => void this.#clock.setTimer(this.#clock.now() + pauseMs, resolve))
   }
 
   #result(): Promise<AssistantMessage> {
@@ -215,7 +224,12 @@ class ObservedCall {
   /** After an abort, or an end of its own, the message must be there without any time passing. */
   async #settled(): Promise<AssistantMessage> {
     const pending = Symbol('pending')
-    const first = await Promise.race([this.#result(), settle().then(() => settle()).then(() => pending)])
+    const first = await Promise.race([
+      this.#result(),
+      settle()
+        .then(() => settle())
+        .then(() => pending),
+    ])
     if (first !== pending) return first as AssistantMessage
     throw new Error('L30: result() has not settled')
   }
@@ -235,7 +249,9 @@ class ObservedCall {
     const claim = (rule: string, holds: boolean, what: string): void => {
       if (!holds) this.#faults.push(`${rule}: ${what}`)
     }
-    this.#events.forEach((event, place) => claim('L5', isDeepStrictEqual(event, this.#copies[place]), `event ${place} has changed`))
+    this.#events.forEach((event, place) =>
+      claim('L5', isDeepStrictEqual(event, this.#copies[place]), `event ${place} has changed`),
+    )
     claim('L18', seen.calls <= 1, `${seen.calls} calls`)
     claim('L19', (await this.#stream.result()) === message, 'a later result() is another message')
     claim('L19', this.#stream.result() === this.#stream.result(), 'result() gives several promises')
@@ -244,7 +260,11 @@ class ObservedCall {
     claim('L27', getEventListeners(this.#controller.signal, 'abort').length === 0, 'a listener is left')
     const isOver = seen.ended || seen.cancelled || this.#cannotBeTold()
     claim('L27', !seen.opened || isOver, 'the stream of the provider is neither at its end nor cancelled')
-    claim('L27', seen.calls === 0 || seen.ended || seen.signal?.aborted === true, 'the provider does not know that it may stop')
+    claim(
+      'L27',
+      seen.calls === 0 || seen.ended || seen.signal?.aborted === true,
+      'the provider does not know that it may stop',
+    )
   }
 }
 

@@ -13,13 +13,31 @@ const partOf = (fields: object): LanguageModelV4StreamPart =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as LanguageModelV4StreamPart
 
 const argumentText: fc.Arbitrary<string> = fc.oneof(
-  { weight: 4, arbitrary: fc.dictionary(fc.string({ maxLength: 3 }), fc.jsonValue({ maxDepth: 1 }), { maxKeys: 3 }).map((input) => JSON.stringify(input)) },
-  fc.constantFrom('', '  ', '{', '[1]', '"text"', 'null', '7', '{"a":1e999,"b":-0}', '{"__proto__":{"a":1}}', '{"a":1}{'),
+  {
+    weight: 4,
+    arbitrary: fc
+      .dictionary(fc.string({ maxLength: 3 }), fc.jsonValue({ maxDepth: 1 }), { maxKeys: 3 })
+      .map((input) => JSON.stringify(input)),
+  },
+  fc.constantFrom(
+    '',
+    '  ',
+    '{',
+    '[1]',
+    '"text"',
+    'null',
+    '7',
+    '{"a":1e999,"b":-0}',
+    '{"__proto__":{"a":1}}',
+    '{"a":1}{',
+  ),
   oddText(12),
 )
 
 /** The text, cut anywhere, also inside of characters and into nothing. */
-const cutText = (text: fc.Arbitrary<string>): fc.Arbitrary<{ readonly whole: string; readonly pieces: readonly string[] }> =>
+const cutText = (
+  text: fc.Arbitrary<string>,
+): fc.Arbitrary<{ readonly whole: string; readonly pieces: readonly string[] }> =>
   fc.tuple(text, fc.array(fc.nat(12), { maxLength: 4 })).map(([whole, cuts]) => {
     const places = [0, ...cuts.map((cut) => Math.min(cut, whole.length)).sort((a, b) => a - b), whole.length]
     return { whole, pieces: places.slice(1).map((end, place) => whole.slice(places[place], end)) }
@@ -27,11 +45,20 @@ const cutText = (text: fc.Arbitrary<string>): fc.Arbitrary<{ readonly whole: str
 
 function textBlock(kind: 'text' | 'reasoning'): fc.Arbitrary<Parts> {
   const citations = fc.constantFrom(undefined, undefined, [], [{ type: 'citation', text: 'quoted' }])
-  return fc.tuple(id, cutText(oddText(12)), metadata, metadata, metadata, citations).map(([block, { pieces }, first, middle, last, cited]) => [
-    partOf({ type: `${kind}-start`, id: block, providerMetadata: first }),
-    ...pieces.map((delta, place) => partOf({ type: `${kind}-delta`, id: block, delta, providerMetadata: place === 1 ? middle : undefined })),
-    partOf({ type: `${kind}-end`, id: block, providerMetadata: last, citations: kind === 'text' ? cited : undefined }),
-  ])
+  return fc
+    .tuple(id, cutText(oddText(12)), metadata, metadata, metadata, citations)
+    .map(([block, { pieces }, first, middle, last, cited]) => [
+      partOf({ type: `${kind}-start`, id: block, providerMetadata: first }),
+      ...pieces.map((delta, place) =>
+        partOf({ type: `${kind}-delta`, id: block, delta, providerMetadata: place === 1 ? middle : undefined }),
+      ),
+      partOf({
+        type: `${kind}-end`,
+        id: block,
+        providerMetadata: last,
+        citations: kind === 'text' ? cited : undefined,
+      }),
+    ])
 }
 
 const toolCall: fc.Arbitrary<Parts> = fc
@@ -45,10 +72,24 @@ const toolCall: fc.Arbitrary<Parts> = fc
     shown: fc.constantFrom('deltas', 'deltas', 'whole', 'without call'),
   })
   .map(({ call, name, input: { whole, pieces }, facts, said, inputEncoding, shown }) => {
-    const head = partOf({ type: 'tool-input-start', id: call, toolName: name, inputEncoding, ...facts, providerMetadata: said.start })
+    const head = partOf({
+      type: 'tool-input-start',
+      id: call,
+      toolName: name,
+      inputEncoding,
+      ...facts,
+      providerMetadata: said.start,
+    })
     const deltas = pieces.map((delta) => partOf({ type: 'tool-input-delta', id: call, delta }))
     const foot = partOf({ type: 'tool-input-end', id: call, providerMetadata: said.end })
-    const last = partOf({ type: 'tool-call', toolCallId: call, toolName: name, input: whole, ...facts, providerMetadata: said.call })
+    const last = partOf({
+      type: 'tool-call',
+      toolCallId: call,
+      toolName: name,
+      input: whole,
+      ...facts,
+      providerMetadata: said.call,
+    })
     if (shown === 'whole') return [last]
     return shown === 'deltas' ? [head, ...deltas, foot, last] : [head, ...deltas, foot]
   })
@@ -56,7 +97,9 @@ const toolCall: fc.Arbitrary<Parts> = fc
 const providerResults: fc.Arbitrary<Parts> = fc
   .tuple(id, toolName, fc.array(oddValue, { maxLength: 2 }), oddValue, flag, metadata)
   .map(([call, name, preliminary, result, isError, providerMetadata]) => [
-    ...preliminary.map((early) => partOf({ type: 'tool-result', toolCallId: call, toolName: name, result: early ?? 0, preliminary: true })),
+    ...preliminary.map((early) =>
+      partOf({ type: 'tool-result', toolCallId: call, toolName: name, result: early ?? 0, preliminary: true }),
+    ),
     partOf({ type: 'tool-result', toolCallId: call, toolName: name, result: result ?? 0, isError, providerMetadata }),
   ])
 
@@ -67,11 +110,40 @@ const fileData = fc.oneof(
 
 const wholePart: fc.Arbitrary<Parts> = fc
   .oneof(
-    fc.record({ type: fc.constantFrom('file', 'reasoning-file'), mediaType: fc.constant('image/png'), data: fileData, providerMetadata: metadata }),
-    fc.record({ type: fc.constant('source'), sourceType: fc.constant('url'), id, url: fc.constant('https://example.test/'), title: fc.constantFrom(undefined, 'A'), providerMetadata: metadata }),
-    fc.record({ type: fc.constant('source'), sourceType: fc.constant('document'), id, mediaType: fc.constant('text/plain'), title: fc.constant('B'), filename: fc.constantFrom(undefined, 'b.txt'), providerMetadata: metadata }),
-    fc.record({ type: fc.constant('custom'), kind: fc.constantFrom('acme.note', 'openai.compaction'), providerMetadata: metadata }),
-    fc.record({ type: fc.constant('tool-approval-request'), approvalId: id, toolCallId: id, providerMetadata: metadata }),
+    fc.record({
+      type: fc.constantFrom('file', 'reasoning-file'),
+      mediaType: fc.constant('image/png'),
+      data: fileData,
+      providerMetadata: metadata,
+    }),
+    fc.record({
+      type: fc.constant('source'),
+      sourceType: fc.constant('url'),
+      id,
+      url: fc.constant('https://example.test/'),
+      title: fc.constantFrom(undefined, 'A'),
+      providerMetadata: metadata,
+    }),
+    fc.record({
+      type: fc.constant('source'),
+      sourceType: fc.constant('document'),
+      id,
+      mediaType: fc.constant('text/plain'),
+      title: fc.constant('B'),
+      filename: fc.constantFrom(undefined, 'b.txt'),
+      providerMetadata: metadata,
+    }),
+    fc.record({
+      type: fc.constant('custom'),
+      kind: fc.constantFrom('acme.note', 'openai.compaction'),
+      providerMetadata: metadata,
+    }),
+    fc.record({
+      type: fc.constant('tool-approval-request'),
+      approvalId: id,
+      toolCallId: id,
+      providerMetadata: metadata,
+    }),
   )
   .map((fields) => [partOf(fields)])
 
@@ -89,7 +161,14 @@ const noise: fc.Arbitrary<Parts> = fc
   .map((fields) => [partOf(fields)])
 
 /** A block: parts that belong together and come in this order. */
-export const block: fc.Arbitrary<Parts> = fc.oneof(textBlock('text'), textBlock('reasoning'), toolCall, providerResults, wholePart, noise)
+export const block: fc.Arbitrary<Parts> = fc.oneof(
+  textBlock('text'),
+  textBlock('reasoning'),
+  toolCall,
+  providerResults,
+  wholePart,
+  noise,
+)
 
 const reported = fc.oneof({ weight: 3, arbitrary: fc.nat(10_000) }, fc.constant(undefined))
 
@@ -100,13 +179,36 @@ const usage = (count: fc.Arbitrary<unknown>): fc.Arbitrary<object> =>
     raw: fc.constantFrom(undefined, { any: 1 }),
   })
 
-const unified = fc.constantFrom('stop', 'stop', 'length', 'tool-calls', 'content-filter', 'error', 'other', 'interrupted')
-const raw = fc.constantFrom(undefined, 'stop', 'end_turn', 'pause_turn', 'compaction', 'MALFORMED_FUNCTION_CALL', 'model_context_window_exceeded')
+const unified = fc.constantFrom(
+  'stop',
+  'stop',
+  'length',
+  'tool-calls',
+  'content-filter',
+  'error',
+  'other',
+  'interrupted',
+)
+const raw = fc.constantFrom(
+  undefined,
+  'stop',
+  'end_turn',
+  'pause_turn',
+  'compaction',
+  'MALFORMED_FUNCTION_CALL',
+  'model_context_window_exceeded',
+)
 
 /** The end of an answer, with numbers that a provider may well get wrong. */
 export const finish: fc.Arbitrary<LanguageModelV4StreamPart> = fc
-  .tuple(fc.record({ unified, raw }), usage(fc.oneof(reported, reported, fc.constantFrom(NaN, -1, 1.5, Infinity, null, '7', 2 ** 53))), metadata)
-  .map(([finishReason, counts, providerMetadata]) => partOf({ type: 'finish', finishReason, usage: counts, providerMetadata }))
+  .tuple(
+    fc.record({ unified, raw }),
+    usage(fc.oneof(reported, reported, fc.constantFrom(NaN, -1, 1.5, Infinity, null, '7', 2 ** 53))),
+    metadata,
+  )
+  .map(([finishReason, counts, providerMetadata]) =>
+    partOf({ type: 'finish', finishReason, usage: counts, providerMetadata }),
+  )
 
 /** What L9 calls malformed, and errors of the provider. */
 const failing: fc.Arbitrary<unknown> = fc.constantFrom<unknown>(
@@ -145,11 +247,27 @@ const interleaved: fc.Arbitrary<unknown[]> = fc
   })
 
 /** Legal but for ids that may meet. */
-export const orderlyParts: fc.Arbitrary<unknown[]> = fc.tuple(interleaved, finish).map(([parts, last]) => [...parts, last])
+export const orderlyParts: fc.Arbitrary<unknown[]> = fc
+  .tuple(interleaved, finish)
+  .map(([parts, last]) => [...parts, last])
 
 /** Parts of sound shapes in any order: lost and doubled ones, some behind the end, failures in between. */
 export const disorderlyParts: fc.Arbitrary<unknown[]> = fc
-  .tuple(interleaved, fc.array(fc.tuple(fc.nat(20), fc.nat(20)), { maxLength: 4 }), fc.array(fc.tuple(fc.nat(30), fc.oneof(finish, failing, interleaved.map((parts) => parts[0] ?? { type: 'ping' }))), { maxLength: 3 }))
+  .tuple(
+    interleaved,
+    fc.array(fc.tuple(fc.nat(20), fc.nat(20)), { maxLength: 4 }),
+    fc.array(
+      fc.tuple(
+        fc.nat(30),
+        fc.oneof(
+          finish,
+          failing,
+          interleaved.map((parts) => parts[0] ?? { type: 'ping' }),
+        ),
+      ),
+      { maxLength: 3 },
+    ),
+  )
   .map(([parts, moves, added]) => {
     const result = [...parts]
     for (const [from, to] of moves) if (from < result.length) result.splice(to, to % 3, result[from])
@@ -159,7 +277,10 @@ export const disorderlyParts: fc.Arbitrary<unknown[]> = fc
 
 /** Parts with fields that are not what the contract says. */
 export const brokenParts: fc.Arbitrary<unknown[]> = fc
-  .tuple(fc.oneof(orderlyParts, disorderlyParts), fc.array(fc.tuple(fc.nat(30), fc.nat(8), brokenValue), { minLength: 1, maxLength: 3 }))
+  .tuple(
+    fc.oneof(orderlyParts, disorderlyParts),
+    fc.array(fc.tuple(fc.nat(30), fc.nat(8), brokenValue), { minLength: 1, maxLength: 3 }),
+  )
   .map(([parts, breaks]) => {
     const result = [...parts]
     const broken = new Set<number>()

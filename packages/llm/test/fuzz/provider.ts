@@ -54,7 +54,7 @@ export function planned(plan: ProviderPlan, clock: Clock): Provider {
       case 'late':
         return new Promise((resolve) => clock.setTimer(clock.now() + openingMs, () => resolve(open())))
       case 'rejects':
-        return Promise.reject(plan.error)
+        return rejecting(plan.error)
       case 'throws':
         throw plan.error
       case 'never':
@@ -104,10 +104,15 @@ function streamOf(plan: ProviderPlan, clock: Clock, seen: Seen): ReadableStream<
       seen.cancelled = true
       stopSleeping()
       if (plan.onCancel === 'throws') throw plan.error
-      if (plan.onCancel === 'rejects') return Promise.reject(plan.error)
+      if (plan.onCancel === 'rejects') return rejecting(plan.error)
       return plan.onCancel === 'hangs' ? new Promise(() => {}) : undefined
     },
   }
   const stream = new ReadableStream(source, { highWaterMark: plan.shape === 'eager' ? 1_000 : 0 })
   return plan.shape === 'piped' ? stream.pipeThrough(new TransformStream()) : stream
+}
+
+/** Providers reject with whatever they like. */
+async function rejecting(error: unknown): Promise<never> {
+  throw error
 }

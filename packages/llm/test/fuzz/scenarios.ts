@@ -7,14 +7,29 @@ const shortMs = fc.constantFrom(0, 1, 10, 100, 240, 260, 700, 1_100)
 
 /** The parts with pauses between some of them. */
 const itemsOf = (parts: fc.Arbitrary<unknown[]>): fc.Arbitrary<Item[]> =>
-  fc.tuple(parts, fc.array(fc.tuple(fc.nat(30), shortMs), { maxLength: 3 })).map(([all, pauses]) =>
-    all.flatMap((part, place): Item[] => [...pauses.filter(([at]) => at === place).map(([, sleepMs]) => ({ sleepMs })), { part }]),
-  )
+  fc
+    .tuple(parts, fc.array(fc.tuple(fc.nat(30), shortMs), { maxLength: 3 }))
+    .map(([all, pauses]) =>
+      all.flatMap((part, place): Item[] => [
+        ...pauses.filter(([at]) => at === place).map(([, sleepMs]) => ({ sleepMs })),
+        { part },
+      ]),
+    )
 
 const often = <T>(usual: T, ...others: T[]): fc.Arbitrary<T> =>
   fc.oneof({ weight: 3 * others.length, arbitrary: fc.constant(usual) }, ...others.map((other) => fc.constant(other)))
 
-const reasons = fc.oneof(fc.constantFrom<unknown>('enough', '', undefined, new Error('of an error'), Object.assign(new Error('x'), { message: 7 }), 'x'.repeat(900)), oddValue)
+const reasons = fc.oneof(
+  fc.constantFrom<unknown>(
+    'enough',
+    '',
+    undefined,
+    new Error('of an error'),
+    Object.assign(new Error('x'), { message: 7 }),
+    'x'.repeat(900),
+  ),
+  oddValue,
+)
 
 const reader: fc.Arbitrary<ReaderPlan> = fc.record({
   mode: fc.constantFrom('loop', 'loop', 'burst', 'late'),
@@ -54,7 +69,10 @@ const provider = (parts: fc.Arbitrary<unknown[]>): fc.Arbitrary<ProviderPlan> =>
     heedsAbort: fc.boolean(),
     onCancel: often<ProviderPlan['onCancel']>('settles', 'rejects', 'hangs', 'throws'),
     shape: often<ProviderPlan['shape']>('pull', 'piped', 'eager'),
-    error: fc.oneof(fc.constantFrom<unknown>(new Error('fetch failed'), new DOMException('no', 'AbortError'), null), oddValue),
+    error: fc.oneof(
+      fc.constantFrom<unknown>(new Error('fetch failed'), new DOMException('no', 'AbortError'), null),
+      oddValue,
+    ),
   })
 
 /** Everything that may come together in one call of a model that sends these parts. */
@@ -68,9 +86,16 @@ export const scenarioOf = (parts: fc.Arbitrary<unknown[]>): fc.Arbitrary<Scenari
   })
 
 /** A reader who takes all events as they come, or only at the end, and never leaves. */
-const willing = fc.constantFrom<ReaderPlan['mode']>('loop', 'burst', 'late').map(
-  (mode): ReaderPlan => ({ mode, pausesMs: [], leavesBehind: undefined, leavesBy: 'break', asksBehind: undefined, waits: false }),
-)
+const willing = fc
+  .constantFrom<ReaderPlan['mode']>('loop', 'burst', 'late')
+  .map((mode): ReaderPlan => ({
+    mode,
+    pausesMs: [],
+    leavesBehind: undefined,
+    leavesBy: 'break',
+    asksBehind: undefined,
+    waits: false,
+  }))
 
 const obliging: Omit<ProviderPlan, 'items'> = {
   ends: 'close',
@@ -84,7 +109,16 @@ const obliging: Omit<ProviderPlan, 'items'> = {
 /** Nothing but time: parts with pauses, limits, and an end that may never come. */
 export const timedScenario: fc.Arbitrary<Scenario> = fc.record({
   provider: fc
-    .tuple(fc.array(fc.oneof(fc.constantFrom(...plainParts).map((part): Item => ({ part })), oddMs.map((sleepMs): Item => ({ sleepMs }))), { maxLength: 8 }), ends)
+    .tuple(
+      fc.array(
+        fc.oneof(
+          fc.constantFrom(...plainParts).map((part): Item => ({ part })),
+          oddMs.map((sleepMs): Item => ({ sleepMs })),
+        ),
+        { maxLength: 8 },
+      ),
+      ends,
+    )
     .map(([items, end]) => ({ ...obliging, items, ends: end })),
   reader: willing,
   disturbances: fc.constant([]),
@@ -96,7 +130,9 @@ export const timedScenario: fc.Arbitrary<Scenario> = fc.record({
 export const slowlyRead = (parts: fc.Arbitrary<unknown[]>): fc.Arbitrary<Scenario> =>
   fc.record({
     provider: parts.map((all) => ({ ...obliging, items: all.map((part) => ({ part })) })),
-    reader: fc.tuple(willing, fc.array(shortMs, { minLength: 1, maxLength: 4 })).map(([plan, pausesMs]) => ({ ...plan, mode: 'loop', pausesMs })),
+    reader: fc
+      .tuple(willing, fc.array(shortMs, { minLength: 1, maxLength: 4 }))
+      .map(([plan, pausesMs]) => ({ ...plan, mode: 'loop', pausesMs })),
     disturbances: fc.constant([]),
     timeouts: fc.constant({ firstPartMs: 400, idleMs: 400 }),
     startsAborted: fc.constant(false),

@@ -20,7 +20,10 @@ const graceAfterErrorMs = 1_000
 const graceAfterFinishMs = 250
 
 /** The end by the rules L24, L26 and L34; `undefined` where two things happen at one time, or none ever. */
-export function expectedEnd({ items, ends }: Pick<ProviderPlan, 'items' | 'ends'>, timeouts: Timeouts): End | undefined {
+export function expectedEnd(
+  { items, ends }: Pick<ProviderPlan, 'items' | 'ends'>,
+  timeouts: Timeouts,
+): End | undefined {
   const state: State = { atMs: 0, movedAt: undefined, failedAt: undefined, finishedAt: undefined }
   for (const item of items) {
     const [due] = limits(state, timeouts)

@@ -6,13 +6,29 @@ const twice = { shared: true }
 
 /** Text with what is hard about text: halves and wholes of characters, quotes, escapes, line ends that JSON allows. */
 export const oddText = (maxLength: number): fc.Arbitrary<string> =>
-  fc.string({ unit: fc.constantFrom('a', 'b', ' ', 'é', '🪢', '\ud83e', '\udea2', '{', '"', '\\', '\n', '\0', '\u2028'), maxLength })
+  fc.string({
+    unit: fc.constantFrom('a', 'b', ' ', 'é', '🪢', '\ud83e', '\udea2', '{', '"', '\\', '\n', '\0', '\u2028'),
+    maxLength,
+  })
 
 /** Values that metadata and results may hold although JSON cannot, and keys that are traps. */
 export const oddValue: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(undefined, null, true, -0, NaN, Infinity, 10n, 'text', '', '__proto__'),
-  fc.constantFrom<unknown>(new Date(5), new Date(NaN), new URL('https://example.test/a'), cycle, [cycle], [twice, twice]),
-  fc.constantFrom<unknown>(Symbol('s'), () => 1, [undefined, 1], { none: undefined }, JSON.parse('{"__proto__":{"a":1}}')),
+  fc.constantFrom<unknown>(
+    new Date(5),
+    new Date(NaN),
+    new URL('https://example.test/a'),
+    cycle,
+    [cycle],
+    [twice, twice],
+  ),
+  fc.constantFrom<unknown>(
+    Symbol('s'),
+    () => 1,
+    [undefined, 1],
+    { none: undefined },
+    JSON.parse('{"__proto__":{"a":1}}'),
+  ),
   fc.uint8Array({ maxLength: 4 }),
   fc.jsonValue({ maxDepth: 2 }),
 )
@@ -27,13 +43,21 @@ const sealed = new Proxy(named('a sealed object'), {
   get: (target, key) => (typeof key === 'symbol' ? (Reflect.get(target, key) as unknown) : refuse()),
   ownKeys: refuse,
 })
-const sealedType = Object.defineProperty(named('an object with a sealed type'), 'type', { get: refuse, enumerable: true })
+const sealedType = Object.defineProperty(named('an object with a sealed type'), 'type', {
+  get: refuse,
+  enumerable: true,
+})
 
 /** Values that no provider should send, and that break those who trust them. */
 export const brokenValue: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 3, arbitrary: oddValue },
   fc.constantFrom<unknown>(new Array(2), new Map([[1, 2]]), new Error('an error'), Object.create(null)),
-  fc.constantFrom<unknown>(sealed, sealedType, { toString: 7, toJSON: 7 }, Object.assign(new Error('x'), { message: 7 })),
+  fc.constantFrom<unknown>(
+    sealed,
+    sealedType,
+    { toString: 7, toJSON: 7 },
+    Object.assign(new Error('x'), { message: 7 }),
+  ),
 )
 
 const provider = fc.constantFrom('p', 'anthropic', 'openai', '__proto__', 'constructor')

@@ -1,0 +1,77 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+
+const entry = new URL('../src/index.ts', import.meta.url).href
+
+/** Many calls on the clock of the machine, left in all the ways there are. Nothing may be left that holds the process. */
+const script = `
+  import { getEventListeners } from 'node:events'
+  import { streamMessage } from ${JSON.stringify(entry)}
+  const usage = { inputTokens: {}, outputTokens: {} }
+  const finish = { type: 'finish', finishReason: { unified: 'stop', raw: undefined }, usage }
+  const delta = { type: 'text-delta', id: 't', delta: 'word ' }
+  const streams = {
+    whole: () => ReadableStream.from([delta, delta, finish]),
+    broken: () => new ReadableStream({ pull: (c) => (c.enqueue(delta), c.error(new Error('gone'))) }),
+    failing: () => ReadableStream.from([delta, { type: 'error', error: new Error('no') }]),
+    silent: () => new ReadableStream({ pull: () => new Promise(() => {}), cancel: () => new Promise(() => {}) }),
+    open: () => new ReadableStream({ start: (c) => (c.enqueue(delta), c.enqueue(finish)), cancel: () => Promise.reject(new Error('no')) }),
+    piped: () => streams.silent().pipeThrough(new TransformStream()),
+  }
+  const model = (doStream) => ({ specificationVersion: 'v4', provider: 'p', modelId: 'm', supportedUrls: {}, doStream })
+  const models = {
+    ...Object.fromEntries(Object.entries(streams).map(([name, open]) => [name, model(async () => ({ stream: open() }))])),
+    refusing: model(async () => { throw new Error('refused') }),
+    absent: model(() => new Promise(() => {})),
+  }
+  const endless = ['silent', 'piped', 'absent']
+  const shared = new AbortController()
+  const start = (name, timeouts) =>
+    streamMessage({ model: models[name], messages: [{ role: 'user', content: 'x' }], abortSignal: shared.signal, timeouts })
+  const ways = {
+    drained: (name) => start(name, endless.includes(name) ? { totalMs: 20 } : {}).result(),
+    limited: (name) => start(name, { firstPartMs: 20, idleMs: 20 }).result(),
+    aborted: (name) => {
+      const stream = start(name)
+      const result = stream.result()
+      setImmediate(() => stream.abort('enough'))
+      return result
+    },
+    left: async (name) => {
+      const stream = start(name)
+      const iterator = stream[Symbol.asyncIterator]()
+      await iterator.next()
+      void iterator.next()
+      await iterator.return()
+      return stream.result()
+    },
+  }
+  const names = Array.from({ length: 5 }, () => Object.keys(models)).flat()
+  // The timers of the limits hold no process, so something else has to until all calls are over.
+  const held = setInterval(() => {}, 1_000)
+  const messages = await Promise.all(names.flatMap((name) => Object.values(ways).map((way) => way(name))))
+  clearInterval(held)
+  const listeners = getEventListeners(shared.signal, 'abort').length
+  // Forgotten in the middle, with limits of minutes: no timer may wait for them.
+  for (const name of Object.keys(models)) void start(name)[Symbol.asyncIterator]().next()
+  for (const name of endless) void start(name).result()
+  await new Promise((resolve) => setImmediate(resolve))
+  console.log(JSON.stringify({ reasons: messages.map((message) => message.stopReason), listeners }))
+  process.on('exit', (code) => console.log('exit ' + code))`
+
+describe('a process with many calls', () => {
+  it('L27: ends by itself, whatever became of its calls', { timeout: 60_000 }, async () => {
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
+      // Far below the limits of the forgotten calls, which are minutes.
+      timeout: 30_000,
+    })
+    const [said, exit] = stdout.trim().split('\n')
+    const { reasons, listeners } = JSON.parse(said ?? '') as { reasons: string[]; listeners: number }
+    expect(exit).toBe('exit 0')
+    expect(stderr).toBe('')
+    expect(listeners).toBe(0)
+    expect(reasons).toHaveLength(160)
+    expect(new Set(reasons)).toEqual(new Set(['stop', 'error', 'aborted']))
+  })
+})
