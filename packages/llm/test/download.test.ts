@@ -118,6 +118,12 @@ describe('files that are given by their URL', () => {
     expect(filesOf(prompt)).toEqual(['image/* https://a.test/1', 'image/* https://a.test/2', 'image/png /3'])
   })
 
+  it('L55: the same URL may be passed on as one kind of file and fetched as another', async () => {
+    const messages = [asks(file('https://a.test/1'), file('https://a.test/1', 'audio/wav'))]
+    const { prompt } = await outcome({ messages, download: fetched }, { 'image/*': [/^https:/] })
+    expect(filesOf(prompt)).toEqual(['image/* https://a.test/1', 'image/png /1'])
+  })
+
   it('L55: nothing is fetched that is not sent', async () => {
     const asked: string[] = []
     const download: Download = (url, signal) => (asked.push(url.href), fetched(url, signal))

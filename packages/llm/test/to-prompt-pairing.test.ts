@@ -121,11 +121,11 @@ describe('calls and results of a transcript', () => {
         text('half'),
         toolCall('done'),
         toolCall('open'),
-        toolCall('cut', { invalid: 'truncated' }),
+        toolCall('cut', { input: {}, invalid: 'truncated' }),
       ],
       { stopReason: 'aborted' },
     )
-    const messages = [aborted, result('done'), user('go on')]
+    const messages = [aborted, result('done'), result('cut'), user('go on')]
     expect(shape(messages)).toEqual(['assistant: ~whole, half, call done', 'tool: result done="ok"', 'user: go on'])
     expect(codes(messages)).toEqual(['empty-content', 'dropped-call', 'dropped-call'])
     expect(shape(messages, { history: { aborted: 'drop' } })).toEqual(['user: go on'])

@@ -55,6 +55,26 @@ describe('tools that the provider runs itself', () => {
     ])
   })
 
+  it('L56: an answer that is not sent does not end the turn', () => {
+    const paused = assistant([searches('s')], { paused: true })
+    const failed = assistant([found('s'), text('half')], { stopReason: 'error' })
+    expect(shape([paused, failed])).toEqual(['assistant: call s'])
+    expect(shape([paused, failed, assistant([found('s')])])).toEqual(['assistant: call s', 'assistant: result s=1'])
+  })
+
+  it('L51: an answer that was cut short leaves no call open', () => {
+    const messages = [assistant([searches('s'), toolCall('c')], { stopReason: 'aborted' }), result('c')]
+    expect(shape(messages)).toEqual(['assistant: call c', 'tool: result c="ok"'])
+    expect(codes(messages)).toEqual(['dropped-call'])
+  })
+
+  it('L47: a call has one result, in its own answer or in the next', () => {
+    const both = assistant([searches('s'), found('s')], { paused: true })
+    expect(shape([both, assistant([found('s'), text('a')])])[1]).toBe('assistant: a')
+    const open = assistant([searches('s')], { paused: true })
+    expect(shape([open, assistant([found('s'), found('s'), text('a')])])[1]).toBe('assistant: result s=1, a')
+  })
+
   it('L47: a result whose call is not there is removed', () => {
     const messages = [assistant([found('ghost'), searches('s'), found('s'), found('s'), text('a')])]
     expect(shape(messages)).toEqual(['assistant: call s, result s=1, a'])
@@ -62,6 +82,13 @@ describe('tools that the provider runs itself', () => {
     const paused = assistant([searches('s'), text('a')], { paused: true })
     const afterUser = [paused, user('go'), assistant([found('s'), text('b')])]
     expect(shape(afterUser)).toEqual(['assistant: a', 'user: go', 'assistant: b'])
+  })
+
+  it('L45: those of another provider, which are not sent, take no id from others', () => {
+    const foreign = assistant([searches('c'), found('c'), text('a')], { provider: 'other' })
+    const messages = [foreign, assistant([toolCall('c')]), result('c')]
+    expect(shape(messages)).toEqual(['assistant: a', 'assistant: call c', 'tool: result c="ok"'])
+    expect(codes(messages)).toEqual(['foreign-part', 'foreign-part'])
   })
 
   it('L49: their ids are unique among all ids', () => {
