@@ -154,7 +154,7 @@ describe('calls and results of a transcript', () => {
     ])
   })
 
-  it('L92: a longer transcript leaves the prompt of what was there unchanged, also with repairs and renamed ids', () => {
+  it('L92: a longer transcript leaves the prompt of what was there unchanged, with repairs and renamed ids', () => {
     const messages = [
       user('one'),
       assistant([toolCall('c'), toolCall('a:b')], { provider: 'other' }),
