@@ -37,6 +37,13 @@ export class EventOutlet {
     return event ? { value: event, done: false } : done
   }
 
+  /** What `claim` does, for the usual case: an event at hand, and nobody who waits behind it. `undefined` else. */
+  handOver(event: MessageEvent): EventResult | undefined {
+    if (this.#waiters.length > 0) return undefined
+    this.#reserved = false
+    return { value: event, done: false }
+  }
+
   wait(): Promise<EventResult> {
     return new Promise((resolve) => {
       this.#waiters.push(resolve)

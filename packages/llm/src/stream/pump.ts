@@ -66,9 +66,9 @@ export class Pump {
   }
 
   next(): Promise<EventResult> {
-    this.#begin()
     const reader = this.#reading ? undefined : this.#reader
     if (reader && this.#outlet.reserve()) return this.#readReserved(reader)
+    this.#begin()
     const result = this.#outlet.wait()
     this.#demand()
     return result
@@ -169,9 +169,12 @@ export class Pump {
 
   readonly #onReservedRead = (read: ReadResult): EventResult | Promise<EventResult> => {
     const delta = this.#message || read.done ? undefined : this.#builder?.furtherDelta(read.value)
-    if (delta) this.#reading = false
-    else this.#take(read)
-    return this.#claim(delta)
+    if (!delta) {
+      this.#take(read)
+      return this.#claim()
+    }
+    this.#reading = false
+    return (this.#flowing ? undefined : this.#outlet.handOver(delta)) ?? this.#claim(delta)
   }
 
   readonly #onReservedReadError = (error: unknown): EventResult | Promise<EventResult> => {
