@@ -1,7 +1,7 @@
 import { inspect, isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { AssistantMessage, AssistantPart } from '../src/index.ts'
+import type { AssistantMessage, AssistantPart, LanguageModelV4StreamPart } from '../src/index.ts'
 import { eventFaults } from './fuzz/event-grammar.ts'
 import { longestMs, observe, type Abort, type Observed, type Scenario } from './fuzz/observe.ts'
 import { brokenParts, disorderlyParts, orderlyParts } from './fuzz/parts.ts'
@@ -79,9 +79,10 @@ describe('calls as they go', () => {
     await hold(scenarioOf(brokenParts), 300, checkAbort)
   })
 
-  it('L24, L26, L34: a call ends when and as its parts and its limits say', { timeout }, async () => {
+  it('L24–L26, L34: a call ends when and as its parts and its limits say', { timeout }, async () => {
     const seen = new Set<string>()
-    await hold(timedScenario, 500, ({ message }, { provider, timeouts }) => {
+    await hold(timedScenario, 500, ({ message, provider: { taken } }, { provider, timeouts }) => {
+      checkError(message, taken as readonly LanguageModelV4StreamPart[])
       const end = expectedEnd(provider, timeouts)
       if (!end || end.betweenMs[1] > longestMs) return
       seen.add(end.why)
@@ -106,6 +107,16 @@ describe('calls as they go', () => {
     },
   )
 })
+
+/** L24, L25: the first error stands, and behind a finish only an error of the provider's own counts. */
+function checkError(
+  { stopReason, error, content }: AssistantMessage,
+  taken: readonly LanguageModelV4StreamPart[],
+): void {
+  const first = taken.find((part) => part.type === 'error')
+  if (first && stopReason !== 'aborted') expect(error?.message).toBe((first.error as Error).message)
+  else if (taken.some((part) => part.type === 'finish')) expect(stopReason).toBe(content.length > 0 ? 'stop' : 'error')
+}
 
 /** L30, L31, L33: an abort ends the call at once, unless it comes too late. */
 function checkAbort({ message, left, abort, provider }: Observed, { startsAborted, provider: plan }: Scenario): void {

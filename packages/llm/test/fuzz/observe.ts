@@ -160,6 +160,7 @@ class ObservedCall {
       if (!this.#wantsToLeave()) continue
       this.#left = true
       await iterator.return?.()
+      if ((await iterator.next()).done !== true) this.#faults.push('L23: events behind the leaving')
       break
     }
     await this.#rest()

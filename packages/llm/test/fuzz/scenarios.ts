@@ -57,7 +57,8 @@ const plainParts: readonly object[] = [
   { type: 'text-delta', id: 't', delta: 'b' },
   { type: 'ping' },
   { type: 'stream-start', warnings: [] },
-  { type: 'error', error: new Error('from inside') },
+  { type: 'error', error: new Error('first of two') },
+  { type: 'error', error: new Error('second of two') },
   { type: 'finish', finishReason: { unified: 'stop', raw: undefined }, usage: { inputTokens: {}, outputTokens: {} } },
 ]
 
@@ -86,16 +87,14 @@ export const scenarioOf = (parts: fc.Arbitrary<unknown[]>): fc.Arbitrary<Scenari
   })
 
 /** A reader who takes all events as they come, or only at the end, and never leaves. */
-const willing = fc
-  .constantFrom<ReaderPlan['mode']>('loop', 'burst', 'late')
-  .map((mode): ReaderPlan => ({
-    mode,
-    pausesMs: [],
-    leavesBehind: undefined,
-    leavesBy: 'break',
-    asksBehind: undefined,
-    waits: false,
-  }))
+const willing = fc.constantFrom<ReaderPlan['mode']>('loop', 'burst', 'late').map((mode): ReaderPlan => ({
+  mode,
+  pausesMs: [],
+  leavesBehind: undefined,
+  leavesBy: 'break',
+  asksBehind: undefined,
+  waits: false,
+}))
 
 const obliging: Omit<ProviderPlan, 'items'> = {
   ends: 'close',
