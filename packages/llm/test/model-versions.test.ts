@@ -204,6 +204,7 @@ describe('models that cannot be called', () => {
     ['null', null],
     ['an empty object', {}],
     ['a number', 5],
+    ['a model without names', { specificationVersion: 'v4', doStream: () => null }],
     ['a provider', Object.assign(() => scriptedModel([]), { specificationVersion: 'v4', languageModel: () => null })],
     ['an embedding model', { specificationVersion: 'v4', provider: 'a', modelId: 'b', doEmbed: () => null }],
   ])('L59: %s is no model', (_, model) => {

@@ -67,10 +67,10 @@ describe('references to models', () => {
     expect(refusalOf(() => createModels({ providers: {} }).resolve('a:b'))).toContain('there are: none')
   })
 
-  it.each<ModelRef>(['acme:', '', { provider: 'acme', model: '' }, { provider: 'acme' } as ModelRef])(
+  it.each<Partial<ModelRef>>(['acme:', '', { provider: 'acme', model: '' }, { provider: 'acme' }, { model: 'big' }])(
     'L87: %j names no model',
     (ref) => {
-      expect(refusalOf(() => models.resolve(ref))).toContain('names no model')
+      expect(refusalOf(() => models.resolve(ref as ModelRef))).toContain('names no model')
     },
   )
 
@@ -81,6 +81,7 @@ describe('references to models', () => {
       const own = <T>(value: T): Record<string, T> => Object.fromEntries([[name, value]])
       expect(createModels({ providers: own(shop().provider) }).resolve(`${name}:big`).ref).toBe(`${name}:big`)
       expect(registry({ aliases: own('acme:big') }).resolve(name).ref).toBe('acme:big')
+      expect(registry({ default: 'acme', aliases: { fast: name } }).resolve('fast').ref).toBe(`acme:${name}`)
     },
   )
 
@@ -201,6 +202,7 @@ describe('the models of a registry', () => {
     ['a function', (model) => () => model],
     ['a provider object', (model) => ({ languageModel: () => model })],
     ['a function with methods', (model) => Object.assign(() => 'wrong', { languageModel: () => model })],
+    ['an object that has a provider, too', (model) => ({ provider: 'acme', languageModel: () => model })],
     ['settings around a provider', (model) => ({ provider: { languageModel: () => model } })],
     ['an object that needs its this', (model) => new OneModel(model)],
   ])('L89: %s makes models', async (_, entryOf) => {
@@ -285,7 +287,9 @@ describe('the models of a registry', () => {
 
   it('L10: a resolved model shows its facts in JSON and nothing else', () => {
     const models = registry({ models: { 'acme:big': { contextWindow: 10 } } })
-    expect(JSON.parse(JSON.stringify(models.resolve('acme:big')))).toEqual({
+    const resolved = models.resolve('acme:big')
+    expect(JSON.parse(JSON.stringify(resolved))).toStrictEqual({ ...resolved })
+    expect({ ...resolved }).toStrictEqual({
       provider: 'acme',
       modelId: 'big',
       ref: 'acme:big',
