@@ -235,10 +235,12 @@ export class MessageBuilder {
   }
 
   #applyWarnings(warnings: unknown): void {
-    if (Array.isArray(warnings)) this.#warnings.push(...warnings.filter(isRecord).map((warning) => toJsonValue(warning) as unknown as Warning))
+    if (!Array.isArray(warnings)) return
+    for (const warning of warnings.filter(isRecord)) this.#warnings.push(toJsonValue(warning) as unknown as Warning)
   }
 
-  #applyFinish({ usage, providerMetadata, finishReason }: Extract<LanguageModelV4StreamPart, { type: 'finish' }>): void {
+  #applyFinish(part: Extract<LanguageModelV4StreamPart, { type: 'finish' }>): void {
+    const { usage, providerMetadata, finishReason } = part
     if (usage) this.#usage = { ...this.#usage, ...reportedUsage(usage) }
     this.#metadata = mergeMetadata(undefined, providerMetadata) ?? this.#metadata
     if (!isRecord(finishReason)) throw new MalformedPart('the answer ends without a reason')
