@@ -13,7 +13,7 @@ export const bench: Bench = {
     '*Model* is `doStream` and a reader, without anything around it. The model answers at once, so all that is left is overhead.',
   ].join('\n'),
   async run() {
-    const [bare, ...others] = await measure(variants(), { warmups: 5 })
+    const [bare, ...others] = await measure(variants(), { warmups: 20, collect: false })
     if (bare === undefined) throw new Error('The bare model is missing')
     const perCall = (ms: number) => ((ms * 1000) / calls).toFixed(1)
     return {

@@ -15,6 +15,8 @@ export interface MeasureOptions {
   readonly rounds?: number
   /** Runs of each variant before measuring, so that the compiler has seen it. */
   readonly warmups?: number
+  /** Collects garbage before each sample. The compiler then forgets much of what it knew: not for short calls. Default true. */
+  readonly collect?: boolean
   readonly now?: () => number
 }
 
@@ -25,7 +27,7 @@ export interface MeasureOptions {
  */
 export async function measure(
   variants: readonly Variant[],
-  { rounds = 9, warmups = 2, now = () => performance.now() }: MeasureOptions = {},
+  { rounds = 9, warmups = 2, collect = true, now = () => performance.now() }: MeasureOptions = {},
 ): Promise<readonly Measurement[]> {
   for (let warmup = 0; warmup < warmups; warmup += 1) for (const variant of variants) await variant.run()
 
@@ -33,7 +35,7 @@ export async function measure(
   for (let round = 0; round < rounds; round += 1) {
     for (let turn = 0; turn < variants.length; turn += 1) {
       const index = (round + turn) % variants.length
-      globalThis.gc?.()
+      if (collect) globalThis.gc?.()
       const startedAt = now()
       const ownMs = await variants[index]?.run()
       samples[index]?.push(ownMs ?? now() - startedAt)

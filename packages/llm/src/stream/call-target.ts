@@ -1,6 +1,6 @@
 import { LlmError } from '../model-error.ts'
 import type { ModelRequest } from '../model-request.ts'
-import { checkLanguageModel, openerOf, type AnyLanguageModel, type OpenModel } from '../models/language-model.ts'
+import { checkLanguageModel, openerOf, type AnyLanguageModel } from '../models/language-model.ts'
 import type { ModelInfo } from '../models/model-info.ts'
 import { quoted } from '../models/model-ref.ts'
 import { knownInfo } from '../models/model-table.ts'
@@ -34,28 +34,17 @@ function resolvedTarget(model: ResolvedModel): CallTarget {
   return { ...callOf(model), info, defaults }
 }
 
+const directTargets = new WeakMap<AnyLanguageModel, CallTarget>()
+
+/** Made once per model object: the AI SDK warns at each adapter that it makes for an old model. */
 function directTarget(model: AnyLanguageModel): CallTarget {
+  const known = directTargets.get(model)
+  if (known) return known
   checkLanguageModel(model)
   const { provider, modelId } = model
   const optionsKey = optionsKeyOf(provider)
-  return {
-    provider,
-    modelId,
-    optionsKey,
-    headers: {},
-    info: knownInfo(`${optionsKey}:${modelId}`),
-    defaults: {},
-    open: openerOnce(model),
-  }
-}
-
-const openers = new WeakMap<AnyLanguageModel, OpenModel>()
-
-/** One adapter per model object: the AI SDK warns at each that it makes for an old model. */
-function openerOnce(model: AnyLanguageModel): OpenModel {
-  const known = openers.get(model)
-  if (known) return known
-  const open = openerOf(model)
-  openers.set(model, open)
-  return open
+  const info = knownInfo(`${optionsKey}:${modelId}`)
+  const target = { provider, modelId, optionsKey, headers: {}, info, defaults: {}, open: openerOf(model) }
+  directTargets.set(model, target)
+  return target
 }

@@ -26,6 +26,8 @@ export class ContentBuilder {
   readonly #textBlocks: Record<TextKind, Map<string, TextBlock>> = { text: new Map(), reasoning: new Map() }
   readonly #callBlocks = new Map<string, CallBlock>()
   readonly #callIds = new Set<string>()
+  /** The number to try next for an id, so that a thousand equal ids need no million tries. */
+  readonly #nextOfId = new Map<string, number>()
   readonly #preliminary = new Map<string, number>()
   /** The block that got the last delta: most often the next one is for it, too. */
   #growing: OpenBlock | undefined
@@ -242,7 +244,10 @@ export class ContentBuilder {
 
   #uniqueCallId(id: string): string {
     let unique = id
-    for (let n = 2; this.#callIds.has(unique); n++) unique = `${id}~${n}`
+    for (let n = this.#nextOfId.get(id) ?? 2; this.#callIds.has(unique); n++) {
+      unique = `${id}~${n}`
+      this.#nextOfId.set(id, n + 1)
+    }
     this.#callIds.add(unique)
     return unique
   }

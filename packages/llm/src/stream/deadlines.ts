@@ -56,12 +56,11 @@ export class Deadlines {
     this.#moved = true
   }
 
-  /** From here on the idle limit counts. */
+  /** From here on the idle limit counts. The timer that is set looks early enough for it. */
   firstPart(now: number): void {
     if (this.#phase !== 'first-part') return
     this.#phase = 'idle'
     this.#dueAt = now + this.#idleMs
-    this.#arm(now)
   }
 
   /** Nothing but the end is awaited any more: the call ends at `dueAt`, whether parts come or not. */
@@ -78,7 +77,7 @@ export class Deadlines {
 
   #arm(now: number): void {
     this.stop()
-    const checkAt = this.#phase === 'idle' ? now + this.#idleMs / checksPerIdle : Infinity
+    const checkAt = this.#phase === 'grace' ? Infinity : now + this.#idleMs / checksPerIdle
     const wakeAt = Math.min(this.#dueAt, this.#totalAt, checkAt)
     if (wakeAt !== Infinity) this.#cancelTimer = this.#clock.setTimer(wakeAt, () => this.#wake())
   }

@@ -1,7 +1,7 @@
-import { v7 as uuidv7 } from 'uuid'
 import { systemClock } from '../clock.ts'
 import type { MessageEvent } from '../events.ts'
 import type { AssistantMessage } from '../messages.ts'
+import { newMessageId } from '../message-id.ts'
 import { LlmError } from '../model-error.ts'
 import type { ModelRequest } from '../model-request.ts'
 import { observeCall } from '../telemetry/observe-call.ts'
@@ -27,7 +27,7 @@ export interface MessageStream extends AsyncIterable<MessageEvent, undefined> {
 export function streamMessage(request: ModelRequest): MessageStream {
   checkRequest(request)
   const target = callTarget(request)
-  const { abortSignal: outerSignal, clock = systemClock, timeouts = {}, messageId = `msg_${uuidv7()}` } = request
+  const { abortSignal: outerSignal, clock = systemClock, timeouts = {}, messageId = newMessageId() } = request
   const { provider, modelId } = target
   const pump = new Pump({
     messageId,
