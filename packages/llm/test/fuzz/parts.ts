@@ -161,7 +161,7 @@ const noise: fc.Arbitrary<Parts> = fc
   .map((fields) => [partOf(fields)])
 
 /** A block: parts that belong together and come in this order. */
-export const block: fc.Arbitrary<Parts> = fc.oneof(
+const block: fc.Arbitrary<Parts> = fc.oneof(
   textBlock('text'),
   textBlock('reasoning'),
   toolCall,
@@ -200,7 +200,7 @@ const raw = fc.constantFrom(
 )
 
 /** The end of an answer, with numbers that a provider may well get wrong. */
-export const finish: fc.Arbitrary<LanguageModelV4StreamPart> = fc
+const finish: fc.Arbitrary<LanguageModelV4StreamPart> = fc
   .tuple(
     fc.record({ unified, raw }),
     usage(fc.oneof(reported, reported, fc.constantFrom(NaN, -1, 1.5, Infinity, null, '7', 2 ** 53))),

@@ -33,7 +33,7 @@ export interface Provider {
   readonly seen: Seen
 }
 
-export const openingMs = 30
+const openingMs = 30
 
 /** A provider that follows the plan and keeps record of what is done to it. Its own timers stand on the clock given. */
 export function planned(plan: ProviderPlan, clock: Clock): Provider {
