@@ -1,7 +1,6 @@
 import type { AgentEvent } from '@bowline/agent-loop'
-import type { JSONObject, JSONValue, Usage } from '@bowline/llm'
+import type { JSONObject, JSONValue, RuntimeParams, Usage } from '@bowline/llm'
 import { BridgeError } from './errors.ts'
-import type { RuntimeParams } from './runtime-params.ts'
 
 /**
  * Something that answers prompts. `onPrompt` must stop soon after `abortSignal` is aborted; what it had sent by then

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@bowline/agent-loop'
-import type { JSONObject } from '@bowline/llm'
+import type { JSONObject, RuntimeParams } from '@bowline/llm'
 import { delegateInputSchema, invalidInput, issuesOf } from './delegate-schema.ts'
 import type { InputIssue } from './delegate-schema.ts'
 import { BridgeError } from './errors.ts'
-import type { RuntimeParams } from './runtime-params.ts'
 
 export interface DelegateInput {
   readonly prompt: string

@@ -1,6 +1,6 @@
+import { runtimeParamsSchema } from '@bowline/llm'
 import { z } from 'zod'
 import { BridgeError } from './errors.ts'
-import { runtimeParamsSchema } from './runtime-params.ts'
 
 export const idSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/)
 

@@ -1,4 +1,4 @@
-import type { Clock } from '@bowline/llm'
+import type { Clock, RuntimeParams } from '@bowline/llm'
 import type { BridgeEvent, CancelReason, CloseReason, PromptContext, SessionContext } from './agent.ts'
 import { BridgeError } from './errors.ts'
 import type { EventReaders } from './event-readers.ts'
@@ -10,7 +10,6 @@ import { readEvents } from './read-events.ts'
 import type { Reading } from './read-events.ts'
 import { collectResult } from './result-collector.ts'
 import type { ResultCollector } from './result-collector.ts'
-import type { RuntimeParams } from './runtime-params.ts'
 import { settlesWithin } from './watch.ts'
 import type { Interruption, Watch } from './watch.ts'
 

@@ -1,3 +1,4 @@
+export type { RuntimeParams } from '@bowline/llm'
 export { defineBridgeAgent } from './agent.ts'
 export type {
   AgentInfo,
@@ -29,5 +30,4 @@ export type { InProcessExecutorOptions } from './executors/in-process.ts'
 export type { BridgeLogger, LogFields } from './logger.ts'
 export type { BridgeOutcome, BridgeResult, RequestIds } from './outcome.ts'
 export type { OutcomeStatus } from './run-result.ts'
-export type { RuntimeParams } from './runtime-params.ts'
 export type { BridgeOptions } from './settings.ts'
