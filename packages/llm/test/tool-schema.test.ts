@@ -144,4 +144,93 @@ describe('schemas', () => {
       issues: [{ path: '', message: 'validator broke' }],
     })
   })
+
+  it('L104: what a default gave is as fresh as the rest, and a change of it reaches neither schema nor next value', async () => {
+    const list = { type: 'array', items: {}, default: [{ n: 1 }] } as const
+    const plain = { type: 'object', properties: { list } } as unknown as JSONSchema7
+    const sent = JSON.stringify(plain)
+    for (const schema of [plain, jsonSchema(plain), z.object({ list: z.array(z.any()).default([{ n: 1 }]) })]) {
+      const { validate } = await resolveSchema(schema)
+      const first = await validate({})
+      if (first.ok) (first.value as { list: { n: number }[] }).list.forEach((item) => (item.n = 2))
+      expect(await validate({})).toEqual({ ok: true, value: { list: [{ n: 1 }] } })
+    }
+    expect(JSON.stringify(plain)).toBe(sent)
+  })
+
+  it('L104: a default inside an object that is there is filled in, also through a reference to the root', async () => {
+    const schema = {
+      type: 'object',
+      properties: { n: { type: 'number', default: 3 }, kids: { type: 'array', items: { $ref: '#' } } },
+    } as JSONSchema7
+    const { validate } = await resolveSchema(schema)
+    expect(await validate({ kids: [{ n: 1 }, {}] })).toEqual({ ok: true, value: { n: 3, kids: [{ n: 1 }, { n: 3 }] } })
+    expect(await validate({ kids: [{ kids: [{ n: 'x' }] }] })).toMatchObject({ issues: [{ path: 'kids.0.kids.0.n' }] })
+  })
+
+  it('L104: what a transform made arrives as it is', async () => {
+    const { validate } = await resolveSchema(z.object({ at: z.iso.datetime().transform((value) => new Date(value)) }))
+    expect(await validate({ at: '2026-01-01T00:00:00Z' })).toEqual({ ok: true, value: { at: new Date('2026-01-01') } })
+  })
+
+  it.each([
+    ['pattern', { type: 'string', pattern: '(?i)abc' }, 'ABC'],
+    ['pattern', { type: 'string', pattern: '^\\p{L}+$' }, 'é'],
+    ['enum', { enum: [{ a: 1 }, 'x'] }, { a: 1 }],
+    ['const', { const: [1] }, [1]],
+  ])('L104: %s is not checked where the checker would refuse what is right: %j', async (keyword, inner, value) => {
+    const schema = { type: 'object', properties: { inner } } as unknown as JSONSchema7
+    const { validate, unchecked, jsonSchema: sent } = await resolveSchema(schema)
+    expect(unchecked).toEqual([keyword])
+    expect(await validate({ inner: value })).toEqual({ ok: true, value: { inner: value } })
+    expect(sent).toBe(schema)
+  })
+
+  it('L104: properties by patterns that cannot be read are not checked, nor are those that are left', async () => {
+    const patternProperties = { '(?i)^x-': { type: 'string' } }
+    const schema = { type: 'object', patternProperties, additionalProperties: false } as unknown as JSONSchema7
+    const { validate, unchecked } = await resolveSchema(schema)
+    expect(unchecked).toEqual(['additionalProperties', 'patternProperties'])
+    expect(await validate({ 'X-a': 'b' })).toEqual({ ok: true, value: { 'X-a': 'b' } })
+  })
+
+  it.each<[string, JSONSchema7]>([
+    ['without a type', { properties: { a: { type: 'string' } }, required: ['a'] }],
+    ['that is not described', { type: 'object', required: ['a'] }],
+    ['of an alternative', { type: 'object', properties: { a: {}, b: {} }, anyOf: [{ required: ['a'] }] }],
+    ['of what may be null', { type: ['object'], required: ['a'] }],
+    ['of one part', { allOf: [{ type: 'object', properties: { b: {} } }, { required: ['a'] }] }],
+    ['that all others describe', { type: 'object', additionalProperties: { type: 'string' }, required: ['a'] }],
+  ])('L104: a required property %s is required', async (_, schema) => {
+    const { validate, unchecked } = await resolveSchema(schema)
+    expect(unchecked).toEqual([])
+    expect(await validate({ a: 'x' })).toEqual({ ok: true, value: { a: 'x' } })
+    expect(await validate({ b: 'x' })).toMatchObject({ ok: false, issues: [{ path: 'a' }] })
+  })
+
+  it('L104: a check that does not end gives an issue, not an exception', async () => {
+    const loop = { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/a' } } } as JSONSchema7
+    expect(await (await resolveSchema(loop)).validate(1)).toMatchObject({ ok: false, issues: [{ path: '' }] })
+    const deep = Array.from({ length: 20_000 }).reduce<object>((kid) => ({ kid }), {})
+    const { validate } = await resolveSchema({ type: 'object', properties: { kid: { $ref: '#' } } } as JSONSchema7)
+    expect(await validate(deep)).toMatchObject({ ok: false, issues: [{ path: '' }] })
+  })
+
+  it('L104: a validator that throws no error gives an issue too', async () => {
+    const thrown: unknown = Object.create(null)
+    const validate = (): never => {
+      throw thrown
+    }
+    const schema = jsonSchema({ type: 'object' }, { validate })
+    expect(await (await resolveSchema(schema)).validate({})).toMatchObject({ ok: false, issues: [{ path: '' }] })
+  })
+
+  it.each([null, undefined, true, 'schema'])('L104: %j is no schema, which is a CONFIG error', async (schema) => {
+    await expect(resolveSchema(schema as never)).rejects.toMatchObject({ code: 'CONFIG' })
+  })
+
+  it('L104: schemas that are checked leave nothing in the registry that the caller shares with zod', async () => {
+    await resolveSchema({ id: 'of-a-tool', type: 'object', properties: { a: { title: 'x', type: 'string' } } } as never)
+    expect(JSON.stringify(z.toJSONSchema(z.globalRegistry))).not.toContain('of-a-tool')
+  })
 })

@@ -31,35 +31,57 @@ const resolved = new WeakMap<object, Promise<ToolSchema>>()
  * with `LlmError` `CONFIG` for a schema that cannot be read.
  */
 export function resolveSchema(schema: FlexibleSchema | JSONSchema7): Promise<ToolSchema> {
+  if (!isSchemaLike(schema)) return Promise.reject(new LlmError('CONFIG', 'a schema must be an object or a function'))
   const known = resolved.get(schema)
   if (known) return known
   const resolving = resolve(schema).catch((error: unknown) => {
-    throw new LlmError('CONFIG', `a schema cannot be read: ${error instanceof Error ? error.message : String(error)}`)
+    throw new LlmError('CONFIG', `a schema cannot be read: ${messageOf(error)}`)
   })
   resolved.set(schema, resolving)
   return resolving
 }
 
+function isSchemaLike(schema: unknown): boolean {
+  return typeof schema === 'function' || (typeof schema === 'object' && schema !== null)
+}
+
 async function resolve(schema: FlexibleSchema | JSONSchema7): Promise<ToolSchema> {
-  if (isPlain(schema)) return { jsonSchema: schema, ...(await checkerOf(schema)) }
+  if (isPlain(schema)) return plainSchema(schema)
   const { asSchema } = await import('ai')
   const { jsonSchema: pending, validate } = asSchema(schema)
   const jsonSchema = await pending
-  if (!validate) return { jsonSchema, ...(await checkerOf(jsonSchema)) }
-  return {
-    jsonSchema,
-    unchecked: [],
-    async validate(value) {
-      try {
-        const result = await validate(toJsonValue(value))
-        return result.success
-          ? { ok: true, value: result.value as JSONValue }
-          : { ok: false, issues: issuesOf(result.error) }
-      } catch (error) {
-        return { ok: false, issues: issuesOf(error) }
-      }
-    },
+  if (!validate) return plainSchema(jsonSchema)
+  const check = async (value: JSONValue): Promise<SchemaResult> => {
+    const result = await validate(value)
+    return result.success
+      ? { ok: true, value: result.value as JSONValue }
+      : { ok: false, issues: issuesOf(result.error) }
   }
+  return { jsonSchema, unchecked: [], validate: validatorOf(check) }
+}
+
+async function plainSchema(jsonSchema: JSONSchema7): Promise<ToolSchema> {
+  const { check, unchecked } = await checkerOf(jsonSchema)
+  return { jsonSchema, unchecked, validate: validatorOf(check) }
+}
+
+/** What a check throws is an issue of the value. */
+function validatorOf(check: (value: JSONValue) => Promise<SchemaResult>): ToolSchema['validate'] {
+  return async (value) => {
+    try {
+      const result = await check(toJsonValue(value))
+      return result.ok ? { ok: true, value: fresh(result.value) as JSONValue } : result
+    } catch (error) {
+      return { ok: false, issues: issuesOf(error) }
+    }
+  }
+}
+
+/** A default is an object of the schema, which no value may share. What a transform made is nobody else's. */
+function fresh(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(fresh)
+  if (!isRecord(value) || Object.getPrototypeOf(value) !== Object.prototype) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fresh(item)]))
 }
 
 const sdkSchema = Symbol.for('vercel.ai.schema')
@@ -75,7 +97,12 @@ function issuesOf(error: unknown): SchemaIssue[] {
   const read = (list ?? [])
     .filter(isRecord)
     .map((issue) => ({ path: pathOf(issue['path']), message: String(issue['message']) }))
-  return read.length > 0 ? read : [{ path: '', message: error instanceof Error ? error.message : String(error) }]
+  return read.length > 0 ? read : [{ path: '', message: messageOf(error) }]
+}
+
+function messageOf(error: unknown): string {
+  const message = typeof error === 'string' ? error : field(error, 'message')
+  return typeof message === 'string' ? message : 'the schema threw what is no error'
 }
 
 function pathOf(path: unknown): string {

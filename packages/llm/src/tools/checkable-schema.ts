@@ -1,0 +1,136 @@
+import type { JSONSchema7 } from '@ai-sdk/provider'
+import { isRecord } from '../json.ts'
+
+export type Draft = 'draft-7' | 'draft-2020-12'
+
+export interface CheckableSchema {
+  /** The schema without the keywords that the checker cannot hold, and with that said which it would overlook. */
+  readonly schema: unknown
+  /** The keywords that were taken out. */
+  readonly unchecked: readonly string[]
+}
+
+/** A schema as the checker reads it right: nothing that is valid is refused for what the checker does not know. */
+export function checkableSchema(schema: JSONSchema7): CheckableSchema {
+  const unchecked = new Set<string>()
+  const checkable = convert(schema, { definitions: definitionsOf(schema), unchecked })
+  return { schema: checkable, unchecked: [...unchecked].sort() }
+}
+
+export function draftOf(schema: JSONSchema7): Draft {
+  if (schema.$schema !== undefined) return /draft-0[467]/.test(schema.$schema) ? 'draft-7' : 'draft-2020-12'
+  return schema.definitions && !schema.$defs ? 'draft-7' : 'draft-2020-12'
+}
+
+interface Context {
+  readonly definitions: Definitions
+  readonly unchecked: Set<string>
+}
+
+type SchemaObject = Readonly<Record<string, unknown>>
+
+const neverChecked = new Set([
+  'if',
+  'then',
+  'else',
+  'not',
+  'unevaluatedItems',
+  'unevaluatedProperties',
+  'dependentSchemas',
+  'dependentRequired',
+  'dependencies',
+])
+
+/** Keywords below which names are the schema author's own and not keywords. */
+const namedSchemas = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
+const plainData = new Set(['default', 'const', 'enum', 'examples', 'required'])
+
+function convert(schema: unknown, context: Context): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => convert(item, context))
+  if (!isRecord(schema)) return schema
+  const kept = Object.entries(schema).filter(([keyword, value]) => {
+    const checked = isCheckable(keyword, value, schema, context.definitions)
+    if (!checked) context.unchecked.add(keyword)
+    return checked
+  })
+  const converted = kept.map(([keyword, value]) => {
+    if (plainData.has(keyword)) return [keyword, value]
+    if (!namedSchemas.has(keyword) || !isRecord(value)) return [keyword, convert(value, context)]
+    return [keyword, Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, convert(inner, context)]))]
+  })
+  return withRequired(Object.fromEntries(converted) as SchemaObject)
+}
+
+function isCheckable(keyword: string, value: unknown, schema: SchemaObject, definitions: Definitions): boolean {
+  switch (keyword) {
+    case '$ref':
+      return isLocal(value, definitions)
+    case 'pattern':
+      return isPattern(value)
+    case 'patternProperties':
+    case 'additionalProperties':
+      // Which properties are additional is known only with all patterns.
+      return Object.keys(schema['patternProperties'] ?? {}).every(isPattern)
+    case 'enum':
+      return !Array.isArray(value) || !value.some(isComposite)
+    case 'const':
+      return !isComposite(value)
+    default:
+      return !neverChecked.has(keyword)
+  }
+}
+
+/** The checker compares such values by identity. */
+function isComposite(value: unknown): boolean {
+  return typeof value === 'object' && value !== null
+}
+
+/** The checker reads expressions without the flag `u`, which changes what these escapes mean. */
+function isPattern(source: unknown): boolean {
+  if (typeof source !== 'string' || /\\p\{|\\u\{/i.test(source)) return false
+  try {
+    new RegExp(source)
+    return true
+  } catch {
+    // Other languages have other expressions, and so have the schemas that they make.
+    return false
+  }
+}
+
+/** The checker sees what is required only in objects that are called so, and only of properties that are described. */
+function withRequired(schema: SchemaObject): SchemaObject {
+  if (!describesObject(schema)) return schema
+  const { type = 'object', properties = {}, required = [], additionalProperties = {} } = schema
+  if (!isRecord(properties) || !Array.isArray(required)) return schema
+  const undescribed = (required as unknown[]).filter(
+    (name): name is string => typeof name === 'string' && !Object.hasOwn(properties, name),
+  )
+  const rule = 'patternProperties' in schema ? {} : additionalProperties
+  const described = undescribed.map((name) => [name, rule] as const)
+  return { ...schema, type, properties: { ...properties, ...Object.fromEntries(described) } }
+}
+
+function describesObject(schema: SchemaObject): boolean {
+  const { type } = schema
+  if (type !== undefined) return type === 'object' || (Array.isArray(type) && type.includes('object'))
+  const says = (keyword: string): boolean => keyword in schema
+  return ['properties', 'required'].some(says) && !['enum', 'const', '$ref'].some(says)
+}
+
+/** Where the draft of a schema keeps its definitions, and their names. */
+interface Definitions {
+  readonly keyword: '$defs' | 'definitions'
+  readonly names: ReadonlySet<string>
+}
+
+function definitionsOf(schema: JSONSchema7): Definitions {
+  const keyword = draftOf(schema) === 'draft-7' ? 'definitions' : '$defs'
+  return { keyword, names: new Set(Object.keys(schema[keyword] ?? {})) }
+}
+
+/** Whether a reference names the root or one of its definitions, the only ones that can be followed. */
+function isLocal(reference: unknown, { keyword, names }: Definitions): boolean {
+  if (reference === '#') return true
+  const [, place, name] = typeof reference === 'string' ? (/^#\/([^/]+)\/([^/]+)$/.exec(reference) ?? []) : []
+  return place === keyword && name !== undefined && names.has(name.replaceAll('~1', '/').replaceAll('~0', '~'))
+}
