@@ -154,6 +154,37 @@ describe('what single vendors refuse', () => {
   })
 })
 
+describe('answers that were cut short, of which a provider with a store keeps nothing', () => {
+  const item = { providerMetadata: { openai: { itemId: 'i' } } }
+  const content: readonly AssistantPart[] = [
+    { type: 'reasoning', text: 'hm', ...item },
+    { type: 'text', text: 'half', ...item },
+    toolCall('s', { providerExecuted: true, ...item }),
+    { ...found('s'), ...item },
+    toolCall('fc:1', item),
+  ]
+  const answer = (provider: string, stopReason: AssistantMessage['stopReason']): AssistantMessage =>
+    assistant(content, { provider, stopReason })
+  const sent = (provider: string, stopReason: AssistantMessage['stopReason']): string =>
+    JSON.stringify(convert([answer(provider, stopReason), result('fc:1')], at(provider)).prompt)
+
+  it.each(['openai.responses', 'azure.responses'])('L51: %s is not told the ids of its items', (provider) => {
+    for (const stopReason of ['aborted', 'error'] as const) {
+      const messages = [answer(provider, stopReason), result('fc:1')]
+      expect(shape(messages, at(provider))).toEqual(['assistant: half, call fc:1', 'tool: result fc:1="ok"'])
+      expect(codes(messages, at(provider))).toEqual(['empty-content', 'foreign-part', 'foreign-part'])
+      expect(sent(provider, stopReason)).not.toContain('itemId')
+    }
+  })
+
+  it('L43: an answer that came to its end is told by them, and other providers know theirs', () => {
+    for (const stopReason of ['stop', 'tool-calls', 'length'] as const) {
+      expect(sent('openai.responses', stopReason).split('itemId')).toHaveLength(6)
+    }
+    expect(sent('acme.chat', 'aborted').split('itemId')).toHaveLength(6)
+  })
+})
+
 describe('what no type allows', () => {
   it('L56: parts, outputs and items that are not known are left out, and the rest is sent', () => {
     const messages = [

@@ -1,9 +1,11 @@
 import type { AssistantMessage, ProviderMetadata } from '../messages.ts'
+import { isCutShort } from './kept-share.ts'
 import type { ToPromptOptions } from './options.ts'
+import { vendorRulesOf } from './vendor-rules.ts'
 
 /** How an assistant message stands to the model that will read it. */
 export interface Origin {
-  /** The called model wrote it: everything goes back as it came. */
+  /** The called model wrote it and still knows what it said of it: everything goes back as it came. */
   readonly same: boolean
   /** The same provider wrote it: its call ids are in that provider's form. */
   readonly sameProvider: boolean
@@ -11,7 +13,9 @@ export interface Origin {
 
 export function originOf(message: AssistantMessage, target: ToPromptOptions['model']): Origin {
   const sameProvider = message.provider === target.provider
-  return { sameProvider, same: sameProvider && message.modelId === target.modelId }
+  const sameModel = sameProvider && message.modelId === target.modelId
+  const isForgotten = sameModel && isCutShort(message) && vendorRulesOf(target.provider).forgetsCutAnswers
+  return { sameProvider, same: sameModel && !isForgotten }
 }
 
 /** Metadata to send along with a part: only to the model that gave it. */

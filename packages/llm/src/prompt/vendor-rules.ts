@@ -6,14 +6,22 @@ export interface VendorRules {
   readonly wantsOneTextPerResult: boolean
   /** Calls that do not stand right behind a turn of the user or behind results. */
   readonly wantsTurnBeforeCalls: boolean
+  /** Metadata names items that the provider stored, which it does only with answers that came to their end. */
+  readonly forgetsCutAnswers: boolean
 }
 
-const noRules: VendorRules = { refusesBlankText: false, wantsOneTextPerResult: false, wantsTurnBeforeCalls: false }
+const noRules: VendorRules = {
+  refusesBlankText: false,
+  wantsOneTextPerResult: false,
+  wantsTurnBeforeCalls: false,
+  forgetsCutAnswers: false,
+}
 
 /** The first row whose pattern is in the provider's name counts: one vendor serves the models of another. */
 const rows: readonly (readonly [pattern: RegExp, rules: VendorRules])[] = [
   [/anthropic|bedrock/i, { ...noRules, refusesBlankText: true }],
   [/google|vertex|gemini/i, { ...noRules, wantsOneTextPerResult: true, wantsTurnBeforeCalls: true }],
+  [/\.responses$/i, { ...noRules, forgetsCutAnswers: true }],
 ]
 
 export function vendorRulesOf(provider: string): VendorRules {

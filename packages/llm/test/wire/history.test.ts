@@ -116,6 +116,32 @@ function marksIn(value: JSONValue, path: readonly string[] = []): Record<string,
   )
 }
 
+describe('an answer that was cut short, and a provider that keeps only whole ones', () => {
+  it('L51: openai responses is sent what was said, not a reference to it', async () => {
+    let sent: JSONObject | undefined
+    const refuse = (_url: unknown, init?: RequestInit): Promise<Response> => {
+      sent = JSON.parse(init?.body as string) as JSONObject
+      return Promise.resolve(new Response('{}', { status: 400 }))
+    }
+    const item = { providerMetadata: { openai: { itemId: 'item_1' } } }
+    const content: AssistantMessage['content'] = [
+      { type: 'reasoning', text: 'hm', ...item },
+      { type: 'text', text: 'half', ...item },
+    ]
+    const wire = wireNamed('openai responses')
+    const options = { url: 'http://nowhere.test', fetch: refuse }
+    for (const model of [wire.model(options), modelOf(wire, options)]) {
+      const { provider, modelId } = model
+      const cut = assistant(content, { provider, modelId, stopReason: 'aborted' })
+      await streamMessage({ model, messages: [user('Hello'), cut, user('Go on')] }).result()
+      expect(JSON.stringify(sent?.['input'])).toContain('"half"')
+      expect(JSON.stringify(sent?.['input'])).not.toContain('item_1')
+      await streamMessage({ model, messages: [user('Hello'), { ...cut, stopReason: 'stop' }, user('Go on')] }).result()
+      expect(JSON.stringify(sent?.['input'])).toContain('item_1')
+    }
+  })
+})
+
 describe('F5: reasoning in the next request', () => {
   const server = useRawServer()
   const question = user('think hard')
