@@ -179,6 +179,53 @@ describe('time', () => {
     expect((await pending).stopReason).toBe('aborted')
   })
 
+  const limits = [0, 1, 7, 50, 4_000]
+  const everyTimeouts = limits.flatMap((firstPartMs) =>
+    limits.flatMap((idleMs) => limits.map((totalMs) => ({ firstPartMs, idleMs, totalMs }))),
+  )
+
+  it.each([0, 3, 30])('L34: limits of all sizes together, silence behind a first part after %i ms', async (delayMs) => {
+    for (const timeouts of everyTimeouts) {
+      const { stream, clock } = call({ delayMs, parts: [...text('a'), { hang: true }] }, { timeouts })
+      const result = stream.result()
+      await clock.advance(9_000)
+      stream.abort('still there')
+      const { error, timing } = await result
+      const [firstPart = 0, idle = 0, total = 0] = Object.values(timeouts).map((ms) => ms || Infinity)
+      const silence: [string, number, number] =
+        firstPart < delayMs
+          ? ['first-part', firstPart, firstPart]
+          : ['idle', delayMs + idle, delayMs + idle * (1 + 1 / 16)]
+      const [code, from, to] = timing.totalMs === total ? ['total', 0, silence[2]] : silence
+      if (Math.min(from, total) === Infinity) {
+        expect([error, timing.totalMs]).toEqual([undefined, 9_000])
+      } else {
+        expect(error?.code).toBe(code)
+        expect(timing.totalMs).toBeGreaterThanOrEqual(from)
+        expect(timing.totalMs).toBeLessThanOrEqual(Math.min(to, total))
+      }
+    }
+  })
+
+  it('L34: the first part is waited for from when somebody asks for it', async () => {
+    const { stream, clock } = call({ delayMs: 50, text: 'a' }, { timeouts: { firstPartMs: 1_000 } })
+    const iterator = stream[Symbol.asyncIterator]()
+    await iterator.next()
+    await clock.advance(1_999)
+    const next = iterator.next()
+    await clock.advance(50)
+    expect(await next).toMatchObject({ value: { type: 'text-start' } })
+
+    const silent = call({ parts: [{ hang: true }], delayMs: 9_000 }, { timeouts: { firstPartMs: 1_000 } })
+    const reader = silent.stream[Symbol.asyncIterator]()
+    await reader.next()
+    await silent.clock.advance(1_999)
+    const last = reader.next()
+    await silent.clock.advance(1_000)
+    const { value } = await last
+    expect(value).toMatchObject({ message: { error: { code: 'first-part' }, timing: { totalMs: 2_999 } } })
+  })
+
   it('L34: at and timing come from the clock', async () => {
     const { stream, clock } = call({ delayMs: 40, text: 'ab', chunk: 1, deltaDelayMs: 10 })
     const result = stream.result()

@@ -99,6 +99,39 @@ describe('parts that are not what the contract says', () => {
     expect(content).toHaveLength(before.length)
   })
 
+  const deepInput = `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
+
+  it('L13: arguments nested too deep to be written down again are not JSON', async () => {
+    const invalid = { toolCallId: 'c', input: {}, invalid: 'not-json', inputText: deepInput }
+    const whole = await resultOf([
+      { type: 'tool-call', toolCallId: 'c', toolName: 'x', input: deepInput },
+      finish('tool-calls'),
+    ])
+    expect(whole).toMatchObject({ stopReason: 'tool-calls', content: [invalid] })
+    const parts: LanguageModelV4StreamPart[] = [
+      { type: 'tool-input-start', id: 'c', toolName: 'x' },
+      { type: 'tool-input-delta', id: 'c', delta: deepInput },
+      { type: 'tool-input-end', id: 'c' },
+    ]
+    expect(await resultOf(parts)).toMatchObject({ error: { kind: 'stream-broken' }, content: [invalid] })
+  })
+
+  it('L19: a request that cannot be written as text does not hold the result', async () => {
+    const stream = (): ReadableStream<LanguageModelV4StreamPart> =>
+      ReadableStream.from([{ type: 'text-delta', id: 't', delta: 'abcd' } as const])
+    const model = rawModel(() => Promise.resolve({ stream: stream() }))
+    const tools = [{ type: 'provider', id: 'raw.search', name: 'search', args: { limit: 1n } }] as const
+    const message = await streamMessage({ model, messages: hello, tools }).result()
+    expect(message).toMatchObject({ stopReason: 'error', usage: { outputTokens: 1, estimated: true } })
+  })
+
+  it('L78: the original error stays as a cause that JSON does not show', async () => {
+    const original = new Error('fetch failed')
+    const { error } = await resultOf([...text('a'), { throw: original }])
+    expect(error).toHaveProperty('cause', original)
+    expect(Object.keys(error ?? {})).not.toContain('cause')
+  })
+
   it('L25: the phase of an error counts half a character, too, that comes out behind it', async () => {
     const message = await resultOf([{ type: 'text-delta', id: 't', delta: '\ud83e' }, part('no part')])
     expect(message).toMatchObject({ content: [{ text: '\ud83e' }], error: { phase: 'after-output' } })

@@ -137,6 +137,28 @@ describe('reading', () => {
     ])
   })
 
+  it('L99: deltas of several blocks in turn wait joined, too', async () => {
+    const deltas = Array.from({ length: 300 }, (_, place): LanguageModelV4StreamPart => ({
+      type: place % 2 ? 'text-delta' : 'reasoning-delta',
+      id: 't',
+      delta: String(place % 10),
+    }))
+    const { stream } = call({ parts: deltas })
+    await stream.result()
+    const events = await readAll(stream)
+    expect(events.map(({ type }) => type)).toEqual([
+      'message-start',
+      'reasoning-start',
+      'reasoning-delta',
+      'text-start',
+      'text-delta',
+      'reasoning-end',
+      'text-end',
+      'message-end',
+    ])
+    expect(events).toContainEqual({ type: 'text-delta', index: 1, delta: '13579'.repeat(30) })
+  })
+
   it('L21: a second iterator throws', async () => {
     const { stream } = call({ text: 'a' })
     await readAll(stream)

@@ -1,5 +1,6 @@
-import { generateText, streamText } from 'ai'
+import { generateText, stepCountIs, streamText, tool } from 'ai'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { streamMessage, type LanguageModelV4StreamPart } from '../src/index.ts'
 import { manualClock, scriptedModel, type Step } from '../src/testing/index.ts'
 import { drain, hello, settle } from './support.ts'
@@ -26,8 +27,11 @@ describe('scriptedModel', () => {
     expect(() => model.assertDone()).toThrow(
       '2 scripted steps were not used: step 2 (text "two"), step 3 (tool calls weather)',
     )
-    const left = scriptedModel([{ reasoning: 'hm' }])
-    expect(() => left[Symbol.dispose]()).toThrow('1 scripted step was not used: step 1 (reasoning)')
+    const leave = (): void => {
+      using left = scriptedModel([{ reasoning: 'hm' }])
+      expect(left.calls).toEqual([])
+    }
+    expect(leave).toThrow('1 scripted step was not used: step 1 (reasoning)')
     scriptedModel(() => ({ text: 'as many as you like' })).assertDone()
   })
 
@@ -63,6 +67,37 @@ describe('scriptedModel', () => {
     })
     await expect(model.doGenerate(options)).rejects.toThrow('part')
     await expect(model.doGenerate(options)).rejects.toThrow('without a finish')
+  })
+
+  it('L101: doGenerate keeps what comes with deltas and ends, and merges it as a message does', async () => {
+    const parts: LanguageModelV4StreamPart[] = [
+      { type: 'reasoning-start', id: 'r', providerMetadata: { acme: { item: 'i' } } },
+      { type: 'reasoning-delta', id: 'r', delta: '', providerMetadata: { acme: { signature: 's' } } },
+      { type: 'reasoning-end', id: 'r' },
+      { type: 'text-start', id: 't' },
+      { type: 'text-delta', id: 't', delta: 'a' },
+      { type: 'text-end', id: 't', citations: [{ type: 'text', citedText: 'q' }] as never },
+    ]
+    const { content } = await scriptedModel([{ parts }]).doGenerate(options)
+    expect(content).toEqual([
+      { type: 'reasoning', text: '', providerMetadata: { acme: { item: 'i', signature: 's' } } },
+      { type: 'text', text: 'a', citations: [{ type: 'text', citedText: 'q' }] },
+    ])
+  })
+
+  it('L101: tools run in generateText and streamText', async () => {
+    const steps = [{ toolCalls: [{ name: 'add', input: { a: 1 }, chunk: 2 }] }, { text: 'two', chunk: 1 }]
+    using model = scriptedModel([...steps, ...steps])
+    const add = tool({ inputSchema: z.object({ a: z.number() }), execute: ({ a }) => a + 1 })
+    const settings = { model, prompt: 'x', tools: { add }, stopWhen: stepCountIs(2) }
+    expect((await generateText(settings)).text).toBe('two')
+    expect(await streamText(settings).text).toBe('two')
+    expect(model.calls[3]?.prompt.at(-1)).toMatchObject({ role: 'tool', content: [{ toolCallId: 'call-3-1' }] })
+  })
+
+  it('L101: a call whose signal is aborted already does not hang', async () => {
+    const call = { ...options, abortSignal: AbortSignal.abort(new Error('too late')) }
+    await expect(scriptedModel([{ hang: 'before' }]).doStream(call)).rejects.toThrow('too late')
   })
 
   it.each(['before', 'middle', 'end'] as const)('L101: an abort breaks a script that hangs %s', async (hang) => {
@@ -136,6 +171,31 @@ describe('scriptedModel', () => {
     await expect(
       partsOf({ text: 'abc', failAfter: { parts: 2, error: new Error('wire'), as: 'throw' } }),
     ).rejects.toThrow('wire')
+  })
+
+  it('L102: failAfter and hang count parts, not the delays between them', async () => {
+    const clock = manualClock()
+    const seenOf = async (step: Step): Promise<string[]> => {
+      const model = scriptedModel([{ text: 'abc', chunk: 1, deltaDelayMs: 10, ...step }], { clock })
+      const { stream } = await model.doStream(options)
+      const seen: string[] = []
+      void (async () => {
+        for await (const part of stream) seen.push(part.type)
+      })()
+      await clock.advance(1_000)
+      return seen.slice(2)
+    }
+    const error = 'x'
+    expect(await seenOf({ failAfter: { parts: 3, error, as: 'part' } })).toEqual([
+      'text-start',
+      'text-delta',
+      'text-delta',
+      'error',
+      'finish',
+    ])
+    expect(await seenOf({ failAfter: { parts: 0, error, as: 'part' } })).toEqual(['error', 'finish'])
+    expect(await seenOf({ failAfter: { parts: 99, error, as: 'part' } })).toHaveLength(7)
+    expect(await seenOf({ hang: 'middle' })).toEqual(['text-start', 'text-delta', 'text-delta'])
   })
 
   it('L102: expect sees the call, and what it throws rejects it', async () => {

@@ -104,6 +104,23 @@ describe('the channel bowline:llm', () => {
     expect(storage.getStore()).toBeUndefined()
   })
 
+  it('L94: a bound store that throws changes nothing, and leaves no rejection behind a failed call', async () => {
+    const unhandled: unknown[] = []
+    const note = (error: unknown): void => void unhandled.push(error)
+    process.on('unhandledRejection', note)
+    const broken = {
+      run() {
+        throw new Error('broken store')
+      },
+    }
+    channel.start.bindStore(broken as never)
+    cleanUps.push(() => void channel.start.unbindStore(broken as never))
+    expect((await call({ error: new Error('fetch failed') }).stream.result()).error?.kind).toBe('network')
+    await settle()
+    process.off('unhandledRejection', note)
+    expect(unhandled).toEqual([])
+  })
+
   it('L94: a subscriber that changes the report changes nothing of the message', async () => {
     const plain = await call({ text: 'a' }, { price: { input: 1, output: 2 } }).stream.result()
     const published = listen(({ report }) => {

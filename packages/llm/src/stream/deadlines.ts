@@ -13,7 +13,7 @@ export interface Timeouts {
 export type Expired = 'first-part' | 'idle' | 'total' | 'grace'
 
 interface Watch {
-  /** Whether the call waits for the provider now, because somebody waits for an event. */
+  /** Whether the call waits for a part now, because somebody waits for an event. */
   isWaiting(): boolean
   onExpired(limit: Expired): void
 }
@@ -35,6 +35,7 @@ export class Deadlines {
   #dueAt = Infinity
   #totalAt = Infinity
   #moved = false
+  #paused = false
   #cancelTimer: (() => void) | undefined
 
   constructor(clock: Clock, timeouts: Timeouts, watch: Watch) {
@@ -51,9 +52,16 @@ export class Deadlines {
     this.#arm(now)
   }
 
+  /** Nobody waits for the first part: its limit starts anew with the first who does. */
+  pause(): void {
+    this.#paused = true
+    this.#dueAt = Infinity
+  }
+
   /** The call has begun to wait for its next part. */
   moved(): void {
     this.#moved = true
+    if (this.#paused) this.#resume()
   }
 
   /** From here on the idle limit counts. The timer that is set looks early enough for it. */
@@ -82,26 +90,26 @@ export class Deadlines {
     if (wakeAt !== Infinity) this.#cancelTimer = this.#clock.setTimer(wakeAt, () => this.#wake())
   }
 
+  #resume(): void {
+    const now = this.#clock.now()
+    this.#paused = false
+    this.#dueAt = now + this.#firstPartMs
+    this.#arm(now)
+  }
+
   #wake(): void {
     const now = this.#clock.now()
     if (now >= this.#totalAt) return this.#watch.onExpired('total')
-    if (this.#hasMoved()) this.#dueAt = now + (this.#phase === 'idle' ? this.#idleMs : this.#firstPartMs)
+    if (this.#phase === 'idle' && this.#hasMoved()) this.#dueAt = now + this.#idleMs
     if (now >= this.#dueAt) return this.#watch.onExpired(this.#phase)
     this.#arm(now)
   }
 
-  /** Whether the limit has to start anew: the reader took its time, or in the idle phase a part came. */
+  /** Whether the idle limit has to start anew: a part came, or the reader takes its time. */
   #hasMoved(): boolean {
     const moved = this.#moved
     this.#moved = false
-    switch (this.#phase) {
-      case 'first-part':
-        return !this.#watch.isWaiting()
-      case 'idle':
-        return moved || !this.#watch.isWaiting()
-      case 'grace':
-        return false
-    }
+    return moved || !this.#watch.isWaiting()
   }
 }
 

@@ -5,49 +5,59 @@ type DeltaEvent = Extract<MessageEvent, { delta: string }>
 
 interface Entry {
   readonly event: MessageEvent
-  /** The text of this delta and of those that came behind it unread. */
+  /** The text of this delta and of those of its block that came behind it unread. */
   gathered?: TextBuffer
+  next?: Entry
 }
 
 /**
- * Events that nobody has read yet. Neighbouring deltas of one block are joined while they wait, so the queue is bounded
- * by the size of the message, whatever the number of deltas.
+ * Events that nobody has read yet. Deltas of one block are joined while they wait, also around those of other blocks,
+ * so the queue is bounded by the size of the message, whatever the number of deltas.
  */
 export class EventQueue {
-  #entries: Entry[] = []
-  #head = 0
+  #first: Entry | undefined
+  #last: Entry | undefined
+  /** The unread delta of each block, by the block's index: the next one of the block goes there. */
+  readonly #deltas = new Map<number, Entry>()
 
   get isEmpty(): boolean {
-    return this.#head === this.#entries.length
+    return this.#first === undefined
   }
 
   push(event: MessageEvent): void {
-    const last = this.isEmpty ? undefined : this.#entries[this.#entries.length - 1]
-    if (
-      last &&
-      isDelta(event) &&
-      isDelta(last.event) &&
-      last.event.type === event.type &&
-      last.event.index === event.index
-    ) {
-      last.gathered ??= startedWith(last.event.delta)
-      last.gathered.add(event.delta)
-    } else {
-      this.#entries.push({ event })
+    if (!isDelta(event)) return this.#append({ event })
+    const waiting = this.#deltas.get(event.index)
+    if (!waiting) {
+      const entry = { event }
+      this.#deltas.set(event.index, entry)
+      return this.#append(entry)
     }
+    waiting.gathered ??= startedWith((waiting.event as DeltaEvent).delta)
+    waiting.gathered.add(event.delta)
   }
 
   /** The oldest event. The queue must not be empty. */
   take(): MessageEvent {
-    const entry = this.#entries[this.#head++]
+    const entry = this.#first
     if (!entry) throw new RangeError('the queue is empty')
-    if (this.isEmpty) this.clear()
-    return entry.gathered ? ({ ...entry.event, delta: entry.gathered.toString() } as DeltaEvent) : entry.event
+    this.#first = entry.next
+    if (!entry.next) this.#last = undefined
+    const { event, gathered } = entry
+    if (!isDelta(event)) return event
+    this.#deltas.delete(event.index)
+    return gathered ? { ...event, delta: gathered.toString() } : event
   }
 
   clear(): void {
-    this.#entries = []
-    this.#head = 0
+    this.#first = undefined
+    this.#last = undefined
+    this.#deltas.clear()
+  }
+
+  #append(entry: Entry): void {
+    if (this.#last) this.#last.next = entry
+    else this.#first = entry
+    this.#last = entry
   }
 }
 

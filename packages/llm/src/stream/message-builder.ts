@@ -249,7 +249,7 @@ export class MessageBuilder {
 
   #outcome(content: readonly AssistantPart[]): Pick<AssistantMessage, 'stopReason' | 'error' | 'paused'> {
     // Half a character may have come out only now.
-    if (this.#error) return { stopReason: 'error', error: { ...this.#error, phase: this.phase } }
+    if (this.#error) return { stopReason: 'error', error: inPhase(this.#error, this.phase) }
     const calls = content.filter((part) => part.type === 'tool-call')
     const providerCalls = calls.filter((call) => call.providerExecuted).length
     const verdict = stopVerdict({
@@ -278,8 +278,17 @@ export class MessageBuilder {
     if (!this.#accepted) return noUsage()
     const cutShort = stopReason === 'aborted' || stopReason === 'error'
     if (!cutShort) return completeUsage(this.#usage)
-    const inputLength = this.#usage.inputTokens === undefined ? (this.#request?.inputLength() ?? 0) : 0
+    const inputLength = this.#usage.inputTokens === undefined ? this.#inputLength() : 0
     return completeUsage(estimateMissing(this.#usage, { inputLength, outputLength: this.#content.outputLength }))
+  }
+
+  #inputLength(): number {
+    try {
+      return this.#request?.inputLength() ?? 0
+    } catch {
+      // What only a model in this process takes, such as a bigint, has no length; the call must end all the same.
+      return 0
+    }
   }
 
   #extras(): Pick<AssistantMessage, 'response' | 'providerMetadata' | 'warnings' | 'repairs'> {
@@ -296,6 +305,12 @@ export class MessageBuilder {
     const { provider, modelId } = this.#facts
     return modelError(kind, message, { provider, modelId, retryable, phase: this.phase })
   }
+}
+
+/** A copy that keeps the original error where JSON does not show it. */
+function inPhase(error: ModelError, phase: ModelError['phase']): ModelError {
+  const copy = { ...error, phase }
+  return 'cause' in error ? Object.defineProperty(copy, 'cause', { value: error.cause, enumerable: false }) : copy
 }
 
 type ContentStreamPart = Exclude<

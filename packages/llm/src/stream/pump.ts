@@ -60,7 +60,7 @@ export class Pump {
   constructor(options: PumpOptions) {
     this.#options = options
     this.#deadlines = new Deadlines(options.clock, options.timeouts, {
-      isWaiting: () => this.#provider === 'opening' || this.#reading,
+      isWaiting: () => this.#reading,
       onExpired: (limit) => this.#expire(limit),
     })
   }
@@ -139,6 +139,7 @@ export class Pump {
     this.#provider = 'streaming'
     this.#builder?.accepted(response?.headers)
     this.#demand()
+    if (!this.#reading) this.#deadlines.pause()
   }
 
   /** Reads on for those who wait, and to the end once the result is wanted. */

@@ -9,13 +9,13 @@ export type ToolInput =
 /** Parses argument text once. Text that is cut or broken is marked, never salvaged. */
 export function parseToolInput(text: string): ToolInput {
   if (text.trim() === '') return { input: {} }
-  let value: unknown
   try {
-    value = JSON.parse(text)
+    const value: unknown = JSON.parse(text)
+    return isRecord(value) ? { input: toJsonValue(value) } : { input: {}, invalid: 'not-object', inputText: text }
   } catch {
+    // No JSON, or JSON nested so deep that nobody could write it down again.
     return { input: {}, invalid: 'not-json', inputText: text }
   }
-  return isRecord(value) ? { input: toJsonValue(value) } : { input: {}, invalid: 'not-object', inputText: text }
 }
 
 /** The input of a call whose arguments never came to an end. */

@@ -39,7 +39,9 @@ export function channelObserver(facts: CallFacts): CallObserver | undefined {
         call()
         return end.promise
       }
-      // The channel hands the failure on, after it has told its subscribers: there is nobody left to be told.
+      // The channel hands the failure on, after it has told its subscribers: there is nobody left to be told. A store
+      // that is bound to the channel may throw before the promise has got there.
+      end.promise.catch(() => {})
       channel.tracePromise(run, report).catch(() => {})
     },
     called() {},

@@ -1,5 +1,6 @@
 import type { LanguageModelV4Content, LanguageModelV4GenerateResult, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { definedOnly } from '../json.ts'
+import { mergeMetadata } from '../stream/provider-metadata.ts'
 
 type TextBlock = Extract<LanguageModelV4Content, { type: 'text' | 'reasoning' }>
 
@@ -24,16 +25,15 @@ export async function collect(
         break
       }
       case 'text-delta':
-      case 'reasoning-delta': {
-        const block = blocks.get(part.id)
-        if (block) block.text += part.delta
-        break
-      }
+      case 'reasoning-delta':
       case 'text-end':
       case 'reasoning-end': {
         const block = blocks.get(part.id)
-        if (block && part.providerMetadata)
-          block.providerMetadata = { ...block.providerMetadata, ...part.providerMetadata }
+        if (!block) break
+        if ('delta' in part) block.text += part.delta
+        const providerMetadata = mergeMetadata(block.providerMetadata, part.providerMetadata)
+        const citations = 'citations' in part ? part.citations : undefined
+        Object.assign(block, definedOnly({ providerMetadata, citations }))
         break
       }
       case 'tool-call':

@@ -37,10 +37,16 @@ function disturbed(content: readonly ScriptItem[], { failAfter, hang }: Step): S
   if (failAfter) {
     const failure =
       failAfter.as === 'throw' ? { throw: failAfter.error } : { type: 'error' as const, error: failAfter.error }
-    return [...content.slice(0, failAfter.parts), failure]
+    return [...firstParts(content, failAfter.parts), failure]
   }
-  if (hang === 'middle') return [...content.slice(0, Math.ceil(content.length / 2)), { hang: true }]
+  if (hang === 'middle') return [...firstParts(content, Math.ceil(content.filter(isPart).length / 2)), { hang: true }]
   return [...content]
+}
+
+/** So many parts, and the actions before them. */
+function firstParts(content: readonly ScriptItem[], count: number): readonly ScriptItem[] {
+  const ends = content.flatMap((item, place) => (isPart(item) ? [place + 1] : []))
+  return content.slice(0, count > 0 ? ends[count - 1] : 0)
 }
 
 function blockParts(kind: 'text' | 'reasoning', text: string | undefined, step: Step): ScriptItem[] {

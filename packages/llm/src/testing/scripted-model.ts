@@ -40,8 +40,8 @@ export function scriptedModel(steps: Script, options: ScriptedModelOptions = {})
     step.expect?.(call)
     if ('error' in step) throw step.error
     const signal = step.ignoreAbort ? undefined : call.abortSignal
-    if (step.hang === 'before') await hang(signal)
     signal?.throwIfAborted()
+    if (step.hang === 'before') await hang(signal)
     return { stream: play(scriptOf(step, index, modelId), clock, signal) }
   }
 
