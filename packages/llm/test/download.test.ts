@@ -153,6 +153,18 @@ describe('files that are given by their URL', () => {
     }
   })
 
+  it.each([
+    ['nothing', undefined],
+    ['a buffer', { data: new Uint8Array([1, 2]).buffer, mediaType: 'image/png' }],
+    ['no media type', { data: new Uint8Array([1]) }],
+  ])('L55: a download that gives %s ends the call, and asking again is of no use', async (_, given) => {
+    const download = (): Promise<never> => Promise.resolve(given as never)
+    const { message, prompt } = await outcome({ messages: [asks(file('https://a.test/1.png'))], download })
+    expect(message.error).toMatchObject({ kind: 'config', retryable: false })
+    expect(message.error?.message).toContain('download must give')
+    expect(prompt).toBeUndefined()
+  })
+
   it('L55: an abort ends a download, also one that does not listen', async () => {
     const model = scriptedModel([{ text: 'ok' }])
     const signals: AbortSignal[] = []

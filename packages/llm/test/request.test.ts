@@ -188,6 +188,18 @@ describe('what the provider is called with', () => {
     expect(model.calls).toHaveLength(0)
   })
 
+  it.each<[string, unknown]>([
+    ['null', null],
+    ['a user without text', { role: 'user', content: [{ type: 'text' }] }],
+    ['an answer of plain text', { role: 'assistant', content: 'Hello' }],
+  ])('L17: a transcript with %s is a config error of the call, which asking again does not mend', async (_, broken) => {
+    const model = scriptedModel([])
+    const messages = [...hello, broken as (typeof hello)[number]]
+    const { error } = await streamMessage({ model, messages }).result()
+    expect(error).toMatchObject({ kind: 'config', retryable: false, phase: 'before-output' })
+    expect(model.calls).toHaveLength(0)
+  })
+
   it('L42: repairs of the transcript stand in the message', async () => {
     const model = scriptedModel([{ text: 'ok' }])
     const message = await streamMessage({ model, messages: [...hello, { role: 'user', content: '' }] }).result()

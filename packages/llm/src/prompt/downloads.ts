@@ -6,6 +6,7 @@ import type {
   LanguageModelV4ToolResultPart,
 } from '@ai-sdk/provider'
 import { toBase64 } from '../json.ts'
+import { LlmError } from '../model-error.ts'
 
 /** Fetches a file that the model cannot fetch by itself. A rejection ends the call with an error. */
 export type Download = (
@@ -40,8 +41,7 @@ export async function withDownloads(
   const downloaded = new Map(
     await Promise.all(
       [...wanted].map(async ([href, url]) => {
-        const { data, mediaType } = await context.download(url, context.abortSignal)
-        return [href, { data: toBase64(data), mediaType }] as const
+        return [href, readDownload(await context.download(url, context.abortSignal))] as const
       }),
     ),
   )
@@ -51,6 +51,13 @@ export async function withDownloads(
     if (!result) return file
     return { ...file, mediaType: result.mediaType, data: { type: 'data', data: result.data } }
   })
+}
+
+/** Anything but bytes would be sent as an empty file. They may come from another realm, with a class of its own. */
+function readDownload(downloaded: Awaited<ReturnType<Download>> | undefined): { data: string; mediaType: string } {
+  const { data, mediaType } = downloaded ?? {}
+  if (data?.BYTES_PER_ELEMENT === 1 && typeof mediaType === 'string') return { data: toBase64(data), mediaType }
+  throw new LlmError('USAGE', 'download must give { data: Uint8Array, mediaType: string }')
 }
 
 function filesByUrl(prompt: LanguageModelV4Prompt): { readonly file: PromptFile; readonly url: URL }[] {

@@ -5,12 +5,14 @@ import type {
 } from '@ai-sdk/provider'
 import { definedOnly } from '../json.ts'
 import type { Repair } from '../messages.ts'
+import { LlmError } from '../model-error.ts'
 import type { FunctionTool, ModelRequest, ToolChoice } from '../model-request.ts'
 import { mergeHeaders } from '../params/headers.ts'
 import { toProviderOptions } from '../params/provider-options.ts'
 import { mergeRuntimeParams, toSettings } from '../params/runtime-params.ts'
 import { withCacheMarks } from '../prompt/cache-marks.ts'
 import { withDownloads, type DownloadContext } from '../prompt/downloads.ts'
+import type { ToPromptOptions } from '../prompt/options.ts'
 import { toPrompt } from '../prompt/to-prompt.ts'
 import { resolveSchema } from '../tools/tool-schema.ts'
 import type { CallTarget } from './call-target.ts'
@@ -30,7 +32,7 @@ export async function prepareCall(request: ModelRequest, { target, abortSignal }
   const { messages, tools = [], history, output, download } = request
   const { provider, modelId, info } = target
   const params = mergeRuntimeParams(target.defaults, request.runtimeParams)
-  const { prompt, repairs } = toPrompt({
+  const { prompt, repairs } = promptOf({
     messages,
     model: { provider, modelId, ...definedOnly({ input: info.input }) },
     ...definedOnly({ instructions: params.systemPrompt ?? request.instructions, history }),
@@ -50,6 +52,15 @@ export async function prepareCall(request: ModelRequest, { target, abortSignal }
     }),
   }
   return { options: target.optionsKey === 'anthropic' ? withCacheMarks(options, request.cache) : options, repairs }
+}
+
+/** Messages that are none are the program's mistake: asking again would not help. */
+function promptOf(options: ToPromptOptions): ReturnType<typeof toPrompt> {
+  try {
+    return toPrompt(options)
+  } catch (cause) {
+    throw new LlmError('USAGE', `the messages cannot be read: ${String(cause)}`, { cause })
+  }
 }
 
 function toTools(tools: NonNullable<ModelRequest['tools']>): Promise<NonNullable<LanguageModelV4CallOptions['tools']>> {
