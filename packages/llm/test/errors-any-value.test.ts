@@ -97,15 +97,31 @@ describe('classifyError: any value', () => {
     const secrets = [
       'sk-proj-abcdefgh12345678',
       'sk-ant-api03-abcdefgh12345678',
+      'sk-or-v1-abcdefgh12345678',
       'gsk_abcdefgh12345678',
       'xai-abcdefgh12345678',
       'hf_abcdefgh12345678',
+      'r8_abcdefgh12345678',
+      'fw_abcdefgh12345678',
+      'github_pat_abcdefgh12345678',
       'Bearer abcdefgh.12345678-x',
+      'Bearer%20abcdefgh12345678',
       'Basic abcdefgh12345678==',
       'AIzaSyA-abcdefgh12345678',
+      'AQ.Ab8abcdefgh12345678',
+      'ya29.abcdefgh12345678',
+      'ABSKabcdefgh12345678==',
       'x-api-key: abcdefgh12345678',
+      'the API key: abcdefgh12345678',
+      'API key provided: "abcdefgh12345678"',
       '"api_key":"abcdefgh12345678"',
+      String.raw`{\"api_key\":\"abcdefgh12345678\"}`,
+      'client_secret=abcdefgh12345678',
       'https://example.test/v1?key=abcdefgh12345678&alt=sse',
+      'https://example.test/v1?alt=sse&subscription-key=abcdefgh12345678',
+      'https://example.test/v1?X-Amz-Signature=abcdefgh12345678',
+      'https://user:abcdefgh12345678@example.test/v1',
+      'https://abcdefgh12345678@example.test/v1',
       'eyJhbGciOiJIUzI1NiJ9.abcdefgh12345678.abcdefgh12345678',
     ]
     for (const secret of secrets) {
@@ -118,8 +134,12 @@ describe('classifyError: any value', () => {
   })
 
   it('L78: words that only look like keys stay', () => {
-    const message = 'The task-list of the basic plan: key-value pairs, sk-learn'
-    expect(classify({ status: 400, body: openai(message) }).message).toBe(message)
+    const messages = [
+      'The task-list of the basic plan: key-value pairs, sk-learn',
+      'Missing bearer or basic authentication in header',
+      'See https://example.test/docs?page=errors and https://example.test/@scope/name',
+    ]
+    for (const message of messages) expect(classify({ status: 400, body: openai(message) }).message).toBe(message)
   })
 
   it('L78: the original is a cause that JSON does not show', () => {

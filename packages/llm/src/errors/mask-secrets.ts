@@ -1,13 +1,19 @@
+/** Names under which secrets travel in headers, JSON and environments. */
+const secretName = String.raw`api[-_ ]?key|subscription-key|access_?token|client_?secret|secret_?access_?key`
+
 const secrets: readonly [RegExp, string][] = [
-  [/\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi, '$1 ***'],
-  [/\b(sk|pk|rk|gsk|csk|xai|sess|key|hf|nvapi|pplx|ghp)([-_])[\w-]{8,}/g, '$1$2***'],
+  // Plain words that follow these two speak about them.
+  [/\b(bearer|basic)(?:\s+|%20)(?!(?:authentication|authorization|credentials?)(?![\w-]))[\w.~+/=-]{8,}/gi, '$1 ***'],
+  [/\b(sk|pk|rk|gsk|csk|xai|sess|key|hf|nvapi|pplx|gh[opsu]|github_pat|r8|fw|vck|tgp)([-_])[\w-]{8,}/g, '$1$2***'],
   [/(?<![\w-])eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?/g, 'eyJ***'],
-  [/\bAIza[\w-]{10,}/g, 'AIza***'],
-  [/((?:x-api-key|x-goog-api-key|api[-_]?key|access_token)["']?\s*[=:]\s*["']?)[\w.~+/-]{8,}/gi, '$1***'],
-  [/([?&](?:key|token)=)[^&\s"']+/gi, '$1***'],
+  [/\b(AIza|AQ\.|ya29\.|ABSK)[\w.+/=-]{10,}/g, '$1***'],
+  // Also in JSON that stands in JSON, where quotes are escaped.
+  [new RegExp(String.raw`((?:${secretName})(?: provided)?\\?["']?\s*[=:]\s*\\?["']?)[\w.~+/-]{8,}`, 'gi'), '$1***'],
+  [/([?&][\w-]*(?:key|token|secret|signature|sig)=)[^&\s"']+/gi, '$1***'],
+  [/(:\/\/)[^\s/?#@"']+@/g, '$1***@'],
 ]
 
-/** Replaces API keys and tokens that a provider or a URL may repeat in an error text. */
+/** Replaces API keys, tokens and passwords that a provider or a URL may repeat in an error text. */
 export function maskSecrets(text: string): string {
   return secrets.reduce((masked, [pattern, replacement]) => masked.replace(pattern, replacement), text)
 }

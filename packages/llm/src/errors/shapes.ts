@@ -103,7 +103,9 @@ function messageOf(error: unknown, payload: unknown): string {
 
 /** A page says in its title what its server means, where HTTP/2 has left out the words of the status. */
 function titleOf(body: unknown): string | undefined {
-  return typeof body === 'string' ? /<title>\s*([^<]{1,200}?)\s*<\/title>/i.exec(body)?.[1] : undefined
+  // One bounded run of text: with room to choose where it begins and ends, a page of spaces would take minutes.
+  const title = typeof body === 'string' ? /<title>([^<]{1,500})<\/title>/i.exec(body)?.[1] : undefined
+  return textOf(title?.trim())
 }
 
 function plainText(error: unknown): string {

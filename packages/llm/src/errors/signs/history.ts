@@ -54,7 +54,8 @@ export const brokenHistory: readonly Sign[] = [
   ),
   // Reasoning and its signatures
   broken(
-    /(?:invalid|missing|corrupted).{0,40}signature|signature.{0,20}(?:not valid|field required)/is,
+    // Google refuses its account keys with "Invalid JWT Signature".
+    /(?:invalid|missing|corrupted).{0,40}(?<!jwt )signature|signature.{0,20}(?:not valid|field required)/is,
     'messages.1.content.0: Invalid `signature` in `thinking` block',
   ),
   broken(
