@@ -4,8 +4,8 @@ import type { MessageEvent } from '../events.ts'
 import { definedOnly, isRecord, toJsonValue } from '../json.ts'
 import type { AssistantMessage, AssistantPart, ProviderMetadata, Repair, Usage, Warning } from '../messages.ts'
 import type { ErrorKind, ModelError } from '../model-error.ts'
-import type { ModelPrice } from '../models/model-info.ts'
-import { costOf } from '../usage/cost.ts'
+import { costAt } from '../usage/cost.ts'
+import type { Tariff } from '../usage/price.ts'
 import { completeUsage, estimateMissing, noUsage, reportedUsage } from '../usage/usage.ts'
 import { announcedUsage } from './announcement.ts'
 import { ContentBuilder } from './content-builder.ts'
@@ -24,7 +24,7 @@ export interface MessageFacts {
 
 /** What is known about the called model. */
 export interface ModelFacts {
-  readonly price: ModelPrice | undefined
+  readonly tariff: Tariff | undefined
   readonly contextWindow: number | undefined
 }
 
@@ -138,6 +138,7 @@ export class MessageBuilder {
       ? { stopReason: 'aborted' as const, ...definedOnly({ abortReason: aborted.abortReason }) }
       : this.#outcome(content)
     const usage = this.#finalUsage(outcome.stopReason)
+    const { tariff } = this.#model
     this.#checkWindow(usage)
     const now = this.#tools.now()
     const message: AssistantMessage = {
@@ -149,7 +150,7 @@ export class MessageBuilder {
       ...outcome,
       ...definedOnly({ rawStopReason: this.#finish?.raw }),
       usage,
-      ...definedOnly({ cost: costOf(usage, this.#model.price) }),
+      ...definedOnly({ cost: tariff && costAt(usage, tariff) }),
       ...this.#extras(),
       at: this.#facts.at,
       timing: {

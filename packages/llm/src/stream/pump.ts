@@ -6,8 +6,8 @@ import type { MessageEvent } from '../events.ts'
 import { field } from '../json.ts'
 import type { AssistantMessage } from '../messages.ts'
 import type { ModelError } from '../model-error.ts'
-import type { ModelPrice } from '../models/model-info.ts'
 import { unobserved, type CallObserver } from '../telemetry/call-observer.ts'
+import type { Tariff } from '../usage/price.ts'
 import { requestLength } from '../usage/request-length.ts'
 import { abortReasonOf } from './abort-reason.ts'
 import type { PreparedCall } from './call-options.ts'
@@ -19,7 +19,7 @@ import { MessageBuilder, type Abort } from './message-builder.ts'
 export interface PumpOptions {
   readonly messageId: string
   readonly target: CallTarget
-  readonly price: ModelPrice | undefined
+  readonly tariff: Tariff | undefined
   readonly clock: Clock
   readonly timeouts: Timeouts
   readonly abortSignal: AbortSignal | undefined
@@ -97,12 +97,12 @@ export class Pump {
 
   #begin(callProvider = true): void {
     if (this.#builder) return
-    const { messageId, target, price, clock } = this.#options
+    const { messageId, target, tariff, clock } = this.#options
     const { provider, modelId, info } = target
     const at = clock.now()
     this.#builder = new MessageBuilder(
       { messageId, provider, modelId, at },
-      { price, contextWindow: info.contextWindow },
+      { tariff, contextWindow: info.contextWindow },
       {
         now: () => clock.now(),
         emit: (event) => this.#outlet.emit(event),

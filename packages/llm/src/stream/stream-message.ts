@@ -5,6 +5,7 @@ import { newMessageId } from '../message-id.ts'
 import { LlmError } from '../model-error.ts'
 import type { ModelRequest } from '../model-request.ts'
 import { observeCall } from '../telemetry/observe-call.ts'
+import { readPrice } from '../usage/price.ts'
 import { abortReasonOf } from './abort-reason.ts'
 import { prepareCall } from './call-options.ts'
 import { callTarget } from './call-target.ts'
@@ -29,10 +30,11 @@ export function streamMessage(request: ModelRequest): MessageStream {
   const target = callTarget(request)
   const { abortSignal: outerSignal, clock = systemClock, timeouts = {}, messageId = newMessageId() } = request
   const { provider, modelId } = target
+  const price = request.price ?? target.info.price
   const pump = new Pump({
     messageId,
     target,
-    price: request.price ?? target.info.price,
+    tariff: price === undefined ? undefined : readPrice(price),
     clock,
     timeouts,
     abortSignal: outerSignal,

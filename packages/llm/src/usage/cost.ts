@@ -2,7 +2,7 @@ import type { Cost, Usage } from '../messages.ts'
 import { LlmError } from '../model-error.ts'
 import type { ModelPrice } from '../models/model-info.ts'
 import { decimalText, digitsAt, parseDecimal, type FixedPoint } from './decimal.ts'
-import { priceScale, ratesFor, readPrice } from './price.ts'
+import { priceScale, ratesFor, readPrice, type Tariff } from './price.ts'
 import { tokenCount } from './usage.ts'
 
 /** Prices are per 1,000,000 tokens, so one token may cost six decimals more. */
@@ -15,10 +15,14 @@ const costScale = priceScale + 6
  * Throws `LlmError` `CONFIG` for a price that `createModels` would refuse.
  */
 export function costOf(usage: Usage, price: ModelPrice | undefined): Cost | undefined {
+  return price === undefined ? undefined : costAt(usage, readPrice(price))
+}
+
+/** The same for a price that was read before: it never throws. */
+export function costAt(usage: Usage, tariff: Tariff): Cost | undefined {
   const input = tokenCount(usage.inputTokens)
   const output = tokenCount(usage.outputTokens)
-  if (price === undefined || input === undefined || output === undefined) return undefined
-  const tariff = readPrice(price)
+  if (input === undefined || output === undefined) return undefined
   const rates = ratesFor(tariff, input)
   const read = tokenCount(usage.cacheReadTokens) ?? 0
   const write = tokenCount(usage.cacheWriteTokens) ?? 0

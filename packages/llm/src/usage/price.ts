@@ -27,6 +27,7 @@ export function checkPrice(price: ModelPrice, path = 'price'): void {
   readPrice(price, path)
 }
 
+/** The same, and gives what later changes of the object do not reach. */
 export function readPrice(price: ModelPrice, path = 'price'): Tariff {
   if (!isRecord(price)) throw refusal(path, 'must be an object')
   const { currency = 'USD', tiers = [] } = price as ModelPrice
