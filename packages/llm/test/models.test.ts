@@ -135,6 +135,14 @@ describe('what is checked at creation', () => {
     expect(refusalOf(() => createModels({ providers: { [name]: entry as ProviderEntry } }))).toContain(message)
   })
 
+  it('L83: defaults are copied down to the ground: what was checked does not change', () => {
+    const defaults = { stopSequences: ['a'], providerSpecific: { x: { y: 1 } } }
+    const models = createModels({ providers: { acme: { provider: shop().provider, defaults } }, default: 'acme' })
+    defaults.stopSequences.push(5 as never)
+    defaults.providerSpecific.x.y = 2
+    expect(models.resolve('big').defaults).toEqual({ stopSequences: ['a'], providerSpecific: { x: { y: 1 } } })
+  })
+
   it('L83: defaults that could not be sent, or that choose the model, are refused by their path', () => {
     const withDefaults = (defaults: object) => (): Models =>
       createModels({ providers: { acme: { provider: shop().provider, defaults } } })

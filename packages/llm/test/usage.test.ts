@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { addUsage, type LanguageModelV4StreamPart } from '../src/index.ts'
+import { requestLength } from '../src/usage/request-length.ts'
 import { completeUsage, estimateMissing, noUsage } from '../src/usage/usage.ts'
 import { resultOf, text, usageOf } from './support.ts'
 
@@ -91,6 +92,23 @@ describe('usage', () => {
       outputTokens: 40,
       estimated: true,
     })
+  })
+
+  it('L65: JSON of calls and results counts as it is sent, whatever its keys are called; files do not count', async () => {
+    const input = { data: 'four', role: 1, type: true }
+    const output = { type: 'json', value: { data: [{ type: 'row' }, 'x'] } } as const
+    const callPart = { type: 'tool-call', toolCallId: 'c', toolName: 't', input } as const
+    const result = { type: 'tool-result', toolCallId: 'c', toolName: 't', output } as const
+    const file = { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'A'.repeat(1_000) } } as const
+    const length = requestLength({
+      prompt: [
+        { role: 'user', content: [{ type: 'text', text: 'seven..' }, file] },
+        { role: 'assistant', content: [callPart] },
+        { role: 'tool', content: [result] },
+      ],
+    })
+    const json = JSON.stringify(input).length + JSON.stringify(output.value).length
+    expect(length).toBe('seven..'.length + json + 2 * 'ct'.length)
   })
 
   it('L66: a later finish without a number does not erase an earlier one', async () => {

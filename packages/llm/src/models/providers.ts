@@ -44,7 +44,7 @@ export function registerProvider(name: string, entry: ProviderEntry): Registered
   return {
     name,
     create,
-    defaults: mergeRuntimeParams(defaults),
+    defaults: structuredClone(mergeRuntimeParams(defaults)),
     headers: { ...headers },
     ...(optionsKey !== undefined && { optionsKey }),
   }

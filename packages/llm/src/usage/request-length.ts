@@ -3,6 +3,13 @@ import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 /** Keys whose values the model does not read as text. */
 const notText = new Set(['type', 'role', 'data', 'mediaType', 'providerOptions'])
 
+/** Where a prompt holds JSON, by the `type` beside it: whatever its keys are called, all of it is sent. */
+const jsonKeys: ReadonlyMap<unknown, string> = new Map([
+  ['tool-call', 'input'],
+  ['json', 'value'],
+  ['error-json', 'value'],
+])
+
 /** UTF-16 length of what a call says to the model: the text of its prompt and its tools, without files. */
 export function requestLength({ prompt, tools }: LanguageModelV4CallOptions): number {
   return textLength(prompt) + (tools ? JSON.stringify(tools).length : 0)
@@ -11,6 +18,10 @@ export function requestLength({ prompt, tools }: LanguageModelV4CallOptions): nu
 function textLength(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + textLength(item), 0)
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value)?.length ?? 0
-  return Object.entries(value).reduce((sum, [key, item]) => (notText.has(key) ? sum : sum + textLength(item)), 0)
+  if (typeof value !== 'object' || value === null) return 0
+  const jsonKey = jsonKeys.get((value as { readonly type?: unknown }).type)
+  return Object.entries(value).reduce((sum, [key, item]) => {
+    if (notText.has(key)) return sum
+    return sum + (key === jsonKey ? (JSON.stringify(item)?.length ?? 0) : textLength(item))
+  }, 0)
 }

@@ -15,7 +15,10 @@ const countNames = [
   'totalTokens',
 ] as const satisfies readonly (keyof Counts)[]
 
-/** The sum of two usages. A number is missing only when both sides miss it; the sum is estimated when a side is. */
+/**
+ * The sum of two usages. A number is missing only when both sides miss it; the sum is estimated when a side is. The
+ * providers' `raw` reports cannot be added and are left out.
+ */
 export function addUsage(a: Usage, b: Usage): Usage {
   const sum: Counts = {}
   for (const name of countNames) {
