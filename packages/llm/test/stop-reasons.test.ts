@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { LanguageModelV4StreamPart } from '../src/index.ts'
+import type { Action } from '../src/testing/index.ts'
 import { brokenCall, clientCall, nameOf, partsOf, stopRows } from './stop-rows.ts'
 import { call, finish, resultOf, text } from './support.ts'
 
@@ -28,6 +30,17 @@ describe('stop reasons', () => {
       (await resultOf([{ type: 'error', error: { type: 'overloaded_error', message: 'busy' } }, finish('stop')])).error
         ?.kind,
     ).toBe('overloaded')
+  })
+
+  it('L36: behind the finish the word of the provider counts, the state of the line does not', async () => {
+    const endOf = async (last: LanguageModelV4StreamPart | Action): Promise<unknown[]> => {
+      const { stopReason, error, usage } = await resultOf([...text('a'), finish(), last])
+      return [stopReason, error?.kind, usage]
+    }
+    const usage = { inputTokens: 10, outputTokens: 5, totalTokens: 15 }
+    const overloaded = { type: 'overloaded_error', message: 'busy' }
+    expect(await endOf({ type: 'error', error: overloaded })).toEqual(['error', 'overloaded', usage])
+    expect(await endOf({ throw: overloaded })).toEqual(['stop', undefined, usage])
   })
 
   it('L37: content before a filter is kept, with the raw reason', async () => {
