@@ -12,6 +12,7 @@ import {
 import { manualClock, type ManualClock } from '../../src/testing/index.ts'
 import { hello, settle } from '../support.ts'
 import { planned, type ProviderPlan, type Seen } from './provider.ts'
+import { asJson } from './values.ts'
 
 export interface ReaderPlan {
   /** `loop` is a `for await`, `burst` asks for three events at once, `late` reads what `result()` has left behind. */
@@ -211,7 +212,7 @@ class ObservedCall {
 
   #disturb({ kind, reason }: Disturbance): void {
     if (kind === 'result') return void this.#result()
-    const finishTaken = this.#seen.taken.some((part) => typeOf(part) === 'finish')
+    const finishTaken = this.#seen.taken.some(isReadableFinish)
     this.#abort ??= { atMs: this.#clock.now(), by: kind, reason, finishTaken }
     if (kind === 'signal') this.#controller.abort(reason)
     else this.#stream.abort(reason as string)
@@ -266,6 +267,18 @@ class ObservedCall {
       seen.calls === 0 || seen.ended || seen.signal?.aborted === true,
       'the provider does not know that it may stop',
     )
+  }
+}
+
+/** A finish without a reason, or one that nobody may look at, is no finish but a malformed part. */
+function isReadableFinish(part: unknown): boolean {
+  if (typeOf(part) !== 'finish') return false
+  try {
+    const { finishReason, usage, providerMetadata } = part as Record<string, unknown>
+    asJson({ finishReason, usage, providerMetadata })
+    return typeof finishReason === 'object' && finishReason !== null && !Array.isArray(finishReason)
+  } catch {
+    return false
   }
 }
 
