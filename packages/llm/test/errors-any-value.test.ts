@@ -133,6 +133,13 @@ describe('classifyError: any value', () => {
     expect(classify({ status: 400, body: openai(`${'x'.repeat(1_999)}😀`) }).message.isWellFormed()).toBe(true)
   })
 
+  it('L78: names from outside are bounded, too', () => {
+    const long = 'x'.repeat(100_000)
+    const error = { error: { message: 'no', code: long, type: long, param: long } }
+    const { code, type, param, requestId } = classifyError({ data: error, responseHeaders: { 'x-request-id': long } })
+    for (const name of [code, type, param, requestId]) expect(name).toBe('x'.repeat(200))
+  })
+
   it('L78: words that only look like keys stay', () => {
     const messages = [
       'The task-list of the basic plan: key-value pairs, sk-learn',

@@ -38,6 +38,11 @@ describe('what is known about a model', () => {
     expect(models.info('ollama:big-1')).toStrictEqual({})
   })
 
+  it.each([0, -5, 1.5, Number.NaN])('L88: a window of %s tokens is refused when the registry is made', (tokens) => {
+    expect(() => registry({ models: { 'acme:big': { contextWindow: tokens } } })).toThrow('models["acme:big"].contextWindow')
+    expect(() => registry({ models: { 'acme:*': { maxOutputTokens: tokens } } })).toThrow('models["acme:*"].maxOutputTokens')
+  })
+
   it('L88: a pattern matches the beginning that is the whole name, too', () => {
     const models = registry({ models: { 'acme:big*': { contextWindow: 2 }, 'acme:big': { maxOutputTokens: 3 } } })
     expect(models.info('acme:big')).toStrictEqual({ contextWindow: 2, maxOutputTokens: 3 })

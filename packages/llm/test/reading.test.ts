@@ -6,7 +6,7 @@ import {
   type LanguageModelV4StreamPart,
   type MessageEvent,
 } from '../src/index.ts'
-import { manualClock, scriptedModel } from '../src/testing/index.ts'
+import { manualClock, scriptedModel, type Action } from '../src/testing/index.ts'
 import { call, finish, hello, messageOf, rawModel, readAll, resultOf, settle, text, usageOf } from './support.ts'
 
 const codeOf = (run: () => unknown): string => {
@@ -243,6 +243,18 @@ describe('ending', () => {
     await clock.advance(249)
     expect(clock.pendingTimers).toBe(1)
     await clock.advance(1)
+    expect(await result).toMatchObject({ stopReason: 'stop', timing: { totalMs: 250 } })
+  })
+
+  it('L24: signs of life behind the finish hold nobody', async () => {
+    const pings = Array.from({ length: 20 }, (): (LanguageModelV4StreamPart | Action)[] => [
+      { sleep: 100 },
+      { type: 'ping' },
+      { type: 'raw', rawValue: ': alive' },
+    ]).flat()
+    const { stream, clock } = call({ parts: [...text('a'), finish(), ...pings], hang: 'end' })
+    const result = stream.result()
+    await clock.advance(250)
     expect(await result).toMatchObject({ stopReason: 'stop', timing: { totalMs: 250 } })
   })
 

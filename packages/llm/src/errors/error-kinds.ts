@@ -38,13 +38,20 @@ type Facts = { [K in keyof Omit<ModelError, 'kind' | 'message' | 'phase'>]?: Mod
 }
 
 const longestMessage = 2_000
+/** Far over what any provider uses: what is longer is not a name, but something that was echoed. */
+const longestName = 200
 
 /** A `ModelError` of the kind, with the kind's traits unless the facts say otherwise. */
 export function modelError(kind: ErrorKind, message: string, facts: Facts = {}): ModelError {
   const { retryable, recovery } = { ...traitsOf[kind], ...definedOnly(facts) }
-  const said = { ...facts, retryable, recovery: recovery === 'wait' && !retryable ? undefined : recovery }
+  const advice = { retryable, recovery: recovery === 'wait' && !retryable ? undefined : recovery }
   const text = maskSecrets(message).slice(0, longestMessage).toWellFormed()
-  return { kind, message: text, phase: 'before-output', ...definedOnly(said) }
+  return { kind, message: text, phase: 'before-output', ...definedOnly({ ...facts, ...shortNames(facts), ...advice }) }
+}
+
+function shortNames({ code, type, param, requestId }: Facts): Pick<Facts, 'code' | 'type' | 'param' | 'requestId'> {
+  const short = (name: string | undefined): string | undefined => name?.slice(0, longestName).toWellFormed()
+  return { code: short(code), type: short(type), param: short(param), requestId: short(requestId) }
 }
 
 /** True for what `modelError` makes, also after a JSON round trip. */

@@ -18,13 +18,24 @@ interface Row extends ModelInfo {
 /** Throws `LlmError` for a row that can name no model or has an impossible price. */
 export function modelTable(given: Readonly<Record<string, ModelInfo>>): ModelTable {
   const rows = Object.entries(given).map(([match, info]): Row => {
-    if (!match.includes(':')) throw new LlmError('CONFIG', `models["${match}"]: write provider:model`)
-    if (match.slice(0, -1).includes('*'))
-      throw new LlmError('CONFIG', `models["${match}"]: a "*" stands only at the end`)
-    if (info.price) checkPrice(info.price, `models["${match}"].price`)
+    checkRow(match, info)
     return { ...info, match }
   })
   return { infoOf: (ref, knownAs) => layered([...rowsOf(knownModels, knownAs), ...rowsOf(rows, ref)]) }
+}
+
+function checkRow(match: string, { contextWindow, maxOutputTokens, price }: ModelInfo): void {
+  const place = `models["${match}"]`
+  const refuse = (problem: string): never => {
+    throw new LlmError('CONFIG', `${place}${problem}`)
+  }
+  if (!match.includes(':')) refuse(': write provider:model')
+  if (match.slice(0, -1).includes('*')) refuse(': a "*" stands only at the end')
+  for (const [field, tokens] of Object.entries({ contextWindow, maxOutputTokens })) {
+    if (tokens !== undefined && !(Number.isSafeInteger(tokens) && tokens > 0))
+      refuse(`.${field} must be a positive whole number`)
+  }
+  if (price) checkPrice(price, `${place}.price`)
 }
 
 /** What this package knows about a model by its provider's options key and its id. */

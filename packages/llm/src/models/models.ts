@@ -106,7 +106,7 @@ function registered(name: string, providers: ReadonlyMap<string, RegisteredProvi
   )
 }
 
-/** Default and aliases must point somewhere from the beginning: a name that breaks at its first use is found too late. */
+/** Default and aliases must point somewhere from the start: a name that breaks at its first use is found too late. */
 function checkedNames(
   { default: defaultRef, aliases: given = {} }: ModelsOptions,
   providers: ReadonlyMap<string, RegisteredProvider>,

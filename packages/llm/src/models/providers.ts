@@ -12,7 +12,7 @@ export interface ProviderSettings {
   readonly provider: ProviderLike
   /** The lowest layer of the runtime params of each call. */
   readonly defaults?: RuntimeParams
-  /** The key under which the provider's client reads its options. Default: its models' `provider` up to the first dot. */
+  /** The key under which the client reads its options. Default: its models' `provider` up to the first dot. */
   readonly optionsKey?: string
   /** Sent with each call; those of a request win. */
   readonly headers?: Readonly<Record<string, string>>

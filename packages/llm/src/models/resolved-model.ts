@@ -42,7 +42,7 @@ export function callOf(model: ResolvedModel): ModelCall {
   return model[callKey]
 }
 
-/** The key under which a client reads its options unless a registry says otherwise: `openai.responses` reads `openai`. */
+/** The key under which a client reads its options by itself: `openai` for a model of `openai.responses`. */
 export function optionsKeyOf(provider: string): string {
   return provider.split('.')[0] ?? provider
 }

@@ -2,7 +2,7 @@ import { LlmError } from '../model-error.ts'
 import type { ModelRequest } from '../model-request.ts'
 import { checkLanguageModel, openerOf, type AnyLanguageModel } from '../models/language-model.ts'
 import type { ModelInfo } from '../models/model-info.ts'
-import { quoted } from '../models/model-ref.ts'
+import { quoted, type ModelRef } from '../models/model-ref.ts'
 import { knownInfo } from '../models/model-table.ts'
 import { callOf, isResolvedModel, optionsKeyOf, type ModelCall, type ResolvedModel } from '../models/resolved-model.ts'
 import type { RuntimeParams } from '../params/runtime-params.ts'
@@ -21,10 +21,11 @@ export function callTarget({ model, models, runtimeParams }: ModelRequest): Call
   if (models) return resolvedTarget(models.resolve(wanted))
   const name = typeof wanted === 'string' ? wanted : `${wanted.provider}:${wanted.model}`
   const place = runtimeParams?.model === undefined ? 'model' : 'runtimeParams.model'
-  throw new LlmError('CONFIG', `${place} ${quoted(name)} is a name: pass models, a registry that knows it, or a model object`)
+  const remedy = 'pass models, a registry that knows it, or a model object'
+  throw new LlmError('CONFIG', `${place} ${quoted(name)} is a name: ${remedy}`)
 }
 
-function isRef(wanted: ModelRequest['model']): wanted is Exclude<ModelRequest['model'], AnyLanguageModel | ResolvedModel> {
+function isRef(wanted: ModelRequest['model']): wanted is ModelRef {
   if (typeof wanted !== 'object' || wanted === null) return typeof wanted === 'string'
   return !('specificationVersion' in wanted) && 'model' in wanted && 'provider' in wanted
 }

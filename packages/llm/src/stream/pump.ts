@@ -201,9 +201,11 @@ export class Pump {
       this.#provider = 'closed'
       return this.#end()
     }
-    if (!this.#sawPart && field(value, 'type') !== 'stream-start') this.#onFirstPart()
+    const type = field(value, 'type')
+    if (!this.#sawPart && type !== 'stream-start') this.#onFirstPart()
     builder.accept(value)
-    if (builder.progress !== 'content') this.#shortenWait(builder.progress)
+    const isSignOfLife = type === 'ping' || type === 'raw'
+    if (builder.progress !== 'content' && !isSignOfLife) this.#shortenWait(builder.progress)
   }
 
   #breakOff(error: unknown): void {

@@ -42,7 +42,7 @@ export function reportedUsage(reported: LanguageModelV4Usage): Usage {
   })
 }
 
-/** Fills what follows exactly from the numbers that are there; nothing follows from numbers that contradict each other. */
+/** Fills what follows exactly from the numbers that are there. From contradicting numbers nothing follows. */
 export function completeUsage(usage: Usage): Usage {
   const { inputTokens: input, cacheReadTokens: read, cacheWriteTokens: write, outputTokens: output } = usage
   const noCache = input !== undefined && read !== undefined && write !== undefined ? input - read - write : undefined

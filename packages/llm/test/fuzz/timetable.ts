@@ -43,7 +43,8 @@ function take(state: State, item: Item): void {
   const { type } = item.part as { type: string }
   if (type !== 'stream-start' || state.movedAt !== undefined) state.movedAt = state.atMs
   if (type === 'error') state.failedAt ??= state.atMs
-  if (type === 'finish' || state.finishedAt !== undefined) state.finishedAt = state.atMs
+  const isSignOfLife = type === 'ping' || type === 'raw'
+  if (type === 'finish' || (state.finishedAt !== undefined && !isSignOfLife)) state.finishedAt = state.atMs
 }
 
 /** What would end the call if nothing more came, soonest first. */
