@@ -3,10 +3,12 @@ export function mergeHeaders(
   ...layers: readonly (Readonly<Record<string, string | undefined>> | undefined)[]
 ): Record<string, string> | undefined {
   const merged = new Map<string, readonly [name: string, value: string]>()
-  for (const [name, value] of layers.flatMap((layer) => Object.entries(layer ?? {}))) {
-    const key = name.toLowerCase()
-    if (value === undefined) merged.delete(key)
-    else merged.set(key, [name, value])
+  for (const layer of layers) {
+    for (const [name, value] of Object.entries(layer ?? {})) {
+      const key = name.toLowerCase()
+      if (value === undefined) merged.delete(key)
+      else merged.set(key, [name, value])
+    }
   }
   return merged.size > 0 ? Object.fromEntries(merged.values()) : undefined
 }

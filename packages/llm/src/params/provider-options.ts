@@ -16,8 +16,8 @@ export function toProviderOptions(
   ]
   // A map, since on an object some names would reach its prototype.
   const merged = new Map<string, ProviderOptions[string]>()
-  for (const [key, options] of layers.flatMap((layer) => Object.entries(layer))) {
-    merged.set(key, { ...merged.get(key), ...options })
+  for (const layer of layers) {
+    for (const [key, options] of Object.entries(layer)) merged.set(key, { ...merged.get(key), ...options })
   }
   return merged.size > 0 ? Object.fromEntries(merged) : undefined
 }

@@ -126,10 +126,9 @@ export class Pump {
   }
 
   async #open(): Promise<void> {
-    const [model, { options, repairs }] = await Promise.all([
-      this.#options.target.open(),
-      this.#options.prepare(this.#controller.signal),
-    ])
+    const { target, prepare } = this.#options
+    const model = await target.open()
+    const { options, repairs } = await prepare(this.#controller.signal)
     if (this.#message) return
     this.#builder?.requested({ repairs, inputLength: () => requestLength(options) })
     this.#observer.called(options)
