@@ -126,9 +126,8 @@ export class Pump {
   }
 
   async #open(): Promise<void> {
-    const { target, prepare } = this.#options
-    const model = await target.open()
-    const { options, repairs } = await prepare(this.#controller.signal)
+    const model = await this.#options.target.open()
+    const { options, repairs } = await this.#options.prepare(this.#controller.signal)
     if (this.#message) return
     this.#builder?.requested({ repairs, inputLength: () => requestLength(options) })
     this.#observer.called(options)
