@@ -159,6 +159,18 @@ describe('reading', () => {
     expect(events).toContainEqual({ type: 'text-delta', index: 1, delta: '13579'.repeat(30) })
   })
 
+  it('L20: a result that is asked for while a delta is on its way needs no further reader', async () => {
+    const { stream } = call({ text: 'abcd', chunk: 1 })
+    const reader = stream[Symbol.asyncIterator]()
+    const types: (string | undefined)[] = []
+    for (let read = 0; read < 3; read++) types.push((await reader.next()).value?.type)
+    expect(types).toEqual(['message-start', 'text-start', 'text-delta'])
+    const onItsWay = reader.next()
+    const result = stream.result()
+    expect((await onItsWay).value).toMatchObject({ type: 'text-delta', delta: 'b' })
+    expect(await Promise.race([result, settle()])).toMatchObject({ stopReason: 'stop', content: [{ text: 'abcd' }] })
+  })
+
   it('L21: a second iterator throws', async () => {
     const { stream } = call({ text: 'a' })
     await readAll(stream)

@@ -1,6 +1,7 @@
 import type { LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
-import type { ContentItem, RepairCode, TextPart, ToolOutput } from '../messages.ts'
-import { toPromptFile, withoutRefusedFiles } from './files.ts'
+import type { ContentItem, RepairCode, ToolOutput } from '../messages.ts'
+import { contentPart } from './content-part.ts'
+import { withoutRefusedFiles } from './files.ts'
 import type { ModelInput } from './options.ts'
 import { wellFormed } from './unicode.ts'
 
@@ -45,29 +46,9 @@ function unknownOutput(_output: never, context: ToolOutputContext): PromptOutput
 /** A result must say something, even that it is empty: some clients send no response for a list without items. */
 function contentOutput(items: readonly ContentItem[], context: ToolOutputContext): PromptOutput {
   const kept = withoutRefusedFiles(items, context.input, context.note)
-  const value = kept.flatMap((item) => (item === undefined ? [] : (promptItem(item, context) ?? [])))
+  const value = kept.flatMap((item) => (item === undefined ? [] : (contentPart(item, context.note) ?? [])))
   if (value.length === 0) return { type: 'text', value: '' }
   return { type: 'content', value: context.wantsOneText ? withOneText(value) : value }
-}
-
-function promptItem(item: ContentItem | TextPart, { note }: ToolOutputContext): PromptItem | undefined {
-  switch (item?.type) {
-    case 'text':
-      if (item.text.trim() === '') return note('empty-content')
-      return {
-        type: 'text',
-        text: wellFormed(item.text, () => note('bad-unicode')),
-        ...(item.providerOptions && { providerOptions: item.providerOptions }),
-      }
-    case 'file':
-      return toPromptFile(item)
-    default:
-      return unknownItem(item, note)
-  }
-}
-
-function unknownItem(_item: never, note: ToolOutputContext['note']): undefined {
-  return note('foreign-part')
 }
 
 function withOneText(items: readonly PromptItem[]): PromptItem[] {

@@ -1,0 +1,28 @@
+import type { LanguageModelV4Message } from '@ai-sdk/provider'
+import type { ContentPart, RepairCode } from '../messages.ts'
+import { toPromptFile } from './files.ts'
+import { wellFormed } from './unicode.ts'
+
+/** What users and tools may say: text and files. */
+type PromptContent = Extract<LanguageModelV4Message, { role: 'user' }>['content'][number]
+
+/** The part as it is sent; nothing for one that says nothing or is of no known type. */
+export function contentPart(part: ContentPart, note: (code: RepairCode) => undefined): PromptContent | undefined {
+  switch (part?.type) {
+    case 'text':
+      if (part.text.trim() === '') return note('empty-content')
+      return {
+        type: 'text',
+        text: wellFormed(part.text, () => note('bad-unicode')),
+        ...(part.providerOptions && { providerOptions: part.providerOptions }),
+      }
+    case 'file':
+      return toPromptFile(part)
+    default:
+      return unknownPart(part, note)
+  }
+}
+
+function unknownPart(_part: never, note: (code: RepairCode) => undefined): undefined {
+  return note('foreign-part')
+}
