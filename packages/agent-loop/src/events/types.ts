@@ -1,5 +1,6 @@
 import type {
   AssistantMessage,
+  Cost,
   JSONValue,
   ModelError,
   ToolCallPart,
@@ -19,20 +20,33 @@ export type DurableEvent =
   | SessionStartEvent
   | SessionEndEvent
   | RunQueuedEvent
+  | BranchSwitchedEvent
+  | OrchestrationStepEvent
   | UserMessageEvent
+  | RuntimeInputEvent
   | TurnStartEvent
   | StepStartEvent
   | StepEndEvent
   | TurnEndEvent
+  | RetryStartEvent
+  | RetryEndEvent
   | MessageStartEvent
   | MessageEndEvent
   | MessageDiscardedEvent
   | ToolExecutionStartEvent
   | ToolExecutionEndEvent
   | AwaitingToolsEvent
+  | ApprovalRequestedEvent
+  | ApprovalResolvedEvent
+  | CompactionStartEvent
+  | CompactionEndEvent
   | UsageEvent
+  | ChildStartEvent
+  | ChildUpdateEvent
+  | ChildEndEvent
   | SavePointEvent
   | SettledEvent
+  | ErrorEvent
 
 /** What is live only: the durable event that closes its message or call holds the whole. */
 export type DeltaEvent =
@@ -73,6 +87,8 @@ export interface ModelName {
 export interface SessionStartEvent extends EventBase {
   readonly type: 'session-start'
   readonly sessionKey: string
+  /** The transcript came from elsewhere (fork, import): a reader loads it. */
+  readonly copied?: true
 }
 
 export interface SessionEndEvent extends EventBase {
@@ -90,6 +106,23 @@ export interface RunQueuedEvent extends EventBase {
   readonly inputId?: string
 }
 
+/** The conversation goes on elsewhere in its tree. Entry ids; null is the root. */
+export interface BranchSwitchedEvent extends EventBase {
+  readonly type: 'branch-switched'
+  readonly from: string | null
+  readonly to: string | null
+  readonly summaryEntryId?: string
+}
+
+/** Made by an extension, through `logStep`. */
+export interface OrchestrationStepEvent extends RunEventBase {
+  readonly type: 'orchestration-step'
+  readonly name: string | null
+  readonly previous?: string
+  readonly because: string
+  readonly sequenceIndex: number
+}
+
 export interface UserMessageEvent extends RunEventBase {
   readonly type: 'user-message'
   readonly messageId: string
@@ -98,24 +131,49 @@ export interface UserMessageEvent extends RunEventBase {
   readonly inputId?: string
 }
 
+/** Input that came while the turn was under way. An overlay never has its message here. */
+export interface RuntimeInputEvent extends RunEventBase {
+  readonly type: 'runtime-input'
+  readonly inputId: string
+  readonly source: InputSource
+  readonly placement: Window
+  readonly message?: UserMessage
+  /** Length of the text. */
+  readonly characters: number
+}
+
+/** `steer` from whoever holds the run, `notify` from a runtime; both are stored. An `overlay` is shown for one turn only. */
+export type InputSource = 'steer' | 'notify' | 'overlay'
+
+/** Where input may come into a turn. */
+export type Window = 'turn-start' | 'step-start' | 'step-end'
+
 export interface TurnStartEvent extends RunEventBase {
   readonly type: 'turn-start'
   /** True for every segment of a turn but its first. */
   readonly resumed: boolean
   readonly attempt: number
   readonly cause?: ResumeCause
+  /** The hash of the agent's fingerprint. */
+  readonly fingerprint?: string
+  /** What has changed in the agent since the turn began. */
+  readonly definitionDiff?: JSONValue
 }
 
 export type ResumeCause = 'answers' | 'takeover' | 'yield' | 'recovery'
 
 export interface StepStartEvent extends StepEventBase {
   readonly type: 'step-start'
+  /** Estimate of what the call will send. */
+  readonly contextTokens: number
+  readonly contextWindow?: number
   readonly model: ModelName
 }
 
 export interface StepEndEvent extends StepEventBase {
   readonly type: 'step-end'
   readonly toolCalls: number
+  /** As far as known then: an input that is taken behind it makes one more step. */
   readonly continues: boolean
 }
 
@@ -125,7 +183,11 @@ export interface TurnEndEvent extends RunEventBase {
   readonly reason: EndReason
   /** Of the whole turn, all its segments together. */
   readonly usage: Usage
+  /** Absent when a part of it is not known. */
+  readonly cost?: Cost
   readonly steps: number
+  /** Overlays that ended with the turn. */
+  readonly overlaysExpired: number
   readonly error?: ModelError | AgentErrorData
   /** After an abort: what became of each call of the step that was stopped. */
   readonly receipt?: readonly CallReceipt[]
@@ -137,21 +199,37 @@ export interface CallReceipt {
   readonly status: OutcomeStatus
 }
 
-export type TurnStatus = 'completed' | 'awaiting-tools' | 'limit' | 'aborted' | 'error' | 'needs-recovery'
+/** `needs-recovery` wins over pending calls, these over approvals. */
+export type TurnStatus =
+  | 'completed'
+  | 'awaiting-tools'
+  | 'awaiting-approval'
+  | 'limit'
+  | 'halted'
+  | 'aborted'
+  | 'error'
+  | 'needs-recovery'
 
 export type EndReason =
   | 'stop'
   | 'length'
   | 'terminated'
+  | 'stop-when'
   | 'handled'
   | 'pending'
   | 'max-steps'
   | 'max-tool-calls'
+  | 'max-total-tokens'
+  | 'max-cost'
+  | 'max-duration'
   | 'output-length'
+  | 'guardrail'
   | 'abort'
   | 'yielded'
   | 'refused'
   | 'model-error'
+  | 'extension-error'
+  | 'policy-error'
   | 'journal-error'
   | 'unknown-outcome'
 
@@ -162,11 +240,17 @@ export type AgentErrorCode =
   | 'invalid-transcript'
   | 'unknown-tool-call'
   | 'tool-result-conflict'
+  | 'unknown-approval'
+  | 'approval-conflict'
   | 'pending-calls'
   | 'nothing-to-run'
   | 'journal-failed'
   | 'fenced'
+  | 'extension-error'
+  | 'policy-error'
+  | 'halted'
 
+/** `refused`: of answers, each refused id with its own code; the code of the whole is that of the first. */
 export interface AgentErrorData {
   readonly code: AgentErrorCode
   readonly message: string
@@ -191,8 +275,33 @@ export interface MessageEndEvent extends StepEventBase {
 export interface MessageDiscardedEvent extends StepEventBase {
   readonly type: 'message-discarded'
   readonly messageId: string
-  readonly reason: 'crash'
+  readonly reason: DiscardReason
   readonly attempt?: number
+}
+
+/** `replaced`: a user message that a hook changed or handled. `failed`: withdrawn with the turn that failed. */
+export type DiscardReason = 'retry' | 'overflow' | 'rewind' | 'failed' | 'crash' | 'replaced'
+
+/** Comes before its wait, and has exactly one `retry-end`. */
+export interface RetryStartEvent extends StepEventBase {
+  readonly type: 'retry-start'
+  /** The attempt that it announces: 2, 3 … */
+  readonly attempt: number
+  readonly maxAttempts: number
+  readonly delayMs: number
+  /** Epoch milliseconds at which the wait ends. */
+  readonly notBefore: number
+  readonly cause: 'error' | 'overflow' | 'fallback'
+  /** Of a fallback: the model that takes the step. */
+  readonly model?: ModelName
+  readonly error: ModelError
+}
+
+export interface RetryEndEvent extends StepEventBase {
+  readonly type: 'retry-end'
+  readonly attempt: number
+  readonly success: boolean
+  readonly error?: ModelError
 }
 
 interface BlockEventBase extends StepEventBase {
@@ -277,13 +386,114 @@ export interface AwaitingToolsEvent extends StepEventBase {
   readonly pendingToolCalls: readonly PendingToolCall[]
 }
 
+/** A call that waits for a decision. The same facts again as `ApprovalRequest`. */
+export interface ApprovalRequestedEvent extends ToolEventBase {
+  readonly type: 'approval-requested'
+  readonly approvalId: string
+  readonly toolName: string
+  readonly input: JSONValue
+  /** SHA-256, base64url, of the canonical JSON of `input`. */
+  readonly inputHash: string
+  readonly reason?: string
+  readonly path: readonly string[]
+  readonly deadlineAt?: number
+}
+
+export interface ApprovalResolvedEvent extends ToolEventBase {
+  readonly type: 'approval-resolved'
+  readonly approvalId: string
+  /** `cancelled`: nobody decided, and nobody will. */
+  readonly decision: 'approve' | 'deny' | 'cancelled'
+  readonly reason?: string
+  /** As validated. */
+  readonly editedInput?: JSONValue
+  readonly by?: string
+}
+
+export type CompactionTrigger = 'threshold' | 'overflow' | 'window' | 'requested' | 'manual'
+
+export interface CompactionStartEvent extends RunEventBase {
+  readonly type: 'compaction-start'
+  readonly step?: number
+  readonly compactionId: string
+  readonly trigger: CompactionTrigger
+  readonly tokensBefore: number
+}
+
+export interface CompactionEndEvent extends RunEventBase {
+  readonly type: 'compaction-end'
+  readonly step?: number
+  readonly compactionId: string
+  readonly outcome: CompactionOutcome
+  readonly reason?: string
+  /** Present exactly when `done`. */
+  readonly compaction?: Compaction
+}
+
+export type CompactionOutcome = 'done' | 'skipped' | 'cancelled' | 'failed'
+
+/** What stands in the view for the messages before `firstKeptMessageId`. Nothing is deleted: without it the view is the old one. */
+export interface Compaction {
+  readonly compactionId: string
+  readonly summary: string
+  /** The first message that is shown as it is; empty when none is. */
+  readonly firstKeptMessageId: string
+  readonly tokensBefore: number
+  readonly tokensAfter: number
+  readonly facts: readonly Fact[]
+  /** `default`, `extension` or the name of the compactor. */
+  readonly source: string
+  /** Of the calls that made the summary. */
+  readonly usage: Usage
+}
+
+/** What must not be lost with the messages: `file-read`, `file-modified`, `tool`, or a kind of the caller's. */
+export interface Fact {
+  readonly kind: string
+  readonly value: string
+}
+
 /** Tokens that no `message-end` holds. The sum of both kinds is the turn's usage. */
 export interface UsageEvent extends RunEventBase {
   readonly type: 'usage'
-  readonly purpose: 'discarded-attempt'
+  readonly purpose: 'discarded-attempt' | 'compaction' | 'child' | 'other'
   readonly usage: Usage
+  readonly cost?: Cost
   readonly estimated?: true
   readonly model?: ModelName
+}
+
+interface ChildEventBase extends RunEventBase {
+  readonly toolCallId: string
+  readonly childRunId: string
+}
+
+/** A tool call hands work to another agent; of work delegated over a bridge the ids are the request's and the agent's. */
+export interface ChildStartEvent extends ChildEventBase {
+  readonly type: 'child-start'
+  readonly step: number
+  readonly subagent: string
+  readonly description?: string
+}
+
+/** At most one per step of the child. */
+export interface ChildUpdateEvent extends ChildEventBase {
+  readonly type: 'child-update'
+  /** The child's own count. */
+  readonly step: number
+  readonly status: 'running' | TurnStatus
+  /** At most 500 characters. */
+  readonly text?: string
+  readonly toolNames: readonly string[]
+}
+
+export interface ChildEndEvent extends ChildEventBase {
+  readonly type: 'child-end'
+  readonly step: number
+  readonly status: TurnStatus
+  readonly usage: Usage
+  readonly cost?: Cost
+  readonly error?: ModelError | AgentErrorData
 }
 
 export interface SavePointEvent extends RunEventBase {
@@ -293,6 +503,17 @@ export interface SavePointEvent extends RunEventBase {
 /** Nothing is queued and nothing waits. */
 export interface SettledEvent extends RunEventBase {
   readonly type: 'settled'
+}
+
+/** Something beside the turn went wrong; `fatal` when it ends the turn. That of a `journal` is live only: it has no `seq`. */
+export interface ErrorEvent extends RunEventBase {
+  readonly type: 'error'
+  readonly source: 'extension' | 'guardrail' | 'ephemeral' | 'prompt' | 'compaction' | 'tool' | 'journal'
+  /** Of the extension, guardrail, section or tool. */
+  readonly name?: string
+  readonly hook?: string
+  readonly message: string
+  readonly fatal: boolean
 }
 
 export type ToolEffect = 'pure' | 'idempotent' | 'once'
@@ -325,4 +546,20 @@ export interface PendingToolCall {
   readonly agent: readonly string[]
   /** It may or may not have happened: the run is `needs-recovery`. */
   readonly unknown?: true
+}
+
+/** A call that waits for a decision. */
+export interface ApprovalRequest {
+  readonly approvalId: string
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly input: JSONValue
+  /** SHA-256, base64url, of the canonical JSON of `input`: a decision may name it, to be sure of what it decides. */
+  readonly inputHash: string
+  readonly reason?: string
+  /** Tool call ids from the root; empty at the root. */
+  readonly path: readonly string[]
+  readonly agent: readonly string[]
+  /** Behind it the call counts as denied. */
+  readonly deadlineAt?: number
 }

@@ -1,13 +1,20 @@
-import type { AssistantMessage, JSONValue, Usage, UserMessage } from '@bowline/llm'
+import type { AssistantMessage, Cost, JSONValue, ModelError, Usage, UserMessage } from '@bowline/llm'
+import type { Accepted, AgentInput } from '../agent/options.ts'
 import type {
+  AgentErrorData,
+  ApprovalRequest,
+  Compaction,
+  CompactionTrigger,
   DeltaEvent,
   DurableEvent,
+  InputSource,
   OutcomeStatus,
   PendingToolCall,
   ResumeCause,
   ToolEffect,
   ToolResult,
   TurnStatus,
+  Window,
 } from '../events/types.ts'
 
 /**
@@ -19,24 +26,77 @@ export interface Journal {
   load(): Promise<JournalState>
   /**
    * Must store all records or none, in call order of the commits, and give the `event` records consecutive numbers
-   * from `firstSeq`. With `expect.nothingQueued` it must refuse, storing nothing, while other runs are queued behind
-   * this one. Rejects with an `AgentError` `fenced` when the run belongs to somebody else by now, and with
+   * from `firstSeq`. It must refuse, storing nothing, with `expect.noInputs` while inputs wait that `takeInputs` would
+   * give, and with `expect.nothingQueued` while other runs are queued behind this one. Rejects with an `AgentError` `fenced` when the run belongs to somebody else by now, and with
    * `journal-failed` for any other failure.
    */
   commit(records: readonly JournalRecord[], expect?: CommitExpectation): Promise<CommitOutcome>
   /** Live deltas. Must not throw, is not awaited, may lose them. */
   publish?(events: readonly DeltaEvent[]): void
+  /**
+   * Inputs from elsewhere, in the order of their acceptance; at most `max` of them. They stay where they are until a
+   * commit confirms them with `inputs-taken`.
+   */
+  takeInputs?(window: Window, max: number): Promise<readonly QueuedInput[]>
+  /** Follow-ups become runs of their own. Without it the run keeps them and makes them its next turns. */
+  enqueue?(input: AgentInput): Promise<Accepted>
+  /** True: a compaction that is due behind the turn is only reported (`compactionDue`); `agent.compact` does it later. */
+  readonly schedulesCompaction?: boolean
+  /** The journal of a subagent's conversation; the same one again for the same key. Absent: subagents cannot run. */
+  child?(key: string, meta: ChildMeta): Journal
+  readonly children?: ChildHost
   /** A stop request or a lost lease. `reason` is an `AbortCause`; anything else counts as a stop. */
   readonly abortSignal?: AbortSignal
 }
 
 export interface CommitExpectation {
+  readonly noInputs?: true
   readonly nothingQueued?: true
 }
 
 export type CommitOutcome =
   | { readonly ok: true; readonly firstSeq: number }
-  | { readonly ok: false; readonly reason: 'runs-queued' }
+  | { readonly ok: false; readonly reason: 'inputs-waiting' | 'runs-queued' }
+
+export interface QueuedInput {
+  readonly inputId: string
+  readonly source: InputSource
+  readonly input: AgentInput
+}
+
+export interface ChildMeta {
+  readonly agent: string
+  readonly toolCallId: string
+  readonly runId: string
+}
+
+/** Runs subagents in a journal's own way, for instance as durable runs in the background. */
+export interface ChildHost {
+  /** Delegate tools take a `sessionKey`. */
+  readonly sessionKeys: boolean
+  /** Delegate tools take `run_in_background`. */
+  readonly background: boolean
+  start(request: ChildRequest): Promise<ChildOutcome>
+}
+
+export interface ChildRequest {
+  readonly agent: string
+  readonly key: string
+  readonly input: AgentInput
+  readonly toolCallId: string
+  readonly runId: string
+  readonly description?: string
+  readonly sessionKey?: string
+  readonly background: boolean
+  readonly abortSignal: AbortSignal
+}
+
+export type ChildOutcome =
+  | { readonly kind: 'ended'; readonly childRunId: string; readonly status: TurnStatus; readonly text: string; readonly steps: number
+      readonly usage: Usage; readonly cost?: Cost; readonly error?: ModelError | AgentErrorData }
+  | { readonly kind: 'launched'; readonly childRunId: string; readonly taskId: string }
+  | { readonly kind: 'pending'; readonly childRunId: string; readonly pendingToolCalls: readonly PendingToolCall[]
+      readonly pendingApprovals: readonly ApprovalRequest[] }
 
 /** `stop` ends the turn; `yield` leaves it open for another process; `fenced` forbids any further commit. */
 export interface AbortCause {
@@ -47,11 +107,23 @@ export interface AbortCause {
 export type JournalRecord =
   | { readonly type: 'event'; readonly event: DurableEvent }
   | { readonly type: 'append'; readonly message: StoredMessage }
+  | { readonly type: 'discard'; readonly messageIds: readonly string[] }
+  | { readonly type: 'compaction'; readonly compaction: Compaction }
   | { readonly type: 'call'; readonly call: CallRow }
+  | { readonly type: 'overlay'; readonly overlay: Overlay }
+  | { readonly type: 'inputs-taken'; readonly inputIds: readonly string[] }
   | { readonly type: 'run'; readonly run: RunRow }
 
 /** Messages in a journal always have an id. */
 export type StoredMessage = (UserMessage & { readonly id: string }) | AssistantMessage | ToolResult
+
+/** Shown to the model for one turn, and kept apart from transcript and log until the turn ends. */
+export interface Overlay {
+  readonly inputId: string
+  readonly content: UserMessage['content']
+  /** The id of the message behind which it stands; empty at the top. */
+  readonly anchor: string
+}
 
 /** The state of a call: `pending` (nothing happened yet), `started` (the effect may happen), `remote` (given away), or its outcome. */
 export type CallState = 'pending' | 'started' | 'remote' | OutcomeStatus
@@ -72,11 +144,29 @@ export interface CallRow {
   /** SHA-256, base64url, of the canonical JSON of the input. */
   readonly inputHash: string
   readonly startedAt?: number
+  /** Of a started or remote call; of a pending one that of its approval. */
   readonly deadlineAt?: number
+  /** What the tool is given, when a hook or an approval has changed it. */
+  readonly input?: JSONValue
+  /** While the call waits for a decision, and behind it. */
+  readonly approval?: CallApproval
+  /** Of a call that handed its work to a subagent: the key of the child's journal. */
+  readonly childKey?: string
   /** Present exactly when `state` is an outcome. */
   readonly outcome?: ToolResult
   /** The tool asked to end the turn after this answer. */
   readonly terminate?: true
+}
+
+export interface CallApproval {
+  readonly approvalId: string
+  readonly state: 'requested' | 'approved' | 'denied'
+  readonly reason?: string
+  /** Of the question; `input` is what was asked about. */
+  readonly inputHash: string
+  readonly input: JSONValue
+  /** The hash of the decision's canonical JSON, by which a repeat is known. */
+  readonly decisionHash?: string
 }
 
 export interface RunRow {
@@ -88,7 +178,22 @@ export interface RunRow {
   readonly turn: number
   readonly step: number
   readonly usage: Usage
+  readonly cost?: Cost
+  /** Of the model call: 1, 2 … */
+  readonly attempt: number
+  /** A retry waits until then. */
+  readonly notBefore?: number
+  /** How long the turn has run, its suspensions apart. */
+  readonly elapsedMs: number
+  /** The one compaction that an overflow may ask for has been used. */
+  readonly overflowUsed?: true
+  /** What the retries of the turn have waited in all. */
+  readonly waitedMs?: number
+  /** By extension. */
+  readonly extensionState?: Readonly<Record<string, JSONValue>>
+  readonly compactionDue?: CompactionTrigger
   readonly pendingToolCalls?: readonly PendingToolCall[]
+  readonly pendingApprovals?: readonly ApprovalRequest[]
   readonly error?: JSONValue
 }
 
@@ -100,6 +205,19 @@ export interface JournalState {
   /** Turns begun so far, the open one included. */
   readonly turns: number
   readonly open?: OpenTurn
+  /** In force: it stands in the view for what came before its `firstKeptMessageId`. */
+  readonly compaction?: Compaction
+  /** A user message that is in the log already, and whose turn has no `turn-start` yet. */
+  readonly input?: LoggedInput
+  /** Tokens per character, as real usage has shown it. */
+  readonly calibration?: number
+}
+
+export interface LoggedInput {
+  readonly messageId: string
+  readonly message: UserMessage
+  readonly source: string
+  readonly inputId?: string
 }
 
 /** A turn that has a `turn-start` and no end: suspended, or left by a process that died. */
@@ -112,6 +230,15 @@ export interface OpenTurn {
   /** Of the open step; settled ones too, until their results are in the transcript. */
   readonly calls: readonly CallRow[]
   readonly usage: Usage
+  readonly cost?: Cost
+  /** Of the model call that was under way; 1 when absent, as of all that follows. */
+  readonly attempt?: number
+  readonly notBefore?: number
+  readonly elapsedMs?: number
+  readonly waitedMs?: number
+  readonly overflowUsed?: true
+  readonly overlays?: readonly Overlay[]
+  readonly extensionState?: Readonly<Record<string, JSONValue>>
   /** What the `turn-start` of the next segment says. */
-  readonly resume?: { readonly cause: ResumeCause; readonly attempt: number }
+  readonly resume?: { readonly cause: ResumeCause; readonly attempt: number; readonly definitionDiff?: JSONValue }
 }

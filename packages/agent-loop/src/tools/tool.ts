@@ -1,5 +1,6 @@
-import type { ContentItem, FunctionTool, JSONObject, JSONValue, Message, ToolOutput } from '@bowline/llm'
-import type { ToolEffect } from '../events/types.ts'
+import type { ContentItem, Cost, FunctionTool, JSONObject, JSONValue, Message, ModelError, ToolOutput, Usage } from '@bowline/llm'
+import type { Accepted, Agent, AgentInput, SpawnChildOptions } from '../agent/options.ts'
+import type { AgentErrorData, ChildUpdateEvent, ToolEffect, TurnStatus } from '../events/types.ts'
 
 /** zod, Standard Schema, the AI SDK's `jsonSchema()` or plain JSON Schema. */
 export type InputSchema = FunctionTool['inputSchema']
@@ -48,6 +49,27 @@ export interface CallContext {
   readonly abortSignal: AbortSignal
 }
 
+/** What a tool that hands work to somebody else says about it. */
+export type ChildReport =
+  | { readonly kind: 'start'; readonly childRunId: string; readonly subagent: string; readonly description?: string }
+  | {
+      readonly kind: 'update'
+      readonly childRunId: string
+      /** The child's own count; of one step only the first update counts. */
+      readonly step: number
+      readonly status?: ChildUpdateEvent['status']
+      readonly text?: string
+      readonly toolNames?: readonly string[]
+    }
+  | {
+      readonly kind: 'end'
+      readonly childRunId: string
+      readonly status: TurnStatus
+      readonly usage?: Usage
+      readonly cost?: Cost
+      readonly error?: ModelError | AgentErrorData
+    }
+
 export interface ToolContext extends CallContext {
   readonly deadlineAt?: number
   /** Names of the agents from the root; empty at the root. */
@@ -56,6 +78,16 @@ export interface ToolContext extends CallContext {
   readonly messages: readonly Message[]
   /** Live text for whoever watches. It is neither stored nor sent to a model; after the outcome it is dropped. */
   emit(delta: string): void
+  /** Shows the model an input at the next window. */
+  steer(input: AgentInput): Promise<Accepted>
+  /** As `steer`, for this turn only. */
+  overlay(input: AgentInput): Promise<Accepted>
+  /** Asks for a compaction behind the turn. */
+  compactAfterTurn(): void
+  /** An agent for side work, with the prompt of this one. */
+  spawnChild(options?: SpawnChildOptions): Agent
+  /** Makes the events of work that was handed to somebody else, and books what it cost. */
+  reportChild(report: ChildReport): void
 }
 
 export type ReconcileContext = CallContext
@@ -93,12 +125,18 @@ interface ToolFacts {
   readonly concurrency?: number
   /** More is cut to head and tail. Default 50,000. */
   readonly maxOutputCharacters?: number
+  /** How long an approval may be decided; behind it the call counts as denied. Default null: for ever. */
+  readonly approvalTimeoutMs?: number | null
+  /** Sent along with the tool's declaration. */
+  readonly providerOptions?: JSONObject
 }
 
 export interface ToolOptions<Schema extends InputSchema, Details extends JSONValue = JSONValue> extends ToolFacts {
   readonly inputSchema: Schema
   /** Without it the tool is remote: a call ends the run as `awaiting-tools` until its result is submitted. */
   readonly execute?: (input: InferInput<Schema>, context: ToolContext) => ToolExecution<Details>
+  /** The call must be approved before it runs. */
+  readonly needsApproval?: boolean | ((input: InferInput<Schema>, context: ToolContext) => boolean | Promise<boolean>)
   /** Asked after a crash, before a `once` call counts as unknown. */
   readonly reconcile?: (input: InferInput<Schema>, context: ReconcileContext) => Promise<Reconciled<Details>>
   /** What the model sees of a value that the tool returned. */
@@ -116,6 +154,7 @@ export interface Tool extends ToolFacts {
   readonly timeoutMs: number | null
   readonly maxOutputCharacters: number
   readonly execute?: (input: JSONValue, context: ToolContext) => unknown
+  readonly needsApproval?: boolean | ((input: JSONValue, context: ToolContext) => boolean | Promise<boolean>)
   readonly reconcile?: (input: JSONValue, context: ReconcileContext) => Promise<Reconciled>
   /** May be asked again later: it must not depend on anything but the value and the call. */
   readonly toModelOutput?: (value: ToolReturnValue, call: { readonly toolCallId: string; readonly input: JSONValue }) => unknown
