@@ -58,3 +58,7 @@ export function deepFreeze<T>(value: T): T {
   }
   return value
 }
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

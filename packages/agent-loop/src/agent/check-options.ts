@@ -1,4 +1,5 @@
 import { AgentError } from '../agent-error.ts'
+import { isRecord } from '../json.ts'
 
 /** Throws `invalid-config` that names what is wrong. */
 export function refuseConfig(message: string): never {
@@ -6,13 +7,19 @@ export function refuseConfig(message: string): never {
 }
 
 export function checkKeys(what: string, options: object, known: readonly string[]): void {
+  if (!isRecord(options)) refuseConfig(`${what} needs options`)
   const unknown = Object.keys(options).find((key) => !known.includes(key))
   if (unknown !== undefined) refuseConfig(`${what} has no option "${unknown}"`)
 }
 
-export function checkWhole(name: string, value: number | null | undefined, least: number): void {
-  if (value === undefined || value === null) return
+export function checkWhole(name: string, value: number | undefined, least: number): void {
+  if (value === undefined) return
   if (!Number.isSafeInteger(value) || value < least) refuseConfig(`${name} must be a whole number from ${least}`)
+}
+
+/** Null is none. */
+export function checkWholeOrNull(name: string, value: number | null | undefined, least: number): void {
+  if (value !== null) checkWhole(name, value, least)
 }
 
 export function checkOneOf(name: string, value: string | undefined, allowed: readonly string[]): void {
@@ -21,4 +28,22 @@ export function checkOneOf(name: string, value: string | undefined, allowed: rea
 
 export function checkFunction(name: string, value: unknown): void {
   if (value !== undefined && typeof value !== 'function') refuseConfig(`${name} must be a function`)
+}
+
+export function checkNumber(name: string, value: number | undefined, least: number): void {
+  if (value !== undefined && !(Number.isFinite(value) && value >= least)) refuseConfig(`${name} must be a number from ${least}`)
+}
+
+/** A decimal as text without exponent, or a number that is written so. */
+export function checkDecimal(name: string, value: string | number | undefined): void {
+  if (value === undefined || /^\d+(\.\d{1,9})?$/.test(String(value))) return
+  refuseConfig(`${name} must be a decimal number like "2.50", with at most 9 decimals`)
+}
+
+export function checkBoolean(name: string, value: unknown): void {
+  if (value !== undefined && typeof value !== 'boolean') refuseConfig(`${name} must be true or false`)
+}
+
+export function checkText(name: string, value: unknown): void {
+  if (value !== undefined && typeof value !== 'string') refuseConfig(`${name} must be a text`)
 }

@@ -1,10 +1,26 @@
 import type { UserMessage } from '@bowline/llm'
 import { orderOf } from './input.ts'
 import type { AgentInput, Answers } from './options.ts'
+import { refuseInput } from './refuse-input.ts'
 
 /** An input as a frozen copy in its one stored form. Throws `invalid-input`. */
 export function parseInput(input: AgentInput): UserMessage | Answers {
   const order = orderOf(input)
-  if (order.kind === 'message') return order.message
-  return { toolResults: order.kind === 'answers' ? order.results : [] }
+  switch (order.kind) {
+    case 'message':
+      return order.message
+    case 'answers': {
+      const { results, approvals } = order
+      return Object.freeze({
+        ...(results.length > 0 && { toolResults: results }),
+        ...(approvals.length > 0 && { approvals }),
+      })
+    }
+    case 'resume':
+      return refuseInput('there is no input')
+    default: {
+      const unknown: never = order
+      return unknown
+    }
+  }
 }

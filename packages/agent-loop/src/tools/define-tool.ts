@@ -1,57 +1,57 @@
-import type { JSONValue } from '@bowline/llm'
-import { checkFunction, checkKeys, checkOneOf, checkWhole, refuseConfig } from '../agent/check-options.ts'
-import { makeTool } from './tool.ts'
-import type { InputSchema, Tool, ToolFields, ToolOptions } from './tool.ts'
+import type { FlexibleSchema, JSONValue } from '@bowline/llm'
+import { checkKeys, refuseConfig } from '../agent/check-options.ts'
+import { buildTool } from './build-tool.ts'
+import { fromAiSdk } from './from-ai-sdk.ts'
+import type { AiSdkTool } from './from-ai-sdk.ts'
+import { isTool } from './tool.ts'
+import type { InputSchema, ReconcileContext, Reconciled, Tool, ToolContext, ToolFacts, ToolFields, ToolOptions } from './tool.ts'
 
-const optionKeys = [
+const factKeys = [
   'name',
   'label',
   'description',
-  'inputSchema',
-  'execute',
   'effect',
   'reconcile',
   'onUnknownOutcome',
   'timeoutMs',
   'sequential',
   'concurrency',
+  'needsApproval',
+  'approvalTimeoutMs',
   'maxOutputCharacters',
-  'toModelOutput',
-] as const
+  'strict',
+  'inputExamples',
+  'providerOptions',
+]
+const toolKeys = [...factKeys, 'inputSchema', 'execute', 'toModelOutput']
 
-const namePattern = /^[A-Za-z0-9_-]{1,64}$/
-const localTimeoutMs = 120_000
-const outputCharacters = 50_000
+/** What a tool of the AI SDK lets through its schema. */
+export type SdkInput<From extends AiSdkTool> = From['inputSchema'] extends FlexibleSchema<infer Input> ? Input : JSONValue
+
+/** A tool of the AI SDK with a name and with what the AI SDK does not know; what is given here wins. */
+export interface AdoptedToolOptions<From extends AiSdkTool, Details extends JSONValue = JSONValue>
+  extends Partial<Omit<ToolFacts, 'name'>> {
+  readonly from: From
+  readonly name: string
+  readonly needsApproval?: boolean | ((input: SdkInput<From>, context: ToolContext) => boolean | Promise<boolean>)
+  readonly reconcile?: (input: SdkInput<From>, context: ReconcileContext) => Promise<Reconciled<Details>>
+}
 
 /** Throws `invalid-config` for options that are unknown or make no sense. */
 export function defineTool<Schema extends InputSchema, Details extends JSONValue = JSONValue>(
   options: ToolOptions<Schema, Details>,
-): Tool {
-  return toolOf(options as unknown as ToolFields)
-}
-
-export function toolOf(options: Partial<ToolFields>): Tool {
-  const { name, description, inputSchema } = options
-  checkKeys('a tool', options, optionKeys)
-  if (typeof name !== 'string' || !namePattern.test(name)) refuseConfig(`the tool name ${String(name)} is not valid`)
-  if (typeof description !== 'string') refuseConfig(`the tool ${name} needs a description`)
-  if (typeof inputSchema !== 'object' && typeof inputSchema !== 'function') {
-    refuseConfig(`the tool ${name} needs an inputSchema`)
+): Tool
+export function defineTool<From extends AiSdkTool, Details extends JSONValue = JSONValue>(
+  options: AdoptedToolOptions<From, Details>,
+): Tool
+export function defineTool(options: object): Tool {
+  if (!('from' in options)) {
+    checkKeys('a tool', options, toolKeys)
+    return buildTool(options as Partial<ToolFields>)
   }
-  checkOneOf(`effect of ${name}`, options.effect, ['pure', 'idempotent', 'once'])
-  checkOneOf(`onUnknownOutcome of ${name}`, options.onUnknownOutcome, ['stop', 'tell-model'])
-  checkWhole(`timeoutMs of ${name}`, options.timeoutMs, 1)
-  checkWhole(`concurrency of ${name}`, options.concurrency, 1)
-  checkWhole(`maxOutputCharacters of ${name}`, options.maxOutputCharacters, 1)
-  checkFunction(`execute of ${name}`, options.execute)
-  checkFunction(`reconcile of ${name}`, options.reconcile)
-  checkFunction(`toModelOutput of ${name}`, options.toModelOutput)
-  return makeTool({
-    ...options,
-    ...{ name, description, inputSchema },
-    effect: options.effect ?? 'once',
-    sequential: options.sequential ?? false,
-    timeoutMs: options.timeoutMs === undefined ? (options.execute ? localTimeoutMs : null) : options.timeoutMs,
-    maxOutputCharacters: options.maxOutputCharacters ?? outputCharacters,
-  })
+  checkKeys('a tool with "from"', options, [...factKeys, 'from'])
+  const { from, ...given } = options as AdoptedToolOptions<AiSdkTool>
+  if (typeof from !== 'object' || from === null || isTool(from)) return refuseConfig('from must be a tool of the AI SDK')
+  const tool = fromAiSdk(given.name, from, given as unknown as Partial<ToolFields>)
+  return isTool(tool) ? tool : refuseConfig(`the tool ${tool.name} runs at its provider: give it by name, as it is`)
 }

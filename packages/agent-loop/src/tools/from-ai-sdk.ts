@@ -1,63 +1,102 @@
-import type { JSONValue } from '@bowline/llm'
-import { refuseConfig } from '../agent/check-options.ts'
-import { toolOf } from './define-tool.ts'
-import type { InputSchema, Tool, ToolChunk, ToolContext, ToolReturnValue } from './tool.ts'
+import type { JSONValue, LanguageModelV4ProviderTool } from '@bowline/llm'
+import { checkFunction, refuseConfig } from '../agent/check-options.ts'
+import { messageOf } from '../agent-error.ts'
+import { buildTool, checkToolName } from './build-tool.ts'
+import type { ProviderTool } from './declaration.ts'
+import { executeSdkTool, sdkOptions } from './run-ai-sdk.ts'
+import { fromSdkOutput } from './sdk-output.ts'
+import type { InputSchema, Tool, ToolContext, ToolFields, ToolReturnValue } from './tool.ts'
 
-/** A tool made by `tool()` or `dynamicTool()` of the AI SDK. Tools of type `provider` are refused. */
+/**
+ * A tool made by `tool()` or `dynamicTool()` of the AI SDK, or one of a provider's own tools. Its name is given
+ * beside it. A `description` that is a function is asked once, with `context: undefined`. The hooks `onInputStart`,
+ * `onInputDelta` and `onInputAvailable` are not called; `outputSchema`, `contextSchema`, `metadata` and `deferLoading`
+ * are not read. `context` in its options is the run's.
+ */
 export interface AiSdkTool {
   readonly type?: 'function' | 'dynamic' | 'provider' | undefined
+  readonly title?: string | undefined
   readonly description?: unknown
   readonly inputSchema: unknown
+  readonly strict?: boolean | undefined
+  readonly inputExamples?: unknown
+  readonly providerOptions?: unknown
+  readonly needsApproval?: boolean | ((input: never, options: never) => unknown) | undefined
   readonly execute?: ((input: never, options: never) => unknown) | undefined
   readonly toModelOutput?: ((options: never) => unknown) | undefined
+  /** Of a provider's own tool. */
+  readonly id?: string | undefined
+  readonly args?: object | undefined
+  readonly isProviderExecuted?: boolean | undefined
 }
 
-type Execute = (input: JSONValue, options: object) => unknown
-type ToModelOutput = (options: object) => unknown
-
-/** Its effect is `once`, since the AI SDK says nothing about running twice. */
-export function fromAiSdk(name: string, sdkTool: AiSdkTool): Tool {
-  const { type, description, inputSchema } = sdkTool
-  if (type !== undefined && type !== 'function' && type !== 'dynamic') {
-    refuseConfig(`the tool ${name} is of type ${type}; function tools are supported`)
+/** Its effect is `once` unless `given` says more, since the AI SDK says nothing about running twice. */
+export function fromAiSdk(givenName: string, sdkTool: AiSdkTool, given: Partial<ToolFields> = {}): Tool | ProviderTool {
+  const name = checkToolName(givenName)
+  checkFunction(`execute of ${name}`, sdkTool.execute)
+  checkFunction(`toModelOutput of ${name}`, sdkTool.toModelOutput)
+  switch (sdkTool.type) {
+    case undefined:
+    case 'function':
+    case 'dynamic':
+      return buildTool({ ...fieldsOf(name, sdkTool), ...given, name })
+    case 'provider': {
+      const declaration = providerDeclaration(name, sdkTool)
+      if (sdkTool.isProviderExecuted) return Object.freeze({ kind: 'provider', name, declaration })
+      return buildTool({ ...fieldsOf(name, sdkTool), ...given, name, declaration })
+    }
+    default:
+      return refuseConfig(`the tool ${name} is of the unknown type ${String(sdkTool.type satisfies never)}`)
   }
-  const execute = sdkTool.execute as Execute | undefined
-  const toModelOutput = sdkTool.toModelOutput as ToModelOutput | undefined
-  return toolOf({
-    name,
-    description: typeof description === 'string' ? description : '',
+}
+
+function providerDeclaration(name: string, { id, args = {} }: AiSdkTool): LanguageModelV4ProviderTool {
+  if (typeof id !== 'string' || !isProviderId(id)) return refuseConfig(`the tool ${name} of a provider needs an id`)
+  return Object.freeze({ type: 'provider', id, name, args: { ...args } })
+}
+
+function isProviderId(id: string): id is `${string}.${string}` {
+  return id.includes('.')
+}
+
+function fieldsOf(name: string, sdkTool: AiSdkTool): Partial<ToolFields> {
+  const { title, inputSchema, strict, inputExamples, providerOptions } = sdkTool
+  const fields = {
+    description: descriptionOf(name, sdkTool.description),
     inputSchema: inputSchema as InputSchema,
-    ...(execute && { execute: (input: JSONValue, context: ToolContext) => run(execute, input, context) }),
-    ...(toModelOutput && {
-      toModelOutput: (value: ToolReturnValue, call: object) => toModelOutput({ ...call, output: value.output }),
-    }),
-  })
-}
-
-function run(execute: Execute, input: JSONValue, context: ToolContext): unknown {
-  const { toolCallId, messages, abortSignal } = context
-  const returned = execute(input, { toolCallId, messages, abortSignal, context: context.context })
-  return isAsyncIterable(returned) ? chunksOf(returned) : Promise.resolve(returned).then(asReturn)
-}
-
-/** Each value is a snapshot of the output: grown text goes on as its suffix, the last value is the output. */
-async function* chunksOf(snapshots: AsyncIterable<unknown>): AsyncGenerator<ToolChunk, ToolReturnValue> {
-  let text = ''
-  let last: unknown
-  for await (const snapshot of snapshots) {
-    last = snapshot
-    const next = typeof snapshot === 'string' ? snapshot : JSON.stringify(snapshot ?? null)
-    if (!next.startsWith(text)) yield { type: 'delta', delta: next, replace: true }
-    else if (next.length > text.length) yield next.slice(text.length)
-    text = next
+    label: title,
+    ...{ strict, inputExamples, providerOptions },
+    needsApproval: approvalOf(sdkTool),
+    execute: sdkTool.execute && ((input: JSONValue, context: ToolContext) => executeSdkTool(sdkTool, input, context)),
+    toModelOutput: sdkTool.toModelOutput && modelOutputOf(sdkTool),
   }
-  return asReturn(last)
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }
 
-function asReturn(output: unknown): ToolReturnValue {
-  return { output: (output ?? null) as JSONValue }
+function descriptionOf(name: string, description: unknown): string {
+  if (typeof description === 'string') return description
+  if (typeof description !== 'function') return ''
+  try {
+    return String((description as (options: object) => unknown)({ context: undefined }))
+  } catch (error) {
+    return refuseConfig(`the description of ${name} cannot be made without a context: ${messageOf(error)}`)
+  }
 }
 
-function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
-  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
+function approvalOf(sdkTool: AiSdkTool): ToolFields['needsApproval'] | undefined {
+  if (typeof sdkTool.needsApproval !== 'function') return sdkTool.needsApproval
+  const { needsApproval } = sdkTool as unknown as { needsApproval: (input: JSONValue, options: object) => unknown }
+  return async (input, context) => Boolean(await needsApproval.call(sdkTool, input, sdkOptions(context)))
+}
+
+function modelOutputOf(sdkTool: AiSdkTool): NonNullable<ToolFields['toModelOutput']> {
+  const { toModelOutput } = sdkTool as unknown as { toModelOutput: (options: object) => unknown }
+  return (value: ToolReturnValue, call) => {
+    const made = toModelOutput.call(sdkTool, { ...call, output: value.output })
+    return isPromise(made) ? Promise.resolve(made).then(fromSdkOutput) : fromSdkOutput(made)
+  }
+}
+
+function isPromise(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value
 }

@@ -1,26 +1,37 @@
+import { isRecord } from '../json.ts'
 import type { Emit } from './execute.ts'
 import type { ToolChunk } from './tool.ts'
 
-export function isGenerator(value: unknown): value is AsyncGenerator<ToolChunk> {
+export function isGenerator(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 }
 
 /** Chunks go to whoever watches; the output is what it returns, its `complete`, or else all its deltas. */
-export async function drainGenerator(generator: AsyncGenerator<ToolChunk>, emit: Emit): Promise<unknown> {
+export async function drainGenerator(generator: AsyncIterable<unknown>, emit: Emit): Promise<unknown> {
+  const chunks = generator[Symbol.asyncIterator]() as AsyncIterator<unknown, unknown>
   let text = ''
   for (;;) {
-    const { done, value } = (await generator.next()) as IteratorResult<ToolChunk, unknown>
+    const { done, value } = await chunks.next()
     if (done) return value ?? text
-    if (typeof value === 'object' && value.type === 'complete') {
-      const { type: _type, ...output } = value
-      await generator.return(undefined)
-      return output
+    const chunk = chunkOf(value)
+    if (chunk?.type === 'delta') {
+      text = chunk.replace ? chunk.delta : text + chunk.delta
+      if (emit(chunk.delta, chunk.replace)) continue
     }
-    const chunk = typeof value === 'string' ? ({ type: 'delta', delta: value } as const) : value
-    text = chunk.replace ? chunk.delta : text + chunk.delta
-    if (emit(chunk.delta, chunk.replace)) continue
-    // The call has its outcome: a generator that only yields would otherwise go on for ever.
-    await generator.return(undefined)
-    return text
+    // Over: with its output, with what is no chunk, or because the call has its outcome and nobody waits for more.
+    await chunks.return?.()
+    if (!chunk) throw new TypeError('a tool must yield texts, deltas or its complete output')
+    if (chunk.type === 'delta') return text
+    const { type: _type, ...output } = chunk
+    return output
   }
+}
+
+type Chunk = Exclude<ToolChunk, string>
+
+function chunkOf(value: unknown): Chunk | undefined {
+  if (typeof value === 'string') return { type: 'delta', delta: value }
+  if (!isRecord(value)) return undefined
+  const isChunk = value['type'] === 'complete' || (value['type'] === 'delta' && typeof value['delta'] === 'string')
+  return isChunk ? (value as unknown as Chunk) : undefined
 }

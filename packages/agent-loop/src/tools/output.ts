@@ -1,8 +1,7 @@
 import type { ContentItem, JSONValue, ToolOutput } from '@bowline/llm'
-import { copyJson } from '../json.ts'
+import { isContentPart, isOptionalText } from '../content-part.ts'
+import { copyJson, isRecord } from '../json.ts'
 import type { ToolReturnValue } from './tool.ts'
-
-const outputTypes: readonly unknown[] = ['text', 'error-text', 'json', 'error-json', 'execution-denied', 'content']
 
 /** A string becomes text, content stays content, other JSON becomes json. Throws when `output` is not JSON. */
 export function outputOf(output: unknown, isError: boolean): ToolOutput {
@@ -14,11 +13,28 @@ export function outputOf(output: unknown, isError: boolean): ToolOutput {
 
 /** What a tool's own `toModelOutput` gave. Throws when it is none of the six shapes. */
 export function modelOutputOf(given: unknown): ToolOutput {
-  const output = copyJson(given) as { readonly type?: unknown; readonly value?: JSONValue } | null
-  if (typeof output !== 'object' || output === null || !outputTypes.includes(output.type)) {
-    throw new TypeError('toModelOutput must return a tool output')
+  const output = copyJson(given)
+  if (!isToolOutput(output)) throw new TypeError('toModelOutput must return a tool output')
+  return output
+}
+
+/** Of a JSON value. */
+export function isToolOutput(given: unknown): given is ToolOutput {
+  if (!isRecord(given)) return false
+  switch (given['type']) {
+    case 'text':
+    case 'error-text':
+      return typeof given['value'] === 'string'
+    case 'json':
+    case 'error-json':
+      return given['value'] !== undefined
+    case 'execution-denied':
+      return isOptionalText(given['reason'])
+    case 'content':
+      return Array.isArray(given['value']) && given['value'].every(isContentPart)
+    default:
+      return false
   }
-  return output as ToolOutput
 }
 
 /** Cuts what is longer to head and tail. */
@@ -62,10 +78,9 @@ function capContent(items: readonly ContentItem[], maxCharacters: number): reado
   })
 }
 
+/** Anything else that calls itself content is JSON like any other. */
 function isContent(value: JSONValue): value is JSONValue & { type: 'content'; value: ContentItem[] } {
-  if (typeof value !== 'object' || value === null) return false
-  const { type, value: items, ...rest } = value as { readonly type?: unknown; readonly value?: unknown }
-  return type === 'content' && Array.isArray(items) && Object.keys(rest).length === 0
+  return isRecord(value) && value['type'] === 'content' && Object.keys(value).length === 2 && isToolOutput(value)
 }
 
 /** The value of a tool in its long form. Throws for anything else. */

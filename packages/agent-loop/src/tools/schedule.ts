@@ -1,22 +1,28 @@
 import type { Call } from './call.ts'
 import { isSettled } from './call.ts'
+import type { Tool } from './tool.ts'
 
 /**
  * The pending calls that may start now, in call order. A sequential call waits for all earlier ones and holds back all
  * later ones; calls that were given away stand beside the queue.
  */
 export function startable(calls: readonly Call[], toolConcurrency: number): readonly Call[] {
+  const busy = new Map<Tool | undefined, number>()
+  const take = ({ tool }: Call): unknown => busy.set(tool, (busy.get(tool) ?? 0) + 1)
   const running = calls.filter((call) => call.running)
+  for (const call of running) take(call)
   const chosen: Call[] = []
   let openBefore = false
   for (const call of calls) {
+    if (running.length + chosen.length >= toolConcurrency) break
     if (isSettled(call) || call.row.state === 'remote') continue
     const { tool, row } = call
     if (row.state === 'pending') {
       if (tool?.sequential && openBefore) break
-      const busy = running.length + chosen.length
-      const ofTool = [...running, ...chosen].filter((other) => other.tool === tool).length
-      if (busy < toolConcurrency && ofTool < (tool?.concurrency ?? Infinity)) chosen.push(call)
+      if ((busy.get(tool) ?? 0) < (tool?.concurrency ?? Infinity)) {
+        chosen.push(call)
+        take(call)
+      }
     }
     if (tool?.sequential) break
     openBefore = true

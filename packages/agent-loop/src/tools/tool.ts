@@ -1,4 +1,16 @@
-import type { ContentItem, Cost, FunctionTool, JSONObject, JSONValue, Message, ModelError, ToolOutput, Usage } from '@bowline/llm'
+import type {
+  ContentItem,
+  Cost,
+  FunctionTool,
+  JSONObject,
+  JSONValue,
+  LanguageModelV4ProviderTool,
+  Message,
+  ModelError,
+  ProviderOptions,
+  ToolOutput,
+  Usage,
+} from '@bowline/llm'
 import type { Accepted, Agent, AgentInput, SpawnChildOptions } from '../agent/options.ts'
 import type { AgentErrorData, ChildUpdateEvent, ToolEffect, TurnStatus } from '../events/types.ts'
 
@@ -12,7 +24,9 @@ export type InferInput<Schema> = Schema extends { readonly '~standard': { readon
     : never
   : Schema extends { readonly _type: infer Value }
     ? Value
-    : JSONObject
+    : Schema extends () => infer Lazy
+      ? InferInput<Lazy>
+      : JSONObject
 
 /** A string is short for `{ output }`. */
 export type ToolReturn<Details extends JSONValue = JSONValue> = string | ToolReturnValue<Details>
@@ -105,7 +119,7 @@ export type ToolExecution<Details extends JSONValue = JSONValue> =
 
 export type OnUnknownOutcome = 'stop' | 'tell-model'
 
-interface ToolFacts {
+export interface ToolFacts {
   readonly name: string
   /** For people. */
   readonly label?: string
@@ -127,8 +141,12 @@ interface ToolFacts {
   readonly maxOutputCharacters?: number
   /** How long an approval may be decided; behind it the call counts as denied. Default null: for ever. */
   readonly approvalTimeoutMs?: number | null
+  /** Asks the provider to hold the model to the schema. */
+  readonly strict?: boolean
+  /** Shown to the model. */
+  readonly inputExamples?: readonly { readonly input: JSONObject }[]
   /** Sent along with the tool's declaration. */
-  readonly providerOptions?: JSONObject
+  readonly providerOptions?: ProviderOptions
 }
 
 export interface ToolOptions<Schema extends InputSchema, Details extends JSONValue = JSONValue> extends ToolFacts {
@@ -153,10 +171,12 @@ export interface Tool extends ToolFacts {
   readonly sequential: boolean
   readonly timeoutMs: number | null
   readonly maxOutputCharacters: number
+  /** A tool that its provider defines and that runs here: what the model is told of it. */
+  readonly declaration?: LanguageModelV4ProviderTool
   readonly execute?: (input: JSONValue, context: ToolContext) => unknown
   readonly needsApproval?: boolean | ((input: JSONValue, context: ToolContext) => boolean | Promise<boolean>)
   readonly reconcile?: (input: JSONValue, context: ReconcileContext) => Promise<Reconciled>
-  /** May be asked again later: it must not depend on anything but the value and the call. */
+  /** May be asked again later, and may give a promise: it must not depend on anything but the value and the call. */
   readonly toModelOutput?: (value: ToolReturnValue, call: { readonly toolCallId: string; readonly input: JSONValue }) => unknown
 }
 

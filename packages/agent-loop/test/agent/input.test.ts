@@ -1,15 +1,33 @@
+import type { ContentPart } from '@bowline/llm'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { orderOf, userMessageFor } from '../../src/agent/input.ts'
 import { AgentError, parseInput } from '../../src/index.ts'
 import type { AgentInput } from '../../src/index.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
 
 const image = { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'aGk=' } } as const
 
+type UserMessageContent = string | readonly ContentPart[]
+
+function isDeeplyFrozen(value: unknown): boolean {
+  return typeof value !== 'object' || value === null || (Object.isFrozen(value) && Object.values(value).every(isDeeplyFrozen))
+}
+
+function circle(): object {
+  const self: Record<string, unknown> = {}
+  self['self'] = self
+  return self
+}
+
 describe('input', () => {
   it.each<[string, AgentInput, AgentInput]>([
     ['a text', 'hi', { role: 'user', content: 'hi' }],
     ['texts', ['a', 'b'], { role: 'user', content: [{ type: 'text', text: 'a' }, { type: 'text', text: 'b' }] }],
     ['parts', [{ type: 'text', text: 'a' }, image], { role: 'user', content: [{ type: 'text', text: 'a' }, image] }],
+    ['user-text', { type: 'user-text', text: 'hi' }, { role: 'user', content: 'hi' }],
+    ['user-text of texts', { type: 'user-text', text: ['a', 'b'] }, { role: 'user', content: [{ type: 'text', text: 'a' }, { type: 'text', text: 'b' }] }],
+    ['user-message', { type: 'user-message', content: [image] }, { role: 'user', content: [image] }],
   ])('A9: %s gives the same stored message as its long form', async (_name, short, long) => {
     const stored = await Promise.all([short, long].map(async (input) => {
       const { result } = await conversation().play(agentOf([{ text: 'ok' }]), input)
@@ -17,6 +35,34 @@ describe('input', () => {
     }))
     expect(stored[0]).toEqual(stored[1])
     expect(stored[0]).toMatchObject({ role: 'user', id: 'msg_1', at: 1_000 })
+  })
+
+  it('A9: every form of any texts or parts gives the same message, frozen', () => {
+    const part: fc.Arbitrary<ContentPart> = fc.oneof(
+      fc.string().map((text): ContentPart => ({ type: 'text', text })),
+      fc.record({ filename: fc.string(), providerOptions: fc.constant({ x: { y: 1 } }) }, { requiredKeys: [] }).map((more): ContentPart => ({ ...image, ...more })),
+    )
+    fc.assert(fc.property(fc.string(), fc.array(fc.string(), { minLength: 1 }), fc.array(part, { minLength: 1 }), (text, texts, parts) => {
+      const textParts = texts.map((each): ContentPart => ({ type: 'text', text: each }))
+      const forms: readonly (readonly [UserMessageContent, readonly AgentInput[]])[] = [
+        [text, [text, { type: 'user-text', text }, { type: 'user-message', content: text }, { role: 'user', content: text }]],
+        [textParts, [texts, textParts, { type: 'user-text', text: texts }, { type: 'user-message', content: textParts }, { role: 'user', content: textParts }]],
+        [parts, [parts, { type: 'user-message', content: parts }, { role: 'user', content: parts }]],
+      ]
+      for (const [content, inputs] of forms) {
+        for (const input of inputs) {
+          const stored = userMessageFor(input)
+          expect(JSON.stringify(stored)).toBe(JSON.stringify({ role: 'user', content }))
+          expect(parseInput(input)).toEqual(stored)
+          expect(isDeeplyFrozen(stored)).toBe(true)
+        }
+      }
+    }), { seed: 20_260_102 })
+  })
+
+  it('A9: what others have added to a user message is kept', () => {
+    const message = { role: 'user', id: 'mine', at: 7, content: 'x', providerOptions: { p: { a: 1 } }, mood: 'good' } as const
+    expect(userMessageFor(message)).toEqual(message)
   })
 
   it.each<[string, unknown]>([
@@ -28,6 +74,19 @@ describe('input', () => {
     ['a file without data', [{ type: 'file', mediaType: 'image/png' }]],
     ['a number', 7],
     ['null', null],
+    ['nothing but a type', { type: 'user-text' }],
+    ['user-text with parts', { type: 'user-text', text: [{ type: 'text', text: 'a' }] }],
+    ['user-text without texts', { type: 'user-text', text: [] }],
+    ['user-text with more', { type: 'user-text', text: 'a', id: 'b' }],
+    ['user-message with texts', { type: 'user-message', content: ['a'] }],
+    ['user-message without content', { type: 'user-message', content: [] }],
+    ['an unknown form', { type: 'user-video', url: 'x' }],
+    ['a part with wrong options', [{ type: 'text', text: 'a', providerOptions: { x: 1 } }]],
+    ['a file with a number for a name', [{ ...image, filename: 7 }]],
+    ['a message whose id is empty', { role: 'user', id: '', content: 'x' }],
+    ['a message whose time is a text', { role: 'user', at: 'now', content: 'x' }],
+    ['a message with wrong options', { role: 'user', content: 'x', providerOptions: [] }],
+    ['a value that contains itself', circle()],
     ['an assistant message', { role: 'assistant', content: 'x' }],
     ['a message without content', { role: 'user' }],
     ['a message with a live object', { role: 'user', content: 'x', providerOptions: { when: new Date(0) } }],
@@ -35,6 +94,19 @@ describe('input', () => {
     ['a result without a form', { toolResults: [{ toolCallId: 'a' }] }],
     ['a result of two forms', { toolResults: [{ toolCallId: 'a', output: 1, error: 'x' }] }],
     ['a result that is not JSON', { toolResults: [{ toolCallId: 'a', output: () => 1 }] }],
+    ['a result with an unknown field', { toolResults: [{ toolCallId: 'a', output: 1, status: 'result' }] }],
+    ['a result with details of an error', { toolResults: [{ toolCallId: 'a', error: 'x', details: 1 }] }],
+    ['a result whose isError is a text', { toolResults: [{ toolCallId: 'a', output: 1, isError: 'yes' }] }],
+    ['a result whose path is a text', { toolResults: [{ toolCallId: 'a', output: 1, path: 'b' }] }],
+    ['a result that is unknown only a little', { toolResults: [{ toolCallId: 'a', unknown: 'yes' }] }],
+    ['results that are no list', { toolResults: { toolCallId: 'a', output: 1 } }],
+    ['neither results nor decisions', { toolResults: [], approvals: [] }],
+    ['answers with an unknown field', { approvals: [{ approvalId: 'a', decision: 'deny' }], input: 'x' }],
+    ['a decision without id', { approvals: [{ decision: 'deny' }] }],
+    ['a decision that decides nothing', { approvals: [{ approvalId: 'a', decision: 'perhaps' }] }],
+    ['a denial with an input', { approvals: [{ approvalId: 'a', decision: 'deny', input: {} }] }],
+    ['a decision whose reason is a number', { approvals: [{ approvalId: 'a', decision: 'deny', reason: 7 }] }],
+    ['a decision with an unknown field', { approvals: [{ approvalId: 'a', decision: 'approve', at: 7 }] }],
   ])('A10: %s is refused at once and stores nothing', async (_name, input) => {
     const talk = conversation()
     const agent = agentOf([])
@@ -57,6 +129,23 @@ describe('input', () => {
     input.content.push({ type: 'text', text: 'more' })
     const { messages } = await run.result()
     expect(messages[0]?.role === 'user' && messages[0].content).toEqual([{ type: 'text', text: 'before' }])
+  })
+
+  it('answers are results, decisions, or both', () => {
+    const results = [{ toolCallId: 'a', path: ['p'], output: null, details: { n: 1 }, isError: true }, { toolCallId: 'b', error: 'no' }, { toolCallId: 'c', unknown: true as const }]
+    const approvals = [{ approvalId: 'a', decision: 'approve' as const, input: null, inputHash: 'h', by: 'me' }, { approvalId: 'b', decision: 'deny' as const, reason: 'r' }]
+    expect(orderOf({ toolResults: results })).toEqual({ kind: 'answers', results, approvals: [] })
+    expect(orderOf({ approvals })).toEqual({ kind: 'answers', results: [], approvals })
+    expect(parseInput({ toolResults: results, approvals })).toEqual({ toolResults: results, approvals })
+    expect(parseInput({ toolResults: [], approvals })).toEqual({ approvals })
+    expect(orderOf(undefined)).toEqual({ kind: 'resume' })
+  })
+
+  it('A10: answers are no message, and nothing is no input', () => {
+    const code = expect.objectContaining({ code: 'invalid-input' }) as Error
+    expect(() => userMessageFor({ toolResults: [{ toolCallId: 'a', output: 1 }] })).toThrow(code)
+    expect(() => userMessageFor(undefined as never)).toThrow(code)
+    expect(() => parseInput(undefined as never)).toThrow(code)
   })
 
   it('parseInput gives the one stored form of an input, or refuses it', () => {

@@ -1,0 +1,24 @@
+import type { ContentPart } from '@bowline/llm'
+import { isRecord } from './json.ts'
+
+/** A text or file part, of a user's message or of a tool's output. */
+export function isContentPart(value: unknown): value is ContentPart {
+  if (!isRecord(value) || !isOptions(value['providerOptions'])) return false
+  if (value['type'] === 'text') return typeof value['text'] === 'string'
+  return value['type'] === 'file' && typeof value['mediaType'] === 'string' && isOptionalText(value['filename']) && isFile(value['data'])
+}
+
+export function isOptionalText(value: unknown): value is string | undefined {
+  return value === undefined || typeof value === 'string'
+}
+
+/** Absent, or one object for each provider. */
+export function isOptions(value: unknown): boolean {
+  return value === undefined || (isRecord(value) && Object.values(value).every(isRecord))
+}
+
+function isFile(data: unknown): boolean {
+  if (!isRecord(data)) return false
+  if (data['type'] === 'data') return typeof data['data'] === 'string'
+  return data['type'] === 'url' && typeof data['url'] === 'string'
+}

@@ -1,0 +1,70 @@
+import { toPrompt } from '@bowline/llm'
+import type { JSONValue, Message } from '@bowline/llm'
+import type { AiSdkTool } from './from-ai-sdk.ts'
+import type { ToolChunk, ToolContext, ToolReturnValue } from './tool.ts'
+
+type Execute = (input: JSONValue, options: object) => unknown
+
+export function executeSdkTool(sdkTool: AiSdkTool, input: JSONValue, context: ToolContext): unknown {
+  const returned = (sdkTool as unknown as { execute: Execute }).execute(input, sdkOptions(context))
+  return isAsyncIterable(returned) ? chunksOf(returned) : Promise.resolve(returned).then(asReturn)
+}
+
+/** What a tool of the AI SDK is told about its call. */
+export function sdkOptions(context: ToolContext): object {
+  const { toolCallId, abortSignal } = context
+  return {
+    ...{ toolCallId, abortSignal, context: context.context },
+    /** Few tools look at them, and making them takes a walk over the transcript. */
+    get messages() {
+      return modelMessagesOf(context.messages, toolCallId)
+    },
+  }
+}
+
+/** The messages above the answer that asked for the call, as the AI SDK writes them. */
+function modelMessagesOf(messages: readonly Message[], toolCallId: string): readonly object[] {
+  const place = messages.findLastIndex((message) => message.role === 'assistant' && asksFor(message.content, toolCallId))
+  const answer = messages[place]
+  if (answer?.role !== 'assistant') return []
+  const { provider, modelId } = answer
+  return toPrompt({ messages: withoutFailed(messages.slice(0, place)), model: { provider, modelId } }).prompt
+}
+
+function asksFor(content: readonly { readonly type: string }[], toolCallId: string): boolean {
+  return content.some((part) => part.type === 'tool-call' && 'toolCallId' in part && part.toolCallId === toolCallId)
+}
+
+/** The model was not shown its failed answers, nor what became of their calls. */
+function withoutFailed(messages: readonly Message[]): readonly Message[] {
+  let failed = false
+  return messages.filter((message) => {
+    if (message.role !== 'tool-result') failed = message.role === 'assistant' && message.stopReason === 'error'
+    return !failed
+  })
+}
+
+/** Each value is a snapshot of the output: grown text goes on as its suffix, the last value is the output. */
+async function* chunksOf(snapshots: AsyncIterable<unknown>): AsyncGenerator<ToolChunk, ToolReturnValue> {
+  let shown = ''
+  let isText = true
+  let last: unknown
+  for await (const snapshot of snapshots) {
+    last = snapshot
+    const text = typeof snapshot === 'string' ? snapshot : JSON.stringify(snapshot ?? null)
+    const grows = isText && typeof snapshot === 'string' && text.startsWith(shown)
+    if (!grows) yield { type: 'delta', delta: text, replace: true }
+    else if (text.length > shown.length) yield text.slice(shown.length)
+    shown = text
+    isText = typeof snapshot === 'string'
+  }
+  return asReturn(last)
+}
+
+function asReturn(output: unknown): ToolReturnValue {
+  return { output: (output ?? null) as JSONValue }
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
+}
