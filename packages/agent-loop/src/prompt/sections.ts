@@ -1,6 +1,10 @@
+import type { LoadedList } from '../agent/loaded.ts'
 import type { SectionContext } from './section-context.ts'
 
-/** A text, a file (needs `@bowline/agent-loop/node`), or a function that is asked when the prompt is built. */
+/**
+ * A text, a file (needs `@bowline/agent-loop/node`), or a function that is asked when the prompt is built, which has
+ * 30 s to answer. What changes from call to call belongs into `ephemeral`: the built prompt is kept.
+ */
 export type TextSource = string | { readonly file: string } | ((context: SectionContext) => string | Promise<string>)
 
 /** The system prompt in parts, in this order, joined by a blank line; what is empty is left out. */
@@ -13,7 +17,8 @@ export interface PromptSections {
   readonly append?: TextSource
   readonly memory?: TextSource
   readonly user?: TextSource
-  readonly skills?: readonly Skill[]
+  /** Of several with one name the first counts. */
+  readonly skills?: LoadedList<Skill>
   /** By channel. */
   readonly platform?: Readonly<Record<string, TextSource>>
   readonly footer?: Footer

@@ -1,0 +1,32 @@
+import { systemClock } from '@bowline/llm'
+import type { Clock } from '@bowline/llm'
+import { messageOf } from '../agent-error.ts'
+import { withinTime } from './deadline.ts'
+import { fileReader } from './file-reader.ts'
+import type { SectionContext } from './section-context.ts'
+import type { TextSource } from './sections.ts'
+
+/** A text or why there is none: a source never ends a turn. */
+export type SourceOutcome = { readonly text: string } | { readonly error: string }
+
+/** Without an answer after it, a source counts as failed: all turns of the agent wait for one build. */
+const limitMs = 30_000
+
+export async function readSource(source: TextSource, context: SectionContext, clock: Clock = systemClock): Promise<SourceOutcome> {
+  if (typeof source === 'string') return { text: tidy(source) }
+  try {
+    const text = await withinTime(clock, limitMs, ask(source, context))
+    return typeof text === 'string' ? { text: tidy(text) } : { error: `it gave ${text === null ? 'null' : typeof text}, not a text` }
+  } catch (error) {
+    return { error: messageOf(error) }
+  }
+}
+
+async function ask(source: Exclude<TextSource, string>, context: SectionContext): Promise<unknown> {
+  return typeof source === 'function' ? source(context) : fileReader().readText(source.file)
+}
+
+/** Sections are apart by one blank line, however their files end. What no request could carry is replaced. */
+function tidy(text: string): string {
+  return text.replace(/^(?:[^\S\n]*\n)+/, '').trimEnd().toWellFormed()
+}

@@ -1,0 +1,40 @@
+import { openLoaded } from '../agent/loaded.ts'
+import type { LoadedList } from '../agent/loaded.ts'
+import type { Diagnostic } from '../agent/options.ts'
+import type { Skill } from './sections.ts'
+
+const readers = ['read', 'skill']
+const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
+
+/** A skill is of use only to a model that can open it. */
+export function canOpenSkills(tools: readonly string[]): boolean {
+  return readers.some((name) => tools.includes(name))
+}
+
+export function skillList(list: LoadedList<Skill>): string {
+  const { skills } = uniqueSkills(list)
+  if (skills.length === 0) return ''
+  return ['<skills>', 'Open the location of a skill before you do what its description says.', ...skills.map(entryOf), '</skills>'].join('\n')
+}
+
+/** Of several skills with one name the first; the others, and what went wrong when they were loaded, as diagnostics. */
+export function uniqueSkills(list: LoadedList<Skill>): { readonly skills: readonly Skill[]; readonly diagnostics: readonly Diagnostic[] } {
+  const byName = new Map<string, Skill>()
+  const { items, diagnostics } = openLoaded(list)
+  const losers: Diagnostic[] = []
+  for (const skill of items) {
+    const winner = byName.get(skill.name)
+    if (!winner) byName.set(skill.name, skill)
+    else losers.push({ kind: 'skill', name: skill.name, message: `${skill.location} is not used: ${winner.location} has its name` })
+  }
+  return { skills: [...byName.values()], diagnostics: [...diagnostics, ...losers] }
+}
+
+function entryOf({ name, description, location }: Skill): string {
+  const fields = Object.entries({ name, description, location })
+  return ['<skill>', ...fields.map(([key, value]) => `<${key}>${escape(value)}</${key}>`), '</skill>'].join('\n')
+}
+
+function escape(text: string): string {
+  return text.replace(/[&<>"]/g, (sign) => escapes[sign] ?? sign)
+}
