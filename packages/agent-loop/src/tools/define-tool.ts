@@ -1,5 +1,6 @@
 import type { FlexibleSchema, JSONValue } from '@bowline/llm'
 import { checkKeys, refuseConfig } from '../agent/check-options.ts'
+import { isRecord } from '../json.ts'
 import { buildTool } from './build-tool.ts'
 import { fromAiSdk } from './from-ai-sdk.ts'
 import type { AiSdkTool } from './from-ai-sdk.ts'
@@ -45,12 +46,12 @@ export function defineTool<From extends AiSdkTool, Details extends JSONValue = J
   options: AdoptedToolOptions<From, Details>,
 ): Tool
 export function defineTool(options: object): Tool {
-  if (!('from' in options)) {
+  if (!isRecord(options) || !('from' in options)) {
     checkKeys('a tool', options, toolKeys)
     return buildTool(options as Partial<ToolFields>)
   }
   checkKeys('a tool with "from"', options, [...factKeys, 'from'])
-  const { from, ...given } = options as AdoptedToolOptions<AiSdkTool>
+  const { from, ...given } = options as unknown as AdoptedToolOptions<AiSdkTool>
   if (typeof from !== 'object' || from === null || isTool(from)) return refuseConfig('from must be a tool of the AI SDK')
   const tool = fromAiSdk(given.name, from, given as unknown as Partial<ToolFields>)
   return isTool(tool) ? tool : refuseConfig(`the tool ${tool.name} runs at its provider: give it by name, as it is`)

@@ -1,0 +1,232 @@
+import type { AssistantMessage, JSONValue, Message } from '@bowline/llm'
+import { dynamicTool, jsonSchema, tool } from 'ai'
+import type { Tool as SdkTool } from 'ai'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { defineTool } from '../../src/index.ts'
+import type { AgentOptions, Tool, ToolContext } from '../../src/index.ts'
+import { declarationOf } from '../../src/tools/declaration.ts'
+import { fromAiSdk } from '../../src/tools/from-ai-sdk.ts'
+import type { AiSdkTool } from '../../src/tools/from-ai-sdk.ts'
+import { toolSetOf } from '../../src/tools/tool-set.ts'
+import { isTool } from '../../src/tools/tool.ts'
+import { agentOf, conversation } from '../support/conversation.ts'
+import { resultsOf } from '../support/prompts.ts'
+
+const inputSchema = z.strictObject({ city: z.string() })
+const oslo = { city: 'Oslo' }
+
+async function call(tools: AgentOptions['tools'], input: JSONValue = oslo) {
+  const talk = conversation()
+  const agent = agentOf([{ toolCalls: [{ id: 'x', name: 'w', input }] }, { text: 'done' }], { tools: tools ?? [] })
+  const { result } = await talk.play(agent, 'go')
+  return { talk, agent, outcome: result.messages.find((message) => message.role === 'tool-result') }
+}
+
+function own(name: string, sdkTool: AiSdkTool): Tool {
+  const made = fromAiSdk(name, sdkTool)
+  if (!isTool(made)) throw new Error(`${name} runs at its provider`)
+  return made
+}
+
+const answer = (id: string, stopReason: AssistantMessage['stopReason'], toolCallId: string): AssistantMessage => ({
+  ...{ role: 'assistant', id, provider: 'p', modelId: 'm', stopReason, usage: {}, at: 0, timing: { totalMs: 0 } },
+  content: [{ type: 'tool-call', toolCallId, toolName: 'w', input: oslo }],
+})
+const earlier: readonly Message[] = [
+  { role: 'user', content: 'a' },
+  answer('failed', 'error', 'lost'),
+  { role: 'tool-result', toolCallId: 'lost', toolName: 'w', output: { type: 'error-text', value: 'not run' } },
+  answer('one', 'tool-calls', 'first'),
+  { role: 'tool-result', toolCallId: 'first', toolName: 'w', output: { type: 'json', value: { n: 1 } } },
+  answer('two', 'tool-calls', 'x'),
+]
+
+function contextOf(fields: Partial<ToolContext> = {}): ToolContext {
+  const { signal } = new AbortController()
+  return { toolCallId: 'x', messages: earlier, abortSignal: signal, ...fields } as ToolContext
+}
+
+describe('tools of the AI SDK', () => {
+  it('A66: one with execute works unchanged', async () => {
+    const seen: unknown[] = []
+    const w = tool({
+      description: 'weather',
+      inputSchema,
+      execute: ({ city }, { toolCallId, messages, abortSignal, context }) => {
+        seen.push(toolCallId, messages, abortSignal instanceof AbortSignal, context)
+        return { city, sky: 'clear' }
+      },
+    })
+    const { outcome, agent } = await call({ w })
+    expect(outcome).toMatchObject({ status: 'result', output: { type: 'json', value: { city: 'Oslo', sky: 'clear' } } })
+    expect(seen).toEqual(['x', [{ role: 'user', content: [{ type: 'text', text: 'go' }] }], true, undefined])
+    expect(agent.model.calls[0]?.tools).toMatchObject([{ name: 'w', description: 'weather' }])
+  })
+
+  it('A66: options.messages are those above the answer, as the AI SDK writes them', async () => {
+    const messages: unknown[] = []
+    const w = tool({ inputSchema, execute: (_input, options) => messages.push(...options.messages) })
+    await own('w', w).execute?.(oslo, contextOf())
+    expect(messages).toEqual([
+      { role: 'user', content: [{ type: 'text', text: 'a' }] },
+      { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'first', toolName: 'w', input: oslo }] },
+      { role: 'tool', content: [{ type: 'tool-result', toolCallId: 'first', toolName: 'w', output: { type: 'json', value: { n: 1 } } }] },
+    ])
+  })
+
+  it('A66: options.context is the context of the run, and `this` is the tool', async () => {
+    const counted = { inputSchema: jsonSchema({}), step: 3, execute(this: { step: number }, _input: unknown, { context }: { context: unknown }) { return [this.step, context] } }
+    expect(await own('w', counted).execute?.({}, contextOf({ context: { user: 'u' } }))).toEqual({ output: [3, { user: 'u' }] })
+  })
+
+  it('A66: one without execute suspends the run', async () => {
+    const talk = conversation()
+    const agent = agentOf([{ toolCalls: [{ id: 'x', name: 'w', input: oslo }] }], { tools: { w: tool({ inputSchema }) } })
+    const { result } = await talk.play(agent, 'go')
+    expect(result).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'x', toolName: 'w' }] })
+  })
+
+  it('A66: a dynamic one works too', async () => {
+    const w = dynamicTool({ inputSchema: z.unknown(), execute: (input) => ({ got: input }) })
+    const { outcome } = await call({ w })
+    expect(outcome?.output).toEqual({ type: 'json', value: { got: oslo } })
+  })
+
+  it.each<[string, readonly unknown[], readonly unknown[], unknown]>([
+    ['texts', ['a', 'ab', 'ab', 'c'], [['a', undefined], ['b', undefined], ['c', true]], { type: 'text', value: 'c' }],
+    ['objects', [{ n: 1 }, { n: 12 }], [['{"n":1}', true], ['{"n":12}', true]], { type: 'json', value: { n: 12 } }],
+    ['numbers that look as if they grew', [1, 12], [['1', true], ['12', true]], { type: 'json', value: 12 }],
+    ['text behind an object', [{}, '{}!'], [['{}', true], ['{}!', true]], { type: 'text', value: '{}!' }],
+    ['nothing', [], [], { type: 'json', value: null }],
+  ])('A66: a generator of %s streams its snapshots, and the last is the output', async (_what, snapshots, deltas, output) => {
+    const w = tool({ inputSchema, async *execute() { yield* snapshots } })
+    const { talk, outcome } = await call({ w })
+    expect(outcome?.output).toEqual(output)
+    expect(talk.journal.log.flatMap((event) => (event.type === 'tool-execution-delta' ? [[event.delta, event.replace]] : []))).toEqual(deltas)
+  })
+
+  it('A66: toModelOutput and nothing as output are kept', async () => {
+    const w = tool({
+      inputSchema,
+      execute: (): number | undefined => 3,
+      toModelOutput: ({ toolCallId, output }) => ({ type: 'text' as const, value: `${toolCallId}: ${output ?? 0} stars` }),
+    })
+    const { agent } = await call({ w })
+    expect(resultsOf(agent.model.calls[1])).toMatchObject([{ output: { type: 'text', value: 'x: 3 stars' } }])
+    const silent = await call({ w: tool({ inputSchema, execute: () => undefined }) })
+    expect(silent.outcome).toMatchObject({ status: 'result', output: { type: 'json', value: null } })
+  })
+
+  it('A66: a toModelOutput that takes its time is waited for', async () => {
+    const w = tool({ inputSchema, execute: () => 3, toModelOutput: ({ output }) => Promise.resolve({ type: 'text' as const, value: `${output}!` }) })
+    const { outcome } = await call({ w })
+    expect(outcome).toMatchObject({ status: 'result', output: { type: 'text', value: '3!' } })
+  })
+
+  it('A66: content of toModelOutput is taken over, bytes and old names included', () => {
+    const value = [
+      { type: 'text', text: 'see', providerOptions: { p: { a: 1 } } },
+      { type: 'file', mediaType: 'image/png', data: { type: 'data', data: new Uint8Array([1, 2, 255]) }, filename: 'a.png' },
+      { type: 'file', mediaType: 'image/png', data: { type: 'url', url: new URL('https://files.test/a.png') } },
+      { type: 'file', mediaType: 'text/plain', data: { type: 'text', text: 'hé' } },
+      { type: 'file-data', mediaType: 'application/pdf', data: 'AQI=' },
+      { type: 'image-url', url: 'https://files.test/b.png' },
+    ]
+    const w = own('w', { inputSchema, execute: () => 1, toModelOutput: () => ({ type: 'content', value }) })
+    expect(w.toModelOutput?.({ output: 1 }, { toolCallId: 'x', input: {} })).toEqual({
+      type: 'content',
+      value: [
+        value[0],
+        { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AQL/' }, filename: 'a.png' },
+        { type: 'file', mediaType: 'image/png', data: { type: 'url', url: 'https://files.test/a.png' } },
+        { type: 'file', mediaType: 'text/plain', data: { type: 'data', data: 'aMOp' } },
+        { type: 'file', mediaType: 'application/pdf', data: { type: 'data', data: 'AQI=' } },
+        { type: 'file', mediaType: 'image/*', data: { type: 'url', url: 'https://files.test/b.png' } },
+      ],
+    })
+  })
+
+  it.each<[string, unknown]>([
+    ['a reference to a file', { type: 'content', value: [{ type: 'file', mediaType: 'a/b', data: { type: 'reference', reference: { openai: 'f' } } }] }],
+    ['an unknown item', { type: 'content', value: [{ type: 'hologram' }] }],
+    ['a text for an item', { type: 'content', value: ['a'] }],
+    ['a file without data', { type: 'content', value: [{ type: 'file-data', mediaType: 'a/b' }] }],
+    ['an unknown output', { type: 'hologram' }],
+    ['a text output without text', { type: 'text' }],
+    ['no output', undefined],
+  ])('A62: %s from toModelOutput makes an error outcome', async (_what, output) => {
+    const w = { inputSchema, execute: () => 1, toModelOutput: () => output }
+    const { outcome } = await call({ w })
+    expect(outcome).toMatchObject({ status: 'error', output: { type: 'error-text', value: expect.stringContaining('cannot be used') } })
+  })
+
+  it('A66: what looks like content, and is none, is JSON', async () => {
+    const { outcome } = await call({ w: tool({ inputSchema, execute: () => ({ type: 'content', value: ['a'] }) }) })
+    expect(outcome).toMatchObject({ status: 'result', output: { type: 'json', value: { type: 'content', value: ['a'] } } })
+  })
+
+  it('A66: needsApproval is asked with input and options', async () => {
+    const seen: unknown[] = []
+    const w = tool({ inputSchema, execute: () => 1, needsApproval: (input, { toolCallId, messages, context }) => { seen.push(input, toolCallId, messages.length, context); return true } })
+    const { needsApproval } = own('w', w)
+    if (typeof needsApproval !== 'function') throw new Error('it is asked for each call')
+    expect(await needsApproval(oslo, contextOf({ context: 7 }))).toBe(true)
+    expect(seen).toEqual([oslo, 'x', 3, 7])
+    expect(own('w', tool({ inputSchema, needsApproval: true })).needsApproval).toBe(true)
+  })
+
+  it('A66: the declaration carries what it can, and the title is the label', () => {
+    const fields = { description: 'd', strict: true, inputExamples: [{ input: oslo }], providerOptions: { p: { a: 1 } } }
+    const made = own('w', tool({ inputSchema, title: 'Weather', ...fields }))
+    expect(declarationOf(made)).toEqual({ name: 'w', inputSchema, ...fields })
+    expect(made.label).toBe('Weather')
+  })
+
+  it('A66: a description that is a function is asked once, without a context', () => {
+    const describe = ({ context }: { context?: unknown }) => `for ${String(context)}`
+    expect(own('w', { inputSchema, description: describe }).description).toBe('for undefined')
+    const picky = ({ context }: { context: { user: string } }) => context.user
+    expect(() => own('w', { inputSchema, description: picky })).toThrow('description of w')
+  })
+
+  it('A66: defineTool gives one an effect, and what it says wins', async () => {
+    const sdkTool = tool({ inputSchema, description: 'old', execute: ({ city }) => city, needsApproval: true })
+    const w = defineTool({ from: sdkTool, name: 'w', description: 'new', effect: 'idempotent', timeoutMs: 7, needsApproval: false, sequential: true })
+    expect(w).toMatchObject({ name: 'w', description: 'new', effect: 'idempotent', timeoutMs: 7, needsApproval: false, sequential: true })
+    expect(own('w', sdkTool)).toMatchObject({ effect: 'once', timeoutMs: 120_000 })
+    const { outcome } = await call([w])
+    expect(outcome).toMatchObject({ status: 'result', output: { type: 'text', value: 'Oslo' } })
+  })
+})
+
+describe('tools that a provider defines', () => {
+  const search = { type: 'provider', isProviderExecuted: true, id: 'p.search', args: { max: 3 }, inputSchema: jsonSchema({}) } as const
+  const shell = { type: 'provider', isProviderExecuted: false, id: 'p.shell', args: { os: 'linux' }, inputSchema, execute: ({ city }: { city: string }) => city } as const
+
+  it('A66: one that it runs is passed to the model call, and its result is not run here', async () => {
+    const talk = conversation()
+    const used = [
+      { type: 'tool-call' as const, toolCallId: 's', toolName: 'search', input: '{}', providerExecuted: true },
+      { type: 'tool-result' as const, toolCallId: 's', toolName: 'search', result: { hits: 2 } },
+    ]
+    const agent = agentOf([{ parts: used, text: 'two hits' }], { tools: { search: search as SdkTool } })
+    const { result } = await talk.play(agent, 'go')
+    expect(agent.model.calls[0]?.tools).toEqual([{ type: 'provider', id: 'p.search', name: 'search', args: { max: 3 } }])
+    expect(result).toMatchObject({ status: 'completed', text: 'two hits' })
+    expect(talk.types()).not.toContain('tool-execution-end')
+  })
+
+  it('A66: one that runs here is declared as its provider knows it', async () => {
+    const { outcome, agent } = await call({ w: shell })
+    expect(outcome).toMatchObject({ status: 'result', output: { type: 'text', value: 'Oslo' } })
+    expect(agent.model.calls[0]?.tools).toEqual([{ type: 'provider', id: 'p.shell', name: 'w', args: { os: 'linux' } }])
+    const adopted = defineTool({ from: shell, name: 'sh', effect: 'pure' })
+    expect([adopted.effect, declarationOf(adopted)]).toEqual(['pure', { type: 'provider', id: 'p.shell', name: 'sh', args: { os: 'linux' } }])
+  })
+
+  it('A4: both kinds share the names', () => {
+    const { tools, providerTools } = toolSetOf({ search, shell })
+    expect([[...tools.keys()], [...providerTools.keys()]]).toEqual([['shell'], ['search']])
+  })
+})
