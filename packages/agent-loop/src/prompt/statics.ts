@@ -17,7 +17,8 @@ export interface Statics {
 const nowhere = { tools: [], now: 0 }
 
 export async function readStatics(sections: MergedSections, clock?: Clock): Promise<Statics> {
-  const named = Object.entries(staticSources(sections))
+  // A section of functions alone is none.
+  const named = Object.entries(staticSources(sections)).filter(([, sources]) => sources.length > 0)
   const outcomes = await Promise.all(
     named.map(async ([name, sources]) => {
       const texts = await Promise.all(sources.map((source) => readSource(source, nowhere, clock)))

@@ -1,0 +1,57 @@
+import { resolveSchema } from '@bowline/llm'
+import type { JSONValue } from '@bowline/llm'
+import type { ModelName } from '../events/types.ts'
+import { hashJson } from '../hash-json.ts'
+import { deepFreeze } from '../json.ts'
+import type { PromptCache } from '../prompt/cache.ts'
+import type { SectionContext } from '../prompt/section-context.ts'
+import type { Statics } from '../prompt/statics.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { AgentFingerprint } from './options.ts'
+
+type PinnedTool = AgentFingerprint['tools'][number]
+
+/** What an agent is, in a form that another process can compare. */
+export class Fingerprints {
+  readonly #tools: readonly Tool[]
+  readonly #prompts: PromptCache
+  #pinned: Promise<readonly PinnedTool[]> | undefined
+  #last: { readonly statics: Statics; readonly model: ModelName; readonly hash: Promise<string> } | undefined
+
+  constructor(tools: readonly Tool[], prompts: PromptCache) {
+    this.#tools = tools
+    this.#prompts = prompts
+  }
+
+  /** Of model, tools and static sections. Equal definitions give equal hashes in every process. */
+  async hash(model: ModelName): Promise<string> {
+    const [statics, tools] = await Promise.all([this.#prompts.statics(), this.#schemas()])
+    const last = this.#last
+    if (last?.statics === statics && last.model.provider === model.provider && last.model.modelId === model.modelId) return last.hash
+    const { provider, modelId } = model
+    const hash = hashJson({ model: { provider, modelId }, tools, sections: statics.sections } as unknown as JSONValue)
+    this.#last = { statics, model, hash }
+    return hash
+  }
+
+  /** With the whole text of the prompt. Rejects when a schema cannot be read. */
+  async of(model: ModelName, context: SectionContext): Promise<AgentFingerprint> {
+    const [hash, { text }, tools] = await Promise.all([this.hash(model), this.#prompts.get(context), this.#schemas()])
+    return { hash, instructions: text, model: { provider: model.provider, modelId: model.modelId }, tools }
+  }
+
+  #schemas(): Promise<readonly PinnedTool[]> {
+    return (this.#pinned ??= Promise.all(this.#tools.map(pinnedTool)))
+  }
+}
+
+async function pinnedTool({ name, description, inputSchema, effect }: Tool): Promise<PinnedTool> {
+  const { jsonSchema } = await resolveSchema(inputSchema)
+  return deepFreeze(plainJson({ name, description, inputSchema: jsonSchema, effect }))
+}
+
+/** As it comes out of a store: without what JSON cannot say. */
+function plainJson<Value>(value: Value): Value {
+  const text = JSON.stringify(value, (_key, item: unknown) => (typeof item === 'string' ? item.toWellFormed() : item))
+  return JSON.parse(text) as Value
+}
