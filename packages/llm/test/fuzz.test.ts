@@ -1,9 +1,9 @@
 import { inspect, isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { AssistantMessage, AssistantPart, LanguageModelV4StreamPart } from '../src/index.ts'
+import type { AssistantMessage, AssistantPart, LanguageModelV4StreamPart, MessageEvent } from '../src/index.ts'
 import { eventFaults } from './fuzz/event-grammar.ts'
-import { longestMs, observe, type Abort, type Observed, type Scenario } from './fuzz/observe.ts'
+import { longestMs, observe, type Abort, type Observed, type ReaderPlan, type Scenario } from './fuzz/observe.ts'
 import { brokenParts, disorderlyParts, orderlyParts } from './fuzz/parts.ts'
 import { expectedOf } from './fuzz/reference.ts'
 import { quietly, scenarioOf, slowlyRead, timedScenario } from './fuzz/scenarios.ts'
@@ -107,6 +107,38 @@ describe('calls as they go', () => {
     },
   )
 })
+
+describe('events that are asked for and events that are handed over', () => {
+  const read = async (scenario: Scenario, mode: ReaderPlan['mode']): Promise<Observed> => {
+    const observed = await observe({ ...scenario, reader: { ...scenario.reader, mode } })
+    await settle()
+    return observed
+  }
+
+  it.each([
+    ['parts in any order', quietly(disorderlyParts)],
+    ['parts that are not what the contract says', quietly(brokenParts)],
+    ['parts with pauses and limits', timedScenario],
+  ])('L1–L35: are the same: %s', { timeout }, async (_, scenarios) => {
+    await fc.assert(
+      fc.asyncProperty(scenarios, async (scenario) => {
+        const [asked, handed] = [await read(scenario, 'loop'), await read(scenario, 'push')]
+        expect([...asked.faults, ...handed.faults]).toEqual([])
+        const [expected, seen] = [withoutIds(asked.events), withoutIds(handed.events)]
+        if (!isDeepStrictEqual(seen, expected)) expect(inspect(seen, shown)).toBe(inspect(expected, shown))
+      }),
+      { numRuns: 200 * factor },
+    )
+  })
+})
+
+/** Ids of messages are made anew for each call. */
+function withoutIds(events: readonly MessageEvent[]): readonly unknown[] {
+  return events.map((event) => {
+    if (event.type === 'message-start') return { ...event, messageId: '' }
+    return event.type === 'message-end' ? { ...event, message: { ...event.message, id: '' } } : event
+  })
+}
 
 /** L24, L25: the first error stands, and behind a finish only an error of the provider's own counts. */
 function checkError(

@@ -1,6 +1,6 @@
 import { createHook } from 'node:async_hooks'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { streamMessage, type LanguageModelV4StreamPart, type MessageEvent, type MessageStream } from '../src/index.ts'
+import { readEvents, streamMessage, type LanguageModelV4StreamPart, type MessageEvent, type MessageStream } from '../src/index.ts'
 import { finish, hello, rawModel, settle } from './support.ts'
 
 type Kind = 'text' | 'reasoning' | 'tool-input'
@@ -20,8 +20,12 @@ function* partsOf(kind: Kind, deltas: number): Generator<LanguageModelV4StreamPa
 }
 
 function callOf(parts: Iterable<LanguageModelV4StreamPart>): MessageStream {
+  return streamMessage({ model: rawModel(() => Promise.resolve({ stream: streamOf(parts) })), messages: hello })
+}
+
+function streamOf(parts: Iterable<LanguageModelV4StreamPart>): ReadableStream<LanguageModelV4StreamPart> {
   const iterator = parts[Symbol.iterator]()
-  const stream = new ReadableStream<LanguageModelV4StreamPart>(
+  return new ReadableStream<LanguageModelV4StreamPart>(
     {
       pull(controller) {
         const { value, done } = iterator.next()
@@ -31,13 +35,13 @@ function callOf(parts: Iterable<LanguageModelV4StreamPart>): MessageStream {
     },
     { highWaterMark: 0 },
   )
-  return streamMessage({ model: rawModel(() => Promise.resolve({ stream })), messages: hello })
 }
 
 const readings = {
   'a reader': async (stream: MessageStream) => {
     for await (const _ of stream) continue
   },
+  'a reader to whom events are handed over': async (stream: MessageStream) => void (await readEvents(stream, () => {})),
   'result()': async (stream: MessageStream) => void (await stream.result()),
   'a reader behind result()': async (stream: MessageStream) => {
     await stream.result()
@@ -67,6 +71,22 @@ describe('work that grows with the stream and no faster', () => {
     const [few, many] = [await cost(300), await cost(3_000)]
     expect(few).toBeGreaterThan(300)
     expect(many).toBeLessThanOrEqual(10.5 * few)
+  })
+
+  it('L97: an event that is handed over costs no promise besides that of its part', async () => {
+    const perDelta = async (work: (deltas: number) => Promise<void>): Promise<number> => {
+      const [few, many] = [await promisesOf(() => work(1_000)), await promisesOf(() => work(11_000))]
+      return (many - few) / 10_000
+    }
+    const bare = await perDelta(async (deltas) => {
+      const reader = streamOf(partsOf('text', deltas)).getReader()
+      while (!(await reader.read()).done);
+    })
+    const read = await perDelta((deltas) =>
+      readings['a reader to whom events are handed over'](callOf(partsOf('text', deltas))),
+    )
+    // One more now and then, for the turn that everybody else has.
+    expect(read).toBeLessThan(bare + 0.01)
   })
 
   it('L98: each delta is looked at a fixed number of times, however many there are', async () => {

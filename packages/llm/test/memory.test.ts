@@ -6,7 +6,7 @@ const entry = new URL('../src/index.ts', import.meta.url).href
 
 /** Streams many small deltas in a process of its own and tells how much memory the held message costs. */
 const script = (read: string): string => `
-  import { streamMessage } from ${JSON.stringify(entry)}
+  import { readEvents, streamMessage } from ${JSON.stringify(entry)}
   const deltas = 250_000
   const usage = { inputTokens: {}, outputTokens: {} }
   const source = (count) => {
@@ -40,6 +40,7 @@ const script = (read: string): string => `
 describe('memory', () => {
   it.each([
     ['read event by event', 'for await (const event of stream) void event'],
+    ['handed over', 'await readEvents(stream, () => {})'],
     ['drained by result()', 'await stream.result()'],
   ])(
     'L99: what is held behind many small deltas is in proportion to the message, %s',

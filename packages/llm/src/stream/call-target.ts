@@ -14,7 +14,11 @@ export interface CallTarget extends ModelCall {
 }
 
 /** Throws `LlmError` for a model that cannot be called, or a name without a registry that could know it. */
-export function callTarget({ model, models, runtimeParams }: ModelRequest): CallTarget {
+export function callTarget({
+  model,
+  models,
+  runtimeParams,
+}: Pick<ModelRequest, 'model' | 'models' | 'runtimeParams'>): CallTarget {
   const wanted = runtimeParams?.model ?? model
   if (isResolvedModel(wanted)) return resolvedTarget(wanted)
   if (!isRef(wanted)) return directTarget(wanted)

@@ -7,13 +7,16 @@ const done: EventResult = { value: undefined, done: true }
 
 /**
  * Where events wait for readers, or readers for events; both in order. A reader who can fetch the next event itself
- * reserves it, which costs no promise of its own; everybody else waits.
+ * reserves it, which costs no promise of its own; everybody else waits, or takes what is handed over.
  */
 export class EventOutlet {
   readonly #queue = new EventQueue()
   readonly #waiters: ((result: EventResult) => void)[] = []
   #reserved = false
   #reservedEvent: MessageEvent | undefined
+  #receiver: ((event: MessageEvent) => void) | undefined
+  /** Whether the receiver holds an event now. What its doing brings about waits behind it. */
+  #handing = false
   #closed = false
 
   /** Whether somebody waits for an event that is not there. */
@@ -51,9 +54,27 @@ export class EventOutlet {
     })
   }
 
+  /** Hands over all events from now on. The receiver must not throw. */
+  handTo(receiver: (event: MessageEvent) => void): void {
+    this.#receiver = receiver
+    this.flush()
+  }
+
+  /** Keeps an event until the next `flush`: what makes it is not to be disturbed by its reader. */
   emit(event: MessageEvent): void {
     if (this.#reserved && !this.#reservedEvent) this.#reservedEvent = event
     else this.#queue.push(event)
+  }
+
+  /** What `emit` and `flush` do, for an event whose maker has come to rest. */
+  send(event: MessageEvent): void {
+    if (!this.#receiver || this.#handing || !this.#queue.isEmpty) {
+      this.emit(event)
+      this.flush()
+      return
+    }
+    this.#hand(this.#receiver, event)
+    if (!this.#queue.isEmpty) this.flush()
   }
 
   /** No more events will come. */
@@ -71,6 +92,14 @@ export class EventOutlet {
   /** Hands out what is there, behind an event that is reserved. */
   flush(): void {
     if (this.#waiters.length > 0) this.#deliver()
+    const receiver = this.#receiver
+    while (receiver && !this.#handing && !this.#queue.isEmpty) this.#hand(receiver, this.#queue.take())
+  }
+
+  #hand(receiver: (event: MessageEvent) => void, event: MessageEvent): void {
+    this.#handing = true
+    receiver(event)
+    this.#handing = false
   }
 
   #deliver(): void {

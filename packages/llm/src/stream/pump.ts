@@ -15,6 +15,7 @@ import type { CallTarget } from './call-target.ts'
 import { Deadlines, type Expired, type Timeouts } from './deadlines.ts'
 import { EventOutlet, type EventResult } from './event-outlet.ts'
 import { MessageBuilder, type Abort } from './message-builder.ts'
+import { nextTurn, partsPerTurn } from './next-turn.ts'
 
 export interface PumpOptions {
   readonly messageId: string
@@ -72,6 +73,14 @@ export class Pump {
     const result = this.#outlet.wait()
     this.#demand()
     return result
+  }
+
+  /** Hands over all events as they come, and lets the call run to its end. `onEvent` must not throw. */
+  push(onEvent: (event: MessageEvent) => void): void {
+    this.#flowing = true
+    this.#begin()
+    this.#outlet.handTo(onEvent)
+    this.#demand()
   }
 
   /** Lets the call run to its end, read or not. */
@@ -143,8 +152,24 @@ export class Pump {
   /** Reads on for those who wait, and to the end once the result is wanted. */
   #demand(): void {
     if (this.#reading || !this.#reader || this.#message) return
-    if (!this.#outlet.isAwaited && !this.#flowing) return
-    this.#read(this.#reader).then(this.#onRead, this.#onReadError)
+    if (this.#flowing) void this.#flow(this.#reader)
+    else if (this.#outlet.isAwaited) this.#read(this.#reader).then(this.#onRead, this.#onReadError)
+  }
+
+  /** Reads to the end, whoever takes the events. Nobody else reads meanwhile. */
+  async #flow(reader: Reader): Promise<void> {
+    try {
+      for (let parts = 1; !this.#message; parts++) {
+        // `await` costs least: there is no promise besides that of the read.
+        const read = await this.#read(reader)
+        const delta = this.#furtherDelta(read)
+        if (delta) this.#outlet.send(delta)
+        else this.#take(read)
+        if (parts % partsPerTurn === 0) await nextTurn()
+      }
+    } catch (error) {
+      this.#breakOff(error)
+    }
   }
 
   /** The short way of a delta: one `then` between the provider's read and the reader's `next`. */
@@ -159,20 +184,20 @@ export class Pump {
   }
 
   readonly #onRead = (read: ReadResult): void => {
+    this.#reading = false
     this.#take(read)
-    this.#outlet.flush()
     this.#demand()
   }
 
   readonly #onReadError = (error: unknown): void => this.#breakOff(error)
 
   readonly #onReservedRead = (read: ReadResult): EventResult | Promise<EventResult> => {
-    const delta = this.#message || read.done ? undefined : this.#builder?.furtherDelta(read.value)
+    this.#reading = false
+    const delta = this.#furtherDelta(read)
     if (!delta) {
       this.#take(read)
       return this.#claim()
     }
-    this.#reading = false
     return (this.#flowing ? undefined : this.#outlet.handOver(delta)) ?? this.#claim(delta)
   }
 
@@ -191,8 +216,11 @@ export class Pump {
     return this.#reader ? this.#readReserved(this.#reader) : { value: undefined, done: true }
   }
 
+  #furtherDelta({ done, value }: ReadResult): MessageEvent | undefined {
+    return this.#message || done ? undefined : this.#builder?.furtherDelta(value)
+  }
+
   #take({ done, value }: ReadResult): void {
-    this.#reading = false
     const builder = this.#builder
     if (this.#message || !builder) return
     if (done) {
@@ -204,6 +232,7 @@ export class Pump {
     builder.accept(value)
     const isSignOfLife = type === 'ping' || type === 'raw'
     if (builder.progress !== 'content' && !isSignOfLife) this.#shortenWait(builder.progress)
+    this.#outlet.flush()
   }
 
   #breakOff(error: unknown): void {

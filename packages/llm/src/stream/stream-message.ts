@@ -10,6 +10,7 @@ import { abortReasonOf } from './abort-reason.ts'
 import { prepareCall } from './call-options.ts'
 import { callTarget } from './call-target.ts'
 import { checkRequest } from './check-request.ts'
+import { EventIterator } from './event-iterator.ts'
 import { Pump } from './pump.ts'
 
 /**
@@ -50,13 +51,7 @@ export function streamMessage(request: ModelRequest): MessageStream {
     [Symbol.asyncIterator]() {
       if (iterated) throw new LlmError('USAGE', 'a message stream can be iterated only once')
       iterated = true
-      return {
-        next: () => pump.next(),
-        return() {
-          pump.leave()
-          return Promise.resolve({ value: undefined, done: true })
-        },
-      }
+      return new EventIterator(pump)
     },
   }
 }

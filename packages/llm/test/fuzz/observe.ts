@@ -2,6 +2,7 @@ import { getEventListeners } from 'node:events'
 import { isDeepStrictEqual } from 'node:util'
 import {
   LlmError,
+  readEvents,
   streamMessage,
   type AssistantMessage,
   type Clock,
@@ -15,8 +16,11 @@ import { planned, type ProviderPlan, type Seen } from './provider.ts'
 import { asJson } from './values.ts'
 
 export interface ReaderPlan {
-  /** `loop` is a `for await`, `burst` asks for three events at once, `late` reads what `result()` has left behind. */
-  readonly mode: 'loop' | 'burst' | 'late'
+  /**
+   * `loop` is a `for await`, `burst` asks for three events at once, `late` reads what `result()` has left behind, `push`
+   * has the events handed over and takes no time over any of them.
+   */
+  readonly mode: 'loop' | 'burst' | 'late' | 'push'
   /** How long the reader takes over each event, in turn. */
   readonly pausesMs: readonly number[]
   readonly leavesBehind: number | undefined
@@ -138,6 +142,7 @@ class ObservedCall {
     const { mode, leavesBy } = this.#scenario.reader
     if (mode === 'late') await this.#result()
     if (mode === 'burst') return this.#readInBursts()
+    if (mode === 'push') return this.#readPushed()
     try {
       for await (const event of this.#stream) {
         await this.#take(event)
@@ -167,6 +172,21 @@ class ObservedCall {
     await this.#rest()
   }
 
+  async #readPushed(): Promise<void> {
+    const broken = new Error('the reader broke')
+    const reading = readEvents(this.#stream, (event) => {
+      if (this.#left) this.#faults.push('L23: events behind the leaving')
+      void this.#note(event)
+      if (!this.#wantsToLeave()) return
+      this.#left = true
+      throw broken
+    })
+    const [{ reason, value }] = (await Promise.allSettled([reading])) as [{ reason?: unknown; value?: unknown }]
+    if (reason !== (this.#left ? broken : undefined)) throw reason
+    if (!this.#left && value !== (await this.#result())) this.#faults.push('L19: the reading gives another message')
+    await this.#rest()
+  }
+
   /** Whoever has read, or read enough, waits for nothing any more. */
   async #rest(): Promise<void> {
     const leftAt = this.#clock.now()
@@ -189,16 +209,20 @@ class ObservedCall {
   }
 
   async #take(event: MessageEvent): Promise<void> {
-    const { pausesMs, asksBehind, waits } = this.#scenario.reader
-    this.#copies.push(structuredClone(event))
-    const count = this.#events.push(event)
-    if (count === asksBehind) {
-      const result = this.#result()
-      if (waits) await result
-    }
+    const { pausesMs, waits } = this.#scenario.reader
+    const result = this.#note(event)
+    if (waits) await result
+    const count = this.#events.length
     const pauseMs = pausesMs.length > 0 ? (pausesMs[count % pausesMs.length] ?? 0) : 0
     if (pauseMs > 0)
       await new Promise<void>((resolve) => void this.#clock.setTimer(this.#clock.now() + pauseMs, resolve))
+  }
+
+  /** Keeps the event, and asks for the result behind it if that is the plan. */
+  #note(event: MessageEvent): Promise<AssistantMessage> | undefined {
+    this.#copies.push(structuredClone(event))
+    const count = this.#events.push(event)
+    return count === this.#scenario.reader.asksBehind ? this.#result() : undefined
   }
 
   #result(): Promise<AssistantMessage> {

@@ -32,7 +32,7 @@ const reasons = fc.oneof(
 )
 
 const reader: fc.Arbitrary<ReaderPlan> = fc.record({
-  mode: fc.constantFrom('loop', 'loop', 'burst', 'late'),
+  mode: fc.constantFrom('loop', 'loop', 'burst', 'late', 'push'),
   pausesMs: fc.oneof(fc.constant([]), fc.array(shortMs, { maxLength: 4 })),
   leavesBehind: often<number | undefined>(undefined, 0, 1, 2, 3, 5, 8),
   leavesBy: fc.constantFrom('break', 'throw'),
@@ -87,7 +87,7 @@ export const scenarioOf = (parts: fc.Arbitrary<unknown[]>): fc.Arbitrary<Scenari
   })
 
 /** A reader who takes all events as they come, or only at the end, and never leaves. */
-const willing = fc.constantFrom<ReaderPlan['mode']>('loop', 'burst', 'late').map((mode): ReaderPlan => ({
+const willing = fc.constantFrom<ReaderPlan['mode']>('loop', 'burst', 'late', 'push').map((mode): ReaderPlan => ({
   mode,
   pausesMs: [],
   leavesBehind: undefined,

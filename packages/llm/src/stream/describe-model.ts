@@ -1,0 +1,20 @@
+import type { ModelRequest } from '../model-request.ts'
+import type { ModelInfo } from '../models/model-info.ts'
+import { checkRuntimeParams, type RuntimeParams } from '../params/runtime-params.ts'
+import { callTarget } from './call-target.ts'
+
+/** The model that a request would call, as its messages will name it, and what is known about it. */
+export interface ModelDescription {
+  readonly provider: string
+  readonly modelId: string
+  readonly info: ModelInfo
+  /** The lowest layer of the runtime params of each call. */
+  readonly defaults: RuntimeParams
+}
+
+/** Calls nothing. Throws `LlmError` `CONFIG` where `streamMessage` would: for a model that cannot be called. */
+export function describeModel(request: Pick<ModelRequest, 'model' | 'models' | 'runtimeParams'>): ModelDescription {
+  if (request.runtimeParams !== undefined) checkRuntimeParams(request.runtimeParams)
+  const { provider, modelId, info, defaults } = callTarget(request)
+  return { provider, modelId, info, defaults }
+}
