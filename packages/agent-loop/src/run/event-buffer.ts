@@ -1,147 +1,122 @@
-import { isDelta, isDurable } from '../events/kinds.ts'
-import type { AgentEvent, DeltaEvent } from '../events/types.ts'
+import { isDelta } from '../events/kinds.ts'
+import type { AgentEvent } from '../events/types.ts'
+import { OpenDeltas } from './open-deltas.ts'
+import { Reader } from './reader.ts'
+import type { ReaderOptions } from './reader.ts'
 
-interface Node {
-  readonly event: AgentEvent | undefined
-  next: Node | undefined
-}
-
-export interface ReaderOptions {
-  /** False: durable events only. Default true. */
-  readonly deltas?: boolean
-  /** Durable events up to this number are left out. Default 0. */
-  readonly afterSeq?: number
-}
+export type { ReaderOptions } from './reader.ts'
 
 /**
  * One list of events, read by any number of readers, each at its own place. Durable events stay as long as the run;
- * deltas leave the list when the durable event that closes their message or call is there, so a reader that lags
- * misses only what that event holds whole. Readers never slow the writer.
+ * deltas leave the list behind the durable event that ends their message or call, so a reader that lags misses only
+ * what that event holds whole. Readers never slow the writer, and the list knows only those that wait: one that never
+ * asks holds nothing.
  */
 export class EventBuffer {
-  readonly #head: Node = { event: undefined, next: undefined }
-  #tail: Node = this.#head
-  /** No delta stands before or at this node. */
-  #clean: Node = this.#head
-  readonly #waiting = new Set<Reader>()
+  readonly #events: AgentEvent[] = []
+  /**
+   * The place of an event is its number among all that ever came. Of the events that were there when deltas last left
+   * the list it stands here; behind them nothing is missing.
+   */
+  readonly #places: number[] = []
+  #dropped = 0
+  /** No delta stands before this index. */
+  #clean = 0
+  readonly #open = new OpenDeltas()
+  readonly #waiting: Reader[] = []
+  /** The slots behind it are leftovers: an array that shrinks and grows at each event costs more than they do. */
+  #waitingCount = 0
+  #lastSeq = 0
   #closed = false
 
+  /** The number of the latest durable event; 0 when there is none. */
+  get lastSeq(): number {
+    return this.#lastSeq
+  }
+
+  get isClosed(): boolean {
+    return this.#closed
+  }
+
+  /** The place of the event that comes next. */
+  get end(): number {
+    return this.#events.length + this.#dropped
+  }
+
   push(event: AgentEvent): void {
-    const node: Node = { event, next: undefined }
-    this.#tail.next = node
-    this.#tail = node
-    if (isDurable(event)) this.#drop(closedBy(event))
-    if (this.#waiting.size > 0) for (const reader of this.#waiting) reader.wake()
+    this.#events.push(event)
+    if (isDelta(event)) {
+      if (this.#open.isEmpty) this.#clean = this.#events.length - 1
+      this.#open.add(event)
+    } else {
+      this.#lastSeq = event.seq ?? this.#lastSeq
+      this.#open.end(event)
+      if (this.#open.isWorthDropping) this.#drop()
+    }
+    if (this.#waitingCount > 0) this.#wake(event)
   }
 
   /** Every reader ends when it has read what is there. */
   close(): void {
     this.#closed = true
-    for (const reader of this.#waiting) reader.wake()
+    this.#wake()
   }
 
-  read(options: ReaderOptions = {}): AsyncIterableIterator<AgentEvent> {
-    return new Reader(this.#head, options, () => this.#closed, this.#waiting)
+  read(options: ReaderOptions = {}): Reader {
+    return new Reader(this, options)
   }
 
-  #drop(isClosed: ((delta: DeltaEvent) => boolean) | undefined): void {
-    if (!isClosed) {
-      if (this.#clean.next === this.#tail) this.#clean = this.#tail
-      return
+  at(index: number): AgentEvent | undefined {
+    return this.#events[index]
+  }
+
+  /** The index of the event at this place, or of the first one behind it. */
+  indexOf(place: number): number {
+    const index = place - this.#dropped
+    if (index >= this.#places.length) return index
+    let [low, high] = [0, this.#places.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.placeOf(middle) < place) low = middle + 1
+      else high = middle
     }
+    return low
+  }
+
+  placeOf(index: number): number {
+    return this.#places[index] ?? index + this.#dropped
+  }
+
+  /** The reader has read all there is, and asks for more. */
+  wait(reader: Reader): void {
+    this.#waiting[this.#waitingCount++] = reader
+  }
+
+  #wake(event?: AgentEvent): void {
+    const count = this.#waitingCount
+    // A reader that waits on takes the slot of one that was woken before.
+    this.#waitingCount = 0
+    for (let index = 0; index < count; index++) this.#waiting[index]?.wake(event)
+  }
+
+  #drop(): void {
+    const [events, places, end] = [this.#events, this.#places, this.end]
+    while (places.length < this.#clean) places.push(this.placeOf(places.length))
     let kept = this.#clean
-    let clean: Node | undefined
-    let dropped: Node[] = []
-    for (let node = kept.next; node; node = node.next) {
-      const { event } = node
-      if (event && isDelta(event) && isClosed(event)) {
-        dropped.push(node)
-        continue
+    let clean: number | undefined
+    for (let index = kept; index < events.length; index++) {
+      const event = events[index]
+      if (!event) continue
+      if (isDelta(event)) {
+        if (this.#open.isSuperfluous(event)) continue
+        clean ??= kept
       }
-      if (event && isDelta(event)) clean ??= kept
-      kept.next = node
-      // A reader may stand on a dropped node: it must find its way back, and must not hold the others.
-      for (const gone of dropped) gone.next = node
-      dropped = []
-      kept = node
+      places[kept] = this.placeOf(index)
+      events[kept++] = event
     }
+    events.length = places.length = kept
+    this.#dropped = end - kept
     this.#clean = clean ?? kept
-  }
-}
-
-/** Which deltas a durable event makes superfluous. */
-function closedBy(event: AgentEvent): ((delta: DeltaEvent) => boolean) | undefined {
-  switch (event.type) {
-    case 'message-end':
-    case 'message-discarded':
-      return (delta) => delta.type !== 'tool-execution-delta' && delta.messageId === event.messageId
-    case 'tool-execution-end':
-      return (delta) => delta.type === 'tool-execution-delta' && delta.toolCallId === event.toolCallId
-    default:
-      return undefined
-  }
-}
-
-class Reader implements AsyncIterableIterator<AgentEvent> {
-  #place: Node
-  #ended = false
-  readonly #deltas: boolean
-  readonly #afterSeq: number
-  readonly #isClosed: () => boolean
-  readonly #waiting: Set<Reader>
-  readonly #asked: ((result: IteratorResult<AgentEvent>) => void)[] = []
-
-  constructor(head: Node, options: ReaderOptions, isClosed: () => boolean, waiting: Set<Reader>) {
-    this.#place = head
-    this.#deltas = options.deltas ?? true
-    this.#afterSeq = options.afterSeq ?? 0
-    this.#isClosed = isClosed
-    this.#waiting = waiting
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this
-  }
-
-  next(): Promise<IteratorResult<AgentEvent>> {
-    const result = this.#asked.length === 0 ? this.#take() : undefined
-    if (result) return Promise.resolve(result)
-    return new Promise((resolve) => {
-      this.#asked.push(resolve)
-      this.#waiting.add(this)
-    })
-  }
-
-  return(): Promise<IteratorResult<AgentEvent>> {
-    this.#ended = true
-    this.wake()
-    return Promise.resolve({ done: true, value: undefined })
-  }
-
-  wake(): void {
-    while (this.#asked.length > 0) {
-      const result = this.#take()
-      if (!result) return
-      this.#asked.shift()?.(result)
-    }
-    this.#waiting.delete(this)
-  }
-
-  #take(): IteratorResult<AgentEvent> | undefined {
-    while (!this.#ended) {
-      const { next } = this.#place
-      if (!next) {
-        if (!this.#isClosed()) return undefined
-        this.#ended = true
-        break
-      }
-      this.#place = next
-      if (next.event && this.#wants(next.event)) return { done: false, value: next.event }
-    }
-    return { done: true, value: undefined }
-  }
-
-  #wants(event: AgentEvent): boolean {
-    return isDelta(event) ? this.#deltas : (event.seq ?? 0) > this.#afterSeq
+    this.#open.forgetEnded()
   }
 }

@@ -1,13 +1,38 @@
+import type { EndReason, TurnError } from '../events/types.ts'
 import type { AbortCause } from '../journal/journal.ts'
+
+/** A stop that says how the turn ends: a limit, a guardrail, an extension that failed. */
+export interface EndingCause extends StopEnding {
+  readonly kind: 'stop'
+  /** For the tools and the model call that are stopped. */
+  readonly message?: string
+}
+
+export interface StopEnding {
+  readonly status: 'aborted' | 'limit' | 'halted' | 'error'
+  readonly reason: EndReason
+  readonly error?: TurnError
+}
+
+export type StopCause = AbortCause | EndingCause
 
 /** Every way to stop a run comes together here: the first cause counts, unless the run belongs to somebody else by now. */
 export class StopSwitch {
   readonly #controller = new AbortController()
-  readonly #followed: (() => void)[] = []
-  #cause: AbortCause | undefined
+  /** By signal, how to leave it. */
+  readonly #followed = new Map<AbortSignal, () => void>()
+  #cause: StopCause | undefined
 
-  get cause(): AbortCause | undefined {
+  get cause(): StopCause | undefined {
     return this.#cause
+  }
+
+  /** How a turn ends that is stopped: as its cause says, else `aborted`. */
+  get ending(): StopEnding {
+    const cause = this.#cause
+    if (!cause || !('status' in cause)) return { status: 'aborted', reason: 'abort' }
+    const { status, reason, error } = cause
+    return { status, reason, ...(error && { error }) }
   }
 
   /** For model call and tools. */
@@ -25,23 +50,25 @@ export class StopSwitch {
     return this.#cause !== undefined && this.#cause.kind !== 'stop'
   }
 
-  stop(cause: AbortCause): void {
+  stop(cause: StopCause): void {
     if (this.#cause && cause.kind !== 'fenced') return
     this.#cause = cause
-    this.#controller.abort(new DOMException(cause.reason ?? 'the run was stopped', 'AbortError'))
+    const message = 'status' in cause ? cause.message : cause.reason
+    this.#controller.abort(new DOMException(message ?? 'the run was stopped', 'AbortError'))
   }
 
   follow(signal: AbortSignal | undefined): void {
-    if (!signal) return
+    if (!signal || this.#followed.has(signal)) return
     const onAbort = (): void => this.stop(causeOf(signal.reason))
     if (signal.aborted) return onAbort()
     signal.addEventListener('abort', onAbort, { once: true })
-    this.#followed.push(() => signal.removeEventListener('abort', onAbort))
+    this.#followed.set(signal, () => signal.removeEventListener('abort', onAbort))
   }
 
   /** Lets go of the signals it follows. */
   release(): void {
-    for (const leave of this.#followed.splice(0)) leave()
+    for (const leave of this.#followed.values()) leave()
+    this.#followed.clear()
   }
 }
 
