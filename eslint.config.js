@@ -9,7 +9,7 @@ const programs = ['tsconfig.json', 'packages/client/tsconfig.json', 'apps/demo/s
 const tests = ['**/test/**']
 
 export default defineConfig(
-  globalIgnores(['**/dist/**', 'docs/api/**', '**/coverage/**', '**/.turbo/**', '**/.bowline/**', '**/node_modules/**', '**/*.d.mts', '**/*.generated.*']),
+  globalIgnores(['**/dist/**', 'docs/api/**', '**/coverage/**', '**/.turbo/**', '**/.bowline/**', '**/node_modules/**', '**/*.d.mts', '**/*.generated.*', 'benchmarks/peers/**']),
   js.configs.recommended,
   tseslint.configs.recommendedTypeChecked,
   {

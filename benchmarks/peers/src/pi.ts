@@ -1,0 +1,140 @@
+import { agentLoop, type AgentEvent, type AgentTool } from '@earendil-works/pi-agent-core'
+import {
+  parseStreamingJson,
+  Type,
+  type AssistantMessage,
+  type AssistantMessageEvent,
+  type AssistantMessageEventStream,
+  type Message,
+  type Model,
+  type TextContent,
+  type ToolCall,
+} from '@earendil-works/pi-ai'
+import {
+  answerAfter,
+  argumentDelta,
+  argumentsText,
+  countRole,
+  eventsOf,
+  nothingSeen,
+  textDelta,
+  toolDescription,
+  toolName,
+  type Answer,
+  type Contender,
+  type Seen,
+  type Watch,
+} from '../../src/contender.ts'
+
+/** pi's loop with a stream function of our own. */
+export const contender: Contender = {
+  prepare(answers) {
+    const streamAfter = (step: number) => messageStream(answerAfter(answers, step), step)
+    return {
+      async bare({ onText }) {
+        for await (const event of streamAfter(0)) if (event.type === 'text_delta') onText?.()
+      },
+      async run(watch) {
+        const prompt = { role: 'user' as const, content: 'go', timestamp: Date.now() }
+        // All messages are the model's own kind: nothing is to be converted.
+        const config = { model, convertToLlm: (messages: unknown[]) => messages as Message[] }
+        const events = agentLoop([prompt], { messages: [], tools: [write] }, config, undefined, (_model, { messages }) =>
+          streamAfter(countRole(messages, 'toolResult')),
+        )
+        const seen = nothingSeen()
+        for await (const event of events) count(event, seen, watch)
+        return seen
+      },
+    }
+  },
+}
+
+const model: Model<'benchmark'> = {
+  id: 'answers',
+  name: 'answers',
+  api: 'benchmark',
+  provider: 'benchmark',
+  baseUrl: '',
+  reasoning: false,
+  input: ['text'],
+  cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+  contextWindow: 1_000_000,
+  maxTokens: 1_000_000,
+}
+
+const parameters = Type.Object({ text: Type.String() })
+const write: AgentTool<typeof parameters> = {
+  name: toolName,
+  label: toolName,
+  description: toolDescription,
+  parameters,
+  execute: () => Promise.resolve({ content: [{ type: 'text', text: 'done' }], details: undefined }),
+}
+
+function count(event: AgentEvent, seen: Seen, { onText, onToolResult }: Watch): void {
+  if (event.type === 'message_update') {
+    if (event.assistantMessageEvent.type === 'text_delta') {
+      seen.textDeltas += 1
+      onText?.()
+    } else if (event.assistantMessageEvent.type === 'toolcall_delta') {
+      seen.argumentDeltas += 1
+    }
+  } else if (event.type === 'tool_execution_end' && !event.isError) {
+    seen.toolResults += 1
+    onToolResult?.()
+  }
+}
+
+/** Grows one message, as all providers of pi do: also the arguments are read anew at each of their deltas. */
+function messageStream(answer: Answer, step: number): AssistantMessageEventStream {
+  const partial = emptyMessage()
+  const block: TextContent = { type: 'text', text: '' }
+  const toolCall: ToolCall = { type: 'toolCall', id: `call-${step}`, name: toolName, arguments: {} }
+  const input = argumentsText(answer.arguments ?? 1)
+  let soFar = ''
+  let contentIndex = 0
+  const iterable = eventsOf<AssistantMessageEvent>(answer, {
+    first: () => ({ type: 'start', partial }),
+    text(offset) {
+      if (offset === 0) {
+        contentIndex = partial.content.push(block) - 1
+        return { type: 'text_start', contentIndex, partial }
+      }
+      if (offset > (answer.text ?? 0)) return { type: 'text_end', contentIndex, content: block.text, partial }
+      block.text += textDelta
+      return { type: 'text_delta', contentIndex, delta: textDelta, partial }
+    },
+    call(offset) {
+      if (offset === 0) {
+        contentIndex = partial.content.push(toolCall) - 1
+        return { type: 'toolcall_start', contentIndex, partial }
+      }
+      if (offset > (answer.arguments ?? 0)) return { type: 'toolcall_end', contentIndex, toolCall, partial }
+      const delta = argumentDelta(input, offset - 1)
+      soFar += delta
+      toolCall.arguments = parseStreamingJson(soFar)
+      return { type: 'toolcall_delta', contentIndex, delta, partial }
+    },
+    last() {
+      const reason = answer.arguments === undefined ? 'stop' : 'toolUse'
+      partial.stopReason = reason
+      return { type: 'done', reason, message: partial }
+    },
+  })
+  // The class has a queue as well; nothing but these two is asked for.
+  const stream = { [Symbol.asyncIterator]: () => iterable, result: () => Promise.resolve(partial) }
+  return stream as Partial<AssistantMessageEventStream> as AssistantMessageEventStream
+}
+
+function emptyMessage(): AssistantMessage {
+  return {
+    role: 'assistant',
+    content: [],
+    api: 'benchmark',
+    provider: 'benchmark',
+    model: 'answers',
+    usage: { input: 1, output: 1, cacheRead: 0, cacheWrite: 0, totalTokens: 2, cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 } },
+    stopReason: 'stop',
+    timestamp: Date.now(),
+  }
+}

@@ -1,0 +1,48 @@
+import { defineAgent, defineTool, type AgentEvent, type AgentOptions } from '@bowline/agent-loop'
+import { z } from 'zod'
+import { nothingSeen, toolDescription, toolName, type Answer, type Contender, type Prepared, type Seen, type Watch } from '../contender.ts'
+import { answersModel, drain } from '../models.ts'
+
+/** Ours with a model of the AI SDK. */
+export const contender: Contender = {
+  prepare(answers) {
+    const model = answersModel(answers)
+    return prepareAgent(model, answers, (watch) => drain(model, watch))
+  },
+}
+
+/** The agent of both kinds of model. */
+export function prepareAgent(model: AgentOptions['model'], answers: readonly Answer[], bare: Prepared['bare']): Prepared {
+  const write = defineTool({
+    name: toolName,
+    description: toolDescription,
+    inputSchema: z.object({ text: z.string() }),
+    execute: () => 'done',
+  })
+  const steps = answers.length
+  const limits = { maxSteps: steps + 1, maxToolCalls: steps + 1 }
+  const agent = defineAgent({ name: 'contender', model, tools: [write], limits })
+  return {
+    bare,
+    async run(watch) {
+      const run = agent.run('go')
+      const seen = nothingSeen()
+      for await (const event of run) count(event, seen, watch)
+      const { status, error } = await run.result()
+      if (status !== 'completed') throw new Error(`The turn ended as ${status}: ${error?.message}`)
+      return seen
+    },
+  }
+}
+
+function count(event: AgentEvent, seen: Seen, { onText, onToolResult }: Watch): void {
+  if (event.type === 'text-delta') {
+    seen.textDeltas += 1
+    onText?.()
+  } else if (event.type === 'tool-call-delta') {
+    seen.argumentDeltas += 1
+  } else if (event.type === 'tool-execution-end' && event.message.status === 'result') {
+    seen.toolResults += 1
+    onToolResult?.()
+  }
+}
