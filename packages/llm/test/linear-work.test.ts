@@ -85,8 +85,8 @@ describe('work that grows with the stream and no faster', () => {
     const read = await perDelta((deltas) =>
       readings['a reader to whom events are handed over'](callOf(partsOf('text', deltas))),
     )
-    // One more now and then, for the turn that everybody else has.
-    expect(read).toBeLessThan(bare + 0.01)
+    // A few more now and then, for the turn that everybody else has.
+    expect(read).toBeLessThan(bare + 0.05)
   })
 
   it('L98: each delta is looked at a fixed number of times, however many there are', async () => {
