@@ -5,7 +5,7 @@ import { isRecord } from './json.ts'
 export function isContentPart(value: unknown): value is ContentPart {
   if (!isRecord(value) || !isOptions(value['providerOptions'])) return false
   if (value['type'] === 'text') return typeof value['text'] === 'string'
-  return value['type'] === 'file' && typeof value['mediaType'] === 'string' && isOptionalText(value['filename']) && isFile(value['data'])
+  return value['type'] === 'file' && typeof value['mediaType'] === 'string' && isOptionalText(value['filename']) && isFileData(value['data'])
 }
 
 export function isOptionalText(value: unknown): value is string | undefined {
@@ -17,7 +17,7 @@ export function isOptions(value: unknown): boolean {
   return value === undefined || (isRecord(value) && Object.values(value).every(isRecord))
 }
 
-function isFile(data: unknown): boolean {
+export function isFileData(data: unknown): boolean {
   if (!isRecord(data)) return false
   if (data['type'] === 'data') return typeof data['data'] === 'string'
   return data['type'] === 'url' && typeof data['url'] === 'string'

@@ -5,6 +5,11 @@ export function clientCalls(answer: AssistantMessage): readonly ToolCallPart[] {
   return answer.content.filter((part): part is ToolCallPart => part.type === 'tool-call' && !part.providerExecuted)
 }
 
+/** The answer failed, was stopped or was cut: none of its calls may have run. */
+export function neverRan({ stopReason }: AssistantMessage): boolean {
+  return stopReason !== 'stop' && stopReason !== 'tool-calls'
+}
+
 /** The joined text of a message. */
 export function textOf(message: Message | undefined): string {
   if (message?.role !== 'assistant') return ''

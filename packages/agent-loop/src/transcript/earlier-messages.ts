@@ -1,49 +1,61 @@
-import type { Message, ToolOutput } from '@bowline/llm'
-import { AgentError } from '../agent-error.ts'
+import type { AssistantMessage, Message, ToolOutput } from '@bowline/llm'
+import { AgentError, messageOf } from '../agent-error.ts'
 import type { OutcomeStatus } from '../events/types.ts'
-import { NotJsonError, copyJson, deepFreeze } from '../json.ts'
+import { copyJson, deepFreeze } from '../json.ts'
 import type { StoredMessage } from '../journal/journal.ts'
-import { clientCalls } from './client-calls.ts'
+import { neverRan } from './client-calls.ts'
+import { idGiver } from './free-ids.ts'
 import { TranscriptGuard } from './guard.ts'
+import { isOutcomeStatus, wrongShape } from './message-shape.ts'
 
 /**
  * A given transcript as it is stored: copied, with ids where there were none, and with the fields of stored results.
- * Throws `invalid-transcript` when it breaks an invariant.
+ * Throws `invalid-transcript` that names the ids when it breaks an invariant.
  */
 export function earlierMessages(messages: readonly Message[]): readonly StoredMessage[] {
+  if (!Array.isArray(messages)) throw new AgentError('invalid-transcript', 'a transcript must be a list of messages')
+  const copies = Array.from(messages, copyOf)
+  const ids = idGiver(copies.map(({ id }) => id))
   const guard = new TranscriptGuard()
-  let places = new Map<string, number>()
-  const stored = messages.map((given, position) => {
-    const message = plain(given, position)
-    if (message.role === 'assistant') places = new Map(clientCalls(message).map((call, index) => [call.toolCallId, index]))
-    const entry = asStored(message, position, places)
-    guard.append(entry)
-    return deepFreeze(entry)
+  let answer: AssistantMessage | undefined
+  let index = 0
+  const stored = copies.map((message, position) => {
+    // An id that stands twice is refused by the guard, not changed.
+    const id = message.id ?? ids(undefined, `earlier_${position + 1}`)
+    if (message.role === 'tool-result') {
+      const entry = { ...message, at: message.at ?? 0, id, status: statusOf(message, answer), index: index++ }
+      guard.append(entry)
+      return deepFreeze(entry)
+    }
+    answer = message.role === 'assistant' ? { ...message, id } : undefined
+    index = 0
+    guard.append({ ...message, id })
+    return deepFreeze({ ...message, id })
   })
-  const [open] = guard.openCalls
-  if (open !== undefined) throw new AgentError('invalid-transcript', `the call ${open} has no result`)
+  guard.checkEnd()
   return stored
 }
 
-function plain(message: Message, position: number): Message {
+function copyOf(given: Message, position: number): Message {
   try {
-    const copy = copyJson(message) as unknown as Message
-    if (copy.role === 'user' || copy.role === 'assistant' || copy.role === 'tool-result') return copy
+    const copy = copyJson(given)
+    const problem = wrongShape(copy)
+    if (problem === undefined) return copy as unknown as Message
+    throw new TypeError(problem)
   } catch (error) {
-    if (!(error instanceof NotJsonError)) throw error
-    throw new AgentError('invalid-transcript', `message ${message.id ?? position}: ${error.message}`, { cause: error })
+    const name = typeof given?.id === 'string' && given.id !== '' ? given.id : `at ${position}`
+    throw new AgentError('invalid-transcript', `message ${name}: ${messageOf(error)}`, { cause: error })
   }
-  throw new AgentError('invalid-transcript', `entry ${position} is no message`)
 }
 
-function asStored(message: Message, position: number, places: ReadonlyMap<string, number>): StoredMessage {
-  const id = message.id ?? `earlier_${position + 1}`
-  if (message.role !== 'tool-result') return { ...message, id }
-  const index = places.get(message.toolCallId) ?? 0
-  return { at: 0, status: statusOf(message.output), index, ...message, id }
+/** As stored. Of what was never stored here, what its output says: of a broken answer no call has run. */
+function statusOf(result: Extract<Message, { role: 'tool-result' }>, answer: AssistantMessage | undefined): OutcomeStatus {
+  if ('status' in result && isOutcomeStatus(result.status)) return result.status
+  const status = outputStatus(result.output)
+  return status === 'result' && answer && neverRan(answer) ? 'cancelled' : status
 }
 
-function statusOf(output: ToolOutput): OutcomeStatus {
+function outputStatus(output: ToolOutput): OutcomeStatus {
   switch (output.type) {
     case 'text':
     case 'json':

@@ -1,28 +1,26 @@
-import type { AssistantMessage } from '@bowline/llm'
+import type { AssistantMessage, ToolCallPart } from '@bowline/llm'
 import { AgentError } from '../agent-error.ts'
 import type { StoredMessage } from '../journal/journal.ts'
-import { clientCalls } from './client-calls.ts'
-
-interface OpenCall {
-  readonly toolCallId: string
-  readonly toolName: string
-  /** The answer failed, was stopped or was cut: its calls never ran. */
-  readonly neverRan: boolean
-}
+import { clientCalls, neverRan } from './client-calls.ts'
+import { FreeIds } from './free-ids.ts'
 
 /**
  * Keeps what must hold for every transcript: ids are unique, each call has exactly one result, results stand directly
  * behind their answer in call order, and nothing follows an answer with open calls. Work per message does not depend
- * on the length of the transcript.
+ * on the length of the transcript, nor work per result on the number of calls.
  */
 export class TranscriptGuard {
   readonly #messageIds = new Set<string>()
-  readonly #callIds = new Set<string>()
-  #open: readonly OpenCall[] = []
+  readonly #callIds = new FreeIds()
+  #calls: readonly ToolCallPart[] = []
+  /** Place of the first call of the latest answer that has no result. */
+  #next = 0
+  /** The latest answer failed, was stopped or was cut. */
+  #broken = false
 
   /** The calls of the latest answer that have no result yet. */
   get openCalls(): readonly string[] {
-    return this.#open.map((call) => call.toolCallId)
+    return this.#calls.slice(this.#next).map((call) => call.toolCallId)
   }
 
   /** True when the conversation has had a call of this id. */
@@ -30,21 +28,30 @@ export class TranscriptGuard {
     return this.#callIds.has(toolCallId)
   }
 
+  /** An id that no call of the conversation has had: the given one, or a copy of it (`<id>~2`). */
+  freeCallId(given: string, alsoTaken?: (id: string) => boolean): string {
+    return this.#callIds.freeFor(given, alsoTaken)
+  }
+
   hasMessage(id: string): boolean {
     return this.#messageIds.has(id)
   }
 
-  /** Throws `invalid-transcript` and changes nothing when `message` may not stand next. */
+  /** Throws `invalid-transcript` that names the ids, and changes nothing, when `message` may not stand next. */
   append(message: StoredMessage): void {
     this.#checkId(message)
     if (message.role === 'tool-result') {
       this.#takeResult(message)
     } else {
-      const first = this.#open[0]
-      if (first) throw invalid(`${message.role} message ${message.id} follows the open call ${first.toolCallId}`)
+      if (this.#next < this.#calls.length) throw invalid(`${message.role} message ${message.id} follows ${this.#openList()}`)
       if (message.role === 'assistant') this.#takeAnswer(message)
     }
     this.#messageIds.add(message.id)
+  }
+
+  /** Throws `invalid-transcript` that names the open calls. */
+  checkEnd(): void {
+    if (this.#next < this.#calls.length) throw invalid(`the transcript ends with ${this.#openList()}`)
   }
 
   #checkId(message: StoredMessage): void {
@@ -53,32 +60,37 @@ export class TranscriptGuard {
   }
 
   #takeAnswer(answer: AssistantMessage): void {
-    const neverRan = answer.stopReason !== 'stop' && answer.stopReason !== 'tool-calls'
+    const calls = clientCalls(answer)
     const ids = new Set<string>()
-    for (const { toolCallId } of clientCalls(answer)) {
+    for (const { toolCallId, invalid: broken, inputText } of calls) {
       if (toolCallId === '') throw invalid(`message ${answer.id} has a call with an empty id`)
       if (this.#callIds.has(toolCallId) || ids.has(toolCallId)) throw invalid(`the call id ${toolCallId} is used twice`)
+      if (inputText !== undefined && !broken) throw invalid(`the call ${toolCallId} has raw arguments and is not marked invalid`)
       ids.add(toolCallId)
     }
     for (const id of ids) this.#callIds.add(id)
-    this.#open = clientCalls(answer).map(({ toolCallId, toolName }) => ({ toolCallId, toolName, neverRan }))
+    this.#calls = calls
+    this.#next = 0
+    this.#broken = neverRan(answer)
   }
 
-  #takeResult(result: Extract<StoredMessage, { role: 'tool-result' }>): void {
-    const [next, ...later] = this.#open
-    const { toolCallId, toolName, status } = result
-    if (next?.toolCallId !== toolCallId) {
-      const asked = this.#callIds.has(toolCallId)
-      const waits = later.some((call) => call.toolCallId === toolCallId)
-      throw invalid(
-        waits
-          ? `the result of ${toolCallId} stands before that of ${next?.toolCallId ?? ''}`
-          : `the result of ${toolCallId} ${asked ? 'is a second one' : 'belongs to no call'}`,
-      )
-    }
+  #takeResult({ toolCallId, toolName, status }: Extract<StoredMessage, { role: 'tool-result' }>): void {
+    const next = this.#calls[this.#next]
+    if (next?.toolCallId !== toolCallId) throw invalid(`the result of ${toolCallId} ${this.#misplaced(toolCallId)}`)
     if (next.toolName !== toolName) throw invalid(`the result of ${toolCallId} names ${toolName}, not ${next.toolName}`)
-    if (next.neverRan && status === 'result') throw invalid(`the call ${toolCallId} of a broken answer has a result`)
-    this.#open = later
+    if (this.#broken && status === 'result') throw invalid(`the call ${toolCallId} of a broken answer has a result`)
+    this.#next++
+  }
+
+  #misplaced(toolCallId: string): string {
+    const open = this.openCalls
+    if (open.includes(toolCallId)) return `stands before that of ${open[0] ?? ''}`
+    return this.#callIds.has(toolCallId) ? 'is a second one' : 'belongs to no call'
+  }
+
+  #openList(): string {
+    const { openCalls } = this
+    return `${openCalls.length === 1 ? 'the open call' : 'the open calls'} ${openCalls.join(', ')}`
   }
 }
 

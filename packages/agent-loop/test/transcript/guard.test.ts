@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { AgentError, createMemoryJournal, defineAgent } from '../../src/index.ts'
 import type { StoredMessage, ToolResult } from '../../src/index.ts'
 import { checkTranscript } from '../../src/testing/index.ts'
+import { earlierMessages } from '../../src/transcript/earlier-messages.ts'
 import { TranscriptGuard } from '../../src/transcript/guard.ts'
 import { agentOf, conversation, model } from '../support/conversation.ts'
 
@@ -27,6 +28,11 @@ const wrong: readonly [string, readonly StoredMessage[], string][] = [
   ['I3: a result without call', [user('a'), result('r', 'c')], 'c'],
   ['I3: a result of another name', [answer('a', [call('c')]), result('r', 'c', { toolName: 'u' })], 'u'],
   ['I4: results out of order', [answer('a', [call('c'), call('d')]), result('r', 'd')], 'd'],
+  ['I4: a message between results', [answer('a', [call('c'), call('d')]), result('r', 'c'), answer('b', [])], 'd'],
+  ['I4: a message before all results, named together', [answer('a', [call('c'), call('d')]), user('b')], 'b follows the open calls c, d'],
+  ['I5: raw arguments of a call that is not marked', [answer('a', [{ ...call('c'), inputText: '{' }])], 'raw'],
+  ['I6: a result of a failed answer', [answer('a', [call('c')], 'error'), result('r', 'c')], 'broken'],
+  ['I6: a result of a stopped answer', [answer('a', [call('c')], 'aborted'), result('r', 'c')], 'broken'],
   ['I6: a result of a cut answer', [answer('a', [call('c')], 'length'), result('r', 'c')], 'broken'],
 ]
 
@@ -44,6 +50,66 @@ describe('transcript guard', () => {
       expect.objectContaining({ code: 'invalid-transcript', message: expect.stringContaining(named) }) as Error,
     )
     expect(checkTranscript(given)).not.toEqual([])
+  })
+
+  it('A114: what was refused changes nothing', () => {
+    const guard = new TranscriptGuard()
+    guard.append(answer('a', [call('c')]))
+    for (const wrongOne of [user('b'), result('r', 'd'), result('a', 'c'), answer('b', [call('c')])]) {
+      expect(() => guard.append(wrongOne)).toThrow(AgentError)
+    }
+    guard.append(result('r', 'c'))
+    guard.append(user('b'))
+    expect([guard.openCalls, guard.hasCall('c'), guard.hasCall('d'), guard.hasMessage('b')]).toEqual([[], true, false, true])
+  })
+
+  it('I1: calls that the provider ran are not ours to pair', () => {
+    const guard = new TranscriptGuard()
+    guard.append(answer('a', [{ ...call('c'), providerExecuted: true }]))
+    guard.append(answer('b', [{ ...call('c'), providerExecuted: true }]))
+    expect([guard.openCalls, guard.hasCall('c')]).toEqual([[], false])
+  })
+
+  it('A65: a used call id becomes the first copy that is free', () => {
+    const guard = new TranscriptGuard()
+    guard.append(answer('a', [call('c'), call('c~2')]))
+    expect(guard.freeCallId('d')).toBe('d')
+    expect(guard.freeCallId('c')).toBe('c~3')
+    expect(guard.freeCallId('c', (id) => id === 'c~3')).toBe('c~4')
+    expect(guard.freeCallId('c')).toBe('c~3')
+  })
+
+  it('A170: a hundred thousand calls of one answer get their results in reasonable time', () => {
+    const guard = new TranscriptGuard()
+    const calls = Array.from({ length: 100_000 }, (_none, place) => call(`c${place}`))
+    guard.append(answer('a', calls))
+    for (const { toolCallId } of calls) guard.append(result(`r-${toolCallId}`, toolCallId))
+    expect(guard.openCalls).toEqual([])
+  })
+
+  it.each<[string, unknown, string]>([
+    ['no list', { role: 'user' }, 'list'],
+    ['an entry that is no message', ['hi'], 'at 0'],
+    ['a hole', [, user('a')], 'at 0'], // eslint-disable-line no-sparse-arrays
+    ['an unknown role', [{ role: 'system', id: 's', content: 'x' }], 's'],
+    ['an id that is a number', [{ role: 'user', id: 7, content: 'x' }], 'id'],
+    ['a user message without content', [{ role: 'user', id: 'u' }], 'u'],
+    ['an answer that is a text', [{ ...answer('a', []), content: 'hi' }], 'a'],
+    ['an answer with an unknown part', [{ ...answer('a', []), content: [{ type: 'hologram' }] }], 'a'],
+    ['an answer that never stopped', [{ ...answer('a', []), stopReason: undefined }], 'stopReason'],
+    ['a result without output', [answer('a', [call('c')]), { ...result('r', 'c'), output: 'x' }], 'r'],
+    ['a result without call id', [answer('a', [call('c')]), { ...result('r', 'c'), toolCallId: undefined }], 'r'],
+    ['two open calls at its end', [answer('a', [call('c'), call('d')])], 'c, d'],
+  ])('A12: a given transcript with %s is refused', (_what, given, named) => {
+    expect(() => earlierMessages(given as never)).toThrow(
+      expect.objectContaining({ code: 'invalid-transcript', message: expect.stringContaining(named) }) as Error,
+    )
+  })
+
+  it('A12: ids that are missing are filled in beside those that are there', () => {
+    const stored = earlierMessages([{ role: 'user', content: 'x' }, user('earlier_1'), answer('a', [call('c')], 'aborted'), { role: 'tool-result', toolCallId: 'c', toolName: 't', output: { type: 'text', value: '' } }])
+    expect(stored.map(({ id }) => id)).toEqual(['earlier_1~2', 'earlier_1', 'a', 'earlier_4'])
+    expect(stored.at(-1)).toMatchObject({ at: 0, status: 'cancelled', index: 0 })
   })
 
   it('A12: a transcript with an open call at its end, or a live object, is refused', () => {
