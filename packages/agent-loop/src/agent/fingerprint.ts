@@ -26,9 +26,9 @@ export class Fingerprints {
   /** Of model, tools and static sections. Equal definitions give equal hashes in every process. */
   async hash(model: ModelName): Promise<string> {
     const [statics, tools] = await Promise.all([this.#prompts.statics(), this.#schemas()])
-    const last = this.#last
-    if (last?.statics === statics && last.model.provider === model.provider && last.model.modelId === model.modelId) return last.hash
     const { provider, modelId } = model
+    const last = this.#last
+    if (last?.statics === statics && last.model.provider === provider && last.model.modelId === modelId) return last.hash
     const hash = hashJson({ model: { provider, modelId }, tools, sections: statics.sections } as unknown as JSONValue)
     this.#last = { statics, model, hash }
     return hash

@@ -29,7 +29,7 @@ export function isLoaded<Item>(value: unknown): value is Loaded<Item> {
 export function openLoaded<Item>(list: LoadedList<Item>): Pick<LoadedFacts<Item>, 'items' | 'diagnostics'> {
   const lists = [list, ...list].filter((item) => isLoaded<Item>(item))
   return {
-    items: list.flatMap((item) => (isLoaded<Item>(item) ? [...item] : [item as Item])),
+    items: list.flatMap((item) => (isLoaded<Item>(item) ? [...item] : [item])),
     diagnostics: lists.flatMap((loaded) => [...loaded.diagnostics]),
   }
 }

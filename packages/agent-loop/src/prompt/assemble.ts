@@ -33,7 +33,7 @@ const sourcesOf: Readonly<Record<SectionName, SourcesOf>> = {
   memory: ({ memory }) => memory,
   user: ({ user }) => user,
   skills: ({ skills }, { tools }) => [canOpenSkills(tools) ? skillList(skills) : undefined],
-  platform: ({ platform = {} }, { channel }) => [channel !== undefined && Object.hasOwn(platform, channel) ? platform[channel] : undefined],
+  platform: ({ platform = {} }, { channel = '' }) => [Object.hasOwn(platform, channel) ? platform[channel] : undefined],
   footer: ({ footer }, context) => [footer && footerText(footer, context)],
 }
 

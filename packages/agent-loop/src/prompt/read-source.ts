@@ -12,11 +12,15 @@ export type SourceOutcome = { readonly text: string } | { readonly error: string
 /** Without an answer after it, a source counts as failed: all turns of the agent wait for one build. */
 const limitMs = 30_000
 
-export async function readSource(source: TextSource, context: SectionContext, clock: Clock = systemClock): Promise<SourceOutcome> {
+export async function readSource(
+  source: TextSource,
+  context: SectionContext,
+  clock: Clock = systemClock,
+): Promise<SourceOutcome> {
   if (typeof source === 'string') return { text: tidy(source) }
   try {
     const text = await withinTime(clock, limitMs, ask(source, context))
-    return typeof text === 'string' ? { text: tidy(text) } : { error: `it gave ${text === null ? 'null' : typeof text}, not a text` }
+    return typeof text === 'string' ? { text: tidy(text) } : { error: `it gave ${String(text)}, which is no text` }
   } catch (error) {
     return { error: messageOf(error) }
   }

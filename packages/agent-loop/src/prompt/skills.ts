@@ -14,18 +14,25 @@ export function canOpenSkills(tools: readonly string[]): boolean {
 export function skillList(list: LoadedList<Skill>): string {
   const { skills } = uniqueSkills(list)
   if (skills.length === 0) return ''
-  return ['<skills>', 'Open the location of a skill before you do what its description says.', ...skills.map(entryOf), '</skills>'].join('\n')
+  const advice = 'Open the location of a skill before you do what its description says.'
+  return ['<skills>', advice, ...skills.map(entryOf), '</skills>'].join('\n')
+}
+
+interface UniqueSkills {
+  readonly skills: readonly Skill[]
+  readonly diagnostics: readonly Diagnostic[]
 }
 
 /** Of several skills with one name the first; the others, and what went wrong when they were loaded, as diagnostics. */
-export function uniqueSkills(list: LoadedList<Skill>): { readonly skills: readonly Skill[]; readonly diagnostics: readonly Diagnostic[] } {
+export function uniqueSkills(list: LoadedList<Skill>): UniqueSkills {
   const byName = new Map<string, Skill>()
   const { items, diagnostics } = openLoaded(list)
   const losers: Diagnostic[] = []
   for (const skill of items) {
-    const winner = byName.get(skill.name)
-    if (!winner) byName.set(skill.name, skill)
-    else losers.push({ kind: 'skill', name: skill.name, message: `${skill.location} is not used: ${winner.location} has its name` })
+    const { name, location } = skill
+    const winner = byName.get(name)
+    if (!winner) byName.set(name, skill)
+    else losers.push({ kind: 'skill', name, message: `${location} is not used: ${winner.location} has its name` })
   }
   return { skills: [...byName.values()], diagnostics: [...diagnostics, ...losers] }
 }

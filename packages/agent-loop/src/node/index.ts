@@ -1,0 +1,11 @@
+import { installFileReader } from '../prompt/file-reader.ts'
+import { nodeFileReader } from './node-file-reader.ts'
+
+export type { Loaded } from '../agent/loaded.ts'
+export { loadGuardrails } from './load-guardrails.ts'
+export type { LoadGuardrailsOptions } from './load-guardrails.ts'
+export { loadSkills } from './load-skills.ts'
+export type { LoadSkillsOptions } from './load-skills.ts'
+
+// Importing this entry is what makes `{ file }` and `docs` work.
+installFileReader(nodeFileReader)

@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { messageOf } from '../agent-error.ts'
+import { makeLoaded } from '../agent/loaded.ts'
+import type { Loaded } from '../agent/loaded.ts'
+import type { Diagnostic } from '../agent/options.ts'
+import type { Guardrail } from '../guardrails/guardrail.ts'
+import { checkFolders } from './check-folders.ts'
+import { exportedGuardrails } from './exported-guardrails.ts'
+import { listFolder } from './list-folder.ts'
+import { readText } from './read-text.ts'
+
+export interface LoadGuardrailsOptions {
+  /** In the order of their right to a name: built-in, user, project. */
+  readonly folders: readonly string[]
+}
+
+/** What a file gave. A file that stops loading keeps what it gave before. */
+interface LoadedFile {
+  readonly path: string
+  readonly guardrails: readonly Guardrail[]
+  readonly diagnostic?: Diagnostic
+}
+
+/**
+ * The guardrails that the `.js`, `.mjs` and `.ts` files of the folders export, in the order of folders, file names and
+ * exports. Of several with one name the first counts. Names of files that begin with `_` or a dot are skipped. The
+ * files run with all rights of this process. What is wrong is in `diagnostics`.
+ */
+export async function loadGuardrails(options: LoadGuardrailsOptions): Promise<Loaded<Guardrail>> {
+  checkFolders('loadGuardrails', options)
+  return loadFrom(options.folders, new Map())
+}
+
+async function loadFrom(folders: readonly string[], before: ReadonlyMap<string, LoadedFile>): Promise<Loaded<Guardrail>> {
+  const listings = await Promise.all(folders.map((folder) => listFolder(resolve(folder))))
+  const modules = listings.flatMap(({ entries }) => entries.filter(isModule))
+  const files: LoadedFile[] = []
+  // One after the other, so that what files do when they load has an order.
+  for (const { path } of modules) files.push(await loadFile(path, before.get(path)))
+  const { guardrails, diagnostics } = uniqueGuardrails(files)
+  return makeLoaded({
+    items: guardrails,
+    diagnostics: [...listings.flatMap((listing) => listing.diagnostics), ...diagnostics],
+    reload: () => loadFrom(folders, new Map(files.map((file) => [file.path, file]))),
+  })
+}
+
+function isModule({ name, isFolder }: { readonly name: string; readonly isFolder: boolean }): boolean {
+  return !isFolder && /\.(?:m?js|ts)$/.test(name) && !name.endsWith('.d.ts')
+}
+
+async function loadFile(path: string, before: LoadedFile | undefined): Promise<LoadedFile> {
+  try {
+    return { path, guardrails: exportedGuardrails(await importFile(path)) }
+  } catch (error) {
+    const kept = before?.guardrails ?? []
+    const message = `${messageOf(error)}${kept.length > 0 ? '; what it gave before is kept' : ''}`
+    return { path, guardrails: kept, diagnostic: { kind: 'file', name: path, message } }
+  }
+}
+
+/** A module is loaded once per address: with its content in the address a changed file is a new module, an equal one is not. */
+async function importFile(path: string): Promise<Readonly<Record<string, unknown>>> {
+  const url = pathToFileURL(path)
+  url.searchParams.set('content', createHash('sha256').update(await readText(path)).digest('base64url'))
+  // Nothing for a bundler: the files belong to whoever runs the process.
+  return (await import(/* webpackIgnore: true */ /* @vite-ignore */ url.href)) as Readonly<Record<string, unknown>>
+}
+
+function uniqueGuardrails(files: readonly LoadedFile[]): {
+  readonly guardrails: readonly Guardrail[]
+  readonly diagnostics: readonly Diagnostic[]
+} {
+  const winners = new Map<string, { readonly guardrail: Guardrail; readonly path: string }>()
+  const diagnostics: Diagnostic[] = []
+  for (const { path, guardrails, diagnostic } of files) {
+    if (diagnostic) diagnostics.push(diagnostic)
+    for (const guardrail of guardrails) {
+      const { name } = guardrail
+      const winner = winners.get(name)
+      if (!winner) winners.set(name, { guardrail, path })
+      else diagnostics.push({ kind: 'guardrail', name, message: `that of ${path} is not used: ${winner.path} has its name` })
+    }
+  }
+  return { guardrails: [...winners.values()].map(({ guardrail }) => guardrail), diagnostics }
+}
