@@ -1,4 +1,5 @@
 import type { AnyLanguageModel, Message, ModelRef, Usage } from '@bowline/llm'
+import { checkFunction, checkKeys, checkWhole, refuseConfig } from '../agent/check-options.ts'
 import type { Compaction, CompactionOutcome, CompactionTrigger, Fact } from '../events/types.ts'
 
 export interface CompactionPolicy {
@@ -49,4 +50,68 @@ export interface CompactionResult {
   readonly tokensAfter?: number
   readonly usage?: Usage
   readonly compaction?: Compaction
+}
+
+/** The option of an agent, checked and with defaults. The policy of a compactor says when it is asked. */
+export type CompactionSetting =
+  | { readonly kind: 'off' }
+  | { readonly kind: 'policy'; readonly policy: CompactionPolicy }
+  | { readonly kind: 'compactor'; readonly policy: CompactionPolicy; readonly compactor: Compactor }
+
+/** Never changes the view. */
+export const nullCompaction: Compactor = Object.freeze({ name: 'null', compact: () => Promise.resolve(undefined) })
+
+const defaults: CompactionPolicy = Object.freeze({
+  reserveTokens: 16_384,
+  keepRecentTokens: 20_000,
+  maxFailures: 3,
+  minShrink: 0.1,
+  automatic: true,
+})
+
+const policyKeys: readonly string[] = [
+  ...Object.keys(defaults),
+  ...(['triggerRatio', 'model', 'instructions', 'facts'] satisfies (keyof CompactionPolicy)[]),
+]
+
+/** Throws `invalid-config` that names the field. */
+export function compactionPolicyOf(option: Partial<CompactionPolicy> | Compactor | false | undefined): CompactionSetting {
+  if (option === false || option === nullCompaction) return { kind: 'off' }
+  if (option === undefined) return { kind: 'policy', policy: defaults }
+  if (typeof option !== 'object' || option === null) return refuseConfig('compaction must be a policy, a compactor or false')
+  if ('compact' in option) return { kind: 'compactor', policy: defaults, compactor: checkedCompactor(option) }
+  checkKeys('compaction', option, policyKeys)
+  checkPolicy(option)
+  const given = Object.fromEntries(Object.entries(option).filter(([, value]) => value !== undefined))
+  return { kind: 'policy', policy: Object.freeze({ ...defaults, ...given }) }
+}
+
+function checkedCompactor(compactor: Compactor): Compactor {
+  checkFunction('compaction.compact', compactor.compact)
+  if (typeof compactor.name !== 'string' || compactor.name === '') refuseConfig('compaction.name must be a text')
+  return compactor
+}
+
+function checkPolicy(policy: Partial<CompactionPolicy>): void {
+  checkWhole('compaction.reserveTokens', policy.reserveTokens, 0)
+  checkWhole('compaction.keepRecentTokens', policy.keepRecentTokens, 0)
+  checkWhole('compaction.maxFailures', policy.maxFailures, 1)
+  checkShare('compaction.triggerRatio', policy.triggerRatio)
+  checkShare('compaction.minShrink', policy.minShrink)
+  checkFunction('compaction.facts', policy.facts)
+  if (policy.automatic !== undefined && typeof policy.automatic !== 'boolean') {
+    refuseConfig('compaction.automatic must be true or false')
+  }
+  if (policy.instructions !== undefined && typeof policy.instructions !== 'string') {
+    refuseConfig('compaction.instructions must be a text')
+  }
+  const { model } = policy
+  if (model !== undefined && typeof model !== 'string' && (typeof model !== 'object' || model === null)) {
+    refuseConfig('compaction.model must be a model or the name of one')
+  }
+}
+
+function checkShare(name: string, value: number | undefined): void {
+  if (value === undefined) return
+  if (typeof value !== 'number' || !(value >= 0 && value <= 1)) refuseConfig(`${name} must be a number from 0 to 1`)
 }

@@ -1,0 +1,34 @@
+import type { ModelName } from '../events/types.ts'
+import type { Journal } from '../journal/journal.ts'
+import { modelKey } from './estimate.ts'
+
+/**
+ * Counts the compactions of a conversation that were of no use, one after the other. While it is open none runs by
+ * itself. Another model of the conversation closes it.
+ */
+export class Breaker {
+  #useless = 0
+  #model = ''
+
+  isOpen(maxFailures: number, model: ModelName): boolean {
+    return this.#useless >= maxFailures && modelKey(model) === this.#model
+  }
+
+  addUseless(model: ModelName): void {
+    this.#useless = modelKey(model) === this.#model ? this.#useless + 1 : 1
+    this.#model = modelKey(model)
+  }
+
+  close(): void {
+    this.#useless = 0
+  }
+}
+
+const breakers = new WeakMap<Journal, Breaker>()
+
+/** That of the conversation, for as long as this process holds the journal object. */
+export function breakerOf(journal: Journal): Breaker {
+  let breaker = breakers.get(journal)
+  if (!breaker) breakers.set(journal, (breaker = new Breaker()))
+  return breaker
+}
