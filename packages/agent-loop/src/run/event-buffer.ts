@@ -34,6 +34,11 @@ export class EventBuffer {
     return this.#lastSeq
   }
 
+  /** How many events are held. */
+  get length(): number {
+    return this.#events.length
+  }
+
   get isClosed(): boolean {
     return this.#closed
   }

@@ -1,0 +1,180 @@
+import { getEventListeners } from 'node:events'
+import { manualClock } from '@bowline/llm/testing'
+import { describe, expect, it } from 'vitest'
+import { iterate } from '../../src/run/driver.ts'
+import { EventBuffer } from '../../src/run/event-buffer.ts'
+import { Gate } from '../../src/run/gate.ts'
+import { savePoint, textDelta } from '../support/events.ts'
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+function setUp(options: { driverTimeoutMs?: number } = {}) {
+  const [buffer, clock, stop] = [new EventBuffer(), manualClock(), new AbortController()]
+  const gate = new Gate({ buffer, clock, signal: stop.signal, ...options })
+  const breaks: string[] = []
+  let passes = 0
+  return {
+    ...{ buffer, clock, stop, gate, breaks },
+    iterator: () => iterate({ buffer, gate, onBreak: () => breaks.push('left') }),
+    /** A boundary of the run, and how often the run has come past one. */
+    boundary(seq: number): void {
+      buffer.push(savePoint(seq))
+      void gate.passed().then(() => passes++)
+    },
+    async passes(): Promise<number> {
+      await settled()
+      return passes
+    },
+  }
+}
+
+describe('the gate of a synchronized run', () => {
+  it('A20: is passed when the driver asks for the event behind the boundary, and not when it is given the boundary', async () => {
+    const run = setUp()
+    const driver = run.iterator()
+    const asked = driver.next()
+    run.boundary(1)
+    expect((await asked).value).toEqual(savePoint(1))
+    expect(await run.passes()).toBe(0)
+    void driver.next()
+    expect(await run.passes()).toBe(1)
+  })
+
+  it('A20: waits for a driver that does not exist yet', async () => {
+    const run = setUp()
+    run.boundary(1)
+    expect(await run.passes()).toBe(0)
+    const driver = run.iterator()
+    await driver.next()
+    expect(await run.passes()).toBe(0)
+    void driver.next()
+    expect(await run.passes()).toBe(1)
+  })
+
+  it('A21: waits at each boundary, for the driver to have read what stands before it', async () => {
+    const run = setUp()
+    const driver = run.iterator()
+    run.boundary(1)
+    await driver.next()
+    const asked = driver.next()
+    run.buffer.push(savePoint(2))
+    run.buffer.push(textDelta('m'))
+    run.boundary(3)
+    await asked
+    await driver.next()
+    await driver.next()
+    expect(await run.passes()).toBe(1)
+    void driver.next()
+    expect(await run.passes()).toBe(2)
+  })
+
+  it('A21: a driver that has asked already when the run comes to the gate does not hold it', async () => {
+    const run = setUp()
+    const driver = run.iterator()
+    run.buffer.push(savePoint(1))
+    await driver.next()
+    void driver.next()
+    await run.gate.passed()
+  })
+
+  it('A21: a driver that asks ahead is not waited for', async () => {
+    const run = setUp()
+    const driver = run.iterator()
+    const asked = [driver.next(), driver.next(), driver.next()]
+    run.boundary(1)
+    expect(await run.passes()).toBe(1)
+    run.boundary(2)
+    expect(await run.passes()).toBe(2)
+    run.boundary(3)
+    await Promise.all(asked)
+    expect(await run.passes()).toBe(2)
+  })
+
+  it('A22: a second driver throws busy, until the run is live', () => {
+    const run = setUp()
+    const driver = run.iterator()
+    expect(() => run.iterator()).toThrow(expect.objectContaining({ code: 'busy' }) as Error)
+    void driver.return?.()
+    expect(() => run.iterator()).not.toThrow()
+  })
+
+  it('A23: a driver that leaves frees the run, and says so once', async () => {
+    const run = setUp()
+    const driver = run.iterator()
+    run.boundary(1)
+    await driver.next()
+    expect(await driver.return?.()).toEqual({ done: true, value: undefined })
+    await driver.return?.()
+    expect(await run.passes()).toBe(1)
+    run.boundary(2)
+    expect(await run.passes()).toBe(2)
+    expect(run.breaks).toEqual(['left'])
+    expect(await driver.next()).toEqual({ done: true, value: undefined })
+  })
+
+  it('A23: a driver that has seen the end has not left early', async () => {
+    const run = setUp()
+    const driver = run.iterator()
+    run.buffer.close()
+    await driver.next()
+    await driver.return?.()
+    expect(run.breaks).toEqual([])
+  })
+
+  it('A24: without a driver the run is made live', async () => {
+    const run = setUp()
+    run.boundary(1)
+    run.gate.openUnlessDriven()
+    expect(await run.passes()).toBe(1)
+    expect(run.gate.isOpen).toBe(true)
+  })
+
+  it('A24: a run that is driven goes on waiting for its driver', async () => {
+    const run = setUp()
+    run.iterator()
+    run.boundary(1)
+    run.gate.openUnlessDriven()
+    expect(await run.passes()).toBe(0)
+  })
+
+  it('A25: an abort opens it for good, also one from before', async () => {
+    const run = setUp()
+    run.boundary(1)
+    run.stop.abort()
+    expect(await run.passes()).toBe(1)
+    run.boundary(2)
+    expect(await run.passes()).toBe(2)
+    const { buffer, clock } = run
+    expect(new Gate({ buffer, clock, signal: AbortSignal.abort() }).isOpen).toBe(true)
+  })
+
+  it('goes live when the driver keeps it waiting for longer than it may', async () => {
+    const run = setUp({ driverTimeoutMs: 100 })
+    const driver = run.iterator()
+    run.boundary(1)
+    await driver.next()
+    await run.clock.advance(99)
+    expect(await run.passes()).toBe(0)
+    await run.clock.advance(1)
+    expect(await run.passes()).toBe(1)
+    expect(run.gate.isOpen).toBe(true)
+  })
+
+  it('A112: leaves neither timer nor listener behind', async () => {
+    const run = setUp({ driverTimeoutMs: 100 })
+    const listeners = (): number => getEventListeners(run.stop.signal, 'abort').length
+    expect(listeners()).toBe(1)
+    const driver = run.iterator()
+    run.boundary(1)
+    await driver.next()
+    expect(run.clock.pendingTimers).toBe(1)
+    void driver.next()
+    await run.passes()
+    expect(run.clock.pendingTimers).toBe(0)
+    run.boundary(2)
+    run.gate.open()
+    await run.passes()
+    expect(run.clock.pendingTimers).toBe(0)
+    expect(listeners()).toBe(0)
+  })
+})
