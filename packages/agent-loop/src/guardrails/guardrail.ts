@@ -47,4 +47,6 @@ export interface GuardedResult {
   readonly output: ToolResult['output']
   /** False for a call that was refused or never ran. */
   readonly executed: boolean
+  /** The guardrail that blocked the call. */
+  readonly refusedBy?: string
 }

@@ -1,0 +1,58 @@
+import type { JSONValue, ToolOutput } from '@bowline/llm'
+import type { OutcomeStatus } from '../events/types.ts'
+import { outputOf } from '../tools/output.ts'
+import type { HookedResult, ResultPatch } from './extension.ts'
+
+const outputTypes: readonly unknown[] = ['text', 'error-text', 'json', 'error-json', 'execution-denied', 'content'] satisfies ToolOutput['type'][]
+
+/** A result with the fields of a patch in the place of its own. */
+export function patchResult(result: HookedResult, patch: ResultPatch): HookedResult {
+  const status = patch.status ?? statusOf(result.status, patch.isError)
+  const same = patch.output === undefined && status === result.status
+  return Object.freeze({
+    ...result,
+    status,
+    output: same ? result.output : outputFor(status, patch.output ?? rawOf(result.output)),
+    ...(patch.details !== undefined && { details: patch.details }),
+    ...(patch.terminate !== undefined && { terminate: patch.terminate }),
+  })
+}
+
+/** `isError` says which of the two outcomes of a call that ran it was; it does not make a denied call one that ran. */
+function statusOf(status: OutcomeStatus, isError: boolean | undefined): OutcomeStatus {
+  if (isError === undefined || (status !== 'result' && status !== 'error')) return status
+  return isError ? 'error' : 'result'
+}
+
+/** What was read from a result may be handed back in the form that the result has. */
+function outputFor(status: OutcomeStatus, given: JSONValue): ToolOutput {
+  const raw = isToolOutput(given) ? rawOf(given) : given
+  if (status === 'denied' && typeof raw === 'string') return { type: 'execution-denied', reason: raw }
+  return outputOf(raw, status !== 'result')
+}
+
+function rawOf(output: ToolOutput): JSONValue {
+  switch (output.type) {
+    case 'text':
+    case 'error-text':
+    case 'json':
+    case 'error-json':
+      return output.value
+    case 'content':
+      return output as unknown as JSONValue
+    case 'execution-denied':
+      return output.reason ?? 'denied'
+    default: {
+      const unknown: never = output
+      return unknown
+    }
+  }
+}
+
+function isToolOutput(given: JSONValue): given is JSONValue & ToolOutput {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return false
+  const { type, ...rest } = given as Readonly<Record<string, JSONValue>>
+  const [key, ...more] = Object.keys(rest)
+  if (!outputTypes.includes(type) || more.length > 0) return false
+  return type === 'execution-denied' ? key === undefined || key === 'reason' : key === 'value'
+}

@@ -1,0 +1,68 @@
+import type { JSONValue, Message, SchemaResult } from '@bowline/llm'
+import type { AgentEvent } from '../events/types.ts'
+import { askAgentStart, askCall, askCompaction, askContext, askInput, askRequest, askResult } from './ask-hooks.ts'
+import { HandlerCalls } from './call-handlers.ts'
+import type { HookEvent, HookFailure, HookRunnerOptions } from './call-handlers.ts'
+import type { HookedCall, HookedResult, HookName, RequestPatch } from './extension.ts'
+import type { AgentStartVerdict, CallVerdict, CompactionVerdict, InputVerdict } from './verdicts.ts'
+
+export type { HookFailure, HookRunnerOptions } from './call-handlers.ts'
+
+/**
+ * The hooks of one turn. No method throws or rejects: a hook that fails leaves the last good value, `onError` is told,
+ * and `failure` says whether the turn must end for it.
+ */
+export interface HookRunner {
+  /** The first failure of an extension with `onError: 'fail'`: the turn must end as `error` with `extension-error`. */
+  readonly failure: HookFailure | undefined
+  /** Whether anybody listens to one of these. */
+  has(...hooks: readonly HookName[]): boolean
+  onInput(event: HookEvent<'onInput'>): Promise<InputVerdict>
+  beforeAgentStart(event: HookEvent<'beforeAgentStart'>): Promise<AgentStartVerdict>
+  onTurnStart(event: HookEvent<'onTurnStart'>): Promise<void>
+  transformContext(messages: readonly Message[]): Promise<readonly Message[]>
+  onStepStart(event: HookEvent<'onStepStart'>): Promise<void>
+  onStepEnd(event: HookEvent<'onStepEnd'>): Promise<void>
+  beforeModelCall(event: HookEvent<'beforeModelCall'>): Promise<RequestPatch>
+  afterModelCall(event: HookEvent<'afterModelCall'>): Promise<void>
+  /** `validate` checks what a `modify` gives, as the model's own input was checked. */
+  onToolCall(call: HookedCall, validate: (input: JSONValue) => Promise<SchemaResult>): Promise<CallVerdict>
+  /** With `neverResult` a patch that makes a `result` of the call counts as not valid. */
+  onToolResult(call: HookedCall, result: HookedResult, options?: { readonly neverResult?: boolean }): Promise<HookedResult>
+  beforeCompaction(event: HookEvent<'beforeCompaction'>): Promise<CompactionVerdict>
+  afterCompaction(event: HookEvent<'afterCompaction'>): Promise<void>
+  onRetryStart(event: HookEvent<'onRetryStart'>): Promise<void>
+  onRetryEnd(event: HookEvent<'onRetryEnd'>): Promise<void>
+  onAgentEnd(event: HookEvent<'onAgentEnd'>): Promise<void>
+  onSavePoint(event: HookEvent<'onSavePoint'>): Promise<void>
+  onSettled(event: HookEvent<'onSettled'>): Promise<void>
+  onEvent(event: AgentEvent): void
+}
+
+export function hookRunner(options: HookRunnerOptions): HookRunner {
+  const calls = new HandlerCalls(options)
+  return {
+    get failure() {
+      return calls.failure
+    },
+    has: (...hooks) => hooks.some((hook) => calls.listeners(hook).length > 0),
+    onInput: (event) => askInput(calls, event),
+    beforeAgentStart: (event) => askAgentStart(calls, event),
+    onTurnStart: (event) => calls.tell('onTurnStart', event),
+    transformContext: (messages) => askContext(calls, messages),
+    onStepStart: (event) => calls.tell('onStepStart', event),
+    onStepEnd: (event) => calls.tell('onStepEnd', event),
+    beforeModelCall: (event) => askRequest(calls, event),
+    afterModelCall: (event) => calls.tell('afterModelCall', event),
+    onToolCall: (call, validate) => askCall(calls, call, validate),
+    onToolResult: (call, result, { neverResult = false } = {}) => askResult(calls, call, result, neverResult),
+    beforeCompaction: (event) => askCompaction(calls, event),
+    afterCompaction: (event) => calls.tell('afterCompaction', event),
+    onRetryStart: (event) => calls.tell('onRetryStart', event),
+    onRetryEnd: (event) => calls.tell('onRetryEnd', event),
+    onAgentEnd: (event) => calls.tell('onAgentEnd', event),
+    onSavePoint: (event) => calls.tell('onSavePoint', event),
+    onSettled: (event) => calls.tell('onSettled', event),
+    onEvent: (event) => calls.show(event),
+  }
+}

@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { defineExtension, defineExtensions } from '../../src/extensions/define-extension.ts'
+import { extensionTools } from '../../src/extensions/extension-tools.ts'
+import type { Extension } from '../../src/extensions/extension.ts'
+import { defineTool } from '../../src/tools/define-tool.ts'
+import { bench } from './support.ts'
+
+const tool = (name: string) => defineTool({ name, description: name, inputSchema: z.object({}) })
+const given = (options: object): Extension => ({ name: 'x', hooks: {}, ...options })
+
+describe('defineExtension', () => {
+  it.each([
+    ['an extension has no option "hook"', { hook: {} }],
+    ['an extension needs a name', { name: ' ' }],
+    ['timeoutMs of the extension x must be a whole number from 1', { timeoutMs: 0 }],
+    ['onError of the extension x must be one of ignore, fail, reject', { onError: 'explode' }],
+    ['deltas of the extension x must be true or false', { deltas: 'yes' }],
+    ['hooks of the extension x must be an object', { hooks: undefined }],
+    ['hooks of the extension x has no hook "onInpt"', { hooks: { onInpt: () => undefined } }],
+    ['onInput of the extension x must be a function', { hooks: { onInput: 'continue' } }],
+    ['promptSections of the extension x has no option "system"', { promptSections: { system: 'be' } }],
+    ['guardrails of the extension x must be a list', { guardrails: {} }],
+    ['a guardrail needs a name', { guardrails: [{}] }],
+    ['the extension x: tools[0] is not made by defineTool', { tools: [{ name: 'a' }] }],
+    ['the extension x: tools has two tools named "a"', { tools: [tool('a'), tool('a')] }],
+    ['the extension x: tools.b is named "a"', { tools: { b: tool('a') } }],
+  ])('refuses: %s', (message, options) => {
+    expect(() => defineExtension(given(options))).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining(message) as string }))
+  })
+
+  it('gives a frozen extension that is defined once', () => {
+    const hooks = { onSettled: () => undefined }
+    const extension = defineExtension(given({ hooks }))
+    hooks.onSettled = () => expect.fail('a later change')
+    expect(Object.isFrozen(extension)).toBe(true)
+    expect(Object.isFrozen(extension.hooks)).toBe(true)
+    expect(extension.hooks.onSettled).not.toBe(hooks.onSettled)
+    expect(defineExtension(extension)).toBe(extension)
+  })
+
+  it('takes hooks that are methods of a class, with fields of their own', async () => {
+    class Counter {
+      turns = 0
+      onTurnStart(): void {
+        this.turns += 1
+      }
+    }
+    const counter = new Counter()
+    const { hooks } = bench([defineExtension(given({ hooks: counter }))])
+    await hooks.onTurnStart({ turn: 1, resumed: false })
+    expect(counter.turns).toBe(1)
+  })
+
+  it('refuses two extensions of one name', () => {
+    expect(() => defineExtensions([given({}), given({})])).toThrow('two extensions named "x"')
+    expect(defineExtensions([given({}), given({ name: 'y' })]).map(({ name }) => name)).toEqual(['x', 'y'])
+  })
+})
+
+describe('tools of extensions', () => {
+  it('A5: lose against names that are taken, and against extensions before them', () => {
+    const extensions = [given({ tools: [tool('read'), tool('extra')] }), given({ name: 'y', tools: { extra: tool('extra'), more: tool('more') } })]
+    const { tools, diagnostics } = extensionTools(defineExtensions(extensions), ['read'])
+    expect([...tools.keys()]).toEqual(['extra', 'more'])
+    expect(diagnostics).toEqual([
+      { kind: 'tool', name: 'read', message: expect.stringContaining('extension x is not used') as string },
+      { kind: 'tool', name: 'extra', message: expect.stringContaining('extension y is not used') as string },
+    ])
+  })
+})
