@@ -1,5 +1,5 @@
 import type { DeltaEvent } from './types.ts'
-import { progressCharacters } from './view.ts'
+import { progressCharacters, toolCallOf } from './view.ts'
 import type { OpenBlock, OpenMessage, OpenToolCall, RunView } from './view.ts'
 
 type BlockDelta = Exclude<DeltaEvent, { type: 'tool-execution-delta' }>
@@ -7,7 +7,7 @@ type BlockDelta = Exclude<DeltaEvent, { type: 'tool-execution-delta' }>
 /** A delta without its open message, block or running call leaves the view as it is. */
 export function foldDelta(view: RunView, event: DeltaEvent): RunView {
   if (event.type === 'tool-execution-delta') {
-    if (view.toolCalls[event.toolCallId]?.state !== 'running') return view
+    if (toolCallOf(view, event.toolCallId)?.state !== 'running') return view
     const before = event.replace ? '' : (view.progress[event.toolCallId] ?? '')
     const text = keepTail(before + event.delta)
     return { ...view, progress: { ...view.progress, [event.toolCallId]: text } }

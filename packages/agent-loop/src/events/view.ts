@@ -1,5 +1,16 @@
-import type { AssistantMessage, JSONValue, ModelError, ToolCallPart, Usage, UserMessage, WholePart } from '@bowline/llm'
-import type { AgentErrorData, ModelName, OutcomeStatus, PendingToolCall, ToolResult, TurnStatus } from './types.ts'
+import type { AssistantMessage, Cost, JSONValue, ModelError, ToolCallPart, Usage, UserMessage, WholePart } from '@bowline/llm'
+import type {
+  AgentErrorData,
+  ApprovalRequest,
+  Compaction,
+  ModelName,
+  OutcomeStatus,
+  PendingToolCall,
+  RetryStartEvent,
+  ToolResult,
+  TurnError,
+  TurnStatus,
+} from './types.ts'
 
 /**
  * What a reader of the log knows. A view is never changed: each event gives a new one that shares what stayed the
@@ -8,7 +19,8 @@ import type { AgentErrorData, ModelName, OutcomeStatus, PendingToolCall, ToolRes
 export interface RunView {
   /** Of the last durable event that was folded in. */
   readonly seq: number
-  readonly phase: 'idle' | 'turn'
+  /** `compaction` is one outside of a turn. */
+  readonly phase: 'idle' | 'turn' | 'compaction'
   /** Of the latest run. */
   readonly status?: RunStatus
   readonly runId?: string
@@ -18,18 +30,30 @@ export interface RunView {
   readonly messages: readonly ViewMessage[]
   /** The message being streamed. */
   readonly open?: OpenMessage
-  /** Every call of the conversation, by tool call id. */
-  readonly toolCalls: Readonly<Record<string, ToolCallView>>
+  /**
+   * Every call of the conversation, in the order in which they were asked for; `toolCallOf` finds one. A list, because
+   * copying it for a change costs next to nothing, also in a long conversation.
+   */
+  readonly toolCalls: readonly ToolCallView[]
   /**
    * What running tools have said so far, by tool call id: at least the last `progressCharacters` of it. Like `open` it
    * is made of deltas, so it ends with the call.
    */
   readonly progress: Readonly<Record<string, string>>
   readonly pendingToolCalls: readonly PendingToolCall[]
+  readonly pendingApprovals: readonly ApprovalRequest[]
+  /** What calls have handed to other agents, in the order of the starts. */
+  readonly children: readonly ChildView[]
+  /** In force: what the model is shown in the place of the messages before `firstKeptMessageId`. They stay in `messages`. */
+  readonly compaction?: Compaction
+  /** A retry that is announced or under way. */
+  readonly retry?: RetryView
   /** Of the latest turn. */
   readonly usage: Usage
+  /** Of the latest turn; absent when a part of it is not known. */
+  readonly cost?: Cost
   /** Why the latest turn ended as `error`. */
-  readonly error?: ModelError | AgentErrorData
+  readonly error?: TurnError
   /** Events are missing: load the transcript and go on from its cursor. */
   readonly gap: boolean
 }
@@ -81,6 +105,25 @@ export interface ToolCallView {
   readonly durationMs?: number
 }
 
+/** One child run; `step`, `text` and `toolNames` are those of its last update. */
+export interface ChildView {
+  readonly toolCallId: string
+  readonly childRunId: string
+  readonly subagent: string
+  readonly description?: string
+  /** The child's own count; 0 before its first update. */
+  readonly step: number
+  readonly status: 'running' | TurnStatus
+  readonly text?: string
+  readonly toolNames: readonly string[]
+  /** Present once it has ended, as far as they are known. */
+  readonly usage?: Usage
+  readonly cost?: Cost
+  readonly error?: ModelError | AgentErrorData
+}
+
+export type RetryView = Pick<RetryStartEvent, 'attempt' | 'maxAttempts' | 'delayMs' | 'notBefore' | 'cause' | 'model' | 'error'>
+
 /** How much of a running tool's progress a view keeps. */
 export const progressCharacters = 20_000
 
@@ -91,9 +134,16 @@ export const emptyView: RunView = Object.freeze({
   turn: 0,
   step: 0,
   messages: Object.freeze([]),
-  toolCalls: Object.freeze({}),
+  toolCalls: Object.freeze([]),
   progress: Object.freeze({}),
   pendingToolCalls: Object.freeze([]),
+  pendingApprovals: Object.freeze([]),
+  children: Object.freeze([]),
   usage: Object.freeze({}),
   gap: false,
 })
+
+/** The call of this id. Looks from the end: what is asked for is most often recent. */
+export function toolCallOf(view: RunView, toolCallId: string): ToolCallView | undefined {
+  return view.toolCalls.findLast((call) => call.toolCallId === toolCallId)
+}

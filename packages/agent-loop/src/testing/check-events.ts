@@ -1,6 +1,6 @@
 import { isDelta, isDurable } from '../events/kinds.ts'
 import type { AgentEvent } from '../events/types.ts'
-import { EventGrammar } from './event-grammar.ts'
+import { createEventGrammar } from './grammar/event-grammar.ts'
 
 export interface CheckEventsOptions {
   /** Every delta is there, as in the log of a `recordingJournal`; a reader may have missed some. Default false. */
@@ -12,7 +12,7 @@ export interface CheckEventsOptions {
 /** Checks a log against the grammar of events. Gives what is wrong, in order; an empty list is a right log. */
 export function checkEvents(events: readonly AgentEvent[], options: CheckEventsOptions = {}): readonly string[] {
   const problems: string[] = []
-  const grammar = new EventGrammar(options.allDeltas ?? false)
+  const grammar = createEventGrammar({ allDeltas: options.allDeltas ?? false })
   let seq: number | undefined
   for (const [place, event] of events.entries()) {
     const say = (problem: string): void => void problems.push(`${place} ${event.type}: ${problem}`)
@@ -21,7 +21,8 @@ export function checkEvents(events: readonly AgentEvent[], options: CheckEventsO
       continue
     }
     if (isDelta(event) && event.seq !== undefined) say('a delta has a seq')
-    if (isDurable(event)) {
+    // What a failing journal leads to cannot be stored.
+    if (isDurable(event) && !(event.type === 'error' && event.source === 'journal')) {
       if (event.seq === undefined) say('a durable event has no seq')
       else if (seq !== undefined && event.seq !== seq + 1) say(`seq ${event.seq} follows ${seq}`)
       seq = event.seq ?? seq

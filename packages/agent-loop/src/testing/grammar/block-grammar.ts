@@ -1,4 +1,4 @@
-import type { DeltaEvent } from '../events/types.ts'
+import type { DeltaEvent } from '../../events/types.ts'
 
 type BlockEvent = Exclude<DeltaEvent, { type: 'tool-execution-delta' }>
 

@@ -1,0 +1,96 @@
+import type { Change, Folds } from './folds.ts'
+import type { ApprovalRequestedEvent, ChildEndEvent, ChildUpdateEvent, ToolExecutionEndEvent } from './types.ts'
+import type { ChildView, RunView, ToolCallView } from './view.ts'
+
+/** Calls, what they wait for, and what they hand to others. */
+export const foldCall: Folds<
+  | ('tool-execution-start' | 'tool-execution-end' | 'awaiting-tools' | 'approval-requested' | 'approval-resolved')
+  | ('child-start' | 'child-update' | 'child-end')
+> = {
+  'tool-execution-start': (view, { toolCallId, toolName, label, input, attempt, at }) => ({
+    toolCalls: withCall(view.toolCalls, {
+      ...{ toolCallId, toolName, input, attempt, startedAt: at, state: 'running' },
+      ...(label !== undefined && { label }),
+    }),
+  }),
+  'tool-execution-end': endCall,
+  'awaiting-tools': (view, { pendingToolCalls }) => {
+    // Those with a path are calls of child runs, whose ids are their own.
+    const own = pendingToolCalls.filter((call) => call.path.length === 0)
+    const toolCalls = own.reduce<readonly ToolCallView[]>((calls, { toolCallId, toolName, input }) => {
+      return withCall(calls, { toolCallId, toolName, input, attempt: 0, ...find(calls, toolCallId), state: 'remote' })
+    }, view.toolCalls)
+    return { toolCalls, pendingToolCalls }
+  },
+  'approval-requested': (view, event) => ({ pendingApprovals: [...otherApprovals(view, event), requestOf(event)] }),
+  'approval-resolved': (view, event) => ({ pendingApprovals: otherApprovals(view, event) }),
+  'child-start': (view, { toolCallId, childRunId, subagent, description }) => {
+    const child: ChildView = {
+      ...{ toolCallId, childRunId, subagent, step: 0, status: 'running', toolNames: [] },
+      ...(description !== undefined && { description }),
+    }
+    const place = placeOf(view, child)
+    return { children: place < 0 ? [...view.children, child] : view.children.with(place, child) }
+  },
+  'child-update': (view, event) => {
+    const { step, status, text, toolNames } = event
+    return withChild(view, event, { step, status, toolNames, ...(text !== undefined && { text }) })
+  },
+  'child-end': (view, event) => {
+    const { status, usage, cost, error } = event
+    return withChild(view, event, { status, usage, ...(cost && { cost }), ...(error && { error }) })
+  },
+}
+
+function endCall(view: RunView, { message: result, durationMs }: ToolExecutionEndEvent): Change {
+  const { toolCallId, toolName } = result
+  const before = find(view.toolCalls, toolCallId) ?? { toolCallId, toolName, input: {}, attempt: 0 }
+  const waits = (waiting: { readonly toolCallId: string; readonly path: readonly string[] }): boolean =>
+    (waiting.path[0] ?? waiting.toolCallId) !== toolCallId
+  return {
+    toolCalls: withCall(view.toolCalls, { ...before, state: result.status, result, durationMs }),
+    progress: without(view.progress, toolCallId),
+    pendingToolCalls: view.pendingToolCalls.filter(waits),
+    pendingApprovals: view.pendingApprovals.filter(waits),
+  }
+}
+
+function find(calls: readonly ToolCallView[], toolCallId: string): ToolCallView | undefined {
+  return calls.findLast((call) => call.toolCallId === toolCallId)
+}
+
+function withCall(calls: readonly ToolCallView[], call: ToolCallView): readonly ToolCallView[] {
+  const place = calls.findLastIndex((other) => other.toolCallId === call.toolCallId)
+  return place < 0 ? [...calls, call] : calls.with(place, call)
+}
+
+function otherApprovals(view: RunView, { approvalId }: { readonly approvalId: string }): RunView['pendingApprovals'] {
+  return view.pendingApprovals.filter((request) => request.approvalId !== approvalId)
+}
+
+function requestOf(event: ApprovalRequestedEvent): RunView['pendingApprovals'][number] {
+  const { approvalId, toolCallId, toolName, input, inputHash, reason, path, agent = [], deadlineAt } = event
+  return {
+    ...{ approvalId, toolCallId, toolName, input, inputHash, path, agent },
+    ...(reason !== undefined && { reason }),
+    ...(deadlineAt !== undefined && { deadlineAt }),
+  }
+}
+
+type ChildName = Pick<ChildView, 'toolCallId' | 'childRunId'>
+
+function placeOf(view: RunView, { toolCallId, childRunId }: ChildName): number {
+  return view.children.findLastIndex((child) => child.toolCallId === toolCallId && child.childRunId === childRunId)
+}
+
+function withChild(view: RunView, event: ChildUpdateEvent | ChildEndEvent, news: Partial<ChildView>): Change {
+  const place = placeOf(view, event)
+  const child = view.children[place]
+  return child ? { children: view.children.with(place, { ...child, ...news }) } : {}
+}
+
+function without(record: Readonly<Record<string, string>>, key: string): Readonly<Record<string, string>> {
+  if (!Object.hasOwn(record, key)) return record
+  const { [key]: _gone, ...rest } = record
+  return rest
+}

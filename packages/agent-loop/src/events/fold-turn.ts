@@ -1,0 +1,39 @@
+import { unchanged } from './folds.ts'
+import type { Folds } from './folds.ts'
+import type { RunView } from './view.ts'
+
+/** Sessions, runs, turns and steps. */
+export const foldTurn: Folds<
+  | ('session-start' | 'session-end' | 'run-queued' | 'branch-switched' | 'orchestration-step')
+  | ('turn-start' | 'turn-end' | 'step-start' | 'save-point' | 'settled' | 'error')
+> = {
+  'session-start': (_view, event) => (event.copied ? { gap: true } : {}),
+  'session-end': unchanged,
+  'branch-switched': () => ({ gap: true }),
+  'orchestration-step': unchanged,
+  'save-point': unchanged,
+  settled: unchanged,
+  error: unchanged,
+  'run-queued': (view, { runId }) => (view.phase === 'turn' || isWaiting(view.status) ? {} : { status: 'queued', runId }),
+  'turn-start': (_view, { runId, turn, resumed }) => ({
+    ...{ phase: 'turn', status: 'running', runId, turn, error: undefined, progress: {} },
+    ...(!resumed && { step: 0, usage: {}, cost: undefined, retry: undefined, pendingToolCalls: [], pendingApprovals: [] }),
+  }),
+  'step-start': (_view, { step }) => ({ step }),
+  'turn-end': (view, { runId, status, usage, cost, error }) => {
+    if (runId !== view.runId && isOpen(view)) return {}
+    return {
+      ...{ phase: view.phase === 'turn' ? 'idle' : view.phase, runId, status, usage, cost, error, retry: undefined },
+      ...(!isWaiting(status) && { pendingToolCalls: [], pendingApprovals: [] }),
+    }
+  },
+}
+
+/** The end of another run is then that of one that never started. */
+function isOpen({ phase, status }: RunView): boolean {
+  return phase === 'turn' || status === 'queued' || isWaiting(status)
+}
+
+function isWaiting(status: RunView['status']): boolean {
+  return status === 'awaiting-tools' || status === 'awaiting-approval' || status === 'needs-recovery'
+}

@@ -1,0 +1,105 @@
+import type { AwaitingToolsEvent, ChildEndEvent, ChildStartEvent, ChildUpdateEvent } from '../../events/types.ts'
+import type { CallState, LogState, Must, Place, Rules } from './log-state.ts'
+
+const at: readonly Place[] = ['calls']
+
+/** The calls of an answer: each in the order request, decision, start, end; those of one answer interleave. */
+export const callRules: Rules<
+  | ('tool-execution-start' | 'tool-execution-end' | 'awaiting-tools' | 'approval-requested' | 'approval-resolved')
+  | ('child-start' | 'child-update' | 'child-end')
+> = {
+  'tool-execution-start': {
+    at,
+    take(log, { toolCallId, attempt }, must) {
+      const call = log.calls.get(toolCallId)
+      if (!call || call.ended || call.running) return must(false, `${toolCallId} cannot start`)
+      must(attempt === call.attempts + 1, `attempt ${attempt} follows ${call.attempts}`)
+      must(call.approval === undefined || call.approval === 'approve', `${toolCallId} is not approved`)
+      must(log.retry === undefined, 'the retry has no end')
+      call.attempts = attempt
+      call.running = true
+    },
+  },
+  'tool-execution-end': {
+    at,
+    take(log, { toolCallId, executed, message }, must) {
+      const call = log.calls.get(toolCallId)
+      if (!call) return must(false, `${toolCallId} was not asked for`)
+      must(!call.ended, `${toolCallId} has ended already`)
+      must(executed !== 'here' || call.attempts > 0, `${toolCallId} never started`)
+      must(message.toolCallId === toolCallId && message.index === call.index, 'its result belongs to another call')
+      log.messages.add(message.id)
+      for (const [approvalId, root] of log.approvals) if (root === toolCallId) log.approvals.delete(approvalId)
+      call.ended = true
+      call.running = false
+    },
+  },
+  'awaiting-tools': { at, take: awaitTools },
+  'approval-requested': {
+    at,
+    take(log, { approvalId, toolCallId, path }, must) {
+      const root = path[0] ?? toolCallId
+      const call = openCall(log, root)
+      must(call !== undefined, `${root} is not open`)
+      must(!log.usedIds.has(approvalId), `the id ${approvalId} is used`)
+      log.usedIds.add(approvalId)
+      log.approvals.set(approvalId, root)
+      if (!call || path.length > 0) return
+      must(call.attempts === 0 && call.approval === undefined, `${toolCallId} has started, or was asked about before`)
+      call.approval = 'requested'
+    },
+  },
+  'approval-resolved': {
+    at,
+    take(log, { approvalId, toolCallId, decision }, must) {
+      const call = log.calls.get(toolCallId)
+      const root = log.approvals.get(approvalId)
+      must(log.approvals.delete(approvalId), `${approvalId} was not requested`)
+      if (call && root === toolCallId && call.approval === 'requested') call.approval = decision
+    },
+  },
+  'child-start': {
+    at,
+    take(log, event, must) {
+      const call = startedCall(log, event, must)
+      // A child that is entered again begins again.
+      must(call?.running !== true || !call.children.has(event.childRunId), `${event.childRunId} has started already`)
+      call?.children.add(event.childRunId)
+    },
+  },
+  'child-update': { at, take: (log, event, must) => void openChild(log, event, must) },
+  'child-end': {
+    at,
+    take(log, event, must) {
+      openChild(log, event, must)?.children.delete(event.childRunId)
+      log.owed = event.usage
+    },
+  },
+}
+
+function awaitTools(log: LogState, { pendingToolCalls }: AwaitingToolsEvent, must: Must): void {
+  const listed = pendingToolCalls.map(({ path, toolCallId }) => [...path, toolCallId].join('/'))
+  must(listed.length > 0, 'nothing waits')
+  must(new Set(listed).size === listed.length, 'lists a call twice')
+  for (const { path, toolCallId } of pendingToolCalls) {
+    const root = path[0] ?? toolCallId
+    must(openCall(log, root) !== undefined, `${root} is not open`)
+  }
+}
+
+function openCall(log: LogState, toolCallId: string): CallState | undefined {
+  const call = log.calls.get(toolCallId)
+  return call?.ended === false ? call : undefined
+}
+
+function startedCall(log: LogState, { toolCallId }: ChildStartEvent | ChildUpdateEvent | ChildEndEvent, must: Must): CallState | undefined {
+  const call = openCall(log, toolCallId)
+  must(call !== undefined && call.attempts > 0, `${toolCallId} is not running`)
+  return call
+}
+
+function openChild(log: LogState, event: ChildUpdateEvent | ChildEndEvent, must: Must): CallState | undefined {
+  const call = startedCall(log, event, must)
+  must(call?.children.has(event.childRunId) === true, `${event.childRunId} is not open`)
+  return call
+}

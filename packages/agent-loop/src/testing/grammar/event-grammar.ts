@@ -1,0 +1,95 @@
+import { isDelta } from '../../events/kinds.ts'
+import type { AgentEvent, DeltaEvent, DurableEvent } from '../../events/types.ts'
+import { callRules } from './call-rules.ts'
+import { move, startOfLog } from './log-state.ts'
+import type { GrammarOptions, LogState, Must, Rule, Rules } from './log-state.ts'
+import { messageRules } from './message-rules.ts'
+import { turnRules } from './turn-rules.ts'
+
+const rules: Rules<DurableEvent['type']> = { ...turnRules, ...messageRules, ...callRules }
+
+/** Other parts of the system write these: what stands around them does not see them. */
+const anywhere: ReadonlySet<string> = new Set(['session-start', 'session-end', 'run-queued', 'branch-switched', 'orchestration-step', 'error'])
+
+/** Steps of the turn, not of a child; a message that is withdrawn may be one of an earlier step. */
+const withoutStep: ReadonlySet<string> = new Set(['child-update', 'message-discarded', 'step-start', 'compaction-start', 'compaction-end'])
+
+export interface EventGrammar {
+  /** What is wrong with the event as the next one. */
+  take(event: AgentEvent): readonly string[]
+  /** What is wrong with an end of the log here. */
+  atEnd(): readonly string[]
+}
+
+export function createEventGrammar(options: GrammarOptions): EventGrammar {
+  const log = startOfLog()
+  let isKnown: boolean | undefined
+  return {
+    take(event) {
+      isKnown ??= !(event.type === 'turn-start' && event.resumed)
+      isKnown ||= findPlace(log, event)
+      if (!isKnown) return []
+      const problems: string[] = []
+      const must: Must = (holds, problem) => void (holds || problems.push(problem))
+      if (isDelta(event)) takeDelta(log, event, must)
+      else takeDurable(log, event, must, options)
+      return problems
+    },
+    atEnd: () => (log.place === 'outside' ? [] : [`the log stops at ${log.previous ?? 'its start'}`]),
+  }
+}
+
+/** A log that is read from a later segment on: nothing can be said before its first step, nor what its turn cost. */
+function findPlace(log: LogState, event: AgentEvent): boolean {
+  if (event.type === 'user-message' || (event.type === 'turn-start' && !event.resumed)) return true
+  if (event.type !== 'step-start') return false
+  move(log, { place: 'turn', runId: event.runId, turn: event.turn, step: event.step - 1, spent: undefined })
+  return true
+}
+
+function takeDelta(log: LogState, event: DeltaEvent, must: Must): void {
+  if (event.type === 'tool-execution-delta') {
+    return must(log.calls.get(event.toolCallId)?.running === true, `${event.toolCallId} is not running`)
+  }
+  if (log.message?.id !== event.messageId || log.message.lost) return must(false, `message ${event.messageId} is not open`)
+  const problem = log.message.blocks.check(event)
+  must(problem === undefined, problem ?? '')
+}
+
+function takeDurable(log: LogState, event: DurableEvent, must: Must, options: GrammarOptions): void {
+  if (event.type === 'turn-end' && log.place !== 'closing' && event.runId !== log.runId) {
+    log.queued.delete(event.runId)
+    return must(event.status === 'aborted' && event.steps === 0, `belongs to run ${event.runId}, not to ${log.runId ?? 'any'}`)
+  }
+  leaveLostCompaction(log, event)
+  const rule = rules[event.type] as Rule<DurableEvent>
+  must(rule.at.includes(log.place), `may not stand here (${log.place}, behind ${log.previous ?? 'nothing'})`)
+  must(log.previous !== 'awaiting-tools' || event.type === 'turn-end' || anywhere.has(event.type), 'stands between awaiting-tools and turn-end')
+  must(log.owed === undefined || (event.type === 'usage' && event.purpose === 'child'), 'stands between child-end and its usage')
+  log.owed = undefined
+  checkPosition(log, event, must)
+  rule.take(log, event, must, options)
+  if (anywhere.has(event.type)) return
+  if (event.type !== 'runtime-input' && !isBoundaryOf(event)) log.window = undefined
+  log.previous = event.type
+}
+
+function isBoundaryOf({ type }: DurableEvent): boolean {
+  return type === 'turn-start' || type === 'step-start' || type === 'step-end'
+}
+
+/** Its process died in it. */
+function leaveLostCompaction(log: LogState, event: DurableEvent): void {
+  const begins = event.type === 'user-message' || event.type === 'turn-start' || event.type === 'compaction-start'
+  if (log.compaction && begins) move(log, { place: log.compaction.from, compaction: undefined })
+}
+
+/** In a turn all events name it, and the step that is open. */
+function checkPosition(log: LogState, event: DurableEvent, must: Must): void {
+  const begins = event.type === 'user-message' || event.type === 'turn-start'
+  if (begins || log.place === 'outside' || log.compaction?.from === 'outside' || !('runId' in event) || event.type === 'run-queued') return
+  const inside = log.place !== 'input'
+  must(event.runId === log.runId && (!inside || event.turn === log.turn), `belongs to turn ${event.turn} of run ${event.runId}`)
+  if (!('step' in event) || withoutStep.has(event.type)) return
+  must(event.step === log.step, `belongs to step ${event.step}, not ${log.step}`)
+}

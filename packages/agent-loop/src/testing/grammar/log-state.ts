@@ -1,0 +1,92 @@
+import type { Cost, Usage } from '@bowline/llm'
+import type { AgentEvent, DurableEvent, Window } from '../../events/types.ts'
+import type { BlockGrammar } from './block-grammar.ts'
+
+/**
+ * Where a log can stand: `outside` of a turn (a suspended one too), behind an `input`, in a `turn` between two steps, in a
+ * `step` before its answer, in a `message`, at the `calls` of an answer, `compacting`, or `closing` a segment.
+ */
+export type Place = 'outside' | 'input' | 'turn' | 'step' | 'message' | 'calls' | 'compacting' | 'closing'
+
+export const inTurn: readonly Place[] = ['turn', 'step', 'message', 'calls']
+
+/** What a log has told so far, as far as the next events depend on it. */
+export interface LogState {
+  place: Place
+  /** The durable event before, those apart that may stand anywhere. */
+  previous: DurableEvent['type'] | undefined
+  /** The turn that is open outside of its segments. */
+  waits: boolean
+  runId: string | undefined
+  /** Runs that have not begun. */
+  readonly queued: Set<string>
+  /** 0 when it is not known. */
+  turn: number
+  step: number
+  /** Input may come in here. */
+  window: Window | undefined
+  message: OpenMessageState | undefined
+  /** An attempt was withdrawn, and none follows without its announcement. */
+  attemptFailed: boolean
+  /** The attempt that was announced, until its end. */
+  retry: number | undefined
+  compaction: { readonly id: string; readonly from: Place } | undefined
+  /** Of the latest answer. */
+  calls: Map<string, CallState>
+  /** Without a decision: approval id to tool call id at the root. */
+  approvals: Map<string, string>
+  /** Ids of messages of the turn that stand. */
+  messages: Set<string>
+  /** Ids that must not come again. */
+  readonly usedIds: Set<string>
+  /** What a child cost: it must be booked next. */
+  owed: Usage | undefined
+  spent: { readonly usage: Usage; readonly cost?: Cost | undefined } | undefined
+}
+
+export interface OpenMessageState {
+  readonly id: string
+  readonly blocks: BlockGrammar
+  /** Its process died. */
+  lost: boolean
+}
+
+export interface CallState {
+  readonly index: number
+  attempts: number
+  running: boolean
+  ended: boolean
+  approval: 'requested' | 'approve' | 'deny' | 'cancelled' | undefined
+  /** Child runs that have not ended. */
+  readonly children: Set<string>
+}
+
+export function startOfLog(): LogState {
+  return {
+    ...{ place: 'outside', previous: undefined, waits: false, runId: undefined, queued: new Set(), turn: 0, step: 0, window: undefined },
+    ...{ message: undefined, attemptFailed: false, retry: undefined, compaction: undefined, owed: undefined },
+    ...{ calls: new Map(), approvals: new Map(), messages: new Set(), usedIds: new Set(), spent: { usage: {} } },
+  }
+}
+
+export function move(log: LogState, change: Partial<LogState>): void {
+  Object.assign(log, change)
+}
+
+export type Must = (holds: boolean, problem: string) => void
+
+/** Where an event may stand, and what else must hold there; `take` moves the log on. */
+export interface Rule<Event> {
+  readonly at: readonly Place[]
+  readonly take: (log: LogState, event: Event, must: Must, options: GrammarOptions) => void
+}
+
+export interface GrammarOptions {
+  /** No delta is missing. */
+  readonly allDeltas: boolean
+}
+
+export type Named<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type }>
+
+/** One rule per event type: a type without its rule does not compile. */
+export type Rules<Type extends AgentEvent['type']> = { readonly [Each in Type]: Rule<Named<Each>> }

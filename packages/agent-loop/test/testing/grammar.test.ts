@@ -1,0 +1,159 @@
+import { describe, expect, it } from 'vitest'
+import { checkEvents } from '../../src/testing/index.ts'
+import { isDelta } from '../../src/events/index.ts'
+import type { AgentEvent } from '../../src/index.ts'
+import { drawnLog } from '../support/drawn-log.ts'
+
+const start = 'user-message turn-start step-start message-start'
+const closed = 'save-point settled'
+const call = 'tool-execution-start(x) tool-execution-end(x)'
+const last = `step-start message-start · message-end step-end turn-end(completed) ${closed}`
+
+/** What the specification draws, and the cases of its table. */
+const drawings: Readonly<Record<string, string>> = {
+  'a plain answer': `${start} · message-end step-end turn-end(completed) ${closed}`,
+  'one tool': `${start} message-end(x) ${call} step-end ${last}`,
+  'parallel tools': `${start} message-end(x,y) tool-execution-start(x) tool-execution-start(y) tool-execution-end(y) tool-execution-end(x) step-end ${last}`,
+  'a call that is not executed': `${start} message-end(x) tool-execution-end(x,no) step-end ${last}`,
+  'a sequential call': `${start} message-end(x,y,z) ${call} tool-execution-start(y) tool-execution-end(y) tool-execution-start(z) tool-execution-end(z) step-end ${last}`,
+  'steering while tools run': `${start} message-end(x) ${call} step-end runtime-input(step-end) runtime-input(step-end,notify) ${last}`,
+  'steering on a final answer': `${start} message-end step-end runtime-input(step-end) ${last}`,
+  'input of every window': `user-message turn-start runtime-input(turn-start) runtime-input(turn-start,overlay) step-start runtime-input(step-start) message-start message-end step-end runtime-input(step-end,overlay) ${last}`,
+  'a turn that begins with inputs of the journal': `turn-start runtime-input(turn-start,notify) ${last}`,
+  'input that is handled': `turn-start turn-end(completed) ${closed}`,
+  'logged input that is handled': `user-message message-discarded(replaced) turn-start turn-end(completed) ${closed}`,
+  'logged input that is replaced': `user-message message-discarded(replaced) user-message(again) turn-start ${last}`,
+  'a follow-up': `user-message turn-start ${last} user-message turn-start ${last}`,
+  'a retry': `${start} · message-discarded(retry) usage(discarded-attempt) retry-start message-start · message-end retry-end(true) step-end turn-end(completed) ${closed}`,
+  'two retries': `${start} message-discarded(retry) retry-start message-start message-discarded(retry) usage(discarded-attempt) retry-end(false) retry-start message-start message-end retry-end(true) step-end turn-end(completed) ${closed}`,
+  'retries used up': `${start} message-discarded(retry) retry-start message-start · message-end retry-end(false) step-end turn-end(error) ${closed}`,
+  'a retry before tools': `${start} message-discarded(retry) retry-start message-start message-end(x) retry-end(true) ${call} step-end ${last}`,
+  'a fallback': `${start} message-discarded(retry) usage(discarded-attempt) retry-start(fallback) message-start message-end retry-end(true) step-end turn-end(completed) ${closed}`,
+  'an overflow': `${start} message-discarded(overflow) compaction-start(c) usage(compaction) compaction-end(c,done) retry-start(overflow) message-start message-end retry-end(true) step-end turn-end(completed) ${closed}`,
+  'an overflow without help': `${start} message-discarded(overflow) compaction-start(c) compaction-end(c,failed) step-end turn-end(error) ${closed}`,
+  'a rewind': `${start} message-end(x) ${call} step-end step-start message-start message-discarded(retry) message-discarded(rewind,result_x) message-discarded(rewind,msg_2) usage(discarded-attempt) retry-start message-start message-end retry-end(true) step-end turn-end(completed) ${closed}`,
+  'a turn that is given up': `${start} message-discarded(failed) message-discarded(failed,msg_1) usage(discarded-attempt) step-end turn-end(error) ${closed}`,
+  'a turn that is given up behind a retry': `${start} message-discarded(retry) retry-start message-start message-discarded(failed) message-discarded(failed,msg_1) retry-end(false) step-end turn-end(error) ${closed}`,
+  'a remote tool': `${start} message-end(x,r) ${call} awaiting-tools(r) turn-end(awaiting-tools) save-point turn-start(answers) tool-execution-end(r,elsewhere) step-end ${last}`,
+  'a part of the results': `${start} message-end(r,s) awaiting-tools(r,s) turn-end(awaiting-tools) save-point turn-start(answers) tool-execution-end(r,elsewhere) awaiting-tools(s) turn-end(awaiting-tools) save-point turn-start(answers) tool-execution-end(s,elsewhere) step-end ${last}`,
+  'an approval': `${start} message-end(x) approval-requested(x) turn-end(awaiting-approval) save-point turn-start(answers) approval-resolved(x,approve) ${call} step-end ${last}`,
+  'an approval in place': `${start} message-end(x) approval-requested(x) approval-resolved(x,approve) ${call} step-end ${last}`,
+  'a denial': `${start} message-end(x) approval-requested(x) turn-end(awaiting-approval) save-point turn-start(answers) approval-resolved(x,deny) tool-execution-end(x,no) step-end ${last}`,
+  'an approval beside a remote tool': `${start} message-end(x,r) approval-requested(x) awaiting-tools(r) turn-end(awaiting-tools) save-point turn-start(answers) tool-execution-end(r,elsewhere) turn-end(awaiting-approval) save-point turn-start(answers) approval-resolved(x,approve) ${call} step-end ${last}`,
+  'an unknown outcome': `${start} message-end(x) tool-execution-start(x) turn-start(recovery) awaiting-tools(x) turn-end(needs-recovery) save-point turn-start(answers) tool-execution-end(x,elsewhere) step-end ${last}`,
+  'a child': `${start} message-end(x) tool-execution-start(x) child-start(x) child-update(x,1) child-update(x,2) child-end(x,completed) usage(child) tool-execution-end(x) step-end ${last}`,
+  'a child that waits': `${start} message-end(x) tool-execution-start(x) child-start(x) child-update(x,1) awaiting-tools(x/y) turn-end(awaiting-tools) save-point turn-start(answers) child-update(x,2) child-end(x,completed) usage(child) tool-execution-end(x) step-end ${last}`,
+  'a child that asks': `${start} message-end(x) tool-execution-start(x) child-start(x) approval-requested(x/y) turn-end(awaiting-approval) save-point turn-start(answers) approval-resolved(x/y,approve) child-start(x) child-end(x,completed) usage(child) tool-execution-end(x) step-end ${last}`,
+  'a child in the background': `${start} message-end(x) tool-execution-start(x) child-start(x) tool-execution-end(x) step-end ${last}`,
+  'a compaction between steps': `${start} message-end(x) ${call} step-end compaction-start(c) usage(compaction) compaction-end(c,done) ${last}`,
+  'a compaction before the first step': `user-message turn-start compaction-start(c) compaction-end(c,failed) ${last}`,
+  'a compaction behind the turn': `${start} message-end step-end turn-end(completed) save-point compaction-start(c) usage(compaction,outside) compaction-end(c,done) settled`,
+  'a compaction of its own': `${start} message-end step-end turn-end(completed) ${closed} compaction-start(c) usage(compaction,outside) compaction-end(c,skipped) settled`,
+  'an abort before the first call': `user-message turn-start turn-end(aborted) ${closed}`,
+  'an abort at the step': `user-message turn-start step-start step-end turn-end(aborted) ${closed}`,
+  'an abort in the model call': `${start} message-end(x,y) tool-execution-end(x,no) tool-execution-end(y,no) step-end turn-end(aborted) ${closed}`,
+  'an abort in a retry wait': `${start} message-discarded(retry) retry-start retry-end(false) step-end turn-end(aborted) ${closed}`,
+  'an abort in a compaction': `${start} message-discarded(overflow) compaction-start(c) compaction-end(c,cancelled) step-end turn-end(aborted) ${closed}`,
+  'an abort of a suspended turn': `${start} message-end(r) awaiting-tools(r) turn-end(awaiting-tools) save-point turn-start(recovery) tool-execution-end(r,no) step-end turn-end(aborted) ${closed}`,
+  'a crash in the model call': `${start} · turn-start(takeover) runtime-input(turn-start) message-discarded(crash) usage(discarded-attempt) message-start message-end step-end turn-end(completed) ${closed}`,
+  'a crash in a tool': `${start} message-end(x) tool-execution-start(x) turn-start(takeover) ${call} step-end ${last}`,
+  'a crash in a retry wait': `${start} message-discarded(retry) retry-start turn-start(takeover) message-start message-end retry-end(true) step-end turn-end(completed) ${closed}`,
+  'a crash between steps': `${start} message-end(x) ${call} step-end turn-start(takeover) ${last}`,
+  'a crash in a compaction': `user-message turn-start compaction-start(c) turn-start(takeover) ${last}`,
+  'a crash in a compaction behind the turn': `${start} message-end step-end turn-end(completed) save-point compaction-start(c) user-message turn-start ${last}`,
+  'errors and orchestration': `user-message turn-start error orchestration-step step-start error message-start error message-end(x) error ${call} step-end error runtime-input(step-end) ${last} error`,
+  'what others write': `session-start run-queued(run_1) user-message turn-start run-queued(run_b) step-start message-start lone-end(run_b) message-end step-end turn-end(completed) save-point run-queued(run_c) lone-end(run_c) settled branch-switched user-message turn-start ${last} session-end`,
+}
+
+const numbered = (events: readonly AgentEvent[]): readonly AgentEvent[] => {
+  let seq = 0
+  return events.map((event) => (event.seq === undefined ? event : { ...event, seq: ++seq }))
+}
+
+describe('the grammar of events', () => {
+  it.each(Object.entries(drawings))('A35: takes %s', (_name, drawing) => {
+    const log = drawnLog(drawing)
+    expect(checkEvents(log, { allDeltas: true })).toEqual([])
+    for (let length = 0; length < log.length; length++) expect(checkEvents(log.slice(0, length), { unfinished: true })).toEqual([])
+  })
+
+  it.each([
+    ['input in a closed window', `${start} runtime-input(step-start) message-end step-end turn-end(completed) ${closed}`],
+    ['input at another window', `user-message turn-start runtime-input(step-end) ${last}`],
+    ['A39: a message without an end', `${start} step-end turn-end(completed) ${closed}`],
+    ['A39: a message with two ends', `${start} message-end message-discarded(retry) step-end turn-end(completed) ${closed}`],
+    ['A39: a message that is withdrawn twice', `${start} message-discarded(retry) message-discarded(retry) retry-start message-start message-end retry-end(true) step-end turn-end(completed) ${closed}`],
+    ['A40: a call without an outcome', `${start} message-end(x) step-end ${last}`],
+    ['A40: a second outcome', `${start} message-end(x) ${call} tool-execution-end(x) step-end ${last}`],
+    ['A42: two ends of one segment', `${start} message-end step-end turn-end(completed) turn-end(completed) ${closed}`],
+    ['A42: an end without its save-point', `${start} message-end step-end turn-end(completed) settled`],
+    ['A42: an event between turn-end and save-point', `${start} message-end step-end turn-end(completed) run-queued(run_b) ${closed}`],
+    ['A43: settled while calls wait', `${start} message-end(r) awaiting-tools(r) turn-end(awaiting-tools) ${closed}`],
+    ['A43: settled while a run is queued', `run-queued(run_b) ${start} message-end step-end turn-end(completed) ${closed}`],
+    ['A43: settled twice', `${start} message-end step-end turn-end(completed) ${closed} settled`],
+    ['A77: a start before its approval', `${start} message-end(x) approval-requested(x) ${call} step-end ${last}`],
+    ['A77: a start behind a denial', `${start} message-end(x) approval-requested(x) approval-resolved(x,deny) ${call} step-end ${last}`],
+    ['a decision that nobody asked for', `${start} message-end(x) approval-resolved(x,approve) ${call} step-end ${last}`],
+    ['a second question', `${start} message-end(x) approval-requested(x) approval-requested(x) approval-resolved(x,approve) ${call} step-end ${last}`],
+    ['a turn that waits for no approval', `${start} message-end(x) turn-end(awaiting-approval) save-point`],
+    ['A118: a retry without its end', `${start} message-discarded(retry) retry-start message-start message-end step-end turn-end(completed) ${closed}`],
+    ['A118: a second end of a retry', `${start} message-discarded(retry) retry-start message-start message-end retry-end(true) retry-end(true) step-end turn-end(completed) ${closed}`],
+    ['A118: a retry before any failure', `${start} message-end step-end step-start retry-start message-start message-end retry-end(true) step-end turn-end(completed) ${closed}`],
+    ['an attempt without its announcement', `${start} message-discarded(retry) message-start message-end step-end turn-end(completed) ${closed}`],
+    ['a message of an earlier turn that is withdrawn', `user-message turn-start ${last} user-message turn-start step-start message-start message-discarded(failed) message-discarded(failed,msg_1) step-end turn-end(error) ${closed}`],
+    ['a withdrawal that follows no failed attempt', `${start} message-discarded(retry) usage(discarded-attempt) message-discarded(rewind,msg_1) retry-start message-start message-end retry-end(true) step-end turn-end(completed) ${closed}`],
+    ['a message of a dead process that ends', `${start} turn-start(takeover) message-end step-end turn-end(completed) ${closed}`],
+    ['a child without its call', `${start} message-end(x) child-start(x) child-end(x,completed) usage(child) tool-execution-end(x,no) step-end ${last}`],
+    ['a child that starts twice', `${start} message-end(x) tool-execution-start(x) child-start(x) child-start(x) tool-execution-end(x) step-end ${last}`],
+    ['a child that is not booked', `${start} message-end(x) tool-execution-start(x) child-start(x) child-end(x,completed) tool-execution-end(x) step-end ${last}`],
+    ['a child that ends twice', `${start} message-end(x) tool-execution-start(x) child-start(x) child-end(x,completed) usage(child) child-end(x,completed) usage(child) tool-execution-end(x) step-end ${last}`],
+    ['a call while a compaction runs', `user-message turn-start compaction-start(c) step-start message-start message-end step-end turn-end(completed) ${closed}`],
+    ['a compaction at open calls', `${start} message-end(x) compaction-start(c) compaction-end(c,failed) ${call} step-end ${last}`],
+    ['the end of another compaction', `user-message turn-start compaction-start(c) compaction-end(d,failed) ${last}`],
+    ['an input while calls wait', `${start} message-end(r) awaiting-tools(r) turn-end(awaiting-tools) save-point user-message turn-start ${last}`],
+    ['waiting for a call that has ended', `${start} message-end(x) ${call} awaiting-tools(x) turn-end(awaiting-tools) save-point`],
+    ['an error before the turn', `error user-message turn-start ${last}`.replace('error ', 'user-message error ')],
+  ])('A35: finds %s', (_name, drawing) => {
+    expect(checkEvents(drawnLog(drawing), { allDeltas: true })).not.toEqual([])
+  })
+
+  it.each([
+    ['A44: usage that is not the sum', 'turn-end', { usage: { inputTokens: 1 } }],
+    ['A44: a cost that is not the sum', 'turn-end', { cost: undefined }],
+    ['an event of another run', 'step-end', { runId: 'other' }],
+    ['an event of another step', 'message-end', { step: 7 }],
+    ['an overlay with its text', 'runtime-input', { source: 'overlay' }],
+    ['a result out of its place', 'tool-execution-end', { message: { index: 3 } }],
+    ['an event without its number', 'step-end', { seq: undefined }],
+  ] as const)('A35: finds %s', (_name, type, change) => {
+    const log = drawnLog(`${start} message-end(x) ${call} step-end runtime-input(step-end) ${last}`)
+    expect(checkEvents(log)).toEqual([])
+    expect(checkEvents(log.map((event) => (event.type === type ? ({ ...event, ...change } as AgentEvent) : event)))).not.toEqual([])
+  })
+
+  it('takes the failure of a journal without a number', () => {
+    const log = drawnLog(`${start} error`).map((event): AgentEvent => {
+      if (event.type !== 'error') return event
+      const { seq: _seq, ...unnumbered } = event
+      return { ...unnumbered, source: 'journal', fatal: true }
+    })
+    expect(checkEvents(log, { unfinished: true })).toEqual([])
+  })
+
+  it('takes a log from a later segment on', () => {
+    const whole = drawnLog(drawings['a part of the results'] ?? '')
+    const from = whole.findIndex((event) => event.type === 'turn-start' && event.resumed)
+    expect(from).toBeGreaterThan(0)
+    expect(checkEvents(whole.slice(from))).toEqual([])
+  })
+
+  it('A35: finds any event of a drawing that is left out, but for those that may be missing', () => {
+    const mayBeMissing = new Set(['settled', 'usage', 'user-message', 'runtime-input', 'error', 'orchestration-step', 'run-queued', 'lone-end'])
+    const log = drawnLog(`${drawings['a retry']} ${drawings['a part of the results']}`)
+    for (const [place, event] of log.entries()) {
+      if (mayBeMissing.has(event.type) || isDelta(event)) continue
+      const without = numbered(log.toSpliced(place, 1))
+      expect(checkEvents(without, { allDeltas: true }), `${place} ${event.type}`).not.toEqual([])
+    }
+  })
+})
