@@ -25,11 +25,20 @@ export function isLoaded<Item>(value: unknown): value is Loaded<Item> {
   return Array.isArray(value) && 'reload' in value && 'diagnostics' in value
 }
 
-/** All items in their order, and what was found wrong when they were loaded. */
-export function openLoaded<Item>(list: LoadedList<Item>): Pick<LoadedFacts<Item>, 'items' | 'diagnostics'> {
-  const lists = [list, ...list].filter((item) => isLoaded<Item>(item))
+interface OpenedList<Item> {
+  /** All in their order. */
+  readonly items: readonly Item[]
+  readonly own: readonly Item[]
+  readonly fromFolders: readonly Item[]
+  readonly diagnostics: readonly Diagnostic[]
+}
+
+export function openLoaded<Item>(list: LoadedList<Item>): OpenedList<Item> {
+  const lists = isLoaded<Item>(list) ? [list] : list.filter((item) => isLoaded<Item>(item))
   return {
     items: list.flatMap((item) => (isLoaded<Item>(item) ? [...item] : [item])),
+    own: isLoaded<Item>(list) ? [] : list.filter((item): item is Item => !isLoaded<Item>(item)),
+    fromFolders: lists.flatMap((loaded) => [...loaded]),
     diagnostics: lists.flatMap((loaded) => [...loaded.diagnostics]),
   }
 }

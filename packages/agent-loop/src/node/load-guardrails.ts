@@ -19,6 +19,8 @@ export interface LoadGuardrailsOptions {
 /** What a file gave. A file that stops loading keeps what it gave before. */
 interface LoadedFile {
   readonly path: string
+  /** Hash of the text that gave the guardrails. */
+  readonly version: string
   readonly guardrails: readonly Guardrail[]
   readonly diagnostic?: Diagnostic
 }
@@ -53,18 +55,20 @@ function isModule({ name, isFolder }: { readonly name: string; readonly isFolder
 
 async function loadFile(path: string, before: LoadedFile | undefined): Promise<LoadedFile> {
   try {
-    return { path, guardrails: exportedGuardrails(await importFile(path)) }
+    const version = createHash('sha256').update(await readText(path)).digest('base64url')
+    if (before?.version === version) return { path, version, guardrails: before.guardrails }
+    return { path, version, guardrails: exportedGuardrails(await importFile(path, version)) }
   } catch (error) {
-    const kept = before?.guardrails ?? []
-    const message = `${messageOf(error)}${kept.length > 0 ? '; what it gave before is kept' : ''}`
-    return { path, guardrails: kept, diagnostic: { kind: 'file', name: path, message } }
+    const { version = '', guardrails = [] } = before ?? {}
+    const message = `${messageOf(error)}${guardrails.length > 0 ? '; what it gave before is kept' : ''}`
+    return { path, version, guardrails, diagnostic: { kind: 'file', name: path, message } }
   }
 }
 
-/** A module is loaded once per address: with its content in the address a changed file is a new module, an equal one is not. */
-async function importFile(path: string): Promise<Readonly<Record<string, unknown>>> {
+/** A process loads each address once: with the version in it, a changed file is loaded again. */
+async function importFile(path: string, version: string): Promise<Readonly<Record<string, unknown>>> {
   const url = pathToFileURL(path)
-  url.searchParams.set('content', createHash('sha256').update(await readText(path)).digest('base64url'))
+  url.searchParams.set('version', version)
   // Nothing for a bundler: the files belong to whoever runs the process.
   return (await import(/* webpackIgnore: true */ /* @vite-ignore */ url.href)) as Readonly<Record<string, unknown>>
 }

@@ -112,6 +112,16 @@ describe('the prompt cache', () => {
     expect(await text({ channel: 'slack', sessionKey: 'b' })).toBe('built 3 for "b"')
   })
 
+  it('A166: whoever shares the cache gets the same bytes, whatever functions and files would say now', async () => {
+    const folder = await temporaryFolder()
+    const file = await folder.write('user.md', 'first')
+    const { text } = cacheOf({ memory: counting(({ tools }) => tools), user: { file }, footer: { date: true, sessionKey: true } })
+    const parent = { channel: 'web', sessionKey: 's1', tools: ['read', 'write'] }
+    const first = await text(parent)
+    await folder.write('user.md', 'second')
+    expect(await text({ ...parent, tools: [...parent.tools], now: context.now + 1 })).toBe(first)
+  })
+
   it('callers at one time share one build', async () => {
     const { text } = cacheOf({ system: counting() })
     expect(await Promise.all([text(), text(), text()])).toEqual(['built 1', 'built 1', 'built 1'])
