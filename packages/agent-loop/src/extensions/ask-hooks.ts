@@ -20,10 +20,10 @@ import type { AgentStartVerdict, CallVerdict, CompactionVerdict, InputVerdict } 
 export async function askInput(calls: HandlerCalls, { input, source }: HookEvent<'onInput'>): Promise<InputVerdict> {
   let verdict: InputVerdict = { action: 'continue' }
   await calls.ask('onInput', {
-    event: () => ({ input: (verdict.action === 'continue' && verdict.transformed) || input, source }),
+    event: () => ({ input: verdict.action === 'transform' ? verdict.input : input, source }),
     take: (returned, { name }) => {
       const decision = readInputDecision(returned)
-      if (decision.action === 'transform') verdict = { action: 'continue', transformed: decision.message }
+      if (decision.action === 'transform') verdict = decision
       if (decision.action !== 'handled') return 'go-on'
       verdict = { ...decision, extension: name }
       return 'end'

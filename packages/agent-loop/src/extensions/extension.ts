@@ -28,6 +28,8 @@ import type { AiSdkTool } from '../tools/from-ai-sdk.ts'
 import type { Tool } from '../tools/tool.ts'
 
 type MaybePromise<Value> = Value | Promise<Value>
+/** An event without what says when and where in the log it stands. */
+type EventFacts<Event> = Omit<Event, 'type' | 'at' | 'seq' | 'runId' | 'turn' | 'agent'>
 
 /** What every hook is given besides its event. */
 export interface ExtensionContext {
@@ -171,8 +173,8 @@ export interface Hooks {
     context: ExtensionContext,
   ): MaybePromise<CompactionDecision | undefined | void>
   afterCompaction?(event: { readonly compaction: Compaction }, context: ExtensionContext): MaybePromise<void>
-  onRetryStart?(event: RetryStartEvent, context: ExtensionContext): MaybePromise<void>
-  onRetryEnd?(event: RetryEndEvent, context: ExtensionContext): MaybePromise<void>
+  onRetryStart?(event: EventFacts<RetryStartEvent>, context: ExtensionContext): MaybePromise<void>
+  onRetryEnd?(event: EventFacts<RetryEndEvent>, context: ExtensionContext): MaybePromise<void>
   /** `turn-end` is durable. */
   onAgentEnd?(event: { readonly result: AgentResult; readonly status: TurnStatus }, context: ExtensionContext): MaybePromise<void>
   onSavePoint?(event: { readonly turn: number }, context: ExtensionContext): MaybePromise<void>

@@ -11,7 +11,7 @@ import { fieldsOf, fieldsOfAction, json, list, optional, refuse, text, texts, tr
 
 type InputRead =
   | { readonly action: 'continue' }
-  | { readonly action: 'transform'; readonly message: UserMessage }
+  | { readonly action: 'transform'; readonly input: UserMessage }
   | { readonly action: 'handled'; readonly reply?: string }
 
 const inputActions = { continue: [], transform: ['input'], handled: ['reply'] }
@@ -27,7 +27,7 @@ const contentRoles: readonly unknown[] = ['user', 'assistant'] satisfies Message
 
 export function readInputDecision(returned: unknown): InputRead {
   const fields = fieldsOfAction(returned, inputActions)
-  if (fields?.action === 'transform') return { action: 'transform', message: messageFor(fields['input']) }
+  if (fields?.action === 'transform') return { action: 'transform', input: messageFor(fields['input']) }
   if (fields?.action === 'handled') return { action: 'handled', ...optional('reply', text(fields, 'reply')) }
   return { action: 'continue' }
 }

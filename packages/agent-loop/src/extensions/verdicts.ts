@@ -3,9 +3,10 @@ import type { CallDecision, CompactionDecision } from './extension.ts'
 
 // What all handlers of a hook come to, taken together.
 
-/** `transformed` is there when a hook changed the input. */
+/** A transformed input is in its stored form. */
 export type InputVerdict =
-  | { readonly action: 'continue'; readonly transformed?: UserMessage }
+  | { readonly action: 'continue' }
+  | { readonly action: 'transform'; readonly input: UserMessage }
   | { readonly action: 'handled'; readonly reply?: string; readonly extension: string }
 
 export interface AgentStartVerdict {

@@ -7,15 +7,23 @@ import type { LoopGuardOptions, LoopSettings } from './loop-settings.ts'
 
 export type { LoopGuardOptions } from './loop-settings.ts'
 
+const guards = new WeakSet<Guardrail>()
+
 /** Notices a model that goes round in circles. Every agent has it, with its defaults. Throws `invalid-config`. */
 export function loopGuard(options: LoopGuardOptions = {}): Guardrail {
   const settings = loopSettings(options)
-  return defineGuardrail({
+  const guard = defineGuardrail({
     name: 'loop-guard',
     description: 'Warns, refuses and halts when calls fail or give the same result again and again.',
     beforeCall: (call, { state }) => before(settings, countersOf(state), call),
     afterCall: (call, result, { state }) => after(settings, countersOf(state), call, result),
   })
+  guards.add(guard)
+  return guard
+}
+
+export function isLoopGuard(guardrail: Guardrail): boolean {
+  return guards.has(guardrail)
 }
 
 async function before(settings: LoopSettings, counters: LoopCounters, call: GuardedCall): Promise<Decision<'block'>> {

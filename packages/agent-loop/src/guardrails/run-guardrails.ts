@@ -7,6 +7,7 @@ import { settleWithin } from '../time-limit.ts'
 import { foldDecisions, readDecision } from './decisions.ts'
 import type { Action, Decided, GuardrailVerdict } from './decisions.ts'
 import type { GuardedCall, GuardedResult, Guardrail, GuardrailContext } from './guardrail.ts'
+import { isLoopGuard } from './loop-guard.ts'
 
 export type { GuardrailVerdict } from './decisions.ts'
 
@@ -25,12 +26,17 @@ export interface GuardrailRunnerOptions {
 
 export interface GuardrailFailure {
   readonly guardrail: string
-  readonly hook: Handler
+  readonly hook: GuardrailHandler
   readonly message: string
 }
 
 /** The guardrails of one turn, each with a state of its own. No method throws or rejects. */
 export interface GuardrailRunner {
+  /**
+   * Whether code from outside has one of these. The loop guard does not count: it looks at nothing but its counters, so
+   * nothing need be stored before it is asked.
+   */
+  has(...handlers: readonly GuardrailHandler[]): boolean
   onTurnStart(): Promise<void>
   onTurnEnd(status: TurnStatus): Promise<void>
   /**
@@ -46,7 +52,7 @@ export interface GuardrailRunner {
 }
 
 type ActionAfter = Exclude<Action, 'block'>
-type Handler = 'onTurnStart' | 'onTurnEnd' | 'beforeCall' | 'afterCall'
+export type GuardrailHandler = 'onTurnStart' | 'onTurnEnd' | 'beforeCall' | 'afterCall'
 
 /** What is known of a call between its two handlers. */
 interface CallNotes {
@@ -70,6 +76,10 @@ class TurnGuardrails implements GuardrailRunner {
   constructor(options: GuardrailRunnerOptions) {
     this.#options = options
     this.#states = new Map(options.guardrails.map((guardrail) => [guardrail, {}]))
+  }
+
+  has(...handlers: readonly GuardrailHandler[]): boolean {
+    return handlers.some((handler) => this.#having(handler).some((guardrail) => !isLoopGuard(guardrail)))
   }
 
   onTurnStart(): Promise<void> {
@@ -112,11 +122,11 @@ class TurnGuardrails implements GuardrailRunner {
     return foldDecisions(decisions, notes?.warnings)
   }
 
-  #having(handler: Handler): readonly Guardrail[] {
+  #having(handler: GuardrailHandler): readonly Guardrail[] {
     return this.#options.guardrails.filter((guardrail) => guardrail[handler] !== undefined)
   }
 
-  async #tell(handler: Handler, work: (guardrail: Guardrail, context: GuardrailContext) => unknown): Promise<void> {
+  async #tell(handler: GuardrailHandler, work: (guardrail: Guardrail, context: GuardrailContext) => unknown): Promise<void> {
     for (const guardrail of this.#having(handler)) {
       await this.#read(guardrail, handler, (context) => work(guardrail, context), () => undefined, () => undefined)
     }
@@ -124,7 +134,7 @@ class TurnGuardrails implements GuardrailRunner {
 
   #ask<Each extends Action>(
     guardrail: Guardrail,
-    handler: Handler,
+    handler: GuardrailHandler,
     allowed: readonly Each[],
     work: (context: GuardrailContext) => unknown,
   ): Promise<Decided<Each | 'allow'> | 'stopped'> {
@@ -135,7 +145,7 @@ class TurnGuardrails implements GuardrailRunner {
   /** Waits for one handler. What fails is told, and `otherwise` stands in for it. */
   async #read<Value>(
     guardrail: Guardrail,
-    hook: Handler,
+    hook: GuardrailHandler,
     work: (context: GuardrailContext) => unknown,
     read: (returned: unknown) => Value,
     otherwise: (message: string) => Value,

@@ -21,7 +21,7 @@ describe('hooks that fail', () => {
       extension('c', { onInput: ({ input }) => ({ action: 'transform', input: `${(input as { content: string }).content}C` }) }),
     ])
     const verdict = await hooks.onInput({ input: 'x', source: 'user' })
-    expect(verdict).toEqual({ action: 'continue', transformed: { role: 'user', content: 'AC' } })
+    expect(verdict).toEqual({ action: 'transform', input: { role: 'user', content: 'AC' } })
     expect(failures).toEqual([{ extension: 'broken', hook: 'onInput', message: expect.stringContaining(message) as string, fatal: false }])
     expect(hooks.failure).toBeUndefined()
   })

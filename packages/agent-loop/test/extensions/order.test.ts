@@ -32,7 +32,7 @@ describe('order of hooks', () => {
     ])
     const verdict = await hooks.onInput({ input: 'hello', source: 'user' })
     const content = '{"role":"user","content":[{"type":"text","text":"hello, then a"}]} from user'
-    expect(verdict).toEqual({ action: 'continue', transformed: { role: 'user', content } })
+    expect(verdict).toEqual({ action: 'transform', input: { role: 'user', content } })
   })
 
   it('A145: handled stops the chain', async () => {
