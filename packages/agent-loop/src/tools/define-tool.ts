@@ -5,7 +5,7 @@ import { buildTool } from './build-tool.ts'
 import { fromAiSdk } from './from-ai-sdk.ts'
 import type { AiSdkTool } from './from-ai-sdk.ts'
 import { isTool } from './tool.ts'
-import type { InputSchema, ReconcileContext, Reconciled, Tool, ToolContext, ToolFacts, ToolFields, ToolOptions } from './tool.ts'
+import type { InputSchema, ReconcileContext, Reconciled, Tool, ToolContext, ToolFacts, ToolOptions } from './tool.ts'
 
 const factKeys = [
   'name',
@@ -48,11 +48,11 @@ export function defineTool<From extends AiSdkTool, Details extends JSONValue = J
 export function defineTool(options: object): Tool {
   if (!isRecord(options) || !('from' in options)) {
     checkKeys('a tool', options, toolKeys)
-    return buildTool(options as Partial<ToolFields>)
+    return buildTool(options)
   }
   checkKeys('a tool with "from"', options, [...factKeys, 'from'])
   const { from, ...given } = options as unknown as AdoptedToolOptions<AiSdkTool>
   if (typeof from !== 'object' || from === null || isTool(from)) return refuseConfig('from must be a tool of the AI SDK')
-  const tool = fromAiSdk(given.name, from, given as unknown as Partial<ToolFields>)
+  const tool = fromAiSdk(given.name, from, given)
   return isTool(tool) ? tool : refuseConfig(`the tool ${tool.name} runs at its provider: give it by name, as it is`)
 }

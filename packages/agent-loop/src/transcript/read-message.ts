@@ -58,7 +58,7 @@ function readParts<Part>(given: unknown, isPart: (part: unknown) => part is Part
 function readUser(fields: Fields, given: unknown, note: Note): UserMessage | undefined {
   const content = readParts(given, isContentPart, note) ?? fields['content']
   if (typeof content !== 'string' && !Array.isArray(content)) return undefined
-  return { ...withOptional(fields, { at: isNumber }, note), role: 'user', content } as UserMessage
+  return { ...withOptional(fields, { at: isNumber }, note), role: 'user', content }
 }
 
 function readAnswer(fields: Fields, given: unknown, note: Note): AssistantMessage | undefined {

@@ -35,7 +35,7 @@ const standard = {
 }
 const kinds: readonly (readonly [string, InputSchema])[] = [
   ['zod', schema],
-  ['the Standard Schema of zod', { '~standard': { ...schema['~standard'], vendor: 'other' } } as unknown as InputSchema],
+  ['the Standard Schema of zod', { '~standard': { ...schema['~standard'], vendor: 'other' } }],
   ['another Standard Schema', standard as unknown as InputSchema],
   ['jsonSchema() of the AI SDK', jsonSchema(plain)],
   ['lazy jsonSchema() of the AI SDK', () => jsonSchema(plain)],

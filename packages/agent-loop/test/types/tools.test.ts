@@ -1,0 +1,163 @@
+import { jsonSchema, tool, zodSchema } from 'ai'
+import type { JSONObject, JSONValue } from '@bowline/llm'
+import { describe, expectTypeOf, it } from 'vitest'
+import { z } from 'zod'
+import { defineTool } from '../../src/index.ts'
+import type {
+  AgentOptions,
+  InferInput,
+  Reconciled,
+  Tool,
+  ToolChunk,
+  ToolContext,
+  ToolReturn,
+  ToolReturnValue,
+} from '../../src/index.ts'
+
+const weather = z.object({ city: z.string(), days: z.number().default(1) })
+interface Weather {
+  city: string
+  days?: number
+}
+const named = { name: 'w', description: 'weather' }
+
+interface HandMade {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: 'hand'
+    readonly validate: (value: unknown) => { readonly value: { readonly city: string } }
+    readonly types?: { readonly input: unknown; readonly output: { readonly city: string } }
+  }
+}
+declare const handMade: HandMade
+
+// These are checked by the compiler; running them only shows that nothing was left out.
+describe('types of tools', () => {
+  it('the input is what the schema lets through', () => {
+    expectTypeOf<InferInput<typeof weather>>().toEqualTypeOf<{ city: string; days: number }>()
+    expectTypeOf<InferInput<HandMade>>().toEqualTypeOf<{ readonly city: string }>()
+    const declared = jsonSchema<Weather>({ type: 'object' })
+    expectTypeOf<InferInput<typeof declared>>().toEqualTypeOf<Weather>()
+    const _lazy = () => declared
+    expectTypeOf<InferInput<typeof _lazy>>().toEqualTypeOf<Weather>()
+    const _converted = zodSchema(weather)
+    expectTypeOf<InferInput<typeof _converted>>().toEqualTypeOf<{ city: string; days: number }>()
+    expectTypeOf<InferInput<{ type: 'object' }>>().toEqualTypeOf<JSONObject>()
+    // With nothing said, nothing is known.
+    const _untyped = jsonSchema({ type: 'object' })
+    expectTypeOf<InferInput<typeof _untyped>>().toEqualTypeOf<unknown>()
+  })
+
+  it('execute, needsApproval and reconcile get that input and their contexts', () => {
+    defineTool({
+      ...named,
+      inputSchema: weather,
+      execute: (input, context) => {
+        expectTypeOf(input).toEqualTypeOf<{ city: string; days: number }>()
+        expectTypeOf(context).toEqualTypeOf<ToolContext>()
+        return input.city
+      },
+      needsApproval: ({ days }) => days > 7,
+      reconcile: ({ city }, { idempotencyKey, attempt }) => {
+        expectTypeOf(city).toBeString()
+        expectTypeOf(idempotencyKey).toBeString()
+        expectTypeOf(attempt).toBeNumber()
+        return Promise.resolve({ happened: 'unknown' })
+      },
+    })
+    const check = () => {
+      // @ts-expect-error the schema has no such field
+      defineTool({ ...named, inputSchema: weather, execute: ({ town }) => String(town) })
+      // @ts-expect-error the schema has no such field
+      defineTool({ ...named, inputSchema: handMade, execute: ({ town }) => String(town) })
+      defineTool({ ...named, inputSchema: handMade, execute: ({ city }) => city })
+    }
+    expectTypeOf(check).toBeFunction()
+  })
+
+  it('details flow from execute to toModelOutput and reconcile', () => {
+    type Details = { readonly count: number }
+    expectTypeOf<ToolReturn<Details>>().toEqualTypeOf<string | ToolReturnValue<Details>>()
+    expectTypeOf<ToolReturnValue<Details>['details']>().toEqualTypeOf<Details | undefined>()
+    expectTypeOf<Extract<Reconciled<Details>, { happened: true }>['result']>().toEqualTypeOf<ToolReturn<Details>>()
+    expectTypeOf<Extract<ToolChunk<Details>, { type: 'complete' }>['details']>().toEqualTypeOf<Details | undefined>()
+    defineTool({
+      ...named,
+      inputSchema: weather,
+      execute: () => ({ output: 'sunny', details: { count: 1 } }),
+      toModelOutput: ({ details }) => {
+        expectTypeOf(details).toEqualTypeOf<{ count: number } | undefined>()
+        return { type: 'text', value: `${details?.count ?? 0}` }
+      },
+    })
+    const check = () => {
+      defineTool<typeof weather, Details>({
+        ...named,
+        inputSchema: weather,
+        // @ts-expect-error the details are of another kind
+        execute: () => ({ output: 'sunny', details: { count: 'one' } }),
+      })
+      defineTool<typeof weather, Details>({
+        ...named,
+        inputSchema: weather,
+        // @ts-expect-error the details are of another kind
+        reconcile: () => Promise.resolve({ happened: true, result: { output: 1, details: 'one' } }),
+      })
+    }
+    expectTypeOf(check).toBeFunction()
+  })
+
+  it('execute may return at once, later, or as a generator, and nothing but JSON or content', () => {
+    expectTypeOf(defineTool({ ...named, inputSchema: weather, execute: () => 'now' })).toEqualTypeOf<Tool>()
+    defineTool({ ...named, inputSchema: weather, execute: async () => ({ output: [1, { a: null }], isError: true, terminate: true }) })
+    defineTool({ ...named, inputSchema: weather, execute: () => ({ output: { type: 'content', value: [{ type: 'text', text: 'x' }] } }) })
+    defineTool({ ...named, inputSchema: weather, async *execute() { yield 'a'; yield { type: 'delta', delta: 'b', replace: true }; yield { type: 'complete', output: 1 } } })
+    defineTool({ ...named, inputSchema: weather })
+    const check = () => {
+      // @ts-expect-error a number is no output by itself
+      defineTool({ ...named, inputSchema: weather, execute: () => 7 })
+      // @ts-expect-error a date is no JSON
+      defineTool({ ...named, inputSchema: weather, execute: async () => ({ output: new Date() }) })
+      // @ts-expect-error a tool must return something
+      defineTool({ ...named, inputSchema: weather, execute: async () => undefined })
+      // @ts-expect-error a generator yields texts, deltas or its complete output
+      defineTool({ ...named, inputSchema: weather, async *execute() { yield 7 } })
+      // @ts-expect-error no such effect
+      defineTool({ ...named, inputSchema: weather, effect: 'twice' })
+      // @ts-expect-error no such option
+      defineTool({ ...named, inputSchema: weather, retries: 2 })
+      // @ts-expect-error a tool needs a description
+      defineTool({ name: 'w', inputSchema: weather })
+      // @ts-expect-error it happened, so there is a result
+      defineTool({ ...named, inputSchema: weather, reconcile: () => Promise.resolve({ happened: true }) })
+    }
+    expectTypeOf(check).toBeFunction()
+  })
+
+  it('a tool of the AI SDK is taken as it is, and its input is known', () => {
+    const sdkTool = tool({ inputSchema: weather, execute: ({ city }) => city })
+    const _remote = tool({ inputSchema: weather })
+    expectTypeOf<{ own: Tool; sdkTool: typeof sdkTool; remote: typeof _remote }>().toExtend<NonNullable<AgentOptions['tools']>>()
+    expectTypeOf<readonly Tool[]>().toExtend<NonNullable<AgentOptions['tools']>>()
+    expectTypeOf<readonly (typeof sdkTool)[]>().not.toExtend<NonNullable<AgentOptions['tools']>>()
+    defineTool({
+      ...{ from: sdkTool, name: 'w', effect: 'idempotent' },
+      needsApproval: (input) => {
+        expectTypeOf(input).toEqualTypeOf<{ city: string; days: number }>()
+        return true
+      },
+    })
+    const check = () => {
+      // @ts-expect-error what it does is given by the tool
+      defineTool({ from: sdkTool, name: 'w', execute: () => 'x' })
+      // @ts-expect-error it has no name of its own
+      defineTool({ from: sdkTool })
+    }
+    expectTypeOf(check).toBeFunction()
+  })
+
+  it('what a call hands to a tool is JSON', () => {
+    expectTypeOf<Parameters<NonNullable<Tool['execute']>>[0]>().toEqualTypeOf<JSONValue>()
+    expectTypeOf<ToolContext['messages']>().not.toBeAny()
+  })
+})
