@@ -1,6 +1,6 @@
 import type { Clock } from '@bowline/llm'
 import { AgentError, messageOf } from '../agent-error.ts'
-import type { DurableEvent } from '../events/types.ts'
+import type { CompactionTrigger, DurableEvent } from '../events/types.ts'
 import { deepFreeze } from '../json.ts'
 import { Draft } from '../journal/draft.ts'
 import type { Journal, JournalRecord, JournalState } from '../journal/journal.ts'
@@ -14,12 +14,14 @@ import type { CompactionResult } from './policy.ts'
 
 type FromAgent = 'setting' | 'model' | 'contextWindow' | 'ids' | 'summaryModel' | 'effectOf' | 'beforeCompaction' | 'afterCompaction'
 
-/** A compaction by hand, of a conversation that has no turn under way. */
+/** A compaction of a conversation that has no turn under way. */
 export interface JournalCompaction extends Pick<CompactionHost, FromAgent> {
   readonly journal: Journal
   readonly clock: Clock
   /** Of instructions and declarations of tools. */
   readonly promptCharacters: number
+  /** Default `manual`; another one for a compaction that a journal has put off. */
+  readonly trigger?: CompactionTrigger | undefined
   /** Extra focus of the summary. */
   readonly instructions?: string | undefined
   readonly abortSignal?: AbortSignal | undefined
@@ -36,8 +38,8 @@ export async function compactJournal(parts: JournalCompaction): Promise<Compacti
     const host = hostOf(parts, state, stop)
     tokensBefore = host.estimate.tokens
     if (state.open) return { outcome: 'skipped', reason: 'a turn is open', tokensBefore }
-    const { instructions } = parts
-    return await compact(host, { trigger: 'manual', ...(instructions !== undefined && { instructions }) })
+    const { trigger = 'manual', instructions } = parts
+    return await compact(host, { trigger, ...(instructions !== undefined && { instructions }) })
   } catch (error) {
     return { outcome: 'failed', reason: messageOf(error), tokensBefore }
   } finally {

@@ -87,7 +87,8 @@ export function compactionPolicyOf(option: Partial<CompactionPolicy> | Compactor
 }
 
 function checkedCompactor(compactor: Compactor): Compactor {
-  checkFunction('compaction.compact', compactor.compact)
+  const { compact } = compactor as unknown as Readonly<Record<string, unknown>>
+  checkFunction('compaction.compact', compact)
   if (typeof compactor.name !== 'string' || compactor.name === '') refuseConfig('compaction.name must be a text')
   return compactor
 }

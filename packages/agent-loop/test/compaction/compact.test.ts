@@ -5,13 +5,13 @@ import { nullCompaction } from '../../src/compaction/policy.ts'
 import type { CompactionRequest, Compactor } from '../../src/compaction/policy.ts'
 import type { StoredMessage } from '../../src/journal/journal.ts'
 import { requestText, testHost } from './host.ts'
-import { answer, long, step, user } from './messages.ts'
+import { answer, long, step, used, user } from './messages.ts'
 
 /** Three turns; the last is about what is kept. */
 const turns: readonly StoredMessage[] = [
   ...[user('u1', `first ${long(4_000)}`), ...step('a1', { path: 'a.ts' }, long(4_000)), answer('a2', long(400))],
   ...[user('u2', long(400)), answer('a3', long(400))],
-  ...[user('u3', long(60)), answer('a4', long(60))],
+  ...[user('u3', long(60)), answer('a4', long(60), used(2_400, 15))],
 ]
 const usage = { input: 700, output: 70 }
 const summary = { text: 'the summary', usage }
