@@ -50,10 +50,8 @@ export class EventBuffer {
 
   push(event: AgentEvent): void {
     this.#events.push(event)
-    if (isDelta(event)) {
-      if (this.#open.isEmpty) this.#clean = this.#events.length - 1
-      this.#open.add(event)
-    } else {
+    if (isDelta(event)) this.#open.add(event)
+    else {
       this.#lastSeq = event.seq ?? this.#lastSeq
       this.#open.end(event)
       if (this.#open.isWorthDropping) this.#drop()
@@ -106,7 +104,6 @@ export class EventBuffer {
 
   #drop(): void {
     const [events, places, end] = [this.#events, this.#places, this.end]
-    while (places.length < this.#clean) places.push(this.placeOf(places.length))
     let kept = this.#clean
     let clean: number | undefined
     for (let index = kept; index < events.length; index++) {

@@ -9,10 +9,6 @@ export class OpenDeltas {
   #held = 0
   #superfluous = 0
 
-  get isEmpty(): boolean {
-    return this.#held === 0
-  }
-
   /** A walk over all that is held pays only when at least half of it can go. */
   get isWorthDropping(): boolean {
     return this.#superfluous > 0 && this.#superfluous * 2 >= this.#held

@@ -107,6 +107,21 @@ describe('the event buffer', () => {
     expect(await read(buffer)).toEqual(['b1', '#1', 'b2', '#2', 'b3', '#3'])
   })
 
+  it('A19: deltas that stayed when others left go when their own call ends', () => {
+    const buffer = new EventBuffer()
+    for (const event of [toolDelta('a'), toolDelta('b'), toolDelta('a')]) buffer.push(event)
+    buffer.push(toolEnd('a', 1))
+    expect(buffer.length).toBe(2)
+    buffer.push(toolEnd('b', 2))
+    expect(buffer.length).toBe(2)
+  })
+
+  it('A19: a message that ends twice, as in a rewind, disturbs no other', async () => {
+    const events = [textDelta('m'), textDelta('m'), discarded('m', 1), discarded('m', 2)]
+    const later = [textDelta('n', 'a'), toolDelta('c', 'b'), textDelta('n', 'c'), toolEnd('c', 3), savePoint(4), savePoint(5)]
+    expect(await read(closed(...events, ...later))).toEqual(['#1', '#2', 'a', 'b', 'c', '#3', '#4', '#5'])
+  })
+
   it('A19: a message and a call of the same id are not mistaken for each other', async () => {
     expect(await read(closed(textDelta('x', 'm'), toolDelta('x', 'c'), discarded('x', 1)))).toEqual(['c', '#1'])
   })
@@ -130,10 +145,11 @@ describe('the event buffer', () => {
   it('A26: leaving ends the questions that wait, and nothing else', async () => {
     const buffer = new EventBuffer()
     const [leaving, staying] = [buffer.read(), buffer.read()]
-    const asked = [leaving.next(), leaving.next(), staying.next()]
+    const [asked, stays] = [[leaving.next(), leaving.next()], staying.next()]
     expect(await leaving.return()).toEqual({ done: true, value: undefined })
+    expect(wordsOf(await Promise.all(asked))).toEqual(['end', 'end'])
     buffer.push(savePoint(1))
-    expect(wordsOf(await Promise.all([...asked, leaving.next()]))).toEqual(['end', 'end', '#1', 'end'])
+    expect(wordsOf(await Promise.all([stays, leaving.next()]))).toEqual(['#1', 'end'])
   })
 
   it('A27: a reader ends behind the last event, and stays ended', async () => {

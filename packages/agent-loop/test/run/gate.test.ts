@@ -68,6 +68,29 @@ describe('the gate of a synchronized run', () => {
     expect(await run.passes()).toBe(2)
   })
 
+  it('A21: deltas behind a boundary change nothing', async () => {
+    const run = setUp()
+    const driver = run.iterator()
+    run.boundary(1)
+    run.buffer.push(textDelta('m'))
+    await driver.next()
+    await driver.next()
+    expect(await run.passes()).toBe(1)
+    void driver.next()
+    run.boundary(2)
+    expect(await run.passes()).toBe(1)
+  })
+
+  it('A21: a run that comes late to the gate is not held by deltas that the driver has had since', async () => {
+    const run = setUp()
+    const driver = run.iterator()
+    for (const event of [savePoint(1), textDelta('m')]) run.buffer.push(event)
+    await driver.next()
+    await driver.next()
+    void driver.next()
+    await run.gate.passed()
+  })
+
   it('A21: a driver that has asked already when the run comes to the gate does not hold it', async () => {
     const run = setUp()
     const driver = run.iterator()
