@@ -1,16 +1,34 @@
 export { AgentError } from './agent-error.ts'
 export { defineAgent } from './agent/define-agent.ts'
 export type {
+  Accepted,
   Agent,
+  AgentFingerprint,
   AgentInput,
   AgentOptions,
   AgentResult,
   AgentRun,
+  AgentModel,
   Answers,
+  ApprovalDecision,
+  CompactOptions,
+  Diagnostic,
   Limits,
+  ModelFunction,
+  ModelFunctionMessage,
+  ModelFunctionRequest,
+  OnFailedTurn,
+  Phase,
+  PrepareStep,
   RunOptions,
+  SpawnChildOptions,
+  StepContext,
+  StepPatch,
+  StepState,
+  StopCondition,
   SubmissionReceipt,
   SubmittedResult,
+  ToolDeclaration,
 } from './agent/options.ts'
 export { parseInput } from './agent/parse-input.ts'
 export { emptyView, eventTypes, isBoundary, isDelta, isDurable, progressCharacters, reduceEvents } from './events/index.ts'
@@ -83,7 +101,6 @@ export { createMemoryJournal } from './journal/memory-journal.ts'
 export type { MemoryJournal, MemoryJournalOptions } from './journal/memory-journal.ts'
 export type { ReaderOptions } from './run/event-buffer.ts'
 export { phaseOf } from './run/phases.ts'
-export type { Phase } from './run/phases.ts'
 export { defineTool } from './tools/define-tool.ts'
 export type { AiSdkTool } from './tools/from-ai-sdk.ts'
 export type {

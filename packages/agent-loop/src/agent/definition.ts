@@ -1,16 +1,67 @@
-import type { FunctionTool, LanguageModelV4 } from '@bowline/llm'
+import type {
+  AnyLanguageModel,
+  FunctionTool,
+  LanguageModelV4ProviderTool,
+  ModelRef,
+  Models,
+  RuntimeParams,
+  ToolChoice,
+} from '@bowline/llm'
+import type { CompactionSetting } from '../compaction/policy.ts'
+import type { Extension } from '../extensions/extension.ts'
+import type { Guardrail } from '../guardrails/guardrail.ts'
+import type { RetryPolicy } from '../loop/retry-policy.ts'
+import type { Fingerprints } from './fingerprint.ts'
+import type { PromptCache } from '../prompt/cache.ts'
 import type { OnUnknownOutcome, Tool } from '../tools/tool.ts'
-import type { Limits } from './options.ts'
+import type { Agent, AgentModel, AgentOptions, Diagnostic, Limits, OnFailedTurn, PrepareStep, RunOptions, StopCondition } from './options.ts'
 
 /** The options of an agent, checked and with defaults. */
 export interface AgentDefinition {
-  readonly model: LanguageModelV4
-  readonly instructions: string
+  readonly name: string | undefined
+  readonly description: string | undefined
+  readonly model: AgentModel
+  readonly models: Models | undefined
+  readonly runtimeParams: RuntimeParams
+  readonly toolChoice: ToolChoice | undefined
+  readonly promptCache: PromptCache
+  readonly fingerprints: Fingerprints
+  /** A part of the prompt is a function. */
+  readonly asksForPrompt: boolean
+  /** Every tool that a call can name: the agent's own, those of its extensions, and one for each subagent. */
   readonly tools: ReadonlyMap<string, Tool>
-  /** The tools as a model is told of them. */
-  readonly declarations: readonly FunctionTool[]
+  /** The tools as a model is told of them. The same array as long as the tools are the same. */
+  readonly declarations: readonly (FunctionTool | LanguageModelV4ProviderTool)[]
+  readonly toolNames: readonly string[]
+  /** Names that may run; undefined is all. */
+  readonly allowed: ReadonlySet<string> | undefined
   readonly toolConcurrency: number
+  readonly extensions: readonly Extension[]
+  /** As they were loaded last. */
+  guardrails(): readonly Guardrail[]
+  readonly retry: RetryPolicy
+  readonly fallback: readonly (AnyLanguageModel | ModelRef)[]
+  readonly compaction: CompactionSetting
   readonly limits: Limits
+  readonly stopWhen: readonly StopCondition[]
+  readonly prepareStep: PrepareStep | undefined
+  readonly steering: 'all' | 'one-at-a-time'
   readonly abortGraceMs: number
   readonly onUnknownOutcome: OnUnknownOutcome
+  readonly onFailedTurn: OnFailedTurn
+  readonly ephemeral: AgentOptions['ephemeral']
+  /** What a run is given when its options do not say. */
+  readonly runDefaults?: Pick<RunOptions, 'channel' | 'sessionKey'>
+  diagnostics(): readonly Diagnostic[]
+  reload(): Promise<void>
+}
+
+export const definitionKey: unique symbol = Symbol.for('bowline.agent-loop.definition') as never
+
+/** An agent as this package made it. */
+export type DefinedAgent = Agent & { readonly [definitionKey]: AgentDefinition }
+
+/** Where only this package looks: a copy of an agent by spreading still runs. */
+export function definitionOf(agent: unknown): AgentDefinition | undefined {
+  return typeof agent === 'object' && agent !== null ? (agent as Partial<DefinedAgent>)[definitionKey] : undefined
 }

@@ -9,7 +9,6 @@ import type {
   JSONValue,
   Message,
   MessageStream,
-  ModelError,
   ModelRef,
   Models,
   RuntimeParams,
@@ -19,18 +18,19 @@ import type {
 } from '@bowline/llm'
 import type { CompactionPolicy, CompactionResult, Compactor } from '../compaction/policy.ts'
 import type {
-  AgentErrorData,
   AgentEvent,
   ApprovalRequest,
   EndReason,
   PendingToolCall,
   ToolEffect,
   ToolResult,
+  TurnError,
   TurnStatus,
 } from '../events/types.ts'
 import type { Extension } from '../extensions/extension.ts'
 import type { Guardrail } from '../guardrails/guardrail.ts'
 import type { IdSource } from '../ids.ts'
+import type { LoadedList } from './loaded.ts'
 import type { Journal, StoredMessage } from '../journal/journal.ts'
 import type { Budget } from '../loop/budget.ts'
 import type { RetryPolicy } from '../loop/retry-policy.ts'
@@ -58,7 +58,8 @@ export interface AgentOptions {
   readonly subagents?: readonly Agent[]
   /** Their hooks run in this order. */
   readonly extensions?: readonly Extension[]
-  readonly guardrails?: readonly Guardrail[]
+  /** Those of folders as the list that `loadGuardrails` gave, so that `reload()` can read them again. */
+  readonly guardrails?: LoadedList<Guardrail>
   readonly retry?: Partial<RetryPolicy> | false
   /** The next models of a step whose model fails for good. */
   readonly fallback?: readonly (AnyLanguageModel | ModelRef)[]
@@ -156,7 +157,7 @@ export interface StepContext {
   /** Of the turn so far. */
   readonly usage: Usage
   readonly cost?: Cost
-  readonly budgetLeft: { readonly tokens?: number; readonly cost?: string }
+  readonly budgetLeft: Budget['left']
   readonly context?: JSONValue
 }
 
@@ -353,7 +354,7 @@ export interface AgentResult {
   /** Absent when a part of it is not known. */
   readonly cost?: Cost
   readonly steps: number
-  readonly error?: ModelError | AgentErrorData
+  readonly error?: TurnError
   /** Present when the input was answers that were accepted. */
   readonly submission?: SubmissionReceipt
 }

@@ -188,10 +188,13 @@ export interface TurnEndEvent extends RunEventBase {
   readonly steps: number
   /** Overlays that ended with the turn. */
   readonly overlaysExpired: number
-  readonly error?: ModelError | AgentErrorData
+  readonly error?: TurnError
   /** After an abort: what became of each call of the step that was stopped. */
   readonly receipt?: readonly CallReceipt[]
 }
+
+/** Of a model call that fell back: the first model's error, with what the others said. */
+export type TurnError = (ModelError & { readonly details?: readonly ModelError[] }) | AgentErrorData
 
 export interface CallReceipt {
   readonly toolCallId: string
@@ -272,8 +275,10 @@ export interface MessageEndEvent extends StepEventBase {
 }
 
 /** The message is withdrawn: readers drop it, and nothing will ever follow under its id. */
-export interface MessageDiscardedEvent extends StepEventBase {
+export interface MessageDiscardedEvent extends RunEventBase {
   readonly type: 'message-discarded'
+  /** Absent for a message that was withdrawn before the first step. */
+  readonly step?: number
   readonly messageId: string
   readonly reason: DiscardReason
   readonly attempt?: number
@@ -438,6 +443,8 @@ export interface Compaction {
   readonly summary: string
   /** The first message that is shown as it is; empty when none is. */
   readonly firstKeptMessageId: string
+  /** The latest message when it was made: usage up to there was that of another view. */
+  readonly lastMessageId?: string
   readonly tokensBefore: number
   readonly tokensAfter: number
   readonly facts: readonly Fact[]

@@ -1,7 +1,9 @@
 import type { Clock } from '@bowline/llm'
 import { AgentError, messageOf } from '../agent-error.ts'
 import type { DurableEvent } from '../events/types.ts'
-import type { CommitExpectation, Journal, JournalRecord, StoredMessage } from './journal.ts'
+import type { CommitExpectation, CommitOutcome, Journal, JournalRecord, StoredMessage } from './journal.ts'
+
+type Committed = 'stored' | Extract<CommitOutcome, { ok: false }>['reason']
 
 /**
  * The records of the next commit. What stands between two boundaries gathers here and is stored together; events are
@@ -12,8 +14,7 @@ export class Draft {
   readonly #publish: (event: DurableEvent) => void
   readonly #clock: Clock
   #records: JournalRecord[] = []
-  /** Messages that are stored. */
-  readonly appended: StoredMessage[] = []
+  #appended: StoredMessage[] = []
 
   constructor(journal: Journal, clock: Clock, publish: (event: DurableEvent) => void) {
     this.#journal = journal
@@ -21,27 +22,48 @@ export class Draft {
     this.#publish = publish
   }
 
+  /** Messages that are stored, without those that were withdrawn again. */
+  get appended(): readonly StoredMessage[] {
+    return this.#appended
+  }
+
+  get length(): number {
+    return this.#records.length
+  }
+
   add(record: JournalRecord): void {
     this.#records.push(record)
   }
 
+  /** Forgets what was added behind the first `length` records. */
+  cut(length: number): void {
+    this.#records.length = length
+  }
+
   /**
-   * Stores the draft, and `last` behind it. False when the expectation was not met: then nothing was stored and the
-   * draft stands, without `last`. Rejects with `AgentError`.
+   * Stores the draft, and `last` behind it. When the expectation is not met nothing is stored and the draft stands,
+   * without `last`. Rejects with `AgentError`.
    */
-  async commit(expect?: CommitExpectation, last: readonly JournalRecord[] = []): Promise<boolean> {
-    if (this.#records.length + last.length === 0) return true
+  async commit(expect?: CommitExpectation, last: readonly JournalRecord[] = []): Promise<Committed> {
+    if (this.#records.length + last.length === 0) return 'stored'
     const at = this.#clock.now()
     const records = [...this.#records, ...last].map((record) => dated(record, at))
+    const given = this.#records.length
     const outcome = await this.#journal.commit(records, expect).catch(rethrow)
-    if (!outcome.ok) return false
-    this.#records = []
+    if (!outcome.ok) return outcome.reason
+    // What was added while the commit was under way belongs to the next one.
+    this.#records.splice(0, given)
     let seq = outcome.firstSeq
     for (const record of records) {
-      if (record.type === 'append') this.appended.push(record.message)
+      this.#keep(record)
       if (record.type === 'event') this.#publish(Object.freeze({ ...record.event, seq: seq++ }))
     }
-    return true
+    return 'stored'
+  }
+
+  #keep(record: JournalRecord): void {
+    if (record.type === 'append') this.#appended.push(record.message)
+    if (record.type === 'discard') this.#appended = this.#appended.filter(({ id }) => !record.messageIds.includes(id))
   }
 }
 

@@ -150,6 +150,8 @@ export interface CallRow {
   readonly input?: JSONValue
   /** While the call waits for a decision, and behind it. */
   readonly approval?: CallApproval
+  /** Of a submitted result as it was given, by which a repeat is known: hooks may have changed what is stored. */
+  readonly answerHash?: string
   /** Of a call that handed its work to a subagent: the key of the child's journal. */
   readonly childKey?: string
   /** Present exactly when `state` is an outcome. */
@@ -165,8 +167,8 @@ export interface CallApproval {
   /** Of the question; `input` is what was asked about. */
   readonly inputHash: string
   readonly input: JSONValue
-  /** The hash of the decision's canonical JSON, by which a repeat is known. */
-  readonly decisionHash?: string
+  /** The canonical JSON of decision, reason and edited input, by which a repeat is known. */
+  readonly decision?: string
 }
 
 export interface RunRow {
@@ -183,6 +185,8 @@ export interface RunRow {
   readonly attempt: number
   /** A retry waits until then. */
   readonly notBefore?: number
+  /** While a retry is announced: how many the present model has had, and its place among those of the step. */
+  readonly retry?: { readonly count: number; readonly model: number }
   /** How long the turn has run, its suspensions apart. */
   readonly elapsedMs: number
   /** The one compaction that an overflow may ask for has been used. */
@@ -220,11 +224,15 @@ export interface LoggedInput {
   readonly inputId?: string
 }
 
+export type StepState = 'begun' | 'answered' | 'ended'
+
 /** A turn that has a `turn-start` and no end: suspended, or left by a process that died. */
 export interface OpenTurn {
   readonly runId: string
   readonly turn: number
   readonly step: number
+  /** How far the step has come: after `step-start`, `message-end`, `step-end`. Absent: as the rest of the state tells. */
+  readonly stepState?: StepState
   /** A `message-start` without its end. */
   readonly openMessageId?: string
   /** Of the open step; settled ones too, until their results are in the transcript. */
@@ -234,6 +242,7 @@ export interface OpenTurn {
   /** Of the model call that was under way; 1 when absent, as of all that follows. */
   readonly attempt?: number
   readonly notBefore?: number
+  readonly retry?: RunRow['retry']
   readonly elapsedMs?: number
   readonly waitedMs?: number
   readonly overflowUsed?: true

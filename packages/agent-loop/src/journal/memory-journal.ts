@@ -1,9 +1,9 @@
 import type { JSONValue, Message } from '@bowline/llm'
 import { AgentError } from '../agent-error.ts'
-import type { DurableEvent } from '../events/types.ts'
-import { copyJson } from '../json.ts'
+import type { Compaction, DurableEvent } from '../events/types.ts'
+import { copyJson, isRecord } from '../json.ts'
 import { earlierMessages } from '../transcript/earlier-messages.ts'
-import type { CallRow, CommitOutcome, Journal, JournalRecord, JournalState, OpenTurn, StoredMessage } from './journal.ts'
+import type { CallRow, CommitOutcome, Journal, JournalRecord, JournalState, OpenTurn, RunRow, StoredMessage } from './journal.ts'
 
 export interface MemoryJournal extends Journal {
   /** All of it as JSON: `createMemoryJournal({ snapshot })` goes on from there, also in another process. */
@@ -18,16 +18,23 @@ export interface MemoryJournalOptions {
 
 interface Memory {
   messages: StoredMessage[]
+  compaction: Compaction | undefined
   seq: number
   turns: number
   open: OpenTurn | undefined
   /** Segments of the open turn. */
   segments: number
+  /** Conversations of subagents, by key. */
+  children: Record<string, Memory>
 }
 
 /** The journal of a conversation that lives in this process: the reference for all others. */
 export function createMemoryJournal(options: MemoryJournalOptions = {}): MemoryJournal {
-  const memory = options.snapshot === undefined ? fresh(options.messages ?? []) : restored(options.snapshot)
+  return journalOver(options.snapshot === undefined ? fresh(options.messages ?? []) : restored(options.snapshot))
+}
+
+function journalOver(memory: Memory): MemoryJournal {
+  const children = new Map<string, Journal>()
   return {
     load: () => Promise.resolve(stateOf(memory)),
     commit(records: readonly JournalRecord[]): Promise<CommitOutcome> {
@@ -35,30 +42,39 @@ export function createMemoryJournal(options: MemoryJournalOptions = {}): MemoryJ
       for (const record of records) apply(memory, record)
       return Promise.resolve({ ok: true, firstSeq })
     },
+    child(key) {
+      const known = children.get(key)
+      if (known) return known
+      const child = journalOver((memory.children[key] ??= fresh([])))
+      children.set(key, child)
+      return child
+    },
     snapshot: () => copyJson(memory),
   }
 }
 
 function fresh(messages: readonly Message[]): Memory {
-  return { messages: [...earlierMessages(messages)], seq: 0, turns: 0, open: undefined, segments: 0 }
+  return { messages: [...earlierMessages(messages)], compaction: undefined, seq: 0, turns: 0, open: undefined, segments: 0, children: {} }
 }
 
 function restored(snapshot: JSONValue): Memory {
-  const { messages, seq, turns, open, segments } = copyJson(snapshot) as unknown as Partial<Memory>
-  if (!Array.isArray(messages) || typeof seq !== 'number' || typeof turns !== 'number' || typeof segments !== 'number') {
+  const copy = copyJson(snapshot) as unknown as Partial<Memory>
+  const { messages, seq, turns, open, segments, compaction, children } = copy
+  if (!Array.isArray(messages) || typeof seq !== 'number' || typeof turns !== 'number' || typeof segments !== 'number' || !isRecord(children)) {
     throw new AgentError('invalid-config', 'snapshot is not one of a memory journal')
   }
-  return { messages, seq, turns, open, segments }
+  return { messages, compaction, seq, turns, open, segments, children }
 }
 
 function stateOf(memory: Memory): JournalState {
-  const { seq, turns, open, segments } = memory
-  const messages = [...memory.messages]
-  if (!open) return { messages, seq, turns }
-  return { messages, seq, turns, open: { ...open, resume: { cause: 'recovery', attempt: segments + 1 } } }
+  const { seq, turns, open, segments, compaction } = memory
+  const state = { messages: [...memory.messages], seq, turns, ...(compaction && { compaction }) }
+  if (!open) return state
+  return { ...state, open: { ...open, resume: { cause: 'recovery', attempt: segments + 1 } } }
 }
 
 function apply(memory: Memory, record: JournalRecord): void {
+  const { open } = memory
   switch (record.type) {
     case 'event':
       memory.seq++
@@ -66,20 +82,45 @@ function apply(memory: Memory, record: JournalRecord): void {
     case 'append':
       memory.messages.push(record.message)
       return
+    case 'discard':
+      memory.messages = memory.messages.filter(({ id }) => !record.messageIds.includes(id))
+      return
+    case 'compaction':
+      memory.compaction = record.compaction
+      return
     case 'call':
-      if (memory.open) memory.open = { ...memory.open, calls: withRow(memory.open.calls, record.call) }
+      if (open) memory.open = { ...open, calls: withRow(open.calls, record.call) }
       return
-    case 'run': {
-      const { runId, turn, step, usage, state } = record.run
-      const { calls = [], openMessageId } = memory.open ?? {}
-      const open: OpenTurn = { runId, turn, step, usage, calls, ...(openMessageId !== undefined && { openMessageId }) }
-      memory.open = state === 'ended' ? undefined : open
+    case 'overlay':
+      if (open) memory.open = { ...open, overlays: [...(open.overlays ?? []), record.overlay] }
       return
-    }
+    case 'run':
+      memory.open = record.run.state === 'ended' ? undefined : openAfter(open, record.run)
+      return
+    case 'inputs-taken':
+      return
     default: {
       const unknown: never = record
       return unknown
     }
+  }
+}
+
+/** What a row of the run says of the open turn, beside what the events say. */
+function openAfter(open: OpenTurn | undefined, run: RunRow): OpenTurn {
+  const { runId, turn, step, usage, cost, attempt, notBefore, retry, elapsedMs, waitedMs, overflowUsed, extensionState } = run
+  const { calls = [], openMessageId, stepState, overlays } = open ?? {}
+  return {
+    ...{ runId, turn, step, usage, calls, attempt, elapsedMs },
+    ...(openMessageId !== undefined && { openMessageId }),
+    ...(stepState && { stepState }),
+    ...(overlays && { overlays }),
+    ...(cost && { cost }),
+    ...(notBefore !== undefined && { notBefore }),
+    ...(retry && { retry }),
+    ...(waitedMs !== undefined && { waitedMs }),
+    ...(overflowUsed && { overflowUsed }),
+    ...(extensionState && { extensionState }),
   }
 }
 
@@ -91,12 +132,12 @@ function applyEvent(memory: Memory, event: DurableEvent): void {
     memory.open ??= { runId, turn, step: 0, calls: [], usage: {} }
   }
   if (!memory.open) return
-  if (event.type === 'step-start') memory.open = { ...memory.open, step: event.step, calls: [] }
+  const { openMessageId: _closed, ...open } = memory.open
+  if (event.type === 'step-start') memory.open = { ...memory.open, step: event.step, stepState: 'begun', calls: [] }
   if (event.type === 'message-start') memory.open = { ...memory.open, openMessageId: event.messageId }
-  if (event.type === 'message-end' || event.type === 'message-discarded') {
-    const { openMessageId: _closed, ...open } = memory.open
-    memory.open = open
-  }
+  if (event.type === 'message-end') memory.open = { ...open, stepState: 'answered' }
+  if (event.type === 'message-discarded' && event.messageId === memory.open.openMessageId) memory.open = open
+  if (event.type === 'step-end') memory.open = { ...memory.open, stepState: 'ended', calls: [] }
 }
 
 function withRow(rows: readonly CallRow[], row: CallRow): readonly CallRow[] {

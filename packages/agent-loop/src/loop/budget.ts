@@ -1,4 +1,5 @@
 import type { Cost, Decimal, Usage } from '@bowline/llm'
+import { checkDecimal, checkKeys, checkWhole } from '../agent/check-options.ts'
 
 /** What a call may use at most, as far as it can be said before. */
 export interface BudgetEstimate {
@@ -7,22 +8,81 @@ export interface BudgetEstimate {
   readonly cost?: Cost
 }
 
+/** What was used. */
+export interface Spending {
+  readonly usage: Usage
+  readonly cost?: Cost | undefined
+}
+
 export interface Reservation {
-  /** Puts what was really used in the place of what was reserved. The first call counts. */
-  settle(actual: { readonly usage: Usage; readonly cost?: Cost }): void
+  /** Puts what was really used in the place of what was reserved. Only the first call counts. */
+  settle(actual: Spending): void
 }
 
 /** Shared by whoever is given it: a run, its subagents, any number of runs at once. */
 export interface Budget {
-  /** Undefined when it does not fit any more. */
+  /** Undefined when it does not fit beside what is used and reserved. */
   reserve(estimate: BudgetEstimate): Reservation | undefined
   /** What was used outside of a reservation. */
-  charge(actual: { readonly usage: Usage; readonly cost?: Cost }): void
-  readonly left: { readonly tokens?: number; readonly cost?: string }
+  charge(actual: Spending): void
+  /** Absent is no limit. Costs are numbers for people; the budget itself is exact to 10⁻¹⁵. */
+  readonly left: { readonly tokens?: number; readonly cost?: number }
 }
 
 export interface BudgetLimits {
   readonly maxTotalTokens?: number
   /** In the currency of the prices. */
   readonly maxCost?: Decimal
+}
+
+const decimals = 15
+
+/** Throws `invalid-config`. */
+export function createBudget(limits: BudgetLimits): Budget {
+  checkKeys('a budget', limits, ['maxTotalTokens', 'maxCost'])
+  checkWhole('maxTotalTokens', limits.maxTotalTokens, 0)
+  checkDecimal('maxCost', limits.maxCost)
+  const maxTokens = limits.maxTotalTokens
+  const maxCost = limits.maxCost === undefined ? undefined : fixedPoint(String(limits.maxCost))
+  let tokens = 0
+  let cost = 0n
+  const add = (sign: 1 | -1, amount: { tokens: number; cost?: Cost | undefined }): void => {
+    tokens += sign * amount.tokens
+    if (amount.cost) cost += BigInt(sign) * fixedPoint(amount.cost.total)
+  }
+  const charge = ({ usage, cost: paid }: Spending): void => add(1, { tokens: tokensOf(usage), cost: paid })
+  return {
+    reserve(estimate) {
+      const wanted = estimate.cost ? fixedPoint(estimate.cost.total) : 0n
+      if (maxTokens !== undefined && tokens + estimate.tokens > maxTokens) return undefined
+      if (maxCost !== undefined && cost + wanted > maxCost) return undefined
+      add(1, estimate)
+      let open = true
+      return {
+        settle(actual) {
+          if (!open) return
+          open = false
+          add(-1, estimate)
+          charge(actual)
+        },
+      }
+    },
+    charge,
+    get left() {
+      return {
+        ...(maxTokens !== undefined && { tokens: Math.max(0, maxTokens - tokens) }),
+        ...(maxCost !== undefined && { cost: Number(maxCost > cost ? maxCost - cost : 0n) / 10 ** decimals }),
+      }
+    },
+  }
+}
+
+/** What a usage counts for: all that went in and all that came out. */
+export function tokensOf(usage: Usage): number {
+  return usage.totalTokens ?? (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0)
+}
+
+function fixedPoint(text: string): bigint {
+  const [whole = '0', fraction = ''] = text.split('.')
+  return BigInt(whole + fraction.slice(0, decimals).padEnd(decimals, '0'))
 }

@@ -1,136 +1,121 @@
-import { streamMessage } from '@bowline/llm'
-import type { AssistantMessage, BlockEvent, MessageStream, ToolCallPart } from '@bowline/llm'
-import type { DeltaEvent } from '../events/types.ts'
-import { deepFreeze } from '../json.ts'
+import type { ModelError } from '@bowline/llm'
+import { callsOf } from '../tools/call.ts'
 import { clientCalls } from '../transcript/client-calls.ts'
+import type { ModelAnswer } from './answer.ts'
+import { beginMessage, endStep } from './begin-step.ts'
+import { compactAfterOverflow } from './compaction-phase.ts'
+import { discardAttempt } from './discard.ts'
+import { aborted, failed } from './ending.ts'
+import type { TurnError } from '../events/types.ts'
+import { judgeAttempt } from './judge-attempt.ts'
+import type { RetryVerdict } from './judge-attempt.ts'
+import { reserveCall } from './limits.ts'
+import { nextMacrotask } from './macrotask.ts'
+import { beginRetry, endRetry } from './record-retry.ts'
+import { requestAnswer } from './request-answer.ts'
+import { messagesOfTurn, messagesToRewind } from './rewind.ts'
+import type { Next } from './run-turn.ts'
+import type { StepPlan } from './step-plan.ts'
 import type { Turn } from './turn.ts'
+import { waitUntil } from './wait-until.ts'
 
 /**
- * Stores the beginning of the call, calls the model, and drafts its answer. Nothing is drafted when the run is to be
- * left while the model still spoke: the call is then made again by whoever goes on.
+ * Calls the model until it has answered, or must not be called again. Every attempt is begun, and withdrawn or ended,
+ * in the log; nothing is drafted when the run is to be left while the model still spoke: whoever goes on calls again.
  */
-export async function callModel(turn: Turn): Promise<AssistantMessage | undefined> {
-  await turn.commit()
-  await macrotask()
-  const answer = await streamAnswer(turn)
-  if (turn.stop.leaving && answer.stopReason === 'aborted') return undefined
-  turn.takeAnswer(answer)
-  // What it cost must not be lost when the process dies while the tools run.
-  if (clientCalls(answer).length > 0) turn.writeRun('running')
-  return answer
-}
-
-/** A model that answers at once must not starve timers. */
-function macrotask(): Promise<void> {
-  return new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel()
-    const onMessage = (): void => {
-      port1.close()
-      resolve()
-    }
-    port1.addEventListener('message', onMessage, { once: true })
-    port1.start()
-    port2.postMessage(undefined)
-  })
-}
-
-async function streamAnswer(turn: Turn): Promise<AssistantMessage> {
-  const calls = new CallIds(turn)
-  for await (const event of openStream(turn)) {
-    if (event.type === 'message-end') return calls.renameIn(event.message)
-    if (event.type !== 'message-start') turn.publish(deltaOf(turn, event, calls))
+export async function callModel(turn: Turn, plan: StepPlan): Promise<Next> {
+  for (;;) {
+    const interrupted = await waitForRetry(turn)
+    if (interrupted) return interrupted
+    beginMessage(turn)
+    await turn.commit()
+    await nextMacrotask()
+    const answer = await requestAnswer(turn, plan)
+    if (plan.reservation.ok) plan.reservation.settle(answer.message)
+    if (turn.stop.leaving && answer.message.stopReason === 'aborted') return { phase: 'left' }
+    const verdict = judgeAttempt(turn, plan, answer.message)
+    const next = await follow(turn, plan, answer, verdict)
+    if (next) return next
   }
-  throw new Error('the model stream ended without its last event')
 }
 
-function openStream(turn: Turn): MessageStream {
-  const { agent, transcript, messageId, stop, clock } = turn
-  return streamMessage({
-    model: agent.model,
-    messages: transcript.view,
-    tools: agent.declarations,
-    abortSignal: stop.signal,
-    ...{ messageId, clock },
-    ...(agent.instructions !== '' && { instructions: agent.instructions }),
-  })
-}
-
-function deltaOf(turn: Turn, event: BlockEvent, calls: CallIds): DeltaEvent {
-  const at = turn.clock.now()
-  const { runId, number, step, messageId } = turn
-  const { index } = event
-  switch (event.type) {
-    case 'text-start':
-    case 'reasoning-start':
-      return { type: event.type, at, runId, turn: number, step, messageId, index }
-    case 'text-delta':
-    case 'reasoning-delta':
-      return { type: event.type, at, runId, turn: number, step, messageId, index, delta: event.delta }
-    case 'text-end':
-    case 'reasoning-end':
-      return { type: event.type, at, runId, turn: number, step, messageId, index, text: event.text }
-    case 'tool-call-start': {
-      const toolCallId = calls.open(event)
-      const base = { type: event.type, at, runId, turn: number, step, messageId, index, toolCallId, toolName: event.toolName }
-      return event.providerExecuted ? { ...base, providerExecuted: true } : base
-    }
-    case 'tool-call-delta': {
-      const toolCallId = calls.at(index)
-      return { type: event.type, at, runId, turn: number, step, messageId, index, toolCallId, delta: event.delta }
-    }
-    case 'tool-call-end': {
-      const toolCall = deepFreeze(calls.rename(event.toolCall))
-      const { toolCallId } = toolCall
-      return { type: event.type, at, runId, turn: number, step, messageId, index, toolCallId, toolCall }
-    }
-    case 'content-part':
-      return { type: event.type, at, runId, turn: number, step, messageId, index, part: deepFreeze(event.part) }
+function follow(turn: Turn, plan: StepPlan, answer: ModelAnswer, verdict: ReturnType<typeof judgeAttempt>): Promise<Next | undefined> {
+  switch (verdict.kind) {
+    case 'accept':
+      return accept(turn, plan, answer)
+    case 'retry':
+      return tryAgain(turn, plan, answer, verdict)
+    case 'withdraw':
+      return withdraw(turn, plan, answer, verdict.error)
     default: {
-      const unknown: never = event
+      const unknown: never = verdict
       return unknown
     }
   }
 }
 
-/** The ids of the calls of one answer. Some providers count them anew in each answer: an id that was used is changed. */
-class CallIds {
-  readonly #turn: Turn
-  readonly #byIndex = new Map<number, string>()
-  readonly #renamed = new Map<string, string>()
+/** The rest of the wait that was announced. */
+async function waitForRetry(turn: Turn): Promise<Next | undefined> {
+  if (turn.notBefore === undefined) return undefined
+  await waitUntil(turn.clock, turn.notBefore, turn.stop.signal)
+  if (turn.stop.leaving) return { phase: 'left' }
+  turn.notBefore = undefined
+  return turn.stop.stopped ? giveUp(turn) : undefined
+}
 
-  constructor(turn: Turn) {
-    this.#turn = turn
-  }
+/** The step ends without an answer. */
+async function giveUp(turn: Turn, error?: TurnError): Promise<Next> {
+  await endRetry(turn, false)
+  endStep(turn, [], false)
+  return { phase: 'end', ending: error ? failed(error) : aborted(turn, []) }
+}
 
-  open({ index, toolCallId, providerExecuted }: Extract<BlockEvent, { type: 'tool-call-start' }>): string {
-    const id = providerExecuted ? toolCallId : this.#idFor(toolCallId)
-    this.#byIndex.set(index, id)
-    return id
+async function accept(turn: Turn, plan: StepPlan, { message, results }: ModelAnswer): Promise<Next> {
+  turn.takeAnswer(message)
+  const { error } = message
+  turn.failure = error && withFailures(plan.failures, error)
+  await endRetry(turn, message.stopReason !== 'error', error)
+  // What it cost must not be lost when the process dies while the tools run.
+  if (clientCalls(message).length > 0 || turn.hooks.has('afterModelCall')) turn.writeRun('running')
+  if (turn.hooks.has('afterModelCall')) {
+    await turn.commit()
+    await turn.hooks.afterModelCall({ message, usage: message.usage })
   }
+  return { phase: 'settle', answer: { message, results }, calls: await callsOf(turn, clientCalls(message)) }
+}
 
-  at(index: number): string {
-    return this.#byIndex.get(index) ?? ''
-  }
+/** The turn ends with the first model's error; what the others said is in its details. */
+function withFailures([first, ...others]: readonly ModelError[], last: ModelError): TurnError {
+  return first ? { ...first, details: [...others, last] } : last
+}
 
-  rename(call: ToolCallPart): ToolCallPart {
-    return call.providerExecuted ? call : { ...call, toolCallId: this.#idFor(call.toolCallId) }
+/** Withdraws the attempt and announces the next one. A next phase: there is none. */
+async function tryAgain(turn: Turn, plan: StepPlan, answer: ModelAnswer, verdict: RetryVerdict): Promise<Next | undefined> {
+  const { error, cause } = verdict
+  const { message } = answer
+  if (cause === 'overflow') {
+    discardAttempt(turn, message, 'overflow')
+    await endRetry(turn, false, error)
+    const hasRoom = await compactAfterOverflow(turn)
+    await beginRetry(turn, verdict)
+    if (!hasRoom) return giveUp(turn, error)
+    plan.reservation = reserveCall(turn, plan.maxOutputTokens)
+    return plan.reservation.ok ? undefined : giveUp(turn, error)
   }
+  // What must not be paid for cannot be tried again.
+  plan.reservation = reserveCall(turn, plan.maxOutputTokens)
+  if (!plan.reservation.ok) return accept(turn, plan, answer)
+  discardAttempt(turn, message, 'retry', messagesToRewind(turn))
+  if (cause === 'fallback') plan.failures.push(error)
+  await endRetry(turn, false, error)
+  await beginRetry(turn, verdict)
+  return undefined
+}
 
-  renameIn(message: AssistantMessage): AssistantMessage {
-    if ([...this.#renamed].every(([given, id]) => given === id)) return message
-    return { ...message, content: message.content.map((part) => (part.type === 'tool-call' ? this.rename(part) : part)) }
-  }
-
-  #idFor(given: string): string {
-    const known = this.#renamed.get(given)
-    if (known !== undefined) return known
-    let id = given
-    for (let copy = 2; this.#isTaken(id); copy++) id = `${given}~${copy}`
-    this.#renamed.set(given, id)
-    return id
-  }
-
-  #isTaken(id: string): boolean {
-    return this.#turn.transcript.hasCall(id) || [...this.#renamed.values()].includes(id)
-  }
+/** The turn leaves nothing behind: its input is withdrawn too. */
+async function withdraw(turn: Turn, plan: StepPlan, { message }: ModelAnswer, error: ModelError): Promise<Next> {
+  discardAttempt(turn, message, 'failed', messagesOfTurn(turn))
+  await endRetry(turn, false, error)
+  endStep(turn, [], false)
+  return { phase: 'end', ending: failed(withFailures(plan.failures, error)) }
 }

@@ -1,6 +1,6 @@
 import type { AssistantMessage, ModelError } from '@bowline/llm'
-import type { CallReceipt, EndReason, OutcomeStatus, PendingToolCall, TurnStatus } from '../events/types.ts'
-import { isSettled, pendingToolCalls } from '../tools/call.ts'
+import type { ApprovalRequest, CallReceipt, EndReason, OutcomeStatus, PendingToolCall, TurnError, TurnStatus } from '../events/types.ts'
+import { isSettled, pendingApprovals, pendingToolCalls } from '../tools/call.ts'
 import type { Call } from '../tools/call.ts'
 import { clientCalls } from '../transcript/client-calls.ts'
 import type { Turn } from './turn.ts'
@@ -9,44 +9,61 @@ import type { Turn } from './turn.ts'
 export interface Ending {
   readonly status: TurnStatus
   readonly reason: EndReason
-  readonly error?: ModelError
+  readonly error?: TurnError
   readonly receipt?: readonly CallReceipt[]
   readonly pendingToolCalls?: readonly PendingToolCall[]
+  readonly pendingApprovals?: readonly ApprovalRequest[]
 }
 
 /** After a step: how the turn ends, or undefined when the model is to be called again. */
 export function endingOf(turn: Turn, answer: AssistantMessage, calls: readonly Call[]): Ending | undefined {
-  const { maxSteps, maxToolCalls } = turn.agent.limits
-  if (answer.stopReason === 'error') return failed(answer)
-  if (answer.stopReason === 'aborted') return stopped(calls)
+  const { maxSteps, maxToolCalls } = turn.run.limits
+  if (answer.stopReason === 'error') return failed(turn.failure ?? answer.error)
+  if (answer.stopReason === 'aborted') return aborted(turn, calls)
   if (calls.length === 0 && !answer.paused) return { status: 'completed', reason: answer.stopReason === 'length' ? 'length' : 'stop' }
-  if (turn.stop.stopped) return stopped(calls)
+  if (turn.stop.stopped) return aborted(turn, calls)
   if (calls.some((call) => !isSettled(call))) return suspended(calls)
-  if (isTruncated(answer) && isTruncated(answerBefore(turn))) return { status: 'limit', reason: 'output-length' }
-  if (turn.earlierCalls + calls.length > maxToolCalls) return { status: 'limit', reason: 'max-tool-calls' }
+  if (isTruncated(answer) && isTruncated(answerBefore(turn))) return limited('output-length')
+  if (turn.earlierCalls + calls.length > maxToolCalls) return limited('max-tool-calls')
   if (calls.length > 0 && calls.every((call) => call.row.terminate)) return { status: 'completed', reason: 'terminated' }
-  if (turn.step >= maxSteps) return { status: 'limit', reason: 'max-steps' }
-  return undefined
+  return turn.step >= maxSteps ? limited('max-steps') : undefined
 }
 
-export function stopped(calls: readonly Call[]): Ending {
-  const receipt = calls.map(({ row }) => {
+/** Of a run that is being stopped, as its cause says. */
+export function aborted(turn: Turn, calls: readonly Call[]): Ending {
+  const { status, reason, error } = turn.stop.ending
+  const receipt = calls.filter(isSettled).map(({ row }): CallReceipt => {
     const { toolCallId, toolName } = row
     return { toolCallId, toolName, status: row.state as OutcomeStatus }
   })
-  return { status: 'aborted', reason: 'abort', receipt }
+  return { status, reason, ...(error && { error }), ...(status === 'aborted' && { receipt }) }
 }
 
-/** Needs-recovery wins over pending calls. */
+export function limited(reason: EndReason): Ending {
+  return { status: 'limit', reason }
+}
+
+/** Needs-recovery wins over pending calls, these over approvals. */
 export function suspended(calls: readonly Call[]): Ending {
   const pending = pendingToolCalls(calls)
-  return pending.some((call) => call.unknown)
-    ? { status: 'needs-recovery', reason: 'unknown-outcome', pendingToolCalls: pending }
-    : { status: 'awaiting-tools', reason: 'pending', pendingToolCalls: pending }
+  const approvals = pendingApprovals(calls)
+  const lists = { pendingToolCalls: pending, pendingApprovals: approvals }
+  if (pending.some((call) => call.unknown)) return { status: 'needs-recovery', reason: 'unknown-outcome', ...lists }
+  return { status: pending.length > 0 ? 'awaiting-tools' : 'awaiting-approval', reason: 'pending', ...lists }
 }
 
-function failed({ error }: AssistantMessage): Ending {
+export function failed(error: TurnError | ModelError | undefined): Ending {
   return { status: 'error', reason: 'model-error', ...(error && { error }) }
+}
+
+/** The turn waits for somebody outside. */
+export function isWaiting({ status }: Pick<Ending, 'status'>): boolean {
+  return status === 'awaiting-tools' || status === 'awaiting-approval' || status === 'needs-recovery'
+}
+
+/** The model would stop: an input that waits makes it go on. */
+export function modelWouldStop({ reason }: Ending): boolean {
+  return reason === 'stop' || reason === 'length'
 }
 
 function isTruncated(answer: AssistantMessage | undefined): boolean {
@@ -56,24 +73,4 @@ function isTruncated(answer: AssistantMessage | undefined): boolean {
 function answerBefore(turn: Turn): AssistantMessage | undefined {
   const [, before] = turn.transcript.answersOfTurn()
   return before
-}
-
-/** Drafts the end of the segment and stores it. Nothing is settled while other runs are queued behind this one. */
-export async function endTurn(turn: Turn, ending: Ending): Promise<void> {
-  const { status, reason, error, receipt, pendingToolCalls: pending } = ending
-  if (pending) turn.record({ type: 'awaiting-tools', step: turn.step, pendingToolCalls: pending })
-  const { usage, step: steps } = turn
-  turn.record({
-    ...{ type: 'turn-end', status, reason, usage, steps },
-    ...(error && { error }),
-    ...(receipt && { receipt }),
-  })
-  turn.record({ type: 'save-point' })
-  if (pending) {
-    turn.writeRun('suspended', { status, reason, pendingToolCalls: pending })
-    await turn.commit()
-    return
-  }
-  turn.writeRun('ended', { status, reason, ...(error && { error: { ...error } }) })
-  await turn.commitEnd()
 }

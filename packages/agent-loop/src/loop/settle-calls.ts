@@ -1,64 +1,112 @@
-import type { AssistantMessage } from '@bowline/llm'
+import { approveInPlace, askApproval, takeDecision } from '../tools/approve.ts'
 import { isSettled, writeRows } from '../tools/call.ts'
 import type { Call } from '../tools/call.ts'
 import { execute } from '../tools/execute.ts'
 import type { Execution } from '../tools/execute.ts'
-import { conclude, finalize, stoppedOutcome } from '../tools/finalize.ts'
-import { cancelledOutcome, errorOutcome } from '../tools/outcome.ts'
-import { prepare } from '../tools/prepare.ts'
+import { cancelOpenCalls, conclude, finalize } from '../tools/finalize.ts'
+import { deniedOutcome, errorOutcome } from '../tools/outcome.ts'
+import { prepare, prepareAgain } from '../tools/prepare.ts'
 import type { Prepared } from '../tools/prepare.ts'
 import { recover } from '../tools/recover.ts'
 import { startable } from '../tools/schedule.ts'
+import type { ChildReport } from '../tools/tool.ts'
+import type { ApprovalDecision } from '../agent/options.ts'
+import type { ModelAnswer } from './answer.ts'
 import { Arrivals } from './arrivals.ts'
-import { isOverdue } from './submission.ts'
+import { recordChild } from './record-child.ts'
 import type { Turn } from './turn.ts'
+
+/** What calls that run say to the loop. */
+type Arrival = { readonly call: Call } & (
+  | { readonly kind: 'ended'; readonly execution: Execution }
+  | { readonly kind: 'reported'; readonly report: ChildReport }
+  | { readonly kind: 'decided'; readonly decision: ApprovalDecision | undefined }
+)
 
 /**
  * Brings the calls of an answer to their outcomes: those that run here to the end, others only as far as this process
  * can. A tool starts when the commit that holds its intent has resolved. The last outcomes are left in the draft, to be
  * stored with what follows them.
  */
-export async function settleCalls(turn: Turn, answer: AssistantMessage, calls: readonly Call[]): Promise<void> {
+export async function settleCalls(turn: Turn, answer: ModelAnswer, calls: readonly Call[]): Promise<void> {
   await prepareCalls(turn, answer, calls)
-  const arrivals = new Arrivals<{ readonly call: Call; readonly execution: Execution }>()
+  const arrivals = new Arrivals<Arrival>()
   for (;;) {
-    if (turn.stop.stopped) cancelWaiting(turn, calls)
-    const starting = turn.stop.signal.aborted ? [] : startable(calls, turn.agent.toolConcurrency)
+    if (turn.stop.stopped) await cancelOpenCalls(turn, calls)
+    const aborted = turn.stop.signal.aborted
+    const starting = aborted ? [] : startable(calls, turn.agent.toolConcurrency)
+    const asking = aborted ? [] : approveInPlace(turn, calls)
     for (const call of starting) start(turn, call)
     writeRows(turn, calls)
     if (!calls.some((call) => call.running)) break
     await turn.commit()
-    for (const call of starting) void execute(turn, call).then((execution) => arrivals.push({ call, execution }))
-    for (const { call, execution } of await arrivals.take()) conclude(turn, call, execution)
+    for (const call of starting) launch(turn, call, arrivals)
+    for (const call of asking) void askApproval(turn, call).then((decision) => arrivals.push({ call, kind: 'decided', decision }))
+    for (const arrival of await arrivals.take()) await take(turn, arrival)
   }
   if (!turn.stop.leaving) appendResults(turn, calls)
 }
 
-/** All together: what was asked does not depend on the order in which it is found out. */
-async function prepareCalls(turn: Turn, answer: AssistantMessage, calls: readonly Call[]): Promise<void> {
-  const open = calls.filter((call) => !isSettled(call))
-  const verdicts = await Promise.all(open.map((call) => verdictOf(turn, answer, call)))
-  for (const [place, call] of open.entries()) {
-    const verdict = verdicts[place]
-    if (verdict) apply(turn, call, verdict)
+function launch(turn: Turn, call: Call, arrivals: Arrivals<Arrival>): void {
+  const report = (said: ChildReport): void => arrivals.push({ call, kind: 'reported', report: said })
+  void execute(turn, call, report).then((execution) => arrivals.push({ call, kind: 'ended', execution }))
+}
+
+function take(turn: Turn, arrival: Arrival): Promise<void> | void {
+  switch (arrival.kind) {
+    case 'ended':
+      return conclude(turn, arrival.call, arrival.execution)
+    case 'reported':
+      return recordChild(turn, arrival.call, arrival.report)
+    case 'decided':
+      return takeDecision(turn, arrival.call, arrival.decision)
+    default: {
+      const unknown: never = arrival
+      return unknown
+    }
   }
 }
 
-/** What becomes of a call next. Undefined: it waits as it did. */
-async function verdictOf(turn: Turn, answer: AssistantMessage, call: Call): Promise<Prepared | undefined> {
-  if (call.row.state === 'remote') {
-    const overdue = isOverdue(turn, call)
-    return overdue ? { kind: 'settled', outcome: errorOutcome('no result came before its deadline', 'no') } : undefined
+/** In call order, so that what guardrails and hooks see does not depend on how long each takes. */
+async function prepareCalls(turn: Turn, answer: ModelAnswer, calls: readonly Call[]): Promise<void> {
+  if (asksOthers(turn, calls)) await turn.commit()
+  for (const call of calls) {
+    if (isSettled(call)) continue
+    if (turn.stop.signal.aborted) return
+    const verdict = await verdictOf(turn, answer, call)
+    if (verdict) await apply(turn, call, verdict)
   }
-  const prepared = await prepare(turn, answer, call)
-  if (prepared.kind === 'ready') call.input = prepared.input
-  if (call.row.state === 'pending') return prepared
+}
+
+/** Whether code that is not ours stands between the answer and its calls: it must not delay what is to be stored. */
+function asksOthers({ hooks, guardrails }: Turn, calls: readonly Call[]): boolean {
+  if (calls.length === 0) return false
+  return hooks.has('onToolCall') || guardrails.has('beforeCall') || calls.some(({ tool }) => typeof tool?.needsApproval === 'function')
+}
+
+/** What becomes of a call next. Undefined: it waits as it did. */
+async function verdictOf(turn: Turn, answer: ModelAnswer, call: Call): Promise<Prepared | undefined> {
+  const { state, approval } = call.row
+  if (state === 'remote') return isOverdue(turn, call) ? settledBy(errorOutcome('no result came before its deadline', 'no')) : undefined
+  if (state === 'started') return recovered(turn, call)
+  if (approval?.state === 'approved') return prepareAgain(call)
+  if (approval?.state === 'requested') return isOverdue(turn, call) ? settledBy(deniedOutcome('nobody decided in time')) : undefined
+  return prepare(turn, answer, call)
+}
+
+async function recovered(turn: Turn, call: Call): Promise<Prepared | undefined> {
+  const prepared = await prepareAgain(call)
+  if (call.row.childKey !== undefined) return prepared
   const recovery = await recover(turn, call)
   if (recovery.kind === 'again') return prepared
   return recovery.kind === 'settled' ? recovery : undefined
 }
 
-function apply(turn: Turn, call: Call, verdict: Prepared): void {
+function settledBy(outcome: Extract<Prepared, { kind: 'settled' }>['outcome']): Prepared {
+  return { kind: 'settled', outcome }
+}
+
+async function apply(turn: Turn, call: Call, verdict: Prepared): Promise<void> {
   switch (verdict.kind) {
     case 'settled':
       return finalize(turn, call, verdict.outcome)
@@ -68,6 +116,18 @@ function apply(turn: Turn, call: Call, verdict: Prepared): void {
     case 'remote':
       call.row = { ...call.row, state: 'remote', ...times(turn, call) }
       return
+    case 'approval': {
+      const timeoutMs = call.tool?.approvalTimeoutMs
+      const deadline = typeof timeoutMs === 'number' ? { deadlineAt: turn.clock.now() + timeoutMs } : {}
+      call.row = { ...call.row, approval: verdict.approval, ...deadline }
+      const { toolCallId, toolName, deadlineAt } = call.row
+      const { approvalId, input, inputHash } = verdict.approval
+      turn.record({
+        ...{ type: 'approval-requested', step: turn.step, approvalId, toolCallId, toolName, input, inputHash, path: [] },
+        ...(deadlineAt !== undefined && { deadlineAt }),
+      })
+      return
+    }
     default: {
       const unknown: never = verdict
       return unknown
@@ -79,10 +139,10 @@ function start(turn: Turn, call: Call): void {
   const attempt = call.row.attempt + 1
   call.row = { ...call.row, state: 'started', attempt, ...times(turn, call) }
   call.running = true
-  const { toolCallId, toolName, idempotencyKey, effect } = call.row
+  const { toolCallId, toolName, idempotencyKey, effect, input = call.part.input } = call.row
   const label = call.tool?.label
   turn.record({
-    ...{ type: 'tool-execution-start', step: turn.step, toolCallId, toolName, input: call.part.input },
+    ...{ type: 'tool-execution-start', step: turn.step, toolCallId, toolName, input },
     ...(label !== undefined && { label }),
     ...{ attempt, idempotencyKey, effect },
   })
@@ -94,18 +154,20 @@ function times(turn: Turn, call: Call): { startedAt: number; deadlineAt?: number
   return typeof timeoutMs === 'number' ? { startedAt, deadlineAt: startedAt + timeoutMs } : { startedAt }
 }
 
-/** Of a run that is being stopped: what does not run here ends at once. */
-function cancelWaiting(turn: Turn, calls: readonly Call[]): void {
-  for (const call of calls) {
-    if (isSettled(call) || call.running) continue
-    const { state } = call.row
-    finalize(turn, call, state === 'started' ? stoppedOutcome(call) : cancelledOutcome('the run was stopped', 'no'))
-  }
+/** Nobody need answer any more. */
+export function isOverdue(turn: Turn, { row }: Call): boolean {
+  return (row.state === 'remote' || row.state === 'pending') && row.deadlineAt !== undefined && row.deadlineAt <= turn.clock.now()
 }
 
 /** Results enter the transcript together, in call order, with the last of them. */
 function appendResults(turn: Turn, calls: readonly Call[]): void {
   const results = calls.flatMap((call) => call.row.outcome ?? [])
-  if (results.length < calls.length) return
+  if (results.length < calls.length || calls.length === 0) return
   for (const result of results) turn.append(result)
+  if (calls.some(hadEffect)) turn.firm = turn.transcript.messages.length
+}
+
+/** It may have changed the world: what led to it must not be withdrawn. */
+function hadEffect({ row }: Call): boolean {
+  return row.effect !== 'pure' && (row.attempt > 0 || row.startedAt !== undefined)
 }

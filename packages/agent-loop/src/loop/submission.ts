@@ -1,106 +1,174 @@
-import { canonicalJson } from '../hash-json.ts'
-import type { AgentErrorCode, AgentErrorData, OutcomeStatus, ToolResult } from '../events/types.ts'
-import type { JSONValue, ToolOutput } from '@bowline/llm'
-import type { SubmissionReceipt, SubmittedResult } from '../agent/options.ts'
-import { isSettled } from '../tools/call.ts'
+import type { JSONValue } from '@bowline/llm'
+import type { ApprovalDecision, SubmissionReceipt, SubmittedResult } from '../agent/options.ts'
+import type { AgentErrorCode, AgentErrorData } from '../events/types.ts'
+import { canonicalJson, hashJson } from '../hash-json.ts'
+import { canonicalDecision, resolveApproval } from '../tools/approve.ts'
+import { awaitsApproval, isSettled } from '../tools/call.ts'
 import type { Call } from '../tools/call.ts'
-import { cappedOutput } from '../tools/finalize.ts'
+import { cappedOutput, finalize } from '../tools/finalize.ts'
 import { returnedOutcome, unknownOutcome } from '../tools/outcome.ts'
 import type { Outcome } from '../tools/outcome.ts'
+import { validate } from '../tools/prepare.ts'
+import { isOverdue } from './settle-calls.ts'
 import type { Turn } from './turn.ts'
 
 /** Answers that were checked as a whole, by the call that they settle. */
 export interface Submission {
   readonly outcomes: ReadonlyMap<Call, Outcome>
+  readonly decisions: ReadonlyMap<Call, ApprovalDecision>
   readonly receipt: SubmissionReceipt
 }
 
 export type CheckedSubmission = { readonly ok: true; readonly value: Submission } | { readonly ok: false; readonly error: AgentErrorData }
+
+export interface GivenAnswers {
+  readonly results: readonly SubmittedResult[]
+  readonly approvals: readonly ApprovalDecision[]
+}
 
 type Verdict = 'accepted' | 'repeated' | AgentErrorCode
 
 const messages: Partial<Record<AgentErrorCode, string>> = {
   'unknown-tool-call': 'no call of this id waits for a result',
   'tool-result-conflict': 'the call has another outcome already',
-  'invalid-input': 'only a call of which nobody can say whether it happened can be settled as unknown',
+  'unknown-approval': 'no approval of this id was asked for',
+  'approval-conflict': 'the approval is about another input, or was decided otherwise',
+  'invalid-input': 'the edited input is not valid, or a remote call is settled as unknown',
+}
+
+/** Collects what is said about each answer. */
+class Verdicts {
+  readonly accepted: string[] = []
+  readonly repeated: string[] = []
+  readonly refused: { id: string; code: AgentErrorCode }[] = []
+
+  add(id: string, verdict: Verdict): void {
+    if (verdict === 'accepted') this.accepted.push(id)
+    else if (verdict === 'repeated') this.repeated.push(id)
+    else this.refused.push({ id, code: verdict })
+  }
 }
 
 /** Changes nothing. One answer that is refused refuses all. */
-export function checkSubmission(turn: Turn, calls: readonly Call[], results: readonly SubmittedResult[]): CheckedSubmission {
-  const outcomes = new Map<Call, Outcome>()
-  const accepted: string[] = []
-  const repeated: string[] = []
-  const refused: { id: string; code: AgentErrorCode }[] = []
-  for (const result of results) {
-    const id = result.toolCallId
-    const call = calls.find(({ row }) => row.toolCallId === id)
-    const outcome = submittedOutcome(call, result)
-    const verdict = judge(turn, call, result, outcome, call && outcomes.get(call))
-    if (verdict === 'repeated') repeated.push(id)
-    else if (verdict !== 'accepted') refused.push({ id, code: verdict })
-    else if (call && !outcomes.has(call)) {
-      outcomes.set(call, outcome)
-      accepted.push(id)
-    }
+export async function checkSubmission(turn: Turn, calls: readonly Call[], { results, approvals }: GivenAnswers): Promise<CheckedSubmission> {
+  const verdicts = new Verdicts()
+  const outcomes = await checkResults(turn, calls, results, verdicts)
+  const decisions = await checkDecisions(turn, calls, approvals, verdicts)
+  const [first] = verdicts.refused
+  if (first) {
+    const message = `${first.id}: ${messages[first.code] ?? first.code}`
+    return { ok: false, error: { code: first.code, message, refused: verdicts.refused } }
   }
-  const [first] = refused
-  if (first) return { ok: false, error: { code: first.code, message: `${first.id}: ${messages[first.code] ?? first.code}`, refused } }
-  const missing = calls.filter((call) => !outcomes.has(call) && waitsForAnswer(call)).map(({ row }) => row.toolCallId)
-  return { ok: true, value: { outcomes, receipt: { accepted, repeated, missing } } }
+  const missing = calls.filter((call) => !outcomes.has(call) && !decisions.has(call)).flatMap(openIdOf)
+  const { accepted, repeated } = verdicts
+  return { ok: true, value: { outcomes, decisions, receipt: { accepted: unique(accepted), repeated: unique(repeated), missing } } }
 }
 
-function judge(turn: Turn, call: Call | undefined, result: SubmittedResult, outcome: Outcome, earlier?: Outcome): Verdict {
+/** Drafts the answers that were accepted. */
+export async function settleSubmission(turn: Turn, { outcomes, decisions }: Submission): Promise<void> {
+  for (const [call, decision] of decisions) await resolveApproval(turn, call, decision)
+  for (const [call, outcome] of outcomes) {
+    call.row = { ...call.row, answerHash: await hashJson(comparable(call, outcome)) }
+    await finalize(turn, call, outcome)
+  }
+}
+
+async function checkResults(
+  turn: Turn,
+  calls: readonly Call[],
+  results: readonly SubmittedResult[],
+  verdicts: Verdicts,
+): Promise<ReadonlyMap<Call, Outcome>> {
+  const outcomes = new Map<Call, Outcome>()
+  for (const result of results) {
+    const call = calls.find(({ row }) => row.toolCallId === result.toolCallId)
+    const outcome = await submittedOutcome(call, result)
+    const verdict = await judgeResult(turn, call, result, outcome, call && outcomes.get(call))
+    verdicts.add(result.toolCallId, verdict)
+    if (verdict === 'accepted' && call) outcomes.set(call, outcome)
+  }
+  return outcomes
+}
+
+async function judgeResult(
+  turn: Turn,
+  call: Call | undefined,
+  result: SubmittedResult,
+  outcome: Outcome,
+  earlier: Outcome | undefined,
+): Promise<Verdict> {
   if (result.path && result.path.length > 0) return 'unknown-tool-call'
-  const stored = call?.row.outcome ?? storedResult(turn, result.toolCallId)
-  if (stored) return sameText(storedText(stored), outcomeText(call, outcome)) ? 'repeated' : 'tool-result-conflict'
-  if (!call || !waitsForAnswer(call)) return 'unknown-tool-call'
+  const stored = call?.row.outcome ?? turn.transcript.resultOf(result.toolCallId)
+  if (stored) return (await isRepeat(call, stored, outcome)) ? 'repeated' : 'tool-result-conflict'
+  if (!call || !waitsForResult(call)) return 'unknown-tool-call'
   if ('unknown' in result && call.row.state === 'remote') return 'invalid-input'
   if (call.row.state === 'remote' && isOverdue(turn, call)) return 'tool-result-conflict'
-  return !earlier || sameText(outcomeText(call, earlier), outcomeText(call, outcome)) ? 'accepted' : 'tool-result-conflict'
+  return !earlier || isSame(comparable(call, earlier), comparable(call, outcome)) ? 'accepted' : 'tool-result-conflict'
+}
+
+async function isRepeat(call: Call | undefined, stored: Pick<Outcome, 'status' | 'output' | 'details'>, outcome: Outcome): Promise<boolean> {
+  const given = comparable(call, outcome)
+  if (call?.row.answerHash !== undefined) return call.row.answerHash === (await hashJson(given))
+  return isSame(factsOf(stored), given)
+}
+
+async function checkDecisions(
+  turn: Turn,
+  calls: readonly Call[],
+  approvals: readonly ApprovalDecision[],
+  verdicts: Verdicts,
+): Promise<ReadonlyMap<Call, ApprovalDecision>> {
+  const decisions = new Map<Call, ApprovalDecision>()
+  for (const decision of approvals) {
+    const call = calls.find(({ row }) => row.approval?.approvalId === decision.approvalId)
+    const verdict = call ? await judgeDecision(turn, call, decision, decisions.get(call)) : 'unknown-approval'
+    verdicts.add(decision.approvalId, verdict)
+    if (verdict === 'accepted' && call) decisions.set(call, decision)
+  }
+  return decisions
+}
+
+async function judgeDecision(turn: Turn, call: Call, decision: ApprovalDecision, earlier: ApprovalDecision | undefined): Promise<Verdict> {
+  const { approval } = call.row
+  const text = canonicalDecision(decision)
+  if (decision.inputHash !== undefined && decision.inputHash !== approval?.inputHash) return 'approval-conflict'
+  if (!awaitsApproval(call)) return approval?.decision === text ? 'repeated' : 'approval-conflict'
+  if (isOverdue(turn, call)) return 'approval-conflict'
+  if (earlier) return canonicalDecision(earlier) === text ? 'accepted' : 'approval-conflict'
+  if (decision.input === undefined) return 'accepted'
+  return (await validate(call.tool, decision.input)).ok ? 'accepted' : 'invalid-input'
 }
 
 /** Given away, or started under `once` without an outcome. */
-function waitsForAnswer(call: Call): boolean {
-  if (isSettled(call)) return false
+function waitsForResult(call: Call): boolean {
+  if (isSettled(call) || call.row.childKey !== undefined) return false
   return call.row.state === 'remote' || (call.row.state === 'started' && call.row.effect === 'once')
 }
 
-export function isOverdue(turn: Turn, call: Call): boolean {
-  return call.row.deadlineAt !== undefined && call.row.deadlineAt <= turn.clock.now()
+function openIdOf(call: Call): readonly string[] {
+  if (awaitsApproval(call)) return call.row.approval ? [call.row.approval.approvalId] : []
+  return waitsForResult(call) ? [call.row.toolCallId] : []
 }
 
-function submittedOutcome(call: Call | undefined, result: SubmittedResult): Outcome {
+async function submittedOutcome(call: Call | undefined, result: SubmittedResult): Promise<Outcome> {
   if ('unknown' in result) return unknownOutcome('nobody can say what became of the call', 'here')
   const value = 'error' in result ? { output: result.error, isError: true } : result
   const facts = { toolCallId: result.toolCallId, input: call?.part.input ?? {} }
   return returnedOutcome(call?.tool, facts, value, 'elsewhere')
 }
 
-function storedResult(turn: Turn, toolCallId: string): ToolResult | undefined {
-  const found = turn.transcript.messages.findLast((entry) => entry.role === 'tool-result' && entry.toolCallId === toolCallId)
-  return found?.role === 'tool-result' ? found : undefined
+function comparable(call: Call | undefined, outcome: Outcome): JSONValue {
+  return factsOf({ ...outcome, output: call ? cappedOutput(call, outcome) : outcome.output })
 }
 
-interface Comparable {
-  readonly output: ToolOutput
-  readonly details?: JSONValue
-  readonly status: OutcomeStatus
+function factsOf({ output, details, status }: Pick<Outcome, 'status' | 'output' | 'details'>): JSONValue {
+  return { output, status, ...(details !== undefined && { details }) } as unknown as JSONValue
 }
 
-function storedText({ output, details, status }: ToolResult): string {
-  return textOf({ output, status, ...(details !== undefined && { details }) })
+function isSame(a: JSONValue, b: JSONValue): boolean {
+  return canonicalJson(a) === canonicalJson(b)
 }
 
-function outcomeText(call: Call | undefined, outcome: Outcome): string {
-  const { status, details } = outcome
-  const output = call ? cappedOutput(call, outcome) : outcome.output
-  return textOf({ output, status, ...(details !== undefined && { details }) })
-}
-
-function textOf(comparable: Comparable): string {
-  return canonicalJson(comparable as unknown as JSONValue)
-}
-
-function sameText(a: string, b: string): boolean {
-  return a === b
+function unique(ids: readonly string[]): readonly string[] {
+  return [...new Set(ids)]
 }

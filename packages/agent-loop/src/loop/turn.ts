@@ -1,106 +1,175 @@
 import { addUsage } from '@bowline/llm'
-import type { AssistantMessage, Clock, JSONValue, Usage } from '@bowline/llm'
+import type { AssistantMessage, Clock, Cost, JSONValue, Usage } from '@bowline/llm'
 import { AgentError } from '../agent-error.ts'
 import type { AgentDefinition } from '../agent/definition.ts'
-import type { DeltaEvent, DurableEvent, ModelName } from '../events/types.ts'
+
+import type { DeltaEvent, DurableEvent, TurnError, UsageEvent } from '../events/types.ts'
+import type { HookRunner } from '../extensions/run-hooks.ts'
+import type { GuardrailRunner } from '../guardrails/run-guardrails.ts'
 import type { IdSource } from '../ids.ts'
 import { deepFreeze } from '../json.ts'
 import { Draft } from '../journal/draft.ts'
-import type { CallRow, Journal, JournalRecord, RunRow, StoredMessage } from '../journal/journal.ts'
-import type { EventBuffer } from '../run/event-buffer.ts'
+import type { CallRow, CommitExpectation, JournalRecord, OpenTurn, RunRow, StepState, StoredMessage } from '../journal/journal.ts'
+import type { RunParts } from '../run/run-parts.ts'
 import type { StopSwitch } from '../run/stop-switch.ts'
-import type { OnUnknownOutcome } from '../tools/tool.ts'
-import { Transcript } from '../transcript/transcript.ts'
+import type { Transcript } from '../transcript/transcript.ts'
+import type { ModelAnswer } from './answer.ts'
+import type { Budget } from './budget.ts'
+import { turnBudgets } from './limits.ts'
+import type { ModelTarget } from './model-target.ts'
+import { guardrailsOf, hooksOf } from './observers.ts'
+import { Overlays } from './overlays.ts'
+import { totalCost } from './total-cost.ts'
 
 /** The durable events that a run makes. */
-type RunEvent = Exclude<DurableEvent, { type: 'session-start' | 'session-end' | 'run-queued' }>
+type RunEvent = Exclude<DurableEvent, { type: 'session-start' | 'session-end' | 'run-queued' | 'branch-switched' }>
 
 /** An event without what the turn adds to it. */
 type EventFields<Event> = Event extends unknown ? Omit<Event, 'at' | 'runId' | 'turn' | 'seq'> : never
+export type RunEventFields = EventFields<RunEvent>
 
-/** What a run brings along. */
-export interface TurnParts {
-  readonly agent: AgentDefinition
-  readonly journal: Journal
-  readonly buffer: EventBuffer
-  readonly stop: StopSwitch
-  readonly clock: Clock
-  readonly ids: IdSource
-  readonly source: string
-  readonly onUnknownOutcome: OnUnknownOutcome
-  readonly sessionKey?: string
-  readonly context?: JSONValue
-}
+/** What the row of a run says besides where the turn stands. */
+type RunEnding = Pick<RunRow, 'status' | 'reason' | 'pendingToolCalls' | 'pendingApprovals' | 'error' | 'compactionDue'>
 
 /** Where a turn stands when a run takes it up, or begins it. */
 export interface TurnStart {
   readonly runId: string
-  readonly turn: number
-  readonly step: number
-  readonly usage: Usage
-  readonly messages: readonly StoredMessage[]
+  readonly number: number
+  readonly transcript: Transcript
+  readonly open?: OpenTurn | undefined
 }
 
 /** The state of one turn, and the only way to its journal. */
 export class Turn {
+  readonly run: RunParts
   readonly agent: AgentDefinition
   readonly stop: StopSwitch
   readonly clock: Clock
   readonly ids: IdSource
-  readonly source: string
-  readonly onUnknownOutcome: OnUnknownOutcome
-  readonly sessionKey: string | undefined
-  readonly context: JSONValue | undefined
   readonly runId: string
   readonly number: number
-  readonly model: ModelName
   readonly transcript: Transcript
+  readonly overlays: Overlays
+  readonly hooks: HookRunner
+  readonly guardrails: GuardrailRunner
+  readonly budgets: readonly Budget[]
+  /** The records of the extensions, by name. */
+  readonly extensionState: Record<string, Record<string, JSONValue>>
+  /** The system prompt. */
+  instructions = ''
+  /** The model of the present step. */
+  model: ModelTarget
   step: number
   usage: Usage
+  cost: Cost | undefined
+  stepState: StepState
   /** The message that the model is to write, or writes. */
   messageId = ''
-  attempt = 1
+  /** The user message that the turn began with. */
+  inputId: string | undefined
+  /** The model has answered in this turn. */
+  answered: boolean
+  /** Of the model call: 1, 2 … */
+  attempt: number
+  /** Retries of the present model, and its place in the plan of the step. */
+  retry: RunRow['retry']
+  /** A `retry-start` has no `retry-end` yet. */
+  retryOpen: boolean
+  /** Why the last answer failed. */
+  failure: TurnError | undefined
+  /** Names that the present step offers; undefined is all. */
+  activeTools: ReadonlySet<string> | undefined
+  /** Until when a retry waits. */
+  notBefore: number | undefined
+  /** What the retries of the turn have waited in all. */
+  waitedMs: number
+  overflowUsed: boolean
   /** Calls of the turn before those of the present answer. */
   earlierCalls = 0
-  readonly #buffer: EventBuffer
-  readonly #journal: Journal
+  /** Where in the transcript the turn begins, as far as this segment knows. */
+  readonly beginsAt: number
+  /** How many messages nothing may withdraw any more: a tool that is not `pure` has run behind them. */
+  firm: number
+  /** Tool call ids whose approval somebody in this process was asked for. */
+  readonly askedInPlace = new Set<string>()
+  /** Somebody asked for a compaction behind the turn. */
+  compactionRequested = false
+  /** What a model function has answered for the steps to come. */
+  answersAhead: readonly ModelAnswer[] = []
+  /** What an extension answered in the place of a model. */
+  reply = ''
+  readonly #startedAt: number
   readonly #draft: Draft
+  readonly #showsDeltas: boolean
+  #stopDeadline: number | undefined
 
-  /** Throws `invalid-transcript`. */
-  constructor(parts: TurnParts, start: TurnStart) {
-    this.agent = parts.agent
-    this.stop = parts.stop
-    this.clock = parts.clock
-    this.ids = parts.ids
-    this.source = parts.source
-    this.onUnknownOutcome = parts.onUnknownOutcome
-    this.sessionKey = parts.sessionKey
-    this.context = parts.context
+  constructor(run: RunParts, start: TurnStart) {
+    const { open, transcript } = start
+    this.run = run
+    this.agent = run.agent
+    this.stop = run.stop
+    this.clock = run.clock
+    this.ids = run.ids
     this.runId = start.runId
-    this.number = start.turn
-    this.step = start.step
-    this.usage = start.usage
-    this.model = { provider: parts.agent.model.provider, modelId: parts.agent.model.modelId }
-    this.transcript = new Transcript(start.messages)
-    this.#buffer = parts.buffer
-    this.#journal = parts.journal
-    this.#draft = new Draft(parts.journal, parts.clock, (event) => parts.buffer.push(event))
+    this.number = start.number
+    this.transcript = transcript
+    this.model = run.models[0]
+    this.step = open?.step ?? 0
+    this.usage = open?.usage ?? {}
+    this.cost = open?.cost
+    this.stepState = open ? stepStateOf(open, transcript) : 'ended'
+    this.answered = this.step > 1 || this.stepState === 'answered'
+    this.attempt = open?.attempt ?? 1
+    this.retry = open?.retry
+    this.retryOpen = open?.retry !== undefined
+    this.notBefore = open?.notBefore
+    this.waitedMs = open?.waitedMs ?? 0
+    this.overflowUsed = open?.overflowUsed ?? false
+    this.beginsAt = transcript.messages.length
+    // Which tools of earlier segments were pure is not known any more.
+    this.firm = open ? Infinity : 0
+    this.overlays = new Overlays(open?.overlays)
+    this.extensionState = structuredClone((open?.extensionState ?? {}) as Record<string, Record<string, JSONValue>>)
+    this.#startedAt = run.clock.now() - (open?.elapsedMs ?? 0)
+    this.#draft = new Draft(run.journal, run.clock, (event) => this.#show(event))
+    this.budgets = turnBudgets(this)
+    this.#showsDeltas = run.agent.extensions.some(({ deltas, hooks }) => deltas === true && hooks.onEvent)
+    this.hooks = hooksOf(this)
+    this.guardrails = guardrailsOf(this)
   }
 
-  /** Messages of this run that are stored. */
+  /** Messages of this turn that are stored. */
   get newMessages(): readonly StoredMessage[] {
     return this.#draft.appended
   }
 
+  /** How long the turn has run, its suspensions apart. */
+  get elapsedMs(): number {
+    return this.clock.now() - this.#startedAt
+  }
+
+  /** When a run that is being stopped must have ended. */
+  get stopDeadline(): number | undefined {
+    if (!this.stop.signal.aborted) return undefined
+    return (this.#stopDeadline ??= this.clock.now() + this.agent.abortGraceMs)
+  }
+
   /** Drafts a durable event. */
-  record(fields: EventFields<RunEvent>): void {
+  record(fields: RunEventFields): void {
     this.#draft.add(this.#eventRecord(fields))
   }
 
-  /** Drafts a message at the end of the transcript. */
+  /** Drafts a message at the end of the transcript. Throws `invalid-transcript` and drafts nothing. */
   append(message: StoredMessage): void {
     this.transcript.append(message)
     this.#draft.add({ type: 'append', message })
+  }
+
+  /** Drafts that messages are withdrawn from the transcript. */
+  discard(messageIds: readonly string[]): void {
+    if (messageIds.length === 0) return
+    this.transcript.discard(messageIds)
+    this.#draft.add({ type: 'discard', messageIds })
   }
 
   /** Drafts a row of the tool ledger. */
@@ -109,14 +178,58 @@ export class Turn {
   }
 
   /** Drafts where the run stands. */
-  writeRun(state: RunRow['state'], ending: Omit<RunRow, 'runId' | 'state' | 'turn' | 'step' | 'usage'> = {}): void {
-    const { runId, number: turn, step, usage } = this
-    this.#draft.add({ type: 'run', run: deepFreeze({ runId, state, turn, step, usage, ...ending }) })
+  writeRun(state: RunRow['state'], ending: RunEnding = {}): void {
+    const { runId, number: turn, step, usage, cost, attempt, elapsedMs, notBefore, waitedMs, overflowUsed, retry } = this
+    const hasState = Object.keys(this.extensionState).length > 0
+    const row: RunRow = {
+      ...{ runId, state, turn, step, usage, attempt, elapsedMs },
+      ...(cost && { cost }),
+      ...(notBefore !== undefined && { notBefore }),
+      ...(waitedMs > 0 && { waitedMs }),
+      ...(overflowUsed && { overflowUsed }),
+      ...(retry && { retry }),
+      ...(hasState && { extensionState: structuredClone(this.extensionState) }),
+      ...ending,
+    }
+    this.#draft.add({ type: 'run', run: deepFreeze(row) })
   }
 
-  /** Adds to the turn's usage. */
-  book(usage: Usage): void {
+  /** Drafts any other record. */
+  write(record: Extract<JournalRecord, { type: 'overlay' | 'inputs-taken' | 'compaction' }>): void {
+    this.#draft.add(deepFreeze(record))
+  }
+
+  /** About how many tokens the next call sends. */
+  contextTokens(): number {
+    return this.transcript.estimate.tokens
+  }
+
+  /** The model that makes the step's next attempt. */
+  useModel(model: ModelTarget): void {
+    this.model = model
+    this.transcript.estimate.useModel(model.name)
+  }
+
+  /** A guardrail ends the turn. */
+  halt(message: string): void {
+    this.stop.stop({ kind: 'stop', status: 'halted', reason: 'guardrail', error: { code: 'halted', message }, message })
+  }
+
+  /** Adds to what the turn has used. */
+  book(usage: Usage, cost: Cost | undefined): void {
+    this.cost = totalCost({ usage: this.usage, cost: this.cost }, { usage, cost })
     this.usage = addUsage(this.usage, usage)
+  }
+
+  /** Books what no `message-end` holds, and drafts the event that says so. */
+  bookApart(purpose: UsageEvent['purpose'], usage: Usage, cost: Cost | undefined, model?: ModelTarget): void {
+    this.book(usage, cost)
+    this.record({
+      ...{ type: 'usage', purpose, usage },
+      ...(cost && { cost }),
+      ...(usage.estimated && { estimated: true }),
+      ...(model && { model: model.name }),
+    })
   }
 
   /** Stores the draft. Rejects with `AgentError`: the run must then store nothing more. */
@@ -125,28 +238,56 @@ export class Turn {
     await this.#draft.commit()
   }
 
-  /** Stores the draft as the end of the turn: settled, unless other runs are queued behind it. */
-  async commitEnd(): Promise<void> {
+  /**
+   * Stores the draft with `last` behind it, if the journal's state allows it. Else nothing is stored, and the draft
+   * stands without `last`.
+   */
+  async commitIf(expect: CommitExpectation, last: readonly RunEventFields[]): Promise<'stored' | 'inputs-waiting' | 'runs-queued'> {
     this.#checkFence()
-    const settled = this.#eventRecord({ type: 'settled' })
-    if (!(await this.#draft.commit({ nothingQueued: true }, [settled]))) await this.commit()
+    return this.#draft.commit(expect, last.map((fields) => this.#eventRecord(fields)))
+  }
+
+  /** Where the draft stands; `backTo` forgets what was drafted since. */
+  get mark(): number {
+    return this.#draft.length
+  }
+
+  backTo(mark: number): void {
+    this.#draft.cut(mark)
+  }
+
+  /** A boundary: what is drafted is stored, and a driver gets its say. */
+  async boundary(): Promise<void> {
+    if (this.run.gate.isOpen) return
+    await this.commit()
+    await this.run.gate.passed()
   }
 
   /** Gives readers a live event. */
   publish(event: DeltaEvent): void {
     Object.freeze(event)
-    this.#buffer.push(event)
-    this.#journal.publish?.([event])
+    this.run.buffer.push(event)
+    this.run.journal.publish?.([event])
+    if (this.#showsDeltas) this.hooks.onEvent(event)
   }
 
   /** Drafts the answer of the model. */
   takeAnswer(answer: AssistantMessage): void {
-    this.book(answer.usage)
+    this.book(answer.usage, answer.cost)
     this.record({ type: 'message-end', step: this.step, messageId: answer.id, message: answer, attempt: this.attempt })
     this.append(answer)
+    this.stepState = 'answered'
+    this.answered = true
   }
 
-  #eventRecord(fields: EventFields<RunEvent>): JournalRecord {
+  #show(event: DurableEvent): void {
+    const { buffer, inbox } = this.run
+    if ((event.type === 'runtime-input' || event.type === 'user-message') && event.inputId !== undefined) inbox.confirm(event.inputId)
+    buffer.push(event)
+    if (this.hooks.has('onEvent')) this.hooks.onEvent(event)
+  }
+
+  #eventRecord(fields: RunEventFields): JournalRecord {
     const base = { at: this.clock.now(), runId: this.runId, turn: this.number }
     const { type, ...rest } = fields
     return { type: 'event', event: deepFreeze({ type, ...base, ...rest } as DurableEvent) }
@@ -155,4 +296,10 @@ export class Turn {
   #checkFence(): void {
     if (this.stop.cause?.kind === 'fenced') throw new AgentError('fenced', 'the run belongs to another process')
   }
+}
+
+function stepStateOf(open: OpenTurn, transcript: Transcript): StepState {
+  if (open.stepState) return open.stepState
+  if (transcript.openAnswer) return 'answered'
+  return open.openMessageId === undefined && open.notBefore === undefined ? 'ended' : 'begun'
 }

@@ -1,64 +1,118 @@
 import { systemClock } from '@bowline/llm'
 import type { JSONValue } from '@bowline/llm'
 import { messageOf } from '../agent-error.ts'
-import { checkKeys, checkOneOf, refuseConfig } from '../agent/check-options.ts'
+import { refuseConfig } from '../agent/check-options.ts'
 import type { AgentDefinition } from '../agent/definition.ts'
 import { orderOf } from '../agent/input.ts'
-import type { AgentInput, AgentResult, AgentRun, RunOptions } from '../agent/options.ts'
+import { limitsOf } from '../agent/limits-of.ts'
+import type { AgentInput, AgentRun, RunOptions } from '../agent/options.ts'
+import { runDefinition } from '../agent/run-definition.ts'
 import { systemIds } from '../ids.ts'
 import { copyJson, deepFreeze } from '../json.ts'
 import { createMemoryJournal } from '../journal/memory-journal.ts'
+import type { Journal } from '../journal/journal.ts'
+import { checkPrices } from '../loop/limits.ts'
+import { modelTargets } from '../loop/model-target.ts'
+import { checkRunOptions } from './check-run-options.ts'
+import { iterate } from './driver.ts'
 import { EventBuffer } from './event-buffer.ts'
+import { Gate } from './gate.ts'
+import { Inbox } from './inbox.ts'
 import { perform } from './perform.ts'
-import { releaseJournal, takeJournal } from './phases.ts'
+import { phaseOf, releaseJournal, takeJournal } from './phases.ts'
+import type { RunParts } from './run-parts.ts'
 import { StopSwitch } from './stop-switch.ts'
 
-const optionKeys = [
-  'journal',
-  'messages',
-  'abortSignal',
-  'clock',
-  'ids',
-  'context',
-  'sessionKey',
-  'runId',
-  'source',
-  'onUnknownOutcome',
-]
+/** What a run knows of those above it. */
+export interface Ancestry {
+  /** Names of the agents from the root; empty at the root. */
+  readonly path: readonly string[]
+  readonly budgets: RunParts['budgets']
+}
+
+const root: Ancestry = { path: [], budgets: [] }
 
 /** Starts a run. Misuse throws here, before anything is stored. */
-export function startRun(agent: AgentDefinition, input: AgentInput | undefined, options: RunOptions): AgentRun {
-  checkRunOptions(options)
+export function startRun(agent: AgentDefinition, input: AgentInput | undefined, given: RunOptions, ancestry = root): AgentRun {
+  checkRunOptions(given)
   const order = orderOf(input)
-  const { clock = systemClock, ids = systemIds, messages = [] } = options
+  const options = { ...agent.runDefaults, ...given }
+  const { ids = systemIds, messages = [] } = options
   const journal = options.journal ?? createMemoryJournal({ messages })
-  const stop = new StopSwitch()
-  const buffer = new EventBuffer()
+  const parts = partsOf(agent, options, journal, ancestry)
+  const { buffer, gate, stop, inbox } = parts
   let runId = options.runId ?? (order.kind === 'message' ? ids.next('run') : '')
-  const parts = {
-    ...{ agent, journal, buffer, stop, clock, ids },
-    source: options.source ?? 'user',
-    onUnknownOutcome: options.onUnknownOutcome ?? agent.onUnknownOutcome,
-    ...(options.sessionKey !== undefined && { sessionKey: options.sessionKey }),
-    ...(options.context !== undefined && { context: contextOf(options.context) }),
-  }
-  takeJournal(journal)
+  takeJournal(journal, 'turn')
   stop.follow(options.abortSignal)
   stop.follow(journal.abortSignal)
-  const result: Promise<AgentResult> = perform(parts, order, runId, (id) => (runId = id)).finally(() => {
+  const result = perform(parts, { order, input, runId, onRunId: (id) => (runId = id) }).finally(() => {
     stop.release()
+    gate.open()
+    inbox.end()
     releaseJournal(journal)
     buffer.close()
   })
+  void result.then(parts.end)
+  const { onBreak = 'continue' } = options
+  const abort = (reason?: string): void => stop.stop({ kind: 'stop', ...(reason !== undefined && { reason }) })
   return {
     get runId() {
       return runId
     },
+    get phase() {
+      return phaseOf(journal)
+    },
     events: (readerOptions) => buffer.read(readerOptions),
-    [Symbol.asyncIterator]: () => buffer.read(),
-    result: () => result,
-    abort: (reason) => stop.stop({ kind: 'stop', ...(reason !== undefined && { reason }) }),
+    [Symbol.asyncIterator]: () => iterate({ buffer, gate, onBreak: () => (onBreak === 'abort' ? abort('the driver left') : undefined) }),
+    result() {
+      gate.openUnlessDriven()
+      return result
+    },
+    steer: (steered) => inbox.offer('steer', steered),
+    followUp: (next) => parts.followUp(next),
+    overlay: (overlaid) => inbox.offer('overlay', overlaid),
+    abort,
+    child: (toolCallId) => parts.children.get(toolCallId),
   }
+}
+
+type Parts = RunParts & { readonly end: () => void }
+
+function partsOf(given: AgentDefinition, options: RunOptions, journal: Journal, ancestry: Ancestry): Parts {
+  const { clock = systemClock, ids = systemIds, runtimeParams = {}, budget, mode = 'live', driverTimeoutMs } = options
+  const agent = runDefinition(given, options)
+  const models = modelTargets(agent, runtimeParams, options.pinned)
+  const limits = limitsOf(options.limits, given.limits)
+  checkPrices(limits, budget, models)
+  const stop = new StopSwitch()
+  const buffer = new EventBuffer()
+  const gate = new Gate({ buffer, clock, signal: stop.signal, ...(driverTimeoutMs !== undefined && { driverTimeoutMs }) })
+  if (mode === 'live') gate.open()
+  const inbox = new Inbox(ids, limits)
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+  let overlays = (options.overlays ?? []).map(frozenCopy)
+  return {
+    ...{ agent, models, journal, buffer, gate, stop, inbox, clock, ids, limits, runtimeParams, ended, end },
+    ...{ random: options.random ?? Math.random, source: options.source ?? 'user', onApproval: options.onApproval },
+    ...{ sessionKey: options.sessionKey, channel: options.channel, path: ancestry.path, children: new Map() },
+    context: options.context === undefined ? undefined : contextOf(options.context),
+    budgets: budget ? [budget, ...ancestry.budgets] : ancestry.budgets,
+    onUnknownOutcome: options.onUnknownOutcome ?? agent.onUnknownOutcome,
+    onFailedTurn: options.onFailedTurn ?? agent.onFailedTurn,
+    onInputWhilePending: options.onInputWhilePending ?? 'refuse',
+    pinnedInstructions: options.pinned?.instructions,
+    takeOverlays() {
+      const taken = overlays
+      overlays = []
+      return taken
+    },
+    followUp: (input) => (journal.enqueue ? journal.enqueue(frozenCopy(input)) : inbox.offer('follow-up', input)),
+  }
+}
+
+function frozenCopy(input: AgentInput): AgentInput {
+  const order = orderOf(input)
+  return order.kind === 'message' ? order.message : refuseConfig('answers are no input of a turn')
 }
 
 function contextOf(given: JSONValue): JSONValue {
@@ -67,10 +121,4 @@ function contextOf(given: JSONValue): JSONValue {
   } catch (error) {
     return refuseConfig(`context: ${messageOf(error)}`)
   }
-}
-
-function checkRunOptions(options: RunOptions): void {
-  checkKeys('a run', options, optionKeys)
-  checkOneOf('onUnknownOutcome', options.onUnknownOutcome, ['stop', 'tell-model'])
-  if (options.journal && options.messages) refuseConfig('a run has either a journal or messages, not both')
 }

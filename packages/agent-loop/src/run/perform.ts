@@ -1,87 +1,168 @@
+import type { UserMessage } from '@bowline/llm'
 import { AgentError, errorData, messageOf } from '../agent-error.ts'
 import type { Order } from '../agent/input.ts'
-import type { AgentResult, SubmissionReceipt } from '../agent/options.ts'
+import type { AgentInput, AgentResult, SubmissionReceipt } from '../agent/options.ts'
+import { ContextEstimate } from '../compaction/estimate.ts'
 import type { AgentErrorCode, AgentErrorData } from '../events/types.ts'
 import type { JournalState } from '../journal/journal.ts'
-import { openCalls } from '../loop/begin.ts'
+import type { Ending } from '../loop/ending.ts'
 import { suspended } from '../loop/ending.ts'
+import type { NewTurn, TurnEntry } from '../loop/enter-turn.ts'
+import { watchDuration } from '../loop/limits.ts'
 import { runTurn } from '../loop/run-turn.ts'
-import type { TurnEntry } from '../loop/run-turn.ts'
 import { checkSubmission } from '../loop/submission.ts'
 import { Turn } from '../loop/turn.ts'
-import type { TurnParts } from '../loop/turn.ts'
-import { isSettled, pendingToolCalls } from '../tools/call.ts'
+import { callsOf, isSettled, pendingApprovals, pendingToolCalls } from '../tools/call.ts'
+import type { Call } from '../tools/call.ts'
+import { clientCalls } from '../transcript/client-calls.ts'
+import { Transcript } from '../transcript/transcript.ts'
 import { emptyResult, journalError, refused, resultOf } from './result.ts'
+import type { RunParts } from './run-parts.ts'
 
-/** A turn that can be run, or the result of a run that stores nothing. */
-type Entered = { readonly entry: TurnEntry; readonly receipt?: SubmissionReceipt } | { readonly result: AgentResult }
+/** What a run was asked for. */
+export interface Asked {
+  readonly order: Order
+  readonly input: AgentInput | undefined
+  readonly runId: string
+  /** Told the id as soon as the journal has given it. */
+  readonly onRunId: (runId: string) => void
+}
 
-/** From the order to its result. It must not reject. `onRunId` is told the id as soon as the journal has given it. */
-export async function perform(
-  parts: TurnParts,
-  order: Order,
-  newRunId: string,
-  onRunId: (runId: string) => void,
-): Promise<AgentResult> {
+/** A turn that can be run, or the end of a run that stores nothing. */
+type Entered = { readonly entry: TurnEntry; readonly receipt?: SubmissionReceipt } | { readonly ending: Ending; readonly receipt?: SubmissionReceipt }
+
+/** From the order to its result, over all turns of the run. It must not reject. */
+export async function perform(run: RunParts, asked: Asked): Promise<AgentResult> {
   let turn: Turn | undefined
   try {
-    const state = await parts.journal.load()
-    const runId = order.kind === 'message' ? newRunId : (state.open?.runId ?? newRunId)
-    onRunId(runId)
-    turn = newTurn(parts, state, order, runId)
-    const entered = await enter(turn, state, order)
-    if ('result' in entered) return entered.result
-    const ending = await runTurn(turn, entered.entry)
-    return resultOf(turn, ending ?? left(turn), entered.receipt)
+    const state = await run.journal.load()
+    const transcript = transcriptOf(run, state)
+    turn = openedTurn(run, state, transcript, asked)
+    asked.onRunId(turn.runId)
+    let entered = await enter(turn, state, asked)
+    if ('entry' in entered && entered.entry.kind === 'close') {
+      await play(turn, entered.entry)
+      turn = newTurn(run, transcript, turn.number + 1, asked.runId)
+      entered = { entry: newEntry(asked, undefined) }
+    }
+    if ('ending' in entered) return resultOf(turn, entered.ending, { ...entered, unusedInputs: run.inbox.unused() })
+    let ending = await play(turn, entered.entry)
+    for (let next = followUp(run, ending); next; next = followUp(run, ending)) {
+      turn = newTurn(run, transcript, turn.number + 1, run.ids.next('run'))
+      ending = await play(turn, next)
+    }
+    run.inbox.end()
+    return resultOf(turn, ending ?? left(turn), { receipt: entered.receipt, unusedInputs: run.inbox.unused() })
   } catch (error) {
-    // Whoever still works for this run must stop: nothing of it can be stored any more.
-    parts.stop.stop({ kind: 'fenced' })
-    return turn ? resultOf(turn, journalError(dataOf(error))) : emptyResult(newRunId, failureOf(error))
+    return failedResult(run, turn, asked, error)
   }
 }
 
-function newTurn(parts: TurnParts, state: JournalState, order: Order, runId: string): Turn {
-  const { messages, open } = state
-  const began = order.kind === 'message' ? undefined : open
-  const turn = began?.turn ?? state.turns + 1
-  return new Turn(parts, { runId, turn, step: began?.step ?? 0, usage: began?.usage ?? {}, messages })
+function transcriptOf(run: RunParts, { messages, compaction, calibration }: JournalState): Transcript {
+  const estimate = new ContextEstimate(run.models[0].name, calibration)
+  return new Transcript(messages, estimate, compaction)
 }
 
-async function enter(turn: Turn, state: JournalState, order: Order): Promise<Entered> {
+function openedTurn(run: RunParts, state: JournalState, transcript: Transcript, { runId }: Asked): Turn {
+  const { open, turns } = state
+  if (!open) return newTurn(run, transcript, turns + 1, runId || run.ids.next('run'))
+  return new Turn(run, { runId: open.runId, number: open.turn, transcript, open })
+}
+
+function newTurn(run: RunParts, transcript: Transcript, number: number, runId: string): Turn {
+  return new Turn(run, { runId, number, transcript })
+}
+
+/** The turn, while its time is watched. */
+async function play(turn: Turn, entry: TurnEntry): Promise<Ending | undefined> {
+  const unwatch = watchDuration(turn)
+  try {
+    return await runTurn(turn, entry)
+  } finally {
+    unwatch()
+  }
+}
+
+/** The next turn of the run: only when the model would stop. */
+function followUp(run: RunParts, ending: Ending | undefined): NewTurn | undefined {
+  const next = ending?.status === 'completed' && !run.stop.signal.aborted ? run.inbox.takeFollowUp() : undefined
+  if (!next) return undefined
+  run.inbox.reopen()
+  return { kind: 'new', message: next.message, input: next.message, inputId: next.inputId }
+}
+
+async function enter(turn: Turn, state: JournalState, asked: Asked): Promise<Entered> {
   const { open } = state
-  const refuse = (code: AgentErrorCode, message: string): Entered => ({ result: resultOf(turn, refused({ code, message })) })
-  if (order.kind === 'message') {
-    if (open) return refuse('pending-calls', 'the conversation has an open turn')
-    const objection = turn.transcript.objectionTo(order.message.id)
-    return objection === undefined ? { entry: order } : refuse('invalid-transcript', objection)
-  }
-  const calls = open ? await openCalls(turn, open) : []
+  const { order } = asked
+  if (order.kind === 'message') return enterMessage(turn, state, order.message, asked)
+  const calls = open ? await openCalls(turn, open.calls) : []
   turn.earlierCalls = open ? turn.transcript.callsOfTurn() - calls.length : 0
-  if (order.kind === 'resume') {
-    if (!open) return refuse('nothing-to-run', 'the conversation has no open turn')
-    return { entry: { kind: 'resume', open, calls, submission: undefined } }
+  if (order.kind === 'answers') return enterAnswers(turn, state, calls, order)
+  if (open) return { entry: { kind: 'resume', open, calls, submission: undefined } }
+  if (state.input) return { entry: newEntry(asked, state.input) }
+  const waiting = await turn.run.journal.takeInputs?.('turn-start', 1)
+  return waiting && waiting.length > 0 ? { entry: newEntry(asked, undefined) } : refuse('nothing-to-run', 'the conversation has no open turn')
+}
+
+function newEntry({ order, input }: Asked, logged: JournalState['input']): NewTurn {
+  if (logged) {
+    const { message, inputId } = logged
+    return { kind: 'new', message, input: message, logged, ...(inputId !== undefined && { inputId }) }
   }
-  const checked = checkSubmission(turn, calls, order.results)
-  if (!checked.ok) return { result: resultOf(turn, refused(checked.error)) }
+  return { kind: 'new', input, ...(order.kind === 'message' && { message: order.message }) }
+}
+
+async function enterMessage(turn: Turn, state: JournalState, message: UserMessage, asked: Asked): Promise<Entered> {
+  const { open, input } = state
+  if (!open) {
+    if (input) return { entry: newEntry(asked, input) }
+    const objection = turn.transcript.objectionTo(message.id)
+    return objection === undefined ? { entry: newEntry(asked, undefined) } : refuse('invalid-transcript', objection)
+  }
+  if (turn.run.onInputWhilePending === 'refuse') return refuse('pending-calls', 'the conversation has an open turn')
+  const calls = await openCalls(turn, open.calls)
+  return { entry: { kind: 'close', open, calls, submission: undefined } }
+}
+
+async function enterAnswers(
+  turn: Turn,
+  { open }: JournalState,
+  calls: readonly Call[],
+  answers: Extract<Order, { kind: 'answers' }>,
+): Promise<Entered> {
+  const checked = await checkSubmission(turn, calls, answers)
+  if (!checked.ok) return { ending: refused(checked.error) }
   const { receipt } = checked.value
-  if (receipt.accepted.length > 0 && open) {
-    return { entry: { kind: 'resume', open, calls, submission: checked.value }, receipt }
-  }
-  const waiting = calls.some((call) => !isSettled(call)) && pendingToolCalls(calls).length > 0
-  const ending = waiting ? suspended(calls) : ({ status: 'completed', reason: 'handled' } as const)
-  return { result: resultOf(turn, ending, receipt) }
+  if (receipt.accepted.length > 0 && open) return { entry: { kind: 'resume', open, calls, submission: checked.value }, receipt }
+  const waits = calls.some((call) => !isSettled(call)) && pendingToolCalls(calls).length + pendingApprovals(calls).length > 0
+  return { ending: waits ? suspended(calls) : { status: 'completed', reason: 'handled' }, receipt }
+}
+
+/** The calls of the latest answer, while its step has not ended. */
+async function openCalls(turn: Turn, rows: NonNullable<JournalState['open']>['calls']): Promise<readonly Call[]> {
+  const answer = turn.stepState === 'answered' ? turn.transcript.latestAnswer : undefined
+  return answer ? callsOf(turn, clientCalls(answer), rows) : []
+}
+
+function refuse(code: AgentErrorCode, message: string): Entered {
+  return { ending: refused({ code, message }) }
 }
 
 /** The turn stays open; somebody else goes on with it. */
-function left(turn: Turn): Pick<AgentResult, 'status' | 'reason' | 'error'> {
+function left(turn: Turn): Ending {
   if (turn.stop.cause?.kind === 'fenced') return journalError({ code: 'fenced', message: 'the run belongs to another process' })
   return { status: 'aborted', reason: 'yielded' }
 }
 
-/** Before there is a turn: a transcript that breaks its invariants is refused; all else is the journal's failure. */
-function failureOf(error: unknown): Pick<AgentResult, 'status' | 'reason' | 'error'> {
+function failedResult(run: RunParts, turn: Turn | undefined, asked: Asked, error: unknown): AgentResult {
+  // Whoever still works for this run must stop: nothing of it can be stored any more.
+  run.stop.stop({ kind: 'fenced' })
   const data = dataOf(error)
-  return data.code === 'invalid-transcript' ? refused(data) : journalError(data)
+  const unusedInputs = run.inbox.unused()
+  if (turn) return resultOf(turn, journalError(data), { unusedInputs })
+  // Before there is a turn: a transcript that breaks its invariants is refused; all else is the journal's failure.
+  const ending = data.code === 'invalid-transcript' ? refused(data) : journalError(data)
+  return emptyResult(asked.runId, ending, unusedInputs)
 }
 
 function dataOf(error: unknown): AgentErrorData {

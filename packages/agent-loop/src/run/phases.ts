@@ -1,21 +1,31 @@
 import { AgentError } from '../agent-error.ts'
+import type { Phase } from '../agent/options.ts'
 import type { Journal } from '../journal/journal.ts'
 
-export type Phase = 'idle' | 'turn'
-
-const busy = new WeakSet<Journal>()
+const phases = new WeakMap<Journal, Exclude<Phase, 'idle'>>()
 
 /** What this process does with a journal. A suspended turn is open in the journal and its phase is `idle`. */
 export function phaseOf(journal: Journal): Phase {
-  return busy.has(journal) ? 'turn' : 'idle'
+  return phases.get(journal) ?? 'idle'
 }
 
-/** Throws `busy` when another run has the journal. */
-export function takeJournal(journal: Journal): void {
-  if (busy.has(journal)) throw new AgentError('busy', 'the journal has a run already')
-  busy.add(journal)
+/** Throws `busy` when something else is done with the journal. */
+export function takeJournal(journal: Journal, phase: Exclude<Phase, 'idle'>): void {
+  if (phases.has(journal)) throw new AgentError('busy', `the journal is busy: its phase is ${phaseOf(journal)}`)
+  phases.set(journal, phase)
 }
 
 export function releaseJournal(journal: Journal): void {
-  busy.delete(journal)
+  phases.delete(journal)
+}
+
+/** Does something in another phase of a journal that is taken. */
+export async function inPhase<Value>(journal: Journal, phase: Exclude<Phase, 'idle'>, work: () => Promise<Value>): Promise<Value> {
+  const before = phases.get(journal)
+  phases.set(journal, phase)
+  try {
+    return await work()
+  } finally {
+    if (before) phases.set(journal, before)
+  }
 }

@@ -1,32 +1,38 @@
+import type { AgentInput, AgentResult, SubmissionReceipt } from '../agent/options.ts'
 import type { AgentErrorData } from '../events/types.ts'
-import type { AgentResult, SubmissionReceipt } from '../agent/options.ts'
 import type { Ending } from '../loop/ending.ts'
 import type { Turn } from '../loop/turn.ts'
 import { textOf } from '../transcript/client-calls.ts'
 
-type ResultEnding = Pick<AgentResult, 'status' | 'reason' | 'error'> & Pick<Ending, 'pendingToolCalls'>
+type Extras = { readonly receipt?: SubmissionReceipt | undefined; readonly unusedInputs?: readonly AgentInput[] }
 
 /** Of a run that had a turn. */
-export function resultOf(turn: Turn, ending: ResultEnding, receipt?: SubmissionReceipt): AgentResult {
-  const { status, reason, error, pendingToolCalls = [] } = ending
+export function resultOf(turn: Turn, ending: Ending, { receipt, unusedInputs = [] }: Extras = {}): AgentResult {
+  const { status, reason, error, pendingToolCalls = [], pendingApprovals = [] } = ending
   const messages = turn.newMessages
+  const answer = messages.findLast((entry) => entry.role === 'assistant')
   return Object.freeze({
-    ...{ runId: turn.runId, status, reason, messages, text: textOf(messages.findLast((entry) => entry.role === 'assistant')) },
-    ...{ pendingToolCalls, usage: turn.usage, steps: turn.step },
+    ...{ runId: turn.runId, status, reason, messages: [...messages], text: answer ? textOf(answer) : turn.reply },
+    ...{ pendingToolCalls, pendingApprovals, unusedInputs, usage: turn.usage, steps: turn.step },
+    ...(turn.cost && { cost: turn.cost }),
     ...(error && { error }),
     ...(receipt && { submission: receipt }),
   })
 }
 
 /** Of a run that stored nothing. */
-export function emptyResult(runId: string, ending: Pick<AgentResult, 'status' | 'reason' | 'error'>): AgentResult {
-  return Object.freeze({ runId, messages: [], text: '', pendingToolCalls: [], usage: {}, steps: 0, ...ending })
+export function emptyResult(runId: string, ending: Ending, unusedInputs: readonly AgentInput[] = []): AgentResult {
+  const { status, reason, error } = ending
+  return Object.freeze({
+    ...{ runId, status, reason, messages: [], text: '', pendingToolCalls: [], pendingApprovals: [], unusedInputs },
+    ...{ usage: {}, steps: 0, ...(error && { error }) },
+  })
 }
 
-export function refused(error: AgentErrorData): Pick<AgentResult, 'status' | 'reason'> & { error: AgentErrorData } {
+export function refused(error: AgentErrorData): Ending {
   return { status: 'error', reason: 'refused', error }
 }
 
-export function journalError(error: AgentErrorData): Pick<AgentResult, 'status' | 'reason'> & { error: AgentErrorData } {
+export function journalError(error: AgentErrorData): Ending {
   return { status: 'error', reason: 'journal-error', error }
 }

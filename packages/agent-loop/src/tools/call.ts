@@ -1,5 +1,5 @@
 import type { JSONValue, ToolCallPart } from '@bowline/llm'
-import type { PendingToolCall } from '../events/types.ts'
+import type { ApprovalRequest, PendingToolCall } from '../events/types.ts'
 import { hashJson } from '../hash-json.ts'
 import type { CallRow, CallState } from '../journal/journal.ts'
 import type { Turn } from '../loop/turn.ts'
@@ -14,15 +14,19 @@ export interface Call {
   written: CallRow | undefined
   /** Validated, once prepared. */
   input: JSONValue
-  /** Its execution is under way. */
+  /** Its execution is under way, or somebody in this process is asked to approve it. */
   running: boolean
+  /** Steps of children that were told of, as `<run id>/<step>`. */
+  readonly updatesSeen: Set<string>
+  /** What a subagent that it started waits for. */
+  below: { readonly pendingToolCalls: readonly PendingToolCall[]; readonly pendingApprovals: readonly ApprovalRequest[] } | undefined
 }
 
 /** A call with its row of an earlier segment, or a new row. */
-export async function callOf(turn: Turn, part: ToolCallPart, index: number, row: CallRow | undefined): Promise<Call> {
+async function callOf(turn: Turn, part: ToolCallPart, index: number, row: CallRow | undefined): Promise<Call> {
   const tool = turn.agent.tools.get(part.toolName)
   return {
-    ...{ part, tool, input: part.input, running: false, written: row },
+    ...{ part, tool, input: row?.input ?? part.input, running: false, written: row, updatesSeen: new Set(), below: undefined },
     row: row ?? {
       runId: turn.runId,
       step: turn.step,
@@ -38,15 +42,26 @@ export async function callOf(turn: Turn, part: ToolCallPart, index: number, row:
   }
 }
 
-const unsettled: readonly CallState[] = ['pending', 'started', 'remote']
+/** The calls of an answer, in order, with their rows of earlier segments. */
+export function callsOf(turn: Turn, parts: readonly ToolCallPart[], rows: readonly CallRow[] = []): Promise<readonly Call[]> {
+  const byId = new Map(rows.map((row) => [row.toolCallId, row]))
+  return Promise.all(parts.map((part, index) => callOf(turn, part, index, byId.get(part.toolCallId))))
+}
+
+const unsettled: ReadonlySet<CallState> = new Set<CallState>(['pending', 'started', 'remote'])
 
 export function isSettled(call: Call): boolean {
-  return !unsettled.includes(call.row.state)
+  return !unsettled.has(call.row.state)
+}
+
+/** A decision is outstanding. */
+export function awaitsApproval({ row }: Call): boolean {
+  return row.state === 'pending' && row.approval?.state === 'requested'
 }
 
 /** Started, not under way, and without an outcome: nobody knows whether it happened. */
 function isUnknown(call: Call): boolean {
-  return call.row.state === 'started' && !call.running
+  return call.row.state === 'started' && !call.running && !call.below
 }
 
 /** Drafts the rows that have changed. */
@@ -58,15 +73,43 @@ export function writeRows(turn: Turn, calls: readonly Call[]): void {
   }
 }
 
-/** The calls that somebody outside must settle. */
+/** The calls that somebody outside must settle, those of subagents included. */
 export function pendingToolCalls(calls: readonly Call[]): readonly PendingToolCall[] {
   return calls.flatMap((call) => {
+    if (call.below) return call.below.pendingToolCalls
     const { state, deadlineAt, toolCallId, toolName } = call.row
     if (state !== 'remote' && !isUnknown(call)) return []
     return {
-      ...{ toolCallId, toolName, input: call.part.input, path: [], agent: [] },
+      ...{ toolCallId, toolName, input: call.row.input ?? call.part.input, path: [], agent: [] },
       ...(state === 'remote' && deadlineAt !== undefined && { deadlineAt }),
       ...(state === 'started' && { unknown: true as const }),
     }
   })
 }
+
+/** The calls that somebody must decide about, those of subagents included. */
+export function pendingApprovals(calls: readonly Call[]): readonly ApprovalRequest[] {
+  return calls.flatMap((call) => {
+    if (call.below) return call.below.pendingApprovals
+    return awaitsApproval(call) ? (approvalRequest(call) ?? []) : []
+  })
+}
+
+/** The question about a call, as it was asked. */
+export function approvalRequest({ row }: Call): ApprovalRequest | undefined {
+  const { approval, toolCallId, toolName, deadlineAt } = row
+  if (!approval) return undefined
+  const { approvalId, input, inputHash, reason } = approval
+  return {
+    ...{ approvalId, toolCallId, toolName, input, inputHash, path: [], agent: [] },
+    ...(reason !== undefined && { reason }),
+    ...(deadlineAt !== undefined && { deadlineAt }),
+  }
+}
+
+/** What hooks and guardrails are told of a call. */
+export function describeCall({ row, part }: Call) {
+  const { toolCallId, toolName, effect, idempotencyKey } = row
+  return { toolCallId, toolName, input: row.input ?? part.input, effect, idempotencyKey }
+}
+

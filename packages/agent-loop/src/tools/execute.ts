@@ -1,18 +1,29 @@
 import type { JSONValue } from '@bowline/llm'
+import { spawnChildOf } from '../agent/spawn-child.ts'
 import type { Turn } from '../loop/turn.ts'
 import type { Call } from './call.ts'
 import { drainGenerator, isGenerator } from './generator.ts'
-import type { CallContext, ToolContext } from './tool.ts'
+import type { CallContext, ChildReport, ToolContext } from './tool.ts'
 
-/** How an execution ended. `not-run`: the run was stopped before it began; `unsettled`: it did not settle in its grace. */
+/**
+ * How an execution ended. `not-run`: the run was stopped before it began; `unsettled`: it did not settle in its grace;
+ * `suspended`: a subagent waits for somebody outside.
+ */
 export type Execution = { readonly timedOut: boolean } & (
   | { readonly kind: 'returned'; readonly value: unknown }
   | { readonly kind: 'threw'; readonly error: unknown }
   | { readonly kind: 'not-run' }
   | { readonly kind: 'unsettled' }
+  | { readonly kind: 'suspended'; readonly below: NonNullable<Call['below']> }
 )
 
 type Ending = Execution extends infer Each ? (Each extends unknown ? Omit<Each, 'timedOut'> : never) : never
+
+/** What a call says while it runs; false once it has its outcome. */
+export interface Reporter {
+  readonly isOpen: () => boolean
+  report(report: ChildReport): void
+}
 
 const deltaCharacters = 1_000_000
 
@@ -20,7 +31,7 @@ const deltaCharacters = 1_000_000
  * Runs a tool to its end. It must not reject. When the run is stopped, or the call is out of time, the call's signal is
  * aborted and it has the agent's grace to settle; what it says after that is dropped.
  */
-export function execute(turn: Turn, call: Call): Promise<Execution> {
+export function execute(turn: Turn, call: Call, report: (report: ChildReport) => void): Promise<Execution> {
   if (turn.stop.signal.aborted) return Promise.resolve({ kind: 'not-run', timedOut: false })
   return new Promise((resolve) => {
     const controller = new AbortController()
@@ -49,31 +60,47 @@ export function execute(turn: Turn, call: Call): Promise<Execution> {
       }
       timers.push(turn.clock.setTimer(deadlineAt, onDeadline))
     }
-    const emit = emitter(turn, call, () => open)
-    started(turn, call, controller.signal, emit).then(
-      (value) => end({ kind: 'returned', value }),
-      (error: unknown) => end({ kind: 'threw', error }),
-    )
+    const reporter: Reporter = { isOpen: () => open, report: (said) => void (open && report(said)) }
+    started(turn, call, controller.signal, reporter).then(end, (error: unknown) => end({ kind: 'threw', error }))
   })
 }
 
-async function started(turn: Turn, call: Call, abortSignal: AbortSignal, emit: Emit): Promise<unknown> {
-  const context: ToolContext = {
+async function started(turn: Turn, call: Call, abortSignal: AbortSignal, reporter: Reporter): Promise<Ending> {
+  const { tool } = call
+  if (tool?.delegate) return tool.delegate(turn, call, { abortSignal, reporter })
+  const emit = emitter(turn, call, reporter.isOpen)
+  const returned = tool?.execute?.(call.input, toolContext(turn, call, { abortSignal, emit, report: reporter.report }))
+  const value = isGenerator(returned) ? await drainGenerator(returned, emit) : await returned
+  return { kind: 'returned', value }
+}
+
+/** What the call's tool knows of its run. */
+export function toolContext(
+  turn: Turn,
+  call: Call,
+  { abortSignal, emit, report }: { abortSignal: AbortSignal; emit: Emit; report: (report: ChildReport) => void },
+): ToolContext {
+  const { inbox, path } = turn.run
+  return {
     ...callContext(turn, call, abortSignal),
     ...(call.row.deadlineAt !== undefined && { deadlineAt: call.row.deadlineAt }),
-    agent: [],
+    agent: path,
     get messages() {
       return [...turn.transcript.messages]
     },
     emit: (delta) => void emit(delta),
+    steer: (input) => inbox.offer('steer', input),
+    overlay: (input) => inbox.offer('overlay', input),
+    compactAfterTurn: () => void (turn.compactionRequested = true),
+    spawnChild: (options) => spawnChildOf(turn.agent, options),
+    reportChild: report,
   }
-  const returned = call.tool?.execute?.(call.input, context)
-  return isGenerator(returned) ? drainGenerator(returned, emit) : await returned
 }
 
 export function callContext(turn: Turn, call: Call, abortSignal: AbortSignal): CallContext {
   const { toolCallId, toolName, idempotencyKey, attempt } = call.row
-  const { runId, number, step, sessionKey, context } = turn
+  const { runId, number, step, run } = turn
+  const { sessionKey, context } = run
   return {
     ...{ toolCallId, toolName, idempotencyKey, attempt, runId, turn: number, step, abortSignal },
     ...(sessionKey !== undefined && { sessionKey }),
@@ -98,3 +125,6 @@ function emitter(turn: Turn, call: Call, isOpen: () => boolean): Emit {
     return true
   }
 }
+
+/** Nothing is emitted before a call runs. */
+export const silent: Emit = () => false

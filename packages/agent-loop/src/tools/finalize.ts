@@ -1,6 +1,8 @@
 import { messageOf } from '../agent-error.ts'
 import type { ToolResult } from '../events/types.ts'
+import { addWarnings } from '../guardrails/add-warnings.ts'
 import type { Turn } from '../loop/turn.ts'
+import { describeCall, isSettled } from './call.ts'
 import type { Call } from './call.ts'
 import type { Execution } from './execute.ts'
 import { cancelledOutcome, errorOutcome, returnedOutcome, unknownOutcome } from './outcome.ts'
@@ -9,19 +11,48 @@ import { capOutput } from './output.ts'
 
 const submittedOutputCharacters = 50_000
 
-/** The one exit of every outcome: drafts its event and puts it into the call's row. */
-export function finalize(turn: Turn, call: Call, outcome: Outcome): void {
+/** The one exit of every outcome: hooks and guardrails see it, its event is drafted, and it stands in the call's row. */
+export async function finalize(turn: Turn, call: Call, given: Outcome): Promise<void> {
+  call.running = false
+  call.below = undefined
+  settle(turn, call, await reviewed(turn, call, given))
+}
+
+/** Drafts the outcome as it stands. */
+function settle(turn: Turn, call: Call, outcome: Outcome): void {
   const at = turn.clock.now()
   const { executed, terminate } = outcome
   const durationMs = executed === 'no' ? 0 : Math.max(0, at - (call.row.startedAt ?? at))
   const message = resultOf(turn, call, outcome)
   const { toolCallId } = call.row
+  resolveApproval(turn, call)
   turn.record({
     ...{ type: 'tool-execution-end', step: turn.step, toolCallId, executed, message, durationMs },
     ...(terminate && { terminate }),
   })
-  call.running = false
   call.row = { ...call.row, state: outcome.status, outcome: message, ...(terminate && { terminate }) }
+}
+
+/** A question that nobody has answered when the call ends is not open any more. */
+function resolveApproval(turn: Turn, call: Call): void {
+  const { approval, toolCallId } = call.row
+  if (approval?.state !== 'requested') return
+  turn.record({ type: 'approval-resolved', step: turn.step, toolCallId, approvalId: approval.approvalId, decision: 'cancelled' })
+  call.row = { ...call.row, approval: { ...approval, state: 'denied' } }
+}
+
+/** What hooks and guardrails leave of an outcome. */
+async function reviewed(turn: Turn, call: Call, given: Outcome): Promise<Outcome> {
+  if (given.status === 'cancelled' || given.status === 'unknown') return given
+  const { stopReason } = turn.transcript.latestAnswer ?? {}
+  const patched = turn.hooks.has('onToolResult')
+    ? await turn.hooks.onToolResult(describeCall(call), given, { neverResult: stopReason === 'length' })
+    : given
+  const { status, output, executed } = patched
+  const verdict = await turn.guardrails.afterCall(describeCall(call), { status, output, executed: executed !== 'no' })
+  if (verdict.action === 'halt') turn.halt(verdict.reason ?? 'a guardrail halted the turn')
+  const { terminate, ...rest } = patched
+  return { ...rest, output: addWarnings(output, verdict.warnings), ...(terminate && { terminate }) }
 }
 
 /** The message of an outcome, as it is stored. */
@@ -40,14 +71,20 @@ export function cappedOutput(call: Call, outcome: Outcome): Outcome['output'] {
 }
 
 /** What an execution comes to. Without an outcome the call stays `started`, or goes back to `pending` when it never ran. */
-export function conclude(turn: Turn, call: Call, execution: Execution): void {
+export async function conclude(turn: Turn, call: Call, execution: Execution): Promise<void> {
   call.running = false
-  const outcome = outcomeOf(turn, call, execution)
-  if (outcome) finalize(turn, call, outcome)
+  if (execution.kind === 'suspended') {
+    call.below = execution.below
+    return
+  }
+  const outcome = await outcomeOf(turn, call, execution)
+  if (outcome) await finalize(turn, call, outcome)
   else if (execution.kind === 'not-run') call.row = { ...call.row, state: 'pending' }
 }
 
-function outcomeOf(turn: Turn, call: Call, execution: Execution): Outcome | undefined {
+type Ended = Exclude<Execution, { kind: 'suspended' }>
+
+function outcomeOf(turn: Turn, call: Call, execution: Ended): Outcome | undefined | Promise<Outcome> {
   const once = call.row.effect === 'once'
   if (execution.timedOut) {
     const text = `timed out after ${(call.row.deadlineAt ?? 0) - (call.row.startedAt ?? 0)} ms`
@@ -69,6 +106,14 @@ function outcomeOf(turn: Turn, call: Call, execution: Execution): Outcome | unde
   }
 }
 
+/** Of a run that is being stopped: what does not run here ends at once. */
+export async function cancelOpenCalls(turn: Turn, calls: readonly Call[]): Promise<void> {
+  for (const call of calls) {
+    if (isSettled(call) || call.running) continue
+    await finalize(turn, call, call.row.state === 'started' ? stoppedOutcome(call) : cancelledOutcome('the run was stopped', 'no'))
+  }
+}
+
 /** Of a started call that did not settle before the run was stopped. */
 export function stoppedOutcome(call: Call): Outcome {
   const reason = 'the run was stopped before the tool had ended'
@@ -77,6 +122,6 @@ export function stoppedOutcome(call: Call): Outcome {
 
 /** With `stop` there is no outcome: the run must wait for somebody who knows. A run that is being stopped cannot wait. */
 export function unknownAsAsked(turn: Turn, call: Call, reason: string): Outcome | undefined {
-  const policy = call.tool?.onUnknownOutcome ?? turn.onUnknownOutcome
+  const policy = call.tool?.onUnknownOutcome ?? turn.run.onUnknownOutcome
   return policy === 'tell-model' || turn.stop.stopped ? unknownOutcome(reason, 'here') : undefined
 }

@@ -31,18 +31,27 @@ export function cancelledOutcome(reason: string, executed: Executed): Outcome {
   return { status: 'cancelled', executed, output: { type: 'error-text', value: `not run: ${reason}` } }
 }
 
+export function deniedOutcome(reason: string): Outcome {
+  return { status: 'denied', executed: 'no', output: { type: 'execution-denied', reason } }
+}
+
 export function unknownOutcome(reason: string, executed: Executed): Outcome {
   const value = `may or may not have happened: ${reason}`
   return { status: 'unknown', executed, output: { type: 'error-text', value } }
 }
 
 /** Of what a tool returned, or somebody submitted. What is not JSON makes an error of it. */
-export function returnedOutcome(tool: Tool | undefined, call: CallFacts, returned: unknown, executed: Executed): Outcome {
+export async function returnedOutcome(
+  tool: Tool | undefined,
+  call: CallFacts,
+  returned: unknown,
+  executed: Executed,
+): Promise<Outcome> {
   try {
     const value = returnValueOf(returned)
     const isError = value.isError === true
     const plain = outputOf(value.output, isError)
-    const output = tool?.toModelOutput && !isError ? modelOutputOf(tool.toModelOutput(value, call)) : plain
+    const output = tool?.toModelOutput && !isError ? modelOutputOf(await tool.toModelOutput(value, call)) : plain
     return {
       status: isError ? 'error' : 'result',
       executed,

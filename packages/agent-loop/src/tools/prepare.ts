@@ -1,29 +1,48 @@
 import { resolveSchema } from '@bowline/llm'
 import type { AssistantMessage, JSONValue, SchemaIssue, SchemaResult } from '@bowline/llm'
 import { messageOf } from '../agent-error.ts'
+import { hashJson } from '../hash-json.ts'
+import type { ModelAnswer } from '../loop/answer.ts'
+import type { CallApproval } from '../journal/journal.ts'
 import type { Turn } from '../loop/turn.ts'
+import { describeCall } from './call.ts'
 import type { Call } from './call.ts'
-import { cancelledOutcome, errorOutcome } from './outcome.ts'
+import { silent, toolContext } from './execute.ts'
+import { cancelledOutcome, deniedOutcome, errorOutcome, returnedOutcome } from './outcome.ts'
 import type { Outcome } from './outcome.ts'
 import { cutMiddle } from './output.ts'
-import type { Tool } from './tool.ts'
+import type { Tool, ToolContext } from './tool.ts'
 
-/** `ready` to run here, `remote` to be given away, or `settled` without running. */
+/** `ready` to run here, `remote` to be given away, `approval` to be decided about, or `settled` without running. */
 export type Prepared =
-  | { readonly kind: 'ready'; readonly input: JSONValue }
+  | { readonly kind: 'ready' }
   | { readonly kind: 'remote' }
+  | { readonly kind: 'approval'; readonly approval: CallApproval }
   | { readonly kind: 'settled'; readonly outcome: Outcome }
 
 const shownCharacters = 2_000
 
-export async function prepare(turn: Turn, answer: AssistantMessage, call: Call): Promise<Prepared> {
-  const { tool } = call
-  const refused = refusedByAnswer(answer) ?? refusedByCall(call) ?? refusedByLimit(turn, call)
+/** From what the model asked for to what is done about it: the first that objects settles the call. */
+export async function prepare(turn: Turn, { message, results }: ModelAnswer, call: Call): Promise<Prepared> {
+  const given = results.get(call.row.toolCallId)
+  if (given) return { kind: 'settled', outcome: givenOutcome(given) }
+  const refused = refusedByAnswer(message) ?? refusedByCall(call) ?? refusedByLimit(turn, call) ?? refusedByName(turn, call)
   if (refused) return { kind: 'settled', outcome: refused }
-  if (!tool) return { kind: 'settled', outcome: errorOutcome(`there is no tool named "${call.part.toolName}"`, 'no') }
-  const checked = await validate(tool, call.part.input)
-  if (!checked.ok) return { kind: 'settled', outcome: errorOutcome(invalidInput(checked.issues, call.part.input), 'no') }
-  return tool.execute ? { kind: 'ready', input: checked.value } : { kind: 'remote' }
+  const objection = (await validateInput(call)) ?? (await askHooks(turn, call)) ?? (await askGuardrails(turn, call))
+  if (objection) return { kind: 'settled', outcome: objection }
+  if (call.tool && (await needsApproval(turn, call, call.tool))) return { kind: 'approval', approval: await questionAbout(turn, call) }
+  return runnable(call)
+}
+
+/** A call that was allowed earlier: only its input is read again. */
+export async function prepareAgain(call: Call): Promise<Prepared> {
+  if (!call.tool) return { kind: 'settled', outcome: noSuchTool(call) }
+  const objection = await validateInput(call)
+  return objection ? { kind: 'settled', outcome: objection } : runnable(call)
+}
+
+function runnable({ tool }: Call): Prepared {
+  return tool?.execute ? { kind: 'ready' } : { kind: 'remote' }
 }
 
 function refusedByAnswer({ stopReason }: AssistantMessage): Outcome | undefined {
@@ -51,13 +70,35 @@ function refusedByCall({ part }: Call): Outcome | undefined {
   return errorOutcome(`the arguments are not valid (${part.invalid}); received: ${received}`, 'no')
 }
 
-function refusedByLimit({ agent, earlierCalls }: Turn, { row }: Call): Outcome | undefined {
-  const { maxToolCalls } = agent.limits
+function refusedByLimit({ run, earlierCalls }: Turn, { row }: Call): Outcome | undefined {
+  const { maxToolCalls } = run.limits
   if (earlierCalls + row.index < maxToolCalls) return undefined
   return cancelledOutcome(`the turn may run ${maxToolCalls} tool calls`, 'no')
 }
 
-async function validate(tool: Tool, input: JSONValue): Promise<SchemaResult> {
+function refusedByName({ agent, activeTools }: Turn, call: Call): Outcome | undefined {
+  const { toolName } = call.part
+  if (!call.tool) return noSuchTool(call)
+  if (activeTools && !activeTools.has(toolName)) return errorOutcome(`the tool "${toolName}" is not active in this step`, 'no')
+  if (agent.allowed && !agent.allowed.has(toolName)) return errorOutcome(`the tool "${toolName}" may not be used here`, 'no')
+  return undefined
+}
+
+function noSuchTool({ part }: Call): Outcome {
+  return errorOutcome(`there is no tool named "${part.toolName}"`, 'no')
+}
+
+/** Puts the validated input into the call, or says what is wrong with it. */
+async function validateInput(call: Call): Promise<Outcome | undefined> {
+  const input = call.row.input ?? call.part.input
+  const checked = await validate(call.tool, input)
+  if (!checked.ok) return errorOutcome(invalidInput(checked.issues, input), 'no')
+  call.input = checked.value
+  return undefined
+}
+
+export async function validate(tool: Tool | undefined, input: JSONValue): Promise<SchemaResult> {
+  if (!tool) return { ok: false, issues: [{ path: '', message: 'there is no such tool' }] }
   try {
     const schema = await resolveSchema(tool.inputSchema)
     return await schema.validate(input)
@@ -66,7 +107,84 @@ async function validate(tool: Tool, input: JSONValue): Promise<SchemaResult> {
   }
 }
 
-function invalidInput(issues: readonly SchemaIssue[], input: JSONValue): string {
+export function invalidInput(issues: readonly SchemaIssue[], input: JSONValue): string {
   const lines = issues.map(({ path, message }) => `${path === '' ? '(input)' : path}: ${message}`)
   return ['the arguments are not valid:', ...lines, `received: ${cutMiddle(JSON.stringify(input), shownCharacters)}`].join('\n')
+}
+
+async function askHooks(turn: Turn, call: Call): Promise<Outcome | undefined> {
+  if (!turn.hooks.has('onToolCall')) return undefined
+  const decision = await turn.hooks.onToolCall(describeCall(call), (input) => validate(call.tool, input))
+  switch (decision.action) {
+    case 'allow':
+      if (decision.modified) {
+        call.row = { ...call.row, input: decision.modified.input }
+        call.input = decision.modified.value
+      }
+      return undefined
+    case 'reject-and-continue':
+      return deniedOutcome(decision.message)
+    case 'synthesize':
+      return returnedOutcome(undefined, describeCall(call), decision, 'no')
+    case 'error':
+      turn.stop.stop({ kind: 'stop', status: 'error', reason: 'policy-error', error: { code: 'policy-error', message: decision.message } })
+      return errorOutcome(decision.message, 'no')
+    case 'stopped':
+      return cancelledOutcome('the run was stopped', 'no')
+    default: {
+      const unknown: never = decision
+      return unknown
+    }
+  }
+}
+
+async function askGuardrails(turn: Turn, call: Call): Promise<Outcome | undefined> {
+  const decision = await turn.guardrails.beforeCall(describeCall(call))
+  const reason = decision.reason ?? 'a guardrail refused the call'
+  switch (decision.action) {
+    case 'allow':
+    case 'warn':
+      return undefined
+    case 'block':
+      return deniedOutcome(reason)
+    case 'halt':
+      turn.halt(reason)
+      return cancelledOutcome(reason, 'no')
+    case 'stopped':
+      return cancelledOutcome('the run was stopped', 'no')
+    default: {
+      const unknown: never = decision.action
+      return unknown
+    }
+  }
+}
+
+async function needsApproval(turn: Turn, call: Call, { needsApproval: needs = false }: Tool): Promise<boolean> {
+  if (typeof needs === 'boolean') return needs
+  try {
+    return await needs(call.input, questionContext(turn, call))
+  } catch (error) {
+    // Who cannot say that it needs none is asked.
+    turn.record({ type: 'error', source: 'tool', name: call.row.toolName, hook: 'needsApproval', message: messageOf(error), fatal: false })
+    return true
+  }
+}
+
+/** Nothing runs yet: what is said is dropped. */
+function questionContext(turn: Turn, call: Call): ToolContext {
+  return toolContext(turn, call, { abortSignal: turn.stop.signal, emit: silent, report: () => undefined })
+}
+
+async function questionAbout(turn: Turn, call: Call): Promise<CallApproval> {
+  const input = call.row.input ?? call.part.input
+  return { approvalId: turn.ids.next('approval'), state: 'requested', input, inputHash: await hashJson(input) }
+}
+
+function givenOutcome(given: { readonly output: Outcome['output']; readonly status?: Outcome['status']; readonly details?: JSONValue }): Outcome {
+  const { output, status, details } = given
+  return { status: status ?? (isError(output) ? 'error' : 'result'), executed: 'elsewhere', output, ...(details !== undefined && { details }) }
+}
+
+function isError({ type }: Outcome['output']): boolean {
+  return type === 'error-text' || type === 'error-json' || type === 'execution-denied'
 }

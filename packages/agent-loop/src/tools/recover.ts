@@ -20,7 +20,7 @@ export async function recover(turn: Turn, call: Call): Promise<Recovery> {
   switch (found.happened) {
     case true: {
       const facts = { toolCallId: call.row.toolCallId, input: call.input }
-      return { kind: 'settled', outcome: returnedOutcome(call.tool, facts, found.result, 'here') }
+      return { kind: 'settled', outcome: await returnedOutcome(call.tool, facts, found.result, 'here') }
     }
     case false:
       return { kind: 'again' }

@@ -1,10 +1,10 @@
 import type { Call } from './call.ts'
-import { isSettled } from './call.ts'
+import { awaitsApproval, isSettled } from './call.ts'
 import type { Tool } from './tool.ts'
 
 /**
  * The pending calls that may start now, in call order. A sequential call waits for all earlier ones and holds back all
- * later ones; calls that were given away stand beside the queue.
+ * later ones; calls that were given away stand beside the queue, and those that wait for a decision in it.
  */
 export function startable(calls: readonly Call[], toolConcurrency: number): readonly Call[] {
   const busy = new Map<Tool | undefined, number>()
@@ -19,7 +19,7 @@ export function startable(calls: readonly Call[], toolConcurrency: number): read
     const { tool, row } = call
     if (row.state === 'pending') {
       if (tool?.sequential && openBefore) break
-      if ((busy.get(tool) ?? 0) < (tool?.concurrency ?? Infinity)) {
+      if (!awaitsApproval(call) && (busy.get(tool) ?? 0) < (tool?.concurrency ?? Infinity)) {
         chosen.push(call)
         take(call)
       }

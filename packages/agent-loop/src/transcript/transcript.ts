@@ -1,42 +1,63 @@
 import type { AssistantMessage, Message } from '@bowline/llm'
+import type { ContextEstimate } from '../compaction/estimate.ts'
+import type { Compaction, ToolResult } from '../events/types.ts'
 import { deepFreeze } from '../json.ts'
 import type { StoredMessage } from '../journal/journal.ts'
 import { clientCalls } from './client-calls.ts'
 import { TranscriptGuard } from './guard.ts'
+import { View } from './view.ts'
 
-/** The messages of a conversation: append only, guarded, frozen. */
+/** The messages of a conversation, guarded and frozen, what a model is shown of them, and about how much that is. */
 export class Transcript {
+  readonly estimate: ContextEstimate
+  readonly shown = new View()
   readonly #guard = new TranscriptGuard()
-  readonly #messages: StoredMessage[] = []
-  readonly #view: Message[] = []
-  #failedAnswer = false
+  #messages: StoredMessage[] = []
 
   /** Throws `invalid-transcript` when the messages break an invariant. */
-  constructor(messages: readonly StoredMessage[]) {
+  constructor(messages: readonly StoredMessage[], estimate: ContextEstimate, compaction?: Compaction) {
+    this.estimate = estimate
     for (const message of messages) this.append(message)
+    if (compaction) this.setCompaction(compaction)
   }
 
   get messages(): readonly StoredMessage[] {
     return this.#messages
   }
 
-  /** What a model is shown: without failed answers and their results. Grows with the transcript. */
+  /** What a model is shown: without failed answers and their results, and with a summary in the place of what it stands for. */
   get view(): readonly Message[] {
-    return this.#view
+    return this.shown.messages
   }
 
-  get latest(): StoredMessage | undefined {
-    return this.#messages.at(-1)
+  get latestAnswer(): AssistantMessage | undefined {
+    return this.#messages.findLast((message) => message.role === 'assistant')
+  }
+
+  /** Results of the calls of the latest answer. */
+  get latestResults(): readonly ToolResult[] {
+    const answer = this.#messages.findLastIndex((message) => message.role === 'assistant')
+    return this.#messages.slice(answer + 1).filter((message) => message.role === 'tool-result')
   }
 
   /** The latest answer while it has calls without a result in the transcript. */
   get openAnswer(): AssistantMessage | undefined {
-    const { latest } = this
+    const latest = this.#messages.at(-1)
     return latest?.role === 'assistant' && this.#guard.openCalls.length > 0 ? latest : undefined
   }
 
-  hasCall(toolCallId: string): boolean {
-    return this.#guard.hasCall(toolCallId)
+  hasMessage(id: string): boolean {
+    return this.#guard.hasMessage(id)
+  }
+
+  /** An id for a call: the given one, unless the conversation, or `alsoTaken`, has it. */
+  freeCallId(given: string, alsoTaken: (id: string) => boolean): string {
+    return this.#guard.freeCallId(given, alsoTaken)
+  }
+
+  resultOf(toolCallId: string): ToolResult | undefined {
+    const found = this.#messages.findLast((entry) => entry.role === 'tool-result' && entry.toolCallId === toolCallId)
+    return found?.role === 'tool-result' ? found : undefined
   }
 
   /** Why an input of this id may not stand next. */
@@ -46,12 +67,25 @@ export class Transcript {
     return inputId !== undefined && this.#guard.hasMessage(inputId) ? `the message id ${inputId} is used twice` : undefined
   }
 
+  /** Throws `invalid-transcript` and changes nothing. */
   append(message: StoredMessage): void {
     this.#guard.append(message)
     deepFreeze(message)
     this.#messages.push(message)
-    if (message.role !== 'tool-result') this.#failedAnswer = message.role === 'assistant' && message.stopReason === 'error'
-    if (!this.#failedAnswer) this.#view.push(message)
+    if (this.shown.append(message)) this.estimate.append(message)
+  }
+
+  /** Takes messages out again. Their ids stay used. */
+  discard(messageIds: readonly string[]): void {
+    const gone = new Set(messageIds)
+    this.#messages = this.#messages.filter(({ id }) => !gone.has(id))
+    this.shown.discard(messageIds)
+    this.#estimateAnew()
+  }
+
+  setCompaction(compaction: Compaction | undefined): void {
+    this.shown.setCompaction(compaction)
+    this.#estimateAnew()
   }
 
   /** Assistant messages from the latest back to the last input. */
@@ -68,5 +102,9 @@ export class Transcript {
     let count = 0
     for (const answer of this.answersOfTurn()) count += clientCalls(answer).length
     return count
+  }
+
+  #estimateAnew(): void {
+    this.estimate.restart(this.shown.messages, this.shown.freshFrom)
   }
 }

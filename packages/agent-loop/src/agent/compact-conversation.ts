@@ -1,0 +1,25 @@
+import { systemClock } from '@bowline/llm'
+import { compactJournal } from '../compaction/compact-journal.ts'
+import type { CompactionResult } from '../compaction/policy.ts'
+import { systemIds } from '../ids.ts'
+import { summaryModelFor } from '../loop/compaction-phase.ts'
+import { modelTarget } from '../loop/model-target.ts'
+import { releaseJournal, takeJournal } from '../run/phases.ts'
+import { checkKeys, checkText } from './check-options.ts'
+import type { AgentDefinition } from './definition.ts'
+import type { CompactOptions } from './options.ts'
+
+/** By hand. Throws `busy` and `invalid-config`; all else is the outcome. */
+export function compactConversation(agent: AgentDefinition, options: CompactOptions): Promise<CompactionResult> {
+  checkKeys('compact', options, ['journal', 'instructions', 'abortSignal', 'clock', 'ids'])
+  checkText('instructions', options.instructions)
+  const { journal, instructions, abortSignal, clock = systemClock, ids = systemIds } = options
+  const model = modelTarget(agent.model, agent.models, agent.runtimeParams)
+  takeJournal(journal, 'compaction')
+  return compactJournal({
+    ...{ journal, clock, ids, instructions, abortSignal, setting: agent.compaction },
+    ...{ model: model.name, contextWindow: model.info.contextWindow, promptCharacters: 0 },
+    summaryModel: (policy) => summaryModelFor({ agent, model, clock }, policy),
+    effectOf: (toolName) => agent.tools.get(toolName)?.effect,
+  }).finally(() => releaseJournal(journal))
+}

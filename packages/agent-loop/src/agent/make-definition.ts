@@ -1,0 +1,132 @@
+import { mergeRuntimeParams, runtimeParamsSchema } from '@bowline/llm'
+import { defineExtension } from '../extensions/define-extension.ts'
+import { compactionPolicyOf } from '../compaction/policy.ts'
+import { extensionTools } from '../extensions/extension-tools.ts'
+import { mergeGuardrails } from '../guardrails/merge-guardrails.ts'
+import type { Guardrail } from '../guardrails/guardrail.ts'
+import { retryPolicyOf } from '../loop/retry.ts'
+import { Fingerprints } from './fingerprint.ts'
+import { PromptCache } from '../prompt/cache.ts'
+import { sectionsOf } from '../prompt/check-sections.ts'
+import { mergeSections } from '../prompt/merge-sections.ts'
+import { delegateTools } from '../subagents/delegate-tools.ts'
+import { declarationOf } from '../tools/declaration.ts'
+import { toolSetOf } from '../tools/tool-set.ts'
+import type { Tool } from '../tools/tool.ts'
+import { checkFunction, checkKeys, checkOneOf, checkText, checkWhole, refuseConfig } from './check-options.ts'
+import { checkModel } from './check-model.ts'
+import type { AgentDefinition } from './definition.ts'
+import { limitsOf } from './limits-of.ts'
+import { openLoaded, reloadLists } from './loaded.ts'
+import type { LoadedList } from './loaded.ts'
+import type { AgentOptions } from './options.ts'
+
+const optionKeys: readonly (keyof AgentOptions)[] = [
+  ...(['name', 'description', 'model', 'models', 'runtimeParams', 'toolChoice', 'instructions', 'tools'] as const),
+  ...(['toolConcurrency', 'subagents', 'extensions', 'guardrails', 'retry', 'fallback', 'compaction', 'limits'] as const),
+  ...(['stopWhen', 'prepareStep', 'steering', 'abortGraceMs', 'onUnknownOutcome', 'onFailedTurn', 'ephemeral'] as const),
+]
+
+/** Throws `invalid-config` that names the option at fault. */
+export function makeDefinition(options: AgentOptions): AgentDefinition {
+  checkOptions(options)
+  const extensions = (options.extensions ?? []).map(defineExtension)
+  const { tools, declarations, diagnostics } = allTools(options, extensions)
+  const sections = mergeSections(sectionsOf(options.instructions), extensions.map(({ promptSections }) => promptSections))
+  const promptCache = new PromptCache(sections)
+  const fingerprints = new Fingerprints([...tools.values()], promptCache)
+  const guards = new LoadedGuardrails(options.guardrails ?? [], extensions)
+  return {
+    ...{ name: options.name, description: options.description, model: options.model, models: options.models },
+    runtimeParams: mergeRuntimeParams(options.runtimeParams),
+    toolChoice: options.toolChoice,
+    ...{ promptCache, fingerprints, asksForPrompt: hasFunctions(sections) },
+    ...{ tools, declarations, toolNames: declarations.map(({ name }) => name), allowed: undefined },
+    toolConcurrency: options.toolConcurrency ?? 8,
+    ...{ extensions, retry: retryPolicyOf(options.retry), fallback: options.fallback ?? [] },
+    compaction: compactionPolicyOf(options.compaction),
+    limits: limitsOf(options.limits),
+    stopWhen: [options.stopWhen ?? []].flat(),
+    prepareStep: options.prepareStep,
+    steering: options.steering ?? 'all',
+    abortGraceMs: options.abortGraceMs ?? 2_000,
+    onUnknownOutcome: options.onUnknownOutcome ?? 'stop',
+    onFailedTurn: options.onFailedTurn ?? 'keep',
+    ephemeral: options.ephemeral,
+    guardrails: () => guards.all,
+    diagnostics: () => [...diagnostics, ...guards.diagnostics, ...promptCache.diagnostics],
+    async reload() {
+      await Promise.all([guards.reload(), promptCache.reload()])
+    },
+  }
+}
+
+function checkOptions(options: AgentOptions): void {
+  checkKeys('an agent', options, optionKeys)
+  checkModel('model', options.model)
+  for (const key of ['name', 'description'] as const) checkText(key, options[key])
+  checkWhole('toolConcurrency', options.toolConcurrency, 1)
+  checkWhole('abortGraceMs', options.abortGraceMs, 0)
+  checkOneOf('steering', options.steering, ['all', 'one-at-a-time'])
+  checkOneOf('onUnknownOutcome', options.onUnknownOutcome, ['stop', 'tell-model'])
+  checkOneOf('onFailedTurn', options.onFailedTurn, ['keep', 'rewind'])
+  for (const key of ['prepareStep', 'ephemeral'] as const) checkFunction(key, options[key])
+  for (const condition of [options.stopWhen ?? []].flat()) checkFunction('stopWhen', condition)
+  for (const [index, model] of (options.fallback ?? []).entries()) checkModel(`fallback[${index}]`, model)
+  const { error } = runtimeParamsSchema.safeParse(options.runtimeParams ?? {})
+  const [issue] = error?.issues ?? []
+  if (issue) refuseConfig(`${['runtimeParams', ...issue.path].join('.')}: ${issue.message}`)
+}
+
+/** Among the sections, or inside of one. */
+function hasFunctions(value: unknown): boolean {
+  if (typeof value === 'function') return true
+  return typeof value === 'object' && value !== null && Object.values(value).some(hasFunctions)
+}
+
+type AllTools = Pick<AgentDefinition, 'tools' | 'declarations'> & { readonly diagnostics: ReturnType<AgentDefinition['diagnostics']> }
+
+/** The agent's own, one per subagent, and what extensions add to them. */
+function allTools({ tools: given = [], subagents = [] }: AgentOptions, extensions: AgentDefinition['extensions']): AllTools {
+  const own = toolSetOf(given)
+  const tools = new Map<string, Tool>(own.tools)
+  for (const tool of delegateTools(subagents)) {
+    if (tools.has(tool.name) || own.providerTools.has(tool.name)) refuseConfig(`the name of the tool "${tool.name}" belongs to a subagent`)
+    tools.set(tool.name, tool)
+  }
+  const added = extensionTools(extensions, [...tools.keys(), ...own.providerTools.keys()])
+  for (const [name, tool] of added.tools) tools.set(name, tool)
+  const declarations = [...tools.values(), ...own.providerTools.values(), ...added.providerTools.values()].map(declarationOf)
+  return { tools, declarations, diagnostics: added.diagnostics }
+}
+
+/** The guardrails of an agent; those of folders can be read again. */
+class LoadedGuardrails {
+  readonly #extensions: AgentDefinition['extensions']
+  #given: LoadedList<Guardrail>
+  #merged: ReturnType<typeof mergeGuardrails>
+
+  constructor(given: LoadedList<Guardrail>, extensions: AgentDefinition['extensions']) {
+    this.#given = given
+    this.#extensions = extensions
+    this.#merged = this.#merge()
+  }
+
+  get all(): readonly Guardrail[] {
+    return this.#merged.guardrails
+  }
+
+  get diagnostics(): ReturnType<AgentDefinition['diagnostics']> {
+    return [...this.#merged.diagnostics, ...openLoaded<Guardrail>(this.#given).diagnostics]
+  }
+
+  async reload(): Promise<void> {
+    this.#given = await reloadLists<Guardrail>(this.#given)
+    this.#merged = this.#merge()
+  }
+
+  #merge(): ReturnType<typeof mergeGuardrails> {
+    const { own, fromFolders } = openLoaded<Guardrail>(this.#given)
+    return mergeGuardrails(own, fromFolders, this.#extensions)
+  }
+}

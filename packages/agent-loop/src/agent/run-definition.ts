@@ -1,0 +1,46 @@
+import type { FunctionTool } from '@bowline/llm'
+import { declarationOf } from '../tools/declaration.ts'
+import { buildTool } from '../tools/build-tool.ts'
+import type { Tool } from '../tools/tool.ts'
+import { refuseConfig } from './check-options.ts'
+import type { AgentDefinition } from './definition.ts'
+import type { AgentFingerprint, RunOptions } from './options.ts'
+
+/** An agent with what the options of one run add to it. Throws `invalid-config`. */
+export function runDefinition(agent: AgentDefinition, { remoteTools, pinned }: RunOptions): AgentDefinition {
+  const extended = remoteTools && remoteTools.length > 0 ? withRemoteTools(agent, remoteTools) : agent
+  return pinned ? withPinnedTools(extended, pinned) : extended
+}
+
+function withRemoteTools(agent: AgentDefinition, remoteTools: NonNullable<RunOptions['remoteTools']>): AgentDefinition {
+  const tools = new Map<string, Tool>(agent.tools)
+  for (const { name, description, inputSchema } of remoteTools) {
+    if (tools.has(name) || agent.toolNames.includes(name)) refuseConfig(`the remote tool "${name}" hides another tool`)
+    tools.set(name, buildTool({ name, description, inputSchema }))
+  }
+  const added = [...tools.values()].slice(agent.tools.size).map(declarationOf)
+  return derived(agent, tools, [...agent.declarations, ...added])
+}
+
+/** The requests carry the pinned schemas; the code of today's tools runs. */
+function withPinnedTools(agent: AgentDefinition, { tools: pinned }: AgentFingerprint): AgentDefinition {
+  const missing = pinned.find(({ name }) => !agent.tools.has(name))
+  if (missing) refuseConfig(`the pinned tool "${missing.name}" is not there any more`)
+  const names = new Set(pinned.map(({ name }) => name))
+  const declarations = [
+    ...pinned.map(({ name, description, inputSchema }): FunctionTool => ({ ...settingsOf(agent, name), name, description, inputSchema })),
+    // What a provider runs, and what the run itself brings, is not part of the pin.
+    ...agent.declarations.filter(({ name }) => !names.has(name) && !agent.tools.get(name)?.execute),
+  ]
+  return derived(agent, agent.tools, declarations)
+}
+
+/** What the provider is told beside the schema is not part of the pin. */
+function settingsOf({ declarations }: AgentDefinition, name: string): Partial<FunctionTool> {
+  const today = declarations.find((declaration) => declaration.name === name)
+  return today && 'inputSchema' in today ? today : {}
+}
+
+function derived(agent: AgentDefinition, tools: AgentDefinition['tools'], declarations: AgentDefinition['declarations']): AgentDefinition {
+  return { ...agent, tools, declarations, toolNames: declarations.map(({ name }) => name) }
+}

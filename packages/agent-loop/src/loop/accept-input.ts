@@ -1,0 +1,51 @@
+import type { InputVerdict } from '../extensions/verdicts.ts'
+import { deepFreeze } from '../json.ts'
+import type { StoredMessage } from '../journal/journal.ts'
+import type { NewTurn } from './enter-turn.ts'
+import type { Turn } from './turn.ts'
+
+/**
+ * Drafts the input of a new turn as its extensions leave it. True when one of them has handled it: then nothing of it
+ * stays.
+ */
+export async function acceptInput(turn: Turn, { message, input, inputId, logged }: NewTurn): Promise<boolean> {
+  if (!message || input === undefined) return false
+  const decision = turn.hooks.has('onInput')
+    ? await turn.hooks.onInput({ input, source: turn.run.source })
+    : unchanged
+  if (decision.action === 'continue') {
+    if (logged) keepLogged(turn, logged.messageId, message)
+    else append(turn, message, inputId)
+    return false
+  }
+  if (logged) withdraw(turn, logged.messageId)
+  if (decision.action === 'handled') {
+    turn.reply = decision.reply ?? ''
+    return true
+  }
+  append(turn, decision.input, inputId)
+  return false
+}
+
+const unchanged: InputVerdict = { action: 'continue' }
+
+type UserMessage = NonNullable<NewTurn['message']>
+
+function append(turn: Turn, message: UserMessage, inputId: string | undefined): void {
+  const id = message.id ?? turn.ids.next('msg')
+  const stored: StoredMessage & { role: 'user' } = deepFreeze({ ...message, id, at: message.at ?? turn.clock.now() })
+  turn.inputId = id
+  turn.record({ type: 'user-message', messageId: id, message: stored, source: turn.run.source, ...(inputId !== undefined && { inputId }) })
+  turn.append(stored)
+}
+
+/** The message is in log and transcript: only what the turn knows of it is missing. */
+function keepLogged(turn: Turn, messageId: string, message: UserMessage): void {
+  turn.inputId = messageId
+  if (!turn.transcript.hasMessage(messageId)) turn.append({ ...message, id: messageId })
+}
+
+function withdraw(turn: Turn, messageId: string): void {
+  turn.record({ type: 'message-discarded', messageId, reason: 'replaced' })
+  if (turn.transcript.hasMessage(messageId)) turn.discard([messageId])
+}

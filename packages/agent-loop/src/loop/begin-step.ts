@@ -1,0 +1,36 @@
+import type { Call } from '../tools/call.ts'
+import type { Turn } from './turn.ts'
+import { takeInputs } from './windows.ts'
+
+/** Begins the next step: its boundary, its hooks, its window. */
+export async function beginStep(turn: Turn): Promise<void> {
+  const { info, name } = turn.model
+  turn.step++
+  turn.attempt = 1
+  turn.stepState = 'begun'
+  turn.record({
+    ...{ type: 'step-start', step: turn.step, contextTokens: turn.contextTokens(), model: name },
+    ...(info.contextWindow !== undefined && { contextWindow: info.contextWindow }),
+  })
+  await turn.boundary()
+  if (turn.hooks.has('onStepStart')) {
+    await turn.commit()
+    await turn.hooks.onStepStart({ step: turn.step })
+  }
+  await takeInputs(turn, 'step-start')
+}
+
+/** Drafts the next message of the model. */
+export function beginMessage(turn: Turn): void {
+  turn.messageId = turn.ids.next('msg')
+  const { step, messageId, attempt, model } = turn
+  turn.record({ type: 'message-start', step, messageId, attempt, model: model.name })
+  turn.writeRun('running')
+}
+
+/** Drafts the end of the present step. */
+export function endStep(turn: Turn, calls: readonly Call[], continues: boolean): void {
+  turn.record({ type: 'step-end', step: turn.step, toolCalls: calls.length, continues })
+  turn.earlierCalls += calls.length
+  turn.stepState = 'ended'
+}

@@ -1,0 +1,94 @@
+import { breakerOf } from '../compaction/breaker.ts'
+import { compact } from '../compaction/compact.ts'
+import type { CompactionHost } from '../compaction/compact.ts'
+import { isDueAfterTurn, isDueBeforeCall, makesRoom, mayRunByItself } from '../compaction/due.ts'
+import type { DueState } from '../compaction/due.ts'
+import type { CompactionPolicy, CompactionResult } from '../compaction/policy.ts'
+import { summaryModel } from '../compaction/summary-model.ts'
+import type { SummaryModel } from '../compaction/summary-model.ts'
+import type { CompactionTrigger } from '../events/types.ts'
+import { inPhase } from '../run/phases.ts'
+import { outputLimit, reserveTokens } from './limits.ts'
+import { modelTarget } from './model-target.ts'
+import type { Turn } from './turn.ts'
+
+/** Before a call that would not fit into the window. */
+export async function compactForCall(turn: Turn, reservedOutput: number): Promise<void> {
+  if (isDueBeforeCall(dueState(turn), reservedOutput)) await run(turn, 'window')
+}
+
+/** Whether an overflow may ask for a compaction: once per turn, and not when compactions are off or of no use. */
+export function mayCompactForOverflow(turn: Turn): boolean {
+  return !turn.overflowUsed && mayRunByItself(dueState(turn))
+}
+
+/** Whether the call that did not fit may be made again. */
+export async function compactAfterOverflow(turn: Turn): Promise<boolean> {
+  turn.overflowUsed = true
+  const result = await run(turn, 'overflow')
+  return makesRoom(result, turn.model.info.contextWindow, outputLimit(turn.model, turn.agent.runtimeParams.maxTokens))
+}
+
+/** Why a compaction is due behind the turn. */
+export function compactionDue(turn: Turn): CompactionTrigger | undefined {
+  if (turn.agent.compaction.kind === 'off') return undefined
+  if (turn.compactionRequested) return 'requested'
+  return isDueAfterTurn(dueState(turn)) ? 'threshold' : undefined
+}
+
+/** The turn has ended: the journal is in the phase `compaction` meanwhile. */
+export async function compactAfterTurn(turn: Turn, trigger: CompactionTrigger): Promise<void> {
+  await inPhase(turn.run.journal, 'compaction', () => run(turn, trigger))
+}
+
+function run(turn: Turn, trigger: CompactionTrigger): Promise<CompactionResult> {
+  return compact(hostOf(turn), { trigger })
+}
+
+function dueState(turn: Turn): DueState {
+  return {
+    setting: turn.agent.compaction,
+    breaker: breakerOf(turn.run.journal),
+    model: turn.model.name,
+    tokens: turn.contextTokens(),
+    contextWindow: turn.model.info.contextWindow,
+    compaction: turn.transcript.shown.compaction,
+  }
+}
+
+function hostOf(turn: Turn): CompactionHost {
+  const { agent, transcript, hooks } = turn
+  const inStep = turn.stepState === 'begun'
+  return {
+    ...{ setting: agent.compaction, view: transcript.shown, estimate: transcript.estimate, ids: turn.ids },
+    ...{ breaker: breakerOf(turn.run.journal), model: turn.model.name, contextWindow: turn.model.info.contextWindow },
+    abortSignal: turn.stop.signal,
+    summaryModel: (policy) => summaryModelFor(turn, policy),
+    effectOf: (toolName) => agent.tools.get(toolName)?.effect,
+    record: (event) => turn.record(inStep && event.type !== 'usage' ? { ...event, step: turn.step } : event),
+    store: (compaction) => turn.write({ type: 'compaction', compaction }),
+    commit: () => turn.commit(),
+    reserve: ({ inputTokens, outputTokens }) => reserveTokens(turn, inputTokens, outputTokens),
+    book: (usage, cost) => turn.book(usage, cost),
+    beforeCompaction: async (event) => {
+      if (!hooks.has('beforeCompaction')) return undefined
+      const verdict = await hooks.beforeCompaction(event)
+      if (verdict.action === 'cancel') return { cancel: true, reason: verdict.reason }
+      if (verdict.action === 'replace') return { compaction: verdict.compaction }
+      return verdict.instructions === undefined ? undefined : { instructions: verdict.instructions }
+    },
+    afterCompaction: (compaction) => hooks.afterCompaction({ compaction }),
+  }
+}
+
+/** That of the policy, or the one that the turn calls. A model function has nobody who could summarise. */
+export function summaryModelFor(turn: Pick<Turn, 'agent' | 'model' | 'clock'>, policy: CompactionPolicy): SummaryModel {
+  const { models, runtimeParams } = turn.agent
+  const target = policy.model === undefined ? turn.model : modelTarget(policy.model, models, {}, 'compaction.model')
+  if (target.kind === 'function') throw new Error('a model function writes no summaries: give compaction.model')
+  const { contextWindow, maxOutputTokens } = target.info
+  return summaryModel({
+    ...{ model: target.model, name: target.name, runtimeParams, clock: turn.clock, contextWindow, maxOutputTokens },
+    ...(models && { models }),
+  })
+}

@@ -1,0 +1,79 @@
+import type { UserMessage } from '@bowline/llm'
+import type { AgentInput } from '../agent/options.ts'
+import type { LoggedInput, OpenTurn } from '../journal/journal.ts'
+import type { Call } from '../tools/call.ts'
+import { cancelOpenCalls } from '../tools/finalize.ts'
+import { endStep } from './begin-step.ts'
+import { discardCrashed } from './discard.ts'
+import { aborted } from './ending.ts'
+import { acceptInput } from './accept-input.ts'
+import { openSegment } from './open-segment.ts'
+import { endRetry } from './record-retry.ts'
+import type { Next } from './run-turn.ts'
+import { settleSubmission } from './submission.ts'
+import type { Submission } from './submission.ts'
+import type { Turn } from './turn.ts'
+
+/** How a run comes to a turn: with a new input, with inputs that wait in the journal, or because one is open. */
+export type TurnEntry = NewTurn | OpenedTurn
+
+export interface NewTurn {
+  readonly kind: 'new'
+  /** Absent: inputs that wait in the journal begin the turn. */
+  readonly message?: UserMessage
+  readonly input: AgentInput | undefined
+  readonly inputId?: string
+  /** The message is in the log already. */
+  readonly logged?: LoggedInput | undefined
+}
+
+export interface OpenedTurn {
+  /** `close`: its calls are cancelled, and it ends. */
+  readonly kind: 'resume' | 'close'
+  readonly open: OpenTurn
+  /** Of the latest answer, while the step has not ended. */
+  readonly calls: readonly Call[]
+  readonly submission: Submission | undefined
+}
+
+export function enterTurn(turn: Turn, entry: TurnEntry): Promise<Next> {
+  return entry.kind === 'new' ? beginTurn(turn, entry) : reopenTurn(turn, entry)
+}
+
+async function beginTurn(turn: Turn, entry: NewTurn): Promise<Next> {
+  const handled = await acceptInput(turn, entry)
+  turn.record({ type: 'turn-start', resumed: false, attempt: 1 })
+  turn.writeRun('running')
+  if (handled) return { phase: 'end', ending: { status: 'completed', reason: 'handled' } }
+  await openSegment(turn, { input: entry.input, resumed: false })
+  return { phase: 'ask' }
+}
+
+/** A further segment of a turn that somebody else, or an earlier run, has left open. */
+async function reopenTurn(turn: Turn, { kind, open, calls, submission }: OpenedTurn): Promise<Next> {
+  const { cause = 'recovery', attempt = 2, definitionDiff } = open.resume ?? {}
+  turn.record({
+    ...{ type: 'turn-start', resumed: true, attempt, cause: submission ? 'answers' : cause },
+    ...(definitionDiff !== undefined && { definitionDiff }),
+  })
+  if (kind === 'close' || turn.stop.stopped) return closeTurn(turn, open, calls)
+  await openSegment(turn, { input: undefined, resumed: true })
+  if (open.openMessageId !== undefined) discardCrashed(turn, open.openMessageId)
+  if (submission) await settleSubmission(turn, submission)
+  return turn.stepState === 'answered' ? resumeAnswer(turn, calls) : { phase: 'ask' }
+}
+
+function resumeAnswer(turn: Turn, calls: readonly Call[]): Next {
+  const message = turn.transcript.latestAnswer
+  if (!message) throw new TypeError('the journal says that the step is answered, and has no answer')
+  return { phase: 'settle', answer: { message, results: new Map() }, calls }
+}
+
+/** Of a turn that is stopped before it goes on: nothing of it runs any more. */
+async function closeTurn(turn: Turn, open: OpenTurn, calls: readonly Call[]): Promise<Next> {
+  if (open.openMessageId !== undefined) discardCrashed(turn, open.openMessageId)
+  await endRetry(turn, false)
+  await cancelOpenCalls(turn, calls)
+  if (turn.stepState !== 'ended') endStep(turn, calls, false)
+  return { phase: 'end', ending: aborted(turn, calls) }
+}

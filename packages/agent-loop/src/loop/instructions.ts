@@ -1,0 +1,31 @@
+import { untilAborted } from './ask-owner.ts'
+import type { SectionContext } from '../prompt/section-context.ts'
+import type { Turn } from './turn.ts'
+
+/** Builds the system prompt of the turn. What cannot be built is left out and said. */
+export async function buildInstructions(turn: Turn): Promise<void> {
+  const { pinnedInstructions } = turn.run
+  if (pinnedInstructions !== undefined) {
+    turn.instructions = pinnedInstructions
+    return
+  }
+  const { promptCache, asksForPrompt } = turn.agent
+  // What stands drafted must not wait for code of the user.
+  if (asksForPrompt) await turn.commit()
+  const built = await untilAborted(promptCache.get(sectionContext(turn), turn.clock), turn.stop.signal).catch(() => undefined)
+  // A run that is being stopped calls no model.
+  if (!built) return
+  const { text, errors } = built
+  turn.instructions = text
+  for (const { section, message } of errors) turn.record({ type: 'error', source: 'prompt', name: section, message, fatal: false })
+}
+
+function sectionContext(turn: Turn): SectionContext {
+  const { agent, channel, sessionKey } = turn.run
+  return {
+    ...(channel !== undefined && { channel }),
+    ...(sessionKey !== undefined && { sessionKey }),
+    tools: agent.toolNames,
+    now: turn.clock.now(),
+  }
+}

@@ -1,0 +1,49 @@
+import type { AssistantMessage, ModelError } from '@bowline/llm'
+import { mayCompactForOverflow } from './compaction-phase.ts'
+import type { ModelTarget } from './model-target.ts'
+import { isRetryable, mayFallBack, retryDelayMs } from './retry.ts'
+import { mayWithdrawTurn } from './rewind.ts'
+import type { StepPlan } from './step-plan.ts'
+import type { Turn } from './turn.ts'
+
+export interface RetryVerdict {
+  readonly kind: 'retry'
+  readonly cause: 'error' | 'overflow' | 'fallback'
+  readonly delayMs: number
+  readonly error: ModelError
+  /** Of a fallback: its place in the plan, and the model. */
+  readonly fallback?: { readonly place: number; readonly model: ModelTarget }
+}
+
+export type Verdict =
+  | { readonly kind: 'accept' }
+  | RetryVerdict
+  /** The turn has failed for good and is to leave nothing behind. */
+  | { readonly kind: 'withdraw'; readonly error: ModelError }
+
+/** What becomes of an attempt: one order of decisions for every error. */
+export function judgeAttempt(turn: Turn, plan: StepPlan, { stopReason, error }: AssistantMessage): Verdict {
+  if (stopReason !== 'error' || !error || turn.stop.signal.aborted) return { kind: 'accept' }
+  if (error.kind === 'context-overflow' && mayCompactForOverflow(turn)) return { kind: 'retry', cause: 'overflow', delayMs: 0, error }
+  const delayMs = delayOfRetry(turn, error)
+  if (delayMs !== undefined) return { kind: 'retry', cause: 'error', delayMs, error }
+  const fallback = nextModel(turn, plan, error)
+  if (fallback) return { kind: 'retry', cause: 'fallback', delayMs: 0, error, fallback }
+  return mayWithdrawTurn(turn) ? { kind: 'withdraw', error } : { kind: 'accept' }
+}
+
+/** Undefined: the same model must not be asked again. */
+function delayOfRetry(turn: Turn, error: ModelError): number | undefined {
+  const policy = turn.agent.retry
+  const retries = turn.retry?.count ?? 0
+  if (retries >= policy.maxRetries || !isRetryable(policy, error)) return undefined
+  if ((error.retryAfterMs ?? 0) > policy.maxServerDelayMs) return undefined
+  const delayMs = retryDelayMs(policy, retries + 1, error, turn.run.random)
+  return turn.waitedMs + delayMs > policy.maxTotalDelayMs ? undefined : delayMs
+}
+
+function nextModel(turn: Turn, plan: StepPlan, error: ModelError): RetryVerdict['fallback'] {
+  const place = (turn.retry?.model ?? 0) + 1
+  const model = plan.models[place]
+  return model && mayFallBack(turn.agent.retry, error) ? { place, model } : undefined
+}

@@ -1,0 +1,33 @@
+import { addInput, takeInputs } from './windows.ts'
+import { buildInstructions } from './instructions.ts'
+import type { AgentInput } from '../agent/options.ts'
+import type { Turn } from './turn.ts'
+
+interface Segment {
+  readonly input: AgentInput | undefined
+  readonly resumed: boolean
+}
+
+/** What happens behind a `turn-start`: the driver, the prompt, the hooks, and the first window. */
+export async function openSegment(turn: Turn, { input, resumed }: Segment): Promise<void> {
+  await turn.boundary()
+  await buildInstructions(turn)
+  await askObservers(turn, { input, resumed })
+  // Nothing may come between an answer and the results of its calls.
+  if (turn.transcript.openAnswer) return
+  if (!resumed) for (const overlay of turn.run.takeOverlays()) addInput(turn, 'turn-start', 'overlay', overlay)
+  await takeInputs(turn, 'turn-start')
+}
+
+async function askObservers(turn: Turn, { input, resumed }: Segment): Promise<void> {
+  const { hooks, guardrails } = turn
+  if (hooks.has('beforeAgentStart', 'onTurnStart') || guardrails.has('onTurnStart')) await turn.commit()
+  await guardrails.onTurnStart()
+  if (hooks.has('beforeAgentStart')) {
+    const { instructions, append } = await hooks.beforeAgentStart({ input, instructions: turn.instructions })
+    turn.instructions = instructions
+    // They belong to the turn, not to its segment.
+    if (!resumed) for (const extra of append) addInput(turn, 'turn-start', 'notify', extra)
+  }
+  if (hooks.has('onTurnStart')) await hooks.onTurnStart({ turn: turn.number, resumed })
+}

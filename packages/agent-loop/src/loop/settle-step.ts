@@ -1,0 +1,67 @@
+import type { Call } from '../tools/call.ts'
+import { textOf } from '../transcript/client-calls.ts'
+import { askOwner } from './ask-owner.ts'
+import type { ModelAnswer } from './answer.ts'
+import { endStep } from './begin-step.ts'
+import { aborted, endingOf, isWaiting, modelWouldStop } from './ending.ts'
+import type { Ending } from './ending.ts'
+import type { Next } from './run-turn.ts'
+import { settleCalls } from './settle-calls.ts'
+import { stepContext } from './step-context.ts'
+import type { Turn } from './turn.ts'
+import { takeInputs } from './windows.ts'
+
+/** Brings the calls of an answer to their outcomes and ends the step, unless it waits for answers from outside. */
+export async function settleStep(turn: Turn, answer: ModelAnswer, calls: readonly Call[]): Promise<Next> {
+  const { message } = answer
+  await settleCalls(turn, answer, calls)
+  if (turn.stop.leaving && calls.length > 0) return leave(turn)
+  const ending = endingOf(turn, message, calls) ?? (await askStopConditions(turn))
+  if (ending && isWaiting(ending)) return { phase: 'end', ending }
+  endStep(turn, calls, !ending)
+  await turn.boundary()
+  if (turn.hooks.has('onStepEnd')) {
+    await turn.commit()
+    await turn.hooks.onStepEnd({ step: turn.step, toolCalls: calls.map(hookedCall), text: textOf(message) })
+  }
+  return afterStep(turn, ending, calls)
+}
+
+/** The step-end window. At a final answer an input makes one more step, if one more is allowed. */
+async function afterStep(turn: Turn, ending: Ending | undefined, calls: readonly Call[]): Promise<Next> {
+  if (turn.stop.leaving) return leave(turn)
+  if (!ending && turn.stop.stopped) return { phase: 'end', ending: aborted(turn, calls) }
+  if (!ending) {
+    await takeInputs(turn, 'step-end')
+    return { phase: 'ask' }
+  }
+  if (modelWouldStop(ending) && (await takeMore(turn))) return { phase: 'ask' }
+  return { phase: 'end', ending }
+}
+
+/** Whether inputs came that one more step can show the model. */
+export async function takeMore(turn: Turn): Promise<boolean> {
+  if (turn.step >= turn.run.limits.maxSteps || turn.stop.signal.aborted) return false
+  return takeInputs(turn, 'step-end')
+}
+
+async function askStopConditions(turn: Turn): Promise<Ending | undefined> {
+  const { stopWhen } = turn.agent
+  if (stopWhen.length === 0) return undefined
+  await turn.commit()
+  const state = stepContext(turn)
+  for (const condition of stopWhen) {
+    if (await askOwner(turn, 'stopWhen', () => condition(state))) return { status: 'completed', reason: 'stop-when' }
+  }
+  return undefined
+}
+
+function hookedCall({ row, input }: Call) {
+  const { toolCallId, toolName, effect, idempotencyKey } = row
+  return { toolCallId, toolName, input, effect, idempotencyKey }
+}
+
+async function leave(turn: Turn): Promise<Next> {
+  await turn.commit()
+  return { phase: 'left' }
+}

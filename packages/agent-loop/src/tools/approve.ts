@@ -1,0 +1,80 @@
+import type { ApprovalDecision } from '../agent/options.ts'
+import { messageOf } from '../agent-error.ts'
+import { canonicalJson } from '../hash-json.ts'
+import { untilAborted } from '../loop/ask-owner.ts'
+import type { Turn } from '../loop/turn.ts'
+import { approvalRequest, awaitsApproval } from './call.ts'
+import type { Call } from './call.ts'
+import { finalize } from './finalize.ts'
+import { deniedOutcome } from './outcome.ts'
+import { validate } from './prepare.ts'
+
+/** The calls whose approval somebody in this process can be asked for, taken in hand. */
+export function approveInPlace(turn: Turn, calls: readonly Call[]): readonly Call[] {
+  if (!turn.run.onApproval) return []
+  const asking = calls.filter((call) => awaitsApproval(call) && !call.running && !turn.askedInPlace.has(call.row.toolCallId))
+  for (const call of asking) {
+    turn.askedInPlace.add(call.row.toolCallId)
+    call.running = true
+  }
+  return asking
+}
+
+/** Asks in place. It must not reject; undefined leaves the question open. */
+export async function askApproval(turn: Turn, call: Call): Promise<ApprovalDecision | undefined> {
+  const request = approvalRequest(call)
+  const { onApproval } = turn.run
+  if (!request || !onApproval) return undefined
+  try {
+    return await untilAborted(onApproval(request), turn.stop.signal)
+  } catch (error) {
+    if (!turn.stop.signal.aborted) {
+      const { toolName } = call.row
+      turn.record({ type: 'error', source: 'tool', name: toolName, hook: 'onApproval', message: messageOf(error), fatal: false })
+    }
+    return undefined
+  }
+}
+
+/** What somebody in this process has decided. What is no valid decision leaves the question open. */
+export async function takeDecision(turn: Turn, call: Call, decision: ApprovalDecision | undefined): Promise<void> {
+  call.running = false
+  if (!decision || turn.stop.signal.aborted) return
+  const objection = await objectionTo(call, decision)
+  if (objection === undefined) return resolveApproval(turn, call, decision)
+  turn.record({ type: 'error', source: 'tool', name: call.row.toolName, hook: 'onApproval', message: objection, fatal: false })
+}
+
+async function objectionTo(call: Call, { approvalId, decision, inputHash, input }: ApprovalDecision): Promise<string | undefined> {
+  const { approval } = call.row
+  if (approval?.approvalId !== approvalId) return `the decision is about ${approvalId}`
+  if (inputHash !== undefined && inputHash !== approval.inputHash) return 'the decision is about another input'
+  if (input === undefined || decision === 'deny') return undefined
+  const checked = await validate(call.tool, input)
+  return checked.ok ? undefined : 'the edited input is not valid'
+}
+
+/** Drafts a decision that was checked: an approved call is ready with the input that was approved, a denied one ends. */
+export async function resolveApproval(turn: Turn, call: Call, decision: ApprovalDecision): Promise<void> {
+  const { approval, toolCallId, deadlineAt: _over, ...row } = call.row
+  if (!approval) return
+  const { approvalId, reason, by, input } = decision
+  const edited = decision.decision === 'approve' ? input : undefined
+  turn.record({
+    ...{ type: 'approval-resolved', step: turn.step, toolCallId, approvalId, decision: decision.decision },
+    ...(reason !== undefined && { reason }),
+    ...(edited !== undefined && { editedInput: edited }),
+    ...(by !== undefined && { by }),
+  })
+  const decided = { ...approval, state: decision.decision === 'approve' ? ('approved' as const) : ('denied' as const) }
+  const known = { ...decided, decision: canonicalDecision(decision) }
+  call.row = { ...row, toolCallId, approval: known, ...(edited !== undefined && { input: edited }) }
+  if (decision.decision === 'deny') return finalize(turn, call, deniedOutcome(reason ?? 'the call was denied'))
+  const checked = await validate(call.tool, call.row.input ?? call.part.input)
+  if (checked.ok) call.input = checked.value
+}
+
+/** Equal texts are the same decision: decision, reason and edited input. */
+export function canonicalDecision({ decision, reason, input }: ApprovalDecision): string {
+  return canonicalJson({ decision, ...(reason !== undefined && { reason }), ...(input !== undefined && { input }) })
+}
