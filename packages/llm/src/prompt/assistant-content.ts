@@ -36,25 +36,24 @@ export interface AssistantContext {
 
 interface PartContext extends AssistantContext {
   readonly origin: Origin
-  /** The place of the part in the content of its message. */
-  readonly place: number
 }
 
 /** The parts of an assistant message that the called model may see, in their order. */
 export function assistantContent(message: AssistantMessage, context: AssistantContext): Content {
-  const origin = originOf(message, context.model)
+  const partContext: PartContext = { ...context, origin: originOf(message, context.model) }
   const content = new SignedReasoning<PromptPart>(() => context.note('empty-content'))
   const parts = withoutRefusedFiles<AssistantPart>(message.content, context.model.input, context.note)
   for (const [place, part] of parts.entries()) {
     if (part === undefined) continue
-    const converted = convertPart(part, { ...context, origin, place })
+    const converted = convertPart(part, place, partContext)
     if (converted) content.add(converted)
     else if (part?.type === 'tool-call') content.lostCall()
   }
   return content.end()
 }
 
-function convertPart(part: AssistantPart | TextPart, context: PartContext): PromptPart | undefined {
+/** `place` is that of the part in the content of its message. */
+function convertPart(part: AssistantPart | TextPart, place: number, context: PartContext): PromptPart | undefined {
   const { origin, note } = context
   switch (part?.type) {
     case 'text':
@@ -62,9 +61,9 @@ function convertPart(part: AssistantPart | TextPart, context: PartContext): Prom
     case 'reasoning':
       return convertReasoning(part, context)
     case 'tool-call':
-      return part.providerExecuted ? convertProviderCall(part, context) : convertCall(part, context)
+      return part.providerExecuted ? convertProviderCall(part, place, context) : convertCall(part, place, context)
     case 'tool-result':
-      return convertProviderResult(part, context)
+      return convertProviderResult(part, place, context)
     case 'file':
       return convertFile(part, origin)
     case 'reasoning-file':
@@ -108,9 +107,9 @@ function convertReasoning(part: AssistantTextPart, context: PartContext): Prompt
   return history.foreignReasoning === 'text' && text.trim() !== '' ? { type: 'text', text } : note('foreign-part')
 }
 
-function convertCall(part: ToolCallPart, context: PartContext): PromptPart | undefined {
+function convertCall(part: ToolCallPart, place: number, context: PartContext): PromptPart | undefined {
   const { origin, note } = context
-  const call = context.calls.get(context.place)
+  const call = context.calls[place]
   if (!call) return note('dropped-call', part.toolCallId)
   if (isRenamed(part.toolCallId, call.toolCallId)) note('renamed-call', part.toolCallId)
   return {
@@ -121,8 +120,8 @@ function convertCall(part: ToolCallPart, context: PartContext): PromptPart | und
   }
 }
 
-function convertProviderCall(part: ToolCallPart, context: PartContext): PromptPart | undefined {
-  const { origin, note, place } = context
+function convertProviderCall(part: ToolCallPart, place: number, context: PartContext): PromptPart | undefined {
+  const { origin, note } = context
   if (!origin.same) return note('foreign-part', part.toolCallId)
   const toolCallId = context.providerParts.get(place)
   if (toolCallId === undefined) return note('dropped-call', part.toolCallId)
@@ -146,7 +145,8 @@ function nameAndInput(part: ToolCallPart, { note }: PartContext): Pick<ToolCallP
 
 function convertProviderResult(
   part: ProviderToolResultPart,
-  { origin, note, place, providerParts }: PartContext,
+  place: number,
+  { origin, note, providerParts }: PartContext,
 ): LanguageModelV4ToolResultPart | undefined {
   if (!origin.same) return note('foreign-part', part.toolCallId)
   const toolCallId = providerParts.get(place)

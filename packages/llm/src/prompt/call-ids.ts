@@ -1,10 +1,14 @@
 import { v5 as uuidOfName } from 'uuid'
 import type { Message } from '../messages.ts'
+import { isCall } from './is-call.ts'
 import { originOf } from './hand-off.ts'
 import type { ToPromptOptions } from './options.ts'
 
 /** The ids under which calls are sent, by the message's index, then by the call's place in its content. */
-export type CallIds = ReadonlyMap<number, ReadonlyMap<number, string>>
+export type CallIds = readonly IdsOfMessage[]
+export type IdsOfMessage = readonly (string | undefined)[]
+
+const noIds: IdsOfMessage = []
 
 /** What OpenAI's older interface takes; all others take more. */
 const longestId = 40
@@ -16,19 +20,15 @@ const longestId = 40
  */
 export function callIdsOf(messages: readonly Message[], model: ToPromptOptions['model']): CallIds {
   const pool = new IdPool()
-  const idsOfMessage = new Map<number, Map<number, string>>()
-  for (const [messageIndex, message] of messages.entries()) {
-    if (message.role !== 'assistant') continue
+  return messages.map((message) => {
+    if (message.role !== 'assistant' || !message.content.some(isCall)) return noIds
     const origin = originOf(message, model)
-    const ids = new Map<number, string>()
-    for (const [place, part] of message.content.entries()) {
-      if (part?.type !== 'tool-call' || !part.toolCallId || !part.toolName) continue
-      if (part.providerExecuted && !origin.same) continue
-      ids.set(place, pool.take(sendableId(part.toolCallId, origin.sameProvider)))
-    }
-    idsOfMessage.set(messageIndex, ids)
-  }
-  return idsOfMessage
+    return message.content.map((part) => {
+      if (!isCall(part) || !part.toolCallId || !part.toolName) return undefined
+      if (part.providerExecuted && !origin.same) return undefined
+      return pool.take(sendableId(part.toolCallId, origin.sameProvider))
+    })
+  })
 }
 
 /** Whether a call goes by another id than its own. The spelling of a mark is no other id. */
@@ -38,6 +38,7 @@ export function isRenamed(given: string, sent: string): boolean {
 
 /** The second of two equal ids was marked with `~2` when it came; some providers refuse this sign in any id. */
 function spelledOut(id: string): string {
+  if (!id.includes('~')) return id
   return id.replace(/(?:~\d+)+$/, (marks) => marks.replaceAll('~', '_'))
 }
 
@@ -56,6 +57,10 @@ class IdPool {
   readonly #next = new Map<string, number>()
 
   take(wanted: string): string {
+    if (!this.#taken.has(wanted)) {
+      this.#taken.add(wanted)
+      return wanted
+    }
     let id = wanted
     for (let n = this.#next.get(wanted) ?? 2; this.#taken.has(id); n++) {
       const suffix = `_${n}`

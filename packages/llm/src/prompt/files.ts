@@ -18,6 +18,7 @@ export function withoutRefusedFiles<T extends { readonly type: string }>(
   input: ModelInput | undefined,
   note: Note,
 ): readonly (T | TextPart | undefined)[] {
+  if (!parts.some(isFile)) return parts
   let line: string | undefined
   return parts.map((part) => {
     const before = line

@@ -11,11 +11,14 @@ export interface Origin {
   readonly sameProvider: boolean
 }
 
+const stranger: Origin = { same: false, sameProvider: false }
+const sibling: Origin = { same: false, sameProvider: true }
+const self: Origin = { same: true, sameProvider: true }
+
 export function originOf(message: AssistantMessage, target: ToPromptOptions['model']): Origin {
-  const sameProvider = message.provider === target.provider
-  const sameModel = sameProvider && message.modelId === target.modelId
-  const isForgotten = sameModel && isCutShort(message) && vendorRulesOf(target.provider).forgetsCutAnswers
-  return { sameProvider, same: sameModel && !isForgotten }
+  if (message.provider !== target.provider) return stranger
+  if (message.modelId !== target.modelId) return sibling
+  return isCutShort(message) && vendorRulesOf(target.provider).forgetsCutAnswers ? sibling : self
 }
 
 /** Metadata to send along with a part: only to the model that gave it. */

@@ -15,14 +15,14 @@ export function isCutShort({ stopReason }: AssistantMessage): boolean {
 
 export function keptShare(
   message: AssistantMessage,
-  calls: ReadonlyMap<number, AnsweredCall>,
+  calls: readonly (AnsweredCall | undefined)[],
   history: HistoryOptions = {},
 ): KeptShare {
   switch (message.stopReason) {
     case 'aborted':
       return history.aborted === 'drop' ? 'nothing' : 'settled'
     case 'error':
-      return history.errored === 'keep' || [...calls.values()].some((call) => call.result) ? 'settled' : 'nothing'
+      return history.errored === 'keep' || calls.some((call) => call?.result) ? 'settled' : 'nothing'
     default:
       return 'whole'
   }
@@ -31,8 +31,8 @@ export function keptShare(
 /** The calls of a message that are sent, by their places in its content. */
 export function keptCalls<C extends AnsweredCall>(
   share: KeptShare,
-  calls: ReadonlyMap<number, C>,
-): ReadonlyMap<number, C> {
+  calls: readonly (C | undefined)[],
+): readonly (C | undefined)[] {
   if (share === 'whole') return calls
-  return new Map([...calls].filter(([, call]) => share === 'settled' && call.result && !call.part.invalid))
+  return calls.map((call) => (share === 'settled' && call?.result && !call.part.invalid ? call : undefined))
 }

@@ -1,5 +1,6 @@
-import type { Message, ToolCallPart, ToolResultMessage } from '../messages.ts'
-import type { CallIds } from './call-ids.ts'
+import type { AssistantMessage, Message, ToolCallPart, ToolResultMessage } from '../messages.ts'
+import type { CallIds, IdsOfMessage } from './call-ids.ts'
+import { isCall } from './is-call.ts'
 import { isCutShort } from './kept-share.ts'
 import type { Repairs } from './repairs.ts'
 
@@ -13,10 +14,12 @@ export interface PairedCall {
 }
 
 /** The calls of one assistant message by their places in its content. */
-export type CallsOfMessage = ReadonlyMap<number, PairedCall>
+export type CallsOfMessage = readonly (PairedCall | undefined)[]
 
 /** The calls that the caller had to run, by the message's index. */
-export type PairedCalls = ReadonlyMap<number, CallsOfMessage>
+export type PairedCalls = readonly CallsOfMessage[]
+
+export const noCalls: CallsOfMessage = []
 
 /**
  * Pairs results with calls. A result belongs to the first unanswered call of its id in the assistant message right
@@ -24,49 +27,113 @@ export type PairedCalls = ReadonlyMap<number, CallsOfMessage>
  * for: unanswered they are left out, and a late result must not bring them back into what was sent already.
  */
 export function pairCalls(messages: readonly Message[], ids: CallIds, repairs: Repairs): PairedCalls {
-  const callsOfMessage = new Map<number, CallsOfMessage>()
-  const awaited = new OpenCalls()
-  let latest = new OpenCalls()
+  const callsOfMessage: CallsOfMessage[] = []
+  const awaited = new AwaitedCalls(messages, callsOfMessage)
+  let latest = new LatestCalls(noCalls)
 
   for (const [messageIndex, message] of messages.entries()) {
-    if (message.role !== 'tool-result') latest = new OpenCalls()
-    if (message.role === 'assistant') {
-      const calls = new Map<number, PairedCall>()
-      for (const [place, toolCallId] of ids.get(messageIndex) ?? []) {
-        const part = message.content[place]
-        if (part?.type !== 'tool-call' || part.providerExecuted) continue
-        const call: PairedCall = { part, messageIndex, toolCallId, result: undefined }
-        calls.set(place, call)
-        latest.add(call)
-        if (!isCutShort(message)) awaited.add(call)
-      }
-      callsOfMessage.set(messageIndex, calls)
+    const calls = message.role === 'assistant' ? callsOf(message, messageIndex, ids[messageIndex]) : noCalls
+    callsOfMessage.push(calls)
+    if (message.role !== 'tool-result') {
+      latest = new LatestCalls(calls)
+      continue
     }
-    if (message.role === 'tool-result') {
-      const { toolCallId } = message
-      const prompt = latest.first(toolCallId)
-      const call = prompt ?? awaited.first(toolCallId)
-      if (call) {
-        call.result = { message, messageIndex }
-        if (!prompt) repairs.add('moved-result', messageIndex, toolCallId)
-      } else {
-        const answered = latest.knows(toolCallId) || awaited.knows(toolCallId)
-        repairs.add(answered ? 'duplicate-result' : 'orphan-result', messageIndex, toolCallId)
-      }
+    const { toolCallId } = message
+    const prompt = latest.take(toolCallId)
+    const call = prompt ?? awaited.first(toolCallId)
+    if (call) {
+      call.result = { message, messageIndex }
+      if (!prompt) repairs.add('moved-result', messageIndex, toolCallId)
+    } else {
+      const answered = latest.knows(toolCallId) || awaited.knows(toolCallId)
+      repairs.add(answered ? 'duplicate-result' : 'orphan-result', messageIndex, toolCallId)
     }
   }
   return callsOfMessage
+}
+
+function callsOf({ content }: AssistantMessage, messageIndex: number, ids: IdsOfMessage = []): CallsOfMessage {
+  if (ids.length === 0) return noCalls
+  return content.map((part, place) => {
+    const toolCallId = ids[place]
+    if (toolCallId === undefined || !isCall(part) || part.providerExecuted) return undefined
+    return { part, messageIndex, toolCallId, result: undefined }
+  })
+}
+
+/** The calls of the answer right before. Their results mostly come in their order, which needs no index. */
+class LatestCalls {
+  readonly #calls: CallsOfMessage
+  /** All calls before this place are answered. */
+  #place = 0
+  #index: OpenCalls | undefined
+
+  constructor(calls: CallsOfMessage) {
+    this.#calls = calls
+  }
+
+  /** The first unanswered call of the id. */
+  take(id: string): PairedCall | undefined {
+    if (this.#calls.length === 0) return undefined
+    while (this.#place < this.#calls.length && !isOpen(this.#calls[this.#place])) this.#place++
+    const next = this.#calls[this.#place]
+    return next?.part.toolCallId === id ? next : this.#indexed().first(id)
+  }
+
+  knows(id: string): boolean {
+    return this.#calls.length > 0 && this.#indexed().knows(id)
+  }
+
+  #indexed(): OpenCalls {
+    if (this.#index) return this.#index
+    const index = new OpenCalls()
+    index.addAll(this.#calls)
+    return (this.#index = index)
+  }
+}
+
+/** The calls of the transcript so far that a result may still belong to. Indexed only when a result is out of place. */
+class AwaitedCalls {
+  readonly #messages: readonly Message[]
+  readonly #callsOfMessage: PairedCalls
+  readonly #index = new OpenCalls()
+  #indexedMessages = 0
+
+  constructor(messages: readonly Message[], callsOfMessage: PairedCalls) {
+    this.#messages = messages
+    this.#callsOfMessage = callsOfMessage
+  }
+
+  first(id: string): PairedCall | undefined {
+    return this.#indexed().first(id)
+  }
+
+  knows(id: string): boolean {
+    return this.#indexed().knows(id)
+  }
+
+  #indexed(): OpenCalls {
+    while (this.#indexedMessages < this.#callsOfMessage.length) {
+      const messageIndex = this.#indexedMessages++
+      const message = this.#messages[messageIndex]
+      if (message?.role === 'assistant' && !isCutShort(message))
+        this.#index.addAll(this.#callsOfMessage[messageIndex] ?? noCalls)
+    }
+    return this.#index
+  }
 }
 
 /** Calls by the id that their model gave them. Each id is a queue, so that many calls of one id cost no search. */
 class OpenCalls {
   readonly #queues = new Map<string, { readonly calls: PairedCall[]; next: number }>()
 
-  add(call: PairedCall): void {
-    const id = call.part.toolCallId
-    const queue = this.#queues.get(id)
-    if (queue) queue.calls.push(call)
-    else this.#queues.set(id, { calls: [call], next: 0 })
+  addAll(calls: CallsOfMessage): void {
+    for (const call of calls) {
+      if (!call) continue
+      const queue = this.#queues.get(call.part.toolCallId)
+      if (queue) queue.calls.push(call)
+      else this.#queues.set(call.part.toolCallId, { calls: [call], next: 0 })
+    }
   }
 
   first(id: string): PairedCall | undefined {
@@ -79,4 +146,8 @@ class OpenCalls {
   knows(id: string): boolean {
     return this.#queues.has(id)
   }
+}
+
+function isOpen(call: PairedCall | undefined): boolean {
+  return call !== undefined && call.result === undefined
 }

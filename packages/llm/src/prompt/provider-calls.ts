@@ -1,6 +1,7 @@
-import type { AssistantMessage, Message } from '../messages.ts'
+import type { AssistantMessage, AssistantPart, Message } from '../messages.ts'
 import type { CallIds } from './call-ids.ts'
 import { originOf } from './hand-off.ts'
+import { isCall } from './is-call.ts'
 import { isCutShort } from './kept-share.ts'
 import type { ToPromptOptions } from './options.ts'
 
@@ -9,6 +10,8 @@ import type { ToPromptOptions } from './options.ts'
  * the part's place in its content.
  */
 export type ProviderParts = ReadonlyMap<number, ReadonlyMap<number, string>>
+
+const noneOpen: ReadonlyMap<string, OpenCall> = new Map()
 
 interface OpenCall {
   readonly messageIndex: number
@@ -37,18 +40,23 @@ export function providerPartsOf(messages: readonly Message[], context: ProviderC
     if (places) places.set(place, toolCallId)
     else sent.set(messageIndex, new Map([[place, toolCallId]]))
   }
-  let open = new Map<string, OpenCall>()
+  let open = noneOpen
   for (const [messageIndex, message] of messages.entries()) {
-    if (message.role === 'user') open = new Map<string, OpenCall>()
+    if (message.role === 'user') open = noneOpen
     if (message.role !== 'assistant' || !context.isKept(messageIndex)) continue
-    const opened = originOf(message, context.model).same
-      ? pairWithin(message, messageIndex, { open, ids: context.ids, send })
-      : new Map<string, OpenCall>()
+    const opened =
+      message.content.some(isOfProvider) && originOf(message, context.model).same
+        ? pairWithin(message, messageIndex, { open, ids: context.ids, send })
+        : noneOpen
     const goesOn = message.paused ?? (context.hasCalls(messageIndex) && !isCutShort(message))
-    open = goesOn ? opened : new Map<string, OpenCall>()
+    open = goesOn ? opened : noneOpen
   }
   for (const call of open.values()) send(call)
   return sent
+}
+
+function isOfProvider(part: AssistantPart | undefined): boolean {
+  return part?.type === 'tool-result' || (isCall(part) && part.providerExecuted === true)
 }
 
 /** Sends the pairs that the message completes; gives back the calls that it leaves open. */
@@ -60,8 +68,8 @@ function pairWithin(
   const answered = new Set<OpenCall>()
   const opened = new Map<string, OpenCall>()
   for (const [place, part] of message.content.entries()) {
-    if (part?.type === 'tool-call' && part.providerExecuted) {
-      const toolCallId = ids.get(messageIndex)?.get(place)
+    if (isCall(part) && part.providerExecuted) {
+      const toolCallId = ids[messageIndex]?.[place]
       if (toolCallId !== undefined) opened.set(part.toolCallId, { messageIndex, place, toolCallId })
     }
     if (part?.type === 'tool-result') {

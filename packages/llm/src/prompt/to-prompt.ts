@@ -4,7 +4,7 @@ import { assistantContent } from './assistant-content.ts'
 import { callIdsOf } from './call-ids.ts'
 import { isCutShort, keptCalls, keptShare, type KeptShare } from './kept-share.ts'
 import type { Instructions, ToPromptOptions } from './options.ts'
-import { pairCalls, type CallsOfMessage, type PairedCall } from './pair-calls.ts'
+import { noCalls, pairCalls, type CallsOfMessage, type PairedCall } from './pair-calls.ts'
 import { providerPartsOf, type ProviderParts } from './provider-calls.ts'
 import { Repairs } from './repairs.ts'
 import { missingResult, toolOutput } from './tool-output.ts'
@@ -13,17 +13,22 @@ import { vendorRulesOf, type VendorRules } from './vendor-rules.ts'
 
 type InstructionBlocks = Exclude<Instructions, string>
 
+interface Kept {
+  readonly share: KeptShare
+  readonly calls: CallsOfMessage
+}
+
 /** What is known of the whole transcript before its messages are converted one by one. */
 interface Context {
   readonly options: ToPromptOptions
   /** Of each assistant message by its index: how much of it is sent, and which calls. */
-  readonly kept: ReadonlyMap<number, { readonly share: KeptShare; readonly calls: CallsOfMessage }>
+  readonly kept: readonly Kept[]
   readonly providerParts: ProviderParts
   readonly rules: VendorRules
   readonly repairs: Repairs
 }
 
-const noCalls: CallsOfMessage = new Map()
+const nothingKept: Kept = { share: 'nothing', calls: noCalls }
 const noPlaces: ReadonlyMap<number, string> = new Map()
 
 /**
@@ -45,18 +50,17 @@ function contextOf(options: ToPromptOptions): Context {
   const repairs = new Repairs()
   const ids = callIdsOf(messages, model)
   const pairs = pairCalls(messages, ids, repairs)
-  const kept: Map<number, { share: KeptShare; calls: CallsOfMessage }> = new Map()
-  for (const [messageIndex, message] of messages.entries()) {
-    if (message.role !== 'assistant') continue
-    const calls = pairs.get(messageIndex) ?? noCalls
+  const kept = messages.map((message, messageIndex): Kept => {
+    if (message.role !== 'assistant') return nothingKept
+    const calls = pairs[messageIndex] ?? noCalls
     const share = keptShare(message, calls, history)
-    kept.set(messageIndex, { share, calls: keptCalls(share, calls) })
-  }
+    return { share, calls: keptCalls(share, calls) }
+  })
   const providerParts = providerPartsOf(messages, {
     model,
     ids,
-    isKept: (messageIndex) => kept.get(messageIndex)?.share !== 'nothing',
-    hasCalls: (messageIndex) => (kept.get(messageIndex)?.calls.size ?? 0) > 0,
+    isKept: (messageIndex) => kept[messageIndex]?.share !== 'nothing',
+    hasCalls: (messageIndex) => kept[messageIndex]?.calls.some(isThere) ?? false,
   })
   return { options, kept, providerParts, rules: vendorRulesOf(model.provider), repairs }
 }
@@ -116,7 +120,7 @@ function assistantMessages(
   roleBefore: LanguageModelV4Message['role'] | undefined,
 ): LanguageModelV4Message[] {
   const { options, rules, repairs } = context
-  const { share, calls } = context.kept.get(messageIndex) ?? { share: 'nothing', calls: noCalls }
+  const { share, calls } = context.kept[messageIndex] ?? nothingKept
   const content =
     share === 'nothing'
       ? []
@@ -134,15 +138,20 @@ function assistantMessages(
     return []
   }
   const assistant: LanguageModelV4Message = { role: 'assistant', content }
-  if (calls.size === 0) return [assistant]
+  const sent = calls.filter(isThere)
+  if (sent.length === 0) return [assistant]
   const results: LanguageModelV4Message = {
     role: 'tool',
-    content: [...calls.values()].map((call) => resultPart(call, context)),
+    content: sent.map((call) => resultPart(call, context)),
   }
   const isBehindTurn = roleBefore === 'user' || roleBefore === 'tool'
   if (isBehindTurn || !rules.wantsTurnBeforeCalls) return [assistant, results]
   repairs.add('added-turn', messageIndex)
   return [{ role: 'user', content: [{ type: 'text', text: 'Continue.' }] }, assistant, results]
+}
+
+function isThere(call: PairedCall | undefined): call is PairedCall {
+  return call !== undefined
 }
 
 function resultPart(call: PairedCall, { options, rules, repairs }: Context): LanguageModelV4ToolResultPart {

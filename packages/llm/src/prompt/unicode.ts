@@ -1,4 +1,4 @@
-import type { JSONValue } from '@ai-sdk/provider'
+import type { JSONObject, JSONValue } from '@ai-sdk/provider'
 import { isRecord } from '../json.ts'
 
 /** Replaces lone surrogates, which no provider's JSON can carry, in every text of the value. Says so at most once. */
@@ -10,10 +10,11 @@ export function wellFormed<T extends JSONValue>(value: T, onChange: () => void):
 
 function isWellFormed(value: JSONValue | undefined): boolean {
   if (typeof value === 'string') return value.isWellFormed()
+  if (typeof value !== 'object' || value === null) return true
   if (Array.isArray(value)) return value.every(isWellFormed)
-  if (isRecord(value)) {
-    return Object.entries(value).every(([key, item]) => key.isWellFormed() && isWellFormed(item as JSONValue))
-  }
+  // Without a list of entries: all inputs and results of a transcript pass here, at every call.
+  const fields = value as JSONObject
+  for (const key of Object.keys(fields)) if (!key.isWellFormed() || !isWellFormed(fields[key])) return false
   return true
 }
 
