@@ -55,6 +55,13 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? upper) + upper) / 2
 }
 
+/** What is held, and not what is only not yet collected. */
+export function heapAfterCollection(): number {
+  if (!globalThis.gc) throw new Error('Run with --expose-gc')
+  globalThis.gc()
+  return process.memoryUsage().heapUsed
+}
+
 export interface Table {
   readonly head: readonly string[]
   readonly rows: readonly (readonly string[])[]

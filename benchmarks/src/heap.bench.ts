@@ -1,5 +1,5 @@
 import { streamMessage } from '@bowline/llm'
-import type { Bench } from './harness.ts'
+import { heapAfterCollection, type Bench } from './harness.ts'
 import { textModel } from './models.ts'
 
 const sizes = [10_000, 100_000, 1_000_000]
@@ -33,12 +33,6 @@ async function heldBytes(deltas: number): Promise<number> {
   const [part] = (await stream.result()).content
   if (seen !== deltas || part?.type !== 'text' || part.text.length !== deltas * 4) throw new Error(`${seen} of ${deltas} deltas arrived`)
   return held
-}
-
-function heapAfterCollection(): number {
-  if (!globalThis.gc) throw new Error('Run with --expose-gc')
-  globalThis.gc()
-  return process.memoryUsage().heapUsed
 }
 
 function inMegabytes(bytes: number): string {

@@ -12,7 +12,7 @@ export interface Competitor {
 
 export const peersFolder = join(import.meta.dirname, '../peers')
 
-const ours: readonly Competitor[] = [
+export const ours: readonly Competitor[] = [
   {
     name: 'Bowline, function',
     module: join(import.meta.dirname, 'contenders/bowline-function.ts'),

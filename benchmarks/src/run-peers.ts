@@ -1,13 +1,10 @@
 // pnpm bench:peers [name...]: the same work by us and by others, all in one run. Writes its section of results.md.
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { pnpmArguments } from '../../scripts/setup.mjs'
 import { markdownTable, median, type Table } from './harness.ts'
 import { competitors, peersFolder, type Competitor } from './peers.ts'
 import { machineLine, writeSection } from './results-file.ts'
-import { sampleInChild, type ChildResult } from './sample-child.ts'
+import { sampleInChild, withCompileCache, type ChildResult } from './sample-child.ts'
 import { workloads, type Sample, type WorkloadName } from './workloads.ts'
 
 const rounds = 5
@@ -51,18 +48,14 @@ function selected(all: readonly Cell[], wanted: readonly string[]): readonly Cel
 
 /** Round by round, so that what the machine does meanwhile hits all of them alike. */
 async function fill(wanted: readonly Cell[]): Promise<void> {
-  const compileCache = mkdtempSync(join(tmpdir(), 'bowline-peers-'))
-  try {
+  await withCompileCache(async (compileCache) => {
     for (let round = 1; round <= rounds; round += 1) {
       for (const cell of wanted) {
-        if (cell.trouble !== undefined || cell.spentMs > enoughMs) continue
-        await addSample(cell, compileCache)
+        if (cell.trouble === undefined && cell.spentMs <= enoughMs) await addSample(cell, compileCache)
       }
       console.error(`round ${round} of ${rounds}`)
     }
-  } finally {
-    rmSync(compileCache, { recursive: true, force: true })
-  }
+  })
 }
 
 async function addSample(cell: Cell, compileCache: string): Promise<void> {

@@ -1,5 +1,8 @@
 import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { median } from './harness.ts'
 import type { Sample, WorkloadName } from './workloads.ts'
 
 export interface ChildWork {
@@ -8,7 +11,7 @@ export interface ChildWork {
   readonly workload: WorkloadName
   readonly size?: number
   readonly timeoutMs?: number
-  /** Where compiled code is kept, so that no process pays for stripping types from sources. */
+  /** Folder for compiled code. */
   readonly compileCache?: string
 }
 
@@ -19,20 +22,42 @@ export type ChildResult =
   | { readonly kind: 'failed'; readonly reason: string }
 
 /** Runs a workload once in a fresh process. */
-export function sampleInChild({ module, workload, size, timeoutMs = 60_000, compileCache }: ChildWork): Promise<ChildResult> {
+export function sampleInChild(work: ChildWork): Promise<ChildResult> {
+  const { module, workload, size, timeoutMs = 60_000, compileCache } = work
   const args = [join(import.meta.dirname, 'child.ts'), module, workload, ...(size === undefined ? [] : [String(size)])]
-  const env = {
-    ...process.env,
-    NODE_ENV: 'production',
-    NO_COLOR: '1',
-    ...(compileCache !== undefined && { NODE_COMPILE_CACHE: compileCache }),
-  }
+  const cache = compileCache !== undefined && { NODE_COMPILE_CACHE: compileCache }
+  const env = { ...process.env, NODE_ENV: 'production', NO_COLOR: '1', ...cache }
   return new Promise((resolve) => {
-    execFile(process.execPath, args, { env, timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: 64_000_000 }, (error, stdout, stderr) => {
+    execFile(process.execPath, args, { env, timeout: timeoutMs, killSignal: 'SIGKILL' }, (error, stdout, stderr) => {
       if (!error) return resolve({ kind: 'sample', sample: JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '') as Sample })
       resolve(error.killed === true ? { kind: 'timeout' } : { kind: 'failed', reason: reasonIn(stderr) ?? error.message })
     })
   })
+}
+
+/** The medians of fresh processes, all works in turn. A work that gives nothing fails the whole. */
+export async function sampleRounds(works: readonly ChildWork[], rounds = 5): Promise<readonly Sample[]> {
+  return withCompileCache(async (compileCache) => {
+    const samples = works.map((): Sample[] => [])
+    for (let round = 0; round < rounds; round += 1) {
+      for (const [place, work] of works.entries()) {
+        const result = await sampleInChild({ ...work, compileCache })
+        if (result.kind !== 'sample') throw new Error(`${work.workload}: ${result.kind === 'failed' ? result.reason : result.kind}`)
+        samples[place]?.push(result.sample)
+      }
+    }
+    return samples.map((of) => ({ value: median(of.map(({ value }) => value)), peakBytes: median(of.map(({ peakBytes }) => peakBytes)) }))
+  })
+}
+
+/** No process of `work` pays for stripping types from sources, but for the first. */
+export async function withCompileCache<Result>(work: (folder: string) => Promise<Result>): Promise<Result> {
+  const folder = mkdtempSync(join(tmpdir(), 'bowline-bench-'))
+  try {
+    return await work(folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
 }
 
 /** The first line of a stack, without the paths of this machine. */

@@ -1,15 +1,24 @@
+import type { ModelFunction } from '@bowline/agent-loop'
 import type { AssistantMessage, AssistantPart, MessageEvent, MessageStream, ToolCallPart } from '@bowline/llm'
 import { answerAfter, argumentDelta, argumentsText, countRole, eventsOf, textDelta, toolName, type Answer, type Contender } from '../contender.ts'
-import { prepareAgent } from './bowline.ts'
+import { contenderAgent, prepareAgent } from './bowline.ts'
 
-/** Ours with a model function: a stream of our own, and no provider in between. */
+/** Ours with a model function: a stream of its own, and no provider in between. */
 export const contender: Contender = {
   prepare(answers) {
-    const streamAfter = (step: number) => messageStream(answerAfter(answers, step), step)
-    return prepareAgent(({ messages }) => streamAfter(countRole(messages, 'tool-result')), answers, async ({ onText }) => {
-      for await (const event of streamAfter(0)) if (event.type === 'text-delta') onText?.()
+    return prepareAgent(contenderAgent(functionModel(answers), answers.length), async ({ onText }) => {
+      for await (const event of streamAfter(answers, 0)) if (event.type === 'text-delta') onText?.()
     })
   },
+}
+
+/** Gives these answers one after the other: which one is told by the tool results among the messages. */
+export function functionModel(answers: readonly Answer[]): ModelFunction {
+  return ({ messages }) => streamAfter(answers, countRole(messages, 'tool-result'))
+}
+
+export function streamAfter(answers: readonly Answer[], step: number): MessageStream {
+  return messageStream(answerAfter(answers, step), step)
 }
 
 function messageStream(answer: Answer, step: number): MessageStream {

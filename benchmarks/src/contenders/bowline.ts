@@ -1,27 +1,28 @@
-import { defineAgent, defineTool, type AgentEvent, type AgentOptions } from '@bowline/agent-loop'
+import { defineAgent, defineTool, type Agent, type AgentEvent, type AgentOptions } from '@bowline/agent-loop'
 import { z } from 'zod'
-import { nothingSeen, toolDescription, toolName, type Answer, type Contender, type Prepared, type Seen, type Watch } from '../contender.ts'
+import { nothingSeen, toolDescription, toolName, type Contender, type Prepared, type Seen, type Watch } from '../contender.ts'
 import { answersModel, drain } from '../models.ts'
 
 /** Ours with a model of the AI SDK. */
 export const contender: Contender = {
   prepare(answers) {
     const model = answersModel(answers)
-    return prepareAgent(model, answers, (watch) => drain(model, watch))
+    return prepareAgent(contenderAgent(model, answers.length), (watch) => drain(model, watch))
   },
 }
 
-/** The agent of both kinds of model. */
-export function prepareAgent(model: AgentOptions['model'], answers: readonly Answer[], bare: Prepared['bare']): Prepared {
+/** The agent of both kinds of model, with room for so many steps. */
+export function contenderAgent(model: AgentOptions['model'], steps: number): Agent {
   const write = defineTool({
     name: toolName,
     description: toolDescription,
     inputSchema: z.object({ text: z.string() }),
     execute: () => 'done',
   })
-  const steps = answers.length
-  const limits = { maxSteps: steps + 1, maxToolCalls: steps + 1 }
-  const agent = defineAgent({ name: 'contender', model, tools: [write], limits })
+  return defineAgent({ name: 'contender', model, tools: [write], limits: { maxSteps: steps + 1, maxToolCalls: steps + 1 } })
+}
+
+export function prepareAgent(agent: Agent, bare: Prepared['bare']): Prepared {
   return {
     bare,
     async run(watch) {
