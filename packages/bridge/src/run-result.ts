@@ -1,4 +1,4 @@
-import type { AgentErrorData, PendingToolCall } from '@bowline/agent-loop'
+import type { AgentErrorData, ApprovalRequest, PendingToolCall } from '@bowline/agent-loop/events'
 import type { RunView } from '@bowline/agent-loop/events'
 import type { ErrorKind, ModelError, Usage } from '@bowline/llm'
 import type { PendingInput, PromptResult, StopReason } from './agent.ts'
@@ -23,7 +23,7 @@ export function settledRun(view: RunView, agentId: string): Settled {
     text: lastText(view),
     stopReason,
     ...(hasNumbers(view.usage) && { usage: view.usage }),
-    ...(view.pendingToolCalls.length > 0 && { pending: view.pendingToolCalls.map(pendingInput) }),
+    ...withPending([...view.pendingToolCalls.map(pendingCall), ...view.pendingApprovals.map(pendingApproval)]),
   })
   switch (view.status) {
     case 'completed':
@@ -32,6 +32,10 @@ export function settledRun(view: RunView, agentId: string): Settled {
       return { status: 'limit', result: result('max_turn_requests') }
     case 'aborted':
       return { status: 'aborted', result: result('cancelled') }
+    case 'halted':
+      return { status: 'halted', result: result('refusal') }
+    case 'awaiting-approval':
+      return { status: 'awaiting-approval', result: result('needs_input') }
     case 'awaiting-tools':
       return { status: 'awaiting-tools', result: result('needs_input') }
     case 'needs-recovery':
@@ -96,7 +100,15 @@ function hasNumbers(usage: Usage): boolean {
   return Object.keys(usage).length > 0
 }
 
-function pendingInput({ toolCallId, toolName, input, path, agent }: PendingToolCall): PendingInput {
+function withPending(pending: readonly PendingInput[]): Pick<PromptResult, 'pending'> {
+  return pending.length > 0 ? { pending } : {}
+}
+
+function pendingApproval({ approvalId, toolName, input, agent }: ApprovalRequest): PendingInput {
+  return { id: approvalId, kind: 'approval', toolName, input, ...(agent.length > 0 && { agent }) }
+}
+
+function pendingCall({ toolCallId, toolName, input, path, agent }: PendingToolCall): PendingInput {
   return {
     id: [...path, toolCallId].join('/'),
     kind: 'tool',

@@ -25,22 +25,23 @@ export function viewOf(state: SessionView): RunView {
   }
 }
 
-function toolCallsOf({ messages, pendingToolCalls }: SessionView): Record<string, ToolCallView> {
-  const calls: Record<string, ToolCallView> = {}
+function toolCallsOf({ messages, pendingToolCalls }: SessionView): readonly ToolCallView[] {
+  const calls = new Map<string, ToolCallView>()
   for (const message of messages) {
     if (message.role === 'assistant') {
       for (const part of message.content) {
         if (part.type !== 'tool-call' || part.providerExecuted) continue
         const { toolCallId, toolName, input } = part
-        calls[toolCallId] = { toolCallId, toolName, input, state: 'pending', attempt: 0 }
+        calls.set(toolCallId, { toolCallId, toolName, input, state: 'pending', attempt: 0 })
       }
     } else if (message.role === 'tool-result') {
-      const call = calls[message.toolCallId]
-      if (call) calls[message.toolCallId] = { ...call, state: message.status, result: message }
+      const call = calls.get(message.toolCallId)
+      if (call) calls.set(message.toolCallId, { ...call, state: message.status, result: message })
     }
   }
-  for (const { toolCallId, toolName, input } of pendingToolCalls) {
-    calls[toolCallId] = { toolCallId, toolName, input, state: 'remote', attempt: 0 }
+  for (const { toolCallId, toolName, input, path } of pendingToolCalls) {
+    // Those with a path are calls of child runs.
+    if (path.length === 0) calls.set(toolCallId, { toolCallId, toolName, input, state: 'remote', attempt: 0 })
   }
-  return calls
+  return [...calls.values()]
 }

@@ -28,7 +28,7 @@ export function textStep({ runId, turn }: RunWords, step: number, pieces: readon
   const base = { at, runId, turn, step }
   const text = pieces.join('')
   return [
-    { type: 'step-start', ...base, model },
+    { type: 'step-start', ...base, contextTokens: 10, model },
     { type: 'message-start', ...base, messageId, attempt: 1, model },
     { type: 'text-start', ...base, messageId, index: 0 },
     ...pieces.map((delta): AgentEvent => ({ type: 'text-delta', ...base, messageId, index: 0, delta })),
@@ -44,7 +44,7 @@ export function askStep({ runId, turn }: RunWords, step: number, calls: readonly
   const base = { at, runId, turn, step }
   const parts = calls.map(({ toolCallId, toolName, input }): Part => ({ type: 'tool-call', toolCallId, toolName, input }))
   return [
-    { type: 'step-start', ...base, model },
+    { type: 'step-start', ...base, contextTokens: 10, model },
     { type: 'message-start', ...base, messageId, attempt: 1, model },
     { type: 'message-end', ...base, messageId, attempt: 1, message: message(messageId, parts, 'tool-calls') },
     { type: 'awaiting-tools', ...base, pendingToolCalls: calls },
@@ -69,7 +69,7 @@ export function answeredSegment(run: RunWords, step: number, outcomes: readonly 
 
 export function runEnd({ runId, turn }: RunWords, status: TurnStatus): AgentEvent[] {
   const reason = status === 'completed' ? 'stop' : status === 'awaiting-tools' ? 'pending' : 'abort'
-  const end: AgentEvent = { type: 'turn-end', at, runId, turn, status, reason, usage, steps: 1 }
+  const end: AgentEvent = { type: 'turn-end', at, runId, turn, status, reason, usage, steps: 1, overlaysExpired: 0 }
   const save: AgentEvent = { type: 'save-point', at, runId, turn }
   return status === 'awaiting-tools' ? [end, save] : [end, save, { type: 'settled', at, runId, turn }]
 }

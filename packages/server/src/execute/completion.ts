@@ -40,7 +40,7 @@ export function followCompletion(
 }
 
 function isWaiting(status: TurnStatus): boolean {
-  return status === 'awaiting-tools' || status === 'needs-recovery'
+  return status === 'awaiting-tools' || status === 'awaiting-approval' || status === 'needs-recovery'
 }
 
 /** Of a run that was not moved by what the client sent: it waits as before, or ended before. */

@@ -25,6 +25,8 @@ const runStatus = z.enum([
   'running',
   'completed',
   'awaiting-tools',
+  'awaiting-approval',
+  'halted',
   'limit',
   'aborted',
   'error',

@@ -111,7 +111,7 @@ function lastEvents(lost: LostRun, settled: boolean): DurableEvent[] {
   const { step, openMessageId: messageId, turn = 0 } = run
   const usage = addUsage(run.usage, discarded ?? {})
   const base = { at, runId: run.id, turn }
-  const turnEnd: TurnEndEvent = { ...base, type: 'turn-end', status: end.status, usage, steps: step, ...wordsOfTheLoop(end) }
+  const turnEnd: TurnEndEvent = { ...base, type: 'turn-end', status: end.status, usage, steps: step, overlaysExpired: 0, ...wordsOfTheLoop(end) }
   if (run.turn === undefined) return [turnEnd]
   return [
     { ...base, type: 'turn-start', resumed: true, attempt: run.attempts + 1, cause: 'recovery' },

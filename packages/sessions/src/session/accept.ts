@@ -93,8 +93,8 @@ async function newRun(context: SessionContext, input: AgentInput, options: SendO
 /** Copied at once, before anything is awaited. */
 function messageOf(input: AgentInput): UserMessage {
   const message = parsed(input)
-  if ('toolResults' in message) {
-    throw new SessionError('invalid-input', 'Tool results are no input of send: use submitToolResults.')
+  if (!('role' in message)) {
+    throw new SessionError('invalid-input', 'Answers are no input of send: use submitToolResults.')
   }
   return message
 }

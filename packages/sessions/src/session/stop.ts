@@ -59,7 +59,7 @@ async function requestStop(context: SessionContext, target: RunRecord, reason: s
 /** False: the run changed in between. */
 async function storeStop(context: SessionContext, run: RunRecord, stop: StopRequest): Promise<boolean> {
   const neverBegan = run.status === 'queued' && run.turn === undefined
-  const end = { type: 'turn-end', at: stop.at, runId: run.id, turn: 0, status: 'aborted', reason: 'abort', usage: {}, steps: 0 } as const
+  const end = { type: 'turn-end', at: stop.at, runId: run.id, turn: 0, status: 'aborted', reason: 'abort', usage: {}, steps: 0, overlaysExpired: 0 } as const
   const patch: RunPatch = neverBegan
     ? { status: 'aborted', reason: 'abort' satisfies EndReason, stop }
     : // A waiting run is executed once more, to settle its calls and end its turn.

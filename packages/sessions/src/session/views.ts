@@ -26,7 +26,7 @@ export function isTerminal(status: RunStatus): boolean {
 
 /** Somebody outside has to say something before the run can go on. */
 export function isWaiting(status: RunStatus): boolean {
-  return status === 'awaiting-tools' || status === 'needs-recovery'
+  return status === 'awaiting-tools' || status === 'awaiting-approval' || status === 'needs-recovery'
 }
 
 export function answerId(runId: string, toolCallId: string): string {

@@ -16,19 +16,21 @@ export type RunStatus = 'queued' | 'running' | TurnStatus
 export type RunKind = 'user'
 
 /** Statuses from which a run never leaves. Every other run is open. */
-export const terminalStatuses = ['completed', 'aborted', 'error', 'limit'] as const satisfies readonly RunStatus[]
+export const terminalStatuses = ['completed', 'aborted', 'error', 'halted', 'limit'] as const satisfies readonly RunStatus[]
 /** Statuses that hold their session: at most one run of a session may be in one of them. */
-export const holdingStatuses = ['running', 'awaiting-tools', 'needs-recovery'] as const satisfies readonly RunStatus[]
+export const holdingStatuses = ['running', 'awaiting-tools', 'awaiting-approval', 'needs-recovery'] as const satisfies readonly RunStatus[]
 
 /** From each status, the statuses that a run may move to. */
 export const runMoves: Readonly<Record<RunStatus, readonly RunStatus[]>> = {
   queued: ['running', 'aborted'],
-  running: ['running', 'queued', 'awaiting-tools', 'needs-recovery', 'completed', 'aborted', 'error', 'limit'],
+  running: ['running', 'queued', 'awaiting-tools', 'awaiting-approval', 'needs-recovery', 'completed', 'aborted', 'error', 'halted', 'limit'],
   'awaiting-tools': ['queued', 'aborted'],
+  'awaiting-approval': ['queued', 'aborted'],
   'needs-recovery': ['queued', 'aborted'],
   completed: [],
   aborted: [],
   error: [],
+  halted: [],
   limit: [],
 }
 

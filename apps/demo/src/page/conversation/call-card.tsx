@@ -1,3 +1,4 @@
+import { toolCallOf } from '@bowline/agent-loop/events'
 import type { OpenMessage, RunView, ToolCallView } from '@bowline/agent-loop/events'
 import type { Resolution, ToolAnswer } from '../session/actions.ts'
 import { LocationCard } from './location-card.tsx'
@@ -14,7 +15,7 @@ interface CallCardProps {
 
 /** The card of one call with what the reader can do about it. */
 export function CallCard({ toolCallId, view, connected, onAnswer, onResolve }: CallCardProps) {
-  const call = view.toolCalls[toolCallId] ?? callBeingWritten(view.open, toolCallId)
+  const call = toolCallOf(view, toolCallId) ?? callBeingWritten(view.open, toolCallId)
   if (!call) return null
   const pending = view.pendingToolCalls.find((waiting) => waiting.toolCallId === toolCallId)
   const lost = pending?.unknown === true

@@ -99,7 +99,11 @@ function Welcome({ onSend }: { readonly onSend: (text: string) => void }) {
 }
 
 function isOpen(status: RunView['status']): boolean {
-  return status === 'queued' || status === 'running' || status === 'awaiting-tools' || status === 'needs-recovery'
+  return status === 'queued' || status === 'running' || isWaiting(status)
+}
+
+function isWaiting(status: RunView['status']): boolean {
+  return status === 'awaiting-tools' || status === 'awaiting-approval' || status === 'needs-recovery'
 }
 
 function hintFor(view: RunView, connected: boolean): string {
@@ -110,6 +114,7 @@ function hintFor(view: RunView, connected: boolean): string {
       return 'The agent is at work. Closing this tab does not stop it.'
     case 'awaiting-tools':
       return 'The run waits for your answer above.'
+    case 'awaiting-approval':
     case 'needs-recovery':
       return 'The run waits for your decision above.'
     default:

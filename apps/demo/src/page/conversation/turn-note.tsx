@@ -1,4 +1,4 @@
-import { CircleStop, Gauge, TriangleAlert } from 'lucide-react'
+import { CircleStop, Gauge, ShieldAlert, TriangleAlert } from 'lucide-react'
 import type { TurnNote } from '../timeline/fold.ts'
 import { adviceForError } from './advice.ts'
 import type { Advice } from './advice.ts'
@@ -20,6 +20,13 @@ export function TurnNoteLine({ note, keyVariable }: TurnNoteLineProps) {
         <p className="mt-3 flex items-center gap-2 text-sm text-ink-soft">
           <Gauge className="size-4" aria-hidden="true" />
           Ended at a limit: {note.reason}.
+        </p>
+      )
+    case 'halted':
+      return (
+        <p className="mt-3 flex items-center gap-2 text-sm text-ink-soft">
+          <ShieldAlert className="size-4" aria-hidden="true" />
+          Halted by a guardrail{note.error ? `: ${note.error.message}` : ''}.
         </p>
       )
   }
