@@ -96,8 +96,40 @@ describe('the estimate of the context', () => {
     expect(again.tokens).toBe(210)
   })
 
+  it('a prompt that becomes known is not counted twice', () => {
+    const context = estimate()
+    context.append(user('u1', long(400)))
+    context.append(answer('a1', '', used(5_000, 0)))
+    context.usePrompt(8_000)
+    expect(context.tokens).toBe(5_000)
+    context.usePrompt(8_040)
+    expect(context.tokens).toBe(5_010)
+  })
+
+  it('tokens per character are learned without the prompt from what came since the first request', () => {
+    const context = estimate()
+    context.append(user('u1', long(2_000)))
+    context.append(answer('a1', '', used(90_000, 1)))
+    expect(context.tokensPerCharacter).toBe(0.25)
+    context.append(user('u2', long(2_000)))
+    context.append(answer('a2', '', used(91_000, 1)))
+    expect(context.tokensPerCharacter).toBe(0.5)
+  })
+
+  it('tokens per character are not learned across views', () => {
+    const context = estimate()
+    context.append(user('u1', long(40_000)))
+    context.append(answer('a1', '', used(10_000, 1)))
+    context.append(user('u2', long(2_000)))
+    context.append(answer('a2', '', used(600, 1)))
+    context.append(user('u3', long(2_000)))
+    context.append(answer('a3', '', used(1_100, 1)))
+    expect(context.tokensPerCharacter).toBe(0.25)
+  })
+
   it('tokens per character follow real usage, images apart, and stay within reason', () => {
     const context = estimate()
+    context.usePrompt(0)
     context.append({ role: 'user', id: 'u1', content: [{ type: 'text', text: long(2_000) }, { type: 'file', mediaType: 'image/png', data: { type: 'url', url: 'https://x.test/i' } }] })
     context.append(answer('a1', '', used(1_200 + 1_000, 1)))
     expect(context.tokensPerCharacter).toBe(0.5)
@@ -107,6 +139,7 @@ describe('the estimate of the context', () => {
 
   it('a short request says nothing about tokens per character', () => {
     const context = estimate()
+    context.usePrompt(0)
     context.append(user('u1', 'hi'))
     context.append(answer('a1', '', used(900, 1)))
     expect(context.tokensPerCharacter).toBe(0.25)
@@ -114,6 +147,7 @@ describe('the estimate of the context', () => {
 
   it('what is shown besides counts in the call that sends it, and not twice behind its answer', () => {
     const context = estimate()
+    context.usePrompt(0)
     context.append(user('u1', long(4_000)))
     context.useExtra([user('o1', long(400))])
     expect(context.tokens).toBe(1_100)
