@@ -48,8 +48,7 @@ export async function askAgentStart(calls: HandlerCalls, event: HookEvent<'befor
 }
 
 export async function askContext(calls: HandlerCalls, given: readonly Message[]): Promise<readonly Message[]> {
-  if (calls.listeners('transformContext').length === 0) return given
-  let messages: readonly Message[] = Object.freeze([...given])
+  let messages = given
   await calls.ask('transformContext', {
     event: () => ({ messages }),
     take: (returned) => {

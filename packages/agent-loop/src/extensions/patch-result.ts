@@ -1,9 +1,9 @@
 import type { JSONValue, ToolOutput } from '@bowline/llm'
 import type { OutcomeStatus } from '../events/types.ts'
-import { outputOf } from '../tools/output.ts'
+import { isToolOutput, outputOf } from '../tools/output.ts'
 import type { HookedResult, ResultPatch } from './extension.ts'
 
-const outputTypes: readonly unknown[] = ['text', 'error-text', 'json', 'error-json', 'execution-denied', 'content'] satisfies ToolOutput['type'][]
+const outputKeys = ['type', 'value', 'reason']
 
 /** A result with the fields of a patch in the place of its own. */
 export function patchResult(result: HookedResult, patch: ResultPatch): HookedResult {
@@ -26,7 +26,7 @@ function statusOf(status: OutcomeStatus, isError: boolean | undefined): OutcomeS
 
 /** What was read from a result may be handed back in the form that the result has. */
 function outputFor(status: OutcomeStatus, given: JSONValue): ToolOutput {
-  const raw = isToolOutput(given) ? rawOf(given) : given
+  const raw = isWholeOutput(given) ? rawOf(given) : given
   if (status === 'denied' && typeof raw === 'string') return { type: 'execution-denied', reason: raw }
   return outputOf(raw, status !== 'result')
 }
@@ -49,10 +49,7 @@ function rawOf(output: ToolOutput): JSONValue {
   }
 }
 
-function isToolOutput(given: JSONValue): given is JSONValue & ToolOutput {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) return false
-  const { type, ...rest } = given as Readonly<Record<string, JSONValue>>
-  const [key, ...more] = Object.keys(rest)
-  if (!outputTypes.includes(type) || more.length > 0) return false
-  return type === 'execution-denied' ? key === undefined || key === 'reason' : key === 'value'
+/** With other fields beside those of a tool output it is the extension's own JSON. */
+function isWholeOutput(given: JSONValue): given is JSONValue & ToolOutput {
+  return isToolOutput(given) && Object.keys(given).every((key) => outputKeys.includes(key))
 }

@@ -47,7 +47,7 @@ export class Draft {
   async commit(expect?: CommitExpectation, last: readonly JournalRecord[] = []): Promise<Committed> {
     if (this.#records.length + last.length === 0) return 'stored'
     const at = this.#clock.now()
-    const records = [...this.#records, ...last].map((record) => dated(record, at))
+    const records = latestRow([...this.#records, ...last]).map((record) => dated(record, at))
     const given = this.#records.length
     const outcome = await this.#journal.commit(records, expect).catch(rethrow)
     if (!outcome.ok) return outcome.reason
@@ -65,6 +65,12 @@ export class Draft {
     if (record.type === 'append') this.#appended.push(record.message)
     if (record.type === 'discard') this.#appended = this.#appended.filter(({ id }) => !record.messageIds.includes(id))
   }
+}
+
+/** Of the rows of a run that are stored together only the last one counts. */
+function latestRow(records: readonly JournalRecord[]): readonly JournalRecord[] {
+  const last = records.findLastIndex(({ type }) => type === 'run')
+  return records.filter(({ type }, place) => type !== 'run' || place === last)
 }
 
 /** What is stored together happened together: one time tells readers which events were one commit. */

@@ -1,6 +1,7 @@
 import type { UserMessage } from '@bowline/llm'
 import type { AgentInput } from '../agent/options.ts'
 import type { LoggedInput, OpenTurn } from '../journal/journal.ts'
+import { writeRows } from '../tools/call.ts'
 import type { Call } from '../tools/call.ts'
 import { cancelOpenCalls } from '../tools/finalize.ts'
 import { endStep } from './begin-step.ts'
@@ -10,6 +11,7 @@ import { acceptInput } from './accept-input.ts'
 import { openSegment } from './open-segment.ts'
 import { endRetry } from './record-retry.ts'
 import type { Next } from './run-turn.ts'
+import { appendResults } from './settle-calls.ts'
 import { settleSubmission } from './submission.ts'
 import type { Submission } from './submission.ts'
 import type { Turn } from './turn.ts'
@@ -74,6 +76,8 @@ async function closeTurn(turn: Turn, open: OpenTurn, calls: readonly Call[]): Pr
   if (open.openMessageId !== undefined) discardCrashed(turn, open.openMessageId)
   await endRetry(turn, false)
   await cancelOpenCalls(turn, calls)
+  writeRows(turn, calls)
+  appendResults(turn, calls)
   if (turn.stepState !== 'ended') endStep(turn, calls, false)
   return { phase: 'end', ending: aborted(turn, calls) }
 }

@@ -160,7 +160,7 @@ export function isOverdue(turn: Turn, { row }: Call): boolean {
 }
 
 /** Results enter the transcript together, in call order, with the last of them. */
-function appendResults(turn: Turn, calls: readonly Call[]): void {
+export function appendResults(turn: Turn, calls: readonly Call[]): void {
   const results = calls.flatMap((call) => call.row.outcome ?? [])
   if (results.length < calls.length || calls.length === 0) return
   for (const result of results) turn.append(result)

@@ -18,7 +18,7 @@ function refusal(make: () => unknown): AgentError {
 }
 
 describe('defineAgent', () => {
-  it.each([undefined, null, 'openai:gpt', () => [], {}, { specificationVersion: 'v3', provider: 'p', modelId: 'm', doStream() {} }])(
+  it.each([undefined, null, '', 7, {}, { specificationVersion: 'v1', provider: 'p', modelId: 'm', doStream() {} }])(
     'A1: %s is no model',
     (given) => {
       const error = refusal(() => defineAgent({ model: given } as unknown as AgentOptions))
@@ -26,6 +26,13 @@ describe('defineAgent', () => {
       expect(error.message).toContain('model')
     },
   )
+
+  it('A3: a model string that no registry resolves is refused by the run, before any event', () => {
+    const agent = defineAgent({ model: 'openai:gpt' })
+    const error = refusal(() => agent.run('hi'))
+    expect(error.code).toBe('invalid-config')
+    expect(error.message).toContain('openai:gpt')
+  })
 
   it.each([
     ['agent', () => defineAgent({ model, temperature: 1 } as AgentOptions), 'temperature'],
@@ -54,12 +61,10 @@ describe('defineAgent', () => {
     expect(refusal(() => defineAgent({ model, ...options } as AgentOptions)).message).toContain(name)
   })
 
-  it('refuses tools it cannot name, and a provider tool', () => {
+  it('refuses tools it cannot name', () => {
     const plain = tool({ inputSchema: z.object({}) })
     expect(refusal(() => defineAgent({ model, tools: [plain] as unknown as Tool[] })).code).toBe('invalid-config')
     expect(refusal(() => defineAgent({ model, tools: { b: echo('a').tool } })).message).toContain('tools.b')
-    const provided = { type: 'provider', id: 'x.y', args: {}, inputSchema: {} }
-    expect(refusal(() => defineAgent({ model, tools: { p: provided } as never })).message).toContain('provider')
   })
 
   it('takes tools of both kinds by name', () => {

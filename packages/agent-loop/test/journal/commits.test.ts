@@ -12,7 +12,8 @@ function shape(records: readonly JournalRecord[]): readonly string[] {
   return records.map((record) => {
     if (record.type === 'event') return record.event.type
     if (record.type === 'append') return `append ${record.message.role}`
-    return record.type === 'run' ? `run ${record.run.state}` : `${record.call.toolCallId} ${record.call.state}`
+    if (record.type === 'call') return `${record.call.toolCallId} ${record.call.state}`
+    return record.type === 'run' ? `run ${record.run.state}` : record.type
   })
 }
 
@@ -58,7 +59,7 @@ describe('commits', () => {
     await talk.play(agentOf([{ toolCalls: [call('x', 'nobody'), call('y', 'far')] }], { tools: [remote('far')] }), 'go')
     expect(shapes(talk).slice(1)).toEqual([
       [
-        ...['message-end', 'append assistant', 'run running', 'tool-execution-end', 'x error', 'y remote', 'awaiting-tools'],
+        ...['message-end', 'append assistant', 'tool-execution-end', 'x error', 'y remote', 'awaiting-tools'],
         ...['turn-end', 'save-point', 'run suspended'],
       ],
     ])

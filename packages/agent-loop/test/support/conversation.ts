@@ -83,10 +83,10 @@ export function model(steps: readonly Step[]): ScriptedModel {
   return scripted
 }
 
-/** An agent over a scripted model. */
+/** An agent over a scripted model, which is asked once. */
 export function agentOf(steps: readonly Step[], options: Partial<AgentOptions> = {}): Agent & { readonly model: ScriptedModel } {
   const scripted = model(steps)
-  return { ...defineAgent({ model: scripted, ...options }), model: scripted }
+  return { ...defineAgent({ model: scripted, retry: false, ...options }), model: scripted }
 }
 
 afterEach(async () => {
