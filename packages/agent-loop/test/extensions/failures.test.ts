@@ -97,6 +97,15 @@ describe('hooks that fail', () => {
     expect(hooks.failure).toBe(failures[0])
   })
 
+  it('A143: of two fatal failures the first counts', async () => {
+    const failing = (name: string) => extension(name, { onStepStart: () => { throw new Error(name) } }, { onError: 'fail' })
+    const { hooks, failures } = bench([failing('a')])
+    await hooks.onStepStart({ step: 1 })
+    await hooks.onStepStart({ step: 2 })
+    expect(failures).toHaveLength(2)
+    expect(hooks.failure).toBe(failures[0])
+  })
+
   it('A143: what fails behind the end of the turn cannot end it any more', async () => {
     const { hooks, failures } = bench([extension('a', { onSettled: () => { throw new Error('bad') } }, { onError: 'fail' })])
     await hooks.onSettled({ turn: 1 })
@@ -168,6 +177,32 @@ describe('hooks of a run that is stopped', () => {
     expect(await waiting).toMatchObject({ output: { type: 'text', value: '[redacted]' } })
     expect(failures).toEqual([])
     expect(clock.pendingTimers).toBe(0)
+  })
+
+  it('A109: a hook that stops the run itself is not waited for', async () => {
+    const late = Promise.withResolvers<void>()
+    const made = bench([extension('a', { onStepStart: () => (made.stop.abort(), late.promise) })])
+    await made.hooks.onStepStart({ step: 1 })
+    late.reject(new Error('late'))
+    await Promise.resolve()
+    expect(made.failures).toEqual([])
+    expect(made.clock.pendingTimers).toBe(0)
+  })
+
+  it('A112: behind the abort a hook that answers leaves no timer', async () => {
+    const { hooks, stop, clock } = bench([extension('a', { onStepStart: () => Promise.resolve() })])
+    stop.abort()
+    await hooks.onStepStart({ step: 1 })
+    expect(clock.pendingTimers).toBe(0)
+  })
+
+  it('A143: behind the abort a hook that hangs past its own timeout has failed', async () => {
+    const { hooks, stop, clock, failures } = bench([extension('a', { onStepStart: never }, { timeoutMs: 100 })])
+    stop.abort()
+    const told = hooks.onStepStart({ step: 1 })
+    await clock.advance(100)
+    await told
+    expect(failures).toMatchObject([{ message: 'no answer within 100 ms' }])
   })
 
   it('A112: no listener stays on the signal of the run', async () => {

@@ -100,6 +100,14 @@ describe('loop guard', () => {
     expect(await repeat(3, read)).toEqual(['allow allow', 'allow warn', 'block(same-result) allow'])
   })
 
+  it('A155: a result that nobody ran clears nothing', async () => {
+    const { runner } = bench([loopGuard({ sameResult: { warn: 2 } })])
+    const read = callOf({ effect: 'pure' })
+    await runner.afterCall(read, outcome('result'))
+    await runner.afterCall(callOf({ toolName: 'write' }), { ...outcome('result'), executed: false })
+    expect(await runner.afterCall(read, outcome('result'))).toMatchObject({ action: 'warn' })
+  })
+
   it('A155: three refused calls in a row halt, whoever refused them', async () => {
     const strict = guardrail('strict', { beforeCall: ({ toolName }) => (toolName === 'rm' ? { action: 'block', reason: 'no' } : undefined) })
     const call = turn(undefined, [strict])

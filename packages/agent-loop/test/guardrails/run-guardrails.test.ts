@@ -50,6 +50,25 @@ describe('decisions after a call', () => {
     expect(await runner.afterCall(callOf(), outcome('error'))).toEqual({ action: 'halt', guardrail: 'a', reason: 'enough', warnings: [] })
   })
 
+  it('A154: nobody is asked behind a halt', async () => {
+    const { runner } = bench([
+      guardrail('a', { afterCall: () => ({ action: 'halt' }) }),
+      guardrail('b', { afterCall: () => expect.fail('b is asked') }),
+    ])
+    expect(await runner.afterCall(callOf(), outcome('error'))).toMatchObject({ action: 'halt', guardrail: 'a' })
+  })
+
+  it('A109: an abort ends the wait for one, and the next are still asked', async () => {
+    const { runner, stop, failures } = bench([
+      guardrail('a', { afterCall: never }),
+      guardrail('b', { afterCall: () => ({ action: 'warn', reason: 'seen' }) }),
+    ])
+    const verdict = runner.afterCall(callOf(), outcome('result'))
+    stop.abort()
+    expect(await verdict).toEqual({ action: 'warn', warnings: ['seen'] })
+    expect(failures).toEqual([])
+  })
+
   it('A155: a call that a guardrail refused is told as such, any other is not', async () => {
     const seen: GuardedResult[] = []
     const { runner } = bench([
