@@ -1,8 +1,9 @@
 import { AgentError } from '../agent-error.ts'
 import type { Journal } from '../journal/journal.ts'
+import { otherMembers } from './other-members.ts'
 
 export interface CrashPoint {
-  /** Which commit, from 1. */
+  /** Which commit, from 1. Those of child runs count. */
   readonly commit: number
   /** `before`: nothing of it is stored. `after`: it is stored, and its answer is lost. */
   readonly when: 'before' | 'after'
@@ -14,24 +15,43 @@ export interface CrashingJournal extends Journal {
 
 /** A journal whose process dies at one of its commits: that one and all later ones are rejected. */
 export function crashingJournal(journal: Journal, point: CrashPoint): CrashingJournal {
-  let commits = 0
-  let crashed = false
-  const died = (): never => {
-    crashed = true
-    throw new AgentError('journal-failed', `the process died ${point.when} commit ${point.commit}`)
+  return wrap(journal, new Fate(point))
+}
+
+/** Of one process: all its journals share it. */
+class Fate {
+  crashed = false
+  readonly #point: CrashPoint
+  #commits = 0
+
+  constructor(point: CrashPoint) {
+    this.#point = point
   }
+
+  async commit<Outcome>(store: () => Promise<Outcome>): Promise<Outcome> {
+    const { commit, when } = this.#point
+    const dies = ++this.#commits === commit
+    if (this.crashed || (dies && when === 'before')) return this.#die()
+    const outcome = await store()
+    return dies ? this.#die() : outcome
+  }
+
+  #die(): never {
+    this.crashed = true
+    throw new AgentError('journal-failed', `the process died ${this.#point.when} commit ${this.#point.commit}`)
+  }
+}
+
+function wrap(journal: Journal, fate: Fate): CrashingJournal {
+  const { child } = journal
   return {
+    ...otherMembers(journal),
     get crashed() {
-      return crashed
+      return fate.crashed
     },
     load: () => journal.load(),
-    async commit(records, expect) {
-      commits++
-      if (crashed || (commits === point.commit && point.when === 'before')) return died()
-      const outcome = await journal.commit(records, expect)
-      return commits === point.commit ? died() : outcome
-    },
+    commit: (records, expect) => fate.commit(() => journal.commit(records, expect)),
     publish: (deltas) => journal.publish?.(deltas),
-    ...(journal.abortSignal && { abortSignal: journal.abortSignal }),
+    ...(child && { child: (key, meta) => wrap(child.call(journal, key, meta), fate) }),
   }
 }

@@ -1,5 +1,6 @@
 import type { AgentEvent, DurableEvent } from '../events/types.ts'
 import type { Journal, JournalRecord } from '../journal/journal.ts'
+import { otherMembers } from './other-members.ts'
 
 export interface RecordingJournal extends Journal {
   /** The records of each commit that was stored, in order. */
@@ -8,6 +9,8 @@ export interface RecordingJournal extends Journal {
   readonly log: readonly AgentEvent[]
   /** The durable part of the log. */
   readonly events: readonly DurableEvent[]
+  /** The journals of child runs, by key: they are recorded too. */
+  readonly childJournals: ReadonlyMap<string, RecordingJournal>
 }
 
 /** A journal that remembers what went through it. */
@@ -15,10 +18,11 @@ export function recordingJournal(journal: Journal): RecordingJournal {
   const commits: (readonly JournalRecord[])[] = []
   const log: AgentEvent[] = []
   const events: DurableEvent[] = []
+  const childJournals = new Map<string, RecordingJournal>()
+  const { child } = journal
   return {
-    commits,
-    log,
-    events,
+    ...otherMembers(journal),
+    ...{ commits, log, events, childJournals },
     load: () => journal.load(),
     async commit(records, expect) {
       const outcome = await journal.commit(records, expect)
@@ -37,6 +41,14 @@ export function recordingJournal(journal: Journal): RecordingJournal {
       log.push(...deltas)
       journal.publish?.(deltas)
     },
-    ...(journal.abortSignal && { abortSignal: journal.abortSignal }),
+    ...(child && {
+      child(key, meta) {
+        const known = childJournals.get(key)
+        if (known) return known
+        const recorded = recordingJournal(child.call(journal, key, meta))
+        childJournals.set(key, recorded)
+        return recorded
+      },
+    }),
   }
 }
