@@ -1,4 +1,4 @@
-import type { AssistantPart, Message, StopReason } from '@bowline/llm'
+import type { AssistantPart, StopReason } from '@bowline/llm'
 import { isContentPart, isFileData, isOptionalText } from '../content-part.ts'
 import type { OutcomeStatus } from '../events/types.ts'
 import { isRecord } from '../json.ts'
@@ -36,10 +36,6 @@ const statuses: Readonly<Record<OutcomeStatus, true>> = { result: true, error: t
 
 export function isOutcomeStatus(value: unknown): value is OutcomeStatus {
   return typeof value === 'string' && Object.hasOwn(statuses, value)
-}
-
-export function isRole(value: unknown): value is Message['role'] {
-  return value === 'user' || value === 'assistant' || value === 'tool-result'
 }
 
 /** The fields of each kind of part that must be texts. */
