@@ -126,8 +126,9 @@ export class Inbox {
     this.#state = 'ended'
   }
 
-  /** Accepted, and not stored. */
+  /** Ends the inbox, and gives what was accepted and is not stored: what came behind this list would be lost. */
   unused(): readonly AgentInput[] {
+    this.end()
     return this.#entries.map(({ message }) => message)
   }
 

@@ -25,7 +25,7 @@ async function driveTo(driver: AsyncIterator<AgentEvent>, type: AgentEvent['type
   for (;;) {
     const { done, value } = await driver.next()
     if (done) throw new Error(`the run ended before ${type}`)
-    if ((value as AgentEvent).type === type) return
+    if (value.type === type) return
   }
 }
 
