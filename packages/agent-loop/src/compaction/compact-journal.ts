@@ -18,8 +18,8 @@ type FromAgent = 'setting' | 'model' | 'contextWindow' | 'ids' | 'summaryModel' 
 export interface JournalCompaction extends Pick<CompactionHost, FromAgent> {
   readonly journal: Journal
   readonly clock: Clock
-  /** Of instructions and declarations of tools. */
-  readonly promptCharacters: number
+  /** Of instructions and declarations of tools, when they are known. */
+  readonly promptCharacters?: number | undefined
   /** Default `manual`; another one for a compaction that a journal has put off. */
   readonly trigger?: CompactionTrigger | undefined
   /** Extra focus of the summary. */
@@ -84,7 +84,7 @@ function contextOf({ model, promptCharacters }: JournalCompaction, state: Journa
   for (const message of state.messages) view.append(message)
   if (state.compaction) view.setCompaction(state.compaction)
   const estimate = new ContextEstimate(model, state.calibration)
-  estimate.usePrompt(promptCharacters)
+  if (promptCharacters !== undefined) estimate.usePrompt(promptCharacters)
   estimate.restart(view.messages, view.freshFrom)
   return { view, estimate }
 }

@@ -8,23 +8,38 @@ export interface Cut {
   readonly turnStart?: number
 }
 
+export interface KeptSize {
+  /** About so much is kept, */
+  readonly keepTokens: number
+  /** and never more than this, unless the last step alone is more. */
+  readonly mostTokens: number
+}
+
 /**
  * Where to cut so that about `keepTokens` are kept: at the nearest user or assistant message at or before that place.
  * Undefined when nothing older than the kept part is there.
  */
 export function findCut(
   messages: readonly Message[],
-  keepTokens: number,
+  { keepTokens, mostTokens }: KeptSize,
   tokensOf: (message: Message) => number,
 ): Cut | undefined {
   let index = messages.length
   let kept = 0
-  while (index > 0 && (kept < keepTokens || index === messages.length)) {
+  const goBack = (): void => {
     index--
     kept += tokensOf(messages[index] as Message)
   }
-  while (index > 0 && !isLegalCut(messages, index)) index--
+  while (index > 0 && (kept < keepTokens || index === messages.length)) goBack()
+  while (index > 0 && !isLegalCut(messages, index)) goBack()
+  if (kept > mostTokens) index = nextCut(messages, index) ?? index
   return index > 0 ? cutAt(messages, index) : undefined
+}
+
+/** A message, or a step, that is too large to be kept goes with what is older. */
+function nextCut(messages: readonly Message[], index: number): number | undefined {
+  for (let place = index + 1; place < messages.length; place++) if (isLegalCut(messages, place)) return place
+  return undefined
 }
 
 /** True when no call is parted from its result, and none that is still open from the result to come. */

@@ -55,7 +55,7 @@ export function makesRoom(
 }
 
 /** Above it a compaction is due after a turn. A reserve as large as the window would ask for one after every turn. */
-export function thresholdOf({ triggerRatio, reserveTokens }: CompactionPolicy, contextWindow: number): number {
+export function thresholdOf({ triggerRatio, reserveTokens }: Pick<CompactionPolicy, 'triggerRatio' | 'reserveTokens'>, contextWindow: number): number {
   if (triggerRatio !== undefined) return contextWindow * triggerRatio
   return reserveTokens < contextWindow ? contextWindow - reserveTokens : contextWindow / 2
 }

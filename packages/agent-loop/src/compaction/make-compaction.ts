@@ -8,7 +8,7 @@ import type { Cut } from './cut.ts'
 import { findFacts, mergeFacts } from './facts.ts'
 import type { CompactionPolicy, CompactionSetting, Compactor } from './policy.ts'
 import { readSummary, summaryRequest } from './summary.ts'
-import { keepTokensOf, summarySizeOf } from './summary-size.ts'
+import { keptSizeOf, summarySizeOf } from './summary-size.ts'
 import { weigh } from './weight.ts'
 
 /** What was used on the way, whatever came of it. */
@@ -71,8 +71,8 @@ async function produce(host: CompactionHost, { setting, task, cut }: Plan): Prom
 /** Where the default cuts, among all messages of the view without compaction. */
 function cutOf({ view, estimate, contextWindow }: CompactionHost, policy: CompactionPolicy, task: CompactionTask): Cut | undefined {
   const { uncompacted, keptFrom } = view
-  const keepTokens = keepTokensOf(policy, contextWindow, task)
-  const found = findCut(uncompacted.slice(keptFrom), keepTokens, (message) => estimate.tokensOf(weigh(message)))
+  const size = keptSizeOf(policy, contextWindow, task)
+  const found = findCut(uncompacted.slice(keptFrom), size, (message) => estimate.tokensOf(weigh(message)))
   if (!found) return undefined
   const { index, turnStart } = found
   return { index: index + keptFrom, ...(turnStart !== undefined && { turnStart: turnStart + keptFrom }) }

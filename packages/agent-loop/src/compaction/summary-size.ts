@@ -1,4 +1,5 @@
 import type { CompactionTask } from './compact.ts'
+import type { KeptSize } from './cut.ts'
 import { thresholdOf } from './due.ts'
 import type { CompactionPolicy } from './policy.ts'
 import type { SummaryModel } from './summary-model.ts'
@@ -33,15 +34,17 @@ export function summarySizeOf(
 }
 
 /**
- * How much is kept: never as much as would make a compaction due again, and at most half of what has no room for the
- * next call.
+ * How much is kept: never as much as would make a compaction due again soon, and at most half of what has no room for
+ * the next call.
  */
-export function keepTokensOf(
-  policy: CompactionPolicy,
+export function keptSizeOf(
+  { keepRecentTokens, ...policy }: CompactionPolicy,
   contextWindow: number | undefined,
   { trigger, tokensBefore }: Pick<CompactionTask, 'trigger' | 'tokensBefore'>,
-): number {
+): KeptSize {
+  const hasNoRoom = trigger === 'overflow' || trigger === 'window'
   const threshold = contextWindow === undefined ? Infinity : thresholdOf(policy, contextWindow)
-  const keep = policy.keepRecentTokens < threshold ? policy.keepRecentTokens : threshold / 2
-  return trigger === 'overflow' || trigger === 'window' ? Math.min(keep, tokensBefore / 2) : keep
+  const mostTokens = Math.min(threshold / 2, hasNoRoom ? tokensBefore / 2 : Infinity)
+  const keep = keepRecentTokens < threshold ? keepRecentTokens : threshold / 2
+  return { keepTokens: hasNoRoom ? Math.min(keep, mostTokens) : keep, mostTokens: Math.max(mostTokens, keep) }
 }

@@ -91,7 +91,7 @@ describe('random conversations', () => {
     fc.assert(
       fc.property(randomTurns, fc.integer({ min: 0, max: 600 }), (turns, keepTokens) => {
         const messages = viewOf(transcriptOf(turns)).messages
-        const cut = findCut(messages, keepTokens, (message) => weigh(message).characters / 4)
+        const cut = findCut(messages, { keepTokens, mostTokens: Infinity }, (message) => weigh(message).characters / 4)
         if (!cut) return
         expect(isLegalCut(messages, cut.index)).toBe(true)
         const before = idsOfCalls(messages.slice(0, cut.index))
@@ -109,7 +109,7 @@ describe('random conversations', () => {
         const view = viewOf(transcriptOf(turns))
         const old = [...view.messages]
         fc.pre(repairsOf(old).length === 0)
-        const cut = findCut(old, keepTokens, (message) => weigh(message).characters / 4)
+        const cut = findCut(old, { keepTokens, mostTokens: 2 * keepTokens }, (message) => weigh(message).characters / 4)
         if (!cut) return
         const firstKeptMessageId = view.uncompacted[cut.index]?.id ?? ''
         const lastMessageId = view.uncompacted.at(-1)?.id ?? ''
