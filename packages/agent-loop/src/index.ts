@@ -1,14 +1,15 @@
 export { AgentError } from './agent-error.ts'
 export { defineAgent } from './agent/define-agent.ts'
+export type { Loaded, LoadedList } from './agent/loaded.ts'
 export type {
   Accepted,
   Agent,
   AgentFingerprint,
   AgentInput,
+  AgentModel,
   AgentOptions,
   AgentResult,
   AgentRun,
-  AgentModel,
   Answers,
   ApprovalDecision,
   CompactOptions,
@@ -31,18 +32,46 @@ export type {
   ToolDeclaration,
 } from './agent/options.ts'
 export { parseInput } from './agent/parse-input.ts'
-export { emptyView, eventTypes, isBoundary, isDelta, isDurable, progressCharacters, reduceEvents } from './events/index.ts'
+export { nullCompaction } from './compaction/policy.ts'
+export type { CompactionPolicy, CompactionRequest, CompactionResult, Compactor } from './compaction/policy.ts'
+export {
+  emptyView,
+  eventTypes,
+  isBoundary,
+  isDelta,
+  isDurable,
+  progressCharacters,
+  reduceEvents,
+  toolCallOf,
+} from './events/index.ts'
 export type {
   AgentErrorCode,
   AgentErrorData,
   AgentEvent,
+  ApprovalRequest,
+  ApprovalRequestedEvent,
+  ApprovalResolvedEvent,
   AwaitingToolsEvent,
   BoundaryEvent,
+  BranchSwitchedEvent,
   CallReceipt,
+  ChildEndEvent,
+  ChildStartEvent,
+  ChildUpdateEvent,
+  ChildView,
+  Compaction,
+  CompactionEndEvent,
+  CompactionOutcome,
+  CompactionStartEvent,
+  CompactionTrigger,
   ContentPartEvent,
   DeltaEvent,
+  DiscardReason,
   DurableEvent,
   EndReason,
+  ErrorEvent,
+  Fact,
+  InputSource,
   MessageDiscardedEvent,
   MessageEndEvent,
   MessageStartEvent,
@@ -50,12 +79,17 @@ export type {
   OpenBlock,
   OpenMessage,
   OpenToolCall,
+  OrchestrationStepEvent,
   OutcomeStatus,
   PendingToolCall,
   ResumeCause,
+  RetryEndEvent,
+  RetryStartEvent,
+  RetryView,
   RunQueuedEvent,
   RunStatus,
   RunView,
+  RuntimeInputEvent,
   SavePointEvent,
   SessionEndEvent,
   SessionStartEvent,
@@ -75,35 +109,74 @@ export type {
   ToolExecutionStartEvent,
   ToolResult,
   TurnEndEvent,
+  TurnError,
   TurnStartEvent,
   TurnStatus,
   UsageEvent,
   UserMessageEvent,
   ViewMessage,
+  Window,
 } from './events/index.ts'
+export { defineExtension } from './extensions/define-extension.ts'
+export type {
+  CallDecision,
+  CompactionDecision,
+  ContextUsage,
+  Extension,
+  ExtensionContext,
+  HookName,
+  HookedCall,
+  HookedResult,
+  Hooks,
+  InputDecision,
+  RequestPatch,
+  ResultPatch,
+  StepFields,
+} from './extensions/extension.ts'
+export { defineGuardrail } from './guardrails/define-guardrail.ts'
+export type { Decision, GuardedCall, GuardedResult, Guardrail, GuardrailContext } from './guardrails/guardrail.ts'
+export { loopGuard } from './guardrails/loop-guard.ts'
+export type { LoopGuardOptions } from './guardrails/loop-guard.ts'
 export { canonicalJson, hashJson } from './hash-json.ts'
 export { systemIds } from './ids.ts'
 export type { IdSource } from './ids.ts'
 export type {
   AbortCause,
+  CallApproval,
   CallRow,
   CallState,
+  ChildHost,
+  ChildMeta,
+  ChildOutcome,
+  ChildRequest,
   CommitExpectation,
   CommitOutcome,
   Journal,
   JournalRecord,
   JournalState,
+  LoggedInput,
   OpenTurn,
+  Overlay,
+  QueuedInput,
   RunRow,
+  StepProgress,
   StoredMessage,
 } from './journal/journal.ts'
 export { createMemoryJournal } from './journal/memory-journal.ts'
 export type { MemoryJournal, MemoryJournalOptions } from './journal/memory-journal.ts'
+export { createBudget } from './loop/budget.ts'
+export type { Budget, BudgetEstimate, BudgetLimits, Reservation, Spending } from './loop/budget.ts'
+export type { RetryPolicy } from './loop/retry-policy.ts'
+export type { SectionContext } from './prompt/section-context.ts'
+export type { DocsSection, Footer, PromptSections, Skill, TextSource } from './prompt/sections.ts'
 export type { ReaderOptions } from './run/event-buffer.ts'
 export { phaseOf } from './run/phases.ts'
 export { defineTool } from './tools/define-tool.ts'
+export type { AdoptedToolOptions } from './tools/define-tool.ts'
 export type { AiSdkTool } from './tools/from-ai-sdk.ts'
 export type {
+  CallContext,
+  ChildReport,
   InferInput,
   InputSchema,
   OnUnknownOutcome,
@@ -117,3 +190,5 @@ export type {
   ToolReturn,
   ToolReturnValue,
 } from './tools/tool.ts'
+export { repairTranscript } from './transcript/repair.ts'
+export type { TranscriptRepair, TranscriptRepairCode } from './transcript/repair.ts'

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import * as events from '../src/events/index.ts'
+import * as node from '../src/node/index.ts'
 import * as root from '../src/index.ts'
 import * as testing from '../src/testing/index.ts'
 
@@ -7,21 +8,27 @@ import * as testing from '../src/testing/index.ts'
 describe('public surface', () => {
   it('exports these names', () => {
     expect(Object.keys(root).sort()).toEqual([
-      ...['AgentError', 'canonicalJson', 'createMemoryJournal', 'defineAgent', 'defineTool', 'emptyView', 'eventTypes'],
-      ...['hashJson', 'isBoundary', 'isDelta', 'isDurable', 'parseInput', 'phaseOf', 'progressCharacters', 'reduceEvents', 'systemIds'],
+      ...['AgentError', 'canonicalJson', 'createBudget', 'createMemoryJournal', 'defineAgent', 'defineExtension', 'defineGuardrail'],
+      ...['defineTool', 'emptyView', 'eventTypes', 'hashJson', 'isBoundary', 'isDelta', 'isDurable', 'loopGuard', 'nullCompaction'],
+      ...['parseInput', 'phaseOf', 'progressCharacters', 'reduceEvents', 'repairTranscript', 'systemIds', 'toolCallOf'],
     ])
     expect(Object.keys(events).sort()).toEqual([
-      ...['emptyView', 'eventTypes', 'isBoundary', 'isDelta', 'isDurable', 'progressCharacters', 'reduceEvents'],
+      ...['emptyView', 'eventTypes', 'isBoundary', 'isDelta', 'isDurable', 'progressCharacters', 'reduceEvents', 'toolCallOf'],
     ])
-    expect(Object.keys(testing).sort()).toEqual(['checkEvents', 'checkTranscript', 'crashingJournal', 'fakeIds', 'recordingJournal'])
+    expect(Object.keys(testing).sort()).toEqual([
+      ...['checkEvents', 'checkTranscript', 'crashingJournal', 'fakeIds', 'recordingJournal', 'transcriptArbitrary'],
+    ])
+    expect(Object.keys(node).sort()).toEqual(['loadGuardrails', 'loadSkills'])
   })
 
   it('has these event types', () => {
     expect(root.eventTypes).toEqual([
-      ...['awaiting-tools', 'content-part', 'message-discarded', 'message-end', 'message-start'],
-      ...['reasoning-delta', 'reasoning-end', 'reasoning-start', 'run-queued', 'save-point', 'session-end', 'session-start', 'settled'],
-      ...['step-end', 'step-start', 'text-delta', 'text-end', 'text-start', 'tool-call-delta', 'tool-call-end', 'tool-call-start'],
-      ...['tool-execution-delta', 'tool-execution-end', 'tool-execution-start', 'turn-end', 'turn-start', 'usage', 'user-message'],
+      ...['approval-requested', 'approval-resolved', 'awaiting-tools', 'branch-switched', 'child-end', 'child-start', 'child-update'],
+      ...['compaction-end', 'compaction-start', 'content-part', 'error', 'message-discarded', 'message-end', 'message-start'],
+      ...['orchestration-step', 'reasoning-delta', 'reasoning-end', 'reasoning-start', 'retry-end', 'retry-start', 'run-queued'],
+      ...['runtime-input', 'save-point', 'session-end', 'session-start', 'settled', 'step-end', 'step-start', 'text-delta'],
+      ...['text-end', 'text-start', 'tool-call-delta', 'tool-call-end', 'tool-call-start', 'tool-execution-delta'],
+      ...['tool-execution-end', 'tool-execution-start', 'turn-end', 'turn-start', 'usage', 'user-message'],
     ])
   })
 
@@ -29,8 +36,9 @@ describe('public surface', () => {
     const codes: Readonly<Record<root.AgentErrorCode, true>> = {
       ...{ busy: true, 'invalid-config': true, 'invalid-input': true, 'invalid-transcript': true, 'unknown-tool-call': true },
       ...{ 'tool-result-conflict': true, 'pending-calls': true, 'nothing-to-run': true, 'journal-failed': true, fenced: true },
+      ...{ 'unknown-approval': true, 'approval-conflict': true, 'extension-error': true, 'policy-error': true, halted: true },
     }
-    expect(Object.keys(codes)).toHaveLength(10)
+    expect(Object.keys(codes)).toHaveLength(15)
   })
 
   it('an AgentError of another copy of the package is one too', () => {

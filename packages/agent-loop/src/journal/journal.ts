@@ -224,7 +224,7 @@ export interface LoggedInput {
   readonly inputId?: string
 }
 
-export type StepState = 'begun' | 'answered' | 'ended'
+export type StepProgress = 'begun' | 'answered' | 'ended'
 
 /** A turn that has a `turn-start` and no end: suspended, or left by a process that died. */
 export interface OpenTurn {
@@ -232,7 +232,7 @@ export interface OpenTurn {
   readonly turn: number
   readonly step: number
   /** How far the step has come: after `step-start`, `message-end`, `step-end`. Absent: as the rest of the state tells. */
-  readonly stepState?: StepState
+  readonly stepState?: StepProgress
   /** A `message-start` without its end. */
   readonly openMessageId?: string
   /** Of the open step; settled ones too, until their results are in the transcript. */

@@ -2,12 +2,11 @@ import type { AssistantMessage } from '@bowline/llm'
 import type { DiscardReason } from '../events/types.ts'
 import type { Turn } from './turn.ts'
 
-/** The process died while the model spoke. What it cost is not known. */
+/** The process died while the model spoke: the same attempt is made again. What it cost is not known. */
 export function discardCrashed(turn: Turn, messageId: string): void {
   turn.record({ type: 'message-discarded', step: turn.step, messageId, reason: 'crash' })
   const inputTokens = turn.contextTokens()
   turn.bookApart('discarded-attempt', { inputTokens, totalTokens: inputTokens, estimated: true }, undefined, turn.model)
-  turn.attempt++
 }
 
 /** Withdraws a failed attempt: it never enters the transcript, and what it cost is booked apart. */

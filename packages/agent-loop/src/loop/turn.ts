@@ -9,7 +9,7 @@ import type { GuardrailRunner } from '../guardrails/run-guardrails.ts'
 import type { IdSource } from '../ids.ts'
 import { deepFreeze } from '../json.ts'
 import { Draft } from '../journal/draft.ts'
-import type { CallRow, CommitExpectation, JournalRecord, OpenTurn, RunRow, StepState, StoredMessage } from '../journal/journal.ts'
+import type { CallRow, CommitExpectation, JournalRecord, OpenTurn, RunRow, StepProgress, StoredMessage } from '../journal/journal.ts'
 import type { RunParts } from '../run/run-parts.ts'
 import type { StopSwitch } from '../run/stop-switch.ts'
 import type { Transcript } from '../transcript/transcript.ts'
@@ -62,7 +62,7 @@ export class Turn {
   step: number
   usage: Usage
   cost: Cost | undefined
-  stepState: StepState
+  stepState: StepProgress
   /** The message that the model is to write, or writes. */
   messageId = ''
   /** The user message that the turn began with. */
@@ -298,7 +298,7 @@ export class Turn {
   }
 }
 
-function stepStateOf(open: OpenTurn, transcript: Transcript): StepState {
+function stepStateOf(open: OpenTurn, transcript: Transcript): StepProgress {
   if (open.stepState) return open.stepState
   if (transcript.openAnswer) return 'answered'
   return open.openMessageId === undefined && open.notBefore === undefined ? 'ended' : 'begun'

@@ -3,7 +3,7 @@ import { messageOf } from '../agent-error.ts'
 import { canonicalJson } from '../hash-json.ts'
 import { untilAborted } from '../loop/ask-owner.ts'
 import type { Turn } from '../loop/turn.ts'
-import { approvalRequest, awaitsApproval } from './call.ts'
+import { approvalRequest, awaitsApproval, writeRows } from './call.ts'
 import type { Call } from './call.ts'
 import { finalize } from './finalize.ts'
 import { deniedOutcome } from './outcome.ts'
@@ -69,6 +69,7 @@ export async function resolveApproval(turn: Turn, call: Call, decision: Approval
   const decided = { ...approval, state: decision.decision === 'approve' ? ('approved' as const) : ('denied' as const) }
   const known = { ...decided, decision: canonicalDecision(decision) }
   call.row = { ...row, toolCallId, approval: known, ...(edited !== undefined && { input: edited }) }
+  writeRows(turn, [call])
   if (decision.decision === 'deny') return finalize(turn, call, deniedOutcome(reason ?? 'the call was denied'))
   const checked = await validate(call.tool, call.row.input ?? call.part.input)
   if (checked.ok) call.input = checked.value

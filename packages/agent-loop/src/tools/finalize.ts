@@ -2,7 +2,7 @@ import { messageOf } from '../agent-error.ts'
 import type { ToolResult } from '../events/types.ts'
 import { addWarnings } from '../guardrails/add-warnings.ts'
 import type { Turn } from '../loop/turn.ts'
-import { describeCall, isSettled } from './call.ts'
+import { describeCall, isSettled, writeRows } from './call.ts'
 import type { Call } from './call.ts'
 import type { Execution } from './execute.ts'
 import { cancelledOutcome, errorOutcome, returnedOutcome, unknownOutcome } from './outcome.ts'
@@ -31,6 +31,8 @@ function settle(turn: Turn, call: Call, outcome: Outcome): void {
     ...(terminate && { terminate }),
   })
   call.row = { ...call.row, state: outcome.status, outcome: message, ...(terminate && { terminate }) }
+  // Whatever is stored next, an event and its row belong together.
+  writeRows(turn, [call])
 }
 
 /** A question that nobody has answered when the call ends is not open any more. */

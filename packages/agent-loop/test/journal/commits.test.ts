@@ -47,7 +47,7 @@ describe('commits', () => {
     expect(shapes(talk).slice(1, 3)).toEqual([
       ['message-end', 'append assistant', 'run running', 'tool-execution-start', 'tool-execution-start', 'x started', 'y started'],
       [
-        ...['tool-execution-end', 'tool-execution-end', 'x result', 'y result', 'append tool-result', 'append tool-result'],
+        ...['tool-execution-end', 'x result', 'tool-execution-end', 'y result', 'append tool-result', 'append tool-result'],
         ...['step-end', 'step-start', 'message-start', 'run running'],
       ],
     ])
@@ -118,7 +118,7 @@ describe('commits', () => {
     await until(() => talk.types().filter((type) => type === 'tool-execution-end').length === 3)
     wait.open('d')
     await run.result()
-    expect(shapes(talk).slice(2, 5).map((records) => records.filter((entry) => entry.endsWith(' result')))).toEqual([['a result'], ['b result', 'c result'], ['d result']])
+    expect(shapes(talk).slice(2, 5).map((records) => records.filter((entry) => entry.endsWith(' result')))).toEqual([['a result'], ['c result', 'b result'], ['d result']])
   })
 
   it('a row says what was asked, and the outcome is in it', async () => {

@@ -51,7 +51,7 @@ describe('re-entry', () => {
     expect(events[0]).toMatchObject({ resumed: true, attempt: 2, cause: 'recovery', turn: 1 })
     expect(events[1]).toMatchObject({ messageId: 'msg_2', reason: 'crash' })
     expect(events[2]).toMatchObject({ purpose: 'discarded-attempt', estimated: true, usage: { estimated: true } })
-    expect(events[3]).toMatchObject({ messageId: 'msg_3', attempt: 2 })
+    expect(events[3]).toMatchObject({ messageId: 'msg_3', attempt: 1 })
   })
 
   it('A172: a started once call without outcome is not executed again', async () => {
