@@ -11,10 +11,12 @@ export type Settled<Value> =
 export interface TimeLimit {
   readonly clock: Clock
   readonly timeoutMs: number
-  /** The run's. Aborting it ends a wait that has begun before. */
+  /** The run's. Aborting it ends a wait that has begun before, unless that is `patient`. */
   readonly abortSignal: AbortSignal
   /** Of a run that is being stopped: when it must have ended. Bounds the waits that begin behind the abort. */
   readonly stopDeadline?: (() => number | undefined) | undefined
+  /** An abort leaves a wait that has begun the time until `stopDeadline`: what it waits for must not be lost. */
+  readonly patient?: boolean | undefined
 }
 
 /**
@@ -43,12 +45,16 @@ export function isThenable<Value>(value: Value | PromiseLike<Value>): value is P
 }
 
 function settleUnlessAborted<Value>(limit: TimeLimit, promise: PromiseLike<Value>): Promise<Settled<Value>> {
-  const { clock, timeoutMs, abortSignal } = limit
+  const { clock, timeoutMs, abortSignal, stopDeadline, patient = false } = limit
   return new Promise((resolve) => {
-    const onAbort = (): void => end({ kind: 'stopped' })
-    const cancel = clock.setTimer(clock.now() + timeoutMs, () => end({ kind: 'out-of-time' }))
+    const timers = [clock.setTimer(clock.now() + timeoutMs, () => end({ kind: 'out-of-time' }))]
+    const onAbort = (): void => {
+      const lastEnd = patient ? stopDeadline?.() : undefined
+      if (lastEnd === undefined) return end({ kind: 'stopped' })
+      timers.push(clock.setTimer(lastEnd, () => end({ kind: 'stopped' })))
+    }
     const end = (settled: Settled<Value>): void => {
-      cancel()
+      for (const cancel of timers) cancel()
       abortSignal.removeEventListener('abort', onAbort)
       resolve(settled)
     }

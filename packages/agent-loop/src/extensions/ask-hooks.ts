@@ -118,6 +118,8 @@ function textOf(issues: readonly SchemaIssue[]): string {
 export async function askResult(calls: HandlerCalls, call: HookedCall, given: HookedResult, neverResult: boolean): Promise<HookedResult> {
   let result = given
   await calls.ask('onToolResult', {
+    // What a hook takes out of a result must not be stored because the run is stopped.
+    patient: true,
     event: () => ({ call, result, status: result.status }),
     take: (returned) => {
       const patched = patchResult(result, readResultPatch(returned))

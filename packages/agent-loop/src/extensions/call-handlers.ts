@@ -41,6 +41,8 @@ export interface Question<Name extends AwaitedHook> {
   readonly failed?: (failure: HookFailure, extension: Extension) => Next
   /** After a wait that the end of the run has cut off. Default: the chain goes on. */
   readonly stopped?: () => Next
+  /** An abort leaves the handler the time that the run has left. */
+  readonly patient?: true
 }
 
 export type Next = 'go-on' | 'end'
@@ -100,7 +102,7 @@ export class HandlerCalls {
   }
 
   async #next<Name extends AwaitedHook>(hook: Name, extension: Extension, question: Question<Name>): Promise<Next> {
-    const settled = await this.#call(hook, extension, question.event())
+    const settled = await this.#call(hook, extension, question)
     if (settled.kind === 'stopped') return question.stopped?.() ?? 'go-on'
     try {
       return await question.take(valueOf(settled, timeoutOf(extension)), extension)
@@ -111,10 +113,12 @@ export class HandlerCalls {
     }
   }
 
-  #call<Name extends AwaitedHook>(hook: Name, extension: Extension, event: HookEvent<Name>): Promise<Settled<unknown>> {
+  #call<Name extends AwaitedHook>(hook: Name, extension: Extension, question: Question<Name>): Promise<Settled<unknown>> {
+    const event = question.event()
+    const timeoutMs = timeoutOf(extension)
     const { clock, abortSignal, stopDeadline, contextOf } = this.#options
     const handlers = extension.hooks as Readonly<Record<HookName, (event: unknown, context: ExtensionContext) => unknown>>
-    return settleWithin({ clock, abortSignal, stopDeadline, timeoutMs: timeoutOf(extension) }, () =>
+    return settleWithin({ clock, abortSignal, stopDeadline, timeoutMs, patient: question.patient }, () =>
       handlers[hook](snapshot(event), contextOf(extension)),
     )
   }

@@ -166,6 +166,28 @@ describe('hooks of a run that is stopped', () => {
     expect(await waiting).toEqual({ action: 'stopped' })
   })
 
+  it('A108: an abort leaves onToolResult the time that the run has left', async () => {
+    const redacted = Promise.withResolvers<{ output: string }>()
+    const { hooks, stop, clock } = bench([extension('redact', { onToolResult: () => redacted.promise })], { stopDeadline: () => 3_000 })
+    const waiting = hooks.onToolResult(callOf(), resultOf('secret'))
+    stop.abort()
+    await clock.advance(1_999)
+    redacted.resolve({ output: '[redacted]' })
+    expect(await waiting).toMatchObject({ output: { type: 'text', value: '[redacted]' } })
+    expect(clock.pendingTimers).toBe(0)
+  })
+
+  it('A107: and no more than that', async () => {
+    const { hooks, stop, clock, failures } = bench([extension('slow', { onToolResult: never })], { stopDeadline: () => 3_000 })
+    const given = resultOf('own')
+    const waiting = hooks.onToolResult(callOf(), given)
+    stop.abort()
+    await clock.advance(2_000)
+    expect(await waiting).toBe(given)
+    expect(failures).toEqual([])
+    expect(clock.pendingTimers).toBe(0)
+  })
+
   it('A107: behind the abort hooks still run, until the run must have ended', async () => {
     const { hooks, failures, stop, clock } = bench(
       [extension('slow', { onToolResult: never }), extension('redact', { onToolResult: () => Promise.resolve({ output: '[redacted]' }) })],

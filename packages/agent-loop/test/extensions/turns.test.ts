@@ -1,0 +1,285 @@
+import type { JSONValue } from '@bowline/llm'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { createMemoryJournal, defineTool } from '../../src/index.ts'
+import type { AgentEvent, AgentOptions } from '../../src/index.ts'
+import { agentOf, conversation } from '../support/conversation.ts'
+import { resultsOf, textOfRequest } from '../support/prompts.ts'
+import { echo, until } from '../support/tools.ts'
+import { guardrail } from '../guardrails/support.ts'
+import { extension, never } from './support.ts'
+
+const call = (name: string, id = 'x', input: JSONValue = {}) => ({ toolCalls: [{ id, name, input }] })
+const errorsOf = (events: readonly AgentEvent[]) => events.filter((event) => event.type === 'error')
+const throwing = () => { throw new Error('bad') }
+
+/** A tool whose input is checked, and that says what it was given. */
+function reader() {
+  const inputs: unknown[] = []
+  const tool = defineTool({
+    ...{ name: 'read', description: 'reads', inputSchema: z.object({ path: z.string() }), effect: 'pure' },
+    execute: (input) => {
+      inputs.push(input)
+      return `content of ${input.path}`
+    },
+  })
+  return { tool, inputs }
+}
+
+function outcomeOf(events: readonly AgentEvent[], toolCallId = 'x') {
+  return events.find((event) => event.type === 'tool-execution-end' && event.toolCallId === toolCallId)
+}
+
+describe('tools of extensions', () => {
+  it('A5: run like the agent\'s own, and lose against them', async () => {
+    const talk = conversation()
+    const [own, lost, extra] = [echo('same'), echo('same'), echo('extra')]
+    const given = extension('more', {}, { tools: [lost.tool, extra.tool] })
+    const agent = agentOf([{ toolCalls: ['same', 'extra'].map((name) => ({ id: name, name, input: {} })) }, { text: 'ok' }], { tools: [own.tool], extensions: [given] })
+    await talk.play(agent, 'go')
+    expect([own, lost, extra].map(({ calls }) => calls.length)).toEqual([1, 0, 1])
+    expect(agent.diagnostics).toMatchObject([{ kind: 'tool', name: 'same' }])
+  })
+})
+
+describe('inputs', () => {
+  it('A145: a transformed input is what is stored and sent', async () => {
+    const talk = conversation()
+    const upper = extension('upper', { onInput: ({ input }) => ({ action: 'transform', input: (input as string).toUpperCase() }) })
+    const agent = agentOf([{ text: 'ok' }], { extensions: [upper] })
+    const { result } = await talk.play(agent, 'hello')
+    expect(result.messages[0]).toMatchObject({ role: 'user', content: 'HELLO' })
+    expect(textOfRequest(agent.model.calls[0])).toContain('HELLO')
+    expect(textOfRequest(agent.model.calls[0])).not.toContain('hello')
+  })
+
+  it('A145: a handled input leaves nothing in the transcript and calls no model', async () => {
+    const talk = conversation()
+    const agent = agentOf([], { extensions: [extension('bot', { onInput: () => ({ action: 'handled', reply: 'pong' }) })] })
+    const { result } = await talk.play(agent, 'ping')
+    expect(result).toMatchObject({ status: 'completed', reason: 'handled', messages: [], text: 'pong' })
+    expect((await talk.memory.load()).messages).toEqual([])
+    expect(talk.types()).toEqual(['turn-start', 'turn-end', 'save-point', 'settled'])
+  })
+})
+
+describe('requests', () => {
+  it('A146: transformContext changes the request and never the transcript', async () => {
+    const talk = conversation()
+    const hide = extension('hide', {
+      transformContext: ({ messages }) => ({ messages: [...messages, { role: 'user', content: 'only for you' }] }),
+    })
+    const agent = agentOf([{ text: 'ok' }], { extensions: [hide] })
+    const { result } = await talk.play(agent, 'hello')
+    expect(textOfRequest(agent.model.calls[0])).toContain('only for you')
+    expect(JSON.stringify(result.messages)).not.toContain('only for you')
+    expect(JSON.stringify(talk.journal.log)).not.toContain('only for you')
+  })
+
+  it('A142: instructions and request settings of extensions are what the model gets', async () => {
+    const talk = conversation()
+    const { tool } = reader()
+    const shape = extension('shape', {
+      beforeAgentStart: ({ instructions }) => ({ instructions: `${instructions} Be brief.`, append: ['by the way'] }),
+      beforeModelCall: () => ({ runtimeParams: { temperature: 0.5 }, activeTools: [] }),
+    })
+    const agent = agentOf([{ text: 'ok' }], { instructions: 'You help.', tools: [tool], extensions: [shape] })
+    await talk.play(agent, 'hello')
+    const [request] = agent.model.calls
+    expect(textOfRequest(request)).toContain('You help. Be brief.')
+    expect(textOfRequest(request)).toContain('by the way')
+    expect(request?.temperature).toBe(0.5)
+    expect(request?.tools ?? []).toEqual([])
+  })
+})
+
+describe('tool calls', () => {
+  it('A147: a modified input is what the tool, the intent and later hooks see', async () => {
+    const talk = conversation()
+    const { tool, inputs } = reader()
+    const seen: unknown[] = []
+    const agent = agentOf([call('read', 'x', { path: 'a' }), { text: 'ok' }], {
+      tools: [tool],
+      extensions: [
+        extension('a', { onToolCall: () => ({ action: 'modify', input: { path: 'b' } }) }),
+        extension('b', { onToolCall: ({ input }) => void seen.push(input), onToolResult: ({ call: given }) => void seen.push(given.input) }),
+      ],
+    })
+    const { events } = await talk.play(agent, 'go')
+    expect(inputs).toEqual([{ path: 'b' }])
+    expect(seen).toEqual([{ path: 'b' }, { path: 'b' }])
+    expect(events.find((event) => event.type === 'tool-execution-start')).toMatchObject({ input: { path: 'b' } })
+  })
+
+  it('A147: a modified input that is not valid denies the call', async () => {
+    const talk = conversation()
+    const { tool, inputs } = reader()
+    const wrong = extension('wrong', { onToolCall: () => ({ action: 'modify', input: { path: 1 } }) })
+    const agent = agentOf([call('read', 'x', { path: 'a' }), { text: 'ok' }], { tools: [tool], extensions: [wrong] })
+    const { events } = await talk.play(agent, 'go')
+    expect(inputs).toEqual([])
+    expect(outcomeOf(events)).toMatchObject({ executed: 'no', message: { status: 'denied' } })
+    expect(errorsOf(events)).toMatchObject([{ source: 'extension', name: 'wrong', hook: 'onToolCall', fatal: false }])
+  })
+
+  it.each([
+    [{ action: 'reject-and-continue', message: 'not today' } as const, { status: 'denied', output: { type: 'execution-denied', reason: 'not today' } }],
+    [{ action: 'synthesize', output: 'made up', details: { by: 'x' } } as const, { status: 'result', output: { type: 'text', value: 'made up' }, details: { by: 'x' } }],
+  ])('A148: %o settles the call without running the tool', async (decision, message) => {
+    const talk = conversation()
+    const { tool, inputs } = reader()
+    const agent = agentOf([call('read', 'x', { path: 'a' }), { text: 'ok' }], { tools: [tool], extensions: [extension('a', { onToolCall: () => decision })] })
+    const { events, result } = await talk.play(agent, 'go')
+    expect(inputs).toEqual([])
+    expect(outcomeOf(events)).toMatchObject({ executed: 'no', message })
+    expect(result.status).toBe('completed')
+  })
+
+  it('A148: error ends the turn as policy-error, every call with its outcome', async () => {
+    const talk = conversation()
+    const { tool, inputs } = reader()
+    const policy = extension('policy', { onToolCall: ({ call: { toolCallId } }) => (toolCallId === 'b' ? { action: 'error', message: 'never' } : undefined) })
+    const calls = { toolCalls: ['a', 'b', 'c'].map((id) => ({ id, name: 'read', input: { path: id } })) }
+    const { result } = await talk.play(agentOf([calls], { tools: [tool], extensions: [policy] }), 'go')
+    expect(result).toMatchObject({ status: 'error', reason: 'policy-error', error: { code: 'policy-error', message: expect.stringContaining('never') as string } })
+    expect(inputs).toEqual([])
+    expect(result.messages.filter(({ role }) => role === 'tool-result')).toHaveLength(3)
+  })
+
+  it('A144: a failing onToolCall denies that call only', async () => {
+    const talk = conversation()
+    const { tool, inputs } = reader()
+    const broken = extension('broken', { onToolCall: ({ call: { toolCallId } }) => { if (toolCallId === 'a') throwing() } })
+    const calls = { toolCalls: ['a', 'b'].map((id) => ({ id, name: 'read', input: { path: id } })) }
+    const { events, result } = await talk.play(agentOf([calls, { text: 'ok' }], { tools: [tool], extensions: [broken] }), 'go')
+    expect(inputs).toEqual([{ path: 'b' }])
+    expect(outcomeOf(events, 'a')).toMatchObject({ message: { status: 'denied' } })
+    expect(result.status).toBe('completed')
+  })
+
+  it('A149: onToolResult sees executed, synthesized, denied and failed calls', async () => {
+    const talk = conversation()
+    const seen: string[] = []
+    const failing = defineTool({ name: 'fail', description: '', inputSchema: {}, execute: throwing })
+    const decide = extension('decide', {
+      onToolCall: ({ call: { toolCallId } }) => {
+        if (toolCallId === 'synthesized') return { action: 'synthesize', output: 1 }
+        return toolCallId === 'denied' ? { action: 'reject-and-continue', message: 'no' } : { action: 'allow' }
+      },
+      onToolResult: ({ call: { toolCallId }, status, result }) => {
+        seen.push(`${toolCallId} ${status} ${result.executed}`)
+        return { output: `${toolCallId} patched` }
+      },
+    })
+    const calls = [['executed', 'echo'], ['synthesized', 'echo'], ['denied', 'echo'], ['failed', 'fail'], ['unknown', 'nowhere']] as const
+    const agent = agentOf([{ toolCalls: calls.map(([id, name]) => ({ id, name, input: {} })) }, { text: 'ok' }], { tools: [echo('echo').tool, failing], extensions: [decide] })
+    await talk.play(agent, 'go')
+    expect(seen.toSorted()).toEqual(['denied denied no', 'executed result here', 'failed error here', 'synthesized result no', 'unknown error no'])
+    expect(resultsOf(agent.model.calls[1]).map(({ output }) => JSON.stringify(output))).toEqual(calls.map(([id]) => expect.stringContaining(`${id} patched`) as string))
+  })
+
+  it('A149: a call of a truncated answer can be given no result', async () => {
+    const talk = conversation()
+    const { tool } = reader()
+    const patch = extension('patch', { onToolResult: () => ({ status: 'result', output: 'fine' }) })
+    const agent = agentOf([{ ...call('read', 'x', { path: 'a' }), finish: 'length' }, { text: 'ok' }], { tools: [tool], extensions: [patch] })
+    const { events } = await talk.play(agent, 'go')
+    expect(outcomeOf(events)).toMatchObject({ message: { status: 'error' } })
+    expect(errorsOf(events)).toMatchObject([{ name: 'patch', hook: 'onToolResult' }])
+  })
+})
+
+describe('failures', () => {
+  const hooks = ['onInput', 'beforeAgentStart', 'onTurnStart', 'transformContext', 'onStepStart', 'beforeModelCall', 'afterModelCall', 'onToolResult', 'onStepEnd', 'onAgentEnd', 'onSavePoint', 'onSettled', 'onEvent'] as const
+  const turnOf = (options: Partial<AgentOptions>) => agentOf([call('echo'), { text: 'ok' }], { tools: [echo('echo').tool], ...options })
+  const perTurn = new Set<string>(['onInput', 'beforeAgentStart', 'onTurnStart', 'onAgentEnd', 'onSavePoint', 'onSettled', 'onEvent'])
+  const perStep = new Set<string>(['transformContext', 'onStepStart', 'beforeModelCall', 'afterModelCall', 'onStepEnd'])
+
+  it.each(hooks)('A143: a throwing %s gives an error event each time and does not end the turn', async (hook) => {
+    const talk = conversation()
+    const { result } = await talk.play(turnOf({ extensions: [extension('broken', { [hook]: throwing })] }), 'go')
+    expect(result).toMatchObject({ status: 'completed', text: 'ok' })
+    const times = perTurn.has(hook) ? 1 : perStep.has(hook) ? 2 : 1
+    const error = { type: 'error', source: 'extension', name: 'broken', hook, message: 'bad', fatal: false }
+    expect(errorsOf(talk.journal.log)).toMatchObject(Array<object>(times).fill(error))
+  })
+
+  it.each(hooks.filter((hook) => !['onAgentEnd', 'onSavePoint', 'onSettled'].includes(hook)))('A143: with fail a throwing %s ends the turn as extension-error', async (hook) => {
+    const talk = conversation()
+    const scripted = { onEvent: 0, onInput: 0, beforeAgentStart: 0, onTurnStart: 0, transformContext: 0, onStepStart: 0, beforeModelCall: 0 }
+    const steps = hook in scripted ? [] : [call('echo')]
+    const agent = agentOf(steps, { tools: [echo('echo').tool], extensions: [extension('broken', { [hook]: throwing }, { onError: 'fail' })] })
+    const { result } = await talk.play(agent, 'go')
+    expect(result).toMatchObject({ status: 'error', reason: 'extension-error', error: { code: 'extension-error' } })
+    expect(errorsOf(talk.journal.log)[0]).toMatchObject({ name: 'broken', hook, fatal: true })
+  })
+
+  it('A143: a hook that hangs is left behind', async () => {
+    const talk = conversation()
+    const run = talk.run(turnOf({ extensions: [extension('slow', { onStepStart: never }, { timeoutMs: 100 })] }), 'go')
+    await until(() => talk.clock.pendingTimers === 1)
+    await talk.clock.advance(100)
+    await until(() => talk.clock.pendingTimers === 1)
+    await talk.clock.advance(100)
+    expect((await run.result()).status).toBe('completed')
+    expect(errorsOf(talk.journal.log)).toMatchObject([{ message: 'no answer within 100 ms' }, { message: 'no answer within 100 ms' }])
+  })
+
+  it('A109: an abort reaches hooks', async () => {
+    const talk = conversation()
+    const signals: AbortSignal[] = []
+    const waiting = extension('slow', { transformContext: (_event, { abortSignal }) => (signals.push(abortSignal), never()) })
+    const run = talk.run(agentOf([], { extensions: [waiting] }), 'go')
+    await until(() => signals.length === 1)
+    run.abort()
+    expect((await run.result()).status).toBe('aborted')
+    expect(signals[0]?.aborted).toBe(true)
+    expect(errorsOf(talk.journal.log)).toEqual([])
+  })
+
+  it.each(['onToolCall', 'beforeCall'] as const)('A179: a call whose %s is cut off by a yield stays open', async (handler) => {
+    const talk = conversation({ unfinished: true })
+    const leave = new AbortController()
+    let asked = false
+    const hang = () => ((asked = true), never())
+    const observers =
+      handler === 'onToolCall' ? { extensions: [extension('slow', { onToolCall: hang })] } : { guardrails: [guardrail('slow', { beforeCall: hang })] }
+    const agent = agentOf([call('echo'), { text: 'ok' }], { tools: [echo('echo').tool] })
+    const run = talk.run(agentOf([], { ...observers, model: agent.model, tools: [echo('echo').tool] }), 'go', { abortSignal: leave.signal })
+    await until(() => asked)
+    leave.abort({ kind: 'yield' })
+    expect(await run.result()).toMatchObject({ status: 'aborted', reason: 'yielded' })
+    expect((await talk.memory.load()).open?.calls).toMatchObject([{ toolCallId: 'x', state: 'pending' }])
+    const { result } = await talk.play(agent, undefined)
+    expect(result).toMatchObject({ status: 'completed', text: 'ok' })
+  })
+
+  it('A33: the journal is free again after a hook that threw', async () => {
+    const journal = createMemoryJournal()
+    const broken = extension('broken', { onTurnStart: throwing }, { onError: 'fail' })
+    await agentOf([], { extensions: [broken] }).run('go', { journal }).result()
+    expect(await agentOf([{ text: 'ok' }]).run('again', { journal }).result()).toMatchObject({ status: 'completed' })
+  })
+})
+
+describe('the end of a turn', () => {
+  it('A150: onAgentEnd, onSavePoint, onSettled come in this order, the first after turn-end is durable', async () => {
+    const talk = conversation()
+    const seen: string[] = []
+    const note = (name: string) => () => void seen.push(`${name} ${talk.types().includes('turn-end')} ${talk.types().includes('settled')}`)
+    const agent = agentOf([{ text: 'ok' }], {
+      extensions: [extension('a', { onAgentEnd: note('end'), onSavePoint: note('save'), onSettled: note('settled') })],
+    })
+    await talk.play(agent, 'go')
+    expect(seen).toEqual(['end true false', 'save true false', 'settled true true'])
+  })
+
+  it('A150: a follow-up from onAgentEnd is a turn of its own', async () => {
+    const talk = conversation()
+    const once = extension('more', { onAgentEnd: async (_event, context) => { if (context.turn === 1) await context.followUp('and more') } })
+    const agent = agentOf([{ text: 'one' }, { text: 'two' }], { extensions: [once] })
+    const { result } = await talk.play(agent, 'go')
+    expect(result.text).toBe('two')
+    expect(talk.types().filter((type) => type === 'turn-end')).toHaveLength(2)
+  })
+})
