@@ -1,4 +1,5 @@
 import type { JSONValue } from '@bowline/llm'
+import { sha256 } from '@noble/hashes/sha2.js'
 import serialize from 'canonicalize'
 
 /** JSON with sorted keys and one way to write each value (RFC 8785): equal values give equal text. */
@@ -7,9 +8,9 @@ export function canonicalJson(value: JSONValue): string {
 }
 
 /** SHA-256 of the canonical JSON, base64url. */
-export async function hashJson(value: JSONValue): Promise<string> {
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(canonicalJson(value)))
-  return btoa(String.fromCharCode(...new Uint8Array(digest)))
+export function hashJson(value: JSONValue): string {
+  const digest = sha256(new TextEncoder().encode(canonicalJson(value)))
+  return btoa(String.fromCharCode(...digest))
     .replaceAll('+', '-')
     .replaceAll('/', '_')
     .replace(/=+$/, '')

@@ -18,7 +18,7 @@ export function compactConversation(agent: AgentDefinition, options: CompactOpti
   takeJournal(journal, 'compaction')
   return compactJournal({
     ...{ journal, clock, ids, instructions, abortSignal, setting: agent.compaction },
-    ...{ model: model.name, contextWindow: model.info.contextWindow, promptCharacters: 0 },
+    ...{ model: model.name, contextWindow: model.info.contextWindow },
     summaryModel: (policy) => summaryModelFor({ agent, model, clock }, policy),
     effectOf: (toolName) => agent.tools.get(toolName)?.effect,
   }).finally(() => releaseJournal(journal))

@@ -16,7 +16,7 @@ export class Fingerprints {
   readonly #tools: readonly Tool[]
   readonly #prompts: PromptCache
   #pinned: Promise<readonly PinnedTool[]> | undefined
-  #last: { readonly statics: Statics; readonly model: ModelName; readonly hash: Promise<string> } | undefined
+  #last: { readonly statics: Statics; readonly model: ModelName; readonly hash: string } | undefined
 
   constructor(tools: readonly Tool[], prompts: PromptCache) {
     this.#tools = tools

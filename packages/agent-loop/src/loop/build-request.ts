@@ -27,7 +27,7 @@ export async function buildRequest(turn: Turn, { patch }: StepPlan): Promise<Cal
   const instructions = patch.instructions ?? params.systemPrompt ?? turn.instructions
   const shown = patch.messages ?? turn.overlays.into(turn.transcript.view)
   const messages = hooks.has('transformContext') ? await hooks.transformContext(shown) : shown
-  const whole = agent.ephemeral ? [...messages, ...(await askEphemeral(turn))] : messages
+  const whole = agent.ephemeral ? [...messages, ...(await weighedEphemeral(turn))] : messages
   const asked = hooks.has('beforeModelCall') ? await askRequestHooks(turn, { instructions, messages: whole, params }) : {}
   if (asked.activeTools) turn.activeTools = new Set(asked.activeTools)
   const { model: _chosen, systemPrompt: _prompt, ...runtimeParams } = mergeRuntimeParams(params, asked.runtimeParams)
@@ -52,6 +52,12 @@ function askRequestHooks(
 /** The agent's own array as long as all tools are active: what is the same is converted once. */
 function activeDeclarations({ agent, activeTools }: Turn): CallRequest['tools'] {
   return activeTools ? agent.declarations.filter(({ name }) => activeTools.has(name)) : agent.declarations
+}
+
+async function weighedEphemeral(turn: Turn): Promise<readonly Message[]> {
+  const messages = await askEphemeral(turn)
+  turn.transcript.estimate.useExtra([...turn.overlays.messages, ...messages])
+  return messages
 }
 
 /** Asked again at each call. A source that fails is left out and said. */

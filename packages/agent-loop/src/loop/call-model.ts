@@ -81,7 +81,7 @@ async function accept(turn: Turn, plan: StepPlan, { message, results }: ModelAns
     await turn.commit()
     await turn.hooks.afterModelCall({ message, usage: message.usage })
   }
-  return { phase: 'settle', answer: { message, results }, calls: await callsOf(turn, clientCalls(message)) }
+  return { phase: 'settle', answer: { message, results }, calls: callsOf(turn, clientCalls(message)) }
 }
 
 /** The turn ends with the first model's error; what the others said is in its details. */

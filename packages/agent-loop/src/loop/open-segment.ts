@@ -1,3 +1,4 @@
+import { weighPrompt } from './prompt-size.ts'
 import { addInput, takeInputs } from './windows.ts'
 import { buildInstructions } from './instructions.ts'
 import type { AgentInput } from '../agent/options.ts'
@@ -13,6 +14,7 @@ export async function openSegment(turn: Turn, { input, resumed }: Segment): Prom
   await turn.boundary()
   await buildInstructions(turn)
   await askObservers(turn, { input, resumed })
+  await weighPrompt(turn)
   // Nothing may come between an answer and the results of its calls.
   if (turn.transcript.openAnswer) return
   if (!resumed) for (const overlay of turn.run.takeOverlays()) addInput(turn, 'turn-start', 'overlay', overlay)

@@ -13,6 +13,10 @@ export class Overlays {
     return this.#entries.length
   }
 
+  get messages(): readonly Message[] {
+    return this.#entries.map(messageOf)
+  }
+
   add(overlay: Overlay): void {
     this.#entries.push(overlay)
   }

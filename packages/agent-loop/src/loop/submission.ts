@@ -68,7 +68,7 @@ export async function checkSubmission(turn: Turn, calls: readonly Call[], { resu
 export async function settleSubmission(turn: Turn, { outcomes, decisions }: Submission): Promise<void> {
   for (const [call, decision] of decisions) await resolveApproval(turn, call, decision)
   for (const [call, outcome] of outcomes) {
-    call.row = { ...call.row, answerHash: await hashJson(comparable(call, outcome)) }
+    call.row = { ...call.row, answerHash: hashJson(comparable(call, outcome)) }
     await finalize(turn, call, outcome)
   }
 }
@@ -108,7 +108,7 @@ async function judgeResult(
 
 async function isRepeat(call: Call | undefined, stored: Pick<Outcome, 'status' | 'output' | 'details'>, outcome: Outcome): Promise<boolean> {
   const given = comparable(call, outcome)
-  if (call?.row.answerHash !== undefined) return call.row.answerHash === (await hashJson(given))
+  if (call?.row.answerHash !== undefined) return call.row.answerHash === hashJson(given)
   return isSame(factsOf(stored), given)
 }
 

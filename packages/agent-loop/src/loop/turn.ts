@@ -129,6 +129,7 @@ export class Turn {
     // Which tools of earlier segments were pure is not known any more.
     this.firm = open ? Infinity : 0
     this.overlays = new Overlays(open?.overlays)
+    transcript.estimate.useExtra(this.overlays.messages)
     this.extensionState = structuredClone((open?.extensionState ?? {}) as Record<string, Record<string, JSONValue>>)
     this.#startedAt = run.clock.now() - (open?.elapsedMs ?? 0)
     this.#draft = new Draft(run.journal, run.clock, (event) => this.#show(event))

@@ -26,6 +26,7 @@ export function placeInput(turn: Turn, window: Window, { inputId, source, input 
     const anchor = anchorOf(turn.transcript.messages, turn.inputId, turn.answered)
     const overlay = { inputId, content: message.content, anchor }
     turn.overlays.add(overlay)
+    turn.transcript.estimate.useExtra(turn.overlays.messages)
     turn.write({ type: 'overlay', overlay })
     turn.record({ type: 'runtime-input', inputId, source, placement: window, characters })
     return

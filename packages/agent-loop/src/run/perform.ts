@@ -95,7 +95,7 @@ async function enter(turn: Turn, state: JournalState, asked: Asked): Promise<Ent
   const { open } = state
   const { order } = asked
   if (order.kind === 'message') return enterMessage(turn, state, order.message, asked)
-  const calls = open ? await openCalls(turn, open.calls) : []
+  const calls = open ? openCalls(turn, open.calls) : []
   turn.earlierCalls = open ? turn.transcript.callsOfTurn() - calls.length : 0
   if (order.kind === 'answers') return enterAnswers(turn, state, calls, order)
   if (open) return { entry: { kind: 'resume', open, calls, submission: undefined } }
@@ -120,7 +120,7 @@ async function enterMessage(turn: Turn, state: JournalState, message: UserMessag
     return objection === undefined ? { entry: newEntry(asked, undefined) } : refuse('invalid-transcript', objection)
   }
   if (turn.run.onInputWhilePending === 'refuse') return refuse('pending-calls', 'the conversation has an open turn')
-  const calls = await openCalls(turn, open.calls)
+  const calls = openCalls(turn, open.calls)
   return { entry: { kind: 'close', open, calls, submission: undefined } }
 }
 
@@ -139,7 +139,7 @@ async function enterAnswers(
 }
 
 /** The calls of the latest answer, while its step has not ended. */
-async function openCalls(turn: Turn, rows: NonNullable<JournalState['open']>['calls']): Promise<readonly Call[]> {
+function openCalls(turn: Turn, rows: NonNullable<JournalState['open']>['calls']): readonly Call[] {
   const answer = turn.stepState === 'answered' ? turn.transcript.latestAnswer : undefined
   return answer ? callsOf(turn, clientCalls(answer), rows) : []
 }

@@ -23,7 +23,7 @@ export interface Call {
 }
 
 /** A call with its row of an earlier segment, or a new row. */
-async function callOf(turn: Turn, part: ToolCallPart, index: number, row: CallRow | undefined): Promise<Call> {
+function callOf(turn: Turn, part: ToolCallPart, index: number, row: CallRow | undefined): Call {
   const tool = turn.agent.tools.get(part.toolName)
   return {
     ...{ part, tool, input: row?.input ?? part.input, running: false, written: row, updatesSeen: new Set(), below: undefined },
@@ -37,15 +37,15 @@ async function callOf(turn: Turn, part: ToolCallPart, index: number, row: CallRo
       effect: tool?.effect ?? 'once',
       attempt: 0,
       idempotencyKey: `${turn.runId}/${turn.step}/${part.toolCallId}`,
-      inputHash: await hashJson(part.input),
+      inputHash: hashJson(part.input),
     },
   }
 }
 
 /** The calls of an answer, in order, with their rows of earlier segments. */
-export function callsOf(turn: Turn, parts: readonly ToolCallPart[], rows: readonly CallRow[] = []): Promise<readonly Call[]> {
+export function callsOf(turn: Turn, parts: readonly ToolCallPart[], rows: readonly CallRow[] = []): readonly Call[] {
   const byId = new Map(rows.map((row) => [row.toolCallId, row]))
-  return Promise.all(parts.map((part, index) => callOf(turn, part, index, byId.get(part.toolCallId))))
+  return parts.map((part, index) => callOf(turn, part, index, byId.get(part.toolCallId)))
 }
 
 const unsettled: ReadonlySet<CallState> = new Set<CallState>(['pending', 'started', 'remote'])

@@ -30,7 +30,7 @@ export async function prepare(turn: Turn, { message, results }: ModelAnswer, cal
   if (refused) return { kind: 'settled', outcome: refused }
   const objection = (await validateInput(call)) ?? (await askHooks(turn, call)) ?? (await askGuardrails(turn, call))
   if (objection) return { kind: 'settled', outcome: objection }
-  if (call.tool && (await needsApproval(turn, call, call.tool))) return { kind: 'approval', approval: await questionAbout(turn, call) }
+  if (call.tool && (await needsApproval(turn, call, call.tool))) return { kind: 'approval', approval: questionAbout(turn, call) }
   return runnable(call)
 }
 
@@ -175,9 +175,9 @@ function questionContext(turn: Turn, call: Call): ToolContext {
   return toolContext(turn, call, { abortSignal: turn.stop.signal, emit: silent, report: () => undefined })
 }
 
-async function questionAbout(turn: Turn, call: Call): Promise<CallApproval> {
+function questionAbout(turn: Turn, call: Call): CallApproval {
   const input = call.row.input ?? call.part.input
-  return { approvalId: turn.ids.next('approval'), state: 'requested', input, inputHash: await hashJson(input) }
+  return { approvalId: turn.ids.next('approval'), state: 'requested', input, inputHash: hashJson(input) }
 }
 
 function givenOutcome(given: { readonly output: Outcome['output']; readonly status?: Outcome['status']; readonly details?: JSONValue }): Outcome {

@@ -17,8 +17,9 @@ export class Transcript {
   /** Throws `invalid-transcript` when the messages break an invariant. */
   constructor(messages: readonly StoredMessage[], estimate: ContextEstimate, compaction?: Compaction) {
     this.estimate = estimate
-    for (const message of messages) this.append(message)
-    if (compaction) this.setCompaction(compaction)
+    for (const message of messages) this.#take(message)
+    if (compaction) this.shown.setCompaction(compaction)
+    this.#estimateAnew()
   }
 
   get messages(): readonly StoredMessage[] {
@@ -69,10 +70,7 @@ export class Transcript {
 
   /** Throws `invalid-transcript` and changes nothing. */
   append(message: StoredMessage): void {
-    this.#guard.append(message)
-    deepFreeze(message)
-    this.#messages.push(message)
-    if (this.shown.append(message)) this.estimate.append(message)
+    if (this.#take(message)) this.estimate.append(message)
   }
 
   /** Takes messages out again. Their ids stay used. */
@@ -102,6 +100,13 @@ export class Transcript {
     let count = 0
     for (const answer of this.answersOfTurn()) count += clientCalls(answer).length
     return count
+  }
+
+  /** Whether the message is shown. */
+  #take(message: StoredMessage): boolean {
+    this.#guard.append(message)
+    this.#messages.push(deepFreeze(message))
+    return this.shown.append(message)
   }
 
   #estimateAnew(): void {

@@ -84,7 +84,7 @@ async function newRun(context: SessionContext, input: AgentInput, options: SendO
     id: context.ids.next('run'),
     kind: 'user',
     ...(options.id === undefined ? {} : { inputId: options.id }),
-    inputHash: await hashJson(body),
+    inputHash: hashJson(body),
     input: body,
     at: context.clock.now(),
   }

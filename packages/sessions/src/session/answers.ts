@@ -129,7 +129,7 @@ async function toAnswer(result: SubmittedResult): Promise<Answer> {
   const { path: _path, role: _role, ...content } = body
   // `error` is short for an output with `isError`.
   const canonical = 'error' in content ? { toolCallId: result.toolCallId, output: content.error, isError: true } : content
-  return { toolCallId: result.toolCallId, body: content, hash: await hashJson(canonical) }
+  return { toolCallId: result.toolCallId, body: content, hash: hashJson(canonical) }
 }
 
 async function judge(
