@@ -43,7 +43,7 @@ class Fate {
 }
 
 function wrap(journal: Journal, fate: Fate): CrashingJournal {
-  const { child } = journal
+  const child = journal.child?.bind(journal)
   return {
     ...otherMembers(journal),
     get crashed() {
@@ -52,6 +52,6 @@ function wrap(journal: Journal, fate: Fate): CrashingJournal {
     load: () => journal.load(),
     commit: (records, expect) => fate.commit(() => journal.commit(records, expect)),
     publish: (deltas) => journal.publish?.(deltas),
-    ...(child && { child: (key, meta) => wrap(child.call(journal, key, meta), fate) }),
+    ...(child && { child: (key, meta) => wrap(child(key, meta), fate) }),
   }
 }

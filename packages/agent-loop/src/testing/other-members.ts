@@ -14,7 +14,7 @@ const others: Readonly<Record<Other, true>> = {
 /** What a journal has besides what a wrapper changes; methods stay those of the journal. */
 export function otherMembers(journal: Journal): Pick<Journal, Other> {
   const entries = (Object.keys(others) as Other[]).flatMap((name) => {
-    const member: unknown = journal[name]
+    const member = (journal as Readonly<Record<Other, unknown>>)[name]
     if (member === undefined) return []
     return [[name, typeof member === 'function' ? (member.bind(journal) as unknown) : member]]
   })

@@ -19,7 +19,7 @@ export function recordingJournal(journal: Journal): RecordingJournal {
   const log: AgentEvent[] = []
   const events: DurableEvent[] = []
   const childJournals = new Map<string, RecordingJournal>()
-  const { child } = journal
+  const child = journal.child?.bind(journal)
   return {
     ...otherMembers(journal),
     ...{ commits, log, events, childJournals },
@@ -45,7 +45,7 @@ export function recordingJournal(journal: Journal): RecordingJournal {
       child(key, meta) {
         const known = childJournals.get(key)
         if (known) return known
-        const recorded = recordingJournal(child.call(journal, key, meta))
+        const recorded = recordingJournal(child(key, meta))
         childJournals.set(key, recorded)
         return recorded
       },

@@ -80,6 +80,7 @@ describe('the grammar of events', () => {
   it.each([
     ['input in a closed window', `${start} runtime-input(step-start) message-end step-end turn-end(completed) ${closed}`],
     ['input at another window', `user-message turn-start runtime-input(step-end) ${last}`],
+    ['a turn without an input', `turn-start ${last}`],
     ['A39: a message without an end', `${start} step-end turn-end(completed) ${closed}`],
     ['A39: a message with two ends', `${start} message-end message-discarded(retry) step-end turn-end(completed) ${closed}`],
     ['A39: a message that is withdrawn twice', `${start} message-discarded(retry) message-discarded(retry) retry-start message-start message-end retry-end(true) step-end turn-end(completed) ${closed}`],

@@ -43,7 +43,7 @@ export function createEventGrammar(options: GrammarOptions): EventGrammar {
 function findPlace(log: LogState, event: AgentEvent): boolean {
   if (event.type === 'user-message' || (event.type === 'turn-start' && !event.resumed)) return true
   if (event.type !== 'step-start') return false
-  move(log, { place: 'turn', runId: event.runId, turn: event.turn, step: event.step - 1, spent: undefined })
+  move(log, { place: 'turn', runId: event.runId, turn: event.turn, step: event.step - 1, hasInput: true, spent: undefined })
   return true
 }
 

@@ -23,6 +23,8 @@ export interface LogState {
   /** 0 when it is not known. */
   turn: number
   step: number
+  /** The turn has something to answer. */
+  hasInput: boolean
   /** Input may come in here. */
   window: Window | undefined
   message: OpenMessageState | undefined
@@ -63,7 +65,7 @@ export interface CallState {
 
 export function startOfLog(): LogState {
   return {
-    ...{ place: 'outside', previous: undefined, waits: false, runId: undefined, queued: new Set(), turn: 0, step: 0, window: undefined },
+    ...{ place: 'outside', previous: undefined, waits: false, runId: undefined, queued: new Set(), turn: 0, step: 0, hasInput: false, window: undefined },
     ...{ message: undefined, attemptFailed: false, retry: undefined, compaction: undefined, owed: undefined },
     ...{ calls: new Map(), approvals: new Map(), messages: new Set(), usedIds: new Set(), spent: { usage: {} } },
   }

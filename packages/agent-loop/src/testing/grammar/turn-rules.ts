@@ -28,13 +28,14 @@ export const turnRules: Rules<
       must(message.id === messageId && !log.usedIds.has(messageId), 'its message has another id, or one that is used')
       log.usedIds.add(messageId)
       log.queued.delete(runId)
-      move(log, { place: 'input', runId, messages: new Set([messageId]) })
+      move(log, { place: 'input', runId, hasInput: true, messages: new Set([messageId]) })
     },
   },
   'runtime-input': {
     at: inTurn,
     take(log, { source, placement, message }, must) {
       must(log.window === placement, `stands where the window is ${log.window ?? 'closed'}`)
+      log.hasInput = true
       must((source === 'overlay') === (message === undefined), 'an overlay never has its message here, other input always')
       if (!message) return
       must(log.place !== 'calls', 'a message follows open calls')
@@ -46,6 +47,7 @@ export const turnRules: Rules<
     at: ['turn'],
     take(log, { step }, must) {
       must(step === log.step + 1, `step ${step} follows ${log.step}`)
+      must(log.hasInput, 'the turn has no input')
       move(log, { place: 'step', step, window: 'step-start', calls: new Map(), approvals: new Map(), attemptFailed: false })
     },
   },
@@ -80,7 +82,7 @@ function begin(log: LogState, { runId, turn }: TurnStartEvent, must: Must): void
   log.queued.delete(runId)
   move(log, {
     ...{ place: 'turn', window: 'turn-start', runId, turn, step: 0, spent: { usage: {} }, calls: new Map(), approvals: new Map() },
-    ...(log.place === 'outside' && { messages: new Set() }),
+    ...(log.place === 'outside' && { hasInput: false, messages: new Set() }),
   })
 }
 

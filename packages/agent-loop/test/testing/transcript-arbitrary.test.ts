@@ -1,0 +1,71 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { checkTranscript, transcriptArbitrary } from '../../src/testing/index.ts'
+import { earlierMessages } from '../../src/transcript/earlier-messages.ts'
+import { checkPrompt, promptProviders } from '../support/check-prompt.ts'
+
+const runs = { numRuns: 150, seed: 20_260_104 }
+
+describe('transcriptArbitrary', () => {
+  it('A12: its transcripts are right, and are stored as they are', () => {
+    fc.assert(
+      fc.property(transcriptArbitrary(fc), (messages) => {
+        expect(checkTranscript(messages)).toEqual([])
+        expect(earlierMessages(messages)).toEqual(messages)
+      }),
+      runs,
+    )
+  })
+
+  it.each(promptProviders)('A113: a prompt of what is shown of them is right without a repair: %s', (provider) => {
+    fc.assert(
+      fc.property(transcriptArbitrary(fc, { maxTurns: 3 }), (messages) => {
+        let failed = false
+        const view = messages.filter((message) => {
+          if (message.role !== 'tool-result') failed = message.role === 'assistant' && message.stopReason === 'error'
+          return !failed
+        })
+        expect(checkPrompt(view, provider)).toEqual([])
+      }),
+      runs,
+    )
+  })
+
+  it.each(promptProviders)('A113: a result that is left out, moved or repeated is found: %s', (provider) => {
+    // Of a stopped answer a cut call is not shown, with or without its result.
+    const withResults = transcriptArbitrary(fc).filter(
+      (messages) => messages.some(({ role }) => role === 'tool-result') && !messages.some((message) => message.role === 'assistant' && message.stopReason === 'aborted'),
+    )
+    fc.assert(
+      fc.property(withResults, fc.nat(), (messages, pick) => {
+        const places = [...messages.keys()].filter((place) => messages[place]?.role === 'tool-result')
+        const place = places[pick % places.length] ?? 0
+        const result = messages[place]
+        if (!result) return
+        for (const broken of [messages.toSpliced(place, 1), [result, ...messages.toSpliced(place, 1)], messages.toSpliced(place, 0, result)]) {
+          expect(checkPrompt(broken, provider)).not.toEqual([])
+          expect(checkTranscript(broken)).not.toEqual([])
+        }
+      }),
+      { numRuns: 60, seed: 20_260_105 },
+    )
+  })
+
+  it('has all that a transcript can have', () => {
+    const seen = new Set<string>()
+    for (const messages of fc.sample(transcriptArbitrary(fc), { numRuns: 300, seed: 7 })) {
+      for (const message of messages) {
+        if (message.role === 'assistant') seen.add(message.stopReason)
+        if (message.role === 'tool-result' && 'status' in message) seen.add(message.status)
+      }
+    }
+    expect([...seen].sort()).toEqual(['aborted', 'cancelled', 'denied', 'error', 'length', 'result', 'stop', 'tool-calls', 'unknown'])
+  })
+
+  it('keeps to its bounds', () => {
+    for (const messages of fc.sample(transcriptArbitrary(fc, { maxTurns: 1, maxCalls: 0 }), { numRuns: 50, seed: 8 })) {
+      expect(messages.filter((message) => message.role === 'tool-result')).toEqual([])
+      expect(messages.filter((message) => message.role === 'assistant').length).toBeLessThanOrEqual(1)
+    }
+  })
+})
