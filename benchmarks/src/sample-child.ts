@@ -60,7 +60,8 @@ export async function withCompileCache<Result>(work: (folder: string) => Promise
   }
 }
 
-/** The first line of a stack, without the paths of this machine. */
+/** The first line of a stack, without the folders of this machine. */
 function reasonIn(stderr: string): string | undefined {
-  return /^\w*(?:Error|Exception)\b.*$/m.exec(stderr)?.[0].slice(0, 160)
+  const line = /^\w*(?:Error|Exception)\b.*$/m.exec(stderr)?.[0]
+  return line?.replace(/(?:\/[^\s/'"]+)+\/([^\s/'"]+)/g, '$1').slice(0, 160)
 }
