@@ -1,5 +1,5 @@
 import { mergeRuntimeParams, runtimeParamsSchema } from '@bowline/llm'
-import { defineExtension } from '../extensions/define-extension.ts'
+import { defineExtensions } from '../extensions/define-extension.ts'
 import { compactionPolicyOf } from '../compaction/policy.ts'
 import { extensionTools } from '../extensions/extension-tools.ts'
 import { mergeGuardrails } from '../guardrails/merge-guardrails.ts'
@@ -30,7 +30,7 @@ const optionKeys: readonly (keyof AgentOptions)[] = [
 /** Throws `invalid-config` that names the option at fault. */
 export function makeDefinition(options: AgentOptions): AgentDefinition {
   checkOptions(options)
-  const extensions = (options.extensions ?? []).map(defineExtension)
+  const extensions = defineExtensions(options.extensions ?? [])
   const { tools, declarations, diagnostics } = allTools(options, extensions)
   const sections = mergeSections(sectionsOf(options.instructions), extensions.map(({ promptSections }) => promptSections))
   const promptCache = new PromptCache(sections)

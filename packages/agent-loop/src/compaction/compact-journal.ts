@@ -29,7 +29,7 @@ export interface JournalCompaction extends Pick<CompactionHost, FromAgent> {
 
 /** It must not reject: a journal that fails is an outcome too. The caller has taken the journal. */
 export async function compactJournal(parts: JournalCompaction): Promise<CompactionResult> {
-  const stop = new StopSwitch()
+  const stop = new StopSwitch(() => parts.clock.now())
   stop.follow(parts.journal.abortSignal)
   stop.follow(parts.abortSignal)
   let tokensBefore = 0

@@ -1,5 +1,5 @@
 import type { JSONValue } from '@bowline/llm'
-import { canonicalJson, hashJson } from '../hash-json.ts'
+import { canonicalJson, hashText } from '../hash-json.ts'
 
 /** What a turn has seen, kept in the state of the guardrail. */
 export interface LoopCounters {
@@ -7,16 +7,13 @@ export interface LoopCounters {
   refusedInARow: number
 }
 
+/** Only what counts against a call is kept, so that clearing costs no more than counting did. */
 export interface ToolRecord {
   failures: number
-  readonly inputs: Map<string, InputRecord>
-}
-
-export interface InputRecord {
-  failures: number
-  /** The latest output of a `pure` tool, and how often it came without another between. */
-  output: string | undefined
-  sameOutputs: number
+  /** How often each input has failed. */
+  readonly failedInputs: Map<string, number>
+  /** By input, the latest output of a `pure` tool, and how often it came without another between. */
+  readonly outputs: Map<string, { readonly output: string; readonly times: number }>
 }
 
 const counters = 'counters'
@@ -27,32 +24,42 @@ export function countersOf(state: Record<string, unknown>): LoopCounters {
   return state[counters] as LoopCounters
 }
 
-export function recordOf(
-  { tools }: LoopCounters,
-  toolName: string,
-  key: string,
-): { readonly tool: ToolRecord; readonly input: InputRecord } {
-  const tool = tools.get(toolName) ?? { failures: 0, inputs: new Map<string, InputRecord>() }
-  const input = tool.inputs.get(key) ?? { failures: 0, output: undefined, sameOutputs: 0 }
+export function recordOf({ tools }: LoopCounters, toolName: string): ToolRecord {
+  const known = tools.get(toolName)
+  if (known) return known
+  const tool: ToolRecord = { failures: 0, failedInputs: new Map(), outputs: new Map() }
   tools.set(toolName, tool)
-  tool.inputs.set(key, input)
-  return { tool, input }
+  return tool
+}
+
+/** How often this input has failed, this time included. */
+export function countFailure(tool: ToolRecord, input: string): number {
+  const times = (tool.failedInputs.get(input) ?? 0) + 1
+  tool.failedInputs.set(input, times)
+  tool.failures += 1
+  return times
+}
+
+/** How often this output has come for this input in a row, this time included. */
+export function countOutput({ outputs }: ToolRecord, input: string, output: string): number {
+  const before = outputs.get(input)
+  const times = before?.output === output ? before.times + 1 : 1
+  outputs.set(input, { output, times })
+  return times
 }
 
 export function clearFailures(tool: ToolRecord): void {
   tool.failures = 0
-  for (const input of tool.inputs.values()) input.failures = 0
+  tool.failedInputs.clear()
 }
 
 /** What was read before may read differently now. */
 export function clearResults({ tools }: LoopCounters): void {
-  for (const { inputs } of tools.values()) {
-    for (const input of inputs.values()) Object.assign(input, { output: undefined, sameOutputs: 0 })
-  }
+  for (const { outputs } of tools.values()) outputs.clear()
 }
 
 /** Equal values have equal keys. Long ones are hashed, so that a turn does not keep all it has read twice. */
-export async function keyOf(value: unknown): Promise<string> {
+export function keyOf(value: unknown): string {
   const text = canonicalJson(value as JSONValue)
-  return text.length <= longestKey ? text : hashJson(value as JSONValue)
+  return text.length <= longestKey ? text : hashText(text)
 }

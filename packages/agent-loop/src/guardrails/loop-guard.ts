@@ -1,7 +1,7 @@
 import { defineGuardrail } from './define-guardrail.ts'
 import type { Decision, GuardedCall, GuardedResult, Guardrail } from './guardrail.ts'
-import { clearFailures, clearResults, countersOf, keyOf, recordOf } from './loop-counters.ts'
-import type { InputRecord, LoopCounters, ToolRecord } from './loop-counters.ts'
+import { clearFailures, clearResults, countFailure, countOutput, countersOf, keyOf, recordOf } from './loop-counters.ts'
+import type { LoopCounters, ToolRecord } from './loop-counters.ts'
 import { loopSettings } from './loop-settings.ts'
 import type { LoopGuardOptions, LoopSettings } from './loop-settings.ts'
 
@@ -26,35 +26,37 @@ export function isLoopGuard(guardrail: Guardrail): boolean {
   return guards.has(guardrail)
 }
 
-async function before(settings: LoopSettings, counters: LoopCounters, call: GuardedCall): Promise<Decision<'block'>> {
+function before(settings: LoopSettings, counters: LoopCounters, call: GuardedCall): Decision<'block'> {
   const { sameFailure, sameResult } = settings
-  const { input } = recordOf(counters, call.toolName, await keyOf(call.input))
-  if (sameFailure && input.failures >= sameFailure.block) {
-    return { action: 'block', code: 'same-failure', reason: failedAlike(call, input) }
+  const { failedInputs, outputs } = recordOf(counters, call.toolName)
+  if (failedInputs.size + outputs.size === 0) return undefined
+  const input = keyOf(call.input)
+  const failures = failedInputs.get(input) ?? 0
+  if (sameFailure && failures >= sameFailure.block) {
+    return { action: 'block', code: 'same-failure', reason: failedAlike(call, failures) }
   }
-  if (sameResult && input.sameOutputs >= sameResult.block) {
-    return { action: 'block', code: 'same-result', reason: gaveTheSame(call, input) }
+  const { times = 0 } = outputs.get(input) ?? {}
+  if (sameResult && times >= sameResult.block) {
+    return { action: 'block', code: 'same-result', reason: gaveTheSame(call, times) }
   }
   return undefined
 }
 
-async function after(
+function after(
   settings: LoopSettings,
   counters: LoopCounters,
   call: GuardedCall,
   result: GuardedResult,
-): Promise<Decision<'warn' | 'halt'>> {
-  const key = await keyOf(call.input)
-  const output = result.status === 'result' && call.effect === 'pure' ? await keyOf(result.output) : undefined
+): Decision<'warn' | 'halt'> {
   if (result.refusedBy !== undefined) return refused(settings, counters)
   counters.refusedInARow = 0
-  const { tool, input } = recordOf(counters, call.toolName, key)
+  const tool = recordOf(counters, call.toolName)
   switch (result.status) {
     case 'error':
-      return failed(settings, call, tool, input)
+      return failed(settings, call, tool)
     case 'result':
       clearFailures(tool)
-      if (output !== undefined) return repeated(settings, call, input, output)
+      if (call.effect === 'pure') return repeated(settings, call, tool, result)
       if (result.executed) clearResults(counters)
       return undefined
     case 'denied':
@@ -74,30 +76,29 @@ function refused({ blocked }: LoopSettings, counters: LoopCounters): Decision<'h
   return { action: 'halt', code: 'blocked', reason: `${counters.refusedInARow} calls in a row were refused` }
 }
 
-function failed(settings: LoopSettings, call: GuardedCall, tool: ToolRecord, input: InputRecord): Decision<'warn' | 'halt'> {
+function failed(settings: LoopSettings, call: GuardedCall, tool: ToolRecord): Decision<'warn' | 'halt'> {
   const { sameFailure, sameTool } = settings
-  tool.failures += 1
-  input.failures += 1
+  const ofInput = countFailure(tool, keyOf(call.input))
   const failures = `${call.toolName} has failed ${tool.failures} times`
   if (sameTool && tool.failures >= sameTool.halt) return { action: 'halt', code: 'same-tool', reason: failures }
-  if (sameFailure && input.failures >= sameFailure.warn) {
-    return { action: 'warn', code: 'same-failure', reason: `${failedAlike(call, input)}; change the input or the plan` }
+  if (sameFailure && ofInput >= sameFailure.warn) {
+    return { action: 'warn', code: 'same-failure', reason: `${failedAlike(call, ofInput)}; change the input or the plan` }
   }
   if (!sameTool || tool.failures < sameTool.warn) return undefined
   return { action: 'warn', code: 'same-tool', reason: `${failures}; change the plan` }
 }
 
-function repeated({ sameResult }: LoopSettings, call: GuardedCall, input: InputRecord, output: string): Decision<'warn'> {
-  input.sameOutputs = input.output === output ? input.sameOutputs + 1 : 1
-  input.output = output
-  if (!sameResult || input.sameOutputs < sameResult.warn) return undefined
-  return { action: 'warn', code: 'same-result', reason: `${gaveTheSame(call, input)}; use what it gave` }
+function repeated({ sameResult }: LoopSettings, call: GuardedCall, tool: ToolRecord, { output }: GuardedResult): Decision<'warn'> {
+  if (!sameResult) return undefined
+  const times = countOutput(tool, keyOf(call.input), keyOf(output))
+  if (times < sameResult.warn) return undefined
+  return { action: 'warn', code: 'same-result', reason: `${gaveTheSame(call, times)}; use what it gave` }
 }
 
-function failedAlike({ toolName }: GuardedCall, { failures }: InputRecord): string {
-  return `${toolName} has failed ${failures} times with this very input`
+function failedAlike({ toolName }: GuardedCall, times: number): string {
+  return `${toolName} has failed ${times} times with this very input`
 }
 
-function gaveTheSame({ toolName }: GuardedCall, { sameOutputs }: InputRecord): string {
-  return `${toolName} has given the same output ${sameOutputs} times for this very input`
+function gaveTheSame({ toolName }: GuardedCall, times: number): string {
+  return `${toolName} has given the same output ${times} times for this very input`
 }

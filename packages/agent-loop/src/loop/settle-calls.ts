@@ -74,6 +74,8 @@ async function prepareCalls(turn: Turn, answer: ModelAnswer, calls: readonly Cal
     if (isSettled(call)) continue
     if (turn.stop.signal.aborted) return
     const verdict = await verdictOf(turn, answer, call)
+    // Whoever goes on asks again.
+    if (turn.stop.leaving) return
     if (verdict) await apply(turn, call, verdict)
   }
 }

@@ -101,7 +101,6 @@ export class Turn {
   readonly #startedAt: number
   readonly #draft: Draft
   readonly #showsDeltas: boolean
-  #stopDeadline: number | undefined
 
   constructor(run: RunParts, start: TurnStart) {
     const { open, transcript } = start
@@ -151,8 +150,8 @@ export class Turn {
 
   /** When a run that is being stopped must have ended. */
   get stopDeadline(): number | undefined {
-    if (!this.stop.signal.aborted) return undefined
-    return (this.#stopDeadline ??= this.clock.now() + this.agent.abortGraceMs)
+    const { stoppedAt } = this.stop
+    return stoppedAt === undefined ? undefined : stoppedAt + this.agent.abortGraceMs
   }
 
   /** Drafts a durable event. */

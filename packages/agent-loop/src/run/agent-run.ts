@@ -84,7 +84,7 @@ function partsOf(given: AgentDefinition, options: RunOptions, journal: Journal, 
   const models = modelTargets(agent, runtimeParams, options.pinned)
   const limits = limitsOf(options.limits, given.limits)
   checkPrices(limits, budget, models)
-  const stop = new StopSwitch()
+  const stop = new StopSwitch(() => clock.now())
   const buffer = new EventBuffer()
   const gate = new Gate({ buffer, clock, signal: stop.signal, ...(driverTimeoutMs !== undefined && { driverTimeoutMs }) })
   if (mode === 'live') gate.open()

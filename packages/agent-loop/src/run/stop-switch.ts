@@ -21,7 +21,18 @@ export class StopSwitch {
   readonly #controller = new AbortController()
   /** By signal, how to leave it. */
   readonly #followed = new Map<AbortSignal, () => void>()
+  readonly #now: () => number
   #cause: StopCause | undefined
+  #stoppedAt: number | undefined
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** Epoch milliseconds. */
+  get stoppedAt(): number | undefined {
+    return this.#stoppedAt
+  }
 
   get cause(): StopCause | undefined {
     return this.#cause
@@ -53,6 +64,7 @@ export class StopSwitch {
   stop(cause: StopCause): void {
     if (this.#cause && cause.kind !== 'fenced') return
     this.#cause = cause
+    this.#stoppedAt ??= this.#now()
     const message = 'status' in cause ? cause.message : cause.reason
     this.#controller.abort(new DOMException(message ?? 'the run was stopped', 'AbortError'))
   }

@@ -6,7 +6,7 @@ const listenersOf = ({ signal }: AbortController): number => getEventListeners(s
 
 describe('the stop switch', () => {
   it('the first cause counts', () => {
-    const stop = new StopSwitch()
+    const stop = new StopSwitch(() => 0)
     stop.stop({ kind: 'stop', status: 'limit', reason: 'max-duration', message: 'time is up' })
     stop.stop({ kind: 'stop', reason: 'later' })
     stop.stop({ kind: 'yield' })
@@ -16,18 +16,18 @@ describe('the stop switch', () => {
   })
 
   it('A169: fenced counts whatever came before', () => {
-    const stop = new StopSwitch()
+    const stop = new StopSwitch(() => 0)
     stop.stop({ kind: 'stop' })
     stop.stop({ kind: 'fenced' })
     expect([stop.stopped, stop.leaving, stop.cause?.kind]).toEqual([false, true, 'fenced'])
   })
 
   it('says how the turn ends: as its cause says, else aborted', () => {
-    const plain = new StopSwitch()
+    const plain = new StopSwitch(() => 0)
     plain.stop({ kind: 'stop', reason: 'enough' })
     expect(plain.ending).toEqual({ status: 'aborted', reason: 'abort' })
     expect(plain.signal.reason).toMatchObject({ message: 'enough' })
-    const failed = new StopSwitch()
+    const failed = new StopSwitch(() => 0)
     const error = { code: 'policy-error', message: 'no' } as const
     failed.stop({ kind: 'stop', status: 'error', reason: 'policy-error', error })
     expect(failed.ending).toEqual({ status: 'error', reason: 'policy-error', error })
@@ -35,7 +35,7 @@ describe('the stop switch', () => {
 
   it('takes the cause from the signals that it follows', () => {
     const causes = [{ kind: 'yield', reason: 'drain' }, { kind: 'fenced' }, 'words', new Error('a message'), undefined, 7].map((reason) => {
-      const stop = new StopSwitch()
+      const stop = new StopSwitch(() => 0)
       const controller = new AbortController()
       stop.follow(controller.signal)
       controller.abort(reason)
@@ -48,13 +48,13 @@ describe('the stop switch', () => {
   })
 
   it('A104: follows a signal that was aborted before', () => {
-    const stop = new StopSwitch()
+    const stop = new StopSwitch(() => 0)
     stop.follow(AbortSignal.abort('before'))
     expect(stop.cause).toEqual({ kind: 'stop', reason: 'before' })
   })
 
   it('A112: follows each signal once, and lets go of all', () => {
-    const stop = new StopSwitch()
+    const stop = new StopSwitch(() => 0)
     const [one, two] = [new AbortController(), new AbortController()]
     for (const { signal } of [one, one, two]) stop.follow(signal)
     stop.follow(undefined)
