@@ -40,7 +40,27 @@ function ended(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt {
   return open === -1 ? prompt : prompt.slice(0, open)
 }
 
+function frozen<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) for (const item of Object.values(Object.freeze(value))) frozen(item)
+  return value
+}
+
 describe.each(targets)('any transcript, for $provider', (target) => {
+  it('L41: converts in the same way when it is frozen, to objects that are its own at each call', () => {
+    fc.assert(
+      fc.property(transcriptsFor(target), (messages) => {
+        const expected = JSON.stringify(promptOf(messages, target))
+        const kept = frozen(structuredClone(messages))
+        for (const message of promptOf(kept, target)) {
+          if (typeof message.content !== 'string') (message.content as unknown[]).reverse().push('more')
+          Object.assign(message, { role: 'changed' })
+        }
+        expect(JSON.stringify(promptOf(kept, target))).toBe(expected)
+      }),
+      { numRuns },
+    )
+  })
+
   it('L41–L53: converts to a prompt that may be sent, the same each time, and stays as it is', () => {
     fc.assert(
       fc.property(transcriptsFor(target), (messages) => {

@@ -163,6 +163,20 @@ describe('what the provider is called with', () => {
     expect(conversions).toBe(1)
   })
 
+  it('L91: tools that were sent before are sent the same again, and new ones with them', async () => {
+    const model = scriptedModel([{ text: 'a' }, { text: 'b' }, { text: 'c' }])
+    const tools = ['b', 'a'].map((name): FunctionTool => ({ name, description: name, inputSchema: { type: 'object' } }))
+    const sent = async (more: readonly FunctionTool[]): Promise<unknown> => {
+      await streamMessage({ model, messages: hello, tools: [...tools, ...more] }).result()
+      return model.calls.at(-1)?.tools
+    }
+    const first = await sent([])
+    expect(first).toMatchObject([{ name: 'a' }, { name: 'b' }])
+    expect(await sent([])).toEqual(first)
+    const added: FunctionTool = { name: 'aa', inputSchema: { type: 'object', properties: {} } }
+    expect(await sent([added])).toMatchObject([{ name: 'a' }, { ...added, type: 'function' }, { name: 'b' }])
+  })
+
   it('L91: the schema of an AI SDK tool is taken as it is', async () => {
     const { inputSchema } = tool({ description: 'x', inputSchema: z.object({ n: z.number() }) })
     const { tools } = await optionsOf({ tools: [{ name: 'a', inputSchema }] })

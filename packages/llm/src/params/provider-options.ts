@@ -7,7 +7,7 @@ export function toProviderOptions(
   { providerSpecific }: RuntimeParams,
   requested: ProviderOptions = {},
 ): ProviderOptions | undefined {
-  const specific = safeEntries(providerSpecific)
+  const specific = providerSpecific ? safeEntries(providerSpecific) : []
   const layers: readonly ProviderOptions[] = [
     // This client hides the signs of life of a slow answer by default; the idle limit needs them.
     provider.includes('anthropic') || optionsKey === 'anthropic' ? { anthropic: { includePings: true } } : {},

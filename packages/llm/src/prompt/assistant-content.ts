@@ -11,8 +11,8 @@ import type {
 } from '../messages.ts'
 import { isRenamed } from './call-ids.ts'
 import { canBeSent, toPromptFileData, withoutRefusedFiles } from './files.ts'
-import { originOf, sentMetadata, type Origin } from './hand-off.ts'
-import type { HistoryOptions, ToPromptOptions } from './options.ts'
+import { sentMetadata, type Origin } from './hand-off.ts'
+import type { HistoryOptions, ModelInput } from './options.ts'
 import type { CallsOfMessage } from './pair-calls.ts'
 import { SignedReasoning } from './signed-reasoning.ts'
 import { wellFormed } from './unicode.ts'
@@ -21,8 +21,9 @@ type Content = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
 type PromptPart = Content[number]
 
 export interface AssistantContext {
-  readonly model: ToPromptOptions['model']
+  readonly input: ModelInput | undefined
   readonly history: HistoryOptions
+  readonly origin: Origin
   /** The calls that are sent, by place. */
   readonly calls: CallsOfMessage
   /** The ids of those parts of provider-executed tools that are sent, by place. */
@@ -34,18 +35,14 @@ export interface AssistantContext {
   readonly note: (code: RepairCode, toolCallId?: string) => undefined
 }
 
-interface PartContext extends AssistantContext {
-  readonly origin: Origin
-}
-
 /** The parts of an assistant message that the called model may see, in their order. */
 export function assistantContent(message: AssistantMessage, context: AssistantContext): Content {
-  const partContext: PartContext = { ...context, origin: originOf(message, context.model) }
   const content = new SignedReasoning<PromptPart>(() => context.note('empty-content'))
-  const parts = withoutRefusedFiles<AssistantPart>(message.content, context.model.input, context.note)
-  for (const [place, part] of parts.entries()) {
+  const parts = withoutRefusedFiles<AssistantPart>(message.content, context.input, context.note)
+  for (let place = 0; place < parts.length; place++) {
+    const part = parts[place]
     if (part === undefined) continue
-    const converted = convertPart(part, place, partContext)
+    const converted = convertPart(part, place, context)
     if (converted) content.add(converted)
     else if (part?.type === 'tool-call') content.lostCall()
   }
@@ -53,7 +50,7 @@ export function assistantContent(message: AssistantMessage, context: AssistantCo
 }
 
 /** `place` is that of the part in the content of its message. */
-function convertPart(part: AssistantPart | TextPart, place: number, context: PartContext): PromptPart | undefined {
+function convertPart(part: AssistantPart | TextPart, place: number, context: AssistantContext): PromptPart | undefined {
   const { origin, note } = context
   switch (part?.type) {
     case 'text':
@@ -89,14 +86,14 @@ function convertFile({ type, mediaType, data, providerMetadata }: AssistantFileP
   return { type, mediaType, data: toPromptFileData(data), ...sentMetadata(providerMetadata, origin) }
 }
 
-function convertText(part: AssistantTextPart | TextPart, context: PartContext): PromptPart | undefined {
+function convertText(part: AssistantTextPart | TextPart, context: AssistantContext): PromptPart | undefined {
   const { origin, refusesBlankText, note } = context
   const metadata = sentMetadata('providerMetadata' in part ? part.providerMetadata : undefined, origin)
   if (part.text.trim() === '' && (refusesBlankText || !metadata.providerOptions)) return note('empty-content')
   return { type: 'text', text: wellFormed(part.text, () => note('bad-unicode')), ...metadata }
 }
 
-function convertReasoning(part: AssistantTextPart, context: PartContext): PromptPart | undefined {
+function convertReasoning(part: AssistantTextPart, context: AssistantContext): PromptPart | undefined {
   const { origin, note, cutShort, history } = context
   const metadata = sentMetadata(part.providerMetadata, origin)
   // A signature covers the exact text, so signed reasoning goes back untouched.
@@ -107,7 +104,7 @@ function convertReasoning(part: AssistantTextPart, context: PartContext): Prompt
   return history.foreignReasoning === 'text' && text.trim() !== '' ? { type: 'text', text } : note('foreign-part')
 }
 
-function convertCall(part: ToolCallPart, place: number, context: PartContext): PromptPart | undefined {
+function convertCall(part: ToolCallPart, place: number, context: AssistantContext): PromptPart | undefined {
   const { origin, note } = context
   const call = context.calls[place]
   if (!call) return note('dropped-call', part.toolCallId)
@@ -120,7 +117,7 @@ function convertCall(part: ToolCallPart, place: number, context: PartContext): P
   }
 }
 
-function convertProviderCall(part: ToolCallPart, place: number, context: PartContext): PromptPart | undefined {
+function convertProviderCall(part: ToolCallPart, place: number, context: AssistantContext): PromptPart | undefined {
   const { origin, note } = context
   if (!origin.same) return note('foreign-part', part.toolCallId)
   const toolCallId = context.providerParts.get(place)
@@ -135,7 +132,7 @@ function convertProviderCall(part: ToolCallPart, place: number, context: PartCon
   }
 }
 
-function nameAndInput(part: ToolCallPart, { note }: PartContext): Pick<ToolCallPart, 'toolName' | 'input'> {
+function nameAndInput(part: ToolCallPart, { note }: AssistantContext): Pick<ToolCallPart, 'toolName' | 'input'> {
   const noteUnicode = (): undefined => note('bad-unicode', part.toolCallId)
   return {
     toolName: wellFormed(part.toolName, noteUnicode),
@@ -146,7 +143,7 @@ function nameAndInput(part: ToolCallPart, { note }: PartContext): Pick<ToolCallP
 function convertProviderResult(
   part: ProviderToolResultPart,
   place: number,
-  { origin, note, providerParts }: PartContext,
+  { origin, note, providerParts }: AssistantContext,
 ): LanguageModelV4ToolResultPart | undefined {
   if (!origin.same) return note('foreign-part', part.toolCallId)
   const toolCallId = providerParts.get(place)

@@ -1,8 +1,8 @@
 import { v5 as uuidOfName } from 'uuid'
 import type { Message } from '../messages.ts'
-import { isCall } from './is-call.ts'
 import { originOf } from './hand-off.ts'
 import type { ToPromptOptions } from './options.ts'
+import { hasPart, isCall, mapParts } from './parts.ts'
 
 /** The ids under which calls are sent, by the message's index, then by the call's place in its content. */
 export type CallIds = readonly IdsOfMessage[]
@@ -21,9 +21,12 @@ const longestId = 40
 export function callIdsOf(messages: readonly Message[], model: ToPromptOptions['model']): CallIds {
   const pool = new IdPool()
   return messages.map((message) => {
-    if (message.role !== 'assistant' || !message.content.some(isCall)) return noIds
+    if (message.role !== 'assistant') return noIds
+    const isList: boolean = Array.isArray(message.content)
+    if (!isList) throw new TypeError('the content of an answer must be a list of parts')
+    if (!hasPart(message.content, isCall)) return noIds
     const origin = originOf(message, model)
-    return message.content.map((part) => {
+    return mapParts(message.content, (part) => {
       if (!isCall(part) || !part.toolCallId || !part.toolName) return undefined
       if (part.providerExecuted && !origin.same) return undefined
       return pool.take(sendableId(part.toolCallId, origin.sameProvider))

@@ -1,6 +1,7 @@
 import type { LanguageModelV4FilePart, SharedV4FileDataData, SharedV4FileDataUrl } from '@ai-sdk/provider'
 import type { FileData, FilePart, RepairCode, TextPart } from '../messages.ts'
 import type { ModelInput } from './options.ts'
+import { hasPart } from './parts.ts'
 
 type Note = (code: RepairCode) => undefined
 
@@ -18,7 +19,7 @@ export function withoutRefusedFiles<T extends { readonly type: string }>(
   input: ModelInput | undefined,
   note: Note,
 ): readonly (T | TextPart | undefined)[] {
-  if (!parts.some(isFile)) return parts
+  if (!hasPart(parts, isFile)) return parts
   let line: string | undefined
   return parts.map((part) => {
     const before = line
@@ -29,7 +30,7 @@ export function withoutRefusedFiles<T extends { readonly type: string }>(
   })
 }
 
-function isFile<T extends { readonly type: string }>(part: T | null): part is T & AnyFile {
+function isFile<T extends { readonly type: string }>(part: T | null | undefined): part is T & AnyFile {
   return part?.type === 'file'
 }
 

@@ -1,7 +1,7 @@
 import type { AssistantMessage, Message, ToolCallPart, ToolResultMessage } from '../messages.ts'
 import type { CallIds, IdsOfMessage } from './call-ids.ts'
-import { isCall } from './is-call.ts'
 import { isCutShort } from './kept-share.ts'
+import { isCall, mapParts } from './parts.ts'
 import type { Repairs } from './repairs.ts'
 
 /** A tool call that the caller had to run, with the result that belongs to it. */
@@ -29,13 +29,13 @@ export const noCalls: CallsOfMessage = []
 export function pairCalls(messages: readonly Message[], ids: CallIds, repairs: Repairs): PairedCalls {
   const callsOfMessage: CallsOfMessage[] = []
   const awaited = new AwaitedCalls(messages, callsOfMessage)
-  let latest = new LatestCalls(noCalls)
+  let latest = noneBefore
 
   for (const [messageIndex, message] of messages.entries()) {
     const calls = message.role === 'assistant' ? callsOf(message, messageIndex, ids[messageIndex]) : noCalls
     callsOfMessage.push(calls)
     if (message.role !== 'tool-result') {
-      latest = new LatestCalls(calls)
+      latest = calls.length > 0 ? new LatestCalls(calls) : noneBefore
       continue
     }
     const { toolCallId } = message
@@ -54,7 +54,7 @@ export function pairCalls(messages: readonly Message[], ids: CallIds, repairs: R
 
 function callsOf({ content }: AssistantMessage, messageIndex: number, ids: IdsOfMessage = []): CallsOfMessage {
   if (ids.length === 0) return noCalls
-  return content.map((part, place) => {
+  return mapParts(content, (part, place) => {
     const toolCallId = ids[place]
     if (toolCallId === undefined || !isCall(part) || part.providerExecuted) return undefined
     return { part, messageIndex, toolCallId, result: undefined }
@@ -74,23 +74,24 @@ class LatestCalls {
 
   /** The first unanswered call of the id. */
   take(id: string): PairedCall | undefined {
-    if (this.#calls.length === 0) return undefined
     while (this.#place < this.#calls.length && !isOpen(this.#calls[this.#place])) this.#place++
     const next = this.#calls[this.#place]
     return next?.part.toolCallId === id ? next : this.#indexed().first(id)
   }
 
   knows(id: string): boolean {
-    return this.#calls.length > 0 && this.#indexed().knows(id)
+    return this.#indexed().knows(id)
   }
 
   #indexed(): OpenCalls {
     if (this.#index) return this.#index
-    const index = new OpenCalls()
-    index.addAll(this.#calls)
-    return (this.#index = index)
+    this.#index = new OpenCalls()
+    this.#index.addAll(this.#calls)
+    return this.#index
   }
 }
+
+const noneBefore = new LatestCalls(noCalls)
 
 /** The calls of the transcript so far that a result may still belong to. Indexed only when a result is out of place. */
 class AwaitedCalls {

@@ -1,9 +1,9 @@
 import type { AssistantMessage, AssistantPart, Message } from '../messages.ts'
 import type { CallIds } from './call-ids.ts'
 import { originOf } from './hand-off.ts'
-import { isCall } from './is-call.ts'
 import { isCutShort } from './kept-share.ts'
 import type { ToPromptOptions } from './options.ts'
+import { hasPart, isCall } from './parts.ts'
 
 /**
  * The parts of tools that the provider ran itself which may be sent, with their ids: by the message's index, then by
@@ -45,7 +45,7 @@ export function providerPartsOf(messages: readonly Message[], context: ProviderC
     if (message.role === 'user') open = noneOpen
     if (message.role !== 'assistant' || !context.isKept(messageIndex)) continue
     const opened =
-      message.content.some(isOfProvider) && originOf(message, context.model).same
+      hasPart(message.content, isOfProvider) && originOf(message, context.model).same
         ? pairWithin(message, messageIndex, { open, ids: context.ids, send })
         : noneOpen
     const goesOn = message.paused ?? (context.hasCalls(messageIndex) && !isCutShort(message))

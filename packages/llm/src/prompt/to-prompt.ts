@@ -2,8 +2,9 @@ import type { LanguageModelV4Message, LanguageModelV4Prompt, LanguageModelV4Tool
 import type { AssistantMessage, Message, Repair, RepairCode, UserMessage } from '../messages.ts'
 import { assistantContent } from './assistant-content.ts'
 import { callIdsOf } from './call-ids.ts'
+import { originOf } from './hand-off.ts'
 import { isCutShort, keptCalls, keptShare, type KeptShare } from './kept-share.ts'
-import type { Instructions, ToPromptOptions } from './options.ts'
+import type { HistoryOptions, Instructions, ToPromptOptions } from './options.ts'
 import { noCalls, pairCalls, type CallsOfMessage, type PairedCall } from './pair-calls.ts'
 import { providerPartsOf, type ProviderParts } from './provider-calls.ts'
 import { Repairs } from './repairs.ts'
@@ -28,6 +29,7 @@ interface Context {
   readonly repairs: Repairs
 }
 
+const noHistory: HistoryOptions = {}
 const nothingKept: Kept = { share: 'nothing', calls: noCalls }
 const noPlaces: ReadonlyMap<number, string> = new Map()
 
@@ -36,7 +38,9 @@ const noPlaces: ReadonlyMap<number, string> = new Map()
  * are unique, nothing is empty. It must be pure: the same input gives the same bytes and is not changed. What had to be
  * changed is listed in `repairs`.
  */
-export function toPrompt(options: ToPromptOptions): { prompt: LanguageModelV4Prompt; repairs: Repair[] } {
+export function toPrompt(given: ToPromptOptions): { prompt: LanguageModelV4Prompt; repairs: Repair[] } {
+  // A copy, since walking along frozen arrays is slow.
+  const options = { ...given, messages: given.messages.slice() }
   const context = contextOf(options)
   const prompt = systemMessages(options.instructions)
   for (const [messageIndex, message] of options.messages.entries()) {
@@ -125,8 +129,9 @@ function assistantMessages(
     share === 'nothing'
       ? []
       : assistantContent(message, {
-          model: options.model,
-          history: options.history ?? {},
+          input: options.model.input,
+          history: options.history ?? noHistory,
+          origin: originOf(message, options.model),
           calls,
           providerParts: context.providerParts.get(messageIndex) ?? noPlaces,
           cutShort: isCutShort(message),

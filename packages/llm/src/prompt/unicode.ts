@@ -1,5 +1,6 @@
 import type { JSONObject, JSONValue } from '@ai-sdk/provider'
 import { isRecord } from '../json.ts'
+import { hasPart } from './parts.ts'
 
 /** Replaces lone surrogates, which no provider's JSON can carry, in every text of the value. Says so at most once. */
 export function wellFormed<T extends JSONValue>(value: T, onChange: () => void): T {
@@ -11,11 +12,14 @@ export function wellFormed<T extends JSONValue>(value: T, onChange: () => void):
 function isWellFormed(value: JSONValue | undefined): boolean {
   if (typeof value === 'string') return value.isWellFormed()
   if (typeof value !== 'object' || value === null) return true
-  if (Array.isArray(value)) return value.every(isWellFormed)
+  if (isArray(value)) return !hasPart(value, (item) => !isWellFormed(item))
   // Without a list of entries: all inputs and results of a transcript pass here, at every call.
-  const fields = value as JSONObject
-  for (const key of Object.keys(fields)) if (!key.isWellFormed() || !isWellFormed(fields[key])) return false
+  for (const key of Object.keys(value)) if (!key.isWellFormed() || !isWellFormed(value[key])) return false
   return true
+}
+
+function isArray(value: JSONObject | readonly JSONValue[]): value is readonly JSONValue[] {
+  return Array.isArray(value)
 }
 
 function repaired(value: JSONValue | undefined): JSONValue | undefined {

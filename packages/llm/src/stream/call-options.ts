@@ -14,7 +14,7 @@ import { withCacheMarks } from '../prompt/cache-marks.ts'
 import { withDownloads, type DownloadContext } from '../prompt/downloads.ts'
 import type { ToPromptOptions } from '../prompt/options.ts'
 import { toPrompt } from '../prompt/to-prompt.ts'
-import { resolveSchema } from '../tools/tool-schema.ts'
+import { knownSchema, resolveSchema, type ToolSchema } from '../tools/tool-schema.ts'
 import type { CallTarget } from './call-target.ts'
 
 export interface PreparedCall {
@@ -63,18 +63,30 @@ function promptOf(options: ToPromptOptions): ReturnType<typeof toPrompt> {
   }
 }
 
-function toTools(tools: NonNullable<ModelRequest['tools']>): Promise<NonNullable<LanguageModelV4CallOptions['tools']>> {
-  const sorted = [...tools].sort((a, b) => (a.name < b.name ? -1 : 1))
-  return Promise.all(sorted.map(async (tool) => (isProviderTool(tool) ? tool : toFunctionTool(tool))))
+type CallTool = NonNullable<LanguageModelV4CallOptions['tools']>[number]
+
+/** Nearly always all schemas are known from an earlier call; a promise for each would cost more than all the rest. */
+function toTools(tools: NonNullable<ModelRequest['tools']>): CallTool[] | Promise<CallTool[]> {
+  const sorted = tools.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  const made = sorted.map((tool) => (isProviderTool(tool) ? tool : functionTool(tool)))
+  return made.every(isMade) ? made : Promise.all(made.map((tool) => Promise.resolve(tool)))
+}
+
+function isMade(tool: CallTool | Promise<CallTool>): tool is CallTool {
+  return !(tool instanceof Promise)
 }
 
 function isProviderTool(tool: FunctionTool | LanguageModelV4ProviderTool): tool is LanguageModelV4ProviderTool {
   return 'type' in tool && tool.type === 'provider'
 }
 
-async function toFunctionTool(tool: FunctionTool): Promise<LanguageModelV4FunctionTool> {
-  const { name, description, inputSchema, inputExamples, strict, providerOptions } = tool
-  const { jsonSchema } = await resolveSchema(inputSchema)
+function functionTool(tool: FunctionTool): CallTool | Promise<CallTool> {
+  const schema = knownSchema(tool.inputSchema)
+  return schema ? withSchema(tool, schema) : resolveSchema(tool.inputSchema).then((found) => withSchema(tool, found))
+}
+
+function withSchema(tool: FunctionTool, { jsonSchema }: ToolSchema): LanguageModelV4FunctionTool {
+  const { name, description, inputExamples, strict, providerOptions } = tool
   const optional = definedOnly({
     description,
     inputExamples: inputExamples && [...inputExamples],

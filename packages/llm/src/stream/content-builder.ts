@@ -16,6 +16,7 @@ import {
 import { neededText } from './part-fields.ts'
 import { mergeMetadata } from './provider-metadata.ts'
 import { parseToolInput, truncatedToolInput, type ToolInput } from './tool-input.ts'
+import { UniqueIds } from './unique-ids.ts'
 
 type StreamPart<T extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: T }>
 
@@ -25,10 +26,9 @@ export class ContentBuilder {
   readonly #parts: (AssistantPart | undefined)[] = []
   readonly #textBlocks: Record<TextKind, Map<string, TextBlock>> = { text: new Map(), reasoning: new Map() }
   readonly #callBlocks = new Map<string, CallBlock>()
-  readonly #callIds = new Set<string>()
-  /** The number to try next for an id, so that a thousand equal ids need no million tries. */
-  readonly #nextOfId = new Map<string, number>()
-  readonly #preliminary = new Map<string, number>()
+  /** These two are made when they are needed: most answers call no tool. */
+  #callIds: UniqueIds | undefined
+  #preliminary: Map<string, number> | undefined
   /** The block that got the last delta: most often the next one is for it, too. */
   #growing: OpenBlock | undefined
   #outputLength = 0
@@ -119,10 +119,11 @@ export class ContentBuilder {
 
   /** A part that arrives whole. A preliminary tool result gives way to the next one of its call. */
   whole(part: WholePart, preliminary?: { readonly of: string; readonly more: boolean }): void {
-    const index = (preliminary && this.#preliminary.get(preliminary.of)) ?? this.#parts.length
+    const known = preliminary && this.#preliminary?.get(preliminary.of)
+    const index = known ?? this.#parts.length
     this.#parts[index] = part
-    if (preliminary?.more) this.#preliminary.set(preliminary.of, index)
-    else if (preliminary) this.#preliminary.delete(preliminary.of)
+    if (preliminary?.more) (this.#preliminary ??= new Map<string, number>()).set(preliminary.of, index)
+    else if (preliminary) this.#preliminary?.delete(preliminary.of)
     this.#emit({ type: 'content-part', index, part })
   }
 
@@ -195,7 +196,7 @@ export class ContentBuilder {
     if (typeof id !== 'string' || id === '' || typeof toolName !== 'string' || toolName === '') {
       throw new MalformedPart('a tool call has no id or no name')
     }
-    const toolCallId = this.#uniqueCallId(id)
+    const toolCallId = (this.#callIds ??= new UniqueIds()).take(id)
     const index = this.#takeIndex()
     const block = newCallBlock({ id, index, toolCallId, toolName }, encoding, from)
     this.#callBlocks.set(id, block)
@@ -240,16 +241,6 @@ export class ContentBuilder {
 
   #takeIndex(): number {
     return this.#parts.push(undefined) - 1
-  }
-
-  #uniqueCallId(id: string): string {
-    let unique = id
-    for (let n = this.#nextOfId.get(id) ?? 2; this.#callIds.has(unique); n++) {
-      unique = `${id}~${n}`
-      this.#nextOfId.set(id, n + 1)
-    }
-    this.#callIds.add(unique)
-    return unique
   }
 }
 

@@ -55,7 +55,7 @@ export class MessageBuilder {
   readonly #tools: BuilderTools
   readonly #content: ContentBuilder
   readonly #warnings: Warning[] = []
-  readonly #unknownTypes = new Set<string>()
+  #unknownTypes: Set<string> | undefined
   #request: RequestFacts | undefined
   #response: { id?: string; modelId?: string; requestId?: string } = {}
   #accepted = false
@@ -230,6 +230,7 @@ export class MessageBuilder {
 
   #skipUnknown(part: never): void {
     const { type } = part as { type: string }
+    this.#unknownTypes ??= new Set()
     if (this.#unknownTypes.has(type)) return
     this.#unknownTypes.add(type)
     this.#warnings.push({ type: 'other', message: `a stream part of the unknown type "${type}" was skipped` })

@@ -25,6 +25,8 @@ export interface ToolSchema {
 }
 
 const resolved = new WeakMap<object, Promise<ToolSchema>>()
+/** What `resolved` has come to, for those who cannot be kept waiting. */
+const known = new WeakMap<object, ToolSchema>()
 
 /**
  * Takes zod, Standard Schema, the AI SDK's `jsonSchema()` and plain JSON Schema; converted once per object. It rejects
@@ -32,13 +34,24 @@ const resolved = new WeakMap<object, Promise<ToolSchema>>()
  */
 export function resolveSchema(schema: FlexibleSchema | JSONSchema7): Promise<ToolSchema> {
   if (!isSchemaLike(schema)) return Promise.reject(new LlmError('CONFIG', 'a schema must be an object or a function'))
-  const known = resolved.get(schema)
-  if (known) return known
-  const resolving = resolve(schema).catch((error: unknown) => {
-    throw new LlmError('CONFIG', `a schema cannot be read: ${messageOf(error)}`)
-  })
+  const pending = resolved.get(schema)
+  if (pending) return pending
+  const resolving = resolve(schema).then(
+    (toolSchema) => {
+      known.set(schema, toolSchema)
+      return toolSchema
+    },
+    (error: unknown) => {
+      throw new LlmError('CONFIG', `a schema cannot be read: ${messageOf(error)}`)
+    },
+  )
   resolved.set(schema, resolving)
   return resolving
+}
+
+/** A schema that was resolved before, without the turns that a promise takes. */
+export function knownSchema(schema: FlexibleSchema | JSONSchema7): ToolSchema | undefined {
+  return known.get(schema)
 }
 
 function isSchemaLike(schema: unknown): boolean {
