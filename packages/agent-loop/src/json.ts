@@ -38,7 +38,8 @@ function copyObject(value: object, path: string, above: Set<object>): JSONValue 
 
 /** A plain assignment to `__proto__` would set the prototype and lose the entry. */
 function define(target: Record<string, JSONValue>, key: string, value: JSONValue): void {
-  Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
+  if (key !== '__proto__') target[key] = value
+  else Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
 }
 
 function notJson(value: unknown, path: string): NotJsonError {
@@ -50,9 +51,9 @@ function place(path: string): string {
   return path === '' ? 'the value' : path
 }
 
-/** Freezes a JSON value and all that is in it. */
+/** Freezes a JSON value and all that is in it. What is frozen already was frozen here, with all that is in it. */
 export function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value)
     for (const item of Object.values(value)) deepFreeze(item)
   }

@@ -7,5 +7,7 @@ export function snapshot<Value>(value: Value): Value {
   if (Array.isArray(value)) return Object.freeze(value.map((item: unknown) => snapshot(item))) as Value
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== Object.prototype && prototype !== null) return value
-  return Object.freeze(Object.fromEntries(Object.entries(value).map(([key, item]) => [key, snapshot(item)]))) as Value
+  const copy: Record<string, unknown> = { ...value }
+  for (const key of Object.keys(copy)) copy[key] = snapshot(copy[key])
+  return Object.freeze(copy) as Value
 }

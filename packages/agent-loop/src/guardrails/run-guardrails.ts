@@ -72,6 +72,7 @@ class TurnGuardrails implements GuardrailRunner {
   readonly #options: GuardrailRunnerOptions
   readonly #states: ReadonlyMap<Guardrail, Record<string, unknown>>
   readonly #notes = new Map<string, CallNotes>()
+  readonly #listeners = new Map<GuardrailHandler, readonly Guardrail[]>()
 
   constructor(options: GuardrailRunnerOptions) {
     this.#options = options
@@ -123,7 +124,11 @@ class TurnGuardrails implements GuardrailRunner {
   }
 
   #having(handler: GuardrailHandler): readonly Guardrail[] {
-    return this.#options.guardrails.filter((guardrail) => guardrail[handler] !== undefined)
+    const known = this.#listeners.get(handler)
+    if (known) return known
+    const found = this.#options.guardrails.filter((guardrail) => guardrail[handler] !== undefined)
+    this.#listeners.set(handler, found)
+    return found
   }
 
   async #tell(handler: GuardrailHandler, work: (guardrail: Guardrail, context: GuardrailContext) => unknown): Promise<void> {
