@@ -1,4 +1,6 @@
 import type { FunctionTool } from '@bowline/llm'
+import type { Journal } from '../journal/journal.ts'
+import { withHostedTools } from '../subagents/delegate-tools.ts'
 import { declarationOf } from '../tools/declaration.ts'
 import { buildTool } from '../tools/build-tool.ts'
 import type { Tool } from '../tools/tool.ts'
@@ -6,9 +8,10 @@ import { refuseConfig } from './check-options.ts'
 import type { AgentDefinition } from './definition.ts'
 import type { AgentFingerprint, RunOptions } from './options.ts'
 
-/** An agent with what the options of one run add to it. Throws `invalid-config`. */
-export function runDefinition(agent: AgentDefinition, { remoteTools, pinned }: RunOptions): AgentDefinition {
-  const extended = remoteTools && remoteTools.length > 0 ? withRemoteTools(agent, remoteTools) : agent
+/** An agent with what the options of one run, and its journal, add to it. Throws `invalid-config`. */
+export function runDefinition(agent: AgentDefinition, { remoteTools, pinned }: RunOptions, { children }: Journal): AgentDefinition {
+  const own = children ? withHostedTools(agent, children) : agent
+  const extended = remoteTools && remoteTools.length > 0 ? withRemoteTools(own, remoteTools) : own
   return pinned ? withPinnedTools(extended, pinned) : extended
 }
 
@@ -30,7 +33,7 @@ function withPinnedTools(agent: AgentDefinition, { tools: pinned }: AgentFingerp
   const declarations = [
     ...pinned.map(({ name, description, inputSchema }): FunctionTool => ({ ...settingsOf(agent, name), name, description, inputSchema })),
     // What a provider runs, and what the run itself brings, is not part of the pin.
-    ...agent.declarations.filter(({ name }) => !names.has(name) && !agent.tools.get(name)?.execute),
+    ...agent.declarations.filter(({ name }) => !names.has(name) && !runsHere(agent.tools.get(name))),
   ]
   return derived(agent, agent.tools, declarations)
 }
@@ -39,6 +42,10 @@ function withPinnedTools(agent: AgentDefinition, { tools: pinned }: AgentFingerp
 function settingsOf({ declarations }: AgentDefinition, name: string): Partial<FunctionTool> {
   const today = declarations.find((declaration) => declaration.name === name)
   return today && 'inputSchema' in today ? today : {}
+}
+
+function runsHere(tool: Tool | undefined): boolean {
+  return tool?.execute !== undefined || tool?.subagent !== undefined
 }
 
 function derived(agent: AgentDefinition, tools: AgentDefinition['tools'], declarations: AgentDefinition['declarations']): AgentDefinition {

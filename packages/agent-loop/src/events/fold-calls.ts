@@ -30,7 +30,9 @@ export const foldCall: Folds<
       ...(description !== undefined && { description }),
     }
     const place = placeOf(view, child)
-    return { children: place < 0 ? [...view.children, child] : view.children.with(place, child) }
+    // A child that is entered again goes on: what it waits for then is listed anew.
+    const pendingToolCalls = view.pendingToolCalls.filter(({ path }) => path[0] !== toolCallId)
+    return { pendingToolCalls, children: place < 0 ? [...view.children, child] : view.children.with(place, child) }
   },
   'child-update': (view, event) => {
     const { step, status, text, toolNames } = event

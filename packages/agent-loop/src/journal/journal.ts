@@ -13,6 +13,7 @@ import type {
   ResumeCause,
   ToolEffect,
   ToolResult,
+  TurnError,
   TurnStatus,
   Window,
 } from '../events/types.ts'
@@ -76,6 +77,10 @@ export interface ChildHost {
   readonly sessionKeys: boolean
   /** Delegate tools take `run_in_background`. */
   readonly background: boolean
+  /**
+   * Given a key again it must start nothing anew, but tell what has become of the first. With a signal that is aborted
+   * it must stop the subagent. What is pending is answered through the host; then the parent is run again.
+   */
   start(request: ChildRequest): Promise<ChildOutcome>
 }
 
@@ -154,6 +159,8 @@ export interface CallRow {
   readonly answerHash?: string
   /** Of a call that handed its work to a subagent: the key of the child's journal. */
   readonly childKey?: string
+  /** What the subagent waits to have decided, as far as the log tells of it. */
+  readonly asked?: readonly { readonly approvalId: string; readonly toolCallId: string }[]
   /** Present exactly when `state` is an outcome. */
   readonly outcome?: ToolResult
   /** The tool asked to end the turn after this answer. */
@@ -185,8 +192,8 @@ export interface RunRow {
   readonly attempt: number
   /** A retry waits until then. */
   readonly notBefore?: number
-  /** While a retry is announced: how many the present model has had, and its place among those of the step. */
-  readonly retry?: { readonly count: number; readonly model: number }
+  /** Once an attempt of the step has failed, until it has its answer. */
+  readonly retry?: RetryRow
   /** How long the turn has run, its suspensions apart. */
   readonly elapsedMs: number
   /** The one compaction that an overflow may ask for has been used. */
@@ -201,6 +208,18 @@ export interface RunRow {
   readonly error?: JSONValue
 }
 
+/** Where the retries of a step stand. */
+export interface RetryRow {
+  /** How many the present model has had. */
+  readonly count: number
+  /** The place of the present model among those of the step. */
+  readonly model: number
+  /** Its `retry-start` has no `retry-end` yet. */
+  readonly open?: true
+  /** The last error of each model that has given up. */
+  readonly failures?: readonly ModelError[]
+}
+
 export interface JournalState {
   /** The transcript in order, without what was discarded. */
   readonly messages: readonly StoredMessage[]
@@ -213,8 +232,20 @@ export interface JournalState {
   readonly compaction?: Compaction
   /** A user message that is in the log already, and whose turn has no `turn-start` yet. */
   readonly input?: LoggedInput
+  /** A journal that `child` has given must say it: its parent may not have come to see it. */
+  readonly ended?: EndedTurn
   /** Tokens per character, as real usage has shown it. */
   readonly calibration?: number
+}
+
+/** The latest turn that has ended. */
+export interface EndedTurn {
+  readonly status: TurnStatus
+  readonly steps: number
+  readonly error?: TurnError
+  /** Of all turns that have ended, together. */
+  readonly usage: Usage
+  readonly cost?: Cost
 }
 
 export interface LoggedInput {

@@ -1,9 +1,11 @@
+import { addUsage } from '@bowline/llm'
 import type { JSONValue, Message } from '@bowline/llm'
 import { AgentError } from '../agent-error.ts'
-import type { Compaction, DurableEvent } from '../events/types.ts'
+import type { Compaction, DurableEvent, TurnError } from '../events/types.ts'
 import { copyJson, isRecord } from '../json.ts'
+import { totalCost } from '../loop/total-cost.ts'
 import { earlierMessages } from '../transcript/earlier-messages.ts'
-import type { CallRow, CommitOutcome, Journal, JournalRecord, JournalState, OpenTurn, RunRow, StoredMessage } from './journal.ts'
+import type { CallRow, CommitOutcome, EndedTurn, Journal, JournalRecord, JournalState, OpenTurn, RunRow, StoredMessage } from './journal.ts'
 
 export interface MemoryJournal extends Journal {
   /** All of it as JSON: `createMemoryJournal({ snapshot })` goes on from there, also in another process. */
@@ -24,6 +26,7 @@ interface Memory {
   open: OpenTurn | undefined
   /** Segments of the open turn. */
   segments: number
+  ended: EndedTurn | undefined
   /** Conversations of subagents, by key. */
   children: Record<string, Memory>
 }
@@ -54,21 +57,21 @@ function journalOver(memory: Memory): MemoryJournal {
 }
 
 function fresh(messages: readonly Message[]): Memory {
-  return { messages: [...earlierMessages(messages)], compaction: undefined, seq: 0, turns: 0, open: undefined, segments: 0, children: {} }
+  return { messages: [...earlierMessages(messages)], compaction: undefined, seq: 0, turns: 0, open: undefined, segments: 0, ended: undefined, children: {} }
 }
 
 function restored(snapshot: JSONValue): Memory {
   const copy = copyJson(snapshot) as unknown as Partial<Memory>
-  const { messages, seq, turns, open, segments, compaction, children } = copy
+  const { messages, seq, turns, open, segments, compaction, ended, children } = copy
   if (!Array.isArray(messages) || typeof seq !== 'number' || typeof turns !== 'number' || typeof segments !== 'number' || !isRecord(children)) {
     throw new AgentError('invalid-config', 'snapshot is not one of a memory journal')
   }
-  return { messages, compaction, seq, turns, open, segments, children }
+  return { messages, compaction, seq, turns, open, segments, ended, children }
 }
 
 function stateOf(memory: Memory): JournalState {
-  const { seq, turns, open, segments, compaction } = memory
-  const state = { messages: [...memory.messages], seq, turns, ...(compaction && { compaction }) }
+  const { seq, turns, open, segments, compaction, ended } = memory
+  const state = { messages: [...memory.messages], seq, turns, ...(compaction && { compaction }), ...(ended && { ended }) }
   if (!open) return state
   return { ...state, open: { ...open, resume: { cause: 'recovery', attempt: segments + 1 } } }
 }
@@ -95,6 +98,7 @@ function apply(memory: Memory, record: JournalRecord): void {
       if (open) memory.open = { ...open, overlays: [...(open.overlays ?? []), record.overlay] }
       return
     case 'run':
+      if (record.run.state === 'ended') memory.ended = endedBy(record.run, memory.ended)
       memory.open = record.run.state === 'ended' ? undefined : openAfter(open, record.run)
       return
     case 'inputs-taken':
@@ -104,6 +108,13 @@ function apply(memory: Memory, record: JournalRecord): void {
       return unknown
     }
   }
+}
+
+function endedBy(run: RunRow, before: EndedTurn | undefined): EndedTurn {
+  const { status = 'completed', step: steps, error } = run
+  const usage = addUsage(before?.usage ?? {}, run.usage)
+  const cost = totalCost({ usage: before?.usage ?? {}, cost: before?.cost }, { usage: run.usage, cost: run.cost })
+  return { status, steps, usage, ...(cost && { cost }), ...(error !== undefined && { error: error as unknown as TurnError }) }
 }
 
 /** What a row of the run says of the open turn, beside what the events say. */

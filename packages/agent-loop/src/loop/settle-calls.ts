@@ -2,15 +2,16 @@ import { approveInPlace, askApproval, takeDecision } from '../tools/approve.ts'
 import { isSettled, writeRows } from '../tools/call.ts'
 import type { Call } from '../tools/call.ts'
 import { execute } from '../tools/execute.ts'
-import type { Execution } from '../tools/execute.ts'
+import type { ChildNews, Execution } from '../tools/execute.ts'
 import { cancelOpenCalls, conclude, finalize } from '../tools/finalize.ts'
 import { deniedOutcome, errorOutcome } from '../tools/outcome.ts'
 import { prepare, prepareAgain } from '../tools/prepare.ts'
 import type { Prepared } from '../tools/prepare.ts'
 import { recover } from '../tools/recover.ts'
 import { startable } from '../tools/schedule.ts'
-import type { ChildReport } from '../tools/tool.ts'
 import type { ApprovalDecision } from '../agent/options.ts'
+import { childKeyOf } from '../subagents/child-setup.ts'
+import { tellApprovals, tellDecision } from '../subagents/tell-approvals.ts'
 import type { ModelAnswer } from './answer.ts'
 import { Arrivals } from './arrivals.ts'
 import { recordChild } from './record-child.ts'
@@ -19,7 +20,7 @@ import type { Turn } from './turn.ts'
 /** What calls that run say to the loop. */
 type Arrival = { readonly call: Call } & (
   | { readonly kind: 'ended'; readonly execution: Execution }
-  | { readonly kind: 'reported'; readonly report: ChildReport }
+  | ChildNews
   | { readonly kind: 'decided'; readonly decision: ApprovalDecision | undefined }
 )
 
@@ -48,8 +49,8 @@ export async function settleCalls(turn: Turn, answer: ModelAnswer, calls: readon
 }
 
 function launch(turn: Turn, call: Call, arrivals: Arrivals<Arrival>): void {
-  const report = (said: ChildReport): void => arrivals.push({ call, kind: 'reported', report: said })
-  void execute(turn, call, report).then((execution) => arrivals.push({ call, kind: 'ended', execution }))
+  const tell = (news: ChildNews): void => arrivals.push({ call, ...news })
+  void execute(turn, call, tell).then((execution) => arrivals.push({ call, kind: 'ended', execution }))
 }
 
 function take(turn: Turn, arrival: Arrival): Promise<void> | void {
@@ -58,6 +59,8 @@ function take(turn: Turn, arrival: Arrival): Promise<void> | void {
       return conclude(turn, arrival.call, arrival.execution)
     case 'reported':
       return recordChild(turn, arrival.call, arrival.report)
+    case 'resolved':
+      return tellDecision(turn, arrival.call, arrival.event)
     case 'decided':
       return takeDecision(turn, arrival.call, arrival.decision)
     default: {
@@ -98,10 +101,17 @@ async function verdictOf(turn: Turn, answer: ModelAnswer, call: Call): Promise<P
 
 async function recovered(turn: Turn, call: Call): Promise<Prepared | undefined> {
   const prepared = await prepareAgain(call)
-  if (call.row.childKey !== undefined) return prepared
+  if (call.row.childKey !== undefined) return reentered(turn, call, prepared)
   const recovery = await recover(turn, call)
   if (recovery.kind === 'again') return prepared
   return recovery.kind === 'settled' ? recovery : undefined
+}
+
+/** Its subagent goes on, unless it only waits: nothing starts anew. */
+function reentered(turn: Turn, call: Call, prepared: Prepared): Prepared | undefined {
+  if (prepared.kind === 'settled') return prepared
+  if (!call.entering) tellApprovals(turn, call)
+  return undefined
 }
 
 function settledBy(outcome: Extract<Prepared, { kind: 'settled' }>['outcome']): Prepared {
@@ -138,9 +148,15 @@ async function apply(turn: Turn, call: Call, verdict: Prepared): Promise<void> {
 }
 
 function start(turn: Turn, call: Call): void {
-  const attempt = call.row.attempt + 1
-  call.row = { ...call.row, state: 'started', attempt, ...times(turn, call) }
   call.running = true
+  if (call.entering) {
+    call.entering = false
+    call.below = undefined
+    return
+  }
+  const attempt = call.row.attempt + 1
+  const below = call.tool?.subagent ? { childKey: childKeyOf(turn, call.row.toolCallId) } : {}
+  call.row = { ...call.row, state: 'started', attempt, ...times(turn, call), ...below }
   const { toolCallId, toolName, idempotencyKey, effect, input = call.part.input } = call.row
   const label = call.tool?.label
   turn.record({

@@ -9,6 +9,7 @@ import { cappedOutput, finalize } from '../tools/finalize.ts'
 import { returnedOutcome, unknownOutcome } from '../tools/outcome.ts'
 import type { Outcome } from '../tools/outcome.ts'
 import { validate } from '../tools/prepare.ts'
+import { routeAnswers } from '../subagents/route-answers.ts'
 import { isOverdue } from './settle-calls.ts'
 import type { Turn } from './turn.ts'
 
@@ -16,6 +17,8 @@ import type { Turn } from './turn.ts'
 export interface Submission {
   readonly outcomes: ReadonlyMap<Call, Outcome>
   readonly decisions: ReadonlyMap<Call, ApprovalDecision>
+  /** What is for the subagents of open calls. */
+  readonly below: ReadonlyMap<Call, GivenAnswers>
   readonly receipt: SubmissionReceipt
 }
 
@@ -50,22 +53,42 @@ class Verdicts {
 }
 
 /** Changes nothing. One answer that is refused refuses all. */
-export async function checkSubmission(turn: Turn, calls: readonly Call[], { results, approvals }: GivenAnswers): Promise<CheckedSubmission> {
+export async function checkSubmission(turn: Turn, calls: readonly Call[], answers: GivenAnswers): Promise<CheckedSubmission> {
   const verdicts = new Verdicts()
-  const outcomes = await checkResults(turn, calls, results, verdicts)
-  const decisions = await checkDecisions(turn, calls, approvals, verdicts)
+  const { missing, ...judged } = await judge(turn, calls, answers, verdicts)
   const [first] = verdicts.refused
   if (first) {
     const message = `${first.id}: ${messages[first.code] ?? first.code}`
     return { ok: false, error: { code: first.code, message, refused: verdicts.refused } }
   }
-  const missing = calls.filter((call) => !outcomes.has(call) && !decisions.has(call)).flatMap(openIdOf)
   const { accepted, repeated } = verdicts
-  return { ok: true, value: { outcomes, decisions, receipt: { accepted: unique(accepted), repeated: unique(repeated), missing } } }
+  return { ok: true, value: { ...judged, receipt: { accepted: unique(accepted), repeated: unique(repeated), missing } } }
+}
+
+type Judged = Omit<Submission, 'receipt'> & { readonly missing: readonly string[] }
+
+/** The answers to the calls of a run, and to those of its subagents. */
+async function judge(turn: Turn, calls: readonly Call[], answers: GivenAnswers, verdicts: Verdicts): Promise<Judged> {
+  const { own, below: routed } = await routeAnswers(turn, calls, answers)
+  const outcomes = await checkResults(turn, calls, own.results, verdicts)
+  const decisions = await checkDecisions(turn, calls, own.approvals, verdicts)
+  const missing = calls.filter((call) => !outcomes.has(call) && !decisions.has(call)).flatMap(openIdOf)
+  const below = new Map<Call, GivenAnswers>()
+  for (const { child, call, answers: theirs } of routed) {
+    const before = verdicts.accepted.length
+    const judged = await judge(child.turn, child.calls, theirs, verdicts)
+    missing.push(...judged.missing)
+    if (call && verdicts.accepted.length > before) below.set(call, theirs)
+  }
+  return { outcomes, decisions, below, missing }
 }
 
 /** Drafts the answers that were accepted. */
-export async function settleSubmission(turn: Turn, { outcomes, decisions }: Submission): Promise<void> {
+export async function settleSubmission(turn: Turn, { outcomes, decisions, below }: Submission): Promise<void> {
+  for (const [call, { results, approvals }] of below) {
+    call.answers = { toolResults: results, approvals }
+    call.entering = true
+  }
   for (const [call, decision] of decisions) await resolveApproval(turn, call, decision)
   for (const [call, outcome] of outcomes) {
     call.row = { ...call.row, answerHash: hashJson(comparable(call, outcome)) }

@@ -28,9 +28,11 @@ export interface Ancestry {
   /** Names of the agents from the root; empty at the root. */
   readonly path: readonly string[]
   readonly budgets: RunParts['budgets']
+  /** How many levels deep they let work be handed on. */
+  readonly maxDepth: number
 }
 
-const root: Ancestry = { path: [], budgets: [] }
+const root: Ancestry = { path: [], budgets: [], maxDepth: Infinity }
 
 /** Starts a run. Misuse throws here, before anything is stored. */
 export function startRun(agent: AgentDefinition, input: AgentInput | undefined, given: RunOptions, ancestry = root): AgentRun {
@@ -78,12 +80,15 @@ export function startRun(agent: AgentDefinition, input: AgentInput | undefined, 
 
 type Parts = RunParts & { readonly end: () => void }
 
-function partsOf(given: AgentDefinition, options: RunOptions, journal: Journal, ancestry: Ancestry): Parts {
+/** Throws `invalid-config`. */
+export function partsOf(given: AgentDefinition, options: RunOptions, journal: Journal, ancestry: Ancestry): Parts {
   const { clock = systemClock, ids = systemIds, runtimeParams = {}, budget, mode = 'live', driverTimeoutMs } = options
-  const agent = runDefinition(given, options)
+  const agent = runDefinition(given, options, journal)
   const models = modelTargets(agent, runtimeParams, options.pinned)
-  const limits = limitsOf(options.limits, given.limits)
-  checkPrices(limits, budget, models)
+  const own = limitsOf(options.limits, given.limits)
+  const limits = { ...own, maxDepth: Math.min(own.maxDepth, ancestry.maxDepth) }
+  const budgets = budget ? [budget, ...ancestry.budgets] : ancestry.budgets
+  checkPrices(limits, budgets, models)
   const stop = new StopSwitch(() => clock.now())
   const buffer = new EventBuffer()
   const gate = new Gate({ buffer, clock, signal: stop.signal, ...(driverTimeoutMs !== undefined && { driverTimeoutMs }) })
@@ -92,11 +97,10 @@ function partsOf(given: AgentDefinition, options: RunOptions, journal: Journal, 
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   let overlays = (options.overlays ?? []).map(frozenCopy)
   return {
-    ...{ agent, models, journal, buffer, gate, stop, inbox, clock, ids, limits, runtimeParams, ended, end },
+    ...{ agent, models, journal, buffer, gate, stop, inbox, clock, ids, limits, budgets, runtimeParams, ended, end },
     ...{ random: options.random ?? Math.random, source: options.source ?? 'user', onApproval: options.onApproval },
     ...{ sessionKey: options.sessionKey, channel: options.channel, path: ancestry.path, children: new Map() },
     context: options.context === undefined ? undefined : contextOf(options.context),
-    budgets: budget ? [budget, ...ancestry.budgets] : ancestry.budgets,
     onUnknownOutcome: options.onUnknownOutcome ?? agent.onUnknownOutcome,
     onFailedTurn: options.onFailedTurn ?? agent.onFailedTurn,
     onInputWhilePending: options.onInputWhilePending ?? 'refuse',

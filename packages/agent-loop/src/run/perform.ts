@@ -2,7 +2,6 @@ import type { UserMessage } from '@bowline/llm'
 import { AgentError, errorData, messageOf } from '../agent-error.ts'
 import type { Order } from '../agent/input.ts'
 import type { AgentInput, AgentResult, SubmissionReceipt } from '../agent/options.ts'
-import { ContextEstimate } from '../compaction/estimate.ts'
 import type { AgentErrorCode, AgentErrorData } from '../events/types.ts'
 import type { JournalState } from '../journal/journal.ts'
 import type { Ending } from '../loop/ending.ts'
@@ -11,11 +10,11 @@ import type { NewTurn, TurnEntry } from '../loop/enter-turn.ts'
 import { watchDuration } from '../loop/limits.ts'
 import { runTurn } from '../loop/run-turn.ts'
 import { checkSubmission } from '../loop/submission.ts'
-import { Turn } from '../loop/turn.ts'
-import { callsOf, isSettled, pendingApprovals, pendingToolCalls } from '../tools/call.ts'
+import type { Turn } from '../loop/turn.ts'
+import { lookBelow } from '../subagents/standing.ts'
+import { isSettled, pendingApprovals, pendingToolCalls } from '../tools/call.ts'
 import type { Call } from '../tools/call.ts'
-import { clientCalls } from '../transcript/client-calls.ts'
-import { Transcript } from '../transcript/transcript.ts'
+import { newTurn, openCalls, openTurn } from './open-turn.ts'
 import { emptyResult, journalError, refused, resultOf } from './result.ts'
 import type { RunParts } from './run-parts.ts'
 
@@ -36,8 +35,8 @@ export async function perform(run: RunParts, asked: Asked): Promise<AgentResult>
   let turn: Turn | undefined
   try {
     const state = await run.journal.load()
-    const transcript = transcriptOf(run, state)
-    turn = openedTurn(run, state, transcript, asked)
+    turn = openTurn(run, state, asked.runId)
+    const { transcript } = turn
     asked.onRunId(turn.runId)
     let entered = await enter(turn, state, asked)
     if ('entry' in entered && entered.entry.kind === 'close') {
@@ -56,21 +55,6 @@ export async function perform(run: RunParts, asked: Asked): Promise<AgentResult>
   } catch (error) {
     return failedResult(run, turn, asked, error)
   }
-}
-
-function transcriptOf(run: RunParts, { messages, compaction, calibration }: JournalState): Transcript {
-  const estimate = new ContextEstimate(run.models[0].name, calibration)
-  return new Transcript(messages, estimate, compaction)
-}
-
-function openedTurn(run: RunParts, state: JournalState, transcript: Transcript, { runId }: Asked): Turn {
-  const { open, turns } = state
-  if (!open) return newTurn(run, transcript, turns + 1, runId || run.ids.next('run'))
-  return new Turn(run, { runId: open.runId, number: open.turn, transcript, open })
-}
-
-function newTurn(run: RunParts, transcript: Transcript, number: number, runId: string): Turn {
-  return new Turn(run, { runId, number, transcript })
 }
 
 /** The turn, while its time is watched. */
@@ -95,7 +79,8 @@ async function enter(turn: Turn, state: JournalState, asked: Asked): Promise<Ent
   const { open } = state
   const { order } = asked
   if (order.kind === 'message') return enterMessage(turn, state, order.message, asked)
-  const calls = open ? openCalls(turn, open.calls) : []
+  const calls = openCalls(turn, state)
+  await lookBelow(turn, calls)
   turn.earlierCalls = open ? turn.transcript.callsOfTurn() - calls.length : 0
   if (order.kind === 'answers') return enterAnswers(turn, state, calls, order)
   if (open) return { entry: { kind: 'resume', open, calls, submission: undefined } }
@@ -120,8 +105,7 @@ async function enterMessage(turn: Turn, state: JournalState, message: UserMessag
     return objection === undefined ? { entry: newEntry(asked, undefined) } : refuse('invalid-transcript', objection)
   }
   if (turn.run.onInputWhilePending === 'refuse') return refuse('pending-calls', 'the conversation has an open turn')
-  const calls = openCalls(turn, open.calls)
-  return { entry: { kind: 'close', open, calls, submission: undefined } }
+  return { entry: { kind: 'close', open, calls: openCalls(turn, state), submission: undefined } }
 }
 
 async function enterAnswers(
@@ -136,12 +120,6 @@ async function enterAnswers(
   if (receipt.accepted.length > 0 && open) return { entry: { kind: 'resume', open, calls, submission: checked.value }, receipt }
   const waits = calls.some((call) => !isSettled(call)) && pendingToolCalls(calls).length + pendingApprovals(calls).length > 0
   return { ending: waits ? suspended(calls) : { status: 'completed', reason: 'handled' }, receipt }
-}
-
-/** The calls of the latest answer, while its step has not ended. */
-function openCalls(turn: Turn, rows: NonNullable<JournalState['open']>['calls']): readonly Call[] {
-  const answer = turn.stepState === 'answered' ? turn.transcript.latestAnswer : undefined
-  return answer ? callsOf(turn, clientCalls(answer), rows) : []
 }
 
 function refuse(code: AgentErrorCode, message: string): Entered {

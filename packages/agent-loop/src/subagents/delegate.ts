@@ -1,15 +1,24 @@
+import type { AgentDefinition } from '../agent/definition.ts'
 import type { Turn } from '../loop/turn.ts'
 import type { Call } from '../tools/call.ts'
-import type { Execution, Reporter } from '../tools/execute.ts'
+import type { ExecutionEnding, Reporter } from '../tools/execute.ts'
+import { hostChild } from './host-child.ts'
+import { runChild } from './run-child.ts'
 
-/** How a delegate call hands its work on. Must not reject for what becomes of the work. */
-export type Delegate = (turn: Turn, call: Call, wires: DelegateWires) => Promise<DelegateEnding>
+/** An agent that another one hands work to. */
+export interface Subagent {
+  readonly name: string
+  readonly agent: AgentDefinition
+}
 
 export interface DelegateWires {
-  /** Aborted when the run is stopped or the call is out of time. */
+  /** Aborted when the run is stopped. */
   readonly abortSignal: AbortSignal
   readonly reporter: Reporter
 }
 
-type Without<Each> = Each extends unknown ? Omit<Each, 'timedOut'> : never
-export type DelegateEnding = Without<Extract<Execution, { kind: 'returned' | 'threw' | 'suspended' }>>
+/** Hands the work of a call on, or goes on with what was handed on before. Rejects for what keeps it from that. */
+export function delegate(turn: Turn, call: Call, subagent: Subagent, wires: DelegateWires): Promise<ExecutionEnding> {
+  const { children } = turn.run.journal
+  return children ? hostChild(turn, call, { subagent, wires, host: children }) : runChild(turn, call, { subagent, wires })
+}

@@ -1,8 +1,10 @@
 import type { JSONValue, ToolCallPart } from '@bowline/llm'
+import type { Answers } from '../agent/options.ts'
 import type { ApprovalRequest, PendingToolCall } from '../events/types.ts'
 import { hashJson } from '../hash-json.ts'
 import type { CallRow, CallState } from '../journal/journal.ts'
 import type { Turn } from '../loop/turn.ts'
+import type { ChildStanding } from '../subagents/standing.ts'
 import type { Tool } from './tool.ts'
 
 /** One call of the present answer, and where it stands. The row's state is the truth; what follows it is of this process. */
@@ -18,7 +20,12 @@ export interface Call {
   running: boolean
   /** Steps of children that were told of, as `<run id>/<step>`. */
   readonly updatesSeen: Set<string>
-  /** What a subagent that it started waits for. */
+  /** Its subagent, which an earlier segment has started, as it stood when this one began. */
+  child: ChildStanding | undefined
+  /** The subagent is to be entered again, with these answers when there are any. */
+  entering: boolean
+  answers: Answers | undefined
+  /** What the subagent waits for. */
   below: { readonly pendingToolCalls: readonly PendingToolCall[]; readonly pendingApprovals: readonly ApprovalRequest[] } | undefined
 }
 
@@ -26,7 +33,8 @@ export interface Call {
 function callOf(turn: Turn, part: ToolCallPart, index: number, row: CallRow | undefined): Call {
   const tool = turn.agent.tools.get(part.toolName)
   return {
-    ...{ part, tool, input: row?.input ?? part.input, running: false, written: row, updatesSeen: new Set(), below: undefined },
+    ...{ part, tool, input: row?.input ?? part.input, running: false, written: row, updatesSeen: new Set() },
+    ...{ child: undefined, entering: false, answers: undefined, below: undefined },
     row: row ?? {
       runId: turn.runId,
       step: turn.step,
@@ -61,7 +69,7 @@ export function awaitsApproval({ row }: Call): boolean {
 
 /** Started, not under way, and without an outcome: nobody knows whether it happened. */
 function isUnknown(call: Call): boolean {
-  return call.row.state === 'started' && !call.running && !call.below
+  return call.row.state === 'started' && !call.running && call.row.childKey === undefined
 }
 
 /** Drafts the rows that have changed. */

@@ -1,6 +1,8 @@
 import type { JSONValue } from '@bowline/llm'
 import { spawnChildOf } from '../agent/spawn-child.ts'
+import type { ApprovalResolvedEvent } from '../events/types.ts'
 import type { Turn } from '../loop/turn.ts'
+import { delegate } from '../subagents/delegate.ts'
 import type { Call } from './call.ts'
 import { drainGenerator, isGenerator } from './generator.ts'
 import type { CallContext, ChildReport, ToolContext } from './tool.ts'
@@ -17,13 +19,20 @@ export type Execution = { readonly timedOut: boolean } & (
   | { readonly kind: 'suspended'; readonly below: NonNullable<Call['below']> }
 )
 
-type Ending = Execution extends infer Each ? (Each extends unknown ? Omit<Each, 'timedOut'> : never) : never
+export type ExecutionEnding = Execution extends infer Each ? (Each extends unknown ? Omit<Each, 'timedOut'> : never) : never
 
 /** What a call says while it runs; false once it has its outcome. */
 export interface Reporter {
   readonly isOpen: () => boolean
   report(report: ChildReport): void
+  /** Somebody has decided what a subagent had asked. */
+  resolve(event: ApprovalResolvedEvent): void
 }
+
+/** What a call says of the work that it handed on. */
+export type ChildNews =
+  | { readonly kind: 'reported'; readonly report: ChildReport }
+  | { readonly kind: 'resolved'; readonly event: ApprovalResolvedEvent }
 
 const deltaCharacters = 1_000_000
 
@@ -31,14 +40,14 @@ const deltaCharacters = 1_000_000
  * Runs a tool to its end. It must not reject. When the run is stopped, or the call is out of time, the call's signal is
  * aborted and it has the agent's grace to settle; what it says after that is dropped.
  */
-export function execute(turn: Turn, call: Call, report: (report: ChildReport) => void): Promise<Execution> {
+export function execute(turn: Turn, call: Call, tell: (news: ChildNews) => void): Promise<Execution> {
   if (turn.stop.signal.aborted) return Promise.resolve({ kind: 'not-run', timedOut: false })
   return new Promise((resolve) => {
     const controller = new AbortController()
     const timers: (() => void)[] = []
     let timedOut = false
     let open = true
-    const end = (ending: Ending): void => {
+    const end = (ending: ExecutionEnding): void => {
       if (!open) return
       open = false
       for (const cancel of timers) cancel()
@@ -48,6 +57,8 @@ export function execute(turn: Turn, call: Call, report: (report: ChildReport) =>
     const abort = (reason: unknown): void => {
       controller.abort(reason)
       if (turn.stop.cause?.kind === 'fenced') return end({ kind: 'unsettled' })
+      // The run of a subagent ends by itself, within a grace of its own.
+      if (call.tool?.subagent && !turn.run.journal.children) return
       timers.push(turn.clock.setTimer(turn.clock.now() + turn.agent.abortGraceMs, () => end({ kind: 'unsettled' })))
     }
     const onStop = (): void => abort(turn.stop.signal.reason)
@@ -60,14 +71,18 @@ export function execute(turn: Turn, call: Call, report: (report: ChildReport) =>
       }
       timers.push(turn.clock.setTimer(deadlineAt, onDeadline))
     }
-    const reporter: Reporter = { isOpen: () => open, report: (said) => void (open && report(said)) }
+    const reporter: Reporter = {
+      isOpen: () => open,
+      report: (report) => void (open && tell({ kind: 'reported', report })),
+      resolve: (event) => void (open && tell({ kind: 'resolved', event })),
+    }
     started(turn, call, controller.signal, reporter).then(end, (error: unknown) => end({ kind: 'threw', error }))
   })
 }
 
-async function started(turn: Turn, call: Call, abortSignal: AbortSignal, reporter: Reporter): Promise<Ending> {
+async function started(turn: Turn, call: Call, abortSignal: AbortSignal, reporter: Reporter): Promise<ExecutionEnding> {
   const { tool } = call
-  if (tool?.delegate) return tool.delegate(turn, call, { abortSignal, reporter })
+  if (tool?.subagent) return delegate(turn, call, tool.subagent, { abortSignal, reporter })
   const emit = emitter(turn, call, reporter.isOpen)
   const returned = tool?.execute?.(call.input, toolContext(turn, call, { abortSignal, emit, report: reporter.report }))
   const value = isGenerator(returned) ? await drainGenerator(returned, emit) : await returned

@@ -2,6 +2,8 @@ import { messageOf } from '../agent-error.ts'
 import type { ToolResult } from '../events/types.ts'
 import { addWarnings } from '../guardrails/add-warnings.ts'
 import type { Turn } from '../loop/turn.ts'
+import { closeChild } from '../subagents/close-child.ts'
+import { tellApprovals } from '../subagents/tell-approvals.ts'
 import { describeCall, isSettled, writeRows } from './call.ts'
 import type { Call } from './call.ts'
 import type { Execution } from './execute.ts'
@@ -77,8 +79,10 @@ export async function conclude(turn: Turn, call: Call, execution: Execution): Pr
   call.running = false
   if (execution.kind === 'suspended') {
     call.below = execution.below
-    return
+    return tellApprovals(turn, call)
   }
+  // It is closed with the other open calls, or left as they are.
+  if (execution.kind === 'not-run' && call.row.childKey !== undefined) return
   const outcome = await outcomeOf(turn, call, execution)
   if (outcome) await finalize(turn, call, outcome)
   else if (execution.kind === 'not-run') call.row = { ...call.row, state: 'pending' }
@@ -110,9 +114,10 @@ function outcomeOf(turn: Turn, call: Call, execution: Ended): Outcome | undefine
 
 /** Of a run that is being stopped: what does not run here ends at once. */
 export async function cancelOpenCalls(turn: Turn, calls: readonly Call[]): Promise<void> {
-  for (const call of calls) {
-    if (isSettled(call) || call.running) continue
-    await finalize(turn, call, call.row.state === 'started' ? stoppedOutcome(call) : cancelledOutcome('the run was stopped', 'no'))
+  const open = calls.filter((call) => !isSettled(call) && !call.running)
+  const came = await Promise.all(open.map((call) => closeChild(turn, call)))
+  for (const [place, call] of open.entries()) {
+    await finalize(turn, call, came[place] ?? (call.row.state === 'started' ? stoppedOutcome(call) : cancelledOutcome('the run was stopped', 'no')))
   }
 }
 

@@ -5,6 +5,7 @@ import { hashJson } from '../hash-json.ts'
 import type { ModelAnswer } from '../loop/answer.ts'
 import type { CallApproval } from '../journal/journal.ts'
 import type { Turn } from '../loop/turn.ts'
+import { refusedDelegation } from '../subagents/refuse-delegation.ts'
 import { describeCall } from './call.ts'
 import type { Call } from './call.ts'
 import { silent, toolContext } from './execute.ts'
@@ -26,7 +27,7 @@ const shownCharacters = 2_000
 export async function prepare(turn: Turn, { message, results }: ModelAnswer, call: Call): Promise<Prepared> {
   const given = results.get(call.row.toolCallId)
   if (given) return { kind: 'settled', outcome: givenOutcome(given) }
-  const refused = refusedByAnswer(message) ?? refusedByCall(call) ?? refusedByLimit(turn, call) ?? refusedByName(turn, call)
+  const refused = refusedByAnswer(message) ?? refusedByCall(call) ?? refusedByLimit(turn, call) ?? refusedByName(turn, call) ?? refusedDelegation(turn, call)
   if (refused) return { kind: 'settled', outcome: refused }
   const objection = (await validateInput(call)) ?? (await askHooks(turn, call)) ?? (await askGuardrails(turn, call))
   if (objection) return { kind: 'settled', outcome: objection }
@@ -42,7 +43,7 @@ export async function prepareAgain(call: Call): Promise<Prepared> {
 }
 
 function runnable({ tool }: Call): Prepared {
-  return tool?.execute ? { kind: 'ready' } : { kind: 'remote' }
+  return tool?.execute || tool?.subagent ? { kind: 'ready' } : { kind: 'remote' }
 }
 
 function refusedByAnswer({ stopReason }: AssistantMessage): Outcome | undefined {

@@ -3,7 +3,7 @@ import { awaitsApproval, isSettled } from './call.ts'
 import type { Tool } from './tool.ts'
 
 /**
- * The pending calls that may start now, in call order. A sequential call waits for all earlier ones and holds back all
+ * The calls that may start now, or enter their subagent again, in call order. A sequential call waits for all earlier ones and holds back all
  * later ones; calls that were given away stand beside the queue, and those that wait for a decision in it.
  */
 export function startable(calls: readonly Call[], toolConcurrency: number): readonly Call[] {
@@ -17,7 +17,7 @@ export function startable(calls: readonly Call[], toolConcurrency: number): read
     if (running.length + chosen.length >= toolConcurrency) break
     if (isSettled(call) || call.row.state === 'remote') continue
     const { tool, row } = call
-    if (row.state === 'pending') {
+    if (row.state === 'pending' || call.entering) {
       if (tool?.sequential && openBefore) break
       if (!awaitsApproval(call) && (busy.get(tool) ?? 0) < (tool?.concurrency ?? Infinity)) {
         chosen.push(call)

@@ -11,7 +11,7 @@ import type {
   ToolOutput,
   Usage,
 } from '@bowline/llm'
-import type { Delegate } from '../subagents/delegate.ts'
+import type { Subagent } from '../subagents/delegate.ts'
 import type { Accepted, Agent, AgentInput, SpawnChildOptions } from '../agent/options.ts'
 import type { AgentErrorData, ChildUpdateEvent, ToolEffect, TurnStatus } from '../events/types.ts'
 
@@ -175,8 +175,8 @@ export interface Tool extends ToolFacts {
   /** A tool that its provider defines and that runs here: what the model is told of it. */
   readonly declaration?: LanguageModelV4ProviderTool
   readonly execute?: (input: JSONValue, context: ToolContext) => unknown
-  /** Of a tool that this package made for a subagent. */
-  readonly delegate?: Delegate
+  /** Of a tool that hands work to a subagent, and has no `execute`. */
+  readonly subagent?: Subagent
   readonly needsApproval?: boolean | ((input: JSONValue, context: ToolContext) => boolean | Promise<boolean>)
   readonly reconcile?: (input: JSONValue, context: ReconcileContext) => Promise<Reconciled>
   /** May be asked again later, and may give a promise: it must not depend on anything but the value and the call. */

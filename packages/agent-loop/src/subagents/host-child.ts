@@ -1,0 +1,64 @@
+import { AgentError } from '../agent-error.ts'
+import type { ChildHost, ChildOutcome, ChildRequest } from '../journal/journal.ts'
+import type { Turn } from '../loop/turn.ts'
+import type { Call } from '../tools/call.ts'
+import type { ExecutionEnding } from '../tools/execute.ts'
+import { endReport, returnedBy } from './child-result.ts'
+import { childKeyOf, placedBelow } from './child-setup.ts'
+import type { DelegateWires, Subagent } from './delegate.ts'
+import type { DelegateInput } from './delegate-schema.ts'
+
+interface Hosting {
+  readonly subagent: Subagent
+  readonly wires: DelegateWires
+  readonly host: ChildHost
+}
+
+/** Has the journal run a subagent in its own way, or asks it again what became of one. */
+export async function hostChild(turn: Turn, call: Call, { subagent, wires, host }: Hosting): Promise<ExecutionEnding> {
+  const outcome = await host.start(requestFor(turn, call, subagent, wires)).catch((error: unknown) => {
+    if (!AgentError.isInstance(error) || error.code !== 'fenced') throw error
+    turn.stop.stop({ kind: 'fenced' })
+    return undefined
+  })
+  if (!outcome) return { kind: 'unsettled' }
+  const { childRunId } = outcome
+  const { description } = call.input as unknown as DelegateInput
+  wires.reporter.report({ kind: 'start', childRunId, subagent: subagent.name, ...(description !== undefined && { description }) })
+  return endingOf(call, subagent, wires, outcome)
+}
+
+function endingOf(call: Call, { name }: Subagent, { reporter }: DelegateWires, outcome: ChildOutcome): ExecutionEnding {
+  switch (outcome.kind) {
+    case 'ended': {
+      const { usage, cost, ...end } = outcome
+      const known = { ...end, spent: { usage, ...(cost && { cost }) } }
+      reporter.report(endReport(known))
+      return { kind: 'returned', value: returnedBy(known) }
+    }
+    case 'launched': {
+      const { childRunId, taskId } = outcome
+      return { kind: 'returned', value: { output: { result: 'launched', taskId }, details: { childRunId } } }
+    }
+    case 'pending': {
+      const { toolCallId } = call.row
+      const pendingToolCalls = outcome.pendingToolCalls.map((pending) => placedBelow(pending, toolCallId, name))
+      const pendingApprovals = outcome.pendingApprovals.map((request) => placedBelow(request, toolCallId, name))
+      return { kind: 'suspended', below: { pendingToolCalls, pendingApprovals } }
+    }
+    default: {
+      const unknown: never = outcome
+      return unknown
+    }
+  }
+}
+
+function requestFor(turn: Turn, { row, input }: Call, { name }: Subagent, { abortSignal }: DelegateWires): ChildRequest {
+  const { prompt, description, sessionKey, run_in_background: background = false } = input as unknown as DelegateInput
+  const { toolCallId, childKey = childKeyOf(turn, toolCallId) } = row
+  return {
+    ...{ agent: name, key: childKey, input: prompt, toolCallId, runId: turn.runId, background, abortSignal },
+    ...(description !== undefined && { description }),
+    ...(sessionKey !== undefined && { sessionKey }),
+  }
+}
