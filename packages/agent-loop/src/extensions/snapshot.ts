@@ -7,7 +7,7 @@ export function snapshot<Value>(value: Value): Value {
   if (Array.isArray(value)) return Object.freeze(value.map((item: unknown) => snapshot(item))) as Value
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== Object.prototype && prototype !== null) return value
-  const copy: Record<string, unknown> = { ...value }
+  const copy = { ...value } as Record<string, unknown>
   for (const key of Object.keys(copy)) copy[key] = snapshot(copy[key])
   return Object.freeze(copy) as Value
 }

@@ -3,7 +3,7 @@ import type { JSONValue, Message } from '@bowline/llm'
 import { AgentError } from '../agent-error.ts'
 import type { Compaction, DurableEvent, TurnError } from '../events/types.ts'
 import { copyJson, isRecord } from '../json.ts'
-import { totalCost } from '../loop/total-cost.ts'
+import { sumCost } from '../events/sum-cost.ts'
 import { earlierMessages } from '../transcript/earlier-messages.ts'
 import type { CallRow, CommitOutcome, EndedTurn, Journal, JournalRecord, JournalState, OpenTurn, RunRow, StoredMessage } from './journal.ts'
 
@@ -113,7 +113,7 @@ function apply(memory: Memory, record: JournalRecord): void {
 function endedBy(run: RunRow, before: EndedTurn | undefined): EndedTurn {
   const { status = 'completed', step: steps, error } = run
   const usage = addUsage(before?.usage ?? {}, run.usage)
-  const cost = totalCost({ usage: before?.usage ?? {}, cost: before?.cost }, { usage: run.usage, cost: run.cost })
+  const cost = sumCost({ usage: before?.usage ?? {}, cost: before?.cost }, { usage: run.usage, cost: run.cost })
   return { status, steps, usage, ...(cost && { cost }), ...(error !== undefined && { error: error as unknown as TurnError }) }
 }
 

@@ -9,17 +9,17 @@ import type { GuardrailRunner } from '../guardrails/run-guardrails.ts'
 import type { IdSource } from '../ids.ts'
 import { deepFreeze } from '../json.ts'
 import { Draft } from '../journal/draft.ts'
-import type { CallRow, CommitExpectation, JournalRecord, OpenTurn, RunRow, StepProgress, StoredMessage } from '../journal/journal.ts'
+import type { CallRow, CommitExpectation, JournalRecord, OpenTurn, RetryRow, RunRow, StepProgress, StoredMessage } from '../journal/journal.ts'
 import type { RunParts } from '../run/run-parts.ts'
 import type { StopSwitch } from '../run/stop-switch.ts'
 import type { Transcript } from '../transcript/transcript.ts'
 import type { ModelAnswer } from './answer.ts'
 import type { Budget } from './budget.ts'
-import { turnBudgets } from './limits.ts'
+import { budgetOf } from './limits.ts'
 import type { ModelTarget } from './model-target.ts'
 import { guardrailsOf, hooksOf } from './observers.ts'
 import { Overlays } from './overlays.ts'
-import { totalCost } from './total-cost.ts'
+import { sumCost } from '../events/sum-cost.ts'
 
 /** The durable events that a run makes. */
 type RunEvent = Exclude<DurableEvent, { type: 'session-start' | 'session-end' | 'run-queued' | 'branch-switched' }>
@@ -52,6 +52,9 @@ export class Turn {
   readonly overlays: Overlays
   readonly hooks: HookRunner
   readonly guardrails: GuardrailRunner
+  /** Of its own limits, when it has such. */
+  readonly ownBudget: Budget | undefined
+  /** With those that it shares. */
   readonly budgets: readonly Budget[]
   /** The records of the extensions, by name. */
   readonly extensionState: Record<string, Record<string, JSONValue>>
@@ -71,10 +74,8 @@ export class Turn {
   answered: boolean
   /** Of the model call: 1, 2 … */
   attempt: number
-  /** Retries of the present model, and its place in the plan of the step. */
-  retry: RunRow['retry']
-  /** A `retry-start` has no `retry-end` yet. */
-  retryOpen: boolean
+  /** Where the retries of the present step stand. */
+  retry: RetryRow | undefined
   /** Why the last answer failed. */
   failure: TurnError | undefined
   /** Names that the present step offers; undefined is all. */
@@ -112,7 +113,7 @@ export class Turn {
     this.runId = start.runId
     this.number = start.number
     this.transcript = transcript
-    this.model = run.models[0]
+    this.model = run.models[open?.retry?.model ?? 0] ?? run.models[0]
     this.step = open?.step ?? 0
     this.usage = open?.usage ?? {}
     this.cost = open?.cost
@@ -120,7 +121,6 @@ export class Turn {
     this.answered = this.step > 1 || this.stepState === 'answered'
     this.attempt = open?.attempt ?? 1
     this.retry = open?.retry
-    this.retryOpen = open?.retry !== undefined
     this.notBefore = open?.notBefore
     this.waitedMs = open?.waitedMs ?? 0
     this.overflowUsed = open?.overflowUsed ?? false
@@ -132,7 +132,8 @@ export class Turn {
     this.extensionState = structuredClone((open?.extensionState ?? {}) as Record<string, Record<string, JSONValue>>)
     this.#startedAt = run.clock.now() - (open?.elapsedMs ?? 0)
     this.#draft = new Draft(run.journal, run.clock, (event) => this.#show(event))
-    this.budgets = turnBudgets(this)
+    this.ownBudget = budgetOf(this)
+    this.budgets = this.ownBudget ? [this.ownBudget, ...run.budgets] : run.budgets
     this.#showsDeltas = run.agent.extensions.some(({ deltas, hooks }) => deltas === true && hooks.onEvent)
     this.hooks = hooksOf(this)
     this.guardrails = guardrailsOf(this)
@@ -217,7 +218,7 @@ export class Turn {
 
   /** Adds to what the turn has used. */
   book(usage: Usage, cost: Cost | undefined): void {
-    this.cost = totalCost({ usage: this.usage, cost: this.cost }, { usage, cost })
+    this.cost = sumCost({ usage: this.usage, cost: this.cost }, { usage, cost })
     this.usage = addUsage(this.usage, usage)
   }
 

@@ -2,7 +2,7 @@ import { addUsage } from '@bowline/llm'
 import type { JournalState } from '../journal/journal.ts'
 import type { Spending } from '../loop/budget.ts'
 import { isOverdue } from '../loop/settle-calls.ts'
-import { totalCost } from '../loop/total-cost.ts'
+import { sumCost } from '../events/sum-cost.ts'
 import type { Turn } from '../loop/turn.ts'
 import { partsOf } from '../run/agent-run.ts'
 import { openCalls, openTurn } from '../run/open-turn.ts'
@@ -72,7 +72,7 @@ function spentBy({ open, ended }: JournalState, calls: readonly Call[]): Spendin
 export function totalSpending(parts: readonly (Spending | undefined)[]): Spending {
   return parts.reduce<Spending>((sum, part) => {
     if (!part) return sum
-    const cost = totalCost({ usage: sum.usage, cost: sum.cost }, { usage: part.usage, cost: part.cost })
+    const cost = sumCost({ usage: sum.usage, cost: sum.cost }, { usage: part.usage, cost: part.cost })
     return { usage: addUsage(sum.usage, part.usage), ...(cost && { cost }) }
   }, { usage: {} })
 }

@@ -94,9 +94,17 @@ afterEach(async () => {
   for (const entry of opened.splice(0)) await check(entry.conversation, entry.options)
 })
 
+/** Those of subagents, theirs included. */
+function childJournals({ childJournals: children }: RecordingJournal): readonly RecordingJournal[] {
+  return [...children.values()].flatMap((child) => [child, ...childJournals(child)])
+}
+
 async function check({ memory, journal, clock }: Conversation, options: ConversationOptions): Promise<void> {
   const { messages, open } = await memory.load()
   expect(checkEvents(journal.log, { allDeltas: true, unfinished: options.unfinished ?? false })).toEqual([])
+  for (const child of childJournals(journal)) {
+    expect(checkEvents(child.log, { allDeltas: true, unfinished: options.unfinished ?? false })).toEqual([])
+  }
   expect(checkTranscript(messages, { openCalls: open !== undefined })).toEqual([])
   if (options.messages || options.snapshot !== undefined) return
   const view = journal.events.reduce<RunView>(reduceEvents, emptyView)
