@@ -3,14 +3,13 @@ import type { ApprovalDecision, SubmissionReceipt, SubmittedResult } from '../ag
 import type { AgentErrorCode, AgentErrorData } from '../events/types.ts'
 import { canonicalJson, hashJson } from '../hash-json.ts'
 import { canonicalDecision, resolveApproval } from '../tools/approve.ts'
-import { awaitsApproval, isSettled } from '../tools/call.ts'
+import { awaitsApproval, isOverdue, isSettled } from '../tools/call.ts'
 import type { Call } from '../tools/call.ts'
 import { cappedOutput, finalize } from '../tools/finalize.ts'
 import { returnedOutcome, unknownOutcome } from '../tools/outcome.ts'
 import type { Outcome } from '../tools/outcome.ts'
 import { validate } from '../tools/prepare.ts'
 import { routeAnswers } from '../subagents/route-answers.ts'
-import { isOverdue } from './settle-calls.ts'
 import type { Turn } from './turn.ts'
 
 /** Answers that were checked as a whole, by the call that they settle. */

@@ -1,9 +1,10 @@
+import { orderOf } from '../agent/input.ts'
 import type { ApprovalDecision } from '../agent/options.ts'
 import { messageOf } from '../agent-error.ts'
 import { canonicalJson } from '../hash-json.ts'
 import { untilAborted } from '../loop/ask-owner.ts'
 import type { Turn } from '../loop/turn.ts'
-import { approvalRequest, awaitsApproval, writeRows } from './call.ts'
+import { approvalRequest, awaitsApproval, isOverdue, writeRows } from './call.ts'
 import type { Call } from './call.ts'
 import { finalize } from './finalize.ts'
 import { deniedOutcome } from './outcome.ts'
@@ -26,7 +27,8 @@ export async function askApproval(turn: Turn, call: Call): Promise<ApprovalDecis
   const { onApproval } = turn.run
   if (!request || !onApproval) return undefined
   try {
-    return await untilAborted(onApproval(request), turn.stop.signal)
+    const decision = await untilAborted(onApproval(request), turn.stop.signal)
+    return decision && copied(decision)
   } catch (error) {
     if (!turn.stop.signal.aborted) {
       const { toolName } = call.row
@@ -36,10 +38,16 @@ export async function askApproval(turn: Turn, call: Call): Promise<ApprovalDecis
   }
 }
 
-/** What somebody in this process has decided. What is no valid decision leaves the question open. */
+/** Throws `invalid-input`. */
+function copied(decision: ApprovalDecision): ApprovalDecision | undefined {
+  const order = orderOf({ approvals: [decision] })
+  return order.kind === 'answers' ? order.approvals[0] : undefined
+}
+
+/** What somebody in this process has decided. What is no valid decision, or comes too late, leaves the question open. */
 export async function takeDecision(turn: Turn, call: Call, decision: ApprovalDecision | undefined): Promise<void> {
   call.running = false
-  if (!decision || turn.stop.signal.aborted) return
+  if (!decision || turn.stop.signal.aborted || isOverdue(turn, call)) return
   const objection = await objectionTo(call, decision)
   if (objection === undefined) return resolveApproval(turn, call, decision)
   turn.record({ type: 'error', source: 'tool', name: call.row.toolName, hook: 'onApproval', message: objection, fatal: false })
@@ -54,7 +62,7 @@ async function objectionTo(call: Call, { approvalId, decision, inputHash, input 
   return checked.ok ? undefined : 'the edited input is not valid'
 }
 
-/** Drafts a decision that was checked: an approved call is ready with the input that was approved, a denied one ends. */
+/** Drafts a decision that was checked: an approved call is to be prepared with the input that was approved, a denied one ends. */
 export async function resolveApproval(turn: Turn, call: Call, decision: ApprovalDecision): Promise<void> {
   const { approval, toolCallId, deadlineAt: _over, ...row } = call.row
   if (!approval) return
@@ -70,9 +78,14 @@ export async function resolveApproval(turn: Turn, call: Call, decision: Approval
   const known = { ...decided, decision: canonicalDecision(decision) }
   call.row = { ...row, toolCallId, approval: known, ...(edited !== undefined && { input: edited }) }
   writeRows(turn, [call])
-  if (decision.decision === 'deny') return finalize(turn, call, deniedOutcome(reason ?? 'the call was denied'))
-  const checked = await validate(call.tool, call.row.input ?? call.part.input)
-  if (checked.ok) call.input = checked.value
+  if (decision.decision === 'deny') await finalize(turn, call, deniedOutcome(reason ?? 'the call was denied'))
+}
+
+/** Nobody has decided in time: that counts as a denial. */
+export async function denyOverdue(turn: Turn, call: Call): Promise<void> {
+  const approvalId = call.row.approval?.approvalId
+  if (approvalId === undefined || !awaitsApproval(call) || !isOverdue(turn, call)) return
+  await resolveApproval(turn, call, { approvalId, decision: 'deny', reason: 'nobody decided in time' })
 }
 
 /** Equal texts are the same decision: decision, reason and edited input. */

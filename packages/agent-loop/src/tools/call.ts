@@ -67,6 +67,18 @@ export function awaitsApproval({ row }: Call): boolean {
   return row.state === 'pending' && row.approval?.state === 'requested'
 }
 
+/** Nobody need answer any more. */
+export function isOverdue(turn: Turn, { row }: Call): boolean {
+  return (row.state === 'remote' || row.state === 'pending') && row.deadlineAt !== undefined && row.deadlineAt <= turn.clock.now()
+}
+
+/** When a call is begun, or given away, and when it is out of time. */
+export function timesOf({ clock }: Turn, { tool }: Call): Pick<CallRow, 'startedAt' | 'deadlineAt'> {
+  const startedAt = clock.now()
+  const timeoutMs = tool?.timeoutMs
+  return typeof timeoutMs === 'number' ? { startedAt, deadlineAt: startedAt + timeoutMs } : { startedAt }
+}
+
 /** Started, not under way, and without an outcome: nobody knows whether it happened. */
 function isUnknown(call: Call): boolean {
   return call.row.state === 'started' && !call.running && call.row.childKey === undefined

@@ -3,6 +3,7 @@ import type { AssistantMessage, JSONValue, SchemaIssue, SchemaResult } from '@bo
 import { messageOf } from '../agent-error.ts'
 import { hashJson } from '../hash-json.ts'
 import type { ModelAnswer } from '../loop/answer.ts'
+import { untilAborted } from '../loop/ask-owner.ts'
 import type { CallApproval } from '../journal/journal.ts'
 import type { Turn } from '../loop/turn.ts'
 import { refusedDelegation } from '../subagents/refuse-delegation.ts'
@@ -163,8 +164,9 @@ async function askGuardrails(turn: Turn, call: Call): Promise<Outcome | undefine
 async function needsApproval(turn: Turn, call: Call, { needsApproval: needs = false }: Tool): Promise<boolean> {
   if (typeof needs === 'boolean') return needs
   try {
-    return await needs(call.input, questionContext(turn, call))
+    return await untilAborted(needs(call.input, questionContext(turn, call)), turn.stop.signal)
   } catch (error) {
+    if (turn.stop.signal.aborted) return true
     // Who cannot say that it needs none is asked.
     turn.record({ type: 'error', source: 'tool', name: call.row.toolName, hook: 'needsApproval', message: messageOf(error), fatal: false })
     return true

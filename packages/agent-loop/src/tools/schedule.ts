@@ -9,7 +9,8 @@ import type { Tool } from './tool.ts'
 export function startable(calls: readonly Call[], toolConcurrency: number): readonly Call[] {
   const busy = new Map<Tool | undefined, number>()
   const take = ({ tool }: Call): unknown => busy.set(tool, (busy.get(tool) ?? 0) + 1)
-  const running = calls.filter((call) => call.running)
+  // A question to somebody takes no place.
+  const running = calls.filter((call) => call.running && call.row.state === 'started')
   for (const call of running) take(call)
   const chosen: Call[] = []
   let openBefore = false

@@ -1,0 +1,94 @@
+import { denyOverdue } from '../tools/approve.ts'
+import { isOverdue, isSettled, timesOf, writeRows } from '../tools/call.ts'
+import type { Call } from '../tools/call.ts'
+import { finalize } from '../tools/finalize.ts'
+import { errorOutcome } from '../tools/outcome.ts'
+import { prepare, prepareAgain } from '../tools/prepare.ts'
+import type { Prepared } from '../tools/prepare.ts'
+import { recover } from '../tools/recover.ts'
+import { tellApprovals } from '../subagents/tell-approvals.ts'
+import type { ModelAnswer } from './answer.ts'
+import type { Turn } from './turn.ts'
+
+/** In call order, so that what guardrails and hooks see does not depend on how long each takes. */
+export async function prepareCalls(turn: Turn, answer: ModelAnswer, calls: readonly Call[]): Promise<void> {
+  if (calls.some((call) => asksOthers(turn, call))) writeRows(turn, calls)
+  for (const call of calls) await prepareCall(turn, answer, call)
+}
+
+/** What becomes of a call next, as far as it can be said now. */
+export async function prepareCall(turn: Turn, answer: ModelAnswer, call: Call): Promise<void> {
+  if (isSettled(call) || turn.stop.signal.aborted) return
+  if (asksOthers(turn, call)) await turn.commit()
+  const verdict = await verdictOf(turn, answer, call)
+  // Whoever goes on asks again; of a run that is stopped only an outcome counts.
+  if (!verdict || turn.stop.leaving || (turn.stop.stopped && verdict.kind !== 'settled')) return
+  await apply(turn, call, verdict)
+}
+
+/** Whether code that is not ours stands between the answer and its call: it must not delay what is to be stored. */
+function asksOthers({ hooks, guardrails }: Turn, { tool }: Call): boolean {
+  return hooks.has('onToolCall') || guardrails.has('beforeCall') || typeof tool?.needsApproval === 'function'
+}
+
+/** Undefined: it waits as it did. */
+async function verdictOf(turn: Turn, answer: ModelAnswer, call: Call): Promise<Prepared | undefined> {
+  const { state, approval } = call.row
+  if (state === 'remote') return isOverdue(turn, call) ? settledBy(errorOutcome('no result came before its deadline', 'no')) : undefined
+  if (state === 'started') return recovered(turn, call)
+  if (approval?.state === 'approved') return prepareAgain(call)
+  if (approval?.state === 'requested') return void (await denyOverdue(turn, call))
+  return prepare(turn, answer, call)
+}
+
+async function recovered(turn: Turn, call: Call): Promise<Prepared | undefined> {
+  const prepared = await prepareAgain(call)
+  if (call.row.childKey !== undefined) return reentered(turn, call, prepared)
+  const recovery = await recover(turn, call)
+  if (recovery.kind === 'again') return prepared
+  return recovery.kind === 'settled' ? recovery : undefined
+}
+
+/** Its subagent goes on, unless it only waits: nothing starts anew. */
+function reentered(turn: Turn, call: Call, prepared: Prepared): Prepared | undefined {
+  if (prepared.kind === 'settled') return prepared
+  if (!call.entering) tellApprovals(turn, call)
+  return undefined
+}
+
+function settledBy(outcome: Extract<Prepared, { kind: 'settled' }>['outcome']): Prepared {
+  return { kind: 'settled', outcome }
+}
+
+function apply(turn: Turn, call: Call, verdict: Prepared): Promise<void> | void {
+  switch (verdict.kind) {
+    case 'settled':
+      return finalize(turn, call, verdict.outcome)
+    case 'ready': {
+      const { deadlineAt: _before, ...row } = call.row
+      if (call.row.state !== 'pending') call.row = { ...row, state: 'pending' }
+      return
+    }
+    case 'remote':
+      call.row = { ...call.row, state: 'remote', ...timesOf(turn, call) }
+      return
+    case 'approval':
+      return askFor(turn, call, verdict.approval)
+    default: {
+      const unknown: never = verdict
+      return unknown
+    }
+  }
+}
+
+function askFor(turn: Turn, call: Call, approval: Extract<Prepared, { kind: 'approval' }>['approval']): void {
+  const timeoutMs = call.tool?.approvalTimeoutMs
+  const deadline = typeof timeoutMs === 'number' ? { deadlineAt: turn.clock.now() + timeoutMs } : {}
+  call.row = { ...call.row, approval, ...deadline }
+  const { toolCallId, toolName, deadlineAt } = call.row
+  const { approvalId, input, inputHash } = approval
+  turn.record({
+    ...{ type: 'approval-requested', step: turn.step, approvalId, toolCallId, toolName, input, inputHash, path: [] },
+    ...(deadlineAt !== undefined && { deadlineAt }),
+  })
+}
