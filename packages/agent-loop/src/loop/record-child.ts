@@ -28,6 +28,8 @@ export function recordChild(turn: Turn, call: Call, report: ChildReport): void {
       const { status, usage = {}, cost, error } = report
       turn.record({ type: 'child-end', step: turn.step, ...base, status, usage, ...(cost && { cost }), ...(error && { error }) })
       turn.bookApart('child', usage, cost)
+      // What is booked outlives the process.
+      turn.writeRun('running')
       // A subagent that runs here has charged the budgets that it shares.
       if (!call.tool?.subagent || turn.run.journal.children) chargeBudgets(turn, { usage, cost })
       return

@@ -21,6 +21,7 @@ export async function closeChild(turn: Turn, call: Call): Promise<Outcome | unde
     if (call.child && isEmpty(call.child)) return undefined
     const wires = { abortSignal: AbortSignal.abort(), reporter: directReporter(turn, call) }
     const ending = await delegate(turn, call, tool.subagent, wires)
+    if (ending.kind === 'returned' && ending.end) recordChild(turn, call, ending.end)
     const keeps = ending.kind === 'returned' && call.child && hasEnded(call.child)
     return keeps ? await returnedOutcome(tool, { toolCallId: row.toolCallId, input }, ending.value, 'here') : undefined
   } catch (error) {

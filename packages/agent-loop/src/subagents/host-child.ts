@@ -25,16 +25,15 @@ export async function hostChild(turn: Turn, call: Call, { subagent, wires, host 
   const { childRunId } = outcome
   const { description } = call.input as unknown as DelegateInput
   wires.reporter.report({ kind: 'start', childRunId, subagent: subagent.name, ...(description !== undefined && { description }) })
-  return endingOf(call, subagent, wires, outcome)
+  return endingOf(call, subagent, outcome)
 }
 
-function endingOf(call: Call, { name }: Subagent, { reporter }: DelegateWires, outcome: ChildOutcome): ExecutionEnding {
+function endingOf(call: Call, { name }: Subagent, outcome: ChildOutcome): ExecutionEnding {
   switch (outcome.kind) {
     case 'ended': {
       const { usage, cost, ...end } = outcome
       const known = { ...end, spent: { usage, ...(cost && { cost }) } }
-      reporter.report(endReport(known))
-      return { kind: 'returned', value: returnedBy(known) }
+      return { kind: 'returned', value: returnedBy(known), end: endReport(known) }
     }
     case 'launched': {
       const { childRunId, taskId } = outcome

@@ -27,22 +27,20 @@ export async function runChild(turn: Turn, call: Call, { subagent, wires }: Dele
   const place = placeOf(call)
   const setup = place && childSetup(turn, place)
   if (!setup) throw new TypeError('the journal of this conversation keeps no subagents')
-  const { reporter } = wires
   const { description } = call.input as unknown as DelegateInput
   const { childKey: childRunId } = place
-  reporter.report({ kind: 'start', childRunId, subagent: subagent.name, ...(description !== undefined && { description }) })
-  if (call.child && hasEnded(call.child)) return ended(reporter, endOf(call.child, childRunId))
+  wires.reporter.report({ kind: 'start', childRunId, subagent: subagent.name, ...(description !== undefined && { description }) })
+  if (call.child && hasEnded(call.child)) return ended(endOf(call.child, childRunId))
   const { turns, result } = await played(turn, call, { setup, wires, childRunId })
   if (leaves(turn, result)) return { kind: 'unsettled' }
   if (isWaiting(result)) return { kind: 'suspended', below: below(call, subagent, result) }
   const { status, text, steps, error } = result
   const spent = totalSpending([call.child?.state.ended, ...turns.values()])
-  return ended(reporter, { childRunId, status, text, steps, spent, ...(error && { error }) })
+  return ended({ childRunId, status, text, steps, spent, ...(error && { error }) })
 }
 
-function ended(reporter: Reporter, end: ChildEnd): ExecutionEnding {
-  reporter.report(endReport(end))
-  return { kind: 'returned', value: returnedBy(end) }
+function ended(end: ChildEnd): ExecutionEnding {
+  return { kind: 'returned', value: returnedBy(end), end: endReport(end) }
 }
 
 /** Of a run whose end its parent did not come to see. */

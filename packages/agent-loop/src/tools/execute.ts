@@ -1,5 +1,5 @@
 import type { JSONValue } from '@bowline/llm'
-import { spawnChildOf } from '../agent/spawn-child.ts'
+import { spawnChildIn } from '../agent/spawn-child.ts'
 import type { ApprovalResolvedEvent } from '../events/types.ts'
 import type { Turn } from '../loop/turn.ts'
 import { delegate } from '../subagents/delegate.ts'
@@ -8,11 +8,11 @@ import { drainGenerator, isGenerator } from './generator.ts'
 import type { CallContext, ChildReport, ToolContext } from './tool.ts'
 
 /**
- * How an execution ended. `not-run`: the run was stopped before it began; `unsettled`: it did not settle in its grace;
+ * How an execution ended. `end` is that of a subagent, which is stored with the outcome. `not-run`: the run was stopped before it began; `unsettled`: it did not settle in its grace;
  * `suspended`: a subagent waits for somebody outside.
  */
 export type Execution = { readonly timedOut: boolean } & (
-  | { readonly kind: 'returned'; readonly value: unknown }
+  | { readonly kind: 'returned'; readonly value: unknown; readonly end?: ChildReport }
   | { readonly kind: 'threw'; readonly error: unknown }
   | { readonly kind: 'not-run' }
   | { readonly kind: 'unsettled' }
@@ -107,7 +107,7 @@ export function toolContext(
     steer: (input) => inbox.offer('steer', input),
     overlay: (input) => inbox.offer('overlay', input),
     compactAfterTurn: () => void (turn.compactionRequested = true),
-    spawnChild: (options) => spawnChildOf(turn.agent, options),
+    spawnChild: (options) => spawnChildIn(turn, options),
     reportChild: report,
   }
 }

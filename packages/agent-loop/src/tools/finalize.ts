@@ -1,6 +1,7 @@
 import { messageOf } from '../agent-error.ts'
 import type { ToolResult } from '../events/types.ts'
 import { addWarnings } from '../guardrails/add-warnings.ts'
+import { recordChild } from '../loop/record-child.ts'
 import type { Turn } from '../loop/turn.ts'
 import { closeChild } from '../subagents/close-child.ts'
 import { tellApprovals } from '../subagents/tell-approvals.ts'
@@ -48,6 +49,8 @@ function resolveApproval(turn: Turn, call: Call): void {
 /** What hooks and guardrails leave of an outcome. */
 async function reviewed(turn: Turn, call: Call, given: Outcome): Promise<Outcome> {
   if (given.status === 'cancelled' || given.status === 'unknown') return given
+  // What stands drafted must not wait for code of others.
+  if (turn.hooks.has('onToolResult') || turn.guardrails.has('afterCall')) await turn.commit()
   const { stopReason } = turn.transcript.latestAnswer ?? {}
   const patched = turn.hooks.has('onToolResult')
     ? await turn.hooks.onToolResult(describeCall(call), given, { neverResult: stopReason === 'length' })
@@ -70,7 +73,7 @@ function resultOf(turn: Turn, call: Call, outcome: Outcome): ToolResult {
   }
 }
 
-export function cappedOutput(call: Call, outcome: Outcome): Outcome['output'] {
+function cappedOutput(call: Call, outcome: Outcome): Outcome['output'] {
   return capOutput(outcome.output, call.tool?.maxOutputCharacters ?? submittedOutputCharacters)
 }
 
@@ -83,6 +86,7 @@ export async function conclude(turn: Turn, call: Call, execution: Execution): Pr
   }
   // It is closed with the other open calls, or left as they are.
   if (execution.kind === 'not-run' && call.row.childKey !== undefined) return
+  if (execution.kind === 'returned' && execution.end) recordChild(turn, call, execution.end)
   const outcome = await outcomeOf(turn, call, execution)
   if (outcome) await finalize(turn, call, outcome)
   else if (execution.kind === 'not-run') call.row = { ...call.row, state: 'pending' }
