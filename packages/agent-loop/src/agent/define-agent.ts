@@ -33,7 +33,14 @@ export function agentOf(definition: AgentDefinition): Agent {
   } satisfies Agent & { readonly [definitionKey]: AgentDefinition })
 }
 
-function fingerprintOf({ fingerprints, model, models, runtimeParams, toolNames }: AgentDefinition): Promise<AgentFingerprint> {
+async function fingerprintOf(definition: AgentDefinition): Promise<AgentFingerprint> {
+  const { fingerprints, model, models, runtimeParams, toolNames, pinnedInstructions, runDefaults = {} } = definition
   const { name } = modelTarget(model, models, runtimeParams)
-  return fingerprints.of(name, { tools: toolNames, now: systemClock.now() })
+  const { channel, sessionKey, clock = systemClock } = runDefaults
+  const fingerprint = await fingerprints.of(name, {
+    ...{ tools: toolNames, now: clock.now() },
+    ...(channel !== undefined && { channel }),
+    ...(sessionKey !== undefined && { sessionKey }),
+  })
+  return pinnedInstructions === undefined ? fingerprint : { ...fingerprint, instructions: pinnedInstructions }
 }

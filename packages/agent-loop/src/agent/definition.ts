@@ -26,6 +26,8 @@ export interface AgentDefinition {
   readonly toolChoice: ToolChoice | undefined
   readonly promptCache: PromptCache
   readonly fingerprints: Fingerprints
+  /** The whole prompt, in the place of one that is built. */
+  readonly pinnedInstructions: string | undefined
   /** A part of the prompt is a function. */
   readonly asksForPrompt: boolean
   /** Every tool that a call can name: the agent's own, those of its extensions, and one for each subagent. */
@@ -51,7 +53,7 @@ export interface AgentDefinition {
   readonly onFailedTurn: OnFailedTurn
   readonly ephemeral: AgentOptions['ephemeral']
   /** What a run is given when its options do not say. */
-  readonly runDefaults?: Pick<RunOptions, 'channel' | 'sessionKey'>
+  readonly runDefaults?: Pick<RunOptions, 'channel' | 'sessionKey' | 'context' | 'clock'>
   diagnostics(): readonly Diagnostic[]
   reload(): Promise<void>
 }

@@ -26,12 +26,24 @@ export class Fingerprints {
   /** Of model, tools and static sections. Equal definitions give equal hashes in every process. */
   async hash(model: ModelName): Promise<string> {
     const [statics, tools] = await Promise.all([this.#prompts.statics(), this.#schemas()])
+    const known = this.#hashOf(statics, model)
+    if (known !== undefined) return known
     const { provider, modelId } = model
-    const last = this.#last
-    if (last?.statics === statics && last.model.provider === provider && last.model.modelId === modelId) return last.hash
     const hash = hashJson({ model: { provider, modelId }, tools, sections: statics.sections } as unknown as JSONValue)
     this.#last = { statics, model, hash }
     return hash
+  }
+
+  /** The hash, when nothing has to be read for it. */
+  known(model: ModelName): string | undefined {
+    const statics = this.#prompts.knownStatics
+    return statics && this.#hashOf(statics, model)
+  }
+
+  #hashOf(statics: Statics, { provider, modelId }: ModelName): string | undefined {
+    const last = this.#last
+    const isSame = last?.statics === statics && last.model.provider === provider && last.model.modelId === modelId
+    return isSame ? last.hash : undefined
   }
 
   /** With the whole text of the prompt. Rejects when a schema cannot be read. */

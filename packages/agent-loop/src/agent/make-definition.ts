@@ -40,7 +40,7 @@ export function makeDefinition(options: AgentOptions): AgentDefinition {
     ...{ name: options.name, description: options.description, model: options.model, models: options.models },
     runtimeParams: mergeRuntimeParams(options.runtimeParams),
     toolChoice: options.toolChoice,
-    ...{ promptCache, fingerprints, asksForPrompt: hasFunctions(sections) },
+    ...{ promptCache, fingerprints, pinnedInstructions: undefined, asksForPrompt: hasFunctions(sections) },
     ...{ tools, declarations, toolNames: declarations.map(({ name }) => name), allowed: undefined },
     toolConcurrency: options.toolConcurrency ?? 8,
     ...{ extensions, retry: retryPolicyOf(options.retry), fallback: options.fallback ?? [] },

@@ -1,3 +1,6 @@
+import { mergeRuntimeParams } from '@bowline/llm'
+import type { RuntimeParams } from '@bowline/llm'
+import type { Turn } from '../loop/turn.ts'
 import { checkKeys, checkText, refuseConfig } from './check-options.ts'
 import { agentOf } from './define-agent.ts'
 import type { AgentDefinition } from './definition.ts'
@@ -12,13 +15,46 @@ export function spawnChildOf(parent: AgentDefinition, options: SpawnChildOptions
   const { tools = [], channel, sessionKey } = options
   checkText('channel', channel)
   checkText('sessionKey', sessionKey)
-  const unknown = tools.find((name) => !parent.tools.has(name))
-  if (unknown !== undefined) refuseConfig(`tools: the parent has no tool "${unknown}"`)
+  const unknown = tools.find((name) => !mayRun(parent, name))
+  if (unknown !== undefined) refuseConfig(`tools: the parent has no tool "${unknown}" that it may run`)
   return agentOf({
     ...parent,
     allowed: new Set(tools),
     extensions: [],
     compaction: { kind: 'off' },
-    runDefaults: { ...(channel !== undefined && { channel }), ...(sessionKey !== undefined && { sessionKey }) },
+    runDefaults: { ...parent.runDefaults, ...(channel !== undefined && { channel }), ...(sessionKey !== undefined && { sessionKey }) },
   })
+}
+
+/** The same inside of a run: then the parent is the agent as that run has it, with the prompt and params of its requests. */
+export function spawnChildIn({ run, agent, instructions }: Turn, options: SpawnChildOptions = {}): Agent {
+  const { channel = run.channel, sessionKey = run.sessionKey } = options
+  const samePrompt = channel === run.channel && sessionKey === run.sessionKey
+  const [target] = run.models
+  return spawnChildOf(
+    {
+      ...agent,
+      model: target.kind === 'function' ? target.call : target.model,
+      runtimeParams: paramsWithoutModel(mergeRuntimeParams(agent.runtimeParams, run.runtimeParams)),
+      // Before the prompt of the run is built it is empty: then the child builds it.
+      pinnedInstructions: (samePrompt ? instructions : '') || run.pinnedInstructions,
+      runDefaults: {
+        clock: run.clock,
+        ...(channel !== undefined && { channel }),
+        ...(sessionKey !== undefined && { sessionKey }),
+        ...(run.context !== undefined && { context: run.context }),
+      },
+    },
+    options,
+  )
+}
+
+/** A child that may not do something must not be able to let others do it. */
+function mayRun({ tools, allowed }: AgentDefinition, name: string): boolean {
+  return tools.has(name) && (allowed?.has(name) ?? true)
+}
+
+/** The run has resolved it, or has a pinned one. */
+function paramsWithoutModel({ model: _resolved, ...params }: RuntimeParams): RuntimeParams {
+  return params
 }

@@ -15,6 +15,8 @@ export interface HookRunnerOptions {
   readonly abortSignal: AbortSignal
   /** Of a run that is being stopped: when it must have ended. */
   readonly stopDeadline?: () => number | undefined
+  /** The turn has ended: what fails now cannot end it any more. Default: it has not. */
+  readonly hasEnded?: () => boolean
   readonly contextOf: (extension: Extension) => ExtensionContext
   /** Told of each failure. `fatal`: the turn must end as `error` with `extension-error`. Must not throw. */
   readonly onError: (failure: HookFailure) => void
@@ -48,7 +50,6 @@ export interface Question<Name extends AwaitedHook> {
 export type Next = 'go-on' | 'end'
 
 const defaultTimeoutMs = 5_000
-const behindTheTurn: readonly HookName[] = ['onAgentEnd', 'onSavePoint', 'onSettled']
 
 /** Calls handlers in list order. Whatever they do, none of these methods throws or rejects. */
 export class HandlerCalls {
@@ -130,7 +131,7 @@ export class HandlerCalls {
   }
 
   #fail(extension: Extension, hook: HookName, error: unknown): HookFailure {
-    const fatal = extension.onError === 'fail' && !behindTheTurn.includes(hook)
+    const fatal = extension.onError === 'fail' && this.#options.hasEnded?.() !== true
     const failure = Object.freeze({ extension: extension.name, hook, message: messageOf(error), fatal })
     if (fatal) this.#failure ??= failure
     this.#options.onError(failure)

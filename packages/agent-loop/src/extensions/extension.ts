@@ -31,7 +31,7 @@ type MaybePromise<Value> = Value | Promise<Value>
 /** An event without what says when and where in the log it stands. */
 type EventFacts<Event> = Omit<Event, 'type' | 'at' | 'seq' | 'runId' | 'turn' | 'agent'>
 
-/** What every hook is given besides its event. */
+/** What every hook is given besides its event: the same object for the whole turn, always up to date. */
 export interface ExtensionContext {
   readonly runId: string
   readonly turn: number
@@ -47,7 +47,7 @@ export interface ExtensionContext {
   readonly abortSignal: AbortSignal
   /** Of the turn so far. */
   readonly usage: Usage
-  readonly cost?: Cost
+  readonly cost?: Cost | undefined
   /** The extension's own JSON record of this turn: stored with the next commit, there again after a crash. */
   readonly state: Record<string, JSONValue>
   contextUsage(): ContextUsage

@@ -1,6 +1,7 @@
 import type { JSONValue } from '@bowline/llm'
 import type { AgentResult } from '../agent/options.ts'
 import type { RunEventFields } from './turn.ts'
+import { deepFreeze } from '../json.ts'
 import { resultOf } from '../run/result.ts'
 import { compactAfterTurn, compactionDue } from './compaction-phase.ts'
 import { isWaiting, modelWouldStop } from './ending.ts'
@@ -72,7 +73,7 @@ async function storeEnd(turn: Turn, expectNoInputs: boolean, isLast: boolean): P
 /** Hooks, a compaction that is due, and the word that nothing is left to do. */
 async function afterEnd(turn: Turn, ending: Ending, due: ReturnType<typeof compactionDue>): Promise<void> {
   const { hooks, guardrails, run } = turn
-  const result: AgentResult = resultOf(turn, ending)
+  const result: AgentResult = deepFreeze({ ...resultOf(turn, ending) })
   await guardrails.onTurnEnd(ending.status)
   if (hooks.has('onAgentEnd')) await hooks.onAgentEnd({ result, status: ending.status })
   if (hooks.has('onSavePoint')) await hooks.onSavePoint({ turn: turn.number })

@@ -9,9 +9,10 @@ import { discardCrashed } from './discard.ts'
 import { aborted } from './ending.ts'
 import { acceptInput } from './accept-input.ts'
 import { openSegment } from './open-segment.ts'
-import { endRetry } from './record-retry.ts'
+import { endRetry, tellRetryEnd } from './record-retry.ts'
 import type { Next } from './run-turn.ts'
 import { appendResults } from './settle-calls.ts'
+import { turnFingerprint } from './turn-fingerprint.ts'
 import { settleSubmission } from './submission.ts'
 import type { Submission } from './submission.ts'
 import type { Turn } from './turn.ts'
@@ -43,8 +44,9 @@ export function enterTurn(turn: Turn, entry: TurnEntry): Promise<Next> {
 }
 
 async function beginTurn(turn: Turn, entry: NewTurn): Promise<Next> {
+  const fingerprint = await turnFingerprint(turn)
   const handled = await acceptInput(turn, entry)
-  turn.record({ type: 'turn-start', resumed: false, attempt: 1 })
+  turn.begin({ resumed: false, attempt: 1, ...(fingerprint !== undefined && { fingerprint }) })
   turn.writeRun('running')
   if (handled) return { phase: 'end', ending: { status: 'completed', reason: 'handled' } }
   await openSegment(turn, { input: entry.input, resumed: false })
@@ -54,11 +56,13 @@ async function beginTurn(turn: Turn, entry: NewTurn): Promise<Next> {
 /** A further segment of a turn that somebody else, or an earlier run, has left open. */
 async function reopenTurn(turn: Turn, { kind, open, calls, submission }: OpenedTurn): Promise<Next> {
   const { cause = 'recovery', attempt = 2, definitionDiff } = open.resume ?? {}
-  turn.record({
-    ...{ type: 'turn-start', resumed: true, attempt, cause: submission ? 'answers' : cause },
+  const fingerprint = await turnFingerprint(turn)
+  turn.begin({
+    ...{ resumed: true, attempt, cause: submission ? 'answers' : cause },
+    ...(fingerprint !== undefined && { fingerprint }),
     ...(definitionDiff !== undefined && { definitionDiff }),
   })
-  if (kind === 'close' || turn.stop.stopped) return closeTurn(turn, open, calls)
+  if (kind === 'close' || turn.stop.stopped) return closeTurn(turn, open, calls, submission)
   await openSegment(turn, { input: undefined, resumed: true })
   if (open.openMessageId !== undefined) discardCrashed(turn, open.openMessageId)
   if (submission) await settleSubmission(turn, submission)
@@ -71,10 +75,11 @@ function resumeAnswer(turn: Turn, calls: readonly Call[]): Next {
   return { phase: 'settle', answer: { message, results: new Map() }, calls }
 }
 
-/** Of a turn that is stopped before it goes on: nothing of it runs any more. */
-async function closeTurn(turn: Turn, open: OpenTurn, calls: readonly Call[]): Promise<Next> {
+/** Of a turn that is stopped before it goes on: answers are taken, and nothing of it runs any more. */
+async function closeTurn(turn: Turn, open: OpenTurn, calls: readonly Call[], submission: Submission | undefined): Promise<Next> {
   if (open.openMessageId !== undefined) discardCrashed(turn, open.openMessageId)
-  await endRetry(turn, false)
+  if (submission) await settleSubmission(turn, submission)
+  await tellRetryEnd(turn, endRetry(turn, false))
   await cancelOpenCalls(turn, calls)
   writeRows(turn, calls)
   appendResults(turn, calls)

@@ -15,11 +15,11 @@ export type ModelTarget = { readonly name: ModelName; readonly info: ModelInfo }
 /** Throws `invalid-config` for a name that no registry resolves. */
 export function modelTarget(model: AgentModel, models: Models | undefined, runtimeParams: RuntimeParams, option = 'model'): ModelTarget {
   if (typeof model === 'function') {
-    return { kind: 'function', call: model, name: { provider: 'function', modelId: model.name || 'anonymous' }, info: {} }
+    return { kind: 'function', call: model, name: Object.freeze({ provider: 'function', modelId: model.name || 'anonymous' }), info: {} }
   }
   try {
     const { provider, modelId, info } = describeModel({ model, runtimeParams, ...(models && { models }) })
-    return { kind: 'model', model: runtimeParams.model ?? model, name: { provider, modelId }, info }
+    return { kind: 'model', model: runtimeParams.model ?? model, name: Object.freeze({ provider, modelId }), info }
   } catch (error) {
     if (!LlmError.isInstance(error)) throw error
     return refuseConfig(`${option}: ${messageOf(error)}`)

@@ -1,20 +1,25 @@
-import { spawnChildOf } from '../agent/spawn-child.ts'
 import type { Extension, ExtensionContext } from '../extensions/extension.ts'
 import { hookRunner } from '../extensions/run-hooks.ts'
 import type { HookRunner } from '../extensions/run-hooks.ts'
 import { guardrailRunner } from '../guardrails/run-guardrails.ts'
 import type { GuardrailRunner } from '../guardrails/run-guardrails.ts'
-import { phaseOf } from '../run/phases.ts'
+import { extensionContext } from './extension-context.ts'
 import type { Turn } from './turn.ts'
 
 /** The hooks of the agent's extensions, for one turn. A failure that must not be ignored ends it. */
 export function hooksOf(turn: Turn): HookRunner {
+  const contexts = new Map<Extension, ExtensionContext>()
   return hookRunner({
     ...{ extensions: turn.agent.extensions, clock: turn.clock, abortSignal: turn.stop.signal },
     stopDeadline: () => turn.stopDeadline,
-    contextOf: (extension) => extensionContext(turn, extension),
+    hasEnded: () => turn.hasEnded,
+    contextOf(extension) {
+      const context = contexts.get(extension) ?? extensionContext(turn, extension.name)
+      contexts.set(extension, context)
+      return context
+    },
     onError({ extension, hook, message, fatal }) {
-      turn.record({ type: 'error', source: 'extension', name: extension, hook, message, fatal })
+      turn.note({ type: 'error', source: 'extension', name: extension, hook, message, fatal })
       if (!fatal) return
       const error = { code: 'extension-error' as const, message: `${extension}.${hook}: ${message}` }
       turn.stop.stop({ kind: 'stop', status: 'error', reason: 'extension-error', error, message })
@@ -34,35 +39,7 @@ export function guardrailsOf(turn: Turn): GuardrailRunner {
       ...(run.context !== undefined && { context: run.context }),
     }),
     onError({ guardrail, hook, message }) {
-      turn.record({ type: 'error', source: 'guardrail', name: guardrail, hook, message, fatal: false })
+      turn.note({ type: 'error', source: 'guardrail', name: guardrail, hook, message, fatal: false })
     },
   })
-}
-
-function extensionContext(turn: Turn, { name }: Extension): ExtensionContext {
-  const { run, agent, runId, number, stop } = turn
-  const { inbox, journal } = run
-  return {
-    ...{ runId, turn: number, step: turn.step, agent: run.path, journal: phaseOf(journal), model: turn.model.name },
-    ...{ abortSignal: stop.signal, usage: turn.usage, state: (turn.extensionState[name] ??= {}) },
-    ...(run.sessionKey !== undefined && { sessionKey: run.sessionKey }),
-    ...(run.context !== undefined && { context: run.context }),
-    ...(agent.models && { models: agent.models }),
-    ...(turn.cost && { cost: turn.cost }),
-    contextUsage() {
-      const { contextWindow } = turn.model.info
-      return { tokens: turn.contextTokens(), ...(contextWindow !== undefined && { contextWindow }) }
-    },
-    instructions: () => turn.instructions,
-    isIdle: () => phaseOf(journal) === 'idle',
-    hasPendingInputs: () => inbox.hasInputs || inbox.hasFollowUps,
-    steer: (input) => inbox.offer('steer', input),
-    followUp: (input) => run.followUp(input),
-    overlay: (input) => inbox.offer('overlay', input),
-    compactAfterTurn: () => void (turn.compactionRequested = true),
-    abort: (reason) => stop.stop({ kind: 'stop', ...(reason !== undefined && { reason }) }),
-    waitForIdle: () => run.ended,
-    spawnChild: (options) => spawnChildOf(agent, options),
-    logStep: (fields) => turn.record({ type: 'orchestration-step', ...fields }),
-  }
 }

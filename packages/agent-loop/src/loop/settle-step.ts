@@ -1,3 +1,4 @@
+import { describeCall } from '../tools/call.ts'
 import type { Call } from '../tools/call.ts'
 import { textOf } from '../transcript/client-calls.ts'
 import { askOwner } from './ask-owner.ts'
@@ -16,13 +17,13 @@ export async function settleStep(turn: Turn, answer: ModelAnswer, calls: readonl
   const { message } = answer
   await settleCalls(turn, answer, calls)
   if (turn.stop.leaving && calls.length > 0) return leave(turn)
-  const ending = endingOf(turn, message, calls) ?? (await askStopConditions(turn))
+  const ending = await askStopConditions(turn, endingOf(turn, message, calls), calls)
   if (ending && isWaiting(ending)) return { phase: 'end', ending }
   endStep(turn, calls, !ending)
   await turn.boundary()
   if (turn.hooks.has('onStepEnd')) {
     await turn.commit()
-    await turn.hooks.onStepEnd({ step: turn.step, toolCalls: calls.map(hookedCall), text: textOf(message) })
+    await turn.hooks.onStepEnd({ step: turn.step, toolCalls: calls.map(describeCall), text: textOf(message) })
   }
   return afterStep(turn, ending, calls)
 }
@@ -45,20 +46,24 @@ export async function takeMore(turn: Turn): Promise<boolean> {
   return takeInputs(turn, 'step-end')
 }
 
-async function askStopConditions(turn: Turn): Promise<Ending | undefined> {
+/** Asked once, when one more step could follow. A final answer stays one. */
+async function askStopConditions(turn: Turn, ending: Ending | undefined, calls: readonly Call[]): Promise<Ending | undefined> {
   const { stopWhen } = turn.agent
-  if (stopWhen.length === 0) return undefined
+  if (stopWhen.length === 0 || (ending && !modelWouldStop(ending))) return ending
   await turn.commit()
-  const state = stepContext(turn)
-  for (const condition of stopWhen) {
-    if (await askOwner(turn, 'stopWhen', () => condition(state))) return { status: 'completed', reason: 'stop-when' }
-  }
-  return undefined
+  const isMet = await isAnyMet(turn, stopWhen)
+  if (turn.stop.stopped) return aborted(turn, calls)
+  if (!isMet) return ending
+  return ending ? { ...ending, isLast: true } : { status: 'completed', reason: 'stop-when' }
 }
 
-function hookedCall({ row, input }: Call) {
-  const { toolCallId, toolName, effect, idempotencyKey } = row
-  return { toolCallId, toolName, input, effect, idempotencyKey }
+async function isAnyMet(turn: Turn, conditions: Turn['agent']['stopWhen']): Promise<boolean> {
+  const state = stepContext(turn)
+  for (const condition of conditions) {
+    if (turn.stop.signal.aborted) return false
+    if (await askOwner(turn, 'stopWhen', () => condition(state))) return true
+  }
+  return false
 }
 
 async function leave(turn: Turn): Promise<Next> {

@@ -1,9 +1,10 @@
 import { addUsage } from '@bowline/llm'
-import type { AssistantMessage, Clock, Cost, JSONValue, Usage } from '@bowline/llm'
+import type { AssistantMessage, Clock, Cost, Usage } from '@bowline/llm'
 import { AgentError } from '../agent-error.ts'
 import type { AgentDefinition } from '../agent/definition.ts'
 
 import type { DeltaEvent, DurableEvent, TurnError, UsageEvent } from '../events/types.ts'
+import { ExtensionStates } from '../extensions/extension-states.ts'
 import type { HookRunner } from '../extensions/run-hooks.ts'
 import type { GuardrailRunner } from '../guardrails/run-guardrails.ts'
 import type { IdSource } from '../ids.ts'
@@ -27,6 +28,8 @@ type RunEvent = Exclude<DurableEvent, { type: 'session-start' | 'session-end' | 
 /** An event without what the turn adds to it. */
 type EventFields<Event> = Event extends unknown ? Omit<Event, 'at' | 'runId' | 'turn' | 'seq'> : never
 export type RunEventFields = EventFields<RunEvent>
+
+type Note = Extract<RunEventFields, { type: 'error' | 'orchestration-step' }>
 
 /** What the row of a run says besides where the turn stands. */
 type RunEnding = Pick<RunRow, 'status' | 'reason' | 'pendingToolCalls' | 'pendingApprovals' | 'error' | 'compactionDue'>
@@ -57,7 +60,7 @@ export class Turn {
   /** With those that it shares. */
   readonly budgets: readonly Budget[]
   /** The records of the extensions, by name. */
-  readonly extensionState: Record<string, Record<string, JSONValue>>
+  readonly extensionStates: ExtensionStates
   /** The system prompt. */
   instructions = ''
   /** The model of the present step. */
@@ -100,6 +103,12 @@ export class Turn {
   /** What an extension answered in the place of a model. */
   reply = ''
   readonly #startedAt: number
+  /** `new` until its `turn-start` is drafted, `ended` from its `turn-end` on, `closed` behind its last commit. */
+  #stage: 'new' | 'open' | 'ended' | 'closed' = 'new'
+  /** Said before the beginning. */
+  readonly #early: Note[] = []
+  /** What the latest row of the run said. */
+  #row: { readonly state: RunRow['state']; readonly ending: RunEnding } | undefined
   readonly #draft: Draft
   readonly #showsDeltas: boolean
 
@@ -115,7 +124,7 @@ export class Turn {
     this.transcript = transcript
     this.model = run.models[open?.retry?.model ?? 0] ?? run.models[0]
     this.step = open?.step ?? 0
-    this.usage = open?.usage ?? {}
+    this.usage = deepFreeze(open?.usage ?? {})
     this.cost = open?.cost
     this.stepState = open ? stepStateOf(open, transcript) : 'ended'
     this.answered = this.step > 1 || this.stepState === 'answered'
@@ -129,7 +138,9 @@ export class Turn {
     this.firm = open ? Infinity : 0
     this.overlays = new Overlays(open?.overlays)
     transcript.estimate.useExtra(this.overlays.messages)
-    this.extensionState = structuredClone((open?.extensionState ?? {}) as Record<string, Record<string, JSONValue>>)
+    this.extensionStates = new ExtensionStates(open?.extensionState ?? {}, (name, message) =>
+      this.note({ type: 'error', source: 'extension', name, hook: 'state', message, fatal: false }),
+    )
     this.#startedAt = run.clock.now() - (open?.elapsedMs ?? 0)
     this.#draft = new Draft(run.journal, run.clock, (event) => this.#show(event))
     this.ownBudget = budgetOf(this)
@@ -160,6 +171,30 @@ export class Turn {
     this.#draft.add(this.#eventRecord(fields))
   }
 
+  /** Drafts the beginning of the segment, and behind it what was said before. */
+  begin(fields: Omit<Extract<RunEventFields, { type: 'turn-start' }>, 'type'>): void {
+    this.record({ type: 'turn-start', ...fields })
+    this.#stage = 'open'
+    this.#row ??= { state: 'running', ending: {} }
+    for (const note of this.#early.splice(0)) this.record(note)
+  }
+
+  /** Drafts what somebody beside the loop has to say, behind the beginning of the segment; nothing once it is closed. */
+  note(fields: Note): void {
+    if (this.#stage === 'new') this.#early.push(fields)
+    else if (this.#stage !== 'closed') this.record(fields)
+  }
+
+  /** The end of the segment is durable: nothing can change how it ended. */
+  get hasEnded(): boolean {
+    return this.#stage === 'ended' || this.#stage === 'closed'
+  }
+
+  /** Nothing more is stored. */
+  close(): void {
+    this.#stage = 'closed'
+  }
+
   /** Drafts a message at the end of the transcript. Throws `invalid-transcript` and drafts nothing. */
   append(message: StoredMessage): void {
     this.transcript.append(message)
@@ -180,8 +215,10 @@ export class Turn {
 
   /** Drafts where the run stands. */
   writeRun(state: RunRow['state'], ending: RunEnding = {}): void {
+    this.extensionStates.take()
+    this.#row = { state, ending }
     const { runId, number: turn, step, usage, cost, attempt, elapsedMs, notBefore, waitedMs, overflowUsed, retry } = this
-    const hasState = Object.keys(this.extensionState).length > 0
+    const extensionState = this.extensionStates.stored
     const row: RunRow = {
       ...{ runId, state, turn, step, usage, attempt, elapsedMs },
       ...(cost && { cost }),
@@ -189,7 +226,7 @@ export class Turn {
       ...(waitedMs > 0 && { waitedMs }),
       ...(overflowUsed && { overflowUsed }),
       ...(retry && { retry }),
-      ...(hasState && { extensionState: structuredClone(this.extensionState) }),
+      ...(extensionState && { extensionState }),
       ...ending,
     }
     this.#draft.add({ type: 'run', run: deepFreeze(row) })
@@ -219,7 +256,7 @@ export class Turn {
   /** Adds to what the turn has used. */
   book(usage: Usage, cost: Cost | undefined): void {
     this.cost = sumCost({ usage: this.usage, cost: this.cost }, { usage, cost })
-    this.usage = addUsage(this.usage, usage)
+    this.usage = deepFreeze(addUsage(this.usage, usage))
   }
 
   /** Books what no `message-end` holds, and drafts the event that says so. */
@@ -236,6 +273,7 @@ export class Turn {
   /** Stores the draft. Rejects with `AgentError`: the run must then store nothing more. */
   async commit(): Promise<void> {
     this.#checkFence()
+    this.#storeStates()
     await this.#draft.commit()
   }
 
@@ -245,6 +283,7 @@ export class Turn {
    */
   async commitIf(expect: CommitExpectation, last: readonly RunEventFields[]): Promise<'stored' | 'inputs-waiting' | 'runs-queued'> {
     this.#checkFence()
+    this.#storeStates()
     return this.#draft.commit(expect, last.map((fields) => this.#eventRecord(fields)))
   }
 
@@ -255,6 +294,7 @@ export class Turn {
 
   backTo(mark: number): void {
     this.#draft.cut(mark)
+    this.#row = { state: 'running', ending: {} }
   }
 
   /** A boundary: what is drafted is stored, and a driver gets its say. */
@@ -283,9 +323,17 @@ export class Turn {
 
   #show(event: DurableEvent): void {
     const { buffer, inbox } = this.run
+    if (event.type === 'turn-end') this.#stage = 'ended'
     if ((event.type === 'runtime-input' || event.type === 'user-message') && event.inputId !== undefined) inbox.confirm(event.inputId)
     buffer.push(event)
     if (this.hooks.has('onEvent')) this.hooks.onEvent(event)
+  }
+
+  /** What extensions have written goes with what is stored anyway; of a turn that waits it is stored by itself. */
+  #storeStates(): void {
+    const { state, ending } = this.#row ?? { state: 'ended' }
+    if (state === 'ended' || (state === 'running' && this.#draft.length === 0)) return
+    if (this.extensionStates.take()) this.writeRun(state, ending)
   }
 
   #eventRecord(fields: RunEventFields): JournalRecord {

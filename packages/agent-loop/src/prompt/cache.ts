@@ -24,6 +24,7 @@ interface Entry {
 export class PromptCache {
   #sections: MergedSections
   #statics: Promise<Statics> | undefined
+  #knownStatics: Statics | undefined
   readonly #entries = new Map<string, Entry>()
   /** Known only when functions have run; it never shrinks. */
   readonly #lookedAt = new Set<WatchedFact>()
@@ -50,6 +51,7 @@ export class PromptCache {
   /** Forgets the prompts of one channel, or all. */
   invalidate(channel?: string): void {
     this.#statics = undefined
+    this.#knownStatics = undefined
     for (const [key, entry] of this.#entries) {
       if (channel === undefined || entry.channel === channel) this.#entries.delete(key)
     }
@@ -67,10 +69,17 @@ export class PromptCache {
     if (this.#statics) return this.#statics
     const reading = readStatics(this.#sections, clock)
     this.#statics = reading
-    void reading.then(({ complete }) => {
-      if (!complete && this.#statics === reading) this.#statics = undefined
+    void reading.then((statics) => {
+      if (this.#statics !== reading) return
+      if (statics.complete) this.#knownStatics = statics
+      else this.#statics = undefined
     })
     return reading
+  }
+
+  /** The same, once it has been read. */
+  get knownStatics(): Statics | undefined {
+    return this.#knownStatics
   }
 
   #entryOf(context: SectionContext, clock: Clock | undefined): Entry {

@@ -99,12 +99,12 @@ export function partsOf(given: AgentDefinition, options: RunOptions, journal: Jo
   return {
     ...{ agent, models, journal, buffer, gate, stop, inbox, clock, ids, limits, budgets, runtimeParams, ended, end },
     ...{ random: options.random ?? Math.random, source: options.source ?? 'user', onApproval: options.onApproval },
-    ...{ sessionKey: options.sessionKey, channel: options.channel, path: ancestry.path, children: new Map() },
+    ...{ sessionKey: options.sessionKey, channel: options.channel, path: Object.freeze([...ancestry.path]), children: new Map() },
     context: options.context === undefined ? undefined : contextOf(options.context),
     onUnknownOutcome: options.onUnknownOutcome ?? agent.onUnknownOutcome,
     onFailedTurn: options.onFailedTurn ?? agent.onFailedTurn,
     onInputWhilePending: options.onInputWhilePending ?? 'refuse',
-    pinnedInstructions: options.pinned?.instructions,
+    ...{ pinnedInstructions: options.pinned?.instructions ?? agent.pinnedInstructions, pinnedHash: options.pinned?.hash },
     takeOverlays() {
       const taken = overlays
       overlays = []

@@ -64,6 +64,7 @@ async function play(turn: Turn, entry: TurnEntry): Promise<Ending | undefined> {
     return await runTurn(turn, entry)
   } finally {
     unwatch()
+    turn.close()
   }
 }
 
@@ -99,12 +100,11 @@ function newEntry({ order, input }: Asked, logged: JournalState['input']): NewTu
 
 async function enterMessage(turn: Turn, state: JournalState, message: UserMessage, asked: Asked): Promise<Entered> {
   const { open, input } = state
-  if (!open) {
-    if (input) return { entry: newEntry(asked, input) }
-    const objection = turn.transcript.objectionTo(message.id)
-    return objection === undefined ? { entry: newEntry(asked, undefined) } : refuse('invalid-transcript', objection)
-  }
-  if (turn.run.onInputWhilePending === 'refuse') return refuse('pending-calls', 'the conversation has an open turn')
+  if (!open && input) return { entry: newEntry(asked, input) }
+  if (open && turn.run.onInputWhilePending === 'refuse') return refuse('pending-calls', 'the conversation has an open turn')
+  const objection = turn.transcript.objectionTo(message.id)
+  if (objection !== undefined) return refuse('invalid-transcript', objection)
+  if (!open) return { entry: newEntry(asked, undefined) }
   return { entry: { kind: 'close', open, calls: openCalls(turn, state), submission: undefined } }
 }
 

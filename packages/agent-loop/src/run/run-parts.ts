@@ -42,6 +42,7 @@ export interface RunParts {
   /** Resolves when the run has ended. */
   readonly ended: Promise<void>
   readonly pinnedInstructions: string | undefined
+  readonly pinnedHash: string | undefined
   readonly onApproval: RunOptions['onApproval']
   /** Names of the agents from the root; empty at the root. */
   readonly path: readonly string[]

@@ -106,7 +106,8 @@ describe('hooks that fail', () => {
   })
 
   it('A143: what fails behind the end of the turn cannot end it any more', async () => {
-    const { hooks, failures } = bench([extension('a', { onSettled: () => { throw new Error('bad') } }, { onError: 'fail' })])
+    const broken = extension('a', { onSettled: () => { throw new Error('bad') } }, { onError: 'fail' })
+    const { hooks, failures } = bench([broken], { hasEnded: () => true })
     await hooks.onSettled({ turn: 1 })
     expect(failures).toMatchObject([{ fatal: false }])
     expect(hooks.failure).toBeUndefined()

@@ -13,7 +13,7 @@ export interface Bench {
 }
 
 /** A runner over extensions, with what it reports. */
-export function bench(extensions: readonly Extension[], options: { readonly stopDeadline?: () => number } = {}): Bench {
+export function bench(extensions: readonly Extension[], options: { readonly stopDeadline?: () => number; readonly hasEnded?: () => boolean } = {}): Bench {
   const clock = manualClock(1_000)
   const stop = new AbortController()
   const failures: HookFailure[] = []
