@@ -39,6 +39,12 @@ export interface Journal {
    * commit confirms them with `inputs-taken`.
    */
   takeInputs?(window: Window, max: number): Promise<readonly QueuedInput[]>
+  /**
+   * Of the calls of steps that have ended: the row of the one that was answered from outside, by its id or that of its
+   * approval. By it an answer that comes twice is known. Absent: results are compared with the transcript, and earlier
+   * approvals are unknown.
+   */
+  findAnswered?(id: string): Promise<CallRow | undefined>
   /** Follow-ups become runs of their own. Without it the run keeps them and makes them its next turns. */
   enqueue?(input: AgentInput): Promise<Accepted>
   /** True: a compaction that is due behind the turn is only reported (`compactionDue`); `agent.compact` does it later. */

@@ -27,6 +27,8 @@ interface Memory {
   /** Segments of the open turn. */
   segments: number
   ended: EndedTurn | undefined
+  /** Of calls of steps that have ended: those that were answered from outside, without the outcome. */
+  answered: CallRow[]
   /** Conversations of subagents, by key. */
   children: Record<string, Memory>
 }
@@ -52,21 +54,22 @@ function journalOver(memory: Memory): MemoryJournal {
       children.set(key, child)
       return child
     },
+    findAnswered: (id) => Promise.resolve(memory.answered.findLast((row) => row.toolCallId === id || row.approval?.approvalId === id)),
     snapshot: () => copyJson(memory),
   }
 }
 
 function fresh(messages: readonly Message[]): Memory {
-  return { messages: [...earlierMessages(messages)], compaction: undefined, seq: 0, turns: 0, open: undefined, segments: 0, ended: undefined, children: {} }
+  return { messages: [...earlierMessages(messages)], compaction: undefined, seq: 0, turns: 0, open: undefined, segments: 0, ended: undefined, answered: [], children: {} }
 }
 
 function restored(snapshot: JSONValue): Memory {
   const copy = copyJson(snapshot) as unknown as Partial<Memory>
-  const { messages, seq, turns, open, segments, compaction, ended, children } = copy
-  if (!Array.isArray(messages) || typeof seq !== 'number' || typeof turns !== 'number' || typeof segments !== 'number' || !isRecord(children)) {
+  const { messages, seq, turns, open, segments, compaction, ended, answered, children } = copy
+  if (!Array.isArray(messages) || typeof seq !== 'number' || typeof turns !== 'number' || typeof segments !== 'number' || !Array.isArray(answered) || !isRecord(children)) {
     throw new AgentError('invalid-config', 'snapshot is not one of a memory journal')
   }
-  return { messages, compaction, seq, turns, open, segments, ended, children }
+  return { messages, compaction, seq, turns, open, segments, ended, answered, children }
 }
 
 function stateOf(memory: Memory): JournalState {
@@ -148,9 +151,16 @@ function applyEvent(memory: Memory, event: DurableEvent): void {
   if (event.type === 'message-start') memory.open = { ...memory.open, openMessageId: event.messageId }
   if (event.type === 'message-end') memory.open = { ...open, stepState: 'answered' }
   if (event.type === 'message-discarded' && event.messageId === memory.open.openMessageId) memory.open = open
-  if (event.type === 'step-end') memory.open = { ...memory.open, stepState: 'ended', calls: [] }
+  if (event.type === 'step-end') {
+    memory.answered.push(...memory.open.calls.flatMap(answeredRow))
+    memory.open = { ...memory.open, stepState: 'ended', calls: [] }
+  }
 }
 
 function withRow(rows: readonly CallRow[], row: CallRow): readonly CallRow[] {
   return [...rows.filter((other) => other.toolCallId !== row.toolCallId), row].sort((a, b) => a.index - b.index)
+}
+
+function answeredRow({ outcome: _outcome, ...row }: CallRow): readonly CallRow[] {
+  return row.answerHash === undefined && !row.approval ? [] : [row]
 }

@@ -8,7 +8,7 @@ import { endStep } from './begin-step.ts'
 import { discardCrashed } from './discard.ts'
 import { aborted } from './ending.ts'
 import { acceptInput } from './accept-input.ts'
-import { openSegment } from './open-segment.ts'
+import { beginGuardrails, openSegment } from './open-segment.ts'
 import { endRetry, tellRetryEnd } from './record-retry.ts'
 import type { Next } from './run-turn.ts'
 import { appendResults } from './settle-calls.ts'
@@ -48,7 +48,10 @@ async function beginTurn(turn: Turn, entry: NewTurn): Promise<Next> {
   const handled = await acceptInput(turn, entry)
   turn.begin({ resumed: false, attempt: 1, ...(fingerprint !== undefined && { fingerprint }) })
   turn.writeRun('running')
-  if (handled) return { phase: 'end', ending: { status: 'completed', reason: 'handled' } }
+  if (handled) {
+    await beginGuardrails(turn, false)
+    return { phase: 'end', ending: { status: 'completed', reason: 'handled' } }
+  }
   await openSegment(turn, { input: entry.input, resumed: false })
   return { phase: 'ask' }
 }
@@ -77,6 +80,7 @@ function resumeAnswer(turn: Turn, calls: readonly Call[]): Next {
 
 /** Of a turn that is stopped before it goes on: answers are taken, and nothing of it runs any more. */
 async function closeTurn(turn: Turn, open: OpenTurn, calls: readonly Call[], submission: Submission | undefined): Promise<Next> {
+  await beginGuardrails(turn, true)
   if (open.openMessageId !== undefined) discardCrashed(turn, open.openMessageId)
   if (submission) await settleSubmission(turn, submission)
   await tellRetryEnd(turn, endRetry(turn, false))

@@ -1,20 +1,17 @@
-import type { JSONValue } from '@bowline/llm'
 import type { ApprovalDecision, SubmissionReceipt, SubmittedResult } from '../agent/options.ts'
 import type { AgentErrorCode, AgentErrorData } from '../events/types.ts'
-import { canonicalJson, hashJson } from '../hash-json.ts'
-import { canonicalDecision, resolveApproval } from '../tools/approve.ts'
-import { awaitsApproval, isOverdue, isSettled } from '../tools/call.ts'
+import { resolveApproval } from '../tools/approve.ts'
 import type { Call } from '../tools/call.ts'
-import { cappedOutput, finalize } from '../tools/finalize.ts'
-import { returnedOutcome, unknownOutcome } from '../tools/outcome.ts'
-import type { Outcome } from '../tools/outcome.ts'
-import { validate } from '../tools/prepare.ts'
+import { finalize } from '../tools/finalize.ts'
+import { answerHashOf, submittedOutcome } from '../tools/submitted-result.ts'
 import { routeAnswers } from '../subagents/route-answers.ts'
+import { judgeDecision, judgeResult, openIdOf } from './judge-answers.ts'
+import type { Verdict } from './judge-answers.ts'
 import type { Turn } from './turn.ts'
 
 /** Answers that were checked as a whole, by the call that they settle. */
 export interface Submission {
-  readonly outcomes: ReadonlyMap<Call, Outcome>
+  readonly results: ReadonlyMap<Call, SubmittedResult>
   readonly decisions: ReadonlyMap<Call, ApprovalDecision>
   /** What is for the subagents of open calls. */
   readonly below: ReadonlyMap<Call, GivenAnswers>
@@ -27,8 +24,6 @@ export interface GivenAnswers {
   readonly results: readonly SubmittedResult[]
   readonly approvals: readonly ApprovalDecision[]
 }
-
-type Verdict = 'accepted' | 'repeated' | AgentErrorCode
 
 const messages: Partial<Record<AgentErrorCode, string>> = {
   'unknown-tool-call': 'no call of this id waits for a result',
@@ -69,9 +64,9 @@ type Judged = Omit<Submission, 'receipt'> & { readonly missing: readonly string[
 /** The answers to the calls of a run, and to those of its subagents. */
 async function judge(turn: Turn, calls: readonly Call[], answers: GivenAnswers, verdicts: Verdicts): Promise<Judged> {
   const { own, below: routed } = await routeAnswers(turn, calls, answers)
-  const outcomes = await checkResults(turn, calls, own.results, verdicts)
+  const results = await checkResults(turn, calls, own.results, verdicts)
   const decisions = await checkDecisions(turn, calls, own.approvals, verdicts)
-  const missing = calls.filter((call) => !outcomes.has(call) && !decisions.has(call)).flatMap(openIdOf)
+  const missing = calls.filter((call) => !results.has(call) && !decisions.has(call)).flatMap((call) => openIdOf(turn, call))
   const below = new Map<Call, GivenAnswers>()
   for (const { child, call, answers: theirs } of routed) {
     const before = verdicts.accepted.length
@@ -79,116 +74,52 @@ async function judge(turn: Turn, calls: readonly Call[], answers: GivenAnswers, 
     missing.push(...judged.missing)
     if (call && verdicts.accepted.length > before) below.set(call, theirs)
   }
-  return { outcomes, decisions, below, missing }
+  return { results, decisions, below, missing }
 }
 
 /** Drafts the answers that were accepted. */
-export async function settleSubmission(turn: Turn, { outcomes, decisions, below }: Submission): Promise<void> {
-  for (const [call, { results, approvals }] of below) {
-    call.answers = { toolResults: results, approvals }
+export async function settleSubmission(turn: Turn, { results, decisions, below }: Submission): Promise<void> {
+  for (const [call, { results: toolResults, approvals }] of below) {
+    call.answers = { toolResults, approvals }
     call.entering = true
   }
   for (const [call, decision] of decisions) await resolveApproval(turn, call, decision)
-  for (const [call, outcome] of outcomes) {
-    call.row = { ...call.row, answerHash: hashJson(comparable(call, outcome)) }
-    await finalize(turn, call, outcome)
+  for (const [call, result] of results) {
+    call.row = { ...call.row, answerHash: answerHashOf(result) }
+    await finalize(turn, call, await submittedOutcome(call, result))
   }
 }
 
 async function checkResults(
   turn: Turn,
   calls: readonly Call[],
-  results: readonly SubmittedResult[],
+  given: GivenAnswers['results'],
   verdicts: Verdicts,
-): Promise<ReadonlyMap<Call, Outcome>> {
-  const outcomes = new Map<Call, Outcome>()
-  for (const result of results) {
+): Promise<ReadonlyMap<Call, SubmittedResult>> {
+  const results = new Map<Call, SubmittedResult>()
+  for (const result of given) {
     const call = calls.find(({ row }) => row.toolCallId === result.toolCallId)
-    const outcome = await submittedOutcome(call, result)
-    const verdict = await judgeResult(turn, call, result, outcome, call && outcomes.get(call))
+    const verdict = await judgeResult(turn, result, { call, earlier: call && results.get(call) })
     verdicts.add(result.toolCallId, verdict)
-    if (verdict === 'accepted' && call) outcomes.set(call, outcome)
+    if (verdict === 'accepted' && call) results.set(call, result)
   }
-  return outcomes
-}
-
-async function judgeResult(
-  turn: Turn,
-  call: Call | undefined,
-  result: SubmittedResult,
-  outcome: Outcome,
-  earlier: Outcome | undefined,
-): Promise<Verdict> {
-  if (result.path && result.path.length > 0) return 'unknown-tool-call'
-  const stored = call?.row.outcome ?? turn.transcript.resultOf(result.toolCallId)
-  if (stored) return (await isRepeat(call, stored, outcome)) ? 'repeated' : 'tool-result-conflict'
-  if (!call || !waitsForResult(call)) return 'unknown-tool-call'
-  if ('unknown' in result && call.row.state === 'remote') return 'invalid-input'
-  if (call.row.state === 'remote' && isOverdue(turn, call)) return 'tool-result-conflict'
-  return !earlier || isSame(comparable(call, earlier), comparable(call, outcome)) ? 'accepted' : 'tool-result-conflict'
-}
-
-async function isRepeat(call: Call | undefined, stored: Pick<Outcome, 'status' | 'output' | 'details'>, outcome: Outcome): Promise<boolean> {
-  const given = comparable(call, outcome)
-  if (call?.row.answerHash !== undefined) return call.row.answerHash === hashJson(given)
-  return isSame(factsOf(stored), given)
+  return results
 }
 
 async function checkDecisions(
   turn: Turn,
   calls: readonly Call[],
-  approvals: readonly ApprovalDecision[],
+  given: GivenAnswers['approvals'],
   verdicts: Verdicts,
 ): Promise<ReadonlyMap<Call, ApprovalDecision>> {
   const decisions = new Map<Call, ApprovalDecision>()
-  for (const decision of approvals) {
+  for (const decision of given) {
     const call = calls.find(({ row }) => row.approval?.approvalId === decision.approvalId)
-    const verdict = call ? await judgeDecision(turn, call, decision, decisions.get(call)) : 'unknown-approval'
+    const verdict = await judgeDecision(turn, decision, { call, earlier: call && decisions.get(call) })
     verdicts.add(decision.approvalId, verdict)
     if (verdict === 'accepted' && call) decisions.set(call, decision)
   }
   return decisions
-}
-
-async function judgeDecision(turn: Turn, call: Call, decision: ApprovalDecision, earlier: ApprovalDecision | undefined): Promise<Verdict> {
-  const { approval } = call.row
-  const text = canonicalDecision(decision)
-  if (decision.inputHash !== undefined && decision.inputHash !== approval?.inputHash) return 'approval-conflict'
-  if (!awaitsApproval(call)) return approval?.decision === text ? 'repeated' : 'approval-conflict'
-  if (isOverdue(turn, call)) return 'approval-conflict'
-  if (earlier) return canonicalDecision(earlier) === text ? 'accepted' : 'approval-conflict'
-  if (decision.input === undefined) return 'accepted'
-  return (await validate(call.tool, decision.input)).ok ? 'accepted' : 'invalid-input'
-}
-
-/** Given away, or started under `once` without an outcome. */
-function waitsForResult(call: Call): boolean {
-  if (isSettled(call) || call.row.childKey !== undefined) return false
-  return call.row.state === 'remote' || (call.row.state === 'started' && call.row.effect === 'once')
-}
-
-function openIdOf(call: Call): readonly string[] {
-  if (awaitsApproval(call)) return call.row.approval ? [call.row.approval.approvalId] : []
-  return waitsForResult(call) ? [call.row.toolCallId] : []
-}
-
-async function submittedOutcome(call: Call | undefined, result: SubmittedResult): Promise<Outcome> {
-  if ('unknown' in result) return unknownOutcome('nobody can say what became of the call', 'here')
-  const value = 'error' in result ? { output: result.error, isError: true } : result
-  const facts = { toolCallId: result.toolCallId, input: call?.part.input ?? {} }
-  return returnedOutcome(call?.tool, facts, value, 'elsewhere')
-}
-
-function comparable(call: Call | undefined, outcome: Outcome): JSONValue {
-  return factsOf({ ...outcome, output: call ? cappedOutput(call, outcome) : outcome.output })
-}
-
-function factsOf({ output, details, status }: Pick<Outcome, 'status' | 'output' | 'details'>): JSONValue {
-  return { output, status, ...(details !== undefined && { details }) } as unknown as JSONValue
-}
-
-function isSame(a: JSONValue, b: JSONValue): boolean {
-  return canonicalJson(a) === canonicalJson(b)
 }
 
 function unique(ids: readonly string[]): readonly string[] {

@@ -102,7 +102,7 @@ async function enterMessage(turn: Turn, state: JournalState, message: UserMessag
   const { open, input } = state
   if (!open && input) return { entry: newEntry(asked, input) }
   if (open && turn.run.onInputWhilePending === 'refuse') return refuse('pending-calls', 'the conversation has an open turn')
-  const objection = turn.transcript.objectionTo(message.id)
+  const objection = turn.transcript.objectionTo(message.id, { closes: open !== undefined })
   if (objection !== undefined) return refuse('invalid-transcript', objection)
   if (!open) return { entry: newEntry(asked, undefined) }
   return { entry: { kind: 'close', open, calls: openCalls(turn, state), submission: undefined } }

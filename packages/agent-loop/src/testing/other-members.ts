@@ -5,6 +5,7 @@ type Other = Exclude<keyof Journal, 'load' | 'commit' | 'publish' | 'child'>
 /** A member that is missing here does not compile. */
 const others: Readonly<Record<Other, true>> = {
   takeInputs: true,
+  findAnswered: true,
   enqueue: true,
   schedulesCompaction: true,
   children: true,

@@ -11,14 +11,20 @@ import type { Execution } from './execute.ts'
 import { cancelledOutcome, errorOutcome, returnedOutcome, unknownOutcome } from './outcome.ts'
 import type { Outcome } from './outcome.ts'
 import { capOutput } from './output.ts'
+import type { ChildReport } from './tool.ts'
 
 const submittedOutputCharacters = 50_000
 
-/** The one exit of every outcome: hooks and guardrails see it, its event is drafted, and it stands in the call's row. */
-export async function finalize(turn: Turn, call: Call, given: Outcome): Promise<void> {
+/**
+ * The one exit of every outcome: hooks and guardrails see it, its event is drafted, and it stands in the call's row. The
+ * end of a subagent is drafted with it, so that neither is stored without the other.
+ */
+export async function finalize(turn: Turn, call: Call, given: Outcome, end?: ChildReport): Promise<void> {
   call.running = false
   call.below = undefined
-  settle(turn, call, await reviewed(turn, call, given))
+  const outcome = await reviewed(turn, call, given)
+  if (end) recordChild(turn, call, end)
+  settle(turn, call, outcome)
 }
 
 /** Drafts the outcome as it stands. */
@@ -48,12 +54,12 @@ function resolveApproval(turn: Turn, call: Call): void {
 
 /** What hooks and guardrails leave of an outcome. */
 async function reviewed(turn: Turn, call: Call, given: Outcome): Promise<Outcome> {
-  if (given.status === 'cancelled' || given.status === 'unknown') return given
   // What stands drafted must not wait for code of others.
   if (turn.hooks.has('onToolResult') || turn.guardrails.has('afterCall')) await turn.commit()
   const { stopReason } = turn.transcript.latestAnswer ?? {}
+  const neverResult = stopReason !== 'stop' && stopReason !== 'tool-calls'
   const patched = turn.hooks.has('onToolResult')
-    ? await turn.hooks.onToolResult(describeCall(call), given, { neverResult: stopReason === 'length' })
+    ? await turn.hooks.onToolResult(describeCall(call), given, { neverResult })
     : given
   const { status, output, executed } = patched
   const verdict = await turn.guardrails.afterCall(describeCall(call), { status, output, executed: executed !== 'no' })
@@ -86,9 +92,8 @@ export async function conclude(turn: Turn, call: Call, execution: Execution): Pr
   }
   // It is closed with the other open calls, or left as they are.
   if (execution.kind === 'not-run' && call.row.childKey !== undefined) return
-  if (execution.kind === 'returned' && execution.end) recordChild(turn, call, execution.end)
   const outcome = await outcomeOf(turn, call, execution)
-  if (outcome) await finalize(turn, call, outcome)
+  if (outcome) await finalize(turn, call, outcome, execution.kind === 'returned' ? execution.end : undefined)
   else if (execution.kind === 'not-run') call.row = { ...call.row, state: 'pending' }
 }
 
@@ -119,9 +124,10 @@ function outcomeOf(turn: Turn, call: Call, execution: Ended): Outcome | undefine
 /** Of a run that is being stopped: what does not run here ends at once. */
 export async function cancelOpenCalls(turn: Turn, calls: readonly Call[]): Promise<void> {
   const open = calls.filter((call) => !isSettled(call) && !call.running)
-  const came = await Promise.all(open.map((call) => closeChild(turn, call)))
+  const closed = await Promise.all(open.map((call) => closeChild(turn, call)))
   for (const [place, call] of open.entries()) {
-    await finalize(turn, call, came[place] ?? (call.row.state === 'started' ? stoppedOutcome(call) : cancelledOutcome('the run was stopped', 'no')))
+    const { outcome = call.row.state === 'started' ? stoppedOutcome(call) : cancelledOutcome('the run was stopped', 'no'), end } = closed[place] ?? {}
+    await finalize(turn, call, outcome, end)
   }
 }
 

@@ -61,10 +61,10 @@ export class Transcript {
     return found?.role === 'tool-result' ? found : undefined
   }
 
-  /** Why an input of this id may not stand next. */
-  objectionTo(inputId: string | undefined): string | undefined {
+  /** Why an input of this id may not stand next. `closes`: open calls are given their results before. */
+  objectionTo(inputId: string | undefined, { closes }: { readonly closes: boolean }): string | undefined {
     const [open] = this.#guard.openCalls
-    if (open !== undefined) return `the call ${open} has no result`
+    if (open !== undefined && !closes) return `the call ${open} has no result`
     return inputId !== undefined && this.#guard.hasMessage(inputId) ? `the message id ${inputId} is used twice` : undefined
   }
 

@@ -1,0 +1,66 @@
+import type { ApprovalDecision, SubmittedResult } from '../agent/options.ts'
+import type { AgentErrorCode } from '../events/types.ts'
+import type { CallRow } from '../journal/journal.ts'
+import { canonicalDecision } from '../tools/approve.ts'
+import { awaitsApproval, isOverdue, isSettled } from '../tools/call.ts'
+import type { Call } from '../tools/call.ts'
+import { validate } from '../tools/prepare.ts'
+import { answerHashOf, isRepeat } from '../tools/submitted-result.ts'
+import type { Turn } from './turn.ts'
+
+/** What is said about one answer: to be taken, known already, or refused. */
+export type Verdict = 'accepted' | 'repeated' | AgentErrorCode
+
+/** `call` is the open one of this id; `earlier` what the same submission said before about it. */
+export async function judgeResult(
+  turn: Turn,
+  result: SubmittedResult,
+  { call, earlier }: { readonly call: Call | undefined; readonly earlier: SubmittedResult | undefined },
+): Promise<Verdict> {
+  const { toolCallId, path = [] } = result
+  if (path.length > 0) return 'unknown-tool-call'
+  const stored = call?.row.outcome ?? turn.transcript.resultOf(toolCallId)
+  if (stored) {
+    const row = call?.row ?? (await rowOf(turn, toolCallId))
+    return (await isRepeat(result, stored, row)) ? 'repeated' : 'tool-result-conflict'
+  }
+  if (!call || !waitsForResult(call)) return 'unknown-tool-call'
+  if ('unknown' in result && call.row.state === 'remote') return 'invalid-input'
+  if (isOverdue(turn, call)) return 'tool-result-conflict'
+  return !earlier || answerHashOf(earlier) === answerHashOf(result) ? 'accepted' : 'tool-result-conflict'
+}
+
+/** As `judgeResult`, of a decision. */
+export async function judgeDecision(
+  turn: Turn,
+  decision: ApprovalDecision,
+  { call, earlier }: { readonly call: Call | undefined; readonly earlier: ApprovalDecision | undefined },
+): Promise<Verdict> {
+  const { approval } = call?.row ?? (await rowOf(turn, decision.approvalId)) ?? {}
+  if (!approval) return 'unknown-approval'
+  const text = canonicalDecision(decision)
+  if (decision.inputHash !== undefined && decision.inputHash !== approval.inputHash) return 'approval-conflict'
+  if (!call || !awaitsApproval(call)) return approval.decision === text ? 'repeated' : 'approval-conflict'
+  if (isOverdue(turn, call)) return 'approval-conflict'
+  if (earlier) return canonicalDecision(earlier) === text ? 'accepted' : 'approval-conflict'
+  if (decision.input === undefined) return 'accepted'
+  return (await validate(call.tool, decision.input)).ok ? 'accepted' : 'invalid-input'
+}
+
+/** Under which ids somebody must still answer. What is out of time is settled by the next run, whoever asks for it. */
+export function openIdOf(turn: Turn, call: Call): readonly string[] {
+  if (isOverdue(turn, call)) return []
+  if (awaitsApproval(call)) return call.row.approval ? [call.row.approval.approvalId] : []
+  return waitsForResult(call) ? [call.row.toolCallId] : []
+}
+
+/** Given away, or started under `once` without an outcome. */
+function waitsForResult(call: Call): boolean {
+  if (isSettled(call) || call.row.childKey !== undefined) return false
+  return call.row.state === 'remote' || (call.row.state === 'started' && call.row.effect === 'once')
+}
+
+/** Of a call of an earlier step, as far as the journal keeps it. */
+async function rowOf(turn: Turn, id: string): Promise<CallRow | undefined> {
+  return turn.run.journal.findAnswered?.(id)
+}

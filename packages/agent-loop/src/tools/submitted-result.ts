@@ -1,0 +1,42 @@
+import type { JSONValue } from '@bowline/llm'
+import type { SubmittedResult } from '../agent/options.ts'
+import type { ToolResult } from '../events/types.ts'
+import { hashJson } from '../hash-json.ts'
+import type { CallRow } from '../journal/journal.ts'
+import type { Call } from './call.ts'
+import { returnedOutcome, unknownOutcome } from './outcome.ts'
+import type { Outcome } from './outcome.ts'
+import type { Tool } from './tool.ts'
+
+/** What a result that somebody outside has given makes of its call. */
+export function submittedOutcome(call: Call, result: SubmittedResult): Promise<Outcome> | Outcome {
+  return outcomeOf(result, call.tool, call.part.input)
+}
+
+/** Equal hashes are the same answer: output, details and whether it is an error. */
+export function answerHashOf(result: SubmittedResult): string {
+  if ('unknown' in result) return hashJson({ unknown: true })
+  const { output, isError = false, details } = returnedFrom(result)
+  return hashJson({ output: output as JSONValue, isError, ...(details !== undefined && { details }) })
+}
+
+/** Whether the answer is the one that was stored, however hooks have changed it. Without its hash what is stored counts. */
+export async function isRepeat(result: SubmittedResult, stored: ToolResult, row: CallRow | undefined): Promise<boolean> {
+  if (row?.answerHash !== undefined) return row.answerHash === answerHashOf(result)
+  return hashJson(factsOf(stored)) === hashJson(factsOf(await outcomeOf(result, undefined, {})))
+}
+
+function outcomeOf(result: SubmittedResult, tool: Tool | undefined, input: JSONValue): Promise<Outcome> | Outcome {
+  if ('unknown' in result) return unknownOutcome('nobody can say what became of the call', 'here')
+  return returnedOutcome(tool, { toolCallId: result.toolCallId, input }, returnedFrom(result), 'elsewhere')
+}
+
+type Returned = Extract<SubmittedResult, { readonly output: unknown }>
+
+function returnedFrom(result: Exclude<SubmittedResult, { readonly unknown: true }>): Omit<Returned, 'toolCallId'> {
+  return 'error' in result ? { output: result.error, isError: true } : result
+}
+
+function factsOf({ output, details, status }: Pick<Outcome, 'status' | 'output' | 'details'>): JSONValue {
+  return { output, status, ...(details !== undefined && { details }) } as unknown as JSONValue
+}
