@@ -158,6 +158,7 @@ export interface Hooks {
   ): MaybePromise<RequestPatch | undefined | void>
   afterModelCall?(event: { readonly message: AssistantMessage; readonly usage: Usage }, context: ExtensionContext): MaybePromise<void>
   onToolCall?(event: { readonly call: HookedCall; readonly input: JSONValue }, context: ExtensionContext): MaybePromise<CallDecision | undefined | void>
+  /** Of every outcome, whatever its status. */
   onToolResult?(
     event: { readonly call: HookedCall; readonly result: HookedResult; readonly status: OutcomeStatus },
     context: ExtensionContext,

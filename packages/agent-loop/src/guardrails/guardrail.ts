@@ -15,7 +15,7 @@ export interface GuardrailContext {
   readonly sessionKey?: string
   readonly context?: JSONValue
   readonly abortSignal: AbortSignal
-  /** The guardrail's own, a new object for each turn. */
+  /** The guardrail's own: a new object for each turn, and for each further segment of a turn that was suspended. It is not stored. */
   readonly state: Record<string, unknown>
 }
 
@@ -32,7 +32,9 @@ export interface Guardrail {
   readonly description?: string
   /** What a throw, or no answer within 5 s, means before a call. Default `block`. */
   readonly onError?: 'block' | 'allow'
-  onTurnStart?(context: GuardrailContext): MaybePromise<void>
+  /** Once per turn; once more, as `resumed`, when a turn that was suspended or left goes on. */
+  onTurnStart?(context: GuardrailContext & { readonly resumed: boolean }): MaybePromise<void>
+  /** When the turn ends or is suspended. */
   onTurnEnd?(context: GuardrailContext & { readonly status: TurnStatus }): MaybePromise<void>
   beforeCall?(call: GuardedCall, context: GuardrailContext): MaybePromise<Decision<'allow' | 'warn' | 'block' | 'halt'>>
   afterCall?(

@@ -37,7 +37,7 @@ export interface GuardrailRunner {
    * nothing need be stored before it is asked.
    */
   has(...handlers: readonly GuardrailHandler[]): boolean
-  onTurnStart(): Promise<void>
+  onTurnStart(resumed?: boolean): Promise<void>
   onTurnEnd(status: TurnStatus): Promise<void>
   /**
    * All are asked, up to the first `halt`. Warnings are kept until the call's `afterCall`. `stopped`: the end of the
@@ -83,8 +83,8 @@ class TurnGuardrails implements GuardrailRunner {
     return handlers.some((handler) => this.#having(handler).some((guardrail) => !isLoopGuard(guardrail)))
   }
 
-  onTurnStart(): Promise<void> {
-    return this.#tell('onTurnStart', (guardrail, context) => guardrail.onTurnStart?.(context))
+  onTurnStart(resumed = false): Promise<void> {
+    return this.#tell('onTurnStart', (guardrail, context) => guardrail.onTurnStart?.(Object.freeze({ ...context, resumed })))
   }
 
   onTurnEnd(status: TurnStatus): Promise<void> {

@@ -21,10 +21,16 @@ export async function openSegment(turn: Turn, { input, resumed }: Segment): Prom
   await takeInputs(turn, 'turn-start')
 }
 
+/** Of every segment, also of one in which nothing runs: what ends with it has begun with it. */
+export async function beginGuardrails(turn: Turn, resumed: boolean): Promise<void> {
+  if (turn.guardrails.has('onTurnStart')) await turn.commit()
+  await turn.guardrails.onTurnStart(resumed)
+}
+
 async function askObservers(turn: Turn, { input, resumed }: Segment): Promise<void> {
-  const { hooks, guardrails } = turn
-  if (hooks.has('beforeAgentStart', 'onTurnStart') || guardrails.has('onTurnStart')) await turn.commit()
-  await guardrails.onTurnStart()
+  const { hooks } = turn
+  await beginGuardrails(turn, resumed)
+  if (hooks.has('beforeAgentStart', 'onTurnStart')) await turn.commit()
   if (hooks.has('beforeAgentStart')) {
     const { instructions, append } = await hooks.beforeAgentStart({ input, instructions: turn.instructions })
     turn.instructions = instructions
