@@ -1,34 +1,40 @@
 import { compactForCall } from './compaction-phase.ts'
-import { beginStep, endStep } from './begin-step.ts'
+import { beginStep } from './begin-step.ts'
 import { callModel } from './call-model.ts'
 import { aborted, limited } from './ending.ts'
+import { leave } from './give-up.ts'
 import { reserveCall } from './limits.ts'
-import { endRetry } from './record-retry.ts'
 import type { Next } from './run-turn.ts'
 import { planStep } from './step-plan.ts'
+import type { StepPlan } from './step-plan.ts'
 import type { Turn } from './turn.ts'
 
 /** The next answer: a step begins, unless one has begun already, and its model is called. */
 export async function askModel(turn: Turn): Promise<Next> {
-  if (turn.stop.leaving) return leave(turn)
-  if (turn.stop.stopped && turn.stepState === 'ended') return { phase: 'end', ending: aborted(turn, []) }
+  const stopped = await stopBefore(turn)
+  if (stopped) return stopped
   const plan = await planStep(turn)
-  if (turn.stepState === 'ended') {
-    await compactForCall(turn, plan.maxOutputTokens)
-    if (turn.stop.leaving) return leave(turn)
-    if (turn.stop.stopped) return { phase: 'end', ending: aborted(turn, []) }
-    plan.reservation = reserveCall(turn, plan.maxOutputTokens)
-    if (!plan.reservation.ok) return { phase: 'end', ending: limited(plan.reservation.reason) }
-    await beginStep(turn)
+  try {
+    return (turn.stepState === 'ended' && (await openStep(turn, plan))) || (await callModel(turn, plan))
+  } finally {
+    // What was set aside for a call that was never made must not be lost to others.
+    if (plan.reservation?.ok) plan.reservation.settle({ usage: {} })
   }
-  if (!turn.stop.stopped) return callModel(turn, plan)
-  await endRetry(turn, false)
-  endStep(turn, [], false)
-  return { phase: 'end', ending: aborted(turn, []) }
 }
 
-/** Stores what is there, and nothing that would end the step. */
-async function leave(turn: Turn): Promise<Next> {
-  await turn.commit()
-  return { phase: 'left' }
+/** Whether nothing may begin any more. */
+async function stopBefore(turn: Turn): Promise<Next | undefined> {
+  if (turn.stop.leaving) return leave(turn)
+  return turn.stop.stopped && turn.stepState === 'ended' ? { phase: 'end', ending: aborted(turn, []) } : undefined
+}
+
+/** Undefined: the step has begun. */
+async function openStep(turn: Turn, plan: StepPlan): Promise<Next | undefined> {
+  if (!turn.stop.signal.aborted) await compactForCall(turn, plan.maxTokens)
+  const stopped = await stopBefore(turn)
+  if (stopped) return stopped
+  plan.reservation = reserveCall(turn, plan.maxTokens)
+  if (!plan.reservation.ok) return { phase: 'end', ending: limited(plan.reservation.reason) }
+  await beginStep(turn)
+  return undefined
 }

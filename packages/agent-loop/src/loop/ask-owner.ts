@@ -18,8 +18,8 @@ export async function askOwner<Value>(turn: Turn, name: string, ask: () => Value
 export function untilAborted<Value>(asked: Value | Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason as Error)
-    if (signal.aborted) return onAbort()
-    signal.addEventListener('abort', onAbort, { once: true })
+    if (signal.aborted) onAbort()
+    else signal.addEventListener('abort', onAbort, { once: true })
     void Promise.resolve(asked)
       .then(resolve, reject)
       .finally(() => signal.removeEventListener('abort', onAbort))

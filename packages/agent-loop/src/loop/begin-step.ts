@@ -7,11 +7,13 @@ export async function beginStep(turn: Turn): Promise<void> {
   const { info, name } = turn.model
   turn.step++
   turn.attempt = 1
+  turn.retry = undefined
   turn.stepState = 'begun'
   turn.record({
     ...{ type: 'step-start', step: turn.step, contextTokens: turn.contextTokens(), model: name },
     ...(info.contextWindow !== undefined && { contextWindow: info.contextWindow }),
   })
+  turn.writeRun('running')
   await turn.boundary()
   if (turn.hooks.has('onStepStart')) {
     await turn.commit()

@@ -1,5 +1,6 @@
 import type { AssistantMessage, ToolCallPart } from '@bowline/llm'
 import type { Transcript } from '../transcript/transcript.ts'
+import type { ModelAnswer } from './answer.ts'
 
 /** The ids of the calls of one answer. Some providers count them anew in each answer: an id that was used is changed. */
 export class CallIds {
@@ -27,6 +28,11 @@ export class CallIds {
     if (call.providerExecuted) return call
     const toolCallId = this.idFor(call.toolCallId)
     return toolCallId === call.toolCallId ? call : { ...call, toolCallId }
+  }
+
+  /** The answer under the ids by which its calls are known. */
+  renamed({ message, results }: ModelAnswer): ModelAnswer {
+    return { message: this.renameIn(message), results: new Map([...results].map(([id, result]) => [this.idFor(id), result])) }
   }
 
   renameIn(message: AssistantMessage): AssistantMessage {

@@ -13,8 +13,8 @@ import { modelTarget } from './model-target.ts'
 import type { Turn } from './turn.ts'
 
 /** Before a call that would not fit into the window. */
-export async function compactForCall(turn: Turn, reservedOutput: number): Promise<void> {
-  if (isDueBeforeCall(dueState(turn), reservedOutput)) await run(turn, 'window')
+export async function compactForCall(turn: Turn, maxTokens: number | undefined): Promise<void> {
+  if (isDueBeforeCall(dueState(turn), outputLimit(turn.model, maxTokens))) await run(turn, 'window')
 }
 
 /** Whether an overflow may ask for a compaction: once per turn, and not when compactions are off or of no use. */
@@ -23,10 +23,11 @@ export function mayCompactForOverflow(turn: Turn): boolean {
 }
 
 /** Whether the call that did not fit may be made again. */
-export async function compactAfterOverflow(turn: Turn): Promise<boolean> {
-  turn.overflowUsed = true
+export async function compactAfterOverflow(turn: Turn, maxTokens: number | undefined): Promise<boolean> {
   const result = await run(turn, 'overflow')
-  return makesRoom(result, turn.model.info.contextWindow, outputLimit(turn.model, turn.agent.runtimeParams.maxTokens))
+  // One that the process did not survive has not been used.
+  turn.overflowUsed = true
+  return makesRoom(result, turn.model.info.contextWindow, outputLimit(turn.model, maxTokens))
 }
 
 /** Why a compaction is due behind the turn. */
@@ -42,7 +43,7 @@ export async function compactAfterTurn(turn: Turn, trigger: CompactionTrigger): 
 }
 
 function run(turn: Turn, trigger: CompactionTrigger): Promise<CompactionResult> {
-  return compact(hostOf(turn), { trigger })
+  return compact(hostOf(turn, trigger === 'overflow' || trigger === 'window'), { trigger })
 }
 
 function dueState(turn: Turn): DueState {
@@ -56,7 +57,7 @@ function dueState(turn: Turn): DueState {
   }
 }
 
-function hostOf(turn: Turn): CompactionHost {
+function hostOf(turn: Turn, inTurn: boolean): CompactionHost {
   const { agent, transcript, hooks } = turn
   const inStep = turn.stepState === 'begun'
   return {
@@ -67,9 +68,15 @@ function hostOf(turn: Turn): CompactionHost {
     effectOf: (toolName) => agent.tools.get(toolName)?.effect,
     record: (event) => turn.record(inStep && event.type !== 'usage' ? { ...event, step: turn.step } : event),
     store: (compaction) => turn.write({ type: 'compaction', compaction }),
-    commit: () => turn.commit(),
+    commit: () => {
+      if (inTurn) turn.writeRun('running')
+      return turn.commit()
+    },
     reserve: ({ inputTokens, outputTokens }) => reserveTokens(turn, inputTokens, outputTokens),
-    book: (usage, cost) => turn.book(usage, cost),
+    book(usage, cost) {
+      // Behind the turn it is not the turn's.
+      if (inTurn) turn.book(usage, cost)
+    },
     beforeCompaction: async (event) => {
       if (!hooks.has('beforeCompaction')) return undefined
       const verdict = await hooks.beforeCompaction(event)

@@ -13,6 +13,8 @@ export interface Ending {
   readonly receipt?: readonly CallReceipt[]
   readonly pendingToolCalls?: readonly PendingToolCall[]
   readonly pendingApprovals?: readonly ApprovalRequest[]
+  /** A condition of the agent wants no further step, whatever comes. */
+  readonly isLast?: true
 }
 
 /** After a step: how the turn ends, or undefined when the model is to be called again. */
@@ -20,7 +22,7 @@ export function endingOf(turn: Turn, answer: AssistantMessage, calls: readonly C
   const { maxSteps, maxToolCalls } = turn.run.limits
   if (answer.stopReason === 'error') return failed(turn.failure ?? answer.error)
   if (answer.stopReason === 'aborted') return aborted(turn, calls)
-  if (calls.length === 0 && !answer.paused) return { status: 'completed', reason: answer.stopReason === 'length' ? 'length' : 'stop' }
+  if (calls.length === 0 && !answer.paused && turn.answersAhead.length === 0) return { status: 'completed', reason: answer.stopReason === 'length' ? 'length' : 'stop' }
   if (turn.stop.stopped) return aborted(turn, calls)
   if (calls.some((call) => !isSettled(call))) return suspended(calls)
   if (isTruncated(answer) && isTruncated(answerBefore(turn))) return limited('output-length')
@@ -62,8 +64,8 @@ export function isWaiting({ status }: Pick<Ending, 'status'>): boolean {
 }
 
 /** The model would stop: an input that waits makes it go on. */
-export function modelWouldStop({ reason }: Ending): boolean {
-  return reason === 'stop' || reason === 'length'
+export function modelWouldStop({ reason, isLast }: Ending): boolean {
+  return (reason === 'stop' || reason === 'length') && !isLast
 }
 
 function isTruncated(answer: AssistantMessage | undefined): boolean {

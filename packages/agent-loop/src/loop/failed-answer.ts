@@ -3,6 +3,8 @@ import type { AssistantMessage } from '@bowline/llm'
 import type { ModelAnswer } from './answer.ts'
 import type { Turn } from './turn.ts'
 
+const noUsage = { inputTokens: 0, outputTokens: 0, totalTokens: 0 }
+
 /** The answer of a call that could not even be made, or whose function threw. */
 export function failedAnswer(turn: Turn, error: unknown): ModelAnswer {
   const { name } = turn.model
@@ -11,8 +13,8 @@ export function failedAnswer(turn: Turn, error: unknown): ModelAnswer {
     ...{ usage: {}, at: turn.clock.now(), timing: { totalMs: 0 } },
   }
   const message: AssistantMessage = turn.stop.signal.aborted
-    ? { ...base, stopReason: 'aborted', ...abortReasonOf(turn) }
-    : { ...base, stopReason: 'error', error: classifyError(error, { ...name, phase: 'before-output' }) }
+    ? { ...base, stopReason: 'aborted', usage: noUsage, ...abortReasonOf(turn) }
+    : { ...base, stopReason: 'error', error: classifyError(error, { ...name, now: turn.clock.now() }) }
   return { message, results: new Map() }
 }
 

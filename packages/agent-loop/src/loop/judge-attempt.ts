@@ -1,7 +1,8 @@
 import type { AssistantMessage, ModelError } from '@bowline/llm'
+import { messageOf } from '../agent-error.ts'
 import { mayCompactForOverflow } from './compaction-phase.ts'
 import type { ModelTarget } from './model-target.ts'
-import { isRetryable, mayFallBack, retryDelayMs } from './retry.ts'
+import { mayFallBack, retryDelayMs } from './retry.ts'
 import { mayWithdrawTurn } from './rewind.ts'
 import type { StepPlan } from './step-plan.ts'
 import type { Turn } from './turn.ts'
@@ -36,14 +37,25 @@ export function judgeAttempt(turn: Turn, plan: StepPlan, { stopReason, error }: 
 function delayOfRetry(turn: Turn, error: ModelError): number | undefined {
   const policy = turn.agent.retry
   const retries = turn.retry?.count ?? 0
-  if (retries >= policy.maxRetries || !isRetryable(policy, error)) return undefined
+  if (retries >= policy.maxRetries || !isRetryable(turn, error)) return undefined
   if ((error.retryAfterMs ?? 0) > policy.maxServerDelayMs) return undefined
   const delayMs = retryDelayMs(policy, retries + 1, error, turn.run.random)
   return turn.waitedMs + delayMs > policy.maxTotalDelayMs ? undefined : delayMs
 }
 
+/** What the agent says of an error, or the error itself. */
+function isRetryable(turn: Turn, error: ModelError): boolean {
+  if (error.kind === 'aborted') return false
+  try {
+    return turn.agent.retry.isRetryable?.(error) ?? error.retryable
+  } catch (thrown) {
+    turn.record({ type: 'error', source: 'extension', name: 'retry.isRetryable', message: messageOf(thrown), fatal: false })
+    return error.retryable
+  }
+}
+
 function nextModel(turn: Turn, plan: StepPlan, error: ModelError): RetryVerdict['fallback'] {
   const place = (turn.retry?.model ?? 0) + 1
   const model = plan.models[place]
-  return model && mayFallBack(turn.agent.retry, error) ? { place, model } : undefined
+  return model && mayFallBack(error, isRetryable(turn, error)) ? { place, model } : undefined
 }

@@ -1,39 +1,35 @@
 import { costOf } from '@bowline/llm'
-import type { AssistantMessage } from '@bowline/llm'
 import { refuseConfig } from '../agent/check-options.ts'
 import type { Limits } from '../agent/options.ts'
 import type { EndReason } from '../events/types.ts'
-import { createBudget, tokensOf } from './budget.ts'
+import { createBudget } from './budget.ts'
 import type { Budget, BudgetEstimate, Reservation, Spending } from './budget.ts'
 import type { ModelTarget } from './model-target.ts'
 import type { Turn } from './turn.ts'
 
 const outputTokensUnlessKnown = 4_096
 
-/** The turn's own limits as a budget, charged with what earlier segments have used, beside those it shares. */
-export function turnBudgets(turn: Turn): readonly Budget[] {
-  const { limits, budgets } = turn.run
-  const { maxTotalTokens, maxCost } = limits
-  if (maxTotalTokens === undefined && maxCost === undefined) return budgets
+/** The turn's own limits as a budget, charged with what earlier segments have used. */
+export function budgetOf(turn: Turn): Budget | undefined {
+  const { maxTotalTokens, maxCost } = turn.run.limits
+  if (maxTotalTokens === undefined && maxCost === undefined) return undefined
   const own = createBudget({
     ...(maxTotalTokens !== undefined && { maxTotalTokens }),
     ...(maxCost !== undefined && { maxCost }),
   })
   own.charge(turn)
-  return [own, ...budgets]
+  return own
 }
 
-export type CallReservation = { readonly ok: true; settle(answer: AssistantMessage): void } | { readonly ok: false; readonly reason: EndReason }
+/** Of one call, on every budget; `reason` is the limit that has no room for it. */
+export type CallReservation = ({ readonly ok: true } & Reservation) | { readonly ok: false; readonly reason: EndReason }
 
-const unlimited: CallReservation = { ok: true, settle: () => undefined }
-
-/** Sets aside what a call may use at most, on every budget or on none. */
-export function reserveCall(turn: Turn, maxOutputTokens: number): CallReservation {
-  if (turn.budgets.length === 0) return unlimited
-  const estimate = estimateOf(turn, maxOutputTokens)
+/** Sets aside what the turn's next call may use at most, on every budget or on none. */
+export function reserveCall(turn: Turn, maxTokens: number | undefined): CallReservation {
+  const estimate = estimateOf(turn, turn.contextTokens(), outputLimit(turn.model, maxTokens))
   const reserved = reserveOnAll(turn.budgets, estimate)
   if ('refusedBy' in reserved) return { ok: false, reason: refusalOf(reserved.refusedBy, estimate) }
-  return { ok: true, settle: (answer) => settleAll(reserved, spendingOf(turn, answer)) }
+  return { ok: true, settle: (spent) => settleAll(reserved, spent) }
 }
 
 function reserveOnAll(budgets: readonly Budget[], estimate: BudgetEstimate): readonly Reservation[] | { readonly refusedBy: Budget } {
@@ -55,9 +51,7 @@ function settleAll(reserved: readonly Reservation[], spent: Spending): void {
 
 /** Sets aside what another call than the turn's own may use at most. */
 export function reserveTokens(turn: Turn, inputTokens: number, outputTokens: number): Reservation | undefined {
-  const cost = costOf({ inputTokens, outputTokens }, turn.model.info.price)
-  const estimate = { tokens: inputTokens + outputTokens, ...(cost && { cost }) }
-  const reserved = reserveOnAll(turn.budgets, estimate)
+  const reserved = reserveOnAll(turn.budgets, estimateOf(turn, inputTokens, outputTokens))
   if ('refusedBy' in reserved) return undefined
   return { settle: (actual) => settleAll(reserved, actual) }
 }
@@ -79,13 +73,14 @@ export function budgetLeft(turn: Turn): Budget['left'] {
   return { ...(tokens !== undefined && { tokens }), ...(cost !== undefined && { cost }) }
 }
 
-/** Throws `invalid-config`: what has no price cannot be held to a price. */
-export function checkPrices(limits: Limits, budget: Budget | undefined, models: readonly ModelTarget[]): void {
-  if (limits.maxCost === undefined && budget?.left.cost === undefined) return
-  const unpriced = models.find(({ info }) => info.price === undefined)
-  if (!unpriced) return
-  const { provider, modelId } = unpriced.name
-  refuseConfig(`maxCost needs the price of ${provider}:${modelId}: give models, a registry that has it`)
+/** Throws `invalid-config`: what has no price cannot be held to a price, and prices of two currencies not to one. */
+export function checkPrices(limits: Limits, budgets: readonly Budget[], models: readonly ModelTarget[]): void {
+  if (limits.maxCost === undefined && budgets.every(({ left }) => left.cost === undefined)) return
+  const currencies = models.map(({ name, info }) => {
+    if (info.price === undefined) refuseConfig(`maxCost needs the price of ${name.provider}:${name.modelId}: give models, a registry that has it`)
+    return info.price.currency ?? 'USD'
+  })
+  if (new Set(currencies).size > 1) refuseConfig(`maxCost needs prices of one currency, not of ${[...new Set(currencies)].join(' and ')}`)
 }
 
 /** Ends the turn as `limit` when its time is over. Gives what cancels that. */
@@ -98,24 +93,14 @@ export function watchDuration(turn: Turn): () => void {
   )
 }
 
-function estimateOf(turn: Turn, maxOutputTokens: number): BudgetEstimate {
-  const inputTokens = turn.contextTokens()
-  const cost = costOf({ inputTokens, outputTokens: maxOutputTokens }, turn.model.info.price)
-  return { tokens: inputTokens + maxOutputTokens, ...(cost && { cost }) }
+function estimateOf({ model }: Turn, inputTokens: number, outputTokens: number): BudgetEstimate {
+  const cost = costOf({ inputTokens, outputTokens }, model.info.price)
+  return { tokens: inputTokens + outputTokens, ...(cost && { cost }) }
 }
 
 function refusalOf(budget: Budget, { tokens }: BudgetEstimate): EndReason {
   const byTokens = budget.left.tokens !== undefined && tokens > budget.left.tokens
   return byTokens ? 'max-total-tokens' : 'max-cost'
-}
-
-/** Without usage an estimate counts: a model that does not report must not be free. */
-function spendingOf(turn: Turn, { usage, cost, content, stopReason }: AssistantMessage): Spending {
-  if (tokensOf(usage) > 0 || content.length === 0 || stopReason === 'error') return { usage, cost }
-  const inputTokens = turn.contextTokens()
-  const outputTokens = Math.ceil(JSON.stringify(content).length / 4)
-  const estimated = { inputTokens, outputTokens, estimated: true as const }
-  return { usage: estimated, cost: costOf(estimated, turn.model.info.price) }
 }
 
 function least(values: readonly (number | undefined)[]): number | undefined {

@@ -1,15 +1,13 @@
 import { resolveSchema } from '@bowline/llm'
-import type { AssistantMessage, MessageStream } from '@bowline/llm'
-import type { ModelFunction, ModelFunctionMessage, ToolDeclaration } from '../agent/options.ts'
-import { copyJson, deepFreeze } from '../json.ts'
-import type { GivenResult, ModelAnswer } from './answer.ts'
+import type { MessageStream } from '@bowline/llm'
+import type { ModelFunction, ToolDeclaration } from '../agent/options.ts'
 import { untilAborted } from './ask-owner.ts'
 import type { CallRequest } from './build-request.ts'
+import { readAnswers } from './function-answers.ts'
+import type { Answers } from './function-answers.ts'
 import type { Turn } from './turn.ts'
 
-type Answers = readonly [ModelAnswer, ...ModelAnswer[]]
-
-/** Asks a model function. Rejects with what it throws, and when what it returned is no answer. */
+/** Asks a model function. Rejects with what it throws; what is no answer is a failed one. */
 export async function askFunction(turn: Turn, call: ModelFunction, request: CallRequest): Promise<Answers | MessageStream> {
   const { instructions, messages, runtimeParams } = request
   const { runId, number, step, attempt, stop } = turn
@@ -20,7 +18,7 @@ export async function askFunction(turn: Turn, call: ModelFunction, request: Call
   })
   if (isStream(asked)) return asked
   const returned = await untilAborted(asked, stop.signal)
-  return isStream(returned) ? returned : answersOf(turn, returned)
+  return isStream(returned) ? returned : readAnswers(turn, returned)
 }
 
 function isStream(value: unknown): value is MessageStream {
@@ -41,35 +39,4 @@ async function declarationsOf(tools: CallRequest['tools']): Promise<readonly Too
   )
   declared.set(tools, made)
   return made
-}
-
-/** One answer per assistant message, with the results that follow it. */
-function answersOf(turn: Turn, returned: unknown): Answers {
-  if (!Array.isArray(returned)) throw new TypeError('a model function must return messages or a message stream')
-  const answers: { message: AssistantMessage; results: Map<string, GivenResult> }[] = []
-  for (const given of deepFreeze(copyJson(returned)) as unknown as readonly ModelFunctionMessage[]) {
-    if (given.role === 'assistant') answers.push({ message: answerMessage(turn, given), results: new Map() })
-    else answers.at(-1)?.results.set(given.toolCallId, given)
-  }
-  const [first, ...others] = answers
-  if (!first) throw new TypeError('a model function must return at least one assistant message')
-  return [first, ...others]
-}
-
-type GivenAnswer = Extract<ModelFunctionMessage, { role: 'assistant' }>
-
-function answerMessage(turn: Turn, given: GivenAnswer): AssistantMessage {
-  const content = typeof given.content === 'string' ? [{ type: 'text' as const, text: given.content }] : given.content
-  const asksForTools = content.some((part) => part.type === 'tool-call' && !part.providerExecuted)
-  return {
-    ...turn.model.name,
-    stopReason: asksForTools ? 'tool-calls' : 'stop',
-    usage: {},
-    at: turn.clock.now(),
-    timing: { totalMs: 0 },
-    ...given,
-    // The log has named the message already.
-    id: turn.messageId,
-    content,
-  }
 }

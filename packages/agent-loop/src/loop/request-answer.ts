@@ -1,9 +1,14 @@
-import type { AssistantMessage, AssistantPart, MessageEvent } from '@bowline/llm'
+import { readEvents } from '@bowline/llm'
+import type { AssistantPart, MessageStream } from '@bowline/llm'
+import type { ModelFunction } from '../agent/options.ts'
 import type { ModelAnswer } from './answer.ts'
 import { buildRequest } from './build-request.ts'
+import type { CallRequest } from './build-request.ts'
 import { CallIds } from './call-ids.ts'
+import { withEstimate } from './counted-answer.ts'
 import { DeltaPublisher } from './delta-publisher.ts'
 import { failedAnswer } from './failed-answer.ts'
+import { readFunctionStream } from './function-stream.ts'
 import { askFunction } from './model-function.ts'
 import { openModelStream } from './model-stream.ts'
 import type { StepPlan } from './step-plan.ts'
@@ -11,32 +16,37 @@ import type { Turn } from './turn.ts'
 
 /** One attempt, from its request to its answer. It never rejects for what a model or its function does. */
 export async function requestAnswer(turn: Turn, plan: StepPlan): Promise<ModelAnswer> {
-  const ahead = turn.answersAhead[0]
+  const [ahead, ...later] = turn.answersAhead
   if (ahead) {
-    turn.answersAhead = turn.answersAhead.slice(1)
+    turn.answersAhead = later
     return publishWhole(turn, ahead)
   }
   const request = await buildRequest(turn, plan)
   if (turn.stop.signal.aborted) return failedAnswer(turn, turn.stop.signal.reason)
   try {
-    const asked = request.target.kind === 'function' ? await askFunction(turn, request.target.call, request) : openModelStream(turn, request)
-    if (Symbol.asyncIterator in asked) return await readStream(turn, asked)
-    const [first, ...ahead] = asked
-    turn.answersAhead = ahead
-    return publishWhole(turn, first)
+    return await (request.target.kind === 'function' ? answerOfFunction(turn, request.target.call, request) : readStream(turn, openModelStream(turn, request)))
   } catch (error) {
-    return failedAnswer(turn, error)
+    const failed = failedAnswer(turn, error)
+    // It was asked, and nobody says what it has used.
+    return failed.message.stopReason === 'aborted' ? withEstimate(turn, failed) : failed
   }
 }
 
-async function readStream(turn: Turn, stream: AsyncIterable<MessageEvent>): Promise<ModelAnswer> {
+async function answerOfFunction(turn: Turn, call: ModelFunction, request: CallRequest): Promise<ModelAnswer> {
+  const asked = await askFunction(turn, call, request)
+  if (Symbol.asyncIterator in asked) return readFunctionStream(turn, asked)
+  const [first, ...ahead] = asked
+  turn.answersAhead = ahead
+  return publishWhole(turn, first)
+}
+
+async function readStream(turn: Turn, stream: MessageStream): Promise<ModelAnswer> {
   const calls = new CallIds(turn.transcript)
   const publisher = new DeltaPublisher(turn, calls)
-  for await (const event of stream) {
-    if (event.type === 'message-end') return answerOf(calls, event.message)
-    if (event.type !== 'message-start') publisher.publish(event)
-  }
-  throw new Error('the model stream ended without its last event')
+  const message = await readEvents(stream, (event) => {
+    if (event.type !== 'message-start' && event.type !== 'message-end') publisher.publish(event)
+  })
+  return { message: calls.renameIn(message), results: new Map() }
 }
 
 /** An answer that came whole: one delta per block. */
@@ -45,7 +55,7 @@ function publishWhole(turn: Turn, { message, results }: ModelAnswer): ModelAnswe
   const publisher = new DeltaPublisher(turn, calls)
   const named = { ...message, id: turn.messageId }
   for (const [index, part] of named.content.entries()) publishPart(publisher, index, part)
-  return answerOf(calls, named, results)
+  return calls.renamed({ message: named, results })
 }
 
 function publishPart(publisher: DeltaPublisher, index: number, part: AssistantPart): void {
@@ -63,13 +73,5 @@ function publishPart(publisher: DeltaPublisher, index: number, part: AssistantPa
     }
     default:
       return publisher.publish({ type: 'content-part', index, part })
-  }
-}
-
-/** With the ids under which the calls are known. */
-function answerOf(calls: CallIds, message: AssistantMessage, results: ModelAnswer['results'] = new Map()): ModelAnswer {
-  return {
-    message: calls.renameIn(message),
-    results: new Map([...results].map(([id, result]) => [calls.idFor(id), result])),
   }
 }

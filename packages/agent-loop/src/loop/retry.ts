@@ -29,10 +29,6 @@ function definedOnly(given: Partial<RetryPolicy>): Partial<RetryPolicy> {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
 
-export function isRetryable(policy: RetryPolicy, error: ModelError): boolean {
-  return error.kind !== 'aborted' && (policy.isRetryable?.(error) ?? error.retryable)
-}
-
 /** The wait before retry `retry` (1, 2 …): our own doubles up to its cap, and the provider's is a minimum. */
 export function retryDelayMs(policy: RetryPolicy, retry: number, error: ModelError, random: () => number): number {
   const own = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (retry - 1))
@@ -45,7 +41,7 @@ const atOnceKinds: readonly ModelError['kind'][] = ['auth', 'auth-permanent', 'b
 const neverKinds: readonly ModelError['kind'][] = ['bad-request', 'content-blocked', 'aborted']
 
 /** Whether the next model of the list may take the step: retryable errors do when their retries are used up. */
-export function mayFallBack(policy: RetryPolicy, error: ModelError): boolean {
-  if (neverKinds.includes(error.kind)) return false
-  return atOnceKinds.includes(error.kind) || isRetryable(policy, error)
+export function mayFallBack({ kind }: ModelError, isRetryable: boolean): boolean {
+  if (neverKinds.includes(kind)) return false
+  return isRetryable || atOnceKinds.includes(kind)
 }

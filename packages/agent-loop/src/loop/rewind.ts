@@ -9,7 +9,11 @@ export function messagesToRewind(turn: Turn): readonly string[] {
 
 /** All that the turn has added to the transcript, its input included. */
 export function messagesOfTurn(turn: Turn): readonly string[] {
-  return turn.transcript.messages.slice(turn.beginsAt).map(({ id }) => id)
+  const { messages } = turn.transcript
+  // An input that was in the log before the turn stands above its beginning.
+  const input = messages[turn.beginsAt - 1]
+  const from = input && input.id === turn.inputId ? turn.beginsAt - 1 : turn.beginsAt
+  return messages.slice(from).map(({ id }) => id)
 }
 
 /** A turn that failed may leave nothing behind only when no tool of it did anything. */

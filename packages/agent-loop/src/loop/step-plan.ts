@@ -1,9 +1,9 @@
 import { mergeRuntimeParams } from '@bowline/llm'
-import type { ModelError } from '@bowline/llm'
+import { checkKeys, refuseConfig } from '../agent/check-options.ts'
 import type { PrepareStep, StepPatch } from '../agent/options.ts'
 import { askOwner } from './ask-owner.ts'
+import { checkPrices } from './limits.ts'
 import type { CallReservation } from './limits.ts'
-import { outputLimit } from './limits.ts'
 import { modelTarget } from './model-target.ts'
 import type { ModelTarget } from './model-target.ts'
 import { stepContext } from './step-context.ts'
@@ -14,12 +14,10 @@ export interface StepPlan {
   readonly patch: StepPatch
   /** The first takes the step, the others when it fails for good. */
   readonly models: readonly [ModelTarget, ...ModelTarget[]]
-  /** Of the answer, as far as it can be said before. */
-  readonly maxOutputTokens: number
-  /** The last error of each model that has given up. */
-  readonly failures: ModelError[]
+  /** Of the answer, as it was asked for. */
+  readonly maxTokens: number | undefined
   /** Of the call that comes next. */
-  reservation: CallReservation
+  reservation?: CallReservation | undefined
 }
 
 export async function planStep(turn: Turn): Promise<StepPlan> {
@@ -28,11 +26,11 @@ export async function planStep(turn: Turn): Promise<StepPlan> {
   const [first, ...others] = models
   const own = model ?? first
   const all = [own, ...others] as const
-  turn.useModel(all[turn.retry?.model ?? 0] ?? own)
+  const place = turn.stepState === 'ended' ? 0 : (turn.retry?.model ?? 0)
+  turn.useModel(all[place] ?? own)
   turn.activeTools = patch.activeTools && new Set(patch.activeTools)
   const { maxTokens } = mergeRuntimeParams(agent.runtimeParams, runtimeParams, patch.runtimeParams)
-  const maxOutputTokens = outputLimit(turn.model, maxTokens)
-  return { patch, models: all, maxOutputTokens, failures: [], reservation: { ok: false, reason: 'max-total-tokens' } }
+  return { patch, models: all, maxTokens }
 }
 
 interface Patched {
@@ -42,11 +40,28 @@ interface Patched {
 
 const unpatched: Patched = { patch: {} }
 
+/** Its mistakes are those of the agent's owner, and end the turn. */
 async function askPatch(turn: Turn, prepareStep: PrepareStep): Promise<Patched> {
   await turn.commit()
   const asked = await askOwner(turn, 'prepareStep', async () => {
-    const patch = (await prepareStep(stepContext(turn))) ?? {}
-    return { patch, model: patch.model === undefined ? undefined : modelTarget(patch.model, turn.agent.models, {}) }
+    const patch = checkedPatch((await prepareStep(stepContext(turn))) ?? {})
+    const named = patch.model ?? patch.runtimeParams?.model
+    if (named === undefined) return { patch }
+    const model = modelTarget(named, turn.agent.models, {})
+    checkPrices(turn.run.limits, turn.budgets, [model])
+    return { patch, model }
   })
   return asked ?? unpatched
+}
+
+const patchKeys: readonly (keyof StepPatch)[] = ['model', 'runtimeParams', 'toolChoice', 'activeTools', 'instructions', 'messages']
+
+function checkedPatch(patch: StepPatch): StepPatch {
+  checkKeys('a step', patch, patchKeys)
+  const { activeTools, messages, instructions } = patch as Readonly<Record<string, unknown>>
+  for (const [name, list] of Object.entries({ activeTools, messages })) {
+    if (list !== undefined && !Array.isArray(list)) refuseConfig(`${name} must be a list`)
+  }
+  if (instructions !== undefined && typeof instructions !== 'string') refuseConfig('instructions must be a text')
+  return patch
 }

@@ -6,8 +6,9 @@ import type { QueuedInput, StoredMessage } from '../journal/journal.ts'
 import { anchorOf } from './overlays.ts'
 import type { Turn } from './turn.ts'
 
-/** Drafts the inputs that a window takes. True when there were any. */
+/** Drafts the inputs that a window takes. True when there were any. Where no request follows they wait for one. */
 export async function takeInputs(turn: Turn, window: Window): Promise<boolean> {
+  if (turn.answersAhead.length > 0) return false
   const { inbox, journal, limits } = turn.run
   const { steering } = turn.agent
   const outside = (await journal.takeInputs?.(window, steering === 'all' ? limits.maxQueuedInputs : 1)) ?? []

@@ -166,7 +166,7 @@ describe('compactions of whole turns', () => {
   })
 
   it('none begins behind a turn that was stopped', async () => {
-    const { agent } = agentWith([{ text: long(800), usage: used(9_900), hang: 'end' }])
+    const { agent } = agentWith([{ text: long(800), usage: used(9_900), finish: false, hang: 'end' }])
     const { run, types } = conversation()
     const started = run(agent, long(400))
     for await (const event of started) if (event.type === 'text-end') started.abort()

@@ -80,7 +80,9 @@ function discard(log: LogState, { messageId, reason }: MessageDiscardedEvent, mu
     move(log, { place: 'step', message: undefined, attemptFailed: reason !== 'crash' })
     return
   }
-  must(log.place === 'input' || log.previous === 'message-discarded' || log.previous === 'turn-start', 'no attempt was withdrawn')
+  // Behind a compaction that made no room the turn may go too.
+  const behind: readonly (string | undefined)[] = ['message-discarded', 'turn-start', 'compaction-end']
+  must(log.place === 'input' || behind.includes(log.previous), 'no attempt was withdrawn')
   must(log.messages.delete(messageId), `${messageId} is no message of the turn`)
 }
 

@@ -1,0 +1,83 @@
+import type { ModelError } from '@bowline/llm'
+import type { TurnError } from '../events/types.ts'
+import { callsOf } from '../tools/call.ts'
+import { clientCalls } from '../transcript/client-calls.ts'
+import type { ModelAnswer } from './answer.ts'
+import { compactAfterOverflow } from './compaction-phase.ts'
+import { discardAttempt, discardMessages } from './discard.ts'
+import { aborted, failed } from './ending.ts'
+import { giveUp, leave } from './give-up.ts'
+import { judgeAttempt } from './judge-attempt.ts'
+import type { RetryVerdict } from './judge-attempt.ts'
+import { beginRetry, endRetry, tellRetryEnd, tellRetryStart } from './record-retry.ts'
+import { mayWithdrawTurn, messagesOfTurn, messagesToRewind } from './rewind.ts'
+import type { Next } from './run-turn.ts'
+import type { StepPlan } from './step-plan.ts'
+import type { Turn } from './turn.ts'
+
+/** What stands behind an attempt. Undefined: the next one. */
+export function followAttempt(turn: Turn, plan: StepPlan, answer: ModelAnswer): Promise<Next | undefined> {
+  const verdict = judgeAttempt(turn, plan, answer.message)
+  switch (verdict.kind) {
+    case 'accept':
+      return accept(turn, answer)
+    case 'retry':
+      return tryAgain(turn, plan, answer, verdict)
+    case 'withdraw':
+      return withdraw(turn, answer, verdict.error)
+    default: {
+      const unknown: never = verdict
+      return unknown
+    }
+  }
+}
+
+async function accept(turn: Turn, { message, results }: ModelAnswer): Promise<Next> {
+  const { error, stopReason } = message
+  turn.takeAnswer(message)
+  turn.failure = error && withFailures(turn, error)
+  const ended = endRetry(turn, stopReason !== 'error' && stopReason !== 'aborted', error)
+  // What it cost must not be lost when the process dies before the next boundary.
+  turn.writeRun('running')
+  await tellRetryEnd(turn, ended)
+  if (turn.hooks.has('afterModelCall')) {
+    await turn.commit()
+    await turn.hooks.afterModelCall({ message, usage: message.usage })
+  }
+  return { phase: 'settle', answer: { message, results }, calls: callsOf(turn, clientCalls(message)) }
+}
+
+/** The turn ends with the first model's error; what the others said is in its details. */
+function withFailures({ retry }: Turn, last: ModelError): TurnError {
+  const [first, ...others] = retry?.failures ?? []
+  return first ? { ...first, details: [...others, last] } : last
+}
+
+/** Withdraws the attempt and announces the next one. */
+async function tryAgain(turn: Turn, plan: StepPlan, { message }: ModelAnswer, verdict: RetryVerdict): Promise<Next | undefined> {
+  const { error, cause } = verdict
+  if (cause === 'overflow') discardAttempt(turn, message, 'overflow')
+  else discardAttempt(turn, message, 'retry', messagesToRewind(turn))
+  const ended = endRetry(turn, false, error)
+  const next = cause === 'overflow' ? await makeRoom(turn, plan, error) : undefined
+  const start = next ? undefined : await beginRetry(turn, verdict)
+  await tellRetryEnd(turn, ended)
+  if (start) await tellRetryStart(turn, start)
+  return next
+}
+
+/** Undefined: what did not fit has been compacted. */
+async function makeRoom(turn: Turn, plan: StepPlan, error: ModelError): Promise<Next | undefined> {
+  const hasRoom = await compactAfterOverflow(turn, plan.maxTokens)
+  if (turn.stop.leaving) return leave(turn)
+  if (turn.stop.stopped) return giveUp(turn, aborted(turn, []))
+  if (hasRoom) return undefined
+  if (mayWithdrawTurn(turn)) discardMessages(turn, messagesOfTurn(turn), 'failed')
+  return giveUp(turn, failed(withFailures(turn, error)))
+}
+
+/** The turn leaves nothing behind: its input is withdrawn too. */
+function withdraw(turn: Turn, { message }: ModelAnswer, error: ModelError): Promise<Next> {
+  discardAttempt(turn, message, 'failed', messagesOfTurn(turn))
+  return giveUp(turn, failed(withFailures(turn, error)), error)
+}
