@@ -68,8 +68,8 @@ async function addSample(cell: Cell, compileCache: string): Promise<void> {
 }
 
 function report(all: readonly Cell[]): string {
-  const troubles = all.flatMap(({ competitor, workload, trouble }) =>
-    trouble?.kind === 'failed' ? [`- ${competitor.name}, ${workloads[workload].title.toLowerCase()}: ${trouble.reason}`] : [],
+  const troubles = new Set(
+    all.flatMap(({ competitor, trouble }) => (trouble?.kind === 'failed' ? [`- ${competitor.name}: ${trouble.reason}`] : [])),
   )
   return [
     '## The same work by others\n',
@@ -81,7 +81,7 @@ function report(all: readonly Cell[]): string {
     '\npi leaves the reading of arguments to its providers, which read them anew at each delta; its stream function does it in the same way.',
     'Peak is the most memory that the process ever had, Node and all code included.\n',
     markdownTable(tableOf(all)),
-    ...(troubles.length === 0 ? [] : ['\n– stands for:\n', ...troubles]),
+    ...(troubles.size === 0 ? [] : ['\n– stands for:\n', ...troubles]),
   ].join('\n')
 }
 
