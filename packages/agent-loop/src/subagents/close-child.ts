@@ -5,27 +5,32 @@ import type { Call } from '../tools/call.ts'
 import type { Reporter } from '../tools/execute.ts'
 import { errorOutcome, returnedOutcome } from '../tools/outcome.ts'
 import type { Outcome } from '../tools/outcome.ts'
+import type { ChildReport } from '../tools/tool.ts'
 import { delegate } from './delegate.ts'
 import { hasEnded, isEmpty, placeOf, standingOf } from './standing.ts'
 import { tellDecision } from './tell-approvals.ts'
 
-/**
- * Ends the open turn of a subagent whose parent is stopped. What it had come to before is the outcome of the call; else
- * undefined.
- */
-export async function closeChild(turn: Turn, call: Call): Promise<Outcome | undefined> {
+interface ClosedChild {
+  /** What the subagent had come to before; absent when it was stopped. */
+  readonly outcome?: Outcome
+  readonly end?: ChildReport
+}
+
+/** Ends the open turn of a subagent whose parent is stopped. */
+export async function closeChild(turn: Turn, call: Call): Promise<ClosedChild> {
   const { tool, row, input } = call
-  if (!tool?.subagent || row.childKey === undefined || row.state !== 'started') return undefined
+  if (!tool?.subagent || row.childKey === undefined || row.state !== 'started') return {}
   try {
     if (!turn.run.journal.children) call.child ??= await standingOf(turn, placeOf(call))
-    if (call.child && isEmpty(call.child)) return undefined
+    if (call.child && isEmpty(call.child)) return {}
     const wires = { abortSignal: AbortSignal.abort(), reporter: directReporter(turn, call) }
     const ending = await delegate(turn, call, tool.subagent, wires)
-    if (ending.kind === 'returned' && ending.end) recordChild(turn, call, ending.end)
-    const keeps = ending.kind === 'returned' && call.child && hasEnded(call.child)
-    return keeps ? await returnedOutcome(tool, { toolCallId: row.toolCallId, input }, ending.value, 'here') : undefined
+    if (ending.kind !== 'returned') return {}
+    const end = ending.end && { end: ending.end }
+    if (!call.child || !hasEnded(call.child)) return { ...end }
+    return { ...end, outcome: await returnedOutcome(tool, { toolCallId: row.toolCallId, input }, ending.value, 'here') }
   } catch (error) {
-    return errorOutcome(messageOf(error), 'here')
+    return { outcome: errorOutcome(messageOf(error), 'here') }
   }
 }
 

@@ -8,8 +8,8 @@ import { drainGenerator, isGenerator } from './generator.ts'
 import type { CallContext, ChildReport, ToolContext } from './tool.ts'
 
 /**
- * How an execution ended. `end` is that of a subagent, which is stored with the outcome. `not-run`: the run was stopped before it began; `unsettled`: it did not settle in its grace;
- * `suspended`: a subagent waits for somebody outside.
+ * How an execution ended; `end` is that of a subagent. `not-run`: the run was stopped before it began; `unsettled`: it
+ * did not settle in its grace; `suspended`: a subagent waits for somebody outside.
  */
 export type Execution = { readonly timedOut: boolean } & (
   | { readonly kind: 'returned'; readonly value: unknown; readonly end?: ChildReport }

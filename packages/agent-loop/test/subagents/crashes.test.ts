@@ -1,7 +1,7 @@
 import { scriptedModel } from '@bowline/llm/testing'
 import type { Step } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
-import { defineAgent, defineTool } from '../../src/index.ts'
+import { defineAgent, defineGuardrail, defineTool } from '../../src/index.ts'
 import type { Agent, AgentInput, AgentResult, Journal, StoredMessage } from '../../src/index.ts'
 import { crashingJournal } from '../../src/testing/index.ts'
 import type { CrashPoint, RecordingJournal } from '../../src/testing/index.ts'
@@ -34,6 +34,8 @@ function family(ran: string[]): Agent {
   })
   return defineAgent({
     ...{ ...settings, subagents: [outer], tools: [counted('note', 'idempotent')] },
+    // Asked behind the commit of what stands before an outcome.
+    guardrails: [defineGuardrail({ name: 'watch', afterCall: () => undefined })],
     model: byPrompt([{ toolCalls: [handOver('d', 'outer'), plainCall('n', 'note')] }, { text: 'done' }]),
   })
 }
