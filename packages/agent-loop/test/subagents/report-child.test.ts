@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest'
+import { createBudget, defineTool } from '../../src/index.ts'
+import type { ChildReport } from '../../src/index.ts'
+import { agentOf, conversation } from '../support/conversation.ts'
+import { plainCall } from './support.ts'
+
+const usage = { inputTokens: 100, outputTokens: 10, totalTokens: 110 }
+
+/** A tool that hands its work to somebody else, and says this about it. */
+async function reported(reports: readonly ChildReport[]) {
+  const talk = conversation()
+  const bridge = defineTool({
+    ...{ name: 'bridge', description: '', inputSchema: {} },
+    execute: (_input, { reportChild }) => {
+      for (const report of reports) reportChild(report)
+      return 'so'
+    },
+  })
+  const budget = createBudget({ maxTotalTokens: 100_000 })
+  const agent = agentOf([{ toolCalls: [plainCall('b', 'bridge')] }, { text: 'done' }], { tools: [bridge] })
+  const { result } = await talk.play(agent, 'go', { budget })
+  return { result, talk, budget, told: talk.journal.events.filter(({ type }) => type.startsWith('child') || type === 'usage') }
+}
+
+describe('reportChild', () => {
+  it('A182: gives start, at most one update per step, end and usage, and counts in usage and budget', async () => {
+    const { result, told, budget } = await reported([
+      { kind: 'start', childRunId: 'x', subagent: 'far', description: 'a task' },
+      { kind: 'update', childRunId: 'x', step: 1, text: 'y'.repeat(600), toolNames: ['look'] },
+      { kind: 'update', childRunId: 'x', step: 1, text: 'again' },
+      { kind: 'update', childRunId: 'x', step: 2 },
+      { kind: 'end', childRunId: 'x', status: 'completed', usage },
+    ])
+    expect(told).toMatchObject([
+      { type: 'child-start', toolCallId: 'b', childRunId: 'x', subagent: 'far', description: 'a task' },
+      { type: 'child-update', step: 1, status: 'running', text: 'y'.repeat(500), toolNames: ['look'] },
+      { type: 'child-update', step: 2, toolNames: [] },
+      { type: 'child-end', status: 'completed', usage },
+      { type: 'usage', purpose: 'child', usage },
+    ])
+    expect(result.usage.inputTokens).toBe(120)
+    expect(budget.left.tokens).toBe(100_000 - 140)
+  })
+
+  it('A182: what comes twice, or behind the end, is dropped', async () => {
+    const { result, told } = await reported([
+      { kind: 'start', childRunId: 'x', subagent: 'far' },
+      { kind: 'start', childRunId: 'x', subagent: 'far' },
+      { kind: 'end', childRunId: 'x', status: 'error', usage, error: { code: 'journal-failed', message: 'gone' } },
+      { kind: 'end', childRunId: 'x', status: 'completed', usage },
+      { kind: 'update', childRunId: 'x', step: 1 },
+      { kind: 'start', childRunId: 'x', subagent: 'far' },
+    ])
+    expect(told.map(({ type }) => type)).toEqual(['child-start', 'child-end', 'usage'])
+    expect(result.usage.inputTokens).toBe(120)
+  })
+
+  it('A182: an end that nothing came before is told with its start', async () => {
+    const { told } = await reported([{ kind: 'end', childRunId: 'x', status: 'completed', usage }])
+    expect(told).toMatchObject([{ type: 'child-start', subagent: 'bridge' }, { type: 'child-end' }, { type: 'usage' }])
+  })
+
+  it('A182: several are told apart', async () => {
+    const { result, talk } = await reported(['x', 'y'].flatMap((childRunId): ChildReport[] => [
+      { kind: 'start', childRunId, subagent: childRunId },
+      { kind: 'end', childRunId, status: 'completed', usage },
+    ]))
+    expect(talk.view().children.map(({ childRunId, status }) => [childRunId, status])).toEqual([['x', 'completed'], ['y', 'completed']])
+    expect(result.usage.inputTokens).toBe(220)
+  })
+})
