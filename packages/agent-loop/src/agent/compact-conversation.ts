@@ -6,6 +6,7 @@ import { summaryModelFor } from '../loop/compaction-phase.ts'
 import { modelTarget } from '../loop/model-target.ts'
 import { releaseJournal, takeJournal } from '../run/phases.ts'
 import { checkKeys, checkText } from './check-options.ts'
+import { watchCompaction } from './compaction-observers.ts'
 import type { AgentDefinition } from './definition.ts'
 import type { CompactOptions } from './options.ts'
 
@@ -15,11 +16,16 @@ export function compactConversation(agent: AgentDefinition, options: CompactOpti
   checkText('instructions', options.instructions)
   const { journal, instructions, abortSignal, clock = systemClock, ids = systemIds } = options
   const model = modelTarget(agent.model, agent.models, agent.runtimeParams)
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   takeJournal(journal, 'compaction')
   return compactJournal({
     ...{ journal, clock, ids, instructions, abortSignal, setting: agent.compaction },
     ...{ model: model.name, contextWindow: model.info.contextWindow },
     summaryModel: (policy) => summaryModelFor({ agent, model, clock }, policy),
     effectOf: (toolName) => agent.tools.get(toolName)?.effect,
-  }).finally(() => releaseJournal(journal))
+    watch: (compaction) => watchCompaction(agent, compaction, ended),
+  }).finally(() => {
+    releaseJournal(journal)
+    end()
+  })
 }

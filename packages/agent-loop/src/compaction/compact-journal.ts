@@ -1,6 +1,7 @@
 import type { Clock } from '@bowline/llm'
 import { AgentError, messageOf } from '../agent-error.ts'
-import type { CompactionTrigger, DurableEvent } from '../events/types.ts'
+import type { CompactionTrigger, DurableEvent, ErrorEvent, ModelName, OrchestrationStepEvent } from '../events/types.ts'
+import type { ContextUsage } from '../extensions/extension.ts'
 import { deepFreeze } from '../json.ts'
 import { Draft } from '../journal/draft.ts'
 import type { Journal, JournalRecord, JournalState } from '../journal/journal.ts'
@@ -12,7 +13,27 @@ import type { CompactionHost } from './compact.ts'
 import { ContextEstimate } from './estimate.ts'
 import type { CompactionResult } from './policy.ts'
 
-type FromAgent = 'setting' | 'model' | 'contextWindow' | 'ids' | 'summaryModel' | 'effectOf' | 'beforeCompaction' | 'afterCompaction'
+type FromAgent = 'setting' | 'model' | 'contextWindow' | 'ids' | 'summaryModel' | 'effectOf'
+
+/** What those who watch a compaction may know of it. */
+export interface WatchedCompaction {
+  readonly journal: Journal
+  readonly clock: Clock
+  readonly runId: string
+  /** The turn behind which it stands. */
+  readonly turn: number
+  readonly model: ModelName
+  readonly stop: StopSwitch
+  contextUsage(): ContextUsage
+  /** Drafts what they have to say. */
+  note(fields: NoteFields<ErrorEvent | OrchestrationStepEvent>): void
+}
+
+type NoteFields<Event> = Event extends unknown ? Omit<Event, 'at' | 'runId' | 'turn' | 'seq'> : never
+
+export interface CompactionWatch extends Pick<CompactionHost, 'beforeCompaction' | 'afterCompaction'> {
+  onEvent?(event: DurableEvent): void
+}
 
 /** A compaction of a conversation that has no turn under way. */
 export interface JournalCompaction extends Pick<CompactionHost, FromAgent> {
@@ -25,6 +46,8 @@ export interface JournalCompaction extends Pick<CompactionHost, FromAgent> {
   /** Extra focus of the summary. */
   readonly instructions?: string | undefined
   readonly abortSignal?: AbortSignal | undefined
+  /** Asked before it begins, unless a turn is open. */
+  readonly watch?: (compaction: WatchedCompaction) => Promise<CompactionWatch>
 }
 
 /** It must not reject: a journal that fails is an outcome too. The caller has taken the journal. */
@@ -35,9 +58,10 @@ export async function compactJournal(parts: JournalCompaction): Promise<Compacti
   let tokensBefore = 0
   try {
     const state = await parts.journal.load()
-    const host = hostOf(parts, state, stop)
-    tokensBefore = host.estimate.tokens
+    const context = contextOf(parts, state)
+    tokensBefore = context.estimate.tokens
     if (state.open) return { outcome: 'skipped', reason: 'a turn is open', tokensBefore }
+    const host = await hostOf(parts, state, context, stop)
     const { trigger = 'manual', instructions } = parts
     return await compact(host, { trigger, ...(instructions !== undefined && { instructions }) })
   } catch (error) {
@@ -47,16 +71,18 @@ export async function compactJournal(parts: JournalCompaction): Promise<Compacti
   }
 }
 
-function hostOf(parts: JournalCompaction, state: JournalState, stop: StopSwitch): CompactionHost {
+async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, { view, estimate }: Context, stop: StopSwitch): Promise<CompactionHost> {
   const { journal, clock, ids, setting, model, contextWindow } = parts
-  const draft = new Draft(journal, clock, () => undefined)
+  const draft = new Draft(journal, clock, (event) => watch.onEvent?.(event))
   const runId = ids.next('run')
   // A log needs a turn for every event of a run: it is that behind which the compaction stands.
   const eventOf = (fields: object): JournalRecord => ({
     type: 'event',
-    event: deepFreeze({ ...fields, at: clock.now(), runId, turn: state.turns } as DurableEvent),
+    event: deepFreeze({ ...fields, at: clock.now(), runId, turn } as DurableEvent),
   })
-  const { view, estimate } = contextOf(parts, state)
+  const contextUsage = (): ContextUsage => ({ tokens: estimate.tokens, ...(contextWindow !== undefined && { contextWindow }) })
+  const note: WatchedCompaction['note'] = (fields) => draft.add(eventOf(fields))
+  const watch: CompactionWatch = (await parts.watch?.({ journal, clock, runId, turn, model, stop, contextUsage, note })) ?? {}
   return {
     ...{ setting, view, estimate, model, contextWindow, ids },
     breaker: breakerOf(journal),
@@ -74,12 +100,17 @@ function hostOf(parts: JournalCompaction, state: JournalState, stop: StopSwitch)
     // No budget stands behind a journal.
     reserve: () => ({ settle: () => undefined }),
     book: () => undefined,
-    beforeCompaction: async (event) => parts.beforeCompaction?.(event),
-    afterCompaction: async (compaction) => parts.afterCompaction?.(compaction),
+    beforeCompaction: async (event) => watch.beforeCompaction?.(event),
+    async afterCompaction(compaction) {
+      await watch.afterCompaction?.(compaction)
+      await draft.commit()
+    },
   }
 }
 
-function contextOf({ model, promptCharacters }: JournalCompaction, state: JournalState): Pick<CompactionHost, 'view' | 'estimate'> {
+type Context = Pick<CompactionHost, 'view' | 'estimate'>
+
+function contextOf({ model, promptCharacters }: JournalCompaction, state: JournalState): Context {
   const view = new View()
   for (const message of state.messages) view.append(message)
   if (state.compaction) view.setCompaction(state.compaction)

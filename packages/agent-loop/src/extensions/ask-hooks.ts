@@ -132,23 +132,24 @@ export async function askResult(calls: HandlerCalls, call: HookedCall, given: Ho
 }
 
 export async function askCompaction(calls: HandlerCalls, event: HookEvent<'beforeCompaction'>): Promise<CompactionVerdict> {
-  const texts = event.instructions ? [event.instructions] : []
+  const added: string[] = []
   let verdict: CompactionVerdict | undefined
-  const instructions = (): { readonly instructions?: string } => optional('instructions', texts.join('\n\n') || undefined)
+  const instructions = (...texts: readonly (string | undefined)[]): { readonly instructions?: string } =>
+    optional('instructions', texts.filter(Boolean).join('\n\n') || undefined)
   const end = (decided: CompactionVerdict): 'end' => {
     verdict = decided
     return 'end'
   }
   await calls.ask('beforeCompaction', {
-    event: () => ({ ...event, ...instructions() }),
+    event: () => ({ ...event, ...instructions(event.instructions, ...added) }),
     take: (returned, { name }) => {
       const decision = readCompactionDecision(returned, event.messages)
       if (!decision) return 'go-on'
       if ('cancel' in decision) return end({ action: 'cancel', reason: decision.reason ?? `the extension ${name} said so` })
       if ('compaction' in decision) return end({ action: 'replace', extension: name, ...decision })
-      if (decision.instructions) texts.push(decision.instructions)
+      if (decision.instructions) added.push(decision.instructions)
       return 'go-on'
     },
   })
-  return verdict ?? { action: 'go-on', ...instructions() }
+  return verdict ?? { action: 'go-on', ...instructions(...added) }
 }

@@ -23,6 +23,7 @@ export type CallVerdict =
   | (Exclude<CallDecision, { action: 'allow' | 'modify' }> & { readonly extension: string })
   | { readonly action: 'stopped' }
 
+/** `instructions` are those that were added. */
 export type CompactionVerdict =
   | { readonly action: 'go-on'; readonly instructions?: string }
   | { readonly action: 'cancel'; readonly reason: string }

@@ -7,6 +7,7 @@ import type { CompactionPolicy, CompactionResult } from '../compaction/policy.ts
 import { summaryModel } from '../compaction/summary-model.ts'
 import type { SummaryModel } from '../compaction/summary-model.ts'
 import type { CompactionTrigger } from '../events/types.ts'
+import { compactionHooks } from '../extensions/compaction-hooks.ts'
 import { inPhase } from '../run/phases.ts'
 import { outputLimit, reserveTokens } from './limits.ts'
 import { modelTarget } from './model-target.ts'
@@ -77,14 +78,7 @@ function hostOf(turn: Turn, inTurn: boolean): CompactionHost {
       // Behind the turn it is not the turn's.
       if (inTurn) turn.book(usage, cost)
     },
-    beforeCompaction: async (event) => {
-      if (!hooks.has('beforeCompaction')) return undefined
-      const verdict = await hooks.beforeCompaction(event)
-      if (verdict.action === 'cancel') return { cancel: true, reason: verdict.reason }
-      if (verdict.action === 'replace') return { compaction: verdict.compaction }
-      return verdict.instructions === undefined ? undefined : { instructions: verdict.instructions }
-    },
-    afterCompaction: (compaction) => hooks.afterCompaction({ compaction }),
+    ...compactionHooks(hooks),
   }
 }
 

@@ -187,7 +187,7 @@ describe('order of hooks', () => {
       }),
     ])
     const event = { trigger: 'manual' as const, messages, tokensBefore: 10, instructions: 'own' }
-    expect(await hooks.beforeCompaction(event)).toEqual({ action: 'go-on', instructions: 'own\n\nkeep names\n\nkeep dates' })
+    expect(await hooks.beforeCompaction(event)).toEqual({ action: 'go-on', instructions: 'keep names\n\nkeep dates' })
     expect(seen).toEqual(['own\n\nkeep names'])
   })
 
