@@ -26,7 +26,7 @@ export const layers = {
   'agent-loop': {
     packages: ['llm'],
     typesOf: [],
-    libraries: ['uuid', 'canonicalize', '@noble/hashes'],
+    libraries: ['uuidv7', 'canonicalize', '@noble/hashes'],
     builtins: ['src/node/**'],
   },
   sessions: {

@@ -1,6 +1,7 @@
 import type { Clock } from '@bowline/llm'
 import { AgentError, messageOf } from '../agent-error.ts'
 import type { DurableEvent } from '../events/types.ts'
+import { deepFreeze } from '../json.ts'
 import type { CommitExpectation, CommitOutcome, Journal, JournalRecord, StoredMessage } from './journal.ts'
 
 type Committed = 'stored' | Extract<CommitOutcome, { ok: false }>['reason']
@@ -70,12 +71,15 @@ export class Draft {
 /** Of the rows of a run that are stored together only the last one counts. */
 function latestRow(records: readonly JournalRecord[]): readonly JournalRecord[] {
   const last = records.findLastIndex(({ type }) => type === 'run')
-  return records.filter(({ type }, place) => type !== 'run' || place === last)
+  return records.findIndex(({ type }) => type === 'run') === last ? records : records.filter(({ type }, place) => type !== 'run' || place === last)
 }
 
 /** What is stored together happened together: one time tells readers which events were one commit. */
 function dated(record: JournalRecord, at: number): JournalRecord {
-  return record.type === 'event' ? { type: 'event', event: Object.freeze({ ...record.event, at }) } : record
+  if (record.type !== 'event') return record
+  // One that was refused before is frozen already.
+  const event = Object.isFrozen(record.event) ? { ...record.event, at } : Object.assign(record.event, { at })
+  return { type: 'event', event: deepFreeze(event) }
 }
 
 function rethrow(error: unknown): never {

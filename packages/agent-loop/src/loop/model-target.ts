@@ -18,8 +18,9 @@ export function modelTarget(model: AgentModel, models: Models | undefined, runti
     return { kind: 'function', call: model, name: Object.freeze({ provider: 'function', modelId: model.name || 'anonymous' }), info: {} }
   }
   try {
-    const { provider, modelId, info } = describeModel({ model, runtimeParams, ...(models && { models }) })
-    return { kind: 'model', model: runtimeParams.model ?? model, name: Object.freeze({ provider, modelId }), info }
+    const chosen = runtimeParams.model ?? model
+    const { provider, modelId, info } = describeModel({ model: chosen, ...(models && { models }) })
+    return { kind: 'model', model: chosen, name: Object.freeze({ provider, modelId }), info }
   } catch (error) {
     if (!LlmError.isInstance(error)) throw error
     return refuseConfig(`${option}: ${messageOf(error)}`)

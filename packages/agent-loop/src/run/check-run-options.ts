@@ -19,7 +19,7 @@ export function checkRunOptions(options: RunOptions): void {
   for (const key of ['channel', 'sessionKey', 'source', 'runId'] as const) checkText(key, options[key])
   checkWhole('driverTimeoutMs', options.driverTimeoutMs, 0)
   for (const key of ['random', 'onApproval'] as const) checkFunction(key, options[key])
-  const { error } = runtimeParamsSchema.safeParse(options.runtimeParams ?? {})
+  const { error } = options.runtimeParams ? runtimeParamsSchema.safeParse(options.runtimeParams) : {}
   const [issue] = error?.issues ?? []
   if (issue) refuseConfig(`${['runtimeParams', ...issue.path].join('.')}: ${issue.message}`)
   if (options.journal && options.messages) refuseConfig('a run has either a journal or messages, not both')
