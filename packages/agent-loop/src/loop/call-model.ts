@@ -39,8 +39,9 @@ async function reserve(turn: Turn, plan: StepPlan): Promise<Next | undefined> {
 async function attempt(turn: Turn, plan: StepPlan): Promise<Next | undefined> {
   beginMessage(turn)
   await turn.commit()
-  await nextMacrotask()
   const answer = countedAnswer(turn, await requestAnswer(turn, plan))
+  // Behind the answer, where nobody waits for the first delta.
+  await nextMacrotask()
   if (plan.reservation?.ok) plan.reservation.settle(answer.message)
   plan.reservation = undefined
   const { stopReason } = answer.message

@@ -38,6 +38,9 @@ async function verdictOf(turn: Turn, answer: ModelAnswer, call: Call): Promise<P
   if (state === 'started') return recovered(turn, call)
   if (approval?.state === 'approved') return prepareAgain(call)
   if (approval?.state === 'requested') return void (await denyOverdue(turn, call))
+  // Hooks see what the model asked for, not what they have made of it before.
+  const { input: _changed, ...row } = call.row
+  if (call.row.input !== undefined) call.row = row
   return prepare(turn, answer, call)
 }
 
@@ -91,4 +94,6 @@ function askFor(turn: Turn, call: Call, approval: Extract<Prepared, { kind: 'app
     ...{ type: 'approval-requested', step: turn.step, approvalId, toolCallId, toolName, input, inputHash, path: [] },
     ...(deadlineAt !== undefined && { deadlineAt }),
   })
+  // Whatever is stored next, an event and its row belong together.
+  writeRows(turn, [call])
 }
