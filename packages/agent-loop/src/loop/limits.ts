@@ -88,9 +88,10 @@ export function watchDuration(turn: Turn): () => void {
   const { maxDurationMs } = turn.run.limits
   if (maxDurationMs === undefined) return () => undefined
   const endsAt = turn.clock.now() - turn.elapsedMs + maxDurationMs
-  return turn.clock.setTimer(endsAt, () =>
-    turn.stop.stop({ kind: 'stop', status: 'limit', reason: 'max-duration', message: 'the turn has used up its time' }),
-  )
+  return turn.clock.setTimer(endsAt, () => {
+    // What stands behind its end is not the turn's.
+    if (!turn.hasEnded) turn.stop.stop({ kind: 'stop', status: 'limit', reason: 'max-duration', message: 'the turn has used up its time' })
+  })
 }
 
 function estimateOf({ model }: Turn, inputTokens: number, outputTokens: number): BudgetEstimate {

@@ -13,7 +13,8 @@ export async function askFunction(turn: Turn, call: ModelFunction, request: Call
   const { runId, number, step, attempt, stop } = turn
   const tools = await declarationsOf(request.tools)
   const asked = call({
-    ...{ instructions, messages, tools, runtimeParams, abortSignal: stop.signal },
+    // The list itself goes on growing.
+    ...{ instructions, messages: [...messages], tools, runtimeParams, abortSignal: stop.signal },
     ...{ runId, turn: number, step, attempt },
   })
   if (isStream(asked)) return asked
