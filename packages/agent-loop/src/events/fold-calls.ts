@@ -49,12 +49,22 @@ function endCall(view: RunView, { message: result, durationMs }: ToolExecutionEn
   const before = find(view.toolCalls, toolCallId) ?? { toolCallId, toolName, input: {}, attempt: 0 }
   const waits = (waiting: { readonly toolCallId: string; readonly path: readonly string[] }): boolean =>
     (waiting.path[0] ?? waiting.toolCallId) !== toolCallId
+  const toolCalls = withCall(view.toolCalls, { ...before, state: result.status, result, durationMs })
   return {
-    toolCalls: withCall(view.toolCalls, { ...before, state: result.status, result, durationMs }),
+    ...{ toolCalls, messages: withResults(view.messages, toolCalls) },
     progress: without(view.progress, toolCallId),
     pendingToolCalls: view.pendingToolCalls.filter(waits),
     pendingApprovals: view.pendingApprovals.filter(waits),
   }
+}
+
+/** Results enter the transcript together, in call order, with the last of them. The calls of the latest answer stand last. */
+function withResults(messages: RunView['messages'], calls: readonly ToolCallView[]): RunView['messages'] {
+  const answer = messages.at(-1)
+  if (answer?.role !== 'assistant') return messages
+  const asked = answer.content.filter((part) => part.type === 'tool-call' && !part.providerExecuted)
+  const results = calls.slice(calls.length - asked.length).flatMap(({ result }) => result ?? [])
+  return results.length === asked.length ? [...messages, ...results] : messages
 }
 
 function find(calls: readonly ToolCallView[], toolCallId: string): ToolCallView | undefined {

@@ -2,8 +2,7 @@ import type { Change, Folds } from './folds.ts'
 import { sumCost } from './sum-cost.ts'
 import { sumUsage } from './sum-usage.ts'
 import type { MessageEndEvent, UsageEvent } from './types.ts'
-import { toolCallOf } from './view.ts'
-import type { RunView, ToolCallView, ViewMessage } from './view.ts'
+import type { RunView, ToolCallView } from './view.ts'
 
 /** What makes the transcript, and what it cost. */
 export const foldMessage: Folds<
@@ -22,7 +21,7 @@ export const foldMessage: Folds<
     }
   },
   'message-discarded': (view, { messageId }) => discard(view, messageId),
-  'step-end': (view) => ({ messages: withResults(view), progress: {} }),
+  'step-end': () => ({ progress: {} }),
   // What a compaction behind the turn costs is not the turn's.
   usage: (view, event) => (view.phase === 'compaction' ? {} : spend(view, event)),
 }
@@ -51,15 +50,4 @@ function discard(view: RunView, messageId: string): Change {
     messages: messages.toSpliced(place, 1),
     ...(calls.length > 0 && { toolCalls: toolCalls.filter((call) => !calls.includes(call.toolCallId)) }),
   }
-}
-
-/** A step ends when all its calls have their outcome; only then do the results enter the transcript. */
-function withResults(view: RunView): readonly ViewMessage[] {
-  const answer = view.messages.at(-1)
-  if (answer?.role !== 'assistant') return view.messages
-  const results = answer.content.flatMap((part) => {
-    const result = part.type === 'tool-call' && !part.providerExecuted && toolCallOf(view, part.toolCallId)?.result
-    return result ? [result] : []
-  })
-  return results.length > 0 ? [...view.messages, ...results] : view.messages
 }

@@ -26,7 +26,7 @@ export interface RunView {
   readonly runId?: string
   readonly turn: number
   readonly step: number
-  /** The transcript. Results of a step enter it together, in call order, at `step-end`. */
+  /** The transcript. Results of a step enter it together, in call order, with the last of them. */
   readonly messages: readonly ViewMessage[]
   /** The message being streamed. */
   readonly open?: OpenMessage

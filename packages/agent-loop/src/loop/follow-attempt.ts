@@ -1,6 +1,6 @@
 import type { ModelError } from '@bowline/llm'
 import type { TurnError } from '../events/types.ts'
-import { callsOf } from '../tools/call.ts'
+import { callsOf, writeRows } from '../tools/call.ts'
 import { clientCalls } from '../transcript/client-calls.ts'
 import type { ModelAnswer } from './answer.ts'
 import { compactAfterOverflow } from './compaction-phase.ts'
@@ -39,12 +39,15 @@ async function accept(turn: Turn, { message, results }: ModelAnswer): Promise<Ne
   const ended = endRetry(turn, stopReason !== 'error' && stopReason !== 'aborted', error)
   // What it cost must not be lost when the process dies before the next boundary.
   turn.writeRun('running')
+  const calls = callsOf(turn, clientCalls(message))
+  // An open call is never stored without its row.
+  if (turn.hooks.has('onRetryEnd', 'afterModelCall')) writeRows(turn, calls)
   await tellRetryEnd(turn, ended)
   if (turn.hooks.has('afterModelCall')) {
     await turn.commit()
     await turn.hooks.afterModelCall({ message, usage: message.usage })
   }
-  return { phase: 'settle', answer: { message, results }, calls: callsOf(turn, clientCalls(message)) }
+  return { phase: 'settle', answer: { message, results }, calls }
 }
 
 /** The turn ends with the first model's error; what the others said is in its details. */

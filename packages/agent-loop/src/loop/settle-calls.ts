@@ -42,7 +42,7 @@ export async function settleCalls(turn: Turn, answer: ModelAnswer, calls: readon
     for (const call of asking) void askApproval(turn, call).then((decision) => arrivals.push({ call, kind: 'decided', decision }))
     for (const arrival of await arrivals.take()) await take(turn, answer, arrival)
   }
-  if (!turn.stop.leaving) appendResults(turn, calls)
+  appendResults(turn, calls)
 }
 
 function launch(turn: Turn, call: Call, arrivals: Arrivals<Arrival>): void {

@@ -103,10 +103,11 @@ describe('the fold of messages', () => {
     expect(ids(view(drawing))).toEqual(['msg_1', 'msg_2', 'msg_4', 'msg_5'])
   })
 
-  it('A45: results enter with the end of their step, in call order', () => {
-    const calls = 'tool-execution-start(x) tool-execution-start(y) tool-execution-end(y) tool-execution-end(x)'
-    expect(ids(view(`${start} message-end(x,y) ${calls}`))).toEqual(['msg_1', 'msg_2'])
-    expect(ids(view(`${start} message-end(x,y) ${calls} step-end`))).toEqual(['msg_1', 'msg_2', 'result_x', 'result_y'])
+  it('A45: results enter with the last of them, in call order', () => {
+    const calls = `${start} message-end(x,y) tool-execution-start(x) tool-execution-start(y) tool-execution-end(y)`
+    expect(ids(view(calls))).toEqual(['msg_1', 'msg_2'])
+    expect(ids(view(`${calls} tool-execution-end(x)`))).toEqual(['msg_1', 'msg_2', 'result_x', 'result_y'])
+    expect(ids(view(`${calls} tool-execution-end(x) step-end`))).toEqual(['msg_1', 'msg_2', 'result_x', 'result_y'])
   })
 
   it('A115: a withdrawn attempt leaves nothing, its tokens apart', () => {
