@@ -132,7 +132,7 @@ describe('transcript guard', () => {
   })
 
   it('A114: a journal whose transcript is broken ends the run as error, and nothing is stored', async () => {
-    const broken = { messages: [answer('a', [call('c')])], seq: 3, turns: 1, segments: 1, children: {} }
+    const broken = { messages: [answer('a', [call('c')])], seq: 3, turns: 1, segments: 1, answered: [], children: {} }
     const journal = createMemoryJournal({ snapshot: structuredClone(broken) as never })
     const outcome = await defineAgent({ model: model([]) }).run('hi', { journal }).result()
     expect(outcome).toMatchObject({ status: 'error', reason: 'refused', error: { code: 'invalid-transcript' } })
