@@ -3,10 +3,12 @@ import type { Accepted, AgentInput } from '../agent/options.ts'
 import type {
   AgentErrorData,
   ApprovalRequest,
+  CallReceipt,
   Compaction,
   CompactionTrigger,
   DeltaEvent,
   DurableEvent,
+  EndReason,
   InputSource,
   OutcomeStatus,
   PendingToolCall,
@@ -128,7 +130,10 @@ export type JournalRecord =
 /** Messages in a journal always have an id. */
 export type StoredMessage = (UserMessage & { readonly id: string }) | AssistantMessage | ToolResult
 
-/** Shown to the model for one turn, and kept apart from transcript and log until the turn ends. */
+/**
+ * Shown to the model for one turn, and kept apart from transcript and log until the turn ends. A later record of the same
+ * input replaces the earlier one.
+ */
 export interface Overlay {
   readonly inputId: string
   readonly content: UserMessage['content']
@@ -200,6 +205,10 @@ export interface RunRow {
   readonly notBefore?: number
   /** Once an attempt of the step has failed, until it has its answer. */
   readonly retry?: RetryRow
+  /** The id of the message that the turn began with. */
+  readonly inputMessageId?: string
+  /** Its last step has ended, and only the end of the turn is missing. */
+  readonly ending?: DueEnding
   /** How long the turn has run, its suspensions apart. */
   readonly elapsedMs: number
   /** The one compaction that an overflow may ask for has been used. */
@@ -209,9 +218,21 @@ export interface RunRow {
   /** By extension. */
   readonly extensionState?: Readonly<Record<string, JSONValue>>
   readonly compactionDue?: CompactionTrigger
+  /** Behind its end, or its suspension, hooks or a compaction may store more: until the run is over nobody else may begin. */
+  readonly followed?: true
   readonly pendingToolCalls?: readonly PendingToolCall[]
   readonly pendingApprovals?: readonly ApprovalRequest[]
   readonly error?: JSONValue
+}
+
+/** How a turn is to end. */
+export interface DueEnding {
+  readonly status: TurnStatus
+  readonly reason: EndReason
+  readonly error?: TurnError
+  readonly receipt?: readonly CallReceipt[]
+  /** A condition of the agent wants no further step, whatever comes. */
+  readonly isLast?: true
 }
 
 /** Where the retries of a step stand. */
@@ -280,6 +301,8 @@ export interface OpenTurn {
   readonly attempt?: number
   readonly notBefore?: number
   readonly retry?: RunRow['retry']
+  readonly inputMessageId?: string
+  readonly ending?: RunRow['ending']
   readonly elapsedMs?: number
   readonly waitedMs?: number
   readonly overflowUsed?: true

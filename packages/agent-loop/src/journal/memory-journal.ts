@@ -5,7 +5,7 @@ import type { Compaction, DurableEvent, TurnError } from '../events/types.ts'
 import { copyJson, isRecord } from '../json.ts'
 import { sumCost } from '../events/sum-cost.ts'
 import { earlierMessages } from '../transcript/earlier-messages.ts'
-import type { CallRow, CommitOutcome, EndedTurn, Journal, JournalRecord, JournalState, OpenTurn, RunRow, StoredMessage } from './journal.ts'
+import type { CallRow, CommitOutcome, EndedTurn, Journal, JournalRecord, JournalState, OpenTurn, Overlay, RunRow, StoredMessage } from './journal.ts'
 
 export interface MemoryJournal extends Journal {
   /** All of it as JSON: `createMemoryJournal({ snapshot })` goes on from there, also in another process. */
@@ -98,7 +98,7 @@ function apply(memory: Memory, record: JournalRecord): void {
       if (open) memory.open = { ...open, calls: withRow(open.calls, record.call) }
       return
     case 'overlay':
-      if (open) memory.open = { ...open, overlays: [...(open.overlays ?? []), record.overlay] }
+      if (open) memory.open = { ...open, overlays: withOverlay(open.overlays ?? [], record.overlay) }
       return
     case 'run':
       if (record.run.state === 'ended') memory.ended = endedBy(record.run, memory.ended)
@@ -122,7 +122,7 @@ function endedBy(run: RunRow, before: EndedTurn | undefined): EndedTurn {
 
 /** What a row of the run says of the open turn, beside what the events say. */
 function openAfter(open: OpenTurn | undefined, run: RunRow): OpenTurn {
-  const { runId, turn, step, usage, cost, attempt, notBefore, retry, elapsedMs, waitedMs, overflowUsed, extensionState } = run
+  const { runId, turn, step, usage, cost, attempt, notBefore, retry, elapsedMs, waitedMs, overflowUsed, extensionState, ending, inputMessageId } = run
   const { calls = [], openMessageId, stepState, overlays } = open ?? {}
   return {
     ...{ runId, turn, step, usage, calls, attempt, elapsedMs },
@@ -132,6 +132,8 @@ function openAfter(open: OpenTurn | undefined, run: RunRow): OpenTurn {
     ...(cost && { cost }),
     ...(notBefore !== undefined && { notBefore }),
     ...(retry && { retry }),
+    ...(inputMessageId !== undefined && { inputMessageId }),
+    ...(ending && { ending }),
     ...(waitedMs !== undefined && { waitedMs }),
     ...(overflowUsed && { overflowUsed }),
     ...(extensionState && { extensionState }),
@@ -146,15 +148,24 @@ function applyEvent(memory: Memory, event: DurableEvent): void {
     memory.open ??= { runId, turn, step: 0, calls: [], usage: {} }
   }
   if (!memory.open) return
-  const { openMessageId: _closed, ...open } = memory.open
   if (event.type === 'step-start') memory.open = { ...memory.open, step: event.step, stepState: 'begun', calls: [] }
   if (event.type === 'message-start') memory.open = { ...memory.open, openMessageId: event.messageId }
-  if (event.type === 'message-end') memory.open = { ...open, stepState: 'answered' }
-  if (event.type === 'message-discarded' && event.messageId === memory.open.openMessageId) memory.open = open
+  if (event.type === 'message-end') memory.open = { ...withoutMessage(memory.open), stepState: 'answered' }
+  if (event.type === 'message-discarded' && event.messageId === memory.open.openMessageId) memory.open = withoutMessage(memory.open)
   if (event.type === 'step-end') {
     memory.answered.push(...memory.open.calls.flatMap(answeredRow))
     memory.open = { ...memory.open, stepState: 'ended', calls: [] }
   }
+}
+
+/** One that was moved stays in its place among the others. */
+function withOverlay(overlays: readonly Overlay[], overlay: Overlay): readonly Overlay[] {
+  if (overlays.every(({ inputId }) => inputId !== overlay.inputId)) return [...overlays, overlay]
+  return overlays.map((other) => (other.inputId === overlay.inputId ? overlay : other))
+}
+
+function withoutMessage({ openMessageId: _closed, ...open }: OpenTurn): OpenTurn {
+  return open
 }
 
 function withRow(rows: readonly CallRow[], row: CallRow): readonly CallRow[] {

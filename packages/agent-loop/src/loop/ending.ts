@@ -1,20 +1,17 @@
 import type { AssistantMessage, ModelError } from '@bowline/llm'
-import type { ApprovalRequest, CallReceipt, EndReason, OutcomeStatus, PendingToolCall, TurnError, TurnStatus } from '../events/types.ts'
+import type { ApprovalRequest, CallReceipt, EndReason, OutcomeStatus, PendingToolCall, TurnError } from '../events/types.ts'
+import type { DueEnding } from '../journal/journal.ts'
 import { isSettled, pendingApprovals, pendingToolCalls } from '../tools/call.ts'
 import type { Call } from '../tools/call.ts'
 import { clientCalls } from '../transcript/client-calls.ts'
 import type { Turn } from './turn.ts'
 
 /** How a segment of a turn ends. */
-export interface Ending {
-  readonly status: TurnStatus
-  readonly reason: EndReason
-  readonly error?: TurnError
-  readonly receipt?: readonly CallReceipt[]
+export interface Ending extends DueEnding {
   readonly pendingToolCalls?: readonly PendingToolCall[]
   readonly pendingApprovals?: readonly ApprovalRequest[]
-  /** A condition of the agent wants no further step, whatever comes. */
-  readonly isLast?: true
+  /** A new input takes the place of the turn: the run goes on behind it. */
+  readonly isReplaced?: true
 }
 
 /** After a step: how the turn ends, or undefined when the model is to be called again. */
@@ -66,6 +63,11 @@ export function isWaiting({ status }: Pick<Ending, 'status'>): boolean {
 /** The model would stop: an input that waits makes it go on. */
 export function modelWouldStop({ reason, isLast }: Ending): boolean {
   return (reason === 'stop' || reason === 'length') && !isLast
+}
+
+/** One more step can follow an input that came. */
+export function mayGoOn({ step, run }: Turn, ending: Ending): boolean {
+  return modelWouldStop(ending) && step < run.limits.maxSteps
 }
 
 function isTruncated(answer: AssistantMessage | undefined): boolean {

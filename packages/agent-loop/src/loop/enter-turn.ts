@@ -6,7 +6,7 @@ import type { Call } from '../tools/call.ts'
 import { cancelOpenCalls } from '../tools/finalize.ts'
 import { endStep } from './begin-step.ts'
 import { discardCrashed } from './discard.ts'
-import { aborted } from './ending.ts'
+import { aborted, mayGoOn } from './ending.ts'
 import { acceptInput } from './accept-input.ts'
 import { beginGuardrails, openSegment } from './open-segment.ts'
 import { endRetry, tellRetryEnd } from './record-retry.ts'
@@ -52,7 +52,7 @@ async function beginTurn(turn: Turn, entry: NewTurn): Promise<Next> {
     await beginGuardrails(turn, false)
     return { phase: 'end', ending: { status: 'completed', reason: 'handled' } }
   }
-  await openSegment(turn, { input: entry.input, resumed: false })
+  await openSegment(turn, { input: entry.input, resumed: false, takesInputs: true })
   return { phase: 'ask' }
 }
 
@@ -65,8 +65,13 @@ async function reopenTurn(turn: Turn, { kind, open, calls, submission }: OpenedT
     ...(fingerprint !== undefined && { fingerprint }),
     ...(definitionDiff !== undefined && { definitionDiff }),
   })
-  if (kind === 'close' || turn.stop.stopped) return closeTurn(turn, open, calls, submission)
-  await openSegment(turn, { input: undefined, resumed: true })
+  if (kind === 'close' || turn.stop.stopped) {
+    const next = await closeTurn(turn, open, calls, submission)
+    return kind === 'close' ? { ...next, ending: { ...next.ending, isReplaced: true } } : next
+  }
+  const hasInputs = await openSegment(turn, { input: undefined, resumed: true, takesInputs: !open.ending || mayGoOn(turn, open.ending) })
+  if (open.ending && !hasInputs) return { phase: 'end', ending: open.ending }
+  if (open.ending) turn.writeRun('running')
   if (open.openMessageId !== undefined) discardCrashed(turn, open.openMessageId)
   if (submission) await settleSubmission(turn, submission)
   return turn.stepState === 'answered' ? resumeAnswer(turn, calls) : { phase: 'ask' }
@@ -79,7 +84,7 @@ function resumeAnswer(turn: Turn, calls: readonly Call[]): Next {
 }
 
 /** Of a turn that is stopped before it goes on: answers are taken, and nothing of it runs any more. */
-async function closeTurn(turn: Turn, open: OpenTurn, calls: readonly Call[], submission: Submission | undefined): Promise<Next> {
+async function closeTurn(turn: Turn, open: OpenTurn, calls: readonly Call[], submission: Submission | undefined): Promise<Extract<Next, { phase: 'end' }>> {
   await beginGuardrails(turn, true)
   if (open.openMessageId !== undefined) discardCrashed(turn, open.openMessageId)
   if (submission) await settleSubmission(turn, submission)

@@ -12,7 +12,6 @@ import type { Turn } from './turn.ts'
 
 /** In call order, so that what guardrails and hooks see does not depend on how long each takes. */
 export async function prepareCalls(turn: Turn, answer: ModelAnswer, calls: readonly Call[]): Promise<void> {
-  if (calls.some((call) => asksOthers(turn, call))) writeRows(turn, calls)
   for (const call of calls) await prepareCall(turn, answer, call)
 }
 

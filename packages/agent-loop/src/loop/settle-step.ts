@@ -6,6 +6,7 @@ import type { ModelAnswer } from './answer.ts'
 import { endStep } from './begin-step.ts'
 import { aborted, endingOf, isWaiting, modelWouldStop } from './ending.ts'
 import type { Ending } from './ending.ts'
+import { leave } from './give-up.ts'
 import type { Next } from './run-turn.ts'
 import { settleCalls } from './settle-calls.ts'
 import { stepContext } from './step-context.ts'
@@ -16,10 +17,13 @@ import { takeInputs } from './windows.ts'
 export async function settleStep(turn: Turn, answer: ModelAnswer, calls: readonly Call[]): Promise<Next> {
   const { message } = answer
   await settleCalls(turn, answer, calls)
-  if (turn.stop.leaving && calls.length > 0) return leave(turn)
+  if (turn.stop.leaving) return leave(turn)
   const ending = await askStopConditions(turn, endingOf(turn, message, calls), calls)
+  if (turn.stop.leaving) return leave(turn)
   if (ending && isWaiting(ending)) return { phase: 'end', ending }
   endStep(turn, calls, !ending)
+  // Stored before its end, the step must not be followed by another one.
+  if (ending) turn.writeRun('running', { ending })
   await turn.boundary()
   if (turn.hooks.has('onStepEnd')) {
     await turn.commit()
@@ -43,7 +47,10 @@ async function afterStep(turn: Turn, ending: Ending | undefined, calls: readonly
 /** Whether inputs came that one more step can show the model. */
 export async function takeMore(turn: Turn): Promise<boolean> {
   if (turn.step >= turn.run.limits.maxSteps || turn.stop.signal.aborted) return false
-  return takeInputs(turn, 'step-end')
+  const hasTaken = await takeInputs(turn, 'step-end')
+  // The turn is not to end any more.
+  if (hasTaken) turn.writeRun('running')
+  return hasTaken
 }
 
 /** Asked once, when one more step could follow. A final answer stays one. */
@@ -64,9 +71,4 @@ async function isAnyMet(turn: Turn, conditions: Turn['agent']['stopWhen']): Prom
     if (await askOwner(turn, 'stopWhen', () => condition(state))) return true
   }
   return false
-}
-
-async function leave(turn: Turn): Promise<Next> {
-  await turn.commit()
-  return { phase: 'left' }
 }

@@ -32,7 +32,7 @@ export type RunEventFields = EventFields<RunEvent>
 type Note = Extract<RunEventFields, { type: 'error' | 'orchestration-step' }>
 
 /** What the row of a run says besides where the turn stands. */
-type RunEnding = Pick<RunRow, 'status' | 'reason' | 'pendingToolCalls' | 'pendingApprovals' | 'error' | 'compactionDue'>
+type RunEnding = Pick<RunRow, 'status' | 'reason' | 'pendingToolCalls' | 'pendingApprovals' | 'error' | 'compactionDue' | 'followed' | 'ending'>
 
 /** Where a turn stands when a run takes it up, or begins it. */
 export interface TurnStart {
@@ -71,8 +71,12 @@ export class Turn {
   stepState: StepProgress
   /** The message that the model is to write, or writes. */
   messageId = ''
-  /** The user message that the turn began with. */
+  /** The message that the turn began with. */
   inputId: string | undefined
+  /** Inputs that the journal has as waiting until the draft is stored. */
+  readonly unstored = new Set<string>()
+  /** An input that steers is in the next request. */
+  steered = false
   /** The model has answered in this turn. */
   answered: boolean
   /** Of the model call: 1, 2 … */
@@ -127,7 +131,8 @@ export class Turn {
     this.usage = deepFreeze(open?.usage ?? {})
     this.cost = open?.cost
     this.stepState = open ? stepStateOf(open, transcript) : 'ended'
-    this.answered = this.step > 1 || this.stepState === 'answered'
+    this.inputId = open?.inputMessageId
+    this.answered = this.step > (this.stepState === 'begun' ? 1 : 0)
     this.attempt = open?.attempt ?? 1
     this.retry = open?.retry
     this.notBefore = open?.notBefore
@@ -141,6 +146,7 @@ export class Turn {
     this.extensionStates = new ExtensionStates(open?.extensionState ?? {}, (name, message) =>
       this.note({ type: 'error', source: 'extension', name, hook: 'state', message, fatal: false }),
     )
+    this.#row = open?.ending && { state: 'running', ending: { ending: open.ending } }
     this.#startedAt = run.clock.now() - (open?.elapsedMs ?? 0)
     this.#draft = new Draft(run.journal, run.clock, (event) => this.#show(event))
     this.ownBudget = budgetOf(this)
@@ -204,8 +210,16 @@ export class Turn {
   /** Drafts that messages are withdrawn from the transcript. */
   discard(messageIds: readonly string[]): void {
     if (messageIds.length === 0) return
+    const moved = this.overlays.withdrawn(messageIds, this.transcript.view)
     this.transcript.discard(messageIds)
     this.#draft.add({ type: 'discard', messageIds })
+    for (const overlay of moved) this.write({ type: 'overlay', overlay })
+  }
+
+  /** Drafts that inputs which wait in the journal are taken. What shows them must be drafted with it. */
+  takeOver(inputIds: readonly string[]): void {
+    for (const inputId of inputIds) this.unstored.add(inputId)
+    this.write({ type: 'inputs-taken', inputIds })
   }
 
   /** Drafts a row of the tool ledger. */
@@ -215,9 +229,8 @@ export class Turn {
 
   /** Drafts where the run stands. */
   writeRun(state: RunRow['state'], ending: RunEnding = {}): void {
-    this.extensionStates.take()
     this.#row = { state, ending }
-    const { runId, number: turn, step, usage, cost, attempt, elapsedMs, notBefore, waitedMs, overflowUsed, retry } = this
+    const { runId, number: turn, step, usage, cost, attempt, elapsedMs, notBefore, waitedMs, overflowUsed, retry, inputId } = this
     const extensionState = this.extensionStates.stored
     const row: RunRow = {
       ...{ runId, state, turn, step, usage, attempt, elapsedMs },
@@ -226,6 +239,7 @@ export class Turn {
       ...(waitedMs > 0 && { waitedMs }),
       ...(overflowUsed && { overflowUsed }),
       ...(retry && { retry }),
+      ...(inputId !== undefined && { inputMessageId: inputId }),
       ...(extensionState && { extensionState }),
       ...ending,
     }
@@ -256,7 +270,7 @@ export class Turn {
   /** Adds to what the turn has used. */
   book(usage: Usage, cost: Cost | undefined): void {
     this.cost = sumCost({ usage: this.usage, cost: this.cost }, { usage, cost })
-    this.usage = deepFreeze(addUsage(this.usage, usage))
+    this.usage = addUsage(this.usage, usage)
   }
 
   /** Books what no `message-end` holds, and drafts the event that says so. */
@@ -287,13 +301,14 @@ export class Turn {
     return this.#draft.commit(expect, last.map((fields) => this.#eventRecord(fields)))
   }
 
-  /** Where the draft stands; `backTo` forgets what was drafted since. */
+  /** Where the draft stands. */
   get mark(): number {
     return this.#draft.length
   }
 
-  backTo(mark: number): void {
-    this.#draft.cut(mark)
+  /** Forgets what was drafted from the one mark to the other: what came behind it meanwhile stands. */
+  backTo(mark: number, end: number): void {
+    this.#draft.cut(mark, end)
     this.#row = { state: 'running', ending: {} }
   }
 
@@ -324,7 +339,10 @@ export class Turn {
   #show(event: DurableEvent): void {
     const { buffer, inbox } = this.run
     if (event.type === 'turn-end') this.#stage = 'ended'
-    if ((event.type === 'runtime-input' || event.type === 'user-message') && event.inputId !== undefined) inbox.confirm(event.inputId)
+    if ((event.type === 'runtime-input' || event.type === 'user-message') && event.inputId !== undefined) {
+      inbox.confirm(event.inputId)
+      this.unstored.delete(event.inputId)
+    }
     buffer.push(event)
     if (this.hooks.has('onEvent')) this.hooks.onEvent(event)
   }
@@ -337,9 +355,8 @@ export class Turn {
   }
 
   #eventRecord(fields: RunEventFields): JournalRecord {
-    const base = { at: this.clock.now(), runId: this.runId, turn: this.number }
-    const { type, ...rest } = fields
-    return { type: 'event', event: deepFreeze({ type, ...base, ...rest } as DurableEvent) }
+    // Its time and its freezing are those of the commit.
+    return { type: 'event', event: { type: fields.type, at: 0, runId: this.runId, turn: this.number, ...fields } as DurableEvent }
   }
 
   #checkFence(): void {
