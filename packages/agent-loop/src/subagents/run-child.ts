@@ -64,9 +64,9 @@ interface Played {
 
 async function played(turn: Turn, call: Call, { setup, wires, childRunId }: Play): Promise<Played> {
   const { toolCallId } = call.row
-  const { signal, release } = passOn(turn, wires.abortSignal)
+  const abortSignal = passOn(turn, wires.abortSignal)
   const start = (input: AgentInput | undefined): Promise<Played> => {
-    const run = startRun(setup.agent, input, { ...setup.options, abortSignal: signal }, setup.ancestry)
+    const run = startRun(setup.agent, input, { ...setup.options, abortSignal }, setup.ancestry)
     turn.run.children.set(toolCallId, run)
     return watched(run, childRunId, wires.reporter)
   }
@@ -76,7 +76,6 @@ async function played(turn: Turn, call: Call, { setup, wires, childRunId }: Play
     return first.result.reason === 'refused' && call.answers ? await start(undefined) : first
   } finally {
     turn.run.children.delete(toolCallId)
-    release()
   }
 }
 
@@ -103,12 +102,13 @@ async function watched(run: AgentRun, childRunId: string, { report, resolve }: R
 }
 
 /** The parent's abort as the child's, with its cause: what only leaves must not be ended. */
-function passOn(turn: Turn, parent: AbortSignal): { readonly signal: AbortSignal; readonly release: () => void } {
+function passOn(turn: Turn, parent: AbortSignal): AbortSignal {
   const controller = new AbortController()
   const abort = (): void => controller.abort(causeOf(turn))
   if (parent.aborted) abort()
+  // The parent's signal is that of this call alone: it goes when the call has ended.
   else parent.addEventListener('abort', abort, { once: true })
-  return { signal: controller.signal, release: () => parent.removeEventListener('abort', abort) }
+  return controller.signal
 }
 
 function causeOf({ stop }: Turn): AbortCause {

@@ -24,9 +24,9 @@ export type ExecutionEnding = Execution extends infer Each ? (Each extends unkno
 /** What a call says while it runs; false once it has its outcome. */
 export interface Reporter {
   readonly isOpen: () => boolean
-  report(report: ChildReport): void
+  readonly report: (report: ChildReport) => void
   /** Somebody has decided what a subagent had asked. */
-  resolve(event: ApprovalResolvedEvent): void
+  readonly resolve: (event: ApprovalResolvedEvent) => void
 }
 
 /** What a call says of the work that it handed on. */

@@ -61,6 +61,22 @@ describe('an abort of a tree', () => {
     expect(usage.inputTokens).toBe(20)
   })
 
+  it('A108: the end of a child is not lost when its journal is slow', async () => {
+    const slow = (journal: Journal): Journal => ({
+      ...journal,
+      commit: (records, expect) => new Promise((resolve) => setImmediate(() => resolve(journal.commit(records, expect)))),
+    })
+    const talk = conversation({ wrap: (journal) => ({ ...journal, child: (key, meta) => slow(journal.child?.(key, meta) as Journal) }) })
+    const { gate, child } = waiting()
+    const run = talk.run(lead(child, {}, []), 'go')
+    await until(() => gate.started.length === 1)
+    run.abort()
+    await until(() => talk.clock.pendingTimers > 0)
+    await talk.clock.advance(2_000)
+    expect(await run.result()).toMatchObject({ status: 'aborted', usage: { inputTokens: 20 } })
+    expect(await toldOf(talk, 'd')).toMatchObject({ output: { value: { result: 'aborted' } } })
+  })
+
   it('A161: an aborted parent starts no child', async () => {
     const talk = conversation()
     const controller = new AbortController()
@@ -118,6 +134,28 @@ describe('an abort of a tree that waits', () => {
     expect(inner?.events.filter(({ type }) => type === 'tool-execution-end')).toMatchObject([{ message: { status: 'cancelled' } }, { message: { status: 'cancelled' } }])
     expect(talk.view()).toMatchObject({ status: 'aborted', pendingToolCalls: [], children: [{ status: 'aborted' }] })
     expect((await talk.play(agent, 'again')).result).toMatchObject({ status: 'completed', text: 'next' })
+  })
+
+  it('ends one that was answered when the abort comes before it goes on', async () => {
+    const controller = new AbortController()
+    const state = { stops: false }
+    const talk = conversation({
+      wrap: (journal) => ({
+        ...journal,
+        commit: (records, expect) => {
+          if (state.stops) controller.abort()
+          return journal.commit(records, expect)
+        },
+      }),
+    })
+    const far = helper('far', [{ toolCalls: [plainCall('r', 'fetch')] }], { tools: [remote('fetch')] })
+    const agent = lead(far, {}, [])
+    await talk.play(agent, 'go')
+    state.stops = true
+    const { result } = await talk.play(agent, { toolResults: [{ toolCallId: 'r', path: ['d'], output: 1 }] }, { abortSignal: controller.signal })
+    expect(result).toMatchObject({ status: 'aborted', usage: { inputTokens: 20 } })
+    expect((await childOf(talk)?.load())?.open).toBeUndefined()
+    expect(await toldOf(talk, 'd')).toMatchObject({ status: 'cancelled' })
   })
 
   it('A75: so does new input that cancels what is pending', async () => {

@@ -29,7 +29,7 @@ describe('delegate tools', () => {
   })
 
   it('refuse an agent without name, without description, and what is no agent', () => {
-    const refusal = (message: string) => expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining(message) })
+    const refusal = (message: string) => expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining(message) }) as Error
     expect(() => make({ subagents: [make({ description: 'helps' })] })).toThrow(refusal('a name'))
     expect(() => make({ subagents: [sub('plain', ' \n')] })).toThrow(refusal('description'))
     expect(() => make({ subagents: [make({ name: 'plain' })] })).toThrow(refusal('description'))

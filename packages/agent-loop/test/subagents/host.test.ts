@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { AgentError, createBudget } from '../../src/index.ts'
 import type { ChildHost, ChildOutcome, ChildRequest, Journal } from '../../src/index.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
-import { until } from '../support/tools.ts'
-import { handOver, helper, lead, toldOf } from './support.ts'
+import { remote, until } from '../support/tools.ts'
+import { handOver, helper, lead, plainCall, toldOf } from './support.ts'
 
 type Answer = ChildOutcome | ((request: ChildRequest) => Promise<ChildOutcome>)
 
@@ -82,6 +82,18 @@ describe('subagents that a journal runs', () => {
     expect((await talk.play(agent, undefined)).result.status).toBe('completed')
     expect(requests.map(({ key }) => key)).toEqual(['run_1/d', 'run_1/d', 'run_1/d'])
     expect(talk.journal.events.filter(({ type }) => type === 'tool-execution-start')).toHaveLength(1)
+  })
+
+  it('one that waits is no call that somebody must settle', async () => {
+    const pending: ChildOutcome = { kind: 'pending', childRunId: 'elsewhere', pendingToolCalls: [{ toolCallId: 'r', toolName: 'fetch', input: {}, path: [], agent: [] }], pendingApprovals: [] }
+    const { talk } = hosted([pending, pending])
+    const calls = [handOver('d', 'scout'), plainCall('a', 'far'), plainCall('b', 'far')]
+    const agent = agentOf([{ toolCalls: calls }], { subagents: [helper('scout', [])], tools: [remote('far')] })
+    await talk.play(agent, 'go')
+    const answer = { toolResults: [{ toolCallId: 'a', output: 1 }] }
+    await talk.play(agent, answer)
+    const { result } = await talk.play(agent, answer)
+    expect(result).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'b' }], submission: { repeated: ['a'] } })
   })
 
   it('A163: a host that fails makes an error outcome', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createBudget, defineTool } from '../../src/index.ts'
 import type { ChildReport } from '../../src/index.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
+import { gated, until } from '../support/tools.ts'
 import { plainCall } from './support.ts'
 
 const usage = { inputTokens: 100, outputTokens: 10, totalTokens: 110 }
@@ -26,14 +27,14 @@ describe('reportChild', () => {
   it('A182: gives start, at most one update per step, end and usage, and counts in usage and budget', async () => {
     const { result, told, budget } = await reported([
       { kind: 'start', childRunId: 'x', subagent: 'far', description: 'a task' },
-      { kind: 'update', childRunId: 'x', step: 1, text: 'y'.repeat(600), toolNames: ['look'] },
+      { kind: 'update', childRunId: 'x', step: 1, text: `${'y'.repeat(499)}😀 and more`, toolNames: ['look'] },
       { kind: 'update', childRunId: 'x', step: 1, text: 'again' },
       { kind: 'update', childRunId: 'x', step: 2 },
       { kind: 'end', childRunId: 'x', status: 'completed', usage },
     ])
     expect(told).toMatchObject([
       { type: 'child-start', toolCallId: 'b', childRunId: 'x', subagent: 'far', description: 'a task' },
-      { type: 'child-update', step: 1, status: 'running', text: 'y'.repeat(500), toolNames: ['look'] },
+      { type: 'child-update', step: 1, status: 'running', text: `${'y'.repeat(499)}\uFFFD`, toolNames: ['look'] },
       { type: 'child-update', step: 2, toolNames: [] },
       { type: 'child-end', status: 'completed', usage },
       { type: 'usage', purpose: 'child', usage },
@@ -58,6 +59,27 @@ describe('reportChild', () => {
   it('A182: an end that nothing came before is told with its start', async () => {
     const { told } = await reported([{ kind: 'end', childRunId: 'x', status: 'completed', usage }])
     expect(told).toMatchObject([{ type: 'child-start', subagent: 'bridge' }, { type: 'child-end' }, { type: 'usage' }])
+  })
+
+  it('A44: what was booked before a run was left is in the usage of its turn', async () => {
+    const controller = new AbortController()
+    const talk = conversation({ wrap: (journal) => ({ ...journal, abortSignal: controller.signal }) })
+    const gate = gated('wait', { effect: 'pure' })
+    const bridge = defineTool({
+      ...{ name: 'bridge', description: '', inputSchema: {} },
+      execute: (_input, { reportChild }) => {
+        reportChild({ kind: 'end', childRunId: 'x', status: 'completed', usage })
+        return 'so'
+      },
+    })
+    const agent = agentOf([{ toolCalls: [plainCall('b', 'bridge'), plainCall('w', 'wait')] }, { text: 'done' }], { tools: [bridge, gate.tool] })
+    const run = talk.run(agent, 'go')
+    await until(() => talk.types().includes('tool-execution-end'))
+    controller.abort({ kind: 'yield' })
+    gate.open('w')
+    expect(await run.result()).toMatchObject({ reason: 'yielded' })
+    const next = await agent.run(undefined, { journal: talk.journal, clock: talk.clock, ids: talk.ids }).result()
+    expect(next).toMatchObject({ status: 'completed', usage: { inputTokens: 120 } })
   })
 
   it('A182: several are told apart', async () => {

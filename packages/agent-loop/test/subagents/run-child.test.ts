@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { createBudget } from '../../src/index.ts'
+import { createModels } from '@bowline/llm'
+import { createBudget, defineAgent, defineTool } from '../../src/index.ts'
 import type { AgentRun } from '../../src/index.ts'
-import { agentOf, conversation } from '../support/conversation.ts'
+import { agentOf, conversation, model } from '../support/conversation.ts'
+import { resultsOf } from '../support/prompts.ts'
 import { echo, gated, until } from '../support/tools.ts'
 import { handOver, helper, lead, outline, plainCall, toldOf } from './support.ts'
 
@@ -155,6 +157,42 @@ describe('what a child costs', () => {
 })
 
 describe('a child that does not complete', () => {
+  it('A6: a child whose model has no price is not run under a limit of costs', async () => {
+    const talk = conversation()
+    const scripted = model([{ toolCalls: [handOver('d', 'scout')] }, { text: 'done' }])
+    const price = { input: '1', output: '1' }
+    const models = createModels({ providers: { test: { languageModel: () => scripted } }, models: { 'test:m': { price } } })
+    const agent = defineAgent({ model: 'test:m', models, subagents: [helper('scout', [])], limits: { maxCost: '1' } })
+    expect((await talk.play(agent, 'go')).result.status).toBe('completed')
+    expect(await toldOf(talk, 'd')).toMatchObject({ status: 'error', output: { value: expect.stringContaining('price') } })
+  })
+
+  it('A176: what its run says of unknown outcomes holds for its children', async () => {
+    const talk = conversation()
+    let started = false
+    const pay = defineTool({
+      ...{ name: 'pay', description: '', inputSchema: {}, timeoutMs: 1_000 },
+      execute: () => {
+        started = true
+        return new Promise<string>(() => undefined)
+      },
+    })
+    const child = helper('payer', [{ toolCalls: [plainCall('p', 'pay')] }, { text: 'so' }], { tools: [pay] })
+    const run = talk.run(lead(child), 'go', { onUnknownOutcome: 'tell-model' })
+    await until(() => started)
+    await talk.clock.advance(3_000)
+    expect((await run.result()).status).toBe('completed')
+    expect(resultsOf(child.model.calls[1])).toMatchObject([{ output: { value: expect.stringContaining('may or may not') } }])
+  })
+
+  it('A183: a pin without it leaves a subagent out', async () => {
+    const talk = conversation()
+    const before = agentOf([], {})
+    const agent = agentOf([{ text: 'done' }], { subagents: [helper('scout', [])] })
+    await talk.play(agent, 'go', { pinned: await before.fingerprint() })
+    expect(agent.model.calls[0]?.tools ?? []).toEqual([])
+  })
+
   it('A163: an error is an outcome of the call', async () => {
     const talk = conversation()
     const { result } = await talk.play(lead(helper('scout', [{ error: new Error('the model is down') }])), 'go')

@@ -2,15 +2,15 @@ import type { Step } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { createMemoryJournal, defineTool } from '../../src/index.ts'
-import type { AgentOptions, Answers, Tool } from '../../src/index.ts'
+import type { AgentOptions, Answers, Tool, ToolEffect } from '../../src/index.ts'
 import { fakeIds } from '../../src/testing/index.ts'
 import { agentOf, conversation, readAll } from '../support/conversation.ts'
 import { resultsOf } from '../support/prompts.ts'
-import { echo, remote, until } from '../support/tools.ts'
+import { echo, gated, remote, until } from '../support/tools.ts'
 import { handOver, helper, lead, plainCall, toldOf } from './support.ts'
 
 /** A tool that must be approved. */
-function risky(name: string, ran: unknown[] = [], options: { approvalTimeoutMs?: number } = {}): Tool {
+function risky(name: string, ran: unknown[] = [], options: { approvalTimeoutMs?: number; effect?: ToolEffect } = {}): Tool {
   return defineTool({
     ...{ name, description: `${name} is risky`, inputSchema: z.strictObject({ to: z.string().optional() }), needsApproval: true, ...options },
     execute: (input) => {
@@ -305,10 +305,85 @@ describe('a subagent that waits', () => {
     const talk = conversation()
     const usage = { input: 2_000, output: 1 }
     const child = helper('far', [{ toolCalls: [plainCall('r', 'fetch')], usage }], { tools: [remote('fetch')] })
-    const agent = agentOf([{ toolCalls: [handOver('d', 'far')], usage }], { subagents: [child], limits: { maxTotalTokens: 8_000 } })
+    const agent = agentOf([{ toolCalls: [handOver('d', 'far')], usage }], { subagents: [child], limits: { maxTotalTokens: 9_000 } })
     await talk.play(agent, 'go')
     const { result } = await talk.play(agent, { toolResults: [{ toolCallId: 'r', path: ['d'], output: 1 }] })
     expect(await toldOf(talk, 'd')).toMatchObject({ output: { value: { result: 'limit' } } })
     expect(result).toMatchObject({ status: 'limit', usage: { inputTokens: 4_000 } })
+  })
+
+  it('A162: so is what a child of it used', async () => {
+    const talk = conversation()
+    const usage = { input: 2_000, output: 1 }
+    const inner = helper('inner', [{ toolCalls: [plainCall('r', 'fetch')], usage }], { tools: [remote('fetch')] })
+    const outer = helper('outer', [{ toolCalls: [handOver('i', 'inner')], usage }], { subagents: [inner] })
+    const agent = agentOf([{ toolCalls: [handOver('d', 'outer')], usage }], { subagents: [outer], limits: { maxTotalTokens: 11_000 } })
+    await talk.play(agent, 'go')
+    const { result } = await talk.play(agent, { toolResults: [{ toolCallId: 'r', path: ['d', 'i'], output: 1 }] })
+    expect(result).toMatchObject({ status: 'limit', usage: { inputTokens: 6_000 } })
+    expect(await toldOf(talk, 'd')).toMatchObject({ output: { value: { result: 'limit' } } })
+  })
+
+  it('A162: the turns before a follow-up that waits are booked with it', async () => {
+    const talk = conversation()
+    const gate = gated('wait')
+    const usage = { input: 100, output: 1 }
+    const steps = [{ toolCalls: [plainCall('w', 'wait')], usage }, { text: 'first', usage }, { toolCalls: [plainCall('r', 'fetch')], usage }, { text: 'second', usage }]
+    const child = helper('far', steps, { tools: [gate.tool, remote('fetch')] })
+    const agent = lead(child)
+    const run = talk.run(agent, 'go')
+    await until(() => gate.started.length === 1)
+    await run.child('d')?.followUp('and then')
+    gate.open('w')
+    expect((await run.result()).status).toBe('awaiting-tools')
+    await talk.play(agent, { toolResults: [{ toolCallId: 'r', path: ['d'], output: 1 }] })
+    expect(talk.journal.events.find(({ type }) => type === 'child-end')).toMatchObject({ usage: { inputTokens: 400 } })
+  })
+
+  it('A164: an answer whose time runs out while it is stored ends its call', async () => {
+    const state = { late: false }
+    const talk = conversation({
+      wrap: (journal) => ({
+        ...journal,
+        commit: async (records, expect) => {
+          const outcome = await journal.commit(records, expect)
+          if (state.late) await talk.clock.advance(1_000)
+          state.late = false
+          return outcome
+        },
+      }),
+    })
+    const far = asker('far', [plainCall('r', 'fetch')], [remote('fetch', { timeoutMs: 1_000 })])
+    const agent = lead(far)
+    await talk.play(agent, 'go')
+    state.late = true
+    const { result } = await talk.play(agent, { toolResults: [{ toolCallId: 'r', path: ['d'], output: 1 }] })
+    expect(result.status).toBe('completed')
+    expect(resultsOf(far.model.calls[1])[0]?.output).toMatchObject({ type: 'error-text', value: expect.stringContaining('deadline') })
+  })
+
+  it('A164: a decision that only the child has stored is told when its parent goes on', async () => {
+    const state = { dies: false }
+    const talk = conversation({
+      wrap: (journal) => ({
+        ...journal,
+        commit: (records, expect) => {
+          const tells = records.some((record) => record.type === 'event' && record.event.type === 'approval-resolved')
+          return state.dies && tells ? Promise.reject(new Error('the process died')) : journal.commit(records, expect)
+        },
+      }),
+    })
+    const near = asker('near', [plainCall('a', 'send'), plainCall('b', 'send')], [risky('send', [], { effect: 'idempotent' })])
+    const agent = lead(near)
+    await talk.play(agent, 'go')
+    state.dies = true
+    expect((await talk.play(agent, approved)).result).toMatchObject({ reason: 'journal-error' })
+    state.dies = false
+    const { result } = await talk.play(agent, undefined)
+    expect(result.pendingApprovals).toMatchObject([{ approvalId: 'approval_2' }])
+    expect(talk.view().pendingApprovals).toHaveLength(1)
+    expect(talk.journal.events.find(({ type }) => type === 'approval-resolved')).toMatchObject({ approvalId: 'approval_1', decision: 'approve' })
+    const last = await talk.play(agent, { approvals: [{ approvalId: 'approval_2', decision: 'approve' }] })
+    expect(last.result.status).toBe('completed')
   })
 })
