@@ -282,6 +282,8 @@ export class Turn {
       ...(usage.estimated && { estimated: true }),
       ...(model && { model: model.name }),
     })
+    // Sum and event are never in two commits.
+    this.writeRun('running')
   }
 
   /** Stores the draft. Rejects with `AgentError`: the run must then store nothing more. */
