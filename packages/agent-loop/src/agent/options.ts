@@ -264,7 +264,7 @@ export interface RunOptions {
   readonly journal?: Journal
   /** The earlier transcript, when there is no journal. */
   readonly messages?: readonly Message[]
-  /** Shown directly above the input, for this turn only. */
+  /** Shown directly above the input, for this turn only; of a turn that is answered, behind its results. */
   readonly overlays?: readonly AgentInput[]
   readonly runtimeParams?: RuntimeParams
   /** Tools that somebody outside runs. */
@@ -341,7 +341,7 @@ export interface AgentResult {
   readonly runId: string
   readonly status: TurnStatus
   readonly reason: EndReason
-  /** Those that this run added to the transcript. */
+  /** Those that this run added to the transcript, in all its turns. */
   readonly messages: readonly StoredMessage[]
   /** Of the last answer. */
   readonly text: string
@@ -349,7 +349,7 @@ export interface AgentResult {
   readonly pendingApprovals: readonly ApprovalRequest[]
   /** Accepted and not used when the run ended. */
   readonly unusedInputs: readonly AgentInput[]
-  /** Of the whole turn, earlier segments included. */
+  /** Of the whole turn of `runId`, earlier segments included. */
   readonly usage: Usage
   /** Absent when a part of it is not known. */
   readonly cost?: Cost

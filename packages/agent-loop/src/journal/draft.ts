@@ -36,9 +36,9 @@ export class Draft {
     this.#records.push(record)
   }
 
-  /** Forgets what was added behind the first `length` records. */
-  cut(length: number): void {
-    this.#records.length = length
+  /** Forgets the records from one place to another. */
+  cut(from: number, to: number): void {
+    this.#records.splice(from, to - from)
   }
 
   /**
@@ -48,7 +48,7 @@ export class Draft {
   async commit(expect?: CommitExpectation, last: readonly JournalRecord[] = []): Promise<Committed> {
     if (this.#records.length + last.length === 0) return 'stored'
     const at = this.#clock.now()
-    const records = latestRow([...this.#records, ...last]).map((record) => dated(record, at))
+    const records = latestRows([...this.#records, ...last]).map((record) => dated(record, at))
     const given = this.#records.length
     const outcome = await this.#journal.commit(records, expect).catch(rethrow)
     if (!outcome.ok) return outcome.reason
@@ -68,10 +68,19 @@ export class Draft {
   }
 }
 
-/** Of the rows of a run that are stored together only the last one counts. */
-function latestRow(records: readonly JournalRecord[]): readonly JournalRecord[] {
-  const last = records.findLastIndex(({ type }) => type === 'run')
-  return records.findIndex(({ type }) => type === 'run') === last ? records : records.filter(({ type }, place) => type !== 'run' || place === last)
+/** Of the rows of the run, and of one call, that are stored together only the last one counts. */
+function latestRows(records: readonly JournalRecord[]): readonly JournalRecord[] {
+  const seen = new Set<string>()
+  return records.toReversed().filter((record) => {
+    const key = rowOf(record)
+    return key === undefined || (!seen.has(key) && seen.add(key))
+  }).reverse()
+}
+
+/** Which row the record writes. */
+function rowOf(record: JournalRecord): string | undefined {
+  if (record.type === 'run') return 'run'
+  return record.type === 'call' ? `call ${record.call.toolCallId}` : undefined
 }
 
 /** What is stored together happened together: one time tells readers which events were one commit. */

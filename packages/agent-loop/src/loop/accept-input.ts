@@ -10,12 +10,11 @@ import type { Turn } from './turn.ts'
  */
 export async function acceptInput(turn: Turn, { message, input, inputId, logged }: NewTurn): Promise<boolean> {
   if (!message || input === undefined) return false
-  const decision = turn.hooks.has('onInput')
-    ? await turn.hooks.onInput({ input, source: turn.run.source })
-    : unchanged
+  const source = logged?.source ?? turn.run.source
+  const decision = turn.hooks.has('onInput') ? await turn.hooks.onInput({ input, source }) : unchanged
   if (decision.action === 'continue') {
     if (logged) keepLogged(turn, logged.messageId, message)
-    else append(turn, message, inputId)
+    else append(turn, message, { source, inputId })
     return false
   }
   if (logged) withdraw(turn, logged.messageId)
@@ -23,7 +22,7 @@ export async function acceptInput(turn: Turn, { message, input, inputId, logged 
     turn.reply = decision.reply ?? ''
     return true
   }
-  append(turn, decision.input, inputId)
+  append(turn, decision.input, { source, inputId })
   return false
 }
 
@@ -31,11 +30,16 @@ const unchanged: InputVerdict = { action: 'continue' }
 
 type UserMessage = NonNullable<NewTurn['message']>
 
-function append(turn: Turn, message: UserMessage, inputId: string | undefined): void {
+interface Origin {
+  readonly source: string
+  readonly inputId: string | undefined
+}
+
+function append(turn: Turn, message: UserMessage, { source, inputId }: Origin): void {
   const id = message.id ?? turn.ids.next('msg')
   const stored: StoredMessage & { role: 'user' } = deepFreeze({ ...message, id, at: message.at ?? turn.clock.now() })
   turn.inputId = id
-  turn.record({ type: 'user-message', messageId: id, message: stored, source: turn.run.source, ...(inputId !== undefined && { inputId }) })
+  turn.record({ type: 'user-message', messageId: id, message: stored, source, ...(inputId !== undefined && { inputId }) })
   turn.append(stored)
 }
 

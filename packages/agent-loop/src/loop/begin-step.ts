@@ -25,6 +25,7 @@ export async function beginStep(turn: Turn): Promise<void> {
 /** Drafts the next message of the model. */
 export function beginMessage(turn: Turn): void {
   turn.messageId = turn.ids.next('msg')
+  turn.steered = false
   const { step, messageId, attempt, model } = turn
   turn.record({ type: 'message-start', step, messageId, attempt, model: model.name })
   turn.writeRun('running')

@@ -3,6 +3,7 @@ import type { FunctionTool, LanguageModelV4ProviderTool, Message, RuntimeParams,
 import { messageOf } from '../agent-error.ts'
 import type { RequestPatch } from '../extensions/extension.ts'
 import { settleWithin } from '../time-limit.ts'
+import { wrongShape } from '../transcript/message-shape.ts'
 import type { ModelTarget } from './model-target.ts'
 import type { StepPlan } from './step-plan.ts'
 import { stepContext } from './step-context.ts'
@@ -62,6 +63,7 @@ async function weighedEphemeral(turn: Turn): Promise<readonly Message[]> {
 
 /** Asked again at each call. A source that fails is left out and said. */
 async function askEphemeral(turn: Turn): Promise<readonly Message[]> {
+  if (turn.stop.signal.aborted) return []
   const limit = { clock: turn.clock, abortSignal: turn.stop.signal, timeoutMs: ephemeralTimeoutMs }
   const settled = await settleWithin(limit, () => turn.agent.ephemeral?.(stepContext(turn)))
   if (settled.kind === 'stopped') return []
@@ -71,7 +73,7 @@ async function askEphemeral(turn: Turn): Promise<readonly Message[]> {
 }
 
 function areMessages(value: unknown): value is readonly Message[] {
-  return Array.isArray(value) && value.every((item: unknown) => typeof item === 'object' && item !== null && 'role' in item)
+  return Array.isArray(value) && value.every((item: unknown) => wrongShape(item) === undefined)
 }
 
 function objection(settled: { readonly kind: string; readonly error?: unknown }): string {

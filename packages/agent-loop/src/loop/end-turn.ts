@@ -16,28 +16,31 @@ const settled: RunEventFields = { type: 'settled' }
  * Drafts the end of the segment, stores it, and does what stands behind it. An input that came meanwhile takes the
  * end back: then the model is asked once more.
  */
-export async function endTurn(turn: Turn, ending: Ending): Promise<Next> {
+export async function endTurn(turn: Turn, ending: Ending, goesOn = modelWouldStop(ending)): Promise<Next> {
   const { inbox } = turn.run
-  const goesOn = modelWouldStop(ending)
   if (goesOn && inbox.hasInputs && (await takeMore(turn))) return { phase: 'ask' }
   inbox.close()
   const mark = turn.mark
   const due = isWaiting(ending) ? undefined : compactionDue(turn)
-  draftEnd(turn, ending, due)
-  const isLast = !isWaiting(ending) && !due && !hasWatchers(turn) && !(ending.status === 'completed' && inbox.hasFollowUps)
+  const followed = isFollowed(turn, ending, due)
+  draftEnd(turn, ending, due, followed)
+  const end = turn.mark
+  const isLast = !isWaiting(ending) && !due && !hasWatchers(turn) && !hasNextTurn(turn, ending)
   const stored = await storeEnd(turn, goesOn && turn.step < turn.run.limits.maxSteps, isLast)
   if (stored === 'inputs-waiting') {
-    turn.backTo(mark)
+    turn.backTo(mark, end)
     inbox.reopen()
-    return (await takeMore(turn)) ? { phase: 'ask' } : endTurn(turn, ending)
+    // What the journal does not give now stays in its inbox.
+    return (await takeMore(turn)) ? { phase: 'ask' } : endTurn(turn, ending, false)
   }
   inbox.endTurn()
-  if (isLast) return { phase: 'ended', ending }
-  await afterEnd(turn, ending, due)
+  if (!isLast) await afterEnd(turn, ending, due)
+  // What those who look on had to say of the end.
+  await turn.commit()
   return { phase: 'ended', ending }
 }
 
-function draftEnd(turn: Turn, ending: Ending, due: ReturnType<typeof compactionDue>): void {
+function draftEnd(turn: Turn, ending: Ending, due: ReturnType<typeof compactionDue>, followed: boolean): void {
   const { status, reason, error, receipt, pendingToolCalls = [], pendingApprovals = [] } = ending
   const { usage, cost, step: steps } = turn
   if (pendingToolCalls.length > 0) turn.record({ type: 'awaiting-tools', step: turn.step, pendingToolCalls })
@@ -54,7 +57,19 @@ function draftEnd(turn: Turn, ending: Ending, due: ReturnType<typeof compactionD
     ...(waits && { pendingToolCalls, pendingApprovals }),
     ...(error && { error: { ...error } as unknown as JSONValue }),
     ...(due && turn.run.journal.schedulesCompaction && { compactionDue: due }),
+    ...(followed && { followed }),
   })
+}
+
+/** Whether this run stores more behind the end. */
+function isFollowed(turn: Turn, ending: Ending, due: ReturnType<typeof compactionDue>): boolean {
+  const compactsHere = due !== undefined && !turn.run.journal.schedulesCompaction
+  return compactsHere || hasWatchers(turn) || hasNextTurn(turn, ending) || turn.hooks.has('onEvent')
+}
+
+/** The run has another turn to begin. */
+function hasNextTurn({ run }: Turn, { status, isReplaced }: Ending): boolean {
+  return isReplaced === true || (status === 'completed' && run.inbox.hasFollowUps)
 }
 
 /** Whether anybody has something to do behind the end. */
@@ -77,12 +92,10 @@ async function afterEnd(turn: Turn, ending: Ending, due: ReturnType<typeof compa
   await guardrails.onTurnEnd(ending.status)
   if (hooks.has('onAgentEnd')) await hooks.onAgentEnd({ result, status: ending.status })
   if (hooks.has('onSavePoint')) await hooks.onSavePoint({ turn: turn.number })
-  if (isWaiting(ending)) return turn.commit()
+  if (isWaiting(ending)) return
   const compactsHere = due && !run.journal.schedulesCompaction
   if (compactsHere) await compactAfterTurn(turn, due)
-  const quiet = !(ending.status === 'completed' && run.inbox.hasFollowUps) && (!due || compactsHere)
+  const quiet = !hasNextTurn(turn, ending) && (!due || compactsHere)
   const stored = quiet ? await turn.commitIf({ nothingQueued: true }, [settled]) : 'runs-queued'
-  if (stored !== 'stored') return turn.commit()
-  if (hooks.has('onSettled')) await hooks.onSettled({ turn: turn.number })
-  return turn.commit()
+  if (stored === 'stored' && hooks.has('onSettled')) await hooks.onSettled({ turn: turn.number })
 }

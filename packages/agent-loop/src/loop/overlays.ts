@@ -1,12 +1,18 @@
 import type { Message } from '@bowline/llm'
-import type { Overlay, StoredMessage } from '../journal/journal.ts'
+import type { Overlay } from '../journal/journal.ts'
+
+interface Entry {
+  readonly overlay: Overlay
+  /** One object for all requests: what is the same is converted once. */
+  readonly message: Message
+}
 
 /** What the model is shown for this turn only. Where an overlay was put it stays: no earlier content moves. */
 export class Overlays {
-  readonly #entries: Overlay[]
+  #entries: readonly Entry[]
 
-  constructor(entries: readonly Overlay[] = []) {
-    this.#entries = [...entries]
+  constructor(overlays: readonly Overlay[] = []) {
+    this.#entries = overlays.map(entryOf)
   }
 
   get count(): number {
@@ -14,36 +20,64 @@ export class Overlays {
   }
 
   get messages(): readonly Message[] {
-    return this.#entries.map(messageOf)
+    return this.#entries.map(({ message }) => message)
   }
 
   add(overlay: Overlay): void {
-    this.#entries.push(overlay)
+    this.#entries = [...this.#entries, entryOf(overlay)]
+  }
+
+  /**
+   * Messages are withdrawn from the view: an overlay behind one of them goes behind what is left before it. Gives those
+   * that were moved.
+   */
+  withdrawn(messageIds: readonly string[], view: readonly Message[]): readonly Overlay[] {
+    const gone = new Set<string | undefined>(messageIds)
+    const moved = new Map<Overlay, Overlay>()
+    for (const { overlay } of this.#entries) {
+      if (!gone.has(overlay.anchor)) continue
+      const place = view.findIndex(({ id }) => id === overlay.anchor)
+      const anchor = view.slice(0, Math.max(0, place)).findLast(({ id }) => !gone.has(id))?.id ?? ''
+      moved.set(overlay, { ...overlay, anchor })
+    }
+    if (moved.size > 0) this.#entries = this.#entries.map(({ overlay, message }) => ({ overlay: moved.get(overlay) ?? overlay, message }))
+    return [...moved.values()]
   }
 
   /** The view with every overlay behind its anchor. One whose anchor is not shown any more stands above all that is stored. */
   into(view: readonly Message[]): readonly Message[] {
     if (this.#entries.length === 0) return view
-    const shown = new Set(view.map(({ id }) => id))
-    const top = this.#entries.filter(({ anchor }) => !shown.has(anchor)).map(messageOf)
+    const behind = this.#byAnchor(new Set(view.map(({ id }) => id)))
     const result: Message[] = []
     for (const message of view) {
       // Only a summary has no id, and it stands first.
-      if (message.id !== undefined) result.push(...top.splice(0))
+      if (message.id !== undefined && behind.top.length > 0) result.push(...behind.top.splice(0))
       result.push(message)
-      for (const overlay of this.#entries) if (overlay.anchor === message.id) result.push(messageOf(overlay))
+      const here = behind.anchors.get(message.id)
+      if (here) result.push(...here)
     }
-    return [...result, ...top]
+    return [...result, ...behind.top]
+  }
+
+  #byAnchor(shown: ReadonlySet<string | undefined>): { readonly top: Message[]; readonly anchors: ReadonlyMap<string | undefined, Message[]> } {
+    const top: Message[] = []
+    const anchors = new Map<string | undefined, Message[]>()
+    for (const { overlay, message } of this.#entries) {
+      const { anchor } = overlay
+      if (!shown.has(anchor)) top.push(message)
+      else anchors.set(anchor, [...(anchors.get(anchor) ?? []), message])
+    }
+    return { top, anchors }
   }
 }
 
-function messageOf({ content }: Overlay): Message {
-  return { role: 'user', content }
+function entryOf(overlay: Overlay): Entry {
+  return { overlay, message: { role: 'user', content: overlay.content } }
 }
 
 /** Behind which message an overlay stands: directly above the turn's input until the model has answered, else at the end. */
-export function anchorOf(messages: readonly StoredMessage[], inputId: string | undefined, answered: boolean): string {
-  const input = answered ? -1 : messages.findLastIndex(({ id }) => id === inputId)
-  const place = input === -1 ? messages.length : input
-  return messages[place - 1]?.id ?? ''
+export function anchorOf(view: readonly Message[], inputId: string | undefined, answered: boolean): string {
+  const input = answered || inputId === undefined ? -1 : view.findLastIndex(({ id }) => id === inputId)
+  const place = input === -1 ? view.length : input
+  return view[place - 1]?.id ?? ''
 }

@@ -6,25 +6,57 @@ import type { QueuedInput, StoredMessage } from '../journal/journal.ts'
 import { anchorOf } from './overlays.ts'
 import type { Turn } from './turn.ts'
 
-/** Drafts the inputs that a window takes. True when there were any. Where no request follows they wait for one. */
+/**
+ * Drafts the inputs that a window takes: the overlays of the run, what waits in the journal, what waits in this process.
+ * True when there were any. Where no request follows they wait for one.
+ */
 export async function takeInputs(turn: Turn, window: Window): Promise<boolean> {
-  if (turn.answersAhead.length > 0) return false
-  const { inbox, journal, limits } = turn.run
-  const { steering } = turn.agent
-  const outside = (await journal.takeInputs?.(window, steering === 'all' ? limits.maxQueuedInputs : 1)) ?? []
-  if (outside.length > 0) turn.write({ type: 'inputs-taken', inputIds: outside.map(({ inputId }) => inputId) })
-  const steered = outside.some(({ source }) => source !== 'overlay')
-  const inside = inbox.take(steering === 'one-at-a-time' && steered ? 'overlays' : steering)
-  for (const input of [...outside, ...inside]) placeInput(turn, window, input)
-  return outside.length + inside.length > 0
+  const { run, agent, stop } = turn
+  if (turn.answersAhead.length > 0 || stop.signal.aborted) return false
+  const waiting = await waitingInJournal(turn, window)
+  if (stop.signal.aborted) return false
+  const given = run.takeOverlays().map((input) => queued(turn, 'overlay', input))
+  const outside = agent.steering === 'all' ? waiting : withOne(waiting, turn.steered)
+  turn.steered ||= outside.some(steers)
+  const inside = run.inbox.take(agent.steering === 'one-at-a-time' && turn.steered ? 'overlays' : agent.steering)
+  turn.steered ||= inside.some(steers)
+  if (outside.length > 0) turn.takeOver(outside.map(({ inputId }) => inputId))
+  const taken = [...given, ...outside, ...inside]
+  for (const input of taken) placeInput(turn, window, input)
+  return taken.length > 0
 }
 
-/** Puts one input in front of the model: an overlay beside the transcript, all else into it. */
-export function placeInput(turn: Turn, window: Window, { inputId, source, input }: QueuedInput): void {
+/** Puts an input that was not queued in front of the model. */
+export function addInput(turn: Turn, window: Window, source: InputSource, input: AgentInput): void {
+  placeInput(turn, window, queued(turn, source, input))
+}
+
+function queued(turn: Turn, source: InputSource, input: AgentInput): QueuedInput {
+  return { inputId: turn.ids.next('input'), source, input }
+}
+
+/** What the journal gives, without what a window before has drafted: the journal has it until it is stored. */
+async function waitingInJournal({ run, unstored }: Turn, window: Window): Promise<readonly QueuedInput[]> {
+  const waiting = (await run.journal.takeInputs?.(window, run.limits.maxQueuedInputs + unstored.size)) ?? []
+  return waiting.filter(({ inputId }) => !unstored.has(inputId))
+}
+
+/** All overlays, and one of the others unless the next request has one already. */
+function withOne(inputs: readonly QueuedInput[], steered: boolean): readonly QueuedInput[] {
+  const first = steered ? undefined : inputs.find(steers)
+  return inputs.filter((input) => input === first || !steers(input))
+}
+
+function steers({ source }: QueuedInput): boolean {
+  return source !== 'overlay'
+}
+
+/** An overlay stands beside the transcript, all else in it. */
+function placeInput(turn: Turn, window: Window, { inputId, source, input }: QueuedInput): void {
   const message = deepFreeze(userMessageFor(input))
   const characters = textLength(message.content)
   if (source === 'overlay') {
-    const anchor = anchorOf(turn.transcript.messages, turn.inputId, turn.answered)
+    const anchor = anchorOf(turn.transcript.view, turn.inputId, turn.answered)
     const overlay = { inputId, content: message.content, anchor }
     turn.overlays.add(overlay)
     turn.transcript.estimate.useExtra(turn.overlays.messages)
@@ -35,11 +67,8 @@ export function placeInput(turn: Turn, window: Window, { inputId, source, input 
   const stored: StoredMessage & { role: 'user' } = { ...message, id: turn.ids.next('msg'), at: turn.clock.now() }
   turn.record({ type: 'runtime-input', inputId, source, placement: window, message: stored, characters })
   turn.append(stored)
-}
-
-/** Puts an input that was not queued in front of the model. */
-export function addInput(turn: Turn, window: Window, source: InputSource, input: AgentInput): void {
-  placeInput(turn, window, { inputId: turn.ids.next('input'), source, input })
+  // Without another input it is what the turn begins with.
+  turn.inputId ??= stored.id
 }
 
 function textLength(content: ReturnType<typeof userMessageFor>['content']): number {

@@ -8,6 +8,7 @@ import type { Ending } from '../loop/ending.ts'
 import { suspended } from '../loop/ending.ts'
 import type { NewTurn, TurnEntry } from '../loop/enter-turn.ts'
 import { watchDuration } from '../loop/limits.ts'
+import { isUntouched } from '../loop/open-segment.ts'
 import { runTurn } from '../loop/run-turn.ts'
 import { checkSubmission } from '../loop/submission.ts'
 import type { Turn } from '../loop/turn.ts'
@@ -32,28 +33,23 @@ type Entered = { readonly entry: TurnEntry; readonly receipt?: SubmissionReceipt
 
 /** From the order to its result, over all turns of the run. It must not reject. */
 export async function perform(run: RunParts, asked: Asked): Promise<AgentResult> {
-  let turn: Turn | undefined
+  const turns: Turn[] = []
   try {
     const state = await run.journal.load()
-    turn = openTurn(run, state, asked.runId)
-    const { transcript } = turn
-    asked.onRunId(turn.runId)
-    let entered = await enter(turn, state, asked)
-    if ('entry' in entered && entered.entry.kind === 'close') {
-      await play(turn, entered.entry)
-      turn = newTurn(run, transcript, turn.number + 1, asked.runId)
-      entered = { entry: newEntry(asked, undefined) }
+    const first = openTurn(run, state, asked.runId)
+    turns.push(first)
+    if (asked.order.kind !== 'message') asked.onRunId(first.runId)
+    const entered = await enter(first, state, asked)
+    if ('ending' in entered) return refusedResult(run, first, asked, entered)
+    let ending = await play(first, entered.entry)
+    for (let next = nextTurn(run, asked, entered.entry, ending); next; next = nextTurn(run, asked, next.entry, ending)) {
+      const turn = newTurn(run, first.transcript, first.number + turns.length, next.runId)
+      turns.push(turn)
+      ending = await play(turn, next.entry)
     }
-    if ('ending' in entered) return resultOf(turn, entered.ending, { ...entered, unusedInputs: run.inbox.unused() })
-    let ending = await play(turn, entered.entry)
-    for (let next = followUp(run, ending); next; next = followUp(run, ending)) {
-      turn = newTurn(run, transcript, turn.number + 1, run.ids.next('run'))
-      ending = await play(turn, next)
-    }
-    run.inbox.end()
-    return resultOf(turn, ending ?? left(turn), { receipt: entered.receipt, unusedInputs: run.inbox.unused() })
+    return lastResult(run, turns, ending, entered.receipt)
   } catch (error) {
-    return failedResult(run, turn, asked, error)
+    return failedResult(run, turns, asked, error)
   }
 }
 
@@ -68,12 +64,22 @@ async function play(turn: Turn, entry: TurnEntry): Promise<Ending | undefined> {
   }
 }
 
-/** The next turn of the run: only when the model would stop. */
-function followUp(run: RunParts, ending: Ending | undefined): NewTurn | undefined {
-  const next = ending?.status === 'completed' && !run.stop.signal.aborted ? run.inbox.takeFollowUp() : undefined
+interface NextTurn {
+  readonly runId: string
+  readonly entry: NewTurn
+}
+
+/** The next turn of the run: behind a turn that was closed for it, its input; else a follow-up when the model would stop. */
+function nextTurn(run: RunParts, asked: Asked, before: TurnEntry, ending: Ending | undefined): NextTurn | undefined {
+  if (!ending) return undefined
+  if (before.kind === 'close') {
+    run.inbox.reopen()
+    return { runId: asked.runId, entry: newEntry(asked, undefined) }
+  }
+  const next = ending.status === 'completed' && !run.stop.signal.aborted ? run.inbox.takeFollowUp() : undefined
   if (!next) return undefined
   run.inbox.reopen()
-  return { kind: 'new', message: next.message, input: next.message, inputId: next.inputId }
+  return { runId: run.ids.next('run'), entry: { kind: 'new', message: next.message, input: next.message, inputId: next.inputId } }
 }
 
 async function enter(turn: Turn, state: JournalState, asked: Asked): Promise<Entered> {
@@ -84,10 +90,17 @@ async function enter(turn: Turn, state: JournalState, asked: Asked): Promise<Ent
   await lookBelow(turn, calls)
   turn.earlierCalls = open ? turn.transcript.callsOfTurn() - calls.length : 0
   if (order.kind === 'answers') return enterAnswers(turn, state, calls, order)
-  if (open) return { entry: { kind: 'resume', open, calls, submission: undefined } }
+  if (open) {
+    // Those of the run stand in the turn since it began.
+    if (!isUntouched(turn)) turn.run.takeOverlays()
+    return { entry: { kind: 'resume', open, calls, submission: undefined } }
+  }
   if (state.input) return { entry: newEntry(asked, state.input) }
-  const waiting = await turn.run.journal.takeInputs?.('turn-start', 1)
-  return waiting && waiting.length > 0 ? { entry: newEntry(asked, undefined) } : refuse('nothing-to-run', 'the conversation has no open turn')
+  const { journal, limits } = turn.run
+  const waiting = (await journal.takeInputs?.('turn-start', limits.maxQueuedInputs)) ?? []
+  // An overlay has nothing to stand above.
+  if (waiting.some(({ source }) => source !== 'overlay')) return { entry: newEntry(asked, undefined) }
+  return refuse('nothing-to-run', 'the conversation has no open turn, and no input waits')
 }
 
 function newEntry({ order, input }: Asked, logged: JournalState['input']): NewTurn {
@@ -132,15 +145,27 @@ function left(turn: Turn): Ending {
   return { status: 'aborted', reason: 'yielded' }
 }
 
-function failedResult(run: RunParts, turn: Turn | undefined, asked: Asked, error: unknown): AgentResult {
+/** Nothing is stored. */
+function refusedResult(run: RunParts, turn: Turn, asked: Asked, { ending, receipt }: Extract<Entered, { ending: Ending }>): AgentResult {
+  const unusedInputs = run.inbox.unused()
+  return asked.order.kind === 'message' ? emptyResult(asked.runId, ending, unusedInputs) : resultOf(turn, ending, { receipt, unusedInputs })
+}
+
+/** That of the last turn, with the messages of all. */
+function lastResult(run: RunParts, turns: readonly Turn[], ending: Ending | undefined, receipt?: SubmissionReceipt): AgentResult {
+  const [last, ...earlier] = turns.toReversed() as [Turn, ...Turn[]]
+  const messages = earlier.reverse().flatMap(({ newMessages }) => newMessages)
+  return resultOf(last, ending ?? left(last), { receipt, earlier: messages, unusedInputs: run.inbox.unused() })
+}
+
+function failedResult(run: RunParts, turns: readonly Turn[], asked: Asked, error: unknown): AgentResult {
   // Whoever still works for this run must stop: nothing of it can be stored any more.
   run.stop.stop({ kind: 'fenced' })
   const data = dataOf(error)
-  const unusedInputs = run.inbox.unused()
-  if (turn) return resultOf(turn, journalError(data), { unusedInputs })
+  if (turns.length > 0) return lastResult(run, turns, journalError(data))
   // Before there is a turn: a transcript that breaks its invariants is refused; all else is the journal's failure.
   const ending = data.code === 'invalid-transcript' ? refused(data) : journalError(data)
-  return emptyResult(asked.runId, ending, unusedInputs)
+  return emptyResult(asked.runId, ending, run.inbox.unused())
 }
 
 function dataOf(error: unknown): AgentErrorData {

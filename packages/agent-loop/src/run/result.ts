@@ -4,15 +4,20 @@ import type { Ending } from '../loop/ending.ts'
 import type { Turn } from '../loop/turn.ts'
 import { textOf } from '../transcript/client-calls.ts'
 
-type Extras = { readonly receipt?: SubmissionReceipt | undefined; readonly unusedInputs?: readonly AgentInput[] }
+interface Extras {
+  readonly receipt?: SubmissionReceipt | undefined
+  readonly unusedInputs?: readonly AgentInput[]
+  /** What turns of the run before this one have stored. */
+  readonly earlier?: AgentResult['messages']
+}
 
 /** Of a run that had a turn. */
-export function resultOf(turn: Turn, ending: Ending, { receipt, unusedInputs = [] }: Extras = {}): AgentResult {
+export function resultOf(turn: Turn, ending: Ending, { receipt, unusedInputs = [], earlier = [] }: Extras = {}): AgentResult {
   const { status, reason, error, pendingToolCalls = [], pendingApprovals = [] } = ending
   const messages = turn.newMessages
   const answer = messages.findLast((entry) => entry.role === 'assistant')
   return Object.freeze({
-    ...{ runId: turn.runId, status, reason, messages: [...messages], text: answer ? textOf(answer) : turn.reply },
+    ...{ runId: turn.runId, status, reason, messages: [...earlier, ...messages], text: answer ? textOf(answer) : turn.reply },
     ...{ pendingToolCalls, pendingApprovals, unusedInputs, usage: turn.usage, steps: turn.step },
     ...(turn.cost && { cost: turn.cost }),
     ...(error && { error }),

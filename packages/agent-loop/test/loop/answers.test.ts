@@ -206,7 +206,8 @@ describe('answers to a turn that must not go on', () => {
     expect(result).toMatchObject({ status: 'completed', text: 'done', runId: 'run_2' })
     expect(events.map(({ type }) => type).slice(0, 12)).toEqual([
       ...['turn-start', 'tool-execution-end', 'approval-resolved', 'tool-execution-end', 'tool-execution-end', 'step-end', 'turn-end', 'save-point'],
-      ...['settled', 'user-message', 'turn-start', 'step-start'],
+      // Not settled: the new input stands behind it.
+      ...['user-message', 'turn-start', 'step-start', 'message-start'],
     ])
     expect(events[6]).toMatchObject({ status: 'aborted', runId: 'run_1', receipt: [{ status: 'cancelled' }, { status: 'cancelled' }, { status: 'cancelled' }] })
     expect((await talk.memory.load()).messages.map((message) => (message.role === 'tool-result' ? message.status : message.role))).toEqual([

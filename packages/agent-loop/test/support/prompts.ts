@@ -20,3 +20,10 @@ export function textOfRequest(call: LanguageModelV4CallOptions | undefined): str
 function toolResults(message: Extract<PromptMessage, { role: 'tool' }>): readonly { id: string; output: unknown }[] {
   return message.content.flatMap((part) => (part.type === 'tool-result' ? { id: part.toolCallId, output: part.output } : []))
 }
+
+/** The texts of the user messages of a request, in order. */
+export function userTexts(call: LanguageModelV4CallOptions | undefined): readonly string[] {
+  return (call?.prompt ?? []).flatMap((message) =>
+    message.role === 'user' ? message.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])) : [],
+  )
+}
