@@ -24,7 +24,8 @@ export type ChildResult =
 /** Runs a workload once in a fresh process. */
 export function sampleInChild(work: ChildWork): Promise<ChildResult> {
   const { module, workload, size, timeoutMs = 60_000, compileCache } = work
-  const args = [join(import.meta.dirname, 'child.ts'), module, workload, ...(size === undefined ? [] : [String(size)])]
+  const [useBuilt, child] = ['use-built.ts', 'child.ts'].map((file) => join(import.meta.dirname, file)) as [string, string]
+  const args = ['--import', useBuilt, child, module, workload, ...(size === undefined ? [] : [String(size)])]
   const cache = compileCache !== undefined && { NODE_COMPILE_CACHE: compileCache }
   const env = { ...process.env, NODE_ENV: 'production', NO_COLOR: '1', ...cache }
   return new Promise((resolve) => {
