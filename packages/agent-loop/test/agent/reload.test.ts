@@ -1,0 +1,57 @@
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { defineTool } from '../../src/index.ts'
+import { loadGuardrails, loadSkills } from '../../src/node/index.ts'
+import { extension } from '../extensions/support.ts'
+import { guardrail } from '../guardrails/support.ts'
+import { agentOf, conversation } from '../support/conversation.ts'
+import { textOfRequest } from '../support/prompts.ts'
+import { echo } from '../support/tools.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+const call = (name: string) => ({ toolCalls: [{ id: 'x', name, input: {} }] })
+const skillText = (description: string) => `---\nname: cook\ndescription: ${description}\n---\n\nHow to.\n`
+
+describe('reload', () => {
+  it('A158: files, skills and guardrails are read again, for the turns that begin behind it', async () => {
+    const folder = await temporaryFolder()
+    const soul = await folder.write('soul.md', 'first soul')
+    await folder.write('skills/cook/SKILL.md', skillText('first cook'))
+    await folder.write('guards/allow.mjs', "export default { name: 'allow', beforeCall: () => undefined }\n")
+    const [skills, guards] = ['skills', 'guards'].map((name) => join(folder.path, name)) as [string, string]
+    const agent = agentOf([{ text: 'one' }, { text: 'two' }, call('read'), { text: 'three' }], {
+      instructions: { soul: { file: soul }, skills: await loadSkills({ folders: [skills] }) },
+      tools: [echo('read').tool],
+      guardrails: await loadGuardrails({ folders: [guards] }),
+    })
+    const talk = conversation()
+    await talk.play(agent, 'go')
+    await folder.write('soul.md', 'second soul')
+    await folder.write('skills/cook/SKILL.md', skillText('second cook'))
+    await folder.write('guards/block.mjs', "export default { name: 'no-read', beforeCall: () => ({ action: 'block', reason: 'nobody reads' }) }\n")
+    await talk.play(agent, 'again')
+    await agent.reload()
+    const { result } = await talk.play(agent, 'and again')
+    const requests = agent.model.calls.map(textOfRequest)
+    for (const [index, word] of ['first', 'first', 'second', 'second'].entries()) {
+      expect(requests[index]).toContain(`${word} soul`)
+      expect(requests[index]).toContain(`${word} cook`)
+    }
+    expect(JSON.stringify(result.messages)).toContain('nobody reads')
+  })
+
+  it('A5: an agent\'s tool runs in the place of an extension\'s, and diagnostics name all losers', async () => {
+    const [own, lost] = [echo('read'), echo('read')]
+    const skill = { name: 'cook', description: 'cooks', location: 'here' }
+    const agent = agentOf([call('read'), { text: 'ok' }], {
+      instructions: { skills: [skill, { ...skill, location: 'there' }] },
+      tools: [own.tool],
+      guardrails: [guardrail('same')],
+      extensions: [extension('more', {}, { tools: [lost.tool, defineTool({ name: 'other', description: 'x', inputSchema: {}, execute: () => 'x' })], guardrails: [guardrail('same')] })],
+    })
+    await agent.run('go').result()
+    expect([own.calls.length, lost.calls.length]).toEqual([1, 0])
+    expect(agent.model.calls[0]?.tools?.map(({ name }) => name).toSorted()).toEqual(['other', 'read'])
+    expect(agent.diagnostics.map(({ kind, name }) => `${kind} ${name}`)).toEqual(['tool read', 'guardrail same', 'skill cook'])
+  })
+})
