@@ -63,8 +63,6 @@ function end(turn: Turn, { row, tool }: Call, report: Report<'end'>): void {
     ...(error && { error }),
   })
   turn.bookApart('child', usage, cost)
-  // What is booked outlives the process.
-  turn.writeRun('running')
   // A subagent that runs here has charged the budgets that it shares.
   if (!tool?.subagent || turn.run.journal.children) chargeBudgets(turn, { usage, cost })
 }
