@@ -26,8 +26,15 @@ export async function watchCompaction(agent: AgentDefinition, compaction: Watche
     onError: ({ extension: name, hook, message, fatal }) => note({ type: 'error', source: 'extension', name, hook, message, fatal }),
   })
   if (!hooks.has('beforeCompaction', 'afterCompaction', 'onEvent')) return {}
-  prompt = agent.pinnedInstructions ?? (await agent.promptCache.get({ tools: agent.toolNames, now: clock.now() }, clock)).text
+  prompt = agent.pinnedInstructions ?? (await promptOf(agent, compaction))
   return { ...compactionHooks(hooks), onEvent: (event) => hooks.onEvent(event) }
+}
+
+/** Empty for a compaction that is stopped meanwhile. */
+async function promptOf({ promptCache, toolNames }: AgentDefinition, { clock, stop }: WatchedCompaction): Promise<string> {
+  const options = { clock, abortSignal: stop.signal }
+  const built = await promptCache.get({ tools: toolNames, now: clock.now() }, options).catch(() => undefined)
+  return built?.text ?? ''
 }
 
 const refused: Accepted = { ok: false, reason: 'run-ended' }

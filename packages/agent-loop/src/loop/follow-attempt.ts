@@ -6,6 +6,7 @@ import type { ModelAnswer } from './answer.ts'
 import { compactAfterOverflow } from './compaction-phase.ts'
 import { discardAttempt, discardMessages } from './discard.ts'
 import { aborted, failed } from './ending.ts'
+import type { Ending } from './ending.ts'
 import { giveUp, leave } from './give-up.ts'
 import { judgeAttempt } from './judge-attempt.ts'
 import type { RetryVerdict } from './judge-attempt.ts'
@@ -40,8 +41,8 @@ async function accept(turn: Turn, { message, results }: ModelAnswer): Promise<Ne
   // What it cost must not be lost when the process dies before the next boundary.
   turn.writeRun('running')
   const calls = callsOf(turn, clientCalls(message))
-  // An open call is never stored without its row.
-  if (turn.hooks.has('onRetryEnd', 'afterModelCall')) writeRows(turn, calls)
+  // An open call is never stored without its row, whatever is asked before it starts.
+  writeRows(turn, calls)
   await tellRetryEnd(turn, ended)
   if (turn.hooks.has('afterModelCall')) {
     await turn.commit()
@@ -62,21 +63,21 @@ async function tryAgain(turn: Turn, plan: StepPlan, { message }: ModelAnswer, ve
   if (cause === 'overflow') discardAttempt(turn, message, 'overflow')
   else discardAttempt(turn, message, 'retry', messagesToRewind(turn))
   const ended = endRetry(turn, false, error)
-  const next = cause === 'overflow' ? await makeRoom(turn, plan, error) : undefined
-  const start = next ? undefined : await beginRetry(turn, verdict)
+  const ending = cause === 'overflow' ? await makeRoom(turn, plan, error) : undefined
+  if (turn.stop.leaving) return leave(turn)
+  const start = ending ? undefined : await beginRetry(turn, verdict)
   await tellRetryEnd(turn, ended)
   if (start) await tellRetryStart(turn, start)
-  return next
+  return ending && giveUp(turn, ending)
 }
 
 /** Undefined: what did not fit has been compacted. */
-async function makeRoom(turn: Turn, plan: StepPlan, error: ModelError): Promise<Next | undefined> {
+async function makeRoom(turn: Turn, plan: StepPlan, error: ModelError): Promise<Ending | undefined> {
   const hasRoom = await compactAfterOverflow(turn, plan.maxTokens)
-  if (turn.stop.leaving) return leave(turn)
-  if (turn.stop.stopped) return giveUp(turn, aborted(turn, []))
+  if (turn.stop.stopped) return aborted(turn, [])
   if (hasRoom) return undefined
   if (mayWithdrawTurn(turn)) discardMessages(turn, messagesOfTurn(turn), 'failed')
-  return giveUp(turn, failed(withFailures(turn, error)))
+  return failed(withFailures(turn, error))
 }
 
 /** The turn leaves nothing behind: its input is withdrawn too. */

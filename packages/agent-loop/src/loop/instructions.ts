@@ -1,4 +1,3 @@
-import { untilAborted } from './ask-owner.ts'
 import type { SectionContext } from '../prompt/section-context.ts'
 import type { Turn } from './turn.ts'
 
@@ -12,7 +11,7 @@ export async function buildInstructions(turn: Turn): Promise<void> {
   const { promptCache, asksForPrompt } = turn.agent
   // What stands drafted must not wait for code of the user.
   if (asksForPrompt) await turn.commit()
-  const built = await untilAborted(promptCache.get(sectionContext(turn), turn.clock), turn.stop.signal).catch(() => undefined)
+  const built = await promptCache.get(sectionContext(turn), { clock: turn.clock, abortSignal: turn.stop.signal }).catch(() => undefined)
   // A run that is being stopped calls no model.
   if (!built) return
   const { text, errors } = built

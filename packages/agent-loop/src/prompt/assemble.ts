@@ -1,10 +1,9 @@
-import type { Clock } from '@bowline/llm'
 import { docsText } from './docs.ts'
 import { footerText } from './footer.ts'
 import { defaultIdentity } from './identity.ts'
 import type { MergedSections } from './merge-sections.ts'
 import { readSource } from './read-source.ts'
-import type { SourceOutcome } from './read-source.ts'
+import type { ReadOptions, SourceOutcome } from './read-source.ts'
 import type { SectionContext } from './section-context.ts'
 import type { TextSource } from './sections.ts'
 import { canOpenSkills, skillList } from './skills.ts'
@@ -44,13 +43,13 @@ const sourcesOf: Readonly<Record<SectionName, SourcesOf>> = {
 export async function assemblePrompt(
   sections: MergedSections,
   context: SectionContext,
-  { clock, asked = context }: { readonly clock?: Clock; readonly asked?: SectionContext } = {},
+  { asked = context, ...options }: ReadOptions & { readonly asked?: SectionContext } = {},
 ): Promise<BuiltPrompt> {
   const sources = sectionNames.flatMap((section) =>
     sourcesOf[section](sections, context).filter((source) => source !== undefined).map((source) => ({ section, source })),
   )
   const outcomes = await Promise.all(
-    sources.map(async ({ section, source }) => ({ section, ...(await readSource(source, asked, clock)) })),
+    sources.map(async ({ section, source }) => ({ section, ...(await readSource(source, asked, options)) })),
   )
   return Object.freeze({
     text: outcomes.map(textOf).filter((text) => text !== '').join('\n\n'),

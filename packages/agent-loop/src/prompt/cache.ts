@@ -1,6 +1,7 @@
 import type { Clock } from '@bowline/llm'
 import { reloadLists } from '../agent/loaded.ts'
 import type { Diagnostic } from '../agent/options.ts'
+import { untilAborted } from '../loop/ask-owner.ts'
 import { assemblePrompt } from './assemble.ts'
 import type { BuiltPrompt } from './assemble.ts'
 import { dayOf } from './footer.ts'
@@ -18,6 +19,15 @@ const limit = 100
 interface Entry {
   readonly channel: string | undefined
   readonly prompt: Promise<BuiltPrompt>
+  /** Of the build: aborting it gives up what is still asked. */
+  readonly building: AbortController
+  waiting: number
+}
+
+export interface PromptOptions {
+  readonly clock?: Clock
+  /** Of whoever waits. */
+  readonly abortSignal?: AbortSignal
 }
 
 /** The built prompts of one agent and of those that it spawns: what has been built stays the same to the byte. */
@@ -38,11 +48,14 @@ export class PromptCache {
     return uniqueSkills(this.#sections.skills).diagnostics
   }
 
-  /** Never rejects. Callers at one time share a build; one with errors is forgotten when it is done. */
-  async get(context: SectionContext, clock?: Clock): Promise<BuiltPrompt> {
+  /**
+   * Rejects only when the signal is aborted. Callers at one time share a build; one with errors is forgotten when it is
+   * done, and one for which nobody waits any more at once.
+   */
+  async get(context: SectionContext, { clock, abortSignal }: PromptOptions = {}): Promise<BuiltPrompt> {
     for (;;) {
       const known = this.#lookedAt.size
-      const prompt = await this.#entryOf(context, clock).prompt
+      const prompt = await this.#wait(this.#entryOf(context, clock), abortSignal)
       // Otherwise a function has looked at what the key did not have: this may be the prompt of another session.
       if (this.#lookedAt.size === known) return prompt
     }
@@ -82,6 +95,23 @@ export class PromptCache {
     return this.#knownStatics
   }
 
+  async #wait(entry: Entry, abortSignal: AbortSignal | undefined): Promise<BuiltPrompt> {
+    entry.waiting++
+    try {
+      return await (abortSignal ? untilAborted(entry.prompt, abortSignal) : entry.prompt)
+    } catch (error) {
+      if (entry.waiting === 1) this.#giveUp(entry)
+      throw error
+    } finally {
+      entry.waiting--
+    }
+  }
+
+  #giveUp(entry: Entry): void {
+    for (const [key, kept] of this.#entries) if (kept === entry) this.#entries.delete(key)
+    entry.building.abort()
+  }
+
   #entryOf(context: SectionContext, clock: Clock | undefined): Entry {
     const key = this.#keyOf(context)
     const entry = this.#entries.get(key) ?? this.#build(key, context, clock)
@@ -91,8 +121,9 @@ export class PromptCache {
 
   #build(key: string, context: SectionContext, clock: Clock | undefined): Entry {
     const asked = watchContext(context, (fact) => this.#lookedAt.add(fact))
-    const prompt = assemblePrompt(this.#sections, context, { asked, ...(clock && { clock }) })
-    const entry = { channel: context.channel, prompt }
+    const building = new AbortController()
+    const prompt = assemblePrompt(this.#sections, context, { asked, clock, abortSignal: building.signal })
+    const entry: Entry = { channel: context.channel, prompt, building, waiting: 0 }
     void prompt.then(({ errors }) => {
       if (this.#entries.get(key) !== entry) return
       this.#entries.delete(key)

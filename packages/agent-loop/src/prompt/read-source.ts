@@ -12,14 +12,19 @@ export type SourceOutcome = { readonly text: string } | { readonly error: string
 /** Without an answer after it, a source counts as failed: all turns of the agent wait for one build. */
 const limitMs = 30_000
 
+export interface ReadOptions {
+  readonly clock?: Clock | undefined
+  readonly abortSignal?: AbortSignal
+}
+
 export async function readSource(
   source: TextSource,
   context: SectionContext,
-  clock: Clock = systemClock,
+  { clock = systemClock, abortSignal }: ReadOptions = {},
 ): Promise<SourceOutcome> {
   if (typeof source === 'string') return { text: tidy(source) }
   try {
-    const text = await withinTime(clock, limitMs, ask(source, context))
+    const text = await withinTime({ clock, limitMs, abortSignal }, ask(source, context))
     return typeof text === 'string' ? { text: tidy(text) } : { error: `it gave ${String(text)}, which is no text` }
   } catch (error) {
     return { error: messageOf(error) }

@@ -21,7 +21,7 @@ export async function readStatics(sections: MergedSections, clock?: Clock): Prom
   const named = Object.entries(staticSources(sections)).filter(([, sources]) => sources.length > 0)
   const outcomes = await Promise.all(
     named.map(async ([name, sources]) => {
-      const texts = await Promise.all(sources.map((source) => readSource(source, nowhere, clock)))
+      const texts = await Promise.all(sources.map((source) => readSource(source, nowhere, { clock })))
       return [name, texts.map((outcome) => ('text' in outcome ? outcome.text : null))] as const
     }),
   )

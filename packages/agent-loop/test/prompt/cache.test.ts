@@ -1,3 +1,5 @@
+import { getEventListeners } from 'node:events'
+import { manualClock } from '@bowline/llm/testing'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import '../../src/node/index.ts'
@@ -50,6 +52,22 @@ describe('the prompt cache', () => {
     expect(await keyed.text({ sessionKey: 'a' })).toBe('built 1\n\nSession: a')
     expect(await keyed.text({ sessionKey: 'b' })).toBe('built 2\n\nSession: b')
     expect(await keyed.text({ sessionKey: 'a' })).toBe('built 1\n\nSession: a')
+  })
+
+  it('A112: a build for which nobody waits any more leaves no timer, and the next one asks again', async () => {
+    const clock = manualClock()
+    let count = 0
+    const { cache } = cacheOf({ system: () => (++count === 1 ? new Promise(() => {}) : 'built') })
+    const waiters = [new AbortController(), new AbortController()]
+    const waits = waiters.map(({ signal }) => cache.get(context, { clock, abortSignal: signal }))
+    waiters[0]?.abort()
+    await expect(waits[0]).rejects.toThrow('aborted')
+    expect(clock.pendingTimers).toBe(1)
+    waiters[1]?.abort()
+    await expect(waits[1]).rejects.toThrow('aborted')
+    expect(clock.pendingTimers).toBe(0)
+    expect(waiters.flatMap(({ signal }) => getEventListeners(signal, 'abort'))).toEqual([])
+    expect((await cache.get(context, { clock })).text).toBe('built')
   })
 
   it('A158: invalidate clears one channel or all', async () => {
