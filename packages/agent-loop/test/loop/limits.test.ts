@@ -205,6 +205,14 @@ describe('prepareStep', () => {
     expect(typesOf(talk)).not.toContain('step-start')
   })
 
+  it('what it says behind an abort is dropped', async () => {
+    const talk = conversation()
+    const stop = new AbortController()
+    const prepareStep: PrepareStep = () => (stop.abort(), Promise.reject(new Error('late')))
+    expect(await playOut(talk, agentOf([], { prepareStep }), 'go', { abortSignal: stop.signal })).toMatchObject({ status: 'aborted', steps: 0 })
+    expect(eventsOf(talk, 'error')).toEqual([])
+  })
+
   it('A86: retries and fallbacks are no steps', async () => {
     const busy = { error: refusal(503) }
     const agent = agentOf([busy, busy, { toolCalls: [call('x', 'a')] }], { tools: [echo('a').tool], retry: { jitter: 0 }, limits: { maxSteps: 1 } })

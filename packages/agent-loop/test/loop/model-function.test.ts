@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { defineAgent, defineTool } from '../../src/index.ts'
 import type { AgentOptions, ModelFunction, ModelFunctionMessage, ModelFunctionRequest } from '../../src/index.ts'
 import { agentOf, conversation, readAll } from '../support/conversation.ts'
-import { echo, latch, remote, until } from '../support/tools.ts'
+import { echo, gated, latch, remote, until } from '../support/tools.ts'
 import { eventsOf, playOut, typesOf } from '../support/waiting.ts'
 
 const call = (toolCallId: string, toolName: string) => ({ type: 'tool-call' as const, toolCallId, toolName, input: {} })
@@ -61,10 +61,12 @@ describe('a model function', () => {
 
   it('A92: what is steered meanwhile waits for the next request', async () => {
     const talk = conversation()
-    const { agent, requests } = agentOver([[asks(call('x', 'a')), text('done')], [text('and now this')]], { tools: [echo('a').tool] })
+    const slow = gated('a')
+    const { agent, requests } = agentOver([[asks(call('x', 'a')), text('done')], [text('and now this')]], { tools: [slow.tool] })
     const run = talk.run(agent, 'go')
-    await until(() => typesOf(talk).includes('message-end'))
+    await until(() => slow.started.length === 1)
     await run.steer('one more')
+    slow.open('x')
     expect((await run.result()).text).toBe('and now this')
     expect(requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool-result', 'assistant', 'user'])
   })

@@ -44,6 +44,7 @@ describe('a crash', () => {
     const watch = defineExtension({ name: 'watch', hooks: { onRetryEnd: () => undefined, onRetryStart: () => undefined, afterModelCall: () => undefined } })
     const options: Partial<AgentOptions> = { retry: plain, extensions: [watch], tools: [echo('a', { effect: 'pure' }).tool] }
     await playOut(talk, agentOf([busy, { toolCalls: [call('x', 'a')] }, { text: 'done' }].slice(0, { 'message-start': 1, 'turn-end': 3, 'message-end': 2, 'retry-end': 2 }[type]), options), 'go')
+    if (type === 'message-end' && when === 'after') expect((await talk.memory.load()).open).not.toHaveProperty('retry')
     revive()
     const left = { 'message-start': 2, 'retry-end': 2, 'turn-end': 0, 'message-end': when === 'after' ? 1 : 2 }[type]
     const steps = [{ toolCalls: [call('x', 'a')] }, { text: 'done' }].slice(2 - left)

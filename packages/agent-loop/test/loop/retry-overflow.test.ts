@@ -88,4 +88,34 @@ describe('an overflow', () => {
     expect(result).toMatchObject({ status: 'completed', text: 'fits' })
     expect(eventsOf(talk, 'retry-start')).toMatchObject([{ cause: 'overflow', attempt: 2 }])
   })
+
+  it('A126: a crash behind the compaction calls again, and loses nothing of what it has cost', async () => {
+    const { talk, revive } = mortal('retry-start', 'before')
+    const agent = smallAgent(model([longTurn, tooLong, { text: 'SUMMARY', usage: { input: 700, output: 9 } }, { text: 'fits' }]))
+    await playOut(talk, agent, longInput)
+    expect((await playOut(talk, agent, 'more')).reason).toBe('journal-error')
+    revive()
+    const result = await playOut(talk, agent, undefined)
+    expect(result).toMatchObject({ status: 'completed', text: 'fits' })
+    expect(result.usage.inputTokens).toBeGreaterThan(700)
+  })
+
+  it('A126: it is once per turn over a crash too', async () => {
+    const { talk, revive } = mortal('retry-start', 'after')
+    const agent = smallAgent(model([longTurn, tooLong, { text: 'SUMMARY' }, tooLong]))
+    await playOut(talk, agent, longInput)
+    await playOut(talk, agent, 'more')
+    revive()
+    expect(await playOut(talk, agent, undefined)).toMatchObject({ status: 'error', error: { kind: 'context-overflow' } })
+    expect(eventsOf(talk, 'compaction-start')).toHaveLength(1)
+  })
+
+  it('A44: what a compaction behind the turn has used is not in the sums of the turn', async () => {
+    const talk = conversation()
+    const agent = smallAgent(model([{ text: 'a'.repeat(800), usage: { input: 9_400, output: 1 } }, { text: 'SUMMARY', usage: { input: 700, output: 9 } }]))
+    const result = await playOut(talk, agent, longInput)
+    expect(eventsOf(talk, 'compaction-end')).toMatchObject([{ outcome: 'done' }])
+    expect(result.usage).toEqual(eventsOf(talk, 'turn-end')[0]?.usage)
+    expect(result.usage.inputTokens).toBe(9_400)
+  })
 })
