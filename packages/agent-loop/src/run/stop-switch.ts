@@ -19,6 +19,7 @@ export type StopCause = AbortCause | EndingCause
 /** Every way to stop a run comes together here: the first cause counts, unless the run belongs to somebody else by now. */
 export class StopSwitch {
   readonly #controller = new AbortController()
+  readonly #lost = new AbortController()
   /** By signal, how to leave it. */
   readonly #followed = new Map<AbortSignal, () => void>()
   readonly #now: () => number
@@ -51,6 +52,11 @@ export class StopSwitch {
     return this.#controller.signal
   }
 
+  /** Nothing of the run can be stored any more: it waits for nobody, whatever stopped it before. */
+  get lost(): AbortSignal {
+    return this.#lost.signal
+  }
+
   /** The turn is to be ended. */
   get stopped(): boolean {
     return this.#cause?.kind === 'stop'
@@ -67,6 +73,7 @@ export class StopSwitch {
     this.#stoppedAt ??= this.#now()
     const message = 'status' in cause ? cause.message : cause.reason
     this.#controller.abort(new DOMException(message ?? 'the run was stopped', 'AbortError'))
+    if (cause.kind === 'fenced') this.#lost.abort()
   }
 
   follow(signal: AbortSignal | undefined): void {

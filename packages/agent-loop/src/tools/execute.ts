@@ -52,17 +52,19 @@ export function execute(turn: Turn, call: Call, tell: (news: ChildNews) => void)
       open = false
       for (const cancel of timers) cancel()
       turn.stop.signal.removeEventListener('abort', onStop)
+      turn.stop.lost.removeEventListener('abort', onLost)
       resolve({ ...ending, timedOut })
     }
     const abort = (reason: unknown): void => {
       controller.abort(reason)
-      if (turn.stop.cause?.kind === 'fenced') return end({ kind: 'unsettled' })
       // The run of a subagent ends by itself, within a grace of its own.
       if (call.tool?.subagent && !turn.run.journal.children) return
       timers.push(turn.clock.setTimer(turn.clock.now() + turn.agent.abortGraceMs, () => end({ kind: 'unsettled' })))
     }
     const onStop = (): void => abort(turn.stop.signal.reason)
     turn.stop.signal.addEventListener('abort', onStop, { once: true })
+    const onLost = (): void => end({ kind: 'unsettled' })
+    turn.stop.lost.addEventListener('abort', onLost, { once: true })
     const { deadlineAt } = call.row
     if (deadlineAt !== undefined) {
       const onDeadline = (): void => {
