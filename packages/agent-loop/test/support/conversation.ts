@@ -104,6 +104,8 @@ async function check({ memory, journal, clock }: Conversation, options: Conversa
   expect(checkEvents(journal.log, { allDeltas: true, unfinished: options.unfinished ?? false })).toEqual([])
   for (const child of childJournals(journal)) {
     expect(checkEvents(child.log, { allDeltas: true, unfinished: options.unfinished ?? false })).toEqual([])
+    const state = await child.load()
+    expect(checkTranscript(state.messages, { openCalls: state.open !== undefined })).toEqual([])
   }
   expect(checkTranscript(messages, { openCalls: open !== undefined })).toEqual([])
   if (options.messages || options.snapshot !== undefined) return
