@@ -22,7 +22,7 @@ describe('scheduling', () => {
     const run = talk.run(agentOf([{ toolCalls: calls }, { text: 'done' }], { tools: [wait.tool], toolConcurrency: 2 }), 'go')
     await until(() => wait.started.length === 2)
     expect(starts(talk)).toEqual(['a', 'b'])
-    expect(rows(talk)).toEqual(['a:started', 'b:started', 'c:pending'])
+    expect(rows(talk).toSorted()).toEqual(['a:started', 'b:started', 'c:pending'])
     wait.open('b')
     await until(() => wait.started.length === 3)
     wait.open('a')
