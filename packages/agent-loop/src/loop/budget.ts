@@ -78,7 +78,7 @@ export function createBudget(limits: BudgetLimits): Budget {
 }
 
 /** What a usage counts for: all that went in and all that came out. */
-export function tokensOf(usage: Usage): number {
+function tokensOf(usage: Usage): number {
   return usage.totalTokens ?? (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0)
 }
 

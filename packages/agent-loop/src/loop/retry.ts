@@ -2,7 +2,7 @@ import type { ModelError } from '@bowline/llm'
 import { checkFunction, checkKeys, checkNumber, checkOneOf, checkWhole } from '../agent/check-options.ts'
 import type { RetryPolicy } from './retry-policy.ts'
 
-export const defaultRetry: RetryPolicy = {
+const defaultRetry: RetryPolicy = {
   maxRetries: 3,
   baseDelayMs: 2_000,
   maxDelayMs: 30_000,

@@ -109,7 +109,7 @@ export async function validate(tool: Tool | undefined, input: JSONValue): Promis
   }
 }
 
-export function invalidInput(issues: readonly SchemaIssue[], input: JSONValue): string {
+function invalidInput(issues: readonly SchemaIssue[], input: JSONValue): string {
   const lines = issues.map(({ path, message }) => `${path === '' ? '(input)' : path}: ${message}`)
   return ['the arguments are not valid:', ...lines, `received: ${cutMiddle(JSON.stringify(input), shownCharacters)}`].join('\n')
 }

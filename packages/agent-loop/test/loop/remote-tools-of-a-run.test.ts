@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest'
+import { defineAgent } from '../../src/index.ts'
+import { agentOf, conversation, model } from '../support/conversation.ts'
+import { echo } from '../support/tools.ts'
+
+const locate = {
+  name: 'locate',
+  description: 'Where the user is',
+  inputSchema: { type: 'object', properties: { precise: { type: 'boolean' } }, required: ['precise'], additionalProperties: false },
+} as const
+
+describe('remote tools of a run', () => {
+  it('A181: they are offered beside the tools of the agent, and a call of one suspends the run', async () => {
+    const talk = conversation()
+    const calls = [{ toolCalls: [{ id: 'x', name: 'a', input: {} }, { id: 'y', name: 'locate', input: { precise: true } }] }]
+    const agent = agentOf([...calls, { text: 'there' }], { tools: [echo('a').tool] })
+    const first = await talk.play(agent, 'go', { remoteTools: [locate] })
+    expect(first.result).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'y', input: { precise: true } }] })
+    expect(agent.model.calls[0]?.tools).toMatchObject([{ name: 'a' }, { name: 'locate', description: 'Where the user is', inputSchema: locate.inputSchema }])
+    const answers = { toolResults: [{ toolCallId: 'y', output: 'Oslo' }] }
+    const second = await talk.play(agent, answers, { remoteTools: [locate] })
+    expect(second.result).toMatchObject({ status: 'completed', text: 'there' })
+  })
+
+  it('A181: what the model gives one of them is checked by its schema', async () => {
+    const talk = conversation()
+    const agent = agentOf([{ toolCalls: [{ id: 'y', name: 'locate', input: { precise: 'very' } }] }, { text: 'sorry' }])
+    const { result } = await talk.play(agent, 'go', { remoteTools: [locate] })
+    expect(result.messages[2]).toMatchObject({ toolCallId: 'y', status: 'error' })
+    expect(result.text).toBe('sorry')
+  })
+
+  it('A181: another run of the agent does not have them', async () => {
+    const talk = conversation()
+    const agent = agentOf([{ text: 'one' }, { text: 'two' }])
+    await talk.play(agent, 'go', { remoteTools: [locate] })
+    await talk.play(agent, 'again')
+    expect(agent.model.calls.map(({ tools = [] }) => tools.length)).toEqual([1, 0])
+  })
+
+  it.each([
+    ['a tool of the agent', [{ ...locate, name: 'a' }]],
+    ['another one of them', [locate, locate]],
+    ['the tool of a subagent', [{ ...locate, name: 'delegate_to_helper' }]],
+  ])('A181: a name that hides %s is refused', (_what, remoteTools) => {
+    const helper = defineAgent({ name: 'helper', description: 'Helps', model: model([]) })
+    const agent = defineAgent({ model: model([]), tools: [echo('a').tool], subagents: [helper] })
+    expect(() => agent.run('go', { remoteTools })).toThrow(expect.objectContaining({ code: 'invalid-config' }))
+  })
+})
