@@ -1,0 +1,123 @@
+import { getEventListeners } from 'node:events'
+import { isDeepStrictEqual } from 'node:util'
+import { phaseOf } from '../../src/index.ts'
+import type { AgentResult, JournalState } from '../../src/index.ts'
+import { checkEvents } from '../../src/testing/index.ts'
+import type { RecordingJournal } from '../../src/testing/index.ts'
+import { View } from '../../src/transcript/view.ts'
+import { checkPrompt, promptProviders } from '../support/check-prompt.ts'
+import type { Order } from './orders.ts'
+import type { Played, Process } from './process.ts'
+import type { Store } from './tested-journal.ts'
+import type { World } from './world.ts'
+
+/** What must hold when a run has ended. */
+export async function checkRun(process: Process, order: Order, before: JournalState, played: Played): Promise<void> {
+  const { world, store } = process
+  const after = await store.root.load()
+  checkRest(world, played)
+  checkStop(process, played)
+  checkLogs(world, store.root)
+  checkPrompts(world, after)
+  checkInputs(process, played)
+  checkExecutions(world)
+  if (order.refused && after.open) checkRefusal(world, before, after, played)
+  else if (hasOutcome(played.result)) checkResult(world, store, before, after, played.result)
+}
+
+/** Neither refused nor left: the log tells of it. */
+function hasOutcome({ reason }: AgentResult): boolean {
+  return reason !== 'refused' && reason !== 'yielded' && reason !== 'journal-error'
+}
+
+/** Nothing is left behind. */
+function checkRest(world: World, { journal }: Played): void {
+  world.claim(phaseOf(journal) === 'idle', `A33: the phase is ${phaseOf(journal)}`)
+  world.claim(world.clock.testedTimers === 0, `A112: ${world.clock.testedTimers} timers are left`)
+  const heard = [...world.signals].filter((signal) => getEventListeners(signal, 'abort').length > 0)
+  world.claim(heard.length === 0, `A112: listeners are left on ${heard.length} signals`)
+  world.signals.clear()
+}
+
+function checkStop({ world, store, agentPlan }: Process, { endedAt, result }: Played): void {
+  const { stopped } = world
+  if (!stopped) return
+  world.claim(world.modelCalls === stopped.modelCalls, 'A107: a model was called behind the stop')
+  const bound = stopped.at + agentPlan.abortGraceMs + commitsBehindStop * store.plan.latencyMs
+  world.claim(endedAt <= bound, `A107: stopped at ${stopped.at}, ended at ${endedAt} as ${result.status}`)
+}
+
+/** The one under way, what hooks wait for, the end, and what stands behind it. */
+const commitsBehindStop = 8
+
+function checkLogs(world: World, journal: RecordingJournal): void {
+  for (const problem of checkEvents(journal.log, { unfinished: true })) world.claim(false, `A35: ${problem}`)
+  for (const child of journal.childJournals.values()) checkLogs(world, child)
+}
+
+/** Every provider takes what stands in the view of a conversation without an open turn. */
+function checkPrompts(world: World, { messages, compaction, open }: JournalState): void {
+  if (open) return
+  const view = new View()
+  for (const message of messages) view.append(message)
+  if (compaction) view.setCompaction(compaction)
+  for (const provider of promptProviders) {
+    for (const problem of checkPrompt(view.messages, provider)) {
+      // A step that only an overlay has made follows an answer: a provider that wants a turn between gets one.
+      world.claim(problem.includes('added-turn'), `A113: ${provider}: ${problem}`)
+    }
+  }
+}
+
+/** Each input that was accepted is in the log or given back, and no other is. */
+function checkInputs({ world, store }: Process, { result, journal }: Played): void {
+  const log = JSON.stringify(eventsOf(store.root))
+  const [unused, queued] = [JSON.stringify(result.unusedInputs), JSON.stringify(store.queue)]
+  for (const { kind, text, accepted } of world.given.splice(0)) {
+    world.claim(accepted !== undefined, `A95: nobody said whether ${text} is accepted`)
+    if (kind === 'overlay') {
+      world.claim(!log.includes(text), `A100: ${text} is in the log`)
+      continue
+    }
+    const places = [log, unused, queued].filter((place) => place.includes(text)).length
+    if (journal.died) continue
+    world.claim(places === (accepted?.ok ? 1 : 0), `A96: ${text} was ${accepted?.ok ? 'accepted' : 'refused'} and is in ${places} places`)
+  }
+}
+
+function eventsOf({ events, childJournals }: RecordingJournal): readonly unknown[] {
+  return [...events, ...[...childJournals.values()].flatMap(eventsOf)]
+}
+
+/** A172: no call that must not run twice did. */
+function checkExecutions(world: World): void {
+  for (const [key, { toolName, count }] of world.executions) {
+    const mayRepeat = ['pure', 'safe', 'alone', 'single', 'pure-timed', 'short', 'stream'].includes(toolName)
+    world.claim(mayRepeat || count === 1, `A172: ${key} of ${toolName} ran ${count} times`)
+  }
+}
+
+function checkRefusal(world: World, before: JournalState, after: JournalState, { result, journal, events }: Played): void {
+  world.claim(result.reason === 'refused' || result.reason === 'journal-error', `A178: ${result.status} where it must be refused`)
+  world.claim(journal.stored === 0 && events.length === 0 && before.seq === after.seq, 'A178: a refused run has stored something')
+}
+
+function checkResult(world: World, store: Store, before: JournalState, after: JournalState, result: AgentResult): void {
+  const view = store.view()
+  const same = (what: string, told: unknown, folded: unknown): void =>
+    world.claim(isDeepStrictEqual(plain(told), plain(folded)), `A45: ${what} is ${JSON.stringify(told)} and ${JSON.stringify(folded)} in the log`)
+  if (result.reason === 'handled' && after.seq === before.seq) return
+  same('status', result.status, view.status)
+  same('usage', result.usage, view.usage)
+  same('cost', result.cost, view.cost)
+  same('error', result.error, view.error)
+  same('steps', result.steps, view.step)
+  same('pending calls', result.pendingToolCalls, view.pendingToolCalls)
+  same('pending approvals', result.pendingApprovals, view.pendingApprovals)
+  const end = result.messages.length
+  same('messages', result.messages, end === 0 ? [] : after.messages.slice(-end))
+}
+
+function plain(value: unknown): unknown {
+  return value === undefined ? undefined : JSON.parse(JSON.stringify(value))
+}

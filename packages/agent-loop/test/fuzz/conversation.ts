@@ -1,0 +1,69 @@
+import { defineAgent } from '../../src/index.ts'
+import type { AgentResult } from '../../src/index.ts'
+import { fakeIds } from '../../src/testing/index.ts'
+import { plannedModel } from './answers.ts'
+import { checkRun } from './checks.ts'
+import { nextOrder } from './orders.ts'
+import { mayStandStill, plannedAgent } from './planned-agent.ts'
+import { play } from './process.ts'
+import type { Process } from './process.ts'
+import type { RoundPlan, Scenario } from './scenarios.ts'
+import { Store } from './tested-journal.ts'
+import { plannedTools } from './tools.ts'
+import { World } from './world.ts'
+
+const calm: RoundPlan = {
+  ...{ disturbances: [], answer: 'close', approve: true, edits: false, startsAborted: false, mode: 'live', death: undefined, onApproval: undefined, compacts: false },
+  driver: { leavesBehind: undefined, onBreak: 'continue', pauseMs: 0 },
+}
+
+/** Lets a conversation happen; in the end it must take one more input. Gives what must not be. */
+export async function converse(scenario: Scenario): Promise<readonly string[]> {
+  const world = new World()
+  const store = new Store(world, scenario.journal)
+  const process: Omit<Process, 'plan'> = { world, store, agent: plannedAgent(world, scenario.agent), agentPlan: scenario.agent, options: { ids: fakeIds() } }
+  planInputs(world, store, scenario)
+  let latest: AgentResult | undefined
+  for (const plan of scenario.rounds) {
+    latest = await playRound({ ...process, plan }, latest)
+    if (world.faults.length > 0) return world.faults
+  }
+  const quiet = { ...scenario.agent, abortGraceMs: 200 }
+  const agent = defineAgent({ model: plannedModel(world, []), tools: plannedTools(world), subagents: [], abortGraceMs: 200 })
+  const last = await playRound({ ...process, agent, agentPlan: quiet, plan: calm }, undefined)
+  world.claim(last.status === 'completed', `A110: the last input ends as ${last.status} for ${last.reason} ${JSON.stringify(last.error)}`)
+  return world.faults
+}
+
+async function playRound(process: Process, latest: AgentResult | undefined): Promise<AgentResult> {
+  const { world, store, plan } = process
+  if (plan.compacts) await compactByHand(process)
+  if (plan.answer === 'wait') {
+    const waited = world.sleep(300)
+    await world.settle(waited)
+  }
+  const before = await store.root.load()
+  const order = nextOrder(world, store, plan, before, latest)
+  const played = await play(process, order)
+  const mayWait = mayStandStill(process.agentPlan) || plan.onApproval === 'hang'
+  world.claim(!played.stoodStill || mayWait, 'the run stood still')
+  await checkRun(process, order, before, played)
+  return played.result
+}
+
+async function compactByHand({ world, store, agent, options }: Process): Promise<void> {
+  const journal = store.open(undefined, new AbortController().signal)
+  const { ids } = options
+  const result = agent.compact({ journal, clock: world.clock.tested, ...(ids && { ids }) })
+  if (!(await world.settle(result))) throw new Error('the compaction never ends')
+  journal.retire()
+  const { open } = await store.root.load()
+  const { outcome } = await result
+  world.claim(!open || outcome === 'skipped', `A30: a compaction inside of a turn is ${outcome}`)
+}
+
+function planInputs(world: World, store: Store, { journal }: Scenario): void {
+  for (const [place, { source, after }] of journal.inputs.entries()) {
+    world.plan(after, () => void store.waiting.push({ inputId: `elsewhere-${place}`, source, input: world.name(source) }))
+  }
+}

@@ -1,0 +1,68 @@
+import type { AgentInput, AgentResult, ApprovalDecision, ApprovalRequest, JournalState, PendingToolCall, SubmittedResult } from '../../src/index.ts'
+import type { RoundPlan } from './scenarios.ts'
+import type { Store } from './tested-journal.ts'
+import type { World } from './world.ts'
+
+/** What a run is begun with. */
+export interface Order {
+  readonly input: AgentInput | undefined
+  /** The turn is open, and is to be ended. */
+  readonly stops?: true
+  readonly cancels?: true
+  /** It must be refused, and change nothing. */
+  readonly refused?: true
+}
+
+/** What comes next, by what stands in the journal and what the latest result waits for. */
+export function nextOrder(world: World, store: Store, plan: RoundPlan, state: JournalState, latest: AgentResult | undefined): Order {
+  if (!state.open) return newTurn(world, store, plan)
+  switch (plan.answer) {
+    case 'close':
+      return { input: world.name('user'), cancels: true }
+    case 'message':
+      return { input: world.name('user'), refused: true }
+    case 'stop':
+      return { input: undefined, stops: true }
+    case 'wrong':
+      return { input: { toolResults: [{ toolCallId: 'nobody', output: 'x' }], approvals: [{ approvalId: 'nothing', decision: 'deny' }] }, refused: true }
+    case 'wait':
+      return { input: undefined }
+    case 'all':
+    case 'first':
+    case 'mixed':
+    case 'again': {
+      const input = latest && answersTo(plan, latest)
+      return { input: input && (input.toolResults.length > 0 || input.approvals.length > 0) ? input : undefined }
+    }
+  }
+}
+
+function newTurn(world: World, { queue, waiting }: Store, { answer }: RoundPlan): Order {
+  const queued = queue.shift()
+  if (queued !== undefined) return { input: queued }
+  if (answer === 'wait' || answer === 'stop') return waiting.length > 0 ? { input: undefined } : { input: undefined, refused: true }
+  return { input: world.name('user') }
+}
+
+function answersTo(plan: RoundPlan, { pendingToolCalls, pendingApprovals }: AgentResult): Answers {
+  const toolResults = pendingToolCalls.map((pending, place) => resultFor(pending, plan.answer === 'mixed' ? place : 0))
+  const approvals = pendingApprovals.map((request) => decisionOn(request, plan))
+  if (plan.answer !== 'first') return { toolResults, approvals }
+  return toolResults.length > 0 ? { toolResults: toolResults.slice(0, 1), approvals: [] } : { toolResults: [], approvals: approvals.slice(0, 1) }
+}
+
+interface Answers {
+  readonly toolResults: readonly SubmittedResult[]
+  readonly approvals: readonly ApprovalDecision[]
+}
+
+function resultFor({ toolCallId, path, unknown }: PendingToolCall, kind: number): SubmittedResult {
+  if (kind === 1) return { toolCallId, path, error: 'it did not work' }
+  if (kind === 2 && unknown) return { toolCallId, path, unknown: true }
+  return { toolCallId, path, output: { answered: true }, details: [1] }
+}
+
+export function decisionOn({ approvalId, inputHash }: ApprovalRequest, { approve, edits }: Pick<RoundPlan, 'approve' | 'edits'>): ApprovalDecision {
+  if (!approve) return { approvalId, inputHash, decision: 'deny', reason: 'rather not' }
+  return { approvalId, inputHash, decision: 'approve', by: 'somebody', ...(edits && { input: { act: 'return', ms: 0 } }) }
+}

@@ -1,0 +1,63 @@
+import { createModels } from '@bowline/llm'
+import { defineAgent } from '../../src/index.ts'
+import type { Agent, AgentOptions } from '../../src/index.ts'
+import { plannedModel } from './answers.ts'
+import { plannedExtension, plannedGuardrail } from './hooks.ts'
+import type { AgentPlan } from './scenarios.ts'
+import { plannedTools } from './tools.ts'
+import type { World } from './world.ts'
+
+const never = (): Promise<never> => new Promise(() => {})
+const broken = (): never => {
+  throw new Error('the function broke')
+}
+
+/** The agent of a scenario, and a subagent below it. */
+export function plannedAgent(world: World, plan: AgentPlan): Agent {
+  const main = plannedModel(world, plan.answers, { summaries: plan.summaries, modelId: 'main' })
+  const other = plan.fallback && plannedModel(world, plan.fallback, { modelId: 'other' })
+  const models = createModels({
+    providers: { test: { languageModel: () => main } },
+    models: { 'test:main': { contextWindow: plan.compacts ? 1_500 : 100_000 } },
+  })
+  const { limits, retries, rewind, onFailedTurn, onUnknownOutcome, steering, abortGraceMs, toolConcurrency } = plan
+  const tools = plannedTools(world)
+  const helper = defineAgent({
+    ...{ name: 'helper', description: 'helps', model: plannedModel(world, plan.child, { modelId: 'child' }), tools },
+    ...{ retry: { maxRetries: 1, baseDelayMs: 10, jitter: 0 }, limits: { maxSteps: 3 }, abortGraceMs: 100, onUnknownOutcome },
+  })
+  return defineAgent({
+    ...{ name: 'planned', model: 'test:main', models, tools, subagents: [helper], limits, onFailedTurn, onUnknownOutcome, steering, abortGraceMs, toolConcurrency },
+    ...(other && { fallback: [other] }),
+    retry: { maxRetries: retries, baseDelayMs: 10, jitter: 0, rewind },
+    compaction: plan.compacts && { reserveTokens: 300, keepRecentTokens: 5 },
+    runtimeParams: { maxTokens: 200 },
+    extensions: plan.extensions.map((extension, place) => plannedExtension(world, extension, `extension-${place}`)),
+    ...(plan.guardrail && { guardrails: [plannedGuardrail(world, plan.guardrail)] }),
+    ...functionsOf(world, plan),
+  })
+}
+
+function functionsOf(world: World, plan: AgentPlan): Partial<AgentOptions> {
+  const { prepareStep, stopWhen, ephemeral, instructions } = plan
+  const patches = { few: { activeTools: ['pure', 'once', 'far'] }, wrong: { dance: true } as never, look: undefined }
+  return {
+    instructions:
+      instructions === 'text' ? 'be brief' : { throw: broken, hang: never, slow: () => world.sleep(10).then(() => 'be slow') }[instructions],
+    ...(prepareStep !== 'none' && {
+      prepareStep: prepareStep === 'throw' ? broken : prepareStep === 'hang' ? never : () => patches[prepareStep],
+    }),
+    ...(stopWhen !== 'none' && {
+      stopWhen: { throw: broken, hang: never, never: () => false, second: ({ step }: { step: number }) => step >= 2 }[stopWhen],
+    }),
+    ...(ephemeral !== 'none' && {
+      ephemeral: { throw: broken, hang: never, one: () => [{ role: 'user' as const, content: 'it is late' }] }[ephemeral],
+    }),
+  }
+}
+
+/** Whether something in it waits for somebody outside, for as long as it takes. */
+export function mayStandStill({ prepareStep, stopWhen, answers, child }: AgentPlan): boolean {
+  const isDeaf = [...answers, ...child].some(({ calls }) => calls.some(({ tool, act }) => tool === 'wary' && act === 'deaf'))
+  return prepareStep === 'hang' || stopWhen === 'hang' || isDeaf
+}

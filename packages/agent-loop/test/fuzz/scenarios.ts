@@ -1,0 +1,142 @@
+import fc from 'fast-check'
+import { answerPlans } from './answers.ts'
+import type { AnswerPlan } from './answers.ts'
+import { extensionPlan, guardrailPlan } from './hooks.ts'
+import type { ExtensionPlan, GuardrailPlan } from './hooks.ts'
+
+/** Something that somebody does to a run, so many moments after its start. */
+export interface Disturbance {
+  readonly kind: 'abort' | 'signal' | 'yield' | 'fenced' | 'steer' | 'overlay' | 'follow-up' | 'reader'
+  readonly after: number
+}
+
+/** What is done next, as far as the conversation allows it. */
+export interface RoundPlan {
+  readonly disturbances: readonly Disturbance[]
+  /** What becomes of an open turn; one that waits for nobody goes on. */
+  readonly answer: 'all' | 'first' | 'mixed' | 'wrong' | 'again' | 'message' | 'close' | 'stop' | 'wait'
+  readonly approve: boolean
+  readonly edits: boolean
+  readonly startsAborted: boolean
+  readonly mode: 'live' | 'synchronized'
+  readonly driver: { readonly leavesBehind: number | undefined; readonly onBreak: 'continue' | 'abort'; readonly pauseMs: number }
+  /** The process dies at so many commits from its start. */
+  readonly death: { readonly commit: number; readonly when: 'before' | 'after' } | undefined
+  readonly onApproval: 'approve' | 'deny' | 'later' | 'open' | 'throw' | 'hang' | 'wrong' | undefined
+  /** Compacts by hand before. */
+  readonly compacts: boolean
+}
+
+export interface AgentPlan {
+  readonly answers: readonly AnswerPlan[]
+  readonly summaries: readonly AnswerPlan[]
+  readonly child: readonly AnswerPlan[]
+  readonly fallback: readonly AnswerPlan[] | undefined
+  readonly extensions: readonly ExtensionPlan[]
+  readonly guardrail: GuardrailPlan | undefined
+  readonly prepareStep: 'none' | 'look' | 'few' | 'throw' | 'hang' | 'wrong'
+  readonly stopWhen: 'none' | 'never' | 'second' | 'throw' | 'hang'
+  readonly ephemeral: 'none' | 'one' | 'throw' | 'hang'
+  readonly instructions: 'text' | 'slow' | 'throw' | 'hang'
+  readonly retries: number
+  readonly rewind: 'attempt' | 'turn'
+  readonly onFailedTurn: 'keep' | 'rewind'
+  readonly onUnknownOutcome: 'stop' | 'tell-model'
+  readonly compacts: boolean
+  readonly limits: { readonly maxSteps: number; readonly maxToolCalls?: number; readonly maxTotalTokens?: number; readonly maxDurationMs?: number }
+  readonly steering: 'all' | 'one-at-a-time'
+  readonly abortGraceMs: number
+  readonly toolConcurrency: number
+}
+
+export interface JournalPlan {
+  readonly latencyMs: number
+  /** Inputs from elsewhere, so many moments after the start. */
+  readonly inputs: readonly { readonly source: 'steer' | 'notify' | 'overlay'; readonly after: number }[]
+  readonly enqueues: boolean
+  readonly schedulesCompaction: boolean
+}
+
+export interface Scenario {
+  readonly agent: AgentPlan
+  readonly journal: JournalPlan
+  readonly rounds: readonly RoundPlan[]
+}
+
+const moments = fc.oneof(fc.integer({ min: 0, max: 12 }), fc.integer({ min: 0, max: 80 }))
+
+/** The usual value in so many cases of ten. */
+function usually<Value>(times: number, usual: Value, ...others: Value[]): fc.Arbitrary<Value> {
+  return fc.oneof({ weight: times, arbitrary: fc.constant(usual) }, { weight: 10 - times, arbitrary: fc.constantFrom(...others) })
+}
+
+/** Code of the agent's owner may break the turn: else a conversation comes further. */
+function agentPlans(breaks: boolean): fc.Arbitrary<AgentPlan> {
+  const rarely = breaks ? 8 : 10
+  return fc.record({
+    answers: fc.array(answerPlans(), { minLength: 1, maxLength: 6 }),
+    summaries: fc.array(answerPlans(['nobody'], 0), { maxLength: 2 }),
+    child: fc.array(answerPlans(['pure', 'once', 'far', 'asked'], 2), { maxLength: 4 }),
+    fallback: fc.option(fc.array(answerPlans(), { maxLength: 2 }), { nil: undefined, freq: 2 }),
+    extensions: breaks ? fc.array(extensionPlan, { minLength: 1, maxLength: 2 }) : fc.constant([]),
+    guardrail: breaks ? fc.option(guardrailPlan, { nil: undefined, freq: 2 }) : fc.constant(undefined),
+    prepareStep: usually(rarely, 'none', 'look', 'few', 'throw', 'hang', 'wrong'),
+    stopWhen: usually(rarely, 'none', 'never', 'second', 'throw', 'hang'),
+    ephemeral: usually(rarely, 'none', 'one', 'throw', 'hang'),
+    instructions: usually(rarely, 'text', 'slow', 'throw', 'hang'),
+    retries: fc.integer({ min: 0, max: 2 }),
+    rewind: fc.constantFrom('attempt', 'turn'),
+    onFailedTurn: fc.constantFrom('keep', 'rewind'),
+    onUnknownOutcome: fc.constantFrom('stop', 'tell-model'),
+    compacts: usually(7, false, true),
+    limits: limitPlan,
+    steering: fc.constantFrom('all', 'one-at-a-time'),
+    abortGraceMs: fc.constantFrom(0, 200),
+    toolConcurrency: fc.constantFrom(1, 2, 8),
+  })
+}
+
+const limitPlan: fc.Arbitrary<AgentPlan['limits']> = fc.record(
+  {
+    maxSteps: usually(8, 6, 1, 2, 3),
+    maxToolCalls: usually(8, 20, 2),
+    maxTotalTokens: usually(8, 1_000_000, 6_000),
+    maxDurationMs: usually(9, 1_000_000, 100),
+  },
+  { requiredKeys: ['maxSteps'] },
+)
+
+const journalPlan: fc.Arbitrary<JournalPlan> = fc.record({
+  latencyMs: usually(8, 0, 5),
+  inputs: fc.oneof(fc.constant([]), fc.array(fc.record({ source: fc.constantFrom('steer', 'notify', 'overlay'), after: moments }), { maxLength: 3 })),
+  enqueues: usually(8, false, true),
+  schedulesCompaction: usually(8, false, true),
+})
+
+const disturbance: fc.Arbitrary<Disturbance> = fc.record({
+  kind: fc.constantFrom('abort', 'signal', 'yield', 'fenced', 'steer', 'steer', 'overlay', 'overlay', 'follow-up', 'follow-up', 'reader'),
+  after: moments,
+})
+
+const roundPlan: fc.Arbitrary<RoundPlan> = fc.record({
+  disturbances: fc.oneof(fc.constant([]), fc.array(disturbance, { minLength: 1, maxLength: 4 })),
+  answer: usually(6, 'all', 'first', 'mixed', 'wrong', 'again', 'message', 'close', 'stop', 'wait'),
+  approve: fc.boolean(),
+  edits: fc.boolean(),
+  startsAborted: usually(9, false, true),
+  mode: usually(8, 'live', 'synchronized'),
+  driver: fc.record({
+    leavesBehind: fc.option(fc.integer({ min: 0, max: 20 }), { nil: undefined, freq: 2 }),
+    onBreak: fc.constantFrom('continue', 'abort'),
+    pauseMs: fc.constantFrom(0, 0, 3),
+  }),
+  death: fc.option(fc.record({ commit: fc.integer({ min: 1, max: 12 }), when: fc.constantFrom('before', 'after') }), { nil: undefined, freq: 2 }),
+  onApproval: usually(7, undefined, 'approve', 'deny', 'later', 'open', 'throw', 'hang', 'wrong'),
+  compacts: usually(9, false, true),
+})
+
+export const scenario: fc.Arbitrary<Scenario> = fc.record({
+  agent: fc.oneof(agentPlans(false), agentPlans(true)),
+  journal: journalPlan,
+  rounds: fc.array(roundPlan, { minLength: 1, maxLength: 6 }),
+})

@@ -1,0 +1,139 @@
+import { createMemoryJournal, emptyView, reduceEvents } from '../../src/index.ts'
+import type { AgentInput, Journal, JournalRecord, JournalState, QueuedInput, RunView } from '../../src/index.ts'
+import { checkTranscript, recordingJournal } from '../../src/testing/index.ts'
+import type { RecordingJournal } from '../../src/testing/index.ts'
+import { clientCalls } from '../../src/transcript/client-calls.ts'
+import type { JournalPlan, RoundPlan } from './scenarios.ts'
+import type { World } from './world.ts'
+
+/** What outlives the processes of a conversation, checked after each commit. */
+export class Store {
+  readonly world: World
+  readonly plan: JournalPlan
+  readonly root: RecordingJournal = recordingJournal(createMemoryJournal())
+  readonly queue: AgentInput[] = []
+  waiting: QueuedInput[] = []
+  readonly #views = new Map<RecordingJournal, { view: RunView; folded: number }>()
+
+  constructor(world: World, plan: JournalPlan) {
+    this.world = world
+    this.plan = plan
+  }
+
+  /** The journal of one process, which may die. Whoever uses it once the process is `over` does wrong. */
+  open(death: RoundPlan['death'], abortSignal: AbortSignal): ProcessJournal {
+    return new Process(this, death).wrap(this.root, abortSignal)
+  }
+
+  /** The fold of what was stored. */
+  view(journal: RecordingJournal = this.root): RunView {
+    const { view, folded } = this.#views.get(journal) ?? { view: emptyView, folded: 0 }
+    const now = { view: journal.events.slice(folded).reduce<RunView>(reduceEvents, view), folded: journal.events.length }
+    this.#views.set(journal, now)
+    return now.view
+  }
+
+  async check(journal: RecordingJournal): Promise<void> {
+    const state = await journal.load()
+    const view = this.view(journal)
+    for (const problem of checkTranscript(state.messages, { openCalls: state.open !== undefined })) this.world.claim(false, `A113: ${problem}`)
+    for (const id of callsWithoutRow(state)) this.world.claim(false, `I4: the open call ${id} has no row`)
+    this.world.claim(JSON.stringify(view.messages) === JSON.stringify(state.messages), 'A45: the fold is not the transcript')
+    this.world.claim(!view.gap, 'A45: the log has a gap')
+  }
+
+  take(max: number): readonly QueuedInput[] {
+    return this.waiting.slice(0, max)
+  }
+
+  confirm(records: readonly JournalRecord[]): void {
+    const taken = new Set(records.flatMap((record) => (record.type === 'inputs-taken' ? record.inputIds : [])))
+    this.waiting = this.waiting.filter(({ inputId }) => !taken.has(inputId))
+  }
+}
+
+function callsWithoutRow({ messages, open }: JournalState): readonly string[] {
+  const last = messages.findLast(({ role }) => role !== 'tool-result')
+  if (last?.role !== 'assistant' || messages.at(-1) !== last || open?.stepState === 'ended') return []
+  const rows = new Set(open?.calls.map(({ toolCallId }) => toolCallId))
+  return clientCalls(last).flatMap(({ toolCallId }) => (rows.has(toolCallId) ? [] : [toolCallId]))
+}
+
+export interface ProcessJournal extends Journal {
+  readonly died: boolean
+  readonly commits: number
+  readonly stored: number
+  retire(): void
+}
+
+/** All journals of one process die together. */
+class Process {
+  readonly store: Store
+  readonly #death: RoundPlan['death']
+  commits = 0
+  stored = 0
+  died = false
+  over = false
+
+  constructor(store: Store, death: RoundPlan['death']) {
+    this.store = store
+    this.#death = death
+  }
+
+  wrap(journal: RecordingJournal, abortSignal?: AbortSignal): ProcessJournal {
+    const { store } = this
+    const { plan, world } = store
+    const isRoot = journal === store.root
+    const process = this
+    return {
+      get died() {
+        return process.died
+      },
+      get commits() {
+        return process.commits
+      },
+      get stored() {
+        return process.stored
+      },
+      retire: () => void (process.over = true),
+      load: () => journal.load(),
+      commit: (records, expect) => this.#commit(journal, records, expect, isRoot),
+      publish: (deltas) => {
+        world.claim(!this.over, 'A112: something is published behind the end')
+        journal.publish?.(deltas)
+        world.beat()
+      },
+      child: (key, meta) => this.wrap(journal.child?.(key, meta) as RecordingJournal),
+      ...(isRoot && {
+        takeInputs: (_window: string, max: number) => Promise.resolve(store.take(max)),
+        ...(abortSignal && { abortSignal }),
+        ...(plan.schedulesCompaction && { schedulesCompaction: true }),
+        ...(plan.enqueues && {
+          enqueue: (input: AgentInput) => Promise.resolve({ ok: true as const, inputId: `queued-${store.queue.push(input)}` }),
+        }),
+      }),
+    }
+  }
+
+  async #commit(journal: RecordingJournal, records: readonly JournalRecord[], expect: Parameters<Journal['commit']>[1], isRoot: boolean): ReturnType<Journal['commit']> {
+    const { world, plan } = this.store
+    world.claim(!this.over, 'A112: something is stored behind the end')
+    const number = ++this.commits
+    world.beat()
+    if (plan.latencyMs > 0) await world.sleep(plan.latencyMs)
+    if (this.died || (number === this.#death?.commit && this.#death.when === 'before')) return this.#die()
+    if (isRoot && expect?.noInputs && this.store.waiting.length > 0) return { ok: false, reason: 'inputs-waiting' }
+    if (isRoot && expect?.nothingQueued && this.store.queue.length > 0) return { ok: false, reason: 'runs-queued' }
+    const outcome = await journal.commit(records, expect)
+    this.stored++
+    if (isRoot) this.store.confirm(records)
+    await this.store.check(journal)
+    world.beat()
+    return number === this.#death?.commit ? this.#die() : outcome
+  }
+
+  #die(): never {
+    this.died = true
+    throw new Error('the process died')
+  }
+}

@@ -1,0 +1,149 @@
+import { z } from 'zod'
+import { defineTool } from '../../src/index.ts'
+import type { Tool, ToolContext } from '../../src/index.ts'
+import type { World } from './world.ts'
+
+export const toolActs = [
+  ...['return', 'later', 'json', 'content', 'details', 'quit', 'throw', 'reject', 'fail', 'not-json', 'large', 'flood'],
+  ...['hang', 'deaf', 'late', 'steer', 'overlay', 'compact', 'report', 'speak-late'],
+] as const
+export type ToolAct = (typeof toolActs)[number]
+
+interface ToolInput {
+  readonly act: ToolAct
+  readonly ms: number
+}
+
+const inputSchema = z.object({ act: z.enum(toolActs), ms: z.number() })
+
+/** What the tools differ in; what a call does is said by its input. */
+const kinds = {
+  pure: { effect: 'pure' },
+  safe: { effect: 'idempotent' },
+  once: { effect: 'once' },
+  alone: { effect: 'pure', sequential: true },
+  single: { effect: 'idempotent', concurrency: 1 },
+  timed: { effect: 'once', timeoutMs: 50 },
+  'pure-timed': { effect: 'pure', timeoutMs: 50 },
+  asked: { needsApproval: true },
+  'asked-timed': { needsApproval: true, approvalTimeoutMs: 200 },
+  short: { effect: 'pure', maxOutputCharacters: 100 },
+} as const satisfies Record<string, Partial<Parameters<typeof defineTool>[0]>>
+
+const others = ['wary', 'stream', 'far', 'far-timed'] as const
+export const toolNames = [...(Object.keys(kinds) as (keyof typeof kinds)[]), ...others] as const
+export type ToolName = (typeof toolNames)[number]
+
+export function plannedTools(world: World): readonly Tool[] {
+  const execute = (input: ToolInput, context: ToolContext) => act(world, input, context)
+  const named = <Name extends string>(name: Name) => ({ name, description: `the tool ${name}`, inputSchema })
+  const reconcile = ({ ms }: ToolInput, { idempotencyKey }: { idempotencyKey: string }) => {
+    if (ms === 60) return new Promise<never>(() => {})
+    const happened = world.executions.has(idempotencyKey)
+    return Promise.resolve(happened ? { happened, result: 'it had happened' } : { happened })
+  }
+  return [
+    ...Object.entries(kinds).map(([name, kind]) => defineTool({ ...named(name), ...kind, execute })),
+    defineTool({ ...named('wary'), execute, reconcile, needsApproval: ({ act, ms }, { abortSignal }) => ask(world, act, ms, abortSignal) }),
+    defineTool({ ...named('stream'), effect: 'idempotent', execute: (input, context) => stream(world, input, context) }),
+    defineTool(named('far')),
+    defineTool({ ...named('far-timed'), timeoutMs: 100 }),
+  ]
+}
+
+/** Whether a call of it must be approved. */
+function ask(world: World, act: ToolAct, ms: number, signal: AbortSignal): boolean | Promise<boolean> {
+  world.signals.add(signal)
+  world.beat()
+  if (act === 'throw') throw new Error('who knows')
+  if (act === 'deaf') return new Promise(() => {})
+  return ms > 10
+}
+
+function began(world: World, { abortSignal, idempotencyKey, toolName }: ToolContext): void {
+  world.signals.add(abortSignal)
+  const { count = 0 } = world.executions.get(idempotencyKey) ?? {}
+  world.executions.set(idempotencyKey, { toolName, count: count + 1 })
+  world.beat()
+}
+
+function act(world: World, { act, ms }: ToolInput, context: ToolContext): string | Promise<never> | Promise<string> {
+  began(world, context)
+  const value = acts[act](world, ms, context)
+  return value as string
+}
+
+type Act = (world: World, ms: number, context: ToolContext) => unknown
+
+const speaks: Act = (_world, _ms, { emit }) => {
+  emit('one ')
+  emit('two')
+  return 'spoken'
+}
+
+const acts: Readonly<Record<ToolAct, Act>> = {
+  return: () => 'done',
+  later: async (world, ms) => {
+    await world.sleep(ms)
+    return 'done later'
+  },
+  json: () => ({ output: { list: [1, null, 'x'] } }),
+  content: () => ({ output: { type: 'content', value: [{ type: 'text', text: 'part' }] } }),
+  details: () => ({ output: 'with details', details: { secret: [1] } }),
+  quit: () => ({ output: 'bye', terminate: true }),
+  throw() {
+    throw new Error('the tool broke')
+  },
+  reject: async () => Promise.reject(new Error('the tool broke later')),
+  fail: () => ({ output: 'it failed', isError: true }),
+  'not-json': () => ({ output: { n: 1n } }),
+  large: () => 'x'.repeat(60_000),
+  flood: async (world, ms, context) => {
+    for (let count = 0; count < 100; count++) context.emit(`${count} `)
+    await world.sleep(ms)
+    for (let count = 0; count < 100; count++) context.emit(`${count} `)
+    return 'flooded'
+  },
+  hang: (_world, _ms, { abortSignal }) =>
+    new Promise((_resolve, reject) => abortSignal.addEventListener('abort', () => reject(new Error('stopped as asked')), { once: true })),
+  deaf: () => new Promise(() => {}),
+  late: async (world, ms, { abortSignal }) => {
+    await new Promise<void>((resolve) => abortSignal.addEventListener('abort', () => resolve(), { once: true }))
+    await world.sleep(ms)
+    return 'it was too late to stop'
+  },
+  steer: async (world, _ms, { steer }) => {
+    await world.give('steer', steer)
+    return 'steered'
+  },
+  overlay: async (world, _ms, { overlay }) => {
+    await world.give('overlay', overlay)
+    return 'overlaid'
+  },
+  compact: (_world, _ms, { compactAfterTurn }) => {
+    compactAfterTurn()
+    return 'asked'
+  },
+  report: async (world, ms, { reportChild, toolCallId }) => {
+    const childRunId = `outside-${toolCallId}`
+    reportChild({ kind: 'start', childRunId, subagent: 'outside' })
+    reportChild({ kind: 'update', childRunId, step: 1, text: 'working' })
+    await world.sleep(ms)
+    reportChild({ kind: 'end', childRunId, status: 'completed', usage: { inputTokens: 3, outputTokens: 1, totalTokens: 4 } })
+    return 'reported'
+  },
+  'speak-late': (world, ms, context) => {
+    void world.sleep(ms).then(() => context.emit('is anybody there?'))
+    return speaks(world, ms, context)
+  },
+}
+
+async function* stream(world: World, { act, ms }: ToolInput, context: ToolContext): AsyncGenerator<string, string | void> {
+  began(world, context)
+  yield 'first '
+  await world.sleep(ms)
+  if (act === 'throw') throw new Error('the stream broke')
+  if (act === 'deaf') await new Promise(() => {})
+  for (let count = 0; count < (act === 'flood' ? 200 : 2); count++) yield `${count} `
+  return act === 'return' ? 'the whole' : undefined
+}

@@ -1,0 +1,114 @@
+import type { Accepted } from '../../src/index.ts'
+import { watchedClock } from './watched-clock.ts'
+import type { WatchedClock } from './watched-clock.ts'
+
+/** An input that was given beside the one that began a turn. */
+export interface Given {
+  readonly kind: 'steer' | 'overlay' | 'follow-up'
+  readonly text: string
+  /** Undefined while nobody has said whether it is accepted. */
+  accepted: Accepted | undefined
+}
+
+/** The first stop of a run. */
+export interface Stop {
+  readonly kind: 'stop' | 'yield' | 'fenced'
+  readonly at: number
+  readonly modelCalls: number
+}
+
+/** Where something happens of which a run knows nothing: its tools, its model, its journal, its extensions. */
+export class World {
+  readonly clock: WatchedClock = watchedClock(1_000)
+  /** What must not be, as it was found. */
+  readonly faults: string[] = []
+  /** Signals that were handed out: nobody may listen to them in the end. */
+  readonly signals = new Set<AbortSignal>()
+  /** How often each call was executed, by idempotency key. */
+  readonly executions = new Map<string, { readonly toolName: string; readonly count: number }>()
+  readonly given: Given[] = []
+  /** Of the present run. */
+  stopped: Stop | undefined
+  /** How often a model was called. */
+  modelCalls = 0
+  #beats = 0
+  #plans: { readonly at: number; readonly act: () => void }[] = []
+  #names = 0
+
+  /** A moment that can be told apart from outside. */
+  beat(): void {
+    this.#beats++
+    const due = this.#plans.filter(({ at }) => at <= this.#beats)
+    if (due.length === 0) return
+    this.#plans = this.#plans.filter(({ at }) => at > this.#beats)
+    for (const { act } of due) act()
+  }
+
+  /** Does something so many moments from now. */
+  plan(beats: number, act: () => void): void {
+    this.#plans.push({ at: this.#beats + beats, act })
+  }
+
+  /** Nothing of what was planned happens any more. */
+  forget(): void {
+    this.#plans = []
+  }
+
+  claim(holds: boolean, fault: string): void {
+    if (!holds) this.faults.push(fault)
+  }
+
+  /** A text that occurs once. */
+  name(kind: string): string {
+    return `${kind}-${++this.#names}-.`
+  }
+
+  /** Gives an input, as long as there were not many: a turn that is fed for ever never ends. */
+  async give(kind: Given['kind'], offer: (text: string) => Promise<Accepted>): Promise<void> {
+    if (this.given.length >= mostInputs) return
+    const given: Given = { kind, text: this.name(kind), accepted: undefined }
+    this.given.push(given)
+    given.accepted = await offer(given.text)
+  }
+
+  stop(kind: Stop['kind'], act: () => void): void {
+    this.stopped ??= { kind, at: this.clock.now(), modelCalls: this.modelCalls }
+    act()
+  }
+
+  sleep(ms: number): Promise<void> {
+    const { world } = this.clock
+    return new Promise((resolve) => void world.setTimer(world.now() + ms, resolve))
+  }
+
+  /** Until nothing moves any more without time passing. */
+  async rest(): Promise<void> {
+    for (let quiet = 0, seen = -1; quiet < quietTurns; quiet++) {
+      if (seen !== this.#beats) quiet = 0
+      seen = this.#beats
+      await nextTurn()
+    }
+  }
+
+  /** Lets time pass until the promise has settled. False: nothing is left that could settle it. */
+  async settle(promise: Promise<unknown>): Promise<boolean> {
+    let settled = false
+    const note = (): void => void (settled = true)
+    promise.then(note, note)
+    for (let rounds = 0; rounds < mostRounds; rounds++) {
+      await this.rest()
+      if (settled) return true
+      if (!(await this.clock.advance())) break
+    }
+    for (let turns = 0; turns < 20 && !settled; turns++) await nextTurn()
+    return settled
+  }
+}
+
+const mostInputs = 6
+const quietTurns = 3
+const mostRounds = 3_000
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
