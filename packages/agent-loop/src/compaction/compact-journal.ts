@@ -24,9 +24,9 @@ export interface WatchedCompaction {
   readonly turn: number
   readonly model: ModelName
   readonly stop: StopSwitch
-  contextUsage(): ContextUsage
+  readonly contextUsage: () => ContextUsage
   /** Drafts what they have to say. */
-  note(fields: NoteFields<ErrorEvent | OrchestrationStepEvent>): void
+  readonly note: (fields: NoteFields<ErrorEvent | OrchestrationStepEvent>) => void
 }
 
 type NoteFields<Event> = Event extends unknown ? Omit<Event, 'at' | 'runId' | 'turn' | 'seq'> : never

@@ -151,7 +151,7 @@ export class Turn {
     this.#draft = new Draft(run.journal, run.clock, (event) => this.#show(event))
     this.ownBudget = budgetOf(this)
     this.budgets = this.ownBudget ? [this.ownBudget, ...run.budgets] : run.budgets
-    this.#showsDeltas = run.agent.extensions.some(({ deltas, hooks }) => deltas === true && hooks.onEvent)
+    this.#showsDeltas = run.agent.extensions.some(({ deltas, hooks }) => deltas === true && hooks.onEvent !== undefined)
     this.hooks = hooksOf(this)
     this.guardrails = guardrailsOf(this)
   }
@@ -358,7 +358,7 @@ export class Turn {
 
   #eventRecord(fields: RunEventFields): JournalRecord {
     // Its time and its freezing are those of the commit.
-    return { type: 'event', event: { type: fields.type, at: 0, runId: this.runId, turn: this.number, ...fields } as DurableEvent }
+    return { type: 'event', event: { type: fields.type, at: 0, runId: this.runId, turn: this.number, ...(fields as object) } as DurableEvent }
   }
 
   #checkFence(): void {

@@ -142,7 +142,7 @@ describe('a spawnChild agent inside of a run', () => {
       defineTool({ name: 'ask', description, inputSchema: { type: 'object' }, execute: async (_input, { spawnChild }) => (await spawnChild().run('side').result()).text })
     const agentWith = (id: string, words: string): Agent => defineAgent({ model: `test:${id}`, models, retry: false, instructions: words, tools: [ask(words)] })
     const pinned = await agentWith('small', 'as it was').fingerprint()
-    const { result } = await conversation().play(agentWith('big', 'as it is'), 'go', { pinned })
+    const { result } = await conversation().play(agentWith('big', 'as it is'), 'go', { pinned, runtimeParams: { model: 'test:big' } })
     expect(result.text).toBe('ok')
     const [parent, child] = small.calls.map(bytesOf)
     expect(parent).toContain('as it was')

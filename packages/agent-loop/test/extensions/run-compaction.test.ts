@@ -18,10 +18,10 @@ function agentWith(steps: readonly Step[], extensions: readonly Extension[]) {
 }
 
 /** A conversation of two turns, and a compaction of it by hand. */
-async function compactByHand(steps: readonly Step[], hooks: Hooks, options: { readonly abortSignal?: AbortSignal; readonly wrap?: (journal: Journal) => Journal } = {}) {
-  const { wrap = (journal: Journal) => journal, ...given } = options
+async function compactByHand(steps: readonly Step[], hooks: Hooks, options: { readonly abortSignal?: AbortSignal; readonly onError?: 'fail'; readonly wrap?: (journal: Journal) => Journal } = {}) {
+  const { wrap = (journal: Journal) => journal, onError = 'ignore', ...given } = options
   const talk = conversation({ wrap })
-  const { agent, scripted } = agentWith([{ text: long('one') }, { text: long('two') }, ...steps], [extension('mine', hooks)])
+  const { agent, scripted } = agentWith([{ text: long('one') }, { text: long('two') }, ...steps], [extension('mine', hooks, { onError })])
   await talk.play(agent, long('first'))
   await talk.play(agent, long('second'))
   const { clock, ids } = talk
@@ -85,9 +85,9 @@ describe('hooks of a compaction by hand', () => {
 
   it('A143: that throw give an error event and leave it as it is, also behind its end', async () => {
     const bad = () => { throw new Error('bad') }
-    const { result, talk } = await compactByHand([{ text: 'SUMMARY' }], { beforeCompaction: bad, afterCompaction: bad })
+    const { result, talk } = await compactByHand([{ text: 'SUMMARY' }], { beforeCompaction: bad, afterCompaction: bad }, { onError: 'fail' })
     expect(result.outcome).toBe('done')
-    expect(errorsOf(talk.journal.log)).toMatchObject([{ name: 'mine', hook: 'beforeCompaction' }, { name: 'mine', hook: 'afterCompaction' }])
+    expect(errorsOf(talk.journal.log)).toMatchObject([{ name: 'mine', hook: 'beforeCompaction', fatal: false }, { hook: 'afterCompaction', fatal: false }])
     expect(talk.types().slice(-6)).toEqual(['compaction-start', 'error', 'usage', 'compaction-end', 'settled', 'error'])
   })
 
