@@ -55,7 +55,8 @@ function place(path: string): string {
 export function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value)
-    for (const item of Object.values(value)) deepFreeze(item)
+    if (Array.isArray(value)) for (let place = 0; place < value.length; place++) deepFreeze(value[place] as unknown)
+    else for (const key of Object.keys(value)) deepFreeze(value[key as keyof typeof value])
   }
   return value
 }

@@ -39,13 +39,15 @@ export interface HookRunner {
   onEvent(event: AgentEvent): void
 }
 
+const hasNone = (): boolean => false
+
 export function hookRunner(options: HookRunnerOptions): HookRunner {
   const calls = new HandlerCalls(options)
   return {
     get failure() {
       return calls.failure
     },
-    has: (...hooks) => hooks.some((hook) => calls.listeners(hook).length > 0),
+    has: options.extensions.length === 0 ? hasNone : (...hooks) => hooks.some((hook) => calls.listeners(hook).length > 0),
     onInput: (event) => askInput(calls, event),
     beforeAgentStart: (event) => askAgentStart(calls, event),
     onTurnStart: (event) => calls.tell('onTurnStart', event),

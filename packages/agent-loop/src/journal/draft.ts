@@ -48,7 +48,7 @@ export class Draft {
   async commit(expect?: CommitExpectation, last: readonly JournalRecord[] = []): Promise<Committed> {
     if (this.#records.length + last.length === 0) return 'stored'
     const at = this.#clock.now()
-    const records = latestRows([...this.#records, ...last]).map((record) => dated(record, at))
+    const records = latestRows(last.length === 0 ? this.#records : [...this.#records, ...last]).map((record) => dated(record, at))
     const given = this.#records.length
     const outcome = await this.#journal.commit(records, expect).catch(rethrow)
     if (!outcome.ok) return outcome.reason
@@ -70,17 +70,27 @@ export class Draft {
 
 /** Of the rows of the run, and of one call, that are stored together only the last one counts. */
 function latestRows(records: readonly JournalRecord[]): readonly JournalRecord[] {
-  const seen = new Set<string>()
-  return records.toReversed().filter((record) => {
-    const key = rowOf(record)
-    return key === undefined || (!seen.has(key) && seen.add(key))
-  }).reverse()
+  if (records.filter(isRow).length < 2) return records
+  const seen = new Set<string | undefined>()
+  const kept: JournalRecord[] = []
+  for (let place = records.length - 1; place >= 0; place--) {
+    const record = records[place]
+    if (!record || (isRow(record) && seen.has(rowKey(record)))) continue
+    if (isRow(record)) seen.add(rowKey(record))
+    kept.push(record)
+  }
+  return kept.reverse()
 }
 
-/** Which row the record writes. */
-function rowOf(record: JournalRecord): string | undefined {
-  if (record.type === 'run') return 'run'
-  return record.type === 'call' ? `call ${record.call.toolCallId}` : undefined
+type Row = Extract<JournalRecord, { type: 'run' | 'call' }>
+
+function isRow(record: JournalRecord): record is Row {
+  return record.type === 'run' || record.type === 'call'
+}
+
+/** Undefined for the one row of the run. */
+function rowKey(row: Row): string | undefined {
+  return row.type === 'call' ? row.call.toolCallId : undefined
 }
 
 /** What is stored together happened together: one time tells readers which events were one commit. */

@@ -27,6 +27,7 @@ type Arrival = { readonly call: Call } & (
  * stored with what follows them.
  */
 export async function settleCalls(turn: Turn, answer: ModelAnswer, calls: readonly Call[]): Promise<void> {
+  if (calls.length === 0) return
   await prepareCalls(turn, answer, calls)
   const arrivals = new Arrivals<Arrival>()
   for (;;) {

@@ -13,6 +13,7 @@ import type { Turn } from './turn.ts'
 export async function takeInputs(turn: Turn, window: Window): Promise<boolean> {
   const { run, agent, stop } = turn
   if (turn.answersAhead.length > 0 || stop.signal.aborted) return false
+  if (!run.journal.takeInputs && !run.inbox.hasInputs && !run.hasOverlays) return false
   const waiting = await waitingInJournal(turn, window)
   if (stop.signal.aborted) return false
   const given = run.takeOverlays().map((input) => queued(turn, 'overlay', input))

@@ -105,6 +105,9 @@ export function partsOf(given: AgentDefinition, options: RunOptions, journal: Jo
     onFailedTurn: options.onFailedTurn ?? agent.onFailedTurn,
     onInputWhilePending: options.onInputWhilePending ?? 'refuse',
     ...{ pinnedInstructions: options.pinned?.instructions ?? agent.pinnedInstructions, pinnedHash: options.pinned?.hash },
+    get hasOverlays() {
+      return overlays.length > 0
+    },
     takeOverlays() {
       const taken = overlays
       overlays = []

@@ -36,6 +36,8 @@ export interface RunParts {
   readonly onUnknownOutcome: OnUnknownOutcome
   readonly onFailedTurn: OnFailedTurn
   readonly onInputWhilePending: 'refuse' | 'cancel'
+  /** Those that the run was given are not taken yet. */
+  readonly hasOverlays: boolean
   /** Those that the run was given, once. */
   takeOverlays(): NonNullable<RunOptions['overlays']>
   followUp(input: AgentInput): Promise<Accepted>

@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { defineAgent } from '../../src/index.ts'
+import type { ToolDeclaration } from '../../src/index.ts'
 import { agentOf, conversation, model } from '../support/conversation.ts'
 import { echo } from '../support/tools.ts'
 
-const locate = {
+const locate: ToolDeclaration = {
   name: 'locate',
   description: 'Where the user is',
   inputSchema: { type: 'object', properties: { precise: { type: 'boolean' } }, required: ['precise'], additionalProperties: false },
-} as const
+}
 
 describe('remote tools of a run', () => {
   it('A181: they are offered beside the tools of the agent, and a call of one suspends the run', async () => {
