@@ -1,4 +1,3 @@
-import type { FunctionTool } from '@bowline/llm'
 import type { Journal } from '../journal/journal.ts'
 import { withHostedTools } from '../subagents/delegate-tools.ts'
 import { declarationOf } from '../tools/declaration.ts'
@@ -12,7 +11,7 @@ import type { AgentFingerprint, RunOptions } from './options.ts'
 export function runDefinition(agent: AgentDefinition, { remoteTools, pinned }: RunOptions, { children }: Journal): AgentDefinition {
   const own = children ? withHostedTools(agent, children) : agent
   const extended = remoteTools && remoteTools.length > 0 ? withRemoteTools(own, remoteTools) : own
-  return pinned ? withPinnedTools(extended, pinned) : extended
+  return pinned ? withPinnedTools(extended, pinned, remoteTools) : extended
 }
 
 function withRemoteTools(agent: AgentDefinition, remoteTools: NonNullable<RunOptions['remoteTools']>): AgentDefinition {
@@ -26,26 +25,23 @@ function withRemoteTools(agent: AgentDefinition, remoteTools: NonNullable<RunOpt
 }
 
 /** The requests carry the pinned schemas; the code of today's tools runs. */
-function withPinnedTools(agent: AgentDefinition, { tools: pinned }: AgentFingerprint): AgentDefinition {
+function withPinnedTools(agent: AgentDefinition, { tools: pinned }: AgentFingerprint, brought: RunOptions['remoteTools'] = []): AgentDefinition {
   const missing = pinned.find(({ name }) => !agent.tools.has(name))
   if (missing) refuseConfig(`the pinned tool "${missing.name}" is not there any more`)
   const names = new Set(pinned.map(({ name }) => name))
   const declarations = [
-    ...pinned.map(({ name, description, inputSchema }): FunctionTool => ({ ...settingsOf(agent, name), name, description, inputSchema })),
+    ...pinned.map((tool) => pinnedDeclaration(agent, tool)),
     // What a provider runs, and what the run itself brings, is not part of the pin.
-    ...agent.declarations.filter(({ name }) => !names.has(name) && !runsHere(agent.tools.get(name))),
+    ...agent.declarations.filter((one) => !names.has(one.name) && (!('inputSchema' in one) || brought.some(({ name }) => name === one.name))),
   ]
   return derived(agent, agent.tools, declarations)
 }
 
-/** What the provider is told beside the schema is not part of the pin. */
-function settingsOf({ declarations }: AgentDefinition, name: string): Partial<FunctionTool> {
+/** What the provider is told beside description and schema is not part of the pin, nor is what it knows by itself. */
+function pinnedDeclaration({ declarations }: AgentDefinition, { name, description, inputSchema }: AgentFingerprint['tools'][number]) {
   const today = declarations.find((declaration) => declaration.name === name)
-  return today && 'inputSchema' in today ? today : {}
-}
-
-function runsHere(tool: Tool | undefined): boolean {
-  return tool?.execute !== undefined || tool?.subagent !== undefined
+  if (today && !('inputSchema' in today)) return today
+  return { ...today, name, description, inputSchema }
 }
 
 function derived(agent: AgentDefinition, tools: AgentDefinition['tools'], declarations: AgentDefinition['declarations']): AgentDefinition {

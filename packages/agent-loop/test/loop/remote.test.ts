@@ -1,10 +1,11 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { createMemoryJournal } from '../../src/index.ts'
 import type { SubmittedResult } from '../../src/index.ts'
-import { fakeIds } from '../../src/testing/index.ts'
-import { agentOf, conversation, readAll } from '../support/conversation.ts'
+import { agentOf, conversation } from '../support/conversation.ts'
 import { resultsOf } from '../support/prompts.ts'
 import { echo, remote } from '../support/tools.ts'
+import { goOn, waitingAgent } from '../support/waiting-agent.ts'
 
 const call = (id: string, name: string) => ({ id, name, input: { for: id } })
 
@@ -136,19 +137,18 @@ describe('remote tools', () => {
     expect(talk.memory.snapshot()).toEqual(before)
   })
 
-  it('A76: a suspended journal resumes elsewhere from its JSON with the same events', async () => {
-    const answers = { toolResults: [{ toolCallId: 'a', output: 1 }, { toolCallId: 'b', output: 2 }] }
-    const { talk } = await suspended(undefined, [])
-    const snapshot: unknown = JSON.parse(JSON.stringify(talk.memory.snapshot()))
-    const logs = []
-    for (const journal of [talk.journal, createMemoryJournal({ snapshot: snapshot as never })]) {
-      const agent = agentOf([{ text: 'done' }], { tools: [remote('far')] })
-      const ids = fakeIds()
-      const later = { next: (kind: string) => ids.next(`later_${kind}`) }
-      logs.push(await readAll(agent.run(answers, { journal, clock: talk.clock, ids: later })))
-    }
-    expect(logs[0]?.at(-1)?.type).toBe('settled')
-    expect(logs[1]).toEqual(logs[0])
-    expect(logs[0]?.[0]).toMatchObject({ type: 'turn-start', resumed: true, cause: 'answers', attempt: 2 })
+  it('A76: a suspended journal resumes in another process from its JSON with the same events as in this one', async () => {
+    const talk = conversation()
+    const { result } = await talk.play(waitingAgent(), 'go')
+    expect(result).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'r' }], pendingApprovals: [{ toolCallId: 'x' }] })
+    const given = JSON.stringify([talk.memory.snapshot(), { toolResults: [{ toolCallId: 'r', output: 1 }], approvals: [{ approvalId: 'approval_1', decision: 'approve' }] }])
+    const [snapshot, answers] = JSON.parse(given) as Parameters<typeof goOn>
+    const script = `import { goOn } from ${JSON.stringify(new URL('../support/waiting-agent.ts', import.meta.url).href)}
+console.log(JSON.stringify(await goOn(...${given})))`
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script])
+    const here = await goOn(snapshot, answers)
+    expect(here[0]).toMatchObject({ type: 'turn-start', resumed: true, cause: 'answers', attempt: 2 })
+    expect(here.at(-1)?.type).toBe('settled')
+    expect(JSON.parse(stdout)).toEqual(here)
   })
 })
