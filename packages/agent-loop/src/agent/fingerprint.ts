@@ -6,6 +6,7 @@ import { deepFreeze } from '../json.ts'
 import type { PromptCache } from '../prompt/cache.ts'
 import type { SectionContext } from '../prompt/section-context.ts'
 import type { Statics } from '../prompt/statics.ts'
+import type { ProviderTool } from '../tools/declaration.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { AgentFingerprint } from './options.ts'
 
@@ -15,12 +16,14 @@ type PinnedTool = AgentFingerprint['tools'][number]
 export class Fingerprints {
   readonly #tools: readonly Tool[]
   readonly #prompts: PromptCache
+  readonly #providerTools: readonly ProviderTool['declaration'][]
   #pinned: Promise<readonly PinnedTool[]> | undefined
   #last: { readonly statics: Statics; readonly model: ModelName; readonly hash: string } | undefined
 
-  constructor(tools: readonly Tool[], prompts: PromptCache) {
+  constructor(tools: readonly Tool[], prompts: PromptCache, providerTools: readonly ProviderTool['declaration'][] = []) {
     this.#tools = tools
     this.#prompts = prompts
+    this.#providerTools = providerTools
   }
 
   /** Of model, tools and static sections. Equal definitions give equal hashes in every process. */
@@ -29,7 +32,11 @@ export class Fingerprints {
     const known = this.#hashOf(statics, model)
     if (known !== undefined) return known
     const { provider, modelId } = model
-    const hash = hashJson({ model: { provider, modelId }, tools, sections: statics.sections } as unknown as JSONValue)
+    const hash = hashJson({
+      ...{ model: { provider, modelId }, tools: tools as unknown as JSONValue, sections: statics.sections },
+      // Nobody can pin what a provider runs; that it is another one still is a change.
+      ...(this.#providerTools.length > 0 && { providerTools: plainJson(this.#providerTools) as unknown as JSONValue }),
+    })
     this.#last = { statics, model, hash }
     return hash
   }

@@ -11,6 +11,7 @@ import { sectionsOf } from '../prompt/check-sections.ts'
 import { mergeSections } from '../prompt/merge-sections.ts'
 import { delegateTools } from '../subagents/delegate-tools.ts'
 import { declarationOf } from '../tools/declaration.ts'
+import type { ProviderTool } from '../tools/declaration.ts'
 import { toolSetOf } from '../tools/tool-set.ts'
 import type { Tool } from '../tools/tool.ts'
 import { checkFunction, checkKeys, checkOneOf, checkText, checkWhole, refuseConfig } from './check-options.ts'
@@ -34,7 +35,7 @@ export function makeDefinition(options: AgentOptions): AgentDefinition {
   const { tools, declarations, diagnostics } = allTools(options, extensions)
   const sections = mergeSections(sectionsOf(options.instructions), extensions.map(({ promptSections }) => promptSections))
   const promptCache = new PromptCache(sections)
-  const fingerprints = new Fingerprints([...tools.values()], promptCache)
+  const fingerprints = new Fingerprints([...tools.values()], promptCache, declarations.filter(isProviderTool))
   const guards = new LoadedGuardrails(options.guardrails ?? [], extensions)
   return {
     ...{ name: options.name, description: options.description, model: options.model, models: options.models },
@@ -76,6 +77,10 @@ function checkOptions(options: AgentOptions): void {
   const { error } = runtimeParamsSchema.safeParse(options.runtimeParams ?? {})
   const [issue] = error?.issues ?? []
   if (issue) refuseConfig(`${['runtimeParams', ...issue.path].join('.')}: ${issue.message}`)
+}
+
+function isProviderTool(declaration: AgentDefinition['declarations'][number]): declaration is ProviderTool['declaration'] {
+  return !('inputSchema' in declaration)
 }
 
 /** Among the sections, or inside of one. */

@@ -50,6 +50,16 @@ describe('the fingerprint of a turn', () => {
   })
 })
 
+describe('the fingerprint of an agent', () => {
+  it('tells of another tool that a provider runs', async () => {
+    const search = (id: string, args: Record<string, unknown>) => ({ type: 'provider' as const, isProviderExecuted: true, id, args, inputSchema: {} as never })
+    const hashOf = async (tools: Record<string, ReturnType<typeof search>>) => (await agentOf([], { tools: tools as never }).fingerprint()).hash
+    const hashes = [await hashOf({}), await hashOf({ search: search('p.search', {}) }), await hashOf({ search: search('p.search', { max: 1 }) })]
+    expect(new Set(hashes).size).toBe(3)
+    expect(await hashOf({ search: search('p.search', { max: 1 }) })).toBe(hashes[2])
+  })
+})
+
 describe('a pinned run', () => {
   it('A183: its requests carry the pinned instructions, schemas and model, and the code of today runs', async () => {
     const agentWith = (agent: Agent & { readonly model: ReturnType<typeof agentOf>['model'] }) => agent
