@@ -1,4 +1,4 @@
-import { compactForCall } from './compaction-phase.ts'
+import { compactForCall, needsRoom } from './compaction-phase.ts'
 import { beginStep } from './begin-step.ts'
 import { callModel } from './call-model.ts'
 import { aborted, limited } from './ending.ts'
@@ -11,7 +11,7 @@ import type { Turn } from './turn.ts'
 
 /** The next answer: a step begins, unless one has begun already, and its model is called. */
 export async function askModel(turn: Turn): Promise<Next> {
-  const stopped = await stopBefore(turn)
+  const stopped = stopBefore(turn)
   if (stopped) return stopped
   const plan = await planStep(turn)
   try {
@@ -23,15 +23,15 @@ export async function askModel(turn: Turn): Promise<Next> {
 }
 
 /** Whether nothing may begin any more. */
-async function stopBefore(turn: Turn): Promise<Next | undefined> {
+function stopBefore(turn: Turn): Next | Promise<Next> | undefined {
   if (turn.stop.leaving) return leave(turn)
   return turn.stop.stopped && turn.stepState === 'ended' ? { phase: 'end', ending: aborted(turn, []) } : undefined
 }
 
 /** Undefined: the step has begun. */
 async function openStep(turn: Turn, plan: StepPlan): Promise<Next | undefined> {
-  if (!turn.stop.signal.aborted) await compactForCall(turn, plan.maxTokens)
-  const stopped = await stopBefore(turn)
+  if (!turn.stop.signal.aborted && needsRoom(turn, plan.maxTokens)) await compactForCall(turn)
+  const stopped = stopBefore(turn)
   if (stopped) return stopped
   plan.reservation = reserveCall(turn, plan.maxTokens)
   if (!plan.reservation.ok) return { phase: 'end', ending: limited(plan.reservation.reason) }

@@ -1,6 +1,6 @@
 import type { Call } from '../tools/call.ts'
 import type { Turn } from './turn.ts'
-import { takeInputs } from './windows.ts'
+import { mayTakeInputs, takeInputs } from './windows.ts'
 
 /** Begins the next step: its boundary, its hooks, its window. */
 export async function beginStep(turn: Turn): Promise<void> {
@@ -14,12 +14,12 @@ export async function beginStep(turn: Turn): Promise<void> {
     ...(info.contextWindow !== undefined && { contextWindow: info.contextWindow }),
   })
   turn.writeRun('running')
-  await turn.boundary()
+  if (turn.isDriven) await turn.boundary()
   if (turn.hooks.has('onStepStart')) {
     await turn.commit()
     await turn.hooks.onStepStart({ step: turn.step })
   }
-  await takeInputs(turn, 'step-start')
+  if (mayTakeInputs(turn)) await takeInputs(turn, 'step-start')
 }
 
 /** Drafts the next message of the model. */

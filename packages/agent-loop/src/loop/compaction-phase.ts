@@ -13,9 +13,13 @@ import { outputLimit, reserveTokens } from './limits.ts'
 import { modelTarget } from './model-target.ts'
 import type { Turn } from './turn.ts'
 
-/** Before a call that would not fit into the window. */
-export async function compactForCall(turn: Turn, maxTokens: number | undefined): Promise<void> {
-  if (isDueBeforeCall(dueState(turn), outputLimit(turn.model, maxTokens))) await run(turn, 'window')
+/** Whether the next call would not fit into the window. */
+export function needsRoom(turn: Turn, maxTokens: number | undefined): boolean {
+  return isDueBeforeCall(dueState(turn), outputLimit(turn.model, maxTokens))
+}
+
+export async function compactForCall(turn: Turn): Promise<void> {
+  await run(turn, 'window')
 }
 
 /** Whether an overflow may ask for a compaction: once per turn, and not when compactions are off or of no use. */

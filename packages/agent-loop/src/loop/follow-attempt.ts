@@ -41,9 +41,11 @@ async function accept(turn: Turn, { message, results }: ModelAnswer): Promise<Ne
   // What it cost must not be lost when the process dies before the next boundary.
   turn.writeRun('running')
   const calls = callsOf(turn, clientCalls(message))
+  // What the function has run itself must not run here, also when the process dies before its result is stored.
+  for (const call of calls) if (results.has(call.row.toolCallId)) call.row = { ...call.row, state: 'remote' }
   // An open call is never stored without its row, whatever is asked before it starts.
   writeRows(turn, calls)
-  await tellRetryEnd(turn, ended)
+  if (ended) await tellRetryEnd(turn, ended)
   if (turn.hooks.has('afterModelCall')) {
     await turn.commit()
     await turn.hooks.afterModelCall({ message, usage: message.usage })

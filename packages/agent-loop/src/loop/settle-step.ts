@@ -11,20 +11,21 @@ import type { Next } from './run-turn.ts'
 import { settleCalls } from './settle-calls.ts'
 import { stepContext } from './step-context.ts'
 import type { Turn } from './turn.ts'
-import { takeInputs } from './windows.ts'
+import { mayTakeInputs, takeInputs } from './windows.ts'
 
 /** Brings the calls of an answer to their outcomes and ends the step, unless it waits for answers from outside. */
 export async function settleStep(turn: Turn, answer: ModelAnswer, calls: readonly Call[]): Promise<Next> {
   const { message } = answer
   await settleCalls(turn, answer, calls)
   if (turn.stop.leaving) return leave(turn)
-  const ending = await askStopConditions(turn, endingOf(turn, message, calls), calls)
+  const found = endingOf(turn, message, calls)
+  const ending = turn.agent.stopWhen.length > 0 ? await askStopConditions(turn, found, calls) : found
   if (turn.stop.leaving) return leave(turn)
   if (ending && isWaiting(ending)) return { phase: 'end', ending }
   endStep(turn, calls, !ending)
   // Stored before its end, the step must not be followed by another one.
   if (ending) turn.writeRun('running', { ending })
-  await turn.boundary()
+  if (turn.isDriven) await turn.boundary()
   if (turn.hooks.has('onStepEnd')) {
     await turn.commit()
     await turn.hooks.onStepEnd({ step: turn.step, toolCalls: calls.map(describeCall), text: textOf(message) })
@@ -37,7 +38,7 @@ async function afterStep(turn: Turn, ending: Ending | undefined, calls: readonly
   if (turn.stop.leaving) return leave(turn)
   if (!ending && turn.stop.stopped) return { phase: 'end', ending: aborted(turn, calls) }
   if (!ending) {
-    await takeInputs(turn, 'step-end')
+    if (mayTakeInputs(turn)) await takeInputs(turn, 'step-end')
     return { phase: 'ask' }
   }
   if (modelWouldStop(ending) && (await takeMore(turn))) return { phase: 'ask' }

@@ -314,9 +314,14 @@ export class Turn {
     this.#row = { state: 'running', ending: {} }
   }
 
+  /** A driver wants its say at each boundary. */
+  get isDriven(): boolean {
+    return !this.run.gate.isOpen
+  }
+
   /** A boundary: what is drafted is stored, and a driver gets its say. */
   async boundary(): Promise<void> {
-    if (this.run.gate.isOpen) return
+    if (!this.isDriven) return
     await this.commit()
     await this.run.gate.passed()
   }

@@ -6,6 +6,11 @@ import type { QueuedInput, StoredMessage } from '../journal/journal.ts'
 import { anchorOf } from './overlays.ts'
 import type { Turn } from './turn.ts'
 
+/** Whether there is anything that a window could take. */
+export function mayTakeInputs({ run }: Turn): boolean {
+  return run.journal.takeInputs !== undefined || run.inbox.hasInputs || run.hasOverlays
+}
+
 /**
  * Drafts the inputs that a window takes: the overlays of the run, what waits in the journal, what waits in this process.
  * True when there were any. Where no request follows they wait for one.
@@ -13,7 +18,6 @@ import type { Turn } from './turn.ts'
 export async function takeInputs(turn: Turn, window: Window): Promise<boolean> {
   const { run, agent, stop } = turn
   if (turn.answersAhead.length > 0 || stop.signal.aborted) return false
-  if (!run.journal.takeInputs && !run.inbox.hasInputs && !run.hasOverlays) return false
   const waiting = await waitingInJournal(turn, window)
   if (stop.signal.aborted) return false
   const given = run.takeOverlays().map((input) => queued(turn, 'overlay', input))
