@@ -1,9 +1,9 @@
-import { denyOverdue } from '../tools/approve.ts'
+import { deniedAsDecided, denyOverdue } from '../tools/approve.ts'
 import { isOverdue, isSettled, timesOf, writeRows } from '../tools/call.ts'
 import type { Call } from '../tools/call.ts'
 import { finalize } from '../tools/finalize.ts'
 import { errorOutcome } from '../tools/outcome.ts'
-import { prepare, prepareAgain } from '../tools/prepare.ts'
+import { givenOutcome, prepare, prepareAgain } from '../tools/prepare.ts'
 import type { Prepared } from '../tools/prepare.ts'
 import { recover } from '../tools/recover.ts'
 import { tellApprovals } from '../subagents/tell-approvals.ts'
@@ -32,10 +32,13 @@ function asksOthers({ hooks, guardrails }: Turn, { tool }: Call): boolean {
 
 /** Undefined: it waits as it did. */
 async function verdictOf(turn: Turn, answer: ModelAnswer, call: Call): Promise<Prepared | undefined> {
-  const { state, approval } = call.row
+  const { state, approval, toolCallId } = call.row
+  const given = answer.results.get(toolCallId)
+  if (given) return settledBy(givenOutcome(given))
   if (state === 'remote') return isOverdue(turn, call) ? settledBy(errorOutcome('no result came before its deadline', 'no')) : undefined
   if (state === 'started') return recovered(turn, call)
   if (approval?.state === 'approved') return prepareAgain(call)
+  if (approval?.state === 'denied') return settledBy(deniedAsDecided(approval))
   if (approval?.state === 'requested') return void (await denyOverdue(turn, call))
   // Hooks see what the model asked for, not what they have made of it before.
   const { input: _changed, ...row } = call.row

@@ -25,9 +25,7 @@ export type Prepared =
 const shownCharacters = 2_000
 
 /** From what the model asked for to what is done about it: the first that objects settles the call. */
-export async function prepare(turn: Turn, { message, results }: ModelAnswer, call: Call): Promise<Prepared> {
-  const given = results.get(call.row.toolCallId)
-  if (given) return { kind: 'settled', outcome: givenOutcome(given) }
+export async function prepare(turn: Turn, { message }: ModelAnswer, call: Call): Promise<Prepared> {
   const refused = refusedByAnswer(message) ?? refusedByCall(call) ?? refusedByLimit(turn, call) ?? refusedByName(turn, call) ?? refusedDelegation(turn, call)
   if (refused) return { kind: 'settled', outcome: refused }
   const objection = (await validateInput(call)) ?? (await askHooks(turn, call)) ?? (await askGuardrails(turn, call))
@@ -183,7 +181,8 @@ function questionAbout(turn: Turn, call: Call): CallApproval {
   return { approvalId: turn.ids.next('approval'), state: 'requested', input, inputHash: hashJson(input) }
 }
 
-function givenOutcome(given: { readonly output: Outcome['output']; readonly status?: Outcome['status']; readonly details?: JSONValue }): Outcome {
+/** Of a result that came with the answer. */
+export function givenOutcome(given: { readonly output: Outcome['output']; readonly status?: Outcome['status']; readonly details?: JSONValue }): Outcome {
   const { output, status, details } = given
   return { status: status ?? (isError(output) ? 'error' : 'result'), executed: 'elsewhere', output, ...(details !== undefined && { details }) }
 }

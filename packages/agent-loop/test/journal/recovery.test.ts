@@ -1,11 +1,14 @@
+import type { JSONSchema7 } from '@bowline/llm'
 import { describe, expect, it } from 'vitest'
-import { createMemoryJournal, defineTool } from '../../src/index.ts'
-import type { AbortCause, Journal, Reconciled, ToolEffect, ToolOptions } from '../../src/index.ts'
+import { defineAgent, defineTool } from '../../src/index.ts'
+import type { ModelFunctionMessage, Reconciled, ToolEffect, ToolOptions } from '../../src/index.ts'
 import { crashingJournal } from '../../src/testing/index.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
 import type { Conversation } from '../support/conversation.ts'
-import { resultsOf, rolesOf } from '../support/prompts.ts'
+import { mortal } from '../support/mortal.ts'
+import { resultsOf } from '../support/prompts.ts'
 import { echo, gated, remote, until } from '../support/tools.ts'
+import { extension } from '../extensions/support.ts'
 
 const call = (id: string, name: string) => ({ id, name, input: {} })
 
@@ -118,6 +121,57 @@ describe('re-entry', () => {
     const agent = agentOf([{ text: 'done' }], { tools: [remote('far')] })
     expect((await talk.play(agent, undefined)).result.status).toBe('completed')
     expect(resultsOf(agent.model.calls[0])).toEqual([{ id: 'x', output: { type: 'error-text', value: 'there is no tool named "t"' } }])
+  })
+
+  it('A8: what a model function has run itself is not run by another process', async () => {
+    const { talk, revive } = mortal('tool-execution-end', 'before')
+    const own = echo('own')
+    const answers: ModelFunctionMessage[] = [
+      { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'x', toolName: 'own', input: {} }] },
+      { role: 'tool-result', toolCallId: 'x', toolName: 'own', output: { type: 'text', value: 'mine' } },
+    ]
+    const agent = defineAgent({ model: () => Promise.resolve(answers), tools: [own.tool], extensions: [extension('e', { afterModelCall: () => {} })] })
+    expect((await talk.run(agent, 'go').result()).reason).toBe('journal-error')
+    revive()
+    expect(await talk.run(agent, undefined).result()).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'x' }] })
+    expect(own.calls).toEqual([])
+  })
+
+  it('A174: hooks see what the model asked for, not what they have made of it before', async () => {
+    const { talk, revive } = mortal('tool-execution-end', 'before')
+    const inputs: unknown[] = []
+    const slow = defineTool({ name: 'slow', description: '', inputSchema: {}, effect: 'pure', concurrency: 1, execute: (input) => (inputs.push(input), 'ran') })
+    const grow = extension('grow', { onToolCall: ({ input }) => ({ action: 'modify', input: { ...(input as object), times: Number((input as { times?: number }).times ?? 0) + 1 } }) })
+    const agent = (steps: Parameters<typeof agentOf>[0]) => agentOf(steps, { tools: [slow], extensions: [grow] })
+    await talk.run(agent([{ toolCalls: [call('x', 'slow'), call('y', 'slow')] }]), 'go').result()
+    revive()
+    expect((await talk.play(agent([{ text: 'done' }]), undefined)).result.status).toBe('completed')
+    expect(inputs).toEqual([{ times: 1 }, { times: 1 }, { times: 1 }])
+  })
+
+  it.each([['started', 1], ['waiting behind another', 2]])('A79: an edited input of a call that was %s is what it is given behind a crash', async (_what, nth) => {
+    const { talk, revive } = mortal('tool-execution-end', 'before')
+    const inputs: unknown[] = []
+    const send = defineTool({ name: 'send', description: '', inputSchema: {}, effect: 'idempotent', needsApproval: true, concurrency: 1, execute: (input) => (inputs.push(input), 'sent') })
+    const agent = (steps: Parameters<typeof agentOf>[0]) => agentOf(steps, { tools: [send] })
+    await talk.play(agent([{ toolCalls: [call('x', 'send'), call('y', 'send')] }]), 'go')
+    const approvals = [1, 2].map((place) => ({ approvalId: `approval_${place}`, decision: 'approve' as const, input: { edited: place } }))
+    expect((await talk.run(agent([]), { approvals }).result()).reason).toBe('journal-error')
+    revive()
+    expect((await talk.play(agent([{ text: 'done' }]), undefined)).result.status).toBe('completed')
+    expect(inputs.slice(1)).toEqual([{ edited: 1 }, { edited: 2 }])
+    const starts = talk.journal.events.filter((event) => event.type === 'tool-execution-start')
+    expect(starts.at(-3 + nth)).toMatchObject({ input: { edited: nth } })
+  })
+
+  it('A173: the input of the intent is what a call is given again, and the schema of today decides', async () => {
+    const { talk, revive } = mortal('tool-execution-end', 'before')
+    const made = (inputSchema: JSONSchema7) => defineTool({ name: 't', description: '', inputSchema, effect: 'pure', execute: () => 'ran' })
+    await talk.run(agentOf([{ toolCalls: [call('x', 't')] }], { tools: [made({})] }), 'go').result()
+    revive()
+    const agent = agentOf([{ text: 'done' }], { tools: [made({ type: 'object', required: ['more'] })] })
+    expect((await talk.play(agent, undefined)).result.status).toBe('completed')
+    expect(JSON.stringify(resultsOf(agent.model.calls[0]))).toContain('not valid')
   })
 
   it('A175: with stop the run needs recovery without a model call, and a submitted result lets it go on', async () => {

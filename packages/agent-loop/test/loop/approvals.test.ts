@@ -7,7 +7,7 @@ import type { AgentOptions, ApprovalDecision, ToolOptions } from '../../src/inde
 import { agentOf, conversation } from '../support/conversation.ts'
 import type { Conversation } from '../support/conversation.ts'
 import { resultsOf } from '../support/prompts.ts'
-import { echo, gated, until } from '../support/tools.ts'
+import { echo, until } from '../support/tools.ts'
 import { extension } from '../extensions/support.ts'
 
 type Schema = z.ZodObject<{ to: z.ZodString }>
