@@ -12,7 +12,7 @@ export function foldEvent(view: RunView, event: ClientEvent): RunView {
 
 /** The view to go on from when the events before it are out of reach. */
 export function viewOf(state: SessionView): RunView {
-  const { run, messages, pendingToolCalls, usage } = state
+  const { run, messages, pendingToolCalls, pendingApprovals, usage } = state
   return {
     ...emptyView,
     seq: positionOf(state.cursor)?.seq ?? 0,
@@ -21,6 +21,7 @@ export function viewOf(state: SessionView): RunView {
     messages,
     toolCalls: toolCallsOf(state),
     pendingToolCalls,
+    pendingApprovals,
     usage,
   }
 }

@@ -1,5 +1,5 @@
 import { emptyView } from '@bowline/agent-loop/events'
-import type { AgentEvent, PendingToolCall, RunView, TurnStatus, ViewMessage } from '@bowline/agent-loop/events'
+import type { AgentEvent, ApprovalRequest, PendingToolCall, RunView, TurnStatus, ViewMessage } from '@bowline/agent-loop/events'
 import { ClientError, isReadingAborted } from './client-error.ts'
 import type { ClientEvent } from './client-event.ts'
 import { follow, type Received } from './event-stream.ts'
@@ -17,6 +17,7 @@ export interface ExecuteResult {
   /** What this run added to the transcript. */
   readonly messages: readonly ViewMessage[]
   readonly pendingToolCalls?: readonly PendingToolCall[]
+  readonly pendingApprovals?: readonly ApprovalRequest[]
   readonly usage: ExecuteComplete['usage']
   readonly reason?: ExecuteComplete['reason']
   /** Of the run, or of the way to it: `disconnected`, `reading-aborted`, or the code of the server's refusal. */
@@ -44,6 +45,7 @@ interface SegmentEnd {
   readonly error?: ExecuteComplete['error'] | undefined
   readonly usage?: ExecuteComplete['usage'] | undefined
   readonly pendingToolCalls?: readonly PendingToolCall[] | undefined
+  readonly pendingApprovals?: readonly ApprovalRequest[] | undefined
 }
 
 /** The save-point comes with the end of the turn. Without it in this time there is none: the run had never started. */
@@ -178,11 +180,13 @@ export class RunReader {
     const end = this.#end
     if (!end) return this.#failure(new ClientError('invalid-answer', 'The stream ended without the end of the run.'))
     const open = end.status === 'awaiting-tools' ? this.#pending.filter((call) => this.#tools.open.has(call.toolCallId)) : this.#pending
+    const approvals = end.pendingApprovals ?? this.#view.pendingApprovals
     return {
       ...this.#facts(),
       status: end.status,
       usage: end.usage ?? this.#view.usage,
       ...(open.length > 0 ? { pendingToolCalls: open } : {}),
+      ...(approvals.length > 0 ? { pendingApprovals: approvals } : {}),
       ...(end.reason ? { reason: end.reason } : {}),
       ...(end.error ? { error: end.error } : {}),
     }

@@ -1,6 +1,7 @@
 import type {
   AgentErrorData,
   AgentEvent,
+  ApprovalRequest,
   EndReason,
   OutcomeStatus,
   PendingToolCall,
@@ -49,6 +50,7 @@ export interface ExecuteComplete {
   readonly reason?: EndReason | 'crash-loop'
   readonly submission?: SubmissionReceipt
   readonly pendingToolCalls?: readonly PendingToolCall[]
+  readonly pendingApprovals?: readonly ApprovalRequest[]
   readonly usage: Usage
   readonly error?: TurnError | AgentErrorData | { readonly code: string; readonly message: string }
 }
@@ -72,6 +74,7 @@ export interface SessionView {
   readonly messages: readonly StoredMessage[]
   readonly hasMore: boolean
   readonly pendingToolCalls: readonly PendingToolCall[]
+  readonly pendingApprovals: readonly ApprovalRequest[]
   readonly run?: { readonly runId: string; readonly status: 'queued' | 'running' | TurnStatus; readonly attempts: number }
   readonly usage: Usage
   /** The log position that this view is true for. */

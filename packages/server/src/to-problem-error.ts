@@ -13,6 +13,9 @@ const codeOfSessionError: Readonly<Record<SessionErrorCode, ProblemCode>> = {
   'unknown-entry': 'unknown-entry',
   'unknown-tool-call': 'unknown-tool-call',
   'tool-result-conflict': 'tool-result-conflict',
+  // No route decides about approvals.
+  'unknown-approval': 'internal',
+  'approval-conflict': 'internal',
   'session-missing': 'session-missing',
   busy: 'busy',
   'id-reused': 'id-reused',

@@ -11,6 +11,8 @@ export type SessionErrorCode =
   | 'unknown-entry'
   | 'unknown-tool-call'
   | 'tool-result-conflict'
+  | 'unknown-approval'
+  | 'approval-conflict'
   | 'session-missing'
   | 'busy'
   | 'id-reused'

@@ -9,6 +9,8 @@ export type {
   StartReport,
 } from './runtime/types.ts'
 export type {
+  ApprovalReceipt,
+  DecisionOptions,
   EventsOptions,
   LoggedEvent,
   MessagesOptions,
@@ -53,17 +55,22 @@ export type {
   Write,
 } from './store/contract.ts'
 export type {
+  ApprovalRecord,
+  EntryNode,
   EntryRecord,
   InboxAnswer,
+  InboxDecision,
   InboxKind,
   InboxRecord,
   RunFailure,
   RunKind,
   RunRecord,
+  RunRest,
   RunStatus,
   SessionRecord,
   SessionStatus,
   StopRequest,
   StoredEvent,
   ToolCallRecord,
+  TurnState,
 } from './store/records.ts'

@@ -1,4 +1,4 @@
-import { defineAgent, type Tool } from '@bowline/agent-loop'
+import { defineAgent, type AgentOptions, type Tool } from '@bowline/agent-loop'
 import { checkEvents, fakeIds } from '@bowline/agent-loop/testing'
 import { scriptedModel, type ScriptedModel, type Script } from '@bowline/llm/testing'
 import { createRuntime, type LoggedEvent, type Runtime, type RuntimeOptions, type Session } from '@bowline/sessions'
@@ -17,13 +17,15 @@ export type SetupOptions = Partial<Omit<RuntimeOptions, 'agents'>> & {
   readonly onUnknownOutcomeOfAgent?: 'stop' | 'tell-model'
   /** Default 10: tools of these tests that ignore their signal are not to be waited for. */
   readonly abortGraceMs?: number
+  /** Further options of the agent. */
+  readonly agent?: Partial<AgentOptions>
 }
 
 /** Unique over all runtimes of a test file, as real ids are. */
 const ids = fakeIds()
 
 /** A runtime with one agent over a scripted model, not started. */
-export function setup({ steps, tools = [], onUnknownOutcomeOfAgent, abortGraceMs = 10, ...options }: SetupOptions): Setup {
+export function setup({ steps, tools = [], onUnknownOutcomeOfAgent, abortGraceMs = 10, agent: agentOptions = {}, ...options }: SetupOptions): Setup {
   const model = scriptedModel(steps)
   const faults: unknown[] = []
   const agent = defineAgent({
@@ -32,6 +34,7 @@ export function setup({ steps, tools = [], onUnknownOutcomeOfAgent, abortGraceMs
     tools,
     abortGraceMs,
     ...(onUnknownOutcomeOfAgent ? { onUnknownOutcome: onUnknownOutcomeOfAgent } : {}),
+    ...agentOptions,
   })
   const runtime = createRuntime({ agents: [agent], ids, onError: (error) => faults.push(error), ...options })
   return { runtime, model, faults }

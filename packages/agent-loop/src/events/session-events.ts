@@ -17,7 +17,7 @@ export interface SessionEndEvent extends EventBase {
 export interface RunQueuedEvent extends EventBase {
   readonly type: 'run-queued'
   readonly runId: string
-  readonly kind: 'user'
+  readonly kind: 'user' | 'follow-up'
   /** As it was given. */
   readonly input: JSONValue
   readonly inputId?: string

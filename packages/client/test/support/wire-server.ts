@@ -255,6 +255,7 @@ export class WireServer {
       messages: view.messages as SessionView['messages'],
       hasMore: false,
       pendingToolCalls: view.pendingToolCalls,
+      pendingApprovals: view.pendingApprovals,
       ...(runId !== undefined && status !== undefined ? { run: { runId, status, attempts: 1 } } : {}),
       usage: view.usage,
       cursor: `${this.#seq}`,

@@ -31,7 +31,7 @@ export function followCompletion(
         ...run,
         status,
         ...(reason !== undefined && { reason }),
-        ...(isWaiting(status) && { pendingToolCalls: info?.pendingToolCalls ?? [] }),
+        ...(isWaiting(status) && { pendingToolCalls: info?.pendingToolCalls ?? [], pendingApprovals: info?.pendingApprovals ?? [] }),
         usage: turnEnd?.usage ?? info?.usage ?? {},
         ...(error !== undefined && { error }),
       }

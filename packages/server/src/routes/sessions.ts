@@ -89,6 +89,7 @@ async function viewOf(
         messages: items,
         hasMore: next !== undefined,
         pendingToolCalls: openRun?.pendingToolCalls ?? [],
+        pendingApprovals: openRun?.pendingApprovals ?? [],
         ...(openRun && { run: { runId: openRun.runId, status: openRun.status, attempts: openRun.attempts } }),
         usage,
         cursor,

@@ -49,6 +49,7 @@ export const sessionView = sameAs<SessionView>()(
     messages: z.array(object<SessionView['messages'][number]>('A user, assistant or tool-result message.')),
     hasMore: z.boolean(),
     pendingToolCalls: z.array(object<SessionView['pendingToolCalls'][number]>('A call that waits for its result.')),
+    pendingApprovals: z.array(object<SessionView['pendingApprovals'][number]>('A question that waits for its decision.')),
     run: optional(z.strictObject({ runId: z.string(), status: runStatus, attempts: z.int() })),
     usage: object<SessionView['usage']>('Tokens of the whole session.'),
     cursor: z.string(),

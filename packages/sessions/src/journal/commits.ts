@@ -1,7 +1,10 @@
-import type { CallRow, DurableEvent, JournalRecord, StoredMessage } from '@bowline/agent-loop'
+import { AgentError, type CallRow, type DurableEvent, type JournalRecord } from '@bowline/agent-loop'
 import { addUsage, type Usage } from '@bowline/llm'
-import type { CallKey, NewEntry, NewEvent, PartialEvent, RunPatch, SessionPatch, Write } from '../store/contract.ts'
-import type { RunRecord, ToolCallRecord } from '../store/records.ts'
+import type { CallKey, NewEvent, PartialEvent, RunPatch, SessionPatch, Write } from '../store/contract.ts'
+import type { EntryRecord, ToolCallRecord, TurnState } from '../store/records.ts'
+import { callRecord, type TakenAnswer, type TakenDecision } from './ledger-rows.ts'
+import { PathDraft } from './path-draft.ts'
+import { restPatchOf, stepStateOf, turnStateOf } from './turn-state.ts'
 
 /** What a commit builds on: where the run stands before it. */
 export interface RunStand {
@@ -9,16 +12,20 @@ export interface RunStand {
   readonly session: string
   readonly leaf: string | null
   readonly usage: Usage
+  /** Undefined: no turn is open. */
+  readonly turnState: TurnState | undefined
   /** The step of each call whose result is not in the transcript yet: its entry refers to the ledger row. */
   readonly callSteps: ReadonlyMap<string, number>
   /** Answers given from outside, by tool call id, that a settled call takes out of the inbox. */
   readonly answers: ReadonlyMap<string, TakenAnswer>
+  /** Decisions given from outside, by approval id, that a decided call takes out of the inbox. */
+  readonly decisions: ReadonlyMap<string, TakenDecision>
 }
 
-export interface TakenAnswer {
-  readonly inboxId: string
-  /** Absent when the answer came too late to count. */
-  readonly hash?: string
+export interface PathSource {
+  /** Stored entries that the commit may withdraw, newest first. */
+  readonly tail: readonly EntryRecord[]
+  readonly nextId: () => string
 }
 
 export interface RunCommit {
@@ -29,57 +36,108 @@ export interface RunCommit {
 }
 
 /** The records of one boundary as the writes of one batch. */
-export function runCommit(records: readonly JournalRecord[], stand: RunStand): RunCommit {
-  const events: DurableEvent[] = []
-  const entries: NewEntry[] = []
-  const calls: ToolCallRecord[] = []
-  const taken: string[] = []
-  const callSteps = new Map(stand.callSteps)
-  const openSteps = new Map(callSteps)
-  let { leaf, usage } = stand
-  let runPatch: RunPatch = {}
-  let sessionPatch: SessionPatch = {}
+export function runCommit(records: readonly JournalRecord[], stand: RunStand, { tail, nextId }: PathSource): RunCommit {
+  const draft = new CommitDraft(stand, new PathDraft(stand.leaf, stand.runId, tail, nextId))
+  for (const record of records) draft.take(record)
+  return draft.commit()
+}
 
-  for (const record of records) {
+class CommitDraft {
+  readonly #stand: RunStand
+  readonly #path: PathDraft
+  readonly #events: DurableEvent[] = []
+  readonly #calls: ToolCallRecord[] = []
+  readonly #taken: string[] = []
+  readonly #callSteps: Map<string, number>
+  readonly #openSteps: Map<string, number>
+  #usage: Usage
+  #turnState: TurnState | undefined
+  #runPatch: RunPatch = {}
+  #sessionPatch: SessionPatch = {}
+
+  constructor(stand: RunStand, path: PathDraft) {
+    this.#stand = stand
+    this.#path = path
+    this.#callSteps = new Map(stand.callSteps)
+    this.#openSteps = new Map(stand.callSteps)
+    this.#usage = stand.usage
+    this.#turnState = stand.turnState
+  }
+
+  take(record: JournalRecord): void {
     switch (record.type) {
       case 'event':
-        events.push(record.event)
-        runPatch = { ...runPatch, ...runPatchOf(record.event) }
-        sessionPatch = mergeSessionPatch(sessionPatch, sessionPatchOf(record.event))
-        usage = addUsage(usage, usageOf(record.event) ?? {})
-        break
-      case 'append':
-        entries.push(newEntry(record.message, leaf, stand.runId, callSteps))
-        leaf = record.message.id
-        if (record.message.role === 'tool-result') openSteps.delete(record.message.toolCallId)
-        break
-      case 'call': {
-        const answer = isSettled(record.call) ? stand.answers.get(record.call.toolCallId) : undefined
-        callSteps.set(record.call.toolCallId, record.call.step)
-        openSteps.set(record.call.toolCallId, record.call.step)
-        calls.push(callRecord(record.call, stand.session, answer))
-        if (answer) taken.push(answer.inboxId)
-        break
+        return this.#takeEvent(record.event)
+      case 'append': {
+        const { message } = record
+        this.#path.append(message, message.role === 'tool-result' ? this.#callKey(message.toolCallId) : undefined)
+        if (message.role === 'tool-result') this.#openSteps.delete(message.toolCallId)
+        return
       }
+      case 'discard':
+        return this.#path.withdraw(record.messageIds)
+      case 'compaction':
+        return this.#path.compact(record.compaction, this.#events.at(-1)?.at ?? 0)
+      case 'call':
+        return this.#takeCall(record.call)
+      case 'overlay':
+        this.#turnState = { ...this.#turnState, overlays: [...(this.#turnState?.overlays ?? []), record.overlay] }
+        return
+      case 'inputs-taken':
+        throw new AgentError('journal-failed', 'The journal of a session gives no inputs that could be taken.')
       case 'run':
-        runPatch = { ...runPatch, ...restPatchOf(record.run) }
-        break
+        this.#turnState = turnStateOf(record.run, this.#turnState ?? {})
+        this.#runPatch = { ...this.#runPatch, ...restPatchOf(record.run) }
+        return
+      default: {
+        const unknown: never = record
+        return unknown
+      }
     }
   }
 
-  // Rows and entries before the events that refer to them, the end of the run after the outcomes that it needs.
-  const writes: Write[] = []
-  if (calls.length > 0) writes.push({ op: 'call.put', calls })
-  if (entries.length > 0) writes.push({ op: 'entry.append', entries })
-  if (events.length > 0) writes.push({ op: 'event.append', events: events.map(newEvent) })
-  if (taken.length > 0) writes.push({ op: 'inbox.take', ids: taken })
-  if (sessionPatch.turns !== undefined || sessionPatch.usage) writes.push({ op: 'session.patch', patch: sessionPatch })
-  writes.push({ op: 'run.patch', runId: stand.runId, patch: { ...runPatch, usage } })
-  return { writes, events, after: { ...stand, leaf, usage, callSteps: openSteps } }
-}
+  commit(): RunCommit {
+    const { runId } = this.#stand
+    const { entries, leaf, movesLeaf } = this.#path
+    const sessionPatch = { ...this.#sessionPatch, ...(movesLeaf ? { leaf } : {}) }
+    const turnState = this.#turnState === this.#stand.turnState ? {} : { turnState: this.#turnState ?? null }
+    // Rows and entries before the events that refer to them, the end of the run after the outcomes that it needs.
+    const writes: Write[] = []
+    if (this.#calls.length > 0) writes.push({ op: 'call.put', calls: this.#calls })
+    if (entries.length > 0) writes.push({ op: 'entry.append', entries })
+    if (this.#events.length > 0) writes.push({ op: 'event.append', events: this.#events.map(newEvent) })
+    if (this.#taken.length > 0) writes.push({ op: 'inbox.take', ids: this.#taken })
+    if (Object.keys(sessionPatch).length > 0) writes.push({ op: 'session.patch', patch: sessionPatch })
+    writes.push({ op: 'run.patch', runId, patch: { ...this.#runPatch, ...turnState, usage: this.#usage } })
+    const after = { ...this.#stand, leaf, usage: this.#usage, turnState: this.#turnState, callSteps: this.#openSteps }
+    return { writes, events: this.#events, after }
+  }
 
-function isSettled(call: CallRow): boolean {
-  return call.outcome !== undefined
+  #takeEvent(event: DurableEvent): void {
+    this.#events.push(event)
+    this.#runPatch = { ...this.#runPatch, ...runPatchOf(event) }
+    this.#sessionPatch = mergeSessionPatch(this.#sessionPatch, sessionPatchOf(event))
+    this.#usage = addUsage(this.#usage, usageOf(event) ?? {})
+    const { stepState } = stepStateOf(event)
+    if (stepState) this.#turnState = { ...this.#turnState, stepState }
+  }
+
+  #takeCall(call: CallRow): void {
+    const { answers, decisions, session } = this.#stand
+    const { toolCallId, step, approval } = call
+    const answer = call.outcome ? answers.get(toolCallId) : undefined
+    const decision = approval && (call.outcome || approval.state !== 'requested') ? decisions.get(approval.approvalId) : undefined
+    this.#callSteps.set(toolCallId, step)
+    this.#openSteps.set(toolCallId, step)
+    this.#calls.push(callRecord(call, session, { answer, decision: approval?.state === 'requested' ? undefined : decision }))
+    for (const given of [answer, decision]) if (given?.inboxId !== undefined) this.#taken.push(given.inboxId)
+  }
+
+  #callKey(toolCallId: string): CallKey {
+    const step = this.#callSteps.get(toolCallId)
+    if (step === undefined) throw new TypeError(`The call ${toolCallId} has no ledger row.`)
+    return { runId: this.#stand.runId, step, toolCallId }
+  }
 }
 
 /** Something is behind the run for good. That it was taken up, or begins a call anew, is not that. */
@@ -122,34 +180,16 @@ function usageOf(event: DurableEvent): Usage | undefined {
   return event.type === 'usage' ? event.usage : undefined
 }
 
-/** How a run comes to rest: waiting for somebody, or ended. */
-function restPatchOf(run: Extract<JournalRecord, { type: 'run' }>['run']): RunPatch {
-  if (run.state === 'running' || run.status === undefined) return {}
-  return {
-    status: run.status,
-    reason: (run.reason ?? null) as RunRecord['reason'] | null,
-    pendingToolCalls: run.pendingToolCalls ?? [],
-    error: (run.error ?? null) as RunRecord['error'] | null,
-  }
-}
-
-function newEntry(
-  message: StoredMessage,
-  parentId: string | null,
-  runId: string,
-  callSteps: ReadonlyMap<string, number>,
-): NewEntry {
-  const entry = { id: message.id, parentId, type: 'message', at: message.at ?? 0, runId } as const
-  if (message.role !== 'tool-result') return { ...entry, message }
-  return { ...entry, call: callKey(runId, message.toolCallId, callSteps) }
-}
-
 export function newEvent(event: DurableEvent): NewEvent {
   switch (event.type) {
     case 'user-message':
     case 'message-end': {
       const { message: _, ...rest } = event
       return { event: rest, refers: { entryId: event.messageId } }
+    }
+    case 'runtime-input': {
+      const { message, ...rest } = event
+      return message?.id === undefined ? { event: rest } : { event: rest, refers: { entryId: message.id } }
     }
     case 'tool-execution-end': {
       const { message: _, ...rest } = event
@@ -159,27 +199,4 @@ export function newEvent(event: DurableEvent): NewEvent {
     default:
       return { event: event as unknown as PartialEvent }
   }
-}
-
-function callKey(runId: string, toolCallId: string, callSteps: ReadonlyMap<string, number>): CallKey {
-  const step = callSteps.get(toolCallId)
-  if (step === undefined) throw new TypeError(`The call ${toolCallId} has no ledger row.`)
-  return { runId, step, toolCallId }
-}
-
-function callRecord(call: CallRow, session: string, answer?: TakenAnswer): ToolCallRecord {
-  const { state, toolName, outcome, ...rest } = call
-  return {
-    ...rest,
-    session,
-    name: toolName,
-    state: state === 'pending' || state === 'started' || state === 'remote' ? state : 'settled',
-    ...(outcome ? { status: outcome.status, outcome } : {}),
-    ...(answer?.hash === undefined ? {} : { answerHash: answer.hash }),
-  }
-}
-
-export function callRow(record: ToolCallRecord): CallRow {
-  const { session: _session, name, state, status, answerHash: _answer, ...rest } = record
-  return { ...rest, toolName: name, state: state === 'settled' ? (status ?? 'error') : state }
 }

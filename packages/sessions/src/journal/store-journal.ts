@@ -1,6 +1,8 @@
 import {
   AgentError,
   type AbortCause,
+  type Accepted,
+  type AgentInput,
   type CommitOutcome,
   type IdSource,
   type Journal,
@@ -9,25 +11,34 @@ import {
   type ResumeCause,
 } from '@bowline/agent-loop'
 import type { LiveLog } from '../log/live-log.ts'
+import { isWaiting } from '../session/views.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { Claim, CommitRefusal, Expect, SessionStore, Write } from '../store/contract.ts'
 import type { InboxRecord, StoredEvent, ToolCallRecord } from '../store/records.ts'
-import { callRow, runCommit, type RunStand, type TakenAnswer } from './commits.ts'
-import { readTranscript } from './read-transcript.ts'
+import { runCommit, type RunStand } from './commits.ts'
+import { callRow, type TakenAnswer, type TakenDecision } from './ledger-rows.ts'
+import { readBackTo, readTranscript } from './read-transcript.ts'
 
 export interface StoreJournalOptions {
   readonly store: SessionStore
   readonly live: LiveLog
   readonly ids: IdSource
   readonly claim: Claim
-  /** Answers that wait in the inbox; each is taken in the commit that settles its call. */
+  /** Answers and decisions that wait in the inbox; each is taken in the commit that settles or decides its call. */
   readonly answers: readonly InboxRecord[]
+  /** Makes an input a run of its own. */
+  readonly enqueue: (input: AgentInput) => Promise<Accepted>
   /** Follows a stop request that a commit meets in the store. */
   readonly abort: AbortController
 }
 
+export interface StoreJournal extends Journal {
+  /** The turn has ended, or waits, and the run comes to rest as stored when nothing more is to be stored behind that. */
+  readonly owesRest: boolean
+}
+
 /** The loop's journal over a store: one boundary, one batch, under the epoch of the claim. */
-export function storeJournal(options: StoreJournalOptions): Journal {
+export function storeJournal(options: StoreJournalOptions): StoreJournal {
   const { store, live, ids, claim, abort } = options
   const { run, session } = claim
   const fence: readonly Expect[] = [
@@ -39,19 +50,22 @@ export function storeJournal(options: StoreJournalOptions): Journal {
     session: session.key,
     leaf: session.leaf,
     usage: run.usage,
+    turnState: run.turnState,
     callSteps: new Map(),
-    answers: new Map(options.answers.map((row) => [row.body.toolCallId, takenAnswer(row, run.stop !== undefined)])),
+    ...takenFrom(options.answers, run.stop !== undefined),
   }
   // Commits of one run follow each other, so that each builds on where the one before left the transcript.
   let queue: Promise<unknown> = Promise.resolve()
+  let owesRest = false
 
   async function load(): Promise<JournalState> {
-    const [messages, calls] = await Promise.all([
+    const [transcript, calls] = await Promise.all([
       readTranscript(store, session.key),
-      run.turn === undefined ? [] : store.readCalls(run.id, run.step),
+      run.turn === undefined || run.turnState?.stepState === 'ended' ? [] : store.readCalls(run.id, run.step),
     ])
-    stand = { ...stand, callSteps: new Map(calls.map((call) => [call.toolCallId, call.step])) }
-    const state = { messages, seq: session.nextSeq - 1, turns: session.turns }
+    const callSteps = new Map(calls.map((call) => [call.toolCallId, call.step]))
+    stand = { ...stand, callSteps, decisions: new Map([...decidedIn(calls), ...stand.decisions]) }
+    const state = { ...transcript, seq: session.nextSeq - 1, turns: session.turns }
     if (run.turn === undefined) return state
     return {
       ...state,
@@ -60,15 +74,17 @@ export function storeJournal(options: StoreJournalOptions): Journal {
         turn: run.turn,
         step: run.step,
         ...(run.openMessageId === undefined ? {} : { openMessageId: run.openMessageId }),
-        calls: calls.map((call) => callRow(stand.answers.has(call.toolCallId) ? withoutDeadline(call) : call)),
+        calls: calls.map((call) => callRow(isAnswered(call, stand) ? withoutDeadline(call) : call)),
         usage: run.usage,
+        ...run.turnState,
         resume: { cause: resumeCause(claim), attempt: run.attempts + 1 },
       },
     }
   }
 
   async function commit(...[records, expect]: Parameters<Journal['commit']>): Promise<CommitOutcome> {
-    const { writes, events, after } = runCommit(records, stand)
+    const tail = await readBackTo(store, session.key, withdrawnIn(records))
+    const { writes, events, after } = runCommit(records, stand, { tail, nextId: () => ids.next('entry') })
     const expectations = expect?.nothingQueued ? [...fence, { that: 'none-queued', except: run.id } as const] : fence
     let result = await commitOnce(store, { id: ids.next('batch'), key: session.key, expect: [...expectations, ...guard(records)], writes })
     if (!result.ok && result.reason === 'stopping') {
@@ -76,6 +92,7 @@ export function storeJournal(options: StoreJournalOptions): Journal {
     }
     if (!result.ok) return refused(result.reason)
     stand = after
+    owesRest ||= records.some((record) => record.type === 'run' && record.run.followed === true)
     const numbered = events.map((event, index): StoredEvent => ({ ...event, seq: result.firstSeq + index }))
     live.publish(session.key, numbered, true)
     return { ok: true, firstSeq: result.firstSeq }
@@ -95,13 +112,16 @@ export function storeJournal(options: StoreJournalOptions): Journal {
     if (records.some(isFirstStart)) throw new AgentError('journal-failed', 'The run was stopped before it began.')
     abort.abort({ kind: 'stop' } satisfies AbortCause)
     return writes.map((write) => {
-      const waits = write.op === 'run.patch' && (write.patch.status === 'awaiting-tools' || write.patch.status === 'needs-recovery')
-      return waits ? { ...write, patch: { ...write.patch, status: 'queued' } } : write
+      if (write.op !== 'run.patch' || !write.patch.status || !isWaiting(write.patch.status)) return write
+      return { ...write, patch: { ...write.patch, status: 'queued' } }
     })
   }
 
   return {
     load,
+    get owesRest() {
+      return owesRest
+    },
     commit(records, expect) {
       const done = queue.then(() => commit(records, expect))
       queue = done.catch(() => undefined)
@@ -111,8 +131,16 @@ export function storeJournal(options: StoreJournalOptions): Journal {
       const liveSession = live.session(session.key)
       for (const event of events) liveSession.publishDelta(event)
     },
+    enqueue: options.enqueue,
     abortSignal: abort.signal,
   }
+}
+
+/** Messages that stood in the transcript before these records. */
+function withdrawnIn(records: readonly JournalRecord[]): ReadonlySet<string> {
+  const withdrawn = new Set(records.flatMap((record) => (record.type === 'discard' ? record.messageIds : [])))
+  for (const record of records) if (record.type === 'append') withdrawn.delete(record.message.id)
+  return withdrawn
 }
 
 /** A commit after which something starts, or the run waits for somebody. */
@@ -139,8 +167,27 @@ function withoutDeadline({ deadlineAt: _deadlineAt, ...call }: ToolCallRecord): 
 }
 
 /** A stopped run takes its answers out of the inbox, but its calls end as cancelled. */
-function takenAnswer(row: InboxRecord, stopped: boolean): TakenAnswer {
-  return { inboxId: row.id, ...(stopped ? {} : { hash: row.body.hash }) }
+function takenFrom(rows: readonly InboxRecord[], stopped: boolean): Pick<RunStand, 'answers' | 'decisions'> {
+  const answers = new Map<string, TakenAnswer>()
+  const decisions = new Map<string, TakenDecision>()
+  for (const { id: inboxId, at, ...row } of rows) {
+    if (row.kind === 'answer') answers.set(row.body.toolCallId, { inboxId, ...(stopped ? {} : { hash: row.body.hash }) })
+    else {
+      const { approvalId, by } = row.body
+      decisions.set(approvalId, { inboxId, decided: { at, ...(by === undefined ? {} : { by }) } })
+    }
+  }
+  return { answers, decisions }
+}
+
+/** Decisions that were taken earlier: their rows keep what was said of them. */
+function decidedIn(calls: readonly ToolCallRecord[]): readonly (readonly [string, TakenDecision])[] {
+  return calls.flatMap(({ approval }) => (approval?.decided ? [[approval.approvalId, { decided: approval.decided }] as const] : []))
+}
+
+function isAnswered({ toolCallId, approval }: ToolCallRecord, { answers, decisions }: RunStand): boolean {
+  const decision = approval && decisions.get(approval.approvalId)
+  return answers.has(toolCallId) || decision?.inboxId !== undefined
 }
 
 function refused(reason: CommitRefusal): CommitOutcome {

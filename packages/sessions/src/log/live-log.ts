@@ -42,6 +42,12 @@ export class LiveSession {
     for (const watcher of this.#watchers) watcher()
   }
 
+  /** Something has changed that is no event. */
+  announce(): void {
+    for (const reader of this.#readers) reader.lookUp()
+    for (const watcher of this.#watchers) watcher()
+  }
+
   publishDelta(event: DeltaEvent): void {
     const n = this.#count + 1
     const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(this.lastSeq, n) })
@@ -130,6 +136,11 @@ export class LiveLog {
     if (events.length === 0) return
     this.session(key).publishDurable(events, ofRun)
     this.#release(key)
+  }
+
+  /** A run came to rest without an event. */
+  announce(key: string): void {
+    this.#sessions.get(key)?.announce()
   }
 
   /** Keeps the session while somebody reads, waits or runs, as its deltas are counted here; returns what lets it go. */

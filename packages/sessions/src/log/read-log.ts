@@ -108,7 +108,7 @@ class LogReader {
     while (!this.#signal.aborted) {
       const item = queue.shift()
       if (item === undefined) {
-        if (queue.overflowed) return 'behind'
+        if (queue.overflowed || queue.outdated) return 'behind'
         if ((await queue.wait(this.#signal, clock, clock.now() + pollMs)) && (await this.#isBehind())) return 'behind'
         continue
       }
@@ -128,9 +128,11 @@ class LogReader {
     return 'ended'
   }
 
+  /** Also when the run that is followed came to rest in another process, without an event. */
   async #isBehind(): Promise<boolean> {
-    const { store, key } = this.#reading
-    return (await store.readEvents(key, this.#seq, 1)).lastSeq > this.#seq
+    const { store, key, runId, isResting } = this.#reading
+    if ((await store.readEvents(key, this.#seq, 1)).lastSeq > this.#seq) return true
+    return runId !== undefined && isResting(runId)
   }
 
   #pass(event: LoggedEvent, seq: number): void {

@@ -11,6 +11,8 @@ export type QueueItem =
 /** What one reader has yet to read. When it grows too long it is emptied: the reader then goes back to the store. */
 export class ReaderQueue {
   overflowed = false
+  /** Something has changed that the queue does not tell of. */
+  outdated = false
   #items: { readonly item: QueueItem; readonly bytes: number }[] = []
   #next = 0
   #bytes = 0
@@ -43,9 +45,14 @@ export class ReaderQueue {
     return first.item
   }
 
+  lookUp(): void {
+    this.outdated = true
+    this.#wake?.()
+  }
+
   /** Waits for the next push or the abort of the signal; true when the time came first. */
   async wait(signal: AbortSignal, clock: Clock, untilMs: number): Promise<boolean> {
-    if (this.overflowed || this.#items.length > 0 || signal.aborted) return false
+    if (this.overflowed || this.outdated || this.#items.length > 0 || signal.aborted) return false
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const wake = (): void => resolve(false)
     const cancelTimer = clock.setTimer(untilMs, () => resolve(true))

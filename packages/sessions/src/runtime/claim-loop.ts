@@ -2,7 +2,7 @@ import type { AbortCause } from '@bowline/agent-loop'
 import type { Claim, Lease } from '../store/contract.ts'
 import type { StopRequest } from '../store/records.ts'
 import { executeRun, notWritten, type ExecutionOptions, type Remainder } from './execute-run.ts'
-import { endLostRun, giveBack } from './recover.ts'
+import { bringToRest, endLostRun, giveBack } from './recover.ts'
 import type { ErrorContext, RuntimeOptions } from './types.ts'
 
 export interface ClaimLoopOptions extends Pick<RuntimeOptions, 'concurrency' | 'lease'>, ExecutionOptions {
@@ -152,6 +152,7 @@ export class ClaimLoop {
   /** False: the store did not take it. */
   async #write(claim: Claim, remainder: Remainder): Promise<boolean> {
     try {
+      if (remainder.kind === 'rest') await bringToRest(this.#options, claim)
       if (remainder.kind === 'give-back') await giveBack(this.#options, claim)
       if (remainder.kind === 'end') await endLostRun(this.#options, claim, remainder)
       return true

@@ -1,7 +1,8 @@
-import type { Agent, AgentInput, AgentResult, IdSource, SubmittedResult } from '@bowline/agent-loop'
+import type { Accepted, Agent, AgentInput, ApprovalDecision, AgentResult, IdSource, SubmittedResult } from '@bowline/agent-loop'
 import type { Clock } from '@bowline/llm'
-import { storeJournal } from '../journal/store-journal.ts'
+import { storeJournal, type StoreJournal } from '../journal/store-journal.ts'
 import type { LiveLog } from '../log/live-log.ts'
+import { acceptFollowUp } from '../session/accept.ts'
 import type { Claim, SessionStore } from '../store/contract.ts'
 import type { InboxRecord } from '../store/records.ts'
 import { ownAnswers, type LostRunEnd } from './recover.ts'
@@ -16,34 +17,42 @@ export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'onU
 }
 
 /** What is left to be written when an execution is over: the loop ends most runs itself. */
-export type Remainder = { readonly kind: 'nothing' } | { readonly kind: 'give-back' } | ({ readonly kind: 'end' } & LostRunEnd)
+export type Remainder =
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'rest' }
+  | { readonly kind: 'give-back' }
+  | ({ readonly kind: 'end' } & LostRunEnd)
 
 /** Executes a claimed run as far as this process can bring it. */
 export async function executeRun(options: ExecutionOptions, claim: Claim, abort: AbortController): Promise<Remainder> {
   const { store, live, clock, ids, agents, attempts, onUnknownOutcome } = options
   const { run, session } = claim
   const agent = agents.get(session.agent)
+  if (run.rest) return { kind: 'rest' }
   if (run.stop && run.turn === undefined) return { kind: 'end', status: 'aborted', reason: 'abort' }
   if (!agent || run.attempts > (attempts?.withoutProgress ?? 5) || run.totalAttempts > (attempts?.total ?? 25)) {
     const message = `The run was lost ${run.totalAttempts} times, ${run.attempts} of them without progress.`
     return { kind: 'end', status: 'error', reason: 'crash-loop', error: { code: 'crash-loop', message } }
   }
   const answers = run.turn === undefined ? [] : await ownAnswers(store, session.key, run.id)
+  const enqueue = (input: AgentInput): Promise<Accepted> => acceptFollowUp(options, session, input)
+  const journal = storeJournal({ store, live, ids, claim, answers, abort, enqueue })
   const execution = agent.run(inputOf(claim, answers), {
-    journal: storeJournal({ store, live, ids, claim, answers, abort }),
+    journal,
     runId: run.id,
     sessionKey: session.key,
     context: session.metadata,
     clock,
     ids,
-    ...(run.inputId === undefined ? {} : { source: 'user' }),
+    source: run.kind,
     ...(onUnknownOutcome ? { onUnknownOutcome } : {}),
   })
-  return remainderOf(await execution.result())
+  return remainderOf(await execution.result(), journal)
 }
 
 /** The loop ends every turn itself, unless it could not write, may not write any more, or had nothing it could run. */
-function remainderOf({ reason, error }: AgentResult): Remainder {
+function remainderOf({ reason, error }: AgentResult, journal: StoreJournal): Remainder {
+  if (journal.owesRest) return { kind: 'rest' }
   if (reason === 'yielded' || error?.code === 'fenced') return { kind: 'give-back' }
   if (reason !== 'journal-error' && reason !== 'refused') return { kind: 'nothing' }
   return { kind: 'end', status: 'error', reason, error: error ?? notWritten }
@@ -55,5 +64,8 @@ export const notWritten = { code: 'store-unavailable', message: 'The run could n
 function inputOf({ run }: Claim, answers: readonly InboxRecord[]): AgentInput | undefined {
   if (run.turn === undefined) return run.input as unknown as AgentInput
   if (answers.length === 0 || run.stop) return undefined
-  return { toolResults: answers.map((row) => row.body.answer as unknown as SubmittedResult) }
+  return {
+    toolResults: answers.flatMap((row) => (row.kind === 'answer' ? (row.body.answer as unknown as SubmittedResult) : [])),
+    approvals: answers.flatMap((row): ApprovalDecision[] => (row.kind === 'decision' ? [row.body] : [])),
+  }
 }

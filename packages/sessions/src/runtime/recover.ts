@@ -4,7 +4,8 @@ import { SessionError } from '../errors.ts'
 import { newEvent } from '../journal/commits.ts'
 import { readTranscript } from '../journal/read-transcript.ts'
 import type { LiveLog } from '../log/live-log.ts'
-import { answerId } from '../session/views.ts'
+import { patchOf } from '../journal/turn-state.ts'
+import { answerId, decisionId, isAllAnswered, isWaiting, openQuestions, readAnswers } from '../session/views.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { Claim, CommitResult, Expect, NewEntry, SessionStore, Write } from '../store/contract.ts'
 import type { InboxRecord, RunFailure, RunRecord, StoredEvent } from '../store/records.ts'
@@ -25,6 +26,7 @@ export interface LostRunEnd {
   readonly error?: NonNullable<RunRecord['error']>
 }
 
+const nothingOpen = { openMessageId: null, pendingToolCalls: [], pendingApprovals: [], turnState: null } as const
 const stoppedBefore: LostRunEnd = { status: 'aborted', reason: 'abort' }
 
 /** Back into the queue with the turn left open, for whoever claims it next. Nothing happens when somebody else has it. */
@@ -38,6 +40,32 @@ export async function giveBack({ store, ids }: RecoverContext, { run, session }:
   checkTaken(result)
 }
 
+const maxTries = 20
+
+/** The turn has ended, or waits, and nothing more is stored behind that: the run comes to rest as its turn did. */
+export async function bringToRest({ store, live, ids }: RecoverContext, claim: Claim): Promise<void> {
+  const { key } = claim.session
+  for (let tries = 0; tries < maxTries; tries++) {
+    const [run, session] = await Promise.all([store.readRun(claim.run.id), store.readSession(key)])
+    if (run.status === 'missing' || session.status === 'missing' || run.value.epoch !== claim.run.epoch) return
+    const { id, rest, stop } = run.value
+    if (!rest) return
+    const goesOn = isWaiting(rest.status) && (stop !== undefined || isAllAnswered(openQuestions(run.value, await readAnswers(store, key))))
+    const patch = goesOn ? ({ status: 'queued' } as const) : patchOf(rest)
+    const result = await commitOnce(store, {
+      id: ids.next('batch'),
+      key,
+      // A stop request that comes meanwhile must be seen.
+      expect: [...fence(claim.run), { that: 'session', id: session.value.id, version: session.value.version }],
+      writes: [{ op: 'run.patch', runId: id, patch: { ...patch, rest: null } }],
+    })
+    if (!result.ok && result.reason === 'conflict') continue
+    checkTaken(result)
+    return live.announce(key)
+  }
+  throw new SessionError('conflict', `The session ${key} changed ${maxTries} times while a run came to rest.`)
+}
+
 /**
  * Ends a run that the loop cannot end: every open call gets an outcome, so that the session goes on. Nothing happens when
  * somebody else has the run by now.
@@ -47,6 +75,7 @@ export async function endLostRun(context: RecoverContext, claim: Claim, end: Los
   const { key } = claim.session
   const [run, session] = await Promise.all([store.readRun(claim.run.id), store.readSession(key)])
   if (run.status === 'missing' || session.status === 'missing' || run.value.epoch !== claim.run.epoch) return
+  if (run.value.rest) return bringToRest(context, claim)
   const at = context.clock.now()
   const lost: LostRun = {
     run: run.value,
@@ -64,8 +93,8 @@ export async function endLostRun(context: RecoverContext, claim: Claim, end: Los
 
 /** What waits in the inbox for this run. */
 export async function ownAnswers(store: SessionStore, key: string, runId: string): Promise<readonly InboxRecord[]> {
-  const rows = await store.readInbox(key, ['answer'])
-  return rows.filter((row) => row.id.startsWith(answerId(runId, '')))
+  const rows = await readAnswers(store, key)
+  return rows.filter((row) => row.id.startsWith(answerId(runId, '')) || row.id.startsWith(decisionId(runId, '')))
 }
 
 interface LostRun {
@@ -152,13 +181,14 @@ function lastWrites({ run, leaf, calls, answers, end, discarded = {} }: LostRun,
     { op: 'event.append', events: events.map(newEvent) },
     ...(answers.length > 0 ? [{ op: 'inbox.take', ids: answers } as const] : []),
     { op: 'session.patch', patch: { usage: discarded } },
-    { op: 'run.patch', runId: run.id, patch: { status, reason, error, usage, openMessageId: null, pendingToolCalls: [] } },
+    { op: 'run.patch', runId: run.id, patch: { status, reason, error, usage, ...nothingOpen } },
   ]
 }
 
 /** Nobody knows what the provider counted. */
 async function estimatedInput(store: SessionStore, key: string): Promise<Usage> {
-  const inputTokens = Math.ceil(JSON.stringify(await readTranscript(store, key)).length / charactersPerToken)
+  const { messages } = await readTranscript(store, key)
+  const inputTokens = Math.ceil(JSON.stringify(messages).length / charactersPerToken)
   return { inputTokens, totalTokens: inputTokens, estimated: true }
 }
 

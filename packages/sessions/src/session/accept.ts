@@ -1,10 +1,10 @@
-import { AgentError, hashJson, parseInput, type AgentInput } from '@bowline/agent-loop'
+import { AgentError, hashJson, parseInput, type Accepted as EnqueuedInput, type AgentInput } from '@bowline/agent-loop'
 import type { UserMessage } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
 import { checkInputId } from '../keys.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { Batch, CommitRefusal, CommitResult, Expect, NewRun, Write } from '../store/contract.ts'
-import type { SessionRecord, StoredEvent } from '../store/records.ts'
+import type { RunKind, SessionRecord, StoredEvent } from '../store/records.ts'
 import type { SessionContext } from './context.ts'
 import type { OnBusy, SendOptions } from './types.ts'
 import { openStatuses } from './views.ts'
@@ -33,7 +33,7 @@ export async function acceptInput(
   input: AgentInput,
   options: SendOptions,
 ): Promise<Accepted> {
-  const run = await newRun(context, input, options)
+  const run = newRun(context, input, options, 'user')
   for (let tries = 0; tries < maxTries; tries++) {
     const session = await readOwn(context, identity)
     const batch = acceptBatch(context, identity, session, run, options.onBusy ?? context.onBusy)
@@ -77,16 +77,37 @@ export async function openSession(context: SessionContext, identity: SessionIden
   return session
 }
 
-async function newRun(context: SessionContext, input: AgentInput, options: SendOptions): Promise<NewRun> {
+/** What a run asks for behind itself is a run of its own; whoever ends this one looks for the next. */
+export async function acceptFollowUp(
+  context: Pick<SessionContext, 'store' | 'live' | 'clock' | 'ids'>,
+  session: SessionRecord,
+  input: AgentInput,
+): Promise<EnqueuedInput> {
+  const { key, id } = session
+  const inputId = context.ids.next('input')
+  const run = newRun(context, input, { id: inputId }, 'follow-up')
+  const result = await commitOnce(context.store, {
+    id: context.ids.next('batch'),
+    key,
+    expect: [{ that: 'session', id }, { that: 'queue-below', max: maxQueuedRuns }],
+    writes: insertion(run),
+  })
+  if (!result.ok) return { ok: false, reason: result.reason === 'queue-full' ? 'queue-full' : 'run-ended' }
+  const queued = { ...runQueued(run), input: run.input }
+  publishOwn(context, key, result, [queued])
+  return { ok: true, inputId }
+}
+
+function newRun({ ids, clock }: Pick<SessionContext, 'clock' | 'ids'>, input: AgentInput, options: SendOptions, kind: RunKind): NewRun {
   if (options.id !== undefined) checkInputId(options.id)
   const body = messageOf(input) as unknown as NewRun['input']
   return {
-    id: context.ids.next('run'),
-    kind: 'user',
+    id: ids.next('run'),
+    kind,
     ...(options.id === undefined ? {} : { inputId: options.id }),
     inputHash: hashJson(body),
     input: body,
-    at: context.clock.now(),
+    at: clock.now(),
   }
 }
 
@@ -123,10 +144,16 @@ function acceptBatch(
     expect,
     writes: [
       ...(session ? [] : creation(context, identity, run.at)),
-      { op: 'run.insert', run },
-      { op: 'event.append', events: [{ event: runQueued(run), refers: { runInput: run.id } }] },
+      ...insertion(run),
     ],
   }
+}
+
+function insertion(run: NewRun): Write[] {
+  return [
+    { op: 'run.insert', run },
+    { op: 'event.append', events: [{ event: runQueued(run), refers: { runInput: run.id } }] },
+  ]
 }
 
 function creation(context: SessionContext, identity: SessionIdentity, at: number): Write[] {
@@ -165,7 +192,7 @@ function accepted(
 
 /** Publishes events that no run made. */
 export function publishOwn(
-  context: SessionContext,
+  context: Pick<SessionContext, 'live'>,
   key: string,
   result: Extract<CommitResult, { ok: true }>,
   events: readonly Omit<StoredEvent, 'seq'>[],

@@ -2,14 +2,15 @@ import { hashJson, type SubmissionReceipt, type SubmittedResult } from '@bowline
 import type { JSONObject } from '@bowline/llm'
 import { SessionError, type SessionErrorCode } from '../errors.ts'
 import { commitOnce } from '../store/commit-once.ts'
-import type { Write } from '../store/contract.ts'
-import type { InboxRecord, RunRecord, SessionRecord, ToolCallRecord } from '../store/records.ts'
+import type { InboxRecord, SessionRecord, ToolCallRecord } from '../store/records.ts'
 import type { SessionContext } from './context.ts'
+import { readSession, storeAnswers } from './inbox.ts'
 import { readRun } from './rest.ts'
 import type { ToolResolution } from './types.ts'
-import { answerId, isTerminal, unanswered } from './views.ts'
+import { answerId, isAllAnswered, isTerminal, openQuestions, readAnswers, type OpenQuestions } from './views.ts'
 
 const maxTries = 20
+const nothingOpen: OpenQuestions = { pendingToolCalls: [], pendingApprovals: [] }
 
 /** What waits in the inbox for a call: the answer as the loop takes it, and the hash that tells repeats apart. */
 interface Answer {
@@ -32,7 +33,7 @@ export async function submitAnswers(
   const answers = await toAnswers(results)
   for (let tries = 0; tries < maxTries; tries++) {
     const session = await readSession(context, key)
-    const inbox = await context.store.readInbox(key, ['answer'])
+    const inbox = await readAnswers(context.store, key)
     const verdicts = new Map<string, Verdict>()
     for (const answer of answers) {
       verdicts.set(answer.toolCallId, await judge(context, session, inbox, answer))
@@ -42,13 +43,13 @@ export async function submitAnswers(
     const run = await readRun(context.store, runId)
     const fresh = answers.filter((answer) => verdicts.get(answer.toolCallId)?.kind === 'accepted')
     const rows = fresh.map((answer) => inboxRow(context, runId, answer))
-    const open = isTerminal(run.status) ? [] : unanswered(run, [...inbox, ...rows])
-    if (rows.length === 0 || (await storeAnswers(context, session, run, rows, open.length === 0))) {
+    const open = isTerminal(run.status) ? nothingOpen : openQuestions(run, [...inbox, ...rows])
+    if (rows.length === 0 || (await storeAnswers(context, session, run, rows, isAllAnswered(open)))) {
       return {
         runId,
         accepted: fresh.map((answer) => answer.toolCallId),
         repeated: answers.filter((answer) => !fresh.includes(answer)).map((answer) => answer.toolCallId),
-        missing: open.map((call) => call.toolCallId),
+        missing: open.pendingToolCalls.map((call) => call.toolCallId),
       }
     }
   }
@@ -83,11 +84,11 @@ async function runAgain(context: SessionContext, key: string, toolCallId: string
       throw new SessionError('tool-result-conflict', `The outcome of the call ${toolCallId} is not open.`)
     }
     const pendingToolCalls = run.pendingToolCalls.filter((pending) => pending.toolCallId !== toolCallId)
-    const inbox = await context.store.readInbox(key, ['answer'])
+    const inbox = await readAnswers(context.store, key)
     if (inbox.some((row) => row.id === answerId(run.id, toolCallId))) {
       throw new SessionError('tool-result-conflict', `The call ${toolCallId} was answered otherwise.`)
     }
-    const last = unanswered({ ...run, pendingToolCalls }, inbox).length === 0
+    const last = isAllAnswered(openQuestions({ ...run, pendingToolCalls }, inbox))
     const { outcome: _outcome, ...open } = call
     const result = await commitOnce(context.store, {
       id: context.ids.next('batch'),
@@ -142,7 +143,7 @@ async function judge(
   if (read.status === 'missing') return { kind: 'refused', code: 'unknown-tool-call' }
   const call = read.value
   const waiting = inbox.find((row) => row.id === answerId(call.runId, call.toolCallId))
-  const given = waiting?.body.hash ?? call.answerHash
+  const given = waiting?.kind === 'answer' ? waiting.body.hash : call.answerHash
   if (given !== undefined) {
     return given === answer.hash ? { kind: 'repeated', runId: call.runId } : { kind: 'refused', code: 'tool-result-conflict' }
   }
@@ -182,35 +183,6 @@ function runOf(verdicts: ReadonlyMap<string, Verdict>): string {
 
 function inboxRow(context: SessionContext, runId: string, { toolCallId, body, hash }: Answer): InboxRecord {
   return { id: answerId(runId, toolCallId), kind: 'answer', at: context.clock.now(), body: { toolCallId, hash, answer: body } }
-}
-
-/** False: the session changed in between. */
-async function storeAnswers(
-  context: SessionContext,
-  session: SessionRecord,
-  run: RunRecord,
-  rows: readonly InboxRecord[],
-  last: boolean,
-): Promise<boolean> {
-  const writes: Write[] = [{ op: 'inbox.put', rows }]
-  if (last) writes.push({ op: 'run.patch', runId: run.id, patch: { status: 'queued' } })
-  const result = await commitOnce(context.store, {
-    id: context.ids.next('batch'),
-    key: session.key,
-    expect: [
-      { that: 'session', id: session.id, version: session.version },
-      { that: 'run', runId: run.id, status: ['awaiting-tools', 'needs-recovery'] },
-    ],
-    writes,
-  })
-  if (result.ok && last) context.wake()
-  return result.ok
-}
-
-async function readSession(context: SessionContext, key: string): Promise<SessionRecord> {
-  const read = await context.store.readSession(key)
-  if (read.status === 'missing') throw new SessionError('session-missing', `There is no session ${key}.`)
-  return read.value
 }
 
 async function readCall(context: SessionContext, key: string, toolCallId: string): Promise<ToolCallRecord> {

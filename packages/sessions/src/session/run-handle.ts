@@ -56,6 +56,7 @@ async function resultOf(context: SessionContext, run: RunRecord): Promise<RunRes
     ...(run.error === undefined ? {} : { error: run.error }),
     usage: run.usage,
     pendingToolCalls: info.pendingToolCalls,
+    pendingApprovals: info.pendingApprovals,
   }
 }
 
@@ -67,7 +68,7 @@ async function lastAnswer(context: SessionContext, run: RunRecord): Promise<Assi
   for (;;) {
     const page = await context.store.readPath(run.session, { limit: 20, ...(before === undefined ? {} : { before }) })
     for (const entry of page.items) {
-      if (entry.runId === run.id && entry.message.role === 'assistant') return entry.message
+      if (entry.runId === run.id && entry.type === 'message' && entry.message.role === 'assistant') return entry.message
       if (seen && entry.runId !== run.id) return undefined
       seen ||= entry.runId === run.id
     }

@@ -5,6 +5,7 @@ import type { SessionRecord } from '../store/records.ts'
 import { acceptInput, openSession, readOwn, type SessionIdentity } from './accept.ts'
 import { resolveCall, submitAnswers } from './answers.ts'
 import type { SessionContext } from './context.ts'
+import { decideApproval } from './decisions.ts'
 import { readRun, unknownRun } from './rest.ts'
 import { restingIn, runHandle } from './run-handle.ts'
 import { nothingToStop, stopSession } from './stop.ts'
@@ -44,6 +45,14 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       // Repeats cause no new segment: their stream is the run as it stands.
       const repeatsOnly = receipt.accepted.length === 0
       return { ...receipt, run: runHandle(context, session, runId, repeatsOnly ? 'duplicate' : 'queued', repeatsOnly ? undefined : from) }
+    },
+    async approve(approvalId, options = {}) {
+      await required()
+      return decideApproval(context, key, { ...options, approvalId, decision: 'approve' })
+    },
+    async deny(approvalId, options = {}) {
+      await required()
+      return decideApproval(context, key, { ...options, approvalId, decision: 'deny' })
     },
     async resolveTool(toolCallId, resolution) {
       const from = logEnd(await required())
@@ -109,7 +118,7 @@ async function messagesOf(context: SessionContext, record: SessionRecord, { befo
   })
   const oldest = page.items.at(-1)?.id
   return {
-    items: page.items.map((entry) => entry.message).reverse(),
+    items: page.items.flatMap((entry) => (entry.type === 'message' ? entry.message : [])).reverse(),
     ...(page.next === undefined || oldest === undefined ? {} : { next: oldest }),
     cursor: printCursor(record.nextSeq - 1),
   }

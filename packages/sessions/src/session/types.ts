@@ -2,6 +2,7 @@ import type {
   AgentErrorData,
   AgentEvent,
   AgentInput,
+  ApprovalRequest,
   EndReason,
   OutcomeStatus,
   PendingToolCall,
@@ -32,6 +33,14 @@ export interface Session {
    * all of it. The last open answer queues the run in the same commit.
    */
   submitToolResults(results: readonly SubmittedResult[]): Promise<SubmissionReceipt & { readonly run: RunHandle }>
+  /**
+   * Lets a call run whose approval was asked for. Must be durable before it resolves; the last open answer of the run
+   * queues it in the same commit. The same decision again gives the first receipt, another one is refused with
+   * `approval-conflict`. While the run still does something else, it resolves when the run waits.
+   */
+  approve(approvalId: string, options?: DecisionOptions): Promise<ApprovalReceipt>
+  /** Ends the call as `denied`; otherwise as `approve`. */
+  deny(approvalId: string, options?: DecisionOptions): Promise<ApprovalReceipt>
   /** Says what became of a call whose outcome is unknown, and queues the run in the same commit. Repeatable. */
   resolveTool(toolCallId: string, resolution: ToolResolution): Promise<RunHandle>
   /**
@@ -78,6 +87,26 @@ export type ToolResolution =
   | { readonly runAgain: true }
   | { readonly unknown: true }
 
+export interface DecisionOptions {
+  /** Of the input that is decided about; another one than was asked about is an `approval-conflict`. */
+  readonly inputHash?: string
+  /** The model is told why a call was denied. */
+  readonly reason?: string
+  /** Who decides. */
+  readonly by?: string
+}
+
+export interface ApprovalReceipt {
+  readonly approvalId: string
+  readonly decision: 'approve' | 'deny'
+  readonly by?: string
+  readonly at: number
+  /** It was decided so before; the receipt is the first one. */
+  readonly repeated: boolean
+  /** Approval ids of the run that are still open. */
+  readonly missing: readonly string[]
+}
+
 export interface EventsOptions {
   readonly cursor?: string
   /** Default true. False ends at the present end of the log. */
@@ -121,6 +150,7 @@ export interface RunResult {
   readonly error?: ModelError | AgentErrorData | RunFailure
   readonly usage: Usage
   readonly pendingToolCalls: readonly PendingToolCall[]
+  readonly pendingApprovals: readonly ApprovalRequest[]
 }
 
 export interface SessionInfo {
@@ -151,6 +181,8 @@ export interface RunInfo {
   readonly inputId?: string
   /** Calls that wait for an answer; those already answered are left out. */
   readonly pendingToolCalls: readonly PendingToolCall[]
+  /** Questions about calls that wait for a decision; those already decided are left out. */
+  readonly pendingApprovals: readonly ApprovalRequest[]
   readonly stopping: boolean
   readonly error?: ModelError | AgentErrorData | RunFailure
   readonly usage: Usage

@@ -33,10 +33,28 @@ export function answerId(runId: string, toolCallId: string): string {
   return `answer:${runId}:${toolCallId}`
 }
 
-/** Calls that still wait: those with an answer in the inbox are left out. */
-export function unanswered(run: RunRecord, inbox: readonly InboxRecord[]): RunRecord['pendingToolCalls'] {
+export function decisionId(runId: string, approvalId: string): string {
+  return `decision:${runId}:${approvalId}`
+}
+
+/** What a run waits for. */
+export type OpenQuestions = Pick<RunRecord, 'pendingToolCalls' | 'pendingApprovals'>
+
+/** What still waits: calls and approvals that have their word in the inbox are left out. */
+export function openQuestions(run: Pick<RunRecord, 'id'> & OpenQuestions, inbox: readonly InboxRecord[]): OpenQuestions {
   const answered = new Set(inbox.map((row) => row.id))
-  return run.pendingToolCalls.filter((call) => !answered.has(answerId(run.id, call.toolCallId)))
+  return {
+    pendingToolCalls: run.pendingToolCalls.filter((call) => !answered.has(answerId(run.id, call.toolCallId))),
+    pendingApprovals: run.pendingApprovals.filter((each) => !answered.has(decisionId(run.id, each.approvalId))),
+  }
+}
+
+export function isAllAnswered({ pendingToolCalls, pendingApprovals }: OpenQuestions): boolean {
+  return pendingToolCalls.length === 0 && pendingApprovals.length === 0
+}
+
+export function readAnswers(store: SessionStore, key: string): Promise<readonly InboxRecord[]> {
+  return store.readInbox(key, ['answer', 'decision'])
 }
 
 export async function toRunInfo(store: SessionStore, run: RunRecord): Promise<RunInfo> {
@@ -50,7 +68,7 @@ export async function toRunInfo(store: SessionStore, run: RunRecord): Promise<Ru
     attempts,
     cursor: printCursor(run.firstSeq - 1),
     ...(run.inputId === undefined ? {} : { inputId: run.inputId }),
-    pendingToolCalls: isWaiting(status) ? unanswered(run, await store.readInbox(session, ['answer'])) : [],
+    ...(isWaiting(status) ? openQuestions(run, await readAnswers(store, session)) : { pendingToolCalls: [], pendingApprovals: [] }),
     stopping: stop !== undefined && !isTerminal(status),
     ...(error === undefined ? {} : { error }),
     usage,

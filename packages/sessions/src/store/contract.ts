@@ -1,6 +1,7 @@
-import type { DurableEvent } from '@bowline/agent-loop'
+import type { Compaction, DurableEvent, StoredMessage } from '@bowline/agent-loop'
 import type { Clock, JSONObject, JSONValue, Usage } from '@bowline/llm'
 import type {
+  EntryNode,
   EntryRecord,
   InboxKind,
   InboxRecord,
@@ -46,6 +47,8 @@ export interface SessionStore {
   readCalls(runId: string, step?: number): Promise<readonly ToolCallRecord[]>
   /** The newest call of the session with this id. */
   readCall(key: string, toolCallId: string): Promise<Read<ToolCallRecord>>
+  /** The call of the session for which this approval was asked. */
+  readApproval(key: string, approvalId: string): Promise<Read<ToolCallRecord>>
   readInbox(key: string, kinds: readonly InboxKind[]): Promise<readonly InboxRecord[]>
   /** Newest activity first. */
   listSessions(query: SessionQuery): Promise<Page<SessionRecord>>
@@ -132,6 +135,7 @@ export type Expect =
 export type Write =
   /** Creates the session; nothing happens when it exists. */
   | { readonly op: 'session.ensure'; readonly session: NewSession }
+  /** Must refuse a leaf that is no entry of the session (`conflict`). */
   | { readonly op: 'session.patch'; readonly patch: SessionPatch }
   /** Parents must exist or come earlier in the batch; a repeated id is refused with `conflict`. The leaf moves to the last one. */
   | { readonly op: 'entry.append'; readonly entries: readonly NewEntry[] }
@@ -166,13 +170,19 @@ export interface NewSession {
 /** `usage` is added to what stands. */
 export interface SessionPatch {
   readonly turns?: number
+  /** Moves the end of the active path, without deleting anything. */
+  readonly leaf?: string | null
   readonly usage?: Usage
   readonly metadata?: JSONObject
 }
 
 /** A tool-result entry refers to its ledger row instead of holding the output a second time. */
-export type NewEntry = Omit<EntryRecord, 'n' | 'message'> &
-  ({ readonly message: EntryRecord['message'] } | { readonly call: CallKey })
+export type NewEntry = Omit<EntryNode, 'n'> &
+  (
+    | { readonly type: 'message'; readonly message: StoredMessage }
+    | { readonly type: 'message'; readonly call: CallKey }
+    | { readonly type: 'compaction'; readonly compaction: Compaction }
+  )
 
 export interface CallKey {
   readonly runId: string
@@ -208,6 +218,9 @@ export interface RunPatch {
   readonly openMessageId?: string | null
   readonly stop?: StopRequest
   readonly pendingToolCalls?: RunRecord['pendingToolCalls']
+  readonly pendingApprovals?: RunRecord['pendingApprovals']
+  readonly turnState?: RunRecord['turnState'] | null
+  readonly rest?: RunRecord['rest'] | null
   readonly error?: RunRecord['error'] | null
   readonly usage?: Usage
   readonly startedAt?: number

@@ -1,7 +1,11 @@
 import type {
   AgentErrorData,
+  ApprovalRequest,
+  CallApproval,
+  Compaction,
   DurableEvent,
   EndReason,
+  OpenTurn,
   OutcomeStatus,
   PendingToolCall,
   StoredMessage,
@@ -13,7 +17,7 @@ import type { JSONObject, JSONValue, ModelError, Usage } from '@bowline/llm'
 
 export type SessionStatus = 'active' | 'busy' | 'idle' | 'failed'
 export type RunStatus = 'queued' | 'running' | TurnStatus
-export type RunKind = 'user'
+export type RunKind = 'user' | 'follow-up'
 
 /** Statuses from which a run never leaves. Every other run is open. */
 export const terminalStatuses = ['completed', 'aborted', 'error', 'halted', 'limit'] as const satisfies readonly RunStatus[]
@@ -58,16 +62,24 @@ export interface SessionRecord {
   readonly activeAt: number
 }
 
-/** One node of the transcript tree. Its id is the id of its message. */
-export interface EntryRecord {
+/** One node of the transcript tree. */
+export interface EntryNode {
+  /**
+   * That of its message, or of its compaction. What stays on the active path when something before it was withdrawn
+   * stands there again, as an entry with an id of its own.
+   */
   readonly id: string
   readonly n: number
   readonly parentId: string | null
-  readonly type: 'message'
   readonly at: number
   readonly runId?: string
-  readonly message: StoredMessage
 }
+
+export type EntryRecord = EntryNode &
+  (
+    | { readonly type: 'message'; readonly message: StoredMessage }
+    | { readonly type: 'compaction'; readonly compaction: Compaction }
+  )
 
 export interface RunRecord {
   readonly id: string
@@ -96,11 +108,24 @@ export interface RunRecord {
   readonly openMessageId?: string
   readonly stop?: StopRequest
   readonly pendingToolCalls: readonly PendingToolCall[]
+  readonly pendingApprovals: readonly ApprovalRequest[]
+  /** What the loop keeps of its open turn besides, as it gets it back. */
+  readonly turnState?: TurnState
+  /** How the run comes to rest, once its owner has stored what stands behind the end of the turn. */
+  readonly rest?: RunRest
   readonly error?: ModelError | AgentErrorData | RunFailure
   readonly usage: Usage
   readonly createdAt: number
   readonly startedAt?: number
   readonly endedAt?: number
+}
+
+export type TurnState = Omit<OpenTurn, 'runId' | 'turn' | 'step' | 'openMessageId' | 'calls' | 'usage' | 'resume'>
+
+export interface RunRest {
+  readonly status: TurnStatus
+  readonly reason?: EndReason
+  readonly error?: ModelError | AgentErrorData
 }
 
 /** A run that ended for a reason outside of the loop. */
@@ -135,20 +160,37 @@ export interface ToolCallRecord {
   readonly startedAt?: number
   readonly deadlineAt?: number
   readonly terminate?: true
+  /** What the tool is given, when a hook or an approval has changed it. */
+  readonly input?: JSONValue
+  readonly approval?: ApprovalRecord
 }
 
-export type InboxKind = 'answer'
-
-/** What waits to be taken by a run. An `answer` belongs to a tool call and its id is `answer:<runId>:<toolCallId>`. */
-export interface InboxRecord {
-  readonly id: string
-  readonly kind: InboxKind
-  readonly at: number
-  readonly body: InboxAnswer
+export type ApprovalRecord = CallApproval & {
+  /** Of a decision that was given from outside. */
+  readonly decided?: { readonly at: number; readonly by?: string }
 }
+
+export type InboxKind = 'answer' | 'decision'
+
+/**
+ * What waits to be taken by a run. An `answer` belongs to a tool call and its id is `answer:<runId>:<toolCallId>`, a
+ * `decision` to an approval: `decision:<runId>:<approvalId>`.
+ */
+export type InboxRecord = { readonly id: string; readonly at: number } & (
+  | { readonly kind: 'answer'; readonly body: InboxAnswer }
+  | { readonly kind: 'decision'; readonly body: InboxDecision }
+)
 
 /** An answer as the loop takes it, and the hash that tells a repeat from another answer. */
 export type InboxAnswer = { readonly toolCallId: string; readonly hash: string; readonly answer: JSONObject }
+
+/** As the loop takes it. */
+export type InboxDecision = {
+  readonly approvalId: string
+  readonly decision: 'approve' | 'deny'
+  readonly reason?: string
+  readonly by?: string
+}
 
 /** An event as the log gives it back: whole, and with its number. */
 export type StoredEvent = DurableEvent & { readonly seq: number }

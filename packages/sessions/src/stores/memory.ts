@@ -118,6 +118,10 @@ function storeOver(memory: Memory): MemoryStore {
       const same = calls.filter((call) => call.toolCallId === toolCallId)
       return found(same.sort((a, b) => turnOf(a) - turnOf(b) || a.step - b.step).at(-1))
     },
+    async readApproval(key, approvalId) {
+      const calls = [...(session(key)?.calls.values() ?? [])].flatMap((ofRun) => [...ofRun.values()])
+      return found(calls.find((call) => call.approval?.approvalId === approvalId))
+    },
     async readInbox(key, kinds) {
       return copyJson([...(session(key)?.inbox.values() ?? [])].filter((row) => kinds.includes(row.kind)))
     },

@@ -57,6 +57,7 @@ export function newRun(session: SessionRecord, run: NewRun): RunRecord {
     totalAttempts: 0,
     step: 0,
     pendingToolCalls: [],
+    pendingApprovals: [],
     usage: {},
     createdAt: at,
   }
@@ -64,8 +65,8 @@ export function newRun(session: SessionRecord, run: NewRun): RunRecord {
 
 /** The run after a patch. Refuses a move that the table of moves does not have. */
 export function patchRun<R extends RunState>(run: R, patch: RunPatch, now: number): R {
-  const { reason, openMessageId, error, endedAt, ...given } = patch
-  const nullable = { reason, openMessageId, error }
+  const { reason, openMessageId, error, turnState, rest, endedAt, ...given } = patch
+  const nullable = { reason, openMessageId, error, turnState, rest }
   const removed = Object.entries(nullable).filter(([, value]) => value === null)
   const replaced = Object.entries(nullable).filter(([, value]) => value !== null && value !== undefined)
   const next = without({ ...run, ...given, ...Object.fromEntries(replaced) }, removed.map(([name]) => name))

@@ -30,8 +30,8 @@ export function dyingStore(inner: SessionStore, point?: FaultPoint): DyingStore 
   const { promise: died, resolve } = Promise.withResolvers<'died'>()
   let dead = false
 
-  function strike(when: 'before' | 'after'): void {
-    if (writes.length !== point?.write || !point.fault.endsWith(when)) return
+  function strike(write: number, when: 'before' | 'after'): void {
+    if (write !== point?.write || !point.fault.endsWith(when)) return
     if (point.fault.startsWith('fails')) throw new SessionError('store-unavailable', 'The store was away for a moment.')
     dead = true
     resolve('died')
@@ -39,17 +39,17 @@ export function dyingStore(inner: SessionStore, point?: FaultPoint): DyingStore 
   }
   const operations = {
     async commit(batch: Batch) {
-      writes.push({ name: eventTypes(batch).join(' '), isClaim: false })
-      strike('before')
+      // Others may write while this one is under way.
+      const write = writes.push({ name: eventTypes(batch).join(' '), isClaim: false })
+      strike(write, 'before')
       const result = await inner.commit(batch)
-      strike('after')
+      strike(write, 'after')
       return result
     },
     async claim(request: ClaimRequest) {
       const claims = await inner.claim(request)
       if (claims.length === 0) return claims
-      writes.push({ name: 'claim', isClaim: true })
-      strike('after')
+      strike(writes.push({ name: 'claim', isClaim: true }), 'after')
       return claims
     },
   }

@@ -131,9 +131,10 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
       throw new Error('broken step')
     }
     await expect(migrate(db, 'it', [...migrations, second, broken])).rejects.toThrow('broken step')
-    expect([tables(), version()]).toEqual([['step_two'], '2'])
-    await migrate(db, 'it', [...migrations, second, second].slice(0, 2))
-    expect([tables(), version()]).toEqual([['step_two'], '2'])
+    const reached = String(migrations.length + 1)
+    expect([tables(), version()]).toEqual([['step_two'], reached])
+    await migrate(db, 'it', [...migrations, second])
+    expect([tables(), version()]).toEqual([['step_two'], reached])
     await expect(migrate(db, 'it', migrations)).rejects.toMatchObject({ code: 'schema-too-new' })
     database.close()
   })

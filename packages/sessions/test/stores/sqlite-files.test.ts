@@ -6,6 +6,7 @@ import { systemClock } from '@bowline/llm'
 import { sqliteStore } from '../../src/sqlite.ts'
 import type { SessionStore } from '../../src/store/contract.ts'
 import { temporaryFolders } from './temporary-folder.ts'
+import { migrations } from '../../src/stores/sql/schema.ts'
 
 const newFolder = temporaryFolders()
 
@@ -131,7 +132,7 @@ describe('files that a sqlite store refuses', { timeout: 30_000 }, () => {
     const file = await filledAndClosed()
     outside(file, "update meta set value = '99' where name = 'schema'")
     await expectRefused(file, 'schema-too-new')
-    outside(file, "update meta set value = '1' where name = 'schema'")
+    outside(file, `update meta set value = '${migrations.length}' where name = 'schema'`)
     await (await open(file)).close()
   })
 

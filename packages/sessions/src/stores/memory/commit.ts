@@ -137,7 +137,10 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
     put(work, work.space.sessions, work.batch.key, work.held)
   },
   'session.patch'(work, { patch }) {
-    setRecord(work, patchSession(heldOf(work).record, patch))
+    const held = heldOf(work)
+    const { leaf } = patch
+    refuseUnless(typeof leaf !== 'string' || held.entries.has(leaf), 'conflict')
+    setRecord(work, patchSession(held.record, patch))
   },
   'entry.append'(work, { entries }) {
     const held = heldOf(work)

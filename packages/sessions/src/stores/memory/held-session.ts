@@ -49,7 +49,8 @@ export function referred(held: HeldSession, refers: NewEvent['refers']): unknown
   if ('runInput' in refers) return held.runs.get(refers.runInput)?.input
   if ('call' in refers) return held.calls.get(refers.call.runId)?.get(callId(refers.call))?.outcome
   const entry = held.entries.get(refers.entryId)
-  return entry && wholeEntry(held, entry).message
+  const whole = entry && wholeEntry(held, entry)
+  return whole?.type === 'message' ? whole.message : undefined
 }
 
 export function filledIn(held: HeldSession, refers: NewEvent['refers']): FilledIn {

@@ -75,7 +75,7 @@ export async function readPath(reader: Reader, key: string, options: PathOptions
         .onRef('tool_call.tool_call_id', '=', 'entry.call_id'),
     )
     .select(['entry.id', 'entry.n', 'entry.parent_id', 'entry.type', 'entry.at', 'entry.run_id'])
-    .select(({ fn }) => fn.coalesce('entry.body', 'tool_call.outcome').as('message'))
+    .select(({ fn }) => fn.coalesce('entry.body', 'tool_call.outcome').as('body'))
     .where('entry.session', '=', session.row)
     .orderBy('path.depth')
     .execute()
@@ -107,20 +107,21 @@ interface PathRow {
   readonly id: string
   readonly n: number
   readonly parent_id: string | null
-  readonly type: 'message'
+  readonly type: EntryRecord['type']
   readonly at: number
   readonly run_id: string | null
-  readonly message: string | null
+  readonly body: string | null
 }
 
-function entryRecord({ id, n, parent_id, type, at, run_id, message }: PathRow, key: string): EntryRecord {
-  return {
+function entryRecord({ id, n, parent_id, type, at, run_id, body }: PathRow, key: string): EntryRecord {
+  const node = {
     id,
     n,
     parentId: parent_id,
-    type,
     at,
     ...(run_id === null ? {} : { runId: run_id }),
-    message: parseStored(message ?? '', `The entry ${id} of the session ${key}`),
   }
+  const text = body ?? ''
+  const where = `The entry ${id} of the session ${key}`
+  return type === 'message' ? { ...node, type, message: parseStored(text, where) } : { ...node, type, compaction: parseStored(text, where) }
 }

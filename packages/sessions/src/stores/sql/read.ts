@@ -49,6 +49,14 @@ export async function readCall(reader: Reader, key: string, toolCallId: string):
   return row ? { status: 'found', value: callRecord(row, row.run_id, row.session_key) } : { status: 'missing' }
 }
 
+export async function readApproval(reader: Reader, key: string, approvalId: string): Promise<Read<ToolCallRecord>> {
+  const row = await selectCalls(reader)
+    .where('session.key', '=', key)
+    .where('tool_call.approval_id', '=', approvalId)
+    .executeTakeFirst()
+  return row ? { status: 'found', value: callRecord(row, row.run_id, row.session_key) } : { status: 'missing' }
+}
+
 export async function readInbox(
   { db, namespace }: Reader,
   key: string,

@@ -1,3 +1,4 @@
+import type { JSONValue } from '@bowline/llm'
 import type { Insertable, Selectable } from 'kysely'
 import type { InboxRecord, RunRecord, SessionRecord, ToolCallRecord } from '../../store/records.ts'
 import { parseStored } from '../json.ts'
@@ -67,6 +68,8 @@ export function runState(row: RunRow, session: string): RunState {
     openMessageId: row.open_message_id,
     stop: optionalValue<NonNullable<RunRecord['stop']>>(row.stop, where),
     error: optionalValue<NonNullable<RunRecord['error']>>(row.error, where),
+    turnState: optionalValue<NonNullable<RunRecord['turnState']>>(row.turn_state, where),
+    rest: optionalValue<NonNullable<RunRecord['rest']>>(row.rest, where),
     startedAt: row.started_at,
     endedAt: row.ended_at,
   }
@@ -83,6 +86,7 @@ export function runState(row: RunRow, session: string): RunState {
     inputHash: row.input_hash,
     step: row.step,
     pendingToolCalls: parseStored(row.pending_tool_calls, where),
+    pendingApprovals: optionalValue<RunRecord['pendingApprovals']>(row.pending_approvals, where) ?? [],
     usage: parseStored(row.usage, where),
     createdAt: row.created_at,
     ...(withoutNulls(optional) as Partial<RunRecord>),
@@ -104,6 +108,9 @@ export function runColumns(run: RunState) {
     open_message_id: run.openMessageId ?? null,
     stop: optionalText(run.stop),
     pending_tool_calls: JSON.stringify(run.pendingToolCalls),
+    pending_approvals: run.pendingApprovals.length > 0 ? JSON.stringify(run.pendingApprovals) : null,
+    turn_state: optionalText(run.turnState),
+    rest: optionalText(run.rest),
     error: optionalText(run.error),
     usage: JSON.stringify(run.usage),
     started_at: run.startedAt ?? null,
@@ -127,9 +134,11 @@ export function newRunRow(run: RunState, session: number, namespace: string): Ne
 }
 
 export function callRecord(row: Selectable<ToolCallTable>, runId: string, session: string): ToolCallRecord {
+  const where = `The call ${row.tool_call_id} of run ${runId}`
   const optional = {
     status: row.status,
-    outcome: optionalValue<NonNullable<ToolCallRecord['outcome']>>(row.outcome, `The call ${row.tool_call_id} of run ${runId}`),
+    outcome: optionalValue<NonNullable<ToolCallRecord['outcome']>>(row.outcome, where),
+    approval: optionalValue<NonNullable<ToolCallRecord['approval']>>(row.approval, where),
     answerHash: row.answer_hash,
     startedAt: row.started_at,
     deadlineAt: row.deadline_at,
@@ -147,6 +156,8 @@ export function callRecord(row: Selectable<ToolCallTable>, runId: string, sessio
     inputHash: row.input_hash,
     state: row.state,
     attempt: row.attempt,
+    // Its value may be null itself.
+    ...(row.input === null ? {} : { input: parseStored<JSONValue>(row.input, where) }),
     ...(withoutNulls(optional) as Partial<ToolCallRecord>),
   }
 }
@@ -170,9 +181,13 @@ export function callRow(call: ToolCallRecord, run: number, session: number, outc
     started_at: call.startedAt ?? null,
     deadline_at: call.deadlineAt ?? null,
     terminate: call.terminate ? 1 : null,
+    input: optionalText(call.input),
+    approval: optionalText(call.approval),
+    approval_id: call.approval?.approvalId ?? null,
   }
 }
 
 export function inboxRecord(row: Selectable<InboxTable>): InboxRecord {
-  return { id: row.id, kind: row.kind, at: row.at, body: parseStored(row.body, `The inbox row ${row.id}`) }
+  const { id, kind, at, body } = row
+  return { id, kind, at, body: parseStored<InboxRecord['body']>(body, `The inbox row ${id}`) } as InboxRecord
 }

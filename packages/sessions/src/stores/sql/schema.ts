@@ -5,7 +5,7 @@ import type { Connection } from './tables.ts'
 /** One step of the schema's history. Steps that were published never change. */
 export type Migration = (connection: Connection) => Promise<void>
 
-export const migrations: readonly Migration[] = [createTables]
+export const migrations: readonly Migration[] = [createTables, addTurnState]
 
 async function createTables(connection: Connection): Promise<void> {
   const { schema } = connection
@@ -190,5 +190,17 @@ async function createTranscript({ schema }: Connection): Promise<void> {
     .addForeignKeyConstraint('event_entry', ['session', 'entry_id'], 'entry', ['session', 'id'], checkedAtCommit)
     .addForeignKeyConstraint('event_call', [...callColumns], 'tool_call', [...callKey], checkedAtCommit)
     .addForeignKeyConstraint('event_input', ['input_run'], 'run_input', ['run'], checkedAtCommit)
+    .execute()
+}
+
+/** What a turn keeps between its commits, and the approvals of its calls. */
+async function addTurnState({ schema }: Connection): Promise<void> {
+  for (const name of ['pending_approvals', 'turn_state', 'rest']) await schema.alterTable('run').addColumn(name, 'text').execute()
+  for (const name of ['input', 'approval', 'approval_id']) await schema.alterTable('tool_call').addColumn(name, 'text').execute()
+  await schema
+    .createIndex('tool_call_approval')
+    .on('tool_call')
+    .columns(['session', 'approval_id'])
+    .where(sql.ref('approval_id'), 'is not', null)
     .execute()
 }

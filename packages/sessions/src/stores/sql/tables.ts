@@ -1,5 +1,5 @@
 import type { Generated, Insertable, Kysely, Selectable, Transaction } from 'kysely'
-import type { InboxKind, RunKind, RunStatus, SessionStatus, ToolCallRecord } from '../../store/records.ts'
+import type { EntryRecord, InboxKind, RunKind, RunStatus, SessionStatus, ToolCallRecord } from '../../store/records.ts'
 
 /** The tables. A column of type `Json` holds the JSON text of a value. */
 export interface Tables {
@@ -41,13 +41,13 @@ interface SessionTable {
   readonly last_batch: Json | null
 }
 
-/** Either `body` or the ledger row of `call_…` holds the message. */
+/** Either `body` or the ledger row of `call_…` holds the message; a compaction is its `body`. */
 interface EntryTable {
   readonly session: number
   readonly id: string
   readonly n: number
   readonly parent_id: string | null
-  readonly type: 'message'
+  readonly type: EntryRecord['type']
   readonly at: number
   readonly run_id: string | null
   readonly body: Json | null
@@ -90,6 +90,9 @@ interface RunTable {
   readonly open_message_id: string | null
   readonly stop: Json | null
   readonly pending_tool_calls: Json
+  readonly pending_approvals: Json | null
+  readonly turn_state: Json | null
+  readonly rest: Json | null
   readonly error: Json | null
   readonly usage: Json
   readonly created_at: number
@@ -122,6 +125,10 @@ export interface ToolCallTable {
   readonly started_at: number | null
   readonly deadline_at: number | null
   readonly terminate: 1 | null
+  readonly input: Json | null
+  readonly approval: Json | null
+  /** That of `approval`, to be found by. */
+  readonly approval_id: string | null
 }
 
 /** In the order of `version` and `place`: that of the commits that put the rows there. */

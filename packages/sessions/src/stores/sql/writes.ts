@@ -31,6 +31,8 @@ const writes: Writes = {
 
   async 'session.patch'(work, { patch }) {
     const session = sessionOf(work)
+    const { leaf } = patch
+    refuseUnless(typeof leaf !== 'string' || (await hasEntry(work, session, leaf)), 'conflict')
     session.record = patchSession(session.record, patch)
   },
 
@@ -124,7 +126,8 @@ async function hasEntry({ connection }: Work, session: HeldSession, id: string):
 }
 
 async function insertEntry(work: Work, session: HeldSession, entry: NewEntry): Promise<void> {
-  const body = 'message' in entry ? recordText(work, entry.message, `The entry ${entry.id}`) : null
+  const own = 'message' in entry ? entry.message : 'compaction' in entry ? entry.compaction : undefined
+  const body = own ? recordText(work, own, `The entry ${entry.id}`) : null
   const { id, parentId, type, at, runId } = entry
   const call = await callColumns(work, 'call' in entry ? entry.call : undefined)
   await work.connection

@@ -8,7 +8,7 @@ import { checkJson, copyJson } from '../json.ts'
 import { claimRuns, renewLeases } from '../sql/claim.ts'
 import { commitBatch } from '../sql/commit.ts'
 import { migrate } from '../sql/migrate.ts'
-import { listRuns, listSessions, readCall, readCalls, readInbox, readRun, readSession } from '../sql/read.ts'
+import { listRuns, listSessions, readApproval, readCall, readCalls, readInbox, readRun, readSession } from '../sql/read.ts'
 import { readEvents, readPath } from '../sql/read-log.ts'
 import type { Database, Tables } from '../sql/tables.ts'
 import { checkContent, checkHeader } from './check-file.ts'
@@ -85,6 +85,7 @@ export function sqliteStore(options: SqliteStoreOptions): SessionStore {
     readRun: (runId) => use((open) => readRun(open, runId)),
     readCalls: (runId, step) => use((open) => readCalls(open, runId, step)),
     readCall: (key, toolCallId) => use((open) => readCall(open, key, toolCallId)),
+    readApproval: (key, approvalId) => use((open) => readApproval(open, key, approvalId)),
     readInbox: (key, kinds) => use((open) => readInbox(open, key, kinds)),
     listSessions: (query) => use((open) => listSessions(open, query)),
     listRuns: (key, query = {}) => use((open) => listRuns(open, key, query)),

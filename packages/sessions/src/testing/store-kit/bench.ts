@@ -91,7 +91,7 @@ export function benchOf(store: SessionStore, clock: ManualClock = manualClock(st
         log: await store.readEvents(key, 0, 1000),
         runs,
         calls: await Promise.all(runs.map((run) => store.readCalls(run.id))),
-        inbox: await store.readInbox(key, ['answer']),
+        inbox: await store.readInbox(key, ['answer', 'decision']),
       }
     },
   }
@@ -122,6 +122,10 @@ export function userEntry(id: string, parentId: string | null, text = `text of $
 
 export function appendEntries(...entries: readonly NewEntry[]): Write {
   return { op: 'entry.append', entries }
+}
+
+export function moveLeaf(leaf: string | null): Write {
+  return { op: 'session.patch', patch: { leaf } }
 }
 
 export function appendEvents(...events: readonly NewEvent[]): Write {

@@ -32,6 +32,7 @@ export const runs: Topic = ({ it }) => {
       totalAttempts: 0,
       step: 0,
       pendingToolCalls: [],
+      pendingApprovals: [],
       usage: {},
       createdAt: at,
     })
@@ -89,6 +90,22 @@ export const runs: Topic = ({ it }) => {
     await bench.commit([patchRun('run-1', { openMessageId: null, reason: null, error: null, pendingToolCalls: [] })])
     const { openMessageId: _, ...rest } = expected
     assert.deepEqual(await bench.run('run-1'), { ...rest, pendingToolCalls: [] })
+  })
+
+  it('S114: what a turn keeps, and how its run is to rest, is set, kept and removed', async (bench) => {
+    const claim = await bench.running('run-1')
+    const approval = { approvalId: 'approval-1', toolCallId: 'call-1', toolName: 'pay', input: { sum: 1 }, inputHash: 'hash', path: [], agent: [] }
+    const kept = {
+      pendingApprovals: [approval],
+      turnState: { attempt: 2, notBefore: 9, elapsedMs: 5, retry: { count: 1, model: 0, open: true as const }, extensionState: { notes: ['a', null] } },
+      rest: { status: 'awaiting-approval' as const, reason: 'pending' as const },
+    }
+    await bench.commit([patchRun('run-1', kept)])
+    assert.deepEqual(await bench.run('run-1'), { ...claim.run, ...kept })
+    await bench.commit([patchRun('run-1', { step: 2 })])
+    assert.deepEqual(await bench.run('run-1'), { ...claim.run, ...kept, step: 2 })
+    await bench.commit([patchRun('run-1', { pendingApprovals: [], turnState: null, rest: null })])
+    assert.deepEqual(await bench.run('run-1'), { ...claim.run, step: 2 })
   })
 
   it('S88: a run that waits, is given back or has ended has neither owner nor lease', async (bench) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { SessionError } from '../../errors.ts'
-import { appendEntries, ensure, putCalls, room, settledCall, startMs, userEntry } from './bench.ts'
+import { appendEntries, ensure, moveLeaf, putCalls, room, settledCall, startMs, userEntry } from './bench.ts'
 import type { Topic } from './kit.ts'
 
 /** Entries form a tree that only grows. */
@@ -39,6 +39,36 @@ export const transcript: Topic = ({ it }) => {
     assert.deepEqual(await ids({ before: 'a' }), [])
     const [last] = (await bench.store.readPath(room)).items
     assert.deepEqual(last, { ...userEntry('c', 'a'), n: 3 })
+  })
+
+  it('S149: the leaf moves to any entry of the session, or before the first, and nothing is deleted', async (bench) => {
+    await bench.commit([ensure('room:2'), appendEntries(userEntry('elsewhere', null))], { key: 'room:2' })
+    await bench.commit([ensure(), appendEntries(userEntry('a', null), userEntry('b', 'a'))])
+    const path = async () => (await bench.store.readPath(room)).items.map((entry) => entry.id)
+    await bench.commit([moveLeaf('a')])
+    assert.deepEqual(await path(), ['a'])
+    await bench.commit([appendEntries(userEntry('c', 'a')), moveLeaf('b')])
+    assert.deepEqual([(await bench.session()).leaf, await path()], ['b', ['b', 'a']])
+    await bench.commit([moveLeaf(null)])
+    assert.deepEqual([(await bench.session()).leaf, await path()], [null, []])
+    for (const unknown of ['nowhere', 'elsewhere']) await bench.refused('conflict', [moveLeaf(unknown)])
+    await bench.commit([moveLeaf('c')])
+    assert.deepEqual(await path(), ['c', 'a'])
+  })
+
+  it('S43: a compaction is an entry of the path', async (bench) => {
+    const compaction = {
+      ...{ compactionId: 'b', summary: 'what was said', firstKeptMessageId: 'a', tokensBefore: 90, tokensAfter: 10 },
+      ...{ facts: [{ kind: 'file-read', value: 'a.txt' }], source: 'default', usage: { inputTokens: 5 } },
+    }
+    const entry = { id: 'b', parentId: 'a', type: 'compaction', at: startMs, runId: 'run-1', compaction } as const
+    await bench.commit([ensure(), appendEntries(userEntry('a', null), entry, userEntry('c', 'b'))])
+    const { items } = await bench.store.readPath(room)
+    assert.deepEqual(items, [
+      { ...userEntry('c', 'b'), n: 3 },
+      { ...entry, n: 2 },
+      { ...userEntry('a', null), n: 1 },
+    ])
   })
 
   it('S43: a path from an entry that is not there is an error, not an empty transcript', async (bench) => {

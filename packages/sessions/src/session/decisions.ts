@@ -1,0 +1,81 @@
+import { canonicalJson } from '@bowline/agent-loop'
+import { SessionError } from '../errors.ts'
+import type { InboxDecision, InboxRecord, RunRecord, ToolCallRecord } from '../store/records.ts'
+import type { SessionContext } from './context.ts'
+import { readSession, storeAnswers } from './inbox.ts'
+import { readRun } from './rest.ts'
+import type { ApprovalReceipt, DecisionOptions } from './types.ts'
+import { decisionId, isAllAnswered, isTerminal, openQuestions, readAnswers } from './views.ts'
+
+const maxTries = 20
+
+export type GivenDecision = DecisionOptions & Pick<InboxDecision, 'approvalId' | 'decision'>
+
+/** Stores what was decided about a call; the last open answer of its run queues it in the same commit. */
+export async function decideApproval(context: SessionContext, key: string, given: GivenDecision): Promise<ApprovalReceipt> {
+  const { store, clock } = context
+  const body = bodyOf(given)
+  for (let tries = 0; tries < maxTries; tries++) {
+    const session = await readSession(context, key)
+    const call = await readApproval(context, key, given.approvalId)
+    const [run, inbox] = await Promise.all([readRun(store, call.runId), readAnswers(store, key)])
+    const before = decidedBefore(call, run, inbox)
+    if (before) return receiptOf(checkSame(given, before), run, inbox, true)
+    checkOpen(given, call, run)
+    const row = { id: decisionId(run.id, given.approvalId), kind: 'decision', at: clock.now(), body } as const
+    const all = [...inbox, row]
+    if (await storeAnswers(context, session, run, [row], isAllAnswered(openQuestions(run, all)))) return receiptOf(row, run, all, false)
+  }
+  throw new SessionError('conflict', `The session changed ${maxTries} times while the decision was stored.`)
+}
+
+function bodyOf({ approvalId, decision, reason, by }: GivenDecision): InboxDecision {
+  return { approvalId, decision, ...(reason === undefined ? {} : { reason }), ...(by === undefined ? {} : { by }) }
+}
+
+interface Decided {
+  readonly at: number
+  readonly body: InboxDecision
+}
+
+/** What was said before: it waits in the inbox, or was taken. */
+function decidedBefore({ approval }: ToolCallRecord, run: RunRecord, inbox: readonly InboxRecord[]): Decided | undefined {
+  if (!approval) return undefined
+  const { approvalId, decision, decided } = approval
+  const waiting = inbox.find((row) => row.id === decisionId(run.id, approvalId))
+  if (waiting?.kind === 'decision') return waiting
+  if (decision === undefined || !decided) return undefined
+  const { at, ...by } = decided
+  return { at, body: { approvalId, ...(JSON.parse(decision) as Pick<InboxDecision, 'decision' | 'reason'>), ...by } }
+}
+
+function checkSame(given: GivenDecision, before: Decided): Decided {
+  if (wordsOf(given) !== wordsOf(before.body)) throw conflict(given.approvalId)
+  return before
+}
+
+function wordsOf({ decision, reason }: Pick<InboxDecision, 'decision' | 'reason'>): string {
+  return canonicalJson({ decision, ...(reason === undefined ? {} : { reason }) })
+}
+
+/** Nobody waits for a decision about a call that was cancelled, or denied because its time was over. */
+function checkOpen({ approvalId, inputHash }: GivenDecision, { approval, state }: ToolCallRecord, run: RunRecord): void {
+  const isOpen = approval?.state === 'requested' && state === 'pending' && !isTerminal(run.status) && !run.stop
+  if (!isOpen || (inputHash !== undefined && inputHash !== approval.inputHash)) throw conflict(approvalId)
+}
+
+function conflict(approvalId: string): SessionError {
+  return new SessionError('approval-conflict', `The approval ${approvalId} was decided otherwise, or is about another input.`)
+}
+
+function receiptOf({ at, body }: Decided, run: RunRecord, inbox: readonly InboxRecord[], repeated: boolean): ApprovalReceipt {
+  const { approvalId, decision, by } = body
+  const missing = isTerminal(run.status) ? [] : openQuestions(run, inbox).pendingApprovals.map((open) => open.approvalId)
+  return { approvalId, decision, ...(by === undefined ? {} : { by }), at, repeated, missing: missing.filter((id) => id !== approvalId) }
+}
+
+async function readApproval({ store }: SessionContext, key: string, approvalId: string): Promise<ToolCallRecord> {
+  const read = await store.readApproval(key, approvalId)
+  if (read.status === 'missing') throw new SessionError('unknown-approval', `Nobody asked for the approval ${approvalId} in this session.`)
+  return read.value
+}

@@ -1,0 +1,40 @@
+import { SessionError } from '../errors.ts'
+import { commitOnce } from '../store/commit-once.ts'
+import type { Write } from '../store/contract.ts'
+import type { InboxRecord, RunRecord, SessionRecord } from '../store/records.ts'
+import type { SessionContext } from './context.ts'
+import { waitForRest } from './rest.ts'
+
+/** Puts answers where the run finds them; the last one queues it. False: something changed in between. */
+export async function storeAnswers(
+  context: SessionContext,
+  session: SessionRecord,
+  run: RunRecord,
+  rows: readonly InboxRecord[],
+  last: boolean,
+): Promise<boolean> {
+  // Whoever had the run has to let go of it first.
+  if (run.status === 'running') {
+    await waitForRest(context, session.key, run.id)
+    return false
+  }
+  const writes: Write[] = [{ op: 'inbox.put', rows }]
+  if (last) writes.push({ op: 'run.patch', runId: run.id, patch: { status: 'queued' } })
+  const result = await commitOnce(context.store, {
+    id: context.ids.next('batch'),
+    key: session.key,
+    expect: [
+      { that: 'session', id: session.id, version: session.version },
+      { that: 'run', runId: run.id, status: ['awaiting-tools', 'awaiting-approval', 'needs-recovery'] },
+    ],
+    writes,
+  })
+  if (result.ok && last) context.wake()
+  return result.ok
+}
+
+export async function readSession(context: SessionContext, key: string): Promise<SessionRecord> {
+  const read = await context.store.readSession(key)
+  if (read.status === 'missing') throw new SessionError('session-missing', `There is no session ${key}.`)
+  return read.value
+}

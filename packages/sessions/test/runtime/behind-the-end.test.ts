@@ -1,0 +1,147 @@
+import { defineExtension, defineTool, type Hooks } from '@bowline/agent-loop'
+import { createModels } from '@bowline/llm'
+import { manualClock, scriptedModel, type Step } from '@bowline/llm/testing'
+import { memoryStore } from '@bowline/sessions/memory'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { checkLog, collect, gate, setup, types, type SetupOptions } from '../support.ts'
+
+const watch = (hooks: Hooks) => ({ extensions: [defineExtension({ name: 'watch', timeoutMs: 60_000, hooks })] })
+
+async function started(options: SetupOptions) {
+  const made = setup(options)
+  await made.runtime.start()
+  return { ...made, session: made.runtime.session('room:1') }
+}
+
+describe('what a run stores behind the end of its turn', () => {
+  it('S123, S124: it rests when the hooks behind the end are over; the next run begins then', async () => {
+    const hook = gate()
+    const agent = watch({
+      onAgentEnd: (_event, { logStep }) => hook.passed.then(() => logStep({ name: 'noted', because: 'the turn has ended', sequenceIndex: 0 })),
+    })
+    const { runtime, session, faults } = await started({ steps: [{ text: 'one' }, { text: 'two' }], agent })
+    const first = await session.send('go')
+    for await (const event of session.events()) if (event.type === 'save-point') break
+    const second = await session.send('and')
+    expect([await first.status(), await second.status()]).toEqual(['running', 'queued'])
+    const events = collect(first)
+    hook.open()
+    expect(await first.result()).toMatchObject({ status: 'completed', reason: 'stop', text: 'one' })
+    expect(types(await events).slice(-3)).toEqual(['turn-end', 'save-point', 'orchestration-step'])
+    expect(await second.result()).toMatchObject({ status: 'completed', text: 'two' })
+    expect(types(await checkLog(session)).at(-1)).toBe('settled')
+    expect(await session.info()).toMatchObject({ status: 'idle', queued: 0 })
+    expect(faults).toEqual([])
+    await runtime.stop()
+  })
+
+  it('S89: an answer that comes while the hooks of a suspension run is taken when they are over', async () => {
+    const hook = gate()
+    let hooked = 0
+    const agent = watch({ onAgentEnd: () => (hooked++ === 0 ? hook.passed : undefined) })
+    const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}) })
+    const steps: Step[] = [{ toolCalls: [{ id: 'c1', name: 'place', input: {} }] }, { text: 'in Oslo' }]
+    const { runtime, session } = await started({ steps, tools: [place], agent })
+    const run = await session.send('where?')
+    for await (const event of session.events()) if (event.type === 'save-point') break
+    const submitting = session.submitToolResults([{ toolCallId: 'c1', output: 'Oslo' }])
+    hook.open()
+    expect(await submitting).toMatchObject({ accepted: ['c1'], missing: [] })
+    expect(await (await submitting).run.result()).toMatchObject({ runId: run.runId, status: 'completed', text: 'in Oslo' })
+    await checkLog(session)
+    await runtime.stop()
+  })
+
+  it('S97: a stop of a run whose turn waits, while hooks run behind that, ends it', async () => {
+    const hook = gate()
+    let hooked = 0
+    const agent = watch({ onAgentEnd: () => (hooked++ === 0 ? hook.passed : undefined) })
+    const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}) })
+    const { runtime, session } = await started({ steps: [{ toolCalls: [{ id: 'c1', name: 'place', input: {} }] }], tools: [place], agent })
+    const run = await session.send('where?')
+    for await (const event of session.events()) if (event.type === 'save-point') break
+    const stopping = session.stop()
+    hook.open()
+    expect(await stopping).toMatchObject({ runId: run.runId, state: 'settled', status: 'aborted', calls: [{ status: 'cancelled' }] })
+    await checkLog(session)
+    await runtime.stop()
+  })
+
+  it('S60: when its process dies behind the end, the run rests as its turn ended, and nothing runs again', async () => {
+    const store = memoryStore()
+    const clock = manualClock()
+    await store.open({ namespace: 'default', clock, owner: 'keeper' })
+    const hanging = watch({ onAgentEnd: () => new Promise(() => undefined) })
+    // Its own clock stands still: it prolongs no lease.
+    const first = await started({ steps: [{ text: 'one' }], agent: hanging, store, clock: manualClock() })
+    const run = await first.session.send('go')
+    for await (const event of first.session.events()) if (event.type === 'save-point') break
+    const second = await started({ steps: [{ text: 'two' }], store, clock })
+    const next = await second.session.send('and')
+    expect(await run.status()).toBe('running')
+    await clock.advance(20_000)
+    expect(await next.result()).toMatchObject({ status: 'completed', text: 'two' })
+    expect(await second.runtime.run(run.runId)).toMatchObject({ status: 'completed', reason: 'stop' })
+    expect(types(await checkLog(second.session)).filter((type) => type === 'turn-start')).toHaveLength(2)
+    await first.runtime.stop({ graceMs: 0 })
+    await second.runtime.stop()
+    await store.close()
+  })
+
+  it('S19, S155: a compaction behind the turn is stored before the next run begins, and found after a restart', async () => {
+    const store = memoryStore()
+    const agentWith = (steps: readonly Step[]) => {
+      const model = scriptedModel(steps)
+      const models = createModels({ providers: { test: { languageModel: () => model } }, models: { 'test:small': { contextWindow: 10_000 } } })
+      const compaction = { reserveTokens: 1_000, keepRecentTokens: 50 }
+      return { model, options: { steps: [], agent: { model: 'test:small', models, compaction, runtimeParams: { maxTokens: 500 } }, store } as const }
+    }
+    const summing = gate()
+    const summary: Step = { parts: [{ type: 'text-start', id: 't' }, { wait: summing.passed }, { type: 'text-delta', id: 't', delta: 'SUMMARY' }, { type: 'text-end', id: 't' }] }
+    const before = agentWith([{ text: 'a'.repeat(400), usage: { input: 9_100, output: 1 } }, summary, { text: 'two' }])
+    const first = await started(before.options)
+    await first.session.send(`FIRST ${'x'.repeat(400)}`)
+    for await (const event of first.session.events()) if (event.type === 'compaction-start') break
+    const second = await first.session.send('SECOND')
+    expect(await second.status()).toBe('queued')
+    summing.open()
+    expect(await second.result()).toMatchObject({ text: 'two' })
+    expect(JSON.stringify(before.model.calls[2]?.prompt)).toContain('SUMMARY')
+    await checkLog(first.session)
+    await first.runtime.stop()
+
+    const after = agentWith([{ text: 'three' }])
+    const { runtime, session } = await started(after.options)
+    await (await session.send('THIRD')).result()
+    const prompt = JSON.stringify(after.model.calls[0]?.prompt)
+    expect(prompt).toContain('SUMMARY')
+    expect(prompt).not.toContain('FIRST')
+    // What it stands for stays readable.
+    expect((await session.messages()).items).toHaveLength(6)
+    await checkLog(session)
+    await runtime.stop()
+  })
+
+  it('S17: what a run asks for behind itself is a run of its own', async () => {
+    let asked = false
+    const agent = watch({
+      async onAgentEnd(_event, { followUp }) {
+        if (asked) return
+        asked = true
+        expect(await followUp('and then?')).toMatchObject({ ok: true })
+      },
+    })
+    const { runtime, session, faults } = await started({ steps: [{ text: 'one' }, { text: 'two' }], agent })
+    const run = await session.send('go')
+    await run.result()
+    const followUp = (await session.runs({ newestFirst: true })).items[0]
+    await collect(session.events({ runId: followUp?.runId ?? '' }))
+    const { items } = await session.runs()
+    expect(items).toMatchObject([{ kind: 'user', status: 'completed' }, { kind: 'follow-up', status: 'completed' }])
+    expect((await session.messages()).items.map((message) => message.role)).toEqual(['user', 'assistant', 'user', 'assistant'])
+    expect(faults).toEqual([])
+    await checkLog(session)
+    await runtime.stop()
+  })
+})
