@@ -50,8 +50,7 @@ export async function returnedOutcome(
   try {
     const value = returnValueOf(returned)
     const isError = value.isError === true
-    const plain = outputOf(value.output, isError)
-    const output = tool?.toModelOutput && !isError ? modelOutputOf(await tool.toModelOutput(value, call)) : plain
+    const output = tool?.toModelOutput && !isError ? modelOutputOf(await tool.toModelOutput(value, call)) : outputOf(value.output, isError)
     return {
       status: isError ? 'error' : 'result',
       executed,

@@ -7,7 +7,8 @@ type Execute = (input: JSONValue, options: object) => unknown
 
 export function executeSdkTool(sdkTool: AiSdkTool, input: JSONValue, context: ToolContext): unknown {
   const returned = (sdkTool as unknown as { execute: Execute }).execute(input, sdkOptions(context))
-  return isAsyncIterable(returned) ? chunksOf(returned) : Promise.resolve(returned).then(asReturn)
+  const asReturn = sdkTool.toModelOutput ? asReturned : asWritten
+  return isAsyncIterable(returned) ? chunksOf(returned, asReturn) : Promise.resolve(returned).then(asReturn)
 }
 
 /** What a tool of the AI SDK is told about its call. */
@@ -45,7 +46,10 @@ function withoutFailed(messages: readonly Message[]): readonly Message[] {
 }
 
 /** Each value is a snapshot of the output: grown text goes on as its suffix, the last value is the output. */
-async function* chunksOf(snapshots: AsyncIterable<unknown>): AsyncGenerator<ToolChunk, ToolReturnValue> {
+async function* chunksOf(
+  snapshots: AsyncIterable<unknown>,
+  asReturn: (output: unknown) => ToolReturnValue,
+): AsyncGenerator<ToolChunk, ToolReturnValue> {
   let shown = ''
   let isText = true
   let last: unknown
@@ -61,8 +65,16 @@ async function* chunksOf(snapshots: AsyncIterable<unknown>): AsyncGenerator<Tool
   return asReturn(last)
 }
 
-function asReturn(output: unknown): ToolReturnValue {
+/** Whatever it is: the tool's own `toModelOutput` makes JSON of it. */
+function asReturned(output: unknown): ToolReturnValue {
   return { output: (output ?? null) as JSONValue }
+}
+
+/** The AI SDK sends what `JSON.stringify` writes: a date is a text, and a live object its fields. */
+function asWritten(output: unknown): ToolReturnValue {
+  if (typeof output === 'string') return { output }
+  const written = JSON.stringify(output) as string | undefined
+  return asReturned(written === undefined ? output : JSON.parse(written))
 }
 
 function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {

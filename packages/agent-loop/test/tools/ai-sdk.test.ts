@@ -118,6 +118,30 @@ describe('tools of the AI SDK', () => {
     expect(silent.outcome).toMatchObject({ status: 'result', output: { type: 'json', value: null } })
   })
 
+  it('A66: output that JSON can write is sent as the AI SDK sends it', async () => {
+    const at = new Date(0)
+    const row = { at, link: new URL('https://files.test/a'), seen: undefined, tags: new Set(['a']) }
+    const made = await call({ w: tool({ inputSchema, execute: () => row }) })
+    const written = { at: '1970-01-01T00:00:00.000Z', link: 'https://files.test/a', tags: {} }
+    expect(made.outcome).toMatchObject({ status: 'result', output: { type: 'json', value: written } })
+    const streamed = await call({ w: tool({ inputSchema, async *execute() { yield { at } } }) })
+    expect(streamed.outcome).toMatchObject({ status: 'result', output: { type: 'json', value: { at: '1970-01-01T00:00:00.000Z' } } })
+  })
+
+  it('A66: toModelOutput is given what the tool returned, JSON or not', async () => {
+    const w = tool({
+      inputSchema,
+      execute: () => ({ png: new Uint8Array([1, 2, 255]), at: new Date(0) }),
+      toModelOutput: ({ output: { png, at } }) => ({ type: 'text' as const, value: `${png.length} bytes of ${at.getTime()}` }),
+    })
+    expect((await call({ w })).outcome).toMatchObject({ status: 'result', output: { type: 'text', value: '3 bytes of 0' } })
+  })
+
+  it.each<[string, unknown]>([['a bigint', 1n], ['a function', () => 1]])('A62: %s gives an error and the turn goes on', async (_what, value) => {
+    const { outcome } = await call({ w: tool({ inputSchema, execute: () => value }) })
+    expect(outcome).toMatchObject({ status: 'error', output: { type: 'error-text' } })
+  })
+
   it('A66: a toModelOutput that takes its time is waited for', async () => {
     const w = tool({ inputSchema, execute: () => 3, toModelOutput: ({ output }) => Promise.resolve({ type: 'text' as const, value: `${output}!` }) })
     const { outcome } = await call({ w })
