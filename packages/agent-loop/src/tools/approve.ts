@@ -2,12 +2,14 @@ import { orderOf } from '../agent/input.ts'
 import type { ApprovalDecision } from '../agent/options.ts'
 import { messageOf } from '../agent-error.ts'
 import { canonicalJson } from '../hash-json.ts'
+import type { CallApproval } from '../journal/journal.ts'
 import { untilAborted } from '../loop/ask-owner.ts'
 import type { Turn } from '../loop/turn.ts'
 import { approvalRequest, awaitsApproval, isOverdue, writeRows } from './call.ts'
 import type { Call } from './call.ts'
 import { finalize } from './finalize.ts'
 import { deniedOutcome } from './outcome.ts'
+import type { Outcome } from './outcome.ts'
 import { validate } from './prepare.ts'
 
 /** The calls whose approval somebody in this process can be asked for, taken in hand. */
@@ -78,7 +80,13 @@ export async function resolveApproval(turn: Turn, call: Call, decision: Approval
   const known = { ...decided, decision: canonicalDecision(decision) }
   call.row = { ...row, toolCallId, approval: known, ...(edited !== undefined && { input: edited }) }
   writeRows(turn, [call])
-  if (decision.decision === 'deny') await finalize(turn, call, deniedOutcome(reason ?? 'the call was denied'))
+  if (decision.decision === 'deny') await finalize(turn, call, deniedAsDecided(known))
+}
+
+/** What comes of a denial, also when its process died behind it. */
+export function deniedAsDecided({ decision }: CallApproval): Outcome {
+  const { reason = 'the call was denied' } = (decision === undefined ? {} : JSON.parse(decision)) as Pick<ApprovalDecision, 'reason'>
+  return deniedOutcome(reason)
 }
 
 /** Nobody has decided in time: that counts as a denial. */

@@ -21,7 +21,7 @@ export async function checkRun(process: Process, order: Order, before: JournalSt
   checkPrompts(world, after)
   checkInputs(process, played)
   checkExecutions(world)
-  if (order.refused && after.open) checkRefusal(world, before, after, played)
+  if (order.refused) checkRefusal(world, before, after, played)
   else if (hasOutcome(played.result)) checkResult(world, store, before, after, played.result)
 }
 
@@ -80,7 +80,7 @@ function checkInputs({ world, store }: Process, { result, journal }: Played): vo
       continue
     }
     const places = [log, unused, queued].filter((place) => place.includes(text)).length
-    if (journal.died) continue
+    if (journal.died || (kind === 'follow-up' && world.inputsChange)) continue
     world.claim(places === (accepted?.ok ? 1 : 0), `A96: ${text} was ${accepted?.ok ? 'accepted' : 'refused'} and is in ${places} places`)
   }
 }
@@ -113,9 +113,14 @@ function checkResult(world: World, store: Store, before: JournalState, after: Jo
   same('error', result.error, view.error)
   same('steps', result.steps, view.step)
   same('pending calls', result.pendingToolCalls, view.pendingToolCalls)
-  same('pending approvals', result.pendingApprovals, view.pendingApprovals)
+  same('pending approvals', byId(result.pendingApprovals), byId(view.pendingApprovals))
   const end = result.messages.length
   same('messages', result.messages, end === 0 ? [] : after.messages.slice(-end))
+}
+
+/** Calls are in the order of their answer, questions in the log in the order in which they were asked. */
+function byId(requests: AgentResult['pendingApprovals']): AgentResult['pendingApprovals'] {
+  return requests.toSorted((a, b) => a.approvalId.localeCompare(b.approvalId))
 }
 
 function plain(value: unknown): unknown {

@@ -7,21 +7,17 @@ import { nextOrder } from './orders.ts'
 import { mayStandStill, plannedAgent } from './planned-agent.ts'
 import { play } from './process.ts'
 import type { Process } from './process.ts'
-import type { RoundPlan, Scenario } from './scenarios.ts'
+import { calmRound } from './scenarios.ts'
+import type { AgentPlan, Scenario } from './scenarios.ts'
 import { Store } from './tested-journal.ts'
 import { plannedTools } from './tools.ts'
 import { World } from './world.ts'
-
-const calm: RoundPlan = {
-  ...{ disturbances: [], answer: 'close', approve: true, edits: false, startsAborted: false, mode: 'live', death: undefined, onApproval: undefined, compacts: false },
-  driver: { leavesBehind: undefined, onBreak: 'continue', pauseMs: 0 },
-}
 
 /** Lets a conversation happen; in the end it must take one more input. Gives what must not be. */
 export async function converse(scenario: Scenario): Promise<readonly string[]> {
   const world = new World()
   const store = new Store(world, scenario.journal)
-  const process: Omit<Process, 'plan'> = { world, store, agent: plannedAgent(world, scenario.agent), agentPlan: scenario.agent, options: { ids: fakeIds() } }
+  const process = { world, store, agent: plannedAgent(world, scenario.agent), agentPlan: scenario.agent, options: { ids: fakeIds() } }
   planInputs(world, store, scenario)
   let latest: AgentResult | undefined
   for (const plan of scenario.rounds) {
@@ -30,12 +26,14 @@ export async function converse(scenario: Scenario): Promise<readonly string[]> {
   }
   const quiet = { ...scenario.agent, abortGraceMs: 200 }
   const agent = defineAgent({ model: plannedModel(world, []), tools: plannedTools(world), subagents: [], abortGraceMs: 200 })
-  const last = await playRound({ ...process, agent, agentPlan: quiet, plan: calm }, undefined)
+  const last = await playRound({ ...process, agent, agentPlan: quiet, plan: calmRound }, undefined)
   world.claim(last.status === 'completed', `A110: the last input ends as ${last.status} for ${last.reason} ${JSON.stringify(last.error)}`)
   return world.faults
 }
 
-async function playRound(process: Process, latest: AgentResult | undefined): Promise<AgentResult> {
+type Planned = Process & { readonly agentPlan: AgentPlan }
+
+async function playRound(process: Planned, latest: AgentResult | undefined): Promise<AgentResult> {
   const { world, store, plan } = process
   if (plan.compacts) await compactByHand(process)
   if (plan.answer === 'wait') {

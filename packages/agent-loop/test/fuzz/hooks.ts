@@ -59,6 +59,7 @@ export const guardrailPlan: fc.Arbitrary<GuardrailPlan> = fc.record({
 export function plannedExtension(world: World, { onError, deltas, hooks }: ExtensionPlan, name: string): Extension {
   const planned = hooks.map((plan) => {
     let count = 0
+    if (plan.hook === 'onInput' && plan.act.startsWith('say')) world.inputsChange = true
     const hook = (_event: unknown, context: ExtensionContext): unknown => {
       world.signals.add(context.abortSignal)
       world.beat()

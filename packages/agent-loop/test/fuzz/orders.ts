@@ -40,7 +40,7 @@ export function nextOrder(world: World, store: Store, plan: RoundPlan, state: Jo
 function newTurn(world: World, { queue, waiting }: Store, { answer }: RoundPlan): Order {
   const queued = queue.shift()
   if (queued !== undefined) return { input: queued }
-  if (answer === 'wait' || answer === 'stop') return waiting.length > 0 ? { input: undefined } : { input: undefined, refused: true }
+  if (answer === 'wait' || answer === 'stop') return waiting.some(({ source }) => source !== 'overlay') ? { input: undefined } : { input: undefined, refused: true }
   return { input: world.name('user') }
 }
 

@@ -21,7 +21,7 @@ export interface Process {
   readonly store: Store
   readonly agent: Agent
   readonly plan: RoundPlan
-  readonly agentPlan: AgentPlan
+  readonly agentPlan: Pick<AgentPlan, 'abortGraceMs'>
   readonly options: Partial<RunOptions>
 }
 

@@ -140,3 +140,9 @@ export const scenario: fc.Arbitrary<Scenario> = fc.record({
   journal: journalPlan,
   rounds: fc.array(roundPlan, { minLength: 1, maxLength: 6 }),
 })
+
+/** Nobody disturbs it, and what is open is closed. */
+export const calmRound: RoundPlan = {
+  ...{ disturbances: [], answer: 'close', approve: true, edits: false, startsAborted: false, mode: 'live', death: undefined, onApproval: undefined, compacts: false },
+  driver: { leavesBehind: undefined, onBreak: 'continue', pauseMs: 0 },
+}

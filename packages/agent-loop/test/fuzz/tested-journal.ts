@@ -1,3 +1,4 @@
+import type { Message } from '@bowline/llm'
 import { createMemoryJournal, emptyView, reduceEvents } from '../../src/index.ts'
 import type { AgentInput, Journal, JournalRecord, JournalState, QueuedInput, RunView } from '../../src/index.ts'
 import { checkTranscript, recordingJournal } from '../../src/testing/index.ts'
@@ -13,6 +14,9 @@ export class Store {
   readonly root: RecordingJournal = recordingJournal(createMemoryJournal())
   readonly queue: AgentInput[] = []
   waiting: QueuedInput[] = []
+  /** Told of each commit of the conversation itself. */
+  onStored: () => void = () => undefined
+  readonly #checked = new Map<RecordingJournal, { readonly messages: readonly Message[]; readonly isOpen: boolean }>()
   readonly #views = new Map<RecordingJournal, { view: RunView; folded: number }>()
 
   constructor(world: World, plan: JournalPlan) {
@@ -35,11 +39,16 @@ export class Store {
 
   async check(journal: RecordingJournal): Promise<void> {
     const state = await journal.load()
-    const view = this.view(journal)
-    for (const problem of checkTranscript(state.messages, { openCalls: state.open !== undefined })) this.world.claim(false, `A113: ${problem}`)
-    for (const id of callsWithoutRow(state)) this.world.claim(false, `I4: the open call ${id} has no row`)
-    this.world.claim(JSON.stringify(view.messages) === JSON.stringify(state.messages), 'A45: the fold is not the transcript')
-    this.world.claim(!view.gap, 'A45: the log has a gap')
+    const { messages, gap } = this.view(journal)
+    const claim = (holds: boolean, fault: string): void => this.world.claim(holds, fault)
+    for (const id of callsWithoutRow(state)) claim(false, `I4: the open call ${id} has no row`)
+    claim(!gap, 'A45: the log has a gap')
+    claim(areSame(messages, state.messages), 'A45: the fold is not the transcript')
+    // What was right before and is the same is right.
+    const known = this.#checked.get(journal)
+    if (known?.isOpen === (state.open !== undefined) && areIdentical(known.messages, state.messages)) return
+    this.#checked.set(journal, { messages: state.messages, isOpen: state.open !== undefined })
+    for (const problem of checkTranscript(state.messages, { openCalls: state.open !== undefined })) claim(false, `A113: ${problem}`)
   }
 
   take(max: number): readonly QueuedInput[] {
@@ -50,6 +59,14 @@ export class Store {
     const taken = new Set(records.flatMap((record) => (record.type === 'inputs-taken' ? record.inputIds : [])))
     this.waiting = this.waiting.filter(({ inputId }) => !taken.has(inputId))
   }
+}
+
+function areIdentical(a: readonly Message[], b: readonly Message[]): boolean {
+  return a.length === b.length && a.every((message, place) => message === b[place])
+}
+
+function areSame(a: readonly Message[], b: readonly Message[]): boolean {
+  return areIdentical(a, b) || JSON.stringify(a) === JSON.stringify(b)
 }
 
 function callsWithoutRow({ messages, open }: JournalState): readonly string[] {
@@ -128,6 +145,7 @@ class Process {
     this.stored++
     if (isRoot) this.store.confirm(records)
     await this.store.check(journal)
+    if (isRoot) this.store.onStored()
     world.beat()
     return number === this.#death?.commit ? this.#die() : outcome
   }

@@ -104,20 +104,23 @@ const acts: Readonly<Record<ToolAct, Act>> = {
     for (let count = 0; count < 100; count++) context.emit(`${count} `)
     return 'flooded'
   },
-  hang: (_world, _ms, { abortSignal }) =>
-    new Promise((_resolve, reject) => abortSignal.addEventListener('abort', () => reject(new Error('stopped as asked')), { once: true })),
+  hang: async (_world, _ms, { abortSignal }) => {
+    await aborted(abortSignal)
+    throw new Error('stopped as asked')
+  },
   deaf: () => new Promise(() => {}),
   late: async (world, ms, { abortSignal }) => {
-    await new Promise<void>((resolve) => abortSignal.addEventListener('abort', () => resolve(), { once: true }))
+    await aborted(abortSignal)
     await world.sleep(ms)
     return 'it was too late to stop'
   },
-  steer: async (world, _ms, { steer }) => {
-    await world.give('steer', steer)
+  steer: async (world, _ms, { steer, agent }) => {
+    // What a subagent is given and has not used is its own affair.
+    if (agent.length === 0) await world.give('steer', steer)
     return 'steered'
   },
-  overlay: async (world, _ms, { overlay }) => {
-    await world.give('overlay', overlay)
+  overlay: async (world, _ms, { overlay, agent }) => {
+    if (agent.length === 0) await world.give('overlay', overlay)
     return 'overlaid'
   },
   compact: (_world, _ms, { compactAfterTurn }) => {
@@ -136,6 +139,11 @@ const acts: Readonly<Record<ToolAct, Act>> = {
     void world.sleep(ms).then(() => context.emit('is anybody there?'))
     return speaks(world, ms, context)
   },
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }
 
 async function* stream(world: World, { act, ms }: ToolInput, context: ToolContext): AsyncGenerator<string, string | void> {

@@ -27,6 +27,8 @@ export class World {
   /** How often each call was executed, by idempotency key. */
   readonly executions = new Map<string, { readonly toolName: string; readonly count: number }>()
   readonly given: Given[] = []
+  /** Follow-ups may be stored in other words, or not at all. */
+  inputsChange = false
   /** Of the present run. */
   stopped: Stop | undefined
   /** How often a model was called. */

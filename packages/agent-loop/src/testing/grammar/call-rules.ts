@@ -18,6 +18,8 @@ export const callRules: Rules<
       must(log.retry === undefined, 'the retry has no end')
       call.attempts = attempt
       call.running = true
+      // What an attempt before has left behind begins again.
+      call.children.clear()
     },
   },
   'tool-execution-end': {

@@ -1,0 +1,70 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { live, shapeOf } from './crash-life.ts'
+import type { Life } from './crash-life.ts'
+import { crashPlan } from './crash-plan.ts'
+import type { CrashPlan } from './crash-plan.ts'
+
+/** More runs than a test run has time for: `FUZZ_FACTOR=50`. */
+const factor = Number(process.env['FUZZ_FACTOR'] ?? 1)
+
+/** All that one conversation can have in it. */
+const rich: CrashPlan = {
+  turns: [
+    [
+      { text: true, calls: ['once', 'sure', 'delegate_to_helper'], fails: 1, tokens: 1_400, input: 'overlay' },
+      { text: false, calls: ['far', 'asked', 'asked'], fails: 2, tokens: 10, input: 'steer' },
+      { text: true, calls: [], fails: 0, tokens: 10, input: 'steer' },
+    ],
+    [
+      { text: true, calls: ['pure', 'alone', 'safe'], fails: 0, tokens: 1_400, input: undefined },
+      { text: false, calls: ['kept', 'made-up', 'bad'], fails: 1, tokens: 10, input: 'overlay' },
+      { text: true, calls: [], fails: 0, tokens: 10, input: undefined },
+    ],
+  ],
+  child: [['once', 'far'], ['asked', 'sure']],
+  ...{ inPlace: false, answers: 2, followsUp: true, guards: true, compacts: true, fallback: true, onUnknownOutcome: 'tell-model', latencyMs: 0 },
+  hooks: ['onToolResult'],
+  asks: ['stopWhen', 'ephemeral'],
+}
+
+/** Dies before and behind each commit, and compares what is left in the end. */
+async function explore(plan: CrashPlan): Promise<number> {
+  const calm = await live(plan, [])
+  expect(calm.faults).toEqual([])
+  for (let commit = 1; commit <= calm.commits; commit++) {
+    for (const when of ['before', 'after'] as const) compare(calm, await live(plan, [{ commit, when }]), `${when} commit ${commit}`)
+  }
+  return calm.commits
+}
+
+function compare(calm: Life, stormy: Life, name: string): void {
+  expect(stormy.faults, name).toEqual([])
+  expect(shapeOf(stormy.messages), name).toEqual(shapeOf(calm.messages))
+  for (const [toolCallId, { toolName, keys, attempts }] of stormy.executions) {
+    expect(keys.size, `${name}: the keys of ${toolCallId}`).toBe(1)
+    // An attempt whose process died behind its commit never ran.
+    expect([...new Set(attempts)].sort(), `${name}: the attempts of ${toolCallId}`).toEqual(attempts)
+    if (toolName === 'once' || toolName === 'sure') expect(attempts, `${name}: ${toolCallId}`).toHaveLength(1)
+  }
+}
+
+describe('crashes', () => {
+  it('A171–A175: a conversation with everything in it ends the same, at whichever commit its process dies', { timeout: 60_000 }, async () => {
+    expect(await explore(rich)).toBeGreaterThan(30)
+  })
+
+  it('A171–A175: so does any other', { timeout: 60_000 * factor }, async () => {
+    await fc.assert(fc.asyncProperty(crashPlan, async (plan) => void (await explore(plan))), { numRuns: 6 * factor })
+  })
+
+  it('A171–A175: also when its processes die again and again', { timeout: 60_000 * factor }, async () => {
+    const death = fc.record({ commit: fc.integer({ min: 1, max: 8 }), when: fc.constantFrom('before', 'after') })
+    await fc.assert(
+      fc.asyncProperty(crashPlan, fc.array(death, { minLength: 2, maxLength: 5 }), async (plan, deaths) => {
+        compare(await live(plan, []), await live(plan, deaths), JSON.stringify(deaths))
+      }),
+      { numRuns: 60 * factor },
+    )
+  })
+})
