@@ -1,3 +1,4 @@
+import { runtimeParamsSchema } from '@bowline/llm'
 import { AgentError } from '../agent-error.ts'
 import { isRecord } from '../json.ts'
 
@@ -42,6 +43,37 @@ export function checkDecimal(name: string, value: string | number | undefined): 
 
 export function checkBoolean(name: string, value: unknown): void {
   if (value !== undefined && typeof value !== 'boolean') refuseConfig(`${name} must be true or false`)
+}
+
+export function checkList(name: string, value: unknown): void {
+  if (value !== undefined && !Array.isArray(value)) refuseConfig(`${name} must be a list`)
+}
+
+export function checkSignal(name: string, value: unknown): void {
+  if (value === undefined || (isRecord(value) && 'aborted' in value && typeof value['addEventListener'] === 'function')) return
+  refuseConfig(`${name} must be an AbortSignal`)
+}
+
+export function checkJournal(value: unknown): void {
+  checkMethods('journal', value, ['load', 'commit'])
+  checkSignal('journal.abortSignal', (value as { readonly abortSignal?: unknown }).abortSignal)
+}
+
+export function checkMethods(name: string, value: unknown, methods: readonly string[]): void {
+  if (isRecord(value) && methods.every((method) => typeof value[method] === 'function')) return
+  refuseConfig(`${name} must be an object with ${methods.join(' and ')}`)
+}
+
+export function checkToolChoice(value: unknown): void {
+  if (value === undefined || value === 'auto' || value === 'none' || value === 'required') return
+  if (isRecord(value) && typeof value['toolName'] === 'string') return
+  refuseConfig('toolChoice must be auto, none, required or { toolName }')
+}
+
+export function checkRuntimeParams(value: unknown): void {
+  if (value === undefined) return
+  const [issue] = runtimeParamsSchema.safeParse(value).error?.issues ?? []
+  if (issue) refuseConfig(`${['runtimeParams', ...issue.path].join('.')}: ${issue.message}`)
 }
 
 export function checkText(name: string, value: unknown): void {

@@ -5,7 +5,7 @@ import { systemIds } from '../ids.ts'
 import { summaryModelFor } from '../loop/compaction-phase.ts'
 import { modelTarget } from '../loop/model-target.ts'
 import { releaseJournal, takeJournal } from '../run/phases.ts'
-import { checkKeys, checkText } from './check-options.ts'
+import { checkJournal, checkKeys, checkSignal, checkText } from './check-options.ts'
 import { watchCompaction } from './compaction-observers.ts'
 import type { AgentDefinition } from './definition.ts'
 import type { CompactOptions } from './options.ts'
@@ -14,6 +14,8 @@ import type { CompactOptions } from './options.ts'
 export function compactConversation(agent: AgentDefinition, options: CompactOptions): Promise<CompactionResult> {
   checkKeys('compact', options, ['journal', 'instructions', 'abortSignal', 'clock', 'ids'])
   checkText('instructions', options.instructions)
+  checkJournal(options.journal)
+  checkSignal('abortSignal', options.abortSignal)
   const { journal, instructions, abortSignal, clock = systemClock, ids = systemIds } = options
   const model = modelTarget(agent.model, agent.models, agent.runtimeParams)
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()

@@ -1,4 +1,4 @@
-import { mergeRuntimeParams, runtimeParamsSchema } from '@bowline/llm'
+import { mergeRuntimeParams } from '@bowline/llm'
 import { defineExtensions } from '../extensions/define-extension.ts'
 import { compactionPolicyOf } from '../compaction/policy.ts'
 import { extensionTools } from '../extensions/extension-tools.ts'
@@ -14,7 +14,17 @@ import { declarationOf } from '../tools/declaration.ts'
 import type { ProviderTool } from '../tools/declaration.ts'
 import { toolSetOf } from '../tools/tool-set.ts'
 import type { Tool } from '../tools/tool.ts'
-import { checkFunction, checkKeys, checkOneOf, checkText, checkWhole, refuseConfig } from './check-options.ts'
+import {
+  checkFunction,
+  checkKeys,
+  checkList,
+  checkOneOf,
+  checkRuntimeParams,
+  checkText,
+  checkToolChoice,
+  checkWhole,
+  refuseConfig,
+} from './check-options.ts'
 import { checkModel } from './check-model.ts'
 import type { AgentDefinition } from './definition.ts'
 import { limitsOf } from './limits-of.ts'
@@ -73,10 +83,10 @@ function checkOptions(options: AgentOptions): void {
   checkOneOf('onFailedTurn', options.onFailedTurn, ['keep', 'rewind'])
   for (const key of ['prepareStep', 'ephemeral'] as const) checkFunction(key, options[key])
   for (const condition of [options.stopWhen ?? []].flat()) checkFunction('stopWhen', condition)
+  for (const key of ['subagents', 'extensions', 'guardrails', 'fallback'] as const) checkList(key, options[key])
   for (const [index, model] of (options.fallback ?? []).entries()) checkModel(`fallback[${index}]`, model)
-  const { error } = runtimeParamsSchema.safeParse(options.runtimeParams ?? {})
-  const [issue] = error?.issues ?? []
-  if (issue) refuseConfig(`${['runtimeParams', ...issue.path].join('.')}: ${issue.message}`)
+  checkRuntimeParams(options.runtimeParams)
+  checkToolChoice(options.toolChoice)
 }
 
 function isProviderTool(declaration: AgentDefinition['declarations'][number]): declaration is ProviderTool['declaration'] {

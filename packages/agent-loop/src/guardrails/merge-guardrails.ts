@@ -19,9 +19,10 @@ export function mergeGuardrails(
   extensions: readonly Extension[],
 ): { readonly guardrails: readonly Guardrail[]; readonly diagnostics: readonly Diagnostic[] } {
   const builtIn = loopGuard()
-  const replaced = own.some(({ name }) => name === builtIn.name)
+  const given = own.map((guardrail) => defineGuardrail(guardrail))
+  const replaced = given.some(({ name }) => name === builtIn.name)
   const candidates: readonly Candidate[] = [
-    ...own.map((guardrail) => ({ guardrail, origin: 'the agent' })),
+    ...given.map((guardrail) => ({ guardrail, origin: 'the agent' })),
     ...(replaced ? [] : [{ guardrail: builtIn, origin: 'this package' }]),
     ...fromFiles.map((guardrail) => ({ guardrail, origin: 'a file' })),
     ...extensions.flatMap(({ name, guardrails = [] }) => guardrails.map((guardrail) => ({ guardrail, origin: `the extension ${name}` }))),

@@ -1,6 +1,7 @@
 import { mergeRuntimeParams } from '@bowline/llm'
-import { checkKeys, refuseConfig } from '../agent/check-options.ts'
+import { checkKeys, checkList, checkRuntimeParams, checkText, checkToolChoice, refuseConfig } from '../agent/check-options.ts'
 import type { PrepareStep, StepPatch } from '../agent/options.ts'
+import { wrongShape } from '../transcript/message-shape.ts'
 import { askOwner } from './ask-owner.ts'
 import { checkPrices } from './limits.ts'
 import type { CallReservation } from './limits.ts'
@@ -58,10 +59,13 @@ const patchKeys: readonly (keyof StepPatch)[] = ['model', 'runtimeParams', 'tool
 
 function checkedPatch(patch: StepPatch): StepPatch {
   checkKeys('a step', patch, patchKeys)
-  const { activeTools, messages, instructions } = patch as Readonly<Record<string, unknown>>
-  for (const [name, list] of Object.entries({ activeTools, messages })) {
-    if (list !== undefined && !Array.isArray(list)) refuseConfig(`${name} must be a list`)
+  for (const key of ['activeTools', 'messages'] as const) checkList(key, patch[key])
+  checkText('instructions', patch.instructions)
+  checkToolChoice(patch.toolChoice)
+  checkRuntimeParams(patch.runtimeParams)
+  for (const [index, message] of (patch.messages ?? []).entries()) {
+    const wrong = wrongShape(message)
+    if (wrong !== undefined) refuseConfig(`messages[${index}] ${wrong}`)
   }
-  if (instructions !== undefined && typeof instructions !== 'string') refuseConfig('instructions must be a text')
   return patch
 }

@@ -1,5 +1,16 @@
-import { runtimeParamsSchema } from '@bowline/llm'
-import { checkFunction, checkKeys, checkOneOf, checkText, checkWhole, refuseConfig } from '../agent/check-options.ts'
+import {
+  checkFunction,
+  checkJournal,
+  checkKeys,
+  checkList,
+  checkMethods,
+  checkOneOf,
+  checkRuntimeParams,
+  checkSignal,
+  checkText,
+  checkWhole,
+  refuseConfig,
+} from '../agent/check-options.ts'
 import type { RunOptions } from '../agent/options.ts'
 
 const optionKeys: readonly (keyof RunOptions)[] = [
@@ -19,8 +30,10 @@ export function checkRunOptions(options: RunOptions): void {
   for (const key of ['channel', 'sessionKey', 'source', 'runId'] as const) checkText(key, options[key])
   checkWhole('driverTimeoutMs', options.driverTimeoutMs, 0)
   for (const key of ['random', 'onApproval'] as const) checkFunction(key, options[key])
-  const { error } = options.runtimeParams ? runtimeParamsSchema.safeParse(options.runtimeParams) : {}
-  const [issue] = error?.issues ?? []
-  if (issue) refuseConfig(`${['runtimeParams', ...issue.path].join('.')}: ${issue.message}`)
+  for (const key of ['overlays', 'remoteTools'] as const) checkList(key, options[key])
+  checkRuntimeParams(options.runtimeParams)
+  checkSignal('abortSignal', options.abortSignal)
+  if (options.budget !== undefined) checkMethods('budget', options.budget, ['reserve', 'charge'])
+  if (options.journal !== undefined) checkJournal(options.journal)
   if (options.journal && options.messages) refuseConfig('a run has either a journal or messages, not both')
 }

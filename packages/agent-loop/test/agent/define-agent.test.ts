@@ -57,8 +57,27 @@ describe('defineAgent', () => {
     ['abortGraceMs', { abortGraceMs: -1 }],
     ['onUnknownOutcome', { onUnknownOutcome: 'guess' }],
     ['instructions', { instructions: 7 }],
+    ['toolChoice', { toolChoice: 'any' }],
+    ['toolChoice', { toolChoice: { type: 'auto' } }],
+    ['subagents', { subagents: {} }],
+    ['extensions', { extensions: 'audit' }],
+    ['guardrails', { guardrails: {} }],
+    ['guardrail', { guardrails: [null] }],
+    ['fallback', { fallback: 'openai:gpt' }],
   ])('refuses a wrong %s', (name, options) => {
     expect(refusal(() => defineAgent({ model, ...options } as AgentOptions)).message).toContain(name)
+  })
+
+  it.each([
+    ['abortSignal', { abortSignal: {} }],
+    ['overlays', { overlays: 'hint' }],
+    ['remoteTools', { remoteTools: {} }],
+    ['journal', { journal: {} }],
+    ['budget', { budget: { maxTotalTokens: 1 } }],
+  ])('refuses a wrong %s of a run', (name, options) => {
+    const error = refusal(() => defineAgent({ model }).run('hi', options as never))
+    expect(error.code).toBe('invalid-config')
+    expect(error.message).toContain(name)
   })
 
   it('refuses tools it cannot name', () => {

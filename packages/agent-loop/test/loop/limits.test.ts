@@ -198,6 +198,10 @@ describe('prepareStep', () => {
     ['has an unknown key', () => ({ typo: 1 }) as never],
     ['has no list', () => ({ activeTools: 'a' }) as never],
     ['is no object', () => 'patch' as never],
+    ['has messages of another kind', () => ({ messages: [{ role: 'system', content: 'x' }] }) as never],
+    ['has a text for a message', () => ({ messages: ['x'] }) as never],
+    ['has an unknown tool choice', () => ({ toolChoice: 'any' }) as never],
+    ['has wrong runtime params', () => ({ runtimeParams: { temperature: 'hot' } }) as never],
   ])('one that %s ends the turn as error before any step', async (_what, prepareStep) => {
     const talk = conversation()
     expect(await playOut(talk, agentOf([], { prepareStep }), 'go')).toMatchObject({ status: 'error', reason: 'extension-error', steps: 0 })

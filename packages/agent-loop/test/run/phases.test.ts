@@ -49,6 +49,7 @@ describe('phases', () => {
     const circle: { self?: unknown } = {}
     circle.self = circle
     expect(() => agentOf([]).run('hi', { journal, context: circle as never })).toThrow('context')
+    expect(() => agentOf([]).run('hi', { journal, abortSignal: {} as never })).toThrow('abortSignal')
     expect(phaseOf(journal)).toBe('idle')
   })
 })
