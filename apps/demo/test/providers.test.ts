@@ -1,4 +1,4 @@
-import { LLMock } from '@copilotkit/aimock'
+import { LLMock, type Fixture } from '@copilotkit/aimock'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createDemoRuntime } from '../src/server/start-server.ts'
 import { makeDataFolder, removeDataFolder } from './demo-process.ts'
@@ -55,6 +55,15 @@ describe.each(wires)('the demo over $name', ({ provider, env }) => {
     wire.onMessage('still there', { content: 'Yes, still here.' })
   })
 
+  /** The provider fails every attempt. Each once: a wire may send both messages of the reader as one. */
+  function failAttempts(userMessage: string, attempts: number, fixture: Omit<Fixture, 'match'>) {
+    for (let sequenceIndex = 0; sequenceIndex < attempts; sequenceIndex++) {
+      wire.prependFixture({ ...fixture, match: { userMessage, sequenceIndex } })
+    }
+  }
+
+  const retriesIn = (types: readonly string[]): number => types.filter((type) => type === 'retry-start').length
+
   let sessions = 0
   function newSession() {
     return demo.runtime.session(`wire-${++sessions}`)
@@ -109,26 +118,22 @@ describe.each(wires)('the demo over $name', ({ provider, env }) => {
   })
 
   it.each([
-    [401, 'auth'],
-    [429, 'rate-limit'],
-    [500, 'server-error'],
-  ])('D9: answers %i as the classified error %s, and the session stays usable', async (status, kind) => {
-    wire.prependFixture({
-      // Once: a wire may send both messages of the reader as one.
-      match: { userMessage: 'trouble', sequenceIndex: 0 },
-      response: { error: { message: `the provider says ${status}`, type: 'provider_error' }, status },
-    })
+    [401, 'auth', 0],
+    [429, 'rate-limit', 3],
+    [500, 'server-error', 3],
+  ])('D9: answers %i as the classified error %s, and the session stays usable', async (status, kind, retries) => {
+    failAttempts('trouble', retries + 1, { response: { error: { message: `the provider says ${status}`, type: 'provider_error' }, status } })
     const session = newSession()
     const failed = await ask(session, 'trouble')
     expect(failed.status).toBe('error')
+    expect(retriesIn(failed.types)).toBe(retries)
     expect(failed.error).toMatchObject({ kind, status })
     expect(await ask(session, 'still there?')).toMatchObject({ status: 'completed', text: 'Yes, still here.' })
   })
 
   it('D9: a stream that is cut is an error, never a success, and the session stays usable', async () => {
     const content = 'This answer is long enough to be cut somewhere in its middle, where nobody expects it.'
-    wire.prependFixture({
-      match: { userMessage: 'cut me off', sequenceIndex: 0 },
+    failAttempts('cut me off', 4, {
       response: { content },
       chunkSize: 4,
       truncateAfterChunks: 12,
@@ -138,6 +143,7 @@ describe.each(wires)('the demo over $name', ({ provider, env }) => {
     const session = newSession()
     const cut = await ask(session, 'cut me off')
     expect(cut.status).toBe('error')
+    expect(retriesIn(cut.types)).toBe(3)
     expect(cut.error).toMatchObject({ phase: 'after-output' })
     expect(['stream-broken', 'network']).toContain(cut.error && 'kind' in cut.error ? cut.error.kind : undefined)
     expect(await ask(session, 'still there?')).toMatchObject({ status: 'completed', text: 'Yes, still here.' })

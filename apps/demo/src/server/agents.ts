@@ -13,12 +13,16 @@ Use the tools when the request fits one of them: get_weather once per city, all 
 indexing; get_location when somebody asks where they are; pay_invoice to pay invoice 2041 over 120.00 EUR.
 Never claim that something was paid unless the tool said so.`
 
-export function createDemoAgent(model: LanguageModelV4, surroundings: ToolSurroundings) {
+const retryDelayMs = 2_000
+
+/** `speed` is a factor on the delays of retries. */
+export function createDemoAgent(model: LanguageModelV4, surroundings: ToolSurroundings, speed: number) {
   return defineAgent({
     name: demoAgentName,
     description: 'Tells stories, knows a little weather, indexes documents, asks your browser for a place, pays an invoice.',
     model,
     instructions,
+    retry: { baseDelayMs: retryDelayMs * speed },
     tools: [getWeather(surroundings), indexDocs(surroundings), getLocation(), payInvoice(surroundings)],
   })
 }

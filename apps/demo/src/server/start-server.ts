@@ -49,9 +49,10 @@ export async function startServer(env: Environment): Promise<RunningServer> {
 export async function createDemoRuntime(env: Environment) {
   const dataFolder = dataFolderFrom(env)
   await mkdir(dataFolder, { recursive: true })
-  const pace = createPace(speedFrom(env), systemClock)
+  const speed = speedFrom(env)
+  const pace = createPace(speed, systemClock)
   const choice = chooseModel(env, () => offlineModel({ pace }))
-  const agent = createDemoAgent(choice.model, { pace, clock: systemClock, dataFolder })
+  const agent = createDemoAgent(choice.model, { pace, clock: systemClock, dataFolder }, speed)
   return { choice, runtime: createRuntime({ agents: [agent], store: chooseStore(env, dataFolder) }) }
 }
 

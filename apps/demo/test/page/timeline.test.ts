@@ -63,6 +63,21 @@ describe('the timeline', () => {
     expect(timeline.turns).toEqual([{ runId: 'run_1', turn: 1, startAt: 1000, status: 'completed' }])
   })
 
+  it('draws how long an approval and a compaction took', () => {
+    const { events } = log()
+      .commit(0, ...opening)
+      .commit(100, { type: 'approval-requested', toolCallId: 'a', toolName: 'get_weather', approvalId: 'ap1' })
+      .commit(300, { type: 'approval-resolved', toolCallId: 'a', approvalId: 'ap1', decision: 'approve' }, started('a'))
+      .commit(50, ended('a'))
+      .commit(50, { type: 'compaction-start', compactionId: 'c1', trigger: 'threshold', tokensBefore: 1 })
+      .commit(200, { type: 'compaction-end', compactionId: 'c1', outcome: 'done' })
+    expect(fold(events).spans.slice(1)).toMatchObject([
+      { id: 'a', lane: 'tools', startAt: 1100, endAt: 1400, outcome: 'approve' },
+      { id: 'a', lane: 'tools', startAt: 1400, endAt: 1450, outcome: 'result' },
+      { id: 'c1', lane: 'model', startAt: 1500, endAt: 1700, outcome: 'done' },
+    ])
+  })
+
   it('puts calls that overlap side by side, and later ones back on a free track', () => {
     const { events } = log()
       .commit(0, ...opening)

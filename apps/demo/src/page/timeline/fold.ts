@@ -96,6 +96,14 @@ function change(timeline: Timeline, event: AgentEvent): Partial<Timeline> {
       }
     case 'tool-execution-end':
       return { spans: end(timeline.spans, event.toolCallId, event.at, event.message.status) }
+    case 'approval-requested':
+      return { spans: [...timeline.spans, start(event.toolCallId, 'tools', `approval of ${toolLabel(event.toolName)}`, event.at)] }
+    case 'approval-resolved':
+      return { spans: end(timeline.spans, event.toolCallId, event.at, event.decision) }
+    case 'compaction-start':
+      return { spans: [...timeline.spans, start(event.compactionId, 'model', 'compaction', event.at)] }
+    case 'compaction-end':
+      return { spans: end(timeline.spans, event.compactionId, event.at, event.outcome) }
     case 'awaiting-tools':
       return { spans: withWaiting(timeline.spans, event) }
     default:

@@ -98,11 +98,12 @@ export function GapBand({ gap, scale }: { readonly gap: Gap; readonly scale: Sca
 }
 
 function shadeOf(span: Span): keyof typeof shades {
-  const fine = span.outcome === undefined || span.outcome === 'result' || span.outcome === 'stop' || span.outcome === 'tool-calls'
+  const fine = span.outcome === undefined || fineOutcomes.has(span.outcome)
   return fine && !span.withdrawn ? span.lane : 'trouble'
 }
 
-const outcomes: Readonly<Record<string, string>> = { stop: 'answered', 'tool-calls': 'asked for tools', result: 'done' }
+const fineOutcomes: ReadonlySet<string> = new Set(['result', 'stop', 'tool-calls', 'approve', 'done', 'skipped'])
+const outcomes: Readonly<Record<string, string>> = { stop: 'answered', 'tool-calls': 'asked for tools', result: 'done', approve: 'approved', deny: 'denied' }
 
 function describe(span: Span): string {
   const word = span.lane === 'model' ? 'Model call' : 'Tool'
