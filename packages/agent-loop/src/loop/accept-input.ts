@@ -14,15 +14,16 @@ export async function acceptInput(turn: Turn, { message, input, inputId, logged 
   const decision = turn.hooks.has('onInput') ? await turn.hooks.onInput({ input, source }) : unchanged
   if (decision.action === 'continue') {
     if (logged) keepLogged(turn, logged.messageId, message)
-    else append(turn, message, { source, inputId })
+    else append(turn, message, { source, inputId, logged })
     return false
   }
   if (logged) withdraw(turn, logged.messageId)
   if (decision.action === 'handled') {
     turn.reply = decision.reply ?? ''
+    if (inputId !== undefined) turn.run.inbox.confirm(inputId)
     return true
   }
-  append(turn, decision.input, { source, inputId })
+  append(turn, decision.input, { source, inputId, logged })
   return false
 }
 
@@ -33,14 +34,20 @@ type UserMessage = NonNullable<NewTurn['message']>
 interface Origin {
   readonly source: string
   readonly inputId: string | undefined
+  readonly logged: NewTurn['logged']
 }
 
-function append(turn: Turn, message: UserMessage, { source, inputId }: Origin): void {
-  const id = message.id ?? turn.ids.next('msg')
+function append(turn: Turn, message: UserMessage, { source, inputId, logged }: Origin): void {
+  const id = freeIdOf(turn, message, logged) ?? turn.ids.next('msg')
   const stored: StoredMessage & { role: 'user' } = deepFreeze({ ...message, id, at: message.at ?? turn.clock.now() })
   turn.inputId = id
   turn.record({ type: 'user-message', messageId: id, message: stored, source, ...(inputId !== undefined && { inputId }) })
   turn.append(stored)
+}
+
+/** Its own, unless the log has a message of this id: that of the input which it replaces, or one that was sent before. */
+function freeIdOf({ transcript }: Turn, { id }: UserMessage, logged: NewTurn['logged']): string | undefined {
+  return id === undefined || id === logged?.messageId || transcript.hasMessage(id) ? undefined : id
 }
 
 /** The message is in log and transcript: only what the turn knows of it is missing. */

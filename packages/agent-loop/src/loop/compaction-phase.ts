@@ -30,7 +30,6 @@ export function mayCompactForOverflow(turn: Turn): boolean {
 /** Whether the call that did not fit may be made again. */
 export async function compactAfterOverflow(turn: Turn, maxTokens: number | undefined): Promise<boolean> {
   const result = await run(turn, 'overflow')
-  // One that the process did not survive has not been used.
   turn.overflowUsed = true
   return makesRoom(result, turn.model.info.contextWindow, outputLimit(turn.model, maxTokens))
 }
@@ -48,7 +47,7 @@ export async function compactAfterTurn(turn: Turn, trigger: CompactionTrigger): 
 }
 
 function run(turn: Turn, trigger: CompactionTrigger): Promise<CompactionResult> {
-  return compact(hostOf(turn, trigger === 'overflow' || trigger === 'window'), { trigger })
+  return compact(hostOf(turn, trigger), { trigger })
 }
 
 function dueState(turn: Turn): DueState {
@@ -62,7 +61,8 @@ function dueState(turn: Turn): DueState {
   }
 }
 
-function hostOf(turn: Turn, inTurn: boolean): CompactionHost {
+function hostOf(turn: Turn, trigger: CompactionTrigger): CompactionHost {
+  const inTurn = trigger === 'overflow' || trigger === 'window'
   const { agent, transcript, hooks } = turn
   const inStep = turn.stepState === 'begun'
   return {
@@ -72,7 +72,11 @@ function hostOf(turn: Turn, inTurn: boolean): CompactionHost {
     summaryModel: (policy) => summaryModelFor(turn, policy),
     effectOf: (toolName) => agent.tools.get(toolName)?.effect,
     record: (event) => turn.record(inStep && event.type !== 'usage' ? { ...event, step: turn.step } : event),
-    store: (compaction) => turn.write({ type: 'compaction', compaction }),
+    store(compaction) {
+      turn.write({ type: 'compaction', compaction })
+      // One that the process did not survive has not been used.
+      if (trigger === 'overflow') turn.overflowUsed = true
+    },
     commit: () => {
       if (inTurn) turn.writeRun('running')
       return turn.commit()

@@ -17,7 +17,7 @@ export interface Ending extends DueEnding {
 /** After a step: how the turn ends, or undefined when the model is to be called again. */
 export function endingOf(turn: Turn, answer: AssistantMessage, calls: readonly Call[]): Ending | undefined {
   const { maxSteps, maxToolCalls } = turn.run.limits
-  if (answer.stopReason === 'error') return failed(turn.failure ?? answer.error)
+  if (answer.stopReason === 'error') return failed(turn, answer.error)
   if (answer.stopReason === 'aborted') return aborted(turn, calls)
   if (calls.length === 0 && !answer.paused && turn.answersAhead.length === 0) return { status: 'completed', reason: answer.stopReason === 'length' ? 'length' : 'stop' }
   if (turn.stop.stopped) return aborted(turn, calls)
@@ -51,7 +51,10 @@ export function suspended(calls: readonly Call[]): Ending {
   return { status: pending.length > 0 ? 'awaiting-tools' : 'awaiting-approval', reason: 'pending', ...lists }
 }
 
-export function failed(error: TurnError | ModelError | undefined): Ending {
+/** With the first model's error; what the others said is in its details. */
+export function failed({ retry }: Turn, last: ModelError | undefined): Ending {
+  const [first, ...others] = retry?.failures ?? []
+  const error: TurnError | undefined = first && last ? { ...first, details: [...others, last] } : last
   return { status: 'error', reason: 'model-error', ...(error && { error }) }
 }
 

@@ -49,6 +49,7 @@ async function beginTurn(turn: Turn, entry: NewTurn): Promise<Next> {
   turn.begin({ resumed: false, attempt: 1, ...(fingerprint !== undefined && { fingerprint }) })
   turn.writeRun('running')
   if (handled) {
+    if (turn.isDriven) await turn.boundary()
     await beginGuardrails(turn, false)
     return { phase: 'end', ending: { status: 'completed', reason: 'handled' } }
   }
@@ -85,6 +86,7 @@ function resumeAnswer(turn: Turn, calls: readonly Call[]): Next {
 
 /** Of a turn that is stopped before it goes on: answers are taken, and nothing of it runs any more. */
 async function closeTurn(turn: Turn, open: OpenTurn, calls: readonly Call[], submission: Submission | undefined): Promise<Extract<Next, { phase: 'end' }>> {
+  if (turn.isDriven) await turn.boundary()
   await beginGuardrails(turn, true)
   if (open.openMessageId !== undefined) discardCrashed(turn, open.openMessageId)
   if (submission) await settleSubmission(turn, submission)
@@ -92,6 +94,11 @@ async function closeTurn(turn: Turn, open: OpenTurn, calls: readonly Call[], sub
   await cancelOpenCalls(turn, calls)
   writeRows(turn, calls)
   appendResults(turn, calls)
-  if (turn.stepState !== 'ended') endStep(turn, calls, false)
-  return { phase: 'end', ending: aborted(turn, calls) }
+  const ending = aborted(turn, calls)
+  if (turn.stepState !== 'ended') {
+    endStep(turn, calls, false)
+    turn.writeRun('running', { ending })
+    if (turn.isDriven) await turn.boundary()
+  }
+  return { phase: 'end', ending }
 }

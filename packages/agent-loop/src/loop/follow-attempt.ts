@@ -1,5 +1,4 @@
 import type { ModelError } from '@bowline/llm'
-import type { TurnError } from '../events/types.ts'
 import { callsOf, writeRows } from '../tools/call.ts'
 import { clientCalls } from '../transcript/client-calls.ts'
 import type { ModelAnswer } from './answer.ts'
@@ -36,7 +35,6 @@ export function followAttempt(turn: Turn, plan: StepPlan, answer: ModelAnswer): 
 async function accept(turn: Turn, { message, results }: ModelAnswer): Promise<Next> {
   const { error, stopReason } = message
   turn.takeAnswer(message)
-  turn.failure = error && withFailures(turn, error)
   const ended = endRetry(turn, stopReason !== 'error' && stopReason !== 'aborted', error)
   // What it cost must not be lost when the process dies before the next boundary.
   turn.writeRun('running')
@@ -53,12 +51,6 @@ async function accept(turn: Turn, { message, results }: ModelAnswer): Promise<Ne
   return { phase: 'settle', answer: { message, results }, calls }
 }
 
-/** The turn ends with the first model's error; what the others said is in its details. */
-function withFailures({ retry }: Turn, last: ModelError): TurnError {
-  const [first, ...others] = retry?.failures ?? []
-  return first ? { ...first, details: [...others, last] } : last
-}
-
 /** Withdraws the attempt and announces the next one. */
 async function tryAgain(turn: Turn, plan: StepPlan, { message }: ModelAnswer, verdict: RetryVerdict): Promise<Next | undefined> {
   const { error, cause } = verdict
@@ -67,10 +59,11 @@ async function tryAgain(turn: Turn, plan: StepPlan, { message }: ModelAnswer, ve
   const ended = endRetry(turn, false, error)
   const ending = cause === 'overflow' ? await makeRoom(turn, plan, error) : undefined
   if (turn.stop.leaving) return leave(turn)
-  const start = ending ? undefined : await beginRetry(turn, verdict)
+  if (ending) return giveUp(turn, ending, ended)
+  const start = await beginRetry(turn, verdict)
   await tellRetryEnd(turn, ended)
-  if (start) await tellRetryStart(turn, start)
-  return ending && giveUp(turn, ending)
+  await tellRetryStart(turn, start)
+  return undefined
 }
 
 /** Undefined: what did not fit has been compacted. */
@@ -79,11 +72,11 @@ async function makeRoom(turn: Turn, plan: StepPlan, error: ModelError): Promise<
   if (turn.stop.stopped) return aborted(turn, [])
   if (hasRoom) return undefined
   if (mayWithdrawTurn(turn)) discardMessages(turn, messagesOfTurn(turn), 'failed')
-  return failed(withFailures(turn, error))
+  return failed(turn, error)
 }
 
 /** The turn leaves nothing behind: its input is withdrawn too. */
 function withdraw(turn: Turn, { message }: ModelAnswer, error: ModelError): Promise<Next> {
   discardAttempt(turn, message, 'failed', messagesOfTurn(turn))
-  return giveUp(turn, failed(withFailures(turn, error)), error)
+  return giveUp(turn, failed(turn, error), endRetry(turn, false, error))
 }

@@ -1,14 +1,16 @@
-import type { ModelError } from '@bowline/llm'
 import { endStep } from './begin-step.ts'
 import type { Ending } from './ending.ts'
 import { endRetry, tellRetryEnd } from './record-retry.ts'
 import type { Next } from './run-turn.ts'
 import type { Turn } from './turn.ts'
 
-/** The step ends without an answer. */
-export async function giveUp(turn: Turn, ending: Ending, error?: ModelError): Promise<Next> {
-  await tellRetryEnd(turn, endRetry(turn, false, error))
+/** The step ends without an answer. `retryEnd` is told once it is stored, and with it that the turn is to end. */
+export async function giveUp(turn: Turn, ending: Ending, retryEnd = endRetry(turn, false)): Promise<Next> {
   endStep(turn, [], false)
+  // Stored before its end, the step must not be followed by another one.
+  turn.writeRun('running', { ending })
+  await tellRetryEnd(turn, retryEnd)
+  if (turn.isDriven) await turn.boundary()
   return { phase: 'end', ending }
 }
 

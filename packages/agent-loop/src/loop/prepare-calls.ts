@@ -37,7 +37,7 @@ async function verdictOf(turn: Turn, answer: ModelAnswer, call: Call): Promise<P
   if (given) return settledBy(givenOutcome(given))
   if (state === 'remote') return isOverdue(turn, call) ? settledBy(errorOutcome('no result came before its deadline', 'no')) : undefined
   if (state === 'started') return recovered(turn, call)
-  if (approval?.state === 'approved') return prepareAgain(call)
+  if (approval?.state === 'approved') return prepareAgain(turn, call)
   if (approval?.state === 'denied') return settledBy(deniedAsDecided(approval))
   if (approval?.state === 'requested') return void (await denyOverdue(turn, call))
   // Hooks see what the model asked for, not what they have made of it before.
@@ -47,7 +47,7 @@ async function verdictOf(turn: Turn, answer: ModelAnswer, call: Call): Promise<P
 }
 
 async function recovered(turn: Turn, call: Call): Promise<Prepared | undefined> {
-  const prepared = await prepareAgain(call)
+  const prepared = await prepareAgain(turn, call)
   if (call.row.childKey !== undefined) return reentered(turn, call, prepared)
   const recovery = await recover(turn, call)
   if (recovery.kind === 'again') return prepared
@@ -56,6 +56,8 @@ async function recovered(turn: Turn, call: Call): Promise<Prepared | undefined> 
 
 /** Its subagent goes on, unless it only waits: nothing starts anew. */
 function reentered(turn: Turn, call: Call, prepared: Prepared): Prepared | undefined {
+  // Of a run that is being stopped it is closed, not settled beside its own end.
+  if (turn.stop.signal.aborted) return undefined
   if (prepared.kind === 'settled') return prepared
   if (!call.entering) tellApprovals(turn, call)
   return undefined

@@ -3,7 +3,7 @@ import type { AssistantMessage, Clock, Cost, Usage } from '@bowline/llm'
 import { AgentError } from '../agent-error.ts'
 import type { AgentDefinition } from '../agent/definition.ts'
 
-import type { DeltaEvent, DurableEvent, TurnError, UsageEvent } from '../events/types.ts'
+import type { DeltaEvent, DurableEvent, UsageEvent } from '../events/types.ts'
 import { ExtensionStates } from '../extensions/extension-states.ts'
 import type { HookRunner } from '../extensions/run-hooks.ts'
 import type { GuardrailRunner } from '../guardrails/run-guardrails.ts'
@@ -83,8 +83,6 @@ export class Turn {
   attempt: number
   /** Where the retries of the present step stand. */
   retry: RetryRow | undefined
-  /** Why the last answer failed. */
-  failure: TurnError | undefined
   /** Names that the present step offers; undefined is all. */
   activeTools: ReadonlySet<string> | undefined
   /** Until when a retry waits. */
@@ -138,9 +136,10 @@ export class Turn {
     this.notBefore = open?.notBefore
     this.waitedMs = open?.waitedMs ?? 0
     this.overflowUsed = open?.overflowUsed ?? false
-    this.beginsAt = transcript.messages.length
+    const input = open && transcript.placeOf(open.inputMessageId)
+    this.beginsAt = input ?? transcript.messages.length
     // Which tools of earlier segments were pure is not known any more.
-    this.firm = open ? Infinity : 0
+    this.firm = !open || (input !== undefined && transcript.callsSince(open.inputMessageId) === 0) ? 0 : Infinity
     this.overlays = new Overlays(open?.overlays)
     transcript.estimate.useExtra(this.overlays.messages)
     this.extensionStates = new ExtensionStates(open?.extensionState ?? {}, (name, message) =>

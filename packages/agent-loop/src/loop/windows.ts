@@ -17,7 +17,7 @@ export function mayTakeInputs({ run }: Turn): boolean {
  */
 export async function takeInputs(turn: Turn, window: Window): Promise<boolean> {
   const { run, agent, stop } = turn
-  if (turn.answersAhead.length > 0 || stop.signal.aborted) return false
+  if (turn.answersAhead.length > 0 || isPaused(turn) || stop.signal.aborted) return false
   const waiting = await waitingInJournal(turn, window)
   if (stop.signal.aborted) return false
   const given = run.takeOverlays().map((input) => queued(turn, 'overlay', input))
@@ -29,6 +29,12 @@ export async function takeInputs(turn: Turn, window: Window): Promise<boolean> {
   const taken = [...given, ...outside, ...inside]
   for (const input of taken) placeInput(turn, window, input)
   return taken.length > 0
+}
+
+/** The model goes on with what it has begun: nothing may come between. */
+function isPaused({ answered, transcript }: Turn): boolean {
+  const last = transcript.messages.at(-1)
+  return answered && last?.role === 'assistant' && last.paused === true
 }
 
 /** Puts an input that was not queued in front of the model. */

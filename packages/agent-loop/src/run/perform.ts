@@ -88,7 +88,7 @@ async function enter(turn: Turn, state: JournalState, asked: Asked): Promise<Ent
   if (order.kind === 'message') return enterMessage(turn, state, order.message, asked)
   const calls = openCalls(turn, state)
   await lookBelow(turn, calls)
-  turn.earlierCalls = open ? turn.transcript.callsOfTurn() - calls.length : 0
+  turn.earlierCalls = open ? turn.transcript.callsSince(turn.inputId) - calls.length : 0
   if (order.kind === 'answers') return enterAnswers(turn, state, calls, order)
   if (open) {
     // Those of the run stand in the turn since it began.

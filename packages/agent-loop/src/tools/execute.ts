@@ -5,13 +5,16 @@ import type { Turn } from '../loop/turn.ts'
 import { delegate } from '../subagents/delegate.ts'
 import type { Call } from './call.ts'
 import { drainGenerator, isGenerator } from './generator.ts'
+import { returnedOutcome } from './outcome.ts'
+import type { Outcome } from './outcome.ts'
 import type { CallContext, ChildReport, ToolContext } from './tool.ts'
 
 /**
- * How an execution ended; `end` is that of a subagent. `not-run`: the run was stopped before it began; `unsettled`: it
- * did not settle in its grace; `suspended`: a subagent waits for somebody outside.
+ * How an execution ended; `returned`, with its `end`, is that of a subagent. `not-run`: the run was stopped before it
+ * began; `unsettled`: it did not settle in its grace; `suspended`: a subagent waits for somebody outside.
  */
 export type Execution = { readonly timedOut: boolean } & (
+  | { readonly kind: 'settled'; readonly outcome: Outcome }
   | { readonly kind: 'returned'; readonly value: unknown; readonly end?: ChildReport }
   | { readonly kind: 'threw'; readonly error: unknown }
   | { readonly kind: 'not-run' }
@@ -88,7 +91,8 @@ async function started(turn: Turn, call: Call, abortSignal: AbortSignal, reporte
   const emit = emitter(turn, call, reporter.isOpen)
   const returned = tool?.execute?.(call.input, toolContext(turn, call, { abortSignal, emit, report: reporter.report }))
   const value = isGenerator(returned) ? await drainGenerator(returned, emit) : await returned
-  return { kind: 'returned', value }
+  // What the model is to see of it is the tool's own code too, and has no more time than the rest.
+  return { kind: 'settled', outcome: await returnedOutcome(tool, { toolCallId: call.row.toolCallId, input: call.input }, value, 'here') }
 }
 
 /** What the call's tool knows of its run. */

@@ -106,6 +106,8 @@ function outcomeOf(turn: Turn, call: Call, execution: Ended): Outcome | undefine
     return execution.kind === 'unsettled' && once ? unknownAsAsked(turn, call, text) : errorOutcome(text, 'here')
   }
   switch (execution.kind) {
+    case 'settled':
+      return execution.outcome
     case 'returned':
       return returnedOutcome(call.tool, { toolCallId: call.row.toolCallId, input: call.input }, execution.value, 'here')
     case 'threw':

@@ -28,16 +28,16 @@ const shownCharacters = 2_000
 export async function prepare(turn: Turn, { message }: ModelAnswer, call: Call): Promise<Prepared> {
   const refused = refusedByAnswer(message) ?? refusedByCall(call) ?? refusedByLimit(turn, call) ?? refusedByName(turn, call) ?? refusedDelegation(turn, call)
   if (refused) return { kind: 'settled', outcome: refused }
-  const objection = (await validateInput(call)) ?? (await askHooks(turn, call)) ?? (await askGuardrails(turn, call))
+  const objection = (await validateInput(turn, call)) ?? (await askHooks(turn, call)) ?? (await askGuardrails(turn, call))
   if (objection) return { kind: 'settled', outcome: objection }
   if (call.tool && (await needsApproval(turn, call, call.tool))) return { kind: 'approval', approval: questionAbout(turn, call) }
   return runnable(call)
 }
 
 /** A call that was allowed earlier: only its input is read again. */
-export async function prepareAgain(call: Call): Promise<Prepared> {
+export async function prepareAgain(turn: Turn, call: Call): Promise<Prepared> {
   if (!call.tool) return { kind: 'settled', outcome: noSuchTool(call) }
-  const objection = await validateInput(call)
+  const objection = await validateInput(turn, call)
   return objection ? { kind: 'settled', outcome: objection } : runnable(call)
 }
 
@@ -89,9 +89,10 @@ function noSuchTool({ part }: Call): Outcome {
 }
 
 /** Puts the validated input into the call, or says what is wrong with it. */
-async function validateInput(call: Call): Promise<Outcome | undefined> {
+async function validateInput({ stop }: Turn, call: Call): Promise<Outcome | undefined> {
   const input = call.row.input ?? call.part.input
-  const checked = await validate(call.tool, input)
+  const checked = await untilAborted(validate(call.tool, input), stop.signal).catch(() => undefined)
+  if (!checked) return cancelledOutcome('the run was stopped', 'no')
   if (!checked.ok) return errorOutcome(invalidInput(checked.issues, input), 'no')
   call.input = checked.value
   return undefined

@@ -1,3 +1,4 @@
+import { untilAborted } from '../loop/ask-owner.ts'
 import type { Turn } from '../loop/turn.ts'
 import type { Call } from './call.ts'
 import { callContext } from './execute.ts'
@@ -20,19 +21,26 @@ export async function recover(turn: Turn, call: Call): Promise<Recovery> {
   switch (found.happened) {
     case true: {
       const facts = { toolCallId: call.row.toolCallId, input: call.input }
-      return { kind: 'settled', outcome: await returnedOutcome(call.tool, facts, found.result, 'here') }
+      const made = returnedOutcome(call.tool, facts, found.result, 'here')
+      return settledBy(await untilAborted(made, turn.stop.signal).catch(() => unknownBehindCrash(turn, call)))
     }
     case false:
       return { kind: 'again' }
-    case 'unknown': {
-      const outcome = unknownAsAsked(turn, call, 'the process ended while the tool ran')
-      return outcome ? { kind: 'settled', outcome } : { kind: 'unknown' }
-    }
+    case 'unknown':
+      return settledBy(unknownBehindCrash(turn, call))
     default: {
       const unknown: never = found
       return unknown
     }
   }
+}
+
+function unknownBehindCrash(turn: Turn, call: Call): Outcome | undefined {
+  return unknownAsAsked(turn, call, 'the process ended while the tool ran')
+}
+
+function settledBy(outcome: Outcome | undefined): Recovery {
+  return outcome ? { kind: 'settled', outcome } : { kind: 'unknown' }
 }
 
 /** Asks the tool, as long as it may take to run. No answer, or none in time, is `unknown`. */

@@ -95,11 +95,16 @@ export class Transcript {
     }
   }
 
-  /** How many calls the open turn has asked for. */
-  callsOfTurn(): number {
-    let count = 0
-    for (const answer of this.answersOfTurn()) count += clientCalls(answer).length
-    return count
+  /** Place of a message; undefined when it is not there, or not any more. */
+  placeOf(id: string | undefined): number | undefined {
+    const place = this.#messages.findLastIndex((message) => message.id === id)
+    return place === -1 ? undefined : place
+  }
+
+  /** How many calls the turn that began with this message has asked for; without it, those since the last input. */
+  callsSince(inputId: string | undefined): number {
+    const from = this.placeOf(inputId) ?? this.#messages.findLastIndex(({ role }) => role === 'user')
+    return this.#messages.slice(from + 1).reduce((count, message) => count + (message.role === 'assistant' ? clientCalls(message).length : 0), 0)
   }
 
   /** Whether the message is shown. */

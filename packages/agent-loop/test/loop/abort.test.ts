@@ -1,5 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { defineTool } from '../../src/index.ts'
 import type { ToolEffect } from '../../src/index.ts'
 import { agentOf, conversation, readAll } from '../support/conversation.ts'
@@ -7,6 +8,9 @@ import { textOfRequest } from '../support/prompts.ts'
 import { echo, gated, latch, remote, until } from '../support/tools.ts'
 
 const call = (id: string, name: string) => ({ id, name, input: {} })
+
+const facts = { name: 't', description: '' }
+const never = new Promise(() => {})
 
 /** A tool that settles at the abort, or never. */
 function stubborn(name: string, effect: ToolEffect, atAbort?: () => string) {
@@ -168,5 +172,19 @@ describe('abort', () => {
     expect(events.map(({ type }) => type)).toEqual(['turn-start', 'tool-execution-end', 'step-end', 'turn-end', 'save-point', 'settled'])
     expect(talk.types().slice(before)).toEqual(events.map(({ type }) => type))
     expect(events[1]).toMatchObject({ executed: 'no', message: { status: 'cancelled' } })
+  })
+
+  it.each([
+    ['toModelOutput', defineTool({ ...facts, inputSchema: {}, execute: () => 'done', toModelOutput: () => never as never }), 'unknown'],
+    ['schema', defineTool({ ...facts, inputSchema: z.object({}).refine(() => never), execute: () => 'done' }), 'cancelled'],
+  ] as const)('A107: a %s that never answers does not hold the run', async (_what, tool, status) => {
+    const talk = conversation()
+    const run = talk.run(agentOf([{ toolCalls: [call('x', 't')] }], { tools: [tool], abortGraceMs: 50 }), 'go')
+    await until(() => talk.types().includes('message-start'))
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+    run.abort()
+    await talk.clock.advance(50)
+    expect(await run.result()).toMatchObject({ status: 'aborted' })
+    expect((await talk.memory.load()).messages.at(-1)).toMatchObject({ toolCallId: 'x', status })
   })
 })

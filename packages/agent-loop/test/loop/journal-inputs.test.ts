@@ -284,6 +284,14 @@ describe('an input that the journal has logged', () => {
     expect((await talk.memory.load()).messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
   })
 
+  it.each([true, false])('A184, I1: what takes its place has an id of its own, whatever onInput says (in the transcript: %s)', async (stored) => {
+    const talk = await logged(stored)
+    const agent = agentOf([{ text: 'x' }], { extensions: handling(() => ({ action: 'transform', input: { ...message, content: 'changed' } })) })
+    expect((await talk.play(agent, undefined)).result.status).toBe('completed')
+    expect(userMessages(talk)).toMatchObject([{ messageId: 'logged' }, { message: { content: 'changed' } }])
+    expect(userMessages(talk)[1]).not.toMatchObject({ messageId: 'logged' })
+  })
+
   it('A184: it is withdrawn as replaced when onInput handles it', async () => {
     const talk = await logged(true)
     const { result } = await talk.play(agentOf([], { extensions: handling(() => ({ action: 'handled', reply: 'done' })) }), undefined)

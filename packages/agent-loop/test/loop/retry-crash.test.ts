@@ -1,3 +1,4 @@
+import { scriptedModel } from '@bowline/llm/testing'
 import type { Step } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
 import { defineExtension } from '../../src/index.ts'
@@ -5,7 +6,7 @@ import type { AgentOptions, RetryPolicy } from '../../src/index.ts'
 import { agentOf } from '../support/conversation.ts'
 import { mortal } from '../support/mortal.ts'
 import { echo } from '../support/tools.ts'
-import { eventsOf, playOut, refusal } from '../support/waiting.ts'
+import { eventsOf, outwait, playOut, refusal } from '../support/waiting.ts'
 
 const call = (id: string, name: string) => ({ id, name, input: {} })
 const plain: Partial<RetryPolicy> = { jitter: 0 }
@@ -61,5 +62,46 @@ describe('a crash', () => {
     revive()
     await playOut(talk, agentOf([{ text: 'done' }], options), undefined)
     expect(eventsOf(talk, 'message-start').map(({ step, attempt }) => [step, attempt])).toEqual([[1, 1], [1, 2], [2, 1]])
+  })
+
+  it.each([
+    ['onRetryEnd', 'retry-end'],
+    ['onStepStart', 'message-discarded'],
+  ] as const)('A123: a turn that was withdrawn ends as it would have, with %s', async (hook, type) => {
+    const { talk, revive } = mortal(type, 'after', 1)
+    const watch = defineExtension({ name: 'watch', hooks: { [hook]: () => undefined } })
+    const options: Partial<AgentOptions> = { onFailedTurn: 'rewind', extensions: [watch], retry: { ...plain, maxRetries: hook === 'onRetryEnd' ? 1 : 0 } }
+    await playOut(talk, agentOf(hook === 'onRetryEnd' ? [busy, busy] : [busy], options), 'go')
+    revive()
+    const state = await talk.memory.load()
+    expect(state.messages).toEqual([])
+    if (state.open) expect(await playOut(talk, agentOf([], options), undefined)).toMatchObject({ status: 'error', error: { status: 503 } })
+    expect((await talk.memory.load()).messages).toEqual([])
+    expect(eventsOf(talk, 'turn-end')).toMatchObject([{ status: 'error', reason: 'model-error' }])
+  })
+
+  it.each([
+    ['no tool ran', [], 0],
+    ['nobody knows what ran', [{ toolCalls: [call('x', 'a')] }], 4],
+  ] as const)('A123: behind a crash the input is withdrawn when %s', async (_what, before, left) => {
+    const { talk, revive } = mortal('retry-start', 'after')
+    const options: Partial<AgentOptions> = { onFailedTurn: 'rewind', retry: { ...plain, maxRetries: 1 }, tools: [echo('a').tool] }
+    const run = talk.run(agentOf([...before, busy], options), 'go')
+    await run.steer('steered')
+    await outwait(talk, run)
+    revive()
+    expect((await playOut(talk, agentOf([busy], options), undefined)).status).toBe('error')
+    expect((await talk.memory.load()).messages).toHaveLength(left === 0 ? 0 : left + 1)
+  })
+
+  it('A186: the error of the first model outlives a crash behind the last answer', async () => {
+    const { talk, revive } = mortal('message-end', 'after')
+    const watch = defineExtension({ name: 'watch', hooks: { afterModelCall: () => undefined } })
+    const says = (message: string): Step => ({ error: refusal(503, { message }) })
+    const fallback = [scriptedModel([says('second')])]
+    await playOut(talk, agentOf([says('first')], { fallback, extensions: [watch] }), 'go')
+    revive()
+    const result = await playOut(talk, agentOf([], { fallback, extensions: [watch] }), undefined)
+    expect(result.error).toMatchObject({ message: 'first', details: [{ message: 'second' }] })
   })
 })

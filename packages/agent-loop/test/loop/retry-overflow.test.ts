@@ -100,8 +100,8 @@ describe('an overflow', () => {
     expect(result.usage.inputTokens).toBeGreaterThan(700)
   })
 
-  it('A126: it is once per turn over a crash too', async () => {
-    const { talk, revive } = mortal('retry-start', 'after')
+  it.each(['before', 'after'] as const)('A126: it is once per turn over a crash %s the next attempt is announced too', async (when) => {
+    const { talk, revive } = mortal('retry-start', when)
     const agent = smallAgent(model([longTurn, tooLong, { text: 'SUMMARY' }, tooLong]))
     await playOut(talk, agent, longInput)
     await playOut(talk, agent, 'more')

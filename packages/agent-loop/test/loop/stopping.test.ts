@@ -2,7 +2,7 @@ import { APICallError } from 'ai'
 import { describe, expect, it } from 'vitest'
 import { agentOf, conversation } from '../support/conversation.ts'
 import { resultsOf, rolesOf, textOfRequest } from '../support/prompts.ts'
-import { echo } from '../support/tools.ts'
+import { echo, remote } from '../support/tools.ts'
 
 const call = (id: string, name = 'a') => ({ id, name, input: {} })
 
@@ -49,12 +49,38 @@ describe('when the loop goes on', () => {
     expect(rolesOf(agent.model.calls[1])).toEqual(['user', 'assistant'])
   })
 
+  it('A85: what is given meanwhile waits until the model has gone on', async () => {
+    const talk = conversation()
+    const agent = agentOf([{ text: 'so far', finish: { unified: 'stop', raw: 'pause_turn' } }, { text: 'done' }, { text: 'and more' }])
+    const run = talk.run(agent, 'go')
+    for await (const event of run) {
+      if (event.type === 'message-start' && event.step === 1) await Promise.all([run.steer('hurry'), run.overlay('it is late')])
+    }
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'and more', unusedInputs: [] })
+    expect(agent.model.calls.map(rolesOf)).toEqual([['user'], ['user', 'assistant'], ['user', 'assistant', 'assistant', 'user', 'user']])
+  })
+
   it('A86: a run makes at most maxSteps model calls, and its transcript accepts the next input', async () => {
     const talk = conversation()
     const steps = [1, 2, 3].map((step) => ({ toolCalls: [call(`c${step}`)] }))
     const agent = agentOf([...steps, { text: 'next turn' }], { tools: [echo('a').tool], limits: { maxSteps: 3 } })
     expect((await talk.play(agent, 'go')).result).toMatchObject({ status: 'limit', reason: 'max-steps', steps: 3 })
     expect((await talk.play(agent, 'more')).result).toMatchObject({ status: 'completed', text: 'next turn', steps: 1 })
+  })
+
+  it('counts the calls of earlier segments, also before a steering input', async () => {
+    const talk = conversation()
+    const a = echo('a')
+    const agent = agentOf([{ toolCalls: [call('x')] }, { toolCalls: [call('y', 'far')] }, { toolCalls: [call('z')] }], {
+      tools: [a.tool, remote('far')],
+      limits: { maxToolCalls: 2 },
+    })
+    const run = talk.run(agent, 'go')
+    for await (const event of run) if (event.type === 'tool-execution-start') await run.steer('more')
+    expect((await run.result()).status).toBe('awaiting-tools')
+    const { result } = await talk.play(agent, { toolResults: [{ toolCallId: 'y', output: 'ok' }] })
+    expect(result).toMatchObject({ status: 'limit', reason: 'max-tool-calls' })
+    expect(a.calls).toHaveLength(1)
   })
 
   it('runs at most maxToolCalls calls in a turn', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { AgentError, defineTool } from '../../src/index.ts'
+import { AgentError, defineExtension, defineTool } from '../../src/index.ts'
 import type { Journal } from '../../src/index.ts'
 import { textOfRequest } from '../support/prompts.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
@@ -46,6 +46,31 @@ describe('inputs of a run that is under way', () => {
       const stored = JSON.stringify(result.messages).includes('extra')
       expect([stored, result.unusedInputs.length === 1].filter(Boolean)).toHaveLength(given.ok ? 1 : 0)
     }
+  })
+
+  it.each([
+    [{ action: 'handled' }, [{ text: 'one' }]],
+    [{ action: 'transform', input: 'other words' }, [{ text: 'one' }, { text: 'two' }]],
+  ] as const)('A96: a follow-up that an extension answers with %o is used', async (decision, steps) => {
+    const talk = conversation()
+    const filter = defineExtension({
+      name: 'filter',
+      hooks: { onInput: ({ input }) => (JSON.stringify(input).includes('then') ? decision : { action: 'continue' }) },
+    })
+    const agent = agentOf(steps, { extensions: [filter] })
+    const run = talk.run(agent, 'hi')
+    await run.followUp('then')
+    expect(await run.result()).toMatchObject({ status: 'completed', unusedInputs: [] })
+  })
+
+  it('I1: a follow-up with the id of an earlier message gets one of its own', async () => {
+    const talk = conversation()
+    const message = { role: 'user', id: 'mine', content: 'again' } as const
+    const run = talk.run(agentOf([{ text: 'one' }, { text: 'two' }]), message)
+    await run.followUp(message)
+    const result = await run.result()
+    expect(result).toMatchObject({ status: 'completed', text: 'two', unusedInputs: [] })
+    expect(result.messages.map(({ id }) => id === 'mine')).toEqual([true, false, false, false])
   })
 
   it('A96: an aborted run gives back what it did not use, follow-ups included, in order', async () => {

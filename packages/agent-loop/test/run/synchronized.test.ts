@@ -1,8 +1,10 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
+import { defineExtension } from '../../src/index.ts'
 import type { AgentEvent, AgentOptions, RunOptions } from '../../src/index.ts'
 import { agentOf, conversation, readAll } from '../support/conversation.ts'
-import { echo, until } from '../support/tools.ts'
+import { echo, remote, until } from '../support/tools.ts'
+import { refusal } from '../support/waiting.ts'
 
 const idle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
@@ -68,6 +70,38 @@ describe('a synchronized run', () => {
     expect((await driver.next()).value).toMatchObject({ type: 'turn-end', status: 'completed' })
     await driveTo(driver, 'settled')
     await run.result()
+  })
+
+  it('A21: the end of a step that has no answer is waited for too', async () => {
+    const { run, talk } = synchronized([{ error: refusal(503) }], { onFailedTurn: 'rewind' })
+    const driver = run[Symbol.asyncIterator]()
+    await driveTo(driver, 'step-end')
+    await rest()
+    expect(talk.types().at(-1)).toBe('step-end')
+    expect((await talk.memory.load()).open?.ending).toMatchObject({ status: 'error', reason: 'model-error' })
+    await driveTo(driver, 'settled')
+    await run.result()
+  })
+
+  it('A21: a turn that handled its input, or makes room for another one, waits where each turn does', async () => {
+    const filter = defineExtension({ name: 'filter', hooks: { onInput: () => ({ action: 'handled' }) } })
+    const handled = synchronized([], {}, { extensions: [filter] })
+    const driver = handled.run[Symbol.asyncIterator]()
+    await driveTo(driver, 'turn-start')
+    await rest()
+    expect(handled.talk.types().at(-1)).toBe('turn-start')
+    await driveTo(driver, 'settled')
+
+    const talk = conversation()
+    const agent = agentOf([{ toolCalls: [{ name: 'far', input: {} }] }, { text: 'x' }], { tools: [remote('far')] })
+    await talk.play(agent, 'hi')
+    const next = talk.run(agent, 'rather this', { mode: 'synchronized', onInputWhilePending: 'cancel' })[Symbol.asyncIterator]()
+    for (const type of ['turn-start', 'step-end'] as const) {
+      await driveTo(next, type)
+      await rest()
+      expect(talk.types().at(-1)).toBe(type)
+    }
+    await driveTo(next, 'settled')
   })
 
   it('A20, A21: a driver that reads on sees what a live reader sees', async () => {
