@@ -329,7 +329,7 @@ export interface AgentRun extends AsyncIterable<AgentEvent> {
   steer(input: AgentInput): Promise<Accepted>
   /** One more turn, when the model would stop. */
   followUp(input: AgentInput): Promise<Accepted>
-  /** As `steer`, for this turn only: it is stored nowhere. */
+  /** As `steer`, for this turn only: it is in no transcript and no log. */
   overlay(input: AgentInput): Promise<Accepted>
   /** Stops the run: it ends as `aborted` within the agent's `abortGraceMs`. */
   abort(reason?: string): void

@@ -77,7 +77,7 @@ export function budgetLeft(turn: Turn): Budget['left'] {
 export function checkPrices(limits: Limits, budgets: readonly Budget[], models: readonly ModelTarget[]): void {
   if (limits.maxCost === undefined && budgets.every(({ left }) => left.cost === undefined)) return
   const currencies = models.map(({ name, info }) => {
-    if (info.price === undefined) refuseConfig(`maxCost needs the price of ${name.provider}:${name.modelId}: give models, a registry that has it`)
+    if (info.price === undefined) refuseConfig(`maxCost needs the price of ${name.provider}:${name.modelId}: give the model by name, with models, a registry that has its price`)
     return info.price.currency ?? 'USD'
   })
   if (new Set(currencies).size > 1) refuseConfig(`maxCost needs prices of one currency, not of ${[...new Set(currencies)].join(' and ')}`)
