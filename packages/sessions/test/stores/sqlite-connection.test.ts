@@ -7,7 +7,7 @@ import { sqliteStore } from '../../src/sqlite.ts'
 import { commitBatch } from '../../src/stores/sql/commit.ts'
 import { migrate } from '../../src/stores/sql/migrate.ts'
 import { readEvents } from '../../src/stores/sql/read-log.ts'
-import { readSession } from '../../src/stores/sql/read.ts'
+import { readApproval, readCalls, readRun, readSession } from '../../src/stores/sql/read.ts'
 import { migrations } from '../../src/stores/sql/schema.ts'
 import type { Tables } from '../../src/stores/sql/tables.ts'
 import { NodeSqliteDialect } from '../../src/stores/sqlite/node-sqlite-dialect.ts'
@@ -117,6 +117,33 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
     expect(await readSession(reader, 'room:1')).toMatchObject({ value: { version: lastSeq, leaf: `entry-${lastSeq}` } })
     database.exec('pragma max_page_count = 1000000')
     expect(await commitNumber(lastSeq + 1)).toMatchObject({ ok: true, version: lastSeq + 1 })
+    database.close()
+  })
+
+  it('S52: rows of the first version are read, and go on, under the present one', async () => {
+    const database = openFile(join(newFolder(), 'sessions.db'), true, settings)
+    const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
+    await migrate(db, 'it', migrations.slice(0, 1))
+    database.exec(`
+      insert into session (row, namespace, key, id, agent, status, version, first_seq, next_seq, next_run, next_entry, turns, usage, metadata, created_at, active_at)
+        values (1, 'default', 'room:1', 's1', 'assistant', 'busy', 1, 1, 1, 2, 1, 1, '{}', '{}', 1, 1);
+      insert into run (row, session, namespace, id, n, first_seq, kind, status, epoch, attempts, total_attempts, input_hash, turn, step, pending_tool_calls, usage, created_at)
+        values (1, 1, 'default', 'run-1', 1, 1, 'user', 'awaiting-tools', 1, 0, 0, 'hash', 1, 1, '[]', '{}', 1);
+      insert into run_input (run, body) values (1, '"go"');
+      insert into tool_call (run, step, tool_call_id, session, "index", name, effect, idempotency_key, input_hash, state, attempt)
+        values (1, 1, 'call-1', 1, 0, 'place', 'once', 'run-1/1/call-1', 'hash', 'remote', 1);
+    `)
+    await migrate(db, 'it')
+    const reader = { db, namespace: 'default' }
+    expect(await readRun(reader, 'run-1')).toMatchObject({ value: { status: 'awaiting-tools', pendingApprovals: [] } })
+    const [call] = await readCalls(reader, 'run-1')
+    expect(call).toMatchObject({ toolCallId: 'call-1', state: 'remote' })
+    expect(call).not.toHaveProperty('approval')
+    const context = { namespace: 'default', now: 1, maxRecordBytes: 1e9, violatesConstraint: () => false }
+    const approval = { approvalId: 'approval-1', state: 'requested', inputHash: 'hash', input: null } as const
+    const put = { op: 'call.put', calls: call ? [{ ...call, approval }] : [] } as const
+    expect(await commitBatch(db, { ...batch, writes: [put] }, context)).toMatchObject({ ok: true })
+    expect(await readApproval(reader, 'room:1', 'approval-1')).toMatchObject({ value: { approval } })
     database.close()
   })
 
