@@ -50,11 +50,11 @@ async function playRound(process: Planned, latest: AgentResult | undefined): Pro
 }
 
 async function compactByHand({ world, store, agent, options }: Process): Promise<void> {
-  const journal = store.open(undefined, new AbortController().signal)
+  const writer = store.open(undefined, new AbortController().signal)
   const { ids } = options
-  const result = agent.compact({ journal, clock: world.clock.tested, ...(ids && { ids }) })
+  const result = agent.compact({ journal: writer.journal, clock: world.clock.tested, ...(ids && { ids }) })
   if (!(await world.settle(result))) throw new Error('the compaction never ends')
-  journal.retire()
+  writer.over = true
   const { open } = await store.root.load()
   const { outcome } = await result
   world.claim(!open || outcome === 'skipped', `A30: a compaction inside of a turn is ${outcome}`)

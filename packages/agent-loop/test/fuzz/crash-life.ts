@@ -36,9 +36,9 @@ export async function live(plan: CrashPlan, deaths: readonly RoundPlan['death'][
     if (!before.open && input === undefined && !waits) return { messages: before.messages, executions, commits, faults: world.faults }
     const round = { ...calmRound, death: left[0] }
     const played = await play({ world, store, agent, agentPlan: { abortGraceMs: 2_000 }, plan: round, options }, { input })
-    if (played.journal.died) left.shift()
+    if (played.writer.died) left.shift()
     latest = played.result.reason === 'pending' || played.result.reason === 'unknown-outcome' ? played.result : undefined
-    commits += played.journal.commits
+    commits += played.writer.commits
     world.claim(!played.stoodStill, 'the run stood still')
     await checkRun({ world, store, agent, agentPlan: { abortGraceMs: 2_000 }, plan: round, options }, { input }, before, played)
   }
@@ -69,12 +69,16 @@ function decisionOn({ approvalId, toolCallId }: ApprovalRequest): ApprovalDecisi
   return { approvalId, decision: toolCallId.endsWith('1') ? 'deny' : 'approve' }
 }
 
-/** What a crash must not change. Whether a call that must not run twice is known to have happened is no part of it. */
+/**
+ * What a crash must not change. Whether a call that must not run twice is known to have happened is no part of it, nor
+ * what a guardrail that counts failures has said about one.
+ */
 export function shapeOf(messages: readonly StoredMessage[]): readonly string[] {
   return messages.map((message) => {
     if (message.role === 'user') return `user ${JSON.stringify(message.content)}`
     if (message.role === 'assistant') return `assistant ${message.stopReason} ${JSON.stringify(message.content)}`
     const { toolCallId, toolName, status, output } = message
-    return toolName === 'once' ? toolCallId : `${toolCallId} ${status} ${JSON.stringify(output)}`
+    if (toolName === 'once') return toolCallId
+    return `${toolCallId} ${status} ${status === 'error' ? '' : JSON.stringify(output)}`
   })
 }

@@ -27,17 +27,21 @@ export function nextOrder(world: World, store: Store, plan: RoundPlan, state: Jo
       return { input: { toolResults: [{ toolCallId: 'nobody', output: 'x' }], approvals: [{ approvalId: 'nothing', decision: 'deny' }] }, refused: true }
     case 'wait':
       return { input: undefined }
+    case 'again':
+      return { input: store.answered }
     case 'all':
     case 'first':
-    case 'mixed':
-    case 'again': {
+    case 'mixed': {
       const input = latest && answersTo(plan, latest)
-      return { input: input && (input.toolResults.length > 0 || input.approvals.length > 0) ? input : undefined }
+      if (!input || input.toolResults.length + input.approvals.length === 0) return { input: undefined }
+      store.answered = input
+      return { input }
     }
   }
 }
 
-function newTurn(world: World, { queue, waiting }: Store, { answer }: RoundPlan): Order {
+function newTurn(world: World, { queue, waiting, answered }: Store, { answer }: RoundPlan): Order {
+  if (answer === 'again' && answered !== undefined) return { input: answered }
   const queued = queue.shift()
   if (queued !== undefined) return { input: queued }
   if (answer === 'wait' || answer === 'stop') return waiting.some(({ source }) => source !== 'overlay') ? { input: undefined } : { input: undefined, refused: true }

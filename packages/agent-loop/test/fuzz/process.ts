@@ -2,7 +2,7 @@ import type { Agent, AgentEvent, AgentResult, AgentRun, RunOptions } from '../..
 import { decisionOn } from './orders.ts'
 import type { Order } from './orders.ts'
 import type { AgentPlan, Disturbance, RoundPlan } from './scenarios.ts'
-import type { ProcessJournal, Store } from './tested-journal.ts'
+import type { Store, Writer } from './tested-journal.ts'
 import type { World } from './world.ts'
 
 /** One run, from its start until nothing of it moves any more. */
@@ -10,7 +10,7 @@ export interface Played {
   readonly result: AgentResult
   /** What the first reader has seen. */
   readonly events: readonly AgentEvent[]
-  readonly journal: ProcessJournal
+  readonly writer: Writer
   readonly endedAt: number
   /** It had to be stopped, since nothing went on. */
   readonly stoodStill: boolean
@@ -31,10 +31,10 @@ export async function play(process: Process, { input, stops, cancels }: Order): 
   for (const { signal } of Object.values(signals)) world.signals.add(signal)
   world.stopped = undefined
   if (stops || plan.startsAborted) world.stop('stop', () => signals.own.abort('before it began'))
-  const journal = store.open(plan.death, signals.journal.signal)
+  const writer = store.open(plan.death, signals.journal.signal)
   const run = agent.run(input, {
     ...process.options,
-    ...{ journal, clock: world.clock.tested, random: () => 0.5, abortSignal: signals.own.signal },
+    ...{ journal: writer.journal, clock: world.clock.tested, random: () => 0.5, abortSignal: signals.own.signal },
     ...{ mode: plan.mode, onBreak: plan.driver.onBreak, onInputWhilePending: cancels ? 'cancel' : 'refuse' },
     ...approvalsOf(world, plan),
   })
@@ -49,10 +49,10 @@ export async function play(process: Process, { input, stops, cancels }: Order): 
     if (!(await world.settle(result))) throw new Error('A107: the run never ends')
   }
   world.forget()
-  journal.retire()
+  writer.over = true
   world.claim(await world.settle(Promise.all(readers)), 'A27: a reader never ends')
   world.claim((await run.result()) === (await result), 'A15: a later result is another one')
-  return { result: await result, events, journal, endedAt, stoodStill }
+  return { result: await result, events, writer, endedAt, stoodStill }
 }
 
 interface Readers {

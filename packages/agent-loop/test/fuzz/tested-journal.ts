@@ -14,6 +14,8 @@ export class Store {
   readonly root: RecordingJournal = recordingJournal(createMemoryJournal())
   readonly queue: AgentInput[] = []
   waiting: QueuedInput[] = []
+  /** The latest answers to calls that waited. */
+  answered: AgentInput | undefined
   /** Told of each commit of the conversation itself. */
   onStored: () => void = () => undefined
   readonly #checked = new Map<RecordingJournal, { readonly messages: readonly Message[]; readonly isOpen: boolean }>()
@@ -24,9 +26,9 @@ export class Store {
     this.plan = plan
   }
 
-  /** The journal of one process, which may die. Whoever uses it once the process is `over` does wrong. */
-  open(death: RoundPlan['death'], abortSignal: AbortSignal): ProcessJournal {
-    return new Process(this, death).wrap(this.root, abortSignal)
+  /** A process, which may die at a commit. */
+  open(death: RoundPlan['death'], abortSignal: AbortSignal): Writer {
+    return new Writer(this, death, abortSignal)
   }
 
   /** The fold of what was stored. */
@@ -76,43 +78,27 @@ function callsWithoutRow({ messages, open }: JournalState): readonly string[] {
   return clientCalls(last).flatMap(({ toolCallId }) => (rows.has(toolCallId) ? [] : [toolCallId]))
 }
 
-export interface ProcessJournal extends Journal {
-  readonly died: boolean
-  readonly commits: number
-  readonly stored: number
-  retire(): void
-}
-
-/** All journals of one process die together. */
-class Process {
+/** One process that writes: all its journals die together. Whoever uses them once it is `over` does wrong. */
+export class Writer {
   readonly store: Store
+  readonly journal: Journal
   readonly #death: RoundPlan['death']
   commits = 0
   stored = 0
   died = false
   over = false
 
-  constructor(store: Store, death: RoundPlan['death']) {
+  constructor(store: Store, death: RoundPlan['death'], abortSignal: AbortSignal) {
     this.store = store
     this.#death = death
+    this.journal = { ...this.#wrap(store.root), abortSignal }
   }
 
-  wrap(journal: RecordingJournal, abortSignal?: AbortSignal): ProcessJournal {
+  #wrap(journal: RecordingJournal): Journal {
     const { store } = this
     const { plan, world } = store
     const isRoot = journal === store.root
-    const process = this
     return {
-      get died() {
-        return process.died
-      },
-      get commits() {
-        return process.commits
-      },
-      get stored() {
-        return process.stored
-      },
-      retire: () => void (process.over = true),
       load: () => journal.load(),
       commit: (records, expect) => this.#commit(journal, records, expect, isRoot),
       publish: (deltas) => {
@@ -120,10 +106,9 @@ class Process {
         journal.publish?.(deltas)
         world.beat()
       },
-      child: (key, meta) => this.wrap(journal.child?.(key, meta) as RecordingJournal),
+      child: (key, meta) => this.#wrap(journal.child?.(key, meta) as RecordingJournal),
       ...(isRoot && {
         takeInputs: (_window: string, max: number) => Promise.resolve(store.take(max)),
-        ...(abortSignal && { abortSignal }),
         ...(plan.schedulesCompaction && { schedulesCompaction: true }),
         ...(plan.enqueues && {
           enqueue: (input: AgentInput) => Promise.resolve({ ok: true as const, inputId: `queued-${store.queue.push(input)}` }),
