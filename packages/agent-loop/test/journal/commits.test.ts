@@ -126,7 +126,7 @@ describe('commits', () => {
     await talk.play(agentOf([{ toolCalls: [call('x')] }, { text: 'x' }], { tools: [echo('a', { effect: 'idempotent' }).tool] }), 'go')
     const rows = talk.journal.commits.flat().flatMap((record) => (record.type === 'call' ? [record.call] : []))
     const row = { runId: 'run_1', step: 1, toolCallId: 'x', toolName: 'a', index: 0, effect: 'idempotent', attempt: 1, idempotencyKey: 'run_1/1/x' }
-    expect(rows[0]).toEqual({ ...row, state: 'started', inputHash: await hashJson({ n: 1 }), startedAt: 1_000, deadlineAt: 121_000 })
+    expect(rows[0]).toEqual({ ...row, state: 'started', inputHash: hashJson({ n: 1 }), startedAt: 1_000, deadlineAt: 121_000 })
     expect(rows[1]).toMatchObject({ ...row, state: 'result', outcome: { toolCallId: 'x', status: 'result' } })
   })
 
