@@ -26,7 +26,7 @@ export async function buildRequest(turn: Turn, { patch }: StepPlan): Promise<Cal
   const { agent, hooks, run } = turn
   const params = mergeRuntimeParams(agent.runtimeParams, run.runtimeParams, patch.runtimeParams)
   const instructions = patch.instructions ?? params.systemPrompt ?? turn.instructions
-  const shown = patch.messages ?? turn.overlays.into(turn.transcript.view)
+  const shown = patch.messages ?? turn.overlays.into(turn.transcript.view, turn.transcript.shown.compaction?.compactionId)
   const messages = hooks.has('transformContext') ? await hooks.transformContext(shown) : shown
   const whole = agent.ephemeral ? [...messages, ...(await weighedEphemeral(turn))] : messages
   const asked = hooks.has('beforeModelCall') ? await askRequestHooks(turn, { instructions, messages: whole, params }) : {}

@@ -44,14 +44,13 @@ export class Overlays {
     return [...moved.values()]
   }
 
-  /** The view with every overlay behind its anchor. One whose anchor is not shown any more stands above all that is stored. */
-  into(view: readonly Message[]): readonly Message[] {
+  /** The view with every overlay behind its anchor. One whose anchor is not shown any more stands above all but a summary. */
+  into(view: readonly Message[], summaryId?: string): readonly Message[] {
     if (this.#entries.length === 0) return view
     const behind = this.#byAnchor(new Set(view.map(({ id }) => id)))
     const result: Message[] = []
     for (const message of view) {
-      // Only a summary has no id, and it stands first.
-      if (message.id !== undefined && behind.top.length > 0) result.push(...behind.top.splice(0))
+      if (message.id !== summaryId && behind.top.length > 0) result.push(...behind.top.splice(0))
       result.push(message)
       const here = behind.anchors.get(message.id)
       if (here) result.push(...here)
