@@ -32,7 +32,7 @@ export interface AnswerPlan {
   readonly tokens: number
 }
 
-export function callPlans(tools: readonly CallPlan['tool'][], acts: readonly ToolAct[] = toolActs): fc.Arbitrary<CallPlan> {
+function callPlans(tools: readonly CallPlan['tool'][], acts: readonly ToolAct[] = toolActs): fc.Arbitrary<CallPlan> {
   return fc.record({
     tool: fc.constantFrom(...tools),
     act: fc.constantFrom('return', 'return', 'return', ...acts),

@@ -1,7 +1,7 @@
 import { createModels } from '@bowline/llm'
 import { scriptedModel } from '@bowline/llm/testing'
 import type { ScriptedModel, Step } from '@bowline/llm/testing'
-import { defineAgent, defineExtension, defineTool } from '../../src/index.ts'
+import { defineAgent, defineExtension, defineTool, loopGuard } from '../../src/index.ts'
 import type { Agent, Extension, Hooks, Tool, ToolContext } from '../../src/index.ts'
 import { refusal } from '../support/waiting.ts'
 import type { CrashPlan, CrashStep, CrashTool } from './crash-plan.ts'
@@ -10,6 +10,9 @@ import type { World } from './world.ts'
 
 /** How often each call ran, and under which keys and attempts. */
 export type Executions = Map<string, { readonly toolName: string; readonly keys: Set<string>; attempts: number[] }>
+
+/** What the built-in one counts does not outlive a process: its warnings would differ. */
+const countsNothing = loopGuard({ sameFailure: false, sameTool: false, sameResult: false, blocked: false })
 
 /** An agent whose model and tools do the same again when they are asked again. */
 export function crashAgent(world: World, store: Store, plan: CrashPlan, executions: Executions): Agent {
@@ -20,7 +23,7 @@ export function crashAgent(world: World, store: Store, plan: CrashPlan, executio
   })
   const { onUnknownOutcome } = plan
   const tools = crashTools(executions)
-  const helper = defineAgent({ name: 'helper', description: 'helps', model: childModel(world, plan), tools, onUnknownOutcome })
+  const helper = defineAgent({ name: 'helper', description: 'helps', model: childModel(world, plan), tools, onUnknownOutcome, guardrails: [countsNothing] })
   return defineAgent({
     ...{ name: 'planned', model: 'test:main', models, tools, subagents: [helper], onUnknownOutcome },
     ...(plan.fallback && { fallback: [modelOf(world, store, { ...plan, turns: plan.turns.map((steps) => steps.map((each) => ({ ...each, fails: 0 }))) })] }),
@@ -28,7 +31,7 @@ export function crashAgent(world: World, store: Store, plan: CrashPlan, executio
     compaction: plan.compacts && { reserveTokens: 300, keepRecentTokens: 5 },
     runtimeParams: { maxTokens: 200 },
     extensions: [keeper, ...extensionsOf(store, plan)],
-    ...(plan.guards && { guardrails: [{ name: 'looks', beforeCall: () => undefined, afterCall: () => undefined, onTurnEnd: () => undefined }] }),
+    guardrails: [countsNothing, ...(plan.guards ? [{ name: 'looks', beforeCall: () => undefined, afterCall: () => undefined, onTurnEnd: () => undefined }] : [])],
     ...functionsOf(plan),
   })
 }

@@ -23,7 +23,8 @@ export interface CrashPlan {
   readonly answers: number
   /** Further turns are given as follow-ups. */
   readonly followsUp: boolean
-  readonly hooks: readonly ('onStepStart' | 'onStepEnd' | 'afterModelCall' | 'onToolResult' | 'onAgentEnd' | 'onRetryEnd' | 'transformContext')[]
+  /** Those that stand between the same commits whatever a crash has made of the retries. */
+  readonly hooks: readonly ('onStepStart' | 'onStepEnd' | 'afterModelCall' | 'onToolResult' | 'onAgentEnd' | 'transformContext')[]
   readonly guards: boolean
   readonly asks: readonly ('prepareStep' | 'stopWhen' | 'ephemeral' | 'instructions')[]
   readonly compacts: boolean
@@ -50,7 +51,7 @@ export const crashPlan: fc.Arbitrary<CrashPlan> = fc.record({
   answers: fc.integer({ min: 1, max: 2 }),
   followsUp: fc.boolean(),
   hooks: fc.uniqueArray(
-    fc.constantFrom('onStepStart', 'onStepEnd', 'afterModelCall', 'onToolResult', 'onAgentEnd', 'onRetryEnd', 'transformContext'),
+    fc.constantFrom('onStepStart', 'onStepEnd', 'afterModelCall', 'onToolResult', 'onAgentEnd', 'transformContext'),
     { maxLength: 2 },
   ),
   guards: fc.boolean(),
