@@ -54,7 +54,7 @@ describe('crashes', () => {
   })
 
   it('A171–A175: so does any other', { timeout: 60_000 * factor }, async () => {
-    await fc.assert(fc.asyncProperty(crashPlan, async (plan) => void (await explore(plan))), { numRuns: 6 * factor })
+    await fc.assert(fc.asyncProperty(crashPlan, async (plan) => void (await explore(plan))), { numRuns: 10 * factor })
   })
 
   it('A171–A175: also when its processes die again and again', { timeout: 60_000 * factor }, async () => {

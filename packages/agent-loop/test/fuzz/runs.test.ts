@@ -18,7 +18,7 @@ describe('random conversations', () => {
         expect(await converse(planned)).toEqual([])
         expect(unhandled).toEqual([])
       }),
-      { numRuns: 200 * factor },
+      { numRuns: 400 * factor },
     )
   })
 })
