@@ -53,12 +53,25 @@ function place(path: string): string {
 
 /** Freezes a JSON value and all that is in it. What is frozen already was frozen here, with all that is in it. */
 export function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value)
-    if (Array.isArray(value)) for (let place = 0; place < value.length; place++) deepFreeze(value[place] as unknown)
-    else for (const key of Object.keys(value)) deepFreeze(value[key as keyof typeof value])
-  }
+  if (isLoose(value)) freezeAll(value)
   return value
+}
+
+function freezeAll(value: object): void {
+  Object.freeze(value)
+  if (Array.isArray(value)) return freezeItems(value)
+  for (const key in value) {
+    const item: unknown = value[key as keyof typeof value]
+    if (isLoose(item)) freezeAll(item)
+  }
+}
+
+function freezeItems(items: readonly unknown[]): void {
+  for (const item of items) if (isLoose(item)) freezeAll(item)
+}
+
+function isLoose(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Object.isFrozen(value)
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {

@@ -87,3 +87,13 @@ function follow<Value>(promise: PromiseLike<Value>, end: (settled: Settled<Value
 function dropLateFailure(promise: PromiseLike<unknown>): void {
   Promise.resolve(promise).catch(() => undefined)
 }
+
+/** Rejects with the signal's reason when it is aborted first: who waits must not be held by what does not heed it. */
+export function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const leave = (): void => reject(signal.reason as Error)
+    if (signal.aborted) leave()
+    else signal.addEventListener('abort', leave, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave))
+  })
+}

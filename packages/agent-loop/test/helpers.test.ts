@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { canonicalJson, hashJson, systemIds } from '../src/index.ts'
+import { hashText, portableHash } from '../src/hash-json.ts'
 import { copyJson, deepFreeze } from '../src/json.ts'
 
 describe('hashJson', () => {
@@ -8,6 +9,10 @@ describe('hashJson', () => {
     const text = '{"a":[1,"é"],"b":null}'
     expect(canonicalJson({ b: null, a: [1, 'é'] })).toBe(text)
     expect(hashJson({ b: null, a: [1, 'é'] })).toBe(createHash('sha256').update(text).digest('base64url'))
+  })
+
+  it.each(['', 'a', 'é€😀', 'half of a pair: \ud800', 'x'.repeat(10_000)])('is the same with and without the digest of the platform: %#', (text) => {
+    expect(portableHash(text)).toBe(hashText(text))
   })
 })
 

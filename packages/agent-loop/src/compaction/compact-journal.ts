@@ -76,8 +76,8 @@ async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, {
   const draft = new Draft(journal, clock, (event) => watch.onEvent?.(event))
   const runId = ids.next('run')
   // A log needs a turn for every event of a run: it is that behind which the compaction stands.
-  const eventOf = (fields: object): JournalRecord => ({
-    type: 'event',
+  const eventOf = (fields: object) => ({
+    type: 'event' as const,
     event: deepFreeze({ ...fields, at: clock.now(), runId, turn } as DurableEvent),
   })
   const contextUsage = (): ContextUsage => ({ tokens: estimate.tokens, ...(contextWindow !== undefined && { contextWindow }) })

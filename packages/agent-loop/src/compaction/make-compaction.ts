@@ -2,6 +2,7 @@ import type { Cost, Message, Usage } from '@bowline/llm'
 import { messageOf } from '../agent-error.ts'
 import type { Compaction, Fact, ModelName } from '../events/types.ts'
 import { copyJson } from '../json.ts'
+import { untilAborted } from '../time-limit.ts'
 import type { CompactionHost, CompactionTask } from './compact.ts'
 import { findCut, isLegalCut } from './cut.ts'
 import type { Cut } from './cut.ts'
@@ -163,14 +164,4 @@ function factsUpTo(host: CompactionHost, policy: CompactionPolicy, index: number
 
 function focusOf(...texts: readonly (string | undefined)[]): readonly string[] {
   return texts.filter((text) => text !== undefined && text.trim() !== '') as readonly string[]
-}
-
-/** Nobody waits for a compactor that does not heed its signal. */
-function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => reject(new Error('it was stopped'))
-    if (signal.aborted) stop()
-    else signal.addEventListener('abort', stop, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
-  })
 }

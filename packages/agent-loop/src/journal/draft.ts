@@ -2,9 +2,11 @@ import type { Clock } from '@bowline/llm'
 import { AgentError, messageOf } from '../agent-error.ts'
 import type { DurableEvent } from '../events/types.ts'
 import { deepFreeze } from '../json.ts'
-import type { CommitExpectation, CommitOutcome, Journal, JournalRecord, StoredMessage } from './journal.ts'
+import type { CommitExpectation, CommitOutcome, Journal, JournalRecord, RunRow, StoredMessage } from './journal.ts'
 
-type Committed = 'stored' | Extract<CommitOutcome, { ok: false }>['reason']
+export type DraftedRecord = Exclude<JournalRecord, { type: 'run' }>
+
+export type Committed = 'stored' | Extract<CommitOutcome, { ok: false }>['reason']
 
 /**
  * The records of the next commit. What stands between two boundaries gathers here and is stored together; events are
@@ -12,11 +14,15 @@ type Committed = 'stored' | Extract<CommitOutcome, { ok: false }>['reason']
  */
 export class Draft {
   readonly #journal: Journal
-  readonly #publish: (event: DurableEvent) => void
   readonly #clock: Clock
+  readonly #publish: (event: DurableEvent) => void
   #records: JournalRecord[] = []
+  #callRows = 0
+  /** Makes the row of the run that goes with the next commit. */
+  #rowOfRun: (() => RunRow) | undefined
   #appended: StoredMessage[] = []
 
+  /** `publish` is told of each event when it is durable. */
   constructor(journal: Journal, clock: Clock, publish: (event: DurableEvent) => void) {
     this.#journal = journal
     this.#clock = clock
@@ -28,12 +34,23 @@ export class Draft {
     return this.#appended
   }
 
+  get isEmpty(): boolean {
+    return this.#records.length === 0 && !this.#rowOfRun
+  }
+
+  /** A place between the records, for `cut`. */
   get length(): number {
     return this.#records.length
   }
 
-  add(record: JournalRecord): void {
+  add(record: DraftedRecord): void {
     this.#records.push(record)
+    if (record.type === 'call') this.#callRows++
+  }
+
+  /** The row of the run is made when it is stored: it says where the run stands then. */
+  addRun(rowOfRun: () => RunRow): void {
+    this.#rowOfRun = rowOfRun
   }
 
   /** Forgets the records from one place to another. */
@@ -46,51 +63,53 @@ export class Draft {
    * without `last`. Rejects with `AgentError`.
    */
   async commit(expect?: CommitExpectation, last: readonly JournalRecord[] = []): Promise<Committed> {
-    if (this.#records.length + last.length === 0) return 'stored'
-    const at = this.#clock.now()
-    const records = latestRows(last.length === 0 ? this.#records : [...this.#records, ...last]).map((record) => dated(record, at))
+    if (this.isEmpty && last.length === 0) return 'stored'
     const given = this.#records.length
-    const outcome = await this.#journal.commit(records, expect).catch(rethrow)
-    if (!outcome.ok) return outcome.reason
+    const rowOfRun = this.#rowOfRun
+    const records = this.#toStore(last)
+    this.#rowOfRun = undefined
+    const outcome = await this.#store(records, expect)
+    if (!outcome.ok) {
+      this.#rowOfRun ??= rowOfRun
+      return outcome.reason
+    }
     // What was added while the commit was under way belongs to the next one.
-    this.#records.splice(0, given)
+    this.#records = this.#records.length === given ? [] : this.#records.slice(given)
     let seq = outcome.firstSeq
     for (const record of records) {
-      this.#keep(record)
       if (record.type === 'event') this.#publish(Object.freeze({ ...record.event, seq: seq++ }))
+      else if (record.type === 'append') this.#appended.push(record.message)
+      else if (record.type === 'discard') this.#appended = this.#appended.filter(({ id }) => !record.messageIds.includes(id))
     }
     return 'stored'
   }
 
-  #keep(record: JournalRecord): void {
-    if (record.type === 'append') this.#appended.push(record.message)
-    if (record.type === 'discard') this.#appended = this.#appended.filter(({ id }) => !record.messageIds.includes(id))
+  /** The records in their order, then the row of the run, then `last`. */
+  #toStore(last: readonly JournalRecord[]): readonly JournalRecord[] {
+    const at = this.#clock.now()
+    const drafted = this.#callRows > 1 ? latestOfCalls(this.#records) : this.#records
+    const records = drafted.map((record) => dated(record, at))
+    if (this.#rowOfRun) records.push({ type: 'run', run: deepFreeze(this.#rowOfRun()) })
+    for (const record of last) records.push(dated(record, at))
+    this.#callRows = 0
+    return records
+  }
+
+  async #store(records: readonly JournalRecord[], expect: CommitExpectation | undefined): Promise<CommitOutcome> {
+    try {
+      return await this.#journal.commit(records, expect)
+    } catch (error) {
+      if (AgentError.isInstance(error) && error.code === 'fenced') throw error
+      throw new AgentError('journal-failed', `the commit failed: ${messageOf(error)}`, { cause: error })
+    }
   }
 }
 
-/** Of the rows of the run, and of one call, that are stored together only the last one counts. */
-function latestRows(records: readonly JournalRecord[]): readonly JournalRecord[] {
-  if (records.filter(isRow).length < 2) return records
-  const seen = new Set<string | undefined>()
-  const kept: JournalRecord[] = []
-  for (let place = records.length - 1; place >= 0; place--) {
-    const record = records[place]
-    if (!record || (isRow(record) && seen.has(rowKey(record)))) continue
-    if (isRow(record)) seen.add(rowKey(record))
-    kept.push(record)
-  }
-  return kept.reverse()
-}
-
-type Row = Extract<JournalRecord, { type: 'run' | 'call' }>
-
-function isRow(record: JournalRecord): record is Row {
-  return record.type === 'run' || record.type === 'call'
-}
-
-/** Undefined for the one row of the run. */
-function rowKey(row: Row): string | undefined {
-  return row.type === 'call' ? row.call.toolCallId : undefined
+/** Of the rows of one call that are stored together only the last one counts. */
+function latestOfCalls(records: readonly JournalRecord[]): readonly JournalRecord[] {
+  const last = new Map<string, JournalRecord>()
+  for (const record of records) if (record.type === 'call') last.set(record.call.toolCallId, record)
+  return records.filter((record) => record.type !== 'call' || last.get(record.call.toolCallId) === record)
 }
 
 /** What is stored together happened together: one time tells readers which events were one commit. */
@@ -99,9 +118,4 @@ function dated(record: JournalRecord, at: number): JournalRecord {
   // One that was refused before is frozen already.
   const event = Object.isFrozen(record.event) ? { ...record.event, at } : Object.assign(record.event, { at })
   return { type: 'event', event: deepFreeze(event) }
-}
-
-function rethrow(error: unknown): never {
-  if (AgentError.isInstance(error) && error.code === 'fenced') throw error
-  throw new AgentError('journal-failed', `the commit failed: ${messageOf(error)}`, { cause: error })
 }

@@ -30,7 +30,7 @@ function stopBefore(turn: Turn): Next | Promise<Next> | undefined {
 
 /** Undefined: the step has begun. */
 async function openStep(turn: Turn, plan: StepPlan): Promise<Next | undefined> {
-  if (!turn.stop.signal.aborted && needsRoom(turn, plan.maxTokens)) await compactForCall(turn)
+  if (!turn.stop.requested && needsRoom(turn, plan.maxTokens)) await compactForCall(turn)
   const stopped = stopBefore(turn)
   if (stopped) return stopped
   plan.reservation = reserveCall(turn, plan.maxTokens)

@@ -63,7 +63,7 @@ async function weighedEphemeral(turn: Turn): Promise<readonly Message[]> {
 
 /** Asked again at each call. A source that fails is left out and said. */
 async function askEphemeral(turn: Turn): Promise<readonly Message[]> {
-  if (turn.stop.signal.aborted) return []
+  if (turn.stop.requested) return []
   const limit = { clock: turn.clock, abortSignal: turn.stop.signal, timeoutMs: ephemeralTimeoutMs }
   const settled = await settleWithin(limit, () => turn.agent.ephemeral?.(stepContext(turn)))
   if (settled.kind === 'stopped') return []

@@ -17,7 +17,7 @@ import { waitUntil } from './wait-until.ts'
  */
 export async function callModel(turn: Turn, plan: StepPlan): Promise<Next> {
   for (;;) {
-    const isReady = turn.notBefore === undefined && !turn.stop.signal.aborted && plan.reservation?.ok
+    const isReady = turn.notBefore === undefined && !turn.stop.requested && plan.reservation?.ok
     const next = (isReady ? undefined : ((await waitForRetry(turn)) ?? (await reserve(turn, plan)))) ?? (await attempt(turn, plan))
     if (next) return next
   }

@@ -77,9 +77,9 @@ function hostOf(turn: Turn, trigger: CompactionTrigger): CompactionHost {
       // One that the process did not survive has not been used.
       if (trigger === 'overflow') turn.overflowUsed = true
     },
-    commit: () => {
+    async commit() {
       if (inTurn) turn.writeRun('running')
-      return turn.commit()
+      await turn.commit()
     },
     reserve: ({ inputTokens, outputTokens }) => reserveTokens(turn, inputTokens, outputTokens),
     book(usage, cost) {

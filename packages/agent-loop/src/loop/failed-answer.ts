@@ -12,7 +12,7 @@ export function failedAnswer(turn: Turn, error: unknown): ModelAnswer {
     ...{ role: 'assistant' as const, id: turn.messageId, content: [], ...name },
     ...{ usage: {}, at: turn.clock.now(), timing: { totalMs: 0 } },
   }
-  const message: AssistantMessage = turn.stop.signal.aborted
+  const message: AssistantMessage = turn.stop.requested
     ? { ...base, stopReason: 'aborted', usage: noUsage, ...abortReasonOf(turn) }
     : { ...base, stopReason: 'error', error: classifyError(error, { ...name, now: turn.clock.now() }) }
   return { message, results: new Map() }

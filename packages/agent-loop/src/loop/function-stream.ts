@@ -16,26 +16,34 @@ interface Reading {
  * time by which the run must have. Rejects when it is left, and when it breaks.
  */
 export function readFunctionStream(turn: Turn, stream: MessageStream): Promise<ModelAnswer> {
-  const { signal } = turn.stop
+  const { stop, clock } = turn
   const reading: Reading = { left: false }
   let cancelTimer = (): void => undefined
   return new Promise((resolve, reject) => {
     const leave = (): void => {
       reading.left = true
-      reject(signal.reason as Error)
+      reject(stop.signal.reason as Error)
     }
     const onAbort = (): void => {
-      if ('abort' in stream) stream.abort((signal.reason as Error).message)
-      cancelTimer = turn.clock.setTimer(turn.stopDeadline ?? turn.clock.now(), leave)
+      if ('abort' in stream) stream.abort((stop.signal.reason as Error).message)
+      cancelTimer = clock.setTimer(turn.stopDeadline ?? clock.now(), leave)
     }
-    void read(turn, stream, reading)
-      .then(resolve, reject)
-      .finally(() => {
-        cancelTimer()
-        signal.removeEventListener('abort', onAbort)
-      })
-    if (signal.aborted) onAbort()
-    else signal.addEventListener('abort', onAbort, { once: true })
+    const forget = stop.onStop(onAbort)
+    const end = (): void => {
+      cancelTimer()
+      forget()
+    }
+    read(turn, stream, reading).then(
+      (answer) => {
+        end()
+        resolve(answer)
+      },
+      (error: unknown) => {
+        end()
+        reject(error as Error)
+      },
+    )
+    if (stop.requested) onAbort()
   })
 }
 

@@ -24,7 +24,7 @@ export type Verdict =
 
 /** What becomes of an attempt: one order of decisions for every error. */
 export function judgeAttempt(turn: Turn, plan: StepPlan, { stopReason, error }: AssistantMessage): Verdict {
-  if (stopReason !== 'error' || !error || turn.stop.signal.aborted) return { kind: 'accept' }
+  if (stopReason !== 'error' || !error || turn.stop.requested) return { kind: 'accept' }
   if (error.kind === 'context-overflow' && mayCompactForOverflow(turn)) return { kind: 'retry', cause: 'overflow', delayMs: 0, error }
   const delayMs = delayOfRetry(turn, error)
   if (delayMs !== undefined) return { kind: 'retry', cause: 'error', delayMs, error }

@@ -1,7 +1,6 @@
 import { resolveSchema } from '@bowline/llm'
 import type { MessageStream } from '@bowline/llm'
 import type { ModelFunction, ToolDeclaration } from '../agent/options.ts'
-import { untilAborted } from './ask-owner.ts'
 import type { CallRequest } from './build-request.ts'
 import { readAnswers } from './function-answers.ts'
 import type { Answers } from './function-answers.ts'
@@ -18,7 +17,7 @@ export async function askFunction(turn: Turn, call: ModelFunction, request: Call
     ...{ runId, turn: number, step, attempt },
   })
   if (isStream(asked)) return asked
-  const returned = await untilAborted(asked, stop.signal)
+  const returned = await stop.until(asked)
   return isStream(returned) ? returned : readAnswers(turn, returned)
 }
 

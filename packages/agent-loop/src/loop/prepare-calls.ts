@@ -17,7 +17,7 @@ export async function prepareCalls(turn: Turn, answer: ModelAnswer, calls: reado
 
 /** What becomes of a call next, as far as it can be said now. */
 export async function prepareCall(turn: Turn, answer: ModelAnswer, call: Call): Promise<void> {
-  if (isSettled(call) || turn.stop.signal.aborted) return
+  if (isSettled(call) || turn.stop.requested) return
   if (asksOthers(turn, call)) await turn.commit()
   const verdict = await verdictOf(turn, answer, call)
   // Whoever goes on asks again; of a run that is stopped only an outcome counts.
@@ -57,7 +57,7 @@ async function recovered(turn: Turn, call: Call): Promise<Prepared | undefined> 
 /** Its subagent goes on, unless it only waits: nothing starts anew. */
 function reentered(turn: Turn, call: Call, prepared: Prepared): Prepared | undefined {
   // Of a run that is being stopped it is closed, not settled beside its own end.
-  if (turn.stop.signal.aborted) return undefined
+  if (turn.stop.requested) return undefined
   if (prepared.kind === 'settled') return prepared
   if (!call.entering) tellApprovals(turn, call)
   return undefined

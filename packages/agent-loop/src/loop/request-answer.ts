@@ -21,8 +21,8 @@ export async function requestAnswer(turn: Turn, plan: StepPlan): Promise<ModelAn
     turn.answersAhead = later
     return publishWhole(turn, ahead)
   }
-  const request = turn.stop.signal.aborted ? undefined : await buildRequest(turn, plan)
-  if (!request || turn.stop.signal.aborted) return failedAnswer(turn, turn.stop.signal.reason)
+  const request = turn.stop.requested ? undefined : await buildRequest(turn, plan)
+  if (!request || turn.stop.requested) return failedAnswer(turn, turn.stop.signal.reason)
   try {
     return await (request.target.kind === 'function' ? answerOfFunction(turn, request.target.call, request) : readStream(turn, openModelStream(turn, request)))
   } catch (error) {

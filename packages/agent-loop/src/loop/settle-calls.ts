@@ -32,7 +32,7 @@ export async function settleCalls(turn: Turn, answer: ModelAnswer, calls: readon
   const arrivals = new Arrivals<Arrival>()
   for (;;) {
     if (turn.stop.stopped) await cancelOpenCalls(turn, calls)
-    const aborted = turn.stop.signal.aborted
+    const aborted = turn.stop.requested
     const starting = aborted ? [] : startable(calls, turn.agent.toolConcurrency)
     const asking = aborted ? [] : approveInPlace(turn, calls)
     for (const call of starting) start(turn, call)

@@ -47,7 +47,7 @@ async function afterStep(turn: Turn, ending: Ending | undefined, calls: readonly
 
 /** Whether inputs came that one more step can show the model. */
 export async function takeMore(turn: Turn): Promise<boolean> {
-  if (turn.step >= turn.run.limits.maxSteps || turn.stop.signal.aborted) return false
+  if (turn.step >= turn.run.limits.maxSteps || turn.stop.requested) return false
   const hasTaken = await takeInputs(turn, 'step-end')
   // The turn is not to end any more.
   if (hasTaken) turn.writeRun('running')
@@ -68,7 +68,7 @@ async function askStopConditions(turn: Turn, ending: Ending | undefined, calls: 
 async function isAnyMet(turn: Turn, conditions: Turn['agent']['stopWhen']): Promise<boolean> {
   const state = stepContext(turn)
   for (const condition of conditions) {
-    if (turn.stop.signal.aborted) return false
+    if (turn.stop.requested) return false
     if (await askOwner(turn, 'stopWhen', () => condition(state))) return true
   }
   return false

@@ -10,6 +10,7 @@ import type { GuardrailRunner } from '../guardrails/run-guardrails.ts'
 import type { IdSource } from '../ids.ts'
 import { deepFreeze } from '../json.ts'
 import { Draft } from '../journal/draft.ts'
+import type { Committed } from '../journal/draft.ts'
 import type { CallRow, CommitExpectation, JournalRecord, OpenTurn, RetryRow, RunRow, StepProgress, StoredMessage } from '../journal/journal.ts'
 import type { RunParts } from '../run/run-parts.ts'
 import type { StopSwitch } from '../run/stop-switch.ts'
@@ -226,23 +227,10 @@ export class Turn {
     this.#draft.add({ type: 'call', call: deepFreeze(row) })
   }
 
-  /** Drafts where the run stands. */
+  /** Drafts where the run stands, as it will stand when it is stored. */
   writeRun(state: RunRow['state'], ending: RunEnding = {}): void {
     this.#row = { state, ending }
-    const { runId, number: turn, step, usage, cost, attempt, elapsedMs, notBefore, waitedMs, overflowUsed, retry, inputId } = this
-    const extensionState = this.extensionStates.stored
-    const row: RunRow = {
-      ...{ runId, state, turn, step, usage, attempt, elapsedMs },
-      ...(cost && { cost }),
-      ...(notBefore !== undefined && { notBefore }),
-      ...(waitedMs > 0 && { waitedMs }),
-      ...(overflowUsed && { overflowUsed }),
-      ...(retry && { retry }),
-      ...(inputId !== undefined && { inputMessageId: inputId }),
-      ...(extensionState && { extensionState }),
-      ...ending,
-    }
-    this.#draft.add({ type: 'run', run: deepFreeze(row) })
+    this.#draft.addRun(this.#rowOfRun)
   }
 
   /** Drafts any other record. */
@@ -286,18 +274,16 @@ export class Turn {
   }
 
   /** Stores the draft. Rejects with `AgentError`: the run must then store nothing more. */
-  async commit(): Promise<void> {
-    this.#checkFence()
-    this.#storeStates()
-    await this.#draft.commit()
+  commit(): Promise<Committed> {
+    return this.commitIf()
   }
 
   /**
    * Stores the draft with `last` behind it, if the journal's state allows it. Else nothing is stored, and the draft
    * stands without `last`.
    */
-  async commitIf(expect: CommitExpectation, last: readonly RunEventFields[]): Promise<'stored' | 'inputs-waiting' | 'runs-queued'> {
-    this.#checkFence()
+  commitIf(expect?: CommitExpectation, last: readonly RunEventFields[] = []): Promise<Committed> {
+    if (this.stop.cause?.kind === 'fenced') return Promise.reject(new AgentError('fenced', 'the run belongs to another process'))
     this.#storeStates()
     return this.#draft.commit(expect, last.map((fields) => this.#eventRecord(fields)))
   }
@@ -310,7 +296,7 @@ export class Turn {
   /** Forgets what was drafted from the one mark to the other: what came behind it meanwhile stands. */
   backTo(mark: number, end: number): void {
     this.#draft.cut(mark, end)
-    this.#row = { state: 'running', ending: {} }
+    this.writeRun('running')
   }
 
   /** A driver wants its say at each boundary. */
@@ -356,17 +342,30 @@ export class Turn {
   /** What extensions have written goes with what is stored anyway; of a turn that waits it is stored by itself. */
   #storeStates(): void {
     const { state, ending } = this.#row ?? { state: 'ended' }
-    if (state === 'ended' || (state === 'running' && this.#draft.length === 0)) return
+    if (state === 'ended' || (state === 'running' && this.#draft.isEmpty)) return
     if (this.extensionStates.take()) this.writeRun(state, ending)
   }
 
-  #eventRecord(fields: RunEventFields): JournalRecord {
+  #eventRecord(fields: RunEventFields): Extract<JournalRecord, { type: 'event' }> {
     // Its time and its freezing are those of the commit.
     return { type: 'event', event: { type: fields.type, at: 0, runId: this.runId, turn: this.number, ...(fields as object) } as DurableEvent }
   }
 
-  #checkFence(): void {
-    if (this.stop.cause?.kind === 'fenced') throw new AgentError('fenced', 'the run belongs to another process')
+  readonly #rowOfRun = (): RunRow => {
+    const { state, ending } = this.#row ?? { state: 'running' as const, ending: {} }
+    const { runId, number: turn, step, usage, cost, attempt, elapsedMs, notBefore, waitedMs, overflowUsed, retry, inputId } = this
+    const extensionState = this.extensionStates.stored
+    return {
+      ...{ runId, state, turn, step, usage, attempt, elapsedMs },
+      ...(cost && { cost }),
+      ...(notBefore !== undefined && { notBefore }),
+      ...(waitedMs > 0 && { waitedMs }),
+      ...(overflowUsed && { overflowUsed }),
+      ...(retry && { retry }),
+      ...(inputId !== undefined && { inputMessageId: inputId }),
+      ...(extensionState && { extensionState }),
+      ...ending,
+    }
   }
 }
 

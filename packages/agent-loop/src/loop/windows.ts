@@ -17,9 +17,9 @@ export function mayTakeInputs({ run }: Turn): boolean {
  */
 export async function takeInputs(turn: Turn, window: Window): Promise<boolean> {
   const { run, agent, stop } = turn
-  if (turn.answersAhead.length > 0 || isPaused(turn) || stop.signal.aborted) return false
+  if (turn.answersAhead.length > 0 || isPaused(turn) || stop.requested) return false
   const waiting = await waitingInJournal(turn, window)
-  if (stop.signal.aborted) return false
+  if (stop.requested) return false
   const given = run.takeOverlays().map((input) => queued(turn, 'overlay', input))
   const outside = agent.steering === 'all' ? waiting : withOne(waiting, turn.steered)
   turn.steered ||= outside.some(steers)

@@ -1,7 +1,7 @@
 import type { Clock } from '@bowline/llm'
 import { reloadLists } from '../agent/loaded.ts'
 import type { Diagnostic } from '../agent/options.ts'
-import { untilAborted } from '../loop/ask-owner.ts'
+import { untilAborted } from '../time-limit.ts'
 import { assemblePrompt } from './assemble.ts'
 import type { BuiltPrompt } from './assemble.ts'
 import { dayOf } from './footer.ts'

@@ -76,7 +76,7 @@ function nextTurn(run: RunParts, asked: Asked, before: TurnEntry, ending: Ending
     run.inbox.reopen()
     return { runId: asked.runId, entry: newEntry(asked, undefined) }
   }
-  const next = ending.status === 'completed' && !run.stop.signal.aborted ? run.inbox.takeFollowUp() : undefined
+  const next = ending.status === 'completed' && !run.stop.requested ? run.inbox.takeFollowUp() : undefined
   if (!next) return undefined
   run.inbox.reopen()
   return { runId: run.ids.next('run'), entry: { kind: 'new', message: next.message, input: next.message, inputId: next.inputId } }

@@ -19,7 +19,8 @@ export type StopCause = AbortCause | EndingCause
 /** Every way to stop a run comes together here: the first cause counts, unless the run belongs to somebody else by now. */
 export class StopSwitch {
   readonly #controller = new AbortController()
-  readonly #lost = new AbortController()
+  readonly #onStop = new Set<() => void>()
+  readonly #onLost = new Set<() => void>()
   /** By signal, how to leave it. */
   readonly #followed = new Map<AbortSignal, () => void>()
   readonly #now: () => number
@@ -52,9 +53,9 @@ export class StopSwitch {
     return this.#controller.signal
   }
 
-  /** Nothing of the run can be stored any more: it waits for nobody, whatever stopped it before. */
-  get lost(): AbortSignal {
-    return this.#lost.signal
+  /** The turn is to be ended or left: the signal is aborted. */
+  get requested(): boolean {
+    return this.#cause !== undefined
   }
 
   /** The turn is to be ended. */
@@ -73,7 +74,39 @@ export class StopSwitch {
     this.#stoppedAt ??= this.#now()
     const message = 'status' in cause ? cause.message : cause.reason
     this.#controller.abort(new DOMException(message ?? 'the run was stopped', 'AbortError'))
-    if (cause.kind === 'fenced') this.#lost.abort()
+    tell(this.#onStop)
+    if (cause.kind === 'fenced') tell(this.#onLost)
+  }
+
+  /** For listeners that come and go with each call: a signal takes more time for them. Gives what takes it away. */
+  onStop(listener: () => void): () => void {
+    this.#onStop.add(listener)
+    return () => void this.#onStop.delete(listener)
+  }
+
+  /** When nothing of the run can be stored any more: it waits for nobody, whatever stopped it before. */
+  onLost(listener: () => void): () => void {
+    this.#onLost.add(listener)
+    return () => void this.#onLost.delete(listener)
+  }
+
+  /** Rejects with the signal's reason when the run is stopped: a function that hangs must not hold it. */
+  until<Value>(asked: Value | PromiseLike<Value>): Promise<Value> {
+    return new Promise((resolve, reject) => {
+      const leave = (): void => reject(this.signal.reason as Error)
+      const forget = this.onStop(leave)
+      if (this.requested) leave()
+      Promise.resolve(asked).then(
+        (value) => {
+          forget()
+          resolve(value)
+        },
+        (error: unknown) => {
+          forget()
+          reject(error as Error)
+        },
+      )
+    })
   }
 
   follow(signal: AbortSignal | undefined): void {
@@ -88,6 +121,14 @@ export class StopSwitch {
   release(): void {
     for (const leave of this.#followed.values()) leave()
     this.#followed.clear()
+  }
+}
+
+/** Each is told once. */
+function tell(listeners: Set<() => void>): void {
+  for (const listener of listeners) {
+    listeners.delete(listener)
+    listener()
   }
 }
 

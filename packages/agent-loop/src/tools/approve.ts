@@ -3,7 +3,6 @@ import type { ApprovalDecision } from '../agent/options.ts'
 import { messageOf } from '../agent-error.ts'
 import { canonicalJson } from '../hash-json.ts'
 import type { CallApproval } from '../journal/journal.ts'
-import { untilAborted } from '../loop/ask-owner.ts'
 import type { Turn } from '../loop/turn.ts'
 import { approvalRequest, awaitsApproval, isOverdue, writeRows } from './call.ts'
 import type { Call } from './call.ts'
@@ -29,10 +28,10 @@ export async function askApproval(turn: Turn, call: Call): Promise<ApprovalDecis
   const { onApproval } = turn.run
   if (!request || !onApproval) return undefined
   try {
-    const decision = await untilAborted(onApproval(request), turn.stop.signal)
+    const decision = await turn.stop.until(onApproval(request))
     return decision && copied(decision)
   } catch (error) {
-    if (!turn.stop.signal.aborted) {
+    if (!turn.stop.requested) {
       const { toolName } = call.row
       turn.record({ type: 'error', source: 'tool', name: toolName, hook: 'onApproval', message: messageOf(error), fatal: false })
     }
@@ -49,7 +48,7 @@ function copied(decision: ApprovalDecision): ApprovalDecision | undefined {
 /** What somebody in this process has decided. What is no valid decision, or comes too late, leaves the question open. */
 export async function takeDecision(turn: Turn, call: Call, decision: ApprovalDecision | undefined): Promise<void> {
   call.running = false
-  if (!decision || turn.stop.signal.aborted || isOverdue(turn, call)) return
+  if (!decision || turn.stop.requested || isOverdue(turn, call)) return
   const objection = await objectionTo(call, decision)
   if (objection === undefined) return resolveApproval(turn, call, decision)
   turn.record({ type: 'error', source: 'tool', name: call.row.toolName, hook: 'onApproval', message: objection, fatal: false })

@@ -44,7 +44,7 @@ const deltaCharacters = 1_000_000
  * aborted and it has the agent's grace to settle; what it says after that is dropped.
  */
 export function execute(turn: Turn, call: Call, tell: (news: ChildNews) => void): Promise<Execution> {
-  if (turn.stop.signal.aborted) return Promise.resolve({ kind: 'not-run', timedOut: false })
+  if (turn.stop.requested) return Promise.resolve({ kind: 'not-run', timedOut: false })
   return new Promise((resolve) => {
     const controller = new AbortController()
     const timers: (() => void)[] = []
@@ -54,8 +54,8 @@ export function execute(turn: Turn, call: Call, tell: (news: ChildNews) => void)
       if (!open) return
       open = false
       for (const cancel of timers) cancel()
-      turn.stop.signal.removeEventListener('abort', onStop)
-      turn.stop.lost.removeEventListener('abort', onLost)
+      forgetStop()
+      forgetLost()
       resolve({ ...ending, timedOut })
     }
     const abort = (reason: unknown): void => {
@@ -64,10 +64,8 @@ export function execute(turn: Turn, call: Call, tell: (news: ChildNews) => void)
       if (call.tool?.subagent && !turn.run.journal.children) return
       timers.push(turn.clock.setTimer(turn.clock.now() + turn.agent.abortGraceMs, () => end({ kind: 'unsettled' })))
     }
-    const onStop = (): void => abort(turn.stop.signal.reason)
-    turn.stop.signal.addEventListener('abort', onStop, { once: true })
-    const onLost = (): void => end({ kind: 'unsettled' })
-    turn.stop.lost.addEventListener('abort', onLost, { once: true })
+    const forgetStop = turn.stop.onStop(() => abort(turn.stop.signal.reason))
+    const forgetLost = turn.stop.onLost(() => end({ kind: 'unsettled' }))
     const { deadlineAt } = call.row
     if (deadlineAt !== undefined) {
       const onDeadline = (): void => {

@@ -3,7 +3,6 @@ import type { AssistantMessage, JSONValue, SchemaIssue, SchemaResult } from '@bo
 import { messageOf } from '../agent-error.ts'
 import { hashJson } from '../hash-json.ts'
 import type { ModelAnswer } from '../loop/answer.ts'
-import { untilAborted } from '../loop/ask-owner.ts'
 import type { CallApproval } from '../journal/journal.ts'
 import type { Turn } from '../loop/turn.ts'
 import { refusedDelegation } from '../subagents/refuse-delegation.ts'
@@ -91,7 +90,7 @@ function noSuchTool({ part }: Call): Outcome {
 /** Puts the validated input into the call, or says what is wrong with it. */
 async function validateInput({ stop }: Turn, call: Call): Promise<Outcome | undefined> {
   const input = call.row.input ?? call.part.input
-  const checked = await untilAborted(validate(call.tool, input), stop.signal).catch(() => undefined)
+  const checked = await stop.until(validate(call.tool, input)).catch(() => undefined)
   if (!checked) return cancelledOutcome('the run was stopped', 'no')
   if (!checked.ok) return errorOutcome(invalidInput(checked.issues, input), 'no')
   call.input = checked.value
@@ -163,9 +162,9 @@ async function askGuardrails(turn: Turn, call: Call): Promise<Outcome | undefine
 async function needsApproval(turn: Turn, call: Call, { needsApproval: needs = false }: Tool): Promise<boolean> {
   if (typeof needs === 'boolean') return needs
   try {
-    return await untilAborted(needs(call.input, questionContext(turn, call)), turn.stop.signal)
+    return await turn.stop.until(needs(call.input, questionContext(turn, call)))
   } catch (error) {
-    if (turn.stop.signal.aborted) return true
+    if (turn.stop.requested) return true
     // Who cannot say that it needs none is asked.
     turn.record({ type: 'error', source: 'tool', name: call.row.toolName, hook: 'needsApproval', message: messageOf(error), fatal: false })
     return true

@@ -1,4 +1,3 @@
-import { untilAborted } from '../loop/ask-owner.ts'
 import type { Turn } from '../loop/turn.ts'
 import type { Call } from './call.ts'
 import { callContext } from './execute.ts'
@@ -22,7 +21,7 @@ export async function recover(turn: Turn, call: Call): Promise<Recovery> {
     case true: {
       const facts = { toolCallId: call.row.toolCallId, input: call.input }
       const made = returnedOutcome(call.tool, facts, found.result, 'here')
-      return settledBy(await untilAborted(made, turn.stop.signal).catch(() => unknownBehindCrash(turn, call)))
+      return settledBy(await turn.stop.until(made).catch(() => unknownBehindCrash(turn, call)))
     }
     case false:
       return { kind: 'again' }
@@ -52,14 +51,14 @@ function reconcile(turn: Turn, call: Call): Promise<Reconciled> {
     let cancelTimer = (): void => {}
     const end = (found: Reconciled): void => {
       cancelTimer()
-      turn.stop.signal.removeEventListener('abort', giveUp)
+      forget()
       resolve(found)
     }
     const giveUp = (): void => {
       controller.abort(turn.stop.signal.reason)
       end({ happened: 'unknown' })
     }
-    turn.stop.signal.addEventListener('abort', giveUp, { once: true })
+    const forget = turn.stop.onStop(giveUp)
     const timeoutMs = call.tool?.timeoutMs
     if (typeof timeoutMs === 'number') cancelTimer = turn.clock.setTimer(turn.clock.now() + timeoutMs, giveUp)
     asked(ask, call, callContext(turn, call, controller.signal)).then(end, () => end({ happened: 'unknown' }))

@@ -45,7 +45,7 @@ describe('commits', () => {
     const talk = conversation()
     await talk.play(agentOf([{ toolCalls: [call('x'), call('y')] }, { text: 'x' }], { tools: [echo('a').tool] }), 'go')
     expect(shapes(talk).slice(1, 3)).toEqual([
-      ['message-end', 'append assistant', 'run running', 'tool-execution-start', 'tool-execution-start', 'x started', 'y started'],
+      ['message-end', 'append assistant', 'tool-execution-start', 'tool-execution-start', 'x started', 'y started', 'run running'],
       [
         ...['tool-execution-end', 'x result', 'tool-execution-end', 'y result', 'append tool-result', 'append tool-result'],
         ...['step-end', 'step-start', 'message-start', 'run running'],
