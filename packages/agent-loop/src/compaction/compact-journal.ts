@@ -4,7 +4,7 @@ import type { CompactionTrigger, DurableEvent, ErrorEvent, ModelName, Orchestrat
 import type { ContextUsage } from '../extensions/extension.ts'
 import { deepFreeze } from '../json.ts'
 import { Draft } from '../journal/draft.ts'
-import type { Journal, JournalRecord, JournalState } from '../journal/journal.ts'
+import type { Journal, JournalState } from '../journal/journal.ts'
 import { StopSwitch } from '../run/stop-switch.ts'
 import { View } from '../transcript/view.ts'
 import { breakerOf } from './breaker.ts'

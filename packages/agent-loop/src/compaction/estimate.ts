@@ -103,7 +103,8 @@ export class ContextEstimate {
   }
 
   get #weight(): Weight {
-    return sum([this.#prompt ?? noWeight, this.#extra, this.#shown])
+    const [prompt, extra, shown] = [this.#prompt ?? noWeight, this.#extra, this.#shown]
+    return { characters: prompt.characters + extra.characters + shown.characters, images: prompt.images + extra.images + shown.images }
   }
 
   #learn(answer: AssistantMessage, sent: Weight): void {

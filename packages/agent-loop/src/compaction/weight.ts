@@ -35,7 +35,12 @@ export function weigh(message: Message): Weight {
 }
 
 export function sum(weights: readonly Weight[]): Weight {
-  return weights.reduce(addWeight, noWeight)
+  let [characters, images] = [0, 0]
+  for (const weight of weights) {
+    characters += weight.characters
+    images += weight.images
+  }
+  return { characters, images }
 }
 
 function weighPart(part: AssistantPart): Weight {

@@ -7,23 +7,34 @@ import type { LoopGuardOptions, LoopSettings } from './loop-settings.ts'
 
 export type { LoopGuardOptions } from './loop-settings.ts'
 
-const guards = new WeakSet<Guardrail>()
+/** The same as a guardrail, for the runner: it looks at nothing but its counters, and answers at once. */
+export interface LoopWatch {
+  beforeCall(state: Record<string, unknown>, call: GuardedCall): Decision<'block'>
+  afterCall(state: Record<string, unknown>, call: GuardedCall, result: GuardedResult): Decision<'warn' | 'halt'>
+}
+
+const watches = new WeakMap<Guardrail, LoopWatch>()
 
 /** Notices a model that goes round in circles. Every agent has it, with its defaults. Throws `invalid-config`. */
 export function loopGuard(options: LoopGuardOptions = {}): Guardrail {
   const settings = loopSettings(options)
+  const watch: LoopWatch = {
+    beforeCall: (state, call) => before(settings, countersOf(state), call),
+    afterCall: (state, call, result) => after(settings, countersOf(state), call, result),
+  }
   const guard = defineGuardrail({
     name: 'loop-guard',
     description: 'Warns, refuses and halts when calls fail or give the same result again and again.',
-    beforeCall: (call, { state }) => before(settings, countersOf(state), call),
-    afterCall: (call, result, { state }) => after(settings, countersOf(state), call, result),
+    beforeCall: (call, { state }) => watch.beforeCall(state, call),
+    afterCall: (call, result, { state }) => watch.afterCall(state, call, result),
   })
-  guards.add(guard)
+  watches.set(guard, watch)
   return guard
 }
 
-export function isLoopGuard(guardrail: Guardrail): boolean {
-  return guards.has(guardrail)
+/** Undefined: the guardrail is none of ours. */
+export function loopWatchOf(guardrail: Guardrail): LoopWatch | undefined {
+  return watches.get(guardrail)
 }
 
 function before(settings: LoopSettings, counters: LoopCounters, call: GuardedCall): Decision<'block'> {

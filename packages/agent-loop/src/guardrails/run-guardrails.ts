@@ -6,8 +6,8 @@ import { snapshot } from '../extensions/snapshot.ts'
 import { settleWithin } from '../time-limit.ts'
 import { foldDecisions, readDecision } from './decisions.ts'
 import type { Action, Decided, GuardrailVerdict } from './decisions.ts'
-import type { GuardedCall, GuardedResult, Guardrail, GuardrailContext } from './guardrail.ts'
-import { isLoopGuard } from './loop-guard.ts'
+import type { Decision, GuardedCall, GuardedResult, Guardrail, GuardrailContext } from './guardrail.ts'
+import { loopWatchOf } from './loop-guard.ts'
 
 export type { GuardrailVerdict } from './decisions.ts'
 
@@ -73,14 +73,18 @@ class TurnGuardrails implements GuardrailRunner {
   readonly #states: ReadonlyMap<Guardrail, Record<string, unknown>>
   readonly #notes = new Map<string, CallNotes>()
   readonly #listeners = new Map<GuardrailHandler, readonly Guardrail[]>()
+  /** Nobody else looks at the calls. */
+  readonly #onlyWatches: boolean
 
   constructor(options: GuardrailRunnerOptions) {
     this.#options = options
     this.#states = new Map(options.guardrails.map((guardrail) => [guardrail, {}]))
+    this.#onlyWatches = options.guardrails.every((guardrail) => loopWatchOf(guardrail) !== undefined)
   }
 
   has(...handlers: readonly GuardrailHandler[]): boolean {
-    return handlers.some((handler) => this.#having(handler).some((guardrail) => !isLoopGuard(guardrail)))
+    if (this.#onlyWatches) return false
+    return handlers.some((handler) => this.#having(handler).some((guardrail) => !loopWatchOf(guardrail)))
   }
 
   onTurnStart(resumed = false): Promise<void> {
@@ -92,11 +96,13 @@ class TurnGuardrails implements GuardrailRunner {
   }
 
   async beforeCall(given: GuardedCall): Promise<GuardrailVerdict<Action | 'stopped'>> {
-    const call = snapshot(given)
+    const call = this.#shown(given)
     const decisions: Decided[] = []
     for (const guardrail of this.#having('beforeCall')) {
-      const work = (context: GuardrailContext): unknown => guardrail.beforeCall?.(call, context)
-      const decided = await this.#ask(guardrail, 'beforeCall', actionsBefore, work)
+      const watch = loopWatchOf(guardrail)
+      const decided = watch
+        ? complete(guardrail, watch.beforeCall(this.#stateOf(guardrail), call))
+        : await this.#ask(guardrail, 'beforeCall', actionsBefore, (context) => guardrail.beforeCall?.(call, context))
       if (decided === 'stopped') return { action: 'stopped', warnings: [] }
       decisions.push(decided)
       if (decided.action === 'halt') break
@@ -108,19 +114,30 @@ class TurnGuardrails implements GuardrailRunner {
   }
 
   async afterCall(given: GuardedCall, outcome: Omit<GuardedResult, 'refusedBy'>): Promise<GuardrailVerdict<ActionAfter>> {
-    const call = snapshot(given)
+    const call = this.#shown(given)
     const notes = this.#notes.get(call.toolCallId)
     this.#notes.delete(call.toolCallId)
-    const result = snapshot({ ...outcome, ...optional('refusedBy', notes?.refusedBy) })
+    const result = this.#shown({ ...outcome, ...optional('refusedBy', notes?.refusedBy) })
     const decisions: Decided<ActionAfter>[] = []
     for (const guardrail of this.#having('afterCall')) {
-      const work = (context: GuardrailContext): unknown => guardrail.afterCall?.(call, result, context)
-      const decided = await this.#ask(guardrail, 'afterCall', actionsAfter, work)
+      const watch = loopWatchOf(guardrail)
+      const decided = watch
+        ? complete(guardrail, watch.afterCall(this.#stateOf(guardrail), call, result))
+        : await this.#ask(guardrail, 'afterCall', actionsAfter, (context) => guardrail.afterCall?.(call, result, context))
       if (decided === 'stopped') continue
       decisions.push(decided)
       if (decided.action === 'halt') break
     }
     return foldDecisions(decisions, notes?.warnings)
+  }
+
+  /** Code from outside might change what it is given, or keep it. */
+  #shown<Value>(given: Value): Value {
+    return this.#onlyWatches ? given : snapshot(given)
+  }
+
+  #stateOf(guardrail: Guardrail): Record<string, unknown> {
+    return this.#states.get(guardrail) ?? {}
   }
 
   #having(handler: GuardrailHandler): readonly Guardrail[] {
@@ -157,7 +174,7 @@ class TurnGuardrails implements GuardrailRunner {
   ): Promise<Value | 'stopped'> {
     const { clock, abortSignal, stopDeadline, contextOf, onError } = this.#options
     const settled = await settleWithin({ clock, abortSignal, stopDeadline, timeoutMs }, () =>
-      work(Object.freeze({ ...contextOf(), state: this.#states.get(guardrail) ?? {} })),
+      work(Object.freeze({ ...contextOf(), state: this.#stateOf(guardrail) })),
     )
     if (settled.kind === 'stopped') return 'stopped'
     try {
@@ -169,6 +186,10 @@ class TurnGuardrails implements GuardrailRunner {
       return otherwise(message)
     }
   }
+}
+
+function complete<Each extends Action>({ name }: Guardrail, decision: Decision<Each>): Decided<Each | 'allow'> {
+  return { guardrail: name, reason: '', action: 'allow', ...decision }
 }
 
 /** A failed guardrail blocks where that is possible, unless it is told to allow. */

@@ -29,20 +29,12 @@ export function readFunctionStream(turn: Turn, stream: MessageStream): Promise<M
       cancelTimer = clock.setTimer(turn.stopDeadline ?? clock.now(), leave)
     }
     const forget = stop.onStop(onAbort)
-    const end = (): void => {
+    const behind = <Result>(settle: (result: Result) => void) => (result: Result): void => {
       cancelTimer()
       forget()
+      settle(result)
     }
-    read(turn, stream, reading).then(
-      (answer) => {
-        end()
-        resolve(answer)
-      },
-      (error: unknown) => {
-        end()
-        reject(error as Error)
-      },
-    )
+    read(turn, stream, reading).then(behind(resolve), behind(reject))
     if (stop.requested) onAbort()
   })
 }

@@ -96,16 +96,11 @@ export class StopSwitch {
       const leave = (): void => reject(this.signal.reason as Error)
       const forget = this.onStop(leave)
       if (this.requested) leave()
-      Promise.resolve(asked).then(
-        (value) => {
-          forget()
-          resolve(value)
-        },
-        (error: unknown) => {
-          forget()
-          reject(error as Error)
-        },
-      )
+      const behind = <Result>(settle: (result: Result) => void) => (result: Result): void => {
+        forget()
+        settle(result)
+      }
+      Promise.resolve(asked).then(behind(resolve), behind(reject))
     })
   }
 
