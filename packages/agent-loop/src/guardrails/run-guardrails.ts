@@ -6,8 +6,9 @@ import { snapshot } from '../extensions/snapshot.ts'
 import { settleWithin } from '../time-limit.ts'
 import { foldDecisions, readDecision } from './decisions.ts'
 import type { Action, Decided, GuardrailVerdict } from './decisions.ts'
-import type { Decision, GuardedCall, GuardedResult, Guardrail, GuardrailContext } from './guardrail.ts'
+import type { GuardedCall, GuardedResult, Guardrail, GuardrailContext } from './guardrail.ts'
 import { loopWatchOf } from './loop-guard.ts'
+import { loopGuardRunner } from './loop-guard-runner.ts'
 
 export type { GuardrailVerdict } from './decisions.ts'
 
@@ -43,13 +44,15 @@ export interface GuardrailRunner {
    * All are asked, up to the first `halt`. Warnings are kept until the call's `afterCall`. `stopped`: the end of the
    * run came first, and nobody has allowed the call.
    */
-  beforeCall(call: GuardedCall): Promise<GuardrailVerdict<Action | 'stopped'>>
+  beforeCall(call: GuardedCall): MaybePromise<GuardrailVerdict<Action | 'stopped'>>
   /**
    * To be called once for every outcome, those of refused calls included. `warnings` are all of the call, also those
    * from before it ran.
    */
-  afterCall(call: GuardedCall, result: Omit<GuardedResult, 'refusedBy'>): Promise<GuardrailVerdict<ActionAfter>>
+  afterCall(call: GuardedCall, result: Omit<GuardedResult, 'refusedBy'>): MaybePromise<GuardrailVerdict<ActionAfter>>
 }
+
+type MaybePromise<Value> = Value | Promise<Value>
 
 type ActionAfter = Exclude<Action, 'block'>
 export type GuardrailHandler = 'onTurnStart' | 'onTurnEnd' | 'beforeCall' | 'afterCall'
@@ -65,7 +68,9 @@ const actionsBefore = ['allow', 'warn', 'block', 'halt'] as const
 const actionsAfter = ['allow', 'warn', 'halt'] as const
 
 export function guardrailRunner(options: GuardrailRunnerOptions): GuardrailRunner {
-  return new TurnGuardrails(options)
+  const [first, ...others] = options.guardrails
+  const watch = first && others.length === 0 ? loopWatchOf(first) : undefined
+  return first && watch ? loopGuardRunner(first.name, watch, options.onError) : new TurnGuardrails(options)
 }
 
 class TurnGuardrails implements GuardrailRunner {
@@ -73,17 +78,13 @@ class TurnGuardrails implements GuardrailRunner {
   readonly #states: ReadonlyMap<Guardrail, Record<string, unknown>>
   readonly #notes = new Map<string, CallNotes>()
   readonly #listeners = new Map<GuardrailHandler, readonly Guardrail[]>()
-  /** Nobody else looks at the calls. */
-  readonly #onlyWatches: boolean
 
   constructor(options: GuardrailRunnerOptions) {
     this.#options = options
     this.#states = new Map(options.guardrails.map((guardrail) => [guardrail, {}]))
-    this.#onlyWatches = options.guardrails.every((guardrail) => loopWatchOf(guardrail) !== undefined)
   }
 
   has(...handlers: readonly GuardrailHandler[]): boolean {
-    if (this.#onlyWatches) return false
     return handlers.some((handler) => this.#having(handler).some((guardrail) => !loopWatchOf(guardrail)))
   }
 
@@ -96,13 +97,11 @@ class TurnGuardrails implements GuardrailRunner {
   }
 
   async beforeCall(given: GuardedCall): Promise<GuardrailVerdict<Action | 'stopped'>> {
-    const call = this.#shown(given)
+    const call = snapshot(given)
     const decisions: Decided[] = []
     for (const guardrail of this.#having('beforeCall')) {
-      const watch = loopWatchOf(guardrail)
-      const decided = watch
-        ? complete(guardrail, watch.beforeCall(this.#stateOf(guardrail), call))
-        : await this.#ask(guardrail, 'beforeCall', actionsBefore, (context) => guardrail.beforeCall?.(call, context))
+      const work = (context: GuardrailContext): unknown => guardrail.beforeCall?.(call, context)
+      const decided = await this.#ask(guardrail, 'beforeCall', actionsBefore, work)
       if (decided === 'stopped') return { action: 'stopped', warnings: [] }
       decisions.push(decided)
       if (decided.action === 'halt') break
@@ -114,30 +113,19 @@ class TurnGuardrails implements GuardrailRunner {
   }
 
   async afterCall(given: GuardedCall, outcome: Omit<GuardedResult, 'refusedBy'>): Promise<GuardrailVerdict<ActionAfter>> {
-    const call = this.#shown(given)
+    const call = snapshot(given)
     const notes = this.#notes.get(call.toolCallId)
     this.#notes.delete(call.toolCallId)
-    const result = this.#shown({ ...outcome, ...optional('refusedBy', notes?.refusedBy) })
+    const result = snapshot({ ...outcome, ...optional('refusedBy', notes?.refusedBy) })
     const decisions: Decided<ActionAfter>[] = []
     for (const guardrail of this.#having('afterCall')) {
-      const watch = loopWatchOf(guardrail)
-      const decided = watch
-        ? complete(guardrail, watch.afterCall(this.#stateOf(guardrail), call, result))
-        : await this.#ask(guardrail, 'afterCall', actionsAfter, (context) => guardrail.afterCall?.(call, result, context))
+      const work = (context: GuardrailContext): unknown => guardrail.afterCall?.(call, result, context)
+      const decided = await this.#ask(guardrail, 'afterCall', actionsAfter, work)
       if (decided === 'stopped') continue
       decisions.push(decided)
       if (decided.action === 'halt') break
     }
     return foldDecisions(decisions, notes?.warnings)
-  }
-
-  /** Code from outside might change what it is given, or keep it. */
-  #shown<Value>(given: Value): Value {
-    return this.#onlyWatches ? given : snapshot(given)
-  }
-
-  #stateOf(guardrail: Guardrail): Record<string, unknown> {
-    return this.#states.get(guardrail) ?? {}
   }
 
   #having(handler: GuardrailHandler): readonly Guardrail[] {
@@ -174,7 +162,7 @@ class TurnGuardrails implements GuardrailRunner {
   ): Promise<Value | 'stopped'> {
     const { clock, abortSignal, stopDeadline, contextOf, onError } = this.#options
     const settled = await settleWithin({ clock, abortSignal, stopDeadline, timeoutMs }, () =>
-      work(Object.freeze({ ...contextOf(), state: this.#stateOf(guardrail) })),
+      work(Object.freeze({ ...contextOf(), state: this.#states.get(guardrail) ?? {} })),
     )
     if (settled.kind === 'stopped') return 'stopped'
     try {
@@ -186,10 +174,6 @@ class TurnGuardrails implements GuardrailRunner {
       return otherwise(message)
     }
   }
-}
-
-function complete<Each extends Action>({ name }: Guardrail, decision: Decision<Each>): Decided<Each | 'allow'> {
-  return { guardrail: name, reason: '', action: 'allow', ...decision }
 }
 
 /** A failed guardrail blocks where that is possible, unless it is told to allow. */

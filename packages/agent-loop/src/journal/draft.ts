@@ -68,7 +68,7 @@ export class Draft {
     const rowOfRun = this.#rowOfRun
     const records = this.#toStore(last)
     this.#rowOfRun = undefined
-    const outcome = await this.#store(records, expect)
+    const outcome = await this.#journal.commit(records, expect).catch(rethrow)
     if (!outcome.ok) {
       this.#rowOfRun ??= rowOfRun
       return outcome.reason
@@ -94,15 +94,6 @@ export class Draft {
     this.#callRows = 0
     return records
   }
-
-  async #store(records: readonly JournalRecord[], expect: CommitExpectation | undefined): Promise<CommitOutcome> {
-    try {
-      return await this.#journal.commit(records, expect)
-    } catch (error) {
-      if (AgentError.isInstance(error) && error.code === 'fenced') throw error
-      throw new AgentError('journal-failed', `the commit failed: ${messageOf(error)}`, { cause: error })
-    }
-  }
 }
 
 /** Of the rows of one call that are stored together only the last one counts. */
@@ -118,4 +109,9 @@ function dated(record: JournalRecord, at: number): JournalRecord {
   // One that was refused before is frozen already.
   const event = Object.isFrozen(record.event) ? { ...record.event, at } : Object.assign(record.event, { at })
   return { type: 'event', event: deepFreeze(event) }
+}
+
+function rethrow(error: unknown): never {
+  if (AgentError.isInstance(error) && error.code === 'fenced') throw error
+  throw new AgentError('journal-failed', `the commit failed: ${messageOf(error)}`, { cause: error })
 }

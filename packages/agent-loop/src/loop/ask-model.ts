@@ -1,3 +1,4 @@
+import { isThenable } from '../time-limit.ts'
 import { compactForCall, needsRoom } from './compaction-phase.ts'
 import { beginStep } from './begin-step.ts'
 import { callModel } from './call-model.ts'
@@ -13,7 +14,8 @@ import type { Turn } from './turn.ts'
 export async function askModel(turn: Turn): Promise<Next> {
   const stopped = stopBefore(turn)
   if (stopped) return stopped
-  const plan = await planStep(turn)
+  const planned = planStep(turn)
+  const plan = isThenable(planned) ? await planned : planned
   try {
     return (turn.stepState === 'ended' && (await openStep(turn, plan))) || (await callModel(turn, plan))
   } finally {
@@ -35,6 +37,7 @@ async function openStep(turn: Turn, plan: StepPlan): Promise<Next | undefined> {
   if (stopped) return stopped
   plan.reservation = reserveCall(turn, plan.maxTokens)
   if (!plan.reservation.ok) return { phase: 'end', ending: limited(plan.reservation.reason) }
-  await beginStep(turn)
+  const shown = beginStep(turn)
+  if (shown) await shown
   return undefined
 }

@@ -3,7 +3,7 @@ import type { Turn } from './turn.ts'
 import { mayTakeInputs, takeInputs } from './windows.ts'
 
 /** Begins the next step: its boundary, its hooks, its window. */
-export async function beginStep(turn: Turn): Promise<void> {
+export function beginStep(turn: Turn): Promise<void> | undefined {
   const { info, name } = turn.model
   turn.step++
   turn.attempt = 1
@@ -14,6 +14,10 @@ export async function beginStep(turn: Turn): Promise<void> {
     ...(info.contextWindow !== undefined && { contextWindow: info.contextWindow }),
   })
   turn.writeRun('running')
+  return turn.isDriven || turn.hooks.has('onStepStart') || mayTakeInputs(turn) ? showStep(turn) : undefined
+}
+
+async function showStep(turn: Turn): Promise<void> {
   if (turn.isDriven) await turn.boundary()
   if (turn.hooks.has('onStepStart')) {
     await turn.commit()

@@ -22,30 +22,48 @@ export interface CallRequest {
 const ephemeralTimeoutMs = 5_000
 
 /** Prompt, view, overlays and ephemeral messages, as the step and the hooks want them for this call. */
-export async function buildRequest(turn: Turn, { patch }: StepPlan): Promise<CallRequest> {
-  const { agent, hooks, run } = turn
-  const params = mergeRuntimeParams(agent.runtimeParams, run.runtimeParams, patch.runtimeParams)
-  const instructions = patch.instructions ?? params.systemPrompt ?? turn.instructions
+export function buildRequest(turn: Turn, plan: StepPlan): CallRequest | Promise<CallRequest> {
+  const { agent, hooks } = turn
+  const draft = draftRequest(turn, plan)
+  const isComplete = !agent.ephemeral && !hooks.has('transformContext') && !hooks.has('beforeModelCall')
+  return isComplete ? finished(turn, plan, draft, {}) : completed(turn, plan, draft)
+}
+
+/** A request without what others have to say about it. */
+interface RequestDraft {
+  readonly instructions: string
+  readonly messages: readonly Message[]
+  readonly params: RuntimeParams
+}
+
+function draftRequest(turn: Turn, { patch, params }: StepPlan): RequestDraft {
   const shown = patch.messages ?? turn.overlays.into(turn.transcript.view, turn.transcript.shown.compaction?.compactionId)
+  return { instructions: patch.instructions ?? params.systemPrompt ?? turn.instructions, messages: shown, params }
+}
+
+async function completed(turn: Turn, plan: StepPlan, { messages: shown, ...draft }: RequestDraft): Promise<CallRequest> {
+  const { agent, hooks } = turn
   const messages = hooks.has('transformContext') ? await hooks.transformContext(shown) : shown
   const whole = agent.ephemeral ? [...messages, ...(await weighedEphemeral(turn))] : messages
-  const asked = hooks.has('beforeModelCall') ? await askRequestHooks(turn, { instructions, messages: whole, params }) : {}
+  const asked = hooks.has('beforeModelCall') ? await askRequestHooks(turn, { ...draft, messages: whole }) : {}
   if (asked.activeTools) turn.activeTools = new Set(asked.activeTools)
-  const { model: _chosen, systemPrompt: _prompt, ...runtimeParams } = mergeRuntimeParams(params, asked.runtimeParams)
+  return finished(turn, plan, { ...draft, messages: whole }, asked)
+}
+
+function finished(turn: Turn, { patch }: StepPlan, { instructions, messages, params }: RequestDraft, asked: RequestPatch): CallRequest {
+  const merged = asked.runtimeParams ? mergeRuntimeParams(params, asked.runtimeParams) : params
+  const { model: _chosen, systemPrompt: _prompt, ...runtimeParams } = merged
   return {
     target: turn.model,
     instructions: asked.runtimeParams?.systemPrompt ?? instructions,
-    messages: whole,
+    messages,
     tools: activeDeclarations(turn),
     runtimeParams,
-    toolChoice: asked.toolChoice ?? patch.toolChoice ?? agent.toolChoice,
+    toolChoice: asked.toolChoice ?? patch.toolChoice ?? turn.agent.toolChoice,
   }
 }
 
-function askRequestHooks(
-  turn: Turn,
-  { instructions, messages, params }: { instructions: string; messages: readonly Message[]; params: RuntimeParams },
-): Promise<RequestPatch> {
+function askRequestHooks(turn: Turn, { instructions, messages, params }: RequestDraft): Promise<RequestPatch> {
   const tools = activeDeclarations(turn).map(({ name }) => name)
   return turn.hooks.beforeModelCall({ instructions, messages, tools, runtimeParams: params, attempt: turn.attempt })
 }

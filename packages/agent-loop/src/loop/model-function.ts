@@ -10,7 +10,7 @@ import type { Turn } from './turn.ts'
 export async function askFunction(turn: Turn, call: ModelFunction, request: CallRequest): Promise<Answers | MessageStream> {
   const { instructions, messages, runtimeParams } = request
   const { runId, number, step, attempt, stop } = turn
-  const tools = await declarationsOf(request.tools)
+  const tools = declared.get(request.tools) ?? (await declarationsOf(request.tools))
   const asked = call({
     // The list itself goes on growing.
     ...{ instructions, messages: [...messages], tools, runtimeParams, abortSignal: stop.signal },
@@ -29,8 +29,6 @@ const declared = new WeakMap<CallRequest['tools'], readonly ToolDeclaration[]>()
 
 /** Made once per array of tools. */
 async function declarationsOf(tools: CallRequest['tools']): Promise<readonly ToolDeclaration[]> {
-  const known = declared.get(tools)
-  if (known) return known
   const made = await Promise.all(
     tools.flatMap((tool) => ('inputSchema' in tool ? [tool] : [])).map(async ({ name, description = '', inputSchema }) => {
       const { jsonSchema } = await resolveSchema(inputSchema)

@@ -1,3 +1,4 @@
+import type { CallRow } from '../journal/journal.ts'
 import { deniedAsDecided, denyOverdue } from '../tools/approve.ts'
 import { isOverdue, isSettled, timesOf, writeRows } from '../tools/call.ts'
 import type { Call } from '../tools/call.ts'
@@ -22,7 +23,8 @@ export async function prepareCall(turn: Turn, answer: ModelAnswer, call: Call): 
   const verdict = await verdictOf(turn, answer, call)
   // Whoever goes on asks again; of a run that is stopped only an outcome counts.
   if (!verdict || turn.stop.leaving || (turn.stop.stopped && verdict.kind !== 'settled')) return
-  await apply(turn, call, verdict)
+  const applied = apply(turn, call, verdict)
+  if (applied) await applied
 }
 
 /** Whether code that is not ours stands between the answer and its call: it must not delay what is to be stored. */
@@ -41,9 +43,12 @@ async function verdictOf(turn: Turn, answer: ModelAnswer, call: Call): Promise<P
   if (approval?.state === 'denied') return settledBy(deniedAsDecided(approval))
   if (approval?.state === 'requested') return void (await denyOverdue(turn, call))
   // Hooks see what the model asked for, not what they have made of it before.
-  const { input: _changed, ...row } = call.row
-  if (call.row.input !== undefined) call.row = row
+  if (call.row.input !== undefined) call.row = withoutInput(call.row)
   return prepare(turn, answer, call)
+}
+
+function withoutInput({ input: _changed, ...row }: CallRow): CallRow {
+  return row
 }
 
 async function recovered(turn: Turn, call: Call): Promise<Prepared | undefined> {
@@ -72,8 +77,7 @@ function apply(turn: Turn, call: Call, verdict: Prepared): Promise<void> | void 
     case 'settled':
       return finalize(turn, call, verdict.outcome)
     case 'ready': {
-      const { deadlineAt: _before, ...row } = call.row
-      if (call.row.state !== 'pending') call.row = { ...row, state: 'pending' }
+      if (call.row.state !== 'pending') call.row = pendingAgain(call.row)
       return
     }
     case 'remote':
@@ -86,6 +90,10 @@ function apply(turn: Turn, call: Call, verdict: Prepared): Promise<void> | void 
       return unknown
     }
   }
+}
+
+function pendingAgain({ deadlineAt: _before, ...row }: CallRow): CallRow {
+  return { ...row, state: 'pending' }
 }
 
 function askFor(turn: Turn, call: Call, approval: Extract<Prepared, { kind: 'approval' }>['approval']): void {

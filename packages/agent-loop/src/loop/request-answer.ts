@@ -1,6 +1,7 @@
 import { readEvents } from '@bowline/llm'
 import type { AssistantPart, MessageStream } from '@bowline/llm'
 import type { ModelFunction } from '../agent/options.ts'
+import { isThenable } from '../time-limit.ts'
 import type { ModelAnswer } from './answer.ts'
 import { buildRequest } from './build-request.ts'
 import type { CallRequest } from './build-request.ts'
@@ -21,10 +22,12 @@ export async function requestAnswer(turn: Turn, plan: StepPlan): Promise<ModelAn
     turn.answersAhead = later
     return publishWhole(turn, ahead)
   }
-  const request = turn.stop.requested ? undefined : await buildRequest(turn, plan)
+  const built = turn.stop.requested ? undefined : buildRequest(turn, plan)
+  const request = isThenable(built) ? await built : built
   if (!request || turn.stop.requested) return failedAnswer(turn, turn.stop.signal.reason)
   try {
-    return await (request.target.kind === 'function' ? answerOfFunction(turn, request.target.call, request) : readStream(turn, openModelStream(turn, request)))
+    const { target } = request
+    return await (target.kind === 'function' ? answerOfFunction(turn, target.call, request) : readStream(turn, openModelStream(turn, request)))
   } catch (error) {
     const failed = failedAnswer(turn, error)
     // It was asked, and nobody says what it has used.

@@ -41,7 +41,10 @@ export async function settleCalls(turn: Turn, answer: ModelAnswer, calls: readon
     await turn.commit()
     for (const call of starting) launch(turn, call, arrivals)
     for (const call of asking) void askApproval(turn, call).then((decision) => arrivals.push({ call, kind: 'decided', decision }))
-    for (const arrival of await arrivals.take()) await take(turn, answer, arrival)
+    for (const arrival of await arrivals.take()) {
+      const taken = take(turn, answer, arrival)
+      if (taken) await taken
+    }
   }
   appendResults(turn, calls)
 }

@@ -1,4 +1,5 @@
 import { mergeRuntimeParams } from '@bowline/llm'
+import type { RuntimeParams } from '@bowline/llm'
 import { checkKeys, checkList, checkRuntimeParams, checkText, checkToolChoice, refuseConfig } from '../agent/check-options.ts'
 import type { PrepareStep, StepPatch } from '../agent/options.ts'
 import { wrongShape } from '../transcript/message-shape.ts'
@@ -15,23 +16,29 @@ export interface StepPlan {
   readonly patch: StepPatch
   /** The first takes the step, the others when it fails for good. */
   readonly models: readonly [ModelTarget, ...ModelTarget[]]
+  /** Those of the agent, the run and the step. */
+  readonly params: RuntimeParams
   /** Of the answer, as it was asked for. */
   readonly maxTokens: number | undefined
   /** Of the call that comes next. */
   reservation?: CallReservation | undefined
 }
 
-export async function planStep(turn: Turn): Promise<StepPlan> {
+export function planStep(turn: Turn): StepPlan | Promise<StepPlan> {
+  const { prepareStep } = turn.agent
+  return prepareStep ? askPatch(turn, prepareStep).then((patched) => planOf(turn, patched)) : planOf(turn, unpatched)
+}
+
+function planOf(turn: Turn, { patch, model }: Patched): StepPlan {
   const { agent, models, runtimeParams } = turn.run
-  const { patch, model } = agent.prepareStep ? await askPatch(turn, agent.prepareStep) : unpatched
   const [first, ...others] = models
   const own = model ?? first
   const all = [own, ...others] as const
   const place = turn.stepState === 'ended' ? 0 : (turn.retry?.model ?? 0)
   turn.useModel(all[place] ?? own)
   turn.activeTools = patch.activeTools && new Set(patch.activeTools)
-  const { maxTokens } = mergeRuntimeParams(agent.runtimeParams, runtimeParams, patch.runtimeParams)
-  return { patch, models: all, maxTokens }
+  const params = mergeRuntimeParams(agent.runtimeParams, runtimeParams, patch.runtimeParams)
+  return { patch, models: all, params, maxTokens: params.maxTokens }
 }
 
 interface Patched {

@@ -1,10 +1,12 @@
 import { messageOf } from '../agent-error.ts'
 import type { ToolResult } from '../events/types.ts'
 import { addWarnings } from '../guardrails/add-warnings.ts'
+import type { GuardrailVerdict } from '../guardrails/decisions.ts'
 import { recordChild } from '../loop/record-child.ts'
 import type { Turn } from '../loop/turn.ts'
 import { closeChild } from '../subagents/close-child.ts'
 import { tellApprovals } from '../subagents/tell-approvals.ts'
+import { isThenable } from '../time-limit.ts'
 import { describeCall, isSettled, writeRows } from './call.ts'
 import type { Call } from './call.ts'
 import type { Execution } from './execute.ts'
@@ -22,7 +24,11 @@ const submittedOutputCharacters = 50_000
 export async function finalize(turn: Turn, call: Call, given: Outcome, end?: ChildReport): Promise<void> {
   call.running = false
   call.below = undefined
-  const outcome = await reviewed(turn, call, given)
+  const isAlone = !turn.hooks.has('onToolResult') && !turn.guardrails.has('afterCall')
+  const patched = isAlone ? given : await patchedByHooks(turn, call, given)
+  const { status, output, executed } = patched
+  const asked = turn.guardrails.afterCall(describeCall(call), { status, output, executed: executed !== 'no' })
+  const outcome = reviewed(turn, patched, isThenable(asked) ? await asked : asked)
   if (end) recordChild(turn, call, end)
   settle(turn, call, outcome)
 }
@@ -52,20 +58,20 @@ function resolveApproval(turn: Turn, call: Call): void {
   call.row = { ...call.row, approval: { ...approval, state: 'denied' } }
 }
 
-/** What hooks and guardrails leave of an outcome. */
-async function reviewed(turn: Turn, call: Call, given: Outcome): Promise<Outcome> {
-  // What stands drafted must not wait for code of others.
-  if (turn.hooks.has('onToolResult') || turn.guardrails.has('afterCall')) await turn.commit()
+/** What stands drafted must not wait for code of others: it is stored before. */
+async function patchedByHooks(turn: Turn, call: Call, given: Outcome): Promise<Outcome> {
+  await turn.commit()
+  if (!turn.hooks.has('onToolResult')) return given
   const { stopReason } = turn.transcript.latestAnswer ?? {}
   const neverResult = stopReason !== 'stop' && stopReason !== 'tool-calls'
-  const patched = turn.hooks.has('onToolResult')
-    ? await turn.hooks.onToolResult(describeCall(call), given, { neverResult })
-    : given
-  const { status, output, executed } = patched
-  const verdict = await turn.guardrails.afterCall(describeCall(call), { status, output, executed: executed !== 'no' })
-  if (verdict.action === 'halt') turn.halt(verdict.reason ?? 'a guardrail halted the turn')
-  const { terminate, ...rest } = patched
-  return { ...rest, output: addWarnings(output, verdict.warnings), ...(terminate && { terminate }) }
+  const { terminate, ...rest } = await turn.hooks.onToolResult(describeCall(call), given, { neverResult })
+  return { ...rest, ...(terminate && { terminate }) }
+}
+
+/** What hooks and guardrails leave of an outcome. */
+function reviewed(turn: Turn, patched: Outcome, { action, reason, warnings }: GuardrailVerdict): Outcome {
+  if (action === 'halt') turn.halt(reason ?? 'a guardrail halted the turn')
+  return warnings.length === 0 ? patched : { ...patched, output: addWarnings(patched.output, warnings) }
 }
 
 /** The message of an outcome, as it is stored. */
@@ -92,7 +98,8 @@ export async function conclude(turn: Turn, call: Call, execution: Execution): Pr
   }
   // It is closed with the other open calls, or left as they are.
   if (execution.kind === 'not-run' && call.row.childKey !== undefined) return
-  const outcome = await outcomeOf(turn, call, execution)
+  const known = outcomeOf(turn, call, execution)
+  const outcome = isThenable(known) ? await known : known
   if (outcome) await finalize(turn, call, outcome, execution.kind === 'returned' ? execution.end : undefined)
   else if (execution.kind === 'not-run') call.row = { ...call.row, state: 'pending' }
 }

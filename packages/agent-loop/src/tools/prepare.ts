@@ -1,11 +1,13 @@
 import { resolveSchema } from '@bowline/llm'
 import type { AssistantMessage, JSONValue, SchemaIssue, SchemaResult } from '@bowline/llm'
 import { messageOf } from '../agent-error.ts'
+import type { Action, GuardrailVerdict } from '../guardrails/decisions.ts'
 import { hashJson } from '../hash-json.ts'
 import type { ModelAnswer } from '../loop/answer.ts'
 import type { CallApproval } from '../journal/journal.ts'
 import type { Turn } from '../loop/turn.ts'
 import { refusedDelegation } from '../subagents/refuse-delegation.ts'
+import { isThenable } from '../time-limit.ts'
 import { describeCall } from './call.ts'
 import type { Call } from './call.ts'
 import { silent, toolContext } from './execute.ts'
@@ -27,9 +29,13 @@ const shownCharacters = 2_000
 export async function prepare(turn: Turn, { message }: ModelAnswer, call: Call): Promise<Prepared> {
   const refused = refusedByAnswer(message) ?? refusedByCall(call) ?? refusedByLimit(turn, call) ?? refusedByName(turn, call) ?? refusedDelegation(turn, call)
   if (refused) return { kind: 'settled', outcome: refused }
-  const objection = (await validateInput(turn, call)) ?? (await askHooks(turn, call)) ?? (await askGuardrails(turn, call))
+  const objection = (await validateInput(turn, call)) ?? (turn.hooks.has('onToolCall') ? await askHooks(turn, call) : undefined)
   if (objection) return { kind: 'settled', outcome: objection }
-  if (call.tool && (await needsApproval(turn, call, call.tool))) return { kind: 'approval', approval: questionAbout(turn, call) }
+  const asked = turn.guardrails.beforeCall(describeCall(call))
+  const refusedByGuardrail = readVerdict(turn, isThenable(asked) ? await asked : asked)
+  if (refusedByGuardrail) return { kind: 'settled', outcome: refusedByGuardrail }
+  const needs = call.tool?.needsApproval
+  if (needs === true || (needs && (await needsApproval(turn, call, needs)))) return { kind: 'approval', approval: questionAbout(turn, call) }
   return runnable(call)
 }
 
@@ -113,7 +119,6 @@ function invalidInput(issues: readonly SchemaIssue[], input: JSONValue): string 
 }
 
 async function askHooks(turn: Turn, call: Call): Promise<Outcome | undefined> {
-  if (!turn.hooks.has('onToolCall')) return undefined
   const decision = await turn.hooks.onToolCall(describeCall(call), (input) => validate(call.tool, input))
   switch (decision.action) {
     case 'allow':
@@ -138,8 +143,7 @@ async function askHooks(turn: Turn, call: Call): Promise<Outcome | undefined> {
   }
 }
 
-async function askGuardrails(turn: Turn, call: Call): Promise<Outcome | undefined> {
-  const decision = await turn.guardrails.beforeCall(describeCall(call))
+function readVerdict(turn: Turn, decision: GuardrailVerdict<Action | 'stopped'>): Outcome | undefined {
   const reason = decision.reason ?? 'a guardrail refused the call'
   switch (decision.action) {
     case 'allow':
@@ -159,8 +163,7 @@ async function askGuardrails(turn: Turn, call: Call): Promise<Outcome | undefine
   }
 }
 
-async function needsApproval(turn: Turn, call: Call, { needsApproval: needs = false }: Tool): Promise<boolean> {
-  if (typeof needs === 'boolean') return needs
+async function needsApproval(turn: Turn, call: Call, needs: Exclude<Tool['needsApproval'], boolean | undefined>): Promise<boolean> {
   try {
     return await turn.stop.until(needs(call.input, questionContext(turn, call)))
   } catch (error) {

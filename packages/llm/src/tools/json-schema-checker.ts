@@ -5,7 +5,7 @@ import type { SchemaResult } from './tool-schema.ts'
 
 export interface JsonSchemaChecker {
   /** Throws for a value that is too deep. */
-  readonly check: (value: JSONValue) => Promise<SchemaResult>
+  readonly check: (value: JSONValue) => SchemaResult
   readonly unchecked: readonly string[]
 }
 
@@ -20,8 +20,8 @@ export async function checkerOf(jsonSchema: JSONSchema7): Promise<JsonSchemaChec
   })
   return {
     unchecked,
-    async check(value) {
-      const result = await checker.safeParseAsync(value)
+    check(value) {
+      const result = checker.safeParse(value)
       if (result.success) return { ok: true, value: result.data as JSONValue }
       return {
         ok: false,

@@ -79,10 +79,11 @@ async function plainSchema(jsonSchema: JSONSchema7): Promise<ToolSchema> {
 }
 
 /** What a check throws is an issue of the value. */
-function validatorOf(check: (value: JSONValue) => Promise<SchemaResult>): ToolSchema['validate'] {
+function validatorOf(check: (value: JSONValue) => SchemaResult | Promise<SchemaResult>): ToolSchema['validate'] {
   return async (value) => {
     try {
-      const result = await check(toJsonValue(value))
+      const checked = check(toJsonValue(value))
+      const result = checked instanceof Promise ? await checked : checked
       return result.ok ? { ok: true, value: fresh(result.value) as JSONValue } : result
     } catch (error) {
       return { ok: false, issues: issuesOf(error) }
