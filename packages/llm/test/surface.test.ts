@@ -34,6 +34,7 @@ describe('the visible surface', () => {
       'streamMessage',
       'systemClock',
       'toPrompt',
+      'validateWith',
     ])
     expect(Object.keys(testing).sort()).toEqual(['manualClock', 'scriptedModel'])
   })

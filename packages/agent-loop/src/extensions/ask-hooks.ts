@@ -1,5 +1,6 @@
 import { mergeRuntimeParams } from '@bowline/llm'
 import type { JSONValue, Message, SchemaIssue, SchemaResult, UserMessage } from '@bowline/llm'
+import type { MaybePromise } from '../maybe-promise.ts'
 import type { HandlerCalls, HookEvent } from './call-handlers.ts'
 import type { HookedCall, HookedResult, RequestPatch } from './extension.ts'
 import { optional } from './fields.ts'
@@ -81,7 +82,7 @@ export async function askRequest(calls: HandlerCalls, event: HookEvent<'beforeMo
 export async function askCall(
   calls: HandlerCalls,
   call: HookedCall,
-  validate: (input: JSONValue) => Promise<SchemaResult>,
+  validate: (input: JSONValue) => MaybePromise<SchemaResult>,
 ): Promise<CallVerdict> {
   let verdict: CallVerdict = { action: 'allow' }
   const input = (): JSONValue => (verdict.action === 'allow' && verdict.modified ? verdict.modified.input : call.input)

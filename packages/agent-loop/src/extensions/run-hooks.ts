@@ -1,5 +1,6 @@
 import type { JSONValue, Message, SchemaResult } from '@bowline/llm'
 import type { AgentEvent } from '../events/types.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 import { askAgentStart, askCall, askCompaction, askContext, askInput, askRequest, askResult } from './ask-hooks.ts'
 import { HandlerCalls } from './call-handlers.ts'
 import type { HookEvent, HookFailure, HookRunnerOptions } from './call-handlers.ts'
@@ -26,7 +27,7 @@ export interface HookRunner {
   beforeModelCall(event: HookEvent<'beforeModelCall'>): Promise<RequestPatch>
   afterModelCall(event: HookEvent<'afterModelCall'>): Promise<void>
   /** `validate` checks what a `modify` gives, as the model's own input was checked. */
-  onToolCall(call: HookedCall, validate: (input: JSONValue) => Promise<SchemaResult>): Promise<CallVerdict>
+  onToolCall(call: HookedCall, validate: (input: JSONValue) => MaybePromise<SchemaResult>): Promise<CallVerdict>
   /** With `neverResult` a patch that makes a `result` of the call counts as not valid. */
   onToolResult(call: HookedCall, result: HookedResult, options?: { readonly neverResult?: boolean }): Promise<HookedResult>
   beforeCompaction(event: HookEvent<'beforeCompaction'>): Promise<CompactionVerdict>

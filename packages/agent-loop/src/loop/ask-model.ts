@@ -1,4 +1,3 @@
-import { isThenable } from '../time-limit.ts'
 import { compactForCall, needsRoom } from './compaction-phase.ts'
 import { beginStep } from './begin-step.ts'
 import { callModel } from './call-model.ts'
@@ -15,7 +14,7 @@ export async function askModel(turn: Turn): Promise<Next> {
   const stopped = stopBefore(turn)
   if (stopped) return stopped
   const planned = planStep(turn)
-  const plan = isThenable(planned) ? await planned : planned
+  const plan = planned instanceof Promise ? await planned : planned
   try {
     return (turn.stepState === 'ended' && (await openStep(turn, plan))) || (await callModel(turn, plan))
   } finally {

@@ -1,3 +1,4 @@
+import type { ModelAnswer } from './answer.ts'
 import { beginMessage } from './begin-step.ts'
 import { aborted, limited } from './ending.ts'
 import { followAttempt } from './follow-attempt.ts'
@@ -18,9 +19,26 @@ import { waitUntil } from './wait-until.ts'
 export async function callModel(turn: Turn, plan: StepPlan): Promise<Next> {
   for (;;) {
     const isReady = turn.notBefore === undefined && !turn.stop.requested && plan.reservation?.ok
-    const next = (isReady ? undefined : ((await waitForRetry(turn)) ?? (await reserve(turn, plan)))) ?? (await attempt(turn, plan))
+    const given = isReady ? undefined : ((await waitForRetry(turn)) ?? (await reserve(turn, plan)))
+    if (given) return given
+    beginMessage(turn)
+    await turn.commit()
+    const answer = countedAnswer(turn, await requestAnswer(turn, plan))
+    // Behind the answer, where nobody waits for the first delta.
+    await nextMacrotask()
+    const followed = followCall(turn, plan, answer)
+    const next = followed instanceof Promise ? await followed : followed
     if (next) return next
   }
+}
+
+/** Undefined: the next attempt. */
+function followCall(turn: Turn, plan: StepPlan, answer: ModelAnswer): Next | undefined | Promise<Next | undefined> {
+  if (plan.reservation?.ok) plan.reservation.settle(answer.message)
+  plan.reservation = undefined
+  const { stopReason } = answer.message
+  if (turn.stop.leaving && (stopReason === 'aborted' || stopReason === 'error')) return { phase: 'left' }
+  return followAttempt(turn, plan, answer)
 }
 
 /** The rest of the wait that was announced. Nothing is called for a run that is being stopped. */
@@ -35,17 +53,4 @@ async function waitForRetry(turn: Turn): Promise<Next | undefined> {
 async function reserve(turn: Turn, plan: StepPlan): Promise<Next | undefined> {
   plan.reservation ??= reserveCall(turn, plan.maxTokens)
   return plan.reservation.ok ? undefined : giveUp(turn, limited(plan.reservation.reason))
-}
-
-async function attempt(turn: Turn, plan: StepPlan): Promise<Next | undefined> {
-  beginMessage(turn)
-  await turn.commit()
-  const answer = countedAnswer(turn, await requestAnswer(turn, plan))
-  // Behind the answer, where nobody waits for the first delta.
-  await nextMacrotask()
-  if (plan.reservation?.ok) plan.reservation.settle(answer.message)
-  plan.reservation = undefined
-  const { stopReason } = answer.message
-  if (turn.stop.leaving && (stopReason === 'aborted' || stopReason === 'error')) return { phase: 'left' }
-  return followAttempt(turn, plan, answer)
 }

@@ -1,4 +1,4 @@
-import type { ModelError } from '@bowline/llm'
+import type { AssistantMessage, ModelError } from '@bowline/llm'
 import { callsOf, writeRows } from '../tools/call.ts'
 import { clientCalls } from '../transcript/client-calls.ts'
 import type { ModelAnswer } from './answer.ts'
@@ -16,7 +16,7 @@ import type { StepPlan } from './step-plan.ts'
 import type { Turn } from './turn.ts'
 
 /** What stands behind an attempt. Undefined: the next one. */
-export function followAttempt(turn: Turn, plan: StepPlan, answer: ModelAnswer): Promise<Next | undefined> {
+export function followAttempt(turn: Turn, plan: StepPlan, answer: ModelAnswer): Next | Promise<Next | undefined> {
   const verdict = judgeAttempt(turn, plan, answer.message)
   switch (verdict.kind) {
     case 'accept':
@@ -32,7 +32,8 @@ export function followAttempt(turn: Turn, plan: StepPlan, answer: ModelAnswer): 
   }
 }
 
-async function accept(turn: Turn, { message, results }: ModelAnswer): Promise<Next> {
+function accept(turn: Turn, answer: ModelAnswer): Next | Promise<Next> {
+  const { message, results } = answer
   const { error, stopReason } = message
   turn.takeAnswer(message)
   const ended = endRetry(turn, stopReason !== 'error' && stopReason !== 'aborted', error)
@@ -43,12 +44,15 @@ async function accept(turn: Turn, { message, results }: ModelAnswer): Promise<Ne
   for (const call of calls) if (results.has(call.row.toolCallId)) call.row = { ...call.row, state: 'remote' }
   // An open call is never stored without its row, whatever is asked before it starts.
   writeRows(turn, calls)
-  if (ended) await tellRetryEnd(turn, ended)
-  if (turn.hooks.has('afterModelCall')) {
-    await turn.commit()
-    await turn.hooks.afterModelCall({ message, usage: message.usage })
-  }
-  return { phase: 'settle', answer: { message, results }, calls }
+  const next: Next = { phase: 'settle', answer, calls }
+  return ended || turn.hooks.has('afterModelCall') ? tellAnswer(turn, message, ended).then(() => next) : next
+}
+
+async function tellAnswer(turn: Turn, message: AssistantMessage, ended: ReturnType<typeof endRetry>): Promise<void> {
+  await tellRetryEnd(turn, ended)
+  if (!turn.hooks.has('afterModelCall')) return
+  await turn.commit()
+  await turn.hooks.afterModelCall({ message, usage: message.usage })
 }
 
 /** Withdraws the attempt and announces the next one. */

@@ -1,4 +1,5 @@
 import type { CallRow } from '../journal/journal.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 import { deniedAsDecided, denyOverdue } from '../tools/approve.ts'
 import { isOverdue, isSettled, timesOf, writeRows } from '../tools/call.ts'
 import type { Call } from '../tools/call.ts'
@@ -13,18 +14,28 @@ import type { Turn } from './turn.ts'
 
 /** In call order, so that what guardrails and hooks see does not depend on how long each takes. */
 export async function prepareCalls(turn: Turn, answer: ModelAnswer, calls: readonly Call[]): Promise<void> {
-  for (const call of calls) await prepareCall(turn, answer, call)
+  for (const call of calls) {
+    const prepared = prepareCall(turn, answer, call)
+    if (prepared) await prepared
+  }
 }
 
 /** What becomes of a call next, as far as it can be said now. */
-export async function prepareCall(turn: Turn, answer: ModelAnswer, call: Call): Promise<void> {
-  if (isSettled(call) || turn.stop.requested) return
-  if (asksOthers(turn, call)) await turn.commit()
-  const verdict = await verdictOf(turn, answer, call)
+export function prepareCall(turn: Turn, answer: ModelAnswer, call: Call): Promise<void> | undefined {
+  if (isSettled(call) || turn.stop.requested) return undefined
+  if (asksOthers(turn, call)) return turn.commit().then(() => judge(turn, answer, call))
+  return judge(turn, answer, call)
+}
+
+function judge(turn: Turn, answer: ModelAnswer, call: Call): Promise<void> | undefined {
+  const verdict = verdictOf(turn, answer, call)
+  return verdict instanceof Promise ? verdict.then((known) => follow(turn, call, known)) : follow(turn, call, verdict)
+}
+
+function follow(turn: Turn, call: Call, verdict: Prepared | undefined): Promise<void> | undefined {
   // Whoever goes on asks again; of a run that is stopped only an outcome counts.
-  if (!verdict || turn.stop.leaving || (turn.stop.stopped && verdict.kind !== 'settled')) return
-  const applied = apply(turn, call, verdict)
-  if (applied) await applied
+  if (!verdict || turn.stop.leaving || (turn.stop.stopped && verdict.kind !== 'settled')) return undefined
+  return apply(turn, call, verdict)
 }
 
 /** Whether code that is not ours stands between the answer and its call: it must not delay what is to be stored. */
@@ -33,7 +44,7 @@ function asksOthers({ hooks, guardrails }: Turn, { tool }: Call): boolean {
 }
 
 /** Undefined: it waits as it did. */
-async function verdictOf(turn: Turn, answer: ModelAnswer, call: Call): Promise<Prepared | undefined> {
+function verdictOf(turn: Turn, answer: ModelAnswer, call: Call): MaybePromise<Prepared | undefined> {
   const { state, approval, toolCallId } = call.row
   const given = answer.results.get(toolCallId)
   if (given) return settledBy(givenOutcome(given))
@@ -41,7 +52,7 @@ async function verdictOf(turn: Turn, answer: ModelAnswer, call: Call): Promise<P
   if (state === 'started') return recovered(turn, call)
   if (approval?.state === 'approved') return prepareAgain(turn, call)
   if (approval?.state === 'denied') return settledBy(deniedAsDecided(approval))
-  if (approval?.state === 'requested') return void (await denyOverdue(turn, call))
+  if (approval?.state === 'requested') return denyOverdue(turn, call).then(() => undefined)
   // Hooks see what the model asked for, not what they have made of it before.
   if (call.row.input !== undefined) call.row = withoutInput(call.row)
   return prepare(turn, answer, call)
@@ -72,19 +83,20 @@ function settledBy(outcome: Extract<Prepared, { kind: 'settled' }>['outcome']): 
   return { kind: 'settled', outcome }
 }
 
-function apply(turn: Turn, call: Call, verdict: Prepared): Promise<void> | void {
+function apply(turn: Turn, call: Call, verdict: Prepared): Promise<void> | undefined {
   switch (verdict.kind) {
     case 'settled':
       return finalize(turn, call, verdict.outcome)
     case 'ready': {
       if (call.row.state !== 'pending') call.row = pendingAgain(call.row)
-      return
+      return undefined
     }
     case 'remote':
       call.row = { ...call.row, state: 'remote', ...timesOf(turn, call) }
-      return
+      return undefined
     case 'approval':
-      return askFor(turn, call, verdict.approval)
+      askFor(turn, call, verdict.approval)
+      return undefined
     default: {
       const unknown: never = verdict
       return unknown

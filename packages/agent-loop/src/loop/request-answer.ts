@@ -1,7 +1,6 @@
 import { readEvents } from '@bowline/llm'
 import type { AssistantPart, MessageStream } from '@bowline/llm'
 import type { ModelFunction } from '../agent/options.ts'
-import { isThenable } from '../time-limit.ts'
 import type { ModelAnswer } from './answer.ts'
 import { buildRequest } from './build-request.ts'
 import type { CallRequest } from './build-request.ts'
@@ -23,7 +22,7 @@ export async function requestAnswer(turn: Turn, plan: StepPlan): Promise<ModelAn
     return publishWhole(turn, ahead)
   }
   const built = turn.stop.requested ? undefined : buildRequest(turn, plan)
-  const request = isThenable(built) ? await built : built
+  const request = built instanceof Promise ? await built : built
   if (!request || turn.stop.requested) return failedAnswer(turn, turn.stop.signal.reason)
   try {
     const { target } = request

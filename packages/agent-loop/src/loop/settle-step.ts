@@ -34,16 +34,15 @@ export async function settleStep(turn: Turn, answer: ModelAnswer, calls: readonl
 }
 
 /** The step-end window. At a final answer an input makes one more step, if one more is allowed. */
-async function afterStep(turn: Turn, ending: Ending | undefined, calls: readonly Call[]): Promise<Next> {
+function afterStep(turn: Turn, ending: Ending | undefined, calls: readonly Call[]): Next | Promise<Next> {
   if (turn.stop.leaving) return leave(turn)
   if (!ending && turn.stop.stopped) return { phase: 'end', ending: aborted(turn, calls) }
-  if (!ending) {
-    if (mayTakeInputs(turn)) await takeInputs(turn, 'step-end')
-    return { phase: 'ask' }
-  }
-  if (modelWouldStop(ending) && (await takeMore(turn))) return { phase: 'ask' }
-  return { phase: 'end', ending }
+  if (!ending) return mayTakeInputs(turn) ? takeInputs(turn, 'step-end').then(() => askNext) : askNext
+  const end: Next = { phase: 'end', ending }
+  return modelWouldStop(ending) && mayTakeInputs(turn) ? takeMore(turn).then((goesOn) => (goesOn ? askNext : end)) : end
 }
+
+const askNext: Next = { phase: 'ask' }
 
 /** Whether inputs came that one more step can show the model. */
 export async function takeMore(turn: Turn): Promise<boolean> {

@@ -6,7 +6,6 @@ import { recordChild } from '../loop/record-child.ts'
 import type { Turn } from '../loop/turn.ts'
 import { closeChild } from '../subagents/close-child.ts'
 import { tellApprovals } from '../subagents/tell-approvals.ts'
-import { isThenable } from '../time-limit.ts'
 import { describeCall, isSettled, writeRows } from './call.ts'
 import type { Call } from './call.ts'
 import type { Execution } from './execute.ts'
@@ -28,7 +27,7 @@ export async function finalize(turn: Turn, call: Call, given: Outcome, end?: Chi
   const patched = isAlone ? given : await patchedByHooks(turn, call, given)
   const { status, output, executed } = patched
   const asked = turn.guardrails.afterCall(describeCall(call), { status, output, executed: executed !== 'no' })
-  const outcome = reviewed(turn, patched, isThenable(asked) ? await asked : asked)
+  const outcome = reviewed(turn, patched, asked instanceof Promise ? await asked : asked)
   if (end) recordChild(turn, call, end)
   settle(turn, call, outcome)
 }
@@ -99,7 +98,7 @@ export async function conclude(turn: Turn, call: Call, execution: Execution): Pr
   // It is closed with the other open calls, or left as they are.
   if (execution.kind === 'not-run' && call.row.childKey !== undefined) return
   const known = outcomeOf(turn, call, execution)
-  const outcome = isThenable(known) ? await known : known
+  const outcome = known instanceof Promise ? await known : known
   if (outcome) await finalize(turn, call, outcome, execution.kind === 'returned' ? execution.end : undefined)
   else if (execution.kind === 'not-run') call.row = { ...call.row, state: 'pending' }
 }

@@ -1,13 +1,15 @@
-import { resolveSchema } from '@bowline/llm'
+import { validateWith } from '@bowline/llm'
 import type { AssistantMessage, JSONValue, SchemaIssue, SchemaResult } from '@bowline/llm'
 import { messageOf } from '../agent-error.ts'
+import type { CallVerdict } from '../extensions/verdicts.ts'
 import type { Action, GuardrailVerdict } from '../guardrails/decisions.ts'
 import { hashJson } from '../hash-json.ts'
 import type { ModelAnswer } from '../loop/answer.ts'
 import type { CallApproval } from '../journal/journal.ts'
 import type { Turn } from '../loop/turn.ts'
 import { refusedDelegation } from '../subagents/refuse-delegation.ts'
-import { isThenable } from '../time-limit.ts'
+import { firstOf } from '../maybe-promise.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 import { describeCall } from './call.ts'
 import type { Call } from './call.ts'
 import { silent, toolContext } from './execute.ts'
@@ -26,24 +28,25 @@ export type Prepared =
 const shownCharacters = 2_000
 
 /** From what the model asked for to what is done about it: the first that objects settles the call. */
-export async function prepare(turn: Turn, { message }: ModelAnswer, call: Call): Promise<Prepared> {
-  const refused = refusedByAnswer(message) ?? refusedByCall(call) ?? refusedByLimit(turn, call) ?? refusedByName(turn, call) ?? refusedDelegation(turn, call)
-  if (refused) return { kind: 'settled', outcome: refused }
-  const objection = (await validateInput(turn, call)) ?? (turn.hooks.has('onToolCall') ? await askHooks(turn, call) : undefined)
-  if (objection) return { kind: 'settled', outcome: objection }
-  const asked = turn.guardrails.beforeCall(describeCall(call))
-  const refusedByGuardrail = readVerdict(turn, isThenable(asked) ? await asked : asked)
-  if (refusedByGuardrail) return { kind: 'settled', outcome: refusedByGuardrail }
-  const needs = call.tool?.needsApproval
-  if (needs === true || (needs && (await needsApproval(turn, call, needs)))) return { kind: 'approval', approval: questionAbout(turn, call) }
-  return runnable(call)
+export function prepare(turn: Turn, { message }: ModelAnswer, call: Call): Prepared | Promise<Prepared> {
+  return firstOf<Prepared>([
+    () => refusal(refusedByAnswer(message) ?? refusedByCall(call) ?? refusedByLimit(turn, call) ?? refusedByName(turn, call) ?? refusedDelegation(turn, call)),
+    () => validateInput(turn, call),
+    () => askHooks(turn, call),
+    () => askGuardrails(turn, call),
+    () => askWhetherApproved(turn, call),
+    () => runnable(call),
+  ])
 }
 
 /** A call that was allowed earlier: only its input is read again. */
-export async function prepareAgain(turn: Turn, call: Call): Promise<Prepared> {
+export function prepareAgain(turn: Turn, call: Call): Prepared | Promise<Prepared> {
   if (!call.tool) return { kind: 'settled', outcome: noSuchTool(call) }
-  const objection = await validateInput(turn, call)
-  return objection ? { kind: 'settled', outcome: objection } : runnable(call)
+  return firstOf<Prepared>([() => validateInput(turn, call), () => runnable(call)])
+}
+
+function refusal(outcome: Outcome | undefined): Prepared | undefined {
+  return outcome && { kind: 'settled', outcome }
 }
 
 function runnable({ tool }: Call): Prepared {
@@ -94,23 +97,27 @@ function noSuchTool({ part }: Call): Outcome {
 }
 
 /** Puts the validated input into the call, or says what is wrong with it. */
-async function validateInput({ stop }: Turn, call: Call): Promise<Outcome | undefined> {
+function validateInput({ stop }: Turn, call: Call): MaybePromise<Prepared | undefined> {
   const input = call.row.input ?? call.part.input
-  const checked = await stop.until(validate(call.tool, input)).catch(() => undefined)
-  if (!checked) return cancelledOutcome('the run was stopped', 'no')
-  if (!checked.ok) return errorOutcome(invalidInput(checked.issues, input), 'no')
+  const checked = validate(call.tool, input)
+  if (!(checked instanceof Promise)) return takeInput(call, input, checked)
+  return stop.until(checked).then(
+    (result) => takeInput(call, input, result),
+    () => refusal(cancelledOutcome('the run was stopped', 'no')),
+  )
+}
+
+function takeInput(call: Call, input: JSONValue, checked: SchemaResult): Prepared | undefined {
+  if (!checked.ok) return refusal(errorOutcome(invalidInput(checked.issues, input), 'no'))
   call.input = checked.value
   return undefined
 }
 
-export async function validate(tool: Tool | undefined, input: JSONValue): Promise<SchemaResult> {
+/** It must not reject. */
+export function validate(tool: Tool | undefined, input: JSONValue): MaybePromise<SchemaResult> {
   if (!tool) return { ok: false, issues: [{ path: '', message: 'there is no such tool' }] }
-  try {
-    const schema = await resolveSchema(tool.inputSchema)
-    return await schema.validate(input)
-  } catch (error) {
-    return { ok: false, issues: [{ path: '', message: messageOf(error) }] }
-  }
+  const checked = validateWith(tool.inputSchema, input)
+  return checked instanceof Promise ? checked.catch((error: unknown) => ({ ok: false, issues: [{ path: '', message: messageOf(error) }] })) : checked
 }
 
 function invalidInput(issues: readonly SchemaIssue[], input: JSONValue): string {
@@ -118,8 +125,13 @@ function invalidInput(issues: readonly SchemaIssue[], input: JSONValue): string 
   return ['the arguments are not valid:', ...lines, `received: ${cutMiddle(JSON.stringify(input), shownCharacters)}`].join('\n')
 }
 
-async function askHooks(turn: Turn, call: Call): Promise<Outcome | undefined> {
-  const decision = await turn.hooks.onToolCall(describeCall(call), (input) => validate(call.tool, input))
+function askHooks(turn: Turn, call: Call): Promise<Prepared | undefined> | undefined {
+  if (!turn.hooks.has('onToolCall')) return undefined
+  const asked = turn.hooks.onToolCall(describeCall(call), (input) => validate(call.tool, input))
+  return asked.then(async (decision) => refusal(await readDecision(turn, call, decision)))
+}
+
+function readDecision(turn: Turn, call: Call, decision: CallVerdict): MaybePromise<Outcome> | undefined {
   switch (decision.action) {
     case 'allow':
       if (decision.modified) {
@@ -143,6 +155,11 @@ async function askHooks(turn: Turn, call: Call): Promise<Outcome | undefined> {
   }
 }
 
+function askGuardrails(turn: Turn, call: Call): MaybePromise<Prepared | undefined> {
+  const asked = turn.guardrails.beforeCall(describeCall(call))
+  return asked instanceof Promise ? asked.then((verdict) => refusal(readVerdict(turn, verdict))) : refusal(readVerdict(turn, asked))
+}
+
 function readVerdict(turn: Turn, decision: GuardrailVerdict<Action | 'stopped'>): Outcome | undefined {
   const reason = decision.reason ?? 'a guardrail refused the call'
   switch (decision.action) {
@@ -161,6 +178,12 @@ function readVerdict(turn: Turn, decision: GuardrailVerdict<Action | 'stopped'>)
       return unknown
     }
   }
+}
+
+function askWhetherApproved(turn: Turn, call: Call): MaybePromise<Prepared | undefined> {
+  const needs = call.tool?.needsApproval ?? false
+  const question = (isNeeded: boolean): Prepared | undefined => (isNeeded ? { kind: 'approval', approval: questionAbout(turn, call) } : undefined)
+  return typeof needs === 'boolean' ? question(needs) : needsApproval(turn, call, needs).then(question)
 }
 
 async function needsApproval(turn: Turn, call: Call, needs: Exclude<Tool['needsApproval'], boolean | undefined>): Promise<boolean> {

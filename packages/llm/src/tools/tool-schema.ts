@@ -1,5 +1,5 @@
 import type { JSONSchema7 } from '@ai-sdk/provider'
-import type { FlexibleSchema } from 'ai'
+import type { FlexibleSchema, Schema } from 'ai'
 import { field, isRecord, toJsonValue } from '../json.ts'
 import type { JSONValue } from '../messages.ts'
 import { LlmError } from '../model-error.ts'
@@ -49,6 +49,13 @@ export function resolveSchema(schema: FlexibleSchema | JSONSchema7): Promise<Too
   return resolving
 }
 
+/** As `validate` of the schema, at once when the schema is known already and need not wait itself. */
+export function validateWith(schema: FlexibleSchema | JSONSchema7, value: unknown): SchemaResult | Promise<SchemaResult> {
+  const resolvedBefore = isSchemaLike(schema) ? known.get(schema) : undefined
+  const check = resolvedBefore && checks.get(resolvedBefore)
+  return check ? checkWith(check, value) : resolveSchema(schema).then((made) => made.validate(value))
+}
+
 /** A schema that was resolved before, without the turns that a promise takes. */
 export function knownSchema(schema: FlexibleSchema | JSONSchema7): ToolSchema | undefined {
   return known.get(schema)
@@ -63,31 +70,59 @@ async function resolve(schema: FlexibleSchema | JSONSchema7): Promise<ToolSchema
   const { asSchema } = await import('ai')
   const { jsonSchema: pending, validate } = asSchema(schema)
   const jsonSchema = await pending
-  if (!validate) return plainSchema(jsonSchema)
-  const check = async (value: JSONValue): Promise<SchemaResult> => {
-    const result = await validate(value)
-    return result.success
-      ? { ok: true, value: result.value as JSONValue }
-      : { ok: false, issues: issuesOf(result.error) }
-  }
-  return { jsonSchema, unchecked: [], validate: validatorOf(check) }
+  const check = isStandard(schema) ? standardCheck(schema) : validate && sdkCheck(validate)
+  return check ? toolSchema(jsonSchema, [], check) : plainSchema(jsonSchema)
 }
 
 async function plainSchema(jsonSchema: JSONSchema7): Promise<ToolSchema> {
   const { check, unchecked } = await checkerOf(jsonSchema)
-  return { jsonSchema, unchecked, validate: validatorOf(check) }
+  return toolSchema(jsonSchema, unchecked, check)
+}
+
+/** Of a value that is JSON already. */
+type Check = (value: JSONValue) => SchemaResult | Promise<SchemaResult>
+
+const checks = new WeakMap<ToolSchema, Check>()
+
+function toolSchema(jsonSchema: JSONSchema7, unchecked: readonly string[], check: Check): ToolSchema {
+  const made: ToolSchema = { jsonSchema, unchecked, validate: async (value) => checkWith(check, value) }
+  checks.set(made, check)
+  return made
 }
 
 /** What a check throws is an issue of the value. */
-function validatorOf(check: (value: JSONValue) => SchemaResult | Promise<SchemaResult>): ToolSchema['validate'] {
+function checkWith(check: Check, value: unknown): SchemaResult | Promise<SchemaResult> {
+  try {
+    const checked = check(toJsonValue(value))
+    return checked instanceof Promise ? checked.then(freshResult, failedResult) : freshResult(checked)
+  } catch (error) {
+    return failedResult(error)
+  }
+}
+
+function freshResult(result: SchemaResult): SchemaResult {
+  return result.ok ? { ok: true, value: fresh(result.value) as JSONValue } : result
+}
+
+function failedResult(error: unknown): SchemaResult {
+  return { ok: false, issues: issuesOf(error) }
+}
+
+/** Standard Schema, zod among it, answers at once unless it has to wait itself. */
+function standardCheck(schema: StandardSchema): Check {
+  const { validate } = schema['~standard']
+  const read = (result: StandardResult): SchemaResult =>
+    result.issues ? failedResult(result) : { ok: true, value: result.value as JSONValue }
+  return (value) => {
+    const result = validate(value)
+    return 'then' in result ? Promise.resolve(result).then(read) : read(result)
+  }
+}
+
+function sdkCheck(validate: NonNullable<Schema['validate']>): Check {
   return async (value) => {
-    try {
-      const checked = check(toJsonValue(value))
-      const result = checked instanceof Promise ? await checked : checked
-      return result.ok ? { ok: true, value: fresh(result.value) as JSONValue } : result
-    } catch (error) {
-      return { ok: false, issues: issuesOf(error) }
-    }
+    const result = await validate(value)
+    return result.success ? { ok: true, value: result.value as JSONValue } : failedResult(result.error)
   }
 }
 
@@ -96,6 +131,20 @@ function fresh(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(fresh)
   if (!isRecord(value) || Object.getPrototypeOf(value) !== Object.prototype) return value
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fresh(item)]))
+}
+
+/** What is used of https://standardschema.dev. */
+interface StandardSchema {
+  readonly '~standard': { readonly validate: (value: unknown) => StandardResult | PromiseLike<StandardResult> }
+}
+
+interface StandardResult {
+  readonly value?: unknown
+  readonly issues?: readonly unknown[]
+}
+
+function isStandard(schema: object): schema is StandardSchema {
+  return '~standard' in schema
 }
 
 const sdkSchema = Symbol.for('vercel.ai.schema')
