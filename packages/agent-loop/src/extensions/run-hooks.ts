@@ -1,3 +1,4 @@
+import { systemClock } from '@bowline/llm'
 import type { JSONValue, Message, SchemaResult } from '@bowline/llm'
 import type { AgentEvent } from '../events/types.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
@@ -68,4 +69,15 @@ export function hookRunner(options: HookRunnerOptions): HookRunner {
     onSettled: (event) => calls.tell('onSettled', event),
     onEvent: (event) => calls.show(event),
   }
+}
+
+/** Of an agent without extensions: nobody listens. */
+export const noHooks: HookRunner = hookRunner({
+  ...{ extensions: [], clock: systemClock, abortSignal: new AbortController().signal },
+  contextOf: (extension) => unknownExtension(extension.name),
+  onError: ({ extension }) => unknownExtension(extension),
+})
+
+function unknownExtension(name: string): never {
+  throw new TypeError(`there is no extension ${name}`)
 }

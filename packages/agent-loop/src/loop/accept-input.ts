@@ -1,5 +1,6 @@
 import type { InputVerdict } from '../extensions/verdicts.ts'
 import { deepFreeze } from '../json.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 import type { StoredMessage } from '../journal/journal.ts'
 import type { NewTurn } from './enter-turn.ts'
 import type { Turn } from './turn.ts'
@@ -8,26 +9,32 @@ import type { Turn } from './turn.ts'
  * Drafts the input of a new turn as its extensions leave it. True when one of them has handled it: then nothing of it
  * stays.
  */
-export async function acceptInput(turn: Turn, { message, input, inputId, logged }: NewTurn): Promise<boolean> {
+export function acceptInput(turn: Turn, entry: NewTurn): MaybePromise<boolean> {
+  const { message, input, logged } = entry
   if (!message || input === undefined) return false
+  if (!turn.hooks.has('onInput')) return follow(turn, entry, message, unchanged)
   const source = logged?.source ?? turn.run.source
-  const decision = turn.hooks.has('onInput') ? await turn.hooks.onInput({ input, source }) : unchanged
-  if (decision.action === 'continue') {
+  return turn.hooks.onInput({ input, source }).then((verdict) => follow(turn, entry, message, verdict))
+}
+
+const unchanged: InputVerdict = { action: 'continue' }
+
+function follow(turn: Turn, { inputId, logged }: NewTurn, message: UserMessage, verdict: InputVerdict): boolean {
+  const source = logged?.source ?? turn.run.source
+  if (verdict.action === 'continue') {
     if (logged) keepLogged(turn, logged.messageId, message)
     else append(turn, message, { source, inputId, logged })
     return false
   }
   if (logged) withdraw(turn, logged.messageId)
-  if (decision.action === 'handled') {
-    turn.reply = decision.reply ?? ''
+  if (verdict.action === 'handled') {
+    turn.reply = verdict.reply ?? ''
     if (inputId !== undefined) turn.run.inbox.confirm(inputId)
     return true
   }
-  append(turn, decision.input, { source, inputId, logged })
+  append(turn, verdict.input, { source, inputId, logged })
   return false
 }
-
-const unchanged: InputVerdict = { action: 'continue' }
 
 type UserMessage = NonNullable<NewTurn['message']>
 

@@ -44,8 +44,10 @@ export function enterTurn(turn: Turn, entry: TurnEntry): Promise<Next> {
 }
 
 async function beginTurn(turn: Turn, entry: NewTurn): Promise<Next> {
-  const fingerprint = await turnFingerprint(turn)
-  const handled = await acceptInput(turn, entry)
+  const hash = turnFingerprint(turn)
+  const fingerprint = hash instanceof Promise ? await hash : hash
+  const accepted = acceptInput(turn, entry)
+  const handled = accepted instanceof Promise ? await accepted : accepted
   turn.begin({ resumed: false, attempt: 1, ...(fingerprint !== undefined && { fingerprint }) })
   turn.writeRun('running')
   if (handled) {
@@ -53,7 +55,8 @@ async function beginTurn(turn: Turn, entry: NewTurn): Promise<Next> {
     await beginGuardrails(turn, false)
     return { phase: 'end', ending: { status: 'completed', reason: 'handled' } }
   }
-  await openSegment(turn, { input: entry.input, resumed: false, takesInputs: true })
+  const opened = openSegment(turn, { input: entry.input, resumed: false, takesInputs: true })
+  if (opened instanceof Promise) await opened
   return { phase: 'ask' }
 }
 

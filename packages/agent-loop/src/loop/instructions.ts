@@ -1,13 +1,16 @@
 import type { SectionContext } from '../prompt/section-context.ts'
 import type { Turn } from './turn.ts'
 
+/** The system prompt that was pinned, or built before. False: there is none. */
+export function takeKnownInstructions(turn: Turn): boolean {
+  const known = turn.run.pinnedInstructions ?? turn.agent.promptCache.known(sectionContext(turn))?.text
+  turn.instructions = known ?? turn.instructions
+  return known !== undefined
+}
+
 /** Builds the system prompt of the turn. What cannot be built is left out and said. */
 export async function buildInstructions(turn: Turn): Promise<void> {
-  const { pinnedInstructions } = turn.run
-  if (pinnedInstructions !== undefined) {
-    turn.instructions = pinnedInstructions
-    return
-  }
+  if (takeKnownInstructions(turn)) return
   const { promptCache, asksForPrompt } = turn.agent
   // What stands drafted must not wait for code of the user.
   if (asksForPrompt) await turn.commit()

@@ -1,5 +1,5 @@
 import type { Extension, ExtensionContext } from '../extensions/extension.ts'
-import { hookRunner } from '../extensions/run-hooks.ts'
+import { hookRunner, noHooks } from '../extensions/run-hooks.ts'
 import type { HookRunner } from '../extensions/run-hooks.ts'
 import { guardrailRunner } from '../guardrails/run-guardrails.ts'
 import type { GuardrailRunner } from '../guardrails/run-guardrails.ts'
@@ -8,6 +8,7 @@ import type { Turn } from './turn.ts'
 
 /** The hooks of the agent's extensions, for one turn. A failure that must not be ignored ends it. */
 export function hooksOf(turn: Turn): HookRunner {
+  if (turn.agent.extensions.length === 0) return noHooks
   const contexts = new Map<Extension, ExtensionContext>()
   return hookRunner({
     ...{ extensions: turn.agent.extensions, clock: turn.clock, abortSignal: turn.stop.signal },

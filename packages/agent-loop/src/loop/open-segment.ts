@@ -1,8 +1,9 @@
-import { weighPrompt } from './prompt-size.ts'
-import { addInput, takeInputs } from './windows.ts'
-import { buildInstructions } from './instructions.ts'
 import type { AgentInput } from '../agent/options.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
+import { buildInstructions, takeKnownInstructions } from './instructions.ts'
+import { weighKnownPrompt, weighPrompt } from './prompt-size.ts'
 import type { Turn } from './turn.ts'
+import { addInput, mayTakeInputs, takeInputs } from './windows.ts'
 
 interface Segment {
   readonly input: AgentInput | undefined
@@ -12,14 +13,31 @@ interface Segment {
 }
 
 /** What happens behind a `turn-start`: the driver, the prompt, the hooks, and the first window. True when inputs came. */
-export async function openSegment(turn: Turn, { input, resumed, takesInputs }: Segment): Promise<boolean> {
+export function openSegment(turn: Turn, segment: Segment): MaybePromise<boolean> {
+  return isQuiet(turn) && usesKnownPrompt(turn) ? firstWindow(turn, segment) : openSlowly(turn, segment)
+}
+
+/** Nobody looks on. */
+function isQuiet({ isDriven, hooks, guardrails }: Turn): boolean {
+  return !isDriven && !hooks.has('beforeAgentStart', 'onTurnStart') && !guardrails.has('onTurnStart')
+}
+
+/** Takes over what is known of the prompt. False: something has to be asked for it. */
+function usesKnownPrompt(turn: Turn): boolean {
+  return takeKnownInstructions(turn) && weighKnownPrompt(turn)
+}
+
+async function openSlowly(turn: Turn, segment: Segment): Promise<boolean> {
   await turn.boundary()
   await buildInstructions(turn)
-  await askObservers(turn, { input, resumed })
+  await askObservers(turn, segment)
   await weighPrompt(turn)
-  // Nothing may come between an answer and the results of its calls, or stand behind an answer whose step is not judged.
-  if (turn.stepState === 'answered' || !takesInputs) return false
-  return takeInputs(turn, 'turn-start')
+  return firstWindow(turn, segment)
+}
+
+/** Nothing may come between an answer and the results of its calls, or stand behind an answer whose step is not judged. */
+function firstWindow(turn: Turn, { takesInputs }: Segment): MaybePromise<boolean> {
+  return turn.stepState !== 'answered' && takesInputs && mayTakeInputs(turn) && takeInputs(turn, 'turn-start')
 }
 
 /** Nothing stands behind the input: what belongs to the turn as a whole was not stored, or there was nothing of it. */

@@ -2,20 +2,29 @@ import { resolveSchema } from '@bowline/llm'
 import type { AgentDefinition } from '../agent/definition.ts'
 import type { Turn } from './turn.ts'
 
-const sizes = new WeakMap<AgentDefinition['declarations'], Promise<number>>()
+type Declarations = AgentDefinition['declarations']
+
+const sizes = new WeakMap<Declarations, number>()
 
 /** Tells the estimate how much instructions and tools add to each request. */
 export async function weighPrompt(turn: Turn): Promise<void> {
-  turn.transcript.estimate.usePrompt(turn.instructions.length + (await sizeOf(turn.agent.declarations)))
+  if (weighKnownPrompt(turn)) return
+  const { declarations } = turn.agent
+  sizes.set(declarations, await sizeOf(declarations))
+  weighKnownPrompt(turn)
 }
 
-/** Read once per list of tools. What cannot be read fails in the call, which says so. */
-function sizeOf(declarations: AgentDefinition['declarations']): Promise<number> {
-  const known = sizes.get(declarations)
-  if (known) return known
-  const size = Promise.all(declarations.map(charactersOf)).then((all) => all.reduce((sum, characters) => sum + characters, 0))
-  sizes.set(declarations, size)
-  return size
+/** The same when the list of tools was read before; false when it was not. */
+export function weighKnownPrompt({ agent, instructions, transcript }: Turn): boolean {
+  const size = sizes.get(agent.declarations)
+  if (size !== undefined) transcript.estimate.usePrompt(instructions.length + size)
+  return size !== undefined
+}
+
+/** What cannot be read fails in the call, which says so. */
+async function sizeOf(declarations: Declarations): Promise<number> {
+  const all = await Promise.all(declarations.map(charactersOf))
+  return all.reduce((sum, characters) => sum + characters, 0)
 }
 
 async function charactersOf(tool: AgentDefinition['declarations'][number]): Promise<number> {

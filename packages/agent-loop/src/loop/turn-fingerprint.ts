@@ -1,17 +1,19 @@
+import type { ModelName } from '../events/types.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 import { modelTarget } from './model-target.ts'
 import type { Turn } from './turn.ts'
 
 /** The hash of the definition that the turn runs under: read once, known from then on. Undefined when it cannot be read. */
-export async function turnFingerprint(turn: Turn): Promise<string | undefined> {
-  const { agent, run, stop } = turn
+export function turnFingerprint(turn: Turn): MaybePromise<string | undefined> {
+  const { agent, run } = turn
   if (run.pinnedHash !== undefined) return run.pinnedHash
   const { fingerprints, model, models, runtimeParams } = agent
-  try {
-    // Params of the run are no part of the definition.
-    const { name } = run.runtimeParams.model === undefined ? run.models[0] : modelTarget(model, models, runtimeParams)
-    return fingerprints.known(name) ?? (await stop.until(fingerprints.hash(name)))
-  } catch {
-    // A schema that cannot be read fails the request that needs it.
-    return undefined
-  }
+  // Params of the run are no part of the definition.
+  const { name } = run.runtimeParams.model === undefined ? run.models[0] : modelTarget(model, models, runtimeParams)
+  return fingerprints.known(name) ?? readFingerprint(turn, name)
+}
+
+/** A schema that cannot be read fails the request that needs it. */
+function readFingerprint({ agent, stop }: Turn, name: ModelName): Promise<string | undefined> {
+  return stop.until(agent.fingerprints.hash(name)).catch(() => undefined)
 }

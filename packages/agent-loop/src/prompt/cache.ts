@@ -19,6 +19,8 @@ const limit = 100
 interface Entry {
   readonly channel: string | undefined
   readonly prompt: Promise<BuiltPrompt>
+  /** Once it is there, without errors. */
+  built: BuiltPrompt | undefined
   /** Of the build: aborting it gives up what is still asked. */
   readonly building: AbortController
   waiting: number
@@ -46,6 +48,14 @@ export class PromptCache {
   /** Skills that lost against others, and what could not be loaded. */
   get diagnostics(): readonly Diagnostic[] {
     return uniqueSkills(this.#sections.skills).diagnostics
+  }
+
+  /** What was built before, without waiting. */
+  known(context: SectionContext): BuiltPrompt | undefined {
+    const key = this.#keyOf(context)
+    const entry = this.#entries.get(key)
+    if (entry?.built) this.#keep(key, entry)
+    return entry?.built
   }
 
   /**
@@ -123,8 +133,10 @@ export class PromptCache {
     const asked = watchContext(context, (fact) => this.#lookedAt.add(fact))
     const building = new AbortController()
     const prompt = assemblePrompt(this.#sections, context, { asked, clock, abortSignal: building.signal })
-    const entry: Entry = { channel: context.channel, prompt, building, waiting: 0 }
-    void prompt.then(({ errors }) => {
+    const entry: Entry = { channel: context.channel, prompt, building, built: undefined, waiting: 0 }
+    void prompt.then((built) => {
+      if (built.errors.length === 0) entry.built = built
+      const { errors } = built
       if (this.#entries.get(key) !== entry) return
       this.#entries.delete(key)
       const fullKey = this.#keyOf(context)

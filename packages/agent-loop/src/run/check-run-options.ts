@@ -21,6 +21,7 @@ const optionKeys: readonly (keyof RunOptions)[] = [
 
 /** Throws `invalid-config`. */
 export function checkRunOptions(options: RunOptions): void {
+  if (Object.keys(options).length === 0) return
   checkKeys('a run', options, optionKeys)
   checkOneOf('mode', options.mode, ['live', 'synchronized'])
   checkOneOf('onBreak', options.onBreak, ['continue', 'abort'])

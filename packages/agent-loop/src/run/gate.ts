@@ -5,6 +5,8 @@ import type { EventBuffer } from './event-buffer.ts'
 export interface GateOptions {
   readonly buffer: EventBuffer
   readonly clock: Clock
+  /** A live run waits for nobody. Default false. */
+  readonly isOpen?: boolean
   /** Of the run: an abort opens the gate. */
   readonly signal: AbortSignal
   /** How long a run waits for its driver. Default: for ever. */
@@ -13,7 +15,7 @@ export interface GateOptions {
 
 /** Where a synchronized run waits for its driver. Once open it stays open: the run is live from then on. */
 export class Gate {
-  #open = false
+  #open: boolean
   #driven = false
   /** The driver has asked for more behind the durable event with this number. */
   #askedBehind = 0
@@ -24,11 +26,13 @@ export class Gate {
   readonly #driverTimeoutMs: number | undefined
   readonly #onAbort = (): void => this.open()
 
-  constructor({ buffer, clock, signal, driverTimeoutMs }: GateOptions) {
+  constructor({ isOpen = false, buffer, clock, signal, driverTimeoutMs }: GateOptions) {
+    this.#open = isOpen
     this.#buffer = buffer
     this.#clock = clock
     this.#signal = signal
     this.#driverTimeoutMs = driverTimeoutMs
+    if (isOpen) return
     signal.addEventListener('abort', this.#onAbort, { once: true })
     if (signal.aborted) this.open()
   }
@@ -68,6 +72,7 @@ export class Gate {
 
   /** The run waits no more. */
   open(): void {
+    if (this.#open) return
     this.#open = true
     this.#signal.removeEventListener('abort', this.#onAbort)
     this.#go()

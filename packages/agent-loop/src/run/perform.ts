@@ -4,6 +4,7 @@ import type { Order } from '../agent/input.ts'
 import type { AgentInput, AgentResult, SubmissionReceipt } from '../agent/options.ts'
 import type { AgentErrorCode, AgentErrorData } from '../events/types.ts'
 import type { JournalState } from '../journal/journal.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 import type { Ending } from '../loop/ending.ts'
 import { suspended } from '../loop/ending.ts'
 import type { NewTurn, TurnEntry } from '../loop/enter-turn.ts'
@@ -39,7 +40,8 @@ export async function perform(run: RunParts, asked: Asked): Promise<AgentResult>
     const first = openTurn(run, state, asked.runId)
     turns.push(first)
     if (asked.order.kind !== 'message') asked.onRunId(first.runId)
-    const entered = await enter(first, state, asked)
+    const entering = enter(first, state, asked)
+    const entered = entering instanceof Promise ? await entering : entering
     if ('ending' in entered) return refusedResult(run, first, asked, entered)
     let ending = await play(first, entered.entry)
     for (let next = nextTurn(run, asked, entered.entry, ending); next; next = nextTurn(run, asked, next.entry, ending)) {
@@ -82,10 +84,13 @@ function nextTurn(run: RunParts, asked: Asked, before: TurnEntry, ending: Ending
   return { runId: run.ids.next('run'), entry: { kind: 'new', message: next.message, input: next.message, inputId: next.inputId } }
 }
 
-async function enter(turn: Turn, state: JournalState, asked: Asked): Promise<Entered> {
-  const { open } = state
+function enter(turn: Turn, state: JournalState, asked: Asked): MaybePromise<Entered> {
   const { order } = asked
-  if (order.kind === 'message') return enterMessage(turn, state, order.message, asked)
+  return order.kind === 'message' ? enterMessage(turn, state, order.message, asked) : enterOpen(turn, state, order, asked)
+}
+
+async function enterOpen(turn: Turn, state: JournalState, order: Exclude<Order, { kind: 'message' }>, asked: Asked): Promise<Entered> {
+  const { open } = state
   const calls = openCalls(turn, state)
   await lookBelow(turn, calls)
   turn.earlierCalls = open ? turn.transcript.callsSince(turn.inputId) - calls.length : 0
@@ -111,7 +116,7 @@ function newEntry({ order, input }: Asked, logged: JournalState['input']): NewTu
   return { kind: 'new', input, ...(order.kind === 'message' && { message: order.message }) }
 }
 
-async function enterMessage(turn: Turn, state: JournalState, message: UserMessage, asked: Asked): Promise<Entered> {
+function enterMessage(turn: Turn, state: JournalState, message: UserMessage, asked: Asked): Entered {
   const { open, input } = state
   if (!open && input) return { entry: newEntry(asked, input) }
   if (open && turn.run.onInputWhilePending === 'refuse') return refuse('pending-calls', 'the conversation has an open turn')
