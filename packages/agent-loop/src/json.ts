@@ -74,9 +74,13 @@ export function deepFreeze<T>(value: T): T {
   return value
 }
 
-/** The primitives of an object are most of it: nothing is called for them. */
 function freezeAll(value: object): void {
+  freezeWithin(value)
   Object.freeze(value)
+}
+
+/** Freezes all that is in a JSON value, but not the value itself. Its primitives are most of it: nothing is called for them. */
+export function freezeWithin(value: object): void {
   for (const key in value) {
     const item: unknown = value[key as keyof typeof value]
     if (typeof item === 'object' && item !== null && !Object.isFrozen(item)) freezeAll(item)

@@ -2,7 +2,6 @@ import type { Clock } from '@bowline/llm'
 import { AgentError, messageOf } from '../agent-error.ts'
 import type { CompactionTrigger, DurableEvent, ErrorEvent, ModelName, OrchestrationStepEvent } from '../events/types.ts'
 import type { ContextUsage } from '../extensions/extension.ts'
-import { deepFreeze } from '../json.ts'
 import { Draft } from '../journal/draft.ts'
 import type { Journal, JournalState } from '../journal/journal.ts'
 import { StopSwitch } from '../run/stop-switch.ts'
@@ -78,7 +77,7 @@ async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, {
   // A log needs a turn for every event of a run: it is that behind which the compaction stands.
   const eventOf = (fields: object) => ({
     type: 'event' as const,
-    event: deepFreeze({ ...fields, at: clock.now(), runId, turn } as DurableEvent),
+    event: { ...fields, at: clock.now(), runId, turn } as DurableEvent,
   })
   const contextUsage = (): ContextUsage => ({ tokens: estimate.tokens, ...(contextWindow !== undefined && { contextWindow }) })
   const note: WatchedCompaction['note'] = (fields) => draft.add(eventOf(fields))

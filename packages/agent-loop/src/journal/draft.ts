@@ -1,7 +1,7 @@
 import type { Clock } from '@bowline/llm'
 import { AgentError, messageOf } from '../agent-error.ts'
 import type { DurableEvent } from '../events/types.ts'
-import { deepFreeze } from '../json.ts'
+import { deepFreeze, freezeWithin } from '../json.ts'
 import type { CommitExpectation, CommitOutcome, Journal, JournalRecord, RunRow, StoredMessage } from './journal.ts'
 
 export type DraftedRecord = Exclude<JournalRecord, { type: 'run' }>
@@ -77,7 +77,7 @@ export class Draft {
     this.#records = this.#records.length === given ? [] : this.#records.slice(given)
     let seq = outcome.firstSeq
     for (const record of records) {
-      if (record.type === 'event') this.#publish(Object.freeze({ ...record.event, seq: seq++ }))
+      if (record.type === 'event') this.#publish(numbered(record.event, seq++))
       else if (record.type === 'append') this.#appended.push(record.message)
       else if (record.type === 'discard') this.#appended = this.#appended.filter(({ id }) => !record.messageIds.includes(id))
     }
@@ -106,9 +106,15 @@ function latestOfCalls(records: readonly JournalRecord[]): readonly JournalRecor
 /** What is stored together happened together: one time tells readers which events were one commit. */
 function dated(record: JournalRecord, at: number): JournalRecord {
   if (record.type !== 'event') return record
-  // One that was refused before is frozen already.
-  const event = Object.isFrozen(record.event) ? { ...record.event, at } : Object.assign(record.event, { at })
-  return { type: 'event', event: deepFreeze(event) }
+  const event: { at: number } = record.event
+  event.at = at
+  freezeWithin(event)
+  return record
+}
+
+/** The event as readers get it: what is in it is frozen since before the commit. */
+function numbered(event: DurableEvent, seq: number): DurableEvent {
+  return Object.freeze(Object.assign(event, { seq }))
 }
 
 function rethrow(error: unknown): never {

@@ -1,5 +1,5 @@
 import { addUsage } from '@bowline/llm'
-import type { JSONValue, Message } from '@bowline/llm'
+import type { JSONValue, Message, Usage } from '@bowline/llm'
 import { AgentError } from '../agent-error.ts'
 import type { Compaction, DurableEvent, TurnError } from '../events/types.ts'
 import { copyJson, isRecord } from '../json.ts'
@@ -18,12 +18,23 @@ export interface MemoryJournalOptions {
   readonly snapshot?: JSONValue
 }
 
+/** An open turn, changed in place: a record costs no copy of it. */
+type OpenState = { -readonly [Key in Exclude<keyof OpenTurn, keyof OpenFacts>]?: OpenTurn[Key] | undefined } & OpenFacts
+
+interface OpenFacts {
+  runId: string
+  turn: number
+  step: number
+  calls: CallRow[]
+  usage: Usage
+}
+
 interface Memory {
   messages: StoredMessage[]
   compaction: Compaction | undefined
   seq: number
   turns: number
-  open: OpenTurn | undefined
+  open: OpenState | undefined
   /** Segments of the open turn. */
   segments: number
   ended: EndedTurn | undefined
@@ -76,7 +87,8 @@ function stateOf(memory: Memory): JournalState {
   const { seq, turns, open, segments, compaction, ended } = memory
   const state = { messages: [...memory.messages], seq, turns, ...(compaction && { compaction }), ...(ended && { ended }) }
   if (!open) return state
-  return { ...state, open: { ...open, resume: { cause: 'recovery', attempt: segments + 1 } } }
+  const known = Object.fromEntries(Object.entries(open).filter(([, value]) => value !== undefined)) as unknown as OpenTurn
+  return { ...state, open: { ...known, calls: [...open.calls], resume: { cause: 'recovery', attempt: segments + 1 } } }
 }
 
 function apply(memory: Memory, record: JournalRecord): void {
@@ -95,14 +107,15 @@ function apply(memory: Memory, record: JournalRecord): void {
       memory.compaction = record.compaction
       return
     case 'call':
-      if (open) memory.open = { ...open, calls: withRow(open.calls, record.call) }
+      if (open) placeRow(open.calls, record.call)
       return
     case 'overlay':
-      if (open) memory.open = { ...open, overlays: withOverlay(open.overlays ?? [], record.overlay) }
+      if (open) open.overlays = withOverlay(open.overlays ?? [], record.overlay)
       return
     case 'run':
       if (record.run.state === 'ended') memory.ended = endedBy(record.run, memory.ended)
-      memory.open = record.run.state === 'ended' ? undefined : openAfter(open, record.run)
+      if (record.run.state === 'ended') memory.open = undefined
+      else takeRun((memory.open ??= opened(record.run)), record.run)
       return
     case 'inputs-taken':
       return
@@ -120,41 +133,59 @@ function endedBy(run: RunRow, before: EndedTurn | undefined): EndedTurn {
   return { status, steps, usage, ...(cost && { cost }), ...(error !== undefined && { error: error as unknown as TurnError }) }
 }
 
+function opened({ runId, turn }: { readonly runId: string; readonly turn: number }): OpenState {
+  return { runId, turn, step: 0, calls: [], usage: {} }
+}
+
 /** What a row of the run says of the open turn, beside what the events say. */
-function openAfter(open: OpenTurn | undefined, run: RunRow): OpenTurn {
-  const { runId, turn, step, usage, cost, attempt, notBefore, retry, elapsedMs, waitedMs, overflowUsed, extensionState, ending, inputMessageId } = run
-  const { calls = [], openMessageId, stepState, overlays } = open ?? {}
-  return {
-    ...{ runId, turn, step, usage, calls, attempt, elapsedMs },
-    ...(openMessageId !== undefined && { openMessageId }),
-    ...(stepState && { stepState }),
-    ...(overlays && { overlays }),
-    ...(cost && { cost }),
-    ...(notBefore !== undefined && { notBefore }),
-    ...(retry && { retry }),
-    ...(inputMessageId !== undefined && { inputMessageId }),
-    ...(ending && { ending }),
-    ...(waitedMs !== undefined && { waitedMs }),
-    ...(overflowUsed && { overflowUsed }),
-    ...(extensionState && { extensionState }),
-  }
+function takeRun(open: OpenState, run: RunRow): void {
+  open.runId = run.runId
+  open.turn = run.turn
+  open.step = run.step
+  open.usage = run.usage
+  open.cost = run.cost
+  open.attempt = run.attempt
+  open.notBefore = run.notBefore
+  open.retry = run.retry
+  open.inputMessageId = run.inputMessageId
+  open.ending = run.ending
+  open.elapsedMs = run.elapsedMs
+  open.waitedMs = run.waitedMs
+  open.overflowUsed = run.overflowUsed
+  open.extensionState = run.extensionState
 }
 
 function applyEvent(memory: Memory, event: DurableEvent): void {
   if (event.type === 'turn-start') {
     memory.turns = event.turn
     memory.segments = event.resumed ? memory.segments + 1 : 1
-    const { runId, turn } = event
-    memory.open ??= { runId, turn, step: 0, calls: [], usage: {} }
+    memory.open ??= opened(event)
   }
-  if (!memory.open) return
-  if (event.type === 'step-start') memory.open = { ...memory.open, step: event.step, stepState: 'begun', calls: [] }
-  if (event.type === 'message-start') memory.open = { ...memory.open, openMessageId: event.messageId }
-  if (event.type === 'message-end') memory.open = { ...withoutMessage(memory.open), stepState: 'answered' }
-  if (event.type === 'message-discarded' && event.messageId === memory.open.openMessageId) memory.open = withoutMessage(memory.open)
-  if (event.type === 'step-end') {
-    memory.answered.push(...memory.open.calls.flatMap(answeredRow))
-    memory.open = { ...memory.open, stepState: 'ended', calls: [] }
+  const { open } = memory
+  if (!open) return
+  switch (event.type) {
+    case 'step-start':
+      open.step = event.step
+      open.stepState = 'begun'
+      open.calls = []
+      return
+    case 'message-start':
+      open.openMessageId = event.messageId
+      return
+    case 'message-end':
+      open.openMessageId = undefined
+      open.stepState = 'answered'
+      return
+    case 'message-discarded':
+      if (event.messageId === open.openMessageId) open.openMessageId = undefined
+      return
+    case 'step-end':
+      for (const row of open.calls) if (isAnswered(row)) memory.answered.push(withoutOutcome(row))
+      open.stepState = 'ended'
+      open.calls = []
+      return
+    default:
+      return
   }
 }
 
@@ -164,14 +195,18 @@ function withOverlay(overlays: readonly Overlay[], overlay: Overlay): readonly O
   return overlays.map((other) => (other.inputId === overlay.inputId ? overlay : other))
 }
 
-function withoutMessage({ openMessageId: _closed, ...open }: OpenTurn): OpenTurn {
-  return open
+/** In the place of an earlier row of the call, else in the order of the calls. */
+function placeRow(rows: CallRow[], row: CallRow): void {
+  const place = rows.findIndex(({ toolCallId }) => toolCallId === row.toolCallId)
+  if (place >= 0) rows[place] = row
+  else rows.splice(rows.findLastIndex(({ index }) => index < row.index) + 1, 0, row)
 }
 
-function withRow(rows: readonly CallRow[], row: CallRow): readonly CallRow[] {
-  return [...rows.filter((other) => other.toolCallId !== row.toolCallId), row].sort((a, b) => a.index - b.index)
+/** From outside. */
+function isAnswered({ answerHash, approval }: CallRow): boolean {
+  return answerHash !== undefined || approval !== undefined
 }
 
-function answeredRow({ outcome: _outcome, ...row }: CallRow): readonly CallRow[] {
-  return row.answerHash === undefined && !row.approval ? [] : [row]
+function withoutOutcome({ outcome: _outcome, ...row }: CallRow): CallRow {
+  return row
 }
