@@ -41,33 +41,97 @@ export interface HookRunner {
   onEvent(event: AgentEvent): void
 }
 
-const hasNone = (): boolean => false
-
 export function hookRunner(options: HookRunnerOptions): HookRunner {
-  const calls = new HandlerCalls(options)
-  return {
-    get failure() {
-      return calls.failure
-    },
-    has: options.extensions.length === 0 ? hasNone : (...hooks) => hooks.some((hook) => calls.listeners(hook).length > 0),
-    onInput: (event) => askInput(calls, event),
-    beforeAgentStart: (event) => askAgentStart(calls, event),
-    onTurnStart: (event) => calls.tell('onTurnStart', event),
-    transformContext: (messages) => askContext(calls, messages),
-    onStepStart: (event) => calls.tell('onStepStart', event),
-    onStepEnd: (event) => calls.tell('onStepEnd', event),
-    beforeModelCall: (event) => askRequest(calls, event),
-    afterModelCall: (event) => calls.tell('afterModelCall', event),
-    onToolCall: (call, validate) => askCall(calls, call, validate),
-    onToolResult: (call, result, { neverResult = false } = {}) => askResult(calls, call, result, neverResult),
-    beforeCompaction: (event) => askCompaction(calls, event),
-    afterCompaction: (event) => calls.tell('afterCompaction', event),
-    onRetryStart: (event) => calls.tell('onRetryStart', event),
-    onRetryEnd: (event) => calls.tell('onRetryEnd', event),
-    onAgentEnd: (event) => calls.tell('onAgentEnd', event),
-    onSavePoint: (event) => calls.tell('onSavePoint', event),
-    onSettled: (event) => calls.tell('onSettled', event),
-    onEvent: (event) => calls.show(event),
+  return new TurnHooks(options)
+}
+
+class TurnHooks implements HookRunner {
+  readonly #calls: HandlerCalls
+  readonly #isAlone: boolean
+
+  constructor(options: HookRunnerOptions) {
+    this.#calls = new HandlerCalls(options)
+    this.#isAlone = options.extensions.length === 0
+  }
+
+  get failure(): HookFailure | undefined {
+    return this.#calls.failure
+  }
+
+  has(...hooks: readonly HookName[]): boolean {
+    return !this.#isAlone && hooks.some((hook) => this.#calls.listeners(hook).length > 0)
+  }
+
+  onInput(event: HookEvent<'onInput'>): Promise<InputVerdict> {
+    return askInput(this.#calls, event)
+  }
+
+  beforeAgentStart(event: HookEvent<'beforeAgentStart'>): Promise<AgentStartVerdict> {
+    return askAgentStart(this.#calls, event)
+  }
+
+  onTurnStart(event: HookEvent<'onTurnStart'>): Promise<void> {
+    return this.#calls.tell('onTurnStart', event)
+  }
+
+  transformContext(messages: readonly Message[]): Promise<readonly Message[]> {
+    return askContext(this.#calls, messages)
+  }
+
+  onStepStart(event: HookEvent<'onStepStart'>): Promise<void> {
+    return this.#calls.tell('onStepStart', event)
+  }
+
+  onStepEnd(event: HookEvent<'onStepEnd'>): Promise<void> {
+    return this.#calls.tell('onStepEnd', event)
+  }
+
+  beforeModelCall(event: HookEvent<'beforeModelCall'>): Promise<RequestPatch> {
+    return askRequest(this.#calls, event)
+  }
+
+  afterModelCall(event: HookEvent<'afterModelCall'>): Promise<void> {
+    return this.#calls.tell('afterModelCall', event)
+  }
+
+  onToolCall(call: HookedCall, validate: (input: JSONValue) => MaybePromise<SchemaResult>): Promise<CallVerdict> {
+    return askCall(this.#calls, call, validate)
+  }
+
+  onToolResult(call: HookedCall, result: HookedResult, { neverResult = false }: { readonly neverResult?: boolean } = {}): Promise<HookedResult> {
+    return askResult(this.#calls, call, result, neverResult)
+  }
+
+  beforeCompaction(event: HookEvent<'beforeCompaction'>): Promise<CompactionVerdict> {
+    return askCompaction(this.#calls, event)
+  }
+
+  afterCompaction(event: HookEvent<'afterCompaction'>): Promise<void> {
+    return this.#calls.tell('afterCompaction', event)
+  }
+
+  onRetryStart(event: HookEvent<'onRetryStart'>): Promise<void> {
+    return this.#calls.tell('onRetryStart', event)
+  }
+
+  onRetryEnd(event: HookEvent<'onRetryEnd'>): Promise<void> {
+    return this.#calls.tell('onRetryEnd', event)
+  }
+
+  onAgentEnd(event: HookEvent<'onAgentEnd'>): Promise<void> {
+    return this.#calls.tell('onAgentEnd', event)
+  }
+
+  onSavePoint(event: HookEvent<'onSavePoint'>): Promise<void> {
+    return this.#calls.tell('onSavePoint', event)
+  }
+
+  onSettled(event: HookEvent<'onSettled'>): Promise<void> {
+    return this.#calls.tell('onSettled', event)
+  }
+
+  onEvent(event: AgentEvent): void {
+    this.#calls.show(event)
   }
 }
 

@@ -1,18 +1,37 @@
+import { systemClock } from '@bowline/llm'
 import type { Clock, JSONValue, RuntimeParams } from '@bowline/llm'
+import { messageOf } from '../agent-error.ts'
+import { refuseConfig } from '../agent/check-options.ts'
 import type { AgentDefinition } from '../agent/definition.ts'
+import { orderOf } from '../agent/input.ts'
+import { limitsOf } from '../agent/limits-of.ts'
 import type { Accepted, AgentInput, AgentRun, Limits, OnFailedTurn, RunOptions } from '../agent/options.ts'
+import { runDefinition } from '../agent/run-definition.ts'
+import { systemIds } from '../ids.ts'
 import type { IdSource } from '../ids.ts'
+import { copyJson, deepFreeze } from '../json.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Budget } from '../loop/budget.ts'
+import { checkPrices } from '../loop/limits.ts'
+import { modelTargets } from '../loop/model-target.ts'
 import type { ModelTarget } from '../loop/model-target.ts'
 import type { OnUnknownOutcome } from '../tools/tool.ts'
-import type { EventBuffer } from './event-buffer.ts'
-import type { Gate } from './gate.ts'
-import type { Inbox } from './inbox.ts'
-import type { StopSwitch } from './stop-switch.ts'
+import { EventBuffer } from './event-buffer.ts'
+import { Gate } from './gate.ts'
+import { Inbox } from './inbox.ts'
+import { StopSwitch } from './stop-switch.ts'
 
-/** What one run brings along: the same for all its turns. */
-export interface RunParts {
+/** What a run knows of those above it. */
+export interface Ancestry {
+  /** Names of the agents from the root; empty at the root. */
+  readonly path: readonly string[]
+  readonly budgets: readonly Budget[]
+  /** How many levels deep they let work be handed on. */
+  readonly maxDepth: number
+}
+
+/** What one run brings along: the same for all its turns. A class, because the loop looks at it all the time. */
+export class RunParts {
   /** With what the options of the run add to it. */
   readonly agent: AgentDefinition
   /** The model of each step, and those that take over from it. */
@@ -36,18 +55,83 @@ export interface RunParts {
   readonly onUnknownOutcome: OnUnknownOutcome
   readonly onFailedTurn: OnFailedTurn
   readonly onInputWhilePending: 'refuse' | 'cancel'
-  /** Those that the run was given are not taken yet. */
-  readonly hasOverlays: boolean
-  /** Those that the run was given, once. */
-  takeOverlays(): NonNullable<RunOptions['overlays']>
-  followUp(input: AgentInput): Promise<Accepted>
-  /** Resolves when the run has ended. */
-  readonly ended: Promise<void>
   readonly pinnedInstructions: string | undefined
   readonly pinnedHash: string | undefined
   readonly onApproval: RunOptions['onApproval']
   /** Names of the agents from the root; empty at the root. */
   readonly path: readonly string[]
   /** Runs of subagents that are under way, by tool call id. */
-  readonly children: Map<string, AgentRun>
+  readonly children = new Map<string, AgentRun>()
+  /** Resolves when the run has ended. */
+  readonly ended: Promise<void>
+  /** To be called when it has. */
+  readonly end: () => void
+  #overlays: readonly AgentInput[]
+
+  /** Throws `invalid-config`. */
+  constructor(given: AgentDefinition, options: RunOptions, journal: Journal, ancestry: Ancestry) {
+    const { clock = systemClock, ids = systemIds, runtimeParams = {}, budget, mode = 'live', driverTimeoutMs } = options
+    const agent = runDefinition(given, options, journal)
+    const own = limitsOf(options.limits, given.limits)
+    this.agent = agent
+    this.models = modelTargets(agent, runtimeParams, options.pinned)
+    this.limits = { ...own, maxDepth: Math.min(own.maxDepth, ancestry.maxDepth) }
+    this.budgets = budget ? [budget, ...ancestry.budgets] : ancestry.budgets
+    checkPrices(this.limits, this.budgets, this.models)
+    this.journal = journal
+    this.clock = clock
+    this.ids = ids
+    this.runtimeParams = runtimeParams
+    this.stop = new StopSwitch(() => clock.now())
+    this.buffer = new EventBuffer()
+    const { buffer, stop } = this
+    this.gate = new Gate({ isOpen: mode === 'live', buffer, clock, signal: stop.signal, ...(driverTimeoutMs !== undefined && { driverTimeoutMs }) })
+    this.inbox = new Inbox(ids, this.limits)
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+    this.ended = ended
+    this.end = end
+    this.#overlays = (options.overlays ?? []).map(frozenCopy)
+    this.random = options.random ?? Math.random
+    this.source = options.source ?? 'user'
+    this.onApproval = options.onApproval
+    this.sessionKey = options.sessionKey
+    this.channel = options.channel
+    this.path = Object.freeze([...ancestry.path])
+    this.context = options.context === undefined ? undefined : contextOf(options.context)
+    this.onUnknownOutcome = options.onUnknownOutcome ?? agent.onUnknownOutcome
+    this.onFailedTurn = options.onFailedTurn ?? agent.onFailedTurn
+    this.onInputWhilePending = options.onInputWhilePending ?? 'refuse'
+    this.pinnedInstructions = options.pinned?.instructions ?? agent.pinnedInstructions
+    this.pinnedHash = options.pinned?.hash
+  }
+
+  /** Those that the run was given are not taken yet. */
+  get hasOverlays(): boolean {
+    return this.#overlays.length > 0
+  }
+
+  /** Those that the run was given, once. */
+  takeOverlays(): readonly AgentInput[] {
+    const taken = this.#overlays
+    this.#overlays = []
+    return taken
+  }
+
+  followUp(input: AgentInput): Promise<Accepted> {
+    const { journal, inbox } = this
+    return journal.enqueue ? journal.enqueue(frozenCopy(input)) : inbox.offer('follow-up', input)
+  }
+}
+
+function frozenCopy(input: AgentInput): AgentInput {
+  const order = orderOf(input)
+  return order.kind === 'message' ? order.message : refuseConfig('answers are no input of a turn')
+}
+
+function contextOf(given: JSONValue): JSONValue {
+  try {
+    return deepFreeze(copyJson(given))
+  } catch (error) {
+    return refuseConfig(`context: ${messageOf(error)}`)
+  }
 }

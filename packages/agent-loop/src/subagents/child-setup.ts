@@ -2,7 +2,7 @@ import type { AgentDefinition } from '../agent/definition.ts'
 import type { RunOptions } from '../agent/options.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Turn } from '../loop/turn.ts'
-import type { Ancestry } from '../run/agent-run.ts'
+import type { Ancestry } from '../run/run-parts.ts'
 import type { Subagent } from './delegate.ts'
 
 /** Where a subagent stands in the tree: under which call of its parent, and the key of its journal. */

@@ -3,8 +3,8 @@ import type { JournalState } from '../journal/journal.ts'
 import type { Spending } from '../loop/budget.ts'
 import { sumCost } from '../events/sum-cost.ts'
 import type { Turn } from '../loop/turn.ts'
-import { partsOf } from '../run/agent-run.ts'
 import { openCalls, openTurn } from '../run/open-turn.ts'
+import { RunParts } from '../run/run-parts.ts'
 import { isOverdue, isSettled, pendingApprovals, pendingToolCalls } from '../tools/call.ts'
 import type { Call } from '../tools/call.ts'
 import { startable } from '../tools/schedule.ts'
@@ -49,7 +49,7 @@ export async function standingOf(turn: Turn, place: ChildPlace | undefined): Pro
   if (!setup) return undefined
   const { agent, options, journal, ancestry } = setup
   const state = await journal.load()
-  const child = openTurn(partsOf(agent, options, journal, ancestry), state, place.childKey)
+  const child = openTurn(new RunParts(agent, options, journal, ancestry), state, place.childKey)
   const calls = openCalls(child, state)
   await lookBelow(child, calls)
   return { state, turn: child, calls, spent: spentBy(state, calls) }
