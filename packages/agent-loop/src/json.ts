@@ -75,14 +75,20 @@ export function deepFreeze<T>(value: T): T {
 }
 
 function freezeAll(value: object): void {
-  freezeWithin(value)
+  const items: readonly unknown[] = Object.values(value)
   Object.freeze(value)
+  freezeItems(items)
 }
 
-/** Freezes all that is in a JSON value, but not the value itself. Its primitives are most of it: nothing is called for them. */
+/** Freezes all that is in a JSON value, but not the value itself. */
 export function freezeWithin(value: object): void {
-  for (const key in value) {
-    const item: unknown = value[key as keyof typeof value]
+  freezeItems(Object.values(value))
+}
+
+/** Most are primitives: nothing is called for them. */
+function freezeItems(items: readonly unknown[]): void {
+  for (let place = 0; place < items.length; place++) {
+    const item = items[place]
     if (typeof item === 'object' && item !== null && !Object.isFrozen(item)) freezeAll(item)
   }
 }
