@@ -55,7 +55,8 @@ export function providerPartsOf(messages: readonly Message[], context: ProviderC
   return sent
 }
 
-function isOfProvider(part: AssistantPart | undefined): boolean {
+/** Of a tool that the provider runs. */
+export function isOfProvider(part: AssistantPart | undefined): boolean {
   return part?.type === 'tool-result' || (isCall(part) && part.providerExecuted === true)
 }
 

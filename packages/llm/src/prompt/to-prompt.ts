@@ -1,7 +1,7 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
 import type { AssistantMessage, Message, Repair, RepairCode, UserMessage } from '../messages.ts'
 import { assistantContent } from './assistant-content.ts'
-import { callIdsOf } from './call-ids.ts'
+import { callIdsOf, type CallIds } from './call-ids.ts'
 import { originOf } from './hand-off.ts'
 import { isCutShort, keptCalls, keptShare, type KeptShare } from './kept-share.ts'
 import type { HistoryOptions, Instructions, ToPromptOptions } from './options.ts'
@@ -38,21 +38,33 @@ const noPlaces: ReadonlyMap<number, string> = new Map()
  * are unique, nothing is empty. It must be pure: the same input gives the same bytes and is not changed. What had to be
  * changed is listed in `repairs`.
  */
-export function toPrompt(given: ToPromptOptions): { prompt: LanguageModelV4Prompt; repairs: Repair[] } {
-  // A copy, since walking along frozen arrays is slow.
-  const options = { ...given, messages: given.messages.slice() }
-  const context = contextOf(options)
-  const prompt = systemMessages(options.instructions)
-  for (const [messageIndex, message] of options.messages.entries()) {
-    prompt.push(...convertMessage(message, messageIndex, context, prompt.at(-1)?.role))
-  }
-  return { prompt, repairs: context.repairs.inOrder() }
+export function toPrompt(options: ToPromptOptions): { prompt: LanguageModelV4Prompt; repairs: Repair[] } {
+  const system = systemMessages(options.instructions)
+  const { prompt, repairs } = convertMessages(options, system.at(-1)?.role)
+  return { prompt: [...system, ...prompt], repairs }
 }
 
-function contextOf(options: ToPromptOptions): Context {
+type Role = LanguageModelV4Message['role']
+
+/** Messages without instructions, as they stand behind a message of the role. `ids` are those under which calls are sent. */
+export function convertMessages(
+  given: ToPromptOptions,
+  roleBefore: Role | undefined,
+): { prompt: LanguageModelV4Message[]; repairs: Repair[]; ids: CallIds } {
+  // A copy, since walking along frozen arrays is slow.
+  const options = { ...given, messages: given.messages.slice() }
+  const ids = callIdsOf(options.messages, options.model)
+  const context = contextOf(options, ids)
+  const prompt: LanguageModelV4Message[] = []
+  for (const [messageIndex, message] of options.messages.entries()) {
+    prompt.push(...convertMessage(message, messageIndex, context, prompt.at(-1)?.role ?? roleBefore))
+  }
+  return { prompt, repairs: context.repairs.inOrder(), ids }
+}
+
+function contextOf(options: ToPromptOptions, ids: CallIds): Context {
   const { messages, model, history } = options
   const repairs = new Repairs()
-  const ids = callIdsOf(messages, model)
   const pairs = pairCalls(messages, ids, repairs)
   const kept = messages.map((message, messageIndex): Kept => {
     if (message.role !== 'assistant') return nothingKept
@@ -69,7 +81,7 @@ function contextOf(options: ToPromptOptions): Context {
   return { options, kept, providerParts, rules: vendorRulesOf(model.provider), repairs }
 }
 
-function systemMessages(instructions: Instructions | undefined): LanguageModelV4Prompt {
+export function systemMessages(instructions: Instructions | undefined): LanguageModelV4Prompt {
   const blocks: InstructionBlocks = typeof instructions === 'string' ? [{ text: instructions }] : (instructions ?? [])
   return blocks
     .filter(({ text }) => text.trim() !== '')
@@ -84,7 +96,7 @@ function convertMessage(
   message: Message,
   messageIndex: number,
   context: Context,
-  roleBefore: LanguageModelV4Message['role'] | undefined,
+  roleBefore: Role | undefined,
 ): LanguageModelV4Message[] {
   switch (message.role) {
     case 'user':
@@ -121,7 +133,7 @@ function assistantMessages(
   message: AssistantMessage,
   messageIndex: number,
   context: Context,
-  roleBefore: LanguageModelV4Message['role'] | undefined,
+  roleBefore: Role | undefined,
 ): LanguageModelV4Message[] {
   const { options, rules, repairs } = context
   const { share, calls } = context.kept[messageIndex] ?? nothingKept

@@ -13,7 +13,7 @@ import { mergeRuntimeParams, toSettings } from '../params/runtime-params.ts'
 import { withCacheMarks } from '../prompt/cache-marks.ts'
 import { withDownloads, type DownloadContext } from '../prompt/downloads.ts'
 import type { ToPromptOptions } from '../prompt/options.ts'
-import { toPrompt } from '../prompt/to-prompt.ts'
+import { promptOf } from '../prompt/prompt-memory.ts'
 import { knownSchema, resolveSchema, type ToolSchema } from '../tools/tool-schema.ts'
 import type { CallTarget } from './call-target.ts'
 
@@ -32,7 +32,7 @@ export async function prepareCall(request: ModelRequest, { target, abortSignal }
   const { messages, tools = [], history, output, download } = request
   const { provider, modelId, info } = target
   const params = mergeRuntimeParams(target.defaults, request.runtimeParams)
-  const { prompt, repairs } = promptOf({
+  const { prompt, repairs } = readablePrompt({
     messages,
     model: { provider, modelId, ...definedOnly({ input: info.input }) },
     ...definedOnly({ instructions: params.systemPrompt ?? request.instructions, history }),
@@ -55,9 +55,9 @@ export async function prepareCall(request: ModelRequest, { target, abortSignal }
 }
 
 /** Messages that are none are the program's mistake: asking again would not help. */
-function promptOf(options: ToPromptOptions): ReturnType<typeof toPrompt> {
+function readablePrompt(options: ToPromptOptions): ReturnType<typeof promptOf> {
   try {
-    return toPrompt(options)
+    return promptOf(options)
   } catch (cause) {
     throw new LlmError('USAGE', `the messages cannot be read: ${String(cause)}`, { cause })
   }
