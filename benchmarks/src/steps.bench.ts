@@ -12,7 +12,7 @@ export const bench: Bench = {
   title: 'A step in memory',
   text: [
     `A run of ${steps.toLocaleString('en')} steps with one tool call each, on a memory journal without hooks: the mean of ten steps around the named one, and the median of that over ${rounds} runs.`,
-    'A *model* of the AI SDK is sent the whole conversation at each step, so its conversion grows with it; a *function* is handed the messages as they are.',
+    'A *model* of the AI SDK is sent the whole conversation at each step, of which only what is new is converted; a *function* is handed the messages as they are.',
   ].join('\n'),
   async run() {
     const rows: string[][] = []

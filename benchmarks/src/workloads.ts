@@ -20,6 +20,8 @@ export interface Workload {
 
 /** How long small work of the same kind goes on before what is measured. Equal for all, fast or slow. */
 const warmupMs = 300
+/** The same for a process that has been at work for a while, as servers are: all code is compiled. */
+const longWarmupMs = 3_000
 
 export const workloads = {
   text: {
@@ -33,6 +35,12 @@ export const workloads = {
     unit: 'ms per step',
     size: 200,
     measure: async (contender, size) => (await turnMs(contender, callsThenText(20), callsThenText(size))) / size,
+  },
+  'warm-steps': {
+    title: 'the same in a process that has worked for three seconds',
+    unit: 'ms per step',
+    size: 200,
+    measure: async (contender, size) => (await turnMs(contender, callsThenText(20), callsThenText(size), longWarmupMs)) / size,
   },
   concurrent: {
     title: '1,000 turns at once, one tool call and 200 deltas each',
@@ -49,7 +57,13 @@ export const workloads = {
     title: 'From the call to the first delta, over the bare model',
     unit: 'µs',
     size: 500,
-    measure: firstDeltaMicroseconds,
+    measure: (contender, size) => firstDeltaMicroseconds(contender, size, warmupMs),
+  },
+  'warm-first-delta': {
+    title: 'the same in a process that has worked for three seconds',
+    unit: 'µs',
+    size: 500,
+    measure: (contender, size) => firstDeltaMicroseconds(contender, size, longWarmupMs),
   },
   arguments: {
     title: 'Tool arguments of 4,000 deltas',
@@ -79,9 +93,9 @@ export async function runWhole(prepared: Prepared, answers: readonly Answer[], w
   }
 }
 
-async function turnMs(contender: Contender, small: readonly Answer[], answers: readonly Answer[]): Promise<number> {
+async function turnMs(contender: Contender, small: readonly Answer[], answers: readonly Answer[], warmMs = warmupMs): Promise<number> {
   const warm = contender.prepare(small)
-  await warmUp(() => runWhole(warm, small))
+  await warmUp(() => runWhole(warm, small), warmMs)
   const prepared = contender.prepare(answers)
   return millisecondsOf(() => runWhole(prepared, answers))
 }
@@ -90,8 +104,8 @@ async function runAtOnce(prepared: Prepared, answers: readonly Answer[], turns: 
   await Promise.all(Array.from({ length: turns }, () => runWhole(prepared, answers)))
 }
 
-async function warmUp(work: () => Promise<void>): Promise<void> {
-  const endsAt = performance.now() + warmupMs
+async function warmUp(work: () => Promise<void>, forMs = warmupMs): Promise<void> {
+  const endsAt = performance.now() + forMs
   do await work()
   while (performance.now() < endsAt)
 }
@@ -103,12 +117,12 @@ async function millisecondsOf(work: () => Promise<void>): Promise<number> {
 }
 
 /** The median of what one call after the other needed, less the same of the bare model. */
-async function firstDeltaMicroseconds(contender: Contender, calls: number): Promise<number> {
+async function firstDeltaMicroseconds(contender: Contender, calls: number, warmMs: number): Promise<number> {
   const answers = [{ text: 1 }]
   const prepared = contender.prepare(answers)
   const bare = () => firstTextMs((watch) => prepared.bare(watch))
   const called = () => firstTextMs((watch) => runWhole(prepared, answers, watch))
-  await warmUp(async () => void [await bare(), await called()])
+  await warmUp(async () => void [await bare(), await called()], warmMs)
   const bareMs: number[] = []
   const calledMs: number[] = []
   for (let call = 0; call < calls; call += 1) {
