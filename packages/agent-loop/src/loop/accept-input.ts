@@ -48,7 +48,7 @@ function append(turn: Turn, message: UserMessage, { source, inputId, logged }: O
   const id = freeIdOf(turn, message, logged) ?? turn.ids.next('msg')
   const stored: StoredMessage & { role: 'user' } = deepFreeze({ ...message, id, at: message.at ?? turn.clock.now() })
   turn.inputId = id
-  turn.record({ type: 'user-message', messageId: id, message: stored, source, ...(inputId !== undefined && { inputId }) })
+  turn.log.record({ type: 'user-message', messageId: id, message: stored, source, ...(inputId !== undefined && { inputId }) })
   turn.append(stored)
 }
 
@@ -64,6 +64,6 @@ function keepLogged(turn: Turn, messageId: string, message: UserMessage): void {
 }
 
 function withdraw(turn: Turn, messageId: string): void {
-  turn.record({ type: 'message-discarded', messageId, reason: 'replaced' })
+  turn.log.record({ type: 'message-discarded', messageId, reason: 'replaced' })
   if (turn.transcript.hasMessage(messageId)) turn.discard([messageId])
 }

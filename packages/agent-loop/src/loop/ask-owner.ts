@@ -8,7 +8,7 @@ export async function askOwner<Value>(turn: Turn, name: string, ask: () => Value
   } catch (error) {
     if (turn.stop.requested) return undefined
     const message = messageOf(error)
-    turn.record({ type: 'error', source: 'extension', name, message, fatal: true })
+    turn.log.record({ type: 'error', source: 'extension', name, message, fatal: true })
     turn.stop.stop({ kind: 'stop', status: 'error', reason: 'extension-error', error: { code: 'extension-error', message: `${name}: ${message}` } })
     return undefined
   }

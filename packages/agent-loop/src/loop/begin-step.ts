@@ -9,18 +9,18 @@ export function beginStep(turn: Turn): Promise<void> | undefined {
   turn.attempt = 1
   turn.retry = undefined
   turn.stepState = 'begun'
-  turn.record({
+  turn.log.record({
     ...{ type: 'step-start', step: turn.step, contextTokens: turn.contextTokens(), model: name },
     ...(info.contextWindow !== undefined && { contextWindow: info.contextWindow }),
   })
-  turn.writeRun('running')
+  turn.log.writeRun('running')
   return turn.isDriven || turn.hooks.has('onStepStart') || mayTakeInputs(turn) ? showStep(turn) : undefined
 }
 
 async function showStep(turn: Turn): Promise<void> {
   if (turn.isDriven) await turn.boundary()
   if (turn.hooks.has('onStepStart')) {
-    await turn.commit()
+    await turn.log.commit()
     await turn.hooks.onStepStart({ step: turn.step })
   }
   if (mayTakeInputs(turn)) await takeInputs(turn, 'step-start')
@@ -31,13 +31,13 @@ export function beginMessage(turn: Turn): void {
   turn.messageId = turn.ids.next('msg')
   turn.steered = false
   const { step, messageId, attempt, model } = turn
-  turn.record({ type: 'message-start', step, messageId, attempt, model: model.name })
-  turn.writeRun('running')
+  turn.log.record({ type: 'message-start', step, messageId, attempt, model: model.name })
+  turn.log.writeRun('running')
 }
 
 /** Drafts the end of the present step. */
 export function endStep(turn: Turn, calls: readonly Call[], continues: boolean): void {
-  turn.record({ type: 'step-end', step: turn.step, toolCalls: calls.length, continues })
+  turn.log.record({ type: 'step-end', step: turn.step, toolCalls: calls.length, continues })
   turn.earlierCalls += calls.length
   turn.stepState = 'ended'
 }

@@ -86,7 +86,7 @@ async function askEphemeral(turn: Turn): Promise<readonly Message[]> {
   const settled = await settleWithin(limit, () => turn.agent.ephemeral?.(stepContext(turn)))
   if (settled.kind === 'stopped') return []
   if (settled.kind === 'value' && areMessages(settled.value)) return settled.value
-  turn.record({ type: 'error', source: 'ephemeral', message: objection(settled), fatal: false })
+  turn.log.record({ type: 'error', source: 'ephemeral', message: objection(settled), fatal: false })
   return []
 }
 

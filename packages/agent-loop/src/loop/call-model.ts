@@ -22,7 +22,7 @@ export async function callModel(turn: Turn, plan: StepPlan): Promise<Next> {
     const given = isReady ? undefined : ((await waitForRetry(turn)) ?? (await reserve(turn, plan)))
     if (given) return given
     beginMessage(turn)
-    await turn.commit()
+    await turn.log.commit()
     const answer = countedAnswer(turn, await requestAnswer(turn, plan))
     // Behind the answer, where nobody waits for the first delta.
     await nextMacrotask()

@@ -71,15 +71,15 @@ function hostOf(turn: Turn, trigger: CompactionTrigger): CompactionHost {
     abortSignal: turn.stop.signal,
     summaryModel: (policy) => summaryModelFor(turn, policy),
     effectOf: (toolName) => agent.tools.get(toolName)?.effect,
-    record: (event) => turn.record(inStep && event.type !== 'usage' ? { ...event, step: turn.step } : event),
+    record: (event) => turn.log.record(inStep && event.type !== 'usage' ? { ...event, step: turn.step } : event),
     store(compaction) {
-      turn.write({ type: 'compaction', compaction })
+      turn.log.write({ type: 'compaction', compaction })
       // One that the process did not survive has not been used.
       if (trigger === 'overflow') turn.overflowUsed = true
     },
     async commit() {
-      if (inTurn) turn.writeRun('running')
-      await turn.commit()
+      if (inTurn) turn.log.writeRun('running')
+      await turn.log.commit()
     },
     reserve: ({ inputTokens, outputTokens }) => reserveTokens(turn, inputTokens, outputTokens),
     book(usage, cost) {

@@ -1,6 +1,6 @@
 import type { JSONValue } from '@bowline/llm'
 import type { AgentResult } from '../agent/options.ts'
-import type { RunEventFields } from './turn.ts'
+import type { RunEventFields } from './turn-log.ts'
 import { deepFreeze } from '../json.ts'
 import { resultOf } from '../run/result.ts'
 import { compactAfterTurn, compactionDue } from './compaction-phase.ts'
@@ -20,15 +20,15 @@ export async function endTurn(turn: Turn, ending: Ending, goesOn = modelWouldSto
   const { inbox } = turn.run
   if (goesOn && inbox.hasInputs && (await takeMore(turn))) return { phase: 'ask' }
   inbox.close()
-  const mark = turn.mark
+  const mark = turn.log.mark
   const due = isWaiting(ending) ? undefined : compactionDue(turn)
   const followed = isFollowed(turn, ending, due)
   draftEnd(turn, ending, due, followed)
-  const end = turn.mark
+  const end = turn.log.mark
   const isLast = !isWaiting(ending) && !due && !hasWatchers(turn) && !hasNextTurn(turn, ending)
   const stored = await storeEnd(turn, goesOn && turn.step < turn.run.limits.maxSteps, isLast)
   if (stored === 'inputs-waiting') {
-    turn.backTo(mark, end)
+    turn.log.backTo(mark, end)
     inbox.reopen()
     // What the journal does not give now stays in its inbox.
     return (await takeMore(turn)) ? { phase: 'ask' } : endTurn(turn, ending, false)
@@ -36,23 +36,23 @@ export async function endTurn(turn: Turn, ending: Ending, goesOn = modelWouldSto
   inbox.endTurn()
   if (!isLast) await afterEnd(turn, ending, due)
   // What those who look on had to say of the end.
-  await turn.commit()
+  await turn.log.commit()
   return { phase: 'ended', ending }
 }
 
 function draftEnd(turn: Turn, ending: Ending, due: ReturnType<typeof compactionDue>, followed: boolean): void {
   const { status, reason, error, receipt, pendingToolCalls = [], pendingApprovals = [] } = ending
   const { usage, cost, step: steps } = turn
-  if (pendingToolCalls.length > 0) turn.record({ type: 'awaiting-tools', step: turn.step, pendingToolCalls })
+  if (pendingToolCalls.length > 0) turn.log.record({ type: 'awaiting-tools', step: turn.step, pendingToolCalls })
   const waits = isWaiting(ending)
-  turn.record({
+  turn.log.record({
     ...{ type: 'turn-end', status, reason, usage, steps, overlaysExpired: waits ? 0 : turn.overlays.count },
     ...(cost && { cost }),
     ...(error && { error }),
     ...(receipt && { receipt }),
   })
-  turn.record({ type: 'save-point' })
-  turn.writeRun(waits ? 'suspended' : 'ended', {
+  turn.log.record({ type: 'save-point' })
+  turn.log.writeRun(waits ? 'suspended' : 'ended', {
     ...{ status, reason },
     ...(waits && { pendingToolCalls, pendingApprovals }),
     ...(error && { error: { ...error } as unknown as JSONValue }),
@@ -80,9 +80,9 @@ function hasWatchers({ hooks, guardrails }: Turn): boolean {
 /** Settled, unless other runs are queued behind this one. */
 async function storeEnd(turn: Turn, expectNoInputs: boolean, isLast: boolean): Promise<'stored' | 'inputs-waiting'> {
   const noInputs = expectNoInputs ? { noInputs: true as const } : {}
-  const stored = isLast ? await turn.commitIf({ ...noInputs, nothingQueued: true }, [settled]) : 'runs-queued'
+  const stored = isLast ? await turn.log.commitIf({ ...noInputs, nothingQueued: true }, [settled]) : 'runs-queued'
   if (stored !== 'runs-queued') return stored
-  return (await turn.commitIf(noInputs, [])) === 'inputs-waiting' ? 'inputs-waiting' : 'stored'
+  return (await turn.log.commitIf(noInputs, [])) === 'inputs-waiting' ? 'inputs-waiting' : 'stored'
 }
 
 /** Hooks, a compaction that is due, and the word that nothing is left to do. */
@@ -96,6 +96,6 @@ async function afterEnd(turn: Turn, ending: Ending, due: ReturnType<typeof compa
   const compactsHere = due && !run.journal.schedulesCompaction
   if (compactsHere) await compactAfterTurn(turn, due)
   const quiet = !hasNextTurn(turn, ending) && (!due || compactsHere)
-  const stored = quiet ? await turn.commitIf({ nothingQueued: true }, [settled]) : 'runs-queued'
+  const stored = quiet ? await turn.log.commitIf({ nothingQueued: true }, [settled]) : 'runs-queued'
   if (stored === 'stored' && hooks.has('onSettled')) await hooks.onSettled({ turn: turn.number })
 }

@@ -48,8 +48,8 @@ async function beginTurn(turn: Turn, entry: NewTurn): Promise<Next> {
   const fingerprint = hash instanceof Promise ? await hash : hash
   const accepted = acceptInput(turn, entry)
   const handled = accepted instanceof Promise ? await accepted : accepted
-  turn.begin({ resumed: false, attempt: 1, ...(fingerprint !== undefined && { fingerprint }) })
-  turn.writeRun('running')
+  turn.log.begin({ resumed: false, attempt: 1, ...(fingerprint !== undefined && { fingerprint }) })
+  turn.log.writeRun('running')
   if (handled) {
     if (turn.isDriven) await turn.boundary()
     await beginGuardrails(turn, false)
@@ -64,7 +64,7 @@ async function beginTurn(turn: Turn, entry: NewTurn): Promise<Next> {
 async function reopenTurn(turn: Turn, { kind, open, calls, submission }: OpenedTurn): Promise<Next> {
   const { cause = 'recovery', attempt = 2, definitionDiff } = open.resume ?? {}
   const fingerprint = await turnFingerprint(turn)
-  turn.begin({
+  turn.log.begin({
     ...{ resumed: true, attempt, cause: submission ? 'answers' : cause },
     ...(fingerprint !== undefined && { fingerprint }),
     ...(definitionDiff !== undefined && { definitionDiff }),
@@ -75,7 +75,7 @@ async function reopenTurn(turn: Turn, { kind, open, calls, submission }: OpenedT
   }
   const hasInputs = await openSegment(turn, { input: undefined, resumed: true, takesInputs: !open.ending || mayGoOn(turn, open.ending) })
   if (open.ending && !hasInputs) return { phase: 'end', ending: open.ending }
-  if (open.ending) turn.writeRun('running')
+  if (open.ending) turn.log.writeRun('running')
   if (open.openMessageId !== undefined) discardCrashed(turn, open.openMessageId)
   if (submission) await settleSubmission(turn, submission)
   return turn.stepState === 'answered' ? resumeAnswer(turn, calls) : { phase: 'ask' }
@@ -100,7 +100,7 @@ async function closeTurn(turn: Turn, open: OpenTurn, calls: readonly Call[], sub
   const ending = aborted(turn, calls)
   if (turn.stepState !== 'ended') {
     endStep(turn, calls, false)
-    turn.writeRun('running', { ending })
+    turn.log.writeRun('running', { ending })
     if (turn.isDriven) await turn.boundary()
   }
   return { phase: 'end', ending }

@@ -42,7 +42,7 @@ export function extensionContext(turn: Turn, extension: string): ExtensionContex
     abort: (reason) => stop.stop({ kind: 'stop', ...(reason !== undefined && { reason }) }),
     waitForIdle: () => run.ended,
     spawnChild: (options) => spawnChildIn(turn, options),
-    logStep: (fields) => turn.note({ type: 'orchestration-step', ...stepFields(fields) }),
+    logStep: (fields) => turn.log.note({ type: 'orchestration-step', ...stepFields(fields) }),
   } satisfies ExtensionContext)
 }
 

@@ -38,7 +38,7 @@ function accept(turn: Turn, answer: ModelAnswer): Next | Promise<Next> {
   turn.takeAnswer(message)
   const ended = endRetry(turn, stopReason !== 'error' && stopReason !== 'aborted', error)
   // What it cost must not be lost when the process dies before the next boundary.
-  turn.writeRun('running')
+  turn.log.writeRun('running')
   const calls = callsOf(turn, clientCalls(message))
   // What the function has run itself must not run here, also when the process dies before its result is stored.
   for (const call of calls) if (results.has(call.row.toolCallId)) call.row = { ...call.row, state: 'remote' }
@@ -51,7 +51,7 @@ function accept(turn: Turn, answer: ModelAnswer): Next | Promise<Next> {
 async function tellAnswer(turn: Turn, message: AssistantMessage, ended: ReturnType<typeof endRetry>): Promise<void> {
   await tellRetryEnd(turn, ended)
   if (!turn.hooks.has('afterModelCall')) return
-  await turn.commit()
+  await turn.log.commit()
   await turn.hooks.afterModelCall({ message, usage: message.usage })
 }
 

@@ -8,7 +8,7 @@ import type { Turn } from './turn.ts'
 export async function giveUp(turn: Turn, ending: Ending, retryEnd = endRetry(turn, false)): Promise<Next> {
   endStep(turn, [], false)
   // Stored before its end, the step must not be followed by another one.
-  turn.writeRun('running', { ending })
+  turn.log.writeRun('running', { ending })
   await tellRetryEnd(turn, retryEnd)
   if (turn.isDriven) await turn.boundary()
   return { phase: 'end', ending }
@@ -16,6 +16,6 @@ export async function giveUp(turn: Turn, ending: Ending, retryEnd = endRetry(tur
 
 /** What is there is stored, and nothing that would end the step. */
 export async function leave(turn: Turn): Promise<Next> {
-  await turn.commit()
+  await turn.log.commit()
   return { phase: 'left' }
 }

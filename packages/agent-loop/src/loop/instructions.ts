@@ -13,13 +13,13 @@ export async function buildInstructions(turn: Turn): Promise<void> {
   if (takeKnownInstructions(turn)) return
   const { promptCache, asksForPrompt } = turn.agent
   // What stands drafted must not wait for code of the user.
-  if (asksForPrompt) await turn.commit()
+  if (asksForPrompt) await turn.log.commit()
   const built = await promptCache.get(sectionContext(turn), { clock: turn.clock, abortSignal: turn.stop.signal }).catch(() => undefined)
   // A run that is being stopped calls no model.
   if (!built) return
   const { text, errors } = built
   turn.instructions = text
-  for (const { section, message } of errors) turn.record({ type: 'error', source: 'prompt', name: section, message, fatal: false })
+  for (const { section, message } of errors) turn.log.record({ type: 'error', source: 'prompt', name: section, message, fatal: false })
 }
 
 function sectionContext(turn: Turn): SectionContext {

@@ -49,7 +49,7 @@ function isRetryable(turn: Turn, error: ModelError): boolean {
   try {
     return turn.agent.retry.isRetryable?.(error) ?? error.retryable
   } catch (thrown) {
-    turn.record({ type: 'error', source: 'extension', name: 'retry.isRetryable', message: messageOf(thrown), fatal: false })
+    turn.log.record({ type: 'error', source: 'extension', name: 'retry.isRetryable', message: messageOf(thrown), fatal: false })
     return error.retryable
   }
 }

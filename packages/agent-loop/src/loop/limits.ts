@@ -90,7 +90,7 @@ export function watchDuration(turn: Turn): () => void {
   const endsAt = turn.clock.now() - turn.elapsedMs + maxDurationMs
   return turn.clock.setTimer(endsAt, () => {
     // What stands behind its end is not the turn's.
-    if (!turn.hasEnded) turn.stop.stop({ kind: 'stop', status: 'limit', reason: 'max-duration', message: 'the turn has used up its time' })
+    if (!turn.log.hasEnded) turn.stop.stop({ kind: 'stop', status: 'limit', reason: 'max-duration', message: 'the turn has used up its time' })
   })
 }
 

@@ -13,14 +13,14 @@ export function hooksOf(turn: Turn): HookRunner {
   return hookRunner({
     ...{ extensions: turn.agent.extensions, clock: turn.clock, abortSignal: turn.stop.signal },
     stopDeadline: () => turn.stopDeadline,
-    hasEnded: () => turn.hasEnded,
+    hasEnded: () => turn.log.hasEnded,
     contextOf(extension) {
       const context = contexts.get(extension) ?? extensionContext(turn, extension.name)
       contexts.set(extension, context)
       return context
     },
     onError({ extension, hook, message, fatal }) {
-      turn.note({ type: 'error', source: 'extension', name: extension, hook, message, fatal })
+      turn.log.note({ type: 'error', source: 'extension', name: extension, hook, message, fatal })
       if (!fatal) return
       const error = { code: 'extension-error' as const, message: `${extension}.${hook}: ${message}` }
       turn.stop.stop({ kind: 'stop', status: 'error', reason: 'extension-error', error, message })
@@ -40,7 +40,7 @@ export function guardrailsOf(turn: Turn): GuardrailRunner {
       ...(run.context !== undefined && { context: run.context }),
     }),
     onError({ guardrail, hook, message }) {
-      turn.note({ type: 'error', source: 'guardrail', name: guardrail, hook, message, fatal: false })
+      turn.log.note({ type: 'error', source: 'guardrail', name: guardrail, hook, message, fatal: false })
     },
   })
 }

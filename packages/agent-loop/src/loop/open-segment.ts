@@ -47,14 +47,14 @@ export function isUntouched({ step, overlays, inputId, transcript }: Turn): bool
 
 /** Of every segment, also of one in which nothing runs: what ends with it has begun with it. */
 export async function beginGuardrails(turn: Turn, resumed: boolean): Promise<void> {
-  if (turn.guardrails.has('onTurnStart')) await turn.commit()
+  if (turn.guardrails.has('onTurnStart')) await turn.log.commit()
   await turn.guardrails.onTurnStart(resumed)
 }
 
 async function askObservers(turn: Turn, { input, resumed }: Omit<Segment, 'takesInputs'>): Promise<void> {
   const { hooks } = turn
   await beginGuardrails(turn, resumed)
-  if (hooks.has('beforeAgentStart', 'onTurnStart')) await turn.commit()
+  if (hooks.has('beforeAgentStart', 'onTurnStart')) await turn.log.commit()
   if (hooks.has('beforeAgentStart')) {
     const { instructions, append } = await hooks.beforeAgentStart({ input, instructions: turn.instructions })
     turn.instructions = instructions

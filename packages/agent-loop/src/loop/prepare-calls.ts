@@ -23,7 +23,7 @@ export async function prepareCalls(turn: Turn, answer: ModelAnswer, calls: reado
 /** What becomes of a call next, as far as it can be said now. */
 export function prepareCall(turn: Turn, answer: ModelAnswer, call: Call): Promise<void> | undefined {
   if (isSettled(call) || turn.stop.requested) return undefined
-  if (asksOthers(turn, call)) return turn.commit().then(() => judge(turn, answer, call))
+  if (asksOthers(turn, call)) return turn.log.commit().then(() => judge(turn, answer, call))
   return judge(turn, answer, call)
 }
 
@@ -114,7 +114,7 @@ function askFor(turn: Turn, call: Call, approval: Extract<Prepared, { kind: 'app
   call.row = { ...call.row, approval, ...deadline }
   const { toolCallId, toolName, deadlineAt } = call.row
   const { approvalId, input, inputHash } = approval
-  turn.record({
+  turn.log.record({
     ...{ type: 'approval-requested', step: turn.step, approvalId, toolCallId, toolName, input, inputHash, path: [] },
     ...(deadlineAt !== undefined && { deadlineAt }),
   })

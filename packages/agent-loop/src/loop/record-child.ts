@@ -38,7 +38,7 @@ function begin(turn: Turn, { row, children }: Call, report: ChildReport): ToldCh
   const { subagent, description } = report.kind === 'start' ? report : { subagent: row.toolName }
   const told: ToldChild = { ended: false, steps: new Set() }
   children.set(childRunId, told)
-  turn.record({
+  turn.log.record({
     ...{ type: 'child-start', step: turn.step, toolCallId: row.toolCallId, childRunId, subagent },
     ...(description !== undefined && { description }),
   })
@@ -49,7 +49,7 @@ function update(turn: Turn, { row }: Call, report: Report<'update'>, { steps }: 
   const { childRunId, step, status = 'running', text, toolNames = [] } = report
   if (steps.has(step)) return
   steps.add(step)
-  turn.record({
+  turn.log.record({
     ...{ type: 'child-update', toolCallId: row.toolCallId, childRunId, step, status, toolNames },
     ...(text !== undefined && { text: text.slice(0, textCharacters).toWellFormed() }),
   })
@@ -57,7 +57,7 @@ function update(turn: Turn, { row }: Call, report: Report<'update'>, { steps }: 
 
 function end(turn: Turn, { row, tool }: Call, report: Report<'end'>): void {
   const { childRunId, status, usage = {}, cost, error } = report
-  turn.record({
+  turn.log.record({
     ...{ type: 'child-end', step: turn.step, toolCallId: row.toolCallId, childRunId, status, usage },
     ...(cost && { cost }),
     ...(error && { error }),

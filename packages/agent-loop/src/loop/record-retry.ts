@@ -21,9 +21,9 @@ export async function beginRetry(turn: Turn, { cause, delayMs, error, fallback }
     ...(fallback && { model: fallback.model.name }),
     error,
   }
-  turn.record({ type: 'retry-start', ...start })
-  turn.writeRun('running')
-  await turn.commit()
+  turn.log.record({ type: 'retry-start', ...start })
+  turn.log.writeRun('running')
+  await turn.log.commit()
   return start
 }
 
@@ -39,8 +39,8 @@ export function endRetry(turn: Turn, success: boolean, error?: ModelError): Retr
   turn.retry = success ? undefined : retry
   turn.notBefore = undefined
   const end = { step: turn.step, attempt: turn.attempt, success, ...(error && { error }) }
-  turn.record({ type: 'retry-end', ...end })
-  turn.writeRun('running')
+  turn.log.record({ type: 'retry-end', ...end })
+  turn.log.writeRun('running')
   return end
 }
 
@@ -51,6 +51,6 @@ export async function tellRetryStart(turn: Turn, start: RetryStart): Promise<voi
 /** Once the end is stored. */
 export async function tellRetryEnd(turn: Turn, end: RetryEnd | undefined): Promise<void> {
   if (!end || !turn.hooks.has('onRetryEnd')) return
-  await turn.commit()
+  await turn.log.commit()
   await turn.hooks.onRetryEnd(end)
 }

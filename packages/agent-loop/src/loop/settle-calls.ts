@@ -38,7 +38,7 @@ export async function settleCalls(turn: Turn, answer: ModelAnswer, calls: readon
     for (const call of starting) start(turn, call)
     writeRows(turn, calls)
     if (!calls.some((call) => call.running)) break
-    await turn.commit()
+    await turn.log.commit()
     for (const call of starting) launch(turn, call, arrivals)
     for (const call of asking) void askApproval(turn, call).then((decision) => arrivals.push({ call, kind: 'decided', decision }))
     for (const arrival of await arrivals.take()) {
@@ -83,7 +83,7 @@ function start(turn: Turn, call: Call): void {
   call.row = { ...call.row, state: 'started', attempt, ...timesOf(turn, call), ...below }
   const { toolCallId, toolName, idempotencyKey, effect, input = call.part.input } = call.row
   const label = call.tool?.label
-  turn.record({
+  turn.log.record({
     ...{ type: 'tool-execution-start', step: turn.step, toolCallId, toolName, input },
     ...(label !== undefined && { label }),
     ...{ attempt, idempotencyKey, effect },

@@ -24,10 +24,10 @@ export async function settleStep(turn: Turn, answer: ModelAnswer, calls: readonl
   if (ending && isWaiting(ending)) return { phase: 'end', ending }
   endStep(turn, calls, !ending)
   // Stored before its end, the step must not be followed by another one.
-  if (ending) turn.writeRun('running', { ending })
+  if (ending) turn.log.writeRun('running', { ending })
   if (turn.isDriven) await turn.boundary()
   if (turn.hooks.has('onStepEnd')) {
-    await turn.commit()
+    await turn.log.commit()
     await turn.hooks.onStepEnd({ step: turn.step, toolCalls: calls.map(describeCall), text: textOf(message) })
   }
   return afterStep(turn, ending, calls)
@@ -49,7 +49,7 @@ export async function takeMore(turn: Turn): Promise<boolean> {
   if (turn.step >= turn.run.limits.maxSteps || turn.stop.requested) return false
   const hasTaken = await takeInputs(turn, 'step-end')
   // The turn is not to end any more.
-  if (hasTaken) turn.writeRun('running')
+  if (hasTaken) turn.log.writeRun('running')
   return hasTaken
 }
 
@@ -57,7 +57,7 @@ export async function takeMore(turn: Turn): Promise<boolean> {
 async function askStopConditions(turn: Turn, ending: Ending | undefined, calls: readonly Call[]): Promise<Ending | undefined> {
   const { stopWhen } = turn.agent
   if (stopWhen.length === 0 || (ending && !modelWouldStop(ending))) return ending
-  await turn.commit()
+  await turn.log.commit()
   const isMet = await isAnyMet(turn, stopWhen)
   if (turn.stop.stopped) return aborted(turn, calls)
   if (!isMet) return ending

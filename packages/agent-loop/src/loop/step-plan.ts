@@ -50,7 +50,7 @@ const unpatched: Patched = { patch: {} }
 
 /** Its mistakes are those of the agent's owner, and end the turn. */
 async function askPatch(turn: Turn, prepareStep: PrepareStep): Promise<Patched> {
-  await turn.commit()
+  await turn.log.commit()
   const asked = await askOwner(turn, 'prepareStep', async () => {
     const patch = checkedPatch((await prepareStep(stepContext(turn))) ?? {})
     const named = patch.model ?? patch.runtimeParams?.model

@@ -71,12 +71,12 @@ function placeInput(turn: Turn, window: Window, { inputId, source, input }: Queu
     const overlay = { inputId, content: message.content, anchor }
     turn.overlays.add(overlay)
     turn.transcript.estimate.useExtra(turn.overlays.messages)
-    turn.write({ type: 'overlay', overlay })
-    turn.record({ type: 'runtime-input', inputId, source, placement: window, characters })
+    turn.log.write({ type: 'overlay', overlay })
+    turn.log.record({ type: 'runtime-input', inputId, source, placement: window, characters })
     return
   }
   const stored: StoredMessage & { role: 'user' } = { ...message, id: turn.ids.next('msg'), at: turn.clock.now() }
-  turn.record({ type: 'runtime-input', inputId, source, placement: window, message: stored, characters })
+  turn.log.record({ type: 'runtime-input', inputId, source, placement: window, message: stored, characters })
   turn.append(stored)
   // Without another input it is what the turn begins with.
   turn.inputId ??= stored.id

@@ -62,7 +62,7 @@ async function play(turn: Turn, entry: TurnEntry): Promise<Ending | undefined> {
     return await runTurn(turn, entry)
   } finally {
     unwatch()
-    turn.close()
+    turn.log.close()
   }
 }
 
@@ -159,7 +159,7 @@ function refusedResult(run: RunParts, turn: Turn, asked: Asked, { ending, receip
 /** That of the last turn, with the messages of all. */
 function lastResult(run: RunParts, turns: readonly Turn[], ending: Ending | undefined, receipt?: SubmissionReceipt): AgentResult {
   const [last, ...earlier] = turns.toReversed() as [Turn, ...Turn[]]
-  const messages = earlier.reverse().flatMap(({ newMessages }) => newMessages)
+  const messages = earlier.reverse().flatMap(({ log }) => log.newMessages)
   return resultOf(last, ending ?? left(last), { receipt, earlier: messages, unusedInputs: run.inbox.unused() })
 }
 

@@ -14,7 +14,7 @@ interface Extras {
 /** Of a run that had a turn. */
 export function resultOf(turn: Turn, ending: Ending, { receipt, unusedInputs = [], earlier = [] }: Extras = {}): AgentResult {
   const { status, reason, error, pendingToolCalls = [], pendingApprovals = [] } = ending
-  const messages = turn.newMessages
+  const messages = turn.log.newMessages
   const answer = messages.findLast((entry) => entry.role === 'assistant')
   return Object.freeze({
     ...{ runId: turn.runId, status, reason, messages: [...earlier, ...messages], text: answer ? textOf(answer) : turn.reply },

@@ -13,7 +13,7 @@ export function tellApprovals(turn: Turn, call: Call): void {
   for (const { approvalId, toolCallId } of asked) {
     if (open.some((request) => request.approvalId === approvalId)) continue
     const decision = decisionIn(call.child, approvalId) ?? 'cancelled'
-    turn.record({ type: 'approval-resolved', step: turn.step, toolCallId, approvalId, decision })
+    turn.log.record({ type: 'approval-resolved', step: turn.step, toolCallId, approvalId, decision })
   }
   const news = open.filter((request) => !asked.some(({ approvalId }) => approvalId === request.approvalId))
   for (const request of news) tell(turn, request)
@@ -25,7 +25,7 @@ export function tellDecision(turn: Turn, call: Call, event: ApprovalResolvedEven
   const { asked = [] } = call.row
   const { approvalId, toolCallId, decision, reason, editedInput, by, agent = [] } = event
   if (!asked.some((question) => question.approvalId === approvalId)) return
-  turn.record({
+  turn.log.record({
     ...{ type: 'approval-resolved', step: turn.step, toolCallId, approvalId, decision },
     ...(reason !== undefined && { reason }),
     ...(editedInput !== undefined && { editedInput }),
@@ -37,7 +37,7 @@ export function tellDecision(turn: Turn, call: Call, event: ApprovalResolvedEven
 
 function tell(turn: Turn, request: ApprovalRequest): void {
   const { approvalId, toolCallId, toolName, input, inputHash, path, agent, reason, deadlineAt } = request
-  turn.record({
+  turn.log.record({
     ...{ type: 'approval-requested', step: turn.step, approvalId, toolCallId, toolName, input, inputHash, path, agent },
     ...(reason !== undefined && { reason }),
     ...(deadlineAt !== undefined && { deadlineAt }),

@@ -33,7 +33,7 @@ export async function askApproval(turn: Turn, call: Call): Promise<ApprovalDecis
   } catch (error) {
     if (!turn.stop.requested) {
       const { toolName } = call.row
-      turn.record({ type: 'error', source: 'tool', name: toolName, hook: 'onApproval', message: messageOf(error), fatal: false })
+      turn.log.record({ type: 'error', source: 'tool', name: toolName, hook: 'onApproval', message: messageOf(error), fatal: false })
     }
     return undefined
   }
@@ -51,7 +51,7 @@ export async function takeDecision(turn: Turn, call: Call, decision: ApprovalDec
   if (!decision || turn.stop.requested || isOverdue(turn, call)) return
   const objection = await objectionTo(call, decision)
   if (objection === undefined) return resolveApproval(turn, call, decision)
-  turn.record({ type: 'error', source: 'tool', name: call.row.toolName, hook: 'onApproval', message: objection, fatal: false })
+  turn.log.record({ type: 'error', source: 'tool', name: call.row.toolName, hook: 'onApproval', message: objection, fatal: false })
 }
 
 async function objectionTo(call: Call, { approvalId, decision, inputHash, input }: ApprovalDecision): Promise<string | undefined> {
@@ -69,7 +69,7 @@ export async function resolveApproval(turn: Turn, call: Call, decision: Approval
   if (!approval) return
   const { approvalId, reason, by, input } = decision
   const edited = decision.decision === 'approve' ? input : undefined
-  turn.record({
+  turn.log.record({
     ...{ type: 'approval-resolved', step: turn.step, toolCallId, approvalId, decision: decision.decision },
     ...(reason !== undefined && { reason }),
     ...(edited !== undefined && { editedInput: edited }),

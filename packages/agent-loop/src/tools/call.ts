@@ -89,7 +89,7 @@ function isUnknown(call: Call): boolean {
 export function writeRows(turn: Turn, calls: readonly Call[]): void {
   for (const call of calls) {
     if (call.row === call.written) continue
-    turn.writeCall(call.row)
+    turn.log.writeCall(call.row)
     call.written = call.row
   }
 }

@@ -40,7 +40,7 @@ function settle(turn: Turn, call: Call, outcome: Outcome): void {
   const message = resultOf(turn, call, outcome)
   const { toolCallId } = call.row
   resolveApproval(turn, call)
-  turn.record({
+  turn.log.record({
     ...{ type: 'tool-execution-end', step: turn.step, toolCallId, executed, message, durationMs },
     ...(terminate && { terminate }),
   })
@@ -53,13 +53,13 @@ function settle(turn: Turn, call: Call, outcome: Outcome): void {
 function resolveApproval(turn: Turn, call: Call): void {
   const { approval, toolCallId } = call.row
   if (approval?.state !== 'requested') return
-  turn.record({ type: 'approval-resolved', step: turn.step, toolCallId, approvalId: approval.approvalId, decision: 'cancelled' })
+  turn.log.record({ type: 'approval-resolved', step: turn.step, toolCallId, approvalId: approval.approvalId, decision: 'cancelled' })
   call.row = { ...call.row, approval: { ...approval, state: 'denied' } }
 }
 
 /** What stands drafted must not wait for code of others: it is stored before. */
 async function patchedByHooks(turn: Turn, call: Call, given: Outcome): Promise<Outcome> {
-  await turn.commit()
+  await turn.log.commit()
   if (!turn.hooks.has('onToolResult')) return given
   const { stopReason } = turn.transcript.latestAnswer ?? {}
   const neverResult = stopReason !== 'stop' && stopReason !== 'tool-calls'

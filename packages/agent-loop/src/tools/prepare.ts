@@ -192,7 +192,7 @@ async function needsApproval(turn: Turn, call: Call, needs: Exclude<Tool['needsA
   } catch (error) {
     if (turn.stop.requested) return true
     // Who cannot say that it needs none is asked.
-    turn.record({ type: 'error', source: 'tool', name: call.row.toolName, hook: 'needsApproval', message: messageOf(error), fatal: false })
+    turn.log.record({ type: 'error', source: 'tool', name: call.row.toolName, hook: 'needsApproval', message: messageOf(error), fatal: false })
     return true
   }
 }
