@@ -93,6 +93,11 @@ function freezeItems(items: readonly unknown[]): void {
   }
 }
 
+/** The same fields without those that are `undefined`: an option that is not given hides none. */
+export function definedOnly<Fields extends object>(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields
+}
+
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,3 +1,4 @@
+import { definedOnly } from '../json.ts'
 import { checkDecimal, checkKeys, checkWhole } from './check-options.ts'
 import type { Limits } from './options.ts'
 
@@ -10,5 +11,5 @@ export function limitsOf(given: Partial<Limits> | undefined, base: Limits = defa
   checkKeys('limits', given, [...Object.keys(least), 'maxCost'])
   for (const key of Object.keys(least) as (keyof typeof least)[]) checkWhole(`limits.${key}`, given[key], least[key])
   checkDecimal('limits.maxCost', given.maxCost)
-  return { ...base, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) }
+  return { ...base, ...definedOnly(given) }
 }

@@ -205,6 +205,8 @@ export interface RunRow {
   readonly notBefore?: number
   /** Once an attempt of the step has failed, until it has its answer. */
   readonly retry?: RetryRow
+  /** Names that the open step offers; absent: all. */
+  readonly activeTools?: readonly string[]
   /** The id of the message that the turn began with. */
   readonly inputMessageId?: string
   /** Its last step has ended, and only the end of the turn is missing. */
@@ -301,6 +303,7 @@ export interface OpenTurn {
   readonly attempt?: number
   readonly notBefore?: number
   readonly retry?: RunRow['retry']
+  readonly activeTools?: readonly string[]
   readonly inputMessageId?: string
   readonly ending?: RunRow['ending']
   readonly elapsedMs?: number

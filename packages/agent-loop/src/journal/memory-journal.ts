@@ -147,6 +147,7 @@ function takeRun(open: OpenState, run: RunRow): void {
   open.attempt = run.attempt
   open.notBefore = run.notBefore
   open.retry = run.retry
+  open.activeTools = run.activeTools
   open.inputMessageId = run.inputMessageId
   open.ending = run.ending
   open.elapsedMs = run.elapsedMs

@@ -8,6 +8,7 @@ import type { ModelTarget } from './model-target.ts'
 import type { StepPlan } from './step-plan.ts'
 import { stepContext } from './step-context.ts'
 import type { Turn } from './turn.ts'
+import { isPaused } from './windows.ts'
 
 /** All that one model call is given. */
 export interface CallRequest {
@@ -23,9 +24,9 @@ const ephemeralTimeoutMs = 5_000
 
 /** Prompt, view, overlays and ephemeral messages, as the step and the hooks want them for this call. */
 export function buildRequest(turn: Turn, plan: StepPlan): CallRequest | Promise<CallRequest> {
-  const { agent, hooks } = turn
+  const { hooks } = turn
   const draft = draftRequest(turn, plan)
-  const isComplete = !agent.ephemeral && !hooks.has('transformContext') && !hooks.has('beforeModelCall')
+  const isComplete = !asksEphemeral(turn) && !hooks.has('transformContext') && !hooks.has('beforeModelCall')
   return isComplete ? finished(turn, plan, draft, {}) : completed(turn, plan, draft)
 }
 
@@ -42,9 +43,9 @@ function draftRequest(turn: Turn, { patch, params }: StepPlan): RequestDraft {
 }
 
 async function completed(turn: Turn, plan: StepPlan, { messages: shown, ...draft }: RequestDraft): Promise<CallRequest> {
-  const { agent, hooks } = turn
+  const { hooks } = turn
   const messages = hooks.has('transformContext') ? await hooks.transformContext(shown) : shown
-  const whole = agent.ephemeral ? [...messages, ...(await weighedEphemeral(turn))] : messages
+  const whole = asksEphemeral(turn) ? [...messages, ...(await weighedEphemeral(turn))] : messages
   const asked = hooks.has('beforeModelCall') ? await askRequestHooks(turn, { ...draft, messages: whole }) : {}
   if (asked.activeTools) turn.activeTools = new Set(asked.activeTools)
   return finished(turn, plan, { ...draft, messages: whole }, asked)
@@ -71,6 +72,11 @@ function askRequestHooks(turn: Turn, { instructions, messages, params }: Request
 /** The agent's own array as long as all tools are active: what is the same is converted once. */
 function activeDeclarations({ agent, activeTools }: Turn): CallRequest['tools'] {
   return activeTools ? agent.declarations.filter(({ name }) => activeTools.has(name)) : agent.declarations
+}
+
+/** Nothing may stand behind an answer that the model goes on with. */
+function asksEphemeral(turn: Turn): boolean {
+  return turn.agent.ephemeral !== undefined && !isPaused(turn)
 }
 
 async function weighedEphemeral(turn: Turn): Promise<readonly Message[]> {

@@ -1,3 +1,4 @@
+import type { AgentDefinition } from '../agent/definition.ts'
 import { breakerOf } from '../compaction/breaker.ts'
 import { compact } from '../compaction/compact.ts'
 import type { CompactionHost } from '../compaction/compact.ts'
@@ -11,6 +12,7 @@ import { compactionHooks } from '../extensions/compaction-hooks.ts'
 import { inPhase } from '../run/phases.ts'
 import { outputLimit, reserveTokens } from './limits.ts'
 import { modelTarget } from './model-target.ts'
+import type { ModelTarget } from './model-target.ts'
 import type { Turn } from './turn.ts'
 
 /** Whether the next call would not fit into the window. */
@@ -88,6 +90,12 @@ function hostOf(turn: Turn, trigger: CompactionTrigger): CompactionHost {
     },
     ...compactionHooks(hooks),
   }
+}
+
+/** Those that compactions of the agent may call beside its own. Throws `invalid-config` for a name that no registry resolves. */
+export function summaryModels({ compaction, models }: AgentDefinition): readonly ModelTarget[] {
+  if (compaction.kind === 'off' || compaction.policy.model === undefined) return []
+  return [modelTarget(compaction.policy.model, models, {}, 'compaction.model')]
 }
 
 /** That of the policy, or the one that the turn calls. A model function has nobody who could summarise. */

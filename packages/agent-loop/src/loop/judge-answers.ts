@@ -44,7 +44,8 @@ export async function judgeDecision(
   if (isOverdue(turn, call)) return 'approval-conflict'
   if (earlier) return canonicalDecision(earlier) === text ? 'accepted' : 'approval-conflict'
   if (decision.input === undefined) return 'accepted'
-  return (await validate(call.tool, decision.input)).ok ? 'accepted' : 'invalid-input'
+  const checked = await turn.stop.until(validate(call.tool, decision.input)).catch(() => undefined)
+  return checked?.ok ? 'accepted' : 'invalid-input'
 }
 
 /** Under which ids somebody must still answer. What is out of time is settled by the next run, whoever asks for it. */

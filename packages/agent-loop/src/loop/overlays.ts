@@ -1,4 +1,5 @@
 import type { Message } from '@bowline/llm'
+import { deepFreeze } from '../json.ts'
 import type { Overlay } from '../journal/journal.ts'
 
 interface Entry {
@@ -7,9 +8,21 @@ interface Entry {
   readonly message: Message
 }
 
+/** A view with the overlays in it, as far as it is taken. */
+interface Placed {
+  readonly view: readonly Message[]
+  taken: number
+  readonly result: Message[]
+  /** Overlays that stand above all but a summary, until they are placed. */
+  readonly top: Message[]
+  readonly anchors: ReadonlyMap<string | undefined, readonly Message[]>
+}
+
 /** What the model is shown for this turn only. Where an overlay was put it stays: no earlier content moves. */
 export class Overlays {
   #entries: readonly Entry[]
+  /** For the view of the request before; undefined when an overlay came or moved. */
+  #placed: Placed | undefined
 
   constructor(overlays: readonly Overlay[] = []) {
     this.#entries = overlays.map(entryOf)
@@ -25,6 +38,7 @@ export class Overlays {
 
   add(overlay: Overlay): void {
     this.#entries = [...this.#entries, entryOf(overlay)]
+    this.#placed = undefined
   }
 
   /**
@@ -40,22 +54,31 @@ export class Overlays {
       const anchor = view.slice(0, Math.max(0, place)).findLast(({ id }) => !gone.has(id))?.id ?? ''
       moved.set(overlay, { ...overlay, anchor })
     }
+    this.#placed = undefined
     if (moved.size > 0) this.#entries = this.#entries.map(({ overlay, message }) => ({ overlay: moved.get(overlay) ?? overlay, message }))
     return [...moved.values()]
   }
 
-  /** The view with every overlay behind its anchor. One whose anchor is not shown any more stands above all but a summary. */
+  /**
+   * The view with every overlay behind its anchor. One whose anchor is not shown any more stands above all but a summary.
+   * While the view grows only what is new is added: the list that was given before grows with it.
+   */
   into(view: readonly Message[], summaryId?: string): readonly Message[] {
     if (this.#entries.length === 0) return view
-    const behind = this.#byAnchor(new Set(view.map(({ id }) => id)))
-    const result: Message[] = []
-    for (const message of view) {
-      if (message.id !== summaryId && behind.top.length > 0) result.push(...behind.top.splice(0))
-      result.push(message)
-      const here = behind.anchors.get(message.id)
-      if (here) result.push(...here)
+    const placed = this.#placed?.view === view && this.#placed.taken <= view.length ? this.#placed : this.#place(view)
+    this.#placed = placed
+    const { result, top, anchors } = placed
+    for (; placed.taken < view.length; placed.taken++) {
+      const message = view[placed.taken]
+      if (!message) continue
+      if (message.id !== summaryId && top.length > 0) result.push(...top.splice(0))
+      result.push(message, ...(anchors.get(message.id) ?? []))
     }
-    return [...result, ...behind.top]
+    return top.length > 0 ? [...result, ...top] : result
+  }
+
+  #place(view: readonly Message[]): Placed {
+    return { view, taken: 0, result: [], ...this.#byAnchor(new Set(view.map(({ id }) => id))) }
   }
 
   #byAnchor(shown: ReadonlySet<string | undefined>): { readonly top: Message[]; readonly anchors: ReadonlyMap<string | undefined, Message[]> } {
@@ -71,7 +94,7 @@ export class Overlays {
 }
 
 function entryOf(overlay: Overlay): Entry {
-  return { overlay, message: { role: 'user', content: overlay.content } }
+  return { overlay, message: deepFreeze({ role: 'user' as const, content: overlay.content }) }
 }
 
 /** Behind which message an overlay stands: directly above the turn's input until the model has answered, else at the end. */

@@ -1,5 +1,6 @@
 import type { ModelError } from '@bowline/llm'
 import { checkFunction, checkKeys, checkNumber, checkOneOf, checkWhole } from '../agent/check-options.ts'
+import { definedOnly } from '../json.ts'
 import type { RetryPolicy } from './retry-policy.ts'
 
 const defaultRetry: RetryPolicy = {
@@ -23,10 +24,6 @@ export function retryPolicyOf(given: Partial<RetryPolicy> | false = {}): RetryPo
   checkOneOf('retry.rewind', given.rewind, ['attempt', 'turn'])
   checkFunction('retry.isRetryable', given.isRetryable)
   return { ...defaultRetry, ...definedOnly(given) }
-}
-
-function definedOnly(given: Partial<RetryPolicy>): Partial<RetryPolicy> {
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
 
 /** The wait before retry `retry` (1, 2 …): our own doubles up to its cap, and the provider's is a minimum. */

@@ -139,7 +139,7 @@ export class TurnLog {
 
   readonly #rowOfRun = (): RunRow => {
     const { state, ending } = this.#row ?? { state: 'running' as const, ending: {} }
-    const { runId, number: turn, step, usage, cost, attempt, elapsedMs, notBefore, waitedMs, overflowUsed, retry, inputId } = this.#turn
+    const { runId, number: turn, step, usage, cost, attempt, elapsedMs, notBefore, waitedMs, overflowUsed, retry, activeTools, inputId } = this.#turn
     const extensionState = this.#turn.extensionStates.stored
     return {
       ...{ runId, state, turn, step, usage, attempt, elapsedMs },
@@ -148,6 +148,7 @@ export class TurnLog {
       ...(waitedMs > 0 && { waitedMs }),
       ...(overflowUsed && { overflowUsed }),
       ...(retry && { retry }),
+      ...(activeTools && { activeTools: [...activeTools] }),
       ...(inputId !== undefined && { inputMessageId: inputId }),
       ...(extensionState && { extensionState }),
       ...ending,

@@ -1,5 +1,6 @@
 import { addUsage } from '@bowline/llm'
 import type { AssistantMessage, Clock, Cost, Usage } from '@bowline/llm'
+import { messageOf } from '../agent-error.ts'
 import type { AgentDefinition } from '../agent/definition.ts'
 import { sumCost } from '../events/sum-cost.ts'
 import type { DeltaEvent, UsageEvent } from '../events/types.ts'
@@ -8,7 +9,7 @@ import type { HookRunner } from '../extensions/run-hooks.ts'
 import type { GuardrailRunner } from '../guardrails/run-guardrails.ts'
 import type { IdSource } from '../ids.ts'
 import { deepFreeze } from '../json.ts'
-import type { OpenTurn, RetryRow, StepProgress, StoredMessage } from '../journal/journal.ts'
+import type { Journal, OpenTurn, RetryRow, StepProgress, StoredMessage } from '../journal/journal.ts'
 import type { RunParts } from '../run/run-parts.ts'
 import type { StopSwitch } from '../run/stop-switch.ts'
 import type { Transcript } from '../transcript/transcript.ts'
@@ -94,6 +95,7 @@ export class Turn {
   reply = ''
   readonly #startedAt: number
   readonly #showsDeltas: boolean
+  #isUnpublished = false
 
   constructor(run: RunParts, start: TurnStart) {
     const { open, transcript } = start
@@ -114,6 +116,7 @@ export class Turn {
     this.answered = this.step > (this.stepState === 'begun' ? 1 : 0)
     this.attempt = open?.attempt ?? 1
     this.retry = open?.retry
+    this.activeTools = open?.activeTools && new Set(open.activeTools)
     this.notBefore = open?.notBefore
     this.waitedMs = open?.waitedMs ?? 0
     this.overflowUsed = open?.overflowUsed ?? false
@@ -218,8 +221,21 @@ export class Turn {
   publish(event: DeltaEvent): void {
     Object.freeze(event)
     this.run.buffer.push(event)
-    this.run.journal.publish?.([event])
+    this.#publishTo(this.run.journal, event)
     if (this.#showsDeltas) this.hooks.onEvent(event)
+  }
+
+  /** What is only for watchers must not fail the turn: it is said once, and the rest of the turn is not published. */
+  #publishTo(journal: Journal, event: DeltaEvent): void {
+    if (!journal.publish || this.#isUnpublished) return
+    try {
+      journal.publish([event])
+    } catch (error) {
+      this.#isUnpublished = true
+      const { runId, number: turn, clock } = this
+      const message = messageOf(error)
+      this.run.buffer.push({ type: 'error', at: clock.now(), runId, turn, source: 'journal', hook: 'publish', message, fatal: false })
+    }
   }
 
   /** Drafts the answer of the model. */

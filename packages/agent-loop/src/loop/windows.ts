@@ -32,7 +32,7 @@ export async function takeInputs(turn: Turn, window: Window): Promise<boolean> {
 }
 
 /** The model goes on with what it has begun: nothing may come between. */
-function isPaused({ answered, transcript }: Turn): boolean {
+export function isPaused({ answered, transcript }: Turn): boolean {
   const last = transcript.messages.at(-1)
   return answered && last?.role === 'assistant' && last.paused === true
 }

@@ -2,6 +2,7 @@ import type { AgentDefinition } from '../agent/definition.ts'
 import { orderOf } from '../agent/input.ts'
 import type { AgentInput, AgentRun, RunOptions } from '../agent/options.ts'
 import { systemIds } from '../ids.ts'
+import { definedOnly } from '../json.ts'
 import { createMemoryJournal } from '../journal/memory-journal.ts'
 import { checkRunOptions } from './check-run-options.ts'
 import { iterate } from './driver.ts'
@@ -16,7 +17,7 @@ const root: Ancestry = { path: [], budgets: [], maxDepth: Infinity }
 export function startRun(agent: AgentDefinition, input: AgentInput | undefined, given: RunOptions, ancestry = root): AgentRun {
   checkRunOptions(given)
   const order = orderOf(input)
-  const options = { ...agent.runDefaults, ...given }
+  const options = { ...agent.runDefaults, ...definedOnly(given) }
   const { ids = systemIds, messages = [] } = options
   const journal = options.journal ?? createMemoryJournal({ messages })
   const parts = new RunParts(agent, options, journal, ancestry)

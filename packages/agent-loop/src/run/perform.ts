@@ -135,9 +135,11 @@ async function enterAnswers(
   const checked = await checkSubmission(turn, calls, answers)
   if (!checked.ok) return { ending: refused(checked.error) }
   const { receipt } = checked.value
-  if (receipt.accepted.length > 0 && open) return { entry: { kind: 'resume', open, calls, submission: checked.value }, receipt }
+  if (!open) return { ending: { status: 'completed', reason: 'handled' }, receipt }
+  if (receipt.accepted.length > 0) return { entry: { kind: 'resume', open, calls, submission: checked.value }, receipt }
   const waits = calls.some((call) => !isSettled(call)) && pendingToolCalls(calls).length + pendingApprovals(calls).length > 0
-  return { ending: waits ? suspended(calls) : { status: 'completed', reason: 'handled' }, receipt }
+  // Repeats store nothing: a turn that a process has left behind the answers stays open.
+  return { ending: waits ? suspended(calls) : left(turn), receipt }
 }
 
 function refuse(code: AgentErrorCode, message: string): Entered {

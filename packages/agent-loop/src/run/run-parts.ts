@@ -3,7 +3,7 @@ import type { Clock, JSONValue, RuntimeParams } from '@bowline/llm'
 import { messageOf } from '../agent-error.ts'
 import { refuseConfig } from '../agent/check-options.ts'
 import type { AgentDefinition } from '../agent/definition.ts'
-import { orderOf } from '../agent/input.ts'
+import { orderOf, userMessageFor } from '../agent/input.ts'
 import { limitsOf } from '../agent/limits-of.ts'
 import type { Accepted, AgentInput, AgentRun, Limits, OnFailedTurn, RunOptions } from '../agent/options.ts'
 import { runDefinition } from '../agent/run-definition.ts'
@@ -12,6 +12,7 @@ import type { IdSource } from '../ids.ts'
 import { copyJson, deepFreeze } from '../json.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Budget } from '../loop/budget.ts'
+import { summaryModels } from '../loop/compaction-phase.ts'
 import { checkPrices } from '../loop/limits.ts'
 import { modelTargets } from '../loop/model-target.ts'
 import type { ModelTarget } from '../loop/model-target.ts'
@@ -77,7 +78,7 @@ export class RunParts {
     this.models = modelTargets(agent, runtimeParams, options.pinned)
     this.limits = { ...own, maxDepth: Math.min(own.maxDepth, ancestry.maxDepth) }
     this.budgets = budget ? [budget, ...ancestry.budgets] : ancestry.budgets
-    checkPrices(this.limits, this.budgets, this.models)
+    checkPrices(this.limits, this.budgets, [...this.models, ...summaryModels(agent)])
     this.journal = journal
     this.clock = clock
     this.ids = ids
@@ -119,7 +120,7 @@ export class RunParts {
 
   followUp(input: AgentInput): Promise<Accepted> {
     const { journal, inbox } = this
-    return journal.enqueue ? journal.enqueue(frozenCopy(input)) : inbox.offer('follow-up', input)
+    return journal.enqueue ? journal.enqueue(userMessageFor(input)) : inbox.offer('follow-up', input)
   }
 }
 

@@ -49,18 +49,19 @@ function copied(decision: ApprovalDecision): ApprovalDecision | undefined {
 export async function takeDecision(turn: Turn, call: Call, decision: ApprovalDecision | undefined): Promise<void> {
   call.running = false
   if (!decision || turn.stop.requested || isOverdue(turn, call)) return
-  const objection = await objectionTo(call, decision)
+  const objection = await objectionTo(turn, call, decision)
+  if (turn.stop.requested) return
   if (objection === undefined) return resolveApproval(turn, call, decision)
   turn.log.record({ type: 'error', source: 'tool', name: call.row.toolName, hook: 'onApproval', message: objection, fatal: false })
 }
 
-async function objectionTo(call: Call, { approvalId, decision, inputHash, input }: ApprovalDecision): Promise<string | undefined> {
+async function objectionTo(turn: Turn, call: Call, { approvalId, decision, inputHash, input }: ApprovalDecision): Promise<string | undefined> {
   const { approval } = call.row
   if (approval?.approvalId !== approvalId) return `the decision is about ${approvalId}`
   if (inputHash !== undefined && inputHash !== approval.inputHash) return 'the decision is about another input'
   if (input === undefined || decision === 'deny') return undefined
-  const checked = await validate(call.tool, input)
-  return checked.ok ? undefined : 'the edited input is not valid'
+  const checked = await turn.stop.until(validate(call.tool, input)).catch(() => undefined)
+  return checked?.ok ? undefined : 'the edited input is not valid'
 }
 
 /** Drafts a decision that was checked: an approved call is to be prepared with the input that was approved, a denied one ends. */

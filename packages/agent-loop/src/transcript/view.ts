@@ -76,9 +76,10 @@ export class View {
   /** Messages that were withdrawn. */
   discard(messageIds: readonly string[]): void {
     const compaction = this.#compacted?.compaction
-    const gone = new Set(messageIds)
+    const gone = new Set<string | undefined>(messageIds)
     this.#all = this.#all.filter(({ id }) => !gone.has(id))
-    if (compaction) this.setCompaction(compaction)
+    // Without the message on which it hangs nobody knows what it stands for.
+    if (compaction) this.setCompaction(gone.has(compaction.firstKeptMessageId || compaction.lastMessageId) ? undefined : compaction)
     else this.#freshFrom = Math.min(this.#freshFrom, this.#all.length)
   }
 

@@ -111,6 +111,21 @@ describe('a spawnChild agent inside of a run', () => {
     expect(JSON.stringify(talk.journal.log)).not.toContain('side work')
   })
 
+  it('A166: has the clock of the run, and an option that is undefined does not hide it', async () => {
+    const talk = conversation()
+    const seen: number[] = []
+    const ask = defineTool({
+      ...{ name: 'ask', description: 'asks a child', inputSchema: {} },
+      async execute(_input, context: ToolContext) {
+        const options = { clock: undefined } as unknown as RunOptions
+        for await (const { at } of context.spawnChild().run('side work', options)) seen.push(at)
+        return 'asked'
+      },
+    })
+    await talk.play(agentOf([call('ask'), { text: 'from the child' }, { text: 'ok' }], { tools: [ask] }), 'go')
+    expect(new Set(seen)).toEqual(new Set([1_000]))
+  })
+
   it('A166: has the prompt of the run: its channel, its session, and what beforeAgentStart has made of it', async () => {
     const shape = extension('shape', { beforeAgentStart: ({ instructions }) => ({ instructions: `${instructions} Be brief.` }) })
     const instructions = { system: 'You help.', platform: { chat: 'Chat.' }, footer: { sessionKey: true } }

@@ -49,6 +49,24 @@ describe('compactions of whole turns', () => {
     expect((await memory.load()).messages).toHaveLength(4)
   })
 
+  it('A132: a rewind does not withdraw the message on which the summary hangs', async () => {
+    const busy = Object.assign(new Error('busy'), { statusCode: 503 })
+    const big = defineTool({ name: 'big', description: 'x', inputSchema: {}, effect: 'pure', execute: () => long(16_000) })
+    const steps: Step[] = [
+      { text: long(800), toolCalls: [{ name: 'big', input: {} }], usage: used(6_000) },
+      { text: 'SUMMARY' },
+      { error: busy },
+      { text: 'done' },
+    ]
+    const retry = { rewind: 'turn', maxRetries: 1, baseDelayMs: 0, jitter: 0 } as const
+    const { agent, scripted } = agentWith(steps, { tools: [big], retry })
+    const { play, memory } = conversation()
+    await play(agent, 'FIRST')
+    const { messages, compaction } = await memory.load()
+    expect(messages.map(({ id }) => id)).toContain(compaction?.firstKeptMessageId)
+    expect(textOfRequest(scripted.calls[3])).toContain('SUMMARY')
+  })
+
   it('A34: the phase is compaction in one behind a turn, turn in one before a call, and idle after both', async () => {
     const phases: string[] = []
     const talk = conversation()

@@ -130,6 +130,21 @@ describe('commits', () => {
     expect(rows[1]).toMatchObject({ ...row, state: 'result', outcome: { toolCallId: 'x', status: 'result' } })
   })
 
+  it('a journal whose publish throws is told of once, and the turn goes on', async () => {
+    let published = 0
+    const wrap = (journal: Journal): Journal => ({
+      ...journal,
+      publish() {
+        published++
+        throw new Error('nobody listens')
+      },
+    })
+    const { result, events } = await conversation({ wrap }).play(agentOf([{ text: 'one two three' }]), 'go')
+    expect(result).toMatchObject({ status: 'completed', text: 'one two three' })
+    expect(events.filter(({ type }) => type === 'error')).toMatchObject([{ source: 'journal', hook: 'publish', message: 'nobody listens', fatal: false }])
+    expect(published).toBe(1)
+  })
+
   it('A169: a rejected commit stops model call and tools, publishes nothing further as durable and ends as error', async () => {
     const signals: AbortSignal[] = []
     const slow = gated('slow')

@@ -57,6 +57,20 @@ describe('re-entry', () => {
     expect(events[3]).toMatchObject({ messageId: 'msg_3', attempt: 1 })
   })
 
+  it('A51: a call outside the active tools of its step does not run behind a crash', async () => {
+    const { talk, revive } = mortal('tool-execution-end', 'before')
+    const [a, b] = [echo('a'), echo('b')]
+    const options = { tools: [a.tool, b.tool], prepareStep: () => ({ activeTools: ['a'] }) }
+    // Somebody is asked about each call, so that the answer is stored before.
+    const extensions = [extension('asks', { onToolCall: () => undefined })]
+    await talk.play(agentOf([{ toolCalls: [call('x', 'b')] }], { ...options, extensions }), 'go')
+    revive()
+    const { result } = await talk.play(agentOf([{ text: 'done' }], { ...options, extensions }), undefined)
+    expect(result.status).toBe('completed')
+    expect((await talk.memory.load()).messages.filter(({ role }) => role === 'tool-result')).toMatchObject([{ toolCallId: 'x', status: 'error' }])
+    expect(b.calls).toEqual([])
+  })
+
   it('A172: a started once call without outcome is not executed again', async () => {
     const { talk, runs, tools } = await diedInTool('once')
     await talk.play(agentOf([], { tools }), undefined)

@@ -196,7 +196,8 @@ describe('answers to a turn that must not go on', () => {
     expect(result).toMatchObject({ status: 'aborted', reason: 'yielded', submission: { accepted: ['a', 'b', 'approval_1'] } })
     expect(sent).toEqual([])
     const next = agentOf([{ text: 'done' }], { tools: [remote('far'), sender().tool] })
-    expect((await next.run(answers, { journal }).result()).submission).toMatchObject({ repeated: ['a', 'b', 'approval_1'] })
+    const again = await next.run(answers, { journal }).result()
+    expect(again).toMatchObject({ status: 'aborted', reason: 'yielded', submission: { repeated: ['a', 'b', 'approval_1'] } })
     expect(await next.run(undefined, { journal }).result()).toMatchObject({ status: 'completed', text: 'done' })
   })
 

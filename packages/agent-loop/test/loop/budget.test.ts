@@ -138,6 +138,12 @@ describe('a budget', () => {
     }
   })
 
+  it('A87: maxCost needs the price of the model that writes summaries', () => {
+    const agent = pricedAgent([], { limits: { maxCost: '1' }, compaction: { model: model([]) } })
+    expect(() => agent.run('go')).toThrow('maxCost needs the price of')
+    expect(() => pricedAgent([], { compaction: { model: 'nowhere:m' } }).run('go')).toThrow('compaction.model')
+  })
+
   it('A87: maxCost holds the price of a call before it, and the exact cost behind it', async () => {
     const talk = conversation()
     const budget = createBudget({ maxCost: '0.001' })

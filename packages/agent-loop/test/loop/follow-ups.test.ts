@@ -27,6 +27,14 @@ describe('follow-ups', () => {
     expect([run.runId, result.runId, result.text, result.steps]).toEqual(['run_1', 'run_3', 'three', 1])
   })
 
+  it.each([true, false])('A97: answers are none, whoever keeps them (a queue in the journal: %s)', async (enqueues) => {
+    const wrap = (journal: Journal): Journal => (enqueues ? { ...journal, enqueue: () => Promise.resolve({ ok: true, inputId: 'x' }) } : journal)
+    const talk = conversation({ wrap })
+    const run = talk.run(agentOf([{ text: 'one' }]), 'go')
+    expect(() => run.followUp({ toolResults: [{ toolCallId: 'x', output: 1 }] })).toThrow(expect.objectContaining({ code: 'invalid-input' }))
+    await run.result()
+  })
+
   it('A16: the messages of the result are those of all its turns, text and usage those of the last', async () => {
     const talk = conversation()
     const steps = [3, 5].map((tokens) => ({ text: `${tokens} tokens`, usage: { output: tokens } }))

@@ -239,6 +239,21 @@ describe('where overlays stand', () => {
     expect(texts(new Overlays([at('summary', '1')]), [message('summary'), message('b')], 'summary')).toEqual(['summary', '1', 'b'])
   })
 
+  it('A170: a view that grows costs what is new, and stands as if it had been placed whole', () => {
+    const overlays = new Overlays([at('a', '1'), at('', '2')])
+    const reads: string[] = []
+    const watched = (id: string) => ({ ...message(id), get id() { reads.push(id); return id } })
+    const view = [watched('a'), watched('b')]
+    expect(texts(overlays, view)).toEqual(['2', 'a', '1', 'b'])
+    view.push(watched('c'))
+    reads.length = 0
+    expect(texts(overlays, view)).toEqual(['2', 'a', '1', 'b', 'c'])
+    expect(new Set(reads)).toEqual(new Set(['c']))
+    overlays.add(at('c', '3'))
+    expect(texts(overlays, view)).toEqual(['2', 'a', '1', 'b', 'c', '3'])
+    expect(texts(overlays, view.slice(1))).toEqual(['1', '2', 'b', 'c', '3'])
+  })
+
   it('the same objects for every request', () => {
     const overlays = new Overlays([at('a', '1')])
     expect(overlays.into([message('a')])[1]).toBe(overlays.into([message('a')])[1])

@@ -49,6 +49,14 @@ describe('when the loop goes on', () => {
     expect(rolesOf(agent.model.calls[1])).toEqual(['user', 'assistant'])
   })
 
+  it('A85: nor is anything ephemeral', async () => {
+    const talk = conversation()
+    const steps = [{ text: 'so far', finish: { unified: 'stop', raw: 'pause_turn' } }, { text: 'done' }] as const
+    const agent = agentOf(steps, { ephemeral: () => [{ role: 'user', content: 'now' }] })
+    await talk.play(agent, 'go')
+    expect(agent.model.calls.map(rolesOf)).toEqual([['user', 'user'], ['user', 'assistant']])
+  })
+
   it('A85: what is given meanwhile waits until the model has gone on', async () => {
     const talk = conversation()
     const agent = agentOf([{ text: 'so far', finish: { unified: 'stop', raw: 'pause_turn' } }, { text: 'done' }, { text: 'and more' }])
