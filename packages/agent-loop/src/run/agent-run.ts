@@ -26,6 +26,7 @@ export function startRun(agent: AgentDefinition, input: AgentInput | undefined, 
   takeJournal(journal, 'turn')
   stop.follow(options.abortSignal)
   stop.follow(journal.abortSignal)
+  stop.followLoss(ancestry.stop)
   const result = perform(parts, { order, input, runId, onRunId: (id) => (runId = id) }).finally(() => {
     stop.release()
     gate.open()

@@ -29,6 +29,8 @@ export interface Ancestry {
   readonly budgets: readonly Budget[]
   /** How many levels deep they let work be handed on. */
   readonly maxDepth: number
+  /** Of the run right above. */
+  readonly stop?: StopSwitch
 }
 
 /** What one run brings along: the same for all its turns. A class, because the loop looks at it all the time. */

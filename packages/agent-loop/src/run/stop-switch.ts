@@ -21,8 +21,8 @@ export class StopSwitch {
   readonly #controller = new AbortController()
   readonly #onStop = new Set<() => void>()
   readonly #onLost = new Set<() => void>()
-  /** By signal, how to leave it. */
-  readonly #followed = new Map<AbortSignal, () => void>()
+  /** By whom is followed, how to leave it. */
+  readonly #followed = new Map<AbortSignal | StopSwitch, () => void>()
   readonly #now: () => number
   #cause: StopCause | undefined
   #stoppedAt: number | undefined
@@ -112,7 +112,12 @@ export class StopSwitch {
     this.#followed.set(signal, () => signal.removeEventListener('abort', onAbort))
   }
 
-  /** Lets go of the signals it follows. */
+  /** Of a run above: when nothing of it can be stored any more, nothing of this one can. */
+  followLoss(above: StopSwitch | undefined): void {
+    if (above) this.#followed.set(above, above.onLost(() => this.stop({ kind: 'fenced' })))
+  }
+
+  /** Lets go of whom it follows. */
   release(): void {
     for (const leave of this.#followed.values()) leave()
     this.#followed.clear()

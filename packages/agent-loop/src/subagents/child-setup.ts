@@ -42,7 +42,7 @@ export function childSetup(turn: Turn, { toolCallId, childKey, subagent }: Child
       ...(context !== undefined && { context }),
       ...(onApproval && { onApproval: (request) => onApproval(placedBelow(request, toolCallId, name)) }),
     },
-    ancestry: { path: [...run.path, name], budgets: turn.budgets, maxDepth: run.limits.maxDepth },
+    ancestry: { path: [...run.path, name], budgets: turn.budgets, maxDepth: run.limits.maxDepth, stop: turn.stop },
   }
 }
 

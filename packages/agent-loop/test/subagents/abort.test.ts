@@ -49,6 +49,24 @@ describe('an abort of a tree', () => {
     expect(await run.result()).toMatchObject({ status: 'aborted' })
   })
 
+  it('A169: a child that is being stopped is left when the run belongs to another process', async () => {
+    const { leave, wrap } = leaving('fenced')
+    const talk = conversation({ unfinished: true, wrap })
+    const { gate, child } = waiting()
+    const run = talk.run(lead(child, {}, []), 'go')
+    await until(() => gate.started.length === 1)
+    run.abort()
+    await until(() => talk.clock.pendingTimers > 0)
+    leave()
+    expect(await run.result()).toMatchObject({ status: 'error', reason: 'journal-error' })
+    const commits = childOf(talk)?.commits.length
+    await talk.clock.advance(60_000)
+    gate.open('w')
+    await until(() => talk.clock.pendingTimers === 0)
+    expect(childOf(talk)?.commits).toHaveLength(commits ?? 0)
+    expect(childOf(talk)?.events.map(({ type }) => type)).not.toContain('turn-end')
+  })
+
   it('A108: a child that ends in the grace tells what it came to', async () => {
     const talk = conversation()
     const { gate, child } = waiting()
