@@ -115,14 +115,25 @@ describe('what earlier calls have converted', () => {
     expect(byStep[39]).toBeGreaterThan(0)
   })
 
-  it('is shared between calls, but for the last group: that a middleware may change', () => {
+  it('a middleware may change what it is given: at this call and at no other', () => {
     const messages = stepsOf(3)
     const once = promptOf({ messages, model }).prompt
-    const again = promptOf({ messages, model }).prompt
-    expect(again).toEqual(once)
-    expect(again.map((message, place) => message === once[place])).toEqual([true, true, true, true, true, false, false])
-    ;(again.at(-1)?.content as unknown[]).push('more')
-    expect(promptOf({ messages, model }).prompt).toEqual(once)
+    const expected = structuredClone(once)
+    for (const { content } of once) {
+      if (typeof content === 'string') continue
+      for (const part of content) Object.assign(part, { text: 'changed', output: 'changed' })
+      ;(content as unknown[]).push('more')
+    }
+    expect(promptOf({ messages, model }).prompt).toEqual(expected)
+    expect(promptOf({ messages: [...messages, frozen<Message>({ role: 'user', content: 'and' })], model }).prompt.slice(0, -1)).toEqual(expected)
+  })
+
+  it('stands before messages that are made anew for each call', () => {
+    const messages = stepsOf(3)
+    for (const now of ['one', 'two']) {
+      const options = { messages: [...messages, ...['so', now].map((content): Message => ({ role: 'user', content }))], model }
+      expect(promptOf(options)).toEqual(toPrompt(options))
+    }
   })
 
   it('counts only for frozen messages: others may have changed', () => {

@@ -1,7 +1,7 @@
 import { jsonSchema } from 'ai'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { LlmError, resolveSchema, type JSONSchema7 } from '../src/index.ts'
+import { LlmError, resolveSchema, validateWith, type JSONSchema7 } from '../src/index.ts'
 
 const shape: JSONSchema7 = {
   type: 'object',
@@ -128,6 +128,27 @@ describe('schemas', () => {
       (reason: unknown) => reason,
     )
     expect(LlmError.isInstance(error) && error.code).toBe('CONFIG')
+  })
+
+  it('L104: a check that waits is made once, and its failure is an issue and nothing else', async () => {
+    const unhandled: unknown[] = []
+    const keep = (error: unknown): void => void unhandled.push(error)
+    process.on('unhandledRejection', keep)
+    let times = 0
+    const refined = z.object({ a: z.string().refine(async () => (times++, Promise.reject(new Error('no database')))) })
+    expect(await (await resolveSchema(refined)).validate({ a: 'x' })).toMatchObject({ ok: false })
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off('unhandledRejection', keep)
+    expect([times, unhandled]).toEqual([1, []])
+  })
+
+  it('L104: validateWith gives what validate gives, at once for plain JSON Schema that is known', async () => {
+    for (const value of [{ city: 'Oslo' }, { city: 7 }]) {
+      for (const schema of [shape, standard, z.object({ city: z.string(), unit: z.string().default('C') })]) {
+        expect(await validateWith(schema, value)).toEqual(await (await resolveSchema(schema)).validate(value))
+      }
+    }
+    expect(validateWith(shape, { city: 'Oslo' })).toEqual({ ok: true, value: { city: 'Oslo', unit: 'C' } })
   })
 
   it('L104: a validator that throws gives an issue, not an exception', async () => {

@@ -28,6 +28,7 @@ export function loopGuardRunner(guardrail: string, watch: LoopWatch, onError: Gu
         blocked.add(call.toolCallId)
         return { ...decision, guardrail, warnings: [] }
       } catch (error) {
+        blocked.add(call.toolCallId)
         return { action: 'block', guardrail, reason: failed('beforeCall', error), code: 'guardrail-failed', warnings: [] }
       }
     },

@@ -75,6 +75,7 @@ export class Draft {
     }
     // What was added while the commit was under way belongs to the next one.
     this.#records = this.#records.length === given ? [] : this.#records.slice(given)
+    this.#callRows = this.#records.filter(({ type }) => type === 'call').length
     let seq = outcome.firstSeq
     for (const record of records) {
       if (record.type === 'event') this.#publish(numbered(record.event, seq++))
@@ -91,7 +92,6 @@ export class Draft {
     const records = drafted.map((record) => dated(record, at))
     if (this.#rowOfRun) records.push({ type: 'run', run: deepFreeze(this.#rowOfRun()) })
     for (const record of last) records.push(dated(record, at))
-    this.#callRows = 0
     return records
   }
 }
@@ -106,15 +106,14 @@ function latestOfCalls(records: readonly JournalRecord[]): readonly JournalRecor
 /** What is stored together happened together: one time tells readers which events were one commit. */
 function dated(record: JournalRecord, at: number): JournalRecord {
   if (record.type !== 'event') return record
-  const event: { at: number } = record.event
-  event.at = at
+  const event = Object.isFrozen(record.event) ? { ...record.event, at } : Object.assign(record.event, { at })
   freezeWithin(event)
-  return record
+  return event === record.event ? record : { type: 'event', event }
 }
 
 /** The event as readers get it: what is in it is frozen since before the commit. */
 function numbered(event: DurableEvent, seq: number): DurableEvent {
-  return Object.freeze(Object.assign(event, { seq }))
+  return Object.freeze(Object.isFrozen(event) ? { ...event, seq } : Object.assign(event, { seq }))
 }
 
 function rethrow(error: unknown): never {

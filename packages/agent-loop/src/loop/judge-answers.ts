@@ -44,7 +44,9 @@ export async function judgeDecision(
   if (isOverdue(turn, call)) return 'approval-conflict'
   if (earlier) return canonicalDecision(earlier) === text ? 'accepted' : 'approval-conflict'
   if (decision.input === undefined) return 'accepted'
-  const checked = await turn.stop.until(validate(call.tool, decision.input)).catch(() => undefined)
+  const validated = validate(call.tool, decision.input)
+  // A schema that hangs must not hold a run that is stopped meanwhile.
+  const checked = await (turn.stop.requested ? validated : turn.stop.until(validated).catch(() => undefined))
   return checked?.ok ? 'accepted' : 'invalid-input'
 }
 

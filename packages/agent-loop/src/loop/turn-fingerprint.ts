@@ -7,10 +7,19 @@ import type { Turn } from './turn.ts'
 export function turnFingerprint(turn: Turn): MaybePromise<string | undefined> {
   const { agent, run } = turn
   if (run.pinnedHash !== undefined) return run.pinnedHash
-  const { fingerprints, model, models, runtimeParams } = agent
-  // Params of the run are no part of the definition.
-  const { name } = run.runtimeParams.model === undefined ? run.models[0] : modelTarget(model, models, runtimeParams)
-  return fingerprints.known(name) ?? readFingerprint(turn, name)
+  const name = ownModel(turn)
+  return name && (agent.fingerprints.known(name) ?? readFingerprint(turn, name))
+}
+
+/** Params of the run are no part of the definition. A model that is not there fails only who calls it. */
+function ownModel({ agent, run }: Turn): ModelName | undefined {
+  const { model, models, runtimeParams } = agent
+  if (run.runtimeParams.model === undefined) return run.models[0].name
+  try {
+    return modelTarget(model, models, runtimeParams).name
+  } catch {
+    return undefined
+  }
 }
 
 /** A schema that cannot be read fails the request that needs it. */

@@ -21,8 +21,8 @@ const optionKeys: readonly (keyof RunOptions)[] = [
 
 /** Throws `invalid-config`. */
 export function checkRunOptions(options: RunOptions): void {
-  if (Object.keys(options).length === 0) return
   checkKeys('a run', options, optionKeys)
+  if (Object.keys(options).length === 0) return
   checkOneOf('mode', options.mode, ['live', 'synchronized'])
   checkOneOf('onBreak', options.onBreak, ['continue', 'abort'])
   checkOneOf('onInputWhilePending', options.onInputWhilePending, ['refuse', 'cancel'])

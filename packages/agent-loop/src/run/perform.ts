@@ -6,7 +6,7 @@ import type { AgentErrorCode, AgentErrorData } from '../events/types.ts'
 import type { JournalState } from '../journal/journal.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { Ending } from '../loop/ending.ts'
-import { suspended } from '../loop/ending.ts'
+import { aborted, suspended } from '../loop/ending.ts'
 import type { NewTurn, TurnEntry } from '../loop/enter-turn.ts'
 import { watchDuration } from '../loop/limits.ts'
 import { isUntouched } from '../loop/open-segment.ts'
@@ -132,8 +132,10 @@ async function enterAnswers(
   calls: readonly Call[],
   answers: Extract<Order, { kind: 'answers' }>,
 ): Promise<Entered> {
+  const wasStopped = turn.stop.requested
   const checked = await checkSubmission(turn, calls, answers)
-  if (!checked.ok) return { ending: refused(checked.error) }
+  // What was cut off says nothing about the answers.
+  if (!checked.ok) return { ending: turn.stop.requested && !wasStopped ? aborted(turn, []) : refused(checked.error) }
   const { receipt } = checked.value
   if (!open) return { ending: { status: 'completed', reason: 'handled' }, receipt }
   if (receipt.accepted.length > 0) return { entry: { kind: 'resume', open, calls, submission: checked.value }, receipt }

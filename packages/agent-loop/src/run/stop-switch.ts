@@ -80,6 +80,7 @@ export class StopSwitch {
 
   /** For listeners that come and go with each call: a signal takes more time for them. Gives what takes it away. */
   onStop(listener: () => void): () => void {
+    if (this.requested) return () => undefined
     this.#onStop.add(listener)
     return () => void this.#onStop.delete(listener)
   }

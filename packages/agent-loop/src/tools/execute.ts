@@ -114,9 +114,10 @@ class ContextOfCall implements ToolContext {
   readonly turn: number
   readonly step: number
   readonly abortSignal: AbortSignal
-  readonly sessionKey?: string
-  readonly context?: JSONValue
-  readonly deadlineAt?: number
+  // Declared: a field that is not given is no field.
+  declare readonly sessionKey?: string
+  declare readonly context?: JSONValue
+  declare readonly deadlineAt?: number
   readonly agent: readonly string[]
   readonly emit: ToolContext['emit']
   readonly steer: ToolContext['steer']
@@ -124,6 +125,7 @@ class ContextOfCall implements ToolContext {
   readonly compactAfterTurn: ToolContext['compactAfterTurn']
   readonly spawnChild: ToolContext['spawnChild']
   readonly reportChild: ToolContext['reportChild']
+  declare readonly messages: ToolContext['messages']
   readonly #turn: Turn
 
   constructor(turn: Turn, { row }: Call, { abortSignal, emit, report }: Outlets) {
@@ -147,10 +149,15 @@ class ContextOfCall implements ToolContext {
     if (sessionKey !== undefined) this.sessionKey = sessionKey
     if (context !== undefined) this.context = context
     if (row.deadlineAt !== undefined) this.deadlineAt = row.deadlineAt
+    Object.defineProperty(this, 'messages', ContextOfCall.#messages)
   }
 
-  get messages(): ToolContext['messages'] {
-    return [...this.#turn.transcript.messages]
+  /** A property of each context, so that a copy by spreading has it too. */
+  static readonly #messages: PropertyDescriptor & ThisType<ContextOfCall> = {
+    enumerable: true,
+    get() {
+      return [...this.#turn.transcript.messages]
+    },
   }
 }
 

@@ -80,6 +80,10 @@ describe('defineAgent', () => {
     expect(error.message).toContain(name)
   })
 
+  it.each([null, 5, 'x', []])('refuses options of a run that are none: %j', (options) => {
+    expect(refusal(() => defineAgent({ model }).run('go', options as never)).code).toBe('invalid-config')
+  })
+
   it('refuses tools it cannot name', () => {
     const plain = tool({ inputSchema: z.object({}) })
     expect(refusal(() => defineAgent({ model, tools: [plain] as unknown as Tool[] })).code).toBe('invalid-config')

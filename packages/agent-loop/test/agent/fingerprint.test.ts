@@ -1,10 +1,11 @@
+import { createModels } from '@bowline/llm'
 import type { JSONValue, LanguageModelV4CallOptions } from '@bowline/llm'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import '../../src/node/index.ts'
-import { createMemoryJournal, defineTool } from '../../src/index.ts'
+import { createMemoryJournal, defineAgent, defineTool } from '../../src/index.ts'
 import type { Agent, AgentEvent, AgentOptions } from '../../src/index.ts'
-import { agentOf, conversation } from '../support/conversation.ts'
+import { agentOf, conversation, model } from '../support/conversation.ts'
 import { remote } from '../support/tools.ts'
 
 const call = (name: string, id = 'x', input: JSONValue = {}) => ({ toolCalls: [{ id, name, input }] })
@@ -24,6 +25,15 @@ describe('the fingerprint of a turn', () => {
     const { hash } = await agent.fingerprint()
     expect(hash).toMatch(/^[\w-]{43}$/)
     expect(hashesOf(talk.journal.log)).toEqual([hash, hash, hash])
+  })
+
+  it('is missing when the model of the agent is not there, and the run that takes another one goes on', async () => {
+    const models = createModels({ providers: { test: { languageModel: () => model([{ text: 'one' }]) } }, default: 'test:m' })
+    const agent = defineAgent({ model: 'nowhere:gone', models })
+    const talk = conversation()
+    const { result } = await talk.play(agent, 'go', { runtimeParams: { model: 'test:m' } })
+    expect(result).toMatchObject({ status: 'completed', text: 'one' })
+    expect(hashesOf(talk.journal.log)).toEqual([undefined])
   })
 
   it('follows what is read anew, and no params of one run', async () => {

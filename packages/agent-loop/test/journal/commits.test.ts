@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createMemoryJournal, hashJson } from '../../src/index.ts'
 import type { Journal, JournalRecord } from '../../src/index.ts'
+import { deepFreeze } from '../../src/json.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
 import type { Conversation } from '../support/conversation.ts'
 import { echo, gated, latch, remote, until } from '../support/tools.ts'
@@ -128,6 +129,26 @@ describe('commits', () => {
     const row = { runId: 'run_1', step: 1, toolCallId: 'x', toolName: 'a', index: 0, effect: 'idempotent', attempt: 1, idempotencyKey: 'run_1/1/x' }
     expect(rows[0]).toEqual({ ...row, state: 'started', inputHash: hashJson({ n: 1 }), startedAt: 1_000, deadlineAt: 121_000 })
     expect(rows[1]).toMatchObject({ ...row, state: 'result', outcome: { toolCallId: 'x', status: 'result' } })
+  })
+
+  it('A168: of two rows of one call the last is stored, also when the journal had refused the commit', async () => {
+    const stored: string[] = []
+    const wrap = (journal: Journal): Journal => ({
+      ...journal,
+      commit(records, expect) {
+        if (expect?.nothingQueued) return Promise.resolve({ ok: false, reason: 'runs-queued' })
+        stored.push(...records.flatMap((record) => (record.type === 'call' ? [record.call.toolCallId] : [])))
+        return journal.commit(records, expect)
+      },
+    })
+    await conversation({ wrap }).play(agentOf([{ toolCalls: [call('x', 'nobody')] }], { limits: { maxSteps: 1 } }), 'go')
+    expect(stored).toEqual(['x'])
+  })
+
+  it('a journal may freeze what it is given', async () => {
+    const memory = createMemoryJournal()
+    const journal: Journal = { ...memory, commit: (records, expect) => memory.commit(deepFreeze(records), expect) }
+    expect(await agentOf([{ text: 'x' }]).run('go', { journal }).result()).toMatchObject({ status: 'completed', text: 'x' })
   })
 
   it('a journal whose publish throws is told of once, and the turn goes on', async () => {

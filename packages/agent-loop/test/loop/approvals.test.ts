@@ -78,6 +78,14 @@ describe('approvals', () => {
     expect(sent).toEqual([])
   })
 
+  it('A104: an edited input that is valid is not refused because the run is stopped', async () => {
+    const { talk, agent } = await asked({}, [])
+    const answers = { approvals: [{ approvalId: 'approval_1', decision: 'approve', input: { to: 'c' } }] } as const
+    const { result } = await talk.play(agent, answers, { abortSignal: AbortSignal.abort() })
+    expect(result).toMatchObject({ status: 'aborted' })
+    expect(result.error).toBeUndefined()
+  })
+
   it.each<[string, Partial<ToolOptions<Schema>>['needsApproval'], string]>([
     ['a function that says yes', ({ to }) => to === 'a@b', 'awaiting-approval'],
     ['one that says so later', () => Promise.resolve(true), 'awaiting-approval'],

@@ -131,6 +131,62 @@ describe('a model function', () => {
     expect(talk.types()).toHaveLength(before)
   })
 
+  it('A107: a run that is stopped before the function is asked does not ask it', async () => {
+    const talk = conversation()
+    let asked = 0
+    const agent = defineAgent({ model: () => (asked++, Promise.resolve([text('late')])), tools: [echo('a').tool] })
+    const run = talk.run(agent, 'go')
+    // The tools are described in between, for the first time.
+    for await (const { type } of run) if (type === 'message-start') run.abort()
+    expect(asked).toBe(0)
+    expect(await run.result()).toMatchObject({ status: 'aborted', usage: { totalTokens: 0 } })
+  })
+
+  it('A107: a stream whose abort throws does not keep the run from its end', async () => {
+    const talk = conversation()
+    async function* deaf(): AsyncGenerator<MessageEvent> {
+      yield { type: 'message-start', messageId: 'm', provider: 'p', modelId: 'm', at: 0 }
+      await new Promise(() => {})
+    }
+    const stream = Object.assign(deaf(), { abort: () => { throw new Error('never') } })
+    const run = talk.run(defineAgent({ model: () => stream as unknown as MessageStream, abortGraceMs: 300 }), 'go')
+    await until(() => typesOf(talk).includes('message-start'))
+    await talk.clock.advance(0)
+    expect(() => run.abort()).not.toThrow()
+    await talk.clock.advance(300)
+    expect((await run.result()).status).toBe('aborted')
+  })
+
+  it('A112: a stream that stops the run with its first word leaves no timer', async () => {
+    const talk = conversation()
+    const stop = new AbortController()
+    async function* stopping(): AsyncGenerator<MessageEvent> {
+      stop.abort()
+      await Promise.resolve()
+      yield { type: 'message-start', messageId: 'm', provider: 'p', modelId: 'm', at: 0 }
+    }
+    await talk.play(defineAgent({ model: () => stopping() as unknown as MessageStream, retry: false }), 'go', { abortSignal: stop.signal })
+    expect(talk.clock.pendingTimers).toBe(0)
+  })
+
+  it.each<[string, readonly unknown[]]>([
+    ['a delta without its start', [{ type: 'text-delta', index: 0, delta: 'a' }]],
+    ['a start at another place', [{ type: 'text-start', index: 5 }]],
+    ['an end of another kind', [{ type: 'text-start', index: 0 }, { type: 'reasoning-end', index: 0, text: '' }]],
+    ['a delta that is no text', [{ type: 'text-start', index: 0 }, { type: 'text-delta', index: 0, delta: 7 }]],
+    ['an event of the run', [{ type: 'turn-end', index: 0, status: 'completed' }]],
+    ['a part that is none', [{ type: 'content-part', index: 0, part: { type: 'thought' } }]],
+    ['no event', [null]],
+  ])('A35: a stream with %s is no answer, and readers see nothing of it', async (_what, events) => {
+    const talk = conversation()
+    async function* babble(): AsyncGenerator<MessageEvent> {
+      await Promise.resolve()
+      yield* events as readonly MessageEvent[]
+    }
+    const { result: ended } = await talk.play(defineAgent({ model: () => babble() as unknown as MessageStream, retry: { jitter: 0 } }), 'go')
+    expect(ended).toMatchObject({ status: 'error', error: { kind: 'malformed-response', message: expect.stringContaining('its stream') as string } })
+  })
+
   it('a stream without its last event is broken, and tried again', async () => {
     const talk = conversation()
     let asked = 0
@@ -189,6 +245,13 @@ describe('a model function', () => {
     ['a call without an id', [asks(call('', 'a'))]],
     ['a part that is none', [{ role: 'assistant', content: [{ type: 'thought' }] }]],
     ['a stopReason that is none', [{ role: 'assistant', content: 'a', stopReason: 'done' }]],
+    ['a result of an answer that was cut', [{ ...asks(call('x', 'a')), stopReason: 'length' }, result('x', 'one')]],
+    ['a result of an answer that failed', [{ ...asks(call('x', 'a')), stopReason: 'error' }, result('x', 'one')]],
+    ['a usage that counts in words', [{ role: 'assistant', content: 'a', usage: { totalTokens: 'many' } }]],
+    ['a usage below zero', [{ role: 'assistant', content: 'a', usage: { totalTokens: -100 } }]],
+    ['a cost that is no number', [{ role: 'assistant', content: 'a', cost: { currency: 'USD', total: 'nothing' } }]],
+    ['a model that is no text', [{ role: 'assistant', content: 'a', modelId: 7 }]],
+    ['a pause that is none', [{ role: 'assistant', content: 'a', paused: 'no' }]],
     ['no JSON', [{ role: 'assistant', content: 'a', usage: { raw: () => 1 } }]],
   ])('one that returns %s fails with an error that says so, once', async (_what, returned) => {
     const talk = conversation()

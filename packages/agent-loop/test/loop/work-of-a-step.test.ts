@@ -31,7 +31,7 @@ describe('a step of an agent that asks nobody', () => {
     const [none, ten, twenty, thirty] = [await promisesOf(0), await promisesOf(10), await promisesOf(20), await promisesOf(30)]
     expect(thirty - twenty).toBe(twenty - ten)
     expect(twenty - ten).toBeGreaterThan(100)
-    expect((twenty - ten) / 10).toBeLessThanOrEqual(55)
+    expect((twenty - ten) / 10).toBeLessThanOrEqual(65)
     expect(none).toBeLessThanOrEqual(60)
   })
 })

@@ -61,6 +61,19 @@ describe('tool calls', () => {
     expect(a.calls).toHaveLength(1)
   })
 
+  it('A48: a copy of its context has all that the context has', async () => {
+    const seen: unknown[] = []
+    const look = defineTool({ name: 'look', description: 'l', inputSchema: {}, execute: (_input, context) => { seen.push(Object.keys({ ...context }).toSorted(), { ...context }.messages.length); return 'x' } })
+    await outcomes([look], [call('x', 'look')])
+    expect(seen).toEqual([
+      [
+        ...['abortSignal', 'agent', 'attempt', 'compactAfterTurn', 'deadlineAt', 'emit', 'idempotencyKey', 'messages', 'overlay', 'reportChild'],
+        ...['runId', 'spawnChild', 'steer', 'step', 'toolCallId', 'toolName', 'turn'],
+      ],
+      2,
+    ])
+  })
+
   it.each<[string, () => never]>([
     ['throws', () => { throw new Error('out of milk') }],
     ['rejects', () => Promise.reject(new Error('out of milk')) as never],

@@ -26,14 +26,13 @@ const beginnings = new WeakMap<Message, Beginning>()
 
 /**
  * As `toPrompt`, and what earlier calls have converted of the same conversation is not converted again: a conversation
- * of a thousand steps would be converted a thousand times. Only frozen messages are remembered, and never the last
- * group of them (an input, or an answer with its results), which a middleware may change. A transcript that `toPrompt`
- * has to put in order, or in which a provider ran tools, is converted whole.
+ * of a thousand steps would be converted a thousand times. Only frozen messages are remembered. A transcript that
+ * `toPrompt` has to put in order, or in which a provider ran tools, is converted whole.
  */
 export function promptOf(options: ToPromptOptions): Converted {
   const { messages } = options
-  const end = lastGroup(messages)
-  if (end < 1 || !Object.isFrozen(messages[end - 1])) return toPrompt(options)
+  const end = firstLoose(messages)
+  if (end === 0) return toPrompt(options)
   const beginning = beginningOf(options, end)
   const before = messages[beginning.messages.length - 1]
   const isGrown = grow(beginning, options, end)
@@ -43,15 +42,21 @@ export function promptOf(options: ToPromptOptions): Converted {
   const last = messages[end - 1]
   if (last) beginnings.set(last, beginning)
   const prompt = systemMessages(options.instructions)
-  append(prompt, beginning.prompt)
+  // A middleware may change what it is given, at this call and at no other.
+  for (const message of beginning.prompt) prompt.push(copyOf(message))
   append(prompt, rest.prompt)
   return { prompt, repairs: [...beginning.repairs, ...rest.repairs] }
 }
 
-/** Where the last input begins, or the last answer that has results. */
-function lastGroup(messages: readonly Message[]): number {
-  let place = messages.length - 1
-  while (place > 0 && messages[place]?.role === 'tool-result') place--
+function copyOf(message: LanguageModelV4Message): LanguageModelV4Message {
+  if (message.role === 'system') return { ...message }
+  return { ...message, content: message.content.map((part) => ({ ...part })) } as LanguageModelV4Message
+}
+
+/** Place of the first message that somebody may still change. */
+function firstLoose(messages: readonly Message[]): number {
+  let place = 0
+  while (place < messages.length && Object.isFrozen(messages[place])) place++
   return place
 }
 
@@ -75,7 +80,6 @@ function isSame(beginning: readonly Message[], messages: readonly Message[]): bo
 function grow(beginning: Beginning, options: ToPromptOptions, end: number): boolean {
   const start = beginning.messages.length
   const messages = options.messages.slice(start, end)
-  if (!messages.every((message) => Object.isFrozen(message))) return false
   const converted = convertAlone(beginning, { ...options, messages }, roleBefore(beginning, options))
   if (!converted) return false
   append(beginning.messages, messages)

@@ -49,7 +49,7 @@ export function resolveSchema(schema: FlexibleSchema | JSONSchema7): Promise<Too
   return resolving
 }
 
-/** As `validate` of the schema, at once when the schema is known already and need not wait itself. */
+/** As `validate` of the schema, at once for plain JSON Schema that is known already. */
 export function validateWith(schema: FlexibleSchema | JSONSchema7, value: unknown): SchemaResult | Promise<SchemaResult> {
   const resolvedBefore = isSchemaLike(schema) ? known.get(schema) : undefined
   const check = resolvedBefore && checks.get(resolvedBefore)
@@ -70,8 +70,7 @@ async function resolve(schema: FlexibleSchema | JSONSchema7): Promise<ToolSchema
   const { asSchema } = await import('ai')
   const { jsonSchema: pending, validate } = asSchema(schema)
   const jsonSchema = await pending
-  const check = isStandard(schema) ? standardCheck(schema) : validate && sdkCheck(validate)
-  return check ? toolSchema(jsonSchema, [], check) : plainSchema(jsonSchema)
+  return validate ? toolSchema(jsonSchema, [], sdkCheck(validate)) : plainSchema(jsonSchema)
 }
 
 async function plainSchema(jsonSchema: JSONSchema7): Promise<ToolSchema> {
@@ -108,17 +107,7 @@ function failedResult(error: unknown): SchemaResult {
   return { ok: false, issues: issuesOf(error) }
 }
 
-/** Standard Schema, zod among it, answers at once unless it has to wait itself. */
-function standardCheck(schema: StandardSchema): Check {
-  const { validate } = schema['~standard']
-  const read = (result: StandardResult): SchemaResult =>
-    result.issues ? failedResult(result) : { ok: true, value: result.value as JSONValue }
-  return (value) => {
-    const result = validate(value)
-    return 'then' in result ? Promise.resolve(result).then(read) : read(result)
-  }
-}
-
+/** Zod would tell at once too, but it tries in vain for what has to wait, and drops the promise of that. */
 function sdkCheck(validate: NonNullable<Schema['validate']>): Check {
   return async (value) => {
     const result = await validate(value)
@@ -131,20 +120,6 @@ function fresh(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(fresh)
   if (!isRecord(value) || Object.getPrototypeOf(value) !== Object.prototype) return value
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fresh(item)]))
-}
-
-/** What is used of https://standardschema.dev. */
-interface StandardSchema {
-  readonly '~standard': { readonly validate: (value: unknown) => StandardResult | PromiseLike<StandardResult> }
-}
-
-interface StandardResult {
-  readonly value?: unknown
-  readonly issues?: readonly unknown[]
-}
-
-function isStandard(schema: object): schema is StandardSchema {
-  return '~standard' in schema
 }
 
 const sdkSchema = Symbol.for('vercel.ai.schema')
