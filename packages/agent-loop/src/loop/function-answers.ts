@@ -4,8 +4,9 @@ import { messageOf } from '../agent-error.ts'
 import type { ModelFunctionMessage } from '../agent/options.ts'
 import { copyJson, deepFreeze, isRecord } from '../json.ts'
 import { isToolOutput } from '../tools/output.ts'
-import { clientCalls } from '../transcript/client-calls.ts'
+import { clientCalls, neverRan } from '../transcript/client-calls.ts'
 import { isAssistantPart, isOutcomeStatus, isStopReason } from '../transcript/message-shape.ts'
+import { wrongField } from './answer-fields.ts'
 import type { GivenResult, ModelAnswer } from './answer.ts'
 import { failedAnswer } from './failed-answer.ts'
 import type { Turn } from './turn.ts'
@@ -59,9 +60,11 @@ function take(turn: Turn, answers: OpenAnswer[], given: unknown): string | undef
 
 type Fields = Readonly<Record<string, unknown>>
 
-function wrongAnswer({ content, stopReason, usage }: Fields): string | undefined {
+function wrongAnswer(given: Fields): string | undefined {
+  const { content, stopReason } = given
   if (stopReason !== undefined && !isStopReason(stopReason)) return 'has an unknown stopReason'
-  if (usage !== undefined && !isRecord(usage)) return 'has a usage that is none'
+  const wrong = wrongField(given)
+  if (wrong !== undefined) return wrong
   if (typeof content === 'string') return undefined
   if (!Array.isArray(content) || !content.every(isAssistantPart)) return 'has content that is neither text nor parts'
   const ids = content.flatMap((part) => (part.type === 'tool-call' && !part.providerExecuted ? [part.toolCallId] : []))
@@ -74,6 +77,8 @@ function takeResult(answer: OpenAnswer | undefined, given: Fields): string | und
   const calls = answer ? clientCalls(answer.message) : []
   if (typeof toolCallId !== 'string' || !calls.some((call) => call.toolCallId === toolCallId)) return 'is the result of no call before it'
   if (answer?.results.has(toolCallId)) return `is a second result of ${toolCallId}`
+  // None of its calls may have run: what has come of one cannot be stored.
+  if (answer && neverRan(answer.message)) return 'is a result of an answer that failed, was stopped or was cut'
   if (!isToolOutput(output)) return 'has no output'
   if (status !== undefined && !isOutcomeStatus(status)) return 'has an unknown status'
   answer?.results.set(toolCallId, given as GivenResult)
@@ -99,7 +104,7 @@ function answerMessage(turn: Turn, given: GivenAnswer): AssistantMessage {
 }
 
 /** A mistake of the function: asking it again would not help. */
-function invalidAnswer(turn: Turn, objection: string): ModelAnswer {
+export function invalidAnswer(turn: Turn, objection: string): ModelAnswer {
   const error: ModelError = {
     ...{ kind: 'malformed-response', retryable: false, phase: 'before-output', ...turn.model.name },
     message: `the model function returned no answer: ${objection}`,

@@ -1,9 +1,10 @@
-import type { MessageEvent, MessageStream } from '@bowline/llm'
+import type { BlockEvent, MessageEvent, MessageStream } from '@bowline/llm'
 import type { ModelAnswer } from './answer.ts'
 import { CallIds } from './call-ids.ts'
 import { DeltaPublisher } from './delta-publisher.ts'
 import { failedAnswer } from './failed-answer.ts'
-import { readAnswer } from './function-answers.ts'
+import { invalidAnswer, readAnswer } from './function-answers.ts'
+import { FunctionBlocks } from './function-blocks.ts'
 import type { Turn } from './turn.ts'
 
 interface Reading {
@@ -25,8 +26,8 @@ export function readFunctionStream(turn: Turn, stream: MessageStream): Promise<M
       reject(stop.signal.reason as Error)
     }
     const onAbort = (): void => {
-      if ('abort' in stream) stream.abort((stop.signal.reason as Error).message)
       cancelTimer = clock.setTimer(turn.stopDeadline ?? clock.now(), leave)
+      tellToEnd(stream, (stop.signal.reason as Error).message)
     }
     const forget = stop.onStop(onAbort)
     const behind = <Result>(settle: (result: Result) => void) => (result: Result): void => {
@@ -34,18 +35,33 @@ export function readFunctionStream(turn: Turn, stream: MessageStream): Promise<M
       forget()
       settle(result)
     }
-    read(turn, stream, reading).then(behind(resolve), behind(reject))
+    // The function may have stopped the run itself; what its stream does later is told to the listener.
     if (stop.requested) onAbort()
+    read(turn, stream, reading).then(behind(resolve), behind(reject))
   })
+}
+
+/** One that cannot be told is left when the grace is over. */
+function tellToEnd(stream: Partial<MessageStream>, reason: string): void {
+  try {
+    stream.abort?.(reason)
+  } catch {
+    // Whoever stops the run has nothing to do with it.
+  }
 }
 
 async function read(turn: Turn, stream: AsyncIterable<MessageEvent>, reading: Reading): Promise<ModelAnswer> {
   const calls = new CallIds(turn.transcript)
   const publisher = new DeltaPublisher(turn, calls)
-  for await (const event of stream) {
+  const blocks = new FunctionBlocks()
+  // What it yields is not known to be an event yet.
+  for await (const event of stream as AsyncIterable<MessageEvent | null | undefined>) {
     if (reading.left) break
-    if (event.type === 'message-end') return calls.renamed(readAnswer(turn, event.message))
-    if (event.type !== 'message-start') publisher.publish(event)
+    if (event?.type === 'message-end') return calls.renamed(readAnswer(turn, event.message))
+    if (event?.type === 'message-start') continue
+    const objection = blocks.objectionTo(event)
+    if (objection !== undefined) return invalidAnswer(turn, objection)
+    publisher.publish(event as BlockEvent)
   }
   return failedAnswer(turn, { kind: 'stream-broken', retryable: true, phase: 'after-output', message: 'the stream of the model function ended without its last event' })
 }

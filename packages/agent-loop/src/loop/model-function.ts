@@ -6,11 +6,15 @@ import { readAnswers } from './function-answers.ts'
 import type { Answers } from './function-answers.ts'
 import type { Turn } from './turn.ts'
 
-/** Asks a model function. Rejects with what it throws; what is no answer is a failed one. */
-export async function askFunction(turn: Turn, call: ModelFunction, request: CallRequest): Promise<Answers | MessageStream> {
+/**
+ * Asks a model function. Rejects with what it throws; what is no answer is a failed one. Undefined: the run was stopped
+ * before it was asked.
+ */
+export async function askFunction(turn: Turn, call: ModelFunction, request: CallRequest): Promise<Answers | MessageStream | undefined> {
   const { instructions, messages, runtimeParams } = request
   const { runId, number, step, attempt, stop } = turn
   const tools = declared.get(request.tools) ?? (await declarationsOf(request.tools))
+  if (stop.requested) return undefined
   const asked = call({
     // The list itself goes on growing.
     ...{ instructions, messages: [...messages], tools, runtimeParams, abortSignal: stop.signal },

@@ -36,6 +36,7 @@ export async function requestAnswer(turn: Turn, plan: StepPlan): Promise<ModelAn
 
 async function answerOfFunction(turn: Turn, call: ModelFunction, request: CallRequest): Promise<ModelAnswer> {
   const asked = await askFunction(turn, call, request)
+  if (!asked) return failedAnswer(turn, turn.stop.signal.reason)
   if (Symbol.asyncIterator in asked) return readFunctionStream(turn, asked)
   const [first, ...ahead] = asked
   turn.answersAhead = ahead

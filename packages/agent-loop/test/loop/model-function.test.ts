@@ -172,8 +172,8 @@ describe('a model function', () => {
   it.each<[string, readonly unknown[]]>([
     ['a delta without its start', [{ type: 'text-delta', index: 0, delta: 'a' }]],
     ['a start at another place', [{ type: 'text-start', index: 5 }]],
-    ['an end of another kind', [{ type: 'text-start', index: 0 }, { type: 'reasoning-end', index: 0, text: '' }]],
-    ['a delta that is no text', [{ type: 'text-start', index: 0 }, { type: 'text-delta', index: 0, delta: 7 }]],
+    ['an end of another kind', [{ type: 'content-part', index: 0, part: { type: 'custom', kind: 'k' } }, { type: 'reasoning-end', index: 0, text: '' }]],
+    ['a delta that is no text', [{ type: 'text-delta', index: 0, delta: 7 }]],
     ['an event of the run', [{ type: 'turn-end', index: 0, status: 'completed' }]],
     ['a part that is none', [{ type: 'content-part', index: 0, part: { type: 'thought' } }]],
     ['no event', [null]],
