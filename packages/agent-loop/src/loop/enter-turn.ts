@@ -7,6 +7,7 @@ import { cancelOpenCalls } from '../tools/finalize.ts'
 import { endStep } from './begin-step.ts'
 import { discardCrashed } from './discard.ts'
 import { aborted, mayGoOn } from './ending.ts'
+import type { Ending } from './ending.ts'
 import { acceptInput } from './accept-input.ts'
 import { beginGuardrails, openSegment } from './open-segment.ts'
 import { endRetry, tellRetryEnd } from './record-retry.ts'
@@ -49,12 +50,15 @@ async function beginTurn(turn: Turn, entry: NewTurn): Promise<Next> {
   const accepted = acceptInput(turn, entry)
   const handled = accepted instanceof Promise ? await accepted : accepted
   turn.log.begin({ resumed: false, attempt: 1, ...(fingerprint !== undefined && { fingerprint }) })
-  turn.log.writeRun('running')
   if (handled) {
+    const ending: Ending = { status: 'completed', reason: 'handled' }
+    // Whoever goes on behind a crash must not ask a model about nothing.
+    turn.log.writeRun('running', { ending })
     if (turn.isDriven) await turn.boundary()
     await beginGuardrails(turn, false)
-    return { phase: 'end', ending: { status: 'completed', reason: 'handled' } }
+    return { phase: 'end', ending }
   }
+  turn.log.writeRun('running')
   const opened = openSegment(turn, { input: entry.input, resumed: false, takesInputs: true })
   if (opened instanceof Promise) await opened
   return { phase: 'ask' }

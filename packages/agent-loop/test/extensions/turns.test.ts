@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { createMemoryJournal } from '../../src/index.ts'
 import type { AgentEvent, AgentOptions } from '../../src/index.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
+import { mortal } from '../support/mortal.ts'
 import { textOfRequest } from '../support/prompts.ts'
 import { echo, until } from '../support/tools.ts'
 import { guardrail } from '../guardrails/support.ts'
@@ -30,6 +31,17 @@ describe('inputs', () => {
     expect(result).toMatchObject({ status: 'completed', reason: 'handled', messages: [], text: 'pong' })
     expect((await talk.memory.load()).messages).toEqual([])
     expect(talk.types()).toEqual(['turn-start', 'turn-end', 'save-point', 'settled'])
+  })
+
+  it('A145: nor does it behind a crash before its end', async () => {
+    const { talk, revive } = mortal('turn-end', 'before')
+    const bot = extension('bot', { onInput: () => ({ action: 'handled' }) })
+    // Its commit stands between the beginning of the turn and its end.
+    const agent = agentOf([], { extensions: [bot], guardrails: [guardrail('looks', { onTurnStart: () => undefined })] })
+    expect((await talk.play(agent, 'ping', { mode: 'synchronized' })).result.reason).toBe('journal-error')
+    revive()
+    expect((await talk.play(agent, undefined)).result).toMatchObject({ status: 'completed', reason: 'handled', messages: [], steps: 0 })
+    expect((await talk.memory.load()).messages).toEqual([])
   })
 })
 
