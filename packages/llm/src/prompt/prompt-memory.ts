@@ -26,7 +26,8 @@ const beginnings = new WeakMap<Message, Beginning>()
 
 /**
  * As `toPrompt`, and what earlier calls have converted of the same conversation is not converted again: a conversation
- * of a thousand steps would be converted a thousand times. Only frozen messages are remembered. A transcript that
+ * of a thousand steps would be converted a thousand times. Only frozen messages are remembered, and what is made of them
+ * is frozen: later calls send the same objects, so a middleware that wants others must make them. A transcript that
  * `toPrompt` has to put in order, or in which a provider ran tools, is converted whole.
  */
 export function promptOf(options: ToPromptOptions): Converted {
@@ -42,15 +43,9 @@ export function promptOf(options: ToPromptOptions): Converted {
   const last = messages[end - 1]
   if (last) beginnings.set(last, beginning)
   const prompt = systemMessages(options.instructions)
-  // A middleware may change what it is given, at this call and at no other.
-  for (const message of beginning.prompt) prompt.push(copyOf(message))
+  append(prompt, beginning.prompt)
   append(prompt, rest.prompt)
   return { prompt, repairs: [...beginning.repairs, ...rest.repairs] }
-}
-
-function copyOf(message: LanguageModelV4Message): LanguageModelV4Message {
-  if (message.role === 'system') return { ...message }
-  return { ...message, content: message.content.map((part) => ({ ...part })) } as LanguageModelV4Message
 }
 
 /** Place of the first message that somebody may still change. */
@@ -83,10 +78,15 @@ function grow(beginning: Beginning, options: ToPromptOptions, end: number): bool
   const converted = convertAlone(beginning, { ...options, messages }, roleBefore(beginning, options))
   if (!converted) return false
   append(beginning.messages, messages)
-  append(beginning.prompt, converted.prompt)
+  append(beginning.prompt, converted.prompt.map(frozen))
   append(beginning.repairs, converted.repairs)
   for (const ids of converted.ids) for (const id of ids) if (id !== undefined) beginning.callIds.add(id)
   return true
+}
+
+function frozen(message: LanguageModelV4Message): LanguageModelV4Message {
+  if (typeof message.content !== 'string') for (const part of Object.freeze(message.content)) Object.freeze(part)
+  return Object.freeze(message)
 }
 
 function convertRest(beginning: Beginning, options: ToPromptOptions): Alone | undefined {
