@@ -1,3 +1,4 @@
+import type { JSONObject } from '@bowline/llm'
 import { scriptedModel } from '@bowline/llm/testing'
 import type { ScriptedModel, ScriptedToolCall, Step } from '@bowline/llm/testing'
 import fc from 'fast-check'
@@ -43,12 +44,16 @@ function callPlans(tools: readonly CallPlan['tool'][], acts: readonly ToolAct[] 
 }
 
 /** Most answers end well: a turn should come to more than its first one. */
-export function answerPlans(tools: readonly CallPlan['tool'][] = [...toolNames, 'delegate_to_helper', 'nobody'], maxCalls = 4): fc.Arbitrary<AnswerPlan> {
+export function answerPlans(
+  tools: readonly CallPlan['tool'][] = [...toolNames, 'delegate_to_helper', 'nobody'],
+  maxCalls = 4,
+  acts: readonly ToolAct[] = toolActs,
+): fc.Arbitrary<AnswerPlan> {
   const good: fc.Arbitrary<AnswerEnd> = fc.constant('stop')
   return fc.record({
     reasoning: fc.boolean(),
     text: fc.constantFrom('', 'a', 'some more text'),
-    calls: fc.array(callPlans(tools), { maxLength: maxCalls }),
+    calls: fc.array(callPlans(tools, acts), { maxLength: maxCalls }),
     end: fc.oneof({ weight: 8, arbitrary: good }, { weight: 2, arbitrary: fc.constantFrom(...answerEnds) }),
     delayMs: fc.constantFrom(0, 0, 0, 20),
     chunk: fc.integer({ min: 2, max: 20 }),
@@ -63,9 +68,7 @@ export function plannedModel(world: World, answers: readonly AnswerPlan[], optio
   const next = (kind: keyof typeof counts): AnswerPlan | undefined => (kind === 'answers' ? answers : summaries)[counts[kind]++]
   const model = scriptedModel(
     (call, index) => {
-      world.modelCalls++
-      if (call.abortSignal) world.signals.add(call.abortSignal)
-      world.beat()
+      world.called(call.abortSignal)
       const isSummary = JSON.stringify(call.prompt).includes('You write the summary')
       const plan = next(isSummary ? 'summaries' : 'answers')
       return plan ? stepOf(plan, `${modelId}${index}`) : { text: isSummary ? 'a short summary' : 'the end' }
@@ -75,7 +78,7 @@ export function plannedModel(world: World, answers: readonly AnswerPlan[], optio
   return model
 }
 
-function stepOf(plan: AnswerPlan, name: string): Step {
+export function stepOf(plan: AnswerPlan, name: string): Step {
   const { reasoning, text, calls, end, delayMs, chunk, tokens } = plan
   const said = text === '' && calls.length === 0 ? 'so' : text
   return {
@@ -87,10 +90,18 @@ function stepOf(plan: AnswerPlan, name: string): Step {
   }
 }
 
-function callOf({ tool, act, ms, id, input }: CallPlan, name: string): ScriptedToolCall {
-  const given = tool === 'delegate_to_helper' ? { prompt: `do ${name}` } : { act, ms }
-  const inputs = { right: given, wrong: { act: 7 }, cut: { raw: '{"act":"re' } }
-  return { id: id === undefined ? `c-${name.replace('.', '-')}` : `c${id}`, name: tool, input: inputs[input] }
+function callOf(plan: CallPlan, name: string): ScriptedToolCall {
+  return { id: idOf(plan, name), name: plan.tool, input: plan.input === 'cut' ? { raw: '{"act":"re' } : inputOf(plan, name) }
+}
+
+export function idOf({ id }: CallPlan, name: string): string {
+  return id === undefined ? `c-${name.replace('.', '-')}` : `c${id}`
+}
+
+export function inputOf({ tool, act, ms, input }: CallPlan, name: string): JSONObject {
+  if (input !== 'right') return { act: 7 }
+  if (tool !== 'delegate_to_helper') return { act, ms }
+  return { prompt: `do ${name}`, ...(act === 'keep' && { sessionKey: 'notes' }), ...(act === 'launch' && { run_in_background: true }) }
 }
 
 const endings: Readonly<Record<AnswerEnd, Partial<Step>>> = {

@@ -8,6 +8,8 @@ import { View } from '../../src/transcript/view.ts'
 import { checkPrompt, promptProviders } from '../support/check-prompt.ts'
 import type { Order } from './orders.ts'
 import type { Played, Process } from './process.ts'
+import { checkSideWork } from './side-work.ts'
+import { tokensToldIn } from './spending.ts'
 import type { Store } from './tested-journal.ts'
 import type { World } from './world.ts'
 
@@ -21,6 +23,8 @@ export async function checkRun(process: Process, order: Order, before: JournalSt
   checkPrompts(world, after)
   checkInputs(process, played)
   checkExecutions(world)
+  await checkSideWork(world, store.root)
+  checkBudget(process, played)
   if (order.refused) checkRefusal(world, before, after, played)
   else if (hasOutcome(played.result)) checkResult(world, store, before, after, played.result)
 }
@@ -70,6 +74,18 @@ function checkPrompts(world: World, { messages, compaction, open }: JournalState
   }
 }
 
+/** All that was used is told of, unless somebody was left in the middle of it. */
+function checkBudget({ world, store }: Process, { result, writer }: Played): void {
+  const { budget } = world
+  const isLeft = writer.died || result.reason === 'yielded' || result.reason === 'journal-error'
+  if (isLeft) world.isWhole = false
+  if (!budget) return
+  budget.checkRest()
+  const told = tokensToldIn(store.root) + world.toldAside
+  world.claim(budget.used >= told, `A162: ${told} tokens are in the logs, and ${budget.used} in the budget`)
+  world.claim(!world.isWhole || budget.used === told, `A162: ${budget.used} tokens are in the budget, and ${told} in the logs`)
+}
+
 /** Each input that was accepted is in the log or given back, and no other is. */
 function checkInputs({ world, store }: Process, { result, writer }: Played): void {
   const log = JSON.stringify(eventsOf(store.root))
@@ -114,8 +130,10 @@ function checkResult(world: World, store: Store, before: JournalState, after: Jo
   same('cost', result.cost, view.cost)
   same('error', result.error, view.error)
   same('steps', result.steps, view.step)
-  same('pending calls', result.pendingToolCalls, view.pendingToolCalls)
-  same('pending approvals', byId(result.pendingApprovals), byId(view.pendingApprovals))
+  // A run that only hears what it knows does not ask a host what its subagents wait for.
+  const isKnown = ({ path }: { readonly path: readonly string[] }): boolean => after.seq > before.seq || !store.host || path.length === 0
+  same('pending calls', result.pendingToolCalls, view.pendingToolCalls.filter(isKnown))
+  same('pending approvals', byId(result.pendingApprovals), byId(view.pendingApprovals.filter(isKnown)))
   const end = result.messages.length
   same('messages', result.messages, end === 0 ? [] : after.messages.slice(-end))
 }

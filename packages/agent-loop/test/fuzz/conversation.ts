@@ -2,6 +2,7 @@ import { defineAgent } from '../../src/index.ts'
 import type { AgentResult } from '../../src/index.ts'
 import { fakeIds } from '../../src/testing/index.ts'
 import { plannedModel } from './answers.ts'
+import { hostStandsStill } from './child-host.ts'
 import { checkRun } from './checks.ts'
 import { nextOrder } from './orders.ts'
 import { mayStandStill, plannedAgent } from './planned-agent.ts'
@@ -9,6 +10,8 @@ import { play } from './process.ts'
 import type { Process } from './process.ts'
 import { calmRound } from './scenarios.ts'
 import type { AgentPlan, Scenario } from './scenarios.ts'
+import { SharedBudget } from './shared-budget.ts'
+import { tokensToldIn } from './spending.ts'
 import { Store } from './tested-journal.ts'
 import { plannedTools } from './tools.ts'
 import { World } from './world.ts'
@@ -17,7 +20,11 @@ import { World } from './world.ts'
 export async function converse(scenario: Scenario): Promise<readonly string[]> {
   const world = new World()
   const store = new Store(world, scenario.journal)
-  const process = { world, store, agent: plannedAgent(world, scenario.agent), agentPlan: scenario.agent, options: { ids: fakeIds() } }
+  const ids = fakeIds()
+  const budget = scenario.maxTotalTokens === undefined ? undefined : new SharedBudget(world, scenario.maxTotalTokens)
+  Object.assign(world, { ids, budget })
+  const options = { ids, ...(budget && { budget }) }
+  const process = { world, store, agent: plannedAgent(world, scenario.agent), agentPlan: scenario.agent, options }
   planInputs(world, store, scenario)
   let latest: AgentResult | undefined
   for (const plan of scenario.rounds) {
@@ -26,7 +33,8 @@ export async function converse(scenario: Scenario): Promise<readonly string[]> {
   }
   const quiet = { ...scenario.agent, abortGraceMs: 200 }
   const agent = defineAgent({ model: plannedModel(world, []), tools: plannedTools(world), subagents: [], abortGraceMs: 200 })
-  const last = await playRound({ ...process, agent, agentPlan: quiet, plan: calmRound }, undefined)
+  world.budget = undefined
+  const last = await playRound({ ...process, agent, agentPlan: quiet, plan: calmRound, options: { ids } }, undefined)
   world.claim(last.status === 'completed', `A110: the last input ends as ${last.status} for ${last.reason} ${JSON.stringify(last.error)}`)
   return world.faults
 }
@@ -43,18 +51,25 @@ async function playRound(process: Planned, latest: AgentResult | undefined): Pro
   const before = await store.root.load()
   const order = nextOrder(world, store, plan, before, latest)
   const played = await play(process, order)
-  const mayWait = mayStandStill(process.agentPlan) || plan.onApproval === 'hang'
+  const { host } = store.plan
+  const mayWait = mayStandStill(process.agentPlan) || plan.onApproval === 'hang' || (host !== undefined && hostStandsStill(host))
   world.claim(!played.stoodStill || mayWait, 'the run stood still')
   await checkRun(process, order, before, played)
   return played.result
 }
 
 async function compactByHand({ world, store, agent, options }: Process): Promise<void> {
+  const { budget } = world
+  // It belongs to no run, and to the budget of none.
+  world.budget = undefined
+  const told = tokensToldIn(store.root)
   const writer = store.open(undefined, new AbortController().signal)
   const { ids } = options
   const result = agent.compact({ journal: writer.journal, clock: world.clock.tested, ...(ids && { ids }) })
   if (!(await world.settle(result))) throw new Error('the compaction never ends')
   writer.over = true
+  world.budget = budget
+  world.toldAside -= tokensToldIn(store.root) - told
   const { open } = await store.root.load()
   const { outcome } = await result
   world.claim(!open || outcome === 'skipped', `A30: a compaction inside of a turn is ${outcome}`)

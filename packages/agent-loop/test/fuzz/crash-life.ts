@@ -20,7 +20,7 @@ export interface Life {
 /** The conversation of a plan, through processes that die as they are told, one after the other, to its end. */
 export async function live(plan: CrashPlan, deaths: readonly RoundPlan['death'][]): Promise<Life> {
   const world = new World()
-  const store = new Store(world, { latencyMs: plan.latencyMs, inputs: [], enqueues: false, schedulesCompaction: false })
+  const store = new Store(world, { latencyMs: plan.latencyMs, inputs: [], enqueues: false, schedulesCompaction: false, host: undefined })
   giveInputs(store, plan)
   const executions: Executions = new Map()
   const agent = crashAgent(world, store, plan, executions)

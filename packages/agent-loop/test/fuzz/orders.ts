@@ -32,7 +32,7 @@ export function nextOrder(world: World, store: Store, plan: RoundPlan, state: Jo
     case 'all':
     case 'first':
     case 'mixed': {
-      const input = latest && answersTo(plan, latest)
+      const input = latest && answersTo(plan, store.host ? withoutHosted(latest) : latest)
       if (!input || input.toolResults.length + input.approvals.length === 0) return { input: undefined }
       store.answered = input
       return { input }
@@ -53,6 +53,12 @@ function answersTo(plan: RoundPlan, { pendingToolCalls, pendingApprovals }: Agen
   const approvals = pendingApprovals.map((request) => decisionOn(request, plan))
   if (plan.answer !== 'first') return { toolResults, approvals }
   return toolResults.length > 0 ? { toolResults: toolResults.slice(0, 1), approvals: [] } : { toolResults: [], approvals: approvals.slice(0, 1) }
+}
+
+/** What a host's subagents wait for is answered through the host. */
+function withoutHosted(latest: AgentResult): AgentResult {
+  const isOwn = ({ path }: { readonly path: readonly string[] }): boolean => path.length === 0
+  return { ...latest, pendingToolCalls: latest.pendingToolCalls.filter(isOwn), pendingApprovals: latest.pendingApprovals.filter(isOwn) }
 }
 
 interface Answers {

@@ -2,6 +2,7 @@ import { createModels } from '@bowline/llm'
 import { defineAgent } from '../../src/index.ts'
 import type { Agent, AgentOptions } from '../../src/index.ts'
 import { plannedModel } from './answers.ts'
+import { functionStandsStill, plannedFunction } from './functions.ts'
 import { plannedExtension, plannedGuardrail } from './hooks.ts'
 import type { AgentPlan } from './scenarios.ts'
 import { plannedTools } from './tools.ts'
@@ -22,12 +23,14 @@ export function plannedAgent(world: World, plan: AgentPlan): Agent {
   })
   const { limits, retries, rewind, onFailedTurn, onUnknownOutcome, steering, abortGraceMs, toolConcurrency } = plan
   const tools = plannedTools(world)
+  const { functions } = plan
+  const child = functions ? plannedFunction(world, functions.child, 'child') : plannedModel(world, plan.child, { modelId: 'child' })
   const helper = defineAgent({
-    ...{ name: 'helper', description: 'helps', model: plannedModel(world, plan.child, { modelId: 'child' }), tools },
+    ...{ name: 'helper', description: 'helps', model: child, tools, runtimeParams: { maxTokens: 200 } },
     ...{ retry: { maxRetries: 1, baseDelayMs: 10, jitter: 0 }, limits: { maxSteps: 3 }, abortGraceMs: 100, onUnknownOutcome },
   })
   return defineAgent({
-    ...{ name: 'planned', model: 'test:main', models, tools, subagents: [helper], limits, onFailedTurn, onUnknownOutcome, steering, abortGraceMs, toolConcurrency },
+    ...{ name: 'planned', model: functions ? plannedFunction(world, functions.main, 'main') : 'test:main', models, tools, subagents: [helper], limits, onFailedTurn, onUnknownOutcome, steering, abortGraceMs, toolConcurrency },
     ...(other && { fallback: [other] }),
     retry: { maxRetries: retries, baseDelayMs: 10, jitter: 0, rewind },
     compaction: plan.compacts && { reserveTokens: 300, keepRecentTokens: 5 },
@@ -57,7 +60,9 @@ function functionsOf(world: World, plan: AgentPlan): Partial<AgentOptions> {
 }
 
 /** Whether something in it waits for somebody outside, for as long as it takes. */
-export function mayStandStill({ prepareStep, stopWhen, answers, child }: AgentPlan): boolean {
+export function mayStandStill({ prepareStep, stopWhen, answers, child, functions }: AgentPlan): boolean {
   const isDeaf = [...answers, ...child].some(({ calls }) => calls.some(({ tool, act }) => tool === 'wary' && act === 'deaf'))
-  return prepareStep === 'hang' || stopWhen === 'hang' || isDeaf
+  const asked = [...(functions?.main ?? []), ...(functions?.child ?? [])]
+  const isSilent = asked.some((plan) => functionStandsStill(plan) || plan.answers.some(({ calls }) => calls.some(({ tool, act }) => tool === 'wary' && act === 'deaf')))
+  return prepareStep === 'hang' || stopWhen === 'hang' || isDeaf || isSilent
 }

@@ -48,6 +48,8 @@ export async function play(process: Process, { input, stops, cancels }: Order): 
     world.stop('stop', () => run.abort('nothing goes on'))
     if (!(await world.settle(result))) throw new Error('A107: the run never ends')
   }
+  // A run that has lost its journal waits for nobody: its side work ends by itself.
+  if (!(await world.settle(Promise.all(world.sideWorks.map((side) => side.result))))) throw new Error('A107: side work never ends')
   world.forget()
   writer.over = true
   world.claim(await world.settle(Promise.all(readers)), 'A27: a reader never ends')

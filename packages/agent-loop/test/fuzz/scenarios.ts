@@ -1,6 +1,10 @@
 import fc from 'fast-check'
 import { answerPlans } from './answers.ts'
 import type { AnswerPlan } from './answers.ts'
+import { hostPlan } from './child-host.ts'
+import type { HostPlan } from './child-host.ts'
+import { functionPlan } from './functions.ts'
+import type { FunctionPlan } from './functions.ts'
 import { extensionPlan, guardrailPlan } from './hooks.ts'
 import type { ExtensionPlan, GuardrailPlan } from './hooks.ts'
 
@@ -31,6 +35,8 @@ export interface AgentPlan {
   readonly answers: readonly AnswerPlan[]
   readonly summaries: readonly AnswerPlan[]
   readonly child: readonly AnswerPlan[]
+  /** The models are functions. */
+  readonly functions: { readonly main: readonly FunctionPlan[]; readonly child: readonly FunctionPlan[] } | undefined
   readonly fallback: readonly AnswerPlan[] | undefined
   readonly extensions: readonly ExtensionPlan[]
   readonly guardrail: GuardrailPlan | undefined
@@ -55,12 +61,16 @@ export interface JournalPlan {
   readonly inputs: readonly { readonly source: 'steer' | 'notify' | 'overlay'; readonly after: number }[]
   readonly enqueues: boolean
   readonly schedulesCompaction: boolean
+  /** It runs subagents in its own way. */
+  readonly host: HostPlan | undefined
 }
 
 export interface Scenario {
   readonly agent: AgentPlan
   readonly journal: JournalPlan
   readonly rounds: readonly RoundPlan[]
+  /** What all its runs, and those below them, may use together. */
+  readonly maxTotalTokens: number | undefined
 }
 
 const moments = fc.oneof(fc.integer({ min: 0, max: 12 }), fc.integer({ min: 0, max: 80 }))
@@ -70,13 +80,26 @@ function usually<Value>(times: number, usual: Value, ...others: Value[]): fc.Arb
   return fc.oneof({ weight: times, arbitrary: fc.constant(usual) }, { weight: 10 - times, arbitrary: fc.constantFrom(...others) })
 }
 
+/** What every world of a kind has in it; others have it now and then. */
+export interface Emphasis {
+  readonly functions?: true
+  readonly budget?: true
+  readonly sideWork?: true
+  readonly host?: true
+}
+
+function sometimes<Value>(always: true | undefined, value: fc.Arbitrary<Value>): fc.Arbitrary<Value | undefined> {
+  return always ? value : fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: value })
+}
+
 /** Code of the agent's owner may break the turn: else a conversation comes further. */
-function agentPlans(breaks: boolean): fc.Arbitrary<AgentPlan> {
+function agentPlans(breaks: boolean, emphasis: Emphasis): fc.Arbitrary<AgentPlan> {
   const rarely = breaks ? 8 : 10
   return fc.record({
-    answers: fc.array(answerPlans(), { minLength: 1, maxLength: 6 }),
+    answers: fc.array(answersFor(emphasis), { minLength: 1, maxLength: 6 }),
     summaries: fc.array(answerPlans(['nobody'], 0), { maxLength: 2 }),
     child: fc.array(answerPlans(['pure', 'once', 'far', 'asked'], 2), { maxLength: 4 }),
+    functions: sometimes(emphasis.functions, fc.record({ main: fc.array(functionPlan, { minLength: 1, maxLength: 4 }), child: fc.array(functionPlan, { maxLength: 2 }) })),
     fallback: fc.option(fc.array(answerPlans(), { maxLength: 2 }), { nil: undefined, freq: 2 }),
     extensions: breaks ? fc.array(extensionPlan, { minLength: 1, maxLength: 2 }) : fc.constant([]),
     guardrail: breaks ? fc.option(guardrailPlan, { nil: undefined, freq: 2 }) : fc.constant(undefined),
@@ -96,6 +119,11 @@ function agentPlans(breaks: boolean): fc.Arbitrary<AgentPlan> {
   })
 }
 
+function answersFor({ sideWork, host, budget }: Emphasis): fc.Arbitrary<AnswerPlan> {
+  if (sideWork) return answerPlans(['pure', 'once', 'alone', 'timed', 'far', 'delegate_to_helper'], 3, ['spawn', 'spawn', 'spawn-two', 'spawn-briefly', 'spawn-freely', 'later', 'hang', 'quit'])
+  return host || budget ? answerPlans(['delegate_to_helper', 'delegate_to_helper', 'pure', 'far', 'asked'], 3) : answerPlans()
+}
+
 const limitPlan: fc.Arbitrary<AgentPlan['limits']> = fc.record(
   {
     maxSteps: usually(8, 6, 1, 2, 3),
@@ -106,11 +134,12 @@ const limitPlan: fc.Arbitrary<AgentPlan['limits']> = fc.record(
   { requiredKeys: ['maxSteps'] },
 )
 
-const journalPlan: fc.Arbitrary<JournalPlan> = fc.record({
+const journalPlans = ({ host }: Emphasis): fc.Arbitrary<JournalPlan> => fc.record({
   latencyMs: usually(8, 0, 5),
   inputs: fc.oneof(fc.constant([]), fc.array(fc.record({ source: fc.constantFrom('steer', 'notify', 'overlay'), after: moments }), { maxLength: 3 })),
   enqueues: usually(8, false, true),
   schedulesCompaction: usually(8, false, true),
+  host: sometimes(host, hostPlan),
 })
 
 const disturbance: fc.Arbitrary<Disturbance> = fc.record({
@@ -135,10 +164,11 @@ const roundPlan: fc.Arbitrary<RoundPlan> = fc.record({
   compacts: usually(9, false, true),
 })
 
-export const scenario: fc.Arbitrary<Scenario> = fc.record({
-  agent: fc.oneof(agentPlans(false), agentPlans(true)),
-  journal: journalPlan,
+export const scenarios = (emphasis: Emphasis = {}): fc.Arbitrary<Scenario> => fc.record({
+  agent: fc.oneof(agentPlans(false, emphasis), agentPlans(true, emphasis)),
+  journal: journalPlans(emphasis),
   rounds: fc.array(roundPlan, { minLength: 1, maxLength: 6 }),
+  maxTotalTokens: sometimes(emphasis.budget, fc.constantFrom(2_500, 7_000, 15_000, 1_000_000, 1_000_000)),
 })
 
 /** Nobody disturbs it, and what is open is closed. */

@@ -1,9 +1,10 @@
 import type { Message } from '@bowline/llm'
 import { createMemoryJournal, emptyView, reduceEvents } from '../../src/index.ts'
-import type { AgentInput, Journal, JournalRecord, JournalState, QueuedInput, RunView } from '../../src/index.ts'
+import type { AgentInput, ChildHost, Journal, JournalRecord, JournalState, QueuedInput, RunView } from '../../src/index.ts'
 import { checkTranscript, recordingJournal } from '../../src/testing/index.ts'
 import type { RecordingJournal } from '../../src/testing/index.ts'
 import { clientCalls } from '../../src/transcript/client-calls.ts'
+import { plannedHost } from './child-host.ts'
 import type { JournalPlan, RoundPlan } from './scenarios.ts'
 import type { World } from './world.ts'
 
@@ -13,6 +14,7 @@ export class Store {
   readonly plan: JournalPlan
   readonly root: RecordingJournal = recordingJournal(createMemoryJournal())
   readonly queue: AgentInput[] = []
+  readonly host: ChildHost | undefined
   waiting: QueuedInput[] = []
   /** The latest answers to calls that waited. */
   answered: AgentInput | undefined
@@ -24,6 +26,7 @@ export class Store {
   constructor(world: World, plan: JournalPlan) {
     this.world = world
     this.plan = plan
+    this.host = plan.host && plannedHost(world, plan.host)
   }
 
   /** A process, which may die at a commit. */
@@ -109,6 +112,7 @@ export class Writer {
       child: (key, meta) => this.#wrap(journal.child?.(key, meta) as RecordingJournal),
       ...(isRoot && {
         takeInputs: (_window: string, max: number) => Promise.resolve(store.take(max)),
+        ...(store.host && { children: store.host }),
         ...(plan.schedulesCompaction && { schedulesCompaction: true }),
         ...(plan.enqueues && {
           enqueue: (input: AgentInput) => Promise.resolve({ ok: true as const, inputId: `queued-${store.queue.push(input)}` }),

@@ -1,11 +1,14 @@
 import { z } from 'zod'
 import { defineTool } from '../../src/index.ts'
 import type { Tool, ToolContext } from '../../src/index.ts'
+import { aborted } from './function-streams.ts'
+import { doSideWork, peekAtSideWork } from './side-work.ts'
 import type { World } from './world.ts'
 
 export const toolActs = [
   ...['return', 'later', 'json', 'content', 'details', 'quit', 'throw', 'reject', 'fail', 'not-json', 'large', 'flood'],
   ...['hang', 'deaf', 'late', 'steer', 'overlay', 'compact', 'report', 'speak-late'],
+  ...['spawn', 'spawn-two', 'spawn-briefly', 'spawn-freely', 'keep', 'launch'],
 ] as const
 export type ToolAct = (typeof toolActs)[number]
 
@@ -60,8 +63,11 @@ function ask(world: World, act: ToolAct, ms: number, signal: AbortSignal): boole
   return ms > 10
 }
 
-function began(world: World, { abortSignal, idempotencyKey, toolName }: ToolContext): void {
+function began(world: World, { abortSignal, idempotencyKey, toolName, toolCallId, runId }: ToolContext): void {
   world.signals.add(abortSignal)
+  world.claim(!world.brought.has(toolCallId), `A8: ${toolCallId} ran, though its result had been brought along`)
+  const side = world.sideWorks.find((each) => each.runId === runId)
+  world.claim(!side || side.tools.includes(toolName), `A166: ${toolName} ran for a child that may not use it`)
   const { count = 0 } = world.executions.get(idempotencyKey) ?? {}
   world.executions.set(idempotencyKey, { toolName, count: count + 1 })
   world.beat()
@@ -114,13 +120,12 @@ const acts: Readonly<Record<ToolAct, Act>> = {
     await world.sleep(ms)
     return 'it was too late to stop'
   },
-  steer: async (world, _ms, { steer, agent }) => {
-    // What a subagent is given and has not used is its own affair.
-    if (agent.length === 0) await world.give('steer', steer)
+  steer: async (world, _ms, context) => {
+    if (isOfRoot(world, context)) await world.give('steer', context.steer)
     return 'steered'
   },
-  overlay: async (world, _ms, { overlay, agent }) => {
-    if (agent.length === 0) await world.give('overlay', overlay)
+  overlay: async (world, _ms, context) => {
+    if (isOfRoot(world, context)) await world.give('overlay', context.overlay)
     return 'overlaid'
   },
   compact: (_world, _ms, { compactAfterTurn }) => {
@@ -139,11 +144,19 @@ const acts: Readonly<Record<ToolAct, Act>> = {
     void world.sleep(ms).then(() => context.emit('is anybody there?'))
     return speaks(world, ms, context)
   },
+  spawn: (world, _ms, context) => doSideWork(world, context),
+  'spawn-two': async (world, _ms, context) => (await Promise.all([doSideWork(world, context), doSideWork(world, context)])).join(),
+  'spawn-briefly': (world, ms, context) => peekAtSideWork(world, context, ms === 0 ? 1 : 9),
+  // It may ask its own people, and has less time than its parent.
+  'spawn-freely': (world, ms, context) =>
+    doSideWork(world, context, { limits: { maxSteps: 2, maxDurationMs: ms + 20 }, onApproval: ({ approvalId }) => Promise.resolve({ approvalId, decision: 'approve' }) }),
+  keep: () => 'kept',
+  launch: () => 'launched',
 }
 
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return
-  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+/** What another run is given and has not used is its own affair. */
+function isOfRoot(world: World, { agent, runId }: ToolContext): boolean {
+  return agent.length === 0 && !world.sideWorks.some((side) => side.runId === runId)
 }
 
 async function* stream(world: World, { act, ms }: ToolInput, context: ToolContext): AsyncGenerator<string, string | void> {

@@ -1,4 +1,6 @@
-import type { Accepted } from '../../src/index.ts'
+import type { Accepted, IdSource } from '../../src/index.ts'
+import type { SharedBudget } from './shared-budget.ts'
+import type { SideWork } from './side-work.ts'
 import { watchedClock } from './watched-clock.ts'
 import type { WatchedClock } from './watched-clock.ts'
 
@@ -27,6 +29,18 @@ export class World {
   /** How often each call was executed, by idempotency key. */
   readonly executions = new Map<string, { readonly toolName: string; readonly count: number }>()
   readonly given: Given[] = []
+  /** Calls whose results a model function has brought along. */
+  readonly brought = new Set<string>()
+  /** Children that tools have spawned in the present run. */
+  readonly sideWorks: SideWork[] = []
+  /** Of all runs, so that no id comes twice. */
+  ids: IdSource | undefined
+  /** Of the whole conversation. */
+  budget: SharedBudget | undefined
+  /** How many tokens other logs tell of, without those that the budget has nothing to do with. */
+  toldAside = 0
+  /** Each use of the budget is in the log: nothing was left in its middle. */
+  isWhole = true
   /** Follow-ups may be stored in other words, or not at all. */
   inputsChange = false
   /** Of the present run. */
@@ -44,6 +58,14 @@ export class World {
     if (due.length === 0) return
     this.#plans = this.#plans.filter(({ at }) => at > this.#beats)
     for (const { act } of due) act()
+  }
+
+  /** A model is called. */
+  called(signal: AbortSignal | undefined): void {
+    this.modelCalls++
+    if (signal) this.signals.add(signal)
+    this.budget?.called()
+    this.beat()
   }
 
   /** Does something so many moments from now. */
