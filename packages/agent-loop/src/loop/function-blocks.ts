@@ -17,6 +17,12 @@ const textFields: Readonly<Record<BlockEvent['type'], readonly string[]>> = {
   'content-part': [],
 }
 
+const kindsOfDeltas: ReadonlyMap<unknown, string> = new Map([
+  ['text-delta', 'text'],
+  ['reasoning-delta', 'reasoning'],
+  ['tool-call-delta', 'tool-call'],
+])
+
 const notWhole: ReadonlySet<string> = new Set(['text', 'reasoning', 'tool-call'])
 
 /** The blocks of a stream that a model function has made itself: readers must be able to rely on their order. */
@@ -26,6 +32,18 @@ export class FunctionBlocks {
 
   /** Why an event may not come next; undefined when it may. */
   objectionTo(event: unknown): string | undefined {
+    return this.#isDelta(event) ? undefined : this.#objectionTo(event)
+  }
+
+  /** Of an open block, as nearly all are. */
+  #isDelta(event: unknown): boolean {
+    if (typeof event !== 'object' || event === null) return false
+    const { type, index, delta } = event as { readonly type?: unknown; readonly index?: unknown; readonly delta?: unknown }
+    const kind = kindsOfDeltas.get(type)
+    return kind !== undefined && typeof delta === 'string' && typeof index === 'number' && this.#kinds[index] === kind
+  }
+
+  #objectionTo(event: unknown): string | undefined {
     if (!isRecord(event) || typeof event['type'] !== 'string' || !Object.hasOwn(textFields, event['type'])) return 'its stream has an event that is none'
     const type = event['type'] as BlockEvent['type']
     const wrong = textFields[type].find((field) => typeof event[field] !== 'string')
