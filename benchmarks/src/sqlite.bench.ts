@@ -58,7 +58,7 @@ async function sampledRun(): Promise<readonly Sample[]> {
     },
   })
   const model = scriptedModel((_call, index) =>
-    index < steps - 1 ? { toolCalls: [{ name: 'tick', input: { note: 'one more step of the same size' } }] } : { text: 'done' },
+    index < steps - 1 ? { toolCalls: [{ name: 'tick', input: { note: noteOf(index) } }] } : { text: 'done' },
   )
   const agent = defineAgent({ name: 'counter', model, tools: [tick], limits: { maxSteps: steps + 1 } })
   const runtime = createRuntime({ agents: [agent], store })
@@ -72,6 +72,11 @@ async function sampledRun(): Promise<readonly Sample[]> {
     await runtime.stop()
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** Of the same size at each step, and never the same: the loop guard would stop a run that goes round in circles. */
+function noteOf(index: number): string {
+  return `step number ${String(index).padStart(4, '0')}`
 }
 
 function rowOf(step: number, runs: readonly (readonly Sample[])[]): string[] {
