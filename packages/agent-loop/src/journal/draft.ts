@@ -17,7 +17,6 @@ export class Draft {
   readonly #clock: Clock
   readonly #publish: (event: DurableEvent) => void
   #records: JournalRecord[] = []
-  #callRows = 0
   /** Makes the row of the run that goes with the next commit. */
   #rowOfRun: (() => RunRow) | undefined
   #appended: StoredMessage[] = []
@@ -45,7 +44,6 @@ export class Draft {
 
   add(record: DraftedRecord): void {
     this.#records.push(record)
-    if (record.type === 'call') this.#callRows++
   }
 
   /** The row of the run is made when it is stored: it says where the run stands then. */
@@ -75,7 +73,6 @@ export class Draft {
     }
     // What was added while the commit was under way belongs to the next one.
     this.#records = this.#records.length === given ? [] : this.#records.slice(given)
-    this.#callRows = this.#records.filter(({ type }) => type === 'call').length
     let seq = outcome.firstSeq
     for (const record of records) {
       if (record.type === 'event') this.#publish(numbered(record.event, seq++))
@@ -88,8 +85,7 @@ export class Draft {
   /** The records in their order, then the row of the run, then `last`. */
   #toStore(last: readonly JournalRecord[]): readonly JournalRecord[] {
     const at = this.#clock.now()
-    const drafted = this.#callRows > 1 ? latestOfCalls(this.#records) : this.#records
-    const records = drafted.map((record) => dated(record, at))
+    const records = latestOfCalls(this.#records).map((record) => dated(record, at))
     if (this.#rowOfRun) records.push({ type: 'run', run: deepFreeze(this.#rowOfRun()) })
     for (const record of last) records.push(dated(record, at))
     return records
@@ -99,7 +95,13 @@ export class Draft {
 /** Of the rows of one call that are stored together only the last one counts. */
 function latestOfCalls(records: readonly JournalRecord[]): readonly JournalRecord[] {
   const last = new Map<string, JournalRecord>()
-  for (const record of records) if (record.type === 'call') last.set(record.call.toolCallId, record)
+  let rows = 0
+  for (const record of records) {
+    if (record.type !== 'call') continue
+    last.set(record.call.toolCallId, record)
+    rows++
+  }
+  if (rows === last.size) return records
   return records.filter((record) => record.type !== 'call' || last.get(record.call.toolCallId) === record)
 }
 

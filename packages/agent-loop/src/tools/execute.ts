@@ -100,64 +100,21 @@ interface Outlets {
 }
 
 /** What the call's tool knows of its run. */
-export function toolContext(turn: Turn, call: Call, outlets: Outlets): ToolContext {
-  return new ContextOfCall(turn, call, outlets)
-}
-
-/** The copy of the transcript is made for those who ask for it. */
-class ContextOfCall implements ToolContext {
-  readonly toolCallId: string
-  readonly toolName: string
-  readonly idempotencyKey: string
-  readonly attempt: number
-  readonly runId: string
-  readonly turn: number
-  readonly step: number
-  readonly abortSignal: AbortSignal
-  // Declared: a field that is not given is no field.
-  declare readonly sessionKey?: string
-  declare readonly context?: JSONValue
-  declare readonly deadlineAt?: number
-  readonly agent: readonly string[]
-  readonly emit: ToolContext['emit']
-  readonly steer: ToolContext['steer']
-  readonly overlay: ToolContext['overlay']
-  readonly compactAfterTurn: ToolContext['compactAfterTurn']
-  readonly spawnChild: ToolContext['spawnChild']
-  readonly reportChild: ToolContext['reportChild']
-  declare readonly messages: ToolContext['messages']
-  readonly #turn: Turn
-
-  constructor(turn: Turn, { row }: Call, { abortSignal, emit, report }: Outlets) {
-    const { inbox, path, sessionKey, context } = turn.run
-    this.#turn = turn
-    this.toolCallId = row.toolCallId
-    this.toolName = row.toolName
-    this.idempotencyKey = row.idempotencyKey
-    this.attempt = row.attempt
-    this.runId = turn.runId
-    this.turn = turn.number
-    this.step = turn.step
-    this.abortSignal = abortSignal
-    this.agent = path
-    this.emit = (delta) => void emit(delta)
-    this.steer = (input) => inbox.offer('steer', input)
-    this.overlay = (input) => inbox.offer('overlay', input)
-    this.compactAfterTurn = () => void (turn.compactionRequested = true)
-    this.spawnChild = (options) => spawnChildIn(turn, options)
-    this.reportChild = report
-    if (sessionKey !== undefined) this.sessionKey = sessionKey
-    if (context !== undefined) this.context = context
-    if (row.deadlineAt !== undefined) this.deadlineAt = row.deadlineAt
-    Object.defineProperty(this, 'messages', ContextOfCall.#messages)
-  }
-
-  /** A property of each context, so that a copy by spreading has it too. */
-  static readonly #messages: PropertyDescriptor & ThisType<ContextOfCall> = {
-    enumerable: true,
-    get() {
-      return [...this.#turn.transcript.messages]
+export function toolContext(turn: Turn, call: Call, { abortSignal, emit, report }: Outlets): ToolContext {
+  const { inbox, path } = turn.run
+  return {
+    ...callContext(turn, call, abortSignal),
+    ...(call.row.deadlineAt !== undefined && { deadlineAt: call.row.deadlineAt }),
+    agent: path,
+    get messages() {
+      return [...turn.transcript.messages]
     },
+    emit: (delta) => void emit(delta),
+    steer: (input) => inbox.offer('steer', input),
+    overlay: (input) => inbox.offer('overlay', input),
+    compactAfterTurn: () => void (turn.compactionRequested = true),
+    spawnChild: (options) => spawnChildIn(turn, options),
+    reportChild: report,
   }
 }
 
