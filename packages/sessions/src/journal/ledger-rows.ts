@@ -1,4 +1,4 @@
-import { AgentError, type CallRow } from '@bowline/agent-loop'
+import type { CallRow } from '@bowline/agent-loop'
 import type { ApprovalRecord, ToolCallRecord } from '../store/records.ts'
 
 /** An answer given from outside, and where it waits until a commit takes it. */
@@ -21,8 +21,7 @@ interface Given {
 
 /** The row as the store keeps it. Which answer was given is known by the hash of the answer as it came. */
 export function callRecord(call: CallRow, session: string, { answer, decision }: Given): ToolCallRecord {
-  const { state, toolName, outcome, answerHash: _answerHash, childKey, asked: _asked, approval, ...rest } = call
-  if (childKey !== undefined) throw new AgentError('journal-failed', 'The journal of a session keeps no subagents.')
+  const { state, toolName, outcome, answerHash: _answerHash, approval, ...rest } = call
   return {
     ...rest,
     session,

@@ -1,5 +1,5 @@
 import type { Compaction, StoredMessage } from '@bowline/agent-loop'
-import type { SessionStore } from '../store/contract.ts'
+import type { PathOptions, SessionStore } from '../store/contract.ts'
 import type { EntryRecord } from '../store/records.ts'
 
 export interface StoredTranscript {
@@ -9,13 +9,14 @@ export interface StoredTranscript {
   readonly compaction?: Compaction
 }
 
-/** What stands on the active path. */
+/** What stands on the active path, as far as a model is shown it. */
 export async function readTranscript(store: SessionStore, key: string): Promise<StoredTranscript> {
   const messages: StoredMessage[] = []
   let compaction: Compaction | undefined
-  for await (const entry of entriesBack(store, key, 1000)) {
-    if (entry.type === 'message') messages.push(entry.message)
-    else compaction ??= entry.compaction
+  for await (const entry of entriesBack(store, key, { limit: 1000, context: true })) {
+    if (entry.type === 'compaction') compaction ??= entry.compaction
+    const message = messageOf(entry)
+    if (message) messages.push(message)
   }
   return { messages: messages.reverse(), ...(compaction ? { compaction } : {}) }
 }
@@ -25,18 +26,38 @@ export async function readBackTo(store: SessionStore, key: string, messageIds: I
   const missing = new Set(messageIds)
   const entries: EntryRecord[] = []
   if (missing.size === 0) return entries
-  for await (const entry of entriesBack(store, key, 20)) {
+  for await (const entry of entriesBack(store, key, { limit: 20 })) {
     entries.push(entry)
     if (entry.type === 'message' && missing.delete(entry.message.id) && missing.size === 0) break
   }
   return entries
 }
 
-async function* entriesBack(store: SessionStore, key: string, limit: number): AsyncGenerator<EntryRecord, void, undefined> {
+async function* entriesBack(store: SessionStore, key: string, options: PathOptions): AsyncGenerator<EntryRecord, void, undefined> {
   let before: string | undefined
   do {
-    const page = await store.readPath(key, { limit, ...(before === undefined ? {} : { before }) })
+    const page = await store.readPath(key, { ...options, ...(before === undefined ? {} : { before }) })
     yield* page.items
     before = page.next === undefined ? undefined : page.items.at(-1)?.id
   } while (before !== undefined)
+}
+
+/** What a model is shown of an entry: summaries and notes come to it as words of the user. */
+export function messageOf(entry: EntryRecord): StoredMessage | undefined {
+  switch (entry.type) {
+    case 'message':
+      return entry.message
+    case 'branch-summary':
+      return { role: 'user', id: entry.id, content: entry.summary.text }
+    case 'note':
+      return { role: 'user', id: entry.id, content: entry.text }
+    case 'compaction':
+    case 'custom':
+    case 'label':
+      return undefined
+    default: {
+      const unknown: never = entry
+      return unknown
+    }
+  }
 }

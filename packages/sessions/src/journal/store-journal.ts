@@ -172,7 +172,7 @@ function takenFrom(rows: readonly InboxRecord[], stopped: boolean): Pick<RunStan
   const decisions = new Map<string, TakenDecision>()
   for (const { id: inboxId, at, ...row } of rows) {
     if (row.kind === 'answer') answers.set(row.body.toolCallId, { inboxId, ...(stopped ? {} : { hash: row.body.hash }) })
-    else {
+    if (row.kind === 'decision') {
       const { approvalId, by } = row.body
       decisions.set(approvalId, { inboxId, decided: { at, ...(by === undefined ? {} : { by }) } })
     }

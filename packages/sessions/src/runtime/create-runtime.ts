@@ -50,6 +50,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         agent: agent ?? defaultAgent ?? '',
         agentNamed: agent !== undefined,
         metadata,
+        settings: {},
         ...(owner === undefined ? {} : { owner }),
       })
     },

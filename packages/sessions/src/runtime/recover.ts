@@ -47,7 +47,7 @@ export async function bringToRest({ store, live, ids }: RecoverContext, claim: C
   const { key } = claim.session
   for (let tries = 0; tries < maxTries; tries++) {
     const [run, session] = await Promise.all([store.readRun(claim.run.id), store.readSession(key)])
-    if (run.status === 'missing' || session.status === 'missing' || run.value.epoch !== claim.run.epoch) return
+    if (run.status === 'missing' || !('value' in session) || run.value.epoch !== claim.run.epoch) return
     const { id, rest, stop } = run.value
     if (!rest) return
     const goesOn = isWaiting(rest.status) && (stop !== undefined || isAllAnswered(openQuestions(run.value, await readAnswers(store, key))))
@@ -74,7 +74,7 @@ export async function endLostRun(context: RecoverContext, claim: Claim, end: Los
   const { store, live } = context
   const { key } = claim.session
   const [run, session] = await Promise.all([store.readRun(claim.run.id), store.readSession(key)])
-  if (run.status === 'missing' || session.status === 'missing' || run.value.epoch !== claim.run.epoch) return
+  if (run.status === 'missing' || !('value' in session) || run.value.epoch !== claim.run.epoch) return
   if (run.value.rest) return bringToRest(context, claim)
   const at = context.clock.now()
   const lost: LostRun = {

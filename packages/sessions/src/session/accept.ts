@@ -5,21 +5,14 @@ import { checkInputId } from '../keys.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { Batch, CommitRefusal, CommitResult, Expect, NewRun, Write } from '../store/contract.ts'
 import type { RunKind, SessionRecord, StoredEvent } from '../store/records.ts'
+import type { SessionAccess, SessionIdentity } from './access.ts'
 import type { SessionContext } from './context.ts'
 import type { OnBusy, SendOptions } from './types.ts'
 import { openStatuses } from './views.ts'
 
 const maxQueuedRuns = 1000
 const maxTries = 20
-
-export interface SessionIdentity {
-  readonly key: string
-  readonly agent: string
-  /** True when the caller named the agent, false when it is the default. */
-  readonly agentNamed: boolean
-  readonly owner?: string
-  readonly metadata: SessionRecord['metadata']
-}
+const lookAgain: ReadonlySet<CommitRefusal> = new Set(['conflict', 'missing', 'deleted', 'expired'])
 
 export interface Accepted {
   readonly runId: string
@@ -29,40 +22,28 @@ export interface Accepted {
 /** Makes an input durable as a queued run; the session comes into being with the first one. */
 export async function acceptInput(
   context: SessionContext,
-  identity: SessionIdentity,
+  access: SessionAccess,
   input: AgentInput,
   options: SendOptions,
 ): Promise<Accepted> {
   const run = newRun(context, input, options, 'user')
   for (let tries = 0; tries < maxTries; tries++) {
-    const session = await readOwn(context, identity)
-    const batch = acceptBatch(context, identity, session, run, options.onBusy ?? context.onBusy)
+    const session = await access.find()
+    if (session) access.checkAlive(session)
+    const batch = acceptBatch(context, access.identity, session, run, options.onBusy ?? context.onBusy)
     const result = await commitOnce(context.store, batch)
-    if (result.ok) return accepted(context, identity, run, session, result)
-    // Somebody else made the session in the meantime: look again.
-    if (result.reason !== 'conflict' && result.reason !== 'missing') throw await refusal(context, result.reason, identity.key)
+    if (result.ok) return accepted(context, access, run, session, result)
+    // Somebody else made, deleted or outlived the session in the meantime: look again.
+    if (!lookAgain.has(result.reason)) throw await refusal(context, result.reason, access.key)
   }
-  throw new SessionError('conflict', `The session ${identity.key} changed ${maxTries} times while the input was accepted.`)
-}
-
-/** The session if it exists and belongs to this caller; null if there is none. */
-export async function readOwn(context: SessionContext, identity: SessionIdentity): Promise<SessionRecord | null> {
-  const read = await context.store.readSession(identity.key)
-  if (read.status === 'missing') return null
-  const session = read.value
-  if (session.owner !== identity.owner) {
-    throw new SessionError('session-missing', `There is no session ${identity.key}.`)
-  }
-  if (identity.agentNamed && session.agent !== identity.agent) {
-    throw new SessionError('agent-mismatch', `The session ${identity.key} belongs to the agent ${session.agent}, not ${identity.agent}.`)
-  }
-  return session
+  throw new SessionError('conflict', `The session ${access.key} changed ${maxTries} times while the input was accepted.`)
 }
 
 /** The session, made now if there is none. */
-export async function openSession(context: SessionContext, identity: SessionIdentity): Promise<SessionRecord> {
-  const existing = await readOwn(context, identity)
+export async function openSession(context: SessionContext, access: SessionAccess): Promise<SessionRecord> {
+  const existing = await access.find()
   if (existing) return existing
+  const { identity } = access
   const at = context.clock.now()
   const result = await commitOnce(context.store, {
     id: context.ids.next('batch'),
@@ -72,9 +53,7 @@ export async function openSession(context: SessionContext, identity: SessionIden
   })
   if (result.ok) publishOwn(context, identity.key, result, [sessionStart(identity.key, at)])
   else if (result.reason !== 'conflict') throw await refusal(context, result.reason, identity.key)
-  const session = await readOwn(context, identity)
-  if (!session) throw new SessionError('session-missing', `There is no session ${identity.key}.`)
-  return session
+  return access.required()
 }
 
 /** What a run asks for behind itself is a run of its own; whoever ends this one looks for the next. */
@@ -136,8 +115,8 @@ function acceptBatch(
   run: NewRun,
   onBusy: OnBusy,
 ): Batch {
-  const expect: Expect[] = [{ that: 'session', id: session?.id ?? null }]
-  if (session) expect.push(onBusy === 'reject' ? { that: 'idle' } : { that: 'queue-below', max: maxQueuedRuns })
+  const expect: Expect[] = session ? [{ that: 'session', id: session.id, alive: true }] : [{ that: 'session', id: null }]
+  if (session) expect.push(onBusy === 'reject' ? { that: 'idle', exceptCompaction: true } : { that: 'queue-below', max: maxQueuedRuns })
   return {
     id: context.ids.next('batch'),
     key: identity.key,
@@ -157,11 +136,11 @@ function insertion(run: NewRun): Write[] {
 }
 
 function creation(context: SessionContext, identity: SessionIdentity, at: number): Write[] {
-  const { agent, owner, metadata, key } = identity
+  const { agent, owner, metadata, settings, key } = identity
   return [
     {
       op: 'session.ensure',
-      session: { id: context.ids.next('session'), agent, metadata, at, ...(owner === undefined ? {} : { owner }) },
+      session: { id: context.ids.next('session'), agent, metadata, settings, at, ...(owner === undefined ? {} : { owner }) },
     },
     { op: 'event.append', events: [{ event: sessionStart(key, at) }] },
   ]
@@ -178,14 +157,15 @@ function runQueued(run: NewRun) {
 
 function accepted(
   context: SessionContext,
-  identity: SessionIdentity,
+  access: SessionAccess,
   run: NewRun,
   session: SessionRecord | null,
   result: Extract<CommitResult, { ok: true }>,
 ): Accepted {
+  access.bind(result.sessionId)
   if (result.existing) return { runId: result.existing.runId, accepted: 'duplicate' }
   const queued = { ...runQueued(run), input: run.input }
-  publishOwn(context, identity.key, result, session ? [queued] : [sessionStart(identity.key, run.at), queued])
+  publishOwn(context, access.key, result, session ? [queued] : [sessionStart(access.key, run.at), queued])
   context.wake()
   return { runId: run.id, accepted: 'queued' }
 }

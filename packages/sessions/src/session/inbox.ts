@@ -35,6 +35,6 @@ export async function storeAnswers(
 
 export async function readSession(context: SessionContext, key: string): Promise<SessionRecord> {
   const read = await context.store.readSession(key)
-  if (read.status === 'missing') throw new SessionError('session-missing', `There is no session ${key}.`)
+  if (!('value' in read)) throw new SessionError('session-missing', `There is no session ${key}.`)
   return read.value
 }

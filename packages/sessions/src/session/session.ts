@@ -2,7 +2,8 @@ import { SessionError } from '../errors.ts'
 import { logStart, parseCursor, printCursor, type Position } from '../log/cursor.ts'
 import { readLog, type LogReading } from '../log/read-log.ts'
 import type { SessionRecord } from '../store/records.ts'
-import { acceptInput, openSession, readOwn, type SessionIdentity } from './accept.ts'
+import { acceptInput, openSession } from './accept.ts'
+import { SessionAccess, type SessionIdentity } from './access.ts'
 import { resolveCall, submitAnswers } from './answers.ts'
 import type { SessionContext } from './context.ts'
 import { decideApproval } from './decisions.ts'
@@ -17,45 +18,41 @@ const defaultPageSize = 100
 /** The handle: it holds nothing but the key, and every method reads what stands in the store. */
 export function createSession(context: SessionContext, identity: SessionIdentity): Session {
   const { key } = identity
-
-  async function required(): Promise<SessionRecord> {
-    const record = await readOwn(context, identity)
-    if (!record) throw new SessionError('session-missing', `There is no session ${key}.`)
-    return record
-  }
+  const access = new SessionAccess(context.store, identity)
+  const required = (): Promise<SessionRecord> => access.required()
 
   const session: Session = {
     key,
-    open: async () => toSessionInfo(context.store, await openSession(context, identity)),
+    open: async () => toSessionInfo(context.store, await openSession(context, access)),
     async info() {
-      const record = await foundOrNull(() => readOwn(context, identity))
+      const record = await foundOrNull(() => access.find())
       return record && toSessionInfo(context.store, record)
     },
     async send(input, options = {}) {
-      const { runId, accepted } = await acceptInput(context, identity, input, options)
+      const { runId, accepted } = await acceptInput(context, access, input, options)
       return runHandle(context, session, runId, accepted)
     },
     async stop(options = {}) {
-      const record = await readOwn(context, identity)
+      const record = await access.find()
       return record ? stopSession(context, record, options) : nothingToStop
     },
     async submitToolResults(results) {
-      const from = logEnd(await required())
+      const from = logEnd(await access.writable())
       const { runId, ...receipt } = await submitAnswers(context, key, results)
       // Repeats cause no new segment: their stream is the run as it stands.
       const repeatsOnly = receipt.accepted.length === 0
       return { ...receipt, run: runHandle(context, session, runId, repeatsOnly ? 'duplicate' : 'queued', repeatsOnly ? undefined : from) }
     },
     async approve(approvalId, options = {}) {
-      await required()
+      await access.writable()
       return decideApproval(context, key, { ...options, approvalId, decision: 'approve' })
     },
     async deny(approvalId, options = {}) {
-      await required()
+      await access.writable()
       return decideApproval(context, key, { ...options, approvalId, decision: 'deny' })
     },
     async resolveTool(toolCallId, resolution) {
-      const from = logEnd(await required())
+      const from = logEnd(await access.writable())
       const runId = await resolveCall(context, key, toolCallId, resolution)
       return runHandle(context, session, runId, 'queued', from)
     },

@@ -1,17 +1,23 @@
-import type { Compaction, DurableEvent, StoredMessage } from '@bowline/agent-loop'
-import type { Clock, JSONObject, JSONValue, Usage } from '@bowline/llm'
+import type { DurableEvent, StoredMessage } from '@bowline/agent-loop'
+import type { Clock, Cost, JSONObject, JSONValue, Usage } from '@bowline/llm'
 import type {
+  EntryBody,
   EntryNode,
   EntryRecord,
   InboxKind,
   InboxRecord,
+  Lane,
   RunKind,
+  RunOptionsRecord,
+  RunParent,
   RunRecord,
   RunStatus,
   SessionRecord,
+  SessionSettings,
   SessionStatus,
   StoredEvent,
   StopRequest,
+  TimerRecord,
   ToolCallRecord,
 } from './records.ts'
 
@@ -30,9 +36,10 @@ export interface SessionStore {
   commit(batch: Batch): Promise<CommitResult>
   /**
    * Makes the first open run of up to `max` sessions `running`, with `epoch + 1`, this owner and a lease. Claimable is a
-   * queued run, and a running one whose lease is over by the store's clock (on an exclusive store: whose owner is
-   * another), of a session that no other run holds, of an agent in `agents`. Taking over a running run must raise
-   * `attempts` and `totalAttempts` by one. Of two claimers one must get the run.
+   * queued run whose `notBefore` has come, and a running one whose lease is over by the store's clock (on an exclusive
+   * store: whose owner is another) and that was claimed `takeoverDelayMs` ago, of a session that has not expired and that
+   * no other run holds, of an agent in `agents`. Taking over a running run must raise `attempts` and `totalAttempts` by
+   * one. Of two claimers one must get the run.
    */
   claim(request: ClaimRequest): Promise<readonly Claim[]>
   /** Must prolong the leases that are still held under their epoch, and say which are not and which are to stop. */
@@ -42,17 +49,34 @@ export interface SessionStore {
   readPath(key: string, options?: PathOptions): Promise<Page<EntryRecord>>
   /** Events with `seq > after`, oldest first. */
   readEvents(key: string, after: number, limit: number): Promise<EventPage>
-  readRun(runId: string): Promise<Read<RunRecord>>
+  readRun(runId: string): Promise<Found<RunRecord>>
   /** The ledger of a run in order of step and index; `step` narrows it to one step. */
   readCalls(runId: string, step?: number): Promise<readonly ToolCallRecord[]>
   /** The newest call of the session with this id. */
-  readCall(key: string, toolCallId: string): Promise<Read<ToolCallRecord>>
+  readCall(key: string, toolCallId: string): Promise<Found<ToolCallRecord>>
   /** The call of the session for which this approval was asked. */
-  readApproval(key: string, approvalId: string): Promise<Read<ToolCallRecord>>
+  readApproval(key: string, approvalId: string): Promise<Found<ToolCallRecord>>
   readInbox(key: string, kinds: readonly InboxKind[]): Promise<readonly InboxRecord[]>
+  readDefinition(hash: string): Promise<JSONObject | undefined>
   /** Newest activity first. */
   listSessions(query: SessionQuery): Promise<Page<SessionRecord>>
   listRuns(key: string, query?: RunQuery): Promise<Page<RunRecord>>
+  /** Child runs in the order of their creation. */
+  listChildren(query: ChildQuery): Promise<Page<RunRecord>>
+  /** The ends of all paths, in the order in which they came into being. */
+  listBranches(key: string, query?: PageRequest): Promise<Page<BranchRecord>>
+  /** What is due by the store's clock, the earliest first and at most `limit` of each, and when the next thing is. */
+  due(limit: number): Promise<DueReport>
+  /** Must remove what the rules let go, in one small step: at most `limit` sessions are looked at. */
+  prune(rules: PruneRules, limit: number): Promise<PruneReport>
+  /** Tells of commits of any owner. Hints only: they may be lost. Returns what ends it. */
+  subscribe(listener: (hint: StoreHint) => void): () => void
+}
+
+/** `wake`: there may be something to claim. */
+export interface StoreHint {
+  readonly key: string
+  readonly wake: boolean
 }
 
 export interface StoreCapabilities {
@@ -70,7 +94,14 @@ export interface StoreOpenOptions {
   readonly owner: string
 }
 
-export type Read<T> = { readonly status: 'found'; readonly value: T } | { readonly status: 'missing' }
+/** An expired session can be read, but not written. */
+export type Read<T> =
+  | { readonly status: 'found'; readonly value: T }
+  | { readonly status: 'missing' }
+  | { readonly status: 'expired'; readonly at: number; readonly value: T }
+  | { readonly status: 'deleted'; readonly at: number }
+
+export type Found<T> = Extract<Read<T>, { status: 'found' | 'missing' }>
 
 export interface Page<T> {
   readonly items: readonly T[]
@@ -89,6 +120,8 @@ export interface PathOptions {
   /** Start with the parent of this entry. */
   readonly before?: string
   readonly limit?: number
+  /** Ends with the oldest entry that the newest compaction on the path keeps, that compaction included. */
+  readonly context?: true
 }
 
 export interface EventPage {
@@ -96,12 +129,18 @@ export interface EventPage {
   readonly firstSeq: number
   /** The number of the newest event; 0 when there is none. */
   readonly lastSeq: number
+  /** There is no session any more. */
+  readonly deletedAt?: number
 }
 
 export interface SessionQuery extends PageRequest {
   readonly agent?: string
   readonly status?: SessionStatus
   readonly keyPrefix?: string
+  /** Child sessions of this key. */
+  readonly parent?: string
+  /** Something happened at this time or later. */
+  readonly activeSince?: number
 }
 
 export interface RunQuery extends PageRequest {
@@ -110,21 +149,83 @@ export interface RunQuery extends PageRequest {
   readonly newestFirst?: boolean
 }
 
+export interface ChildQuery extends PageRequest {
+  /** Of one run, or of all runs of a session. */
+  readonly parent: { readonly runId: string } | { readonly session: string }
+  readonly status?: readonly RunStatus[]
+}
+
+export interface BranchRecord {
+  /** An entry that is nobody's parent. */
+  readonly leaf: string
+  /** On the path from the root. */
+  readonly entries: number
+  /** Of the leaf. */
+  readonly at: number
+}
+
+export interface DueReport {
+  readonly timers: readonly TimerRecord[]
+  /** Keys of sessions whose life is over, and that still have status other than `expired`. */
+  readonly expired: readonly string[]
+  /** Runs that have become claimable by the clock alone are not listed: the earliest such time is part of this. */
+  readonly nextAt: number | null
+}
+
+export interface PruneRules {
+  /** Runs that ended before then, with their events, inputs and ids. */
+  readonly runsEndedBefore: number
+  /** Sessions that expired before then are deleted. */
+  readonly expiredBefore: number
+}
+
+export interface PruneReport {
+  readonly runs: number
+  readonly events: number
+  readonly sessions: number
+  /** The limit was reached: there may be more. */
+  readonly more: boolean
+}
+
 /** A batch touches one session. Its id makes a repeat of the session's last batch a no-op that answers `ok`. */
 export interface Batch {
   readonly id: string
   readonly key: string
   readonly expect: readonly Expect[]
   readonly writes: readonly Write[]
+  /** What concerns other sessions. */
+  readonly deliver?: readonly Delivery[]
+}
+
+/**
+ * Writes to another session, applied exactly once with their batch or, where sessions cannot be written together, as soon
+ * as possible afterwards. A delivery whose `when` does not hold then, or whose session is gone, is dropped.
+ */
+export interface Delivery {
+  readonly id: string
+  readonly to: string
+  readonly when?: readonly Expect[]
+  readonly writes: readonly Write[]
 }
 
 export type Expect =
-  /** `id` is the incarnation; null: the session must not exist. Else `conflict` (or `missing`), also for another version. */
-  | { readonly that: 'session'; readonly id: string | null; readonly version?: number }
+  /**
+   * `id` is the incarnation; null: the session must not exist. Else `conflict` (or `missing`, `deleted`), also for another
+   * version. `alive`: it must not have expired (`expired`).
+   */
+  | { readonly that: 'session'; readonly id: string | null; readonly version?: number; readonly alive?: true }
   /** The run is running under exactly this epoch. Else `fenced`. */
   | { readonly that: 'fence'; readonly runId: string; readonly epoch: number }
-  /** No run of the session is open. Else `busy`. */
-  | { readonly that: 'idle' }
+  /** No run of the session is open, compactions apart if so asked. Else `busy`. */
+  | { readonly that: 'idle'; readonly exceptCompaction?: true }
+  /** The active path ends here. Else `conflict`. */
+  | { readonly that: 'leaf'; readonly entryId: string | null }
+  /** Nothing of these kinds waits. Else `inputs-waiting`. */
+  | { readonly that: 'inbox-empty'; readonly kinds: readonly InboxKind[] }
+  /** Fewer rows of this kind than that wait. Else `queue-full`. */
+  | { readonly that: 'inbox-below'; readonly kind: InboxKind; readonly max: number }
+  /** The timer has not fired. Else `conflict`. */
+  | { readonly that: 'timer'; readonly id: string }
   /** No run but this one is open. Else `runs-queued`. */
   | { readonly that: 'none-queued'; readonly except: string }
   /** Fewer than `max` runs are queued. Else `queue-full`. */
@@ -133,8 +234,12 @@ export type Expect =
   | { readonly that: 'run'; readonly runId: string; readonly status: readonly RunStatus[]; readonly notStopping?: true }
 
 export type Write =
-  /** Creates the session; nothing happens when it exists. */
+  /** Creates the session; nothing happens when it exists. The numbers of an earlier one under the key go on. */
   | { readonly op: 'session.ensure'; readonly session: NewSession }
+  /** Takes everything away but the numbers, so that a later session under the key can go on from them. */
+  | { readonly op: 'session.delete'; readonly at: number; readonly leavesNothing?: true }
+  /** The session is readable from now on, and not writable. */
+  | { readonly op: 'session.expire' }
   /** Must refuse a leaf that is no entry of the session (`conflict`). */
   | { readonly op: 'session.patch'; readonly patch: SessionPatch }
   /** Parents must exist or come earlier in the batch; a repeated id is refused with `conflict`. The leaf moves to the last one. */
@@ -158,21 +263,36 @@ export type Write =
   | { readonly op: 'inbox.put'; readonly rows: readonly InboxRecord[] }
   /** Rows that are not there are no fault. */
   | { readonly op: 'inbox.take'; readonly ids: readonly string[] }
+  /** Replaces the body of rows that are there. */
+  | { readonly op: 'inbox.patch'; readonly rows: readonly InboxRecord[] }
+  /** Content-addressed: nothing happens when it is there. */
+  | { readonly op: 'definition.put'; readonly hash: string; readonly body: JSONObject }
+  /** Inserts or replaces. */
+  | { readonly op: 'timer.put'; readonly timers: readonly NewTimer[] }
+  | { readonly op: 'timer.drop'; readonly ids: readonly string[] }
 
 export interface NewSession {
   readonly id: string
   readonly agent: string
   readonly owner?: string
   readonly metadata: JSONObject
+  readonly settings?: SessionSettings
+  readonly parent?: string
+  readonly forkedFrom?: NonNullable<SessionRecord['forkedFrom']>
   readonly at: number
 }
 
-/** `usage` is added to what stands. */
+export type NewTimer = Omit<TimerRecord, 'session'>
+
+/** Usage and cost are added to what stands. */
 export interface SessionPatch {
   readonly turns?: number
   /** Moves the end of the active path, without deleting anything. */
   readonly leaf?: string | null
   readonly usage?: Usage
+  readonly cost?: Cost
+  readonly childUsage?: Usage
+  readonly childCost?: Cost
   readonly metadata?: JSONObject
 }
 
@@ -181,7 +301,7 @@ export type NewEntry = Omit<EntryNode, 'n'> &
   (
     | { readonly type: 'message'; readonly message: StoredMessage }
     | { readonly type: 'message'; readonly call: CallKey }
-    | { readonly type: 'compaction'; readonly compaction: Compaction }
+    | EntryBody
   )
 
 export interface CallKey {
@@ -203,9 +323,14 @@ export type PartialEvent = { readonly type: DurableEvent['type']; readonly at: n
 export interface NewRun {
   readonly id: string
   readonly kind: RunKind
+  /** Default: that of the kind (`laneOf`). */
+  readonly lane?: Lane
   readonly inputId?: string
   readonly inputHash: string
   readonly input: JSONValue
+  readonly options?: RunOptionsRecord
+  readonly parent?: RunParent
+  readonly notBefore?: number
   readonly at: number
 }
 
@@ -223,6 +348,9 @@ export interface RunPatch {
   readonly rest?: RunRecord['rest'] | null
   readonly error?: RunRecord['error'] | null
   readonly usage?: Usage
+  readonly cost?: Cost
+  readonly definition?: string
+  readonly notBefore?: number | null
   readonly startedAt?: number
   readonly endedAt?: number
   /** Progress was made: starts to count anew. */
@@ -246,6 +374,9 @@ export type CommitRefusal =
   | 'conflict'
   | 'busy'
   | 'missing'
+  | 'expired'
+  | 'deleted'
+  | 'inputs-waiting'
   | 'open-calls'
   | 'id-reused'
   | 'inbox'

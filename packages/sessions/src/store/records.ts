@@ -2,6 +2,7 @@ import type {
   AgentErrorData,
   ApprovalRequest,
   CallApproval,
+  CallRow,
   Compaction,
   DurableEvent,
   EndReason,
@@ -9,15 +10,18 @@ import type {
   OutcomeStatus,
   PendingToolCall,
   StoredMessage,
+  ToolDeclaration,
   ToolEffect,
   ToolResult,
   TurnStatus,
 } from '@bowline/agent-loop'
-import type { JSONObject, JSONValue, ModelError, Usage } from '@bowline/llm'
+import type { Cost, JSONObject, JSONValue, ModelError, RuntimeParams, Usage } from '@bowline/llm'
 
-export type SessionStatus = 'active' | 'busy' | 'idle' | 'failed'
+export type SessionStatus = 'active' | 'busy' | 'idle' | 'failed' | 'expired'
 export type RunStatus = 'queued' | 'running' | TurnStatus
-export type RunKind = 'user' | 'follow-up'
+export type RunKind = 'user' | 'follow-up' | 'child' | 'notification' | 'compaction'
+/** Who goes first among the queued runs of a session; within a lane the earlier goes first, of interrupts the later. */
+export type Lane = 'compaction' | 'interrupt' | 'follow-up' | 'queue'
 
 /** Statuses from which a run never leaves. Every other run is open. */
 export const terminalStatuses = ['completed', 'aborted', 'error', 'halted', 'limit'] as const satisfies readonly RunStatus[]
@@ -56,10 +60,36 @@ export interface SessionRecord {
   readonly leaf: string | null
   /** Turns begun so far. */
   readonly turns: number
+  /** Of its own runs. */
   readonly usage: Usage
+  readonly cost?: Cost
+  /** Of its child runs, at every depth. */
+  readonly childUsage: Usage
+  readonly childCost?: Cost
   readonly metadata: JSONObject
+  readonly settings: SessionSettings
+  /** Of a child session: the key of the session that handed the work on. */
+  readonly parent?: string
+  readonly forkedFrom?: { readonly key: string; readonly entryId: string | null }
   readonly createdAt: number
+  /** The last commit. */
   readonly activeAt: number
+  /** When it expires if nothing happens until then; absent: never. */
+  readonly expiresAt?: number
+}
+
+/** What a session was created with, and keeps. */
+export interface SessionSettings {
+  readonly ttl?: SessionTtl
+  readonly runtimeParams?: RuntimeParams
+  readonly channel?: string
+  readonly remoteTools?: readonly ToolDeclaration[]
+}
+
+/** Milliseconds since the session was created, and since something happened in it. Default: never. */
+export interface SessionTtl {
+  readonly maxAgeMs?: number | 'never'
+  readonly idleMs?: number | 'never'
 }
 
 /** One node of the transcript tree. */
@@ -75,11 +105,25 @@ export interface EntryNode {
   readonly runId?: string
 }
 
-export type EntryRecord = EntryNode &
-  (
-    | { readonly type: 'message'; readonly message: StoredMessage }
-    | { readonly type: 'compaction'; readonly compaction: Compaction }
-  )
+export type EntryRecord = EntryNode & (EntryBody | { readonly type: 'message'; readonly message: StoredMessage })
+
+/** What an entry is besides a message. */
+export type EntryBody =
+  | { readonly type: 'compaction'; readonly compaction: Compaction }
+  /** What the path said that was left: shown to the model. */
+  | { readonly type: 'branch-summary'; readonly summary: BranchSummary }
+  /** Text that is shown to the model. */
+  | { readonly type: 'note'; readonly text: string }
+  /** Never shown to the model. */
+  | { readonly type: 'custom'; readonly data: JSONObject }
+  /** Names an entry of its path; null takes the name away. Never shown to the model. */
+  | { readonly type: 'label'; readonly label: { readonly entryId: string; readonly text: string | null } }
+
+export interface BranchSummary {
+  readonly text: string
+  readonly fromLeaf: string
+  readonly commonAncestor: string | null
+}
 
 export interface RunRecord {
   readonly id: string
@@ -89,18 +133,29 @@ export interface RunRecord {
   /** The number of its first event: what the session's next event was when the run was inserted. */
   readonly firstSeq: number
   readonly kind: RunKind
+  /** Its place in the queue of the session: the smallest is next. Made from its lane and `n`. */
+  readonly place: number
   readonly status: RunStatus
   readonly reason?: EndReason | 'crash-loop'
   /** The fencing token: one more at each claim, 0 before the first. */
   readonly epoch: number
   readonly owner?: string
   readonly leaseUntil?: number
+  /** When it was claimed last. */
+  readonly claimedAt?: number
+  /** Not to be claimed before then, nor the runs behind it. */
+  readonly notBefore?: number
   /** Claims after a loss since the last commit that made progress. */
   readonly attempts: number
   readonly totalAttempts: number
   readonly inputId?: string
   readonly inputHash: string
   readonly input: JSONValue
+  readonly options?: RunOptionsRecord
+  /** Of a child: who started it. */
+  readonly parent?: RunParent
+  /** The hash of the definition that its agent had when it began. */
+  readonly definition?: string
   /** The turn it is; absent before its `turn-start`. */
   readonly turn?: number
   readonly step: number
@@ -115,9 +170,29 @@ export interface RunRecord {
   readonly rest?: RunRest
   readonly error?: ModelError | AgentErrorData | RunFailure
   readonly usage: Usage
+  readonly cost?: Cost
   readonly createdAt: number
   readonly startedAt?: number
   readonly endedAt?: number
+}
+
+/** Options of the input that matter to whoever executes the run. */
+export interface RunOptionsRecord {
+  readonly runtimeParams?: RuntimeParams
+}
+
+export interface RunParent {
+  /** The key of the session that the parent run belongs to. */
+  readonly session: string
+  readonly runId: string
+  readonly toolCallId: string
+  /** Names of the agents from the root's child down to this one. */
+  readonly path: readonly string[]
+  /** The session at the root of the tree. */
+  readonly root: string
+  readonly description?: string
+  /** Of a child in the background. */
+  readonly taskId?: string
 }
 
 export type TurnState = Omit<OpenTurn, 'runId' | 'turn' | 'step' | 'openMessageId' | 'calls' | 'usage' | 'resume'>
@@ -130,7 +205,7 @@ export interface RunRest {
 
 /** A run that ended for a reason outside of the loop. */
 export interface RunFailure {
-  readonly code: 'crash-loop' | 'store-unavailable'
+  readonly code: 'crash-loop' | 'store-unavailable' | 'definition-changed'
   readonly message: string
 }
 
@@ -163,6 +238,10 @@ export interface ToolCallRecord {
   /** What the tool is given, when a hook or an approval has changed it. */
   readonly input?: JSONValue
   readonly approval?: ApprovalRecord
+  /** Of a call that handed its work to a subagent. */
+  readonly childKey?: string
+  /** What the subagent waits to have decided, as far as the log tells of it. */
+  readonly asked?: NonNullable<CallRow['asked']>
 }
 
 export type ApprovalRecord = CallApproval & {
@@ -170,7 +249,7 @@ export type ApprovalRecord = CallApproval & {
   readonly decided?: { readonly at: number; readonly by?: string }
 }
 
-export type InboxKind = 'answer' | 'decision'
+export type InboxKind = InboxRecord['kind']
 
 /**
  * What waits to be taken by a run. An `answer` belongs to a tool call and its id is `answer:<runId>:<toolCallId>`, a
@@ -179,7 +258,30 @@ export type InboxKind = 'answer' | 'decision'
 export type InboxRecord = { readonly id: string; readonly at: number } & (
   | { readonly kind: 'answer'; readonly body: InboxAnswer }
   | { readonly kind: 'decision'; readonly body: InboxDecision }
+  | { readonly kind: 'steer'; readonly body: InboxInput }
+  | { readonly kind: 'overlay'; readonly body: InboxOverlay }
+  | { readonly kind: 'child-settled'; readonly body: ChildSettled }
 )
+
+/** An input for the active run. */
+export type InboxInput = { readonly inputId: string; readonly input: JSONValue }
+
+/** An input that the model sees in the next turns, and nobody else. */
+export type InboxOverlay = InboxInput & {
+  /** Turns that are still to see it. */
+  readonly turns: number
+}
+
+/** A child in the background has ended, or needs help. */
+export type ChildSettled = {
+  readonly taskId: string
+  readonly runId: string
+  /** The parent run: children of one run are announced together. */
+  readonly group: string
+  readonly agent: string
+  readonly status: RunStatus
+  readonly description?: string
+}
 
 /** An answer as the loop takes it, and the hash that tells a repeat from another answer. */
 export type InboxAnswer = { readonly toolCallId: string; readonly hash: string; readonly answer: JSONObject }
@@ -188,8 +290,21 @@ export type InboxAnswer = { readonly toolCallId: string; readonly hash: string; 
 export type InboxDecision = {
   readonly approvalId: string
   readonly decision: 'approve' | 'deny'
+  /** What the call is to run with instead of what was asked about. */
+  readonly input?: JSONValue
   readonly reason?: string
   readonly by?: string
+}
+
+export type TimerKind = 'approval-deadline' | 'answer-deadline'
+
+/** Something that is to happen in a session at a time. It is dropped in the commit that has its effect. */
+export interface TimerRecord {
+  readonly id: string
+  readonly session: string
+  readonly kind: TimerKind
+  readonly dueAt: number
+  readonly body: JSONObject
 }
 
 /** An event as the log gives it back: whole, and with its number. */

@@ -1,15 +1,18 @@
 import { systemClock } from '@bowline/llm'
 import type { Clock } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
-import type { SessionStore, StoreOpenOptions } from '../store/contract.ts'
+import type { EventPage, Found, SessionStore, StoreHint, StoreOpenOptions } from '../store/contract.ts'
 import type { EntryRecord, RunRecord, ToolCallRecord } from '../store/records.ts'
 import { checkJson, copyJson } from './json.ts'
+import { branchesOf } from './memory/branches.ts'
 import { claimRuns } from './memory/claim.ts'
 import { commitBatch } from './memory/commit.ts'
-import { entryOf, filledIn, replaceOpenRun, wholeEntry } from './memory/held-session.ts'
-import type { HeldSession, Space } from './memory/held-session.ts'
+import { dueIn } from './memory/due.ts'
+import { entryOf, filledIn, newSpace, replaceOpenRun, wholeEntry } from './memory/held-session.ts'
+import { pruneSpace } from './memory/prune.ts'
+import type { HeldSession, Space, Tombstone } from './memory/held-session.ts'
 import { pageLimit, pageOf, parseRunPosition, parseSessionPosition, printSessionPosition } from './paging.ts'
-import { wholeEvent } from './rules.ts'
+import { ContextEnd, readOfSession, wholeEvent } from './rules.ts'
 
 /** Keeps sessions as long as the process lives. For tests and scripts, and the reference for what other stores must do. */
 export interface MemoryStore extends SessionStore {
@@ -35,10 +38,13 @@ function storeOver(memory: Memory): MemoryStore {
   function space(): Space {
     if (!opened) throw new SessionError('store-unavailable', 'The memory store is not open')
     let found = memory.spaces.get(opened.namespace)
-    if (!found) memory.spaces.set(opened.namespace, (found = { sessions: new Map(), sessionOfRun: new Map() }))
+    if (!found) memory.spaces.set(opened.namespace, (found = newSpace()))
     return found
   }
   const now = (): number => memory.clock.now()
+  const tell = (hint: StoreHint): void => {
+    for (const listener of space().listeners) listener(hint)
+  }
   const session = (key: string): HeldSession | undefined => space().sessions.get(key)
   const runOf = (runId: string): RunRecord | undefined => space().sessionOfRun.get(runId)?.runs.get(runId)
 
@@ -64,10 +70,17 @@ function storeOver(memory: Memory): MemoryStore {
     },
     async commit(batch) {
       checkJson(batch, 'batch')
-      return commitBatch(space(), copyJson(batch), now())
+      const result = commitBatch(space(), copyJson(batch), now())
+      if (result.ok) for (const key of [batch.key, ...(batch.deliver ?? []).map((each) => each.to)]) tell({ key, wake: true })
+      return result
     },
     async claim(request) {
       return copyJson(claimRuns(space(), request, now()))
+    },
+    subscribe(listener) {
+      const { listeners } = space()
+      listeners.add(listener)
+      return () => listeners.delete(listener)
     },
     async renew(leases, leaseMs) {
       return leases.map(({ runId, epoch }) => {
@@ -79,22 +92,28 @@ function storeOver(memory: Memory): MemoryStore {
       })
     },
     async readSession(key) {
-      return found(session(key)?.record)
+      const record = session(key)?.record
+      if (record) return readOfSession(copyJson(record), now())
+      const tombstone = space().tombstones.get(key)
+      return tombstone ? { status: 'deleted', at: tombstone.deletedAt } : { status: 'missing' }
     },
-    async readPath(key, { leaf, before, limit } = {}) {
+    async readPath(key, { leaf, before, limit, context } = {}) {
       const held = session(key)
       if (!held) return { items: [] }
       const start = before === undefined ? (leaf === undefined ? held.record.leaf : leaf) : entryOf(held, before).parentId
       const most = pageLimit(limit)
       const items: EntryRecord[] = []
-      for (let id = start; id !== null && items.length <= most; id = entryOf(held, id).parentId) {
-        items.push(copyJson(wholeEntry(held, entryOf(held, id))))
+      const end = context ? new ContextEnd() : undefined
+      for (let id = start; id !== null && items.length <= most && !end?.passed; id = entryOf(held, id).parentId) {
+        const entry = wholeEntry(held, entryOf(held, id))
+        items.push(copyJson(entry))
+        end?.pass(entry)
       }
       return pageOf(items, most, (last) => last.id)
     },
     async readEvents(key, after, limit) {
       const held = session(key)
-      if (!held) return { events: [], firstSeq: 1, lastSeq: 0 }
+      if (!held) return noEvents(space().tombstones.get(key))
       const { firstSeq, nextSeq } = held.record
       const events = []
       for (let seq = Math.max(after + 1, firstSeq); seq < nextSeq && events.length < limit; seq++) {
@@ -125,7 +144,11 @@ function storeOver(memory: Memory): MemoryStore {
     async readInbox(key, kinds) {
       return copyJson([...(session(key)?.inbox.values() ?? [])].filter((row) => kinds.includes(row.kind)))
     },
-    async listSessions({ agent, status, keyPrefix = '', limit, page }) {
+    async readDefinition(hash) {
+      const body = space().definitions.get(hash)
+      return body && copyJson(body)
+    },
+    async listSessions({ agent, status, keyPrefix = '', parent, activeSince = 0, limit, page }) {
       const after = page === undefined ? undefined : parseSessionPosition(page)
       const most = pageLimit(limit)
       const sessions = [...space().sessions.values()]
@@ -133,6 +156,8 @@ function storeOver(memory: Memory): MemoryStore {
         .filter((record) => agent === undefined || record.agent === agent)
         .filter((record) => status === undefined || record.status === status)
         .filter((record) => record.key.startsWith(keyPrefix))
+        .filter((record) => parent === undefined || record.parent === parent)
+        .filter((record) => record.activeAt >= activeSince)
         .filter((record) => after === undefined || byActivity(after, record) < 0)
         .sort(byActivity)
       return pageOf(copyJson(sessions.slice(0, most + 1)), most, printSessionPosition)
@@ -147,11 +172,42 @@ function storeOver(memory: Memory): MemoryStore {
         .sort((a, b) => order * (a.n - b.n))
       return pageOf(copyJson(runs.slice(0, most + 1)), most, (last) => String(last.n))
     },
+    async listChildren({ parent, status, limit, page }) {
+      const { childrenOf } = space()
+      const parents = 'runId' in parent ? [parent.runId] : [...(session(parent.session)?.runs.keys() ?? [])]
+      const children = parents
+        .flatMap((runId) => childrenOf.get(runId) ?? [])
+        .flatMap((runId) => runOf(runId) ?? [])
+        .filter((run) => status === undefined || status.includes(run.status))
+        .sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))
+      const most = pageLimit(limit)
+      const after = page === undefined ? 0 : children.findIndex((run) => run.id === page) + 1
+      return pageOf(copyJson(children.slice(after, after + most + 1)), most, (last) => last.id)
+    },
+    async listBranches(key, { limit, page } = {}) {
+      const held = session(key)
+      const most = pageLimit(limit)
+      const branches = held ? branchesOf(held) : []
+      const after = page === undefined ? 0 : branches.findIndex((branch) => branch.leaf === page) + 1
+      return pageOf(branches.slice(after, after + most + 1), most, (last) => last.leaf)
+    },
+    async due(limit) {
+      return copyJson(dueIn(space(), now(), limit))
+    },
+    async prune(rules, limit) {
+      return pruneSpace(space(), rules, now(), limit)
+    },
   }
 }
 
-function found<T>(value: T | undefined): { status: 'found'; value: T } | { status: 'missing' } {
+function found<T>(value: T | undefined): Found<T> {
   return value === undefined ? { status: 'missing' } : { status: 'found', value: copyJson(value) }
+}
+
+function noEvents(tombstone: Tombstone | undefined): EventPage {
+  if (!tombstone) return { events: [], firstSeq: 1, lastSeq: 0 }
+  const { nextSeq, deletedAt } = tombstone
+  return { events: [], firstSeq: nextSeq, lastSeq: nextSeq - 1, deletedAt }
 }
 
 function byActivity(a: { activeAt: number; key: string }, b: { activeAt: number; key: string }): number {

@@ -1,7 +1,8 @@
-import { addUsage } from '@bowline/llm'
-import type { ClaimRequest, NewRun, NewSession, PartialEvent, RunPatch, SessionPatch } from '../store/contract.ts'
+import { addCost, addUsage } from '@bowline/llm'
+import type { Cost } from '@bowline/llm'
+import type { ClaimRequest, NewRun, NewSession, PartialEvent, Read, RunPatch, SessionPatch } from '../store/contract.ts'
 import { holdingStatuses, runMoves, terminalStatuses } from '../store/records.ts'
-import type { RunRecord, RunStatus, SessionRecord, SessionStatus, StoredEvent } from '../store/records.ts'
+import type { EntryRecord, Lane, RunKind, RunRecord, RunStatus, SessionRecord, SessionStatus, StoredEvent } from '../store/records.ts'
 import { refuseUnless } from './refused.ts'
 
 /** A run without its input, which never changes. */
@@ -15,27 +16,63 @@ export function isHolding(status: RunStatus): boolean {
   return (holdingStatuses as readonly RunStatus[]).includes(status)
 }
 
-export function newSession(key: string, session: NewSession): SessionRecord {
-  const { at, ...given } = session
-  return {
+/** What goes on when a session is created under a key that an earlier one had. */
+export type Numbers = Pick<SessionRecord, 'version' | 'nextSeq' | 'nextRun'>
+
+export const firstNumbers: Numbers = { version: 0, nextSeq: 1, nextRun: 1 }
+
+export function newSession(key: string, session: NewSession, numbers: Numbers): SessionRecord {
+  const { at, settings = {}, ...given } = session
+  return withExpiry({
     ...given,
+    ...numbers,
     key,
     status: 'active',
-    version: 0,
-    firstSeq: 1,
-    nextSeq: 1,
-    nextRun: 1,
+    firstSeq: numbers.nextSeq,
     leaf: null,
     turns: 0,
     usage: {},
+    childUsage: {},
+    settings,
     createdAt: at,
     activeAt: at,
-  }
+  })
 }
 
 export function patchSession(session: SessionRecord, patch: SessionPatch): SessionRecord {
-  const usage = patch.usage ? addUsage(session.usage, patch.usage) : session.usage
-  return { ...session, ...patch, usage }
+  const { usage, cost, childUsage, childCost, ...given } = patch
+  return {
+    ...session,
+    ...given,
+    ...(usage && { usage: addUsage(session.usage, usage) }),
+    ...(childUsage && { childUsage: addUsage(session.childUsage, childUsage) }),
+    ...(cost && { cost: sumOf(session.cost, cost) }),
+    ...(childCost && { childCost: sumOf(session.childCost, childCost) }),
+  }
+}
+
+/** Costs in another currency than the first are left out. */
+function sumOf(before: Cost | undefined, cost: Cost): Cost {
+  return before && before.currency === cost.currency ? (addCost(before, cost) ?? before) : (before ?? cost)
+}
+
+/** The session after a commit: nothing brings an expired one back. */
+export function touchSession(session: SessionRecord, now: number): SessionRecord {
+  const touched = { ...session, activeAt: Math.max(session.activeAt, now), version: session.version + 1 }
+  return session.status === 'expired' ? touched : withExpiry(touched)
+}
+
+/** The end of its life: so long after its creation, and so long after something happened in it. */
+function withExpiry(session: SessionRecord): SessionRecord {
+  const { maxAgeMs = 'never', idleMs = 'never' } = session.settings.ttl ?? {}
+  const ends = [maxAgeMs === 'never' ? Infinity : session.createdAt + maxAgeMs, idleMs === 'never' ? Infinity : session.activeAt + idleMs]
+  const expiresAt = Math.min(...ends)
+  return expiresAt === Infinity ? session : { ...session, expiresAt }
+}
+
+/** Also of a session that nobody has marked yet. */
+export function hasExpired({ status, expiresAt = Infinity }: Pick<SessionRecord, 'status' | 'expiresAt'>, now: number): boolean {
+  return status === 'expired' || expiresAt <= now
 }
 
 /** The session after its runs changed. */
@@ -44,12 +81,30 @@ export function sessionStatus(openRuns: readonly RunStatus[]): SessionStatus {
   return openRuns.length > 0 ? 'busy' : 'idle'
 }
 
+const laneOfKind: Readonly<Record<RunKind, Lane>> = {
+  compaction: 'compaction',
+  'follow-up': 'follow-up',
+  user: 'queue',
+  child: 'queue',
+  notification: 'queue',
+}
+const laneOrder: readonly Lane[] = ['compaction', 'interrupt', 'follow-up', 'queue']
+const placesPerLane = 2 ** 40
+
+/** One number that orders the queue: by lane, then by acceptance, the newest interrupt first. */
+function placeOf(lane: Lane, n: number): number {
+  const place = laneOrder.indexOf(lane) * placesPerLane
+  return lane === 'interrupt' ? place + placesPerLane - n : place + n
+}
+
 export function newRun(session: SessionRecord, run: NewRun): RunRecord {
-  const { at, ...given } = run
+  const { at, lane = laneOfKind[run.kind], ...given } = run
+  const n = session.nextRun
   return {
     ...given,
     session: session.key,
-    n: session.nextRun,
+    n,
+    place: placeOf(lane, n),
     firstSeq: session.nextSeq,
     status: 'queued',
     epoch: 0,
@@ -65,8 +120,8 @@ export function newRun(session: SessionRecord, run: NewRun): RunRecord {
 
 /** The run after a patch. Refuses a move that the table of moves does not have. */
 export function patchRun<R extends RunState>(run: R, patch: RunPatch, now: number): R {
-  const { reason, openMessageId, error, turnState, rest, endedAt, ...given } = patch
-  const nullable = { reason, openMessageId, error, turnState, rest }
+  const { reason, openMessageId, error, turnState, rest, notBefore, endedAt, ...given } = patch
+  const nullable = { reason, openMessageId, error, turnState, rest, notBefore }
   const removed = Object.entries(nullable).filter(([, value]) => value === null)
   const replaced = Object.entries(nullable).filter(([, value]) => value !== null && value !== undefined)
   const next = without({ ...run, ...given, ...Object.fromEntries(replaced) }, removed.map(([name]) => name))
@@ -81,6 +136,18 @@ function without<R extends RunState>(run: R, names: readonly string[]): R {
   return Object.fromEntries(Object.entries(run).filter(([name]) => !names.includes(name))) as unknown as R
 }
 
+const longestTakeoverDelayMs = 30_000
+
+/** How long after its last claim a lost run is left alone: a run that kills its process must not do so all the time. */
+export function takeoverDelayMs(attempts: number): number {
+  return attempts === 0 ? 0 : Math.min(longestTakeoverDelayMs, 1000 * 2 ** (attempts - 1))
+}
+
+/** When the run may be claimed, as far as that is a matter of time; its lease is the store's own. */
+export function claimableAt({ status, notBefore = 0, claimedAt = 0, attempts }: RunState): number {
+  return status === 'running' ? claimedAt + takeoverDelayMs(attempts) : notBefore
+}
+
 /** The run after a claim. A running one was lost by its owner, and that counts. */
 export function claimRun<R extends RunState>(run: R, request: ClaimRequest, now: number): R {
   const lost = run.status === 'running' ? 1 : 0
@@ -90,8 +157,26 @@ export function claimRun<R extends RunState>(run: R, request: ClaimRequest, now:
     epoch: run.epoch + 1,
     owner: request.owner,
     leaseUntil: now + request.leaseMs,
+    claimedAt: now,
     attempts: run.attempts + lost,
     totalAttempts: run.totalAttempts + lost,
+  }
+}
+
+export function readOfSession(record: SessionRecord, now: number): Read<SessionRecord> {
+  if (!hasExpired(record, now)) return { status: 'found', value: record }
+  return { status: 'expired', at: record.expiresAt ?? now, value: { ...record, status: 'expired' } }
+}
+
+/** Finds where the context of a model begins on a path that is walked from its leaf. */
+export class ContextEnd {
+  passed = false
+  #firstKept: string | undefined
+
+  pass(entry: EntryRecord): void {
+    if (entry.type === 'compaction') this.#firstKept ??= entry.compaction.firstKeptMessageId
+    const id = entry.type === 'message' ? entry.message.id : entry.id
+    this.passed = this.#firstKept === '' || this.#firstKept === id
   }
 }
 

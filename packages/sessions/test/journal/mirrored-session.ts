@@ -95,6 +95,6 @@ export async function mirroredSession(): Promise<MirroredSession> {
 }
 
 function found<T>(read: Read<T>): T {
-  if (read.status === 'missing') throw new Error('missing')
+  if (!('value' in read)) throw new Error('missing')
   return read.value
 }

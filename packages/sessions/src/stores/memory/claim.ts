@@ -1,14 +1,15 @@
 import type { Claim, ClaimRequest } from '../../store/contract.ts'
 import type { RunRecord } from '../../store/records.ts'
-import { claimRun } from '../rules.ts'
-import { heldByOther, replaceOpenRun, statusOf } from './held-session.ts'
+import { claimableAt, claimRun, hasExpired } from '../rules.ts'
+import { firstOpenRun, replaceOpenRun, statusOf } from './held-session.ts'
 import type { Space } from './held-session.ts'
 
 export function claimRuns(space: Space, request: ClaimRequest, now: number): Claim[] {
   const firstRuns = [...space.sessions.values()].flatMap((held) => {
-    const [first] = [...held.openRuns.values()].sort((a, b) => a.n - b.n)
-    const wanted = first && (request.runId ?? first.id) === first.id && request.agents.includes(held.record.agent)
-    return wanted && isClaimable(first, now) && !heldByOther(held, first.id) ? [{ held, first }] : []
+    if (hasExpired(held.record, now) || !request.agents.includes(held.record.agent)) return []
+    const first = firstOpenRun(held)
+    const wanted = first && (request.runId ?? first.id) === first.id
+    return wanted && isClaimable(first, now) ? [{ held, first }] : []
   })
   firstRuns.sort((a, b) => a.first.createdAt - b.first.createdAt)
   return firstRuns.slice(0, Math.max(0, request.max)).map(({ held, first }): Claim => {
@@ -19,7 +20,8 @@ export function claimRuns(space: Space, request: ClaimRequest, now: number): Cla
   })
 }
 
-/** Queued, or running under a lease that is over. */
-function isClaimable({ status, leaseUntil = 0 }: RunRecord, now: number): boolean {
-  return status === 'queued' || (status === 'running' && leaseUntil <= now)
+/** Queued, or running under a lease that is over; and not before its time. */
+function isClaimable(run: RunRecord, now: number): boolean {
+  const { status, leaseUntil = 0 } = run
+  return (status === 'queued' || (status === 'running' && leaseUntil <= now)) && claimableAt(run) <= now
 }

@@ -1,14 +1,34 @@
+import type { JSONObject } from '@bowline/llm'
 import { SessionError } from '../../errors.ts'
-import type { CallKey, CommitResult, NewEntry, NewEvent } from '../../store/contract.ts'
-import type { EntryRecord, InboxRecord, RunRecord, SessionRecord, ToolCallRecord } from '../../store/records.ts'
+import type { CallKey, CommitResult, NewEntry, NewEvent, StoreHint } from '../../store/contract.ts'
+import type { EntryRecord, InboxRecord, RunRecord, SessionRecord, TimerRecord, ToolCallRecord } from '../../store/records.ts'
 import { isHolding, sessionStatus } from '../rules.ts'
-import type { FilledIn } from '../rules.ts'
+import type { FilledIn, Numbers } from '../rules.ts'
 
 /** What one namespace holds. */
 export interface Space {
   readonly sessions: Map<string, HeldSession>
   /** The session of each run. */
   readonly sessionOfRun: Map<string, HeldSession>
+  /** Ids of the child runs of each run. */
+  readonly childrenOf: Map<string, readonly string[]>
+  readonly tombstones: Map<string, Tombstone>
+  readonly definitions: Map<string, JSONObject>
+  readonly listeners: Set<(hint: StoreHint) => void>
+}
+
+/** What a deleted session leaves behind. */
+export type Tombstone = Numbers & { readonly deletedAt: number }
+
+export function newSpace(): Space {
+  return {
+    sessions: new Map(),
+    sessionOfRun: new Map(),
+    childrenOf: new Map(),
+    tombstones: new Map(),
+    definitions: new Map(),
+    listeners: new Set(),
+  }
 }
 
 export type HeldEntry = NewEntry & { readonly n: number }
@@ -23,8 +43,23 @@ export interface HeldSession {
   readonly openRuns: Map<string, RunRecord>
   readonly calls: Map<string, Map<string, ToolCallRecord>>
   readonly inbox: Map<string, InboxRecord>
+  readonly timers: Map<string, TimerRecord>
   /** The last batch of the session (under '') and of each run. */
   readonly applied: Map<string, Applied>
+}
+
+export function newHeld(record: SessionRecord): HeldSession {
+  return {
+    record,
+    entries: new Map(),
+    events: new Map(),
+    runs: new Map(),
+    openRuns: new Map(),
+    calls: new Map(),
+    inbox: new Map(),
+    timers: new Map(),
+    applied: new Map(),
+  }
 }
 
 export function entryOf(held: HeldSession, id: string): HeldEntry {
@@ -59,11 +94,18 @@ export function filledIn(held: HeldSession, refers: NewEvent['refers']): FilledI
 }
 
 export function statusOf(held: HeldSession): SessionRecord['status'] {
+  if (held.record.status === 'expired') return 'expired'
   return sessionStatus([...held.openRuns.values()].map((run) => run.status))
 }
 
 export function heldByOther(held: HeldSession, runId: string): boolean {
   return [...held.openRuns.values()].some((run) => run.id !== runId && isHolding(run.status))
+}
+
+/** The run that holds the session, else the next one of its queue. */
+export function firstOpenRun(held: HeldSession): RunRecord | undefined {
+  const open = [...held.openRuns.values()].sort((a, b) => a.place - b.place)
+  return open.find((run) => isHolding(run.status)) ?? open[0]
 }
 
 /** The run under its new epoch or lease; it stays open. */

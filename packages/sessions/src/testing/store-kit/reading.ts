@@ -53,6 +53,8 @@ export const reading: Topic = ({ it, options }) => {
       leaf: null,
       turns: 0,
       usage: {},
+      childUsage: {},
+      settings: {},
       metadata: { tenant: 'a' },
       createdAt: startMs,
       activeAt: startMs,

@@ -25,6 +25,7 @@ export const runs: Topic = ({ it }) => {
       ...given,
       session: room,
       n: 1,
+      place: 3 * 2 ** 40 + 1,
       firstSeq: 2,
       status: 'queued',
       epoch: 0,

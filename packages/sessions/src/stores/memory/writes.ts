@@ -1,0 +1,113 @@
+import type { Write } from '../../store/contract.ts'
+import type { ToolCallRecord } from '../../store/records.ts'
+import { Refused, refuseUnless } from '../refused.ts'
+import { firstNumbers, isHolding, newRun, newSession, patchRun, patchSession } from '../rules.ts'
+import { callId, heldByOther, newHeld } from './held-session.ts'
+import { heldOf, put, remove, runIn, setRecord, setRun } from './work.ts'
+import type { Work } from './work.ts'
+
+const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, { op: T }>) => void } = {
+  'session.ensure'(work, { session }) {
+    if (work.held) return
+    const { space, key } = work
+    work.held = newHeld(newSession(key, session, space.tombstones.get(key) ?? firstNumbers))
+    put(work, space.sessions, key, work.held)
+    remove(work, space.tombstones, key)
+  },
+  'session.patch'(work, { patch }) {
+    const held = heldOf(work)
+    const { leaf } = patch
+    refuseUnless(typeof leaf !== 'string' || held.entries.has(leaf), 'conflict')
+    setRecord(work, patchSession(held.record, patch))
+  },
+  'session.expire'(work) {
+    setRecord(work, { ...heldOf(work).record, status: 'expired' })
+  },
+  'session.delete'(work, { at, leavesNothing }) {
+    const { space, key } = work
+    const { record, runs } = heldOf(work)
+    for (const runId of runs.keys()) {
+      remove(work, space.sessionOfRun, runId)
+      remove(work, space.childrenOf, runId)
+    }
+    remove(work, space.sessions, key)
+    const { version, nextSeq, nextRun } = record
+    if (!leavesNothing) put(work, space.tombstones, key, { version: version + 1, nextSeq, nextRun, deletedAt: at })
+  },
+  'entry.append'(work, { entries }) {
+    const held = heldOf(work)
+    for (const entry of entries) {
+      refuseUnless(entry.parentId === null || held.entries.has(entry.parentId), 'conflict')
+      refuseUnless(!held.entries.has(entry.id), 'conflict')
+      if ('call' in entry) work.references.push({ call: entry.call })
+      put(work, held.entries, entry.id, { ...entry, n: held.entries.size + 1 })
+      setRecord(work, { ...held.record, leaf: entry.id })
+    }
+  },
+  'event.append'(work, { events }) {
+    const held = heldOf(work)
+    for (const event of events) {
+      if (event.refers) work.references.push(event.refers)
+      put(work, held.events, held.record.nextSeq, event)
+      setRecord(work, { ...held.record, nextSeq: held.record.nextSeq + 1 })
+    }
+  },
+  'run.insert'(work, { run }) {
+    const held = heldOf(work)
+    const { sessionOfRun, childrenOf } = work.space
+    refuseUnless(!sessionOfRun.has(run.id), 'conflict')
+    setRun(work, newRun(held.record, run))
+    put(work, sessionOfRun, run.id, held)
+    const parent = run.parent?.runId
+    if (parent !== undefined) put(work, childrenOf, parent, [...(childrenOf.get(parent) ?? []), run.id])
+    setRecord(work, { ...held.record, nextRun: held.record.nextRun + 1 })
+  },
+  'run.patch'(work, { runId, patch }) {
+    const run = runIn(work, runId)
+    if (!run) throw new Refused('conflict')
+    const next = patchRun(run, patch, work.now)
+    refuseUnless(!isHolding(next.status) || !heldByOther(heldOf(work), runId), 'busy')
+    setRun(work, next)
+  },
+  'call.put'(work, { calls }) {
+    const held = heldOf(work)
+    for (const call of calls) {
+      const ofRun = held.calls.get(call.runId) ?? new Map<string, ToolCallRecord>()
+      refuseUnless(held.runs.has(call.runId) && ofRun.get(callId(call))?.state !== 'settled', 'conflict')
+      put(work, held.calls, call.runId, ofRun)
+      put(work, ofRun, callId(call), call)
+      work.changedRuns.add(call.runId)
+    }
+  },
+  'inbox.put'(work, { rows }) {
+    const { inbox } = heldOf(work)
+    for (const row of rows) {
+      refuseUnless(!inbox.has(row.id), 'inbox')
+      put(work, inbox, row.id, row)
+    }
+  },
+  'inbox.patch'(work, { rows }) {
+    const { inbox } = heldOf(work)
+    for (const row of rows) if (inbox.has(row.id)) put(work, inbox, row.id, row)
+  },
+  'inbox.take'(work, { ids }) {
+    const { inbox } = heldOf(work)
+    for (const id of ids) remove(work, inbox, id)
+  },
+  'definition.put'(work, { hash, body }) {
+    const { definitions } = work.space
+    if (!definitions.has(hash)) put(work, definitions, hash, body)
+  },
+  'timer.put'(work, { timers }) {
+    const held = heldOf(work)
+    for (const timer of timers) put(work, held.timers, timer.id, { ...timer, session: work.key })
+  },
+  'timer.drop'(work, { ids }) {
+    const { timers } = heldOf(work)
+    for (const id of ids) remove(work, timers, id)
+  },
+}
+
+export function applyWrites(work: Work, list: readonly Write[]): void {
+  for (const write of list) writes[write.op](work, write as never)
+}
