@@ -1,5 +1,6 @@
 export { AgentError } from './agent-error.ts'
 export { defineAgent } from './agent/define-agent.ts'
+export { subagentsOf } from './subagents/delegate-tools.ts'
 export type { Loaded, LoadedList } from './agent/loaded.ts'
 export type {
   Accepted,

@@ -1,4 +1,5 @@
 import { SessionError } from './errors.ts'
+import type { SessionTtl } from './store/records.ts'
 
 const keyCharacters = /^[A-Za-z0-9._:\-@/+=]+$/
 const namespaceForm = /^[a-z0-9][a-z0-9_-]{0,62}$/
@@ -38,5 +39,13 @@ export function checkInputId(id: string): void {
   const bytes = new TextEncoder().encode(id).length
   if (bytes === 0 || bytes > maxInputIdBytes) {
     throw new SessionError('invalid-input', `An input id must have 1 to ${maxInputIdBytes} bytes, this one has ${bytes}.`)
+  }
+}
+
+/** Throws for a life that has no length; never is said in words. */
+export function checkTtl({ maxAgeMs, idleMs }: SessionTtl = {}): void {
+  for (const [name, value] of Object.entries({ maxAgeMs, idleMs })) {
+    if (value === undefined || value === 'never' || (Number.isFinite(value) && value > 0)) continue
+    throw new SessionError('invalid-config', `ttl.${name} must be a number of milliseconds above 0, or 'never'.`)
   }
 }

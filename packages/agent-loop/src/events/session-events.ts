@@ -17,8 +17,8 @@ export interface SessionEndEvent extends EventBase {
 export interface RunQueuedEvent extends EventBase {
   readonly type: 'run-queued'
   readonly runId: string
-  readonly kind: 'user' | 'follow-up'
-  /** As it was given. */
+  readonly kind: 'user' | 'follow-up' | 'child' | 'notification' | 'compaction'
+  /** As it was given; null for a run without input. */
   readonly input: JSONValue
   readonly inputId?: string
 }

@@ -89,6 +89,8 @@ export type EndReason =
   | 'policy-error'
   | 'journal-error'
   | 'unknown-outcome'
+  /** Somebody has to decide whether the turn goes on with another definition of its agent. */
+  | 'definition-changed'
 
 export type AgentErrorCode =
   | 'busy'

@@ -1,5 +1,6 @@
 import type { AssistantMessage, Cost, JSONValue, ModelError, Usage, UserMessage } from '@bowline/llm'
 import type { Accepted, AgentInput } from '../agent/options.ts'
+import type { Tool } from '../tools/tool.ts'
 import type {
   AgentErrorData,
   ApprovalRequest,
@@ -86,6 +87,8 @@ export interface ChildHost {
   readonly sessionKeys: boolean
   /** Delegate tools take `run_in_background`. */
   readonly background: boolean
+  /** For agents that have subagents, beside the delegate tools. */
+  readonly tools?: readonly Tool[]
   /**
    * Given a key again it must start nothing anew, but tell what has become of the first. With a signal that is aborted
    * it must stop the subagent. What is pending is answered through the host; then the parent is run again.

@@ -42,13 +42,13 @@ export function limited(reason: EndReason): Ending {
   return { status: 'limit', reason }
 }
 
-/** Needs-recovery wins over pending calls, these over approvals. */
+/** Needs-recovery wins over pending calls, these over approvals. With neither a subagent is at work elsewhere. */
 export function suspended(calls: readonly Call[]): Ending {
   const pending = pendingToolCalls(calls)
   const approvals = pendingApprovals(calls)
   const lists = { pendingToolCalls: pending, pendingApprovals: approvals }
   if (pending.some((call) => call.unknown)) return { status: 'needs-recovery', reason: 'unknown-outcome', ...lists }
-  return { status: pending.length > 0 ? 'awaiting-tools' : 'awaiting-approval', reason: 'pending', ...lists }
+  return { status: pending.length === 0 && approvals.length > 0 ? 'awaiting-approval' : 'awaiting-tools', reason: 'pending', ...lists }
 }
 
 /** With the first model's error; what the others said is in its details. */

@@ -28,13 +28,26 @@ export function delegateTools(subagents: readonly Agent[]): readonly Tool[] {
 
 /** The tools of an agent as the journal of a run would have them. */
 export function withHostedTools(agent: AgentDefinition, host: ChildHost): AgentDefinition {
-  if (!host.sessionKeys && !host.background) return agent
+  const { tools: added = [] } = host
+  const hasSubagents = [...agent.tools.values()].some((tool) => tool.subagent)
+  if (!hasSubagents || (!host.sessionKeys && !host.background && added.length === 0)) return agent
   const hosted = new Map([...agent.tools].map(([name, tool]) => [name, tool.subagent ? delegateTool(name, tool.subagent, host) : tool]))
   const declarations = agent.declarations.map((declaration) => {
     const tool = hosted.get(declaration.name)
     return tool?.subagent ? declarationOf(tool) : declaration
   })
-  return { ...agent, tools: hosted, declarations }
+  for (const tool of added) {
+    if (agent.toolNames.includes(tool.name)) refuseConfig(`the tool "${tool.name}" hides one that comes with subagents`)
+    hosted.set(tool.name, tool)
+    declarations.push(declarationOf(tool))
+  }
+  return { ...agent, tools: hosted, declarations, toolNames: declarations.map(({ name }) => name) }
+}
+
+/** The agents that this one can hand work to, as they were given to it. */
+export function subagentsOf(agent: Agent): readonly Agent[] {
+  const tools = definitionOf(agent)?.tools.values() ?? []
+  return [...tools].flatMap((tool) => tool.subagent?.source ?? [])
 }
 
 const nothing = { sessionKeys: false, background: false }
@@ -52,5 +65,5 @@ function checkSubagent(place: string, given: Agent): Subagent {
     return refuseConfig(`${place} needs a name of small letters, digits, _ and -, 52 at most, that begins with a letter: not "${name ?? ''}"`)
   }
   if (description.trim() === '') return refuseConfig(`${place}: ${name} needs a description, by which a model chooses it`)
-  return { name, agent }
+  return { name, agent, source: given }
 }

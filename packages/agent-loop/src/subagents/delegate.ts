@@ -1,4 +1,5 @@
 import type { AgentDefinition } from '../agent/definition.ts'
+import type { Agent } from '../agent/options.ts'
 import type { Turn } from '../loop/turn.ts'
 import type { Call } from '../tools/call.ts'
 import type { ExecutionEnding, Reporter } from '../tools/execute.ts'
@@ -9,6 +10,8 @@ import { runChild } from './run-child.ts'
 export interface Subagent {
   readonly name: string
   readonly agent: AgentDefinition
+  /** As it was handed in. */
+  readonly source: Agent
 }
 
 export interface DelegateWires {

@@ -1,7 +1,8 @@
-import { AgentError, type CallRow, type DurableEvent, type JournalRecord } from '@bowline/agent-loop'
-import { addUsage, type Usage } from '@bowline/llm'
+import type { CallRow, DurableEvent, JournalRecord } from '@bowline/agent-loop'
+import { addCost, addUsage, type Usage } from '@bowline/llm'
 import type { CallKey, NewEvent, PartialEvent, RunPatch, SessionPatch, Write } from '../store/contract.ts'
-import type { EntryRecord, ToolCallRecord, TurnState } from '../store/records.ts'
+import type { EntryRecord, InboxRecord, ToolCallRecord, TurnState } from '../store/records.ts'
+import type { TakenInput } from './journal-inbox.ts'
 import { callRecord, type TakenAnswer, type TakenDecision } from './ledger-rows.ts'
 import { PathDraft } from './path-draft.ts'
 import { restPatchOf, stepStateOf, turnStateOf } from './turn-state.ts'
@@ -20,6 +21,8 @@ export interface RunStand {
   readonly answers: ReadonlyMap<string, TakenAnswer>
   /** Decisions given from outside, by approval id, that a decided call takes out of the inbox. */
   readonly decisions: ReadonlyMap<string, TakenDecision>
+  /** What becomes of the inbox rows of an input that is taken. */
+  readonly inputs: ReadonlyMap<string, TakenInput>
 }
 
 export interface PathSource {
@@ -48,6 +51,7 @@ class CommitDraft {
   readonly #events: DurableEvent[] = []
   readonly #calls: ToolCallRecord[] = []
   readonly #taken: string[] = []
+  readonly #patched: InboxRecord[] = []
   readonly #callSteps: Map<string, number>
   readonly #openSteps: Map<string, number>
   #usage: Usage
@@ -84,7 +88,8 @@ class CommitDraft {
         this.#turnState = { ...this.#turnState, overlays: [...(this.#turnState?.overlays ?? []), record.overlay] }
         return
       case 'inputs-taken':
-        throw new AgentError('journal-failed', 'The journal of a session gives no inputs that could be taken.')
+        for (const inputId of record.inputIds) this.#takeInput(inputId)
+        return
       case 'run':
         this.#turnState = turnStateOf(record.run, this.#turnState ?? {})
         this.#runPatch = { ...this.#runPatch, ...restPatchOf(record.run) }
@@ -107,6 +112,7 @@ class CommitDraft {
     if (entries.length > 0) writes.push({ op: 'entry.append', entries })
     if (this.#events.length > 0) writes.push({ op: 'event.append', events: this.#events.map(newEvent) })
     if (this.#taken.length > 0) writes.push({ op: 'inbox.take', ids: this.#taken })
+    if (this.#patched.length > 0) writes.push({ op: 'inbox.patch', rows: this.#patched })
     if (Object.keys(sessionPatch).length > 0) writes.push({ op: 'session.patch', patch: sessionPatch })
     writes.push({ op: 'run.patch', runId, patch: { ...this.#runPatch, ...turnState, usage: this.#usage } })
     const after = { ...this.#stand, leaf, usage: this.#usage, turnState: this.#turnState, callSteps: this.#openSteps }
@@ -120,6 +126,13 @@ class CommitDraft {
     this.#usage = addUsage(this.#usage, usageOf(event) ?? {})
     const { stepState } = stepStateOf(event)
     if (stepState) this.#turnState = { ...this.#turnState, stepState }
+  }
+
+  #takeInput(inputId: string): void {
+    const taken = this.#stand.inputs.get(inputId)
+    if (!taken) throw new TypeError(`The input ${inputId} was not given.`)
+    this.#taken.push(...taken.take)
+    this.#patched.push(...taken.patch)
   }
 
   #takeCall(call: CallRow): void {
@@ -164,15 +177,27 @@ function runPatchOf(event: DurableEvent): RunPatch {
 }
 
 function sessionPatchOf(event: DurableEvent): SessionPatch {
-  const usage = usageOf(event)
   return {
     ...(event.type === 'turn-start' && !event.resumed ? { turns: event.turn } : {}),
-    ...(usage ? { usage } : {}),
+    ...spentBySession(event),
   }
 }
 
 function mergeSessionPatch(a: SessionPatch, b: SessionPatch): SessionPatch {
-  return { ...a, ...b, ...(a.usage && b.usage ? { usage: addUsage(a.usage, b.usage) } : {}) }
+  return { ...a, ...b, ...(a.usage && b.usage ? { usage: addUsage(a.usage, b.usage) } : {}), ...costOf(a, b) }
+}
+
+function costOf(a: SessionPatch, b: SessionPatch): Pick<SessionPatch, 'cost'> {
+  const cost = a.cost && b.cost?.currency === a.cost.currency ? addCost(a.cost, b.cost) : (a.cost ?? b.cost)
+  return cost ? { cost } : {}
+}
+
+/** What the children of a run use is booked in their own last commits. */
+function spentBySession(event: DurableEvent): Pick<SessionPatch, 'usage' | 'cost'> {
+  if (event.type === 'usage' && event.purpose === 'child') return {}
+  const usage = usageOf(event)
+  const cost = event.type === 'message-end' ? event.message.cost : event.type === 'usage' ? event.cost : undefined
+  return { ...(usage && { usage }), ...(cost && { cost }) }
 }
 
 function usageOf(event: DurableEvent): Usage | undefined {

@@ -2,7 +2,10 @@ import {
   AgentError,
   type AbortCause,
   type Accepted,
+  type AgentFingerprint,
   type AgentInput,
+  type ChildHost,
+  type CommitExpectation,
   type CommitOutcome,
   type IdSource,
   type Journal,
@@ -10,12 +13,16 @@ import {
   type JournalState,
   type ResumeCause,
 } from '@bowline/agent-loop'
+import type { JSONObject, JSONValue } from '@bowline/llm'
+import { newsOfChild } from '../children/deliveries.ts'
+import type { DefinitionDiff } from '../definition/definition-diff.ts'
 import type { LiveLog } from '../log/live-log.ts'
 import { isWaiting } from '../session/views.ts'
 import { commitOnce } from '../store/commit-once.ts'
-import type { Claim, CommitRefusal, Expect, SessionStore, Write } from '../store/contract.ts'
+import type { Claim, CommitRefusal, CommitResult, Delivery, Expect, SessionStore, Write } from '../store/contract.ts'
 import type { InboxRecord, StoredEvent, ToolCallRecord } from '../store/records.ts'
 import { runCommit, type RunStand } from './commits.ts'
+import { JournalInbox } from './journal-inbox.ts'
 import { callRow, type TakenAnswer, type TakenDecision } from './ledger-rows.ts'
 import { readBackTo, readTranscript } from './read-transcript.ts'
 
@@ -28,6 +35,12 @@ export interface StoreJournalOptions {
   readonly answers: readonly InboxRecord[]
   /** Makes an input a run of its own. */
   readonly enqueue: (input: AgentInput) => Promise<Accepted>
+  /** Runs subagents; `spawn` stores the start of one in the queue of the run's commits. */
+  readonly hostChildren?: (spawn: (deliveries: readonly Delivery[]) => Promise<CommitResult>) => ChildHost
+  /** Of the agent, to be stored in the commit with which the run begins. */
+  readonly definition?: AgentFingerprint
+  /** How the definition has changed since the run began. */
+  readonly definitionDiff?: DefinitionDiff
   /** Follows a stop request that a commit meets in the store. */
   readonly abort: AbortController
 }
@@ -45,6 +58,7 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     { that: 'session', id: session.id },
     { that: 'fence', runId: run.id, epoch: run.epoch },
   ]
+  const inbox = new JournalInbox(store, session.key, run.id)
   let stand: RunStand = {
     runId: run.id,
     session: session.key,
@@ -53,16 +67,22 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     turnState: run.turnState,
     callSteps: new Map(),
     ...takenFrom(options.answers, run.stop !== undefined),
+    inputs: inbox.given,
   }
   // Commits of one run follow each other, so that each builds on where the one before left the transcript.
   let queue: Promise<unknown> = Promise.resolve()
   let owesRest = false
+  /** Inbox rows that the next commit takes, whatever it is about. */
+  let news: readonly string[] = []
 
   async function load(): Promise<JournalState> {
-    const [transcript, calls] = await Promise.all([
+    const [transcript, calls, changed] = await Promise.all([
       readTranscript(store, session.key),
       run.turn === undefined || run.turnState?.stepState === 'ended' ? [] : store.readCalls(run.id, run.step),
+      options.hostChildren ? store.readInbox(session.key, ['child-changed']) : [],
     ])
+    // Each subagent that is waited for is asked anew, now that these are read: what comes later is other news.
+    news = changed.map((row) => row.id)
     const callSteps = new Map(calls.map((call) => [call.toolCallId, call.step]))
     stand = { ...stand, callSteps, decisions: new Map([...decidedIn(calls), ...stand.decisions]) }
     const state = { ...transcript, seq: session.nextSeq - 1, turns: session.turns }
@@ -77,7 +97,11 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
         calls: calls.map((call) => callRow(isAnswered(call, stand) ? withoutDeadline(call) : call)),
         usage: run.usage,
         ...run.turnState,
-        resume: { cause: resumeCause(claim), attempt: run.attempts + 1 },
+        resume: {
+          cause: resumeCause(claim),
+          attempt: run.attempts + 1,
+          ...(options.definitionDiff ? { definitionDiff: options.definitionDiff as unknown as JSONValue } : {}),
+        },
       },
     }
   }
@@ -85,17 +109,46 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
   async function commit(...[records, expect]: Parameters<Journal['commit']>): Promise<CommitOutcome> {
     const tail = await readBackTo(store, session.key, withdrawnIn(records))
     const { writes, events, after } = runCommit(records, stand, { tail, nextId: () => ids.next('entry') })
-    const expectations = expect?.nothingQueued ? [...fence, { that: 'none-queued', except: run.id } as const] : fence
-    let result = await commitOnce(store, { id: ids.next('batch'), key: session.key, expect: [...expectations, ...guard(records)], writes })
-    if (!result.ok && result.reason === 'stopping') {
-      result = await commitOnce(store, { id: ids.next('batch'), key: session.key, expect: expectations, writes: meetStop(records, writes) })
-    }
+    const expectations = [...fence, ...expectationsOf(expect, run.id)]
+    const all = [...writes, ...(news.length > 0 ? [{ op: 'inbox.take', ids: news } as const] : []), ...timersOf(records, run.id), ...definitionOf(records)]
+    const result = await commitAsItStands(records, expectations, all, after)
     if (!result.ok) return refused(result.reason)
     stand = after
+    news = []
     owesRest ||= records.some((record) => record.type === 'run' && record.run.followed === true)
     const numbered = events.map((event, index): StoredEvent => ({ ...event, seq: result.firstSeq + index }))
     live.publish(session.key, numbered, true)
     return { ok: true, firstSeq: result.firstSeq }
+  }
+
+  /** What happens to the run meanwhile changes how the commit leaves it. */
+  async function commitAsItStands(
+    records: readonly JournalRecord[],
+    expect: readonly Expect[],
+    writes: readonly Write[],
+    after: RunStand,
+  ): Promise<CommitResult> {
+    const result = await storeBatch(records, [...expect, ...guard(records), ...(isSuspension(records) ? nothingNew : [])], writes, after)
+    if (result.ok || (result.reason !== 'stopping' && !(result.reason === 'inputs-waiting' && isSuspension(records)))) return result
+    return storeBatch(records, expect, result.reason === 'stopping' ? meetStop(records, writes) : goingOn(writes), after)
+  }
+
+  function storeBatch(records: readonly JournalRecord[], expect: readonly Expect[], writes: readonly Write[], { usage }: RunStand): Promise<CommitResult> {
+    const id = ids.next('batch')
+    const patch = run.parent && writes.findLast((write) => write.op === 'run.patch')?.patch
+    const at = eventTimeOf(records)
+    const deliver = patch?.status ? newsOfChild(run, { status: patch.status, usage, cost: patch.cost, at, batchId: id }) : []
+    return commitOnce(store, { id, key: session.key, expect, writes, ...(deliver.length > 0 ? { deliver } : {}) })
+  }
+
+  function definitionOf(records: readonly JournalRecord[]): readonly Write[] {
+    const { definition } = options
+    if (!definition || run.turn !== undefined || !records.some(isFirstStart)) return []
+    const body = JSON.parse(JSON.stringify(definition)) as JSONObject
+    return [
+      { op: 'definition.put', hash: definition.hash, body },
+      { op: 'run.patch', runId: run.id, patch: { definition: definition.hash } },
+    ]
   }
 
   /** A stop request that is stored must not be overtaken by what it was to prevent. A run claimed with one knows of it. */
@@ -111,14 +164,19 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
   function meetStop(records: readonly JournalRecord[], writes: readonly Write[]): readonly Write[] {
     if (records.some(isFirstStart)) throw new AgentError('journal-failed', 'The run was stopped before it began.')
     abort.abort({ kind: 'stop' } satisfies AbortCause)
-    return writes.map((write) => {
-      if (write.op !== 'run.patch' || !write.patch.status || !isWaiting(write.patch.status)) return write
-      return { ...write, patch: { ...write.patch, status: 'queued' } }
-    })
+    return goingOn(writes)
   }
+
+  const children = options.hostChildren?.((deliver) => {
+    const expect: Expect[] = [...fence, { that: 'run', runId: run.id, status: ['running'], notStopping: true }]
+    const done = queue.then(() => commitOnce(store, { id: ids.next('batch'), key: session.key, expect, writes: [], deliver }))
+    queue = done.catch(() => undefined)
+    return done
+  })
 
   return {
     load,
+    takeInputs: (_window, max) => inbox.waiting(max),
     get owesRest() {
       return owesRest
     },
@@ -131,9 +189,45 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
       const liveSession = live.session(session.key)
       for (const event of events) liveSession.publishDelta(event)
     },
+    ...(children ? { children } : {}),
     enqueue: options.enqueue,
     abortSignal: abort.signal,
   }
+}
+
+function expectationsOf({ noInputs, nothingQueued }: CommitExpectation = {}, runId: string): readonly Expect[] {
+  return [
+    ...(noInputs ? [{ that: 'inbox-empty', kinds: ['steer', 'child-settled'] } as const] : []),
+    ...(nothingQueued ? [{ that: 'none-queued', except: runId } as const] : []),
+  ]
+}
+
+/** A run that was about to wait is queued instead. */
+function goingOn(writes: readonly Write[]): readonly Write[] {
+  return writes.map((write) => {
+    if (write.op !== 'run.patch' || !write.patch.status || !isWaiting(write.patch.status)) return write
+    return { ...write, patch: { ...write.patch, status: 'queued' } }
+  })
+}
+
+const nothingNew: readonly Expect[] = [{ that: 'inbox-empty', kinds: ['child-changed'] }]
+
+/** The run comes to wait in this commit; one that is followed does so later. */
+function isSuspension(records: readonly JournalRecord[]): boolean {
+  return records.some((record) => record.type === 'run' && record.run.state === 'suspended' && !record.run.followed)
+}
+
+function eventTimeOf(records: readonly JournalRecord[]): number {
+  return records.reduce((at, record) => (record.type === 'event' ? record.event.at : at), 0)
+}
+
+/** Wakes a run that waits, at the earliest time that one of its calls waits for. */
+function timersOf(records: readonly JournalRecord[], runId: string): readonly Write[] {
+  const row = records.findLast((record) => record.type === 'run')?.run
+  if (row?.state !== 'suspended') return []
+  const times = [...(row.pendingToolCalls ?? []), ...(row.pendingApprovals ?? [])].flatMap((each) => each.deadlineAt ?? [])
+  if (times.length === 0) return []
+  return [{ op: 'timer.put', timers: [{ id: `deadline:${runId}`, kind: 'deadline', dueAt: Math.min(...times), body: { runId } }] }]
 }
 
 /** Messages that stood in the transcript before these records. */
@@ -191,8 +285,8 @@ function isAnswered({ toolCallId, approval }: ToolCallRecord, { answers, decisio
 }
 
 function refused(reason: CommitRefusal): CommitOutcome {
-  if (reason === 'runs-queued') return { ok: false, reason }
-  if (reason === 'fenced' || reason === 'missing') {
+  if (reason === 'runs-queued' || reason === 'inputs-waiting') return { ok: false, reason }
+  if (reason === 'fenced' || reason === 'missing' || reason === 'deleted') {
     throw new AgentError('fenced', 'The run belongs to another process by now.')
   }
   throw new AgentError('journal-failed', `The store refused the commit: ${reason}.`)

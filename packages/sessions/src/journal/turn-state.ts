@@ -27,9 +27,9 @@ export function turnStateOf(run: RunRow, before: TurnState): TurnState | undefin
 
 /** How a run comes to rest: waiting for somebody, or ended. While its owner has more to store it goes on holding the session. */
 export function restPatchOf(run: RunRow): RunPatch {
-  const { state, status, reason, error, followed, pendingToolCalls = [], pendingApprovals = [] } = run
+  const { state, status, reason, error, cost, followed, pendingToolCalls = [], pendingApprovals = [] } = run
   if (state === 'running' || status === undefined) return {}
-  const lists = { pendingToolCalls, pendingApprovals }
+  const lists = { pendingToolCalls, pendingApprovals, ...(cost && { cost }) }
   const rest = { status, ...(reason !== undefined && { reason }), ...(error !== undefined && { error }) } as unknown as RunRest
   return followed ? { ...lists, rest } : { ...lists, ...patchOf(rest) }
 }

@@ -5,7 +5,7 @@ import type { QueueItem, ReaderQueue } from './reader-queue.ts'
 import { printCursor, type Position } from './cursor.ts'
 import { SessionError } from '../errors.ts'
 import type { LoggedEvent } from '../session/types.ts'
-import type { SessionStore } from '../store/contract.ts'
+import type { EventPage, SessionStore } from '../store/contract.ts'
 
 const pageSize = 500
 /** Commits of other processes are not announced here: look at least so often. */
@@ -52,6 +52,8 @@ class LogReader {
   /** Deltas seen since the active run's own last durable event, and the position at which that was true. */
   #n = 0
   #countedAt = 0
+  #sessionId: string | undefined
+  #ended = false
   /** The newest event that a run made; deltas of that run from before it are void. */
   #newest: { readonly runId: string; readonly seq: number } | undefined
 
@@ -72,7 +74,7 @@ class LogReader {
         const resting = runId !== undefined && (await isResting(runId))
         const before = this.#seq
         yield* this.#catchUp()
-        if (resting || !follow || this.#signal.aborted) return
+        if (resting || !follow || this.#ended || this.#signal.aborted) return
         // What was read now may hold the end of the run. No await between this test and the subscription.
         if (this.#seq > before || session.lastSeq > this.#seq) continue
         const queue = session.subscribe(this.#seq, session.base <= this.#countedAt ? this.#n : 0)
@@ -91,6 +93,10 @@ class LogReader {
     const { store, key } = this.#reading
     for (;;) {
       const page = await store.readEvents(key, this.#seq, pageSize)
+      if (this.#hasEnded(page)) {
+        yield this.#lastEvent(page)
+        return
+      }
       this.#checkReach(page.firstSeq, page.lastSeq)
       for (const event of page.events) {
         if (isOfRun(event)) this.#n = 0
@@ -131,7 +137,8 @@ class LogReader {
   /** Also when the run that is followed came to rest in another process, without an event. */
   async #isBehind(): Promise<boolean> {
     const { store, key, runId, isResting } = this.#reading
-    if ((await store.readEvents(key, this.#seq, 1)).lastSeq > this.#seq) return true
+    const page = await store.readEvents(key, this.#seq, 1)
+    if (page.lastSeq > this.#seq || page.sessionId !== this.#sessionId) return true
     return runId !== undefined && isResting(runId)
   }
 
@@ -160,6 +167,18 @@ class LogReader {
     if (event.type !== 'turn-end') return false
     const next = await store.readEvents(key, this.#seq, 1)
     return next.events[0]?.type !== 'save-point'
+  }
+
+  /** The session was deleted since the reader came, whether there is another one under its key or not. */
+  #hasEnded({ sessionId, deletedAt }: EventPage): boolean {
+    if (sessionId !== undefined) this.#sessionId ??= sessionId
+    return (this.#ended = deletedAt !== undefined || (sessionId === undefined && this.#sessionId !== undefined) || sessionId !== this.#sessionId)
+  }
+
+  #lastEvent({ deletedAt }: EventPage): LoggedEvent {
+    const { key, clock } = this.#reading
+    const seq = this.#seq + 1
+    return { type: 'session-end', at: deletedAt ?? clock.now(), sessionKey: key, reason: 'deleted', seq, cursor: printCursor(seq) }
   }
 
   #checkReach(firstSeq: number, lastSeq: number): void {

@@ -1,37 +1,39 @@
-import type { AbortCause } from '@bowline/agent-loop'
-import type { Claim, Lease } from '../store/contract.ts'
+import type { Claim } from '../store/contract.ts'
 import type { StopRequest } from '../store/records.ts'
-import { executeRun, notWritten, type ExecutionOptions, type Remainder } from './execute-run.ts'
-import { bringToRest, endLostRun, giveBack } from './recover.ts'
-import type { ErrorContext, RuntimeOptions } from './types.ts'
+import { ActiveRuns, stopCause, type ActiveRunsOptions } from './active-runs.ts'
+import { Leases } from './leases.ts'
+import type { DrainOptions, RuntimeOptions } from './types.ts'
 
-export interface ClaimLoopOptions extends Pick<RuntimeOptions, 'concurrency' | 'lease'>, ExecutionOptions {
+export interface ClaimLoopOptions
+  extends Pick<RuntimeOptions, 'concurrency' | 'lease' | 'timers'>,
+    Omit<ActiveRunsOptions, 'onRest'> {
   readonly owner: string
-  /** Must not throw. */
-  readonly onError: (error: unknown, where: ErrorContext) => void
+  /** An execution is over. Must not throw. */
+  readonly onRest: (claim: Claim) => void
 }
 
-interface ActiveRun {
-  readonly claim: Claim
-  readonly abort: AbortController
-  readonly done: Promise<void>
-  /** By the clock of this process: nobody else can have the run before then. */
-  heldUntil: number
-}
+/** How often to look for work that nobody announced. */
+const pollMs = 1000
 
-/** Claims runs while there are free slots, executes them, and keeps their leases. */
+/** Claims runs while there are free slots and has them executed. */
 export class ClaimLoop {
   readonly #options: ClaimLoopOptions
+  readonly #runs: ActiveRuns
+  readonly #leases: Leases
   readonly #concurrency: number
   readonly #leaseMs: number
   readonly #heartbeatMs: number
-  readonly #active = new Map<string, ActiveRun>()
+  readonly #hasTimers: boolean
   #state: 'new' | 'running' | 'stopping' | 'stopped' = 'new'
+  /** Work is taken up as it comes. */
+  #claims = false
+  /** Claims left, when only so many are wanted. */
+  #left = Infinity
   /** One pass at a time; a wake during a pass asks for one more. */
   #pass: Promise<number> | undefined
   #again = false
-  #renewing = false
-  #cancelHeartbeat: (() => void) | undefined
+  #ran = 0
+  #cancelTimers: (() => void)[] = []
   /** Resolves at the next heartbeat, or when the loop is stopped. */
   #nextBeat = Promise.withResolvers<void>()
 
@@ -40,13 +42,26 @@ export class ClaimLoop {
     this.#concurrency = options.concurrency ?? 32
     this.#leaseMs = options.lease?.ttlMs ?? 10_000
     this.#heartbeatMs = options.lease?.heartbeatMs ?? 3_000
+    this.#hasTimers = options.timers ?? true
+    const onRest = (claim: Claim): void => {
+      options.onRest(claim)
+      this.wake()
+    }
+    this.#runs = new ActiveRuns({ ...options, onRest }, async () => {
+      if (this.#state === 'running') await this.#nextBeat.promise
+      return this.#state === 'running'
+    })
+    this.#leases = new Leases({ ...options, leaseMs: this.#leaseMs, heartbeatMs: this.#heartbeatMs }, this.#runs)
   }
 
-  /** Resolves with how many runs of a dead owner were taken up. */
+  /** Resolves with how many runs of a dead owner were taken up. Without timers nothing is, until it is asked for. */
   async start(): Promise<number> {
     this.#state = 'running'
     this.#nextBeat = Promise.withResolvers()
-    this.#scheduleHeartbeat()
+    this.#repeat(this.#heartbeatMs, () => this.#heartbeat())
+    if (!this.#hasTimers) return 0
+    this.#repeat(pollMs, () => this.wake())
+    this.#claims = true
     return this.#claimAll()
   }
 
@@ -55,30 +70,75 @@ export class ClaimLoop {
     this.#state = 'stopping'
     this.#nextBeat.resolve()
     await this.#pass?.catch(() => undefined)
-    for (const run of this.#active.values()) run.abort.abort({ kind: 'yield' } satisfies AbortCause)
     const { clock } = this.#options
     const { promise: graceOver, resolve } = Promise.withResolvers<void>()
     const cancel = clock.setTimer(clock.now() + graceMs, resolve)
-    await Promise.race([Promise.all([...this.#active.values()].map((run) => run.done)), graceOver])
+    await this.#runs.yieldAll(graceOver)
     cancel()
-    // What these still do is theirs alone: nothing of it can be written under an epoch that was given back.
-    const stubborn = [...this.#active.values()]
-    this.#active.clear()
-    await Promise.all(stubborn.map(({ claim }) => this.#write(claim, { kind: 'give-back' })))
     this.#state = 'stopped'
-    this.#cancelHeartbeat?.()
+    for (const cancelTimer of this.#cancelTimers) cancelTimer()
+    this.#cancelTimers = []
   }
 
   wake(): void {
-    if (this.#state !== 'running') return
+    if (this.#state !== 'running' || !this.#claims) return
     this.#claimAll().catch((error: unknown) => this.#options.onError(error, { during: 'claim' }))
   }
 
   /** Also of a run that the pass under way has claimed and not begun. */
   abort(runId: string, request: StopRequest): void {
-    const abort = (): void => this.#active.get(runId)?.abort.abort(stopCause(request))
-    if (this.#active.has(runId)) abort()
+    const abort = (): void => this.#runs.abort(runId, stopCause(request))
+    if (this.#runs.get(runId)) abort()
     else this.#pass?.then(abort, () => undefined)
+  }
+
+  /** Leaves a run that somebody has ended otherwise. */
+  fence(runId: string): void {
+    this.#runs.abort(runId, { kind: 'fenced' })
+  }
+
+  /** A run of this session is executed here. */
+  executes(key: string): boolean {
+    return this.#runs.all().some((active) => active.claim.session.key === key)
+  }
+
+  /** Takes up this run if it can be claimed. */
+  async claimRun(runId: string): Promise<boolean> {
+    if (this.#state !== 'running') return false
+    const [claimed] = await this.#claim(1, runId)
+    return claimed !== undefined
+  }
+
+  /** Executes what can be claimed until nothing is left, or the time is over: then runs leave at their next boundary. */
+  async drain({ untilMs, maxRuns = Infinity, abortSignal }: DrainOptions): Promise<{ readonly ran: number; readonly yielded: number }> {
+    const { clock } = this.#options
+    const over = Promise.withResolvers<void>()
+    const cancel = untilMs === undefined ? undefined : clock.setTimer(untilMs, over.resolve)
+    abortSignal?.addEventListener('abort', () => over.resolve())
+    let isOver = abortSignal?.aborted === true || (untilMs !== undefined && untilMs <= clock.now())
+    const ended = over.promise.then(() => (isOver = true))
+    const ranBefore = this.#ran
+    const claimed = this.#claims
+    let yielded = 0
+    this.#claims = true
+    this.#left = maxRuns
+    try {
+      while (!isOver) {
+        await this.#claimAll()
+        const running = this.#runs.all()
+        if (running.length === 0) break
+        await Promise.race([ended, Promise.race(running.map((run) => run.done))])
+      }
+      this.#claims = false
+      await this.#pass
+      yielded = this.#runs.size
+      if (isOver) await this.#runs.yieldAll(new Promise(() => undefined))
+    } finally {
+      cancel?.()
+      this.#claims = claimed
+      this.#left = Infinity
+    }
+    return { ran: this.#ran - ranBefore - yielded, yielded }
   }
 
   #claimAll(): Promise<number> {
@@ -95,15 +155,11 @@ export class ClaimLoop {
     try {
       while (this.#again) {
         this.#again = false
-        const free = this.#concurrency - this.#active.size
-        if (this.#state !== 'running' || free <= 0) break
-        const { store, owner, agents, clock } = this.#options
-        const heldUntil = clock.now() + this.#leaseMs
-        const claims = await store.claim({ owner, max: free, leaseMs: this.#leaseMs, agents: [...agents.keys()] })
-        for (const claim of claims) {
-          if (claim.previous === 'running') recovered++
-          this.#begin(claim, heldUntil)
-        }
+        const free = Math.min(this.#left, this.#concurrency - this.#runs.size)
+        if (this.#state !== 'running' || !this.#claims || free <= 0) break
+        const claims = await this.#claim(free)
+        this.#left -= claims.length
+        recovered += claims.filter((claim) => claim.previous === 'running').length
       }
     } finally {
       this.#pass = undefined
@@ -111,110 +167,32 @@ export class ClaimLoop {
     return recovered
   }
 
-  #begin(claim: Claim, heldUntil: number): void {
-    const { run } = claim
-    const { live } = this.#options
-    // A lease of this process that was over: what still runs under the old epoch has to end.
-    this.#active.get(run.id)?.abort.abort({ kind: 'fenced' } satisfies AbortCause)
-    const abort = new AbortController()
-    if (run.stop) abort.abort(stopCause(run.stop))
-    const letGo = live.hold(run.session)
-    const active: ActiveRun = {
-      claim,
-      abort,
-      heldUntil,
-      done: this.#execute(claim, abort).finally(() => {
-        letGo()
-        const current = this.#active.get(run.id) ?? active
-        if (current !== active) return
-        this.#active.delete(run.id)
-        live.endRun(run.session, run.id)
-        this.wake()
-      }),
-    }
-    this.#active.set(run.id, active)
+  async #claim(max: number, runId?: string): Promise<readonly Claim[]> {
+    const { store, owner, directory, clock } = this.#options
+    const heldUntil = clock.now() + this.#leaseMs
+    const agents = directory.names()
+    const claims = await store.claim({ owner, max, leaseMs: this.#leaseMs, agents, ...(runId === undefined ? {} : { runId }) })
+    for (const claim of claims) this.#runs.begin(claim, heldUntil)
+    this.#ran += claims.length
+    return claims
   }
 
-  /** Must not reject. */
-  async #execute(claim: Claim, abort: AbortController): Promise<void> {
-    const remainder = await executeRun(this.#options, claim, abort).catch((error: unknown): Remainder => {
-      this.#report(error, claim)
-      return { kind: 'end', status: 'error', reason: 'journal-error', error: notWritten }
-    })
-    // What the store does not take now it is given again, else nobody would ever claim the run or end it.
-    while (this.#active.get(claim.run.id)?.claim === claim) {
-      if (await this.#write(claim, remainder)) return
-      if (this.#state !== 'running') return
-      await this.#nextBeat.promise
-    }
-  }
-
-  /** False: the store did not take it. */
-  async #write(claim: Claim, remainder: Remainder): Promise<boolean> {
-    try {
-      if (remainder.kind === 'rest') await bringToRest(this.#options, claim)
-      if (remainder.kind === 'give-back') await giveBack(this.#options, claim)
-      if (remainder.kind === 'end') await endLostRun(this.#options, claim, remainder)
-      return true
-    } catch (error) {
-      this.#report(error, claim)
-      return false
-    }
-  }
-
-  #report(error: unknown, { run }: Claim): void {
-    this.#options.onError(error, { during: 'run', runId: run.id, session: run.session })
-  }
-
-  #scheduleHeartbeat(): void {
+  #repeat(everyMs: number, run: () => void): void {
     const { clock } = this.#options
-    this.#cancelHeartbeat = clock.setTimer(clock.now() + this.#heartbeatMs, () => {
-      this.#scheduleHeartbeat()
-      this.#heartbeat()
-    })
+    const place = this.#cancelTimers.length
+    const arm = (): void => {
+      this.#cancelTimers[place] = clock.setTimer(clock.now() + everyMs, () => {
+        arm()
+        run()
+      })
+    }
+    arm()
   }
 
-  /** Renews the leases, carries out what was asked elsewhere, and looks for work that nobody announced. */
   #heartbeat(): void {
     const beat = this.#nextBeat
     this.#nextBeat = Promise.withResolvers()
     beat.resolve()
-    if (this.#renewing) this.#abortUnheld()
-    else {
-      this.#renewing = true
-      this.#renew()
-        .catch((error: unknown) => {
-          this.#options.onError(error, { during: 'heartbeat' })
-          this.#abortUnheld()
-        })
-        .finally(() => (this.#renewing = false))
-    }
-    this.wake()
+    this.#leases.beat()
   }
-
-  async #renew(): Promise<void> {
-    const { store, clock } = this.#options
-    const heldUntil = clock.now() + this.#leaseMs
-    const leases = [...this.#active.values()].map(({ claim: { run } }): Lease => ({ runId: run.id, epoch: run.epoch }))
-    const states = leases.length === 0 ? [] : await store.renew(leases, this.#leaseMs)
-    for (const [place, { runId, held, stopping }] of states.entries()) {
-      const active = this.#active.get(runId)
-      if (!active || active.claim.run.epoch !== leases[place]?.epoch) continue
-      if (!held) active.abort.abort({ kind: 'fenced' } satisfies AbortCause)
-      else if (stopping) active.abort.abort(stopCause(stopping))
-      if (held) active.heldUntil = heldUntil
-    }
-  }
-
-  /** Without word from the store a run is left before its lease can be over: somebody else may then take it. */
-  #abortUnheld(): void {
-    const nextBeatAt = this.#options.clock.now() + this.#heartbeatMs
-    for (const run of this.#active.values()) {
-      if (run.heldUntil <= nextBeatAt) run.abort.abort({ kind: 'fenced' } satisfies AbortCause)
-    }
-  }
-}
-
-function stopCause(request: StopRequest): AbortCause {
-  return { kind: 'stop', ...(request.reason === undefined ? {} : { reason: request.reason }) }
 }

@@ -1,59 +1,107 @@
-import { systemIds, type Agent } from '@bowline/agent-loop'
+import { systemIds } from '@bowline/agent-loop'
 import { systemClock } from '@bowline/llm'
+import type { BackgroundSettings } from '../children/child-context.ts'
 import { SessionError } from '../errors.ts'
-import { checkAgentName, checkKey, checkNamespace } from '../keys.ts'
+import { checkKey, checkNamespace, checkTtl } from '../keys.ts'
 import { LiveLog } from '../log/live-log.ts'
 import type { SessionContext } from '../session/context.ts'
+import { endSession } from '../session/end-session.ts'
+import { startLeftovers } from '../session/leftovers.ts'
+import { restWithin } from '../session/rest.ts'
+import { runHandle } from '../session/run-handle.ts'
 import { createSession } from '../session/session.ts'
-import { toRunInfo, toSessionInfo } from '../session/views.ts'
+import { requestStop } from '../session/stop.ts'
+import { firstInLine, isResting, openRuns, toRunInfo, toSessionInfo } from '../session/views.ts'
+import type { SessionStore } from '../store/contract.ts'
+import type { RunRecord } from '../store/records.ts'
 import { memoryStore } from '../stores/memory.ts'
+import { AgentDirectory } from './agent-directory.ts'
 import { ClaimLoop } from './claim-loop.ts'
+import { Clockwork } from './clockwork.ts'
 import { Lifecycle } from './lifecycle.ts'
-import type { ErrorContext, Runtime, RuntimeOptions } from './types.ts'
+import { startingStore } from './starting-store.ts'
+import type { DrainReport, ErrorContext, Runtime, RuntimeOptions, SessionOptions } from './types.ts'
 
 const defaultStopGraceMs = 10_000
+const childStopMs = 10_000
+const dayMs = 86_400_000
 
 export function createRuntime(options: RuntimeOptions): Runtime {
-  const { store = memoryStore(), namespace = 'default', clock = systemClock, ids = systemIds } = options
+  const { store: rawStore = memoryStore(), namespace = 'default', clock = systemClock, ids = systemIds, timers = true } = options
   checkNamespace(namespace)
-  const agents = agentsByName(options.agents)
-  const [defaultAgent] = agents.keys()
+  checkTtl(options.ttl)
+  const directory = new AgentDirectory(options.agents)
   const id = ids.next('runtime')
   const live = new LiveLog()
   const onError = guarded(options.onError ?? reportError)
-  const loop = new ClaimLoop({ ...options, store, clock, ids, live, agents, owner: id, onError })
+  const background = backgroundOf(options, rawStore)
+
+  const store = startingStore(rawStore, () => (options.autoStart === false ? Promise.resolve() : lifecycle.ensureStarted()))
   const context: SessionContext = {
     store,
     live,
     clock,
     ids,
     onBusy: options.onBusy ?? 'queue',
-    wake: () => loop.wake(),
+    deletions: new Map(),
+    toolOf: (session, run, name) => directory.agentOf(session, run)?.tools.find((tool) => tool.name === name),
+    wake(atMs = clock.now()) {
+      if (atMs <= clock.now()) loop.wake()
+      clockwork.schedule(atMs)
+    },
     abort: (runId, request) => loop.abort(runId, request),
+    fence: (runId) => loop.fence(runId),
   }
-  const lifecycle = new Lifecycle(store, loop, { namespace, clock, owner: id })
+  const ofRuns: SessionContext = { ...context, store: rawStore }
+  const loop = new ClaimLoop({
+    ...options,
+    ...{ store: rawStore, clock, ids, live, directory, owner: id, onError },
+    children: {
+      ...{ store: rawStore, clock, ids, background },
+      async stopChild(child) {
+        await requestStop(ofRuns, child, undefined)
+        await restWithin(ofRuns, child, childStopMs)
+      },
+      announce: (key) => live.announce(key),
+      wake: () => context.wake(),
+    },
+    onRest({ run, session }) {
+      const keys = [session.key, ...(run.parent ? [run.parent.session] : [])]
+      Promise.all([...keys.map((key) => startLeftovers(ofRuns, key)), clockwork.refresh()]).catch((error: unknown) => {
+        // What could not be written now is found by the next sweep.
+        onError(error, { during: 'sweep', session: session.key })
+      })
+    },
+  })
+  const clockwork: Clockwork = new Clockwork({
+    ...{ store: rawStore, clock, ids, onError, hasTimers: timers, onWake: options.onWake },
+    retention: { runsMs: options.retention?.runsMs ?? 30 * dayMs, expiredMs: options.retention?.expiredMs ?? 7 * dayMs },
+    wake: () => loop.wake(),
+    announce: (key) => live.announce(key),
+    expire: (key) => endSession(ofRuns, key, 'expire'),
+    startLeftovers: (key) => startLeftovers(ofRuns, key),
+  })
+  const lifecycle: Lifecycle = new Lifecycle({
+    store: rawStore,
+    loop,
+    clockwork,
+    openOptions: { namespace, clock, owner: id },
+    onHint({ key, wake }) {
+      if (wake) loop.wake()
+      // Readers hear of what happens here without asking the store.
+      if (!loop.executes(key)) live.announce(key)
+    },
+  })
 
   const runtime: Runtime = {
     id,
     namespace,
-    store,
-    agents: [...agents.values()],
+    store: rawStore,
+    background: background.mode,
+    agents: [...directory.roots.values()],
     start: (startOptions = {}) => lifecycle.start(startOptions),
     stop: ({ graceMs = defaultStopGraceMs } = {}) => lifecycle.stop(graceMs),
-    session(key, { agent, owner, metadata = {} } = {}) {
-      checkKey(key)
-      if (agent !== undefined && !agents.has(agent)) {
-        throw new SessionError('unknown-agent', `There is no agent ${JSON.stringify(agent)}; there are: ${[...agents.keys()].join(', ')}.`)
-      }
-      return createSession(context, {
-        key,
-        agent: agent ?? defaultAgent ?? '',
-        agentNamed: agent !== undefined,
-        metadata,
-        settings: {},
-        ...(owner === undefined ? {} : { owner }),
-      })
-    },
+    session: (key, sessionOptions = {}) => openHandle(key, sessionOptions),
     async sessions(query = {}) {
       const page = await store.listSessions(query)
       return { ...page, items: await Promise.all(page.items.map((record) => toSessionInfo(store, record))) }
@@ -62,20 +110,77 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       const read = await store.readRun(runId)
       return read.status === 'found' ? toRunInfo(store, read.value) : null
     },
+    async resume(runId) {
+      const read = await store.readRun(runId)
+      if (read.status === 'missing' || !(await loop.claimRun(runId))) return null
+      const record = await store.readSession(read.value.session)
+      if (!('value' in record)) return null
+      const { key, agent, owner, metadata, settings } = record.value
+      const session = createSession(context, { key, agent, agentNamed: false, metadata, settings, ...(owner === undefined ? {} : { owner }) })
+      return runHandle(context, session, runId, 'queued')
+    },
+    async drain(drainOptions = {}): Promise<DrainReport> {
+      await lifecycle.ensureStarted()
+      await clockwork.sweep()
+      const { ran, yielded } = await loop.drain(drainOptions)
+      const [{ nextAt }, left] = await Promise.all([rawStore.due(1), countBusy(rawStore)])
+      return { ran, yielded, left, nextDueAt: nextAt }
+    },
+    async sweep() {
+      await lifecycle.ensureStarted()
+      return clockwork.sweep()
+    },
     [Symbol.asyncDispose]: () => runtime.stop(),
+  }
+
+  function openHandle(key: string, given: SessionOptions) {
+    const { agent, owner, metadata = {}, ttl = options.ttl, runtimeParams, channel, remoteTools } = given
+    checkKey(key)
+    checkTtl(ttl)
+    if (agent !== undefined && !directory.roots.has(agent)) {
+      const known = [...directory.roots.keys()].join(', ')
+      throw new SessionError('unknown-agent', `There is no agent ${JSON.stringify(agent)}; there are: ${known}.`)
+    }
+    return createSession(context, {
+      key,
+      agent: agent ?? directory.default,
+      agentNamed: agent !== undefined,
+      metadata,
+      settings: {
+        ...(ttl && { ttl }),
+        ...(runtimeParams && { runtimeParams }),
+        ...(channel !== undefined && { channel }),
+        ...(remoteTools && { remoteTools }),
+      },
+      ...(owner === undefined ? {} : { owner }),
+    })
   }
   return runtime
 }
 
-function agentsByName(list: readonly Agent[]): ReadonlyMap<string, Agent> {
-  if (list.length === 0) throw new SessionError('invalid-config', 'A runtime needs at least one agent.')
-  const agents = new Map<string, Agent>()
-  for (const agent of list) {
-    checkAgentName(agent.name)
-    if (agents.has(agent.name)) throw new SessionError('invalid-config', `Two agents have the name ${agent.name}.`)
-    agents.set(agent.name, agent)
-  }
-  return agents
+function backgroundOf({ background, timers = true, onWake }: RuntimeOptions, store: SessionStore): BackgroundSettings {
+  const { maxActive = 64, maxRetained = 256, maxDepth = 3 } = background || {}
+  // Without timers and without an alarm nobody would come back to it.
+  const canWake = timers || onWake !== undefined
+  const mode = background === false || !canWake ? 'none' : store.capabilities.durable === 'none' ? 'in-process' : 'durable'
+  return { mode, maxActive, maxRetained, maxDepth }
+}
+
+/** Sessions with an open run that waits for nobody. */
+async function countBusy(store: SessionStore): Promise<number> {
+  let [count, page]: [number, string | undefined] = [0, undefined]
+  do {
+    const busy = await store.listSessions({ status: 'busy', limit: 1000, ...(page === undefined ? {} : { page }) })
+    const infos = await Promise.all(busy.items.map(({ key }) => openRuns(store, key)))
+    count += infos.filter((runs) => runs.some((run) => !isResting(run)) && !firstIsWaiting(runs)).length
+    page = busy.next
+  } while (page !== undefined)
+  return count
+}
+
+function firstIsWaiting(runs: readonly RunRecord[]): boolean {
+  const first = firstInLine(runs)
+  return first !== undefined && isResting(first)
 }
 
 /** A host's handler that fails must not become a fault of its own. */

@@ -1,19 +1,28 @@
-import type { Accepted, Agent, AgentInput, ApprovalDecision, AgentResult, IdSource, SubmittedResult } from '@bowline/agent-loop'
-import type { Clock } from '@bowline/llm'
+import type { Accepted, Agent, AgentInput, AgentResult, ApprovalDecision, IdSource, RunOptions, SubmittedResult } from '@bowline/agent-loop'
+import { mergeRuntimeParams, type Clock } from '@bowline/llm'
+import { backgroundTools } from '../children/background-tools.ts'
+import type { ChildContext } from '../children/child-context.ts'
+import { childHost } from '../children/child-host.ts'
+import type { DefinitionDiff } from '../definition/definition-diff.ts'
+import type { LostRunEnd } from '../journal/close-run.ts'
 import { storeJournal, type StoreJournal } from '../journal/store-journal.ts'
 import type { LiveLog } from '../log/live-log.ts'
 import { acceptFollowUp } from '../session/accept.ts'
+import { isTerminal } from '../session/views.ts'
 import type { Claim, SessionStore } from '../store/contract.ts'
-import type { InboxRecord } from '../store/records.ts'
-import { ownAnswers, type LostRunEnd } from './recover.ts'
+import type { InboxRecord, RunRecord } from '../store/records.ts'
+import type { AgentDirectory } from './agent-directory.ts'
+import { checkDefinition, type DefinitionCheck } from './check-definition.ts'
+import { ownAnswers } from './recover.ts'
 import type { RuntimeOptions } from './types.ts'
 
-export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'onUnknownOutcome'> {
+export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'onUnknownOutcome' | 'onFailedTurn' | 'onDefinitionChange'> {
   readonly store: SessionStore
   readonly live: LiveLog
   readonly clock: Clock
   readonly ids: IdSource
-  readonly agents: ReadonlyMap<string, Agent>
+  readonly directory: AgentDirectory
+  readonly children: ChildContext
 }
 
 /** What is left to be written when an execution is over: the loop ends most runs itself. */
@@ -21,48 +30,97 @@ export type Remainder =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'rest' }
   | { readonly kind: 'give-back' }
+  | { readonly kind: 'refuse'; readonly diff: DefinitionDiff }
   | ({ readonly kind: 'end' } & LostRunEnd)
+
+const stopped: Remainder = { kind: 'end', status: 'aborted', reason: 'abort' }
 
 /** Executes a claimed run as far as this process can bring it. */
 export async function executeRun(options: ExecutionOptions, claim: Claim, abort: AbortController): Promise<Remainder> {
-  const { store, live, clock, ids, agents, attempts, onUnknownOutcome } = options
+  const { store, directory, onDefinitionChange = 'continue' } = options
   const { run, session } = claim
-  const agent = agents.get(session.agent)
   if (run.rest) return { kind: 'rest' }
-  if (run.stop && run.turn === undefined) return { kind: 'end', status: 'aborted', reason: 'abort' }
-  if (!agent || run.attempts > (attempts?.withoutProgress ?? 5) || run.totalAttempts > (attempts?.total ?? 25)) {
-    const message = `The run was lost ${run.totalAttempts} times, ${run.attempts} of them without progress.`
-    return { kind: 'end', status: 'error', reason: 'crash-loop', error: { code: 'crash-loop', message } }
-  }
-  const answers = run.turn === undefined ? [] : await ownAnswers(store, session.key, run.id)
+  const isStopped = run.stop !== undefined || (await isStoppedAbove(store, run))
+  if (isStopped && run.turn === undefined) return stopped
+  const agent = directory.agentOf(session, run)
+  const lost = lostTooOften(options, run)
+  if (!agent || lost) return lost ?? { kind: 'end', status: 'error', reason: 'refused', error: unknownAgent }
+  if (isStopped) abort.abort({ kind: 'stop' })
+  const check = await checkDefinition(store, agent, run, isStopped ? 'continue' : onDefinitionChange)
+  if (check.kind === 'refuse') return { kind: 'refuse', diff: check.diff }
+  return runAgent(options, { agent, claim, abort, check, answers: run.turn === undefined ? [] : await ownAnswers(store, session.key, run.id) })
+}
+
+export const notWritten = { code: 'store-unavailable', message: 'The run could not be read or written.' } as const
+const unknownAgent = { code: 'definition-changed', message: 'The agent of the run is not among those of this runtime any more.' } as const
+
+interface Execution {
+  readonly agent: Agent
+  readonly claim: Claim
+  readonly abort: AbortController
+  readonly check: Exclude<DefinitionCheck, { kind: 'refuse' }>
+  readonly answers: readonly InboxRecord[]
+}
+
+async function runAgent(options: ExecutionOptions, execution: Execution): Promise<Remainder> {
+  const { store, live, ids, children } = options
+  const { agent, claim, abort, check, answers } = execution
+  const { run, session } = claim
   const enqueue = (input: AgentInput): Promise<Accepted> => acceptFollowUp(options, session, input)
-  const journal = storeJournal({ store, live, ids, claim, answers, abort, enqueue })
-  const execution = agent.run(inputOf(claim, answers), {
-    journal,
-    runId: run.id,
-    sessionKey: session.key,
-    context: session.metadata,
-    clock,
-    ids,
-    source: run.kind,
-    ...(onUnknownOutcome ? { onUnknownOutcome } : {}),
+  const journal = storeJournal({
+    ...{ store, live, ids, claim, answers, abort, enqueue },
+    hostChildren: (spawn) => childHost({ context: children, session, run, spawn, tools: backgroundTools({ ...children, live }, session.key) }),
+    ...(check.kind === 'new' ? { definition: check.definition } : {}),
+    ...('diff' in check ? { definitionDiff: check.diff } : {}),
   })
-  return remainderOf(await execution.result(), journal)
+  const result = await agent.run(inputOf(claim, answers), { ...optionsOf(options, claim, check), journal }).result()
+  return remainderOf(result, journal)
+}
+
+function optionsOf({ clock, ids, onUnknownOutcome, onFailedTurn }: ExecutionOptions, { run, session }: Claim, check: DefinitionCheck): RunOptions {
+  const { runtimeParams, channel, remoteTools } = session.settings
+  return {
+    ...{ runId: run.id, sessionKey: session.key, context: session.metadata, clock, ids, source: run.kind },
+    runtimeParams: mergeRuntimeParams(runtimeParams, run.options?.runtimeParams),
+    ...(channel === undefined ? {} : { channel }),
+    ...(remoteTools ? { remoteTools } : {}),
+    ...(check.kind === 'pin' ? { pinned: check.pinned } : {}),
+    ...(onUnknownOutcome ? { onUnknownOutcome } : {}),
+    ...(onFailedTurn ? { onFailedTurn } : {}),
+  }
 }
 
 /** The loop ends every turn itself, unless it could not write, may not write any more, or had nothing it could run. */
 function remainderOf({ reason, error }: AgentResult, journal: StoreJournal): Remainder {
   if (journal.owesRest) return { kind: 'rest' }
   if (reason === 'yielded' || error?.code === 'fenced') return { kind: 'give-back' }
+  // Somebody else has taken what the run was to tell of.
+  if (reason === 'refused' && error?.code === 'nothing-to-run') return stopped
   if (reason !== 'journal-error' && reason !== 'refused') return { kind: 'nothing' }
   return { kind: 'end', status: 'error', reason, error: error ?? notWritten }
 }
 
-export const notWritten = { code: 'store-unavailable', message: 'The run could not be read or written.' } as const
+function lostTooOften({ attempts }: ExecutionOptions, run: RunRecord): Remainder | undefined {
+  if (run.attempts <= (attempts?.withoutProgress ?? 5) && run.totalAttempts <= (attempts?.total ?? 25)) return undefined
+  const message = `The run was lost ${run.totalAttempts} times, ${run.attempts} of them without progress.`
+  return { kind: 'end', status: 'error', reason: 'crash-loop', error: { code: 'crash-loop', message } }
+}
+
+/** A run above it is being stopped, or was: what it started in the foreground must not go on. */
+async function isStoppedAbove(store: SessionStore, { parent }: RunRecord): Promise<boolean> {
+  for (let above = parent; above; ) {
+    const read = await store.readRun(above.runId)
+    if (read.status === 'missing') return true
+    const { status, stop, parent: next } = read.value
+    if (status === 'aborted' || (stop !== undefined && !isTerminal(status))) return true
+    above = next
+  }
+  return false
+}
 
 /** A run that has not begun takes its input; one that was begun goes on, with the answers that came for it. */
 function inputOf({ run }: Claim, answers: readonly InboxRecord[]): AgentInput | undefined {
-  if (run.turn === undefined) return run.input as unknown as AgentInput
+  if (run.turn === undefined) return run.kind === 'notification' ? undefined : (run.input as unknown as AgentInput)
   if (answers.length === 0 || run.stop) return undefined
   return {
     toolResults: answers.flatMap((row) => (row.kind === 'answer' ? (row.body.answer as unknown as SubmittedResult) : [])),

@@ -1,31 +1,58 @@
-import type { SessionStore, StoreOpenOptions } from '../store/contract.ts'
+import type { SessionStore, StoreHint, StoreOpenOptions } from '../store/contract.ts'
 import { SessionError } from '../errors.ts'
 import type { ClaimLoop } from './claim-loop.ts'
+import type { Clockwork } from './clockwork.ts'
 import type { StartOptions, StartReport } from './types.ts'
 
 /** The longest interval that timers know: it only holds the process. */
 const keepAliveMs = 2 ** 31 - 1
 
+interface LifecycleParts {
+  readonly store: SessionStore
+  readonly loop: ClaimLoop
+  readonly clockwork: Clockwork
+  readonly openOptions: StoreOpenOptions
+  readonly onHint: (hint: StoreHint) => void
+}
+
 /** Start and stop of a runtime, whichever way they fail or meet. A store that runtimes share is closed once by each. */
 export class Lifecycle {
   readonly #store: SessionStore
   readonly #loop: ClaimLoop
+  readonly #clockwork: Clockwork
   readonly #openOptions: StoreOpenOptions
+  readonly #onHint: (hint: StoreHint) => void
+  #unsubscribe: (() => void) | undefined
+  #wasAskedToStart = false
+  #wasStopped = false
   #starting: Promise<StartReport> | undefined
   #stopping: Promise<void> | undefined
   #isOpen = false
   #releaseProcess: (() => void) | undefined
 
-  constructor(store: SessionStore, loop: ClaimLoop, openOptions: StoreOpenOptions) {
+  constructor({ store, loop, clockwork, openOptions, onHint }: LifecycleParts) {
     this.#store = store
     this.#loop = loop
+    this.#clockwork = clockwork
     this.#openOptions = openOptions
+    this.#onHint = onHint
+  }
+
+  /** Starts the runtime if nobody has; a stopped one stays stopped. */
+  async ensureStarted(): Promise<void> {
+    if (this.#wasStopped && !this.#starting) return
+    this.#starting ??= this.#open({})
+    await this.#starting
   }
 
   /** A start that fails leaves nothing open. */
   async start(options: StartOptions): Promise<StartReport> {
-    if (this.#starting) throw new SessionError('invalid-config', 'The runtime was started already.')
-    this.#starting = this.#open(options)
+    if (this.#wasAskedToStart) throw new SessionError('invalid-config', 'The runtime was started already.')
+    this.#wasAskedToStart = true
+    const begun = this.#starting
+    this.#starting ??= this.#open(options)
+    // Somebody's first use came before.
+    if (begun && options.keepAlive) this.#releaseProcess ??= holdProcess()
     return this.#starting
   }
 
@@ -38,7 +65,9 @@ export class Lifecycle {
     try {
       await this.#store.open(this.#openOptions)
       this.#isOpen = true
+      this.#unsubscribe = this.#store.subscribe(this.#onHint)
       const recovered = await this.#loop.start()
+      this.#clockwork.start()
       if (keepAlive) this.#releaseProcess = holdProcess()
       return { recovered }
     } catch (error) {
@@ -58,8 +87,15 @@ export class Lifecycle {
     const isOpen = this.#isOpen
     this.#isOpen = false
     this.#starting = undefined
-    if (isOpen) await this.#loop.stop(graceMs)
+    this.#wasAskedToStart = false
+    this.#wasStopped = true
+    this.#unsubscribe?.()
+    if (isOpen) {
+      await this.#loop.stop(graceMs)
+      await this.#clockwork.stop()
+    }
     this.#releaseProcess?.()
+    this.#releaseProcess = undefined
     if (isOpen) await this.#store.close()
   }
 }

@@ -1,7 +1,9 @@
-import type { Agent, IdSource } from '@bowline/agent-loop'
-import type { Clock, JSONObject } from '@bowline/llm'
-import type { OnBusy, RunInfo, Session, SessionInfo } from '../session/types.ts'
-import type { Page, SessionQuery, SessionStore } from '../store/contract.ts'
+import type { Agent, IdSource, ToolDeclaration } from '@bowline/agent-loop'
+import type { Clock, JSONObject, RuntimeParams } from '@bowline/llm'
+import type { DefinitionPolicy } from '../definition/definition-diff.ts'
+import type { OnBusy, RunHandle, RunInfo, Session, SessionInfo } from '../session/types.ts'
+import type { Page, PruneReport, SessionQuery, SessionStore } from '../store/contract.ts'
+import type { SessionTtl } from '../store/records.ts'
 
 export interface RuntimeOptions {
   /** Unique names; the first is the default agent. */
@@ -14,20 +16,43 @@ export interface RuntimeOptions {
   readonly concurrency?: number
   /** Default `queue`. */
   readonly onBusy?: OnBusy
+  /** What happens to a run that is taken up with another definition of its agent. Default `continue`. */
+  readonly onDefinitionChange?: DefinitionPolicy
   /** Default: the agent's; a tool's own wins. */
   readonly onUnknownOutcome?: 'stop' | 'tell-model'
+  /** Default: the agent's. */
+  readonly onFailedTurn?: 'keep' | 'rewind'
   /** Default 10,000 and 3,000. */
   readonly lease?: { readonly ttlMs?: number; readonly heartbeatMs?: number }
   /** When to give up a run that is lost again and again. Default 5 and 25. */
   readonly attempts?: { readonly withoutProgress?: number; readonly total?: number }
+  /** Work that agents hand to others without waiting for it. Defaults: 64, 256 and 3; false: none. */
+  readonly background?: false | { readonly maxActive?: number; readonly maxRetained?: number; readonly maxDepth?: number }
+  /** Of sessions whose options do not say. Default: they never expire. */
+  readonly ttl?: SessionTtl
+  readonly retention?: Retention
+  /** The first use of the store starts the runtime. Default true. */
+  readonly autoStart?: boolean
+  /** False: nothing happens by itself, the host calls `drain()`. Default true. */
+  readonly timers?: boolean
+  /** Called whenever work or a timer is left: "call `drain()` then" (epoch milliseconds). For hosts with alarms. */
+  readonly onWake?: (atMs: number) => void | Promise<void>
   readonly clock?: Clock
   readonly ids?: IdSource
   /** Background faults. Default: `console.error`, without content. */
   readonly onError?: (error: unknown, where: ErrorContext) => void
 }
 
+/** How long what is over is kept, in milliseconds. */
+export interface Retention {
+  /** Runs that have ended, with their events, inputs and idempotency ids. Default 30 days. */
+  readonly runsMs?: number
+  /** Sessions that have expired; then they are deleted. Default 7 days. */
+  readonly expiredMs?: number
+}
+
 export interface ErrorContext {
-  readonly during: 'claim' | 'run' | 'heartbeat' | 'read'
+  readonly during: 'claim' | 'run' | 'heartbeat' | 'read' | 'sweep' | 'wake'
   readonly runId?: string
   readonly session?: string
 }
@@ -37,6 +62,8 @@ export interface Runtime extends AsyncDisposable {
   readonly id: string
   readonly namespace: string
   readonly store: SessionStore
+  /** What becomes of work in the background: there is none, it ends with the process, or it outlives it. */
+  readonly background: 'none' | 'in-process' | 'durable'
   /** The first is the default. */
   readonly agents: readonly Agent[]
   /** Opens the store, takes up the runs that a dead process left, and begins to claim. */
@@ -48,6 +75,42 @@ export interface Runtime extends AsyncDisposable {
   sessions(query?: SessionQuery): Promise<Page<SessionInfo>>
   /** Looks only, never claims. */
   run(runId: string): Promise<RunInfo | null>
+  /** Takes up a run that nobody executes. Null: there is nothing to take up, or somebody else has it. */
+  resume(runId: string): Promise<RunHandle | null>
+  /**
+   * Executes what there is to do until nothing is left, or until `untilMs` (epoch milliseconds): then runs leave at their
+   * next boundary. For hosts that are awake for a while only.
+   */
+  drain(options?: DrainOptions): Promise<DrainReport>
+  /** Does what is due, and what nobody was told of; removes what need not be kept. */
+  sweep(): Promise<SweepReport>
+}
+
+export interface DrainOptions {
+  readonly untilMs?: number
+  /** How many runs are claimed at most. */
+  readonly maxRuns?: number
+  readonly abortSignal?: AbortSignal
+}
+
+export interface DrainReport {
+  /** Runs that were claimed and came to rest. */
+  readonly ran: number
+  /** Runs that went back into the queue. */
+  readonly yielded: number
+  /** Sessions in which a run is still queued or running. */
+  readonly left: number
+  /** When the next thing is due; null: nothing is. */
+  readonly nextDueAt: number | null
+}
+
+export interface SweepReport {
+  readonly timers: number
+  readonly expired: number
+  /** Sessions whose inbox was looked through. */
+  readonly started: number
+  readonly pruned: PruneReport
+  readonly nextDueAt: number | null
 }
 
 export interface StartOptions {
@@ -65,6 +128,13 @@ export interface SessionOptions {
   readonly agent?: string
   /** A session of another owner is missing. */
   readonly owner?: string
-  /** Stored at creation; tools see it as their `context`. */
+  /** Stored at creation, as all that follows; tools see it as their `context`. */
   readonly metadata?: JSONObject
+  readonly ttl?: SessionTtl
+  /** For all runs of the session. */
+  readonly runtimeParams?: RuntimeParams
+  /** Picks the platform section of the prompt. */
+  readonly channel?: string
+  /** Tools that somebody outside runs. */
+  readonly remoteTools?: readonly ToolDeclaration[]
 }

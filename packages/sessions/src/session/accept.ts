@@ -1,14 +1,16 @@
 import { AgentError, hashJson, parseInput, type Accepted as EnqueuedInput, type AgentInput } from '@bowline/agent-loop'
-import type { UserMessage } from '@bowline/llm'
+import { runtimeParamsSchema, type RuntimeParams, type UserMessage } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
 import { checkInputId } from '../keys.ts'
 import { commitOnce } from '../store/commit-once.ts'
-import type { Batch, CommitRefusal, CommitResult, Expect, NewRun, Write } from '../store/contract.ts'
-import type { RunKind, SessionRecord, StoredEvent } from '../store/records.ts'
+import type { Batch, CommitRefusal, CommitResult, Expect, NewRun, PartialEvent, Write } from '../store/contract.ts'
+import type { Lane, RunKind, SessionRecord, StoredEvent } from '../store/records.ts'
 import type { SessionAccess, SessionIdentity } from './access.ts'
 import type { SessionContext } from './context.ts'
+import { stoppingOf, type Stopping } from './stop.ts'
+import { steerInput } from './steer.ts'
 import type { OnBusy, SendOptions } from './types.ts'
-import { openStatuses } from './views.ts'
+import { activeRun, openRuns, openStatuses } from './views.ts'
 
 const maxQueuedRuns = 1000
 const maxTries = 20
@@ -16,7 +18,12 @@ const lookAgain: ReadonlySet<CommitRefusal> = new Set(['conflict', 'missing', 'd
 
 export interface Accepted {
   readonly runId: string
-  readonly accepted: 'queued' | 'duplicate'
+  readonly accepted: 'queued' | 'steered' | 'duplicate'
+}
+
+export interface NewInput extends SendOptions {
+  readonly kind?: RunKind
+  readonly lane?: Lane
 }
 
 /** Makes an input durable as a queued run; the session comes into being with the first one. */
@@ -24,15 +31,22 @@ export async function acceptInput(
   context: SessionContext,
   access: SessionAccess,
   input: AgentInput,
-  options: SendOptions,
+  options: NewInput,
 ): Promise<Accepted> {
-  const run = newRun(context, input, options, 'user')
+  const onBusy = options.onBusy ?? context.onBusy
+  if (onBusy === 'steer') return steerInput(context, access, input, options)
+  const run = newRun(context, input, onBusy === 'interrupt' ? { lane: 'interrupt', ...options } : options)
   for (let tries = 0; tries < maxTries; tries++) {
     const session = await access.find()
     if (session) access.checkAlive(session)
-    const batch = acceptBatch(context, access.identity, session, run, options.onBusy ?? context.onBusy)
+    const active = onBusy === 'interrupt' && session ? activeRun(await openRuns(context.store, access.key)) : undefined
+    const stopping = active && stoppingOf(active, { at: run.at, reason: 'interrupted' })
+    const batch = acceptBatch(context, access.identity, session, run, onBusy, stopping)
     const result = await commitOnce(context.store, batch)
-    if (result.ok) return accepted(context, access, run, session, result)
+    if (result.ok) {
+      if (active) context.abort(active.id, { at: run.at, reason: 'interrupted' })
+      return accepted(context, access, run, session, result)
+    }
     // Somebody else made, deleted or outlived the session in the meantime: look again.
     if (!lookAgain.has(result.reason)) throw await refusal(context, result.reason, access.key)
   }
@@ -64,7 +78,7 @@ export async function acceptFollowUp(
 ): Promise<EnqueuedInput> {
   const { key, id } = session
   const inputId = context.ids.next('input')
-  const run = newRun(context, input, { id: inputId }, 'follow-up')
+  const run = newRun(context, input, { id: inputId, kind: 'follow-up' })
   const result = await commitOnce(context.store, {
     id: context.ids.next('batch'),
     key,
@@ -72,26 +86,40 @@ export async function acceptFollowUp(
     writes: insertion(run),
   })
   if (!result.ok) return { ok: false, reason: result.reason === 'queue-full' ? 'queue-full' : 'run-ended' }
-  const queued = { ...runQueued(run), input: run.input }
-  publishOwn(context, key, result, [queued])
+  publishRunQueued(context, key, result, run)
   return { ok: true, inputId }
 }
 
-function newRun({ ids, clock }: Pick<SessionContext, 'clock' | 'ids'>, input: AgentInput, options: SendOptions, kind: RunKind): NewRun {
-  if (options.id !== undefined) checkInputId(options.id)
+function newRun({ ids, clock }: Pick<SessionContext, 'clock' | 'ids'>, input: AgentInput, options: NewInput): NewRun {
+  const { id, kind = 'user', lane, notBefore, runtimeParams } = options
+  if (id !== undefined) checkInputId(id)
   const body = messageOf(input) as unknown as NewRun['input']
   return {
     id: ids.next('run'),
     kind,
-    ...(options.id === undefined ? {} : { inputId: options.id }),
+    ...(lane === undefined ? {} : { lane }),
+    ...(id === undefined ? {} : { inputId: id }),
+    ...(notBefore === undefined ? {} : { notBefore: checkTime(notBefore) }),
+    ...(runtimeParams === undefined ? {} : { options: { runtimeParams: runtimeParamsOf(runtimeParams) } }),
     inputHash: hashJson(body),
     input: body,
     at: clock.now(),
   }
 }
 
+function checkTime(notBefore: number): number {
+  if (Number.isFinite(notBefore) && notBefore >= 0) return notBefore
+  throw new SessionError('invalid-input', 'notBefore must be a time in milliseconds since 1970.')
+}
+
+function runtimeParamsOf(params: RuntimeParams): RuntimeParams {
+  const parsed = runtimeParamsSchema.safeParse(params)
+  if (parsed.success) return JSON.parse(JSON.stringify(parsed.data)) as RuntimeParams
+  throw new SessionError('invalid-input', `runtimeParams: ${parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ')}`)
+}
+
 /** Copied at once, before anything is awaited. */
-function messageOf(input: AgentInput): UserMessage {
+export function messageOf(input: AgentInput): UserMessage {
   const message = parsed(input)
   if (!('role' in message)) {
     throw new SessionError('invalid-input', 'Answers are no input of send: use submitToolResults.')
@@ -114,28 +142,31 @@ function acceptBatch(
   session: SessionRecord | null,
   run: NewRun,
   onBusy: OnBusy,
+  stopping: Stopping | undefined,
 ): Batch {
   const expect: Expect[] = session ? [{ that: 'session', id: session.id, alive: true }] : [{ that: 'session', id: null }]
   if (session) expect.push(onBusy === 'reject' ? { that: 'idle', exceptCompaction: true } : { that: 'queue-below', max: maxQueuedRuns })
+  if (stopping) expect.push(stopping.expect)
   return {
     id: context.ids.next('batch'),
     key: identity.key,
     expect,
     writes: [
       ...(session ? [] : creation(context, identity, run.at)),
+      ...(stopping?.writes ?? []),
       ...insertion(run),
     ],
   }
 }
 
-function insertion(run: NewRun): Write[] {
+export function insertion(run: NewRun): Write[] {
   return [
     { op: 'run.insert', run },
     { op: 'event.append', events: [{ event: runQueued(run), refers: { runInput: run.id } }] },
   ]
 }
 
-function creation(context: SessionContext, identity: SessionIdentity, at: number): Write[] {
+export function creation(context: SessionContext, identity: SessionIdentity, at: number): Write[] {
   const { agent, owner, metadata, settings, key } = identity
   return [
     {
@@ -146,13 +177,13 @@ function creation(context: SessionContext, identity: SessionIdentity, at: number
   ]
 }
 
-function sessionStart(sessionKey: string, at: number) {
+export function sessionStart(sessionKey: string, at: number) {
   return { type: 'session-start', at, sessionKey } as const
 }
 
-function runQueued(run: NewRun) {
+function runQueued(run: NewRun): PartialEvent & { readonly type: 'run-queued' } {
   const inputId = run.inputId === undefined ? {} : { inputId: run.inputId }
-  return { type: 'run-queued', at: run.at, runId: run.id, kind: run.kind, ...inputId } as const
+  return { type: 'run-queued', at: run.at, runId: run.id, kind: run.kind, ...inputId }
 }
 
 function accepted(
@@ -164,10 +195,24 @@ function accepted(
 ): Accepted {
   access.bind(result.sessionId)
   if (result.existing) return { runId: result.existing.runId, accepted: 'duplicate' }
-  const queued = { ...runQueued(run), input: run.input }
+  const queued = queuedEvent(run)
   publishOwn(context, access.key, result, session ? [queued] : [sessionStart(access.key, run.at), queued])
-  context.wake()
+  context.wake(run.notBefore)
   return { runId: run.id, accepted: 'queued' }
+}
+
+/** As readers get it: with its input. */
+function queuedEvent(run: NewRun): Omit<StoredEvent, 'seq'> {
+  return { ...runQueued(run), input: run.input } as unknown as Omit<StoredEvent, 'seq'>
+}
+
+export function publishRunQueued(
+  context: Pick<SessionContext, 'live'>,
+  key: string,
+  result: Extract<CommitResult, { ok: true }>,
+  run: NewRun,
+): void {
+  publishOwn(context, key, result, [queuedEvent(run)])
 }
 
 /** Publishes events that no run made. */
@@ -184,7 +229,7 @@ export function publishOwn(
   )
 }
 
-async function refusal(context: SessionContext, reason: CommitRefusal, key: string): Promise<SessionError> {
+export async function refusal(context: SessionContext, reason: CommitRefusal, key: string): Promise<SessionError> {
   switch (reason) {
     case 'busy': {
       const [open] = (await context.store.listRuns(key, { status: openStatuses, limit: 1 })).items

@@ -6,6 +6,7 @@ import type { InboxRecord, SessionRecord, ToolCallRecord } from '../store/record
 import type { SessionContext } from './context.ts'
 import { readSession, storeAnswers } from './inbox.ts'
 import { readRun } from './rest.ts'
+import { answeredAbove, sessionBelow } from './route.ts'
 import type { ToolResolution } from './types.ts'
 import { answerId, isAllAnswered, isTerminal, openQuestions, readAnswers, type OpenQuestions } from './views.ts'
 
@@ -31,9 +32,10 @@ export async function submitAnswers(
   results: readonly SubmittedResult[],
 ): Promise<SubmissionReceipt & { readonly runId: string }> {
   const answers = await toAnswers(results)
+  const target = await targetOf(context, key, results)
   for (let tries = 0; tries < maxTries; tries++) {
-    const session = await readSession(context, key)
-    const inbox = await readAnswers(context.store, key)
+    const session = await readSession(context, target)
+    const inbox = await readAnswers(context.store, target)
     const verdicts = new Map<string, Verdict>()
     for (const answer of answers) {
       verdicts.set(answer.toolCallId, await judge(context, session, inbox, answer))
@@ -44,7 +46,8 @@ export async function submitAnswers(
     const fresh = answers.filter((answer) => verdicts.get(answer.toolCallId)?.kind === 'accepted')
     const rows = fresh.map((answer) => inboxRow(context, runId, answer))
     const open = isTerminal(run.status) ? nothingOpen : openQuestions(run, [...inbox, ...rows])
-    if (rows.length === 0 || (await storeAnswers(context, session, run, rows, isAllAnswered(open)))) {
+    const above = await answeredAbove(context.store, run, fresh)
+    if (rows.length === 0 || (await storeAnswers(context, session, run, rows, isAllAnswered(open), above))) {
       return {
         runId,
         accepted: fresh.map((answer) => answer.toolCallId),
@@ -62,14 +65,16 @@ export async function resolveCall(
   key: string,
   toolCallId: string,
   resolution: ToolResolution,
+  path: readonly string[] = [],
 ): Promise<string> {
-  if ('runAgain' in resolution) return runAgain(context, key, toolCallId)
+  if ('runAgain' in resolution) return runAgain(context, await sessionBelow(context.store, key, path), toolCallId)
+  const place = { toolCallId, path }
   const answer: SubmittedResult =
     'result' in resolution
-      ? { toolCallId, output: resolution.result }
+      ? { ...place, output: resolution.result }
       : 'error' in resolution
-        ? { toolCallId, error: resolution.error }
-        : { toolCallId, unknown: true }
+        ? { ...place, error: resolution.error }
+        : { ...place, unknown: true }
   return (await submitAnswers(context, key, [answer])).runId
 }
 
@@ -107,6 +112,15 @@ async function runAgain(context: SessionContext, key: string, toolCallId: string
     return run.id
   }
   throw new SessionError('conflict', `The session changed ${maxTries} times while the call was resolved.`)
+}
+
+/** Results of one submission belong to one run. */
+async function targetOf({ store }: SessionContext, key: string, results: readonly SubmittedResult[]): Promise<string> {
+  const targets = new Set<string>()
+  for (const { path = [] } of results) targets.add(await sessionBelow(store, key, path))
+  const [target = key, other] = targets
+  if (other === undefined) return target
+  throw new SessionError('invalid-input', 'The results are for different subagents: submit those of each by themselves.')
 }
 
 /** Two different answers to one call in one submission contradict each other. */

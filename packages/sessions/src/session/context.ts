@@ -1,8 +1,8 @@
-import type { IdSource } from '@bowline/agent-loop'
+import type { IdSource, Tool } from '@bowline/agent-loop'
 import type { Clock } from '@bowline/llm'
 import type { LiveLog } from '../log/live-log.ts'
 import type { SessionStore } from '../store/contract.ts'
-import type { StopRequest } from '../store/records.ts'
+import type { RunRecord, SessionRecord, StopRequest } from '../store/records.ts'
 import type { OnBusy } from './types.ts'
 
 /** What a session handle needs of its runtime. */
@@ -13,8 +13,14 @@ export interface SessionContext {
   readonly clock: Clock
   readonly ids: IdSource
   readonly onBusy: OnBusy
-  /** There is work to claim. */
-  wake(): void
+  /** Sessions that are being deleted. */
+  readonly deletions: Map<string, Promise<void>>
+  /** A tool of the agent of a run, as this process knows it. */
+  toolOf(session: SessionRecord, run: RunRecord, name: string): Tool | undefined
+  /** There is work to claim, now or at a time (epoch milliseconds). */
+  wake(atMs?: number): void
   /** Aborts the run if this process executes it. The request must be durable already. */
   abort(runId: string, request: StopRequest): void
+  /** Leaves the run if this process executes it: it was ended otherwise. */
+  fence(runId: string): void
 }

@@ -1,9 +1,12 @@
 import { canonicalJson } from '@bowline/agent-loop'
+import { validateWith, type JSONValue } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
-import type { InboxDecision, InboxRecord, RunRecord, ToolCallRecord } from '../store/records.ts'
+import type { InboxDecision, InboxRecord, RunRecord, SessionRecord, ToolCallRecord } from '../store/records.ts'
+import { checkJson, copyJson } from '../stores/json.ts'
 import type { SessionContext } from './context.ts'
 import { readSession, storeAnswers } from './inbox.ts'
 import { readRun } from './rest.ts'
+import { answeredAbove, isBelow } from './route.ts'
 import type { ApprovalReceipt, DecisionOptions } from './types.ts'
 import { decisionId, isAllAnswered, isTerminal, openQuestions, readAnswers } from './views.ts'
 
@@ -16,21 +19,24 @@ export async function decideApproval(context: SessionContext, key: string, given
   const { store, clock } = context
   const body = bodyOf(given)
   for (let tries = 0; tries < maxTries; tries++) {
-    const session = await readSession(context, key)
     const call = await readApproval(context, key, given.approvalId)
-    const [run, inbox] = await Promise.all([readRun(store, call.runId), readAnswers(store, key)])
+    const session = await readSession(context, call.session)
+    const [run, inbox] = await Promise.all([readRun(store, call.runId), readAnswers(store, call.session)])
     const before = decidedBefore(call, run, inbox)
     if (before) return receiptOf(checkSame(given, before), run, inbox, true)
     checkOpen(given, call, run)
+    await checkEdited(context, session, run, call, body)
     const row = { id: decisionId(run.id, given.approvalId), kind: 'decision', at: clock.now(), body } as const
     const all = [...inbox, row]
-    if (await storeAnswers(context, session, run, [row], isAllAnswered(openQuestions(run, all)))) return receiptOf(row, run, all, false)
+    const above = await answeredAbove(store, run, [given])
+    if (await storeAnswers(context, session, run, [row], isAllAnswered(openQuestions(run, all)), above)) return receiptOf(row, run, all, false)
   }
   throw new SessionError('conflict', `The session changed ${maxTries} times while the decision was stored.`)
 }
 
-function bodyOf({ approvalId, decision, reason, by }: GivenDecision): InboxDecision {
-  return { approvalId, decision, ...(reason === undefined ? {} : { reason }), ...(by === undefined ? {} : { by }) }
+function bodyOf({ approvalId, decision, input, reason, by }: GivenDecision): InboxDecision {
+  const edited = input === undefined ? {} : { input: copyInput(input) }
+  return { approvalId, decision, ...edited, ...(reason === undefined ? {} : { reason }), ...(by === undefined ? {} : { by }) }
 }
 
 interface Decided {
@@ -46,7 +52,7 @@ function decidedBefore({ approval }: ToolCallRecord, run: RunRecord, inbox: read
   if (waiting?.kind === 'decision') return waiting
   if (decision === undefined || !decided) return undefined
   const { at, ...by } = decided
-  return { at, body: { approvalId, ...(JSON.parse(decision) as Pick<InboxDecision, 'decision' | 'reason'>), ...by } }
+  return { at, body: { approvalId, ...(JSON.parse(decision) as Pick<InboxDecision, 'decision' | 'reason' | 'input'>), ...by } }
 }
 
 function checkSame(given: GivenDecision, before: Decided): Decided {
@@ -54,8 +60,28 @@ function checkSame(given: GivenDecision, before: Decided): Decided {
   return before
 }
 
-function wordsOf({ decision, reason }: Pick<InboxDecision, 'decision' | 'reason'>): string {
-  return canonicalJson({ decision, ...(reason === undefined ? {} : { reason }) })
+function wordsOf({ decision, reason, input }: Pick<InboxDecision, 'decision' | 'reason' | 'input'>): string {
+  return canonicalJson({ decision, ...(reason === undefined ? {} : { reason }), ...(input === undefined ? {} : { input }) })
+}
+
+function copyInput(input: JSONValue): JSONValue {
+  try {
+    checkJson(input, 'input')
+  } catch (error) {
+    throw SessionError.isInstance(error) ? error : new SessionError('invalid-input', 'The edited input is no JSON.')
+  }
+  return copyJson(input)
+}
+
+/** An edited input must be one that the tool takes: else the call could not run with it. */
+async function checkEdited(context: SessionContext, session: SessionRecord, run: RunRecord, call: ToolCallRecord, { input, decision }: InboxDecision): Promise<void> {
+  if (input === undefined) return
+  if (decision === 'deny') throw new SessionError('invalid-input', 'A call that is denied has no input.')
+  const tool = context.toolOf(session, run, call.name)
+  const checked = tool && (await validateWith(tool.inputSchema, input))
+  if (checked?.ok) return
+  const why = checked ? checked.issues.map(({ path, message }) => `${path} ${message}`.trim()).join('; ') : 'this runtime does not know the tool'
+  throw new SessionError('invalid-input', `The edited input does not fit ${call.name}: ${why}.`)
 }
 
 /** Nobody waits for a decision about a call that was cancelled, or denied because its time was over. */
@@ -75,7 +101,7 @@ function receiptOf({ at, body }: Decided, run: RunRecord, inbox: readonly InboxR
 }
 
 async function readApproval({ store }: SessionContext, key: string, approvalId: string): Promise<ToolCallRecord> {
-  const read = await store.readApproval(key, approvalId)
-  if (read.status === 'missing') throw new SessionError('unknown-approval', `Nobody asked for the approval ${approvalId} in this session.`)
+  const read = await store.readApproval(approvalId)
+  if (read.status === 'missing' || !isBelow(read.value.session, key)) throw new SessionError('unknown-approval', `Nobody asked for the approval ${approvalId} in this session.`)
   return read.value
 }

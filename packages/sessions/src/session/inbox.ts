@@ -1,6 +1,6 @@
 import { SessionError } from '../errors.ts'
 import { commitOnce } from '../store/commit-once.ts'
-import type { Write } from '../store/contract.ts'
+import type { Delivery, Write } from '../store/contract.ts'
 import type { InboxRecord, RunRecord, SessionRecord } from '../store/records.ts'
 import type { SessionContext } from './context.ts'
 import { waitForRest } from './rest.ts'
@@ -12,6 +12,7 @@ export async function storeAnswers(
   run: RunRecord,
   rows: readonly InboxRecord[],
   last: boolean,
+  deliver: readonly Delivery[] = [],
 ): Promise<boolean> {
   // Whoever had the run has to let go of it first.
   if (run.status === 'running') {
@@ -24,12 +25,14 @@ export async function storeAnswers(
     id: context.ids.next('batch'),
     key: session.key,
     expect: [
-      { that: 'session', id: session.id, version: session.version },
+      { that: 'session', id: session.id, version: session.version, alive: true },
       { that: 'run', runId: run.id, status: ['awaiting-tools', 'awaiting-approval', 'needs-recovery'] },
     ],
     writes,
+    deliver,
   })
   if (result.ok && last) context.wake()
+  if (result.ok) for (const { to } of deliver) context.live.announce(to)
   return result.ok
 }
 

@@ -27,11 +27,29 @@ export async function waitForRest(
     const changed = nextChange(context, key, signal)
     try {
       const run = await readRun(context.store, runId)
-      if (isResting(run.status) || signal?.aborted) return run
+      if (isResting(run) || signal?.aborted) return run
       await changed.promise
     } finally {
       changed.cancel()
     }
+  }
+}
+
+/** The run once it is at rest, or as it stands when the time is over. */
+export async function restWithin(
+  context: { readonly store: SessionStore; readonly live: LiveLog; readonly clock: Clock },
+  run: RunRecord,
+  waitMs: number,
+  abortSignal?: AbortSignal,
+): Promise<RunRecord> {
+  if (waitMs <= 0) return readRun(context.store, run.id)
+  const waiting = new AbortController()
+  const cancelTimer = context.clock.setTimer(context.clock.now() + waitMs, () => waiting.abort())
+  const signal = abortSignal ? AbortSignal.any([waiting.signal, abortSignal]) : waiting.signal
+  try {
+    return await waitForRest(context, run.session, run.id, signal)
+  } finally {
+    cancelTimer()
   }
 }
 

@@ -1,6 +1,7 @@
 import type { AssistantMessage } from '@bowline/llm'
 import { parseCursor, type Position } from '../log/cursor.ts'
 import { readLog } from '../log/read-log.ts'
+import type { SessionStore } from '../store/contract.ts'
 import type { RunRecord } from '../store/records.ts'
 import type { SessionContext } from './context.ts'
 import { readRun, waitForRest } from './rest.ts'
@@ -42,11 +43,11 @@ export function runHandle(
 }
 
 export function restingIn(context: SessionContext): (runId: string) => Promise<boolean> {
-  return async (runId) => isResting((await readRun(context.store, runId)).status)
+  return async (runId) => isResting(await readRun(context.store, runId))
 }
 
 async function resultOf(context: SessionContext, run: RunRecord): Promise<RunResult> {
-  const [message, info] = await Promise.all([lastAnswer(context, run), toRunInfo(context.store, run)])
+  const [message, info] = await Promise.all([lastAnswer(context.store, run), toRunInfo(context.store, run)])
   return {
     runId: run.id,
     status: run.status,
@@ -55,18 +56,19 @@ async function resultOf(context: SessionContext, run: RunRecord): Promise<RunRes
     text: message ? textOf(message) : '',
     ...(run.error === undefined ? {} : { error: run.error }),
     usage: run.usage,
+    ...(run.cost && { cost: run.cost }),
     pendingToolCalls: info.pendingToolCalls,
     pendingApprovals: info.pendingApprovals,
   }
 }
 
 /** The newest assistant message of the run on the active path; the entries of a run lie next to each other. */
-async function lastAnswer(context: SessionContext, run: RunRecord): Promise<AssistantMessage | undefined> {
+async function lastAnswer(store: SessionStore, run: RunRecord): Promise<AssistantMessage | undefined> {
   if (run.turn === undefined) return undefined
   let before: string | undefined
   let seen = false
   for (;;) {
-    const page = await context.store.readPath(run.session, { limit: 20, ...(before === undefined ? {} : { before }) })
+    const page = await store.readPath(run.session, { limit: 20, ...(before === undefined ? {} : { before }) })
     for (const entry of page.items) {
       if (entry.runId === run.id && entry.type === 'message' && entry.message.role === 'assistant') return entry.message
       if (seen && entry.runId !== run.id) return undefined
@@ -75,6 +77,12 @@ async function lastAnswer(context: SessionContext, run: RunRecord): Promise<Assi
     before = page.items.at(-1)?.id
     if (page.next === undefined || before === undefined) return undefined
   }
+}
+
+/** The text of the run's last answer. */
+export async function lastTextOf(store: SessionStore, run: RunRecord): Promise<string> {
+  const message = await lastAnswer(store, run)
+  return message ? textOf(message) : ''
 }
 
 function textOf(message: AssistantMessage): string {

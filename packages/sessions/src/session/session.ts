@@ -7,9 +7,14 @@ import { SessionAccess, type SessionIdentity } from './access.ts'
 import { resolveCall, submitAnswers } from './answers.ts'
 import type { SessionContext } from './context.ts'
 import { decideApproval } from './decisions.ts'
+import { endSession } from './end-session.ts'
 import { readRun, unknownRun } from './rest.ts'
 import { restingIn, runHandle } from './run-handle.ts'
+import { overlayInput } from './steer.ts'
+import { recoverRun } from './recover-run.ts'
+import { runAbove } from './route.ts'
 import { nothingToStop, stopSession } from './stop.ts'
+import { usageOf } from './usage.ts'
 import type { EventsOptions, LoggedEvent, MessagesOptions, Session } from './types.ts'
 import { toRunInfo, toSessionInfo } from './views.ts'
 
@@ -32,6 +37,15 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       const { runId, accepted } = await acceptInput(context, access, input, options)
       return runHandle(context, session, runId, accepted)
     },
+    async steer(input, options = {}) {
+      const { runId, accepted } = await acceptInput(context, access, input, { ...options, onBusy: 'steer' })
+      return runHandle(context, session, runId, accepted)
+    },
+    async followUp(input, options = {}) {
+      const { runId, accepted } = await acceptInput(context, access, input, { ...options, onBusy: 'queue', kind: 'follow-up' })
+      return runHandle(context, session, runId, accepted)
+    },
+    overlay: (input, options = {}) => overlayInput(context, access, input, options),
     async stop(options = {}) {
       const record = await access.find()
       return record ? stopSession(context, record, options) : nothingToStop
@@ -41,7 +55,8 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       const { runId, ...receipt } = await submitAnswers(context, key, results)
       // Repeats cause no new segment: their stream is the run as it stands.
       const repeatsOnly = receipt.accepted.length === 0
-      return { ...receipt, run: runHandle(context, session, runId, repeatsOnly ? 'duplicate' : 'queued', repeatsOnly ? undefined : from) }
+      const ofSession = await runAbove(context.store, key, runId)
+      return { ...receipt, run: runHandle(context, session, ofSession, repeatsOnly ? 'duplicate' : 'queued', repeatsOnly ? undefined : from) }
     },
     async approve(approvalId, options = {}) {
       await access.writable()
@@ -51,11 +66,28 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       await access.writable()
       return decideApproval(context, key, { ...options, approvalId, decision: 'deny' })
     },
-    async resolveTool(toolCallId, resolution) {
+    async resolveTool(toolCallId, resolution, { path = [] } = {}) {
       const from = logEnd(await access.writable())
-      const runId = await resolveCall(context, key, toolCallId, resolution)
+      const runId = await resolveCall(context, key, toolCallId, resolution, path)
+      return runHandle(context, session, await runAbove(context.store, key, runId), 'queued', from)
+    },
+    async recover(runId, decision) {
+      const from = logEnd(await access.writable())
+      await recoverRun(context, key, runId, decision)
       return runHandle(context, session, runId, 'queued', from)
     },
+    async kill() {
+      await access.required()
+      const receipt = await endSession(context, key, 'kill')
+      access.close()
+      return receipt
+    },
+    async delete() {
+      await deleteOnce(context, key, async () => {
+        if (await foundOrNull(() => access.find())) await endSession(context, key, 'delete')
+      })
+    },
+    usage: async () => usageOf(await required()),
     events: (options = {}) => sessionEvents(context, required, key, typeof options === 'string' ? { cursor: options } : options),
     messages: async (options = {}) => messagesOf(context, await required(), options),
     async runs(query = {}) {
@@ -65,6 +97,15 @@ export function createSession(context: SessionContext, identity: SessionIdentity
     },
   }
   return session
+}
+
+/** A deletion under way is everybody's; one that failed can be repeated. */
+function deleteOnce({ deletions }: SessionContext, key: string, run: () => Promise<void>): Promise<void> {
+  const underWay = deletions.get(key)
+  if (underWay) return underWay
+  const deletion = run().finally(() => deletions.delete(key))
+  deletions.set(key, deletion)
+  return deletion
 }
 
 function logEnd(session: SessionRecord): Position {

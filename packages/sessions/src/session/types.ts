@@ -10,7 +10,7 @@ import type {
   SubmissionReceipt,
   SubmittedResult,
 } from '@bowline/agent-loop'
-import type { AssistantMessage, JSONObject, JSONValue, ModelError, Usage } from '@bowline/llm'
+import type { AssistantMessage, Cost, JSONObject, JSONValue, ModelError, RuntimeParams, Usage } from '@bowline/llm'
 import type { RunFailure, RunKind, RunStatus, SessionStatus } from '../store/records.ts'
 import type { Page, PageRequest, RunQuery } from '../store/contract.ts'
 
@@ -26,6 +26,12 @@ export interface Session {
    * `id-reused`, `busy` (with `onBusy: 'reject'`), `queue-full`; nothing was written then.
    */
   send(input: AgentInput, options?: SendOptions): Promise<RunHandle>
+  /** Into the active run: it must reach the next model call. Without an active run it is `send`, as the handle says. */
+  steer(input: AgentInput, options?: InputOptions): Promise<RunHandle>
+  /** A turn of its own behind the active one, and before the inputs that wait. */
+  followUp(input: AgentInput, options?: InputOptions): Promise<RunHandle>
+  /** Shown to the model in the next turns, and stored nowhere else. It starts nothing. */
+  overlay(input: AgentInput, options?: OverlayOptions): Promise<void>
   /** The request must be durable before anything is aborted. Without an open run the state is `nothing-to-stop`. */
   stop(options?: StopOptions): Promise<StopReceipt>
   /**
@@ -42,7 +48,15 @@ export interface Session {
   /** Ends the call as `denied`; otherwise as `approve`. */
   deny(approvalId: string, options?: DecisionOptions): Promise<ApprovalReceipt>
   /** Says what became of a call whose outcome is unknown, and queues the run in the same commit. Repeatable. */
-  resolveTool(toolCallId: string, resolution: ToolResolution): Promise<RunHandle>
+  resolveTool(toolCallId: string, resolution: ToolResolution, options?: { readonly path?: readonly string[] }): Promise<RunHandle>
+  /** Decides about a run that waits because the definition of its agent has changed. */
+  recover(runId: string, decision: 'continue' | 'stop'): Promise<RunHandle>
+  /** Ends all that is open at once, whoever executes it, and closes this handle. */
+  kill(options?: { readonly reason?: string }): Promise<StopReceipt>
+  /** Kills, and removes everything but the numbers that go on under the key. Readers end with `session-end`. */
+  delete(): Promise<void>
+  /** Tokens and money of the session and of its subagents. */
+  usage(): Promise<UsageReport>
   /**
    * The log from a cursor on (a string is a cursor; default: from the first event), then live. Ends only with
    * `live: false`, the abort signal, or, with `runId`, when that run waits or ends.
@@ -58,9 +72,27 @@ export interface SendOptions {
   readonly id?: string
   /** What to do while a run is open. Default: the runtime's, else `queue`. */
   readonly onBusy?: OnBusy
+  /** Before those of the agent. */
+  readonly runtimeParams?: RuntimeParams
+  /** Holds the run, and those behind it, until this time (milliseconds since 1970). */
+  readonly notBefore?: number
 }
 
-export type OnBusy = 'queue' | 'reject'
+export interface InputOptions {
+  /** Idempotency id, 1–200 bytes, scoped to the session. */
+  readonly id?: string
+}
+
+export interface OverlayOptions extends InputOptions {
+  /** How many of the next turns see it. Default 1. */
+  readonly turns?: number
+}
+
+/**
+ * `queue`: behind the runs that wait. `steer`: into the active run. `interrupt`: the active run is stopped, and the input
+ * goes before all that wait. `reject`: `busy`.
+ */
+export type OnBusy = 'queue' | 'steer' | 'interrupt' | 'reject'
 
 export interface StopOptions {
   /** Default: the open run that came first. */
@@ -90,6 +122,8 @@ export type ToolResolution =
 export interface DecisionOptions {
   /** Of the input that is decided about; another one than was asked about is an `approval-conflict`. */
   readonly inputHash?: string
+  /** Of an approval: what the call is to run with instead. Must fit the schema of the tool. */
+  readonly input?: JSONValue
   /** The model is told why a call was denied. */
   readonly reason?: string
   /** Who decides. */
@@ -105,6 +139,18 @@ export interface ApprovalReceipt {
   readonly repeated: boolean
   /** Approval ids of the run that are still open. */
   readonly missing: readonly string[]
+}
+
+export interface UsageReport {
+  readonly own: Spent
+  readonly children: Spent
+  readonly total: Spent
+}
+
+export interface Spent {
+  readonly usage: Usage
+  /** As far as prices are known. */
+  readonly cost?: Cost
 }
 
 export interface EventsOptions {
@@ -130,7 +176,7 @@ export type LoggedEvent = AgentEvent & { readonly cursor: string }
 export interface RunHandle extends AsyncIterable<LoggedEvent> {
   readonly runId: string
   readonly session: Session
-  readonly accepted: 'queued' | 'duplicate'
+  readonly accepted: 'queued' | 'steered' | 'duplicate'
   status(): Promise<RunStatus>
   /** From the run's first event (or the cursor) to the `turn-end` and `save-point` with which it waits or ends. */
   events(options?: { readonly cursor?: string; readonly abortSignal?: AbortSignal }): AsyncIterable<LoggedEvent>
@@ -149,6 +195,7 @@ export interface RunResult {
   readonly text: string
   readonly error?: ModelError | AgentErrorData | RunFailure
   readonly usage: Usage
+  readonly cost?: Cost
   readonly pendingToolCalls: readonly PendingToolCall[]
   readonly pendingApprovals: readonly ApprovalRequest[]
 }
@@ -164,8 +211,12 @@ export interface SessionInfo {
   readonly queued: number
   readonly usage: Usage
   readonly metadata: JSONObject
+  /** The session that handed work to this one. */
+  readonly parent?: string
+  readonly forkedFrom?: { readonly key: string; readonly entryId: string | null }
   readonly createdAt: number
   readonly activeAt: number
+  readonly expiresAt?: number
 }
 
 export interface RunInfo {
@@ -184,8 +235,13 @@ export interface RunInfo {
   /** Questions about calls that wait for a decision; those already decided are left out. */
   readonly pendingApprovals: readonly ApprovalRequest[]
   readonly stopping: boolean
+  /** The run that handed the work to this one. */
+  readonly parent?: string
+  /** Of work in the background. */
+  readonly taskId?: string
   readonly error?: ModelError | AgentErrorData | RunFailure
   readonly usage: Usage
+  readonly cost?: Cost
   readonly createdAt: number
   readonly startedAt?: number
   readonly endedAt?: number

@@ -16,8 +16,13 @@ const holding: ReadonlySet<RunStatus> = new Set(holdingStatuses)
 export const openStatuses: readonly RunStatus[] = ['queued', ...holdingStatuses]
 
 /** Nothing happens to the run by itself: it waits for somebody, or has ended. */
-export function isResting(status: RunStatus): boolean {
-  return status !== 'queued' && status !== 'running'
+export function isResting(run: Pick<RunRecord, 'status'> & OpenQuestions): boolean {
+  return isTerminal(run.status) || (isWaiting(run.status) && !waitsForChildren(run))
+}
+
+/** It asks nobody anything: its subagents are at work. */
+export function waitsForChildren({ status, pendingToolCalls, pendingApprovals }: Pick<RunRecord, 'status'> & OpenQuestions): boolean {
+  return isWaiting(status) && status !== 'needs-recovery' && pendingToolCalls.length === 0 && pendingApprovals.length === 0
 }
 
 export function isTerminal(status: RunStatus): boolean {
@@ -44,7 +49,7 @@ export type OpenQuestions = Pick<RunRecord, 'pendingToolCalls' | 'pendingApprova
 export function openQuestions(run: Pick<RunRecord, 'id'> & OpenQuestions, inbox: readonly InboxRecord[]): OpenQuestions {
   const answered = new Set(inbox.map((row) => row.id))
   return {
-    pendingToolCalls: run.pendingToolCalls.filter((call) => !answered.has(answerId(run.id, call.toolCallId))),
+    pendingToolCalls: run.pendingToolCalls.filter((call) => call.path.length > 0 || !answered.has(answerId(run.id, call.toolCallId))),
     pendingApprovals: run.pendingApprovals.filter((each) => !answered.has(decisionId(run.id, each.approvalId))),
   }
 }
@@ -58,7 +63,7 @@ export function readAnswers(store: SessionStore, key: string): Promise<readonly 
 }
 
 export async function toRunInfo(store: SessionStore, run: RunRecord): Promise<RunInfo> {
-  const { id, session, kind, status, reason, attempts, stop, error, usage, createdAt, startedAt, endedAt } = run
+  const { id, session, kind, status, reason, attempts, stop, error, usage, cost, parent, createdAt, startedAt, endedAt } = run
   return {
     runId: id,
     session,
@@ -71,18 +76,36 @@ export async function toRunInfo(store: SessionStore, run: RunRecord): Promise<Ru
     ...(isWaiting(status) ? openQuestions(run, await readAnswers(store, session)) : { pendingToolCalls: [], pendingApprovals: [] }),
     stopping: stop !== undefined && !isTerminal(status),
     ...(error === undefined ? {} : { error }),
+    ...(parent && { parent: parent.runId }),
+    ...(parent?.taskId === undefined ? {} : { taskId: parent.taskId }),
     usage,
+    ...(cost && { cost }),
     createdAt,
     ...(startedAt === undefined ? {} : { startedAt }),
     ...(endedAt === undefined ? {} : { endedAt }),
   }
 }
 
+/** The run that holds the session, else the one that comes next. */
+export function firstInLine(open: readonly RunRecord[]): RunRecord | undefined {
+  return open.find((run) => holding.has(run.status)) ?? open.toSorted((a, b) => a.place - b.place)[0]
+}
+
+/** The run that has begun its turn and not ended it. */
+export function activeRun(open: readonly RunRecord[]): RunRecord | undefined {
+  const first = firstInLine(open)
+  return first && (holding.has(first.status) || first.turn !== undefined) ? first : undefined
+}
+
+export async function openRuns(store: SessionStore, key: string): Promise<readonly RunRecord[]> {
+  return (await store.listRuns(key, { status: openStatuses, limit: 1000 })).items
+}
+
 /** The session as it stands, with the run that holds it or comes next. */
 export async function toSessionInfo(store: SessionStore, session: SessionRecord): Promise<SessionInfo> {
-  const open = await store.listRuns(session.key, { status: openStatuses, limit: 1000 })
-  const first = open.items.find((run) => holding.has(run.status)) ?? open.items[0]
-  const { key, agent, status, leaf, version, usage, metadata, createdAt, activeAt } = session
+  const open = await openRuns(store, session.key)
+  const first = firstInLine(open)
+  const { key, agent, status, leaf, version, usage, metadata, parent, forkedFrom, createdAt, activeAt, expiresAt } = session
   return {
     key,
     agent,
@@ -91,10 +114,13 @@ export async function toSessionInfo(store: SessionStore, session: SessionRecord)
     version,
     cursor: printCursor(session.nextSeq - 1),
     ...(first ? { openRun: await toRunInfo(store, first) } : {}),
-    queued: open.items.filter((run) => run.status === 'queued').length,
+    queued: open.filter((run) => run.status === 'queued').length,
     usage,
     metadata,
+    ...(parent === undefined ? {} : { parent }),
+    ...(forkedFrom ? { forkedFrom } : {}),
     createdAt,
     activeAt,
+    ...(expiresAt === undefined ? {} : { expiresAt }),
   }
 }

@@ -54,8 +54,8 @@ export interface SessionStore {
   readCalls(runId: string, step?: number): Promise<readonly ToolCallRecord[]>
   /** The newest call of the session with this id. */
   readCall(key: string, toolCallId: string): Promise<Found<ToolCallRecord>>
-  /** The call of the session for which this approval was asked. */
-  readApproval(key: string, approvalId: string): Promise<Found<ToolCallRecord>>
+  /** The call for which this approval was asked, in whichever session. */
+  readApproval(approvalId: string): Promise<Found<ToolCallRecord>>
   readInbox(key: string, kinds: readonly InboxKind[]): Promise<readonly InboxRecord[]>
   readDefinition(hash: string): Promise<JSONObject | undefined>
   /** Newest activity first. */
@@ -129,6 +129,8 @@ export interface EventPage {
   readonly firstSeq: number
   /** The number of the newest event; 0 when there is none. */
   readonly lastSeq: number
+  /** The incarnation of the session; absent when there is none. */
+  readonly sessionId?: string
   /** There is no session any more. */
   readonly deletedAt?: number
 }
@@ -168,6 +170,8 @@ export interface DueReport {
   readonly timers: readonly TimerRecord[]
   /** Keys of sessions whose life is over, and that still have status other than `expired`. */
   readonly expired: readonly string[]
+  /** Keys of sessions without an open run in whose inbox steering or word of children waits. */
+  readonly unread: readonly string[]
   /** Runs that have become claimable by the clock alone are not listed: the earliest such time is part of this. */
   readonly nextAt: number | null
 }
@@ -344,12 +348,15 @@ export interface RunPatch {
   readonly stop?: StopRequest
   readonly pendingToolCalls?: RunRecord['pendingToolCalls']
   readonly pendingApprovals?: RunRecord['pendingApprovals']
+  /** Takes these out of both lists: ids of approvals, and of calls with their path before them (`a/b/c`). */
+  readonly answered?: readonly string[]
   readonly turnState?: RunRecord['turnState'] | null
   readonly rest?: RunRecord['rest'] | null
   readonly error?: RunRecord['error'] | null
   readonly usage?: Usage
   readonly cost?: Cost
-  readonly definition?: string
+  /** Null: whichever its agent has. */
+  readonly definition?: string | null
   readonly notBefore?: number | null
   readonly startedAt?: number
   readonly endedAt?: number

@@ -188,8 +188,9 @@ export interface RunParent {
   readonly toolCallId: string
   /** Names of the agents from the root's child down to this one. */
   readonly path: readonly string[]
-  /** The session at the root of the tree. */
+  /** The session at the root of the tree, and its agent. */
   readonly root: string
+  readonly rootAgent: string
   readonly description?: string
   /** Of a child in the background. */
   readonly taskId?: string
@@ -253,7 +254,8 @@ export type InboxKind = InboxRecord['kind']
 
 /**
  * What waits to be taken by a run. An `answer` belongs to a tool call and its id is `answer:<runId>:<toolCallId>`, a
- * `decision` to an approval: `decision:<runId>:<approvalId>`.
+ * `decision` to an approval: `decision:<runId>:<approvalId>`. `child-changed` tells a run that waits for a child that this
+ * has ended, or asks something; its id begins with `child:<runId>:`.
  */
 export type InboxRecord = { readonly id: string; readonly at: number } & (
   | { readonly kind: 'answer'; readonly body: InboxAnswer }
@@ -261,6 +263,7 @@ export type InboxRecord = { readonly id: string; readonly at: number } & (
   | { readonly kind: 'steer'; readonly body: InboxInput }
   | { readonly kind: 'overlay'; readonly body: InboxOverlay }
   | { readonly kind: 'child-settled'; readonly body: ChildSettled }
+  | { readonly kind: 'child-changed'; readonly body: { readonly runId: string } }
 )
 
 /** An input for the active run. */
@@ -270,6 +273,8 @@ export type InboxInput = { readonly inputId: string; readonly input: JSONValue }
 export type InboxOverlay = InboxInput & {
   /** Turns that are still to see it. */
   readonly turns: number
+  /** The run that has seen it last. */
+  readonly takenBy?: string
 }
 
 /** A child in the background has ended, or needs help. */
@@ -296,7 +301,8 @@ export type InboxDecision = {
   readonly by?: string
 }
 
-export type TimerKind = 'approval-deadline' | 'answer-deadline'
+/** `deadline`: a run waits for an answer no longer; the body names it. */
+export type TimerKind = 'deadline'
 
 /** Something that is to happen in a session at a time. It is dropped in the commit that has its effect. */
 export interface TimerRecord {

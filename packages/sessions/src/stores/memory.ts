@@ -12,7 +12,7 @@ import { entryOf, filledIn, newSpace, replaceOpenRun, wholeEntry } from './memor
 import { pruneSpace } from './memory/prune.ts'
 import type { HeldSession, Space, Tombstone } from './memory/held-session.ts'
 import { pageLimit, pageOf, parseRunPosition, parseSessionPosition, printSessionPosition } from './paging.ts'
-import { ContextEnd, readOfSession, wholeEvent } from './rules.ts'
+import { ContextEnd, hintsOf, readOfSession, wholeEvent } from './rules.ts'
 
 /** Keeps sessions as long as the process lives. For tests and scripts, and the reference for what other stores must do. */
 export interface MemoryStore extends SessionStore {
@@ -71,7 +71,7 @@ function storeOver(memory: Memory): MemoryStore {
     async commit(batch) {
       checkJson(batch, 'batch')
       const result = commitBatch(space(), copyJson(batch), now())
-      if (result.ok) for (const key of [batch.key, ...(batch.deliver ?? []).map((each) => each.to)]) tell({ key, wake: true })
+      if (result.ok) for (const hint of hintsOf(batch)) tell(hint)
       return result
     },
     async claim(request) {
@@ -120,7 +120,7 @@ function storeOver(memory: Memory): MemoryStore {
         const stored = held.events.get(seq)
         if (stored) events.push(copyJson(wholeEvent(stored.event, seq, filledIn(held, stored.refers))))
       }
-      return { events, firstSeq, lastSeq: nextSeq - 1 }
+      return { events, firstSeq, lastSeq: nextSeq - 1, sessionId: held.record.id }
     },
     async readRun(runId) {
       return found(runOf(runId))
@@ -137,8 +137,8 @@ function storeOver(memory: Memory): MemoryStore {
       const same = calls.filter((call) => call.toolCallId === toolCallId)
       return found(same.sort((a, b) => turnOf(a) - turnOf(b) || a.step - b.step).at(-1))
     },
-    async readApproval(key, approvalId) {
-      const calls = [...(session(key)?.calls.values() ?? [])].flatMap((ofRun) => [...ofRun.values()])
+    async readApproval(approvalId) {
+      const calls = [...space().sessions.values()].flatMap((held) => [...held.calls.values()].flatMap((ofRun) => [...ofRun.values()]))
       return found(calls.find((call) => call.approval?.approvalId === approvalId))
     },
     async readInbox(key, kinds) {

@@ -1,6 +1,6 @@
 import { addCost, addUsage } from '@bowline/llm'
 import type { Cost } from '@bowline/llm'
-import type { ClaimRequest, NewRun, NewSession, PartialEvent, Read, RunPatch, SessionPatch } from '../store/contract.ts'
+import type { Batch, ClaimRequest, NewRun, NewSession, PartialEvent, Read, RunPatch, SessionPatch, StoreHint, Write } from '../store/contract.ts'
 import { holdingStatuses, runMoves, terminalStatuses } from '../store/records.ts'
 import type { EntryRecord, Lane, RunKind, RunRecord, RunStatus, SessionRecord, SessionStatus, StoredEvent } from '../store/records.ts'
 import { refuseUnless } from './refused.ts'
@@ -91,6 +91,11 @@ const laneOfKind: Readonly<Record<RunKind, Lane>> = {
 const laneOrder: readonly Lane[] = ['compaction', 'interrupt', 'follow-up', 'queue']
 const placesPerLane = 2 ** 40
 
+/** A run that has let go of its session, with its turn open, goes on before all others. */
+function placeOfHolder(n: number): number {
+  return n - placesPerLane
+}
+
 /** One number that orders the queue: by lane, then by acceptance, the newest interrupt first. */
 function placeOf(lane: Lane, n: number): number {
   const place = laneOrder.indexOf(lane) * placesPerLane
@@ -120,16 +125,26 @@ export function newRun(session: SessionRecord, run: NewRun): RunRecord {
 
 /** The run after a patch. Refuses a move that the table of moves does not have. */
 export function patchRun<R extends RunState>(run: R, patch: RunPatch, now: number): R {
-  const { reason, openMessageId, error, turnState, rest, notBefore, endedAt, ...given } = patch
-  const nullable = { reason, openMessageId, error, turnState, rest, notBefore }
+  const { reason, openMessageId, error, turnState, rest, notBefore, definition, answered = [], endedAt, ...given } = patch
+  const nullable = { reason, openMessageId, error, turnState, rest, notBefore, definition }
   const removed = Object.entries(nullable).filter(([, value]) => value === null)
   const replaced = Object.entries(nullable).filter(([, value]) => value !== null && value !== undefined)
-  const next = without({ ...run, ...given, ...Object.fromEntries(replaced) }, removed.map(([name]) => name))
+  const open = answered.length === 0 ? run : withoutAnswered(run, answered)
+  const next = without({ ...open, ...given, ...Object.fromEntries(replaced) }, removed.map(([name]) => name))
   if (!patch.status) return next
   refuseUnless(runMoves[run.status].includes(patch.status), 'conflict')
   if (patch.status === 'running') return next
-  const left = without(next, ['owner', 'leaseUntil'])
+  const place = patch.status === 'queued' ? placeOfHolder(run.n) : run.place
+  const left = { ...without(next, ['owner', 'leaseUntil']), place }
   return isOpen(patch.status) ? left : { ...left, endedAt: endedAt ?? now }
+}
+
+function withoutAnswered<R extends RunState>(run: R, answered: readonly string[]): R {
+  return {
+    ...run,
+    pendingApprovals: run.pendingApprovals.filter(({ approvalId }) => !answered.includes(approvalId)),
+    pendingToolCalls: run.pendingToolCalls.filter(({ path, toolCallId }) => !answered.includes([...path, toolCallId].join('/'))),
+  }
 }
 
 function without<R extends RunState>(run: R, names: readonly string[]): R {
@@ -186,3 +201,12 @@ export function wholeEvent(event: PartialEvent, seq: number, filledIn: FilledIn)
 }
 
 export type FilledIn = { readonly message?: unknown } | { readonly input?: unknown }
+
+/** What others are told of a batch that was applied. */
+export function hintsOf({ key, writes, deliver = [] }: Batch): readonly StoreHint[] {
+  return [{ key, wake: queues(writes) }, ...deliver.map((each) => ({ key: each.to, wake: queues(each.writes) }))]
+}
+
+function queues(writes: readonly Write[]): boolean {
+  return writes.some((write) => write.op === 'run.insert' || (write.op === 'run.patch' && write.patch.status === 'queued'))
+}

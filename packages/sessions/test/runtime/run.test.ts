@@ -77,18 +77,20 @@ describe('a run', () => {
         }),
     })
     const store = recordingStore(memoryStore())
-    const { runtime } = setup({ steps: [call('slow')], tools: [tool], store, lease: { ttlMs: 1, heartbeatMs: 5 } })
+    // Leases are compared by the clock of the store.
+    const [ofStore, clock] = [manualClock(), manualClock()]
+    await store.open({ namespace: 'default', clock: ofStore, owner: 'keeper' })
+    const { runtime } = setup({ steps: [call('slow')], tools: [tool], store, clock })
     await runtime.start()
     const run = await runtime.session('room:1').send('go')
     await started.passed
-    // Another owner takes the run over: the lease of one millisecond is over before the heartbeat.
-    let taken: readonly unknown[] = []
-    while (taken.length === 0) taken = await store.claim({ owner: 'other', max: 1, leaseMs: 60_000, agents: ['assistant'] })
+    await ofStore.advance(10_000)
+    expect(await store.claim({ owner: 'other', max: 1, leaseMs: 60_000, agents: ['assistant'] })).toHaveLength(1)
+    await clock.advance(3_000)
     const before = store.commits.length
     expect(await aborted.passed).toBe(true)
     await runtime.stop()
     expect(store.commits.slice(before).filter(({ result }) => result.ok)).toEqual([])
-    await store.open({ namespace: 'default', clock: { now: () => Date.now(), setTimer: () => () => undefined }, owner: 'test' })
     expect(await store.readRun(run.runId)).toMatchObject({ value: { status: 'running', epoch: 2, owner: 'other' } })
   })
 

@@ -107,8 +107,9 @@ describe('submitToolResults', () => {
 
   it('S89: an answer given in time counts, however late the last one comes', async () => {
     const clock = manualClock()
-    const hurried = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}), timeoutMs: 60_000 })
-    const { runtime } = setup({ steps: [asks('c1', 'c2'), { text: 'done' }], tools: [hurried], clock })
+    const hurried = defineTool({ name: 'hurry', description: 'Where the user is, now.', inputSchema: z.object({}), timeoutMs: 60_000 })
+    const asksBoth = { toolCalls: [{ id: 'c1', name: 'hurry', input: {} }, { id: 'c2', name: 'place', input: {} }] }
+    const { runtime } = setup({ steps: [asksBoth, { text: 'done' }], tools: [hurried, place], clock })
     await runtime.start()
     const session = runtime.session('room:1')
     await (await session.send('where?')).result()

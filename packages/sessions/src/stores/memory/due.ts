@@ -14,8 +14,13 @@ export function dueIn(space: Space, now: number, limit: number): DueReport {
   return {
     timers: due.slice(0, limit),
     expired: expired.slice(0, limit).map((record) => record.key),
+    unread: sessions.filter(isUnread).slice(0, limit).map((held) => held.record.key),
     nextAt: due.length > 0 || expired.length > 0 ? now : later.length > 0 ? Math.min(...later) : null,
   }
+}
+
+function isUnread({ record, openRuns, inbox }: HeldSession): boolean {
+  return record.status !== 'expired' && openRuns.size === 0 && [...inbox.values()].some(({ kind }) => kind === 'steer' || kind === 'child-settled')
 }
 
 /** When a session expires, and when its next run may be claimed. */

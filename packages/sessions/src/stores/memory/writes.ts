@@ -32,7 +32,8 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
     }
     remove(work, space.sessions, key)
     const { version, nextSeq, nextRun } = record
-    if (!leavesNothing) put(work, space.tombstones, key, { version: version + 1, nextSeq, nextRun, deletedAt: at })
+    // The number of the event with which readers end is used up.
+    if (!leavesNothing) put(work, space.tombstones, key, { version: version + 1, nextSeq: nextSeq + 1, nextRun, deletedAt: at })
   },
   'entry.append'(work, { entries }) {
     const held = heldOf(work)

@@ -1,0 +1,75 @@
+import { defineTool, type Tool } from '@bowline/agent-loop'
+import { z } from 'zod'
+import { lastTextOf } from '../session/run-handle.ts'
+import { restWithin } from '../session/rest.ts'
+import { isResting, isTerminal } from '../session/views.ts'
+import type { RunRecord } from '../store/records.ts'
+import type { LiveLog } from '../log/live-log.ts'
+import type { ChildContext } from './child-context.ts'
+import { isTaskId } from './child-keys.ts'
+
+export type BackgroundToolsContext = ChildContext & { readonly live: LiveLog }
+
+const defaultTimeoutMs = 60_000
+const longestTimeoutMs = 600_000
+const maxTextCharacters = 20_000
+
+const taskId = z.string().describe('As the launch of the task has given it.')
+
+/** How an agent looks after the work that it has started in the background from this session. */
+export function backgroundTools(context: BackgroundToolsContext, sessionKey: string): readonly Tool[] {
+  const output = defineTool({
+    name: 'background_output',
+    description: 'Tells how far a background task has come, and its result once it has ended.',
+    effect: 'pure',
+    inputSchema: z.object({
+      task_id: taskId,
+      block: z.boolean().optional().describe('True: wait until the task has ended.'),
+      timeout: z.number().int().min(1).max(longestTimeoutMs).optional().describe('How long to wait, in milliseconds. Default 60000.'),
+    }),
+    async execute({ task_id, block = false, timeout = defaultTimeoutMs }, { abortSignal }) {
+      const task = await findTask(context, sessionKey, task_id)
+      if (block && !isResting(task)) await restWithin(context, task, timeout, abortSignal)
+      return { output: await describe(context, await findTask(context, sessionKey, task_id)) }
+    },
+  })
+  const cancel = defineTool({
+    name: 'background_cancel',
+    description: 'Stops a background task. One that has ended stays as it is.',
+    effect: 'idempotent',
+    inputSchema: z.object({ task_id: taskId }),
+    async execute({ task_id }) {
+      const task = await findTask(context, sessionKey, task_id)
+      if (!isTerminal(task.status)) await context.stopChild(task)
+      const { id, agent, status } = await describe(context, await findTask(context, sessionKey, task_id))
+      return { output: { id, agent, status } }
+    },
+  })
+  return [output, cancel]
+}
+
+/** Only a task of this very session. The error is told to the model. */
+async function findTask({ store }: ChildContext, sessionKey: string, id: string): Promise<RunRecord> {
+  if (!isTaskId(id)) throw new Error(`${JSON.stringify(id)} is no task id: it looks like bg_ and 32 hexadecimal digits.`)
+  let page: string | undefined
+  do {
+    const children = await store.listChildren({ parent: { session: sessionKey }, limit: 1000, ...(page === undefined ? {} : { page }) })
+    const found = children.items.find((run) => run.parent?.taskId === id)
+    if (found) return found
+    page = children.next
+  } while (page !== undefined)
+  throw new Error(`There is no background task ${id} of this conversation, or it is kept no longer.`)
+}
+
+type TaskReport = { readonly id: string; readonly agent: string; readonly status: string; readonly text: string; readonly error: string | null }
+
+async function describe({ store }: ChildContext, task: RunRecord): Promise<TaskReport> {
+  const { status, parent, error } = task
+  const text = isTerminal(status) ? cut(await lastTextOf(store, task)) : ''
+  return { id: parent?.taskId ?? '', agent: parent?.path.at(-1) ?? '', status, text, error: error?.message ?? null }
+}
+
+function cut(text: string): string {
+  if (text.length <= maxTextCharacters) return text
+  return `${text.slice(0, maxTextCharacters)}\n[${text.length - maxTextCharacters} more characters are left out]`
+}

@@ -1,0 +1,30 @@
+import type { IdSource } from '@bowline/agent-loop'
+import type { Clock } from '@bowline/llm'
+import type { SessionStore } from '../store/contract.ts'
+import type { RunRecord } from '../store/records.ts'
+
+/** What work in the background may do. */
+export interface BackgroundSettings {
+  /** `durable`: children outlive the process. */
+  readonly mode: 'none' | 'in-process' | 'durable'
+  /** Children of a session that have not ended. */
+  readonly maxActive: number
+  /** Children of a session that are kept, ended ones included. */
+  readonly maxRetained: number
+  /** How many agents may stand above one in the background. */
+  readonly maxDepth: number
+}
+
+/** What the host of child runs needs of its runtime. */
+export interface ChildContext {
+  readonly store: SessionStore
+  readonly clock: Clock
+  readonly ids: IdSource
+  readonly background: BackgroundSettings
+  /** Resolves when the stop is stored and the child has ended, or does not within its grace. */
+  stopChild(child: RunRecord): Promise<void>
+  /** Something was written to this session. */
+  announce(key: string): void
+  /** There is work to claim. */
+  wake(): void
+}

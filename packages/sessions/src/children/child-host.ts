@@ -1,0 +1,111 @@
+import { AgentError, hashJson, type ChildHost, type ChildOutcome, type ChildRequest, type Tool } from '@bowline/agent-loop'
+import type { JSONValue } from '@bowline/llm'
+import { insertion, messageOf, sessionStart } from '../session/accept.ts'
+import { lastTextOf } from '../session/run-handle.ts'
+import { isTerminal, isWaiting, toRunInfo } from '../session/views.ts'
+import type { CommitResult, Delivery, NewRun, NewSession, Write } from '../store/contract.ts'
+import type { RunParent, RunRecord, SessionRecord } from '../store/records.ts'
+import type { ChildContext } from './child-context.ts'
+import { childSessionKey, taskIdOf } from './child-keys.ts'
+import { checkLimits } from './limits.ts'
+
+export interface ChildHostOptions {
+  readonly context: ChildContext
+  readonly session: SessionRecord
+  readonly run: RunRecord
+  readonly tools: readonly Tool[]
+  /** In the queue of the run's commits, under its fence. */
+  readonly spawn: (deliveries: readonly Delivery[]) => Promise<CommitResult>
+}
+
+const neverBegan = { kind: 'ended', status: 'aborted', text: '', steps: 0, usage: {} } as const
+
+/** Runs subagents as runs of their own, in sessions under that of their parent. */
+export function childHost(options: ChildHostOptions): ChildHost {
+  const { context, tools } = options
+  const background = context.background.mode !== 'none'
+  return {
+    sessionKeys: true,
+    background,
+    ...(background ? { tools } : {}),
+    async start(request) {
+      const known = await readChild(options, request.key)
+      if (!known && request.abortSignal.aborted) return { ...neverBegan, childRunId: request.key }
+      const child = known ?? (await launch(options, request))
+      if (!child) return { ...neverBegan, childRunId: request.key }
+      if (request.abortSignal.aborted && !isTerminal(child.status)) await context.stopChild(child)
+      return outcomeOf(options, request.abortSignal.aborted ? await required(options, child.id) : child)
+    },
+  }
+}
+
+async function readChild({ context: { store } }: ChildHostOptions, runId: string): Promise<RunRecord | undefined> {
+  const read = await store.readRun(runId)
+  return read.status === 'found' ? read.value : undefined
+}
+
+async function required(options: ChildHostOptions, runId: string): Promise<RunRecord> {
+  const child = await readChild(options, runId)
+  if (!child) throw new AgentError('invalid-input', 'The session of the subagent was deleted.')
+  return child
+}
+
+/** Undefined: the parent was stopped before. */
+async function launch(options: ChildHostOptions, request: ChildRequest): Promise<RunRecord | undefined> {
+  const { context, spawn } = options
+  await checkLimits(options, request)
+  const [opening, start] = spawnOf(options, request)
+  const result = await spawn([opening, start])
+  if (!result.ok && result.reason === 'stopping') return undefined
+  if (!result.ok) throw new AgentError('fenced', 'The run belongs to another process by now.')
+  context.announce(start.to)
+  context.wake()
+  return required(options, request.key)
+}
+
+function spawnOf({ context, session, run }: ChildHostOptions, request: ChildRequest): readonly [Delivery, Delivery] {
+  const at = context.clock.now()
+  const { agent, key: runId, toolCallId, description, background } = request
+  const taskId = taskIdOf(runId)
+  const to = childSessionKey(session.key, agent, request.sessionKey ?? taskId)
+  const parent: RunParent = {
+    session: session.key,
+    runId: run.id,
+    toolCallId,
+    path: [...(run.parent?.path ?? []), agent],
+    root: run.parent?.root ?? session.key,
+    rootAgent: run.parent?.rootAgent ?? session.agent,
+    ...(description === undefined ? {} : { description }),
+    ...(background ? { taskId } : {}),
+  }
+  const input = messageOf(request.input) as unknown as JSONValue
+  const child: NewRun = { id: runId, kind: 'child', inputHash: hashJson(input), input, parent, at }
+  const { metadata, settings, owner } = session
+  const created: NewSession = {
+    ...{ id: context.ids.next('session'), agent, metadata, settings, parent: session.key, at },
+    ...(owner === undefined ? {} : { owner }),
+  }
+  const opening: Write[] = [
+    { op: 'session.ensure', session: created },
+    { op: 'event.append', events: [{ event: sessionStart(to, at) }] },
+  ]
+  return [
+    { id: `open:${runId}`, to, when: [{ that: 'session', id: null }], writes: opening },
+    { id: `spawn:${runId}`, to, writes: insertion(child) },
+  ]
+}
+
+/** What has become of a child, as its parent is told. */
+async function outcomeOf({ context }: ChildHostOptions, child: RunRecord): Promise<ChildOutcome> {
+  const { id: childRunId, status, parent, usage, cost, error, step: steps } = child
+  if (parent?.taskId !== undefined) return { kind: 'launched', childRunId, taskId: parent.taskId }
+  if (isTerminal(status)) {
+    const ended = { kind: 'ended', childRunId, status, text: await lastTextOf(context.store, child), steps, usage } as const
+    const told = error && error.code !== 'crash-loop' && error.code !== 'store-unavailable' && error.code !== 'definition-changed' ? { error } : {}
+    return { ...ended, ...(cost && { cost }), ...told } as ChildOutcome
+  }
+  const { pendingToolCalls, pendingApprovals } = isWaiting(status) ? await toRunInfo(context.store, child) : nothingPending
+  return { kind: 'pending', childRunId, pendingToolCalls, pendingApprovals }
+}
+
+const nothingPending = { pendingToolCalls: [], pendingApprovals: [] }

@@ -1,0 +1,40 @@
+import { AgentError, type ChildRequest } from '@bowline/agent-loop'
+import { openStatuses } from '../session/views.ts'
+import type { SessionStore } from '../store/contract.ts'
+import type { RunRecord, RunStatus, SessionRecord } from '../store/records.ts'
+import type { BackgroundSettings } from './child-context.ts'
+
+interface Limited {
+  readonly context: { readonly store: SessionStore; readonly background: BackgroundSettings }
+  readonly session: SessionRecord
+  readonly run: RunRecord
+}
+
+/** Throws with the reason when no more work may be started in the background: the model is told. */
+export async function checkLimits({ context, session, run }: Limited, { background }: ChildRequest): Promise<void> {
+  if (!background) return
+  const { store, background: limits } = context
+  const depth = (run.parent?.path.length ?? 0) + 1
+  if (depth > limits.maxDepth) throw refused(`Agents in the background may stand ${limits.maxDepth} deep.`)
+  if ((await countTasks(store, session.key, limits.maxActive, openStatuses)) >= limits.maxActive) {
+    throw refused(`${limits.maxActive} background tasks are under way: wait for one, or cancel one.`)
+  }
+  if ((await countTasks(store, session.key, limits.maxRetained)) >= limits.maxRetained) {
+    throw refused(`This conversation has had ${limits.maxRetained} background tasks: no more are kept.`)
+  }
+}
+
+/** Counts no further than `most`. */
+async function countTasks(store: SessionStore, key: string, most: number, status?: readonly RunStatus[]): Promise<number> {
+  let [count, page]: [number, string | undefined] = [0, undefined]
+  do {
+    const children = await store.listChildren({ parent: { session: key }, limit: 1000, ...(status && { status }), ...(page === undefined ? {} : { page }) })
+    count += children.items.filter((run) => run.parent?.taskId !== undefined).length
+    page = children.next
+  } while (page !== undefined && count < most)
+  return count
+}
+
+function refused(reason: string): AgentError {
+  return new AgentError('invalid-input', reason)
+}

@@ -1,0 +1,45 @@
+import type { SessionStore } from '../store/contract.ts'
+import type { ChildSettled, InboxRecord } from '../store/records.ts'
+import { openStatuses } from '../session/views.ts'
+
+type SettledRow = Extract<InboxRecord, { readonly kind: 'child-settled' }>
+
+/**
+ * The rows of children that are to be told of now: failures and those that need help at once, successes when all that the
+ * same run has started in the background have settled.
+ */
+export async function announceable(store: SessionStore, rows: readonly SettledRow[]): Promise<readonly SettledRow[]> {
+  const groups = new Set(rows.filter((row) => !needsWord(row.body)).map((row) => row.body.group))
+  const settled = new Set<string>()
+  for (const group of groups) if (await hasSettled(store, group)) settled.add(group)
+  return rows.filter(({ body }) => needsWord(body) || settled.has(body.group))
+}
+
+function needsWord({ status }: ChildSettled): boolean {
+  return status !== 'completed'
+}
+
+async function hasSettled(store: SessionStore, group: string): Promise<boolean> {
+  let page: string | undefined
+  do {
+    const children = await store.listChildren({ parent: { runId: group }, status: openStatuses, ...(page === undefined ? {} : { page }) })
+    if (children.items.some((run) => run.parent?.taskId !== undefined && run.status !== 'needs-recovery')) return false
+    page = children.next
+  } while (page !== undefined)
+  return true
+}
+
+/** What the model is told: no more than it needs to ask for the rest. */
+export function reminderOf(children: readonly ChildSettled[]): string {
+  const lines = children.map(({ taskId, agent, status, description = '' }) => {
+    return `<background-task id="${taskId}" agent="${agent}" status="${status}">${escaped(description)}</background-task>`
+  })
+  const ids = children.length === 1 ? 'this task_id' : 'one of these task_ids'
+  return [...lines, `Call background_output with ${ids} to read a result.`].join('\n')
+}
+
+const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
+
+function escaped(text: string): string {
+  return text.replace(/[&<>"]/g, (character) => entities[character] ?? character)
+}

@@ -1,0 +1,115 @@
+import type { DurableEvent, IdSource, TurnEndEvent } from '@bowline/agent-loop'
+import { addUsage, type Usage } from '@bowline/llm'
+import { newsOfChild } from '../children/deliveries.ts'
+import type { Delivery, NewEntry, SessionStore, Write } from '../store/contract.ts'
+import type { RunFailure, RunRecord } from '../store/records.ts'
+import { newEvent } from './commits.ts'
+import { readTranscript } from './read-transcript.ts'
+import { settleOpenCalls, type SettledCall } from './settle-open-calls.ts'
+
+const charactersPerToken = 4
+const nothingOpen = { openMessageId: null, pendingToolCalls: [], pendingApprovals: [], turnState: null, rest: null, notBefore: null } as const
+
+export interface LostRunEnd {
+  readonly status: 'error' | 'aborted'
+  readonly reason: NonNullable<RunRecord['reason']>
+  readonly error?: NonNullable<RunRecord['error']>
+}
+
+/** A run as it stands, and how it is to end. */
+export interface LostRun {
+  readonly run: RunRecord
+  readonly leaf: string | null
+  readonly calls: readonly SettledCall[]
+  /** What the answer cost that the model had begun. */
+  readonly discarded: Usage | undefined
+  /** Inbox rows that nobody will take any more. */
+  readonly answers: readonly string[]
+  readonly end: LostRunEnd
+  readonly at: number
+}
+
+/** Looks at what is open of a run that the loop cannot end. */
+export async function lookAtLostRun(
+  { store, ids }: { readonly store: SessionStore; readonly ids: IdSource },
+  run: RunRecord,
+  { leaf, answers, end, at }: Pick<LostRun, 'leaf' | 'answers' | 'end' | 'at'>,
+): Promise<LostRun> {
+  const calls = await settleOpenCalls(store, ids, run, at)
+  const discarded = run.openMessageId === undefined ? undefined : await estimatedInput(store, run.session)
+  return { run, leaf, calls, discarded, answers, end, at }
+}
+
+/** What sessions above are told of the end. */
+export function newsOfLostRun({ run, end, discarded = {}, at }: LostRun, batchId: string): readonly Delivery[] {
+  const { status } = end
+  return newsOfChild(run, { status, usage: addUsage(run.usage, discarded), cost: run.cost, at, batchId })
+}
+
+/** One more segment, in which all that is open is closed. A run that never began has its end alone. */
+export function lastEvents(lost: LostRun, settled: boolean): DurableEvent[] {
+  const { run, calls, end, at, discarded } = lost
+  const { step, openMessageId: messageId, turn = 0 } = run
+  const usage = addUsage(run.usage, discarded ?? {})
+  const base = { at, runId: run.id, turn }
+  const turnEnd: TurnEndEvent = { ...base, type: 'turn-end', status: end.status, usage, steps: step, overlaysExpired: 0, ...wordsOfTheLoop(end) }
+  if (run.turn === undefined) return [turnEnd]
+  return [
+    { ...base, type: 'turn-start', resumed: true, attempt: run.attempts + 1, cause: 'recovery' },
+    ...(messageId === undefined ? [] : [{ ...base, type: 'message-discarded', step, messageId, reason: 'crash' } as const]),
+    ...(discarded ? [{ ...base, type: 'usage', purpose: 'discarded-attempt', usage: discarded, estimated: true } as const] : []),
+    ...calls.filter((call) => call.fresh).map(({ outcome, started }): DurableEvent => {
+      const { toolCallId } = outcome
+      const executed = started ? 'here' : 'no'
+      return { ...base, type: 'tool-execution-end', step, toolCallId, executed, message: outcome, durationMs: 0 }
+    }),
+    { ...base, type: 'step-end', step, toolCalls: calls.length, continues: false },
+    turnEnd,
+    { ...base, type: 'save-point' },
+    ...(settled ? [{ ...base, type: 'settled' } as const] : []),
+  ]
+}
+
+/** The loop has no words for a run that is lost again and again: its event says what the loop could say. */
+function wordsOfTheLoop({ reason, error }: LostRunEnd): Pick<TurnEndEvent, 'reason' | 'error'> {
+  return {
+    reason: reason === 'crash-loop' ? 'journal-error' : reason,
+    ...(error && { error: isRunFailure(error) ? { code: 'journal-failed', message: error.message } : error }),
+  }
+}
+
+function isRunFailure(error: NonNullable<LostRunEnd['error']>): error is RunFailure {
+  return error.code === 'crash-loop' || error.code === 'store-unavailable'
+}
+
+export function lastWrites({ run, leaf, calls, answers, end, discarded = {} }: LostRun, events: readonly DurableEvent[]): readonly Write[] {
+  const fresh = calls.filter((call) => call.fresh).map(({ record }) => record)
+  const entries = entriesOf(calls.filter((call) => !call.inTranscript), leaf, run.id)
+  const { status, reason, error = null } = end
+  const usage = addUsage(run.usage, discarded)
+  return [
+    ...(fresh.length > 0 ? [{ op: 'call.put', calls: fresh } as const] : []),
+    ...(entries.length > 0 ? [{ op: 'entry.append', entries } as const] : []),
+    { op: 'event.append', events: events.map(newEvent) },
+    ...(answers.length > 0 ? [{ op: 'inbox.take', ids: answers } as const] : []),
+    { op: 'session.patch', patch: { usage: discarded } },
+    { op: 'run.patch', runId: run.id, patch: { status, reason, error, usage, ...nothingOpen } },
+  ]
+}
+
+/** Nobody knows what the provider counted. */
+async function estimatedInput(store: SessionStore, key: string): Promise<Usage> {
+  const { messages } = await readTranscript(store, key)
+  const inputTokens = Math.ceil(JSON.stringify(messages).length / charactersPerToken)
+  return { inputTokens, totalTokens: inputTokens, estimated: true }
+}
+
+function entriesOf(settled: readonly SettledCall[], leaf: string | null, runId: string): NewEntry[] {
+  let parentId = leaf
+  return settled.map(({ record: { step, toolCallId }, outcome: { id, at } }) => {
+    const entry: NewEntry = { id, parentId, type: 'message', at, runId, call: { runId, step, toolCallId } }
+    parentId = id
+    return entry
+  })
+}
+

@@ -1,0 +1,70 @@
+import type { AgentInput, QueuedInput } from '@bowline/agent-loop'
+import type { SessionStore } from '../store/contract.ts'
+import type { ChildSettled, InboxKind, InboxRecord } from '../store/records.ts'
+import { announceable, reminderOf } from '../children/reminders.ts'
+
+/** What becomes of the inbox rows of an input in the commit that puts it in front of the model. */
+export interface TakenInput {
+  readonly take: readonly string[]
+  readonly patch: readonly InboxRecord[]
+}
+
+/** Rows that the loop is given as inputs of a turn. */
+export const inputKinds = ['steer', 'overlay', 'child-settled'] as const satisfies readonly InboxKind[]
+
+/** What waits in the inbox of a session for its active run, as the loop takes it. */
+export class JournalInbox {
+  readonly #store: SessionStore
+  readonly #key: string
+  readonly #runId: string
+  readonly #given = new Map<string, TakenInput>()
+  /** Inbox rows that are part of a reminder that was given. */
+  readonly #announced = new Map<string, QueuedInput>()
+
+  constructor(store: SessionStore, key: string, runId: string) {
+    this.#store = store
+    this.#key = key
+    this.#runId = runId
+  }
+
+  /** What is to become of the rows of every input that was given, by input id. */
+  get given(): ReadonlyMap<string, TakenInput> {
+    return this.#given
+  }
+
+  /** In the order of acceptance. What was given before and is not taken yet is given again, as it was. */
+  async waiting(max: number): Promise<readonly QueuedInput[]> {
+    const rows = await this.#store.readInbox(this.#key, inputKinds)
+    if (rows.length === 0) return []
+    const inputs = rows.flatMap((row) => this.#inputOf(row) ?? [])
+    return [...inputs, ...(await this.#reminders(rows))].slice(0, max)
+  }
+
+  #inputOf(row: InboxRecord): QueuedInput | undefined {
+    if (row.kind !== 'steer' && row.kind !== 'overlay') return undefined
+    const { inputId, input } = row.body
+    if (row.kind === 'steer') {
+      this.#given.set(inputId, { take: [row.id], patch: [] })
+      return { inputId, source: 'steer', input: input as unknown as AgentInput }
+    }
+    const { turns, takenBy } = row.body
+    // An overlay is shown once in each turn; a run keeps what it has taken with its turn.
+    if (takenBy === this.#runId) return undefined
+    const later: InboxRecord = { ...row, body: { ...row.body, turns: turns - 1, takenBy: this.#runId } }
+    this.#given.set(inputId, turns > 1 ? { take: [], patch: [later] } : { take: [row.id], patch: [] })
+    return { inputId, source: 'overlay', input: input as unknown as AgentInput }
+  }
+
+  async #reminders(rows: readonly InboxRecord[]): Promise<readonly QueuedInput[]> {
+    const settled = rows.filter((row) => row.kind === 'child-settled')
+    const again = new Set(settled.flatMap((row) => this.#announced.get(row.id) ?? []))
+    const fresh = await announceable(this.#store, settled.filter((row) => !this.#announced.has(row.id)))
+    const [first] = fresh
+    if (!first) return [...again]
+    const inputId = `reminder:${first.id}`
+    const reminder: QueuedInput = { inputId, source: 'notify', input: reminderOf(fresh.map((row) => row.body as ChildSettled)) }
+    this.#given.set(inputId, { take: fresh.map((row) => row.id), patch: [] })
+    for (const row of fresh) this.#announced.set(row.id, reminder)
+    return [...again, reminder]
+  }
+}

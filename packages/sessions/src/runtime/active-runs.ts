@@ -1,0 +1,120 @@
+import type { AbortCause } from '@bowline/agent-loop'
+import type { Claim } from '../store/contract.ts'
+import type { StopRequest } from '../store/records.ts'
+import { executeRun, notWritten, type ExecutionOptions, type Remainder } from './execute-run.ts'
+import { bringToRest, endLostRun, giveBack, holdForDecision } from './recover.ts'
+import type { ErrorContext } from './types.ts'
+
+export interface ActiveRunsOptions extends ExecutionOptions {
+  /** Must not throw. */
+  readonly onError: (error: unknown, where: ErrorContext) => void
+  /** An execution is over, and what was left of it is written. Must not throw. */
+  readonly onRest: (claim: Claim) => void
+}
+
+export interface ActiveRun {
+  readonly claim: Claim
+  readonly abort: AbortController
+  readonly done: Promise<void>
+  /** By the clock of this process: nobody else can have the run before then. */
+  heldUntil: number
+}
+
+/** The runs that this process executes, from their claim until the last of them is written. */
+export class ActiveRuns {
+  readonly #options: ActiveRunsOptions
+  readonly #active = new Map<string, ActiveRun>()
+  /** Resolves when what the store did not take is to be given again. */
+  readonly #nextTry: () => Promise<boolean>
+
+  /** `nextTry` resolves with false when there is no point in trying again. */
+  constructor(options: ActiveRunsOptions, nextTry: () => Promise<boolean>) {
+    this.#options = options
+    this.#nextTry = nextTry
+  }
+
+  get size(): number {
+    return this.#active.size
+  }
+
+  get(runId: string): ActiveRun | undefined {
+    return this.#active.get(runId)
+  }
+
+  all(): readonly ActiveRun[] {
+    return [...this.#active.values()]
+  }
+
+  begin(claim: Claim, heldUntil: number): ActiveRun {
+    const { run } = claim
+    const { live } = this.#options
+    // A lease of this process that was over: what still runs under the old epoch has to end.
+    this.abort(run.id, { kind: 'fenced' })
+    const abort = new AbortController()
+    if (run.stop) abort.abort(stopCause(run.stop))
+    const letGo = live.hold(run.session)
+    const active: ActiveRun = {
+      claim,
+      abort,
+      heldUntil,
+      done: this.#execute(claim, abort).finally(() => {
+        letGo()
+        const current = this.#active.get(run.id) ?? active
+        if (current !== active) return
+        this.#active.delete(run.id)
+        live.endRun(run.session, run.id)
+        this.#options.onRest(claim)
+      }),
+    }
+    this.#active.set(run.id, active)
+    return active
+  }
+
+  abort(runId: string, cause: AbortCause): void {
+    this.#active.get(runId)?.abort.abort(cause)
+  }
+
+  /** All leave at once and go back into the queue. Those that do not are given back here when the grace is over. */
+  async yieldAll(graceOver: Promise<void>): Promise<void> {
+    for (const run of this.#active.values()) run.abort.abort({ kind: 'yield' } satisfies AbortCause)
+    await Promise.race([Promise.all(this.all().map((run) => run.done)), graceOver])
+    // What these still do is theirs alone: nothing of it can be written under an epoch that was given back.
+    const stubborn = this.all()
+    this.#active.clear()
+    await Promise.all(stubborn.map(({ claim }) => this.#write(claim, { kind: 'give-back' })))
+  }
+
+  /** Must not reject. */
+  async #execute(claim: Claim, abort: AbortController): Promise<void> {
+    const remainder = await executeRun(this.#options, claim, abort).catch((error: unknown): Remainder => {
+      this.#report(error, claim)
+      return { kind: 'end', status: 'error', reason: 'journal-error', error: notWritten }
+    })
+    // What the store does not take now it is given again, else nobody would ever claim the run or end it.
+    while (this.#active.get(claim.run.id)?.claim === claim) {
+      if ((await this.#write(claim, remainder)) || !(await this.#nextTry())) return
+    }
+  }
+
+  /** False: the store did not take it. */
+  async #write(claim: Claim, remainder: Remainder): Promise<boolean> {
+    try {
+      if (remainder.kind === 'rest') await bringToRest(this.#options, claim)
+      if (remainder.kind === 'give-back') await giveBack(this.#options, claim)
+      if (remainder.kind === 'refuse') await holdForDecision(this.#options, claim, remainder.diff)
+      if (remainder.kind === 'end') await endLostRun(this.#options, claim, remainder)
+      return true
+    } catch (error) {
+      this.#report(error, claim)
+      return false
+    }
+  }
+
+  #report(error: unknown, { run }: Claim): void {
+    this.#options.onError(error, { during: 'run', runId: run.id, session: run.session })
+  }
+}
+
+export function stopCause(request: StopRequest): AbortCause {
+  return { kind: 'stop', ...(request.reason === undefined ? {} : { reason: request.reason }) }
+}

@@ -1,0 +1,52 @@
+import { subagentsOf, type Agent } from '@bowline/agent-loop'
+import { SessionError } from '../errors.ts'
+import { checkAgentName } from '../keys.ts'
+import type { RunRecord, SessionRecord } from '../store/records.ts'
+
+/** The agents of a runtime, and those that they hand work to. */
+export class AgentDirectory {
+  /** Those that sessions can be opened with; the first is the default. */
+  readonly roots: ReadonlyMap<string, Agent>
+  readonly #names: readonly string[]
+
+  constructor(list: readonly Agent[]) {
+    this.roots = rootsOf(list)
+    this.#names = [...new Set([...this.roots.values()].flatMap((agent) => namesBelow(agent, new Set())))]
+  }
+
+  get default(): string {
+    const [first] = this.roots.keys()
+    return first ?? ''
+  }
+
+  /** Names of all agents, at whatever depth. */
+  names(): readonly string[] {
+    return this.#names
+  }
+
+  /** The agent of a run; a child's is found on its way down from the root. Undefined: not in this version of the code. */
+  agentOf(session: SessionRecord, { parent }: RunRecord): Agent | undefined {
+    if (!parent) return this.roots.get(session.agent)
+    return parent.path.reduce<Agent | undefined>(
+      (agent, name) => agent && subagentsOf(agent).find((subagent) => subagent.name === name),
+      this.roots.get(parent.rootAgent),
+    )
+  }
+}
+
+function rootsOf(list: readonly Agent[]): ReadonlyMap<string, Agent> {
+  if (list.length === 0) throw new SessionError('invalid-config', 'A runtime needs at least one agent.')
+  const agents = new Map<string, Agent>()
+  for (const agent of list) {
+    checkAgentName(agent.name)
+    if (agents.has(agent.name)) throw new SessionError('invalid-config', `Two agents have the name ${agent.name}.`)
+    agents.set(agent.name, agent)
+  }
+  return agents
+}
+
+function namesBelow(agent: Agent, above: ReadonlySet<Agent>): readonly string[] {
+  if (above.has(agent)) return []
+  const path = new Set([...above, agent])
+  return [agent.name ?? '', ...subagentsOf(agent).flatMap((subagent) => namesBelow(subagent, path))]
+}

@@ -1,0 +1,59 @@
+import type { Clock } from '@bowline/llm'
+import type { Lease, SessionStore } from '../store/contract.ts'
+import { stopCause, type ActiveRuns } from './active-runs.ts'
+import type { ErrorContext } from './types.ts'
+
+export interface LeasesOptions {
+  readonly store: SessionStore
+  readonly clock: Clock
+  readonly leaseMs: number
+  readonly heartbeatMs: number
+  /** Must not throw. */
+  readonly onError: (error: unknown, where: ErrorContext) => void
+}
+
+/** One heartbeat that keeps the leases of all active runs and carries out what was asked of them elsewhere. */
+export class Leases {
+  readonly #options: LeasesOptions
+  readonly #runs: ActiveRuns
+  #renewing = false
+
+  constructor(options: LeasesOptions, runs: ActiveRuns) {
+    this.#options = options
+    this.#runs = runs
+  }
+
+  beat(): void {
+    if (this.#renewing) return this.#abortUnheld()
+    this.#renewing = true
+    this.#renew()
+      .catch((error: unknown) => {
+        this.#options.onError(error, { during: 'heartbeat' })
+        this.#abortUnheld()
+      })
+      .finally(() => (this.#renewing = false))
+  }
+
+  async #renew(): Promise<void> {
+    const { store, clock, leaseMs } = this.#options
+    const heldUntil = clock.now() + leaseMs
+    const leases = this.#runs.all().map(({ claim: { run } }): Lease => ({ runId: run.id, epoch: run.epoch }))
+    const states = leases.length === 0 ? [] : await store.renew(leases, leaseMs)
+    for (const [place, { runId, held, stopping }] of states.entries()) {
+      const active = this.#runs.get(runId)
+      if (!active || active.claim.run.epoch !== leases[place]?.epoch) continue
+      if (!held) this.#runs.abort(runId, { kind: 'fenced' })
+      else if (stopping) this.#runs.abort(runId, stopCause(stopping))
+      if (held) active.heldUntil = heldUntil
+    }
+  }
+
+  /** Without word from the store a run is left before its lease can be over: somebody else may then take it. */
+  #abortUnheld(): void {
+    const { clock, heartbeatMs } = this.#options
+    const nextBeatAt = clock.now() + heartbeatMs
+    for (const { claim, heldUntil } of this.#runs.all()) {
+      if (heldUntil <= nextBeatAt) this.#runs.abort(claim.run.id, { kind: 'fenced' })
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import type { Delivery, SessionStore } from '../store/contract.ts'
+import type { RunRecord } from '../store/records.ts'
+import { SessionError } from '../errors.ts'
+
+/** The session of the subagent that stands at the end of these tool call ids, or this one. */
+export async function sessionBelow(store: SessionStore, key: string, path: readonly string[]): Promise<string> {
+  const [first, ...rest] = path
+  if (first === undefined) return key
+  const call = await store.readCall(key, first)
+  const child = call.status === 'found' ? await store.readRun(`${call.value.runId}/${first}`) : call
+  if (child.status === 'missing') throw new SessionError('unknown-tool-call', `No subagent works for the call ${first}.`, { refused: [{ id: first, code: 'unknown-tool-call' }] })
+  return sessionBelow(store, child.value.session, rest)
+}
+
+/** The run of this session for which a run below it works. */
+export async function runAbove(store: SessionStore, key: string, runId: string): Promise<string> {
+  const read = await store.readRun(runId)
+  if (read.status === 'missing' || read.value.session === key || !read.value.parent) return runId
+  return runAbove(store, key, read.value.parent.runId)
+}
+
+export function isBelow(key: string, root: string): boolean {
+  return key === root || key.startsWith(`${root}~`)
+}
+
+/** How an open question is named in the lists of the run that asks it: approvals by their id, calls by their path. */
+export function nameOfCall({ path, toolCallId }: { readonly path: readonly string[]; readonly toolCallId: string }): string {
+  return [...path, toolCallId].join('/')
+}
+
+/** Tells the runs above, which wait for this one, that a question of theirs has its answer. */
+export async function answeredAbove(store: SessionStore, run: RunRecord, asked: readonly { readonly approvalId: string }[] | readonly { readonly toolCallId: string }[]): Promise<readonly Delivery[]> {
+  const deliveries: Delivery[] = []
+  let path: readonly string[] = []
+  for (let parent = run.parent; parent && parent.taskId === undefined; ) {
+    const { session: to, runId, toolCallId } = parent
+    path = [toolCallId, ...path]
+    const answered = asked.map((each) => ('approvalId' in each ? each.approvalId : nameOfCall({ path, toolCallId: each.toolCallId })))
+    const when = [{ that: 'run', runId, status: ['awaiting-tools', 'awaiting-approval'] } as const]
+    deliveries.push({ id: `answered:${runId}:${answered.join(',')}`, to, when, writes: [{ op: 'run.patch', runId, patch: { answered } }] })
+    const above = await store.readRun(runId)
+    parent = above.status === 'found' ? above.value.parent : undefined
+  }
+  return deliveries
+}
