@@ -1,5 +1,5 @@
 import { defineTool, type Tool } from '@bowline/agent-loop'
-import { z } from 'zod'
+import type { JSONSchema7 } from '@bowline/llm'
 import { lastTextOf } from '../session/run-handle.ts'
 import { restWithin } from '../session/rest.ts'
 import { isResting, isTerminal } from '../session/views.ts'
@@ -14,7 +14,24 @@ const defaultTimeoutMs = 60_000
 const longestTimeoutMs = 600_000
 const maxTextCharacters = 20_000
 
-const taskId = z.string().describe('As the launch of the task has given it.')
+const taskId: JSONSchema7 = { type: 'string', description: 'As the launch of the task has given it.' }
+const outputSchema: JSONSchema7 = {
+  type: 'object',
+  properties: {
+    task_id: taskId,
+    block: { type: 'boolean', description: 'True: wait until the task has ended.' },
+    timeout: { type: 'integer', minimum: 1, maximum: longestTimeoutMs, description: 'How long to wait, in milliseconds. Default 60000.' },
+  },
+  required: ['task_id'],
+  additionalProperties: false,
+}
+const cancelSchema: JSONSchema7 = { type: 'object', properties: { task_id: taskId }, required: ['task_id'], additionalProperties: false }
+
+interface OutputInput {
+  readonly task_id: string
+  readonly block?: boolean
+  readonly timeout?: number
+}
 
 /** How an agent looks after the work that it has started in the background from this session. */
 export function backgroundTools(context: BackgroundToolsContext, sessionKey: string): readonly Tool[] {
@@ -22,12 +39,9 @@ export function backgroundTools(context: BackgroundToolsContext, sessionKey: str
     name: 'background_output',
     description: 'Tells how far a background task has come, and its result once it has ended.',
     effect: 'pure',
-    inputSchema: z.object({
-      task_id: taskId,
-      block: z.boolean().optional().describe('True: wait until the task has ended.'),
-      timeout: z.number().int().min(1).max(longestTimeoutMs).optional().describe('How long to wait, in milliseconds. Default 60000.'),
-    }),
-    async execute({ task_id, block = false, timeout = defaultTimeoutMs }, { abortSignal }) {
+    inputSchema: outputSchema,
+    async execute(input, { abortSignal }) {
+      const { task_id, block = false, timeout = defaultTimeoutMs } = input as OutputInput
       const task = await findTask(context, sessionKey, task_id)
       if (block && !isResting(task)) await restWithin(context, task, timeout, abortSignal)
       return { output: await describe(context, await findTask(context, sessionKey, task_id)) }
@@ -37,8 +51,9 @@ export function backgroundTools(context: BackgroundToolsContext, sessionKey: str
     name: 'background_cancel',
     description: 'Stops a background task. One that has ended stays as it is.',
     effect: 'idempotent',
-    inputSchema: z.object({ task_id: taskId }),
-    async execute({ task_id }) {
+    inputSchema: cancelSchema,
+    async execute(input) {
+      const { task_id } = input as Pick<OutputInput, 'task_id'>
       const task = await findTask(context, sessionKey, task_id)
       if (!isTerminal(task.status)) await context.stopChild(task)
       const { id, agent, status } = await describe(context, await findTask(context, sessionKey, task_id))

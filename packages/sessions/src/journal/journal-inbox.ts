@@ -1,6 +1,6 @@
 import type { AgentInput, QueuedInput } from '@bowline/agent-loop'
 import type { SessionStore } from '../store/contract.ts'
-import type { ChildSettled, InboxKind, InboxRecord } from '../store/records.ts'
+import type { InboxKind, InboxRecord } from '../store/records.ts'
 import { announceable, reminderOf } from '../children/reminders.ts'
 
 /** What becomes of the inbox rows of an input in the commit that puts it in front of the model. */
@@ -62,7 +62,7 @@ export class JournalInbox {
     const [first] = fresh
     if (!first) return [...again]
     const inputId = `reminder:${first.id}`
-    const reminder: QueuedInput = { inputId, source: 'notify', input: reminderOf(fresh.map((row) => row.body as ChildSettled)) }
+    const reminder: QueuedInput = { inputId, source: 'notify', input: reminderOf(fresh.map((row) => row.body)) }
     this.#given.set(inputId, { take: fresh.map((row) => row.id), patch: [] })
     for (const row of fresh) this.#announced.set(row.id, reminder)
     return [...again, reminder]

@@ -5,7 +5,6 @@ import {
   type AgentFingerprint,
   type AgentInput,
   type ChildHost,
-  type CommitExpectation,
   type CommitOutcome,
   type IdSource,
   type Journal,
@@ -17,14 +16,15 @@ import type { JSONObject, JSONValue } from '@bowline/llm'
 import { newsOfChild } from '../children/deliveries.ts'
 import type { DefinitionDiff } from '../definition/definition-diff.ts'
 import type { LiveLog } from '../log/live-log.ts'
-import { isWaiting } from '../session/views.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { Claim, CommitRefusal, CommitResult, Delivery, Expect, SessionStore, Write } from '../store/contract.ts'
-import type { InboxRecord, StoredEvent, ToolCallRecord } from '../store/records.ts'
+import type { InboxRecord, StoredEvent } from '../store/records.ts'
+import { eventTimeOf, expectationsOf, goesOn, goingOn, isFirstStart, isSuspension, nothingNew, timersOf, withdrawnIn } from './boundary.ts'
 import { runCommit, type RunStand } from './commits.ts'
 import { JournalInbox } from './journal-inbox.ts'
-import { callRow, type TakenAnswer, type TakenDecision } from './ledger-rows.ts'
+import { callRow } from './ledger-rows.ts'
 import { readBackTo, readTranscript } from './read-transcript.ts'
+import { decidedIn, isAnswered, takenFrom, withoutDeadline } from './taken.ts'
 
 export interface StoreJournalOptions {
   readonly store: SessionStore
@@ -110,7 +110,8 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     const tail = await readBackTo(store, session.key, withdrawnIn(records))
     const { writes, events, after } = runCommit(records, stand, { tail, nextId: () => ids.next('entry') })
     const expectations = [...fence, ...expectationsOf(expect, run.id)]
-    const all = [...writes, ...(news.length > 0 ? [{ op: 'inbox.take', ids: news } as const] : []), ...timersOf(records, run.id), ...definitionOf(records)]
+    const told = news.length > 0 ? [{ op: 'inbox.take', ids: news } as const] : []
+    const all = [...withDefinition(records, writes), ...told, ...timersOf(records, run.id)]
     const result = await commitAsItStands(records, expectations, all, after)
     if (!result.ok) return refused(result.reason)
     stand = after
@@ -135,19 +136,21 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
 
   function storeBatch(records: readonly JournalRecord[], expect: readonly Expect[], writes: readonly Write[], { usage }: RunStand): Promise<CommitResult> {
     const id = ids.next('batch')
-    const patch = run.parent && writes.findLast((write) => write.op === 'run.patch')?.patch
+    const patch = run.parent && writes.flatMap((write) => (write.op === 'run.patch' ? write.patch : [])).find((each) => each.status)
     const at = eventTimeOf(records)
     const deliver = patch?.status ? newsOfChild(run, { status: patch.status, usage, cost: patch.cost, at, batchId: id }) : []
     return commitOnce(store, { id, key: session.key, expect, writes, ...(deliver.length > 0 ? { deliver } : {}) })
   }
 
-  function definitionOf(records: readonly JournalRecord[]): readonly Write[] {
+  /** The run begins with the definition that its agent has today. */
+  function withDefinition(records: readonly JournalRecord[], writes: readonly Write[]): readonly Write[] {
     const { definition } = options
-    if (!definition || run.turn !== undefined || !records.some(isFirstStart)) return []
+    if (!definition || run.turn !== undefined || !records.some(isFirstStart)) return writes
+    const { hash } = definition
     const body = JSON.parse(JSON.stringify(definition)) as JSONObject
     return [
-      { op: 'definition.put', hash: definition.hash, body },
-      { op: 'run.patch', runId: run.id, patch: { definition: definition.hash } },
+      { op: 'definition.put', hash, body },
+      ...writes.map((write) => (write.op === 'run.patch' ? { ...write, patch: { ...write.patch, definition: hash } } : write)),
     ]
   }
 
@@ -195,57 +198,12 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
   }
 }
 
-function expectationsOf({ noInputs, nothingQueued }: CommitExpectation = {}, runId: string): readonly Expect[] {
-  return [
-    ...(noInputs ? [{ that: 'inbox-empty', kinds: ['steer', 'child-settled'] } as const] : []),
-    ...(nothingQueued ? [{ that: 'none-queued', except: runId } as const] : []),
-  ]
-}
-
-/** A run that was about to wait is queued instead. */
-function goingOn(writes: readonly Write[]): readonly Write[] {
-  return writes.map((write) => {
-    if (write.op !== 'run.patch' || !write.patch.status || !isWaiting(write.patch.status)) return write
-    return { ...write, patch: { ...write.patch, status: 'queued' } }
-  })
-}
-
-const nothingNew: readonly Expect[] = [{ that: 'inbox-empty', kinds: ['child-changed'] }]
-
-/** The run comes to wait in this commit; one that is followed does so later. */
-function isSuspension(records: readonly JournalRecord[]): boolean {
-  return records.some((record) => record.type === 'run' && record.run.state === 'suspended' && !record.run.followed)
-}
-
-function eventTimeOf(records: readonly JournalRecord[]): number {
-  return records.reduce((at, record) => (record.type === 'event' ? record.event.at : at), 0)
-}
-
-/** Wakes a run that waits, at the earliest time that one of its calls waits for. */
-function timersOf(records: readonly JournalRecord[], runId: string): readonly Write[] {
-  const row = records.findLast((record) => record.type === 'run')?.run
-  if (row?.state !== 'suspended') return []
-  const times = [...(row.pendingToolCalls ?? []), ...(row.pendingApprovals ?? [])].flatMap((each) => each.deadlineAt ?? [])
-  if (times.length === 0) return []
-  return [{ op: 'timer.put', timers: [{ id: `deadline:${runId}`, kind: 'deadline', dueAt: Math.min(...times), body: { runId } }] }]
-}
-
-/** Messages that stood in the transcript before these records. */
-function withdrawnIn(records: readonly JournalRecord[]): ReadonlySet<string> {
-  const withdrawn = new Set(records.flatMap((record) => (record.type === 'discard' ? record.messageIds : [])))
-  for (const record of records) if (record.type === 'append') withdrawn.delete(record.message.id)
-  return withdrawn
-}
-
-/** A commit after which something starts, or the run waits for somebody. */
-function goesOn(record: JournalRecord): boolean {
-  if (record.type === 'run') return record.run.state === 'suspended'
-  if (record.type !== 'event') return false
-  return record.event.type === 'message-start' || record.event.type === 'tool-execution-start' || isFirstStart(record)
-}
-
-function isFirstStart(record: JournalRecord): boolean {
-  return record.type === 'event' && record.event.type === 'turn-start' && !record.event.resumed
+function refused(reason: CommitRefusal): CommitOutcome {
+  if (reason === 'runs-queued' || reason === 'inputs-waiting') return { ok: false, reason }
+  if (reason === 'fenced' || reason === 'missing' || reason === 'deleted') {
+    throw new AgentError('fenced', 'The run belongs to another process by now.')
+  }
+  throw new AgentError('journal-failed', `The store refused the commit: ${reason}.`)
 }
 
 /** Why a run that was begun earlier goes on now. */
@@ -253,41 +211,4 @@ function resumeCause({ previous, run }: Claim): ResumeCause {
   if (previous === 'running') return 'takeover'
   if (run.reason === 'yielded') return 'yield'
   return run.reason === 'unknown-outcome' ? 'recovery' : 'answers'
-}
-
-/** An answer that was accepted counts whenever it is taken. */
-function withoutDeadline({ deadlineAt: _deadlineAt, ...call }: ToolCallRecord): ToolCallRecord {
-  return call
-}
-
-/** A stopped run takes its answers out of the inbox, but its calls end as cancelled. */
-function takenFrom(rows: readonly InboxRecord[], stopped: boolean): Pick<RunStand, 'answers' | 'decisions'> {
-  const answers = new Map<string, TakenAnswer>()
-  const decisions = new Map<string, TakenDecision>()
-  for (const { id: inboxId, at, ...row } of rows) {
-    if (row.kind === 'answer') answers.set(row.body.toolCallId, { inboxId, ...(stopped ? {} : { hash: row.body.hash }) })
-    if (row.kind === 'decision') {
-      const { approvalId, by } = row.body
-      decisions.set(approvalId, { inboxId, decided: { at, ...(by === undefined ? {} : { by }) } })
-    }
-  }
-  return { answers, decisions }
-}
-
-/** Decisions that were taken earlier: their rows keep what was said of them. */
-function decidedIn(calls: readonly ToolCallRecord[]): readonly (readonly [string, TakenDecision])[] {
-  return calls.flatMap(({ approval }) => (approval?.decided ? [[approval.approvalId, { decided: approval.decided }] as const] : []))
-}
-
-function isAnswered({ toolCallId, approval }: ToolCallRecord, { answers, decisions }: RunStand): boolean {
-  const decision = approval && decisions.get(approval.approvalId)
-  return answers.has(toolCallId) || decision?.inboxId !== undefined
-}
-
-function refused(reason: CommitRefusal): CommitOutcome {
-  if (reason === 'runs-queued' || reason === 'inputs-waiting') return { ok: false, reason }
-  if (reason === 'fenced' || reason === 'missing' || reason === 'deleted') {
-    throw new AgentError('fenced', 'The run belongs to another process by now.')
-  }
-  throw new AgentError('journal-failed', `The store refused the commit: ${reason}.`)
 }

@@ -119,7 +119,6 @@ export class ClaimLoop {
     const ended = over.promise.then(() => (isOver = true))
     const ranBefore = this.#ran
     const claimed = this.#claims
-    let yielded = 0
     this.#claims = true
     this.#left = maxRuns
     try {
@@ -131,14 +130,14 @@ export class ClaimLoop {
       }
       this.#claims = false
       await this.#pass
-      yielded = this.#runs.size
+      const yielded = this.#runs.size
       if (isOver) await this.#runs.yieldAll(new Promise(() => undefined))
+      return { ran: this.#ran - ranBefore - yielded, yielded }
     } finally {
       cancel?.()
       this.#claims = claimed
       this.#left = Infinity
     }
-    return { ran: this.#ran - ranBefore - yielded, yielded }
   }
 
   #claimAll(): Promise<number> {

@@ -310,7 +310,7 @@ export interface TimerRecord {
   readonly session: string
   readonly kind: TimerKind
   readonly dueAt: number
-  readonly body: JSONObject
+  readonly body: { readonly runId: string }
 }
 
 /** An event as the log gives it back: whole, and with its number. */

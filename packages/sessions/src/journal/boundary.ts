@@ -1,0 +1,57 @@
+import type { CommitExpectation, JournalRecord } from '@bowline/agent-loop'
+import { isWaiting } from '../session/views.ts'
+import type { Expect, Write } from '../store/contract.ts'
+
+export function expectationsOf({ noInputs, nothingQueued }: CommitExpectation = {}, runId: string): readonly Expect[] {
+  return [
+    ...(noInputs ? [{ that: 'inbox-empty', kinds: ['steer', 'child-settled'] } as const] : []),
+    ...(nothingQueued ? [{ that: 'none-queued', except: runId } as const] : []),
+  ]
+}
+
+/** A run that was about to wait is queued instead. */
+export function goingOn(writes: readonly Write[]): readonly Write[] {
+  return writes.map((write) => {
+    if (write.op !== 'run.patch' || !write.patch.status || !isWaiting(write.patch.status)) return write
+    return { ...write, patch: { ...write.patch, status: 'queued' } }
+  })
+}
+
+export const nothingNew: readonly Expect[] = [{ that: 'inbox-empty', kinds: ['child-changed'] }]
+
+/** The run comes to wait in this commit; one that is followed does so later. */
+export function isSuspension(records: readonly JournalRecord[]): boolean {
+  return records.some((record) => record.type === 'run' && record.run.state === 'suspended' && !record.run.followed)
+}
+
+export function eventTimeOf(records: readonly JournalRecord[]): number {
+  return records.reduce((at, record) => (record.type === 'event' ? record.event.at : at), 0)
+}
+
+/** Wakes a run that waits, at the earliest time that one of its calls waits for. */
+export function timersOf(records: readonly JournalRecord[], runId: string): readonly Write[] {
+  const row = records.findLast((record) => record.type === 'run')?.run
+  if (row?.state !== 'suspended') return []
+  const times = [...(row.pendingToolCalls ?? []), ...(row.pendingApprovals ?? [])].flatMap((each) => each.deadlineAt ?? [])
+  if (times.length === 0) return []
+  return [{ op: 'timer.put', timers: [{ id: `deadline:${runId}`, kind: 'deadline', dueAt: Math.min(...times), body: { runId } }] }]
+}
+
+/** Messages that stood in the transcript before these records. */
+export function withdrawnIn(records: readonly JournalRecord[]): ReadonlySet<string> {
+  const withdrawn = new Set(records.flatMap((record) => (record.type === 'discard' ? record.messageIds : [])))
+  for (const record of records) if (record.type === 'append') withdrawn.delete(record.message.id)
+  return withdrawn
+}
+
+/** A commit after which something starts, or the run waits for somebody. */
+export function goesOn(record: JournalRecord): boolean {
+  if (record.type === 'run') return record.run.state === 'suspended'
+  if (record.type !== 'event') return false
+  return record.event.type === 'message-start' || record.event.type === 'tool-execution-start' || isFirstStart(record)
+}
+
+export function isFirstStart(record: JournalRecord): boolean {
+  return record.type === 'event' && record.event.type === 'turn-start' && !record.event.resumed
+}
+
