@@ -1,11 +1,13 @@
 import { SessionError } from '../errors.ts'
 import { claims } from './store-kit/claims.ts'
 import { commits } from './store-kit/commits.ts'
+import { deliveries } from './store-kit/deliveries.ts'
 import { expectations } from './store-kit/expectations.ts'
 import { growth } from './store-kit/growth.ts'
 import { keys } from './store-kit/keys.ts'
 import { kitOf } from './store-kit/kit.ts'
 import type { StoreKitOptions, TestRunner, Topic } from './store-kit/kit.ts'
+import { lanes } from './store-kit/lanes.ts'
 import { ledger } from './store-kit/ledger.ts'
 import { log } from './store-kit/log.ts'
 import { reading } from './store-kit/reading.ts'
@@ -23,6 +25,8 @@ const topics: Readonly<Record<string, Topic>> = {
   ledger,
   claims,
   reading,
+  deliveries,
+  lanes,
   reopening,
 }
 

@@ -1,14 +1,16 @@
 import type { PruneReport, PruneRules } from '../../store/contract.ts'
 import type { RunRecord } from '../../store/records.ts'
+import { forgetRun } from './children.ts'
 import type { HeldSession, Space } from './held-session.ts'
 import { beginWork } from './work.ts'
+import type { Work } from './work.ts'
 import { applyWrites } from './writes.ts'
 
-/** Removes what nobody needs any more, of at most `limit` sessions. */
+/** Removes what nobody needs any more, from at most `limit` sessions. */
 export function pruneSpace(space: Space, rules: PruneRules, now: number, limit: number): PruneReport {
   let [runs, events, sessions, touched] = [0, 0, 0, 0]
   for (const held of space.sessions.values()) {
-    const isOver = held.record.status === 'expired' && (held.record.expiresAt ?? 0) <= rules.expiredBefore
+    const isOver = expiredBefore(held, rules.expiredBefore)
     const firstKept = isOver ? 0 : firstKeptEvent(held, rules)
     if (!isOver && firstKept <= held.record.firstSeq) continue
     if (touched++ === limit) break
@@ -18,7 +20,7 @@ export function pruneSpace(space: Space, rules: PruneRules, now: number, limit: 
       sessions += 1
     } else {
       events += firstKept - held.record.firstSeq
-      runs += forgetBefore(space, held, firstKept)
+      runs += forgetBefore(beginWork(space, held.record.key, now, []), held, firstKept)
     }
   }
   forgetDefinitions(space)
@@ -32,19 +34,23 @@ function firstKeptEvent({ record, runs }: HeldSession, { runsEndedBefore }: Prun
   return Math.min(record.nextSeq, ...kept.map((run) => run.firstSeq))
 }
 
+function expiredBefore({ record, openRuns }: HeldSession, time: number): boolean {
+  return record.status === 'expired' && (record.expiresAt ?? Infinity) < time && openRuns.size === 0
+}
+
 function endedBefore({ endedAt }: RunRecord, time: number): boolean {
   return endedAt !== undefined && endedAt < time
 }
 
 /** Rows of the ledger stay, as entries of the transcript refer to them. */
-function forgetBefore(space: Space, held: HeldSession, firstSeq: number): number {
+function forgetBefore(work: Work, held: HeldSession, firstSeq: number): number {
   for (let seq = held.record.firstSeq; seq < firstSeq; seq++) held.events.delete(seq)
   held.record = { ...held.record, firstSeq }
   const gone = [...held.runs.values()].filter((run) => run.firstSeq < firstSeq)
-  for (const { id } of gone) {
-    held.runs.delete(id)
-    held.applied.delete(id)
-    space.sessionOfRun.delete(id)
+  for (const run of gone) {
+    held.runs.delete(run.id)
+    held.applied.delete(run.id)
+    forgetRun(work, run)
   }
   return gone.length
 }
