@@ -179,7 +179,7 @@ export interface BranchRecord {
 export interface DueReport {
   /** By time, then by id. */
   readonly timers: readonly TimerRecord[]
-  /** Keys of sessions whose life is over, and that nobody has marked (`session.expire`) yet. */
+  /** Keys of sessions whose life is over, by the time of its end, and that nobody has marked (`session.expire`) yet. */
   readonly expired: readonly string[]
   /**
    * Now, when something is due. Else the earliest time at which a timer is, a session's life ends, or the first run of a

@@ -1,6 +1,7 @@
 import { SessionError } from '../errors.ts'
 import { claims } from './store-kit/claims.ts'
 import { commits } from './store-kit/commits.ts'
+import { deaths } from './store-kit/deaths.ts'
 import { deliveries } from './store-kit/deliveries.ts'
 import { expectations } from './store-kit/expectations.ts'
 import { growth } from './store-kit/growth.ts'
@@ -9,10 +10,12 @@ import { kitOf } from './store-kit/kit.ts'
 import type { StoreKitOptions, TestRunner, Topic } from './store-kit/kit.ts'
 import { lanes } from './store-kit/lanes.ts'
 import { ledger } from './store-kit/ledger.ts'
+import { lives } from './store-kit/lives.ts'
 import { log } from './store-kit/log.ts'
 import { reading } from './store-kit/reading.ts'
 import { reopening } from './store-kit/reopening.ts'
 import { runs } from './store-kit/runs.ts'
+import { time } from './store-kit/time.ts'
 import { transcript } from './store-kit/transcript.ts'
 
 const topics: Readonly<Record<string, Topic>> = {
@@ -27,6 +30,9 @@ const topics: Readonly<Record<string, Topic>> = {
   reading,
   deliveries,
   lanes,
+  lives,
+  deaths,
+  time,
   reopening,
 }
 
