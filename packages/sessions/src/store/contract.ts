@@ -190,8 +190,9 @@ export interface DueReport {
 
 export interface PruneRules {
   /**
-   * Runs that ended before then, with their events, inputs and input ids, up to the first event of the first run that is
-   * kept. Entries and rows of the ledger stay as long as their session, definitions as long as a run refers to them.
+   * Runs that ended before then and were accepted before the first run that is kept, with their inputs and input ids, and
+   * the log before the first event of that run (all of it, when no run is kept). Entries and rows of the ledger stay as
+   * long as their session, definitions as long as a run refers to them.
    */
   readonly runsEndedBefore: number
   /** Sessions that were marked as expired, whose time was over before then, and that have no open run, are deleted. */

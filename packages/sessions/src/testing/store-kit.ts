@@ -1,10 +1,12 @@
 import { SessionError } from '../errors.ts'
 import { claims } from './store-kit/claims.ts'
 import { commits } from './store-kit/commits.ts'
+import { context } from './store-kit/context.ts'
 import { deaths } from './store-kit/deaths.ts'
 import { deliveries } from './store-kit/deliveries.ts'
 import { expectations } from './store-kit/expectations.ts'
 import { growth } from './store-kit/growth.ts'
+import { inbox } from './store-kit/inbox.ts'
 import { keys } from './store-kit/keys.ts'
 import { kitOf } from './store-kit/kit.ts'
 import type { StoreKitOptions, TestRunner, Topic } from './store-kit/kit.ts'
@@ -12,6 +14,7 @@ import { lanes } from './store-kit/lanes.ts'
 import { ledger } from './store-kit/ledger.ts'
 import { lives } from './store-kit/lives.ts'
 import { log } from './store-kit/log.ts'
+import { pruning } from './store-kit/pruning.ts'
 import { reading } from './store-kit/reading.ts'
 import { reopening } from './store-kit/reopening.ts'
 import { runs } from './store-kit/runs.ts'
@@ -33,6 +36,9 @@ const topics: Readonly<Record<string, Topic>> = {
   lives,
   deaths,
   time,
+  pruning,
+  inbox,
+  context,
   reopening,
 }
 
