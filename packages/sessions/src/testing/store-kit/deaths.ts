@@ -137,6 +137,11 @@ export const deaths: Topic = ({ it }) => {
     await bench.refused('missing', [], { key: child })
     const made = await bench.commit([ensure(child, { id: 'second' }), appendEvents(mark('b'))], { key: child })
     assert.deepEqual([made.version, made.firstSeq], [1, 1])
+    // Nor what an earlier deletion under the key had left.
+    await bench.commit([deleteSession()], { key: child })
+    await bench.commit([ensure(child, { id: 'third' })], { key: child })
+    await bench.commit([deleteSession({ leavesNothing: true })], { key: child })
+    assert.deepEqual(await bench.store.readSession(child), { status: 'missing' })
   })
 
   it('S105: a deletion can be delivered', async (bench) => {
