@@ -41,7 +41,7 @@ export function backgroundTools(context: BackgroundToolsContext, sessionKey: str
     effect: 'pure',
     inputSchema: outputSchema,
     async execute(input, { abortSignal }) {
-      const { task_id, block = false, timeout = defaultTimeoutMs } = input as OutputInput
+      const { task_id, block = false, timeout = defaultTimeoutMs } = input as unknown as OutputInput
       const task = await findTask(context, sessionKey, task_id)
       if (block && !isResting(task)) await restWithin(context, task, timeout, abortSignal)
       return { output: await describe(context, await findTask(context, sessionKey, task_id)) }
@@ -53,7 +53,7 @@ export function backgroundTools(context: BackgroundToolsContext, sessionKey: str
     effect: 'idempotent',
     inputSchema: cancelSchema,
     async execute(input) {
-      const { task_id } = input as Pick<OutputInput, 'task_id'>
+      const { task_id } = input as unknown as OutputInput
       const task = await findTask(context, sessionKey, task_id)
       if (!isTerminal(task.status)) await context.stopChild(task)
       const { id, agent, status } = await describe(context, await findTask(context, sessionKey, task_id))

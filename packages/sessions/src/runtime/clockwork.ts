@@ -124,7 +124,7 @@ export class Clockwork {
   /** The effect is part of the commit that drops the timer. A run that no longer waits needs no waking. */
   async #fire({ id, session: key, body }: TimerRecord): Promise<boolean> {
     const { store, ids } = this.#options
-    const { runId } = body
+    const runId = typeof body.runId === 'string' ? body.runId : ''
     const drop = { op: 'timer.drop', ids: [id] } as const
     const result = await commitOnce(store, {
       id: ids.next('batch'),

@@ -10,8 +10,8 @@ export interface Space {
   readonly sessions: Map<string, HeldSession>
   /** The session of each run. */
   readonly sessionOfRun: Map<string, HeldSession>
-  /** Ids of the child runs of each run. */
-  readonly childrenOf: Map<string, readonly string[]>
+  /** Ids of the child runs of each run and of each session. */
+  readonly children: Map<string, readonly string[]>
   readonly tombstones: Map<string, Tombstone>
   readonly definitions: Map<string, JSONObject>
   readonly listeners: Set<(hint: StoreHint) => void>
@@ -24,7 +24,7 @@ export function newSpace(): Space {
   return {
     sessions: new Map(),
     sessionOfRun: new Map(),
-    childrenOf: new Map(),
+    children: new Map(),
     tombstones: new Map(),
     definitions: new Map(),
     listeners: new Set(),

@@ -1,35 +1,43 @@
 import type { PruneReport, PruneRules } from '../../store/contract.ts'
 import type { RunRecord } from '../../store/records.ts'
+import { forgetRun } from './children.ts'
 import type { HeldSession, Space } from './held-session.ts'
 import { beginWork } from './work.ts'
+import type { Work } from './work.ts'
 import { applyWrites } from './writes.ts'
 
-/** Removes what nobody needs any more, of at most `limit` sessions. */
+/** Removes what nobody needs any more, from at most `limit` sessions. */
 export function pruneSpace(space: Space, rules: PruneRules, now: number, limit: number): PruneReport {
   let [runs, events, sessions, touched] = [0, 0, 0, 0]
   for (const held of space.sessions.values()) {
-    const isOver = held.record.status === 'expired' && (held.record.expiresAt ?? 0) <= rules.expiredBefore
-    const firstKept = isOver ? 0 : firstKeptEvent(held, rules)
-    if (!isOver && firstKept <= held.record.firstSeq) continue
+    const isOver = expiredBefore(held, rules.expiredBefore)
+    const gone = isOver ? [] : runsToForget(held, rules.runsEndedBefore)
+    if (!isOver && gone.length === 0) continue
     if (touched++ === limit) break
+    const work = beginWork(space, held.record.key, now, [])
     if (isOver) {
       const leavesNothing = held.record.parent === undefined ? {} : ({ leavesNothing: true } as const)
-      applyWrites(beginWork(space, held.record.key, now, []), [{ op: 'session.delete', at: now, ...leavesNothing }])
+      applyWrites(work, [{ op: 'session.delete', at: now, ...leavesNothing }])
       sessions += 1
     } else {
-      events += firstKept - held.record.firstSeq
-      runs += forgetBefore(space, held, firstKept)
+      for (const run of gone) forget(work, held, run)
+      events += cutLog(held)
+      runs += gone.length
     }
   }
   forgetDefinitions(space)
   return { runs, events, sessions, more: touched > limit }
 }
 
-/** The log may be cut before the first event of a run that is kept. */
-function firstKeptEvent({ record, runs }: HeldSession, { runsEndedBefore }: PruneRules): number {
-  const kept = [...runs.values()].filter((run) => !endedBefore(run, runsEndedBefore))
-  if (kept.length === runs.size) return record.firstSeq
-  return Math.min(record.nextSeq, ...kept.map((run) => run.firstSeq))
+/** Those before the first run that is kept: what came after its first event stays. */
+function runsToForget({ runs }: HeldSession, time: number): readonly RunRecord[] {
+  const inOrder = [...runs.values()].sort((a, b) => a.n - b.n)
+  const firstKept = inOrder.findIndex((run) => !endedBefore(run, time))
+  return firstKept === -1 ? inOrder : inOrder.slice(0, firstKept)
+}
+
+function expiredBefore({ record, openRuns }: HeldSession, time: number): boolean {
+  return record.status === 'expired' && (record.expiresAt ?? Infinity) < time && openRuns.size === 0
 }
 
 function endedBefore({ endedAt }: RunRecord, time: number): boolean {
@@ -37,16 +45,19 @@ function endedBefore({ endedAt }: RunRecord, time: number): boolean {
 }
 
 /** Rows of the ledger stay, as entries of the transcript refer to them. */
-function forgetBefore(space: Space, held: HeldSession, firstSeq: number): number {
-  for (let seq = held.record.firstSeq; seq < firstSeq; seq++) held.events.delete(seq)
-  held.record = { ...held.record, firstSeq }
-  const gone = [...held.runs.values()].filter((run) => run.firstSeq < firstSeq)
-  for (const { id } of gone) {
-    held.runs.delete(id)
-    held.applied.delete(id)
-    space.sessionOfRun.delete(id)
-  }
-  return gone.length
+function forget(work: Work, held: HeldSession, run: RunRecord): void {
+  held.runs.delete(run.id)
+  held.applied.delete(run.id)
+  forgetRun(work, run)
+}
+
+/** Removes the events before the first run that is left, and says how many they were. */
+function cutLog(held: HeldSession): number {
+  const { firstSeq, nextSeq } = held.record
+  const firstKept = Math.min(nextSeq, ...[...held.runs.values()].map((run) => run.firstSeq))
+  for (let seq = firstSeq; seq < firstKept; seq++) held.events.delete(seq)
+  held.record = { ...held.record, firstSeq: firstKept }
+  return firstKept - firstSeq
 }
 
 function forgetDefinitions({ sessions, definitions }: Space): void {
