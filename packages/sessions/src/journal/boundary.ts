@@ -55,3 +55,9 @@ export function isFirstStart(record: JournalRecord): boolean {
   return record.type === 'event' && record.event.type === 'turn-start' && !record.event.resumed
 }
 
+
+/** The world outside, or somebody who waits, depends on it: a call that is not pure, or the end of a segment. */
+export function mustBeStored(record: JournalRecord): boolean {
+  if (record.type === 'run') return record.run.state !== 'running'
+  return record.type === 'call' && record.call.effect !== 'pure' && record.call.state !== 'pending'
+}

@@ -5,6 +5,7 @@ import {
   type AgentFingerprint,
   type AgentInput,
   type ChildHost,
+  type CommitExpectation,
   type CommitOutcome,
   type IdSource,
   type Journal,
@@ -19,7 +20,7 @@ import type { LiveLog } from '../log/live-log.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { Claim, CommitRefusal, CommitResult, Delivery, Expect, SessionStore, Write } from '../store/contract.ts'
 import type { InboxRecord, StoredEvent } from '../store/records.ts'
-import { eventTimeOf, expectationsOf, goesOn, goingOn, isFirstStart, isSuspension, nothingNew, timersOf, withdrawnIn } from './boundary.ts'
+import { eventTimeOf, expectationsOf, goesOn, goingOn, isFirstStart, isSuspension, mustBeStored, nothingNew, timersOf, withdrawnIn } from './boundary.ts'
 import { runCommit, type RunStand } from './commits.ts'
 import { JournalInbox } from './journal-inbox.ts'
 import { callRow } from './ledger-rows.ts'
@@ -41,6 +42,8 @@ export interface StoreJournalOptions {
   readonly definition?: AgentFingerprint
   /** How the definition has changed since the run began. */
   readonly definitionDiff?: DefinitionDiff
+  /** `turn`: what no outside world depends on is stored with what comes behind it. */
+  readonly durability: 'boundary' | 'turn'
   /** Follows a stop request that a commit meets in the store. */
   readonly abort: AbortController
 }
@@ -74,6 +77,9 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
   let owesRest = false
   /** Inbox rows that the next commit takes, whatever it is about. */
   let news: readonly string[] = []
+  /** Records that wait to be stored with the next ones. */
+  let held: readonly JournalRecord[] = []
+  let heldEvents = 0
 
   async function load(): Promise<JournalState> {
     const [transcript, calls, changed] = await Promise.all([
@@ -106,7 +112,12 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     }
   }
 
-  async function commit(...[records, expect]: Parameters<Journal['commit']>): Promise<CommitOutcome> {
+  async function commit(given: readonly JournalRecord[], expect?: CommitExpectation): Promise<CommitOutcome> {
+    const waits = options.durability === 'turn' && !expect && !given.some(mustBeStored)
+    return waits ? hold(given) : commitAll([...held, ...given], expect)
+  }
+
+  async function commitAll(records: readonly JournalRecord[], expect?: CommitExpectation): Promise<CommitOutcome> {
     const tail = await readBackTo(store, session.key, withdrawnIn(records))
     const { writes, events, after } = runCommit(records, stand, { tail, nextId: () => ids.next('entry') })
     const expectations = [...fence, ...expectationsOf(expect, run.id)]
@@ -116,10 +127,20 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     if (!result.ok) return refused(result.reason)
     stand = after
     news = []
+    held = []
+    heldEvents = 0
     owesRest ||= records.some((record) => record.type === 'run' && record.run.followed === true)
     const numbered = events.map((event, index): StoredEvent => ({ ...event, seq: result.firstSeq + index }))
     live.publish(session.key, numbered, true)
     return { ok: true, firstSeq: result.firstSeq }
+  }
+
+  /** Nobody reads the numbers that these events get for now: they are published when they are stored. */
+  function hold(records: readonly JournalRecord[]): CommitOutcome {
+    const firstSeq = live.session(session.key).lastSeq + heldEvents + 1
+    held = [...held, ...records]
+    heldEvents += records.filter((record) => record.type === 'event').length
+    return { ok: true, firstSeq }
   }
 
   /** What happens to the run meanwhile changes how the commit leaves it. */
@@ -172,7 +193,10 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
 
   const children = options.hostChildren?.((deliver) => {
     const expect: Expect[] = [...fence, { that: 'run', runId: run.id, status: ['running'], notStopping: true }]
-    const done = queue.then(() => commitOnce(store, { id: ids.next('batch'), key: session.key, expect, writes: [], deliver }))
+    const done = queue.then(async () => {
+      if (held.length > 0) await commitAll(held)
+      return commitOnce(store, { id: ids.next('batch'), key: session.key, expect, writes: [], deliver })
+    })
     queue = done.catch(() => undefined)
     return done
   })
@@ -189,6 +213,8 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
       return done
     },
     publish(events) {
+      // Of a message whose beginning is not in the log yet.
+      if (heldEvents > 0) return
       const liveSession = live.session(session.key)
       for (const event of events) liveSession.publishDelta(event)
     },

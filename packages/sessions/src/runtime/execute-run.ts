@@ -16,7 +16,7 @@ import { checkDefinition, type DefinitionCheck } from './check-definition.ts'
 import { ownAnswers } from './recover.ts'
 import type { RuntimeOptions } from './types.ts'
 
-export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'onUnknownOutcome' | 'onFailedTurn' | 'onDefinitionChange'> {
+export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'durability' | 'onUnknownOutcome' | 'onFailedTurn' | 'onDefinitionChange'> {
   readonly store: SessionStore
   readonly live: LiveLog
   readonly clock: Clock
@@ -68,7 +68,7 @@ async function runAgent(options: ExecutionOptions, execution: Execution): Promis
   const { run, session } = claim
   const enqueue = (input: AgentInput): Promise<Accepted> => acceptFollowUp(options, session, input)
   const journal = storeJournal({
-    ...{ store, live, ids, claim, answers, abort, enqueue },
+    ...{ store, live, ids, claim, answers, abort, enqueue, durability: options.durability ?? 'boundary' },
     hostChildren: (spawn) => childHost({ context: children, session, run, spawn, tools: backgroundTools({ ...children, live }, session.key) }),
     ...(check.kind === 'new' ? { definition: check.definition } : {}),
     ...('diff' in check ? { definitionDiff: check.diff } : {}),

@@ -16,6 +16,12 @@ export interface RuntimeOptions {
   readonly concurrency?: number
   /** Default `queue`. */
   readonly onBusy?: OnBusy
+  /**
+   * `boundary` (the default): every boundary of a turn is stored before the next thing starts. `turn`: only what the world
+   * outside depends on is, and readers see the rest with it; a crash repeats the model calls since. Neither weakens what
+   * is promised for tools that are not `pure`.
+   */
+  readonly durability?: 'boundary' | 'turn'
   /** What happens to a run that is taken up with another definition of its agent. Default `continue`. */
   readonly onDefinitionChange?: DefinitionPolicy
   /** Default: the agent's; a tool's own wins. */
