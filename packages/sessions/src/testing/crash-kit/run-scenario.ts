@@ -79,9 +79,8 @@ class Stage {
 
   async look(stuck: string | undefined): Promise<CrashEnd> {
     const { store, staleWrites, acceptedRuns, acceptedAnswers, effects, notes } = this.#scene
-    const world = { effects, notes, happened: (key: string) => effects.some((each) => each.idempotencyKey === key), effect: noEffect }
     return {
-      world,
+      world: { effects, notes },
       sessions: await readSessions(store),
       acknowledged: { runs: [...acceptedRuns], answers: acceptedAnswers },
       staleWrites,
@@ -174,10 +173,6 @@ async function startRuntime(runtime: Runtime): Promise<void> {
       if (starts === maxStarts || !SessionError.isInstance(error) || !error.retryable) throw error
     }
   }
-}
-
-function noEffect(): Promise<never> {
-  return Promise.reject(new SessionError('invalid-input', 'The scenario is over: nothing takes effect any more.'))
 }
 
 function nameOf(error: unknown): string {

@@ -61,6 +61,7 @@ export class Scene {
       effects: this.effects,
       notes: this.notes,
       happened: (key) => this.effects.some((effect) => effect.idempotencyKey === key),
+      sleep: (ms) => new Promise((resolve) => process.clock.setTimer(process.clock.now() + ms, resolve)),
       effect: async (call) => {
         await process.pass('code')
         call.abortSignal.throwIfAborted()

@@ -42,6 +42,8 @@ export interface World {
    * is aborted rejects without an effect.
    */
   effect(call: CallContext): Promise<void>
+  /** Resolves when so much time has passed for this process. */
+  sleep(ms: number): Promise<void>
   /** What an outside service answers that was asked about a key. */
   happened(idempotencyKey: string): boolean
   /** What clients remember. */
@@ -62,7 +64,7 @@ export interface Invariant {
 
 /** Everything that there is to see when the scenario is over. */
 export interface CrashEnd {
-  readonly world: World
+  readonly world: Pick<World, 'effects' | 'notes'>
   readonly sessions: readonly SessionEnd[]
   /** What clients were told. */
   readonly acknowledged: Acknowledged

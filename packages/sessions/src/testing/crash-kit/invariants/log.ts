@@ -40,10 +40,10 @@ export const logIsWellFormed: Invariant = {
   check: inEach(({ log, runs }) => checkEvents(withoutUnbegun(log, runs))),
 }
 
-/** A run that was stopped before it began has its end alone; the grammar knows no turn that never began. */
+/** A run that was stopped before it began was queued and ended; the grammar knows no turn that never began. */
 function withoutUnbegun(log: readonly StoredEvent[], runs: readonly RunRecord[]): readonly StoredEvent[] {
-  const unbegun = new Set(runs.filter((run) => run.turn === undefined).map((run) => run.id))
-  return log.filter((event) => event.type !== 'turn-end' || !unbegun.has(event.runId)).map((event, index) => ({ ...event, seq: index + 1 }))
+  const unbegun = new Set<unknown>(runs.filter((run) => run.turn === undefined && terminal.includes(run.status)).map((run) => run.id))
+  return log.filter((event) => !('runId' in event) || !unbegun.has(event.runId)).map((event, index) => ({ ...event, seq: index + 1 }))
 }
 
 export const logFolds: Invariant = {
