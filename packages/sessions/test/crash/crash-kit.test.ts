@@ -65,7 +65,7 @@ describe('planted faults', () => {
     )
   })
 
-  it.each(['remote', 'approval'] as const)('S89, S92, S179: an inbox row that is taken in a commit before the one that uses it is found (%s)', async (name) => {
+  it.each(['remote', 'approval'] as const)('S89, S92, S179: an inbox row that is taken too early is found (%s)', async (name) => {
     const { failures } = await exploreCrashes({ ...crashScenarios[name], runtime: earlyTake })
     expect(failures).toContainEqual(
       expect.objectContaining({

@@ -30,4 +30,6 @@ export const earlyTake = writingThrough((commit) => async (batch) => {
 })
 
 /** A run writes whoever owns it by now. */
-export const withoutFence = writingThrough((commit) => (batch: Batch) => commit({ ...batch, expect: batch.expect.filter(({ that }) => that !== 'fence') }))
+export const withoutFence = writingThrough((commit) => (batch: Batch) => {
+  return commit({ ...batch, expect: batch.expect.filter(({ that }) => that !== 'fence') })
+})

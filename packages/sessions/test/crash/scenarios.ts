@@ -1,4 +1,4 @@
-import { defineTool, type Tool, type ToolEffect } from '@bowline/agent-loop'
+import { defineTool, type AgentEvent, type Tool, type ToolEffect } from '@bowline/agent-loop'
 import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
 import { scriptedModel } from '@bowline/llm/testing'
 import type { LoggedEvent, Runtime } from '@bowline/sessions'
@@ -63,8 +63,12 @@ export const answered: CrashScenario = {
   invariants: [
     ...standardInvariants,
     comparing('the transcript is that of the run without a crash', ({ sessions }) => sessions.map(({ messages }) => messages.map(withoutNames))),
-    comparing('a reader who came back has seen the log', (end) => end.sessions.map(({ log }) => log.reduce(reduceEvents, emptyView)), (end) => [readBy(end.world).reduce(reduceEvents, emptyView)]),
+    comparing('a reader who came back has seen the log', ({ sessions }) => sessions.map(({ log }) => fold(log)), ({ world }) => [fold(readBy(world))]),
   ],
+}
+
+function fold(events: readonly AgentEvent[]): unknown {
+  return events.reduce(reduceEvents, emptyView)
 }
 
 /** What may differ: ids, times, and how the scripted model counts its answers. */

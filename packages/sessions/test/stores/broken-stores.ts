@@ -79,7 +79,8 @@ export const brokenStores: readonly BrokenStore[] = [
       async readSession(key) {
         const read = await store.readSession(key)
         if (read.status === 'found') return read
-        await store.commit({ id: `make-${key}`, key, expect: [], writes: [{ op: 'session.ensure', session: { id: key, agent: 'assistant', metadata: {}, at: 0 } }] })
+        const session = { id: key, agent: 'assistant', metadata: {}, at: 0 }
+        await store.commit({ id: `make-${key}`, key, expect: [], writes: [{ op: 'session.ensure', session }] })
         return store.readSession(key)
       },
     })),
@@ -127,7 +128,8 @@ async function commitSettled(store: SessionStore, batch: Batch): Promise<CommitR
   if (result.ok || result.reason !== 'open-calls') return result
   const runIds = batch.writes.flatMap((write) => (write.op === 'run.patch' ? [write.runId] : []))
   const calls = (await Promise.all(runIds.map((runId) => store.readCalls(runId)))).flat().filter((call) => call.state !== 'settled')
-  return store.commit({ ...batch, writes: [{ op: 'call.put', calls: calls.map(madeUp) }, ...batch.writes.filter((write) => write.op !== 'call.put')] })
+  const others = batch.writes.filter((write) => write.op !== 'call.put')
+  return store.commit({ ...batch, writes: [{ op: 'call.put', calls: calls.map(madeUp) }, ...others] })
 }
 
 function madeUp(call: ToolCallRecord): ToolCallRecord {

@@ -1,16 +1,17 @@
-import type { SessionStore } from '../../store/contract.ts'
-import { holdingStatuses, type InboxKind, type RunRecord, type SessionRecord, type StoredEvent } from '../../store/records.ts'
+import type { Page, SessionStore } from '../../store/contract.ts'
+import { holdingStatuses } from '../../store/records.ts'
+import type { EntryRecord, InboxKind, RunRecord, RunStatus, SessionRecord, StoredEvent } from '../../store/records.ts'
 import type { SessionEnd } from './types.ts'
 
 const pageSize = 1000
 const inboxKinds = Object.keys({ answer: true, decision: true } satisfies Record<InboxKind, true>) as InboxKind[]
 const holding: readonly string[] = holdingStatuses
+const open: readonly RunStatus[] = ['queued', ...holdingStatuses]
 
 /** Nothing happens any more by itself: nothing runs, and what is queued waits behind a run that waits for somebody. */
 export async function isAtRest(store: SessionStore): Promise<boolean> {
   for (const { key } of await sessionsOf(store)) {
-    const open = await allPages((page) => store.listRuns(key, { status: ['queued', ...holdingStatuses], limit: pageSize, ...page }))
-    if (!isResting(open)) return false
+    if (!isResting(await allPages((page) => store.listRuns(key, { status: open, limit: pageSize, ...page })))) return false
   }
   return true
 }
@@ -40,7 +41,8 @@ function sessionsOf(store: SessionStore): Promise<SessionRecord[]> {
   return allPages((page) => store.listSessions({ limit: pageSize, ...page }))
 }
 
-async function pathOf(store: SessionStore, key: string) {
+/** Newest first. */
+async function pathOf(store: SessionStore, key: string): Promise<EntryRecord[]> {
   const first = await store.readPath(key, { limit: pageSize })
   const entries = [...first.items]
   for (let next = first.next; next !== undefined; ) {
@@ -60,7 +62,7 @@ async function logOf(store: SessionStore, key: string): Promise<StoredEvent[]> {
   }
 }
 
-async function allPages<T>(read: (page: { readonly page?: string }) => Promise<{ readonly items: readonly T[]; readonly next?: string }>): Promise<T[]> {
+async function allPages<T>(read: (page: { readonly page?: string }) => Promise<Page<T>>): Promise<T[]> {
   const items: T[] = []
   let page: { readonly page?: string } = {}
   for (;;) {

@@ -13,6 +13,8 @@ import { watchedStore } from './watched-store.ts'
 
 const stepMs = 250
 const maxStarts = 3
+const notTheSame =
+  'The scenario did not come to the point where it was to be disturbed: it depends on something that is not given to it, like the time of the machine.'
 
 export interface ScenarioRun {
   readonly end: CrashEnd
@@ -35,7 +37,7 @@ export async function runScenario(scenario: CrashScenario, options: ScenarioRunO
   const end = await stage.look(stuck)
   await stage.clear()
   if (scene.counter.isUnfinished) {
-    throw new SessionError('conflict', 'The scenario did not come to the point where it was to be disturbed: it depends on something that is not given to it, like the time of the machine.')
+    throw new SessionError('conflict', notTheSame)
   }
   return { end, lives: scene.counter.lives, trace: scene.trace }
 }

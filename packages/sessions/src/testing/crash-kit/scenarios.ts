@@ -6,32 +6,34 @@ import type { CrashScenario, World } from './types.ts'
 
 const key = 'room:1'
 const inputSchema = { type: 'object', properties: {}, additionalProperties: false } as const
+const done: Step = { text: 'all is done' }
+const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema })
 
 /** For stores and runtimes of your own: what they must come through. */
 export const crashScenarios = {
   /** An input and its answer. */
   text: {
-    agents: () => [assistant([], [{ text: 'all is done' }])],
+    agents: () => [assistant([], [done])],
     drive: driveToEnd,
   },
   /** A call that must not happen twice beside one that may, under its key. */
   tools: {
-    agents: (world) => [assistant([effectTool(world, 'pay', 'once'), effectTool(world, 'index', 'idempotent')], [calling('pay', 'index'), { text: 'all is done' }])],
+    agents: (world) => [assistant([effectTool(world, 'pay', 'once'), effectTool(world, 'index', 'idempotent')], [calling('pay', 'index'), done])],
     drive: driveToEnd,
   },
   /** A call that must not happen twice, of which its service can tell whether it happened. */
   reconcile: {
-    agents: (world) => [assistant([reconcilable(world)], [calling('pay'), { text: 'all is done' }])],
+    agents: (world) => [assistant([reconcilable(world)], [calling('pay'), done])],
     drive: driveToEnd,
   },
   /** One call that is approved, one that is denied. */
   approval: {
-    agents: (world) => [assistant([asking(world, 'pay'), asking(world, 'drop')], [calling('pay', 'drop'), { text: 'all is done' }])],
+    agents: (world) => [assistant([asking(world, 'pay'), asking(world, 'drop')], [calling('pay', 'drop'), done])],
     drive: driveToEnd,
   },
   /** A call that is answered from outside. */
   remote: {
-    agents: () => [assistant([defineTool({ name: 'place', description: 'Where the user is.', inputSchema })], [calling('place'), { text: 'all is done' }])],
+    agents: () => [assistant([place], [calling('place'), done])],
     drive: driveToEnd,
   },
   /** A run that is stopped while its call is under way. */
@@ -51,9 +53,9 @@ function calling(...names: readonly string[]): Step {
   return { toolCalls: names.map((name) => ({ id: `call-${name}`, name, input: {} })) }
 }
 
-function effectTool(world: World, name: string, effect: ToolEffect): Tool {
+function effectTool(world: World, name: string, effect: ToolEffect, needsApproval = false): Tool {
   return defineTool({
-    ...{ name, effect, inputSchema, description: `Does ${name}.` },
+    ...{ name, effect, needsApproval, inputSchema, description: `Does ${name}.` },
     async execute(_input, call) {
       await world.effect(call)
       return `${name} is done`
@@ -68,18 +70,13 @@ function reconcilable(world: World): Tool {
       await world.effect(call)
       return 'paid'
     },
-    reconcile: async (_input, { idempotencyKey }): Promise<Reconciled> => (world.happened(idempotencyKey) ? { happened: true, result: 'paid' } : { happened: false }),
+    reconcile: async (_input, { idempotencyKey }): Promise<Reconciled> =>
+      world.happened(idempotencyKey) ? { happened: true, result: 'paid' } : { happened: false },
   })
 }
 
 function asking(world: World, name: string): Tool {
-  return defineTool({
-    ...{ name, effect: 'once', inputSchema, description: `Does ${name}.`, needsApproval: true },
-    async execute(_input, call) {
-      await world.effect(call)
-      return `${name} is done`
-    },
-  })
+  return effectTool(world, name, 'once', true)
 }
 
 function endless(world: World): Tool {
@@ -104,7 +101,8 @@ async function answer(run: RunHandle): Promise<boolean> {
   const { session } = run
   const { pendingToolCalls, pendingApprovals } = await run.result()
   for (const { approvalId, toolName } of pendingApprovals) {
-    await (toolName === 'drop' ? session.deny(approvalId, { reason: 'not today' }) : session.approve(approvalId, { by: 'ann' }))
+    if (toolName === 'drop') await session.deny(approvalId, { reason: 'not today' })
+    else await session.approve(approvalId, { by: 'ann' })
   }
   for (const { toolCallId, unknown } of pendingToolCalls) {
     if (unknown) await session.resolveTool(toolCallId, { unknown: true })

@@ -72,7 +72,8 @@ export class Scene {
 
   #takeEffect(process: CrashProcess, call: CallContext): void {
     const { toolName, toolCallId, runId, step, idempotencyKey, attempt } = call
-    this.effects.push({ toolName, toolCallId, runId, step, idempotencyKey, attempt, process: process.name, at: this.clock.now() })
+    const where = { process: process.name, at: this.clock.now() }
+    this.effects.push({ toolName, toolCallId, runId, step, idempotencyKey, attempt, ...where })
     this.log(process, `effect ${toolName} ${idempotencyKey} attempt ${attempt}`)
   }
 }

@@ -50,7 +50,9 @@ export interface World {
   readonly notes: Map<string, unknown>
 }
 
-export interface Effect extends Pick<CallContext, 'toolName' | 'toolCallId' | 'runId' | 'step' | 'idempotencyKey' | 'attempt'> {
+type EffectCall = 'toolName' | 'toolCallId' | 'runId' | 'step' | 'idempotencyKey' | 'attempt'
+
+export interface Effect extends Pick<CallContext, EffectCall> {
   readonly process: string
   readonly at: number
 }

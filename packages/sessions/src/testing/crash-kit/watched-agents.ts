@@ -1,20 +1,25 @@
-import { defineAgent, type Agent, type AgentModel, type AgentOptions, type AgentInput, type RunOptions } from '@bowline/agent-loop'
+import { defineAgent, type Agent, type AgentInput, type AgentModel, type AgentOptions, type RunOptions } from '@bowline/agent-loop'
 import type { CrashProcess } from './crash-process.ts'
 import type { Scene } from './scene.ts'
 
+type Tools = NonNullable<AgentOptions['tools']>
 type Execute = (...args: never[]) => unknown
 
 /** The agents of one process: each call of a model and each start and end of a tool is a point. */
 export function watchedAgents(scene: Scene, process: CrashProcess, options: readonly AgentOptions[]): readonly Agent[] {
   return options.map((each) => {
-    const { tools, model } = each
-    const agent = defineAgent({ ...each, model: watchedModel(scene, process, model), ...(tools ? { tools: watchedTools(scene, process, tools) } : {}) })
-    const run = (input: AgentInput | undefined, runOptions?: RunOptions) => agent.run(input, { ...runOptions, random: scene.random })
-    return { ...agent, run }
+    const { tools = [], model } = each
+    const agent = defineAgent({
+      ...each,
+      model: watchedModel(scene, process, model),
+      tools: watchedTools(scene, process, tools),
+    })
+    const { random } = scene
+    return { ...agent, run: (input: AgentInput | undefined, given?: RunOptions) => agent.run(input, { ...given, random }) }
   })
 }
 
-function watchedTools(scene: Scene, process: CrashProcess, tools: NonNullable<AgentOptions['tools']>): NonNullable<AgentOptions['tools']> {
+function watchedTools(scene: Scene, process: CrashProcess, tools: Tools): Tools {
   const watch = (name: string, tool: object): object => {
     const execute = (tool as { readonly execute?: Execute }).execute
     return execute ? { ...tool, execute: watchedTool(scene, process, name, execute) } : tool
@@ -23,7 +28,7 @@ function watchedTools(scene: Scene, process: CrashProcess, tools: NonNullable<Ag
   return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, watch(name, tool)])) as typeof tools
 }
 
-function isList(tools: NonNullable<AgentOptions['tools']>): tools is Extract<typeof tools, readonly unknown[]> {
+function isList(tools: Tools): tools is Extract<Tools, readonly unknown[]> {
   return Array.isArray(tools)
 }
 

@@ -47,5 +47,6 @@ function faceOf(scene: Scene, value: unknown): unknown {
 
 /** A session or a run. */
 function isFace(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && (('send' in value && 'key' in value) || ('result' in value && 'runId' in value))
+  if (typeof value !== 'object' || value === null) return false
+  return ('send' in value && 'key' in value) || ('result' in value && 'runId' in value)
 }

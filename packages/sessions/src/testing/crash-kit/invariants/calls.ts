@@ -1,3 +1,5 @@
+import type { StoredMessage } from '@bowline/agent-loop'
+import type { CallKey } from '../../../store/contract.ts'
 import type { ToolCallRecord } from '../../../store/records.ts'
 import type { CrashEnd, Effect, Invariant, SessionEnd } from '../types.ts'
 
@@ -14,8 +16,8 @@ function callsOf({ sessions, world }: CrashEnd): readonly Call[] {
   )
 }
 
-function isOf(effect: Effect, { runId, step, toolCallId }: ToolCallRecord): boolean {
-  return effect.runId === runId && effect.step === step && effect.toolCallId === toolCallId
+function isOf(part: CallKey, { runId, step, toolCallId }: CallKey): boolean {
+  return part.runId === runId && part.step === step && part.toolCallId === toolCallId
 }
 
 function nameOf({ name, runId, step, toolCallId }: ToolCallRecord): string {
@@ -25,7 +27,9 @@ function nameOf({ name, runId, step, toolCallId }: ToolCallRecord): string {
 export const onceIsOnce: Invariant = {
   name: 'a tool with the effect once takes effect at most once',
   check: (end) =>
-    callsOf(end).flatMap(({ record, effects }) => (record.effect === 'once' && effects.length > 1 ? [`${nameOf(record)} took effect ${effects.length} times`] : [])),
+    callsOf(end)
+      .filter(({ record, effects }) => record.effect === 'once' && effects.length > 1)
+      .map(({ record, effects }) => `${nameOf(record)} took effect ${effects.length} times`),
 }
 
 export const keysAreKept: Invariant = {
@@ -36,7 +40,7 @@ export const keysAreKept: Invariant = {
       const other = effects.find((effect) => effect.idempotencyKey !== record.idempotencyKey)
       const sharing = calls.filter((call) => call.record.idempotencyKey === record.idempotencyKey)
       return [
-        ...(other ? [`${nameOf(record)} was given the key ${other.idempotencyKey}, and the ledger has ${record.idempotencyKey}`] : []),
+        ...(other ? [`${nameOf(record)} was given the key ${other.idempotencyKey}, not that of the ledger`] : []),
         ...(sharing.length > 1 ? [`${sharing.length} calls have the key ${record.idempotencyKey}`] : []),
       ]
     })
@@ -53,26 +57,32 @@ function hiddenEffect({ record, session, effects }: Call): string[] {
   const { state, status, toolCallId } = record
   if (effects.length === 0 || status === 'result' || status === 'error' || status === 'unknown') return []
   const run = session.runs.find((each) => each.id === record.runId)
-  const isAsked = run?.status === 'needs-recovery' && run.pendingToolCalls.some((call) => call.toolCallId === toolCallId && call.unknown)
+  const asked = run?.status === 'needs-recovery' ? run.pendingToolCalls : []
+  const isAsked = asked.some((call) => call.toolCallId === toolCallId && call.unknown)
   return isAsked ? [] : [`${nameOf(record)} took effect, and its call is ${status ?? state}`]
 }
 
 function strayEffects({ sessions, world }: CrashEnd): string[] {
   const calls = sessions.flatMap((session) => session.calls)
-  return world.effects.filter((effect) => !calls.some((call) => isOf(effect, call))).map((effect) => `the ledger does not know ${effect.toolName} (${effect.idempotencyKey}), which took effect`)
+  const strays = world.effects.filter((effect) => !calls.some((call) => isOf(effect, call)))
+  return strays.map(({ toolName, idempotencyKey }) => `the ledger does not know ${toolName} (${idempotencyKey}), which took effect`)
+}
+
+function isResultOf(message: StoredMessage, { toolCallId }: ToolCallRecord): boolean {
+  return message.role === 'tool-result' && message.toolCallId === toolCallId
 }
 
 export const callsHaveOneOutcome: Invariant = {
   name: 'a call has one outcome',
   check: (end) =>
     callsOf(end).flatMap(({ record, session }) => {
-      const { runId, step, toolCallId, state } = record
-      const ends = session.log.filter((event) => event.type === 'tool-execution-end' && event.runId === runId && event.step === step && event.toolCallId === toolCallId)
-      const results = session.messages.filter((message) => message.role === 'tool-result' && message.toolCallId === toolCallId)
-      const expected = state === 'settled' ? 1 : 0
+      const expected = record.state === 'settled' ? 1 : 0
+      const ends = session.log.filter((event) => event.type === 'tool-execution-end' && isOf(event, record)).length
+      const results = session.messages.filter((message) => isResultOf(message, record)).length
+      const it = `${nameOf(record)} is ${record.state}`
       return [
-        ...(ends.length === expected ? [] : [`${nameOf(record)} is ${state} and has ${ends.length} ends in the log`]),
-        ...(results.length <= expected ? [] : [`${nameOf(record)} is ${state} and has ${results.length} results in the transcript`]),
+        ...(ends === expected ? [] : [`${it} and has ${ends} ends in the log`]),
+        ...(results <= expected ? [] : [`${it} and has ${results} results in the transcript`]),
       ]
     }),
 }

@@ -5,11 +5,14 @@ import type { JSONValue } from '@bowline/llm'
 import { terminalStatuses, type RunRecord, type StoredEvent } from '../../../store/records.ts'
 import type { Invariant, SessionEnd } from '../types.ts'
 
-const terminal: readonly string[] = terminalStatuses
+function isTerminal(status: unknown): boolean {
+  return terminalStatuses.some((each) => each === status)
+}
 
 /** What is wrong in each session, with its key. */
 function inEach(check: (session: SessionEnd) => readonly string[]): Invariant['check'] {
-  return ({ sessions }) => sessions.flatMap((session) => check(session).map((problem) => `${session.record.key}: ${problem}`))
+  const named = (session: SessionEnd): string[] => check(session).map((problem) => `${session.record.key}: ${problem}`)
+  return ({ sessions }) => sessions.flatMap(named)
 }
 
 export const logHasNoGaps: Invariant = {
@@ -28,9 +31,10 @@ export const turnsEndOnce: Invariant = {
   name: 'a turn ends once',
   check: inEach(({ log, runs }) =>
     runs.flatMap((run) => {
-      const ends = log.filter((event) => event.type === 'turn-end' && event.runId === run.id && terminal.includes(event.status)).length
-      const expected = terminal.includes(run.status) ? 1 : 0
-      return ends === expected ? [] : [`${run.id} is ${run.status} and has ${ends} ends in the log`]
+      const ends = log.filter((event) => event.type === 'turn-end' && event.runId === run.id)
+      const last = ends.filter((event) => 'status' in event && isTerminal(event.status)).length
+      const expected = isTerminal(run.status) ? 1 : 0
+      return last === expected ? [] : [`${run.id} is ${run.status} and has ${last} ends in the log`]
     }),
   ),
 }
@@ -42,8 +46,10 @@ export const logIsWellFormed: Invariant = {
 
 /** A run that was stopped before it began was queued and ended; the grammar knows no turn that never began. */
 function withoutUnbegun(log: readonly StoredEvent[], runs: readonly RunRecord[]): readonly StoredEvent[] {
-  const unbegun = new Set<unknown>(runs.filter((run) => run.turn === undefined && terminal.includes(run.status)).map((run) => run.id))
-  return log.filter((event) => !('runId' in event) || !unbegun.has(event.runId)).map((event, index) => ({ ...event, seq: index + 1 }))
+  const ended = runs.filter((run) => run.turn === undefined && isTerminal(run.status))
+  const unbegun = new Set<unknown>(ended.map((run) => run.id))
+  const begun = log.filter((event) => !('runId' in event) || !unbegun.has(event.runId))
+  return begun.map((event, index) => ({ ...event, seq: index + 1 }))
 }
 
 export const logFolds: Invariant = {
@@ -56,6 +62,7 @@ export const logFolds: Invariant = {
     const stored = messages.map((message) => canonicalJson(message as unknown as JSONValue))
     const place = stored.findIndex((message, index) => message !== folded[index])
     if (place === -1 && folded.length === stored.length) return []
-    return [`${folded.length} messages of the log against ${stored.length} of the transcript, which differ from ${place === -1 ? stored.length : place} on`]
+    const from = place === -1 ? stored.length : place
+    return [`${folded.length} messages of the log against ${stored.length} of the transcript, which differ from ${from} on`]
   }),
 }

@@ -28,7 +28,11 @@ function lossOf(runId: string, run: RunRecord | undefined): string[] {
 
 export const acceptedAnswersAreKept: Invariant = {
   name: 'an accepted answer is kept until it is used',
-  check: (end) => [...end.acknowledged.answers].flatMap(([id, times]) => [...(times > 1 ? [`${id} was accepted ${times} times`] : []), ...forgotten(end, id)]),
+  check: (end) =>
+    [...end.acknowledged.answers].flatMap(([id, times]) => [
+      ...(times > 1 ? [`${id} was accepted ${times} times`] : []),
+      ...forgotten(end, id),
+    ]),
 }
 
 /** Calls that wait although their answer was accepted, and that nothing waits for. */
