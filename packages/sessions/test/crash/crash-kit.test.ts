@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { scriptedModel } from '@bowline/llm/testing'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { temporaryFolders } from '../stores/temporary-folder.ts'
+import { behaviours } from './behaviours.ts'
 import { earlyTake, lateLedger, withoutFence } from './planted-faults.ts'
 import { answered } from './scenarios.ts'
 
@@ -25,6 +26,10 @@ describe('shipped scenarios with a crash at each of their points', () => {
     expect((await exploreCrashes(answered)).failures).toEqual([])
   })
 
+  it.each(Object.entries(behaviours))('S34, S60, S62, S78, S84, S124: whoever dies where, nothing is wrong with %s', async (_name, scenario) => {
+    expect((await exploreCrashes(scenario, { modes: ['kill'] })).failures).toEqual([])
+  })
+
   it('S62, S179: nothing is wrong after a second crash during the recovery', async () => {
     const report = await exploreCrashes(crashScenarios.remote, { depth: 2, modes: ['kill'] })
     expect(report.failures).toEqual([])
@@ -39,14 +44,16 @@ describe('shipped scenarios with a crash at each of their points', () => {
   })
 
   it('S180: two tools take less than 10 s, with the clock of the machine standing still', async () => {
-    const before = process.hrtime.bigint()
+    // Of this process: what else the machine does is not counted.
+    const before = process.cpuUsage()
     vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'setInterval'] })
     vi.stubGlobal('fetch', () => expect.unreachable('the network is needed'))
     try {
       const report = await exploreCrashes(crashScenarios.tools)
       expect(report.failures).toEqual([])
       expect(vi.getTimerCount()).toBe(0)
-      expect(Number(process.hrtime.bigint() - before) / 1e9).toBeLessThan(10)
+      const { user, system } = process.cpuUsage(before)
+      expect((user + system) / 1e6).toBeLessThan(10)
     } finally {
       vi.unstubAllGlobals()
     }
@@ -86,7 +93,7 @@ describe('planted faults', () => {
 
 describe('a report', () => {
   it('S179: is the same for equal scenarios and seeds', async () => {
-    const explore = () => exploreCrashes({ ...crashScenarios.tools, runtime: withoutFence }, { seed: 7 })
+    const explore = () => exploreCrashes({ ...crashScenarios.tools, runtime: withoutFence }, { seed: 7, modes: ['zombie'] })
     const first = await explore()
     expect(first.failures.length).toBeGreaterThan(3)
     expect(await explore()).toEqual(first)
