@@ -10,8 +10,12 @@ it('the names that users import change on purpose only', () => {
   expect(Object.keys(sqlite)).toEqual(['sqliteStore'])
   expect(Object.keys(testing).sort()).toMatchInlineSnapshot(`
     [
+      "crashScenarios",
+      "exploreCrashes",
       "fakeClock",
       "fakeIds",
+      "faultyStore",
+      "standardInvariants",
       "testSessionStore",
     ]
   `)
