@@ -32,6 +32,7 @@ export class ClaimLoop {
   /** One pass at a time; a wake during a pass asks for one more. */
   #pass: Promise<number> | undefined
   #again = false
+  #claiming: Promise<unknown> = Promise.resolve()
   #ran = 0
   #cancelTimers: (() => void)[] = []
   /** Resolves at the next heartbeat, or when the loop is stopped. */
@@ -166,11 +167,18 @@ export class ClaimLoop {
     return recovered
   }
 
-  async #claim(max: number, runId?: string): Promise<readonly Claim[]> {
+  /** One claim at a time: the store is told what this process has. */
+  #claim(max: number, runId?: string): Promise<readonly Claim[]> {
+    const claimed = this.#claiming.then(() => this.#claimNow(max, runId))
+    this.#claiming = claimed.catch(() => undefined)
+    return claimed
+  }
+
+  async #claimNow(max: number, runId: string | undefined): Promise<readonly Claim[]> {
     const { store, owner, directory, clock } = this.#options
     const heldUntil = clock.now() + this.#leaseMs
-    const agents = directory.names()
-    const claims = await store.claim({ owner, max, leaseMs: this.#leaseMs, agents, ...(runId === undefined ? {} : { runId }) })
+    const request = { owner, max, leaseMs: this.#leaseMs, agents: directory.names(), holds: this.#runs.all().map(({ claim }) => claim.run.id) }
+    const claims = await store.claim({ ...request, ...(runId === undefined ? {} : { runId }) })
     for (const claim of claims) this.#runs.begin(claim, heldUntil)
     this.#ran += claims.length
     return claims

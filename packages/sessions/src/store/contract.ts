@@ -429,6 +429,8 @@ export interface ClaimRequest {
   readonly max: number
   readonly leaseMs: number
   readonly agents: readonly string[]
+  /** Runs that the owner executes: one of its own that is not among them is lost, as one of another owner is. */
+  readonly holds: readonly string[]
   /** Only this run. */
   readonly runId?: string
 }

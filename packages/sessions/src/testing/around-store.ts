@@ -1,7 +1,7 @@
 import type { SessionStore } from '../store/contract.ts'
 
 /** What a store is asked to do. */
-export type StoreOperation = keyof Omit<SessionStore, 'name' | 'capabilities'>
+export type StoreOperation = keyof Omit<SessionStore, 'name' | 'capabilities' | 'subscribe'>
 
 /** `go` asks the store itself. */
 export type Around = (operation: StoreOperation, args: readonly unknown[], go: () => Promise<unknown>) => Promise<unknown>
@@ -23,6 +23,11 @@ const operations: Readonly<Record<StoreOperation, true>> = {
   readInbox: true,
   listSessions: true,
   listRuns: true,
+  listChildren: true,
+  listBranches: true,
+  readDefinition: true,
+  due: true,
+  prune: true,
 }
 
 /** The store with something around each of its operations; whatever else it has stays as it is. */

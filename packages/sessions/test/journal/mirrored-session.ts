@@ -63,7 +63,7 @@ export async function mirroredSession(): Promise<MirroredSession> {
         ? [{ op: 'session.ensure', session }, { op: 'run.insert', run }]
         : [{ op: 'run.patch', runId: waiting, patch: { status: 'queued' } }],
     )
-    const [claim] = await store.claim({ owner: 'tests', max: 1, leaseMs: 1_000_000, agents: ['assistant'] })
+    const [claim] = await store.claim({ owner: 'tests', max: 1, leaseMs: 1_000_000, agents: ['assistant'], holds: [] })
     if (!claim) throw new Error('nothing to claim')
     return claim
   }

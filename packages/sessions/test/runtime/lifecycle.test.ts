@@ -52,7 +52,7 @@ describe('start and stop', () => {
     await started.passed
     const stopping = runtime.stop({ graceMs: 40_000 })
     await clock.advance(30_000)
-    expect(await store.claim({ owner: 'other', max: 1, leaseMs: 10_000, agents: ['assistant'] })).toEqual([])
+    expect(await store.claim({ owner: 'other', max: 1, leaseMs: 10_000, agents: ['assistant'], holds: [] })).toEqual([])
     await clock.advance(10_000)
     await stopping
   })

@@ -85,7 +85,7 @@ describe('a run', () => {
     const run = await runtime.session('room:1').send('go')
     await started.passed
     await ofStore.advance(10_000)
-    expect(await store.claim({ owner: 'other', max: 1, leaseMs: 60_000, agents: ['assistant'] })).toHaveLength(1)
+    expect(await store.claim({ owner: 'other', max: 1, leaseMs: 60_000, agents: ['assistant'], holds: [] })).toHaveLength(1)
     await clock.advance(3_000)
     const before = store.commits.length
     expect(await aborted.passed).toBe(true)
@@ -213,7 +213,7 @@ describe('a runtime that stops', () => {
     await started.passed
     for (let loss = 0; loss < 5; loss++) {
       await clock.advance(60_000)
-      expect(await store.claim({ owner: `dead ${loss}`, max: 1, leaseMs: 10_000, agents: ['assistant'] })).toHaveLength(1)
+      expect(await store.claim({ owner: `dead ${loss}`, max: 1, leaseMs: 10_000, agents: ['assistant'], holds: [] })).toHaveLength(1)
     }
     await clock.advance(60_000)
     const last = setup({ steps: [{ text: 'the next one' }], tools: [stuck], store })

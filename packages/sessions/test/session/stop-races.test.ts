@@ -91,7 +91,7 @@ describe('a stop request that is stored while the run moves on', () => {
     await runtime.start()
     const session = runtime.session('room:1')
     const run = await session.send('go')
-    expect(await store.claim({ owner: 'dead', max: 1, leaseMs: 0, agents: ['assistant'] })).toHaveLength(1)
+    expect(await store.claim({ owner: 'dead', max: 1, leaseMs: 0, agents: ['assistant'], holds: [] })).toHaveLength(1)
     await session.stop({ waitMs: 0 })
     const next = setup({ steps: [], store })
     await next.runtime.start()

@@ -61,7 +61,7 @@ describe('a faulty store', () => {
   it('S58: the test gives the answer, of a renewal that is refused', async () => {
     const { store } = await opened([{ of: 'renew', fault: { answer: (leases) => leases.map(({ runId }) => ({ runId, held: false })) } }])
     await store.commit({ ...batch('a'), writes: [...batch('a').writes, { op: 'run.insert', run }] })
-    const [claim] = await store.claim({ owner: 'owner', max: 1, leaseMs: 1000, agents: ['assistant'] })
+    const [claim] = await store.claim({ owner: 'owner', max: 1, leaseMs: 1000, agents: ['assistant'], holds: [] })
     expect(await store.renew([{ runId: 'run-1', epoch: claim?.run.epoch ?? 0 }], 1000)).toEqual([{ runId: 'run-1', held: false }])
   })
 

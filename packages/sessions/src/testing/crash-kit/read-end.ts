@@ -4,7 +4,14 @@ import type { EntryRecord, InboxKind, RunRecord, RunStatus, SessionRecord, Store
 import type { SessionEnd } from './types.ts'
 
 const pageSize = 1000
-const inboxKinds = Object.keys({ answer: true, decision: true } satisfies Record<InboxKind, true>) as InboxKind[]
+const inboxKinds = Object.keys({
+  answer: true,
+  decision: true,
+  steer: true,
+  overlay: true,
+  'child-settled': true,
+  'child-changed': true,
+} satisfies Record<InboxKind, true>) as InboxKind[]
 const holding: readonly string[] = holdingStatuses
 const open: readonly RunStatus[] = ['queued', ...holdingStatuses]
 
