@@ -39,8 +39,9 @@ export function timersOf(records: readonly JournalRecord[], runId: string): read
 
 /** Messages that stood in the transcript before these records. */
 export function withdrawnIn(records: readonly JournalRecord[]): ReadonlySet<string> {
-  const withdrawn = new Set(records.flatMap((record) => (record.type === 'discard' ? record.messageIds : [])))
-  for (const record of records) if (record.type === 'append') withdrawn.delete(record.message.id)
+  const withdrawn = new Set<string>()
+  for (const record of records) if (record.type === 'discard') for (const id of record.messageIds) withdrawn.add(id)
+  if (withdrawn.size > 0) for (const record of records) if (record.type === 'append') withdrawn.delete(record.message.id)
   return withdrawn
 }
 

@@ -73,7 +73,7 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     inputs: inbox.given,
   }
   // Commits of one run follow each other, so that each builds on where the one before left the transcript.
-  let queue: Promise<unknown> = Promise.resolve()
+  let queue: Promise<unknown> | undefined
   let owesRest = false
   /** Inbox rows that the next commit takes, whatever it is about. */
   let news: readonly string[] = []
@@ -83,7 +83,7 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
 
   async function load(): Promise<JournalState> {
     const [transcript, calls, changed] = await Promise.all([
-      readTranscript(store, session.key),
+      readTranscript(store, session.key, run.id),
       run.turn === undefined || run.turnState?.stepState === 'ended' ? [] : store.readCalls(run.id, run.step),
       options.hostChildren ? store.readInbox(session.key, ['child-changed']) : [],
     ])
@@ -118,7 +118,8 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
   }
 
   async function commitAll(records: readonly JournalRecord[], expect?: CommitExpectation): Promise<CommitOutcome> {
-    const tail = await readBackTo(store, session.key, withdrawnIn(records))
+    const withdrawn = withdrawnIn(records)
+    const tail = withdrawn.size === 0 ? [] : await readBackTo(store, session.key, withdrawn)
     const { writes, events, after } = runCommit(records, stand, { tail, nextId: () => ids.next('entry') })
     const expectations = [...fence, ...expectationsOf(expect, run.id)]
     const told = news.length > 0 ? [{ op: 'inbox.take', ids: news } as const] : []
@@ -193,13 +194,21 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
 
   const children = options.hostChildren?.((deliver) => {
     const expect: Expect[] = [...fence, { that: 'run', runId: run.id, status: ['running'], notStopping: true }]
-    const done = queue.then(async () => {
+    return inTurn(async () => {
       if (held.length > 0) await commitAll(held)
       return commitOnce(store, { id: ids.next('batch'), key: session.key, expect, writes: [], deliver })
     })
-    queue = done.catch(() => undefined)
-    return done
   })
+
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = queue ? queue.then(work) : work()
+    const over = done.then(leave, leave)
+    function leave(): void {
+      if (queue === over) queue = undefined
+    }
+    queue = over
+    return done
+  }
 
   return {
     load,
@@ -207,11 +216,7 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     get owesRest() {
       return owesRest
     },
-    commit(records, expect) {
-      const done = queue.then(() => commit(records, expect))
-      queue = done.catch(() => undefined)
-      return done
-    },
+    commit: (records, expect) => inTurn(() => commit(records, expect)),
     publish(events) {
       // Of a message whose beginning is not in the log yet.
       if (heldEvents > 0) return

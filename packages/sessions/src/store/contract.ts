@@ -128,12 +128,6 @@ export interface PathOptions {
   /** Start with the parent of this entry. */
   readonly before?: string
   readonly limit?: number
-  /**
-   * Ends with the oldest entry that the newest compaction on the path keeps, that compaction included; with the compaction
-   * itself where it keeps nothing (`''`). Once a page has shown that compaction, give its `firstKeptMessageId` here for
-   * the pages after it.
-   */
-  readonly context?: true | string
 }
 
 export interface EventPage {

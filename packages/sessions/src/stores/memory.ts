@@ -4,7 +4,7 @@ import { SessionError } from '../errors.ts'
 import type { EventPage, Found, SessionStore, StoreHint, StoreOpenOptions } from '../store/contract.ts'
 import type { EntryRecord, RunRecord, ToolCallRecord } from '../store/records.ts'
 import { checkJson, copyJson } from './json.ts'
-import { branchesOf } from './memory/branches.ts'
+import { branchesOf, pageOfBranches } from './branches.ts'
 import { childrenOf } from './memory/children.ts'
 import { claimRuns } from './memory/claim.ts'
 import { commitBatch } from './memory/commit.ts'
@@ -12,10 +12,10 @@ import { dueIn } from './memory/due.ts'
 import { entryOf, filledIn, newSpace, replaceOpenRun, wholeEntry } from './memory/held-session.ts'
 import { pruneSpace } from './memory/prune.ts'
 import type { HeldSession, Space, Tombstone } from './memory/held-session.ts'
-import { pageLimit, pageOf, parseBranchPosition, parseCreationPosition, parseRunPosition } from './paging.ts'
+import { pageLimit, pageOf, parseCreationPosition, parseRunPosition } from './paging.ts'
 import { parseSessionPosition, printCreationPosition, printSessionPosition } from './paging.ts'
 import type { CreationPosition } from './paging.ts'
-import { ContextEnd, hintsOf, readableRecord, readOfSession, wholeEvent } from './rules.ts'
+import { hintsOf, readableRecord, readOfSession, wholeEvent } from './rules.ts'
 
 /** Keeps sessions as long as the process lives. For tests and scripts, and the reference for what other stores must do. */
 export interface MemoryStore extends SessionStore {
@@ -100,17 +100,14 @@ function storeOver(memory: Memory): MemoryStore {
       const tombstone = space().tombstones.get(key)
       return tombstone ? { status: 'deleted', at: tombstone.deletedAt } : { status: 'missing' }
     },
-    async readPath(key, { leaf, before, limit, context } = {}) {
+    async readPath(key, { leaf, before, limit } = {}) {
       const held = session(key)
       if (!held) return { items: [] }
       const start = before === undefined ? (leaf === undefined ? held.record.leaf : leaf) : entryOf(held, before).parentId
       const most = pageLimit(limit)
       const items: EntryRecord[] = []
-      const end = context === undefined ? undefined : new ContextEnd(context === true ? undefined : context)
-      for (let id = start; id !== null && items.length <= most && !end?.passed; id = entryOf(held, id).parentId) {
-        const entry = wholeEntry(held, entryOf(held, id))
-        items.push(copyJson(entry))
-        end?.pass(entry)
+      for (let id = start; id !== null && items.length <= most; id = entryOf(held, id).parentId) {
+        items.push(copyJson(wholeEntry(held, entryOf(held, id))))
       }
       return pageOf(items, most, (last) => last.id)
     },
@@ -184,13 +181,8 @@ function storeOver(memory: Memory): MemoryStore {
         .sort(byCreation)
       return pageOf(copyJson(children.slice(0, most + 1)), most, printCreationPosition)
     },
-    async listBranches(key, { limit, page } = {}) {
-      const held = session(key)
-      const after = page === undefined ? 0 : parseBranchPosition(page)
-      const most = pageLimit(limit)
-      const branches = (held ? branchesOf(held) : []).filter(({ n }) => n > after)
-      const found = pageOf(branches, most, (last) => String(last.n))
-      return { ...found, items: found.items.map(({ leaf, entries, at }) => ({ leaf, entries, at })) }
+    async listBranches(key, query = {}) {
+      return pageOfBranches(branchesOf(session(key)?.entries.values() ?? []), { page: query.page, limit: query.limit })
     },
     async due(limit) {
       return copyJson(dueIn(space(), now(), limit))

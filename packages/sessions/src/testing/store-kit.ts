@@ -3,7 +3,6 @@ import { branches } from './store-kit/branches.ts'
 import { children } from './store-kit/children.ts'
 import { claims } from './store-kit/claims.ts'
 import { commits } from './store-kit/commits.ts'
-import { context } from './store-kit/context.ts'
 import { deaths } from './store-kit/deaths.ts'
 import { definitions } from './store-kit/definitions.ts'
 import { deliveries } from './store-kit/deliveries.ts'
@@ -44,7 +43,6 @@ const topics: Readonly<Record<string, Topic>> = {
   time,
   pruning,
   inbox,
-  context,
   branches,
   children,
   definitions,
