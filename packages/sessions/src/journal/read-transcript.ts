@@ -3,40 +3,64 @@ import type { SessionStore } from '../store/contract.ts'
 import type { EntryRecord } from '../store/records.ts'
 
 export interface StoredTranscript {
-  /** Oldest first. */
+  /** Oldest first. With a compaction they may begin with what it kept. */
   readonly messages: readonly StoredMessage[]
   /** The newest one. */
   readonly compaction?: Compaction
 }
 
-/** What stands on the active path. */
-export async function readTranscript(store: SessionStore, key: string): Promise<StoredTranscript> {
+const pageSizes = { first: 250, further: 1000 } as const
+
+/**
+ * What a model is shown of the active path: back to what its newest compaction kept. One of the open run itself hides
+ * nothing: with its turn withdrawn it may not be in force any more.
+ */
+export async function readTranscript(store: SessionStore, key: string, openRun?: string): Promise<StoredTranscript> {
   const messages: StoredMessage[] = []
   let compaction: Compaction | undefined
-  for await (const entry of entriesBack(store, key, 1000)) {
-    if (entry.type === 'message') messages.push(entry.message)
-    else compaction ??= entry.compaction
+  let oldest: string | undefined
+  for await (const entries of pagesBack(store, key, pageSizes.first, pageSizes.further)) {
+    for (const entry of entries) {
+      if (entry.type === 'compaction') {
+        compaction ??= entry.compaction
+        if (oldest === undefined && entry.runId !== openRun) oldest = oldestOf(compaction)
+        continue
+      }
+      messages.push(entry.message)
+      if (entry.message.id === oldest) return transcriptOf(messages, compaction)
+    }
   }
-  return { messages: messages.reverse(), ...(compaction ? { compaction } : {}) }
+  return transcriptOf(messages, compaction)
+}
+
+/** The message with which the part of the transcript begins that the compaction does not stand for. */
+function oldestOf({ firstKeptMessageId, lastMessageId }: Compaction): string | undefined {
+  return firstKeptMessageId === '' ? lastMessageId : firstKeptMessageId
+}
+
+function transcriptOf(newestFirst: StoredMessage[], compaction: Compaction | undefined): StoredTranscript {
+  return { messages: newestFirst.reverse(), ...(compaction ? { compaction } : {}) }
 }
 
 /** The path from the leaf back to the oldest of these messages, newest first. */
-export async function readBackTo(store: SessionStore, key: string, messageIds: Iterable<string>): Promise<readonly EntryRecord[]> {
+export async function readBackTo(store: SessionStore, key: string, messageIds: ReadonlySet<string>): Promise<readonly EntryRecord[]> {
   const missing = new Set(messageIds)
-  const entries: EntryRecord[] = []
-  if (missing.size === 0) return entries
-  for await (const entry of entriesBack(store, key, 20)) {
-    entries.push(entry)
-    if (entry.type === 'message' && missing.delete(entry.message.id) && missing.size === 0) break
+  const found: EntryRecord[] = []
+  for await (const entries of pagesBack(store, key, 20, 20)) {
+    for (const entry of entries) {
+      found.push(entry)
+      if (entry.type === 'message' && missing.delete(entry.message.id) && missing.size === 0) return found
+    }
   }
-  return entries
+  return found
 }
 
-async function* entriesBack(store: SessionStore, key: string, limit: number): AsyncGenerator<EntryRecord, void, undefined> {
-  let before: string | undefined
-  do {
-    const page = await store.readPath(key, { limit, ...(before === undefined ? {} : { before }) })
-    yield* page.items
-    before = page.next === undefined ? undefined : page.items.at(-1)?.id
-  } while (before !== undefined)
+/** The path from the leaf back, newest first, in pages of these sizes. */
+async function* pagesBack(store: SessionStore, key: string, first: number, further: number): AsyncGenerator<readonly EntryRecord[], void, undefined> {
+  let page = await store.readPath(key, { limit: first })
+  yield page.items
+  for (let last = page.items.at(-1); page.next !== undefined && last; last = page.items.at(-1)) {
+    page = await store.readPath(key, { limit: further, before: last.id })
+    yield page.items
+  }
 }

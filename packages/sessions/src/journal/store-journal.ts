@@ -55,12 +55,12 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     ...takenFrom(options.answers, run.stop !== undefined),
   }
   // Commits of one run follow each other, so that each builds on where the one before left the transcript.
-  let queue: Promise<unknown> = Promise.resolve()
+  let queue: Promise<unknown> | undefined
   let owesRest = false
 
   async function load(): Promise<JournalState> {
     const [transcript, calls] = await Promise.all([
-      readTranscript(store, session.key),
+      readTranscript(store, session.key, run.id),
       run.turn === undefined || run.turnState?.stepState === 'ended' ? [] : store.readCalls(run.id, run.step),
     ])
     const callSteps = new Map(calls.map((call) => [call.toolCallId, call.step]))
@@ -83,7 +83,8 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
   }
 
   async function commit(...[records, expect]: Parameters<Journal['commit']>): Promise<CommitOutcome> {
-    const tail = await readBackTo(store, session.key, withdrawnIn(records))
+    const withdrawn = withdrawnIn(records)
+    const tail = withdrawn.size === 0 ? [] : await readBackTo(store, session.key, withdrawn)
     const { writes, events, after } = runCommit(records, stand, { tail, nextId: () => ids.next('entry') })
     const expectations = expect?.nothingQueued ? [...fence, { that: 'none-queued', except: run.id } as const] : fence
     let result = await commitOnce(store, { id: ids.next('batch'), key: session.key, expect: [...expectations, ...guard(records)], writes })
@@ -123,8 +124,12 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
       return owesRest
     },
     commit(records, expect) {
-      const done = queue.then(() => commit(records, expect))
-      queue = done.catch(() => undefined)
+      const done = queue ? queue.then(() => commit(records, expect)) : commit(records, expect)
+      const over = done.then(leave, leave)
+      function leave(): void {
+        if (queue === over) queue = undefined
+      }
+      queue = over
       return done
     },
     publish(events) {
@@ -138,8 +143,9 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
 
 /** Messages that stood in the transcript before these records. */
 function withdrawnIn(records: readonly JournalRecord[]): ReadonlySet<string> {
-  const withdrawn = new Set(records.flatMap((record) => (record.type === 'discard' ? record.messageIds : [])))
-  for (const record of records) if (record.type === 'append') withdrawn.delete(record.message.id)
+  const withdrawn = new Set<string>()
+  for (const record of records) if (record.type === 'discard') for (const id of record.messageIds) withdrawn.add(id)
+  if (withdrawn.size > 0) for (const record of records) if (record.type === 'append') withdrawn.delete(record.message.id)
   return withdrawn
 }
 

@@ -65,20 +65,22 @@ export function newRun(session: SessionRecord, run: NewRun): RunRecord {
 
 /** The run after a patch. Refuses a move that the table of moves does not have. */
 export function patchRun<R extends RunState>(run: R, patch: RunPatch, now: number): R {
-  const { reason, openMessageId, error, turnState, rest, endedAt, ...given } = patch
-  const nullable = { reason, openMessageId, error, turnState, rest }
-  const removed = Object.entries(nullable).filter(([, value]) => value === null)
-  const replaced = Object.entries(nullable).filter(([, value]) => value !== null && value !== undefined)
-  const next = without({ ...run, ...given, ...Object.fromEntries(replaced) }, removed.map(([name]) => name))
-  if (!patch.status) return next
-  refuseUnless(runMoves[run.status].includes(patch.status), 'conflict')
-  if (patch.status === 'running') return next
-  const left = without(next, ['owner', 'leaseUntil'])
-  return isOpen(patch.status) ? left : { ...left, endedAt: endedAt ?? now }
-}
-
-function without<R extends RunState>(run: R, names: readonly string[]): R {
-  return Object.fromEntries(Object.entries(run).filter(([name]) => !names.includes(name))) as unknown as R
+  const { status, endedAt } = patch
+  const next: Record<string, unknown> = { ...run }
+  for (const [name, value] of Object.entries(patch)) {
+    if (name === 'endedAt' || value === undefined) continue
+    if (value === null) delete next[name]
+    else next[name] = value
+  }
+  if (status) {
+    refuseUnless(runMoves[run.status].includes(status), 'conflict')
+    if (status !== 'running') {
+      delete next.owner
+      delete next.leaseUntil
+    }
+    if (!isOpen(status)) next.endedAt = endedAt ?? now
+  }
+  return next as unknown as R
 }
 
 /** The run after a claim. A running one was lost by its owner, and that counts. */

@@ -1,45 +1,36 @@
-import { sql } from 'kysely'
-import type { Batch, CommitResult } from '../../store/contract.ts'
-import { Refused, refuseUnless } from '../refused.ts'
+import type { Batch, CommitResult, NewEvent } from '../../store/contract.ts'
+import { refuseUnless } from '../refused.ts'
 import { isOpen, sessionStatus } from '../rules.ts'
 import { checkExpectations } from './expectations.ts'
-import type { Database } from './tables.ts'
-import { beginWork, countOpenRuns, endWork, findRun, sessionOf } from './work.ts'
+import { first, statement } from './statement.ts'
+import type { Steps } from './statement.ts'
+import { answerBefore, beginWork, countOpenRuns, endWork, findRun, hasEntry, sessionOf } from './work.ts'
 import type { CommitContext, HeldRun, Work } from './work.ts'
-import { applyWrites, callState } from './writes.ts'
+import { applyWrites } from './writes.ts'
+import { callState } from './write-calls.ts'
 
-/** A batch as one transaction. A refusal rolls it back. */
-export async function commitBatch(db: Database, batch: Batch, context: CommitContext): Promise<CommitResult> {
-  try {
-    return await db.transaction().execute(async (connection) => {
-      const work = await beginWork(connection, batch, context)
-      return (await repeatOf(work)) ?? (await existingInput(work)) ?? (await applyBatch(work))
-    })
-  } catch (error) {
-    if (error instanceof Refused) return { ok: false, reason: error.reason }
-    if (context.violatesConstraint(error)) return { ok: false, reason: 'conflict' }
-    throw error
-  }
+/** A batch, to be run as one transaction: a refusal is thrown, and what was done before it must be rolled back. */
+export function* commitBatch(batch: Batch, context: CommitContext): Steps<CommitResult> {
+  const work = yield* beginWork(batch, context)
+  return (yield* repeatOf(work)) ?? (yield* existingInput(work)) ?? (yield* applyBatch(work))
 }
 
 /** The answer that this batch got before, when it is the last one of its session or of a run that it writes for. */
-async function repeatOf(work: Work): Promise<CommitResult | undefined> {
-  const holders = [work.session, ...(await runsNamedBy(work))]
-  const before = holders.map((holder) => holder?.lastBatch).find((applied) => applied?.batchId === work.batch.id)
-  if (!before) return undefined
-  const { batchId: _, ...result } = before
-  return result
+function* repeatOf(work: Work): Steps<CommitResult | undefined> {
+  const { batch, session } = work
+  if (session?.batchId === batch.id) return answerBefore(batch, session)
+  const runs = yield* runsNamedBy(work)
+  return answerBefore(batch, runs.find((run) => run.batchId === batch.id))
 }
 
-async function existingInput({ batch, connection, session }: Work): Promise<CommitResult | undefined> {
+const runOfInput = statement((db, slots: { readonly session: number; readonly inputId: string }) =>
+  db.selectFrom('run').select(['id', 'input_hash']).where('session', '=', slots.session).where('input_id', '=', slots.inputId),
+)
+
+function* existingInput({ batch, session }: Work): Steps<CommitResult | undefined> {
   for (const write of batch.writes) {
     if (!session || write.op !== 'run.insert' || write.run.inputId === undefined) continue
-    const existing = await connection
-      .selectFrom('run')
-      .select(['id', 'input_hash'])
-      .where('session', '=', session.row)
-      .where('input_id', '=', write.run.inputId)
-      .executeTakeFirst()
+    const existing = yield* first(runOfInput, { session: session.row, inputId: write.run.inputId })
     if (!existing) continue
     refuseUnless(existing.input_hash === write.run.inputHash, 'id-reused')
     const { id, version, nextSeq } = session.record
@@ -48,52 +39,48 @@ async function existingInput({ batch, connection, session }: Work): Promise<Comm
   return undefined
 }
 
-async function applyBatch(work: Work): Promise<CommitResult> {
-  await checkExpectations(work)
+function* applyBatch(work: Work): Steps<CommitResult> {
+  yield* checkExpectations(work)
   const firstSeq = work.session?.record.nextSeq ?? 1
-  await applyWrites(work)
+  yield* applyWrites(work)
   const session = sessionOf(work)
-  await checkReferredCalls(work)
-  await checkEndedRuns(work)
+  yield* checkReferences(work)
+  checkEndedRuns(work)
   const { record } = session
-  const status = work.changedRuns.size > 0 ? sessionStatus([...(await countOpenRuns(work)).keys()]) : record.status
+  const status = work.runsMoved ? sessionStatus([...(yield* countOpenRuns(work)).keys()]) : record.status
   const activeAt = Math.max(record.activeAt, work.now)
   session.record = { ...record, status, activeAt, version: record.version + 1 }
   const { id: sessionId, version, nextSeq } = session.record
   const result = { ok: true, sessionId, version, firstSeq, lastSeq: nextSeq - 1 } as const
-  await endWork(work, { ...result, batchId: work.batch.id }, await runsNamedBy(work))
+  yield* endWork(work, result, yield* runsNamedBy(work))
   return result
 }
 
-async function runsNamedBy(work: Work): Promise<readonly HeldRun[]> {
-  const fenced = work.batch.expect.flatMap((expect) => (expect.that === 'fence' ? [expect.runId] : []))
-  const inserted = work.batch.writes.flatMap((write) => (write.op === 'run.insert' ? [write.run.id] : []))
+function* runsNamedBy(work: Work): Steps<readonly HeldRun[]> {
   const runs: HeldRun[] = []
-  for (const runId of [...fenced, ...inserted]) {
-    const run = await findRun(work, runId)
+  for (const expect of work.batch.expect) {
+    const run = expect.that === 'fence' ? yield* findRun(work, expect.runId) : undefined
+    if (run) runs.push(run)
+  }
+  for (const write of work.batch.writes) {
+    const run = write.op === 'run.insert' ? yield* findRun(work, write.run.id) : undefined
     if (run) runs.push(run)
   }
   return runs
 }
 
-async function checkReferredCalls(work: Work): Promise<void> {
-  for (const call of work.callsReferredTo) {
-    const run = await findRun(work, call.runId)
-    refuseUnless(run !== undefined && (await callState(work, run, call)) === 'settled', 'conflict')
-  }
+function* checkReferences(work: Work): Steps<void> {
+  for (const refers of work.references) refuseUnless(yield* isThere(work, refers), 'conflict')
+}
+
+function* isThere(work: Work, refers: NonNullable<NewEvent['refers']>): Steps<boolean> {
+  if ('entryId' in refers) return yield* hasEntry(work, refers.entryId)
+  const run = yield* findRun(work, 'call' in refers ? refers.call.runId : refers.runInput)
+  if (!run) return false
+  return 'runInput' in refers || (yield* callState(work, run, refers.call)) === 'settled'
 }
 
 /** A run that has ended has no call without an outcome, also none that this batch put there. */
-async function checkEndedRuns(work: Work): Promise<void> {
-  for (const runId of work.changedRuns) {
-    const run = await findRun(work, runId)
-    if (!run || isOpen(run.state.status)) continue
-    const open = await work.connection
-      .selectFrom('tool_call')
-      .select('tool_call_id')
-      .where('run', '=', run.row)
-      .where('state', '<>', sql.lit('settled'))
-      .executeTakeFirst()
-    refuseUnless(!open, 'open-calls')
-  }
+function checkEndedRuns(work: Work): void {
+  for (const run of work.runs.values()) refuseUnless(!run?.changed || isOpen(run.state.status) || run.openCalls === 0, 'open-calls')
 }

@@ -1,53 +1,52 @@
 import type { Expect } from '../../store/contract.ts'
 import { Refused, refuseUnless } from '../refused.ts'
+import { first, statement } from './statement.ts'
+import type { Steps } from './statement.ts'
 import { countOpenRuns, findRun } from './work.ts'
 import type { Work } from './work.ts'
 
-type Expectations = { readonly [T in Expect['that']]: (work: Work, expect: Extract<Expect, { that: T }>) => Promise<void> }
+const otherOpenRun = statement((db, slots: { readonly session: number; readonly except: string }) =>
+  db.selectFrom('run').select('row').where('session', '=', slots.session).where('ended_at', 'is', null).where('id', '<>', slots.except).limit(1),
+)
+
+type Expectations = { readonly [T in Expect['that']]: (work: Work, expect: Extract<Expect, { that: T }>) => Steps<void> }
 
 /** Each refuses the batch when it does not hold. */
 const expectations: Expectations = {
-  async session({ session }, { id, version }) {
+  // eslint-disable-next-line require-yield -- what it looks at is there already
+  *session({ session }, { id, version }) {
     if (id === null) return refuseUnless(!session, 'conflict')
     if (!session) throw new Refused('missing')
     const { record } = session
     refuseUnless(record.id === id && (version ?? record.version) === record.version, 'conflict')
   },
 
-  async fence(work, { runId, epoch }) {
-    const run = (await findRun(work, runId))?.state
+  *fence(work, { runId, epoch }) {
+    const run = (yield* findRun(work, runId))?.state
     refuseUnless(run?.status === 'running' && run.epoch === epoch, 'fenced')
   },
 
-  async idle(work) {
-    refuseUnless((await countOpenRuns(work)).size === 0, 'busy')
+  *idle(work) {
+    refuseUnless((yield* countOpenRuns(work)).size === 0, 'busy')
   },
 
-  async 'none-queued'({ connection, session }, { except }) {
+  *'none-queued'({ session }, { except }) {
     if (!session) return
-    const other = await connection
-      .selectFrom('run')
-      .select('row')
-      .where('session', '=', session.row)
-      .where('ended_at', 'is', null)
-      .where('id', '<>', except)
-      .limit(1)
-      .executeTakeFirst()
-    refuseUnless(!other, 'runs-queued')
+    refuseUnless((yield* first(otherOpenRun, { session: session.row, except })) === undefined, 'runs-queued')
   },
 
-  async 'queue-below'(work, { max }) {
-    const queued = (await countOpenRuns(work)).get('queued') ?? 0
+  *'queue-below'(work, { max }) {
+    const queued = (yield* countOpenRuns(work)).get('queued') ?? 0
     refuseUnless(queued < max, 'queue-full')
   },
 
-  async run(work, { runId, status, notStopping }) {
-    const run = (await findRun(work, runId))?.state
+  *run(work, { runId, status, notStopping }) {
+    const run = (yield* findRun(work, runId))?.state
     refuseUnless(run !== undefined && status.includes(run.status), 'conflict')
     refuseUnless(!notStopping || !run?.stop, 'stopping')
   },
 }
 
-export async function checkExpectations(work: Work): Promise<void> {
-  for (const expect of work.batch.expect) await expectations[expect.that](work, expect as never)
+export function* checkExpectations(work: Work): Steps<void> {
+  for (const expect of work.batch.expect) yield* expectations[expect.that](work, expect as never)
 }
