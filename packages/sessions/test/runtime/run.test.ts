@@ -33,7 +33,7 @@ describe('a run', () => {
       const readRun: typeof store.readRun = (runId) => (reads++, store.readRun(runId))
       const names = Array.from({ length: count }, (_, index) => `a${index}`)
       const steps = [...names.map((name) => call(name)), { text: 'done' }]
-      const { runtime } = setup({ steps, tools: names.map((name) => echo(name, () => 'ok')), store: { ...store, readRun } })
+      const { runtime } = setup({ steps, tools: names.map((name) => echo(name, () => 'ok')), store: { ...store, readRun }, clock: manualClock() })
       await runtime.start()
       expect(await (await runtime.session('room:1').send('go')).result()).toMatchObject({ status: 'completed' })
       await runtime.stop()
