@@ -5,6 +5,7 @@ export type {
   DrainOptions,
   DrainReport,
   ErrorContext,
+  ImportOptions,
   Retention,
   Runtime,
   RuntimeOptions,
@@ -15,9 +16,14 @@ export type {
 } from './runtime/types.ts'
 export type {
   ApprovalReceipt,
+  Branch,
+  CompactOptions,
   DecisionOptions,
   EventsOptions,
+  ExportOptions,
+  ForkOptions,
   InputOptions,
+  Label,
   LoggedEvent,
   MessagesOptions,
   OnBusy,
@@ -34,6 +40,8 @@ export type {
   Spent,
   StopOptions,
   StopReceipt,
+  StoredCompaction,
+  SwitchOptions,
   ToolResolution,
   UsageReport,
 } from './session/types.ts'

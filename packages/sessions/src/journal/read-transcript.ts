@@ -33,7 +33,8 @@ export async function readBackTo(store: SessionStore, key: string, messageIds: I
   return entries
 }
 
-async function* entriesBack(store: SessionStore, key: string, options: PathOptions): AsyncGenerator<EntryRecord, void, undefined> {
+/** A path from its leaf to the root. */
+export async function* entriesBack(store: SessionStore, key: string, options: PathOptions): AsyncGenerator<EntryRecord, void, undefined> {
   let next = options
   for (;;) {
     const page = await store.readPath(key, next)
@@ -55,7 +56,7 @@ export function messageOf(entry: EntryRecord): StoredMessage | undefined {
     case 'message':
       return entry.message
     case 'branch-summary':
-      return { role: 'user', id: entry.id, content: entry.summary.text }
+      return { role: 'user', id: entry.id, content: `[Summary of a branch of the conversation that was left]\n\n${entry.summary.text}` }
     case 'note':
       return { role: 'user', id: entry.id, content: entry.text }
     case 'compaction':
