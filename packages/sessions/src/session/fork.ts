@@ -39,7 +39,7 @@ function checkForkKey(key: string, options: ForkOptions): void {
 
 /** With all that it refers to, as that stays behind: rows of the ledger, and the run that made it. */
 export function copiedEntry({ n: _n, runId: _runId, ...entry }: EntryRecord): NewEntry {
-  return entry as NewEntry
+  return entry
 }
 
 /** How a handle of the fork finds it. */

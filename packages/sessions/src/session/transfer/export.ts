@@ -24,7 +24,7 @@ export async function* exportSession(
   }
   yield print(headerOf(session))
   const entries = allBranches ? wholeTree(store, session.key) : pathForward(store, session.key, session.leaf)
-  for await (const { n: _n, ...entry } of entries) yield print({ type: 'entry', entry: entry as ExportEntry['entry'] })
+  for await (const { n: _n, ...entry } of entries) yield print({ type: 'entry', entry: entry })
   if (events) for await (const event of eventsUpTo(store, session)) yield print({ type: 'event', event })
   yield JSON.stringify({ type: 'footer', ...counts, sha256: sum.digest() } satisfies ExportFooter)
 }

@@ -42,7 +42,7 @@ export function readEntry(value: unknown, line: number): ImportedEntry {
   if (!isNode) throw refuse(line, 'its entry has no id, no parentId or no time')
   const body = bodies[String(value.type) as keyof typeof bodies]?.(value)
   if (!body) throw refuse(line, `the entry ${id} is of no known type, or lacks a part of it`)
-  return { id, parentId, at: at as number, ...body } as ImportedEntry
+  return { id, parentId, at: at as number, ...body }
 }
 
 type Body = EntryBody | { readonly type: 'message'; readonly message: StoredMessage }
