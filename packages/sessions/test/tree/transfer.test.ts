@@ -239,7 +239,7 @@ describe('an import', () => {
     expect(await store.readSession('room:1')).toMatchObject({ status: 'deleted' })
     const info = await (await runtime.importSession(fileOf(lines))).info()
     expect(info?.version).toBeGreaterThan(version)
-    expect(Number(info?.cursor)).toBe(Number(cursor) + 1)
+    expect(Number(info?.cursor)).toBeGreaterThan(Number(cursor))
   })
 })
 
@@ -253,6 +253,7 @@ describe('a process that dies in the middle of an import', () => {
     const doomed = await talk({ store: dyingStore(inner, { write, fault: 'dies-before' }).store })
     await expect(doomed.runtime.importSession(fileOf(longFile('room:9')))).rejects.toThrow(ProcessDied)
     const next = await talk({ store: inner })
+    await next.runtime.sweep()
     expect((await next.runtime.sessions()).items).toEqual([])
     expect(await inner.readSession('room:9')).toEqual({ status: 'missing' })
     expect(await textsOf(await next.runtime.importSession(fileOf(longFile('room:9'))))).toHaveLength(450)
@@ -267,7 +268,7 @@ describe('a process that dies in the middle of an import', () => {
       yield* lines.slice(0, 300)
       halfway = [(await store.readSession('room:9')).status, await handle.info(), (await runtime.sessions()).items]
       // Another runtime that starts in this process leaves it alone.
-      await talk({ store })
+      await (await talk({ store })).runtime.sweep()
       yield* lines.slice(300)
     }
     await runtime.importSession(watched())
