@@ -14,16 +14,12 @@ export type {
   StartReport,
   SweepReport,
 } from './runtime/types.ts'
+export type { Branch, CompactOptions, ExportOptions, ForkOptions, Label, StoredCompaction, SwitchOptions } from './session/tree-types.ts'
 export type {
   ApprovalReceipt,
-  Branch,
-  CompactOptions,
   DecisionOptions,
   EventsOptions,
-  ExportOptions,
-  ForkOptions,
   InputOptions,
-  Label,
   LoggedEvent,
   MessagesOptions,
   OnBusy,
@@ -40,8 +36,6 @@ export type {
   Spent,
   StopOptions,
   StopReceipt,
-  StoredCompaction,
-  SwitchOptions,
   ToolResolution,
   UsageReport,
 } from './session/types.ts'

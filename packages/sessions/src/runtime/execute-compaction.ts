@@ -21,7 +21,7 @@ interface CompactionContext {
 export async function executeCompaction(context: CompactionContext, claim: Claim, agent: Agent, abort: AbortController): Promise<Remainder> {
   const { store, live, clock, ids } = context
   const { run, session } = claim
-  const stored = storeJournal({ store, live, ids, claim, answers: [], abort, enqueue: (input) => acceptFollowUp(context, session, input) })
+  const stored = storeJournal({ store, live, ids, claim, answers: [], abort, durability: 'boundary', enqueue: (input) => acceptFollowUp(context, session, input) })
   const journal: Journal = { ...stored, abortSignal: abort.signal, commit: (records, expect) => stored.commit(...closed(claim, abort.signal, records, expect)) }
   const { trigger, instructions } = compactionOrder(run)
   const { outcome } = await agent.compact({ journal, runId: run.id, trigger, ...(instructions === undefined ? {} : { instructions }), clock, ids })

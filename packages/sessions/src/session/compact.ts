@@ -8,7 +8,7 @@ import type { SessionAccess } from './access.ts'
 import { changeIdle } from './change-idle.ts'
 import type { SessionContext } from './context.ts'
 import { waitForRest } from './rest.ts'
-import type { CompactOptions, StoredCompaction } from './types.ts'
+import type { CompactOptions, StoredCompaction } from './tree-types.ts'
 
 const pageSize = 500
 

@@ -8,7 +8,7 @@ import type { SessionContext } from './context.ts'
 import { checkPlace } from './open-calls.ts'
 import { pathForward } from './path-forward.ts'
 import { copySession } from './session-copy.ts'
-import type { ForkOptions } from './types.ts'
+import type { ForkOptions } from './tree-types.ts'
 
 /** What becomes of the session that was forked from is nothing to the copy: entries never change. */
 export async function forkSession(context: SessionContext, access: SessionAccess, options: ForkOptions): Promise<string> {

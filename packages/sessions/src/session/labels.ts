@@ -5,7 +5,8 @@ import type { SessionRecord } from '../store/records.ts'
 import type { SessionAccess } from './access.ts'
 import { changeIdle } from './change-idle.ts'
 import type { SessionContext } from './context.ts'
-import type { Branch, Label, Page, PageRequest } from './types.ts'
+import type { Branch, Label } from './tree-types.ts'
+import type { Page, PageRequest } from './types.ts'
 
 const longestLabel = 200
 

@@ -7,7 +7,7 @@ import type { SessionAccess } from './access.ts'
 import { changeIdle, type IdleChange } from './change-idle.ts'
 import type { SessionContext } from './context.ts'
 import { checkPlace } from './open-calls.ts'
-import type { SwitchOptions } from './types.ts'
+import type { SwitchOptions } from './tree-types.ts'
 
 /** Moves the end of the active path; what comes next is a child of the target, or of the summary behind it. */
 export function switchSession(context: SessionContext, access: SessionAccess, target: string | null, options: SwitchOptions): Promise<void> {

@@ -3,7 +3,6 @@ import type {
   AgentEvent,
   AgentInput,
   ApprovalRequest,
-  CompactionResult,
   EndReason,
   OutcomeStatus,
   PendingToolCall,
@@ -14,6 +13,7 @@ import type {
 import type { AssistantMessage, Cost, JSONObject, JSONValue, ModelError, RuntimeParams, Usage } from '@bowline/llm'
 import type { RunFailure, RunKind, RunStatus, SessionStatus } from '../store/records.ts'
 import type { Page, PageRequest, RunQuery } from '../store/contract.ts'
+import type { Branch, CompactOptions, ExportOptions, ForkOptions, Label, StoredCompaction, SwitchOptions } from './tree-types.ts'
 
 /** A key with its transcript, its queue of runs and its log. A handle does no I/O until a method is called. */
 export interface Session {
@@ -186,58 +186,6 @@ export interface EventsOptions {
   /** Only until this run waits for outside help or ends. */
   readonly runId?: string
   readonly abortSignal?: AbortSignal
-}
-
-export interface ForkOptions {
-  readonly entryId?: string
-  /** Default: made from the key of this session. */
-  readonly key?: string
-  /** Default: that of this session. */
-  readonly metadata?: JSONObject
-}
-
-export interface SwitchOptions {
-  /** Have the way from the old end to the common ancestor summarised by the agent's model. Default false. */
-  readonly summarize?: boolean
-  /** Extra focus of the summary. */
-  readonly instructions?: string
-  /** Stops the summary. */
-  readonly abortSignal?: AbortSignal
-}
-
-/** The end of a path: an entry that is nobody's parent. */
-export interface Branch {
-  readonly leaf: string
-  /** On the path from the root. */
-  readonly entries: number
-  /** Of the leaf. */
-  readonly at: number
-  /** Of its last entry, labels apart. */
-  readonly label?: string
-  /** The active path ends here. None is active while that ends before the end of a branch. */
-  readonly active: boolean
-}
-
-export interface Label {
-  readonly entryId: string
-  readonly text: string
-  /** When it was given. */
-  readonly at: number
-}
-
-export interface CompactOptions {
-  /** Extra focus of the summary. */
-  readonly instructions?: string
-}
-
-/** `entryId`: of the compaction in the tree, when one was stored. */
-export type StoredCompaction = CompactionResult & { readonly entryId?: string }
-
-export interface ExportOptions {
-  /** The log too, as far as it is kept. Default false. */
-  readonly events?: boolean
-  /** The whole tree, not the active path alone. Default false. */
-  readonly allBranches?: boolean
 }
 
 export interface MessagesOptions {

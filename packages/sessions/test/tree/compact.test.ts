@@ -1,11 +1,10 @@
-import { defineExtension, emptyView, reduceEvents } from '@bowline/agent-loop'
+import { defineAgent, defineExtension, emptyView, reduceEvents } from '@bowline/agent-loop'
 import { manualClock, type Step } from '@bowline/llm/testing'
-import { SessionError } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
+import { faultyStore } from '@bowline/sessions/testing'
 import { describe, expect, it } from 'vitest'
-import { faultyStore } from '../faulty-store.ts'
 import { checkLog, gate, logOf, types } from '../support.ts'
-import { look, smallWindow, talk } from './talk.ts'
+import { look, quiet, smallWindow, talk } from './talk.ts'
 
 const long = 'x'.repeat(400)
 const used = (input: number): NonNullable<Step['usage']> => ({ input, output: 1 })
@@ -112,7 +111,7 @@ describe('a compaction by hand', () => {
     const second = await talk({ ...smallWindow([{ text: 'SUMMARY' }]).options, store, clock })
     await clock.advance(20_000)
     for await (const event of second.session.events()) if (event.type === 'compaction-end') break
-    for (;;) if ((await second.session.info())?.status === 'idle') break
+    await quiet(store, 'room:1')
     const log = await checkLog(second.session)
     expect(types(log).filter((type) => type.startsWith('compaction'))).toEqual(['compaction-start', 'compaction-start', 'compaction-end'])
     expect((await second.session.runs()).items.at(-1)).toMatchObject({ kind: 'compaction', status: 'completed' })
@@ -136,6 +135,30 @@ describe('a compaction by hand', () => {
 })
 
 describe('a compaction that is due behind a turn', () => {
+  it('S104: a kill ends it, and the log says so', async () => {
+    const { options } = smallWindow([{ text: long, usage: used(9_100) }, { hang: 'middle', text: 'half' }])
+    const { session, say, runtime } = await talk(options)
+    await say(long)
+    for await (const event of session.events()) if (event.type === 'compaction-start') break
+    expect(await session.kill()).toMatchObject({ state: 'settled', status: 'aborted' })
+    const log = await checkLog(runtime.session('room:1'))
+    expect(log.slice(-2)).toMatchObject([{ type: 'compaction-end', outcome: 'cancelled' }, { type: 'settled' }])
+  })
+
+  it('S132: of a subagent is made by that subagent, and tells its parent nothing', async () => {
+    const { model, options } = smallWindow([{ text: long, usage: used(9_100) }, { text: 'SUMMARY' }])
+    const helper = defineAgent({ name: 'helper', description: 'Helps.', ...options.agent })
+    const steps: Step[] = [{ toolCalls: [{ id: 'a', name: 'delegate_to_helper', input: { prompt: long, description: 'help' } }] }, { text: 'done' }]
+    const { session, say, runtime, store, faults } = await talk({ steps, agent: { subagents: [helper] } })
+    await say('go')
+    const child = (await runtime.sessions({ parent: 'room:1' })).items[0]?.key ?? ''
+    await quiet(store, child)
+    expect((await store.listRuns(child)).items.map(({ kind, status }) => `${kind} ${status}`)).toEqual(['child completed', 'compaction completed'])
+    expect(JSON.stringify(model.calls[1]?.prompt)).toContain('summary')
+    expect(await session.info()).toMatchObject({ status: 'idle' })
+    expect(faults).toEqual([])
+  })
+
   it('S19: is a run of its own, which the end of the turn leaves behind; settled comes when it is over', async () => {
     const { options } = smallWindow([{ text: long, usage: used(9_100) }, { text: 'SUMMARY' }, { text: 'on' }])
     const { session, say } = await talk(options)
@@ -177,7 +200,7 @@ describe('a compaction that is due behind a turn', () => {
     const { options } = smallWindow([{ text: long, usage: used(9_100) }])
     // The process dies with the end of the turn.
     let dead = false
-    const dying = faultyStore(store, (operation) => (dead && operation === 'claim' ? new SessionError('store-unavailable', 'gone') : undefined))
+    const dying = faultyStore(store, [{ of: 'claim', when: () => dead, fault: 'unavailable' }])
     const first = await talk({ ...options, store: dying })
     const run = await first.session.send(long)
     dead = true
@@ -194,10 +217,10 @@ describe('a compaction that is due behind a turn', () => {
     const seen: string[] = []
     const watch = defineExtension({ name: 'watch', hooks: { afterCompaction: (_event, context) => void seen.push(context.runId) } })
     const { options } = smallWindow([{ text: long, usage: used(9_100) }, { text: 'SUMMARY' }])
-    const { session, say, faults } = await talk({ ...options, agent: { ...options.agent, extensions: [watch] } })
+    const { session, say, faults, store } = await talk({ ...options, agent: { ...options.agent, extensions: [watch] } })
     await say(long)
     for await (const event of session.events()) if (event.type === 'settled') break
-    for (;;) if ((await session.info())?.status === 'idle') break
+    await quiet(store, 'room:1')
     const compaction = (await session.runs()).items.find(({ kind }) => kind === 'compaction')
     expect(seen).toEqual([compaction?.runId])
     expect(faults).toEqual([])

@@ -2,9 +2,9 @@ import { emptyView, reduceEvents } from '@bowline/agent-loop'
 import { memoryStore } from '@bowline/sessions/memory'
 import type { SessionStore } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
-import { dyingStore, ProcessDied, type Fault } from '../crash/dying-store.ts'
 import { recordingStore, eventTypes } from '../recording-store.ts'
 import { checkLog, logOf, types } from '../support.ts'
+import { dyingStore, ProcessDied } from './dying-store.ts'
 import { look, talk, textsOf } from './talk.ts'
 
 describe('fork', () => {
@@ -101,17 +101,17 @@ describe('fork', () => {
 })
 
 describe('a process that dies in the middle of a fork', () => {
-  const points = [1, 2, 3].flatMap((write) => (['dies-before', 'dies-after'] as const satisfies readonly Fault[]).map((fault) => ({ write, fault })))
+  const points = [1, 2, 3].flatMap((commit) => (['before', 'after'] as const).map((at) => ({ commit, at })))
 
-  it.each(points)('S152: leaves no visible half ($fault commit $write)', async (point) => {
+  it.each(points)('S152: leaves no visible half ($at commit $commit)', async (point) => {
     const inner = memoryStore()
     const first = await talk({ store: inner })
     await first.session.open()
     await fillPath(inner, 450)
     const dying = dyingStore(inner, point)
-    const doomed = await talk({ store: dying.store })
+    const doomed = await talk({ store: dying })
     await expect(doomed.session.fork({ key: 'room:2' })).rejects.toThrow(ProcessDied)
-    const isWhole = point.write === 3 && point.fault === 'dies-after'
+    const isWhole = point.commit === 3 && point.at === 'after'
     const seen = async () => {
       const keys = (await first.runtime.sessions()).items.map(({ key }) => key)
       return [keys, await first.runtime.session('room:2').info()]
@@ -134,7 +134,7 @@ describe('a process that dies in the middle of a fork', () => {
     const first = await talk({ store: inner })
     await first.session.open()
     await fillPath(inner, 450)
-    const doomed = await talk({ store: dyingStore(inner, { write: 2, fault: 'dies-before' }).store })
+    const doomed = await talk({ store: dyingStore(inner, { commit: 2, at: 'before' }) })
     await expect(doomed.session.fork({ key: 'room:2' })).rejects.toThrow(ProcessDied)
     expect(await textsOf(await first.session.fork({ key: 'room:2' }))).toHaveLength(450)
   })

@@ -80,3 +80,17 @@ export async function linesOf(lines: AsyncIterable<string>): Promise<string[]> {
 export async function* fileOf(lines: readonly string[]): AsyncGenerator<string> {
   yield* lines
 }
+
+/** Resolves when no run of the session is queued or running. */
+export async function quiet(store: SessionStore, key: string): Promise<void> {
+  for (;;) {
+    const { promise: changed, resolve } = Promise.withResolvers<unknown>()
+    const unsubscribe = store.subscribe(resolve)
+    try {
+      if ((await store.listRuns(key, { status: ['queued', 'running'] })).items.length === 0) return
+      await changed
+    } finally {
+      unsubscribe()
+    }
+  }
+}

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { memoryStore } from '@bowline/sessions/memory'
 import type { Session, SessionStore } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
-import { dyingStore, ProcessDied } from '../crash/dying-store.ts'
 import { checkLog, logOf, types } from '../support.ts'
+import { dyingStore, ProcessDied } from './dying-store.ts'
 import { echo, fileOf, linesOf, look, talk, textsOf, type Talk } from './talk.ts'
 
 type Line = Record<string, unknown> & { readonly type: string }
@@ -80,11 +80,12 @@ describe('an export', () => {
     expect(JSON.stringify(lines)).not.toContain('end of the aside')
   })
 
-  it('S28: an overlay that waits is in no export', async () => {
-    const { session, store } = await grown()
-    const rows = [{ id: 'o', at: 1, kind: 'overlay', body: { inputId: 'o', input: 'A SECRET', turns: 2 } }] as const
-    await store.commit({ id: 'overlay', key: 'room:1', expect: [], writes: [{ op: 'inbox.put', rows }] })
+  it('S28: an overlay that was shown and waits to be shown again is in no export', async () => {
+    const { session, say, model } = await grown()
+    await session.overlay('A SECRET', { turns: 3 })
+    await say('over')
     expect((await linesOf(session.export({ allBranches: true, events: true }))).join()).not.toContain('SECRET')
+    expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain('SECRET')
   })
 
   it('S159: is the session as it stood at the first line, and reads a page at a time', async () => {
@@ -234,7 +235,7 @@ describe('an import', () => {
     await say('one')
     const lines = await linesOf(session.export())
     const { version = 0, cursor = '' } = (await session.info()) ?? {}
-    await store.commit({ id: 'gone', key: 'room:1', expect: [], writes: [{ op: 'session.delete', at: 1 }] })
+    await session.delete()
     await expect(runtime.importSession(fileOf(longFile('room:1').slice(0, -1)))).rejects.toMatchObject({ code: 'invalid-input' })
     expect(await store.readSession('room:1')).toMatchObject({ status: 'deleted' })
     const info = await (await runtime.importSession(fileOf(lines))).info()
@@ -248,9 +249,9 @@ function longFile(key: string, length = 450): string[] {
 }
 
 describe('a process that dies in the middle of an import', () => {
-  it.each([1, 2, 3])('S152: leaves nothing that can be seen (commit %i)', async (write) => {
+  it.each([1, 2, 3])('S152: leaves nothing that can be seen (commit %i)', async (commit) => {
     const inner = memoryStore()
-    const doomed = await talk({ store: dyingStore(inner, { write, fault: 'dies-before' }).store })
+    const doomed = await talk({ store: dyingStore(inner, { commit, at: 'before' }) })
     await expect(doomed.runtime.importSession(fileOf(longFile('room:9')))).rejects.toThrow(ProcessDied)
     const next = await talk({ store: inner })
     await next.runtime.sweep()

@@ -1,7 +1,7 @@
 import type { SessionStore } from '../../store/contract.ts'
 import type { EntryRecord, SessionRecord, StoredEvent } from '../../store/records.ts'
 import { pathForward } from '../path-forward.ts'
-import type { ExportOptions } from '../types.ts'
+import type { ExportOptions } from '../tree-types.ts'
 import { entrySchema, exportFormat, LineSum, type ExportEntry, type ExportEvent, type ExportFooter, type ExportHeader } from './format.ts'
 
 const pageSize = 500
