@@ -5,6 +5,7 @@ export type {
   DrainOptions,
   DrainReport,
   ErrorContext,
+  ImportOptions,
   Retention,
   Runtime,
   RuntimeOptions,
@@ -13,6 +14,7 @@ export type {
   StartReport,
   SweepReport,
 } from './runtime/types.ts'
+export type { Branch, CompactOptions, ExportOptions, ForkOptions, Label, StoredCompaction, SwitchOptions } from './session/tree-types.ts'
 export type {
   ApprovalReceipt,
   DecisionOptions,

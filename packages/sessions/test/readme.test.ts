@@ -16,16 +16,17 @@ function examplesOf(file: string): readonly string[] {
   return [...readFileSync(join(folder, file), 'utf8').matchAll(/```ts\n(.*?)```/gs)].map((match) => match[1] ?? '')
 }
 
-it('the example of the README runs', { timeout: 60_000 }, () => {
-  const [example = ''] = examplesOf('README.md')
+const printed = ['Hello, and this is on disk.completed\n', '2 4\ntrue\n']
+
+it.each(printed.map((output, index) => [index + 1, output] as const))('example %i of the README runs', { timeout: 60_000 }, (number, output) => {
+  const examples = examplesOf('README.md')
+  expect(examples).toHaveLength(printed.length)
   const data = mkdtempSync(join(tmpdir(), 'bowline-readme-'))
   try {
     // Its data goes elsewhere.
-    const script = example.replace('.bowline/data.db', join(data, 'data.db'))
-    expect(script).not.toBe(example)
-    const run = runScript(script)
+    const run = runScript((examples[number - 1] ?? '').replace('.bowline/data.db', join(data, 'data.db')))
     expect(run.stderr).toBe('')
-    expect(run.stdout).toBe('Hello, and this is on disk.completed\n')
+    expect(run.stdout).toBe(output)
   } finally {
     rmSync(data, { recursive: true, force: true })
   }

@@ -3,6 +3,7 @@ import { addUsage, type Usage } from '@bowline/llm'
 import { newsOfChild } from '../children/deliveries.ts'
 import type { Delivery, NewEntry, SessionStore, Write } from '../store/contract.ts'
 import type { RunFailure, RunRecord } from '../store/records.ts'
+import { lastEventsOfCompaction, openCompaction } from './close-compaction.ts'
 import { newEvent } from './commits.ts'
 import { readTranscript } from './read-transcript.ts'
 import { settleOpenCalls, type SettledCall } from './settle-open-calls.ts'
@@ -11,7 +12,7 @@ const charactersPerToken = 4
 const nothingOpen = { openMessageId: null, pendingToolCalls: [], pendingApprovals: [], turnState: null, rest: null, notBefore: null } as const
 
 export interface LostRunEnd {
-  readonly status: 'error' | 'aborted'
+  readonly status: 'error' | 'aborted' | 'completed'
   readonly reason: NonNullable<RunRecord['reason']>
   readonly error?: NonNullable<RunRecord['error']>
 }
@@ -23,6 +24,8 @@ export interface LostRun {
   readonly calls: readonly SettledCall[]
   /** What the answer cost that the model had begun. */
   readonly discarded: Usage | undefined
+  /** The id of the compaction that the run had begun. */
+  readonly compacting: string | undefined
   /** Inbox rows that nobody will take any more. */
   readonly answers: readonly string[]
   readonly end: LostRunEnd
@@ -35,9 +38,9 @@ export async function lookAtLostRun(
   run: RunRecord,
   { leaf, answers, end, at }: Pick<LostRun, 'leaf' | 'answers' | 'end' | 'at'>,
 ): Promise<LostRun> {
-  const calls = await settleOpenCalls(store, ids, run, at)
+  const [calls, compacting] = await Promise.all([settleOpenCalls(store, ids, run, at), openCompaction(store, run)])
   const discarded = run.openMessageId === undefined ? undefined : await estimatedInput(store, run.session)
-  return { run, leaf, calls, discarded, answers, end, at }
+  return { run, leaf, calls, discarded, compacting, answers, end, at }
 }
 
 /** What sessions above are told of the end. */
@@ -48,7 +51,8 @@ export function newsOfLostRun({ run, end, discarded = {}, at }: LostRun, batchId
 
 /** One more segment, in which all that is open is closed. A run that never began has its end alone. */
 export function lastEvents(lost: LostRun, settled: boolean): DurableEvent[] {
-  const { run, calls, end, at, discarded } = lost
+  const { run, calls, end, at, discarded, compacting: open } = lost
+  if (run.kind === 'compaction') return lastEventsOfCompaction(run, end, { at, open, settled })
   const { step, openMessageId: messageId, turn = 0 } = run
   const usage = addUsage(run.usage, discarded ?? {})
   const base = { at, runId: run.id, turn }
@@ -90,7 +94,7 @@ export function lastWrites({ run, leaf, calls, answers, end, discarded = {} }: L
   return [
     ...(fresh.length > 0 ? [{ op: 'call.put', calls: fresh } as const] : []),
     ...(entries.length > 0 ? [{ op: 'entry.append', entries } as const] : []),
-    { op: 'event.append', events: events.map(newEvent) },
+    ...(events.length > 0 ? [{ op: 'event.append', events: events.map(newEvent) } as const] : []),
     ...(answers.length > 0 ? [{ op: 'inbox.take', ids: answers } as const] : []),
     { op: 'session.patch', patch: { usage: discarded } },
     { op: 'run.patch', runId: run.id, patch: { status, reason, error, usage, ...nothingOpen } },

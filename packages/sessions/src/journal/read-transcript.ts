@@ -1,5 +1,5 @@
 import type { Compaction, StoredMessage } from '@bowline/agent-loop'
-import type { SessionStore } from '../store/contract.ts'
+import type { Page, PathOptions, SessionStore } from '../store/contract.ts'
 import type { EntryRecord } from '../store/records.ts'
 
 export interface StoredTranscript {
@@ -49,7 +49,7 @@ export function messageOf(entry: EntryRecord): StoredMessage | undefined {
     case 'message':
       return entry.message
     case 'branch-summary':
-      return { role: 'user', id: entry.id, content: entry.summary.text }
+      return { role: 'user', id: entry.id, content: `[Summary of a branch of the conversation that was left]\n\n${entry.summary.text}` }
     case 'note':
       return { role: 'user', id: entry.id, content: entry.text }
     case 'compaction':
@@ -83,5 +83,14 @@ async function* pagesBack(store: SessionStore, key: string, first: number, furth
   while (page.next !== undefined) {
     page = await store.readPath(key, { limit: further, before: page.next })
     yield page.items
+  }
+}
+
+/** A path from its leaf to the root. */
+export async function* entriesBack(store: SessionStore, key: string, options: PathOptions): AsyncGenerator<EntryRecord, void, undefined> {
+  for (let next: PathOptions | undefined = options; next; ) {
+    const page: Page<EntryRecord> = await store.readPath(key, next)
+    yield* page.items
+    next = page.next === undefined ? undefined : { ...options, before: page.next }
   }
 }

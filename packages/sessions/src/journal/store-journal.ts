@@ -22,6 +22,7 @@ import type { Claim, CommitRefusal, CommitResult, Delivery, Expect, SessionStore
 import type { InboxRecord, StoredEvent } from '../store/records.ts'
 import { eventTimeOf, expectationsOf, goesOn, goingOn, isFirstStart, isSuspension, mustBeStored, nothingNew, timersOf, withdrawnIn } from './boundary.ts'
 import { runCommit, type RunStand } from './commits.ts'
+import { dueCompaction } from './due-compaction.ts'
 import { JournalInbox } from './journal-inbox.ts'
 import { callRow } from './ledger-rows.ts'
 import { readBackTo, readTranscript } from './read-transcript.ts'
@@ -123,7 +124,7 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     const { writes, events, after } = runCommit(records, stand, { tail, nextId: () => ids.next('entry') })
     const expectations = [...fence, ...expectationsOf(expect, run.id)]
     const told = news.length > 0 ? [{ op: 'inbox.take', ids: news } as const] : []
-    const all = [...withDefinition(records, writes), ...told, ...timersOf(records, run.id)]
+    const all = [...withDefinition(records, writes), ...told, ...timersOf(records, run.id), ...dueCompaction(records, run, () => ids.next('run'))]
     const result = await commitAsItStands(records, expectations, all, after)
     if (!result.ok) return refused(result.reason)
     stand = after
@@ -225,6 +226,7 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     },
     ...(children ? { children } : {}),
     enqueue: options.enqueue,
+    schedulesCompaction: true,
     abortSignal: abort.signal,
   }
 }

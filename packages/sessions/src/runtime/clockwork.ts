@@ -20,6 +20,8 @@ export interface ClockworkOptions {
   readonly announce: (key: string) => void
   readonly expire: (key: string) => Promise<unknown>
   readonly startLeftovers: (key: string) => Promise<void>
+  /** Takes away what dead processes left of copies. */
+  readonly removeHalves: () => Promise<void>
 }
 
 const sweepMs = 30_000
@@ -108,6 +110,7 @@ export class Clockwork {
     const { store, clock, retention } = this.#options
     const now = clock.now()
     this.#prunedAt = now
+    await this.#options.removeHalves()
     let total = nothingPruned
     for (;;) {
       const step = await store.prune({ runsEndedBefore: now - retention.runsMs, expiredBefore: now - retention.expiredMs }, batchSize)

@@ -6,11 +6,13 @@ import { checkKey, checkNamespace, checkTtl } from '../keys.ts'
 import { LiveLog } from '../log/live-log.ts'
 import type { SessionContext } from '../session/context.ts'
 import { endSession } from '../session/end-session.ts'
+import { isHalf, removeDeadHalves } from '../session/half-session.ts'
 import { startLeftovers } from '../session/leftovers.ts'
 import { restWithin } from '../session/rest.ts'
 import { runHandle } from '../session/run-handle.ts'
 import { createSession } from '../session/session.ts'
 import { requestStop } from '../session/stop.ts'
+import { importSession } from '../session/transfer/import.ts'
 import { firstInLine, isResting, openRuns, toRunInfo, toSessionInfo } from '../session/views.ts'
 import type { SessionStore } from '../store/contract.ts'
 import type { RunRecord } from '../store/records.ts'
@@ -44,6 +46,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     ids,
     onBusy: options.onBusy ?? 'queue',
     deletions: new Map(),
+    agents: directory.roots,
     toolOf: (session, run, name) => directory.agentOf(session, run)?.tools.find((tool) => tool.name === name),
     wake(atMs = clock.now()) {
       if (atMs <= clock.now()) loop.wake()
@@ -80,6 +83,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     announce: (key) => live.announce(key),
     expire: (key) => endSession(ofRuns, key, 'expire'),
     startLeftovers: (key) => startLeftovers(ofRuns, key),
+    removeHalves: () => removeDeadHalves(ofRuns),
   })
   const lifecycle: Lifecycle = new Lifecycle({
     store: rawStore,
@@ -104,7 +108,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     session: (key, sessionOptions = {}) => openHandle(key, sessionOptions),
     async sessions(query = {}) {
       const page = await store.listSessions(query)
-      return { ...page, items: await Promise.all(page.items.map((record) => toSessionInfo(store, record))) }
+      const whole = page.items.filter((record) => !isHalf(record))
+      return { ...page, items: await Promise.all(whole.map((record) => toSessionInfo(store, record))) }
+    },
+    async importSession(lines, importOptions = {}) {
+      const { owner } = importOptions
+      const key = await importSession(context, lines, importOptions)
+      return runtime.session(key, owner === undefined ? {} : { owner })
     },
     async run(runId) {
       const read = await store.readRun(runId)

@@ -5,6 +5,7 @@ import type { ChildContext } from '../children/child-context.ts'
 import { childHost } from '../children/child-host.ts'
 import type { DefinitionDiff } from '../definition/definition-diff.ts'
 import type { LostRunEnd } from '../journal/close-run.ts'
+import { conversationOf } from '../journal/due-compaction.ts'
 import { storeJournal, type StoreJournal } from '../journal/store-journal.ts'
 import type { LiveLog } from '../log/live-log.ts'
 import { acceptFollowUp } from '../session/accept.ts'
@@ -13,6 +14,7 @@ import type { Claim, SessionStore } from '../store/contract.ts'
 import type { InboxRecord, RunRecord } from '../store/records.ts'
 import type { AgentDirectory } from './agent-directory.ts'
 import { checkDefinition, type DefinitionCheck } from './check-definition.ts'
+import { executeCompaction } from './execute-compaction.ts'
 import { ownAnswers } from './recover.ts'
 import type { RuntimeOptions } from './types.ts'
 
@@ -42,9 +44,10 @@ export async function executeRun(options: ExecutionOptions, claim: Claim, abort:
   if (run.rest) return { kind: 'rest' }
   const isStopped = run.stop !== undefined || (await isStoppedAbove(store, run))
   if (isStopped && run.turn === undefined) return stopped
-  const agent = directory.agentOf(session, run)
+  const agent = directory.agentOf(session, conversationOf(run))
   const lost = lostTooOften(options, run)
   if (!agent || lost) return lost ?? { kind: 'end', status: 'error', reason: 'refused', error: unknownAgent }
+  if (run.kind === 'compaction') return executeCompaction(options, claim, agent, abort)
   if (isStopped) abort.abort({ kind: 'stop' })
   const check = await checkDefinition(store, agent, run, isStopped ? 'continue' : onDefinitionChange)
   if (check.kind === 'refuse') return { kind: 'refuse', diff: check.diff }

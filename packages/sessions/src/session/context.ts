@@ -1,4 +1,4 @@
-import type { IdSource, Tool } from '@bowline/agent-loop'
+import type { Agent, IdSource, Tool } from '@bowline/agent-loop'
 import type { Clock } from '@bowline/llm'
 import type { LiveLog } from '../log/live-log.ts'
 import type { SessionStore } from '../store/contract.ts'
@@ -17,6 +17,8 @@ export interface SessionContext {
   readonly deletions: Map<string, Promise<void>>
   /** A tool of the agent of a run, as this process knows it. */
   toolOf(session: SessionRecord, run: RunRecord, name: string): Tool | undefined
+  /** That sessions can be opened with. */
+  readonly agents: ReadonlyMap<string, Agent>
   /** There is work to claim, now or at a time (epoch milliseconds). */
   wake(atMs?: number): void
   /** Aborts the run if this process executes it. The request must be durable already. */

@@ -6,8 +6,11 @@ import { acceptInput, openSession } from './accept.ts'
 import { SessionAccess, type SessionIdentity } from './access.ts'
 import { resolveCall, submitAnswers } from './answers.ts'
 import type { SessionContext } from './context.ts'
+import { compactSession } from './compact.ts'
 import { decideApproval } from './decisions.ts'
 import { endSession } from './end-session.ts'
+import { forkSession, identityOfCopy } from './fork.ts'
+import { branchesOf, labelEntry, labelsOf } from './labels.ts'
 import { readRun, unknownRun } from './rest.ts'
 import { restingIn, runHandle } from './run-handle.ts'
 import { overlayInput } from './steer.ts'
@@ -15,6 +18,8 @@ import { recoverRun } from './recover-run.ts'
 import { runAbove } from './route.ts'
 import { nothingToStop, stopSession } from './stop.ts'
 import { usageOf } from './usage.ts'
+import { switchSession } from './switch.ts'
+import { exportSession } from './transfer/export.ts'
 import type { EventsOptions, LoggedEvent, MessagesOptions, Session } from './types.ts'
 import { toRunInfo, toSessionInfo } from './views.ts'
 
@@ -88,6 +93,22 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       })
     },
     usage: async () => usageOf(await required()),
+    async fork(options = {}) {
+      const copy = new SessionAccess(context.store, { ...identity, agentNamed: false, key: await forkSession(context, access, options) })
+      return createSession(context, identityOfCopy(await copy.required()))
+    },
+    async switchTo(entryId, options = {}) {
+      await switchSession(context, access, entryId, options)
+      return toSessionInfo(context.store, await required())
+    },
+    branches: async (page = {}) => branchesOf(context.store, await required(), page),
+    label: (entryId, text) => labelEntry(context, access, entryId, text),
+    async labels(options = {}) {
+      const { leaf } = await required()
+      return labelsOf(context.store, key, options.leaf ?? leaf)
+    },
+    compact: (options = {}) => compactSession(context, access, options),
+    export: (options = {}) => exportSession(context.store, required, options),
     events: (options = {}) => sessionEvents(context, required, key, typeof options === 'string' ? { cursor: options } : options),
     messages: async (options = {}) => messagesOf(context, await required(), options),
     async runs(query = {}) {
@@ -148,9 +169,9 @@ function sessionEvents(
   return { [Symbol.asyncIterator]: () => readLog(reading) }
 }
 
-async function messagesOf(context: SessionContext, record: SessionRecord, { before, limit }: MessagesOptions) {
+async function messagesOf(context: SessionContext, record: SessionRecord, { leaf = record.leaf ?? undefined, before, limit }: MessagesOptions) {
   const page = await context.store.readPath(record.key, {
-    leaf: record.leaf,
+    leaf: leaf ?? null,
     limit: limit ?? defaultPageSize,
     ...(before === undefined ? {} : { before }),
   })

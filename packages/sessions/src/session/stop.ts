@@ -64,7 +64,8 @@ export interface Stopping {
 }
 
 export function stoppingOf(run: RunRecord, stop: StopRequest): Stopping {
-  const neverBegan = run.status === 'queued' && run.turn === undefined
+  // A compaction has no turn that could be told to be over: whoever claims it ends it.
+  const neverBegan = run.status === 'queued' && run.turn === undefined && run.kind !== 'compaction'
   const end = { type: 'turn-end', at: stop.at, runId: run.id, turn: 0, status: 'aborted', reason: 'abort', usage: {}, steps: 0, overlaysExpired: 0 } as const
   const patch: RunPatch = neverBegan
     ? { status: 'aborted', reason: 'abort' satisfies EndReason, stop }
