@@ -1,7 +1,8 @@
 import type { PruneReport, PruneRules } from '../../store/contract.ts'
 import type { RunRecord } from '../../store/records.ts'
 import type { HeldSession, Space } from './held-session.ts'
-import { beginWork } from './work.ts'
+import { inOneStep, remove, setRecord } from './work.ts'
+import type { Work } from './work.ts'
 import { applyWrites } from './writes.ts'
 
 /** Removes what nobody needs any more, of at most `limit` sessions. */
@@ -14,11 +15,11 @@ export function pruneSpace(space: Space, rules: PruneRules, now: number, limit: 
     if (touched++ === limit) break
     if (isOver) {
       const leavesNothing = held.record.parent === undefined ? {} : ({ leavesNothing: true } as const)
-      applyWrites(beginWork(space, held.record.key, now, []), [{ op: 'session.delete', at: now, ...leavesNothing }])
+      inOneStep(space, held.record.key, now, (work) => applyWrites(work, [{ op: 'session.delete', at: now, ...leavesNothing }]))
       sessions += 1
     } else {
       events += firstKept - held.record.firstSeq
-      runs += forgetBefore(space, held, firstKept)
+      runs += inOneStep(space, held.record.key, now, (work) => forgetBefore(work, held, firstKept))
     }
   }
   forgetDefinitions(space)
@@ -37,15 +38,14 @@ function endedBefore({ endedAt }: RunRecord, time: number): boolean {
 }
 
 /** Rows of the ledger stay, as entries of the transcript refer to them. */
-function forgetBefore(space: Space, held: HeldSession, firstSeq: number): number {
-  for (let seq = held.record.firstSeq; seq < firstSeq; seq++) held.events.delete(seq)
-  held.record = { ...held.record, firstSeq }
-  const gone = [...held.runs.values()].filter((run) => run.firstSeq < firstSeq)
-  for (const { id } of gone) {
-    held.runs.delete(id)
-    held.applied.delete(id)
-    space.sessionOfRun.delete(id)
-  }
+function forgetBefore(work: Work, held: HeldSession, firstSeq: number): number {
+  const { record, events, runs, applied } = held
+  remove(work, events, [...events.keys()].filter((seq) => seq < firstSeq))
+  setRecord(work, { ...record, firstSeq })
+  const gone = [...runs.values()].filter((run) => run.firstSeq < firstSeq).map((run) => run.id)
+  remove(work, runs, gone)
+  remove(work, applied, gone)
+  remove(work, work.space.sessionOfRun, gone)
   return gone.length
 }
 

@@ -2,7 +2,8 @@ import type { Write } from '../../store/contract.ts'
 import type { ToolCallRecord } from '../../store/records.ts'
 import { Refused, refuseUnless } from '../refused.ts'
 import { firstNumbers, isHolding, newRun, newSession, patchRun, patchSession } from '../rules.ts'
-import { callId, heldByOther, newHeld } from './held-session.ts'
+import { callId, callsTable, heldByOther, newHeld } from './held-session.ts'
+import { Table } from './table.ts'
 import { heldOf, put, remove, runIn, setRecord, setRun } from './work.ts'
 import type { Work } from './work.ts'
 
@@ -12,7 +13,7 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
     const { space, key } = work
     work.held = newHeld(newSession(key, session, space.tombstones.get(key) ?? firstNumbers))
     put(work, space.sessions, key, work.held)
-    remove(work, space.tombstones, key)
+    remove(work, space.tombstones, [key])
   },
   'session.patch'(work, { patch }) {
     const held = heldOf(work)
@@ -26,11 +27,9 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
   'session.delete'(work, { at, leavesNothing }) {
     const { space, key } = work
     const { record, runs } = heldOf(work)
-    for (const runId of runs.keys()) {
-      remove(work, space.sessionOfRun, runId)
-      remove(work, space.childrenOf, runId)
-    }
-    remove(work, space.sessions, key)
+    remove(work, space.sessionOfRun, [...runs.keys()])
+    remove(work, space.childrenOf, [...runs.keys()])
+    remove(work, space.sessions, [key])
     const { version, nextSeq, nextRun } = record
     if (!leavesNothing) put(work, space.tombstones, key, { version: version + 1, nextSeq, nextRun, deletedAt: at })
   },
@@ -72,7 +71,7 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
   'call.put'(work, { calls }) {
     const held = heldOf(work)
     for (const call of calls) {
-      const ofRun = held.calls.get(call.runId) ?? new Map<string, ToolCallRecord>()
+      const ofRun = held.calls.get(call.runId) ?? new Table<string, ToolCallRecord>(callsTable(call.runId))
       refuseUnless(held.runs.has(call.runId) && ofRun.get(callId(call))?.state !== 'settled', 'conflict')
       put(work, held.calls, call.runId, ofRun)
       put(work, ofRun, callId(call), call)
@@ -92,7 +91,7 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
   },
   'inbox.take'(work, { ids }) {
     const { inbox } = heldOf(work)
-    for (const id of ids) remove(work, inbox, id)
+    remove(work, inbox, ids)
   },
   'definition.put'(work, { hash, body }) {
     const { definitions } = work.space
@@ -104,7 +103,7 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
   },
   'timer.drop'(work, { ids }) {
     const { timers } = heldOf(work)
-    for (const id of ids) remove(work, timers, id)
+    remove(work, timers, ids)
   },
 }
 
