@@ -5,6 +5,7 @@ import { Kysely } from 'kysely'
 import { SessionError } from '../../errors.ts'
 import type { SessionStore, StoreOpenOptions } from '../../store/contract.ts'
 import { checkJson, copyJson } from '../json.ts'
+import { takeOwnerLock } from '../owner-lock.ts'
 import { claimRuns, renewLeases } from '../sql/claim.ts'
 import { commitBatch } from '../sql/commit.ts'
 import { migrate } from '../sql/migrate.ts'
@@ -15,7 +16,6 @@ import { checkContent, checkHeader } from './check-file.ts'
 import { NodeSqliteDialect } from './node-sqlite-dialect.ts'
 import { openFile } from './open-file.ts'
 import type { ConnectionSettings } from './open-file.ts'
-import { takeOwnerLock } from './owner-lock.ts'
 import { sqliteCode, sqliteCodes, storeError } from './sqlite-errors.ts'
 
 export interface SqliteStoreOptions {
@@ -106,7 +106,7 @@ async function openDatabase(
 ): Promise<OpenDatabase> {
   const file = resolveFile(name)
   checkHeader(file)
-  const lock = takeOwnerLock(file)
+  const lock = takeOwnerLock({ file: `${file}-owner`, what: `The database ${file}` })
   let database: DatabaseSync | undefined
   const close = (): void => {
     if (database?.isOpen) database.close()
