@@ -34,12 +34,19 @@ export async function readBackTo(store: SessionStore, key: string, messageIds: I
 }
 
 async function* entriesBack(store: SessionStore, key: string, options: PathOptions): AsyncGenerator<EntryRecord, void, undefined> {
-  let before: string | undefined
-  do {
-    const page = await store.readPath(key, { ...options, ...(before === undefined ? {} : { before }) })
+  let next = options
+  for (;;) {
+    const page = await store.readPath(key, next)
     yield* page.items
-    before = page.next === undefined ? undefined : page.items.at(-1)?.id
-  } while (before !== undefined)
+    if (page.next === undefined) return
+    next = { ...next, before: page.next, ...(next.context === true && contextOf(page.items)) }
+  }
+}
+
+/** Where the context begins, when the compaction that says so has been passed. */
+function contextOf(entries: readonly EntryRecord[]): { context?: string } {
+  const newest = entries.find((entry) => entry.type === 'compaction')
+  return newest ? { context: newest.compaction.firstKeptMessageId } : {}
 }
 
 /** What a model is shown of an entry: summaries and notes come to it as words of the user. */

@@ -35,11 +35,13 @@ export interface SessionStore {
   /** Must apply the batch completely or not at all, with its expectations tested inside the same atomic step. */
   commit(batch: Batch): Promise<CommitResult>
   /**
-   * Makes the first open run of up to `max` sessions `running`, with `epoch + 1`, this owner and a lease. Claimable is a
-   * queued run whose `notBefore` has come, and a running one whose lease is over by the store's clock (on an exclusive
-   * store: whose owner is another) and that was claimed `takeoverDelayMs` ago, of a session that has not expired and that
-   * no other run holds, of an agent in `agents`. Taking over a running run must raise `attempts` and `totalAttempts` by
-   * one. Of two claimers one must get the run.
+   * Makes the first open run of up to `max` sessions `running`, with `epoch + 1`, this owner and a lease. First is the run
+   * that holds the session, else the one with the smallest `place`: what keeps it back keeps back the runs behind it.
+   * Claimable is a queued run whose `notBefore` has come, and a running one whose lease is over by the store's clock (on an
+   * exclusive store: whose owner is another) and that was claimed `takeoverDelayMs` ago (0, then 1 s, 2, 4 … 30 s, as its
+   * `attempts` rise), of a session that has not expired, of an agent in `agents`. Taking over a running run must raise
+   * `attempts` and `totalAttempts` by one. The session's `version` rises, its life is not prolonged. Of two claimers one
+   * must get the run.
    */
   claim(request: ClaimRequest): Promise<readonly Claim[]>
   /** Must prolong the leases that are still held under their epoch, and say which are not and which are to stop. */
@@ -58,18 +60,21 @@ export interface SessionStore {
   readApproval(key: string, approvalId: string): Promise<Found<ToolCallRecord>>
   readInbox(key: string, kinds: readonly InboxKind[]): Promise<readonly InboxRecord[]>
   readDefinition(hash: string): Promise<JSONObject | undefined>
-  /** Newest activity first. */
+  /** Newest activity first, each as `readSession` gives it: one whose time is over has the status `expired`. */
   listSessions(query: SessionQuery): Promise<Page<SessionRecord>>
   listRuns(key: string, query?: RunQuery): Promise<Page<RunRecord>>
-  /** Child runs in the order of their creation. */
+  /** The runs that name this parent, whether it is still there or not, in the order of `createdAt`, then of their ids. */
   listChildren(query: ChildQuery): Promise<Page<RunRecord>>
-  /** The ends of all paths, in the order in which they came into being. */
+  /** The ends of all paths, in the order in which they came into being: one that grows between two pages is met again. */
   listBranches(key: string, query?: PageRequest): Promise<Page<BranchRecord>>
   /** What is due by the store's clock, the earliest first and at most `limit` of each, and when the next thing is. */
   due(limit: number): Promise<DueReport>
-  /** Must remove what the rules let go, in one small step: at most `limit` sessions are looked at. */
+  /**
+   * Must remove what the rules let go, in one small step: at most `limit` sessions are changed. This is no commit: neither
+   * `version` nor `activeAt` rises.
+   */
   prune(rules: PruneRules, limit: number): Promise<PruneReport>
-  /** Tells of commits of any owner. Hints only: they may be lost. Returns what ends it. */
+  /** Tells of commits in the namespace, of any owner, and of their deliveries. Hints only: they may be lost. Returns what ends it. */
   subscribe(listener: (hint: StoreHint) => void): () => void
 }
 
@@ -94,7 +99,10 @@ export interface StoreOpenOptions {
   readonly owner: string
 }
 
-/** An expired session can be read, but not written. */
+/**
+ * An expired session can be read; batches that expect it `alive` are refused. From its time on it is expired, whether it
+ * was marked (`session.expire`) or not, and nothing brings it back.
+ */
 export type Read<T> =
   | { readonly status: 'found'; readonly value: T }
   | { readonly status: 'missing' }
@@ -120,8 +128,12 @@ export interface PathOptions {
   /** Start with the parent of this entry. */
   readonly before?: string
   readonly limit?: number
-  /** Ends with the oldest entry that the newest compaction on the path keeps, that compaction included. */
-  readonly context?: true
+  /**
+   * Ends with the oldest entry that the newest compaction on the path keeps, that compaction included; with the compaction
+   * itself where it keeps nothing (`''`). Once a page has shown that compaction, give its `firstKeptMessageId` here for
+   * the pages after it.
+   */
+  readonly context?: true | string
 }
 
 export interface EventPage {
@@ -129,7 +141,7 @@ export interface EventPage {
   readonly firstSeq: number
   /** The number of the newest event; 0 when there is none. */
   readonly lastSeq: number
-  /** There is no session any more. */
+  /** There is no session any more, and none of its events: `firstSeq` is the number that the next one would get. */
   readonly deletedAt?: number
 }
 
@@ -165,21 +177,30 @@ export interface BranchRecord {
 }
 
 export interface DueReport {
+  /** By time, then by id. */
   readonly timers: readonly TimerRecord[]
-  /** Keys of sessions whose life is over, and that still have status other than `expired`. */
+  /** Keys of sessions whose life is over, by the time of its end, and that nobody has marked (`session.expire`) yet. */
   readonly expired: readonly string[]
-  /** Runs that have become claimable by the clock alone are not listed: the earliest such time is part of this. */
+  /**
+   * Now, when something is due. Else the earliest time at which a timer is, a session's life ends, or the first run of a
+   * session may be claimed: its `notBefore`, or the end of its takeover delay. Ends of leases are no part of it.
+   */
   readonly nextAt: number | null
 }
 
 export interface PruneRules {
-  /** Runs that ended before then, with their events, inputs and ids. */
+  /**
+   * Runs that ended before then and were accepted before the first run that is kept, with their inputs and input ids, and
+   * the log before the first event of that run (all of it, when no run is kept). Entries and rows of the ledger stay as
+   * long as their session, definitions as long as a run refers to them.
+   */
   readonly runsEndedBefore: number
-  /** Sessions that expired before then are deleted. */
+  /** Sessions that were marked as expired, whose time was over before then, and that have no open run, are deleted. */
   readonly expiredBefore: number
 }
 
 export interface PruneReport {
+  /** Of sessions that go on. */
   readonly runs: number
   readonly events: number
   readonly sessions: number
@@ -187,7 +208,11 @@ export interface PruneReport {
   readonly more: boolean
 }
 
-/** A batch touches one session. Its id makes a repeat of the session's last batch a no-op that answers `ok`. */
+/**
+ * A batch touches one session. Its id makes a repeat of the last batch of the session, or of a run that it is fenced by or
+ * inserts, a no-op that answers `ok`. A repeat of the batch that deleted its session is refused as `deleted` (`missing`
+ * where it left nothing).
+ */
 export interface Batch {
   readonly id: string
   readonly key: string
@@ -198,10 +223,13 @@ export interface Batch {
 }
 
 /**
- * Writes to another session, applied exactly once with their batch or, where sessions cannot be written together, as soon
- * as possible afterwards. A delivery whose `when` does not hold then, or whose session is gone, is dropped.
+ * Writes to another session, applied exactly once: with their batch or, where sessions cannot be written together, before
+ * the commit answers, and after a crash when the store is opened again. Its writes are one step, as if they were a batch.
+ * What would refuse a batch drops the delivery and nothing else: a `when` that does not hold, a session that is gone, an
+ * `inputId` that the session has had.
  */
 export interface Delivery {
+  /** No other delivery may have it. */
   readonly id: string
   readonly to: string
   readonly when?: readonly Expect[]
@@ -211,7 +239,7 @@ export interface Delivery {
 export type Expect =
   /**
    * `id` is the incarnation; null: the session must not exist. Else `conflict` (or `missing`, `deleted`), also for another
-   * version. `alive`: it must not have expired (`expired`).
+   * version. `alive`: it must not have expired (`expired`, only where id and version hold).
    */
   | { readonly that: 'session'; readonly id: string | null; readonly version?: number; readonly alive?: true }
   /** The run is running under exactly this epoch. Else `fenced`. */
@@ -236,9 +264,12 @@ export type Expect =
 export type Write =
   /** Creates the session; nothing happens when it exists. The numbers of an earlier one under the key go on. */
   | { readonly op: 'session.ensure'; readonly session: NewSession }
-  /** Takes everything away but the numbers, so that a later session under the key can go on from them. */
+  /**
+   * Takes everything away but the numbers, so that a later session under the key can go on from them; with
+   * `leavesNothing` these too. Must be the last write of its batch.
+   */
   | { readonly op: 'session.delete'; readonly at: number; readonly leavesNothing?: true }
-  /** The session is readable from now on, and not writable. */
+  /** Marks the session as expired, at the latest from now on: `expiresAt` is not later than this. */
   | { readonly op: 'session.expire' }
   /** Must refuse a leaf that is no entry of the session (`conflict`). */
   | { readonly op: 'session.patch'; readonly patch: SessionPatch }
@@ -248,7 +279,7 @@ export type Write =
   | { readonly op: 'event.append'; readonly events: readonly NewEvent[] }
   /**
    * The store gives `n`. A run of the session with the same `inputId` makes the whole batch a no-op: equal `inputHash`
-   * answers `ok` with `existing`, another one `id-reused`.
+   * answers `ok` with `existing`, another one `id-reused`. Two runs with one `inputId` in a batch are refused (`id-reused`).
    */
   | { readonly op: 'run.insert'; readonly run: NewRun }
   /**
@@ -263,12 +294,13 @@ export type Write =
   | { readonly op: 'inbox.put'; readonly rows: readonly InboxRecord[] }
   /** Rows that are not there are no fault. */
   | { readonly op: 'inbox.take'; readonly ids: readonly string[] }
-  /** Replaces the body of rows that are there. */
+  /** Replaces the body of rows that are there, which keep their place and time. Rows that are not there are no fault. */
   | { readonly op: 'inbox.patch'; readonly rows: readonly InboxRecord[] }
   /** Content-addressed: nothing happens when it is there. */
   | { readonly op: 'definition.put'; readonly hash: string; readonly body: JSONObject }
-  /** Inserts or replaces. */
+  /** Inserts or replaces. The id of a timer belongs to its session. */
   | { readonly op: 'timer.put'; readonly timers: readonly NewTimer[] }
+  /** Timers that are not there are no fault. */
   | { readonly op: 'timer.drop'; readonly ids: readonly string[] }
 
 export interface NewSession {
@@ -284,7 +316,7 @@ export interface NewSession {
 
 export type NewTimer = Omit<TimerRecord, 'session'>
 
-/** Usage and cost are added to what stands. */
+/** Usage and cost are added to what stands; a cost in another currency than the first is left out. */
 export interface SessionPatch {
   readonly turns?: number
   /** Moves the end of the active path, without deleting anything. */

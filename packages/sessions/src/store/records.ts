@@ -133,7 +133,7 @@ export interface RunRecord {
   /** The number of its first event: what the session's next event was when the run was inserted. */
   readonly firstSeq: number
   readonly kind: RunKind
-  /** Its place in the queue of the session: the smallest is next. Made from its lane and `n`. */
+  /** Its place in the queue of the session: the smallest is next. Made from its lane and `n`; 0 once it was given back. */
   readonly place: number
   readonly status: RunStatus
   readonly reason?: EndReason | 'crash-loop'

@@ -31,6 +31,26 @@ export function parseSessionPosition(page: string): SessionPosition {
   return { activeAt: Number(parts[1]), key: String(parts[2]) }
 }
 
+/** A place in a list in order of creation: the time, then the id. */
+export interface CreationPosition {
+  readonly createdAt: number
+  readonly id: string
+}
+
+export function printCreationPosition({ createdAt, id }: CreationPosition): string {
+  return `${createdAt}:${id}`
+}
+
+export function parseCreationPosition(page: string): CreationPosition {
+  const { activeAt, key } = parseSessionPosition(page)
+  return { createdAt: activeAt, id: key }
+}
+
+/** A place in the list of branches: the number of the entry at the end. */
+export function parseBranchPosition(page: string): number {
+  return parseRunPosition(page)
+}
+
 export function parseRunPosition(page: string): number {
   if (!/^\d{1,16}$/.test(page)) throw invalidPage()
   return Number(page)

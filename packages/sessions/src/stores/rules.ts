@@ -56,10 +56,15 @@ function sumOf(before: Cost | undefined, cost: Cost): Cost {
   return before && before.currency === cost.currency ? (addCost(before, cost) ?? before) : (before ?? cost)
 }
 
-/** The session after a commit: nothing brings an expired one back. */
+/** The session after a commit: nothing brings an expired one back, also when nobody has marked it yet. */
 export function touchSession(session: SessionRecord, now: number): SessionRecord {
   const touched = { ...session, activeAt: Math.max(session.activeAt, now), version: session.version + 1 }
-  return session.status === 'expired' ? touched : withExpiry(touched)
+  return hasExpired(session, now) ? touched : withExpiry(touched)
+}
+
+/** Marked as over; at the latest its life ends now. */
+export function expireSession(session: SessionRecord, now: number): SessionRecord {
+  return { ...session, status: 'expired', expiresAt: Math.min(session.expiresAt ?? now, now) }
 }
 
 /** The end of its life: so long after its creation, and so long after something happened in it. */
@@ -90,6 +95,8 @@ const laneOfKind: Readonly<Record<RunKind, Lane>> = {
 }
 const laneOrder: readonly Lane[] = ['compaction', 'interrupt', 'follow-up', 'queue']
 const placesPerLane = 2 ** 40
+/** Before all lanes: of the run that is not at its end, and was given back. No other may come between its parts. */
+const firstPlace = 0
 
 /** One number that orders the queue: by lane, then by acceptance, the newest interrupt first. */
 function placeOf(lane: Lane, n: number): number {
@@ -129,6 +136,7 @@ export function patchRun<R extends RunState>(run: R, patch: RunPatch, now: numbe
   refuseUnless(runMoves[run.status].includes(patch.status), 'conflict')
   if (patch.status === 'running') return next
   const left = without(next, ['owner', 'leaseUntil'])
+  if (patch.status === 'queued') return { ...left, place: firstPlace }
   return isOpen(patch.status) ? left : { ...left, endedAt: endedAt ?? now }
 }
 
@@ -163,15 +171,25 @@ export function claimRun<R extends RunState>(run: R, request: ClaimRequest, now:
   }
 }
 
+/** The session as it is now, whether somebody has marked its end or not. */
+export function readableRecord(record: SessionRecord, now: number): SessionRecord {
+  return hasExpired(record, now) ? { ...record, status: 'expired' } : record
+}
+
 export function readOfSession(record: SessionRecord, now: number): Read<SessionRecord> {
-  if (!hasExpired(record, now)) return { status: 'found', value: record }
-  return { status: 'expired', at: record.expiresAt ?? now, value: { ...record, status: 'expired' } }
+  const value = readableRecord(record, now)
+  return value.status === 'expired' ? { status: 'expired', at: record.expiresAt ?? now, value } : { status: 'found', value }
 }
 
 /** Finds where the context of a model begins on a path that is walked from its leaf. */
 export class ContextEnd {
   passed = false
   #firstKept: string | undefined
+
+  /** `firstKept`: of a compaction that stands nearer to the leaf than where the walk begins. */
+  constructor(firstKept?: string) {
+    this.#firstKept = firstKept
+  }
 
   pass(entry: EntryRecord): void {
     if (entry.type === 'compaction') this.#firstKept ??= entry.compaction.firstKeptMessageId

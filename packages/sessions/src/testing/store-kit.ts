@@ -1,16 +1,24 @@
 import { SessionError } from '../errors.ts'
 import { claims } from './store-kit/claims.ts'
 import { commits } from './store-kit/commits.ts'
+import { context } from './store-kit/context.ts'
+import { deaths } from './store-kit/deaths.ts'
+import { deliveries } from './store-kit/deliveries.ts'
 import { expectations } from './store-kit/expectations.ts'
 import { growth } from './store-kit/growth.ts'
+import { inbox } from './store-kit/inbox.ts'
 import { keys } from './store-kit/keys.ts'
 import { kitOf } from './store-kit/kit.ts'
 import type { StoreKitOptions, TestRunner, Topic } from './store-kit/kit.ts'
+import { lanes } from './store-kit/lanes.ts'
 import { ledger } from './store-kit/ledger.ts'
+import { lives } from './store-kit/lives.ts'
 import { log } from './store-kit/log.ts'
+import { pruning } from './store-kit/pruning.ts'
 import { reading } from './store-kit/reading.ts'
 import { reopening } from './store-kit/reopening.ts'
 import { runs } from './store-kit/runs.ts'
+import { time } from './store-kit/time.ts'
 import { transcript } from './store-kit/transcript.ts'
 
 const topics: Readonly<Record<string, Topic>> = {
@@ -23,6 +31,14 @@ const topics: Readonly<Record<string, Topic>> = {
   ledger,
   claims,
   reading,
+  deliveries,
+  lanes,
+  lives,
+  deaths,
+  time,
+  pruning,
+  inbox,
+  context,
   reopening,
 }
 

@@ -64,21 +64,25 @@ function checkFormat({ path, records }: ScannedFile): void {
 }
 
 function loadFile(file: ScannedFile, fsync: boolean): LoadedSession | DamagedSession | undefined {
-  const { path, records, wholeBytes, bytes, damagedLine } = file
-  const key = records[0]?.key ?? ''
-  const content = emptyContent()
-  const misplaced = records.findIndex((record) => record && !(isOf(record, key, path) && applyRecord(content, record)))
-  const line = damagedLine ?? misplaced + 1
+  const { path, records, wholeBytes, bytes } = file
   const whole = records.flatMap((record) => record ?? [])
-  if (line > 0) return { path, line, runIds: whole.flatMap(runsNamedIn) }
+  const content = emptyContent()
+  const line = records.length > 0 ? replay(file, content) : undefined
+  if (line !== undefined) return { path, line, runIds: whole.flatMap(runsNamedIn) }
   if (wholeBytes < bytes) dropTornEnd(path, wholeBytes, fsync)
-  if (records.length > 0) return { path, key, content, bytes: wholeBytes, lines: records.length, rows: sumOfRows(whole) }
+  const [first] = whole
+  if (first) return { path, key: first.key, content, bytes: wholeBytes, lines: records.length, rows: sumOfRows(whole) }
   rmSync(path)
   return undefined
 }
 
-function isOf(record: LogRecord, key: string, path: string): boolean {
-  return record.key === key && fileNameOf(key) === basename(path)
+/** Puts together what the lines say; the number of the first one that cannot be right. */
+function replay({ path, records, damagedLine }: ScannedFile, content: SessionContent): number | undefined {
+  if (damagedLine !== undefined) return damagedLine
+  const key = records[0]?.key ?? ''
+  if (fileNameOf(key) !== basename(path)) return 1
+  const wrong = records.findIndex((record) => record?.key !== key || !applyRecord(content, record))
+  return wrong === -1 ? undefined : wrong + 1
 }
 
 function sumOfRows(records: readonly LogRecord[]): number {

@@ -39,14 +39,9 @@ export function recordOf(work: Work): LogRecord | undefined {
     key,
     ...(rows.length > 0 && { rows }),
     ...(isDeleted && { deleted: space.tombstones.get(key) ?? null }),
-    ...(outbox.length > 0 && { outbox: outbox.map((delivery, index) => ({ ...delivery, id: sendingId(work, delivery, index) })) }),
+    ...(outbox.length > 0 && { outbox }),
     ...(received !== undefined && { received: [received] }),
   }
-}
-
-/** Never given twice, whoever sends. */
-function sendingId({ held }: Work, { id }: Delivery, index: number): string {
-  return `${held?.record.id ?? ''} ${held?.record.version ?? 0} ${index} ${id}`
 }
 
 function changedRows({ changes, recordBefore, held }: Work): Row[] {

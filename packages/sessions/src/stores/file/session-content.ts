@@ -1,5 +1,6 @@
 import type { Delivery } from '../../store/contract.ts'
 import type { SessionRecord, ToolCallRecord } from '../../store/records.ts'
+import { parentNames } from '../memory/children.ts'
 import { callsTable, newHeld } from '../memory/held-session.ts'
 import type { HeldSession, Space, Tombstone } from '../memory/held-session.ts'
 import { Table } from '../memory/table.ts'
@@ -102,12 +103,12 @@ export function addToSpace(space: Space, key: string, { held, tombstone }: Sessi
   for (const run of held.runs.values()) {
     space.sessionOfRun.set(run.id, held)
     if (isOpen(run.status)) held.openRuns.set(run.id, run)
-    if (run.parent) addChild(space, run.parent.runId, run.id)
+    for (const name of parentNames(run.parent)) addTo(space.children, name, run.id)
   }
 }
 
-function addChild({ childrenOf }: Space, parent: string, child: string): void {
-  const children = childrenOf.get(parent) as string[] | undefined
-  if (children) children.push(child)
-  else childrenOf.set(parent, [child])
+function addTo(children: Space['children'], parent: string, child: string): void {
+  const others = children.get(parent) as string[] | undefined
+  if (others) others.push(child)
+  else children.set(parent, [child])
 }

@@ -1,8 +1,10 @@
 import type { BranchRecord } from '../../store/contract.ts'
 import type { HeldSession } from './held-session.ts'
 
+export type Branch = BranchRecord & { readonly n: number }
+
 /** The ends of all paths with the number of entries on each, in the order in which they came into being. */
-export function branchesOf({ entries }: HeldSession): readonly BranchRecord[] {
+export function branchesOf({ entries }: HeldSession): readonly Branch[] {
   const lengths = new Map<string, number>()
   const parents = new Set<string>()
   // Parents stand before their children.
@@ -12,5 +14,5 @@ export function branchesOf({ entries }: HeldSession): readonly BranchRecord[] {
   }
   return [...entries.values()]
     .filter((entry) => !parents.has(entry.id))
-    .map(({ id, at }) => ({ leaf: id, entries: lengths.get(id) ?? 1, at }))
+    .map(({ id, at, n }) => ({ leaf: id, entries: lengths.get(id) ?? 1, at, n }))
 }

@@ -4,7 +4,7 @@ import { touchSession } from '../rules.ts'
 import { checkExpectations } from './expectations.ts'
 import { referred, statusOf } from './held-session.ts'
 import type { HeldSession, Space } from './held-session.ts'
-import { inOneStep, put, setRecord } from './work.ts'
+import { heldOf, inOneStep, put, setRecord } from './work.ts'
 import type { Work } from './work.ts'
 import { applyWrites } from './writes.ts'
 
@@ -70,8 +70,7 @@ export function applyDelivery(space: Space, { id, to, when = [], writes }: Deliv
 }
 
 function endWork(work: Work): HeldSession {
-  const { held } = work
-  if (!held) throw new Refused('missing')
+  const held = heldOf(work)
   checkReferences(work, held)
   checkEndedRuns(work, held)
   const status = work.changedRuns.size > 0 ? statusOf(held) : held.record.status

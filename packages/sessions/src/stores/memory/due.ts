@@ -1,5 +1,5 @@
 import type { DueReport } from '../../store/contract.ts'
-import type { TimerRecord } from '../../store/records.ts'
+import type { SessionRecord, TimerRecord } from '../../store/records.ts'
 import { claimableAt, hasExpired } from '../rules.ts'
 import { firstOpenRun } from './held-session.ts'
 import type { HeldSession, Space } from './held-session.ts'
@@ -9,7 +9,10 @@ export function dueIn(space: Space, now: number, limit: number): DueReport {
   const sessions = [...space.sessions.values()]
   const timers = sessions.flatMap((held) => [...held.timers.values()]).sort(byTime)
   const due = timers.filter((timer) => timer.dueAt <= now)
-  const expired = sessions.map((held) => held.record).filter((record) => record.status !== 'expired' && hasExpired(record, now))
+  const expired = sessions
+    .map((held) => held.record)
+    .filter((record) => record.status !== 'expired' && hasExpired(record, now))
+    .sort(byEnd)
   const later = [...timers.map((timer) => timer.dueAt), ...sessions.flatMap(timesOf)].filter((time) => time > now)
   return {
     timers: due.slice(0, limit),
@@ -24,6 +27,10 @@ function timesOf(held: HeldSession): readonly number[] {
   const first = firstOpenRun(held)
   const times = first && (first.status === 'queued' || first.status === 'running') ? [claimableAt(first)] : []
   return expiresAt === undefined || status === 'expired' ? times : [...times, expiresAt]
+}
+
+function byEnd(a: SessionRecord, b: SessionRecord): number {
+  return (a.expiresAt ?? 0) - (b.expiresAt ?? 0) || (a.key < b.key ? -1 : 1)
 }
 
 function byTime(a: TimerRecord, b: TimerRecord): number {

@@ -12,8 +12,8 @@ export interface Space {
   readonly sessions: Map<string, HeldSession>
   /** The session of each run. */
   readonly sessionOfRun: Map<string, HeldSession>
-  /** Ids of the child runs of each run. */
-  readonly childrenOf: Map<string, readonly string[]>
+  /** Ids of the child runs of each run and of each session. */
+  readonly children: Map<string, readonly string[]>
   readonly tombstones: Map<string, Tombstone>
   readonly definitions: Map<string, JSONObject>
   readonly listeners: Set<(hint: StoreHint) => void>
@@ -34,7 +34,7 @@ export function newSpace(options: Pick<Space, 'loss' | 'keep'> = { loss: 'lease'
     ...options,
     sessions: new Map(),
     sessionOfRun: new Map(),
-    childrenOf: new Map(),
+    children: new Map(),
     tombstones: new Map(),
     definitions: new Map(),
     listeners: new Set(),

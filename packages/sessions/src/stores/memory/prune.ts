@@ -1,36 +1,41 @@
 import type { PruneReport, PruneRules } from '../../store/contract.ts'
 import type { RunRecord } from '../../store/records.ts'
+import { forgetRuns } from './children.ts'
 import type { HeldSession, Space } from './held-session.ts'
 import { inOneStep, remove, setRecord } from './work.ts'
 import type { Work } from './work.ts'
 import { applyWrites } from './writes.ts'
 
-/** Removes what nobody needs any more, of at most `limit` sessions. */
+/** Removes what nobody needs any more, from at most `limit` sessions. */
 export function pruneSpace(space: Space, rules: PruneRules, now: number, limit: number): PruneReport {
   let [runs, events, sessions, touched] = [0, 0, 0, 0]
   for (const held of space.sessions.values()) {
-    const isOver = held.record.status === 'expired' && (held.record.expiresAt ?? 0) <= rules.expiredBefore
-    const firstKept = isOver ? 0 : firstKeptEvent(held, rules)
-    if (!isOver && firstKept <= held.record.firstSeq) continue
+    const isOver = expiredBefore(held, rules.expiredBefore)
+    const gone = isOver ? [] : runsToForget(held, rules.runsEndedBefore)
+    if (!isOver && gone.length === 0) continue
     if (touched++ === limit) break
     if (isOver) {
       const leavesNothing = held.record.parent === undefined ? {} : ({ leavesNothing: true } as const)
       inOneStep(space, held.record.key, now, (work) => applyWrites(work, [{ op: 'session.delete', at: now, ...leavesNothing }]))
       sessions += 1
     } else {
-      events += firstKept - held.record.firstSeq
-      runs += inOneStep(space, held.record.key, now, (work) => forgetBefore(work, held, firstKept))
+      events += inOneStep(space, held.record.key, now, (work) => forget(work, held, gone))
+      runs += gone.length
     }
   }
   forgetDefinitions(space)
   return { runs, events, sessions, more: touched > limit }
 }
 
-/** The log may be cut before the first event of a run that is kept. */
-function firstKeptEvent({ record, runs }: HeldSession, { runsEndedBefore }: PruneRules): number {
-  const kept = [...runs.values()].filter((run) => !endedBefore(run, runsEndedBefore))
-  if (kept.length === runs.size) return record.firstSeq
-  return Math.min(record.nextSeq, ...kept.map((run) => run.firstSeq))
+/** Those before the first run that is kept: what came after its first event stays. */
+function runsToForget({ runs }: HeldSession, time: number): readonly RunRecord[] {
+  const inOrder = [...runs.values()].sort((a, b) => a.n - b.n)
+  const firstKept = inOrder.findIndex((run) => !endedBefore(run, time))
+  return firstKept === -1 ? inOrder : inOrder.slice(0, firstKept)
+}
+
+function expiredBefore({ record, openRuns }: HeldSession, time: number): boolean {
+  return record.status === 'expired' && (record.expiresAt ?? Infinity) < time && openRuns.size === 0
 }
 
 function endedBefore({ endedAt }: RunRecord, time: number): boolean {
@@ -38,15 +43,21 @@ function endedBefore({ endedAt }: RunRecord, time: number): boolean {
 }
 
 /** Rows of the ledger stay, as entries of the transcript refer to them. */
-function forgetBefore(work: Work, held: HeldSession, firstSeq: number): number {
-  const { record, events, runs, applied } = held
-  remove(work, events, [...events.keys()].filter((seq) => seq < firstSeq))
-  setRecord(work, { ...record, firstSeq })
-  const gone = [...runs.values()].filter((run) => run.firstSeq < firstSeq).map((run) => run.id)
-  remove(work, runs, gone)
-  remove(work, applied, gone)
-  remove(work, work.space.sessionOfRun, gone)
-  return gone.length
+function forget(work: Work, held: HeldSession, gone: readonly RunRecord[]): number {
+  const ids = gone.map((run) => run.id)
+  remove(work, held.runs, ids)
+  remove(work, held.applied, ids)
+  forgetRuns(work, gone)
+  return cutLog(work, held)
+}
+
+/** Removes the events before the first run that is left, and says how many they were. */
+function cutLog(work: Work, { record, events, runs }: HeldSession): number {
+  const { firstSeq, nextSeq } = record
+  const firstKept = [...runs.values()].reduce((first, run) => Math.min(first, run.firstSeq), nextSeq)
+  remove(work, events, Array.from({ length: firstKept - firstSeq }, (_, index) => firstSeq + index))
+  setRecord(work, { ...record, firstSeq: firstKept })
+  return firstKept - firstSeq
 }
 
 function forgetDefinitions({ sessions, definitions }: Space): void {

@@ -1,9 +1,12 @@
 import type { EventPage, Found, SessionStore } from '../../store/contract.ts'
 import type { EntryRecord, RunRecord, ToolCallRecord } from '../../store/records.ts'
 import { copyJson } from '../json.ts'
-import { pageLimit, pageOf, parseRunPosition, parseSessionPosition, printSessionPosition } from '../paging.ts'
-import { ContextEnd, readOfSession, wholeEvent } from '../rules.ts'
+import { pageLimit, pageOf, parseBranchPosition, parseCreationPosition, parseRunPosition } from '../paging.ts'
+import { parseSessionPosition, printCreationPosition, printSessionPosition } from '../paging.ts'
+import type { CreationPosition } from '../paging.ts'
+import { ContextEnd, readableRecord, readOfSession, wholeEvent } from '../rules.ts'
 import { branchesOf } from './branches.ts'
+import { childrenOf } from './children.ts'
 import { dueIn } from './due.ts'
 import { entryOf, filledIn, wholeEntry } from './held-session.ts'
 import type { HeldSession, Space, Tombstone } from './held-session.ts'
@@ -44,7 +47,7 @@ export function readsOf(space: () => Space, now: () => number): Reads {
       const start = before === undefined ? (leaf === undefined ? held.record.leaf : leaf) : entryOf(held, before).parentId
       const most = pageLimit(limit)
       const items: EntryRecord[] = []
-      const end = context ? new ContextEnd() : undefined
+      const end = context === undefined ? undefined : new ContextEnd(context === true ? undefined : context)
       for (let id = start; id !== null && items.length <= most && !end?.passed; id = entryOf(held, id).parentId) {
         const entry = wholeEntry(held, entryOf(held, id))
         items.push(copyJson(entry))
@@ -93,7 +96,7 @@ export function readsOf(space: () => Space, now: () => number): Reads {
       const after = page === undefined ? undefined : parseSessionPosition(page)
       const most = pageLimit(limit)
       const sessions = [...space().sessions.values()]
-        .map((held) => held.record)
+        .map((held) => readableRecord(held.record, now()))
         .filter((record) => agent === undefined || record.agent === agent)
         .filter((record) => status === undefined || record.status === status)
         .filter((record) => record.key.startsWith(keyPrefix))
@@ -114,23 +117,21 @@ export function readsOf(space: () => Space, now: () => number): Reads {
       return pageOf(copyJson(runs.slice(0, most + 1)), most, (last) => String(last.n))
     },
     async listChildren({ parent, status, limit, page }) {
-      const { childrenOf } = space()
-      const parents = 'runId' in parent ? [parent.runId] : [...(session(parent.session)?.runs.keys() ?? [])]
-      const children = parents
-        .flatMap((runId) => childrenOf.get(runId) ?? [])
-        .flatMap((runId) => runOf(runId) ?? [])
-        .filter((run) => status === undefined || status.includes(run.status))
-        .sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))
+      const after = page === undefined ? undefined : parseCreationPosition(page)
       const most = pageLimit(limit)
-      const after = page === undefined ? 0 : children.findIndex((run) => run.id === page) + 1
-      return pageOf(copyJson(children.slice(after, after + most + 1)), most, (last) => last.id)
+      const children = childrenOf(space(), parent)
+        .filter((run) => status === undefined || status.includes(run.status))
+        .filter((run) => after === undefined || byCreation(after, run) < 0)
+        .sort(byCreation)
+      return pageOf(copyJson(children.slice(0, most + 1)), most, printCreationPosition)
     },
     async listBranches(key, { limit, page } = {}) {
       const held = session(key)
+      const after = page === undefined ? 0 : parseBranchPosition(page)
       const most = pageLimit(limit)
-      const branches = held ? branchesOf(held) : []
-      const after = page === undefined ? 0 : branches.findIndex((branch) => branch.leaf === page) + 1
-      return pageOf(branches.slice(after, after + most + 1), most, (last) => last.leaf)
+      const branches = (held ? branchesOf(held) : []).filter(({ n }) => n > after)
+      const found = pageOf(branches, most, (last) => String(last.n))
+      return { ...found, items: found.items.map(({ leaf, entries, at }) => ({ leaf, entries, at })) }
     },
     async due(limit) {
       return copyJson(dueIn(space(), now(), limit))
@@ -150,4 +151,8 @@ function noEvents(tombstone: Tombstone | undefined): EventPage {
 
 function byActivity(a: { activeAt: number; key: string }, b: { activeAt: number; key: string }): number {
   return b.activeAt - a.activeAt || (a.key < b.key ? -1 : Number(a.key > b.key))
+}
+
+function byCreation(a: CreationPosition, b: CreationPosition): number {
+  return a.createdAt - b.createdAt || (a.id < b.id ? -1 : Number(a.id > b.id))
 }

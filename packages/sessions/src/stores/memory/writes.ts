@@ -1,7 +1,8 @@
 import type { Write } from '../../store/contract.ts'
-import type { ToolCallRecord } from '../../store/records.ts'
+import type { InboxRecord, ToolCallRecord } from '../../store/records.ts'
 import { Refused, refuseUnless } from '../refused.ts'
-import { firstNumbers, isHolding, newRun, newSession, patchRun, patchSession } from '../rules.ts'
+import { expireSession, firstNumbers, isHolding, newRun, newSession, patchRun, patchSession } from '../rules.ts'
+import { addChild, forgetRuns } from './children.ts'
 import { callId, callsTable, heldByOther, newHeld } from './held-session.ts'
 import { Table } from './table.ts'
 import { heldOf, put, remove, runIn, setRecord, setRun } from './work.ts'
@@ -22,13 +23,12 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
     setRecord(work, patchSession(held.record, patch))
   },
   'session.expire'(work) {
-    setRecord(work, { ...heldOf(work).record, status: 'expired' })
+    setRecord(work, expireSession(heldOf(work).record, work.now))
   },
   'session.delete'(work, { at, leavesNothing }) {
     const { space, key } = work
     const { record, runs } = heldOf(work)
-    remove(work, space.sessionOfRun, [...runs.keys()])
-    remove(work, space.childrenOf, [...runs.keys()])
+    forgetRuns(work, [...runs.values()])
     remove(work, space.sessions, [key])
     const { version, nextSeq, nextRun } = record
     if (!leavesNothing) put(work, space.tombstones, key, { version: version + 1, nextSeq, nextRun, deletedAt: at })
@@ -53,12 +53,12 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
   },
   'run.insert'(work, { run }) {
     const held = heldOf(work)
-    const { sessionOfRun, childrenOf } = work.space
-    refuseUnless(!sessionOfRun.has(run.id), 'conflict')
+    const { inputId } = run
+    refuseUnless(inputId === undefined || ![...held.runs.values()].some((other) => other.inputId === inputId), 'id-reused')
+    refuseUnless(!work.space.sessionOfRun.has(run.id), 'conflict')
     setRun(work, newRun(held.record, run))
-    put(work, sessionOfRun, run.id, held)
-    const parent = run.parent?.runId
-    if (parent !== undefined) put(work, childrenOf, parent, [...(childrenOf.get(parent) ?? []), run.id])
+    put(work, work.space.sessionOfRun, run.id, held)
+    addChild(work, run)
     setRecord(work, { ...held.record, nextRun: held.record.nextRun + 1 })
   },
   'run.patch'(work, { runId, patch }) {
@@ -87,7 +87,10 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
   },
   'inbox.patch'(work, { rows }) {
     const { inbox } = heldOf(work)
-    for (const row of rows) if (inbox.has(row.id)) put(work, inbox, row.id, row)
+    for (const { id, body } of rows) {
+      const row = inbox.get(id)
+      if (row) put(work, inbox, id, { ...row, body } as InboxRecord)
+    }
   },
   'inbox.take'(work, { ids }) {
     const { inbox } = heldOf(work)

@@ -7,18 +7,23 @@ import type {
   ClaimRequest,
   CommitRefusal,
   CommitResult,
+  Delivery,
   Expect,
   NewEntry,
   NewEvent,
   NewRun,
+  NewTimer,
   RunPatch,
   SessionStore,
   Write,
 } from '../../store/contract.ts'
-import type { RunRecord, SessionRecord, ToolCallRecord } from '../../store/records.ts'
+import type { InboxKind, RunParent, RunRecord, SessionRecord, SessionTtl, ToolCallRecord } from '../../store/records.ts'
 
 export const startMs = 1_750_000_000_000
 export const room = 'room:1'
+/** Another session, that batches for the room deliver to. */
+export const other = 'room:2'
+export const inboxKinds: readonly InboxKind[] = ['answer', 'decision', 'steer', 'overlay', 'child-settled']
 
 type Committed = Extract<CommitResult, { ok: true }>
 
@@ -26,6 +31,7 @@ interface CommitOptions {
   readonly key?: string
   readonly id?: string
   readonly expect?: readonly Expect[]
+  readonly deliver?: readonly Delivery[]
 }
 
 /** A store that is open, and the words in which the tests of the kit speak to it. */
@@ -46,11 +52,12 @@ export interface Bench {
 }
 
 let batches = 0
+let deliveries = 0
 
 export function benchOf(store: SessionStore, clock: ManualClock = manualClock(startMs)): Bench {
-  const batchOf = (writes: readonly Write[], { key = room, id, expect = [] }: CommitOptions = {}): Batch => {
+  const batchOf = (writes: readonly Write[], { key = room, id, expect = [], deliver }: CommitOptions = {}): Batch => {
     batches += 1
-    return { id: id ?? `batch-${batches}`, key, expect, writes }
+    return { id: id ?? `batch-${batches}`, key, expect, writes, ...(deliver && { deliver }) }
   }
   const bench: Bench = {
     store,
@@ -91,16 +98,41 @@ export function benchOf(store: SessionStore, clock: ManualClock = manualClock(st
         log: await store.readEvents(key, 0, 1000),
         runs,
         calls: await Promise.all(runs.map((run) => store.readCalls(run.id))),
-        inbox: await store.readInbox(key, ['answer', 'decision']),
+        definitions: await Promise.all(runs.map((run) => store.readDefinition(run.definition ?? ''))),
+        inbox: await store.readInbox(key, inboxKinds),
+        children: await store.listChildren({ parent: { session: key }, limit: 1000 }),
+        branches: await store.listBranches(key, { limit: 1000 }),
+        time: await timeOf(store, key),
       }
     },
   }
   return bench
 }
 
-export function ensure(key = room, fields: { id?: string; agent?: string; metadata?: SessionRecord['metadata'] } = {}): Write {
-  const { id = `session-of-${key}`, agent = 'assistant', metadata = {} } = fields
-  return { op: 'session.ensure', session: { id, agent, metadata, at: startMs } }
+/** What is due of a session, and when the next thing is in any of them. */
+async function timeOf(store: SessionStore, key: string): Promise<unknown> {
+  const { timers, expired, nextAt } = await store.due(1000)
+  return { timers: timers.filter((timer) => timer.session === key), over: expired.includes(key), nextAt }
+}
+
+interface SessionFields extends Partial<Pick<SessionRecord, 'id' | 'agent' | 'metadata' | 'parent'>> {
+  readonly ttl?: SessionTtl
+  readonly at?: number
+}
+
+export function ensure(key = room, { ttl, ...fields }: SessionFields = {}): Write {
+  const first = { id: `session-of-${key}`, agent: 'assistant', metadata: {}, at: startMs }
+  return { op: 'session.ensure', session: { ...first, ...fields, ...(ttl && { settings: { ttl } }) } }
+}
+
+/** Takes the session away, as the last write of a batch. */
+export function deleteSession(fields: { leavesNothing?: true } = {}): Write {
+  return { op: 'session.delete', at: startMs + 7, ...fields }
+}
+
+export function deliver(to: string, writes: readonly Write[], when?: readonly Expect[]): Delivery {
+  deliveries += 1
+  return { id: `delivery-${deliveries}`, to, writes, ...(when && { when }) }
 }
 
 export function newRun(id: string, fields: Partial<NewRun> = {}): NewRun {
@@ -171,6 +203,19 @@ export function settledCall(runId: string, toolCallId: string, fields: Partial<T
 
 export function putCalls(...calls: readonly ToolCallRecord[]): Write {
   return { op: 'call.put', calls }
+}
+
+/** Of a child of a run in the room, or elsewhere. */
+export function parentOf(runId: string, fields: Partial<RunParent> = {}): RunParent {
+  return { session: room, runId, toolCallId: `call of ${runId}`, path: ['researcher'], root: room, ...fields }
+}
+
+export function timer(id: string, dueAt: number, fields: Partial<NewTimer> = {}): NewTimer {
+  return { id, dueAt, kind: 'approval-deadline', body: { approvalId: id }, ...fields }
+}
+
+export function putTimers(...timers: readonly NewTimer[]): Write {
+  return { op: 'timer.put', timers }
 }
 
 export function putAnswers(...ids: readonly string[]): Write {

@@ -1,0 +1,37 @@
+import type { ChildQuery, NewRun } from '../../store/contract.ts'
+import type { RunRecord } from '../../store/records.ts'
+import type { Space } from './held-session.ts'
+import { put, remove } from './work.ts'
+import type { Work } from './work.ts'
+
+type Parent = ChildQuery['parent']
+
+/** Child runs are found by what they say of their parent, whether it is still there or not. */
+export function childrenOf({ children, sessionOfRun }: Space, parent: Parent): readonly RunRecord[] {
+  const ids = children.get(nameOf(parent)) ?? []
+  return ids.flatMap((id) => sessionOfRun.get(id)?.runs.get(id) ?? [])
+}
+
+export function addChild(work: Work, { id, parent }: NewRun): void {
+  for (const name of parentNames(parent)) put(work, work.space.children, name, [...(work.space.children.get(name) ?? []), id])
+}
+
+/** Takes runs out of what is known across sessions. */
+export function forgetRuns(work: Work, runs: readonly RunRecord[]): void {
+  const { children, sessionOfRun } = work.space
+  const gone = new Set(runs.map((run) => run.id))
+  remove(work, sessionOfRun, [...gone])
+  for (const name of new Set(runs.flatMap((run) => parentNames(run.parent)))) {
+    const others = (children.get(name) ?? []).filter((child) => !gone.has(child))
+    if (others.length > 0) put(work, children, name, others)
+    else remove(work, children, [name])
+  }
+}
+
+export function parentNames(parent: RunRecord['parent']): readonly string[] {
+  return parent ? [nameOf({ runId: parent.runId }), nameOf({ session: parent.session })] : []
+}
+
+function nameOf(parent: Parent): string {
+  return 'runId' in parent ? `run ${parent.runId}` : `session ${parent.session}`
+}

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { ensure, fence, insertRun, patchRun, room, startMs } from './bench.ts'
+import type { Bench } from './bench.ts'
+import type { Topic } from './kit.ts'
+
+/** Claims and ends what can be claimed in the room, until nothing is left. */
+async function orderOfRuns(bench: Bench): Promise<readonly string[]> {
+  const order: string[] = []
+  for (let [claim] = await bench.claim(); claim; [claim] = await bench.claim()) {
+    order.push(claim.run.id)
+    await bench.commit([patchRun(claim.run.id, { status: 'completed' })], { expect: [fence(claim)] })
+  }
+  return order
+}
+
+/** Which run of a session is next, and from when on. */
+export const lanes: Topic = ({ it }) => {
+  it('S17: compactions go before interrupts, these before follow-ups, these before the queue', async (bench) => {
+    await bench.commit([ensure(), insertRun('user-1'), insertRun('user-2', { at: 1 })])
+    await bench.commit([insertRun('follow-up-1', { kind: 'follow-up' }), insertRun('notification-1', { kind: 'notification' })])
+    await bench.commit([insertRun('interrupt-1', { lane: 'interrupt' }), insertRun('interrupt-2', { lane: 'interrupt' })])
+    await bench.commit([insertRun('follow-up-2', { kind: 'follow-up' }), insertRun('compaction-1', { kind: 'compaction' })])
+    await bench.commit([insertRun('interrupt-3', { kind: 'follow-up', lane: 'interrupt' }), insertRun('compaction-2', { kind: 'compaction' })])
+    await bench.commit([insertRun('child-1', { kind: 'child' }), insertRun('last', { kind: 'compaction', lane: 'queue' })])
+    assert.deepEqual(await orderOfRuns(bench), [
+      ...['compaction-1', 'compaction-2'],
+      ...['interrupt-3', 'interrupt-2', 'interrupt-1'],
+      ...['follow-up-1', 'follow-up-2'],
+      ...['user-1', 'user-2', 'notification-1', 'child-1', 'last'],
+    ])
+  })
+
+  it('S17: runs are listed in the order of acceptance, whatever their lane', async (bench) => {
+    await bench.commit([ensure(), insertRun('user'), insertRun('interrupt', { lane: 'interrupt' }), insertRun('compaction', { kind: 'compaction' })])
+    assert.deepEqual((await bench.store.listRuns(room)).items.map((run) => [run.id, run.n]), [['user', 1], ['interrupt', 2], ['compaction', 3]])
+  })
+
+  it('S19: a compaction is claimed before inputs that were there first', async (bench) => {
+    await bench.commit([ensure(), insertRun('run-1')])
+    await bench.commit([insertRun('compaction', { kind: 'compaction' })])
+    assert.deepEqual(await bench.claim({ runId: 'run-1' }), [])
+    assert.deepEqual((await bench.claim()).map((claim) => claim.run.id), ['compaction'])
+    assert.deepEqual(await bench.claim(), [])
+  })
+
+  it('S25: no lane goes before the run that holds the session, nor before one that was given back before its end', async (bench) => {
+    const given = { tools: 'awaiting-tools', approval: 'awaiting-approval', recovery: 'needs-recovery', yield: 'running' } as const
+    for (const [name, holding] of Object.entries(given)) {
+      const key = `room:${name}`
+      const claim = await bench.running(name, key)
+      const later = (['interrupt', 'follow-up', 'compaction', 'queue'] as const).map((lane) => insertRun(`${lane} of ${name}`, { lane }))
+      await bench.commit([patchRun(name, { status: holding }), ...later], { key, expect: [fence(claim)] })
+      assert.deepEqual(await bench.claim(), [])
+      await bench.commit([patchRun(name, { status: 'queued' })], { key })
+      assert.deepEqual(await bench.claim({ runId: `compaction of ${name}` }), [])
+      assert.deepEqual((await bench.claim()).map((next) => next.run.id), [name])
+      await bench.commit([patchRun(name, { status: 'completed' })], { key })
+      assert.deepEqual((await bench.claim()).map((next) => next.run.id), [`compaction of ${name}`])
+    }
+  })
+
+  it('S33: a run is held until its time, to the millisecond, and the runs behind it', async (bench, stores) => {
+    await bench.commit([ensure(), insertRun('run-1', { notBefore: startMs + 500 }), insertRun('run-2')])
+    assert.equal((await bench.run('run-1')).notBefore, startMs + 500)
+    assert.deepEqual(await bench.claim(), [])
+    assert.deepEqual(await bench.claim({ runId: 'run-2' }), [])
+    await bench.clock.advance(499)
+    const again = await stores.reopen(bench)
+    assert.deepEqual(await again.claim(), [])
+    await again.clock.advance(1)
+    assert.deepEqual(await again.claim({ runId: 'run-2' }), [])
+    assert.deepEqual(await orderOfRuns(again), ['run-1', 'run-2'])
+  })
+
+  it('S33: a run that is held does not hold what goes before it', async (bench) => {
+    await bench.commit([ensure(), insertRun('held', { notBefore: startMs + 500 }), insertRun('behind')])
+    await bench.commit([insertRun('interrupt', { lane: 'interrupt' })])
+    assert.deepEqual(await orderOfRuns(bench), ['interrupt'])
+    await bench.commit([patchRun('held', { status: 'aborted' })])
+    assert.deepEqual(await orderOfRuns(bench), ['behind'])
+  })
+
+  it('S33: a run that is given back until later waits, and goes on when that is taken away', async (bench) => {
+    const claim = await bench.running('run-1')
+    await bench.commit([patchRun('run-1', { status: 'queued', notBefore: startMs + 500 }), insertRun('run-2')], { expect: [fence(claim)] })
+    assert.deepEqual(await bench.claim(), [])
+    await bench.commit([patchRun('run-1', { notBefore: null })])
+    assert.equal('notBefore' in (await bench.run('run-1')), false)
+    assert.deepEqual(await orderOfRuns(bench), ['run-1', 'run-2'])
+  })
+
+  it('S63: each takeover without progress waits longer after the last claim, at most 30 s', async (bench) => {
+    await bench.commit([ensure(), insertRun('run-1')])
+    let owners = 0
+    const claim = () => bench.claim({ owner: `owner-${owners++}`, leaseMs: 1 })
+    assert.equal((await claim()).length, 1)
+    await bench.clock.advance(1)
+    assert.equal((await claim())[0]?.run.attempts, 1)
+    for (const [index, seconds] of [1, 2, 4, 8, 16, 30, 30].entries()) {
+      const delayMs = seconds * 1000
+      assert.equal((await bench.store.due(1)).nextAt, bench.clock.now() + delayMs)
+      await bench.clock.advance(delayMs - 1)
+      assert.deepEqual(await claim(), [], `${seconds} s`)
+      await bench.clock.advance(1)
+      assert.equal((await claim())[0]?.run.attempts, index + 2)
+    }
+  })
+
+  it('S63: after progress a lost run is taken over at once, and one that was given back never waits', async (bench) => {
+    await bench.commit([ensure(), insertRun('run-1')])
+    for (const owner of ['owner-a', 'owner-b']) {
+      assert.equal((await bench.claim({ owner, leaseMs: 1 })).length, 1)
+      await bench.clock.advance(1)
+    }
+    await bench.commit([patchRun('run-1', { attempts: 0 })])
+    const [claim] = await bench.claim({ owner: 'owner-c', leaseMs: 1 })
+    assert.deepEqual([claim?.run.attempts, claim?.run.totalAttempts], [1, 2])
+    await bench.commit([patchRun('run-1', { status: 'queued' })], { expect: [fence(claim!)] })
+    assert.equal((await bench.claim({ owner: 'owner-d' })).length, 1)
+  })
+}

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { appendEntries, ensure, insertRun, other, patchRun, putTimers, room, startMs, timer, userEntry } from './bench.ts'
+import type { Bench } from './bench.ts'
+import type { Topic } from './kit.ts'
+
+async function dueIds(bench: Bench, limit = 100): Promise<readonly string[]> {
+  return (await bench.store.due(limit)).timers.map((each) => each.id)
+}
+
+async function nextAt(bench: Bench): Promise<number | null> {
+  return (await bench.store.due(100)).nextAt
+}
+
+/** What the clock alone brings about: what is due, and when the next thing is. */
+export const time: Topic = ({ it }) => {
+  it('S160: a timer is due from its time on, to the millisecond, as it was put', async (bench, stores) => {
+    const body = { approvalId: 'approval-1', nested: [1, null, 'ü'] }
+    await bench.commit([ensure(), putTimers(timer('timer-1', startMs + 500, { kind: 'answer-deadline', body }))])
+    await bench.clock.advance(499)
+    assert.deepEqual(await bench.store.due(10), { timers: [], expired: [], nextAt: startMs + 500 })
+    const again = await stores.reopen(bench)
+    await again.clock.advance(1)
+    const due = { id: 'timer-1', session: room, kind: 'answer-deadline', dueAt: startMs + 500, body }
+    assert.deepEqual(await again.store.due(10), { timers: [due], expired: [], nextAt: startMs + 500 })
+    await again.clock.advance(86_400_000)
+    assert.deepEqual(await again.store.due(10), { timers: [due], expired: [], nextAt: again.clock.now() })
+  })
+
+  it('S160: of many that see a timer one fires it', async (bench) => {
+    await bench.commit([ensure(), putTimers(timer('timer-1', startMs), timer('timer-2', startMs))])
+    const fire = () => bench.try([{ op: 'timer.drop', ids: ['timer-1'] }], { expect: [{ that: 'timer', id: 'timer-1' }] })
+    const results = await Promise.all(Array.from({ length: 8 }, fire))
+    assert.equal(results.filter((result) => result.ok).length, 1)
+    assert.ok(results.every((result) => result.ok || result.reason === 'conflict'))
+    assert.deepEqual(await dueIds(bench), ['timer-2'])
+  })
+
+  it('S160: a timer is replaced and dropped, and what is not there is no fault to drop', async (bench) => {
+    await bench.commit([ensure(), putTimers(timer('timer-1', startMs), timer('timer-2', startMs + 1))])
+    await bench.commit([putTimers(timer('timer-1', startMs + 900, { body: { moved: true } }))])
+    assert.deepEqual([await dueIds(bench), await nextAt(bench)], [[], startMs + 1])
+    await bench.commit([{ op: 'timer.drop', ids: ['timer-2', 'never was'] }])
+    assert.equal(await nextAt(bench), startMs + 900)
+    await bench.clock.advance(900)
+    assert.deepEqual((await bench.store.due(10)).timers.map(({ id, body }) => [id, body]), [['timer-1', { moved: true }]])
+    await bench.refused('missing', [putTimers(timer('timer-3', startMs))], { key: other })
+    await bench.refused('missing', [{ op: 'timer.drop', ids: ['timer-1'] }], { key: other })
+  })
+
+  it('S160: a timer that is expected must be there, in this session', async (bench) => {
+    await bench.commit([ensure(), putTimers(timer('timer-1', startMs + 900))])
+    await bench.commit([ensure(other)], { key: other })
+    await bench.commit([], { expect: [{ that: 'timer', id: 'timer-1' }] })
+    await bench.refused('conflict', [], { expect: [{ that: 'timer', id: 'unknown' }] })
+    await bench.refused('conflict', [], { key: other, expect: [{ that: 'timer', id: 'timer-1' }] })
+    await bench.refused('conflict', [ensure('room:3')], { key: 'room:3', expect: [{ that: 'timer', id: 'timer-1' }] })
+  })
+
+  it('S160: the id of a timer belongs to its session', async (bench) => {
+    await bench.commit([ensure(), putTimers(timer('timer', startMs + 1))])
+    await bench.commit([ensure(other), putTimers(timer('timer', startMs + 2))], { key: other })
+    await bench.clock.advance(2)
+    assert.deepEqual((await bench.store.due(10)).timers.map((each) => each.session), [room, other])
+    await bench.commit([{ op: 'timer.drop', ids: ['timer'] }], { key: other })
+    assert.deepEqual((await bench.store.due(10)).timers.map((each) => each.session), [room])
+  })
+
+  it('S160: timers come by time, then by id, at most so many', async (bench) => {
+    const late = [timer('d', startMs + 3), timer('b', startMs + 2), timer('later', startMs + 50)]
+    await bench.commit([ensure(), putTimers(...late)])
+    await bench.commit([ensure(other), putTimers(timer('c', startMs + 2), timer('a', startMs + 3), timer('z', startMs + 1))], { key: other })
+    await bench.clock.advance(3)
+    assert.deepEqual(await dueIds(bench), ['z', 'b', 'c', 'a', 'd'])
+    assert.deepEqual(await dueIds(bench, 2), ['z', 'b'])
+    assert.equal((await bench.store.due(2)).nextAt, startMs + 3)
+  })
+
+  it('S161: sessions whose life is over are told until somebody marks them, at most so many', async (bench, stores) => {
+    for (const [index, maxAgeMs] of [30, 10, 20, 99].entries()) {
+      const key = `room:${index}`
+      await bench.commit([ensure(key, { ttl: { maxAgeMs } })], { key })
+    }
+    assert.deepEqual(await bench.store.due(10), { timers: [], expired: [], nextAt: startMs + 10 })
+    await bench.clock.advance(29)
+    const again = await stores.reopen(bench)
+    const over = async (limit: number) => (await again.store.due(limit)).expired
+    assert.deepEqual([...(await over(10))].sort(), ['room:1', 'room:2'])
+    await again.clock.advance(1)
+    assert.deepEqual(await over(10), ['room:1', 'room:2', 'room:0'])
+    assert.deepEqual(await over(2), ['room:1', 'room:2'])
+    assert.equal(await nextAt(again), startMs + 30)
+    for (const key of ['room:0', 'room:1', 'room:2']) await again.commit([{ op: 'session.expire' }], { key })
+    assert.deepEqual(await again.store.due(10), { timers: [], expired: [], nextAt: startMs + 99 })
+  })
+
+  it('S67: the next time is the earliest of timers, ends of life and runs that are held', async (bench) => {
+    assert.equal(await nextAt(bench), null)
+    await bench.commit([ensure(room, { ttl: { idleMs: 1000 } }), putTimers(timer('timer-1', startMs + 800))])
+    assert.equal(await nextAt(bench), startMs + 800)
+    await bench.commit([ensure(other), insertRun('run-1', { notBefore: startMs + 600 })], { key: other })
+    assert.equal(await nextAt(bench), startMs + 600)
+    await bench.commit([{ op: 'timer.drop', ids: ['timer-1'] }, appendEntries(userEntry('a', null))])
+    await bench.commit([patchRun('run-1', { notBefore: startMs + 2000 })], { key: other })
+    assert.equal(await nextAt(bench), startMs + 1000)
+    await bench.commit([{ op: 'session.expire' }])
+    assert.equal(await nextAt(bench), startMs + 2000)
+    await bench.commit([patchRun('run-1', { status: 'aborted' })], { key: other })
+    assert.equal(await nextAt(bench), null)
+  })
+
+  it('S67: what can be claimed already, waits behind another or is well held needs no time', async (bench) => {
+    await bench.commit([ensure(), insertRun('run-1'), insertRun('run-2', { notBefore: startMs + 10 })])
+    assert.equal(await nextAt(bench), null)
+    await bench.claim()
+    assert.equal(await nextAt(bench), null)
+    await bench.commit([patchRun('run-1', { status: 'awaiting-tools' })])
+    assert.equal(await nextAt(bench), null)
+    await bench.commit([patchRun('run-1', { status: 'aborted' })])
+    assert.equal(await nextAt(bench), startMs + 10)
+  })
+}
