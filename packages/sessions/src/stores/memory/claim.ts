@@ -7,12 +7,16 @@ import { inOneStep, setRecord, setRun } from './work.ts'
 
 export function claimRuns(space: Space, request: ClaimRequest, now: number): Claim[] {
   const claims: Claim[] = []
-  try {
-    for (const { held, first } of claimable(space, request, now)) claims.push(claimOne(space, held, first, request, now))
-  } catch (error) {
-    // What is claimed must reach its owner; the next claim meets the fault again.
-    if (claims.length === 0) throw error
+  const faults: unknown[] = []
+  for (const { held, first } of claimable(space, request, now)) {
+    try {
+      claims.push(claimOne(space, held, first, request, now))
+    } catch (error) {
+      faults.push(error)
+    }
   }
+  // What was claimed must reach its owner; the next claim meets the fault again.
+  if (claims.length === 0 && faults.length > 0) throw faults[0]
   return claims
 }
 
