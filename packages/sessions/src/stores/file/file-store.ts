@@ -93,7 +93,7 @@ interface OpenDirectory {
 
 function openDirectory(name: string, fsync: boolean, { namespace, clock }: StoreOpenOptions): OpenDirectory {
   checkNamespace(namespace)
-  const directory = withFile(name, () => writableFolder(join(name, namespace), fsync))
+  const directory = writableFolder(join(name, namespace), fsync)
   const now = (): number => clock.now()
   const lock = takeOwnerLock({ file: join(directory, 'lock'), what: `The directory ${directory}` })
   try {
@@ -108,7 +108,9 @@ function openDirectory(name: string, fsync: boolean, { namespace, clock }: Store
 
 /** Without links, so that two names of one folder have one lock. */
 function writableFolder(name: string, fsync: boolean): string {
-  makeFolder(name, fsync)
-  accessSync(name, constants.W_OK)
-  return realpathSync(name)
+  return withFile(name, () => {
+    makeFolder(name, fsync)
+    accessSync(name, constants.W_OK)
+    return realpathSync(name)
+  })
 }
