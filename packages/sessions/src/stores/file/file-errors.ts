@@ -4,7 +4,7 @@ const full = ['ENOSPC', 'EDQUOT', 'EFBIG']
 const readOnly = ['EROFS', 'EACCES', 'EPERM']
 
 /** Errors of the file system as errors of the store, with the name of the file. */
-export function fileError(error: unknown, path: string): unknown {
+function fileError(error: unknown, path: string): unknown {
   if (SessionError.isInstance(error) || !(error instanceof Error) || !('syscall' in error) || !('code' in error)) return error
   const code = String(error.code)
   if (full.includes(code)) return new SessionError('store-full', `${path} cannot grow: there is no room left (${code})`, { cause: error })
