@@ -1,23 +1,29 @@
 import { SessionError } from '../errors.ts'
+import { branches } from './store-kit/branches.ts'
+import { children } from './store-kit/children.ts'
 import { claims } from './store-kit/claims.ts'
 import { commits } from './store-kit/commits.ts'
 import { context } from './store-kit/context.ts'
 import { deaths } from './store-kit/deaths.ts'
+import { definitions } from './store-kit/definitions.ts'
 import { deliveries } from './store-kit/deliveries.ts'
 import { expectations } from './store-kit/expectations.ts'
 import { growth } from './store-kit/growth.ts'
+import { hints } from './store-kit/hints.ts'
 import { inbox } from './store-kit/inbox.ts'
 import { keys } from './store-kit/keys.ts'
 import { kitOf } from './store-kit/kit.ts'
 import type { StoreKitOptions, TestRunner, Topic } from './store-kit/kit.ts'
 import { lanes } from './store-kit/lanes.ts'
 import { ledger } from './store-kit/ledger.ts'
+import { listing } from './store-kit/listing.ts'
 import { lives } from './store-kit/lives.ts'
 import { log } from './store-kit/log.ts'
 import { pruning } from './store-kit/pruning.ts'
 import { reading } from './store-kit/reading.ts'
 import { reopening } from './store-kit/reopening.ts'
 import { runs } from './store-kit/runs.ts'
+import { sums } from './store-kit/sums.ts'
 import { time } from './store-kit/time.ts'
 import { transcript } from './store-kit/transcript.ts'
 
@@ -39,6 +45,12 @@ const topics: Readonly<Record<string, Topic>> = {
   pruning,
   inbox,
   context,
+  branches,
+  children,
+  definitions,
+  listing,
+  sums,
+  hints,
   reopening,
 }
 

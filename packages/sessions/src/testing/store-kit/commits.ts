@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import type { Write } from '../../store/contract.ts'
 import { appendEntries, appendEvents, ensure, fence, insertRun, mark, patchRun, putAnswers, putCalls, room } from './bench.ts'
-import { openCall, userEntry } from './bench.ts'
+import { openCall, putTimers, startMs, timer, userEntry } from './bench.ts'
 import type { Topic } from './kit.ts'
 
 /** A batch is one step: all of it or nothing, and once. */
 export const commits: Topic = ({ it }) => {
   it('S34: a batch whose last write is refused leaves nothing, whatever came before it', async (bench) => {
     const { run } = await bench.running('run-1')
-    await bench.commit([appendEntries(userEntry('first', null)), putAnswers('answer:1')])
+    await bench.commit([appendEntries(userEntry('first', null)), putAnswers('answer:1'), putTimers(timer('timer-0', startMs - 5))])
     const writes: Write[] = [
       { op: 'session.patch', patch: { turns: 7, usage: { inputTokens: 5 }, metadata: { changed: true } } },
       appendEntries(userEntry('second', 'first')),
@@ -18,11 +18,18 @@ export const commits: Topic = ({ it }) => {
       putCalls(openCall(run.id, 'call-1')),
       putAnswers('answer:2'),
       { op: 'inbox.take', ids: ['answer:1'] },
+      { op: 'inbox.patch', rows: [{ id: 'answer:2', kind: 'answer', at: startMs, body: { toolCallId: 'call', hash: 'other', answer: {} } }] },
+      { op: 'definition.put', hash: 'hash', body: { model: 'large' } },
+      patchRun(run.id, { definition: 'hash' }),
+      putTimers(timer('timer-1', startMs), timer('timer-2', startMs - 1)),
+      { op: 'timer.drop', ids: ['timer-0'] },
+      { op: 'session.expire' },
     ]
     for (let count = 0; count <= writes.length; count++) {
       await bench.refused('conflict', [...writes.slice(0, count), appendEntries(userEntry('orphan', 'nowhere'))])
     }
     assert.equal((await bench.store.readRun('run-2')).status, 'missing')
+    assert.equal(await bench.store.readDefinition('hash'), undefined)
     await bench.commit(writes)
   })
 
@@ -85,6 +92,12 @@ export const commits: Topic = ({ it }) => {
     await bench.commit([ensure(), insertRun('run-1', { inputId: 'input', inputHash: 'same' })])
     const other = [ensure('room:2'), insertRun('run-2', { inputId: 'input', inputHash: 'same' })]
     assert.equal((await bench.commit(other, { key: 'room:2' })).existing, undefined)
+  })
+
+  it('S15: two runs with one input id in a batch are refused', async (bench) => {
+    const twice = ['run-1', 'run-2'].map((id) => insertRun(id, { inputId: 'input', inputHash: 'same' }))
+    await bench.refused('id-reused', [ensure(), ...twice])
+    await bench.commit([ensure(), ...twice.slice(0, 1), insertRun('run-3', { inputId: 'other' })])
   })
 
   it('S16: an input id with other content is refused, and nothing is written', async (bench) => {

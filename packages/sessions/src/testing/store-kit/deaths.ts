@@ -33,7 +33,8 @@ export const deaths: Topic = ({ it }) => {
       [result.sessionId, result.version, result.firstSeq, result.lastSeq],
       [before.id, before.version + 1, before.nextSeq, before.nextSeq],
     )
-    const nothingIsLeft = async ({ store, claim }: Bench) => {
+    const nothingIsLeft = async (opened: Bench) => {
+      const { store } = opened
       assert.deepEqual(await store.readSession(room), { status: 'deleted', at: startMs + 7 })
       assert.deepEqual(await store.readEvents(room, 0, 10), { events: [], firstSeq: 4, lastSeq: 3, deletedAt: startMs + 7 })
       assert.deepEqual(await store.readPath(room), { items: [] })
@@ -43,7 +44,7 @@ export const deaths: Topic = ({ it }) => {
       assert.deepEqual([await store.listRuns(room), await store.listBranches(room)], [{ items: [] }, { items: [] }])
       assert.deepEqual((await store.listSessions({})).items, [])
       assert.deepEqual(await store.due(10), { timers: [], expired: [], nextAt: null })
-      assert.deepEqual(await claim(), [])
+      assert.deepEqual(await opened.claim(), [])
       assert.deepEqual(await store.renew([{ runId: 'run-1', epoch: 1 }], 1000), [{ runId: 'run-1', held: false }])
     }
     await nothingIsLeft(bench)
@@ -136,6 +137,11 @@ export const deaths: Topic = ({ it }) => {
     await bench.refused('missing', [], { key: child })
     const made = await bench.commit([ensure(child, { id: 'second' }), appendEvents(mark('b'))], { key: child })
     assert.deepEqual([made.version, made.firstSeq], [1, 1])
+    // Nor what an earlier deletion under the key had left.
+    await bench.commit([deleteSession()], { key: child })
+    await bench.commit([ensure(child, { id: 'third' })], { key: child })
+    await bench.commit([deleteSession({ leavesNothing: true })], { key: child })
+    assert.deepEqual(await bench.store.readSession(child), { status: 'missing' })
   })
 
   it('S105: a deletion can be delivered', async (bench) => {

@@ -1,4 +1,4 @@
-import { appendEvents, ensure, fence, insertRun, mark, patchRun, room } from './bench.ts'
+import { appendEntries, appendEvents, ensure, fence, insertRun, mark, moveLeaf, patchRun, room, userEntry } from './bench.ts'
 import type { Topic } from './kit.ts'
 
 /** What a batch expects is tested in the step that applies it. */
@@ -51,6 +51,37 @@ export const expectations: Topic = ({ it }) => {
     await bench.refused('busy', event, { expect: [{ that: 'idle' }] })
     await bench.commit([patchRun('run-1', { status: 'aborted' })])
     await bench.commit(event, { expect: [{ that: 'idle' }] })
+  })
+
+  it('S19: idle, compactions apart, fails while any other run is open', async (bench) => {
+    const idle = { that: 'idle', exceptCompaction: true } as const
+    await bench.commit([ensure(), insertRun('compaction', { kind: 'compaction' })], { expect: [idle] })
+    await bench.commit(event, { expect: [idle] })
+    await bench.refused('busy', event, { expect: [{ that: 'idle' }] })
+    await bench.claim()
+    await bench.commit(event, { expect: [idle] })
+    await bench.commit([insertRun('run-1')], { expect: [idle] })
+    await bench.refused('busy', event, { expect: [idle] })
+    await bench.commit([patchRun('compaction', { status: 'completed' })])
+    await bench.refused('busy', event, { expect: [idle] })
+    await bench.commit([patchRun('run-1', { status: 'aborted' })])
+    await bench.commit(event, { expect: [idle, { that: 'idle' }] })
+    // A run is a compaction by its kind, not by its lane.
+    await bench.commit([insertRun('run-2', { lane: 'compaction' })])
+    await bench.refused('busy', event, { expect: [idle] })
+  })
+
+  it('S155: an expected leaf must be the end of the active path', async (bench) => {
+    const leaf = (entryId: string | null) => ({ that: 'leaf', entryId }) as const
+    await bench.refused('missing', [ensure()], { expect: [leaf(null)] })
+    await bench.commit([ensure()])
+    await bench.refused('conflict', event, { expect: [leaf('a')] })
+    await bench.commit([appendEntries(userEntry('a', null), userEntry('b', 'a'))], { expect: [leaf(null)] })
+    await bench.refused('conflict', event, { expect: [leaf(null)] })
+    await bench.refused('conflict', [moveLeaf('a')], { expect: [leaf('a')] })
+    await bench.commit([moveLeaf('a')], { expect: [leaf('b')] })
+    await bench.commit([moveLeaf(null)], { expect: [leaf('a')] })
+    await bench.commit(event, { expect: [leaf(null)] })
   })
 
   it('S34: none-queued fails while another run is open', async (bench) => {

@@ -1,22 +1,10 @@
 import assert from 'node:assert/strict'
 import { SessionError } from '../../errors.ts'
-import type { Page } from '../../store/contract.ts'
+import type { PageRequest } from '../../store/contract.ts'
 import { appendEntries, appendEvents, ensure, insertRun, mark, openCall, patchRun, putAnswers, putCalls, room } from './bench.ts'
 import { startMs, userEntry } from './bench.ts'
 import type { Topic } from './kit.ts'
-
-/** All items, page by page, with something else happening between the pages. */
-async function readAll<T>(read: (page?: string) => Promise<Page<T>>, between: () => Promise<unknown>): Promise<T[]> {
-  const items: T[] = []
-  let page: string | undefined
-  do {
-    const found = await read(page)
-    items.push(...found.items)
-    page = found.next
-    if (page !== undefined) await between()
-  } while (page !== undefined)
-  return items
-}
+import { readAll } from './read-all.ts'
 
 /** Reading gives copies, in order, in pages that hold while others write. */
 export const reading: Topic = ({ it, options }) => {
@@ -71,13 +59,6 @@ export const reading: Topic = ({ it, options }) => {
     ])
     await bench.claim()
     assert.equal((await bench.session()).version, 5)
-  })
-
-  it('a session patch sets turns and metadata and adds usage', async (bench) => {
-    await bench.commit([ensure(), { op: 'session.patch', patch: { usage: { inputTokens: 3, outputTokens: 1 } } }])
-    await bench.commit([{ op: 'session.patch', patch: { turns: 2, usage: { inputTokens: 4 }, metadata: { a: 1 } } }])
-    const { turns, usage, metadata } = await bench.session()
-    assert.deepEqual({ turns, usage, metadata }, { turns: 2, usage: { inputTokens: 7, outputTokens: 1 }, metadata: { a: 1 } })
   })
 
   it('S44: what was given and what was read are copies', async (bench) => {
@@ -136,8 +117,8 @@ export const reading: Topic = ({ it, options }) => {
   it('S47: a path in pages has no entry twice and none left out while the tree grows', async (bench) => {
     await bench.commit([ensure(), appendEntries(...chain(0, 25, null))])
     let last = 24
-    const read = (before?: string) => bench.store.readPath(room, { limit: 7, ...(before === undefined ? {} : { before }) })
-    const entries = await readAll(read, async () => {
+    const read = ({ limit = 7, page }: PageRequest) => bench.store.readPath(room, { limit, ...(page === undefined ? {} : { before: page }) })
+    const entries = await readAll(read, 7, async () => {
       await bench.commit([appendEntries(...chain(last + 1, 3, `entry-${last}`))])
       last += 3
     })
@@ -147,8 +128,7 @@ export const reading: Topic = ({ it, options }) => {
   it('S47: runs in pages come once each, in the order of acceptance, while others are added', async (bench) => {
     await bench.commit([ensure(), ...Array.from({ length: 25 }, (_, index) => insertRun(`run-${index}`))])
     let more = 25
-    const read = (page?: string) => bench.store.listRuns(room, { limit: 7, ...(page === undefined ? {} : { page }) })
-    const runs = await readAll(read, () => bench.commit([insertRun(`run-${more++}`)]))
+    const runs = await readAll((page) => bench.store.listRuns(room, page), 7, () => bench.commit([insertRun(`run-${more++}`)]))
     assert.deepEqual(runs.map((run) => run.id), Array.from({ length: more }, (_, index) => `run-${index}`))
     const some = await bench.store.listRuns(room, { status: ['running', 'aborted'] })
     assert.deepEqual(some, { items: [] })
@@ -169,8 +149,7 @@ export const reading: Topic = ({ it, options }) => {
       await bench.commit([ensure(key, { agent: index % 2 ? 'odd' : 'even' })], { key })
     }
     let more = 100
-    const read = (page?: string) => bench.store.listSessions({ limit: 7, ...(page === undefined ? {} : { page }) })
-    const sessions = await readAll(read, async () => {
+    const sessions = await readAll((page) => bench.store.listSessions(page), 7, async () => {
       await bench.clock.advance(1)
       // One that was listed moves to the front: it must not be listed again.
       await bench.commit([], { key: 'room:24' })

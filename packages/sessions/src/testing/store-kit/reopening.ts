@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
-import { appendEntries, appendEvents, ensure, fence, insertRun, mark, openCall, patchRun, putAnswers, putCalls, room } from './bench.ts'
-import { settledCall, startMs, userEntry } from './bench.ts'
+import { appendEntries, appendEvents, deliver, ensure, fence, insertRun, mark, openCall, other, parentOf, patchRun } from './bench.ts'
+import { putAnswers, putCalls, putTimers, room, settledCall, startMs, timer, userEntry } from './bench.ts'
+import type { Bench } from './bench.ts'
+import { rowsOfEachKind } from './inbox.ts'
 import type { Topic } from './kit.ts'
 
 /** What was committed is there after the store was opened anew. */
@@ -23,6 +25,38 @@ export const reopening: Topic = ({ it }) => {
     const before = await bench.everything()
     const again = await stores.reopen(bench)
     assert.deepEqual(await again.everything(), before)
+  })
+
+  it('S34: what waits, what is due, children, branches and definitions are there after reopening', async (bench, stores) => {
+    const child = `${room}~researcher~1`
+    await bench.commit([ensure(room, { ttl: { idleMs: 5000, maxAgeMs: 'never' } }), insertRun('run-1', { lane: 'interrupt' })])
+    await bench.commit(
+      [
+        { op: 'inbox.put', rows: rowsOfEachKind },
+        putTimers(timer('due', startMs - 1), timer('later', startMs + 700, { kind: 'answer-deadline' })),
+        { op: 'definition.put', hash: 'hash', body: { model: 'large' } },
+        patchRun('run-1', { definition: 'hash' }),
+        insertRun('run-2', { kind: 'follow-up', notBefore: startMs + 900 }),
+        appendEntries(userEntry('a', null), userEntry('b', 'a'), userEntry('c', 'a')),
+        { op: 'session.patch', patch: { leaf: 'b', childUsage: { inputTokens: 1 } } },
+      ],
+      { deliver: [deliver(child, [ensure(child, { parent: room }), insertRun('child-1', { kind: 'child', parent: parentOf('run-1') })])] },
+    )
+    await bench.commit([ensure(other, { ttl: { maxAgeMs: 10 } })], { key: other })
+    await bench.clock.advance(10)
+    const of = async (opened: Bench) => [await opened.everything(), await opened.everything(child), await opened.everything(other)]
+    const before = await of(bench)
+    const text = JSON.stringify(before)
+    for (const part of ['"steer-1"', '"due"', '"child-1"', '"leaf":"c"', '"large"', '"idleMs":5000', '"over":true']) assert.ok(text.includes(part), part)
+    assert.deepEqual(await of(await stores.reopen(bench)), before)
+  })
+
+  it('S160: the next time is known after reopening', async (bench, stores) => {
+    await bench.commit([ensure(room, { ttl: { idleMs: 5000 } }), putTimers(timer('later', startMs + 700))])
+    const again = await stores.reopen(bench)
+    assert.equal((await again.store.due(10)).nextAt, startMs + 700)
+    await again.commit([{ op: 'timer.drop', ids: ['later'] }])
+    assert.equal((await (await stores.reopen(again)).store.due(10)).nextAt, startMs + 5000)
   })
 
   it('S38: numbers go on after reopening', async (bench, stores) => {

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import type { SessionQuery } from '../../store/contract.ts'
+import { deleteSession, deliver, ensure, insertRun, other, patchRun, room, startMs } from './bench.ts'
+import type { Bench } from './bench.ts'
+import type { Topic } from './kit.ts'
+import { readAll } from './read-all.ts'
+
+async function keysOf(bench: Bench, query: SessionQuery): Promise<readonly string[]> {
+  return (await bench.store.listSessions(query)).items.map((session) => session.key)
+}
+
+/** Sessions are found by whose they are, what they do and when something happened in them. */
+export const listing: Topic = ({ it }) => {
+  it('S131: child sessions are found by the key of their parent, and no deeper ones', async (bench) => {
+    const [first, second, deep] = [`${room}~a~1`, `${room}~b~1`, `${room}~a~1~c~1`]
+    await bench.commit([ensure()])
+    for (const [key, parent] of [[first, room], [second, room], [deep, first], [`${other}~a~1`, other]] as const) {
+      await bench.commit([ensure(key, { parent })], { key })
+    }
+    assert.equal((await bench.session(first)).parent, room)
+    assert.deepEqual([...(await keysOf(bench, { parent: room }))].sort(), [first, second])
+    assert.deepEqual(await keysOf(bench, { parent: first }), [deep])
+    assert.deepEqual(await keysOf(bench, { parent: room, keyPrefix: `${room}~b` }), [second])
+    assert.deepEqual(await keysOf(bench, { parent: 'room' }), [])
+    await bench.commit([deleteSession({ leavesNothing: true })], { key: first })
+    assert.deepEqual(await keysOf(bench, { parent: room }), [second])
+  })
+
+  it('S162: sessions are found by their last activity, the time itself included', async (bench) => {
+    for (const key of ['room:1', 'room:2', 'room:3']) {
+      await bench.commit([ensure(key), insertRun(`run of ${key}`)], { key })
+      await bench.clock.advance(10)
+    }
+    assert.deepEqual(await keysOf(bench, { activeSince: startMs + 10 }), ['room:3', 'room:2'])
+    assert.deepEqual(await keysOf(bench, { activeSince: startMs + 11 }), ['room:3'])
+    assert.deepEqual(await keysOf(bench, { activeSince: startMs + 21 }), [])
+    await bench.claim({ runId: 'run of room:1' })
+    assert.deepEqual(await keysOf(bench, { activeSince: startMs + 21 }), [])
+    await bench.commit([], { key: 'room:2', deliver: [deliver('room:1', [patchRun('run of room:1', { step: 1 })])] })
+    assert.deepEqual(await keysOf(bench, { activeSince: startMs + 30 }), ['room:1', 'room:2'])
+    assert.deepEqual(await keysOf(bench, { activeSince: startMs + 30, agent: 'other' }), [])
+  })
+
+  it('S47: what is asked for holds on every page', async (bench) => {
+    for (let index = 0; index < 12; index++) {
+      const key = `${room}~a~${index + 10}`
+      await bench.commit([ensure(key, { parent: index % 2 ? room : other })], { key })
+      if (index % 3 === 0) await bench.clock.advance(1)
+    }
+    const query = { parent: room, activeSince: startMs + 1 }
+    let more = 0
+    const found = await readAll((page) => bench.store.listSessions({ ...query, ...page }), 2, async () => {
+      await bench.clock.advance(1)
+      more += 1
+      await bench.commit([ensure(`late:${more}`, { parent: room })], { key: `late:${more}` })
+    })
+    const numbers = [1, 3, 5, 7, 9, 11].map((index) => `${room}~a~${index + 10}`)
+    assert.deepEqual(found.map((session) => session.key).sort(), numbers)
+  })
+}
