@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { SessionStore } from '../../src/store/contract.ts'
@@ -118,7 +118,7 @@ describe('a damaged file', () => {
     truncateSync(file, readFileSync(file).length - 1)
     const again = await open(dir)
     expect(await again.readSession('room:1')).toEqual({ status: 'missing' })
-    expect(existsSync(`${file}.bak`)).toBe(true)
+    expect([existsSync(file), existsSync(`${file}.bak`)]).toEqual([false, true])
     expect(await again.commit(numbered(1))).toMatchObject({ ok: true, version: 1 })
     expect(linesOf(file)).toHaveLength(1)
   })
@@ -169,10 +169,12 @@ describe('a damaged file', () => {
     }
   })
 
-  it('S166: lines that are lost, repeated or in another order are damage', async () => {
+  it('S166: lines that are lost, empty, of another session, repeated or in another order are damage', async () => {
     const changes: ((lines: readonly string[]) => readonly string[])[] = [
       ([, ...others]) => others,
       ([first = '', , ...others]) => [first, ...others],
+      ([first = '', second = '', ...others]) => [first, `${'\0'.repeat(second.length - 1)}\n`, ...others],
+      ([first = '', , ...others]) => [first, String(printLine(2, JSON.stringify({ format: 1, key: 'room:2', rows: [] }))), ...others],
       ([first = '', ...others]) => [first, first, ...others],
       ([first = '', second = '', third = '', ...others]) => [first, third, second, ...others],
     ]
@@ -214,11 +216,15 @@ describe('a damaged file', () => {
     await store.commit(batch('one', 'room:1', [ensure('room:1'), define('h1'), define('h2')]))
     await store.close()
     const folder = join(dir, 'default', 'definitions')
-    flip(join(folder, readdirSync(folder).find((name) => name.startsWith('h1-')) ?? ''), 90)
-    const again = await open(dir)
-    await expect(again.readDefinition('h1')).rejects.toMatchObject({ code: 'store-corrupt', message: expect.stringContaining('h1-') as unknown })
-    expect(await again.readDefinition('h2')).toEqual({ instructions: 'h2' })
-    expect(await again.readSession('room:1')).toMatchObject({ status: 'found' })
+    const [one, two] = ['h1', 'h2'].map((hash) => join(folder, fileNameOf(hash))) as [string, string]
+    for (const damage of [() => flip(one, 90), () => copyFileSync(two, one)]) {
+      damage()
+      const again = await open(dir)
+      await expect(again.readDefinition('h1')).rejects.toMatchObject({ code: 'store-corrupt', message: expect.stringContaining(one) as unknown })
+      expect(await again.readDefinition('h2')).toEqual({ instructions: 'h2' })
+      expect(await again.readSession('room:1')).toMatchObject({ status: 'found' })
+      await again.close()
+    }
   })
 
   it('S52: a file of a newer format is refused, and none is touched', async () => {

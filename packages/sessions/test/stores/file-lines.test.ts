@@ -53,6 +53,16 @@ describe('the files of sessions', () => {
     expect(await next.claim({ ...request, owner: 'owner-b' })).toMatchObject([{ run: { epoch: 2, attempts: 1 }, previous: 'running' }])
   })
 
+  it('S56: a run that has ended stands in nobody’s way after reopening', async () => {
+    const dir = newFolder()
+    const store = await open(dir)
+    await store.commit(batch('a', 'room:1', [ensure('room:1'), insert('run-1'), patch('run-1', { status: 'aborted' })]))
+    await store.close()
+    const again = await open(dir)
+    expect(await again.commit({ ...batch('b', 'room:1', [insert('run-2')]), expect: [{ that: 'idle' }] })).toMatchObject({ ok: true })
+    expect(await again.claim(request)).toMatchObject([{ run: { id: 'run-2' } }])
+  })
+
   it('S7: names of files are short, and differ where keys differ in case, odd characters or far behind', () => {
     const long = 'k'.repeat(699)
     const keys = ['a', 'A', 'a:b', 'a_b', 'a/b', '..', '.', 'con', `${long}a`, `${long}b`, `${long}A`, 'a~b~c', 'ä', '']
@@ -132,6 +142,22 @@ describe('the files of sessions', () => {
     expect(await again.commit(batch('e', 'room:1', [ensure('room:1'), say('anew')]))).toMatchObject({ version: 3, firstSeq: 2 })
     await again.close()
     expect(await said(await open(dir), 'room:1')).toEqual(['anew'])
+  })
+
+  it('S39: a session that began again is there after its file was written anew', async () => {
+    const dir = newFolder()
+    const store = await open(dir)
+    await store.commit(batch('a', 'room:1', [ensure('room:1')]))
+    await store.commit(batch('b', 'room:1', [{ op: 'session.delete', at: 7 }]))
+    await store.commit(batch('c', 'room:1', [ensure('room:1')]))
+    for (let n = 1; n <= 120; n++) await store.commit(batch(`name ${n}`, 'room:1', [{ op: 'session.patch', patch: { metadata: { n } } }]))
+    await store.close()
+    for (let times = 0; times < 2; times++) {
+      const again = await open(dir)
+      expect(linesOf(fileOf(dir, 'room_1')).length).toBeLessThan(5)
+      expect(await again.readSession('room:1')).toMatchObject({ status: 'found', value: { version: 123, metadata: { n: 120 } } })
+      await again.close()
+    }
   })
 
   it('S105: a deletion of which only the line was written counts, and is carried out at the next opening', async () => {

@@ -117,4 +117,53 @@ describe('deliveries between files', () => {
     expect(await again.readSession('source')).toEqual({ status: 'missing' })
     expect(() => fileOf(dir, 'source')).toThrow()
   })
+
+  it('S45: the receiver forgets what has arrived once the sender knows', async () => {
+    for (const reopened of [false, true]) {
+      const { dir } = await delivered()
+      const first = await open(dir)
+      await first.commit(batch('more', 'source', [say('more')], [delivery('three', 'target')]))
+      if (reopened) await first.close()
+      const store = reopened ? await open(dir) : first
+      await store.commit(batch('end', 'target', [{ op: 'session.delete', at: 5, leavesNothing: true }]))
+      expect(() => fileOf(dir, 'target')).toThrow()
+      await store.close()
+    }
+  })
+
+  it('S49: a delivery beyond the limit is refused with its batch; one below it arrives', async () => {
+    const store = await open(newFolder())
+    await store.commit(batch('target', 'target', [ensure('target')]))
+    const { maxRecordBytes } = store.capabilities
+    const withInput = (input: string): Delivery => ({
+      id: 'large',
+      to: 'target',
+      writes: [{ op: 'run.insert', run: { id: 'run-1', kind: 'user', inputHash: 'hash', input, at: 1 } }],
+    })
+    const most = maxRecordBytes - JSON.stringify(withInput('')).length
+    const sending = (length: number) => store.commit(batch(`source ${length}`, 'source', [ensure('source')], [withInput('x'.repeat(length))]))
+    await expect(sending(most + 1)).rejects.toMatchObject({ code: 'entry-too-large' })
+    expect(await store.readSession('source')).toEqual({ status: 'missing' })
+    await sending(most)
+    expect(await store.readRun('run-1')).toMatchObject({ status: 'found' })
+  })
+
+  it('S45: while the file of a sender is damaged, its receiver remembers what has arrived', async () => {
+    const { dir, source } = await delivered()
+    cutLines(source, 1)
+    const good = readFileSync(source)
+    const bad = Buffer.from(good)
+    bad[100] = (bad[100] ?? 0) ^ 1
+    writeFileSync(source, bad)
+    const store = await open(dir)
+    const row = (n: number) => ({ id: `row ${n}`, kind: 'steer', at: n, body: { inputId: `${n}`, input: n } }) as const
+    for (let n = 1; n <= 200; n++) {
+      await store.commit(batch(`put ${n}`, 'target', [{ op: 'inbox.put', rows: [row(n)] }, { op: 'inbox.take', ids: [`row ${n - 1}`] }]))
+    }
+    await store.prune({ runsEndedBefore: 0, expiredBefore: 0 }, 10)
+    expect(linesOf(fileOf(dir, 'target')).length).toBeLessThan(5)
+    await store.close()
+    writeFileSync(source, good)
+    expect(await said(await open(dir), 'target')).toEqual(['one', 'two'])
+  })
 })
