@@ -4,6 +4,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { Kysely } from 'kysely'
 import { SessionError } from '../../errors.ts'
 import type { SessionStore, StoreOpenOptions } from '../../store/contract.ts'
+import { takeOwnerLock } from '../owner-lock.ts'
 import { sqliteDialect } from '../sql/dialect.ts'
 import { migrate } from '../sql/migrate.ts'
 import { sqlOperations } from '../sql/sql-store.ts'
@@ -13,7 +14,6 @@ import { checkContent, checkHeader } from './check-file.ts'
 import { NodeSqliteDialect } from './node-sqlite-dialect.ts'
 import { openFile } from './open-file.ts'
 import type { ConnectionSettings } from './open-file.ts'
-import { takeOwnerLock } from './owner-lock.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
 import { sqliteCode, sqliteCodes, storeError } from './sqlite-errors.ts'
 
@@ -76,7 +76,7 @@ async function openDatabase(
 ): Promise<OpenDatabase> {
   const file = resolveFile(name)
   checkHeader(file)
-  const lock = takeOwnerLock(file)
+  const lock = takeOwnerLock({ file: `${file}-owner`, what: `The database ${file}` })
   let database: DatabaseSync | undefined
   const close = (): void => {
     if (database?.isOpen) database.close()
