@@ -1,5 +1,6 @@
 import type { Compaction, DurableEvent, StoredMessage } from '@bowline/agent-loop'
 import type { Clock, JSONObject, JSONValue, Usage } from '@bowline/llm'
+import type { StateStore } from '../state/contract.ts'
 import type {
   EntryNode,
   EntryRecord,
@@ -53,6 +54,8 @@ export interface SessionStore {
   /** Newest activity first. */
   listSessions(query: SessionQuery): Promise<Page<SessionRecord>>
   listRuns(key: string, query?: RunQuery): Promise<Page<RunRecord>>
+  /** Small records of other parts, in the same namespace; usable while the store is open. */
+  readonly state: StateStore
 }
 
 export interface StoreCapabilities {

@@ -1,11 +1,11 @@
-import { SessionError } from '../errors.ts'
+import { globalRunner } from './runner.ts'
 import { claims } from './store-kit/claims.ts'
 import { commits } from './store-kit/commits.ts'
 import { expectations } from './store-kit/expectations.ts'
 import { growth } from './store-kit/growth.ts'
 import { keys } from './store-kit/keys.ts'
 import { kitOf } from './store-kit/kit.ts'
-import type { StoreKitOptions, TestRunner, Topic } from './store-kit/kit.ts'
+import type { StoreKitOptions, Topic } from './store-kit/kit.ts'
 import { ledger } from './store-kit/ledger.ts'
 import { log } from './store-kit/log.ts'
 import { reading } from './store-kit/reading.ts'
@@ -34,10 +34,4 @@ export function testSessionStore(options: StoreKitOptions): void {
     const wanted = options.bytesWritten ? { ...topics, growth } : topics
     for (const [title, topic] of Object.entries(wanted)) runner.describe(title, () => topic(kit))
   })
-}
-
-function globalRunner(): TestRunner {
-  const { describe, it } = globalThis as Partial<TestRunner>
-  if (!describe || !it) throw new SessionError('invalid-config', 'There is no global describe and it: pass a runner')
-  return { describe, it }
 }

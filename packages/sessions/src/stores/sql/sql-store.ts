@@ -9,6 +9,7 @@ import { readEvents } from './events.ts'
 import { readInbox } from './inbox.ts'
 import { listRuns, readRun } from './runs.ts'
 import { listSessions, readSession } from './sessions.ts'
+import { sqlStateStore } from './state-store.ts'
 import type { Steps } from './statement.ts'
 
 /** How a database runs steps: at once or in time. Both fail with errors of the store. */
@@ -61,6 +62,7 @@ export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number): 
     readInbox: (key, kinds) => read((namespace) => readInbox(namespace, key, kinds)),
     listSessions: (query) => read((namespace) => listSessions(namespace, query)),
     listRuns: (key, query = {}) => read((namespace) => listRuns(namespace, key, query)),
+    state: sqlStateStore(driver, maxRecordBytes),
   }
 }
 

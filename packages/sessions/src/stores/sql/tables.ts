@@ -12,6 +12,7 @@ export interface Tables {
   readonly run_input: RunInputTable
   readonly tool_call: ToolCallTable
   readonly inbox: InboxTable
+  readonly state: StateTable
   readonly meta: MetaTable
 }
 
@@ -140,6 +141,17 @@ interface InboxTable {
   readonly body: Json
   readonly version: number
   readonly place: number
+}
+
+/** Without a value only the version is left, so that it is not used again. */
+export interface StateTable {
+  readonly namespace: string
+  readonly space: string
+  readonly id: string
+  readonly version: number
+  readonly value: Json | null
+  readonly used_at: number
+  readonly expires_at: number | null
 }
 
 interface MetaTable {
