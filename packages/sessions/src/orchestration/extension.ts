@@ -97,8 +97,9 @@ class Turn {
       this.calls.open(toolCallId, toolName)
       return { action: 'allow' }
     }
-    const where = state.activeStep === undefined ? 'now' : `in the step "${state.activeStep}"`
-    return { action: 'reject-and-continue', message: `The tool "${toolName}" may not be used ${where}: ${refused.reason}.` }
+    const expected = this.#sequencer.expected(state)
+    const instead = expected ? ` Use ${expected.join(' or ')} next.` : ''
+    return { action: 'reject-and-continue', message: `The tool "${toolName}" may not be used in the step "${state.activeStep}": ${refused.reason}.${instead}` }
   }
 
   record(): Promise<void> {

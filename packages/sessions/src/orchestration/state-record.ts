@@ -12,10 +12,11 @@ export interface StateRecord {
   readonly keys: readonly string[]
 }
 
-export function freshState(sessionId: string, life: Pick<OrchestrationState, 'lastAccessed' | 'ttl' | 'version'>): OrchestrationState {
+/** Of the record it is given only what the store says of it. */
+export function freshState(sessionId: string, { lastAccessed, ttl, version }: Pick<OrchestrationState, 'lastAccessed' | 'ttl' | 'version'>): OrchestrationState {
   return deepFreeze({
     ...{ sessionId, recentlyUsedTools: [], toolHistory: [], sequenceIndex: 0, usesInStep: 0, cumulativeTokenUsage: { ...noTokens } },
-    ...{ ...life, schemaVersion: 1 as const },
+    ...{ lastAccessed, ttl, version, schemaVersion: 1 as const },
   })
 }
 
