@@ -95,3 +95,21 @@ describe('shownTools', () => {
     expect(failures).toMatchObject([{ hook: 'beforeModelCall' }])
   })
 })
+
+describe('a turn that is closed', () => {
+  it('A149: begins and ends its step for the hooks, too, with what was settled before in their record', async () => {
+    const talk = conversation()
+    const seen: string[] = []
+    const watch = extension('watch', {
+      onTurnStart: ({ turn, resumed }, { state }) => void seen.push(`start ${turn} ${resumed} ${Object.keys(state).join()}`),
+      onToolSettled: ({ call, status }, { state }) => void (seen.push(`${call.toolName} ${status}`), (state[call.toolName] = true)),
+      onStepEnd: ({ step, toolCalls }) => void seen.push(`step ${step} ${toolCalls.map(({ toolName }) => toolName).join()}`),
+      onAgentEnd: ({ status }) => void seen.push(`end ${status}`),
+    })
+    const agent = agentOf([calls('there', 'a'), { text: 'new' }], { tools: [echo('a').tool, remote('there')], extensions: [watch] })
+    await talk.play(agent, 'go')
+    expect(seen.splice(0)).toEqual(['start 1 false ', 'a result', 'end awaiting-tools'])
+    await talk.play(agent, 'something else', { onInputWhilePending: 'cancel' })
+    expect(seen.slice(0, 4)).toEqual(['start 1 true a', 'there cancelled', 'step 1 there,a', 'end aborted'])
+  })
+})
