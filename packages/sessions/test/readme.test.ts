@@ -16,16 +16,19 @@ function examplesOf(file: string): readonly string[] {
   return [...readFileSync(join(folder, file), 'utf8').matchAll(/```ts\n(.*?)```/gs)].map((match) => match[1] ?? '')
 }
 
-it('the example of the README runs', { timeout: 60_000 }, () => {
-  const [example = ''] = examplesOf('README.md')
+const orchestrated = ['look 0', 'look 1', 'look 2', 'write 0', "write [ 'read', 'search' ]", "[ 'write' ]", ''].join('\n')
+const shown = ['Hello, and this is on disk.completed\n', orchestrated]
+
+it.each(shown.map((stdout, index) => ({ stdout, index })))('example $index of the README runs', { timeout: 60_000 }, ({ stdout, index }) => {
+  const examples = examplesOf('README.md')
+  expect(examples).toHaveLength(shown.length)
+  const example = examples[index] ?? ''
   const data = mkdtempSync(join(tmpdir(), 'bowline-readme-'))
   try {
     // Its data goes elsewhere.
     const script = example.replace('.bowline/data.db', join(data, 'data.db'))
     expect(script).not.toBe(example)
-    const run = runScript(script)
-    expect(run.stderr).toBe('')
-    expect(run.stdout).toBe('Hello, and this is on disk.completed\n')
+    expect(runScript(script)).toMatchObject({ stderr: '', stdout })
   } finally {
     rmSync(data, { recursive: true, force: true })
   }

@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import type { JSONValue } from '@bowline/llm'
 import { guardrail } from '../guardrails/support.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
 import { resultsOf } from '../support/prompts.ts'
 import { echo, gated, remote, until } from '../support/tools.ts'
 import { bench, extension, untyped } from './support.ts'
 
-const calls = (...names: readonly string[]) => ({ toolCalls: names.map((name) => ({ id: `call-${name}`, name, input: {} as JSONValue })) })
+const calls = (...names: readonly string[]) => ({ toolCalls: names.map((name) => ({ id: `call-${name}`, name, input: {} })) })
 
 describe('onToolSettled', () => {
   it('A149: sees every outcome as it is stored, behind all that could change it', async () => {

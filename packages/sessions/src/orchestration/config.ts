@@ -60,7 +60,7 @@ export function checkConfig(config: OrchestrationConfig, predicates: Predicates)
   const { steps = [], pick = 'first' } = config
   if (!Array.isArray(steps)) refuse('steps', 'must be a list')
   if (pick !== 'first' && pick !== 'newest') refuse('pick', "must be 'first' or 'newest'")
-  const checked = steps.map((step, index) => checkStep(step, `steps[${index}]`, predicates))
+  const checked = steps.map((step: OrchestrationStep, index) => checkStep(step, `steps[${index}]`, predicates))
   const names = checked.map(({ name }) => name)
   const twice = names.findIndex((name, index) => names.indexOf(name) !== index)
   if (twice >= 0) refuse(`steps[${twice}].name`, `is used twice: ${JSON.stringify(names[twice])}`)
@@ -97,7 +97,7 @@ function checkSequence(sequence: readonly SequencePosition[], place: string, den
 
 function checkConditions(conditions: readonly Condition[], place: string, predicates: Predicates): void {
   if (!Array.isArray(conditions)) refuse(place, 'must be a list')
-  for (const [index, condition] of conditions.entries()) checkCondition(condition, `${place}[${index}]`, predicates)
+  for (const [index, condition] of (conditions as readonly Condition[]).entries()) checkCondition(condition, `${place}[${index}]`, predicates)
 }
 
 /** A type that is not known is no fault here: such a condition never holds. */

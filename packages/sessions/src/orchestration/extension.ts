@@ -3,7 +3,7 @@ import type { CallDecision, Extension, ExtensionContext, HookedCall } from '@bow
 import type { Clock, Message } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
 import type { StateRecords } from './records.ts'
-import type { InnerSequencer } from './sequencer.ts'
+import type { Sequencer } from './sequencer.ts'
 import { stateIdOf } from './state-id.ts'
 import { TurnCalls } from './turn-calls.ts'
 import { TurnRecords } from './turn-records.ts'
@@ -12,7 +12,7 @@ import { within } from './within.ts'
 
 export interface ExtensionParts {
   /** Undefined: the configuration has no steps, and the extension does nothing. */
-  readonly sequencer: InnerSequencer | undefined
+  readonly sequencer: Sequencer | undefined
   readonly records: StateRecords
   readonly clock: Clock
   readonly onUnavailable: 'no-tools' | 'fail'
@@ -61,14 +61,14 @@ function noTools({ onDiagnostic }: Pick<ExtensionParts, 'onDiagnostic'>, { sessi
 /** One turn, as far as this process takes it. */
 class Turn {
   readonly calls: TurnCalls
-  readonly #sequencer: InnerSequencer
+  readonly #sequencer: Sequencer
   readonly #context: ExtensionContext
   readonly #parts: Pick<ExtensionParts, 'records' | 'clock'>
   #records: TurnRecords | undefined
   /** Known from the first model call on. */
   #message: string | undefined
 
-  constructor({ sequencer, records, clock }: Pick<ExtensionParts, 'records' | 'clock'> & { readonly sequencer: InnerSequencer }, context: ExtensionContext) {
+  constructor({ sequencer, records, clock }: Pick<ExtensionParts, 'records' | 'clock'> & { readonly sequencer: Sequencer }, context: ExtensionContext) {
     this.calls = new TurnCalls(context)
     this.#sequencer = sequencer
     this.#context = context

@@ -32,111 +32,127 @@ export interface StepSequencer {
   explain(): readonly Finding[]
 }
 
-/** What the orchestration itself asks besides. */
-export interface InnerSequencer extends StepSequencer {
-  readonly names: readonly string[]
-  /** As the active step decides, whatever would be selected. */
-  filter(state: OrchestrationState, offered: readonly string[]): ToolDecision
-  /** The same, explained. */
-  show(state: OrchestrationState, offered: readonly string[]): ToolDecision
-  /** The use and the advance of the sequence, without a selection. */
-  applyUse(state: OrchestrationState, use: ToolUse): StatePatch
-  /** Undefined: nothing is to change. */
-  applySelection(state: OrchestrationState, context?: ConditionContext): { readonly patch: StatePatch; readonly because: string } | undefined
-  sequenceLength(state: OrchestrationState): number
-}
-
 /** Pure, without input or output. Throws `invalid-config` that names the place. */
 export function createStepSequencer(config: OrchestrationConfig, options: SequencerOptions = {}): StepSequencer {
-  const { select, allowed, applyToolUse, expected, explain } = innerSequencer(config, options)
-  return { select, allowed, applyToolUse, expected, explain }
+  const sequencer = new Sequencer(config, options)
+  return {
+    select: (state, context) => sequencer.select(state, context),
+    allowed: (state, offered, context) => sequencer.allowed(state, offered, context),
+    applyToolUse: (state, tool, context) => sequencer.applyToolUse(state, tool, context),
+    expected: (state) => sequencer.expected(state),
+    explain: () => sequencer.explain(),
+  }
 }
 
-export function innerSequencer(config: OrchestrationConfig, { predicates = {}, onDiagnostic = () => undefined }: SequencerOptions = {}): InnerSequencer {
-  const steps = checkConfig(config, predicates)
-  const pick = config.pick ?? 'first'
-  const stepNamed = (name: string | undefined): CheckedStep | undefined => steps.find((step) => step.name === name)
-  const activeIn = (state: OrchestrationState): CheckedStep | undefined => stepNamed(state.activeStep)
+/** With what the orchestration itself asks besides. */
+export class Sequencer implements StepSequencer {
+  readonly #steps: readonly CheckedStep[]
+  readonly #pick: 'first' | 'newest'
+  readonly #predicates: Predicates
+  readonly #tell: (diagnostic: OrchestrationDiagnostic) => void
 
-  function conditionsHold(owner: CheckedStep, state: OrchestrationState, context: ConditionContext): boolean {
-    const onFault = (fault: string): void => {
-      onDiagnostic({ code: 'condition-failed', sessionId: state.sessionId, step: owner.name, message: `A condition of ${owner.name} does not hold: ${fault}.` })
-    }
-    const world = { state, context, predicates, owner, active: activeIn(state), onFault }
-    return owner.conditions.length > 0 && owner.conditions.every((condition) => holds(condition, world))
+  constructor(config: OrchestrationConfig, { predicates = {}, onDiagnostic = () => undefined }: SequencerOptions) {
+    this.#steps = checkConfig(config, predicates)
+    this.#pick = config.pick ?? 'first'
+    this.#predicates = predicates
+    this.#tell = onDiagnostic
   }
 
-  /** The step, and why it is that one. */
-  function choose(state: OrchestrationState, context: ConditionContext): { readonly step: CheckedStep | undefined; readonly because: string } {
-    const matching = steps.filter((step) => !step.isDefault && conditionsHold(step, state, context))
-    const matched = pick === 'first' ? matching[0] : newestOf(matching, state)
-    if (matched) return { step: matched, because: 'its conditions hold' }
-    const active = activeIn(state)
-    if (active && (active.sticky || conditionsHold(active, state, context))) return { step: active, because: 'it stays active' }
-    if (state.activeStep !== undefined && !active) {
-      const message = `The active step ${state.activeStep} is not configured any more.`
-      onDiagnostic({ code: 'step-missing', sessionId: state.sessionId, step: state.activeStep, message })
-    }
-    const fallback = steps.find(({ isDefault }) => isDefault)
-    return fallback ? { step: fallback, because: 'it is the default' } : { step: undefined, because: 'no step matches, and there is no default' }
+  get names(): readonly string[] {
+    return this.#steps.map(({ name }) => name)
   }
 
-  function select(state: OrchestrationState, context: ConditionContext = {}): Selection {
-    const { step, because } = choose(state, context)
+  select(state: OrchestrationState, context: ConditionContext = {}): Selection {
+    const { step, because } = this.#choose(state, context)
     const changed = step?.name !== state.activeStep
-    if (changed) onDiagnostic({ code: 'selected', sessionId: state.sessionId, ...(step && { step: step.name }), message: `${step?.name ?? 'No step'} is selected: ${because}.` })
+    if (changed) this.#tell({ code: 'selected', sessionId: state.sessionId, ...(step && { step: step.name }), message: `${step?.name ?? 'No step'} is selected: ${because}.` })
     return { ...(step && { step: step.given }), changed, because }
   }
 
-  function applySelection(state: OrchestrationState, context: ConditionContext = {}): ReturnType<InnerSequencer['applySelection']> {
-    const { step, changed, because } = select(state, context)
+  /** Undefined: nothing is to change. */
+  applySelection(state: OrchestrationState, context: ConditionContext = {}): { readonly patch: StatePatch; readonly because: string } | undefined {
+    const { step, changed, because } = this.select(state, context)
     return changed ? { patch: enterStep(step?.name), because } : undefined
   }
 
-  function expected(state: OrchestrationState): readonly string[] | null {
-    return activeIn(state)?.sequence[state.sequenceIndex] ?? null
+  expected(state: OrchestrationState): readonly string[] | null {
+    return this.#active(state)?.sequence[state.sequenceIndex] ?? null
   }
 
-  function filter(state: OrchestrationState, offered: readonly string[]): ToolDecision {
-    const step = activeIn(state)
-    const next = expected(state)
+  sequenceLength(state: OrchestrationState): number {
+    return this.#active(state)?.sequence.length ?? 0
+  }
+
+  allowed(state: OrchestrationState, offered: readonly string[], context: ConditionContext = {}): ToolDecision {
+    const selection = this.applySelection(state, context)
+    return this.show(selection ? applyPatch(state, selection.patch) : state, offered)
+  }
+
+  /** As the active step decides, whatever would be selected. */
+  filter(state: OrchestrationState, offered: readonly string[]): ToolDecision {
+    const step = this.#active(state)
+    const next = this.expected(state)
     const judged = offered.map((tool) => ({ tool, reason: step && objection(step, next, tool) }))
     const tools = judged.flatMap(({ tool, reason }) => (reason === undefined ? [tool] : []))
     const reasons = judged.flatMap(({ tool, reason }) => (reason === undefined ? [] : [{ tool, reason }]))
     return { tools, reasons, ...(step && { step: step.name }) }
   }
 
-  function show(state: OrchestrationState, offered: readonly string[]): ToolDecision {
+  /** The same, explained. */
+  show(state: OrchestrationState, offered: readonly string[]): ToolDecision {
     const { sessionId } = state
-    const decision = filter(state, offered)
+    const decision = this.filter(state, offered)
     const step = decision.step === undefined ? {} : { step: decision.step }
-    const next = expected(state)
+    const next = this.expected(state)
     if (next && !offered.some((tool) => next.includes(tool))) {
-      onDiagnostic({ code: 'tool-not-offered', sessionId, ...step, message: `The next tool of the sequence is not offered: ${next.join(', ')}.` })
+      this.#tell({ code: 'tool-not-offered', sessionId, ...step, message: `The next tool of the sequence is not offered: ${next.join(', ')}.` })
     }
     const message = `${decision.tools.length} of ${offered.length} tools are allowed.`
-    onDiagnostic({ code: 'decided', sessionId, ...step, dropped: decision.reasons, message })
+    this.#tell({ code: 'decided', sessionId, ...step, dropped: decision.reasons, message })
     return decision
   }
 
-  function applyUse(state: OrchestrationState, use: ToolUse): StatePatch {
-    const advances = expected(state)?.includes(use.tool) === true
+  /** The use and the advance of the sequence, without a selection. */
+  applyUse(state: OrchestrationState, use: ToolUse): StatePatch {
+    const advances = this.expected(state)?.includes(use.tool) === true
     return { ...addUse(state, use), ...(advances && { sequenceIndex: state.sequenceIndex + 1 }) }
   }
 
-  return {
-    ...{ names: steps.map(({ name }) => name), select, applySelection, expected, filter, applyUse },
-    sequenceLength: (state) => activeIn(state)?.sequence.length ?? 0,
-    show,
-    allowed(state, offered, context = {}) {
-      const selection = applySelection(state, context)
-      return show(selection ? applyPatch(state, selection.patch) : state, offered)
-    },
-    applyToolUse(state, tool, { at = state.lastAccessed, key, ...context } = {}) {
-      const patch = applyUse(state, { tool, at, ...(key !== undefined && { key }) })
-      return { ...patch, ...applySelection(applyPatch(state, patch), context)?.patch }
-    },
-    explain: () => findings(steps, pick),
+  applyToolUse(state: OrchestrationState, tool: string, given: ConditionContext & Partial<Omit<ToolUse, 'tool'>> = {}): StatePatch {
+    const { at = state.lastAccessed, key, ...context } = given
+    const patch = this.applyUse(state, { tool, at, ...(key !== undefined && { key }) })
+    return { ...patch, ...this.applySelection(applyPatch(state, patch), context)?.patch }
+  }
+
+  explain(): readonly Finding[] {
+    return findings(this.#steps, this.#pick)
+  }
+
+  #active({ activeStep }: OrchestrationState): CheckedStep | undefined {
+    return this.#steps.find(({ name }) => name === activeStep)
+  }
+
+  /** The step that is to be active, and why it is that one. */
+  #choose(state: OrchestrationState, context: ConditionContext): { readonly step: CheckedStep | undefined; readonly because: string } {
+    const matching = this.#steps.filter((step) => !step.isDefault && this.#conditionsHold(step, state, context))
+    const matched = this.#pick === 'first' ? matching[0] : newestOf(matching, state)
+    if (matched) return { step: matched, because: 'its conditions hold' }
+    const active = this.#active(state)
+    if (active && (active.sticky || this.#conditionsHold(active, state, context))) return { step: active, because: 'it stays active' }
+    if (state.activeStep !== undefined && !active) {
+      const message = `The active step ${state.activeStep} is not configured any more.`
+      this.#tell({ code: 'step-missing', sessionId: state.sessionId, step: state.activeStep, message })
+    }
+    const fallback = this.#steps.find(({ isDefault }) => isDefault)
+    return fallback ? { step: fallback, because: 'it is the default' } : { step: undefined, because: 'no step matches, and there is no default' }
+  }
+
+  #conditionsHold(owner: CheckedStep, state: OrchestrationState, context: ConditionContext): boolean {
+    const onFault = (fault: string): void => {
+      this.#tell({ code: 'condition-failed', sessionId: state.sessionId, step: owner.name, message: `A condition of ${owner.name} does not hold: ${fault}.` })
+    }
+    const world = { state, context, predicates: this.#predicates, owner, active: this.#active(state), onFault }
+    return owner.conditions.length > 0 && owner.conditions.every((condition) => holds(condition, world))
   }
 }
 

@@ -39,7 +39,7 @@ function checkedValue(sessionId: string, value: JSONValue): StoredFields {
   if (typeof schemaVersion === 'number' && schemaVersion > 1) {
     throw new SessionError('schema-too-new', `The orchestration state of ${sessionId} has schema version ${schemaVersion}; this version of @bowline/sessions knows 1.`)
   }
-  const wrong = schemaVersion !== 1 || !isTexts(keys) || missingField(patch) || wrongField(patch as Readonly<Record<string, unknown>>) !== undefined
+  const wrong = schemaVersion !== 1 || !isTexts(keys) || missingField(patch) || wrongField(patch) !== undefined
   if (wrong) throw new SessionError('store-corrupt', `What is stored as the orchestration state of ${sessionId} is none.`)
   return fields as StoredFields
 }
@@ -53,7 +53,7 @@ export function checkPatch(patch: StatePatch): StatePatch {
   checkJson(patch, 'patch')
   const given = copyJson(patch)
   if (typeof given !== 'object' || given === null || Array.isArray(given)) throw new SessionError('invalid-input', 'A patch must be an object.')
-  const wrong = wrongField(given as Readonly<Record<string, unknown>>)
+  const wrong = wrongField(given)
   if (wrong !== undefined) throw new SessionError('invalid-input', `A patch of the orchestration state ${wrong}.`)
   return given
 }

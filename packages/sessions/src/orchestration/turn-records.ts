@@ -2,7 +2,7 @@ import type { ExtensionContext } from '@bowline/agent-loop'
 import type { Clock } from '@bowline/llm'
 import { addTokens, applyPatch } from './changes.ts'
 import type { StateRecords } from './records.ts'
-import type { InnerSequencer } from './sequencer.ts'
+import type { Sequencer } from './sequencer.ts'
 import type { TurnCall, TurnCalls } from './turn-calls.ts'
 import type { ConditionContext, OrchestrationState, StatePatch } from './types.ts'
 
@@ -15,7 +15,7 @@ interface Move {
 
 export interface TurnRecordsParts {
   readonly records: StateRecords
-  readonly sequencer: InnerSequencer
+  readonly sequencer: Sequencer
   readonly clock: Clock
 }
 

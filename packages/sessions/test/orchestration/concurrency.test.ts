@@ -146,15 +146,14 @@ describe('a write whose answer is lost', () => {
   })
 
   it('O64: also when somebody else has written behind it', async () => {
-    let direct: ReturnType<typeof bench>['orchestration'] | undefined
     const store = memoryStateStore()
+    const direct = bench({ store }).orchestration
     const lost = watchedStore(store, async (call, when) => {
       if (call !== 'compareAndSet' || when !== 'after') return
-      await direct?.addUsedTool(id, 'between')
+      await direct.addUsedTool(id, 'between')
       throw away()
     })
     const { orchestration } = bench({ store: lost })
-    direct = bench({ store }).orchestration
     await direct.getOrCreateState(id)
     expect(await orchestration.addUsedTool(id, 'mine')).not.toBeNull()
     expect((await direct.getState(id))?.toolHistory.map(({ tool }) => tool)).toEqual(['mine', 'between'])

@@ -142,7 +142,7 @@ describe('changing', () => {
     expect(await orchestration.getState(id)).toBeNull()
   })
 
-  it('O8: merges shallowly into a new frozen object, and what was given out stays as it was', async () => {
+  it('O8, O59: merges shallowly into a new frozen object, and what was given out stays as it was', async () => {
     const { orchestration } = bench()
     const before = await orchestration.getOrCreateState(id)
     const text = JSON.stringify(before)
