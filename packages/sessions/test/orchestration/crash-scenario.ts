@@ -4,7 +4,8 @@ import { manualClock, scriptedModel } from '@bowline/llm/testing'
 import { createOrchestration, createRuntime, type Orchestration, type OrchestrationConfig, type OrchestrationState, type Runtime, type SessionStore, type ToolCallRecord } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { z } from 'zod'
-import { dyingWorld, type DeathPoint } from './dying-world.ts'
+import { ProcessDied } from '../crash/dying-store.ts'
+import { dyingWorld, type DeathPoint, type DyingWorld } from './dying-world.ts'
 
 const key = 'room:1'
 const leaseMs = 10_000
@@ -81,8 +82,8 @@ async function drive(runtime: Runtime, { whenAsked }: Scenario): Promise<void> {
   }
 }
 
-/** Runs the scenario to its end; the first process dies at the point. */
-export async function runCrash(scenario: Scenario, point?: DeathPoint): Promise<Outcome> {
+/** Runs the scenario to its end; the first processes die at these points, one each. */
+export async function runCrash(scenario: Scenario, ...points: readonly DeathPoint[]): Promise<Outcome> {
   const clock = manualClock()
   const ids = fakeIds()
   const memory = memoryStore()
@@ -94,23 +95,29 @@ export async function runCrash(scenario: Scenario, point?: DeathPoint): Promise<
     await runtime.start()
     return runtime
   }
-  const world = dyingWorld(memory, point)
-  let processes = 1
-  let runtime = await start(world.store).catch(() => undefined)
-  const end = runtime && (await Promise.race([drive(runtime, scenario).catch(() => world.died), world.died]))
-  if (end === 'died') {
-    await runtime?.stop({ graceMs: 0 }).catch(() => undefined)
+  /** True: it has died. */
+  const live = async ({ store, died }: DyingWorld): Promise<boolean> => {
+    const runtime = await start(store).catch((error: unknown) => {
+      if (!(error instanceof ProcessDied)) throw error
+    })
+    // What a client is told by a process that dies is of no account.
+    const end = runtime ? await Promise.race([drive(runtime, scenario).catch(async () => died), died]) : 'died'
+    await runtime?.stop({ graceMs: 0 }).catch((error: unknown) => {
+      if (end !== 'died') throw error
+    })
     await clock.advance(leaseMs + 1)
-    processes++
-    runtime = await start(memory)
-    await drive(runtime, scenario)
+    return end === 'died'
   }
-  await runtime?.stop()
+  const worlds = points.map((point) => dyingWorld(memory, point))
+  let processes = 1
+  for (const world of worlds) if (await live(world)) processes++
+  const last = dyingWorld(memory)
+  await live(last)
   const runs = (await memory.listRuns(key)).items
   const ledger = (await Promise.all(runs.map((run) => memory.readCalls(run.id)))).flat()
   const log = (await memory.readEvents(key, 0, 1_000)).events
   const outcome = {
-    ...{ writes: [...world.writes], ledger, processes, runs: runs.map((run) => run.status) },
+    ...{ writes: [...last.writes], ledger, processes, runs: runs.map((run) => run.status) },
     steps: log.flatMap((event) => (event.type === 'orchestration-step' ? [`${event.name} ${event.sequenceIndex}`] : [])),
     state: await createOrchestration({ store: memory, environment: {} }).getState(key),
   }

@@ -36,4 +36,16 @@ describe('a turn with calls of every kind', () => {
     expect(usesOf(outcome)).toEqual(usesOf(before))
     expect(outcome.state?.activeStep).toBe(before.state?.activeStep)
   })
+
+  it.each(['ends-with-calls', 'stopped'] as const)('O45: %s: also when whoever goes on dies as well, at the end of the turn', async (scenario) => {
+    const before = undisturbed[scenario]
+    const first = before.writes.map((_name, index) => index + 1).slice(-6)
+    for (const write of first) {
+      for (let next = 1; next <= 6; next++) {
+        const outcome = await runCrash(scenarios[scenario], { write }, { write: next })
+        const uses = outcome.state?.toolHistory.map(({ key }) => key)
+        expect([write, next, outcome.runs, uses]).toEqual([write, next, before.runs, usesOf(outcome)])
+      }
+    }
+  })
 })
