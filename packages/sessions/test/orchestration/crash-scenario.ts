@@ -4,8 +4,7 @@ import { manualClock, scriptedModel } from '@bowline/llm/testing'
 import { createOrchestration, createRuntime, type Orchestration, type OrchestrationConfig, type OrchestrationState, type Runtime, type SessionStore, type ToolCallRecord } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { z } from 'zod'
-import { ProcessDied } from '../crash/dying-store.ts'
-import { dyingWorld, type DeathPoint, type DyingWorld } from './dying-world.ts'
+import { dyingWorld, ProcessDied, type DeathPoint, type DyingWorld } from './dying-world.ts'
 
 const key = 'room:1'
 const leaseMs = 10_000

@@ -1,5 +1,6 @@
 import type { SessionStore, StateStore } from '@bowline/sessions'
-import { ProcessDied } from '../crash/dying-store.ts'
+
+export class ProcessDied extends Error {}
 
 export interface DeathPoint {
   /** Behind which write, from 1: a commit, a claim of something, a change or a touch of a state. */
