@@ -114,7 +114,7 @@ function isTotals(value: unknown): boolean {
   return totalTokens === promptTokens + completionTokens
 }
 
-export function deepFreeze<T>(value: T): T {
+function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   for (const item of Object.values(value)) deepFreeze(item)
   return Object.freeze(value)
