@@ -106,3 +106,26 @@ export type {
   ToolCallRecord,
   TurnState,
 } from './store/records.ts'
+export { memoryStateStore, type MemoryStateStoreOptions } from './state/memory-state-store.ts'
+export type { CasResult, LifeOptions, StateQuery, StateRead, StateStore, TimeToLive, Versioned } from './state/contract.ts'
+export { createOrchestration, createOrchestration as createOrchestrationStateManager } from './orchestration/manager.ts'
+export { removeOrchestrationState } from './orchestration/remove-session.ts'
+export { createStepSequencer, type Selection, type SequencerOptions, type StepSequencer } from './orchestration/sequencer.ts'
+export type { Condition, OrchestrationConfig, OrchestrationStep, SequencePosition } from './orchestration/config.ts'
+export type { Finding } from './orchestration/explain.ts'
+export type {
+  ChangeOptions,
+  CleanupOptions,
+  ConditionContext,
+  Orchestration,
+  OrchestrationDiagnostic,
+  OrchestrationOptions,
+  OrchestrationState,
+  Predicate,
+  Predicates,
+  StatePatch,
+  StorageOptions,
+  TokenTotals,
+  ToolDecision,
+  ToolUse,
+} from './orchestration/types.ts'

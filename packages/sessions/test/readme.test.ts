@@ -16,7 +16,8 @@ function examplesOf(file: string): readonly string[] {
   return [...readFileSync(join(folder, file), 'utf8').matchAll(/```ts\n(.*?)```/gs)].map((match) => match[1] ?? '')
 }
 
-const printed = ['Hello, and this is on disk.completed\n', '2 4\ntrue\n']
+const orchestrated = ['look 0', 'look 1', 'look 2', 'write 0', "write [ 'read', 'search' ]", "[ 'write' ]", ''].join('\n')
+const printed = ['Hello, and this is on disk.completed\n', '2 4\ntrue\n', orchestrated]
 
 it.each(printed.map((output, index) => [index + 1, output] as const))('example %i of the README runs', { timeout: 60_000 }, (number, output) => {
   const examples = examplesOf('README.md')

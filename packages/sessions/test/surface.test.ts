@@ -6,7 +6,10 @@ import * as testing from '@bowline/sessions/testing'
 import { expect, it } from 'vitest'
 
 it('the names that users import change on purpose only', () => {
-  expect(Object.keys(sessions).sort()).toEqual(['SessionError', 'createRuntime'])
+  expect(Object.keys(sessions).sort()).toEqual([
+    ...['SessionError', 'createOrchestration', 'createOrchestrationStateManager', 'createRuntime', 'createStepSequencer'],
+    ...['memoryStateStore', 'removeOrchestrationState'],
+  ])
   expect(Object.keys(file)).toEqual(['fileStore'])
   expect(Object.keys(memory)).toEqual(['memoryStore'])
   expect(Object.keys(sqlite)).toEqual(['sqliteStore'])
@@ -19,6 +22,7 @@ it('the names that users import change on purpose only', () => {
       "faultyStore",
       "standardInvariants",
       "testSessionStore",
+      "testStateStore",
     ]
   `)
 })

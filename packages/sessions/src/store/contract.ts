@@ -1,5 +1,6 @@
 import type { DurableEvent, StoredMessage } from '@bowline/agent-loop'
 import type { Clock, Cost, JSONObject, JSONValue, Usage } from '@bowline/llm'
+import type { StateStore } from '../state/contract.ts'
 import type {
   EntryBody,
   EntryNode,
@@ -76,6 +77,8 @@ export interface SessionStore {
   prune(rules: PruneRules, limit: number): Promise<PruneReport>
   /** Tells of commits in the namespace, of any owner, and of their deliveries. Hints only: they may be lost. Returns what ends it. */
   subscribe(listener: (hint: StoreHint) => void): () => void
+  /** Small records of other parts, in the same namespace; usable while the store is open. */
+  readonly state: StateStore
 }
 
 /** `wake`: there may be something to claim. */

@@ -1,8 +1,11 @@
 import { systemClock } from '@bowline/llm'
 import type { Clock } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
+import { memoryStateStore } from '../state/memory-state-store.ts'
+import type { StateStore } from '../state/contract.ts'
 import type { SessionStore, StoreHint, StoreOpenOptions } from '../store/contract.ts'
 import { checkJson, copyJson } from './json.ts'
+import { forwardedState } from './forwarded-state.ts'
 import { claimRuns } from './memory/claim.ts'
 import { commitBatch } from './memory/commit.ts'
 import { newSpace } from './memory/held-session.ts'
@@ -19,11 +22,13 @@ export interface MemoryStore extends SessionStore {
 }
 
 export function memoryStore(): MemoryStore {
-  return storeOver({ spaces: new Map(), openStores: 0, clock: systemClock })
+  return storeOver({ spaces: new Map(), states: new Map(), openStores: 0, clock: systemClock })
 }
 
 interface Memory {
   readonly spaces: Map<string, Space>
+  /** By namespace. */
+  readonly states: Map<string, StateStore>
   openStores: number
   /** Of the store that opened it first: leases are compared by this one alone. */
   clock: Clock
@@ -37,6 +42,12 @@ function storeOver(memory: Memory): MemoryStore {
     if (!opened) throw new SessionError('store-unavailable', 'The memory store is not open')
     let found = memory.spaces.get(opened.namespace)
     if (!found) memory.spaces.set(opened.namespace, (found = newSpace()))
+    return found
+  }
+  function state(): StateStore {
+    if (!opened) throw new SessionError('store-unavailable', 'The memory store is not open')
+    const found = memory.states.get(opened.namespace) ?? memoryStateStore({ clock: { now: () => memory.clock.now() } })
+    memory.states.set(opened.namespace, found)
     return found
   }
   const now = (): number => memory.clock.now()
@@ -85,5 +96,6 @@ function storeOver(memory: Memory): MemoryStore {
     async prune(rules, limit) {
       return pruneSpace(space(), rules, now(), limit)
     },
+    state: forwardedState(state),
   }
 }

@@ -22,3 +22,5 @@ export type {
   SessionEnd,
   World,
 } from './crash-kit/types.ts'
+export { testStateStore } from './state-kit.ts'
+export type { StateKitOptions } from './state-kit/kit.ts'

@@ -1,4 +1,4 @@
-import { SessionError } from '../errors.ts'
+import { globalRunner } from './runner.ts'
 import { branches } from './store-kit/branches.ts'
 import { children } from './store-kit/children.ts'
 import { claims } from './store-kit/claims.ts'
@@ -12,7 +12,7 @@ import { hints } from './store-kit/hints.ts'
 import { inbox } from './store-kit/inbox.ts'
 import { keys } from './store-kit/keys.ts'
 import { kitOf } from './store-kit/kit.ts'
-import type { StoreKitOptions, TestRunner, Topic } from './store-kit/kit.ts'
+import type { StoreKitOptions, Topic } from './store-kit/kit.ts'
 import { lanes } from './store-kit/lanes.ts'
 import { ledger } from './store-kit/ledger.ts'
 import { listing } from './store-kit/listing.ts'
@@ -60,10 +60,4 @@ export function testSessionStore(options: StoreKitOptions): void {
     const wanted = options.bytesWritten ? { ...topics, growth } : topics
     for (const [title, topic] of Object.entries(wanted)) runner.describe(title, () => topic(kit))
   })
-}
-
-function globalRunner(): TestRunner {
-  const { describe, it } = globalThis as Partial<TestRunner>
-  if (!describe || !it) throw new SessionError('invalid-config', 'There is no global describe and it: pass a runner')
-  return { describe, it }
 }

@@ -5,7 +5,7 @@ import type { Connection } from './tables.ts'
 /** One step of the schema's history. Steps that were published never change. */
 export type Migration = (connection: Connection, dialect: SqlDialect) => Promise<void>
 
-export const migrations: readonly Migration[] = [createTables]
+export const migrations: readonly Migration[] = [createTables, addState]
 
 async function createTables(connection: Connection, dialect: SqlDialect): Promise<void> {
   await connection.schema
@@ -233,5 +233,32 @@ async function createRest({ schema }: Connection): Promise<void> {
     .addColumn('hash', 'text', (column) => column.notNull())
     .addColumn('body', 'text', (column) => column.notNull())
     .addPrimaryKeyConstraint('definition_key', ['namespace', 'hash'])
+    .execute()
+}
+
+/** Records with a version and a time to live. The indexes leave out what is gone. */
+async function addState({ schema }: Connection): Promise<void> {
+  await schema
+    .createTable('state')
+    .addColumn('namespace', 'text', (column) => column.notNull())
+    .addColumn('space', 'text', (column) => column.notNull())
+    .addColumn('id', 'text', (column) => column.notNull())
+    .addColumn('version', 'integer', (column) => column.notNull())
+    .addColumn('value', 'text')
+    .addColumn('used_at', 'bigint', (column) => column.notNull())
+    .addColumn('expires_at', 'bigint')
+    .addPrimaryKeyConstraint('state_key', ['namespace', 'space', 'id'])
+    .execute()
+  await schema
+    .createIndex('state_live')
+    .on('state')
+    .columns(['namespace', 'space', 'id'])
+    .where(sql.ref('value'), 'is not', null)
+    .execute()
+  await schema
+    .createIndex('state_expiry')
+    .on('state')
+    .columns(['namespace', 'expires_at'])
+    .where(sql.ref('value'), 'is not', null)
     .execute()
 }

@@ -13,6 +13,7 @@ import { readInbox } from './inbox.ts'
 import { pruneTables } from './prune.ts'
 import { listChildren, listRuns, readRun } from './runs.ts'
 import { listSessions, readSession } from './sessions.ts'
+import { sqlStateStore } from './state-store.ts'
 import type { Steps } from './statement.ts'
 import type { CommitContext } from './work.ts'
 
@@ -85,6 +86,7 @@ export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number): 
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    state: sqlStateStore(driver, maxRecordBytes),
   }
 }
 

@@ -15,6 +15,7 @@ export interface Tables {
   readonly timer: TimerTable
   readonly tombstone: TombstoneTable
   readonly definition: DefinitionTable
+  readonly state: StateTable
   readonly meta: MetaTable
 }
 
@@ -173,6 +174,17 @@ interface DefinitionTable {
   readonly namespace: string
   readonly hash: string
   readonly body: Json
+}
+
+/** Without a value only the version is left, so that it is not used again. */
+export interface StateTable {
+  readonly namespace: string
+  readonly space: string
+  readonly id: string
+  readonly version: number
+  readonly value: Json | null
+  readonly used_at: number
+  readonly expires_at: number | null
 }
 
 interface MetaTable {
