@@ -13,8 +13,8 @@ export interface SessionContext {
   readonly clock: Clock
   readonly ids: IdSource
   readonly onBusy: OnBusy
-  /** Sessions that are being deleted. */
-  readonly deletions: Map<string, Promise<void>>
+  /** Of sessions that are being deleted, by their incarnation. */
+  readonly deletions: Map<string, Promise<unknown>>
   /** A tool of the agent of a run, as this process knows it. */
   toolOf(session: SessionRecord, run: RunRecord, name: string): Tool | undefined
   /** There is work to claim, now or at a time (epoch milliseconds). */

@@ -1,5 +1,5 @@
-import { SessionError } from '../errors.ts'
-import { logStart, parseCursor, printCursor, type Position } from '../log/cursor.ts'
+import { SessionError, type SessionErrorCode } from '../errors.ts'
+import { parseCursor, printCursor, type Position } from '../log/cursor.ts'
 import { readLog, type LogReading } from '../log/read-log.ts'
 import type { SessionRecord } from '../store/records.ts'
 import { acceptInput, openSession } from './accept.ts'
@@ -76,16 +76,15 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       await recoverRun(context, key, runId, decision)
       return runHandle(context, session, runId, 'queued', from)
     },
-    async kill() {
-      await access.required()
-      const receipt = await endSession(context, key, 'kill')
+    async kill({ reason } = {}) {
+      const { id } = await access.required()
+      const receipt = await endSession(context, key, 'kill', { incarnation: id, reason })
       access.close()
       return receipt
     },
     async delete() {
-      await deleteOnce(context, key, async () => {
-        if (await foundOrNull(() => access.find())) await endSession(context, key, 'delete')
-      })
+      const record = await foundOrNull(() => access.find(), ['session-missing', 'session-deleted'])
+      if (record) await deleteOnce(context, record)
     },
     usage: async () => usageOf(await required()),
     events: (options = {}) => sessionEvents(context, required, key, typeof options === 'string' ? { cursor: options } : options),
@@ -100,24 +99,23 @@ export function createSession(context: SessionContext, identity: SessionIdentity
 }
 
 /** A deletion under way is everybody's; one that failed can be repeated. */
-function deleteOnce({ deletions }: SessionContext, key: string, run: () => Promise<void>): Promise<void> {
-  const underWay = deletions.get(key)
-  if (underWay) return underWay
-  const deletion = run().finally(() => deletions.delete(key))
-  deletions.set(key, deletion)
-  return deletion
+async function deleteOnce(context: SessionContext, { key, id }: SessionRecord): Promise<void> {
+  const { deletions } = context
+  const deletion = deletions.get(id) ?? endSession(context, key, 'delete', { incarnation: id }).finally(() => deletions.delete(id))
+  deletions.set(id, deletion)
+  await deletion
 }
 
 function logEnd(session: SessionRecord): Position {
   return { seq: session.nextSeq - 1, n: 0 }
 }
 
-/** For `info`, a session of another owner is no session. */
-async function foundOrNull<T>(read: () => Promise<T>): Promise<T | null> {
+/** A session of another owner is no session. */
+async function foundOrNull<T>(read: () => Promise<T>, gone: readonly SessionErrorCode[] = ['session-missing']): Promise<T | null> {
   try {
     return await read()
   } catch (error) {
-    if (SessionError.isInstance(error) && error.code === 'session-missing') return null
+    if (SessionError.isInstance(error) && gone.includes(error.code)) return null
     throw error
   }
 }
@@ -129,16 +127,16 @@ function sessionEvents(
   key: string,
   { cursor, live = true, runId, abortSignal }: EventsOptions,
 ): AsyncIterable<LoggedEvent> {
-  const position = cursor === undefined ? logStart : parseCursor(cursor)
+  const position = cursor === undefined ? undefined : parseCursor(cursor)
   const reading: LogReading = {
     store: context.store,
     live: context.live,
     clock: context.clock,
     key,
     from: async () => {
-      await required()
+      const { firstSeq } = await required()
       if (runId !== undefined && (await readRun(context.store, runId)).session !== key) throw unknownRun(runId)
-      return position
+      return position ?? { seq: firstSeq - 1, n: 0 }
     },
     follow: live,
     ...(runId === undefined ? {} : { runId }),

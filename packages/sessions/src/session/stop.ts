@@ -8,7 +8,7 @@ import { publishOwn } from './accept.ts'
 import type { SessionContext } from './context.ts'
 import { readRun, restWithin, unknownRun } from './rest.ts'
 import type { StopOptions, StopReceipt } from './types.ts'
-import { firstInLine, isTerminal, isWaiting, openStatuses } from './views.ts'
+import { firstInLine, isTerminal, isWaiting, openRuns, openStatuses } from './views.ts'
 
 const defaultWaitMs = 10_000
 const maxTries = 20
@@ -21,7 +21,7 @@ export async function stopSession(
   session: SessionRecord,
   options: StopOptions,
 ): Promise<StopReceipt> {
-  const open = (await context.store.listRuns(session.key, { status: openStatuses, limit: 1000 })).items
+  const open = await openRuns(context.store, session.key)
   const target = options.runId === undefined ? firstInLine(open) : await ownRun(context, session, options.runId)
   if (options.scope === 'all') {
     for (const run of open) if (run.id !== target?.id) await requestStop(context, run, options.reason)
