@@ -58,8 +58,12 @@ export async function endSession(context: SessionContext, key: string, how: Sess
 
 /** The runs that were ended below, also those that others than the first run had started. */
 function withChildren(receipt: StopReceipt, below: readonly StopReceipt[]): StopReceipt {
-  const known = new Set(receipt.children.map(({ runId }) => runId))
+  const known = new Set(receipt.children.flatMap(runsOf))
   return { ...receipt, children: [...receipt.children, ...below.filter(({ runId }) => !known.has(runId))] }
+}
+
+function runsOf({ runId, children }: StopReceipt): readonly (string | null)[] {
+  return [runId, ...children.flatMap(runsOf)]
 }
 
 /** Somebody else has said that its life is over: that is the last thing in its log. */
