@@ -19,6 +19,8 @@ export interface SessionContext {
   toolOf(session: SessionRecord, run: RunRecord, name: string): Tool | undefined
   /** There is work to claim, now or at a time (epoch milliseconds). */
   wake(atMs?: number): void
+  /** A time was stored at which something is due. */
+  lookAhead(): void
   /** Aborts the run if this process executes it. The request must be durable already. */
   abort(runId: string, request: StopRequest): void
   /** Leaves the run if this process executes it: it was ended otherwise. */
