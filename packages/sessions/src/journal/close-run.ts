@@ -4,6 +4,7 @@ import { newsOfChild } from '../children/deliveries.ts'
 import type { Delivery, NewEntry, SessionStore, Write } from '../store/contract.ts'
 import type { RunFailure, RunRecord, StopRequest } from '../store/records.ts'
 import { newEvent } from './commits.ts'
+import { withoutDeadline } from './deadline.ts'
 import { readTranscript } from './read-transcript.ts'
 import { settleOpenCalls, type SettledCall } from './settle-open-calls.ts'
 
@@ -94,6 +95,7 @@ export function lastWrites({ run, leaf, calls, answers, end, discarded = {} }: L
     ...(entries.length > 0 ? [{ op: 'entry.append', entries } as const] : []),
     { op: 'event.append', events: events.map(newEvent) },
     ...(answers.length > 0 ? [{ op: 'inbox.take', ids: answers } as const] : []),
+    ...withoutDeadline(run),
     { op: 'session.patch', patch: { usage: discarded } },
     { op: 'run.patch', runId: run.id, patch: { status, reason, error, usage, ...nothingOpen, ...(stop && { stop }) } },
   ]

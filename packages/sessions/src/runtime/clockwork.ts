@@ -151,7 +151,8 @@ export class Clockwork {
   /** The effect is part of the commit that drops the timer. A run that no longer waits needs no waking. */
   async #fire({ id, session: key, body }: TimerRecord): Promise<boolean> {
     const { store, ids } = this.#options
-    const runId = typeof body.runId === 'string' ? body.runId : ''
+    const { runId } = body
+    if (typeof runId !== 'string') throw new TypeError(`The timer ${id} names no run.`)
     const drop = { op: 'timer.drop', ids: [id] } as const
     const result = await commitOnce(store, {
       id: ids.next('batch'),
@@ -172,7 +173,8 @@ export class Clockwork {
   #look(): void {
     if (!this.#isOn) return
     this.sweep()
-      .then(({ nextDueAt }) => nextDueAt !== null && this.#arm(nextDueAt))
+      // What is due still has failed: it has its next try with the next sweep.
+      .then(({ nextDueAt }) => nextDueAt !== null && nextDueAt > this.#options.clock.now() && this.#arm(nextDueAt))
       .catch((error: unknown) => this.#options.onError(error, { during: 'sweep' }))
       .finally(() => this.#arm(this.#options.clock.now() + sweepMs))
   }

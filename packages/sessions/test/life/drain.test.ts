@@ -6,7 +6,6 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { checkLog, gate, setup, types, type SetupOptions } from '../support.ts'
 
-const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}) })
 const asks = (...ids: readonly string[]): Step => ({ toolCalls: ids.map((id) => ({ id, name: 'place', input: {} })) })
 
 /** A runtime in which nothing happens by itself. */
