@@ -4,9 +4,9 @@ import { readLog, type LogReading } from '../log/read-log.ts'
 import type { SessionRecord } from '../store/records.ts'
 import { acceptInput, openSession } from './accept.ts'
 import { SessionAccess, type SessionIdentity } from './access.ts'
-import { resolveCall, submitAnswers } from './answers.ts'
+import { copyResolution, copyResults, resolveCall, submitAnswers } from './answers.ts'
 import type { SessionContext } from './context.ts'
-import { decideApproval } from './decisions.ts'
+import { copyDecision, decideApproval } from './decisions.ts'
 import { endSession } from './end-session.ts'
 import { readRun, unknownRun } from './rest.ts'
 import { restingIn, runHandle } from './run-handle.ts'
@@ -51,24 +51,28 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       return record ? stopSession(context, record, options) : nothingToStop
     },
     async submitToolResults(results) {
+      const copies = copyResults(results)
       const from = logEnd(await access.writable())
-      const { runId, ...receipt } = await submitAnswers(context, key, results)
+      const { runId, ...receipt } = await submitAnswers(context, key, copies)
       // Repeats cause no new segment: their stream is the run as it stands.
       const repeatsOnly = receipt.accepted.length === 0
       const ofSession = await runAbove(context.store, key, runId)
       return { ...receipt, run: runHandle(context, session, ofSession, repeatsOnly ? 'duplicate' : 'queued', repeatsOnly ? undefined : from) }
     },
     async approve(approvalId, options = {}) {
+      const decision = copyDecision({ ...options, approvalId, decision: 'approve' })
       await access.writable()
-      return decideApproval(context, key, { ...options, approvalId, decision: 'approve' })
+      return decideApproval(context, key, decision)
     },
     async deny(approvalId, options = {}) {
+      const decision = copyDecision({ ...options, approvalId, decision: 'deny' })
       await access.writable()
-      return decideApproval(context, key, { ...options, approvalId, decision: 'deny' })
+      return decideApproval(context, key, decision)
     },
     async resolveTool(toolCallId, resolution, { path = [] } = {}) {
+      const copy = copyResolution(resolution)
       const from = logEnd(await access.writable())
-      const runId = await resolveCall(context, key, toolCallId, resolution, path)
+      const runId = await resolveCall(context, key, toolCallId, copy, path)
       return runHandle(context, session, await runAbove(context.store, key, runId), 'queued', from)
     },
     async recover(runId, decision) {
