@@ -4,7 +4,7 @@ import { commitOnce } from '../store/commit-once.ts'
 import type { Batch, Write } from '../store/contract.ts'
 import type { InboxKind, RunRecord, SessionRecord } from '../store/records.ts'
 import type { SessionContext } from './context.ts'
-import { nothingToStop, receiptOf } from './stop.ts'
+import { nothingToStop, receiptOf, requestStop } from './stop.ts'
 import type { StopReceipt } from './types.ts'
 import { firstInLine, openRuns } from './views.ts'
 
@@ -27,15 +27,17 @@ export interface EndOptions {
 export async function endSession(context: SessionContext, key: string, how: SessionEnd, options: EndOptions = {}): Promise<StopReceipt> {
   const { store } = context
   const children: StopReceipt[] = []
+  let first: RunRecord | undefined
   for (let tries = 0; tries < maxTries; tries++) {
     const read = await store.readSession(key)
     const isThere = 'value' in read && (options.incarnation ?? read.value.id) === read.value.id
     if (!isThere || (how === 'expire' && (await isMarked(context, read.value)))) return withChildren(nothingToStop, children)
-    const below = await endBelow(context, key, how, options.reason)
+    const open = await openRuns(store, key)
+    first ??= firstInLine(open)
+    const below = await endBelow(context, key, open, how, options.reason)
     children.push(...below)
     // What ended was told to this session. A child that is started from now on changes its version too.
     if (below.length > 0) continue
-    const open = await openRuns(store, key)
     const batch = await batchOf(context, read.value, await lostRuns(context, read.value, open, options.reason), how)
     if (batch.writes.length > 0) {
       const result = await commitOnce(store, batch)
@@ -46,7 +48,6 @@ export async function endSession(context: SessionContext, key: string, how: Sess
     }
     for (const run of open) context.fence(run.id)
     context.live.announce(key)
-    const first = firstInLine(open)
     if (!first) return withChildren(nothingToStop, children)
     // Of a deleted session nothing can be read any more.
     return how === 'delete'
@@ -73,9 +74,18 @@ async function isMarked({ store }: SessionContext, { key, nextSeq }: SessionReco
 }
 
 /** The receipts of what was open below. */
-async function endBelow(context: SessionContext, key: string, how: SessionEnd, reason: string | undefined): Promise<readonly StopReceipt[]> {
+async function endBelow(
+  context: SessionContext,
+  key: string,
+  open: readonly RunRecord[],
+  how: SessionEnd,
+  reason: string | undefined,
+): Promise<readonly StopReceipt[]> {
   const receipts: StopReceipt[] = []
-  for (const child of await sessionsBelow(context, key)) {
+  const keys = await sessionsBelow(context, key)
+  // A run that could go on would begin anew what has ended below it.
+  if (keys.length > 0) for (const run of open) if (run.turn !== undefined) await requestStop(context, run, reason)
+  for (const child of keys) {
     receipts.push(await endSession(context, child, how === 'delete' ? 'delete' : 'kill', { reason }))
   }
   return receipts.flatMap((receipt) => (receipt.runId === null ? receipt.children : [receipt]))

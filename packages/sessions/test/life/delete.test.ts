@@ -4,7 +4,7 @@ import type { Batch } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { faultyStore } from '../faulty-store.ts'
+import { faultyStore } from '@bowline/sessions/testing'
 import { collect, gate, logOf, setup, types, type SetupOptions } from '../support.ts'
 
 const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}) })
@@ -16,7 +16,7 @@ async function started(options: SetupOptions) {
   return { ...made, session: made.runtime.session('room:1') }
 }
 
-const deletes = (batch: unknown): boolean => (batch as Batch).writes.some((write) => write.op === 'session.delete')
+const deletes = (batch: Batch): boolean => batch.writes.some((write) => write.op === 'session.delete')
 
 describe('delete', () => {
   it('S105: leaves nothing to read but that it was, and its numbers go on', async () => {
@@ -73,11 +73,11 @@ describe('delete', () => {
     const memory = memoryStore()
     const release = gate()
     let deletions = 0
-    const store = faultyStore(memory, (operation, [batch]) => {
-      if (operation !== 'commit' || !deletes(batch)) return undefined
+    const waitFor = (): Promise<void> => {
       deletions += 1
-      return release.passed.then(() => memory.commit(batch as Batch)) as Promise<never>
-    })
+      return release.passed
+    }
+    const store = faultyStore(memory, [{ of: 'commit', when: deletes, fault: { waitFor } }])
     const { runtime, session } = await started({ steps: [], concurrency: 0, store })
     await session.open()
     const both = Promise.all([session.delete(), runtime.session('room:1').delete()])
@@ -98,9 +98,7 @@ describe('delete', () => {
 
   it('S106: when the store fails in the middle it can be repeated', async () => {
     let broken = true
-    const store = faultyStore(memoryStore(), (operation, [batch]) =>
-      broken && operation === 'commit' && deletes(batch) ? new Error('disk on fire') : undefined,
-    )
+    const store = faultyStore(memoryStore(), [{ of: 'commit', when: (batch) => broken && deletes(batch), fault: { error: new Error('disk on fire') } }])
     const { runtime, session } = await started({ steps: [], concurrency: 0, store })
     await session.send('go')
     await expect(session.delete()).rejects.toThrow('disk on fire')
@@ -131,8 +129,7 @@ describe('delete', () => {
   it('S106: readers in another process end too, also when nobody tells them and a new session has come', async () => {
     const clock = manualClock()
     const memory = memoryStore()
-    const deaf = faultyStore(memory, () => undefined)
-    const store = { ...deaf, subscribe: () => () => undefined }
+    const store = new Proxy(memory, { get: (target, name) => (name === 'subscribe' ? () => () => undefined : (Reflect.get(target, name) as unknown)) })
     const { runtime, session } = await started({ steps: [], concurrency: 0, store: memory, clock })
     const other = await started({ steps: [], concurrency: 0, store, clock })
     await session.open()

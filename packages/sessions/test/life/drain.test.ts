@@ -193,7 +193,7 @@ describe('drain', () => {
     await store.open({ namespace: 'default', clock, owner: 'keeper' })
     const { runtime, session } = await asleep({ steps: [{ text: 'taken over' }], store, clock })
     const run = await session.send('go')
-    await store.claim({ owner: 'dead', max: 1, leaseMs: 10_000, agents: ['assistant'] })
+    await store.claim({ owner: 'dead', max: 1, leaseMs: 10_000, agents: ['assistant'], holds: [] })
     expect(await runtime.drain()).toMatchObject({ ran: 0, left: 1, nextDueAt: 10_000 })
     await clock.advance(10_000)
     expect(await runtime.drain()).toMatchObject({ ran: 1, left: 0 })

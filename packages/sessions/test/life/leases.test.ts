@@ -4,7 +4,7 @@ import type { SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { faultyStore } from '../faulty-store.ts'
+import { faultyStore } from '@bowline/sessions/testing'
 import { gate, setup } from '../support.ts'
 
 /** Answers that never come. */
@@ -57,7 +57,7 @@ describe('leases', () => {
     const claimedAt: number[] = []
     for (let ms = 0; ms < 20_000; ms += 500) {
       // The leases of these owners are over at once: what keeps the run back is its delay.
-      if ((await store.claim({ owner: `dead ${ms}`, max: 1, leaseMs: 0, agents: ['assistant'] })).length > 0) claimedAt.push(clock.now())
+      if ((await store.claim({ owner: `dead ${ms}`, max: 1, leaseMs: 0, agents: ['assistant'], holds: [] })).length > 0) claimedAt.push(clock.now())
       await clock.advance(500)
     }
     const waits = claimedAt.slice(1).map((at, place) => at - (claimedAt[place] ?? 0))
@@ -68,7 +68,7 @@ describe('leases', () => {
   it('S40: a store that is not available says so, and makes nothing', async () => {
     let broken = false
     const memory = memoryStore()
-    const store = faultyStore(memory, (operation) => (broken && operation === 'readSession' ? new Error('no connection') : undefined))
+    const store = faultyStore(memory, [{ of: 'readSession', when: () => broken, fault: { error: new Error('no connection') } }])
     const { runtime } = setup({ steps: [], store, concurrency: 0 })
     await runtime.start()
     broken = true
@@ -85,11 +85,11 @@ describe('leases', () => {
     const memory = memoryStore()
     const reading = gate()
     const go = gate()
-    const store = faultyStore(memory, (operation, args) => {
-      if (operation !== 'due' || !armed) return undefined
+    const waitFor = (): Promise<void> => {
       reading.open()
-      return go.passed.then(() => memory.due(args[0] as number)) as Promise<never>
-    })
+      return go.passed
+    }
+    const store = faultyStore(memory, [{ of: 'due', when: () => armed, fault: { waitFor } }])
     let armed = false
     const { runtime, faults } = setup({ steps: [{ text: 'done' }], store })
     await runtime.start()

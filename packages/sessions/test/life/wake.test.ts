@@ -1,10 +1,10 @@
 import { defineAgent, defineTool } from '@bowline/agent-loop'
 import { manualClock, scriptedModel, type Step } from '@bowline/llm/testing'
-import type { Batch, SessionStore } from '@bowline/sessions'
+import type { SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { faultyStore } from '../faulty-store.ts'
+import { faultyStore } from '@bowline/sessions/testing'
 import { checkLog, collect, gate, setup, type SetupOptions } from '../support.ts'
 
 const slowPlace = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}), timeoutMs: 60_000 })
@@ -177,7 +177,7 @@ describe('hints that are lost', () => {
   it('S48, S101: a stop of a run whose owner died is carried out by the next claimer, without another model call', async () => {
     const { clock, sender, worker, session, model } = await apart([])
     const run = await session.send('go')
-    await sender.store.claim({ owner: 'dead', max: 1, leaseMs: 10_000, agents: ['assistant'] })
+    await sender.store.claim({ owner: 'dead', max: 1, leaseMs: 10_000, agents: ['assistant'], holds: [] })
     expect(await session.stop({ waitMs: 0 })).toMatchObject({ state: 'pending', status: 'running' })
     await clock.advance(15_000)
     expect(await run.stop()).toMatchObject({ state: 'settled', status: 'aborted' })
@@ -265,7 +265,7 @@ describe('resume', () => {
       await clock.advance(0)
     }
     await session.send('go')
-    await store.claim({ owner: 'dead', max: 1, leaseMs: 0, agents: ['assistant'] })
+    await store.claim({ owner: 'dead', max: 1, leaseMs: 0, agents: ['assistant'], holds: [] })
     await resume('room:1')
     await session.followUp('and then')
     await resume('room:1')
@@ -281,7 +281,7 @@ describe('faults in the background', () => {
   it('S12, S160: one session that cannot be swept keeps nothing else back', async () => {
     const clock = manualClock()
     const memory = memoryStore()
-    const store = faultyStore(memory, (operation, [batch]) => (operation === 'commit' && isOfRoom(batch, 'room:1') && broken ? new Error('row is damaged') : undefined))
+    const store = faultyStore(memory, [{ of: 'commit', when: ({ key }) => broken && key === 'room:1', fault: { error: new Error('row is damaged') } }])
     let broken = false
     const { runtime, faults } = setup({ steps: [], store, clock, concurrency: 0 })
     await runtime.start()
@@ -296,7 +296,3 @@ describe('faults in the background', () => {
     await runtime.stop()
   })
 })
-
-function isOfRoom(batch: unknown, key: string): boolean {
-  return (batch as Batch).key === key
-}

@@ -33,7 +33,7 @@ describe('an approval with an edited input', () => {
     await collect(session.events({ runId: run.runId }))
     expect(sent).toEqual([{ to: 'bob' }])
     const log = await checkLog(session)
-    expect(log.find((event) => event.type === 'approval-resolved')).toMatchObject({ approvalId, decision: 'approve', input: { to: 'bob' }, by: 'eve' })
+    expect(log.find((event) => event.type === 'approval-resolved')).toMatchObject({ approvalId, decision: 'approve', editedInput: { to: 'bob' }, by: 'eve' })
     expect(await session.approve(approvalId, { input: { to: 'bob' } })).toEqual({ ...receipt, repeated: true })
     await expect(session.approve(approvalId, { input: { to: 'ann' } })).rejects.toMatchObject({ code: 'approval-conflict' })
     await expect(session.approve(approvalId)).rejects.toMatchObject({ code: 'approval-conflict' })
