@@ -28,15 +28,6 @@ export function eventTimeOf(records: readonly JournalRecord[]): number {
   return records.reduce((at, record) => (record.type === 'event' ? record.event.at : at), 0)
 }
 
-/** Wakes a run that waits, at the earliest time that one of its calls waits for. */
-export function timersOf(records: readonly JournalRecord[], runId: string): readonly Write[] {
-  const row = records.findLast((record) => record.type === 'run')?.run
-  if (row?.state !== 'suspended') return []
-  const times = [...(row.pendingToolCalls ?? []), ...(row.pendingApprovals ?? [])].flatMap((each) => each.deadlineAt ?? [])
-  if (times.length === 0) return []
-  return [{ op: 'timer.put', timers: [{ id: `deadline:${runId}`, kind: 'deadline', dueAt: Math.min(...times), body: { runId } }] }]
-}
-
 /** Messages that stood in the transcript before these records. */
 export function withdrawnIn(records: readonly JournalRecord[]): ReadonlySet<string> {
   const withdrawn = new Set<string>()

@@ -2,9 +2,10 @@ import type { DurableEvent, IdSource, TurnEndEvent } from '@bowline/agent-loop'
 import { addUsage, type Usage } from '@bowline/llm'
 import { newsOfChild } from '../children/deliveries.ts'
 import type { Delivery, NewEntry, SessionStore, Write } from '../store/contract.ts'
-import type { RunFailure, RunRecord } from '../store/records.ts'
+import type { RunFailure, RunRecord, StopRequest } from '../store/records.ts'
 import { lastEventsOfCompaction, openCompaction } from './close-compaction.ts'
 import { newEvent } from './commits.ts'
+import { withoutDeadline } from './deadline.ts'
 import { readTranscript } from './read-transcript.ts'
 import { settleOpenCalls, type SettledCall } from './settle-open-calls.ts'
 
@@ -15,6 +16,8 @@ export interface LostRunEnd {
   readonly status: 'error' | 'aborted' | 'completed'
   readonly reason: NonNullable<RunRecord['reason']>
   readonly error?: NonNullable<RunRecord['error']>
+  /** Of a run that is ended before anybody could carry the request out. */
+  readonly stop?: StopRequest
 }
 
 /** A run as it stands, and how it is to end. */
@@ -89,15 +92,16 @@ function isRunFailure(error: NonNullable<LostRunEnd['error']>): error is RunFail
 export function lastWrites({ run, leaf, calls, answers, end, discarded = {} }: LostRun, events: readonly DurableEvent[]): readonly Write[] {
   const fresh = calls.filter((call) => call.fresh).map(({ record }) => record)
   const entries = entriesOf(calls.filter((call) => !call.inTranscript), leaf, run.id)
-  const { status, reason, error = null } = end
+  const { status, reason, error = null, stop } = end
   const usage = addUsage(run.usage, discarded)
   return [
     ...(fresh.length > 0 ? [{ op: 'call.put', calls: fresh } as const] : []),
     ...(entries.length > 0 ? [{ op: 'entry.append', entries } as const] : []),
     ...(events.length > 0 ? [{ op: 'event.append', events: events.map(newEvent) } as const] : []),
     ...(answers.length > 0 ? [{ op: 'inbox.take', ids: answers } as const] : []),
+    ...withoutDeadline(run),
     { op: 'session.patch', patch: { usage: discarded } },
-    { op: 'run.patch', runId: run.id, patch: { status, reason, error, usage, ...nothingOpen } },
+    { op: 'run.patch', runId: run.id, patch: { status, reason, error, usage, ...nothingOpen, ...(stop && { stop }) } },
   ]
 }
 

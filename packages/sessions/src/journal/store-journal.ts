@@ -20,10 +20,11 @@ import type { LiveLog } from '../log/live-log.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { Claim, CommitRefusal, CommitResult, Delivery, Expect, SessionStore, Write } from '../store/contract.ts'
 import type { InboxRecord, StoredEvent } from '../store/records.ts'
-import { eventTimeOf, expectationsOf, goesOn, goingOn, isFirstStart, isSuspension, mustBeStored, nothingNew, timersOf, withdrawnIn } from './boundary.ts'
+import { eventTimeOf, expectationsOf, goesOn, goingOn, isFirstStart, isSuspension, mustBeStored, nothingNew, withdrawnIn } from './boundary.ts'
 import { runCommit, type RunStand } from './commits.ts'
 import { dueCompaction } from './due-compaction.ts'
 import { JournalInbox } from './journal-inbox.ts'
+import { deadlineOf } from './deadline.ts'
 import { callRow } from './ledger-rows.ts'
 import { readBackTo, readTranscript } from './read-transcript.ts'
 import { decidedIn, isAnswered, takenFrom, withoutDeadline } from './taken.ts'
@@ -124,7 +125,7 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     const { writes, events, after } = runCommit(records, stand, { tail, nextId: () => ids.next('entry') })
     const expectations = [...fence, ...expectationsOf(expect, run.id)]
     const told = news.length > 0 ? [{ op: 'inbox.take', ids: news } as const] : []
-    const all = [...withDefinition(records, writes), ...told, ...timersOf(records, run.id), ...dueCompaction(records, run, () => ids.next('run'))]
+    const all = [...withDefinition(records, writes), ...told, ...deadlineOf(records, run), ...dueCompaction(records, run, () => ids.next('run'))]
     const result = await commitAsItStands(records, expectations, all, after)
     if (!result.ok) return refused(result.reason)
     stand = after

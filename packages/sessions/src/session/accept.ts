@@ -65,8 +65,10 @@ export async function openSession(context: SessionContext, access: SessionAccess
     expect: [{ that: 'session', id: null }],
     writes: creation(context, identity, at),
   })
-  if (result.ok) publishOwn(context, identity.key, result, [sessionStart(identity.key, at)])
-  else if (result.reason !== 'conflict') throw await refusal(context, result.reason, identity.key)
+  if (result.ok) {
+    publishOwn(context, identity.key, result, [sessionStart(identity.key, at)])
+    if (identity.settings.ttl) context.lookAhead()
+  } else if (result.reason !== 'conflict') throw await refusal(context, result.reason, identity.key)
   return access.required()
 }
 
@@ -197,6 +199,7 @@ function accepted(
   if (result.existing) return { runId: result.existing.runId, accepted: 'duplicate' }
   const queued = queuedEvent(run)
   publishOwn(context, access.key, result, session ? [queued] : [sessionStart(access.key, run.at), queued])
+  if (!session && access.identity.settings.ttl) context.lookAhead()
   context.wake(run.notBefore)
   return { runId: run.id, accepted: 'queued' }
 }

@@ -13,14 +13,16 @@ export interface SessionContext {
   readonly clock: Clock
   readonly ids: IdSource
   readonly onBusy: OnBusy
-  /** Sessions that are being deleted. */
-  readonly deletions: Map<string, Promise<void>>
+  /** Of sessions that are being deleted, by their incarnation. */
+  readonly deletions: Map<string, Promise<unknown>>
   /** A tool of the agent of a run, as this process knows it. */
   toolOf(session: SessionRecord, run: RunRecord, name: string): Tool | undefined
   /** That sessions can be opened with. */
   readonly agents: ReadonlyMap<string, Agent>
   /** There is work to claim, now or at a time (epoch milliseconds). */
   wake(atMs?: number): void
+  /** A time was stored at which something is due. */
+  lookAhead(): void
   /** Aborts the run if this process executes it. The request must be durable already. */
   abort(runId: string, request: StopRequest): void
   /** Leaves the run if this process executes it: it was ended otherwise. */

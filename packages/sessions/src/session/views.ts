@@ -98,7 +98,14 @@ export function activeRun(open: readonly RunRecord[]): RunRecord | undefined {
 }
 
 export async function openRuns(store: SessionStore, key: string): Promise<readonly RunRecord[]> {
-  return (await store.listRuns(key, { status: openStatuses, limit: 1000 })).items
+  const runs: RunRecord[] = []
+  let page: string | undefined
+  do {
+    const found = await store.listRuns(key, { status: openStatuses, limit: 1000, ...(page === undefined ? {} : { page }) })
+    runs.push(...found.items)
+    page = found.next
+  } while (page !== undefined)
+  return runs
 }
 
 /** The session as it stands, with the run that holds it or comes next. */
