@@ -160,6 +160,7 @@ describe('a report', () => {
         "the transcript is valid",
         "the log is numbered without gaps",
         "a turn ends once",
+        "a compaction is made once",
         "the log has the grammar of events",
         "the log folds to the transcript",
       ]

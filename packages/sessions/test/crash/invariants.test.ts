@@ -23,6 +23,11 @@ function change(end: CrashEnd, changed: (session: SessionEnd) => Partial<Session
   return { ...end, sessions: end.sessions.map((session) => ({ ...session, ...changed(session) })) }
 }
 
+function compactedTwice(end: CrashEnd): CrashEnd {
+  const made = { type: 'compaction-end', at: 1, seq: 1, runId: 'run_1', turn: 1, compactionId: 'c', outcome: 'done' } as const
+  return change(changeRuns(end, { kind: 'compaction' }), ({ log }) => ({ log: [...log, made, made] }))
+}
+
 function changeCalls(end: CrashEnd, changed: object): CrashEnd {
   return change(end, ({ calls }) => ({ calls: calls.map((call) => ({ ...call, ...changed })) }))
 }
@@ -65,6 +70,7 @@ const broken: readonly { readonly name: string; readonly end: CrashEnd; readonly
   { name: 'the log is numbered without gaps', end: change(good, ({ log }) => ({ log: log.slice(0, -1) })), says: 'the log ends before' },
   { name: 'a turn ends once', end: change(good, ({ log }) => ({ log: log.filter((event) => event.type !== 'turn-end') })), says: 'run_1 is completed and has 0 ends' },
   { name: 'a turn ends once', end: changeRuns(good, { status: 'awaiting-tools' }), says: 'run_1 is awaiting-tools and has 1 ends' },
+  { name: 'a compaction is made once', end: compactedTwice(good), says: 'run_1 made 2 compactions' },
   { name: 'the log has the grammar of events', end: change(good, ({ log }) => ({ log: log.filter((event) => event.type !== 'step-end') })), says: 'room:1' },
   { name: 'the log folds to the transcript', end: change(good, ({ messages }) => ({ messages: messages.slice(1) })), says: '5 messages of the log against 4' },
 ]

@@ -1,5 +1,5 @@
 import { callsHaveOneOutcome, doubtIsSurfaced, keysAreKept, onceIsOnce } from './invariants/calls.ts'
-import { logFolds, logHasNoGaps, logIsWellFormed, turnsEndOnce } from './invariants/log.ts'
+import { compactionsAreMadeOnce, logFolds, logHasNoGaps, logIsWellFormed, turnsEndOnce } from './invariants/log.ts'
 import { acceptedAnswersAreKept, acceptedInputsAreAnswered, lostOwnersWriteNothing, nothingRunsAtRest } from './invariants/runs.ts'
 import { transcriptIsValid } from './invariants/transcript.ts'
 import type { Invariant } from './types.ts'
@@ -17,6 +17,7 @@ export const standardInvariants: readonly Invariant[] = [
   transcriptIsValid,
   logHasNoGaps,
   turnsEndOnce,
+  compactionsAreMadeOnce,
   logIsWellFormed,
   logFolds,
 ]

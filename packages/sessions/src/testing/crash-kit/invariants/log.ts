@@ -33,8 +33,19 @@ export const turnsEndOnce: Invariant = {
     runs.flatMap((run) => {
       const ends = log.filter((event) => event.type === 'turn-end' && event.runId === run.id)
       const last = ends.filter((event) => 'status' in event && isTerminal(event.status)).length
-      const expected = isTerminal(run.status) ? 1 : 0
+      // A compaction has no turn.
+      const expected = isTerminal(run.status) && run.kind !== 'compaction' ? 1 : 0
       return last === expected ? [] : [`${run.id} is ${run.status} and has ${last} ends in the log`]
+    }),
+  ),
+}
+
+export const compactionsAreMadeOnce: Invariant = {
+  name: 'a compaction is made once',
+  check: inEach(({ log, runs }) =>
+    runs.flatMap(({ id, kind }) => {
+      const made = log.filter((event) => event.type === 'compaction-end' && event.runId === id && event.outcome === 'done').length
+      return kind !== 'compaction' || made <= 1 ? [] : [`${id} made ${made} compactions`]
     }),
   ),
 }
@@ -46,7 +57,7 @@ export const logIsWellFormed: Invariant = {
 
 /** A run that was stopped before it began was queued and ended; the grammar knows no turn that never began. */
 function withoutUnbegun(log: readonly StoredEvent[], runs: readonly RunRecord[]): readonly StoredEvent[] {
-  const ended = runs.filter((run) => run.turn === undefined && isTerminal(run.status))
+  const ended = runs.filter((run) => run.turn === undefined && run.kind !== 'compaction' && isTerminal(run.status))
   const unbegun = new Set<unknown>(ended.map((run) => run.id))
   const begun = log.filter((event) => !('runId' in event) || !unbegun.has(event.runId))
   return begun.map((event, index) => ({ ...event, seq: index + 1 }))
