@@ -9,6 +9,7 @@ import { conversationOf } from '../journal/due-compaction.ts'
 import { storeJournal, type StoreJournal } from '../journal/store-journal.ts'
 import type { LiveLog } from '../log/live-log.ts'
 import { acceptFollowUp } from '../session/accept.ts'
+import { letLeftoversPass } from '../session/leftovers.ts'
 import { isTerminal } from '../session/views.ts'
 import type { Claim, SessionStore } from '../store/contract.ts'
 import type { InboxRecord, RunRecord } from '../store/records.ts'
@@ -44,6 +45,7 @@ export async function executeRun(options: ExecutionOptions, claim: Claim, abort:
   if (run.rest) return { kind: 'rest' }
   const isStopped = run.stop !== undefined || (await isStoppedAbove(store, run))
   if (isStopped && run.turn === undefined) return stopped
+  if (run.turn === undefined && run.kind !== 'compaction' && (await letLeftoversPass(options, claim))) return { kind: 'nothing' }
   const agent = directory.agentOf(session, conversationOf(run))
   const lost = lostTooOften(options, run)
   if (!agent || lost) return lost ?? { kind: 'end', status: 'error', reason: 'refused', error: unknownAgent }

@@ -7,13 +7,15 @@ import type { Batch, CommitRefusal, CommitResult, Expect, NewRun, PartialEvent, 
 import type { Lane, RunKind, SessionRecord, StoredEvent } from '../store/records.ts'
 import type { SessionAccess, SessionIdentity } from './access.ts'
 import type { SessionContext } from './context.ts'
-import { stoppingOf, type Stopping } from './stop.ts'
+import { readRun } from './rest.ts'
+import { requestStop, stoppingOf, type Stopping } from './stop.ts'
 import { steerInput } from './steer.ts'
 import type { OnBusy, SendOptions } from './types.ts'
 import { activeRun, openRuns, openStatuses } from './views.ts'
 
 const maxQueuedRuns = 1000
 const maxTries = 20
+const interrupted = 'interrupted'
 const lookAgain: ReadonlySet<CommitRefusal> = new Set(['conflict', 'missing', 'deleted', 'expired'])
 
 export interface Accepted {
@@ -40,12 +42,14 @@ export async function acceptInput(
     const session = await access.find()
     if (session) access.checkAlive(session)
     const active = onBusy === 'interrupt' && session ? activeRun(await openRuns(context.store, access.key)) : undefined
-    const stopping = active && stoppingOf(active, { at: run.at, reason: 'interrupted' })
+    const stopping = active && stoppingOf(active, active.stop ?? { at: run.at, reason: interrupted })
     const batch = acceptBatch(context, access.identity, session, run, onBusy, stopping)
     const result = await commitOnce(context.store, batch)
     if (result.ok) {
-      if (active) context.abort(active.id, { at: run.at, reason: 'interrupted' })
-      return accepted(context, access, run, session, result)
+      const answer = accepted(context, access, run, session, result)
+      // A repeat stops nothing. Else the stop is stored: this process and the runs below are yet to be told.
+      if (active && !result.existing) await requestStop(context, await readRun(context.store, active.id), interrupted)
+      return answer
     }
     // Somebody else made, deleted or outlived the session in the meantime: look again.
     if (!lookAgain.has(result.reason)) throw await refusal(context, result.reason, access.key)
@@ -144,7 +148,7 @@ function acceptBatch(
   onBusy: OnBusy,
   stopping: Stopping | undefined,
 ): Batch {
-  const expect: Expect[] = session ? [{ that: 'session', id: session.id, alive: true }] : [{ that: 'session', id: null }]
+  const expect: Expect[] = [expectedSession(session, onBusy === 'interrupt' && !stopping)]
   if (session) expect.push(onBusy === 'reject' ? { that: 'idle', exceptCompaction: true } : { that: 'queue-below', max: maxQueuedRuns })
   if (stopping) expect.push(stopping.expect)
   return {
@@ -157,6 +161,12 @@ function acceptBatch(
       ...insertion(run),
     ],
   }
+}
+
+/** `asSeen`: a run that has begun since it was read would have to be stopped. */
+function expectedSession(session: SessionRecord | null, asSeen: boolean): Expect {
+  if (!session) return { that: 'session', id: null }
+  return { that: 'session', id: session.id, alive: true, ...(asSeen ? { version: session.version } : {}) }
 }
 
 export function insertion(run: NewRun): Write[] {
@@ -238,7 +248,7 @@ export async function refusal(context: SessionContext, reason: CommitRefusal, ke
     case 'id-reused':
       return new SessionError('id-reused', 'The input id was accepted before with other content.')
     case 'queue-full':
-      return new SessionError('queue-full', `The session ${key} has ${maxQueuedRuns} queued runs.`)
+      return new SessionError('queue-full', `Too much waits in the session ${key}: at most ${maxQueuedRuns} runs, and as many other inputs of a kind.`)
     default:
       return new SessionError('conflict', `The store refused the input: ${reason}.`)
   }

@@ -21,6 +21,7 @@ export function pruneSpace(space: Space, rules: PruneRules, now: number, limit: 
       sessions += 1
     } else {
       for (const run of gone) forget(work, held, run)
+      for (const { id, kind, at } of held.inbox.values()) if (kind === 'taken' && at < rules.runsEndedBefore) held.inbox.delete(id)
       events += cutLog(held)
       runs += gone.length
     }

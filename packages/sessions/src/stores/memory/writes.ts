@@ -87,9 +87,9 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
   },
   'inbox.patch'(work, { rows }) {
     const { inbox } = heldOf(work)
-    for (const { id, body } of rows) {
-      const row = inbox.get(id)
-      if (row) put(work, inbox, id, { ...row, body } as InboxRecord)
+    for (const row of rows) {
+      const { at } = inbox.get(row.id) ?? {}
+      if (at !== undefined) put(work, inbox, row.id, { ...row, at })
     }
   },
   'inbox.take'(work, { ids }) {
