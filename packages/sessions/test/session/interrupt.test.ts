@@ -64,7 +64,7 @@ describe('an input that interrupts', () => {
     const store = recordingStore(memory, async (batch: Batch) => {
       if (raced || !batch.writes.some((write) => write.op === 'run.insert' && write.run.lane === 'interrupt')) return
       raced = true
-      expect(await memory.claim({ owner: 'other', max: 1, leaseMs: 0, agents: ['assistant'] })).toHaveLength(1)
+      expect(await memory.claim({ owner: 'other', max: 1, leaseMs: 0, agents: ['assistant'], holds: [] })).toHaveLength(1)
     })
     const { runtime, session } = await started({ steps: [], store, concurrency: 0 })
     const first = await session.send('go')
@@ -132,7 +132,7 @@ describe('an input that interrupts', () => {
   it('S20: the reason of a stop that came before stays', async () => {
     const { runtime, session } = await started({ steps: [], concurrency: 0 })
     const run = await session.send('go')
-    await runtime.store.claim({ owner: 'other', max: 1, leaseMs: 60_000, agents: ['assistant'] })
+    await runtime.store.claim({ owner: 'other', max: 1, leaseMs: 60_000, agents: ['assistant'], holds: [] })
     await run.stop({ reason: 'enough', waitMs: 0 })
     await session.send('instead', { onBusy: 'interrupt' })
     expect(await runtime.store.readRun(run.runId)).toMatchObject({ value: { stop: { reason: 'enough' } } })
@@ -144,7 +144,7 @@ describe('an input that interrupts', () => {
     await session.open()
     const compaction = { id: 'compaction', kind: 'compaction', inputHash: '', input: null, at: 0 } as const
     await runtime.store.commit({ id: 'batch', key: 'room:1', expect: [], writes: [{ op: 'run.insert', run: compaction }] })
-    await runtime.store.claim({ owner: 'other', max: 1, leaseMs: 60_000, agents: ['assistant'] })
+    await runtime.store.claim({ owner: 'other', max: 1, leaseMs: 60_000, agents: ['assistant'], holds: [] })
     expect(await session.send('instead', { onBusy: 'interrupt' })).toMatchObject({ accepted: 'queued' })
     expect(await session.steer('left')).toMatchObject({ accepted: 'queued' })
     expect(await runtime.run('compaction')).toMatchObject({ status: 'running', stopping: false })

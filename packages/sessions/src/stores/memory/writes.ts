@@ -1,5 +1,5 @@
 import type { Write } from '../../store/contract.ts'
-import type { InboxRecord, ToolCallRecord } from '../../store/records.ts'
+import type { ToolCallRecord } from '../../store/records.ts'
 import { Refused, refuseUnless } from '../refused.ts'
 import { expireSession, firstNumbers, isHolding, newRun, newSession, patchRun, patchSession } from '../rules.ts'
 import { addChild, forgetRun } from './children.ts'
