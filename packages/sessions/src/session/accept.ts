@@ -1,16 +1,15 @@
-import { AgentError, hashJson, parseInput, type Accepted as EnqueuedInput, type AgentInput } from '@bowline/agent-loop'
-import { runtimeParamsSchema, type RuntimeParams, type UserMessage } from '@bowline/llm'
+import type { Accepted as EnqueuedInput, AgentInput } from '@bowline/agent-loop'
 import { SessionError } from '../errors.ts'
-import { checkInputId } from '../keys.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { Batch, CommitRefusal, CommitResult, Expect, NewRun, PartialEvent, Write } from '../store/contract.ts'
-import type { Lane, RunKind, SessionRecord, StoredEvent } from '../store/records.ts'
+import type { SessionRecord, StoredEvent } from '../store/records.ts'
 import type { SessionAccess, SessionIdentity } from './access.ts'
 import type { SessionContext } from './context.ts'
+import { newRun, type NewInput } from './new-run.ts'
 import { readRun } from './rest.ts'
 import { requestStop, stoppingOf, type Stopping } from './stop.ts'
 import { steerInput } from './steer.ts'
-import type { OnBusy, SendOptions } from './types.ts'
+import type { OnBusy } from './types.ts'
 import { activeRun, openRuns, openStatuses } from './views.ts'
 
 const maxQueuedRuns = 1000
@@ -23,11 +22,6 @@ export interface Accepted {
   readonly accepted: 'queued' | 'steered' | 'duplicate'
 }
 
-export interface NewInput extends SendOptions {
-  readonly kind?: RunKind
-  readonly lane?: Lane
-}
-
 /** Makes an input durable as a queued run; the session comes into being with the first one. */
 export async function acceptInput(
   context: SessionContext,
@@ -38,6 +32,19 @@ export async function acceptInput(
   const onBusy = options.onBusy ?? context.onBusy
   if (onBusy === 'steer') return steerInput(context, access, input, options)
   const run = newRun(context, input, onBusy === 'interrupt' ? { lane: 'interrupt', ...options } : options)
+  // Before anybody can claim it.
+  if (options.driver) context.drivers.add(run.id, options.driver)
+  let isNew = false
+  try {
+    const answer = await acceptRun(context, access, run, onBusy)
+    isNew = answer.accepted === 'queued'
+    return answer
+  } finally {
+    if (!isNew) context.drivers.take(run.id)
+  }
+}
+
+async function acceptRun(context: SessionContext, access: SessionAccess, run: NewRun, onBusy: OnBusy): Promise<Accepted> {
   for (let tries = 0; tries < maxTries; tries++) {
     const session = await access.find()
     if (session) access.checkAlive(session)
@@ -92,52 +99,6 @@ export async function acceptFollowUp(
   if (!result.ok) return { ok: false, reason: result.reason === 'queue-full' ? 'queue-full' : 'run-ended' }
   publishRunQueued(context, key, result, run)
   return { ok: true, inputId }
-}
-
-function newRun({ ids, clock }: Pick<SessionContext, 'clock' | 'ids'>, input: AgentInput, options: NewInput): NewRun {
-  const { id, kind = 'user', lane, notBefore, runtimeParams } = options
-  if (id !== undefined) checkInputId(id)
-  const body = messageOf(input) as unknown as NewRun['input']
-  return {
-    id: ids.next('run'),
-    kind,
-    ...(lane === undefined ? {} : { lane }),
-    ...(id === undefined ? {} : { inputId: id }),
-    ...(notBefore === undefined ? {} : { notBefore: checkTime(notBefore) }),
-    ...(runtimeParams === undefined ? {} : { options: { runtimeParams: runtimeParamsOf(runtimeParams) } }),
-    inputHash: hashJson(body),
-    input: body,
-    at: clock.now(),
-  }
-}
-
-function checkTime(notBefore: number): number {
-  if (Number.isFinite(notBefore) && notBefore >= 0) return notBefore
-  throw new SessionError('invalid-input', 'notBefore must be a time in milliseconds since 1970.')
-}
-
-function runtimeParamsOf(params: RuntimeParams): RuntimeParams {
-  const parsed = runtimeParamsSchema.safeParse(params)
-  if (parsed.success) return JSON.parse(JSON.stringify(parsed.data)) as RuntimeParams
-  throw new SessionError('invalid-input', `runtimeParams: ${parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ')}`)
-}
-
-/** Copied at once, before anything is awaited. */
-export function messageOf(input: AgentInput): UserMessage {
-  const message = parsed(input)
-  if (!('role' in message)) {
-    throw new SessionError('invalid-input', 'Answers are no input of send: use submitToolResults.')
-  }
-  return message
-}
-
-function parsed(input: AgentInput): ReturnType<typeof parseInput> {
-  try {
-    return parseInput(input)
-  } catch (error) {
-    if (!AgentError.isInstance(error)) throw error
-    throw new SessionError('invalid-input', error.message)
-  }
 }
 
 function acceptBatch(
