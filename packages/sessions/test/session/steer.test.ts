@@ -227,6 +227,24 @@ describe('steer', () => {
     await runtime.stop()
   })
 
+  it.each(['boundary', 'turn'] as const)('S24, S87: with durability %s each input is shown once', async (durability) => {
+    const script = heldScript([call('quick'), { text: 'almost' }, { text: 'done' }])
+    const { runtime, session, model, faults } = await started({ steps: script.steps, tools: [quick], durability })
+    const run = await session.send('go')
+    await script.reached(0)
+    await session.steer('left')
+    await session.overlay('it is Monday', { turns: 2 })
+    script.answer(0)
+    await script.reached(1)
+    await session.steer('right')
+    for (const index of [1, 2]) script.answer(index)
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'done' })
+    expect(model.calls.map(userTexts)).toEqual([['go'], ['go', 'left', 'it is Monday'], ['go', 'left', 'it is Monday', 'right']])
+    expect((await checkLog(session)).filter(({ type }) => type === 'runtime-input')).toHaveLength(3)
+    expect(faults).toEqual([])
+    await runtime.stop()
+  })
+
   it('S26: while the run waits for an answer it waits too, and comes behind the answer', async () => {
     const { runtime, session, model } = await started({ steps: [call('place'), { text: 'done' }], tools: [place] })
     const run = await session.send('go')
