@@ -48,8 +48,12 @@ export function isFirstStart(record: JournalRecord): boolean {
 }
 
 
-/** The world outside, or somebody who waits, depends on it: a call that is not pure, or the end of a segment. */
+/**
+ * The world outside, or somebody who waits, depends on it: a call that is not pure, or the end of a segment. What is taken
+ * out of the inbox would be found there again.
+ */
 export function mustBeStored(record: JournalRecord): boolean {
+  if (record.type === 'inputs-taken') return true
   if (record.type === 'run') return record.run.state !== 'running'
   return record.type === 'call' && record.call.effect !== 'pure' && record.call.state !== 'pending'
 }

@@ -9,6 +9,7 @@ import { endSession } from '../session/end-session.ts'
 import { isHalf, removeDeadHalves } from '../session/half-session.ts'
 import { startLeftovers } from '../session/leftovers.ts'
 import { restWithin } from '../session/rest.ts'
+import { ExpectedDrivers } from '../session/run-driver.ts'
 import { runHandle } from '../session/run-handle.ts'
 import { createSession } from '../session/session.ts'
 import { requestStop } from '../session/stop.ts'
@@ -48,6 +49,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     onBusy: options.onBusy ?? 'queue',
     deletions: new Map(),
     agents: directory.roots,
+    drivers: new ExpectedDrivers(),
     toolOf: (session, run, name) => directory.agentOf(session, run)?.tools.find((tool) => tool.name === name),
     wake(atMs = clock.now()) {
       if (atMs > clock.now()) return clockwork.schedule(atMs)
@@ -61,7 +63,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const ofRuns: SessionContext = { ...context, store: rawStore }
   const loop = new ClaimLoop({
     ...options,
-    ...{ store: rawStore, clock, ids, live, directory, owner: id, onError },
+    ...{ store: rawStore, clock, ids, live, directory, owner: id, onError, drivers: context.drivers },
     children: {
       ...{ store: rawStore, clock, ids, background },
       async stopChild(child) {

@@ -1,4 +1,4 @@
-import type { Accepted, Agent, AgentInput, AgentResult, ApprovalDecision, IdSource, RunOptions, SubmittedResult } from '@bowline/agent-loop'
+import type { Accepted, Agent, AgentInput, AgentResult, AgentRun, ApprovalDecision, IdSource, RunOptions, SubmittedResult } from '@bowline/agent-loop'
 import { mergeRuntimeParams, type Clock } from '@bowline/llm'
 import { backgroundTools } from '../children/background-tools.ts'
 import type { ChildContext } from '../children/child-context.ts'
@@ -9,6 +9,8 @@ import { conversationOf } from '../journal/due-compaction.ts'
 import { storeJournal, type StoreJournal } from '../journal/store-journal.ts'
 import type { LiveLog } from '../log/live-log.ts'
 import { acceptFollowUp } from '../session/accept.ts'
+import { letLeftoversPass } from '../session/leftovers.ts'
+import type { ExpectedDrivers, RunDriver } from '../session/run-driver.ts'
 import { isTerminal } from '../session/views.ts'
 import type { Claim, SessionStore } from '../store/contract.ts'
 import type { InboxRecord, RunRecord } from '../store/records.ts'
@@ -25,6 +27,7 @@ export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'dur
   readonly ids: IdSource
   readonly directory: AgentDirectory
   readonly children: ChildContext
+  readonly drivers: ExpectedDrivers
 }
 
 /** What is left to be written when an execution is over: the loop ends most runs itself. */
@@ -44,6 +47,7 @@ export async function executeRun(options: ExecutionOptions, claim: Claim, abort:
   if (run.rest) return { kind: 'rest' }
   const isStopped = run.stop !== undefined || (await isStoppedAbove(store, run))
   if (isStopped && run.turn === undefined) return stopped
+  if (run.turn === undefined && run.kind !== 'compaction' && (await letLeftoversPass(options, claim))) return { kind: 'nothing' }
   const agent = directory.agentOf(session, conversationOf(run))
   const lost = lostTooOften(options, run)
   if (!agent || lost) return lost ?? { kind: 'end', status: 'error', reason: 'refused', error: unknownAgent }
@@ -66,18 +70,30 @@ interface Execution {
 }
 
 async function runAgent(options: ExecutionOptions, execution: Execution): Promise<Remainder> {
-  const { store, live, ids, children } = options
+  const { store, live, ids, children, drivers, durability = 'boundary' } = options
   const { agent, claim, abort, check, answers } = execution
   const { run, session } = claim
+  const expected = drivers.take(run.id)
+  const driver = run.turn === undefined ? expected : undefined
   const enqueue = (input: AgentInput): Promise<Accepted> => acceptFollowUp(options, session, input)
   const journal = storeJournal({
-    ...{ store, live, ids, claim, answers, abort, enqueue, durability: options.durability ?? 'boundary' },
+    ...{ store, live, ids, claim, answers, abort, enqueue, durability: driver ? 'boundary' : durability },
     hostChildren: (spawn) => childHost({ context: children, session, run, spawn, tools: backgroundTools({ ...children, live }, session.key) }),
     ...(check.kind === 'new' ? { definition: check.definition } : {}),
     ...('diff' in check ? { definitionDiff: check.diff } : {}),
   })
-  const result = await agent.run(inputOf(claim, answers), { ...optionsOf(options, claim, check), journal }).result()
+  const mode = driver ? ({ mode: 'synchronized', driverTimeoutMs: driver.timeoutMs } as const) : {}
+  const agentRun = agent.run(inputOf(claim, answers), { ...optionsOf(options, claim, check), ...mode, journal })
+  const driving = driver && drive(agentRun, driver)
+  const result = await agentRun.result()
+  driver?.leave()
+  await driving
   return remainderOf(result, journal)
+}
+
+/** The driver reads the log, and the loop waits for whoever iterates over its run: this one asks on when the driver does. */
+async function drive(run: AgentRun, driver: RunDriver): Promise<void> {
+  for await (const { seq } of run) if (seq !== undefined && !(await driver.asksBehind(seq))) return
 }
 
 function optionsOf({ clock, ids, onUnknownOutcome, onFailedTurn }: ExecutionOptions, { run, session }: Claim, check: DefinitionCheck): RunOptions {

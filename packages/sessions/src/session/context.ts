@@ -3,6 +3,7 @@ import type { Clock } from '@bowline/llm'
 import type { LiveLog } from '../log/live-log.ts'
 import type { SessionStore } from '../store/contract.ts'
 import type { RunRecord, SessionRecord, StopRequest } from '../store/records.ts'
+import type { ExpectedDrivers } from './run-driver.ts'
 import type { OnBusy } from './types.ts'
 
 /** What a session handle needs of its runtime. */
@@ -15,6 +16,8 @@ export interface SessionContext {
   readonly onBusy: OnBusy
   /** Of sessions that are being deleted, by their incarnation. */
   readonly deletions: Map<string, Promise<unknown>>
+  /** Of runs that were accepted here and are not executed yet. */
+  readonly drivers: ExpectedDrivers
   /** A tool of the agent of a run, as this process knows it. */
   toolOf(session: SessionRecord, run: RunRecord, name: string): Tool | undefined
   /** That sessions can be opened with. */

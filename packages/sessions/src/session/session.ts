@@ -12,6 +12,7 @@ import { endSession } from './end-session.ts'
 import { forkSession, identityOfCopy } from './fork.ts'
 import { branchesOf, labelEntry, labelsOf } from './labels.ts'
 import { readRun, unknownRun } from './rest.ts'
+import { driverOf } from './run-driver.ts'
 import { restingIn, runHandle } from './run-handle.ts'
 import { overlayInput } from './steer.ts'
 import { recoverRun } from './recover-run.ts'
@@ -39,8 +40,10 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       return record && toSessionInfo(context.store, record)
     },
     async send(input, options = {}) {
-      const { runId, accepted } = await acceptInput(context, access, input, options)
-      return runHandle(context, session, runId, accepted)
+      const driver = driverOf(options)
+      const { runId, accepted } = await acceptInput(context, access, input, { ...options, ...(driver && { driver }) })
+      const handle = runHandle(context, session, runId, accepted)
+      return driver && accepted === 'queued' ? driver.handleOf(handle) : handle
     },
     async steer(input, options = {}) {
       const { runId, accepted } = await acceptInput(context, access, input, { ...options, onBusy: 'steer' })

@@ -6,6 +6,7 @@ import type { Expect, RunPatch, SessionStore, Write } from '../store/contract.ts
 import type { RunRecord, SessionRecord, StoredEvent, StopRequest } from '../store/records.ts'
 import { publishOwn } from './accept.ts'
 import type { SessionContext } from './context.ts'
+import { withdrawSteering } from './leftovers.ts'
 import { readRun, restWithin, unknownRun } from './rest.ts'
 import type { StopOptions, StopReceipt } from './types.ts'
 import { firstInLine, isTerminal, isWaiting, openRuns } from './views.ts'
@@ -25,6 +26,7 @@ export async function stopSession(
   const target = options.runId === undefined ? firstInLine(open) : await ownRun(context, session, options.runId)
   if (options.scope === 'all') {
     for (const run of open) if (run.id !== target?.id) await requestStop(context, run, options.reason)
+    await withdrawSteering(context, session.key)
   }
   if (!target) return nothingToStop
   // What it left in the background is not part of a run that has ended by itself.

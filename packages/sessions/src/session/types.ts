@@ -102,6 +102,13 @@ export interface SendOptions {
   readonly runtimeParams?: RuntimeParams
   /** Holds the run, and those behind it, until this time (milliseconds since 1970). */
   readonly notBefore?: number
+  /**
+   * `synchronized`: while this process executes it, the run waits at each turn-start, step-start and step-end until whoever
+   * iterates over the handle asks on, leaves, or lets `driverTimeoutMs` pass. Default `live`: it waits for no reader.
+   */
+  readonly mode?: 'live' | 'synchronized'
+  /** Default 30,000. */
+  readonly driverTimeoutMs?: number
 }
 
 export interface InputOptions {

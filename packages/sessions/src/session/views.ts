@@ -91,10 +91,11 @@ export function firstInLine(open: readonly RunRecord[]): RunRecord | undefined {
   return open.find((run) => holding.has(run.status)) ?? open.toSorted((a, b) => a.place - b.place)[0]
 }
 
-/** The run that has begun its turn and not ended it. */
+/** The run that has begun its turn and not ended it. Inputs go behind a compaction: it is none of theirs. */
 export function activeRun(open: readonly RunRecord[]): RunRecord | undefined {
   const first = firstInLine(open)
-  return first && (holding.has(first.status) || first.turn !== undefined) ? first : undefined
+  if (!first || first.kind === 'compaction') return undefined
+  return holding.has(first.status) || first.turn !== undefined ? first : undefined
 }
 
 export async function openRuns(store: SessionStore, key: string): Promise<readonly RunRecord[]> {

@@ -95,7 +95,7 @@ const laneOfKind: Readonly<Record<RunKind, Lane>> = {
 }
 const laneOrder: readonly Lane[] = ['compaction', 'interrupt', 'follow-up', 'queue']
 const placesPerLane = 2 ** 40
-/** Before all lanes: of the run that is not at its end, and was given back. No other may come between its parts. */
+/** Before all lanes: of the run that has begun, and was given back. No other may come between its parts. */
 const firstPlace = 0
 
 /** One number that orders the queue: by lane, then by acceptance, the newest interrupt first. */
@@ -140,7 +140,7 @@ export function patchRun<R extends RunState>(run: R, patch: RunPatch, now: numbe
       delete next.owner
       delete next.leaseUntil
     }
-    if (status === 'queued') next.place = firstPlace
+    if (status === 'queued' && next.turn !== undefined) next.place = firstPlace
     if (!isOpen(status)) next.endedAt = endedAt ?? now
   }
   return next as unknown as R

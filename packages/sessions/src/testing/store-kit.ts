@@ -10,6 +10,7 @@ import { expectations } from './store-kit/expectations.ts'
 import { growth } from './store-kit/growth.ts'
 import { hints } from './store-kit/hints.ts'
 import { inbox } from './store-kit/inbox.ts'
+import { inputs } from './store-kit/inputs.ts'
 import { keys } from './store-kit/keys.ts'
 import { kitOf } from './store-kit/kit.ts'
 import type { StoreKitOptions, Topic } from './store-kit/kit.ts'
@@ -34,6 +35,7 @@ const topics: Readonly<Record<string, Topic>> = {
   log,
   runs,
   ledger,
+  inputs,
   claims,
   reading,
   deliveries,

@@ -1,4 +1,5 @@
 import type { Batch, CommitResult, Delivery } from '../../store/contract.ts'
+import { namedInputs, type NamedInput } from '../named-inputs.ts'
 import { Refused, refuseUnless } from '../refused.ts'
 import { touchSession } from '../rules.ts'
 import { checkExpectations } from './expectations.ts'
@@ -27,16 +28,23 @@ function repeatOf({ held }: Work, batch: Batch): CommitResult | undefined {
   return result
 }
 
+/** The answer to an input that was accepted before under its id. */
 function existingInput({ held }: Work, batch: Batch): CommitResult | undefined {
-  for (const write of batch.writes) {
-    if (!held || write.op !== 'run.insert' || write.run.inputId === undefined) continue
-    const existing = [...held.runs.values()].find((run) => run.inputId === write.run.inputId)
+  for (const input of namedInputs(batch)) {
+    const existing = held && acceptedInput(held, input)
     if (!existing) continue
-    refuseUnless(existing.inputHash === write.run.inputHash, 'id-reused')
+    refuseUnless(existing.hash === input.hash, 'id-reused')
     const { id, version, nextSeq } = held.record
-    return { ok: true, sessionId: id, version, firstSeq: nextSeq, lastSeq: nextSeq - 1, existing: { runId: existing.id } }
+    return { ok: true, sessionId: id, version, firstSeq: nextSeq, lastSeq: nextSeq - 1, existing: { runId: existing.runId } }
   }
   return undefined
+}
+
+function acceptedInput({ runs, inbox }: HeldSession, { inputId, rowId }: NamedInput): { readonly runId: string; readonly hash?: string } | undefined {
+  const run = [...runs.values()].find((each) => each.inputId === inputId)
+  if (run) return { runId: run.id, hash: run.inputHash }
+  const row = rowId === undefined ? undefined : inbox.get(rowId)
+  return row?.kind === 'steer' || row?.kind === 'taken' ? row.body : undefined
 }
 
 function applyBatch(work: Work, batch: Batch): CommitResult {

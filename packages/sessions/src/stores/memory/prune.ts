@@ -19,7 +19,7 @@ export function pruneSpace(space: Space, rules: PruneRules, now: number, limit: 
       inOneStep(space, held.record.key, now, (work) => applyWrites(work, [{ op: 'session.delete', at: now, ...leavesNothing }]))
       sessions += 1
     } else {
-      events += inOneStep(space, held.record.key, now, (work) => forget(work, held, gone))
+      events += inOneStep(space, held.record.key, now, (work) => forget(work, held, gone, rules.runsEndedBefore))
       runs += gone.length
     }
   }
@@ -43,11 +43,13 @@ function endedBefore({ endedAt }: RunRecord, time: number): boolean {
 }
 
 /** Rows of the ledger stay, as entries of the transcript refer to them. */
-function forget(work: Work, held: HeldSession, gone: readonly RunRecord[]): number {
+function forget(work: Work, held: HeldSession, gone: readonly RunRecord[], time: number): number {
   const ids = gone.map((run) => run.id)
   remove(work, held.runs, ids)
   remove(work, held.applied, ids)
   forgetRuns(work, gone)
+  const taken = [...held.inbox.values()].filter(({ kind, at }) => kind === 'taken' && at < time)
+  remove(work, held.inbox, taken.map((row) => row.id))
   return cutLog(work, held)
 }
 

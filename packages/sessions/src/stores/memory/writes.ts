@@ -1,5 +1,5 @@
 import type { Write } from '../../store/contract.ts'
-import type { InboxRecord, ToolCallRecord } from '../../store/records.ts'
+import type { ToolCallRecord } from '../../store/records.ts'
 import { Refused, refuseUnless } from '../refused.ts'
 import { expireSession, firstNumbers, isHolding, newRun, newSession, patchRun, patchSession } from '../rules.ts'
 import { addChild, forgetRuns } from './children.ts'
@@ -88,9 +88,9 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
   },
   'inbox.patch'(work, { rows }) {
     const { inbox } = heldOf(work)
-    for (const { id, body } of rows) {
-      const row = inbox.get(id)
-      if (row) put(work, inbox, id, { ...row, body } as InboxRecord)
+    for (const row of rows) {
+      const { at } = inbox.get(row.id) ?? {}
+      if (at !== undefined) put(work, inbox, row.id, { ...row, at })
     }
   },
   'inbox.take'(work, { ids }) {

@@ -1,12 +1,17 @@
 import type { Batch, CommitResult, Delivery, NewEvent } from '../../store/contract.ts'
+import type { InboxSteering, InboxTaken } from '../../store/records.ts'
+import { parseStored } from '../json.ts'
+import { namedInputs, type NamedInput } from '../named-inputs.ts'
+import { parseStored } from '../json.ts'
+import { namedInputs, type NamedInput } from '../named-inputs.ts'
 import { Refused, refuseUnless } from '../refused.ts'
 import { isOpen, sessionStatus, touchSession } from '../rules.ts'
 import { checkExpectations } from './expectations.ts'
-import { command, execute, first } from './statement.ts'
+import { command, execute, first, statement } from './statement.ts'
 import type { Steps } from './statement.ts'
 import { answerBefore, beginWork, countOpenRuns, endWork, findRun, hasEntry, sessionOf } from './work.ts'
 import type { Applied, CommitContext, HeldRun, Work } from './work.ts'
-import { applyWrites } from './writes.ts'
+import { applyWrites, inboxRow } from './writes.ts'
 import { callState } from './write-calls.ts'
 import { runOfInput } from './write-runs.ts'
 
@@ -24,17 +29,30 @@ function* repeatOf(work: Work, batch: Batch): Steps<CommitResult | undefined> {
   return answerBefore(batch, runs.find((run) => run.batchId === batch.id))
 }
 
+/** The answer to an input that was accepted before under its id. */
+/** The answer to an input that was accepted before under its id. */
 function* existingInput({ session }: Work, batch: Batch): Steps<CommitResult | undefined> {
-  for (const write of batch.writes) {
-    if (!session || write.op !== 'run.insert' || write.run.inputId === undefined) continue
-    const existing = yield* first(runOfInput, { session: session.row, inputId: write.run.inputId })
+  if (!session) return undefined
+  for (const input of namedInputs(batch)) {
+    const existing = yield* acceptedInput(session.row, input)
     if (!existing) continue
-    refuseUnless(existing.input_hash === write.run.inputHash, 'id-reused')
+    refuseUnless(existing.hash === input.hash, 'id-reused')
     const { id, version, nextSeq } = session.record
-    return { ok: true, sessionId: id, version, firstSeq: nextSeq, lastSeq: nextSeq - 1, existing: { runId: existing.id } }
+    return { ok: true, sessionId: id, version, firstSeq: nextSeq, lastSeq: nextSeq - 1, existing: { runId: existing.runId } }
   }
   return undefined
 }
+
+function* acceptedInput(session: number, { inputId, rowId }: NamedInput): Steps<{ readonly runId: string; readonly hash?: string } | undefined> {
+  const run = yield* first(runOfInput, { session, inputId })
+  if (run) return { runId: run.id, hash: run.input_hash }
+  const row = rowId === undefined ? undefined : yield* first(inboxBody, { session, id: rowId })
+  return row?.kind === 'steer' || row?.kind === 'taken' ? parseStored(row.body, `The inbox row ${rowId}`) : undefined
+}
+
+const inboxBody = statement((db, slots: { readonly session: number; readonly id: string }) =>
+  db.selectFrom('inbox').select(['kind', 'body']).where('session', '=', slots.session).where('id', '=', slots.id),
+)
 
 function* applyBatch(work: Work, batch: Batch): Steps<CommitResult> {
   yield* checkExpectations(work, batch.expect)

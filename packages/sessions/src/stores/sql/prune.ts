@@ -77,6 +77,10 @@ const forgetName = statement((db, slots: { readonly row: number }) =>
 
 const forgetEvents = statement((db, { session, before }: RunsSlots) => db.deleteFrom('event').where('session', '=', session).where('seq', '<', before))
 
+const forgetTaken = statement((db, { session, before }: RunsSlots) =>
+  db.deleteFrom('inbox').where('session', '=', session).where('kind', '=', sql.lit('taken')).where('at', '<', before),
+)
+
 const saveState = statement((db, slots: { readonly session: number; readonly body: string }) =>
   db.updateTable('session_state').set({ body: slots.body }).where('session', '=', slots.session),
 )
@@ -123,6 +127,7 @@ function* cutSession(session: number, endedBefore: number): Steps<Pick<PruneRepo
   const kept = inOrder.slice(gone.length).map((run) => run.first_seq)
   const firstSeq = Math.max(record.firstSeq, Math.min(record.nextSeq, ...kept))
   yield* execute(forgetEvents, { session, before: firstSeq })
+  yield* execute(forgetTaken, { session, before: endedBefore })
   yield* execute(saveState, { session, body: sessionState({ ...record, firstSeq }).body })
   return { runs: gone.length, events: firstSeq - record.firstSeq }
 }

@@ -68,7 +68,7 @@ const writes: Writes = {
 
   *'inbox.patch'(work, { rows }) {
     const { row: session } = sessionOf(work)
-    for (const { id, body } of rows) yield* execute(updateInbox, { session, id, body: recordText(work, body, `The inbox row ${id}`) })
+    for (const { id, kind, body } of rows) yield* execute(updateInbox, { session, id, kind, body: recordText(work, body, `The inbox row ${id}`) })
   },
 
   *'definition.put'(work, { hash, body }) {
@@ -161,8 +161,8 @@ function* insertEvents(work: Work, events: readonly NewEvent[]): Steps<void> {
   session.record = { ...session.record, nextSeq }
 }
 
-const inboxRow = statement((db, slots: { readonly session: number; readonly id: string }) =>
-  db.selectFrom('inbox').select('id').where('session', '=', slots.session).where('id', '=', slots.id),
+export const inboxRow = statement((db, slots: { readonly session: number; readonly id: string }) =>
+  db.selectFrom('inbox').select(['id', 'body']).where('session', '=', slots.session).where('id', '=', slots.id),
 )
 
 const insertInbox = statement((db, slots: InboxTable) =>
@@ -173,8 +173,8 @@ const deleteInbox = statement((db, slots: { readonly session: number; readonly i
   db.deleteFrom('inbox').where('session', '=', slots.session).where('id', '=', slots.id),
 )
 
-const updateInbox = statement((db, slots: Pick<InboxTable, 'session' | 'id' | 'body'>) =>
-  db.updateTable('inbox').set({ body: slots.body }).where('session', '=', slots.session).where('id', '=', slots.id),
+const updateInbox = statement((db, slots: Pick<InboxTable, 'session' | 'id' | 'kind' | 'body'>) =>
+  db.updateTable('inbox').set({ kind: slots.kind, body: slots.body }).where('session', '=', slots.session).where('id', '=', slots.id),
 )
 
 const definitionRow = statement((db, slots: { readonly namespace: string; readonly hash: string }) =>

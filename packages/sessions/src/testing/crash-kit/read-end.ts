@@ -9,6 +9,7 @@ const inboxKinds = Object.keys({
   decision: true,
   steer: true,
   overlay: true,
+  taken: true,
   'child-settled': true,
   'child-changed': true,
 } satisfies Record<InboxKind, true>) as InboxKind[]

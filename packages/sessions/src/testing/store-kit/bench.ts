@@ -23,7 +23,7 @@ export const startMs = 1_750_000_000_000
 export const room = 'room:1'
 /** Another session, that batches for the room deliver to. */
 export const other = 'room:2'
-export const inboxKinds: readonly InboxKind[] = ['answer', 'decision', 'steer', 'overlay', 'child-settled']
+export const inboxKinds: readonly InboxKind[] = ['answer', 'decision', 'steer', 'overlay', 'taken', 'child-settled']
 
 type Committed = Extract<CommitResult, { ok: true }>
 
