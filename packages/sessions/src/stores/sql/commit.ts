@@ -2,12 +2,10 @@ import type { Batch, CommitResult, Delivery, NewEvent } from '../../store/contra
 import type { InboxSteering, InboxTaken } from '../../store/records.ts'
 import { parseStored } from '../json.ts'
 import { namedInputs, type NamedInput } from '../named-inputs.ts'
-import { parseStored } from '../json.ts'
-import { namedInputs, type NamedInput } from '../named-inputs.ts'
 import { Refused, refuseUnless } from '../refused.ts'
 import { isOpen, sessionStatus, touchSession } from '../rules.ts'
 import { checkExpectations } from './expectations.ts'
-import { command, execute, first, statement } from './statement.ts'
+import { command, execute, first } from './statement.ts'
 import type { Steps } from './statement.ts'
 import { answerBefore, beginWork, countOpenRuns, endWork, findRun, hasEntry, sessionOf } from './work.ts'
 import type { Applied, CommitContext, HeldRun, Work } from './work.ts'
@@ -30,11 +28,9 @@ function* repeatOf(work: Work, batch: Batch): Steps<CommitResult | undefined> {
 }
 
 /** The answer to an input that was accepted before under its id. */
-/** The answer to an input that was accepted before under its id. */
 function* existingInput({ session }: Work, batch: Batch): Steps<CommitResult | undefined> {
-  if (!session) return undefined
-  for (const input of namedInputs(batch)) {
-    const existing = yield* acceptedInput(session.row, input)
+  for (const input of session ? namedInputs(batch) : []) {
+    const existing = session && (yield* acceptedInput(session.row, input))
     if (!existing) continue
     refuseUnless(existing.hash === input.hash, 'id-reused')
     const { id, version, nextSeq } = session.record
@@ -46,13 +42,9 @@ function* existingInput({ session }: Work, batch: Batch): Steps<CommitResult | u
 function* acceptedInput(session: number, { inputId, rowId }: NamedInput): Steps<{ readonly runId: string; readonly hash?: string } | undefined> {
   const run = yield* first(runOfInput, { session, inputId })
   if (run) return { runId: run.id, hash: run.input_hash }
-  const row = rowId === undefined ? undefined : yield* first(inboxBody, { session, id: rowId })
-  return row?.kind === 'steer' || row?.kind === 'taken' ? parseStored(row.body, `The inbox row ${rowId}`) : undefined
+  const row = rowId === undefined ? undefined : yield* first(inboxRow, { session, id: rowId })
+  return row && parseStored<InboxSteering | InboxTaken>(row.body, `The inbox row ${row.id}`)
 }
-
-const inboxBody = statement((db, slots: { readonly session: number; readonly id: string }) =>
-  db.selectFrom('inbox').select(['kind', 'body']).where('session', '=', slots.session).where('id', '=', slots.id),
-)
 
 function* applyBatch(work: Work, batch: Batch): Steps<CommitResult> {
   yield* checkExpectations(work, batch.expect)
