@@ -109,7 +109,7 @@ describe('the files of sessions', () => {
     const dir = newFolder()
     const store = await open(dir)
     await store.commit(batch('a', 'room:1', [ensure('room:1')]))
-    const row = (n: number) => ({ id: `row ${n}`, kind: 'steer', at: n, body: { inputId: `${n}`, input: 'x'.repeat(1000) } }) as const
+    const row = (n: number) => ({ id: `row ${n}`, kind: 'steer', at: n, body: { inputId: `${n}`, runId: 'run-1', input: 'x'.repeat(1000) } }) as const
     for (let n = 1; n <= 200; n++) {
       await store.commit(batch(`put ${n}`, 'room:1', [{ op: 'inbox.put', rows: [row(n)] }, { op: 'inbox.take', ids: [`row ${n - 1}`] }]))
     }

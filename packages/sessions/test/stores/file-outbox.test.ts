@@ -156,7 +156,7 @@ describe('deliveries between files', () => {
     bad[100] = (bad[100] ?? 0) ^ 1
     writeFileSync(source, bad)
     const store = await open(dir)
-    const row = (n: number) => ({ id: `row ${n}`, kind: 'steer', at: n, body: { inputId: `${n}`, input: n } }) as const
+    const row = (n: number) => ({ id: `row ${n}`, kind: 'steer', at: n, body: { inputId: `${n}`, runId: 'run-1', input: n } }) as const
     for (let n = 1; n <= 200; n++) {
       await store.commit(batch(`put ${n}`, 'target', [{ op: 'inbox.put', rows: [row(n)] }, { op: 'inbox.take', ids: [`row ${n - 1}`] }]))
     }
