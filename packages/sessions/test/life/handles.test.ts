@@ -40,11 +40,22 @@ const table: readonly Row[] = [
   { method: 'recover', call: (session) => session.recover('r1', 'continue'), says: writes },
   { method: 'kill', call: (session) => session.kill(), says: reads },
   { method: 'delete', call: (session) => session.delete(), says: ['ok', 'ok', 'ok', closed, 'ok'] },
+  { method: 'fork', call: (session) => session.fork(), says: reads },
+  { method: 'switchTo', call: (session) => session.switchTo(null), says: writes },
+  { method: 'branches', call: (session) => session.branches(), says: reads },
+  { method: 'label', call: (session) => session.label('e1', 'here'), says: writes },
+  { method: 'labels', call: (session) => session.labels(), says: reads },
+  { method: 'compact', call: (session) => session.compact(), says: writes },
+  { method: 'export', call: (session) => read(session.export()), says: reads },
   { method: 'usage', call: (session) => session.usage(), says: reads },
   { method: 'events', call: (session) => collect(session.events({ live: false })), says: reads },
   { method: 'messages', call: (session) => session.messages(), says: reads },
   { method: 'runs', call: (session) => session.runs(), says: reads },
 ]
+
+async function read(lines: AsyncIterable<string>): Promise<void> {
+  for await (const _ of lines) continue
+}
 
 async function sessionThatIs(state: (typeof states)[number]): Promise<{ readonly session: Session; readonly end: () => Promise<void> }> {
   const clock = manualClock()
