@@ -23,14 +23,13 @@ interface CandidateSlots {
   readonly max: number
 }
 
-/** In the order of acceptance, by an index that holds the queued runs alone. */
+/** Each by an index that holds the runs of this status alone, in the order of acceptance. */
 const queuedRuns = statement((db, slots: CandidateSlots, { listed }) =>
   selectCandidates(db, slots, listed<string>(slots.agents)).where('run.status', '=', sql.lit('queued')).where((where) => where.or([where('run.not_before', 'is', null), where('run.not_before', '<=', slots.now)])),
 )
 
 const lostRuns = statement((db, slots: CandidateSlots & { readonly owner: string; readonly holds: string }, { listed }) =>
   selectCandidates(db, slots, listed<string>(slots.agents))
-    .where('run.ended_at', 'is', null)
     .where('run.status', '=', sql.lit('running'))
     .where((where) => where.or([where('run_state.owner', 'is distinct from', slots.owner), where('run.id', 'not in', listed<string>(slots.holds))])),
 )

@@ -2,15 +2,11 @@ import { sql } from 'kysely'
 import type { Expect } from '../../store/contract.ts'
 import type { InboxKind, RunKind } from '../../store/records.ts'
 import { refuseUnless } from '../refused.ts'
-import { hasExpired } from '../rules.ts'
+import { hasExpired, isOpen } from '../rules.ts'
 import { first, statement } from './statement.ts'
 import type { Steps } from './statement.ts'
 import { countOpenRuns, findRun, sessionOf } from './work.ts'
 import type { Work } from './work.ts'
-
-const otherOpenRun = statement((db, slots: { readonly session: number; readonly except: string }) =>
-  db.selectFrom('run').select('row').where('session', '=', slots.session).where('ended_at', 'is', null).where('id', '<>', slots.except).limit(1),
-)
 
 const openRunBut = statement((db, slots: { readonly session: number; readonly kind: string }) =>
   db
@@ -57,9 +53,11 @@ const expectations: Expectations = {
     refuseUnless((yield* first(openRunBut, { session: session.row, kind })) === undefined, 'busy')
   },
 
-  *'none-queued'({ session }, { except }) {
-    if (!session) return
-    refuseUnless((yield* first(otherOpenRun, { session: session.row, except })) === undefined, 'runs-queued')
+  *'none-queued'(work, { except }) {
+    const counts = [...(yield* countOpenRuns(work)).values()]
+    const excepted = (yield* findRun(work, except))?.state
+    const others = counts.reduce((sum, runs) => sum + runs, 0) - (excepted && isOpen(excepted.status) ? 1 : 0)
+    refuseUnless(others === 0, 'runs-queued')
   },
 
   *'queue-below'(work, { max }) {
