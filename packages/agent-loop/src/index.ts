@@ -148,6 +148,7 @@ export type {
   CallState,
   ChildHost,
   ChildMeta,
+  ChildDecision,
   ChildOutcome,
   ChildRequest,
   CommitExpectation,

@@ -28,11 +28,12 @@ export function eventTimeOf(records: readonly JournalRecord[]): number {
   return records.reduce((at, record) => (record.type === 'event' ? record.event.at : at), 0)
 }
 
-/** Wakes a run that waits, at the earliest time that one of its calls waits for. */
+/** Wakes a run that waits, at the earliest time that one of its calls waits for. Calls of a child wake the child. */
 export function timersOf(records: readonly JournalRecord[], runId: string): readonly Write[] {
   const row = records.findLast((record) => record.type === 'run')?.run
   if (row?.state !== 'suspended') return []
-  const times = [...(row.pendingToolCalls ?? []), ...(row.pendingApprovals ?? [])].flatMap((each) => each.deadlineAt ?? [])
+  const own = [...(row.pendingToolCalls ?? []), ...(row.pendingApprovals ?? [])].filter((each) => each.path.length === 0)
+  const times = own.flatMap((each) => each.deadlineAt ?? [])
   if (times.length === 0) return []
   return [{ op: 'timer.put', timers: [{ id: `deadline:${runId}`, kind: 'deadline', dueAt: Math.min(...times), body: { runId } }] }]
 }
@@ -49,6 +50,10 @@ export function goesOn(record: JournalRecord): boolean {
   if (record.type === 'run') return record.run.state === 'suspended'
   if (record.type !== 'event') return false
   return record.event.type === 'message-start' || record.event.type === 'tool-execution-start' || isFirstStart(record)
+}
+
+export function isEnd(record: JournalRecord): boolean {
+  return record.type === 'run' && record.run.state === 'ended'
 }
 
 export function isFirstStart(record: JournalRecord): boolean {

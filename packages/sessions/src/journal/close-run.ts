@@ -42,8 +42,8 @@ export async function lookAtLostRun(
 
 /** What sessions above are told of the end. */
 export function newsOfLostRun({ run, end, discarded = {}, at }: LostRun, batchId: string): readonly Delivery[] {
-  const { status } = end
-  return newsOfChild(run, { status, usage: addUsage(run.usage, discarded), cost: run.cost, at, batchId })
+  const { usage = {}, ...spent } = run.turnState?.spent ?? {}
+  return newsOfChild(run, { status: end.status, spent: { ...spent, usage: addUsage(usage, discarded) }, at, batchId })
 }
 
 /** One more segment, in which all that is open is closed. A run that never began has its end alone. */

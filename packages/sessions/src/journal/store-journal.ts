@@ -19,7 +19,7 @@ import type { LiveLog } from '../log/live-log.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { Claim, CommitRefusal, CommitResult, Delivery, Expect, SessionStore, Write } from '../store/contract.ts'
 import type { InboxRecord, StoredEvent } from '../store/records.ts'
-import { eventTimeOf, expectationsOf, goesOn, goingOn, isFirstStart, isSuspension, nothingNew, timersOf, withdrawnIn } from './boundary.ts'
+import { eventTimeOf, expectationsOf, goesOn, goingOn, isEnd, isFirstStart, isSuspension, nothingNew, timersOf, withdrawnIn } from './boundary.ts'
 import { runCommit, type RunStand } from './commits.ts'
 import { JournalInbox } from './journal-inbox.ts'
 import { callRow } from './ledger-rows.ts'
@@ -65,6 +65,7 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     leaf: session.leaf,
     usage: run.usage,
     turnState: run.turnState,
+    spent: run.parent && (run.turnState?.spent ?? { usage: {} }),
     callSteps: new Map(),
     ...takenFrom(options.answers, run.stop !== undefined),
     inputs: inbox.given,
@@ -72,6 +73,7 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
   // Commits of one run follow each other, so that each builds on where the one before left the transcript.
   let queue: Promise<unknown> = Promise.resolve()
   let owesRest = false
+  const isTask = run.parent?.taskId !== undefined
   /** Inbox rows that the next commit takes, whatever it is about. */
   let news: readonly string[] = []
 
@@ -131,14 +133,21 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
   ): Promise<CommitResult> {
     const result = await storeBatch(records, [...expect, ...guard(records), ...(isSuspension(records) ? nothingNew : [])], writes, after)
     if (result.ok || (result.reason !== 'stopping' && !(result.reason === 'inputs-waiting' && isSuspension(records)))) return result
-    return storeBatch(records, expect, result.reason === 'stopping' ? meetStop(records, writes) : goingOn(writes), after)
+    const stopped = result.reason === 'stopping'
+    return storeBatch(records, expect, stopped ? meetStop(records, writes) : goingOn(writes), after, stopped)
   }
 
-  function storeBatch(records: readonly JournalRecord[], expect: readonly Expect[], writes: readonly Write[], { usage }: RunStand): Promise<CommitResult> {
+  function storeBatch(
+    records: readonly JournalRecord[],
+    expect: readonly Expect[],
+    writes: readonly Write[],
+    { spent }: RunStand,
+    stopped = run.stop !== undefined,
+  ): Promise<CommitResult> {
     const id = ids.next('batch')
     const patch = run.parent && writes.flatMap((write) => (write.op === 'run.patch' ? write.patch : [])).find((each) => each.status)
     const at = eventTimeOf(records)
-    const deliver = patch?.status ? newsOfChild(run, { status: patch.status, usage, cost: patch.cost, at, batchId: id }) : []
+    const deliver = patch?.status ? newsOfChild(run, { ...patch, status: patch.status, spent, stopped, at, batchId: id }) : []
     return commitOnce(store, { id, key: session.key, expect, writes, ...(deliver.length > 0 ? { deliver } : {}) })
   }
 
@@ -154,9 +163,12 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     ]
   }
 
-  /** A stop request that is stored must not be overtaken by what it was to prevent. A run claimed with one knows of it. */
+  /**
+   * A stop request that is stored must not be overtaken by what it was to prevent: among that is the word that a child in
+   * the background has ended. A run claimed with one knows of it.
+   */
   function guard(records: readonly JournalRecord[]): readonly Expect[] {
-    if (run.stop || !records.some(goesOn)) return []
+    if (run.stop || !records.some((record) => goesOn(record) || (isTask && isEnd(record)))) return []
     return [{ that: 'run', runId: run.id, status: ['running'], notStopping: true }]
   }
 

@@ -33,6 +33,8 @@ export class ClaimLoop {
   #pass: Promise<number> | undefined
   #again = false
   #ran = 0
+  /** Runs that wait for another one while they are executed. */
+  #lent = 0
   #cancelTimers: (() => void)[] = []
   /** Resolves at the next heartbeat, or when the loop is stopped. */
   #nextBeat = Promise.withResolvers<void>()
@@ -102,6 +104,17 @@ export class ClaimLoop {
     return this.#runs.all().some((active) => active.claim.session.key === key)
   }
 
+  /** What is waited for inside of a run may need its slot: meanwhile another run can have it. */
+  async lendSlot<T>(waiting: () => Promise<T>): Promise<T> {
+    this.#lent += 1
+    this.wake()
+    try {
+      return await waiting()
+    } finally {
+      this.#lent -= 1
+    }
+  }
+
   /** Takes up this run if it can be claimed. */
   async claimRun(runId: string): Promise<boolean> {
     if (this.#state !== 'running') return false
@@ -154,7 +167,7 @@ export class ClaimLoop {
     try {
       while (this.#again) {
         this.#again = false
-        const free = Math.min(this.#left, this.#concurrency - this.#runs.size)
+        const free = Math.min(this.#left, this.#concurrency + this.#lent - this.#runs.size)
         if (this.#state !== 'running' || !this.#claims || free <= 0) break
         const claims = await this.#claim(free)
         this.#left -= claims.length

@@ -10,8 +10,8 @@ import { startLeftovers } from '../session/leftovers.ts'
 import { restWithin } from '../session/rest.ts'
 import { runHandle } from '../session/run-handle.ts'
 import { createSession } from '../session/session.ts'
-import { requestStop } from '../session/stop.ts'
-import { firstInLine, isResting, openRuns, toRunInfo, toSessionInfo } from '../session/views.ts'
+import { requestStop, stopChildren } from '../session/stop.ts'
+import { firstInLine, isResting, isSettled, openRuns, toRunInfo, toSessionInfo } from '../session/views.ts'
 import type { SessionStore } from '../store/contract.ts'
 import type { RunRecord } from '../store/records.ts'
 import { memoryStore } from '../stores/memory.ts'
@@ -60,7 +60,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       ...{ store: rawStore, clock, ids, background },
       async stopChild(child) {
         await requestStop(ofRuns, child, undefined)
-        await restWithin(ofRuns, child, childStopMs)
+        await loop.lendSlot(() => restWithin(ofRuns, child, childStopMs))
+      },
+      stopBelow: (run) => stopChildren(ofRuns, run, run.stop?.reason),
+      async waitForTask(task, waitMs, abortSignal) {
+        await loop.lendSlot(() => restWithin(ofRuns, task, waitMs, abortSignal, isSettled))
       },
       announce: (key) => live.announce(key),
       wake: () => context.wake(),

@@ -20,10 +20,11 @@ export type SessionEnd = 'kill' | 'expire' | 'delete'
  */
 export async function endSession(context: SessionContext, key: string, how: SessionEnd): Promise<StopReceipt> {
   const children: StopReceipt[] = []
-  for (const child of await sessionsBelow(context, key, how)) children.push(await endSession(context, child, how === 'delete' ? 'delete' : 'kill'))
   for (let tries = 0; tries < maxTries; tries++) {
     const read = await context.store.readSession(key)
     if (!('value' in read)) return { ...nothingToStop, children }
+    // What is started below from now on changes the session, and so is found by another try.
+    for (const child of await sessionsBelow(context, key, how)) children.push(await endSession(context, child, how === 'delete' ? 'delete' : 'kill'))
     const open = await openRuns(context.store, key)
     const lost = await Promise.all(open.toSorted(begunLast).map((run) => lookAt(context, run, read.value)))
     const result = await commitOnce(context.store, await batchOf(context, read.value, lost, how))

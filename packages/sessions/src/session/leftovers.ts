@@ -18,7 +18,7 @@ export async function startLeftovers(context: Pick<SessionContext, 'store' | 'li
     if (!rows.some((row) => row.kind !== 'overlay')) return
     const session = await store.readSession(key)
     if (session.status !== 'found') return
-    const next = await runFor(context, rows)
+    const next = await runFor(context, key, rows)
     if (!next) return
     const { id, version } = session.value
     const result = await commitOnce(store, {
@@ -43,6 +43,7 @@ interface NextRun {
 
 async function runFor(
   { store, clock, ids }: Pick<SessionContext, 'store' | 'clock' | 'ids'>,
+  key: string,
   rows: readonly InboxRecord[],
 ): Promise<NextRun | undefined> {
   const base = { id: ids.next('run'), at: clock.now() }
@@ -51,7 +52,6 @@ async function runFor(
     const { input, inputId } = steered.body
     return { run: { ...base, kind: 'user', lane: 'follow-up', inputId, inputHash: hashJson(input), input }, taken: steered.id }
   }
-  const settled = rows.filter((row) => row.kind === 'child-settled')
-  if ((await announceable(store, settled)).length === 0) return undefined
+  if ((await announceable(store, key)).length === 0) return undefined
   return { run: { ...base, kind: 'notification', inputHash: hashJson(null), input: null } }
 }

@@ -6,6 +6,7 @@ import type { Expect, RunPatch, SessionStore, Write } from '../store/contract.ts
 import type { RunRecord, RunStatus, SessionRecord, StoredEvent, StopRequest } from '../store/records.ts'
 import { publishOwn } from './accept.ts'
 import type { SessionContext } from './context.ts'
+import { startLeftovers } from './leftovers.ts'
 import { readRun, restWithin, unknownRun } from './rest.ts'
 import type { StopOptions, StopReceipt } from './types.ts'
 import { firstInLine, isTerminal, isWaiting, openStatuses } from './views.ts'
@@ -47,12 +48,16 @@ export async function requestStop(context: SessionContext, target: RunRecord, re
     // A run that came to wait although it is stopped is still to be executed once more.
     if ((!run.stop || isWaiting(run.status)) && !(await storeStop(context, run, run.stop ?? request))) continue
     // The stop of a child is stored before anything of its parent is aborted.
-    for (const child of await childrenOf(context.store, run.id, openStatuses)) await requestStop(context, child, reason)
+    await stopChildren(context, run, reason)
     if (run.status === 'running') context.abort(run.id, run.stop ?? request)
     context.wake()
     return
   }
   throw new SessionError('conflict', `The run ${target.id} changed ${maxTries} times while it was stopped.`)
+}
+
+export async function stopChildren(context: SessionContext, run: RunRecord, reason: string | undefined): Promise<void> {
+  for (const child of await childrenOf(context.store, run.id, openStatuses)) await requestStop(context, child, reason)
 }
 
 /** What a commit writes to stop a run as it stands. */
@@ -80,10 +85,13 @@ export function stoppingOf(run: RunRecord, stop: StopRequest): Stopping {
 async function storeStop(context: SessionContext, run: RunRecord, stop: StopRequest): Promise<boolean> {
   const { expect, writes, events } = stoppingOf(run, stop)
   const id = context.ids.next('batch')
-  const deliver = events.length > 0 ? newsOfChild(run, { status: 'aborted', usage: {}, at: stop.at, batchId: id }) : []
+  const deliver = events.length > 0 ? newsOfChild(run, { status: 'aborted', at: stop.at, batchId: id }) : []
   const result = await commitOnce(context.store, { id, key: run.session, expect: [expect], writes, deliver })
-  if (result.ok) publishOwn(context, run.session, result, events)
-  return result.ok
+  if (!result.ok) return false
+  publishOwn(context, run.session, result, events)
+  // Others of its group may have waited for this one, to be told of together.
+  if (events.length > 0 && run.parent?.taskId !== undefined) await startLeftovers(context, run.parent.session)
+  return true
 }
 
 /** What the ledger says now, of the run and of all below it. */
