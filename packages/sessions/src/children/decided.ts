@@ -9,13 +9,14 @@ export async function decidedBelow(store: SessionStore, { parent: above }: RunRe
     const read = await store.readApproval(approvalId)
     if (read.status === 'missing' || !read.value.approval || read.value.approval.state === 'requested') continue
     const { runId, toolCallId, approval } = read.value
-    const { state, decision = '{}', decided } = approval
-    const { reason, input } = JSON.parse(decision) as Partial<ApprovalDecision>
+    const { state, decision: words = '{}', decided } = approval
+    const { reason, input } = JSON.parse(words) as Partial<ApprovalDecision>
+    const decision = state === 'approved' ? 'approve' : approval.decision === undefined ? 'cancelled' : 'deny'
     const asker = await store.readRun(runId)
     const path = asker.status === 'found' ? (asker.value.parent?.path ?? []) : []
     const agent = path.slice(above?.path.length ?? 0)
     decisions.push({
-      ...{ approvalId, toolCallId, agent, decision: state === 'approved' ? 'approve' : 'deny' },
+      ...{ approvalId, toolCallId, agent, decision },
       ...(reason !== undefined && { reason }),
       ...(input !== undefined && { editedInput: input }),
       ...(decided?.by !== undefined && { by: decided.by }),
