@@ -19,12 +19,17 @@ export type SessionEnd = 'kill' | 'expire' | 'delete'
  * cannot write any more.
  */
 export async function endSession(context: SessionContext, key: string, how: SessionEnd): Promise<StopReceipt> {
+  // Before those below it: it starts nothing more then, and the ends of these do not wake it.
+  const receipt = await endRuns(context, key, how)
   const children: StopReceipt[] = []
+  for (const child of await sessionsBelow(context, key, how)) children.push(await endSession(context, child, how === 'delete' ? 'delete' : 'kill'))
+  return { ...receipt, children }
+}
+
+async function endRuns(context: SessionContext, key: string, how: SessionEnd): Promise<StopReceipt> {
   for (let tries = 0; tries < maxTries; tries++) {
     const read = await context.store.readSession(key)
-    if (!('value' in read)) return { ...nothingToStop, children }
-    // What is started below from now on changes the session, and so is found by another try.
-    for (const child of await sessionsBelow(context, key, how)) children.push(await endSession(context, child, how === 'delete' ? 'delete' : 'kill'))
+    if (!('value' in read)) return nothingToStop
     const open = await openRuns(context.store, key)
     const lost = await Promise.all(open.toSorted(begunLast).map((run) => lookAt(context, run, read.value)))
     const result = await commitOnce(context.store, await batchOf(context, read.value, lost, how))
@@ -35,10 +40,10 @@ export async function endSession(context: SessionContext, key: string, how: Sess
     for (const run of open) context.fence(run.id)
     context.live.announce(key)
     const first = firstInLine(open)
-    if (!first) return { ...nothingToStop, children }
+    if (!first) return nothingToStop
     // Of a deleted session nothing can be read any more.
-    if (how === 'delete') return { ...nothingToStop, runId: first.id, state: 'settled', children }
-    return { ...(await receiptOf(context, first.id)), children }
+    if (how === 'delete') return { ...nothingToStop, runId: first.id, state: 'settled' }
+    return receiptOf(context, first.id)
   }
   throw new SessionError('conflict', `The session ${key} changed ${maxTries} times while it was ended.`)
 }

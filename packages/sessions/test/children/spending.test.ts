@@ -2,7 +2,7 @@ import type { Usage } from '@bowline/llm'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { checkLog } from '../support.ts'
-import { childrenOf, handOver, helper, launch, nthRun, root, team } from './support.ts'
+import { childrenOf, found, handOver, helper, launch, nthRun, root, team } from './support.ts'
 
 const spends = (input: number) => ({ usage: { input, output: 1 } })
 const inputOf = (usage: Usage | undefined): number | undefined => usage?.inputTokens
@@ -50,7 +50,7 @@ describe('what children cost', () => {
     const slow = helper('slow', [{ toolCalls: [{ id: 'x', name: 'nothing', input: {} }], ...spends(100) }, { hang: 'before' }])
     const { runtime, session } = await team([{ toolCalls: [handOver('a', 'slow')], ...spends(1) }], { store, subagents: [slow] })
     await session.send('go')
-    await (await import('./support.ts')).found(store, async () => (await childrenOf(store)).find((child) => child.step === 2 && child.openMessageId))
+    await found(store, async () => (await childrenOf(store)).find((child) => child.step === 2 && child.openMessageId))
     await session.kill()
     const report = await runtime.session(root).usage()
     expect(inputOf(report.own.usage)).toBe(1)
