@@ -6,7 +6,6 @@ import type { Expect, RunPatch, SessionStore, Write } from '../store/contract.ts
 import type { RunRecord, RunStatus, SessionRecord, StoredEvent, StopRequest } from '../store/records.ts'
 import { publishOwn } from './accept.ts'
 import type { SessionContext } from './context.ts'
-import { startLeftovers } from './leftovers.ts'
 import { readRun, restWithin, unknownRun } from './rest.ts'
 import type { StopOptions, StopReceipt } from './types.ts'
 import { firstInLine, isTerminal, isWaiting, openStatuses } from './views.ts'
@@ -87,11 +86,8 @@ async function storeStop(context: SessionContext, run: RunRecord, stop: StopRequ
   const id = context.ids.next('batch')
   const deliver = events.length > 0 ? newsOfChild(run, { status: 'aborted', at: stop.at, batchId: id }) : []
   const result = await commitOnce(context.store, { id, key: run.session, expect: [expect], writes, deliver })
-  if (!result.ok) return false
-  publishOwn(context, run.session, result, events)
-  // Others of its group may have waited for this one, to be told of together.
-  if (events.length > 0 && run.parent?.taskId !== undefined) await startLeftovers(context, run.parent.session)
-  return true
+  if (result.ok) publishOwn(context, run.session, result, events)
+  return result.ok
 }
 
 /** What the ledger says now, of the run and of all below it. */

@@ -32,7 +32,8 @@ describe('what children cost', () => {
   it('S146: of a child in the background is booked in its session and above, not in the turn that has launched it', async () => {
     const store = memoryStore()
     const deep = helper('deep', [{ text: 'deep', ...spends(1000) }])
-    const scout = helper('scout', [{ toolCalls: [handOver('b', 'deep')], ...spends(50) }, { text: 'two', ...spends(50) }], { subagents: [deep] })
+    const steps = [{ toolCalls: [handOver('b', 'deep')], ...spends(50) }, { text: 'two', ...spends(50) }]
+    const scout = helper('scout', async (_call, index) => (await nthRun(store, 1), steps[index] ?? {}), { subagents: [deep] })
     const { runtime, session } = await team(
       [{ toolCalls: [launch('a', 'scout')], ...spends(1) }, { text: 'launched', ...spends(1) }, { text: 'seen', ...spends(1) }],
       { store, subagents: [scout] },
