@@ -1,9 +1,10 @@
 import type { DurableEvent, IdSource, TurnEndEvent } from '@bowline/agent-loop'
 import { addUsage, type Usage } from '@bowline/llm'
 import { newsOfChild } from '../children/deliveries.ts'
+import { questionsAtRoot } from '../children/questions.ts'
 import type { Delivery, NewEntry, SessionStore, Write } from '../store/contract.ts'
 import type { RunFailure, RunRecord } from '../store/records.ts'
-import { newEvent } from './commits.ts'
+import { newEvent } from './new-event.ts'
 import { readTranscript } from './read-transcript.ts'
 import { settleOpenCalls, type SettledCall } from './settle-open-calls.ts'
 
@@ -41,9 +42,10 @@ export async function lookAtLostRun(
 }
 
 /** What sessions above are told of the end. */
-export function newsOfLostRun({ run, end, discarded = {}, at }: LostRun, batchId: string): readonly Delivery[] {
+export async function newsOfLostRun(store: SessionStore, { run, end, discarded = {}, at }: LostRun, batchId: string): Promise<readonly Delivery[]> {
   const { usage = {}, ...spent } = run.turnState?.spent ?? {}
-  return newsOfChild(run, { status: end.status, spent: { ...spent, usage: addUsage(usage, discarded) }, at, batchId })
+  const news = newsOfChild(run, { status: end.status, spent: { ...spent, usage: addUsage(usage, discarded) }, at, batchId })
+  return [...news, ...(await questionsAtRoot(store, run, { events: [], ends: true, at, batchId: `${batchId}:${run.id}` }))]
 }
 
 /** One more segment, in which all that is open is closed. A run that never began has its end alone. */

@@ -1,8 +1,9 @@
 import type { CallRow, DurableEvent, JournalRecord } from '@bowline/agent-loop'
 import { addCost, addUsage, type Usage } from '@bowline/llm'
-import type { CallKey, NewEvent, PartialEvent, RunPatch, SessionPatch, Write } from '../store/contract.ts'
+import type { CallKey, RunPatch, SessionPatch, Write } from '../store/contract.ts'
 import type { EntryRecord, InboxRecord, RunSpending, ToolCallRecord, TurnState } from '../store/records.ts'
 import type { TakenInput } from './journal-inbox.ts'
+import { newEvent } from './new-event.ts'
 import { callRecord, type TakenAnswer, type TakenDecision } from './ledger-rows.ts'
 import { PathDraft } from './path-draft.ts'
 import { restPatchOf, stepStateOf, turnStateOf } from './turn-state.ts'
@@ -213,25 +214,4 @@ function spentBySession(event: DurableEvent): Pick<SessionPatch, 'usage' | 'cost
 function usageOf(event: DurableEvent): Usage | undefined {
   if (event.type === 'message-end') return event.message.usage
   return event.type === 'usage' ? event.usage : undefined
-}
-
-export function newEvent(event: DurableEvent): NewEvent {
-  switch (event.type) {
-    case 'user-message':
-    case 'message-end': {
-      const { message: _, ...rest } = event
-      return { event: rest, refers: { entryId: event.messageId } }
-    }
-    case 'runtime-input': {
-      const { message, ...rest } = event
-      return message?.id === undefined ? { event: rest } : { event: rest, refers: { entryId: message.id } }
-    }
-    case 'tool-execution-end': {
-      const { message: _, ...rest } = event
-      const { runId, step, toolCallId } = event
-      return { event: rest, refers: { call: { runId, step, toolCallId } } }
-    }
-    default:
-      return { event: event as unknown as PartialEvent }
-  }
 }

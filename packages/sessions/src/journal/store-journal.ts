@@ -14,6 +14,7 @@ import {
 } from '@bowline/agent-loop'
 import type { JSONObject, JSONValue } from '@bowline/llm'
 import { newsOfChild } from '../children/deliveries.ts'
+import { questionsAtRoot } from '../children/questions.ts'
 import type { DefinitionDiff } from '../definition/definition-diff.ts'
 import type { LiveLog } from '../log/live-log.ts'
 import { commitOnce } from '../store/commit-once.ts'
@@ -137,7 +138,7 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     return storeBatch(records, expect, stopped ? meetStop(records, writes) : goingOn(writes), after, stopped)
   }
 
-  function storeBatch(
+  async function storeBatch(
     records: readonly JournalRecord[],
     expect: readonly Expect[],
     writes: readonly Write[],
@@ -147,8 +148,12 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     const id = ids.next('batch')
     const patch = run.parent && writes.flatMap((write) => (write.op === 'run.patch' ? write.patch : [])).find((each) => each.status)
     const at = eventTimeOf(records)
-    const deliver = patch?.status ? newsOfChild(run, { ...patch, status: patch.status, spent, stopped, at, batchId: id }) : []
-    return commitOnce(store, { id, key: session.key, expect, writes, ...(deliver.length > 0 ? { deliver } : {}) })
+    const news = patch?.status ? newsOfChild(run, { ...patch, status: patch.status, spent, stopped, at, batchId: id }) : []
+    const asked = isTask ? await questionsAtRoot(store, run, { events: records.flatMap((record) => (record.type === 'event' ? record.event : [])), at, batchId: id }) : []
+    const deliver = [...news, ...asked]
+    const result = await commitOnce(store, { id, key: session.key, expect, writes, ...(deliver.length > 0 ? { deliver } : {}) })
+    if (result.ok) for (const { to } of asked) live.announce(to)
+    return result
   }
 
   /** The run begins with the definition that its agent has today. */

@@ -4,7 +4,7 @@ import { newsOfChild } from '../children/deliveries.ts'
 import { describeDiff, type DefinitionDiff } from '../definition/definition-diff.ts'
 import { SessionError } from '../errors.ts'
 import { lastEvents, lastWrites, lookAtLostRun, newsOfLostRun, type LostRun, type LostRunEnd } from '../journal/close-run.ts'
-import { newEvent } from '../journal/commits.ts'
+import { newEvent } from '../journal/new-event.ts'
 import { patchOf } from '../journal/turn-state.ts'
 import type { LiveLog } from '../log/live-log.ts'
 import { answerId, decisionId, isAllAnswered, isWaiting, openQuestions, readAnswers, waitsForChildren } from '../session/views.ts'
@@ -132,7 +132,7 @@ async function commitEnd(
     key: run.session,
     expect: settled ? [...fence(run), { that: 'none-queued', except: run.id }] : fence(run),
     writes: lastWrites(lost, events),
-    deliver: newsOfLostRun(lost, batchId),
+    deliver: await newsOfLostRun(store, lost, batchId),
   })
   if (!result.ok && result.reason === 'runs-queued') return undefined
   checkTaken(result)
