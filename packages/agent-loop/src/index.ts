@@ -33,6 +33,8 @@ export type {
   ToolDeclaration,
 } from './agent/options.ts'
 export { parseInput } from './agent/parse-input.ts'
+export { summarizeMessages } from './agent/summarize-messages.ts'
+export type { MessagesSummary, SummarizeOptions } from './agent/summarize-messages.ts'
 export { nullCompaction } from './compaction/policy.ts'
 export type { CompactionPolicy, CompactionRequest, CompactionResult, Compactor } from './compaction/policy.ts'
 export {

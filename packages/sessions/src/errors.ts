@@ -28,6 +28,7 @@ export type SessionErrorCode =
   | 'schema-too-new'
   | 'entry-too-large'
   | 'conflict'
+  | 'summary-failed'
   | 'queue-full'
 
 export interface SessionErrorFacts {
@@ -37,6 +38,8 @@ export interface SessionErrorFacts {
   readonly runId?: string
   /** The first position that the log still holds, with `cursor-expired`. */
   readonly firstSeq?: number
+  /** The place in an imported file, from 1. */
+  readonly line?: number
   readonly cause?: unknown
 }
 
@@ -48,6 +51,7 @@ export class SessionError extends Error {
   readonly refused?: SessionErrorFacts['refused']
   readonly runId?: string
   readonly firstSeq?: number
+  readonly line?: number
   readonly [marker] = true
 
   constructor(code: SessionErrorCode, message: string, facts: SessionErrorFacts = {}) {
@@ -57,6 +61,7 @@ export class SessionError extends Error {
     if (facts.refused) this.refused = facts.refused
     if (facts.runId !== undefined) this.runId = facts.runId
     if (facts.firstSeq !== undefined) this.firstSeq = facts.firstSeq
+    if (facts.line !== undefined) this.line = facts.line
   }
 
   /** True for a `SessionError` of any installed copy of this package. */

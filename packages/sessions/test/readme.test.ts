@@ -6,17 +6,37 @@ import { expect, it } from 'vitest'
 
 const folder = join(import.meta.dirname, '..')
 
-it('the example of the README runs', { timeout: 60_000 }, () => {
-  const example = /```ts\n(.*?)```/s.exec(readFileSync(join(folder, 'README.md'), 'utf8'))?.[1] ?? ''
+/** In its folder the package finds itself by its name. */
+function runScript(script: string): { readonly stdout: string; readonly stderr: string } {
+  const args = ['--disable-warning=ExperimentalWarning', '--input-type=module-typescript', '--eval', script]
+  return spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
+}
+
+function examplesOf(file: string): readonly string[] {
+  return [...readFileSync(join(folder, file), 'utf8').matchAll(/```ts\n(.*?)```/gs)].map((match) => match[1] ?? '')
+}
+
+const orchestrated = ['look 0', 'look 1', 'look 2', 'write 0', "write [ 'read', 'search' ]", "[ 'write' ]", ''].join('\n')
+const printed = ['Hello, and this is on disk.completed\n', '2 4\ntrue\n', orchestrated]
+
+it.each(printed.map((output, index) => [index + 1, output] as const))('example %i of the README runs', { timeout: 60_000 }, (number, output) => {
+  const examples = examplesOf('README.md')
+  expect(examples).toHaveLength(printed.length)
   const data = mkdtempSync(join(tmpdir(), 'bowline-readme-'))
   try {
-    // In this folder the package finds itself by its name; its data goes elsewhere.
-    const script = example.replace('.bowline/data.db', join(data, 'data.db'))
-    expect(script).not.toBe(example)
-    const run = spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', '--input-type=module-typescript', '--eval', script], { cwd: folder, encoding: 'utf8' })
+    // Its data goes elsewhere.
+    const run = runScript((examples[number - 1] ?? '').replace('.bowline/data.db', join(data, 'data.db')))
     expect(run.stderr).toBe('')
-    expect(run.stdout).toBe('Hello, and this is on disk.completed\n')
+    expect(run.stdout).toBe(output)
   } finally {
     rmSync(data, { recursive: true, force: true })
   }
+})
+
+const said = ['15 points, 0 failures\n', 'the store is slow\nStill here.\n', 'my store is a session store\n']
+
+it.each(said.map((stdout, index) => ({ stdout, index })))('S180: example $index of TESTING.md runs', { timeout: 60_000 }, ({ stdout, index }) => {
+  const examples = examplesOf('TESTING.md')
+  expect(examples).toHaveLength(said.length)
+  expect(runScript(examples[index] ?? '')).toMatchObject({ stderr: '', stdout })
 })

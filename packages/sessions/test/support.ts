@@ -68,3 +68,30 @@ export function gate<T = void>(): { readonly open: (value: T) => void; readonly 
   const { promise, resolve } = Promise.withResolvers<T>()
   return { open: resolve, passed: promise }
 }
+
+/** The texts of the user messages that a model call was given. */
+export function userTexts(call: ScriptedModel['calls'][number] | undefined): string[] {
+  return (call?.prompt ?? []).flatMap((message) => {
+    return message.role === 'user' ? message.content.map((part) => (part.type === 'text' ? part.text : `[${part.type}]`)).join('') : []
+  })
+}
+
+/** A script whose calls say when they are reached, and answer when the test lets them. */
+export function heldScript(answers: readonly Exclude<Script, (...args: never[]) => unknown>[number][]) {
+  const reached = answers.map(() => gate())
+  const go = answers.map(() => gate())
+  const steps: Script = async (_call, index) => {
+    reached[index]?.open()
+    await go[index]?.passed
+    const answer = answers[index]
+    if (!answer) throw new Error(`Nobody has written call ${index + 1}.`)
+    return answer
+  }
+  return {
+    steps,
+    /** Resolves when this call is made. */
+    reached: (index: number): Promise<void> => reached[index]?.passed ?? Promise.reject(new Error('no such call')),
+    /** Lets this call answer. */
+    answer: (index: number): void => go[index]?.open(),
+  }
+}

@@ -1,3 +1,4 @@
+import * as file from '@bowline/sessions/file'
 import * as memory from '@bowline/sessions/memory'
 import * as sessions from '@bowline/sessions'
 import * as sqlite from '@bowline/sessions/sqlite'
@@ -5,14 +6,23 @@ import * as testing from '@bowline/sessions/testing'
 import { expect, it } from 'vitest'
 
 it('the names that users import change on purpose only', () => {
-  expect(Object.keys(sessions).sort()).toEqual(['SessionError', 'createRuntime'])
+  expect(Object.keys(sessions).sort()).toEqual([
+    ...['SessionError', 'createOrchestration', 'createOrchestrationStateManager', 'createRuntime', 'createStepSequencer'],
+    ...['memoryStateStore', 'removeOrchestrationState'],
+  ])
+  expect(Object.keys(file)).toEqual(['fileStore'])
   expect(Object.keys(memory)).toEqual(['memoryStore'])
   expect(Object.keys(sqlite)).toEqual(['sqliteStore'])
   expect(Object.keys(testing).sort()).toMatchInlineSnapshot(`
     [
+      "crashScenarios",
+      "exploreCrashes",
       "fakeClock",
       "fakeIds",
+      "faultyStore",
+      "standardInvariants",
       "testSessionStore",
+      "testStateStore",
     ]
   `)
 })

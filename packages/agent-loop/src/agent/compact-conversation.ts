@@ -1,27 +1,32 @@
 import { systemClock } from '@bowline/llm'
 import { compactJournal } from '../compaction/compact-journal.ts'
 import type { CompactionResult } from '../compaction/policy.ts'
+import type { CompactionTrigger } from '../events/types.ts'
 import { systemIds } from '../ids.ts'
 import { summaryModelFor } from '../loop/compaction-phase.ts'
 import { modelTarget } from '../loop/model-target.ts'
 import { releaseJournal, takeJournal } from '../run/phases.ts'
-import { checkJournal, checkKeys, checkSignal, checkText } from './check-options.ts'
+import { checkJournal, checkKeys, checkOneOf, checkSignal, checkText } from './check-options.ts'
 import { watchCompaction } from './compaction-observers.ts'
 import type { AgentDefinition } from './definition.ts'
 import type { CompactOptions } from './options.ts'
 
-/** By hand. Throws `busy` and `invalid-config`; all else is the outcome. */
+const triggers: readonly CompactionTrigger[] = ['threshold', 'overflow', 'window', 'requested', 'manual']
+
+/** Between two turns. Throws `busy` and `invalid-config`; all else is the outcome. */
 export function compactConversation(agent: AgentDefinition, options: CompactOptions): Promise<CompactionResult> {
-  checkKeys('compact', options, ['journal', 'instructions', 'abortSignal', 'clock', 'ids'])
+  checkKeys('compact', options, ['journal', 'instructions', 'abortSignal', 'clock', 'ids', 'runId', 'trigger'])
   checkText('instructions', options.instructions)
+  checkText('runId', options.runId)
+  checkOneOf('trigger', options.trigger, triggers)
   checkJournal(options.journal)
   checkSignal('abortSignal', options.abortSignal)
-  const { journal, instructions, abortSignal, clock = systemClock, ids = systemIds } = options
+  const { journal, instructions, runId, trigger, abortSignal, clock = systemClock, ids = systemIds } = options
   const model = modelTarget(agent.model, agent.models, agent.runtimeParams)
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   takeJournal(journal, 'compaction')
   return compactJournal({
-    ...{ journal, clock, ids, instructions, abortSignal, setting: agent.compaction },
+    ...{ journal, clock, ids, runId, trigger, instructions, abortSignal, setting: agent.compaction },
     ...{ model: model.name, contextWindow: model.info.contextWindow },
     summaryModel: (policy) => summaryModelFor({ agent, model, clock }, policy),
     effectOf: (toolName) => agent.tools.get(toolName)?.effect,

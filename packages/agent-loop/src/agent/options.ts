@@ -18,6 +18,7 @@ import type {
 } from '@bowline/llm'
 import type { CompactionPolicy, CompactionResult, Compactor } from '../compaction/policy.ts'
 import type {
+  CompactionTrigger,
   AgentEvent,
   ApprovalRequest,
   EndReason,
@@ -196,6 +197,10 @@ export interface Diagnostic {
 
 export interface CompactOptions {
   readonly journal: Journal
+  /** What its events say about who made them. Default: a new id. */
+  readonly runId?: string
+  /** Default `manual`; another one for a compaction that a journal has put off. */
+  readonly trigger?: CompactionTrigger
   /** Extra focus of the summary. */
   readonly instructions?: string
   readonly abortSignal?: AbortSignal

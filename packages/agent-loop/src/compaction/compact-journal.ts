@@ -38,6 +38,8 @@ export interface CompactionWatch extends Pick<CompactionHost, 'beforeCompaction'
 export interface JournalCompaction extends Pick<CompactionHost, FromAgent> {
   readonly journal: Journal
   readonly clock: Clock
+  /** Default: a new one. */
+  readonly runId?: string | undefined
   /** Of instructions and declarations of tools, when they are known. */
   readonly promptCharacters?: number | undefined
   /** Default `manual`; another one for a compaction that a journal has put off. */
@@ -73,7 +75,7 @@ export async function compactJournal(parts: JournalCompaction): Promise<Compacti
 async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, { view, estimate }: Context, stop: StopSwitch): Promise<CompactionHost> {
   const { journal, clock, ids, setting, model, contextWindow } = parts
   const draft = new Draft(journal, clock, (event) => watch.onEvent?.(event))
-  const runId = ids.next('run')
+  const { runId = ids.next('run') } = parts
   // A log needs a turn for every event of a run: it is that behind which the compaction stands.
   const eventOf = (fields: object) => ({
     type: 'event' as const,

@@ -61,7 +61,7 @@ export type CompactionSetting =
 /** Never changes the view. */
 export const nullCompaction: Compactor = Object.freeze({ name: 'null', compact: () => Promise.resolve(undefined) })
 
-const defaults: CompactionPolicy = Object.freeze({
+export const defaultPolicy: CompactionPolicy = Object.freeze({
   reserveTokens: 16_384,
   keepRecentTokens: 20_000,
   maxFailures: 3,
@@ -70,20 +70,20 @@ const defaults: CompactionPolicy = Object.freeze({
 })
 
 const policyKeys: readonly string[] = [
-  ...Object.keys(defaults),
+  ...Object.keys(defaultPolicy),
   ...(['triggerRatio', 'model', 'instructions', 'facts'] satisfies (keyof CompactionPolicy)[]),
 ]
 
 /** Throws `invalid-config` that names the field. */
 export function compactionPolicyOf(option: Partial<CompactionPolicy> | Compactor | false | undefined): CompactionSetting {
   if (option === false || option === nullCompaction) return { kind: 'off' }
-  if (option === undefined) return { kind: 'policy', policy: defaults }
+  if (option === undefined) return { kind: 'policy', policy: defaultPolicy }
   if (typeof option !== 'object' || option === null) return refuseConfig('compaction must be a policy, a compactor or false')
-  if ('compact' in option) return { kind: 'compactor', policy: defaults, compactor: checkedCompactor(option) }
+  if ('compact' in option) return { kind: 'compactor', policy: defaultPolicy, compactor: checkedCompactor(option) }
   checkKeys('compaction', option, policyKeys)
   checkPolicy(option)
   const given = Object.fromEntries(Object.entries(option).filter(([, value]) => value !== undefined))
-  return { kind: 'policy', policy: Object.freeze({ ...defaults, ...given }) }
+  return { kind: 'policy', policy: Object.freeze({ ...defaultPolicy, ...given }) }
 }
 
 function checkedCompactor(compactor: Compactor): Compactor {

@@ -67,7 +67,7 @@ export async function askRequest(calls: HandlerCalls, event: HookEvent<'beforeMo
     event: () => ({
       ...event,
       runtimeParams: mergeRuntimeParams(runtimeParams, patch.runtimeParams),
-      tools: tools.filter((name) => patch.activeTools?.includes(name) ?? true),
+      tools: tools.filter((name) => isIn(patch.activeTools, name) && isIn(patch.shownTools, name)),
     }),
     take: (returned) => {
       const next = readRequestPatch(returned)
@@ -77,6 +77,10 @@ export async function askRequest(calls: HandlerCalls, event: HookEvent<'beforeMo
     },
   })
   return patch
+}
+
+function isIn(names: readonly string[] | undefined, name: string): boolean {
+  return names?.includes(name) ?? true
 }
 
 export async function askCall(
@@ -130,6 +134,10 @@ export async function askResult(calls: HandlerCalls, call: HookedCall, given: Ho
     },
   })
   return result
+}
+
+export function askSettled(calls: HandlerCalls, event: HookEvent<'onToolSettled'>): Promise<void> {
+  return calls.ask('onToolSettled', { patient: true, event: () => event, take: () => 'go-on' })
 }
 
 export async function askCompaction(calls: HandlerCalls, event: HookEvent<'beforeCompaction'>): Promise<CompactionVerdict> {

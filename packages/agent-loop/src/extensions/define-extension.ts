@@ -28,6 +28,7 @@ const hookNames = Object.keys({
   afterModelCall: true,
   onToolCall: true,
   onToolResult: true,
+  onToolSettled: true,
   beforeCompaction: true,
   afterCompaction: true,
   onRetryStart: true,

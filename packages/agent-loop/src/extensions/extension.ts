@@ -110,6 +110,8 @@ export type CompactionDecision =
 export interface RequestPatch {
   readonly runtimeParams?: RuntimeParams
   readonly activeTools?: readonly string[]
+  /** Only these are shown to the model. A call of another tool is not refused for that: `onToolCall` decides. */
+  readonly shownTools?: readonly string[]
   readonly toolChoice?: ToolChoice
 }
 
@@ -163,6 +165,8 @@ export interface Hooks {
     event: { readonly call: HookedCall; readonly result: HookedResult; readonly status: OutcomeStatus },
     context: ExtensionContext,
   ): MaybePromise<ResultPatch | undefined | void>
+  /** Of every outcome as it stands, behind all who could change it. What this writes into `state` is stored with it. */
+  onToolSettled?(event: { readonly call: HookedCall; readonly status: OutcomeStatus }, context: ExtensionContext): MaybePromise<void>
   beforeCompaction?(
     event: {
       readonly trigger: CompactionTrigger

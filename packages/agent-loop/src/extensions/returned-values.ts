@@ -48,10 +48,11 @@ export function readMessages(returned: unknown, given: readonly Message[]): read
 }
 
 export function readRequestPatch(returned: unknown): RequestPatch {
-  const fields = fieldsOf(returned, ['runtimeParams', 'activeTools', 'toolChoice']) ?? {}
+  const fields = fieldsOf(returned, ['runtimeParams', 'activeTools', 'shownTools', 'toolChoice']) ?? {}
   return {
     ...optional('runtimeParams', runtimeParamsOf(fields['runtimeParams'])),
     ...optional('activeTools', texts(fields, 'activeTools')),
+    ...optional('shownTools', texts(fields, 'shownTools')),
     ...optional('toolChoice', toolChoiceOf(fields['toolChoice'])),
   }
 }

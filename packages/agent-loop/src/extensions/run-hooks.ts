@@ -2,7 +2,7 @@ import { systemClock } from '@bowline/llm'
 import type { JSONValue, Message, SchemaResult } from '@bowline/llm'
 import type { AgentEvent } from '../events/types.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
-import { askAgentStart, askCall, askCompaction, askContext, askInput, askRequest, askResult } from './ask-hooks.ts'
+import { askAgentStart, askCall, askCompaction, askContext, askInput, askRequest, askResult, askSettled } from './ask-hooks.ts'
 import { HandlerCalls } from './call-handlers.ts'
 import type { HookEvent, HookFailure, HookRunnerOptions } from './call-handlers.ts'
 import type { HookedCall, HookedResult, HookName, RequestPatch } from './extension.ts'
@@ -31,6 +31,7 @@ export interface HookRunner {
   onToolCall(call: HookedCall, validate: (input: JSONValue) => MaybePromise<SchemaResult>): Promise<CallVerdict>
   /** With `neverResult` a patch that makes a `result` of the call counts as not valid. */
   onToolResult(call: HookedCall, result: HookedResult, options?: { readonly neverResult?: boolean }): Promise<HookedResult>
+  onToolSettled(event: HookEvent<'onToolSettled'>): Promise<void>
   beforeCompaction(event: HookEvent<'beforeCompaction'>): Promise<CompactionVerdict>
   afterCompaction(event: HookEvent<'afterCompaction'>): Promise<void>
   onRetryStart(event: HookEvent<'onRetryStart'>): Promise<void>
@@ -100,6 +101,10 @@ class TurnHooks implements HookRunner {
 
   onToolResult(call: HookedCall, result: HookedResult, { neverResult = false }: { readonly neverResult?: boolean } = {}): Promise<HookedResult> {
     return askResult(this.#calls, call, result, neverResult)
+  }
+
+  onToolSettled(event: HookEvent<'onToolSettled'>): Promise<void> {
+    return askSettled(this.#calls, event)
   }
 
   beforeCompaction(event: HookEvent<'beforeCompaction'>): Promise<CompactionVerdict> {

@@ -58,7 +58,7 @@ function finished(turn: Turn, { patch }: StepPlan, { instructions, messages, par
     target: turn.model,
     instructions: asked.runtimeParams?.systemPrompt ?? instructions,
     messages,
-    tools: activeDeclarations(turn),
+    tools: shownDeclarations(turn, asked.shownTools),
     runtimeParams,
     toolChoice: asked.toolChoice ?? patch.toolChoice ?? turn.agent.toolChoice,
   }
@@ -72,6 +72,11 @@ function askRequestHooks(turn: Turn, { instructions, messages, params }: Request
 /** The agent's own array as long as all tools are active: what is the same is converted once. */
 function activeDeclarations({ agent, activeTools }: Turn): CallRequest['tools'] {
   return activeTools ? agent.declarations.filter(({ name }) => activeTools.has(name)) : agent.declarations
+}
+
+function shownDeclarations(turn: Turn, shown: RequestPatch['shownTools']): CallRequest['tools'] {
+  const active = activeDeclarations(turn)
+  return shown ? active.filter(({ name }) => shown.includes(name)) : active
 }
 
 /** Nothing may stand behind an answer that the model goes on with. */

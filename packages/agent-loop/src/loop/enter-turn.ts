@@ -9,11 +9,12 @@ import { discardCrashed } from './discard.ts'
 import { aborted, mayGoOn } from './ending.ts'
 import type { Ending } from './ending.ts'
 import { acceptInput } from './accept-input.ts'
-import { beginGuardrails, openSegment } from './open-segment.ts'
+import { beginGuardrails, openSegment, tellTurnStart } from './open-segment.ts'
 import { endRetry, tellRetryEnd } from './record-retry.ts'
 import type { Next } from './run-turn.ts'
 import { appendResults } from './settle-calls.ts'
 import { turnFingerprint } from './turn-fingerprint.ts'
+import { tellStepEnd } from './settle-step.ts'
 import { settleSubmission } from './submission.ts'
 import type { Submission } from './submission.ts'
 import type { Turn } from './turn.ts'
@@ -95,6 +96,7 @@ function resumeAnswer(turn: Turn, calls: readonly Call[]): Next {
 async function closeTurn(turn: Turn, open: OpenTurn, calls: readonly Call[], submission: Submission | undefined): Promise<Extract<Next, { phase: 'end' }>> {
   if (turn.isDriven) await turn.boundary()
   await beginGuardrails(turn, true)
+  await tellTurnStart(turn, true)
   if (open.openMessageId !== undefined) discardCrashed(turn, open.openMessageId)
   if (submission) await settleSubmission(turn, submission)
   await tellRetryEnd(turn, endRetry(turn, false))
@@ -106,6 +108,7 @@ async function closeTurn(turn: Turn, open: OpenTurn, calls: readonly Call[], sub
     endStep(turn, calls, false)
     turn.log.writeRun('running', { ending })
     if (turn.isDriven) await turn.boundary()
+    await tellStepEnd(turn, turn.transcript.latestAnswer, calls)
   }
   return { phase: 'end', ending }
 }

@@ -61,5 +61,12 @@ async function askObservers(turn: Turn, { input, resumed }: Omit<Segment, 'takes
     // They belong to the turn, not to its segment.
     if (isUntouched(turn)) for (const extra of append) addInput(turn, 'turn-start', 'notify', extra)
   }
-  if (hooks.has('onTurnStart')) await hooks.onTurnStart({ turn: turn.number, resumed })
+  await tellTurnStart(turn, resumed)
+}
+
+/** Of every segment, too. */
+export async function tellTurnStart(turn: Turn, resumed: boolean): Promise<void> {
+  if (!turn.hooks.has('onTurnStart')) return
+  await turn.log.commit()
+  await turn.hooks.onTurnStart({ turn: turn.number, resumed })
 }

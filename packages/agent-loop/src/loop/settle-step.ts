@@ -1,3 +1,4 @@
+import type { AssistantMessage } from '@bowline/llm'
 import { describeCall } from '../tools/call.ts'
 import type { Call } from '../tools/call.ts'
 import { textOf } from '../transcript/client-calls.ts'
@@ -26,11 +27,14 @@ export async function settleStep(turn: Turn, answer: ModelAnswer, calls: readonl
   // Stored before its end, the step must not be followed by another one.
   if (ending) turn.log.writeRun('running', { ending })
   if (turn.isDriven) await turn.boundary()
-  if (turn.hooks.has('onStepEnd')) {
-    await turn.log.commit()
-    await turn.hooks.onStepEnd({ step: turn.step, toolCalls: calls.map(describeCall), text: textOf(message) })
-  }
+  await tellStepEnd(turn, message, calls)
   return afterStep(turn, ending, calls)
+}
+
+export async function tellStepEnd(turn: Turn, answer: AssistantMessage | undefined, calls: readonly Call[]): Promise<void> {
+  if (!turn.hooks.has('onStepEnd')) return
+  await turn.log.commit()
+  await turn.hooks.onStepEnd({ step: turn.step, toolCalls: calls.map(describeCall), text: textOf(answer) })
 }
 
 /** The step-end window. At a final answer an input makes one more step, if one more is allowed. */

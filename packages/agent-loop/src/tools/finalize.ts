@@ -28,6 +28,7 @@ export async function finalize(turn: Turn, call: Call, given: Outcome, end?: Chi
   const { status, output, executed } = patched
   const asked = turn.guardrails.afterCall(describeCall(call), { status, output, executed: executed !== 'no' })
   const outcome = reviewed(turn, patched, asked instanceof Promise ? await asked : asked)
+  if (turn.hooks.has('onToolSettled')) await tellSettled(turn, call, outcome)
   if (end) recordChild(turn, call, end)
   settle(turn, call, outcome)
 }
@@ -65,6 +66,12 @@ async function patchedByHooks(turn: Turn, call: Call, given: Outcome): Promise<O
   const neverResult = stopReason !== 'stop' && stopReason !== 'tool-calls'
   const { terminate, ...rest } = await turn.hooks.onToolResult(describeCall(call), given, { neverResult })
   return { ...rest, ...(terminate && { terminate }) }
+}
+
+/** What stands drafted must not wait for it either; the outcome itself is stored with what it writes. */
+async function tellSettled(turn: Turn, call: Call, { status }: Outcome): Promise<void> {
+  await turn.log.commit()
+  await turn.hooks.onToolSettled({ call: describeCall(call), status })
 }
 
 /** What hooks and guardrails leave of an outcome. */

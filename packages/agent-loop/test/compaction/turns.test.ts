@@ -228,6 +228,16 @@ describe('compactions of whole turns', () => {
     }
   })
 
+  it('A129: one that a journal has put off says which run it is and why', async () => {
+    const { agent } = agentWith([{ text: long(400), usage: used(500) }, { text: 'SUMMARY' }])
+    const { play, journal, clock, ids } = conversation()
+    await play(agent, long(400))
+    const runId = 'run of its own'
+    expect(await agent.compact({ journal, clock, ids, runId, trigger: 'threshold' })).toMatchObject({ outcome: 'done' })
+    expect(journal.log.find(({ type }) => type === 'compaction-start')).toMatchObject({ runId, trigger: 'threshold' })
+    expect(() => agent.compact({ journal, trigger: 'whim' as never })).toThrow(/trigger/)
+  })
+
   it('A30: by hand it throws busy while a turn runs, and is skipped while one is open', async () => {
     const far = defineTool({ name: 'far', description: 'x', inputSchema: {} })
     const { agent } = agentWith([{ toolCalls: [{ name: 'far', input: {} }] }], { tools: [far] })

@@ -75,7 +75,7 @@ describe('requests', () => {
 })
 
 describe('failures', () => {
-  const hooks = ['onInput', 'beforeAgentStart', 'onTurnStart', 'transformContext', 'onStepStart', 'beforeModelCall', 'afterModelCall', 'onToolResult', 'onStepEnd', 'onAgentEnd', 'onSavePoint', 'onSettled', 'onEvent'] as const
+  const hooks = ['onInput', 'beforeAgentStart', 'onTurnStart', 'transformContext', 'onStepStart', 'beforeModelCall', 'afterModelCall', 'onToolResult', 'onToolSettled', 'onStepEnd', 'onAgentEnd', 'onSavePoint', 'onSettled', 'onEvent'] as const
   const turnOf = (options: Partial<AgentOptions>) => agentOf([call('echo'), { text: 'ok' }], { tools: [echo('echo').tool], ...options })
   const perTurn = new Set<string>(['onInput', 'beforeAgentStart', 'onTurnStart', 'onAgentEnd', 'onSavePoint', 'onSettled', 'onEvent'])
   const perStep = new Set<string>(['transformContext', 'onStepStart', 'beforeModelCall', 'afterModelCall', 'onStepEnd'])

@@ -5,7 +5,7 @@ import type { World } from './world.ts'
 
 const hookNames = [
   ...['onInput', 'beforeAgentStart', 'onTurnStart', 'transformContext', 'onStepStart', 'onStepEnd', 'beforeModelCall', 'afterModelCall'],
-  ...['onToolCall', 'onToolResult', 'beforeCompaction', 'afterCompaction', 'onRetryStart', 'onRetryEnd', 'onAgentEnd', 'onSavePoint'],
+  ...['onToolCall', 'onToolResult', 'onToolSettled', 'beforeCompaction', 'afterCompaction', 'onRetryStart', 'onRetryEnd', 'onAgentEnd', 'onSavePoint'],
   ...['onSettled', 'onEvent'],
 ] as const satisfies readonly (keyof Hooks)[]
 type HookName = (typeof hookNames)[number]
@@ -101,7 +101,7 @@ const sayings: Readonly<Partial<Record<HookName, readonly unknown[]>>> = {
   onInput: [{ action: 'transform', input: 'transformed' }, { action: 'handled', reply: 'handled' }, { action: 'continue' }, { action: 'transform', input: [] }],
   beforeAgentStart: [{ instructions: 'other instructions' }, { append: ['appended', 'twice'] }, { append: [{ type: 'nothing' }] }],
   transformContext: [{ messages: [{ role: 'user', content: 'only this' }] }, { messages: [] }, { messages: 'none' }],
-  beforeModelCall: [{ activeTools: ['pure', 'far'] }, { activeTools: [] }, { runtimeParams: { maxTokens: 100 } }, { toolChoice: 'none' }],
+  beforeModelCall: [{ activeTools: ['pure', 'far'] }, { activeTools: [] }, { runtimeParams: { maxTokens: 100 } }, { toolChoice: 'none' }, { shownTools: ['pure'] }],
   onToolCall: [
     ...[{ action: 'modify', input: { act: 'json', ms: 0 } }, { action: 'modify', input: 'wrong' }, { action: 'reject-and-continue', message: 'no' }],
     ...[{ action: 'synthesize', output: { made: 'up' }, details: 1 }, { action: 'error', message: 'never' }],

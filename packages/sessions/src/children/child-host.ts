@@ -1,6 +1,7 @@
 import { AgentError, hashJson, type ChildHost, type ChildOutcome, type ChildRequest, type Tool } from '@bowline/agent-loop'
 import type { JSONValue } from '@bowline/llm'
-import { insertion, messageOf, sessionStart } from '../session/accept.ts'
+import { insertion, sessionStart } from '../session/accept.ts'
+import { messageOf } from '../session/new-run.ts'
 import { lastTextOf } from '../session/run-handle.ts'
 import { isTerminal, isWaiting, toRunInfo } from '../session/views.ts'
 import type { CommitResult, Delivery, NewRun, NewSession, Write } from '../store/contract.ts'

@@ -28,20 +28,11 @@ export function eventTimeOf(records: readonly JournalRecord[]): number {
   return records.reduce((at, record) => (record.type === 'event' ? record.event.at : at), 0)
 }
 
-/** Wakes a run that waits, at the earliest time that one of its calls waits for. Calls of a child wake the child. */
-export function timersOf(records: readonly JournalRecord[], runId: string): readonly Write[] {
-  const row = records.findLast((record) => record.type === 'run')?.run
-  if (row?.state !== 'suspended') return []
-  const own = [...(row.pendingToolCalls ?? []), ...(row.pendingApprovals ?? [])].filter((each) => each.path.length === 0)
-  const times = own.flatMap((each) => each.deadlineAt ?? [])
-  if (times.length === 0) return []
-  return [{ op: 'timer.put', timers: [{ id: `deadline:${runId}`, kind: 'deadline', dueAt: Math.min(...times), body: { runId } }] }]
-}
-
 /** Messages that stood in the transcript before these records. */
 export function withdrawnIn(records: readonly JournalRecord[]): ReadonlySet<string> {
-  const withdrawn = new Set(records.flatMap((record) => (record.type === 'discard' ? record.messageIds : [])))
-  for (const record of records) if (record.type === 'append') withdrawn.delete(record.message.id)
+  const withdrawn = new Set<string>()
+  for (const record of records) if (record.type === 'discard') for (const id of record.messageIds) withdrawn.add(id)
+  if (withdrawn.size > 0) for (const record of records) if (record.type === 'append') withdrawn.delete(record.message.id)
   return withdrawn
 }
 
@@ -60,3 +51,13 @@ export function isFirstStart(record: JournalRecord): boolean {
   return record.type === 'event' && record.event.type === 'turn-start' && !record.event.resumed
 }
 
+
+/**
+ * The world outside, or somebody who waits, depends on it: a call that is not pure, or the end of a segment. What is taken
+ * out of the inbox would be found there again.
+ */
+export function mustBeStored(record: JournalRecord): boolean {
+  if (record.type === 'inputs-taken') return true
+  if (record.type === 'run') return record.run.state !== 'running'
+  return record.type === 'call' && record.call.effect !== 'pure' && record.call.state !== 'pending'
+}

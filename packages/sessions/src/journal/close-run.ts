@@ -3,7 +3,9 @@ import { addUsage, type Usage } from '@bowline/llm'
 import { newsOfChild } from '../children/deliveries.ts'
 import { questionsAtRoot } from '../children/questions.ts'
 import type { Delivery, NewEntry, SessionStore, Write } from '../store/contract.ts'
-import type { RunFailure, RunRecord } from '../store/records.ts'
+import type { RunFailure, RunRecord, StopRequest } from '../store/records.ts'
+import { lastEventsOfCompaction, openCompaction } from './close-compaction.ts'
+import { withoutDeadline } from './deadline.ts'
 import { newEvent } from './new-event.ts'
 import { readTranscript } from './read-transcript.ts'
 import { settleOpenCalls, type SettledCall } from './settle-open-calls.ts'
@@ -12,9 +14,11 @@ const charactersPerToken = 4
 const nothingOpen = { openMessageId: null, pendingToolCalls: [], pendingApprovals: [], turnState: null, rest: null, notBefore: null } as const
 
 export interface LostRunEnd {
-  readonly status: 'error' | 'aborted'
+  readonly status: 'error' | 'aborted' | 'completed'
   readonly reason: NonNullable<RunRecord['reason']>
   readonly error?: NonNullable<RunRecord['error']>
+  /** Of a run that is ended before anybody could carry the request out. */
+  readonly stop?: StopRequest
 }
 
 /** A run as it stands, and how it is to end. */
@@ -24,6 +28,8 @@ export interface LostRun {
   readonly calls: readonly SettledCall[]
   /** What the answer cost that the model had begun. */
   readonly discarded: Usage | undefined
+  /** The id of the compaction that the run had begun. */
+  readonly compacting: string | undefined
   /** Inbox rows that nobody will take any more. */
   readonly answers: readonly string[]
   readonly end: LostRunEnd
@@ -36,9 +42,9 @@ export async function lookAtLostRun(
   run: RunRecord,
   { leaf, answers, end, at }: Pick<LostRun, 'leaf' | 'answers' | 'end' | 'at'>,
 ): Promise<LostRun> {
-  const calls = await settleOpenCalls(store, ids, run, at)
+  const [calls, compacting] = await Promise.all([settleOpenCalls(store, ids, run, at), openCompaction(store, run)])
   const discarded = run.openMessageId === undefined ? undefined : await estimatedInput(store, run.session)
-  return { run, leaf, calls, discarded, answers, end, at }
+  return { run, leaf, calls, discarded, compacting, answers, end, at }
 }
 
 /** What sessions above are told of the end. */
@@ -50,7 +56,8 @@ export async function newsOfLostRun(store: SessionStore, { run, end, discarded =
 
 /** One more segment, in which all that is open is closed. A run that never began has its end alone. */
 export function lastEvents(lost: LostRun, settled: boolean): DurableEvent[] {
-  const { run, calls, end, at, discarded } = lost
+  const { run, calls, end, at, discarded, compacting: open } = lost
+  if (run.kind === 'compaction') return lastEventsOfCompaction(run, end, { at, open, settled })
   const { step, openMessageId: messageId, turn = 0 } = run
   const usage = addUsage(run.usage, discarded ?? {})
   const base = { at, runId: run.id, turn }
@@ -87,15 +94,16 @@ function isRunFailure(error: NonNullable<LostRunEnd['error']>): error is RunFail
 export function lastWrites({ run, leaf, calls, answers, end, discarded = {} }: LostRun, events: readonly DurableEvent[]): readonly Write[] {
   const fresh = calls.filter((call) => call.fresh).map(({ record }) => record)
   const entries = entriesOf(calls.filter((call) => !call.inTranscript), leaf, run.id)
-  const { status, reason, error = null } = end
+  const { status, reason, error = null, stop } = end
   const usage = addUsage(run.usage, discarded)
   return [
     ...(fresh.length > 0 ? [{ op: 'call.put', calls: fresh } as const] : []),
     ...(entries.length > 0 ? [{ op: 'entry.append', entries } as const] : []),
-    { op: 'event.append', events: events.map(newEvent) },
+    ...(events.length > 0 ? [{ op: 'event.append', events: events.map(newEvent) } as const] : []),
     ...(answers.length > 0 ? [{ op: 'inbox.take', ids: answers } as const] : []),
+    ...withoutDeadline(run),
     { op: 'session.patch', patch: { usage: discarded } },
-    { op: 'run.patch', runId: run.id, patch: { status, reason, error, usage, ...nothingOpen } },
+    { op: 'run.patch', runId: run.id, patch: { status, reason, error, usage, ...nothingOpen, ...(stop && { stop }) } },
   ]
 }
 

@@ -43,16 +43,17 @@ export class JournalInbox {
   #inputOf(row: InboxRecord): QueuedInput | undefined {
     if (row.kind !== 'steer' && row.kind !== 'overlay') return undefined
     const { inputId, input } = row.body
-    if (row.kind === 'steer') {
-      this.#given.set(inputId, { take: [row.id], patch: [] })
-      return { inputId, source: 'steer', input: input as unknown as AgentInput }
-    }
-    const { turns, takenBy } = row.body
+    // What was meant for a run that has ended becomes a run of its own.
+    if (row.kind === 'steer' && row.body.runId !== this.#runId) return undefined
     // An overlay is shown once in each turn; a run keeps what it has taken with its turn.
-    if (takenBy === this.#runId) return undefined
-    const later: InboxRecord = { ...row, body: { ...row.body, turns: turns - 1, takenBy: this.#runId } }
-    this.#given.set(inputId, turns > 1 ? { take: [], patch: [later] } : { take: [row.id], patch: [] })
-    return { inputId, source: 'overlay', input: input as unknown as AgentInput }
+    if (row.kind === 'overlay' && row.body.takenBy === this.#runId) return undefined
+    this.#given.set(inputId, this.#afterwards(row))
+    return { inputId, source: row.kind, input: input as unknown as AgentInput }
+  }
+
+  #afterwards(row: Extract<InboxRecord, { readonly kind: 'steer' | 'overlay' }>): TakenInput {
+    if (row.kind === 'steer' || row.body.turns === 1) return takenInput(row, this.#runId)
+    return { take: [], patch: [{ ...row, body: { ...row.body, turns: row.body.turns - 1, takenBy: this.#runId } }] }
   }
 
   async #reminders(rows: readonly InboxRecord[]): Promise<readonly QueuedInput[]> {
@@ -68,4 +69,10 @@ export class JournalInbox {
     for (const row of fresh) this.#announced.set(row.id, reminder)
     return [...again, reminder]
   }
+}
+
+/** Of a named input its id stays, so that a repeat is known; the text goes. */
+export function takenInput({ id, at, body }: Extract<InboxRecord, { readonly kind: 'steer' | 'overlay' }>, runId: string): TakenInput {
+  const { inputId, hash } = body
+  return hash === undefined ? { take: [id], patch: [] } : { take: [], patch: [{ id, at, kind: 'taken', body: { inputId, hash, runId } }] }
 }

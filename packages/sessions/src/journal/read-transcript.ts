@@ -1,52 +1,46 @@
 import type { Compaction, StoredMessage } from '@bowline/agent-loop'
-import type { PathOptions, SessionStore } from '../store/contract.ts'
+import type { Page, PathOptions, SessionStore } from '../store/contract.ts'
 import type { EntryRecord } from '../store/records.ts'
 
 export interface StoredTranscript {
-  /** Oldest first. */
+  /** Oldest first. With a compaction they may begin with what it kept. */
   readonly messages: readonly StoredMessage[]
   /** The newest one. */
   readonly compaction?: Compaction
 }
 
-/** What stands on the active path, as far as a model is shown it. */
-export async function readTranscript(store: SessionStore, key: string): Promise<StoredTranscript> {
+const pageSizes = { first: 250, further: 1000 } as const
+
+/**
+ * What a model is shown of the active path: back to what its newest compaction kept. One of the open run itself hides
+ * nothing: with its turn withdrawn it may not be in force any more.
+ */
+export async function readTranscript(store: SessionStore, key: string, openRun?: string): Promise<StoredTranscript> {
   const messages: StoredMessage[] = []
   let compaction: Compaction | undefined
-  for await (const entry of entriesBack(store, key, { limit: 1000, context: true })) {
-    if (entry.type === 'compaction') compaction ??= entry.compaction
-    const message = messageOf(entry)
-    if (message) messages.push(message)
+  let oldest: string | undefined
+  for await (const entries of pagesBack(store, key, pageSizes.first, pageSizes.further)) {
+    for (const entry of entries) {
+      if (entry.type === 'compaction') {
+        compaction ??= entry.compaction
+        if (oldest === undefined && entry.runId !== openRun) oldest = oldestOf(compaction)
+      }
+      const message = messageOf(entry)
+      if (!message) continue
+      messages.push(message)
+      if (message.id === oldest) return transcriptOf(messages, compaction)
+    }
   }
-  return { messages: messages.reverse(), ...(compaction ? { compaction } : {}) }
+  return transcriptOf(messages, compaction)
 }
 
-/** The path from the leaf back to the oldest of these messages, newest first. */
-export async function readBackTo(store: SessionStore, key: string, messageIds: Iterable<string>): Promise<readonly EntryRecord[]> {
-  const missing = new Set(messageIds)
-  const entries: EntryRecord[] = []
-  if (missing.size === 0) return entries
-  for await (const entry of entriesBack(store, key, { limit: 20 })) {
-    entries.push(entry)
-    if (entry.type === 'message' && missing.delete(entry.message.id) && missing.size === 0) break
-  }
-  return entries
+/** The message with which the part of the transcript begins that the compaction does not stand for. */
+function oldestOf({ firstKeptMessageId, lastMessageId }: Compaction): string | undefined {
+  return firstKeptMessageId === '' ? lastMessageId : firstKeptMessageId
 }
 
-async function* entriesBack(store: SessionStore, key: string, options: PathOptions): AsyncGenerator<EntryRecord, void, undefined> {
-  let next = options
-  for (;;) {
-    const page = await store.readPath(key, next)
-    yield* page.items
-    if (page.next === undefined) return
-    next = { ...next, before: page.next, ...(next.context === true && contextOf(page.items)) }
-  }
-}
-
-/** Where the context begins, when the compaction that says so has been passed. */
-function contextOf(entries: readonly EntryRecord[]): { context?: string } {
-  const newest = entries.find((entry) => entry.type === 'compaction')
-  return newest ? { context: newest.compaction.firstKeptMessageId } : {}
+function transcriptOf(newestFirst: StoredMessage[], compaction: Compaction | undefined): StoredTranscript {
+  return { messages: newestFirst.reverse(), ...(compaction ? { compaction } : {}) }
 }
 
 /** What a model is shown of an entry: summaries and notes come to it as words of the user. */
@@ -55,7 +49,7 @@ export function messageOf(entry: EntryRecord): StoredMessage | undefined {
     case 'message':
       return entry.message
     case 'branch-summary':
-      return { role: 'user', id: entry.id, content: entry.summary.text }
+      return { role: 'user', id: entry.id, content: `[Summary of a branch of the conversation that was left]\n\n${entry.summary.text}` }
     case 'note':
       return { role: 'user', id: entry.id, content: entry.text }
     case 'compaction':
@@ -66,5 +60,37 @@ export function messageOf(entry: EntryRecord): StoredMessage | undefined {
       const unknown: never = entry
       return unknown
     }
+  }
+}
+
+/** The path from the leaf back to the oldest of these messages, newest first. */
+export async function readBackTo(store: SessionStore, key: string, messageIds: ReadonlySet<string>): Promise<readonly EntryRecord[]> {
+  const missing = new Set(messageIds)
+  const found: EntryRecord[] = []
+  for await (const entries of pagesBack(store, key, 20, 20)) {
+    for (const entry of entries) {
+      found.push(entry)
+      if (entry.type === 'message' && missing.delete(entry.message.id) && missing.size === 0) return found
+    }
+  }
+  return found
+}
+
+/** The path from the leaf back, newest first, in pages of these sizes. */
+async function* pagesBack(store: SessionStore, key: string, first: number, further: number): AsyncGenerator<readonly EntryRecord[], void, undefined> {
+  let page = await store.readPath(key, { limit: first })
+  yield page.items
+  while (page.next !== undefined) {
+    page = await store.readPath(key, { limit: further, before: page.next })
+    yield page.items
+  }
+}
+
+/** A path from its leaf to the root. */
+export async function* entriesBack(store: SessionStore, key: string, options: PathOptions): AsyncGenerator<EntryRecord, void, undefined> {
+  for (let next: PathOptions | undefined = options; next; ) {
+    const page: Page<EntryRecord> = await store.readPath(key, next)
+    yield* page.items
+    next = page.next === undefined ? undefined : { ...options, before: page.next }
   }
 }

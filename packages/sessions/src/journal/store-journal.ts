@@ -5,6 +5,7 @@ import {
   type AgentFingerprint,
   type AgentInput,
   type ChildHost,
+  type CommitExpectation,
   type CommitOutcome,
   type IdSource,
   type Journal,
@@ -20,9 +21,11 @@ import type { LiveLog } from '../log/live-log.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { Claim, CommitRefusal, CommitResult, Delivery, Expect, SessionStore, Write } from '../store/contract.ts'
 import type { InboxRecord, StoredEvent } from '../store/records.ts'
-import { eventTimeOf, expectationsOf, goesOn, goingOn, isEnd, isFirstStart, isSuspension, nothingNew, timersOf, withdrawnIn } from './boundary.ts'
+import { eventTimeOf, expectationsOf, goesOn, goingOn, isEnd, isFirstStart, isSuspension, mustBeStored, nothingNew, withdrawnIn } from './boundary.ts'
 import { runCommit, type RunStand } from './commits.ts'
+import { dueCompaction } from './due-compaction.ts'
 import { JournalInbox } from './journal-inbox.ts'
+import { deadlineOf } from './deadline.ts'
 import { callRow } from './ledger-rows.ts'
 import { readBackTo, readTranscript } from './read-transcript.ts'
 import { decidedIn, isAnswered, takenFrom, withoutDeadline } from './taken.ts'
@@ -42,6 +45,8 @@ export interface StoreJournalOptions {
   readonly definition?: AgentFingerprint
   /** How the definition has changed since the run began. */
   readonly definitionDiff?: DefinitionDiff
+  /** `turn`: what no outside world depends on is stored with what comes behind it. */
+  readonly durability: 'boundary' | 'turn'
   /** Follows a stop request that a commit meets in the store. */
   readonly abort: AbortController
 }
@@ -72,15 +77,18 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     inputs: inbox.given,
   }
   // Commits of one run follow each other, so that each builds on where the one before left the transcript.
-  let queue: Promise<unknown> = Promise.resolve()
+  let queue: Promise<unknown> | undefined
   let owesRest = false
   const isTask = run.parent?.taskId !== undefined
   /** Inbox rows that the next commit takes, whatever it is about. */
   let news: readonly string[] = []
+  /** Records that wait to be stored with the next ones. */
+  let held: readonly JournalRecord[] = []
+  let heldEvents = 0
 
   async function load(): Promise<JournalState> {
     const [transcript, calls, changed] = await Promise.all([
-      readTranscript(store, session.key),
+      readTranscript(store, session.key, run.id),
       run.turn === undefined || run.turnState?.stepState === 'ended' ? [] : store.readCalls(run.id, run.step),
       options.hostChildren ? store.readInbox(session.key, ['child-changed']) : [],
     ])
@@ -109,20 +117,36 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     }
   }
 
-  async function commit(...[records, expect]: Parameters<Journal['commit']>): Promise<CommitOutcome> {
-    const tail = await readBackTo(store, session.key, withdrawnIn(records))
+  async function commit(given: readonly JournalRecord[], expect?: CommitExpectation): Promise<CommitOutcome> {
+    const waits = options.durability === 'turn' && !expect && !given.some(mustBeStored)
+    return waits ? hold(given) : commitAll([...held, ...given], expect)
+  }
+
+  async function commitAll(records: readonly JournalRecord[], expect?: CommitExpectation): Promise<CommitOutcome> {
+    const withdrawn = withdrawnIn(records)
+    const tail = withdrawn.size === 0 ? [] : await readBackTo(store, session.key, withdrawn)
     const { writes, events, after } = runCommit(records, stand, { tail, nextId: () => ids.next('entry') })
     const expectations = [...fence, ...expectationsOf(expect, run.id)]
     const told = news.length > 0 ? [{ op: 'inbox.take', ids: news } as const] : []
-    const all = [...withDefinition(records, writes), ...told, ...timersOf(records, run.id)]
+    const all = [...withDefinition(records, writes), ...told, ...deadlineOf(records, run), ...dueCompaction(records, run, () => ids.next('run'))]
     const result = await commitAsItStands(records, expectations, all, after)
     if (!result.ok) return refused(result.reason)
     stand = after
     news = []
+    held = []
+    heldEvents = 0
     owesRest ||= records.some((record) => record.type === 'run' && record.run.followed === true)
     const numbered = events.map((event, index): StoredEvent => ({ ...event, seq: result.firstSeq + index }))
     live.publish(session.key, numbered, true)
     return { ok: true, firstSeq: result.firstSeq }
+  }
+
+  /** Nobody reads the numbers that these events get for now: they are published when they are stored. */
+  function hold(records: readonly JournalRecord[]): CommitOutcome {
+    const firstSeq = live.session(session.key).lastSeq + heldEvents + 1
+    held = [...held, ...records]
+    heldEvents += records.filter((record) => record.type === 'event').length
+    return { ok: true, firstSeq }
   }
 
   /** What happens to the run meanwhile changes how the commit leaves it. */
@@ -189,10 +213,21 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
 
   const children = options.hostChildren?.((deliver) => {
     const expect: Expect[] = [...fence, { that: 'run', runId: run.id, status: ['running'], notStopping: true }]
-    const done = queue.then(() => commitOnce(store, { id: ids.next('batch'), key: session.key, expect, writes: [], deliver }))
-    queue = done.catch(() => undefined)
-    return done
+    return inTurn(async () => {
+      if (held.length > 0) await commitAll(held)
+      return commitOnce(store, { id: ids.next('batch'), key: session.key, expect, writes: [], deliver })
+    })
   })
+
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = queue ? queue.then(work) : work()
+    const over = done.then(leave, leave)
+    function leave(): void {
+      if (queue === over) queue = undefined
+    }
+    queue = over
+    return done
+  }
 
   return {
     load,
@@ -200,17 +235,16 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     get owesRest() {
       return owesRest
     },
-    commit(records, expect) {
-      const done = queue.then(() => commit(records, expect))
-      queue = done.catch(() => undefined)
-      return done
-    },
+    commit: (records, expect) => inTurn(() => commit(records, expect)),
     publish(events) {
+      // Of a message whose beginning is not in the log yet.
+      if (heldEvents > 0) return
       const liveSession = live.session(session.key)
       for (const event of events) liveSession.publishDelta(event)
     },
     ...(children ? { children } : {}),
     enqueue: options.enqueue,
+    schedulesCompaction: true,
     abortSignal: abort.signal,
   }
 }

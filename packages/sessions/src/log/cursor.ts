@@ -8,8 +8,6 @@ export interface Position {
 
 const form = /^(0|[1-9]\d{0,14})(?:\.([1-9]\d{0,14}))?$/
 
-export const logStart: Position = { seq: 0, n: 0 }
-
 export function printCursor(seq: number, n = 0): string {
   return n === 0 ? `${seq}` : `${seq}.${n}`
 }

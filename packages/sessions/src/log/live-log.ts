@@ -39,13 +39,13 @@ export class LiveSession {
       this.#ringBytes = 0
       this.#dropped = 0
     }
-    for (const watcher of this.#watchers) watcher()
+    if (events.some(({ type }) => type === 'turn-end')) this.#tellWatchers()
   }
 
   /** Something has changed that is no event. */
   announce(): void {
     for (const reader of this.#readers) reader.lookUp()
-    for (const watcher of this.#watchers) watcher()
+    this.#tellWatchers()
   }
 
   publishDelta(event: DeltaEvent): void {
@@ -91,7 +91,7 @@ export class LiveSession {
     this.#readers.delete(queue)
   }
 
-  /** Calls after each commit; returns what ends it. */
+  /** Calls when a run may have come to rest; returns what ends it. */
   watch(watcher: () => void): () => void {
     this.#watchers.add(watcher)
     return () => this.#watchers.delete(watcher)
@@ -104,6 +104,10 @@ export class LiveSession {
 
   get idle(): boolean {
     return this.#readers.size === 0 && this.#watchers.size === 0 && this.#ring.length === 0
+  }
+
+  #tellWatchers(): void {
+    for (const watcher of this.#watchers) watcher()
   }
 
   #dropOldest(): void {

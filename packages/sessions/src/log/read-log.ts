@@ -103,7 +103,8 @@ class LogReader {
         const logged: LoggedEvent = { ...event, cursor: printCursor(event.seq, this.#n) }
         this.#pass(logged, event.seq)
         if (this.#concerns(logged)) yield logged
-        if (this.#signal.aborted) return
+        if (event.type === 'session-end') this.#ended = true
+        if (this.#signal.aborted || this.#ended) return
       }
       if (this.#seq >= page.lastSeq) return
     }
@@ -129,6 +130,7 @@ class LogReader {
       }
       if (!this.#concerns(item.event)) continue
       yield item.event
+      if (item.event.type === 'session-end') return 'ended'
       if (await this.#endsWith(item.event)) return 'ended'
     }
     return 'ended'

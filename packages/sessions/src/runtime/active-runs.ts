@@ -9,8 +9,11 @@ export interface ActiveRunsOptions extends ExecutionOptions {
   /** Must not throw. */
   readonly onError: (error: unknown, where: ErrorContext) => void
   /** An execution is over, and what was left of it is written. Must not throw. */
-  readonly onRest: (claim: Claim) => void
+  readonly onRest: (claim: Claim, how: Leaving) => void
 }
+
+/** What became of the run in this process: it waits or has ended, or it is to be claimed anew. */
+export type Leaving = 'rested' | 'gave-back'
 
 export interface ActiveRun {
   readonly claim: Claim
@@ -57,13 +60,13 @@ export class ActiveRuns {
       claim,
       abort,
       heldUntil,
-      done: this.#execute(claim, abort).finally(() => {
+      done: this.#execute(claim, abort).then((how) => {
         letGo()
         const current = this.#active.get(run.id) ?? active
         if (current !== active) return
         this.#active.delete(run.id)
         live.endRun(run.session, run.id)
-        this.#options.onRest(claim)
+        this.#options.onRest(claim, how)
       }),
     }
     this.#active.set(run.id, active)
@@ -76,24 +79,27 @@ export class ActiveRuns {
 
   /** All leave at once and go back into the queue. Those that do not are given back here when the grace is over. */
   async yieldAll(graceOver: Promise<void>): Promise<void> {
-    for (const run of this.#active.values()) run.abort.abort({ kind: 'yield' } satisfies AbortCause)
-    await Promise.race([Promise.all(this.all().map((run) => run.done)), graceOver])
+    const runs = this.all()
+    for (const run of runs) run.abort.abort({ kind: 'yield' } satisfies AbortCause)
+    await Promise.race([Promise.all(runs.map((run) => run.done)), graceOver])
     // What these still do is theirs alone: nothing of it can be written under an epoch that was given back.
-    const stubborn = this.all()
-    this.#active.clear()
+    const stubborn = runs.filter((run) => this.#active.get(run.claim.run.id) === run)
+    for (const { claim } of stubborn) this.#active.delete(claim.run.id)
     await Promise.all(stubborn.map(({ claim }) => this.#write(claim, { kind: 'give-back' })))
   }
 
   /** Must not reject. */
-  async #execute(claim: Claim, abort: AbortController): Promise<void> {
+  async #execute(claim: Claim, abort: AbortController): Promise<Leaving> {
     const remainder = await executeRun(this.#options, claim, abort).catch((error: unknown): Remainder => {
       this.#report(error, claim)
       return { kind: 'end', status: 'error', reason: 'journal-error', error: notWritten }
     })
     // What the store does not take now it is given again, else nobody would ever claim the run or end it.
     while (this.#active.get(claim.run.id)?.claim === claim) {
-      if ((await this.#write(claim, remainder)) || !(await this.#nextTry())) return
+      if (await this.#write(claim, remainder)) return remainder.kind === 'give-back' ? 'gave-back' : 'rested'
+      if (!(await this.#nextTry())) break
     }
+    return 'gave-back'
   }
 
   /** False: the store did not take it. */

@@ -1,15 +1,15 @@
 import type { Claim } from '../store/contract.ts'
 import type { StopRequest } from '../store/records.ts'
-import { ActiveRuns, stopCause, type ActiveRunsOptions } from './active-runs.ts'
+import { ActiveRuns, stopCause, type ActiveRunsOptions, type Leaving } from './active-runs.ts'
 import { Leases } from './leases.ts'
-import type { DrainOptions, RuntimeOptions } from './types.ts'
+import type { RuntimeOptions } from './types.ts'
 
 export interface ClaimLoopOptions
   extends Pick<RuntimeOptions, 'concurrency' | 'lease' | 'timers'>,
     Omit<ActiveRunsOptions, 'onRest'> {
   readonly owner: string
-  /** An execution is over. Must not throw. */
-  readonly onRest: (claim: Claim) => void
+  /** An execution is over; resolves when what follows from that is stored. Must neither throw nor reject. */
+  readonly onRest: (claim: Claim, how: Leaving) => Promise<void>
 }
 
 /** How often to look for work that nobody announced. */
@@ -25,19 +25,23 @@ export class ClaimLoop {
   readonly #heartbeatMs: number
   readonly #hasTimers: boolean
   #state: 'new' | 'running' | 'stopping' | 'stopped' = 'new'
-  /** Work is taken up as it comes. */
-  #claims = false
-  /** Claims left, when only so many are wanted. */
-  #left = Infinity
+  /** Work is taken up as it comes, but for the while that somebody wants it left. */
+  #pauses = 0
   /** One pass at a time; a wake during a pass asks for one more. */
   #pass: Promise<number> | undefined
   #again = false
-  #ran = 0
+  /** Claims follow each other: what is free is known when the one before has begun its runs. */
+  #claiming: Promise<unknown> = Promise.resolve()
   /** Runs that wait for another one while they are executed. */
   #lent = 0
-  #cancelTimers: (() => void)[] = []
+  readonly #afterwards = new Set<Promise<void>>()
+  #counts: Readonly<Record<Leaving, number>> = { rested: 0, 'gave-back': 0 }
+  /** Resolves at the next wake or end of an execution. */
+  #news = Promise.withResolvers<void>()
   /** Resolves at the next heartbeat, or when the loop is stopped. */
   #nextBeat = Promise.withResolvers<void>()
+  #cancelPoll: (() => void) | undefined
+  #cancelBeat: (() => void) | undefined
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options
@@ -45,11 +49,7 @@ export class ClaimLoop {
     this.#leaseMs = options.lease?.ttlMs ?? 10_000
     this.#heartbeatMs = options.lease?.heartbeatMs ?? 3_000
     this.#hasTimers = options.timers ?? true
-    const onRest = (claim: Claim): void => {
-      options.onRest(claim)
-      this.wake()
-    }
-    this.#runs = new ActiveRuns({ ...options, onRest }, async () => {
+    this.#runs = new ActiveRuns({ ...options, onRest: (claim, how) => this.#onRest(claim, how) }, async () => {
       if (this.#state === 'running') await this.#nextBeat.promise
       return this.#state === 'running'
     })
@@ -60,10 +60,8 @@ export class ClaimLoop {
   async start(): Promise<number> {
     this.#state = 'running'
     this.#nextBeat = Promise.withResolvers()
-    this.#repeat(this.#heartbeatMs, () => this.#heartbeat())
     if (!this.#hasTimers) return 0
-    this.#repeat(pollMs, () => this.wake())
-    this.#claims = true
+    this.#poll()
     return this.#claimAll()
   }
 
@@ -71,27 +69,30 @@ export class ClaimLoop {
   async stop(graceMs: number): Promise<void> {
     this.#state = 'stopping'
     this.#nextBeat.resolve()
-    await this.#pass?.catch(() => undefined)
+    await this.#claiming
     const { clock } = this.#options
     const { promise: graceOver, resolve } = Promise.withResolvers<void>()
     const cancel = clock.setTimer(clock.now() + graceMs, resolve)
     await this.#runs.yieldAll(graceOver)
+    await Promise.race([this.settled(), graceOver])
     cancel()
     this.#state = 'stopped'
-    for (const cancelTimer of this.#cancelTimers) cancelTimer()
-    this.#cancelTimers = []
+    this.#cancelPoll?.()
+    this.#stopBeating()
+    this.#tellNews()
   }
 
   wake(): void {
-    if (this.#state !== 'running' || !this.#claims) return
+    this.#tellNews()
+    if (this.#state !== 'running' || !this.#hasTimers) return
     this.#claimAll().catch((error: unknown) => this.#options.onError(error, { during: 'claim' }))
   }
 
-  /** Also of a run that the pass under way has claimed and not begun. */
+  /** Also of a run that was claimed and has not begun. */
   abort(runId: string, request: StopRequest): void {
     const abort = (): void => this.#runs.abort(runId, stopCause(request))
     if (this.#runs.get(runId)) abort()
-    else this.#pass?.then(abort, () => undefined)
+    else void this.#claiming.then(abort)
   }
 
   /** Leaves a run that somebody has ended otherwise. */
@@ -117,40 +118,56 @@ export class ClaimLoop {
 
   /** Takes up this run if it can be claimed. */
   async claimRun(runId: string): Promise<boolean> {
-    if (this.#state !== 'running') return false
-    const [claimed] = await this.#claim(1, runId)
-    return claimed !== undefined
+    return (await this.#claim(() => 1, runId)).length > 0
   }
 
-  /** Executes what can be claimed until nothing is left, or the time is over: then runs leave at their next boundary. */
-  async drain({ untilMs, maxRuns = Infinity, abortSignal }: DrainOptions): Promise<{ readonly ran: number; readonly yielded: number }> {
-    const { clock } = this.#options
-    const over = Promise.withResolvers<void>()
-    const cancel = untilMs === undefined ? undefined : clock.setTimer(untilMs, over.resolve)
-    abortSignal?.addEventListener('abort', () => over.resolve())
-    let isOver = abortSignal?.aborted === true || (untilMs !== undefined && untilMs <= clock.now())
-    const ended = over.promise.then(() => (isOver = true))
-    const ranBefore = this.#ran
-    const claimed = this.#claims
-    this.#claims = true
-    this.#left = maxRuns
+  /** Takes up as many runs as can be claimed and have room. */
+  async claimUpTo(max: number): Promise<number> {
+    return (await this.#claim(() => Math.min(max, this.#room()))).length
+  }
+
+  get size(): number {
+    return this.#runs.size
+  }
+
+  /** How many executions are over so far. */
+  get counts(): Readonly<Record<Leaving, number>> {
+    return this.#counts
+  }
+
+  /** Resolves when there may be more to claim. */
+  get news(): Promise<void> {
+    return this.#news.promise
+  }
+
+  /** Resolves with whether anything had to be stored behind runs that are over. */
+  async settled(): Promise<boolean> {
+    const afterwards = [...this.#afterwards]
+    await Promise.all(afterwards)
+    return afterwards.length > 0
+  }
+
+  /** All leave at their next boundary, and nothing is taken up by itself meanwhile. */
+  async yieldAll(): Promise<void> {
+    this.#pauses += 1
     try {
-      while (!isOver) {
-        await this.#claimAll()
-        const running = this.#runs.all()
-        if (running.length === 0) break
-        await Promise.race([ended, Promise.race(running.map((run) => run.done))])
-      }
-      this.#claims = false
-      await this.#pass
-      const yielded = this.#runs.size
-      if (isOver) await this.#runs.yieldAll(new Promise(() => undefined))
-      return { ran: this.#ran - ranBefore - yielded, yielded }
+      await this.#claiming
+      await this.#runs.yieldAll(new Promise(() => undefined))
+      await this.settled()
     } finally {
-      cancel?.()
-      this.#claims = claimed
-      this.#left = Infinity
+      this.#pauses -= 1
     }
+  }
+
+  #onRest(claim: Claim, how: Leaving): void {
+    this.#counts = { ...this.#counts, [how]: this.#counts[how] + 1 }
+    if (this.#runs.size === 0) this.#stopBeating()
+    const afterwards = this.#options.onRest(claim, how).finally(() => {
+      this.#afterwards.delete(afterwards)
+      this.#tellNews()
+    })
+    this.#afterwards.add(afterwards)
+    this.wake()
   }
 
   #claimAll(): Promise<number> {
@@ -167,10 +184,7 @@ export class ClaimLoop {
     try {
       while (this.#again) {
         this.#again = false
-        const free = Math.min(this.#left, this.#concurrency + this.#lent - this.#runs.size)
-        if (this.#state !== 'running' || !this.#claims || free <= 0) break
-        const claims = await this.#claim(free)
-        this.#left -= claims.length
+        const claims = await this.#claim(() => (this.#pauses > 0 ? 0 : this.#room()))
         recovered += claims.filter((claim) => claim.previous === 'running').length
       }
     } finally {
@@ -179,32 +193,57 @@ export class ClaimLoop {
     return recovered
   }
 
-  async #claim(max: number, runId?: string): Promise<readonly Claim[]> {
-    const { store, owner, directory, clock } = this.#options
-    const heldUntil = clock.now() + this.#leaseMs
-    const agents = directory.names()
-    const claims = await store.claim({ owner, max, leaseMs: this.#leaseMs, agents, ...(runId === undefined ? {} : { runId }) })
-    for (const claim of claims) this.#runs.begin(claim, heldUntil)
-    this.#ran += claims.length
+  #room(): number {
+    return this.#concurrency + this.#lent - this.#runs.size
+  }
+
+  #claim(roomOf: () => number, runId?: string): Promise<readonly Claim[]> {
+    const claims = this.#claiming.then(async () => {
+      const max = roomOf()
+      return this.#state === 'running' && max > 0 ? this.#claimNow(max, runId) : []
+    })
+    this.#claiming = claims.catch(() => undefined)
     return claims
   }
 
-  #repeat(everyMs: number, run: () => void): void {
-    const { clock } = this.#options
-    const place = this.#cancelTimers.length
-    const arm = (): void => {
-      this.#cancelTimers[place] = clock.setTimer(clock.now() + everyMs, () => {
-        arm()
-        run()
-      })
-    }
-    arm()
+  async #claimNow(max: number, runId?: string): Promise<readonly Claim[]> {
+    const { store, owner, directory, clock } = this.#options
+    const heldUntil = clock.now() + this.#leaseMs
+    const request = { owner, max, leaseMs: this.#leaseMs, agents: directory.names(), holds: this.#runs.all().map(({ claim }) => claim.run.id) }
+    const claims = await store.claim({ ...request, ...(runId === undefined ? {} : { runId }) })
+    for (const claim of claims) this.#runs.begin(claim, heldUntil)
+    if (this.#runs.size > 0 && !this.#cancelBeat) this.#beatOn()
+    return claims
   }
 
-  #heartbeat(): void {
-    const beat = this.#nextBeat
-    this.#nextBeat = Promise.withResolvers()
-    beat.resolve()
-    this.#leases.beat()
+  #tellNews(): void {
+    const news = this.#news
+    this.#news = Promise.withResolvers()
+    news.resolve()
+  }
+
+  #poll(): void {
+    const { clock } = this.#options
+    this.#cancelPoll = clock.setTimer(clock.now() + pollMs, () => {
+      this.#poll()
+      this.wake()
+    })
+  }
+
+  /** As long as runs are executed. */
+  #beatOn(): void {
+    const { clock } = this.#options
+    this.#cancelBeat = clock.setTimer(clock.now() + this.#heartbeatMs, () => {
+      this.#beatOn()
+      const beat = this.#nextBeat
+      this.#nextBeat = Promise.withResolvers()
+      beat.resolve()
+      this.#leases.beat()
+    })
+  }
+
+  #stopBeating(): void {
+    this.#cancelBeat?.()
+    this.#cancelBeat = undefined
   }
 }

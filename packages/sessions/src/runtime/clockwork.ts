@@ -21,6 +21,8 @@ export interface ClockworkOptions {
   readonly announce: (key: string) => void
   readonly expire: (key: string) => Promise<unknown>
   readonly startLeftovers: (key: string) => Promise<void>
+  /** Takes away what dead processes left of copies. */
+  readonly removeHalves: () => Promise<void>
 }
 
 const sweepMs = 30_000
@@ -32,6 +34,8 @@ export class Clockwork {
   readonly #options: ClockworkOptions
   #cancel: (() => void) | undefined
   #armedFor = Infinity
+  /** The earliest time that the host was told since it came last. */
+  #toldFor = Infinity
   #isOn = false
   #looking: Promise<SweepReport> | undefined
   #prunedAt = -Infinity
@@ -40,8 +44,9 @@ export class Clockwork {
     this.#options = options
   }
 
+  /** Without timers the host looks. */
   start(): void {
-    this.#isOn = true
+    this.#isOn = this.#options.hasTimers
     this.#look()
   }
 
@@ -52,18 +57,29 @@ export class Clockwork {
     await this.#looking?.catch(() => undefined)
   }
 
-  /** Looks when the next thing is due. */
-  async refresh(): Promise<void> {
+  /** Looks when the next thing is due: now, when work is left. */
+  async refresh(isWorkLeft = false): Promise<void> {
     const { nextAt } = await this.#options.store.due(1)
-    if (nextAt !== null) this.schedule(nextAt)
+    if (nextAt !== null) this.#arm(nextAt)
+    if (isWorkLeft) this.tellHost(this.#options.clock.now())
+    else if (nextAt !== null) this.tellHost(nextAt)
   }
 
-  /** Something is due then. A host that wakes the process is told. */
+  /** Something is due then. */
   schedule(atMs: number): void {
-    const { onWake, onError } = this.#options
     this.#arm(atMs)
+    this.tellHost(atMs)
+  }
+
+  /** A host that wakes the process is told the earliest time. That it fails is a fault of its own. */
+  tellHost(atMs: number): void {
+    const { onWake, onError, clock, hasTimers } = this.#options
+    if (!onWake) return
+    // What is to be done now is done by itself where there are timers; else it is to be told until the host has come.
+    const before = hasTimers && this.#toldFor <= clock.now() ? Infinity : this.#toldFor
+    this.#toldFor = Math.min(before, atMs)
     try {
-      Promise.resolve(onWake?.(atMs)).catch((error: unknown) => onError(error, { during: 'wake' }))
+      Promise.resolve(onWake(this.#toldFor)).catch((error: unknown) => onError(error, { during: 'wake' }))
     } catch (error) {
       onError(error, { during: 'wake' })
     }
@@ -86,28 +102,42 @@ export class Clockwork {
   }
 
   async #sweep(): Promise<SweepReport> {
-    const { store, clock } = this.#options
-    let [timers, expired, started] = [0, 0, 0]
+    const { store, clock, expire, startLeftovers } = this.#options
+    const done = { timers: 0, expired: 0, started: 0 }
+    this.#toldFor = Infinity
     for (;;) {
       const due = await store.due(batchSize)
-      for (const timer of due.timers) timers += Number(await this.#fire(timer))
-      for (const key of due.expired) {
-        await this.#options.expire(key)
-        expired += 1
-      }
-      for (const key of due.unread) await this.#options.startLeftovers(key)
-      started += due.unread.length
-      if (due.timers.length < batchSize && due.expired.length < batchSize) {
-        const pruned = clock.now() - this.#prunedAt >= pruneMs ? await this.#prune() : nothingPruned
-        return { timers, expired, started, pruned, nextDueAt: due.nextAt !== null && due.nextAt <= clock.now() ? null : due.nextAt }
+      const fired = await this.#each(due.timers, (timer) => timer.session, (timer) => this.#fire(timer))
+      const expired = await this.#each(due.expired, String, expire)
+      const started = await this.#each(due.unread, String, startLeftovers)
+      done.timers += fired.filter(Boolean).length
+      done.expired += expired.length
+      done.started += started.length
+      // What is due hides what will be.
+      if (fired.length + expired.length > 0) continue
+      const pruned = clock.now() - this.#prunedAt >= pruneMs ? await this.#prune() : nothingPruned
+      return { ...done, pruned, nextDueAt: due.nextAt }
+    }
+  }
+
+  /** What fails is left for the next time, and keeps nothing else back. Gives what became of the others. */
+  async #each<T, R>(items: readonly T[], sessionOf: (item: T) => string, run: (item: T) => Promise<R>): Promise<readonly R[]> {
+    const results: R[] = []
+    for (const item of items) {
+      try {
+        results.push(await run(item))
+      } catch (error) {
+        this.#options.onError(error, { during: 'sweep', session: sessionOf(item) })
       }
     }
+    return results
   }
 
   async #prune(): Promise<PruneReport> {
     const { store, clock, retention } = this.#options
     const now = clock.now()
     this.#prunedAt = now
+    await this.#options.removeHalves()
     let total = nothingPruned
     for (;;) {
       const step = await store.prune({ runsEndedBefore: now - retention.runsMs, expiredBefore: now - retention.expiredMs }, batchSize)
@@ -124,7 +154,8 @@ export class Clockwork {
   /** The effect is part of the commit that drops the timer. A run that no longer waits needs no waking. */
   async #fire({ id, session: key, body }: TimerRecord): Promise<boolean> {
     const { store, ids } = this.#options
-    const runId = typeof body.runId === 'string' ? body.runId : ''
+    const { runId } = body
+    if (typeof runId !== 'string') throw new TypeError(`The timer ${id} names no run.`)
     const drop = { op: 'timer.drop', ids: [id] } as const
     const result = await commitOnce(store, {
       id: ids.next('batch'),
@@ -138,19 +169,21 @@ export class Clockwork {
     }
     this.#options.announce(key)
     this.#options.wake()
+    this.tellHost(this.#options.clock.now())
     return true
   }
 
   #look(): void {
     if (!this.#isOn) return
     this.sweep()
-      .then(({ nextDueAt }) => nextDueAt !== null && this.#arm(nextDueAt))
+      // What is due still has failed: it has its next try with the next sweep.
+      .then(({ nextDueAt }) => nextDueAt !== null && nextDueAt > this.#options.clock.now() && this.#arm(nextDueAt))
       .catch((error: unknown) => this.#options.onError(error, { during: 'sweep' }))
       .finally(() => this.#arm(this.#options.clock.now() + sweepMs))
   }
 
   #arm(atMs: number): void {
-    if (!this.#isOn || !this.#options.hasTimers || atMs >= this.#armedFor) return
+    if (!this.#isOn || atMs >= this.#armedFor) return
     this.#cancel?.()
     this.#armedFor = atMs
     this.#cancel = this.#options.clock.setTimer(atMs, () => {

@@ -6,20 +6,24 @@ import { checkKey, checkNamespace, checkTtl } from '../keys.ts'
 import { LiveLog } from '../log/live-log.ts'
 import type { SessionContext } from '../session/context.ts'
 import { endSession } from '../session/end-session.ts'
+import { isHalf, removeDeadHalves } from '../session/half-session.ts'
 import { startLeftovers } from '../session/leftovers.ts'
 import { restWithin } from '../session/rest.ts'
+import { ExpectedDrivers } from '../session/run-driver.ts'
 import { runHandle } from '../session/run-handle.ts'
 import { createSession } from '../session/session.ts'
-import { requestStop, stopChildren } from '../session/stop.ts'
-import { firstInLine, isResting, isSettled, openRuns, toRunInfo, toSessionInfo } from '../session/views.ts'
+import { requestStop, stopBelow } from '../session/stop.ts'
+import { importSession } from '../session/transfer/import.ts'
+import { isSettled, toRunInfo, toSessionInfo } from '../session/views.ts'
 import type { SessionStore } from '../store/contract.ts'
-import type { RunRecord } from '../store/records.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { AgentDirectory } from './agent-directory.ts'
 import { ClaimLoop } from './claim-loop.ts'
 import { Clockwork } from './clockwork.ts'
+import { drainLoop } from './drain.ts'
 import { Lifecycle } from './lifecycle.ts'
 import { startingStore } from './starting-store.ts'
+import { hasWork, whatIsLeft } from './what-is-left.ts'
 import type { DrainReport, ErrorContext, Runtime, RuntimeOptions, SessionOptions } from './types.ts'
 
 const defaultStopGraceMs = 10_000
@@ -44,37 +48,42 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     ids,
     onBusy: options.onBusy ?? 'queue',
     deletions: new Map(),
+    agents: directory.roots,
+    drivers: new ExpectedDrivers(),
     toolOf: (session, run, name) => directory.agentOf(session, run)?.tools.find((tool) => tool.name === name),
     wake(atMs = clock.now()) {
-      if (atMs <= clock.now()) loop.wake()
-      clockwork.schedule(atMs)
+      if (atMs > clock.now()) return clockwork.schedule(atMs)
+      loop.wake()
+      clockwork.tellHost(atMs)
     },
+    lookAhead: () => void lookAhead([], false),
     abort: (runId, request) => loop.abort(runId, request),
     fence: (runId) => loop.fence(runId),
   }
   const ofRuns: SessionContext = { ...context, store: rawStore }
   const loop = new ClaimLoop({
     ...options,
-    ...{ store: rawStore, clock, ids, live, directory, owner: id, onError },
+    ...{ store: rawStore, clock, ids, live, directory, owner: id, onError, drivers: context.drivers },
     children: {
       ...{ store: rawStore, clock, ids, background },
       async stopChild(child) {
         await requestStop(ofRuns, child, undefined)
         await loop.lendSlot(() => restWithin(ofRuns, child, childStopMs))
       },
-      stopBelow: (run) => stopChildren(ofRuns, run, run.stop?.reason),
+      stopBelow: (run) => stopBelow(ofRuns, run.id, run.stop?.reason),
       async waitForTask(task, waitMs, abortSignal) {
         await loop.lendSlot(() => restWithin(ofRuns, task, waitMs, abortSignal, isSettled))
       },
       announce: (key) => live.announce(key),
       wake: () => context.wake(),
     },
-    onRest({ run, session }) {
+    async onRest({ run, session }, how) {
       const keys = [session.key, ...(run.parent ? [run.parent.session] : [])]
-      Promise.all([...keys.map((key) => startLeftovers(ofRuns, key)), clockwork.refresh()]).catch((error: unknown) => {
+      for (const key of keys) {
         // What could not be written now is found by the next sweep.
-        onError(error, { during: 'sweep', session: session.key })
-      })
+        await startLeftovers(ofRuns, key).catch((error: unknown) => onError(error, { during: 'sweep', session: key }))
+      }
+      await lookAhead(keys, how === 'gave-back')
     },
   })
   const clockwork: Clockwork = new Clockwork({
@@ -84,6 +93,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     announce: (key) => live.announce(key),
     expire: (key) => endSession(ofRuns, key, 'expire'),
     startLeftovers: (key) => startLeftovers(ofRuns, key),
+    removeHalves: () => removeDeadHalves(ofRuns),
   })
   const lifecycle: Lifecycle = new Lifecycle({
     store: rawStore,
@@ -108,7 +118,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     session: (key, sessionOptions = {}) => openHandle(key, sessionOptions),
     async sessions(query = {}) {
       const page = await store.listSessions(query)
-      return { ...page, items: await Promise.all(page.items.map((record) => toSessionInfo(store, record))) }
+      const whole = page.items.filter((record) => !isHalf(record))
+      return { ...page, items: await Promise.all(whole.map((record) => toSessionInfo(store, record))) }
+    },
+    async importSession(lines, importOptions = {}) {
+      const { owner } = importOptions
+      const key = await importSession(context, lines, importOptions)
+      return runtime.session(key, owner === undefined ? {} : { owner })
     },
     async run(runId) {
       const read = await store.readRun(runId)
@@ -126,15 +142,26 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     async drain(drainOptions = {}): Promise<DrainReport> {
       await lifecycle.ensureStarted()
       await clockwork.sweep()
-      const { ran, yielded } = await loop.drain(drainOptions)
-      const [{ nextAt }, left] = await Promise.all([rawStore.due(1), countBusy(rawStore)])
-      return { ran, yielded, left, nextDueAt: nextAt }
+      const done = await drainLoop(loop, clock, drainOptions)
+      const left = await whatIsLeft(rawStore, clock.now())
+      if (left.nextDueAt !== null) clockwork.schedule(left.nextDueAt)
+      return { ...done, ...left }
     },
     async sweep() {
       await lifecycle.ensureStarted()
       return clockwork.sweep()
     },
     [Symbol.asyncDispose]: () => runtime.stop(),
+  }
+
+  /** Arms the timer, and tells the host when to come: at once, when one of these sessions has a run to be claimed. */
+  async function lookAhead(keys: readonly string[], isWorkLeft: boolean): Promise<void> {
+    try {
+      const isLeft = isWorkLeft || (options.onWake !== undefined && (await hasWork(rawStore, keys, clock.now())))
+      await clockwork.refresh(isLeft)
+    } catch (error) {
+      onError(error, { during: 'sweep' })
+    }
   }
 
   function openHandle(key: string, given: SessionOptions) {
@@ -168,23 +195,6 @@ function backgroundOf({ background, timers = true, onWake }: RuntimeOptions, sto
   const canWake = timers || onWake !== undefined
   const mode = background === false || !canWake ? 'none' : store.capabilities.durable === 'none' ? 'in-process' : 'durable'
   return { mode, maxActive, maxRetained, maxDepth }
-}
-
-/** Sessions with an open run that waits for nobody. */
-async function countBusy(store: SessionStore): Promise<number> {
-  let [count, page]: [number, string | undefined] = [0, undefined]
-  do {
-    const busy = await store.listSessions({ status: 'busy', limit: 1000, ...(page === undefined ? {} : { page }) })
-    const infos = await Promise.all(busy.items.map(({ key }) => openRuns(store, key)))
-    count += infos.filter((runs) => runs.some((run) => !isResting(run)) && !firstIsWaiting(runs)).length
-    page = busy.next
-  } while (page !== undefined)
-  return count
-}
-
-function firstIsWaiting(runs: readonly RunRecord[]): boolean {
-  const first = firstInLine(runs)
-  return first !== undefined && isResting(first)
 }
 
 /** A host's handler that fails must not become a fault of its own. */

@@ -1,28 +1,33 @@
-import type { AbortCause, Accepted, Agent, AgentInput, AgentResult, ApprovalDecision, IdSource, RunOptions, SubmittedResult } from '@bowline/agent-loop'
+import type { AbortCause, Accepted, Agent, AgentInput, AgentResult, AgentRun, ApprovalDecision, IdSource, RunOptions, SubmittedResult } from '@bowline/agent-loop'
 import { mergeRuntimeParams, type Clock } from '@bowline/llm'
 import { backgroundTools } from '../children/background-tools.ts'
 import type { ChildContext } from '../children/child-context.ts'
 import { childHost } from '../children/child-host.ts'
 import type { DefinitionDiff } from '../definition/definition-diff.ts'
 import type { LostRunEnd } from '../journal/close-run.ts'
+import { conversationOf } from '../journal/due-compaction.ts'
 import { storeJournal, type StoreJournal } from '../journal/store-journal.ts'
 import type { LiveLog } from '../log/live-log.ts'
 import { acceptFollowUp } from '../session/accept.ts'
+import { letLeftoversPass } from '../session/leftovers.ts'
+import type { ExpectedDrivers, RunDriver } from '../session/run-driver.ts'
 import { isTerminal } from '../session/views.ts'
 import type { Claim, SessionStore } from '../store/contract.ts'
 import type { InboxRecord, RunRecord } from '../store/records.ts'
 import type { AgentDirectory } from './agent-directory.ts'
 import { checkDefinition, type DefinitionCheck } from './check-definition.ts'
+import { executeCompaction } from './execute-compaction.ts'
 import { ownAnswers } from './recover.ts'
 import type { RuntimeOptions } from './types.ts'
 
-export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'onUnknownOutcome' | 'onFailedTurn' | 'onDefinitionChange'> {
+export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'durability' | 'onUnknownOutcome' | 'onFailedTurn' | 'onDefinitionChange'> {
   readonly store: SessionStore
   readonly live: LiveLog
   readonly clock: Clock
   readonly ids: IdSource
   readonly directory: AgentDirectory
   readonly children: ChildContext
+  readonly drivers: ExpectedDrivers
 }
 
 /** What is left to be written when an execution is over: the loop ends most runs itself. */
@@ -42,9 +47,11 @@ export async function executeRun(options: ExecutionOptions, claim: Claim, abort:
   if (run.rest) return { kind: 'rest' }
   const isStopped = run.stop !== undefined || (await isStoppedAbove(store, run))
   if (isStopped && run.turn === undefined) return stopped
-  const agent = directory.agentOf(session, run)
+  if (run.turn === undefined && run.kind !== 'compaction' && (await letLeftoversPass(options, claim))) return { kind: 'nothing' }
+  const agent = directory.agentOf(session, conversationOf(run))
   const lost = lostTooOften(options, run)
   if (!agent || lost) return lost ?? { kind: 'end', status: 'error', reason: 'refused', error: unknownAgent }
+  if (run.kind === 'compaction') return executeCompaction(options, claim, agent, abort)
   if (isStopped) abort.abort({ kind: 'stop' })
   const check = await checkDefinition(store, agent, run, isStopped ? 'continue' : onDefinitionChange)
   if (check.kind === 'refuse') return { kind: 'refuse', diff: check.diff }
@@ -63,20 +70,32 @@ interface Execution {
 }
 
 async function runAgent(options: ExecutionOptions, execution: Execution): Promise<Remainder> {
-  const { store, live, ids, children } = options
+  const { store, live, ids, children, drivers, durability = 'boundary' } = options
   const { agent, claim, abort, check, answers } = execution
   const { run, session } = claim
+  const expected = drivers.take(run.id)
+  const driver = run.turn === undefined ? expected : undefined
   const enqueue = (input: AgentInput): Promise<Accepted> => acceptFollowUp(options, session, input)
   const journal = storeJournal({
-    ...{ store, live, ids, claim, answers, abort, enqueue },
+    ...{ store, live, ids, claim, answers, abort, enqueue, durability: driver ? 'boundary' : durability },
     hostChildren: (spawn) => childHost({ context: children, session, run, spawn, tools: backgroundTools(children, session.key) }),
     ...(check.kind === 'new' ? { definition: check.definition } : {}),
     ...('diff' in check ? { definitionDiff: check.diff } : {}),
   })
-  const result = await agent.run(inputOf(claim, answers), { ...optionsOf(options, claim, check), journal }).result()
+  const mode = driver ? ({ mode: 'synchronized', driverTimeoutMs: driver.timeoutMs } as const) : {}
+  const agentRun = agent.run(inputOf(claim, answers), { ...optionsOf(options, claim, check), ...mode, journal })
+  const driving = driver && drive(agentRun, driver)
+  const result = await agentRun.result()
+  driver?.leave()
+  await driving
   // Also what it has started and does not wait for: whoever has stored the stop may not have come that far.
   if (isStop(abort.signal)) await children.stopBelow(run)
   return remainderOf(result, journal)
+}
+
+/** The driver reads the log, and the loop waits for whoever iterates over its run: this one asks on when the driver does. */
+async function drive(run: AgentRun, driver: RunDriver): Promise<void> {
+  for await (const { seq } of run) if (seq !== undefined && !(await driver.asksBehind(seq))) return
 }
 
 function optionsOf({ clock, ids, onUnknownOutcome, onFailedTurn }: ExecutionOptions, { run, session }: Claim, check: DefinitionCheck): RunOptions {

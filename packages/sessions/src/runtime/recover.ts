@@ -86,7 +86,10 @@ export async function endLostRun(context: RecoverContext, claim: Claim, end: Los
   })
   // Nothing is settled while other runs wait behind this one.
   const result = (await commitEnd(context, lost, true)) ?? (await commitEnd(context, lost, false))
-  if (result) live.publish(key, result, true)
+  if (!result) return
+  live.publish(key, result, true)
+  // A run may end without an event.
+  live.announce(key)
 }
 
 /** The turn stays open as it is until somebody has decided whether it may go on with another definition. */

@@ -16,6 +16,12 @@ export interface RuntimeOptions {
   readonly concurrency?: number
   /** Default `queue`. */
   readonly onBusy?: OnBusy
+  /**
+   * `boundary` (the default): every boundary of a turn is stored before the next thing starts. `turn`: only what the world
+   * outside depends on is, and readers see the rest with it; a crash repeats the model calls since. Neither weakens what
+   * is promised for tools that are not `pure`.
+   */
+  readonly durability?: 'boundary' | 'turn'
   /** What happens to a run that is taken up with another definition of its agent. Default `continue`. */
   readonly onDefinitionChange?: DefinitionPolicy
   /** Default: the agent's; a tool's own wins. */
@@ -84,6 +90,12 @@ export interface Runtime extends AsyncDisposable {
   drain(options?: DrainOptions): Promise<DrainReport>
   /** Does what is due, and what nobody was told of; removes what need not be kept. */
   sweep(): Promise<SweepReport>
+  /**
+   * Makes a session of the lines of an export: the same messages, tree, labels and leaf, and a log of its own. It is there
+   * as a whole or not at all. Throws `invalid-input` with the line of what is wrong in the file, `schema-too-new`,
+   * `unknown-agent`, and `busy` or `conflict` when there is a session under the key already.
+   */
+  importSession(lines: AsyncIterable<string>, options?: ImportOptions): Promise<Session>
 }
 
 export interface DrainOptions {
@@ -111,6 +123,17 @@ export interface SweepReport {
   readonly started: number
   readonly pruned: PruneReport
   readonly nextDueAt: number | null
+}
+
+export interface ImportOptions {
+  /** Default: that in the file. */
+  readonly key?: string
+  /** Calls without a result get the outcome `unknown`; else they are refused. Default false. */
+  readonly repair?: boolean
+  /** Whose session it is to be. Default: nobody's in particular. */
+  readonly owner?: string
+  /** Default: that in the file. Tools see it as their `context`. */
+  readonly metadata?: JSONObject
 }
 
 export interface StartOptions {

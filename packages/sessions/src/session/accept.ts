@@ -1,29 +1,25 @@
-import { AgentError, hashJson, parseInput, type Accepted as EnqueuedInput, type AgentInput } from '@bowline/agent-loop'
-import { runtimeParamsSchema, type RuntimeParams, type UserMessage } from '@bowline/llm'
+import type { Accepted as EnqueuedInput, AgentInput } from '@bowline/agent-loop'
 import { SessionError } from '../errors.ts'
-import { checkInputId } from '../keys.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { Batch, CommitRefusal, CommitResult, Expect, NewRun, PartialEvent, Write } from '../store/contract.ts'
-import type { Lane, RunKind, SessionRecord, StoredEvent } from '../store/records.ts'
+import type { SessionRecord, StoredEvent } from '../store/records.ts'
 import type { SessionAccess, SessionIdentity } from './access.ts'
 import type { SessionContext } from './context.ts'
-import { stoppingOf, type Stopping } from './stop.ts'
+import { newRun, type NewInput } from './new-run.ts'
+import { readRun } from './rest.ts'
+import { requestStop, stoppingOf, type Stopping } from './stop.ts'
 import { steerInput } from './steer.ts'
-import type { OnBusy, SendOptions } from './types.ts'
+import type { OnBusy } from './types.ts'
 import { activeRun, openRuns, openStatuses } from './views.ts'
 
 const maxQueuedRuns = 1000
 const maxTries = 20
+const interrupted = 'interrupted'
 const lookAgain: ReadonlySet<CommitRefusal> = new Set(['conflict', 'missing', 'deleted', 'expired'])
 
 export interface Accepted {
   readonly runId: string
   readonly accepted: 'queued' | 'steered' | 'duplicate'
-}
-
-export interface NewInput extends SendOptions {
-  readonly kind?: RunKind
-  readonly lane?: Lane
 }
 
 /** Makes an input durable as a queued run; the session comes into being with the first one. */
@@ -36,16 +32,31 @@ export async function acceptInput(
   const onBusy = options.onBusy ?? context.onBusy
   if (onBusy === 'steer') return steerInput(context, access, input, options)
   const run = newRun(context, input, onBusy === 'interrupt' ? { lane: 'interrupt', ...options } : options)
+  // Before anybody can claim it.
+  if (options.driver) context.drivers.add(run.id, options.driver)
+  let isNew = false
+  try {
+    const answer = await acceptRun(context, access, run, onBusy)
+    isNew = answer.accepted === 'queued'
+    return answer
+  } finally {
+    if (!isNew) context.drivers.take(run.id)
+  }
+}
+
+async function acceptRun(context: SessionContext, access: SessionAccess, run: NewRun, onBusy: OnBusy): Promise<Accepted> {
   for (let tries = 0; tries < maxTries; tries++) {
     const session = await access.find()
     if (session) access.checkAlive(session)
     const active = onBusy === 'interrupt' && session ? activeRun(await openRuns(context.store, access.key)) : undefined
-    const stopping = active && stoppingOf(active, { at: run.at, reason: 'interrupted' })
+    const stopping = active && stoppingOf(active, active.stop ?? { at: run.at, reason: interrupted })
     const batch = acceptBatch(context, access.identity, session, run, onBusy, stopping)
     const result = await commitOnce(context.store, batch)
     if (result.ok) {
-      if (active) context.abort(active.id, { at: run.at, reason: 'interrupted' })
-      return accepted(context, access, run, session, result)
+      const answer = accepted(context, access, run, session, result)
+      // A repeat stops nothing. Else the stop is stored: this process and the runs below are yet to be told.
+      if (active && !result.existing) await requestStop(context, await readRun(context.store, active.id), interrupted)
+      return answer
     }
     // Somebody else made, deleted or outlived the session in the meantime: look again.
     if (!lookAgain.has(result.reason)) throw await refusal(context, result.reason, access.key)
@@ -65,8 +76,10 @@ export async function openSession(context: SessionContext, access: SessionAccess
     expect: [{ that: 'session', id: null }],
     writes: creation(context, identity, at),
   })
-  if (result.ok) publishOwn(context, identity.key, result, [sessionStart(identity.key, at)])
-  else if (result.reason !== 'conflict') throw await refusal(context, result.reason, identity.key)
+  if (result.ok) {
+    publishOwn(context, identity.key, result, [sessionStart(identity.key, at)])
+    if (identity.settings.ttl) context.lookAhead()
+  } else if (result.reason !== 'conflict') throw await refusal(context, result.reason, identity.key)
   return access.required()
 }
 
@@ -90,52 +103,6 @@ export async function acceptFollowUp(
   return { ok: true, inputId }
 }
 
-function newRun({ ids, clock }: Pick<SessionContext, 'clock' | 'ids'>, input: AgentInput, options: NewInput): NewRun {
-  const { id, kind = 'user', lane, notBefore, runtimeParams } = options
-  if (id !== undefined) checkInputId(id)
-  const body = messageOf(input) as unknown as NewRun['input']
-  return {
-    id: ids.next('run'),
-    kind,
-    ...(lane === undefined ? {} : { lane }),
-    ...(id === undefined ? {} : { inputId: id }),
-    ...(notBefore === undefined ? {} : { notBefore: checkTime(notBefore) }),
-    ...(runtimeParams === undefined ? {} : { options: { runtimeParams: runtimeParamsOf(runtimeParams) } }),
-    inputHash: hashJson(body),
-    input: body,
-    at: clock.now(),
-  }
-}
-
-function checkTime(notBefore: number): number {
-  if (Number.isFinite(notBefore) && notBefore >= 0) return notBefore
-  throw new SessionError('invalid-input', 'notBefore must be a time in milliseconds since 1970.')
-}
-
-function runtimeParamsOf(params: RuntimeParams): RuntimeParams {
-  const parsed = runtimeParamsSchema.safeParse(params)
-  if (parsed.success) return JSON.parse(JSON.stringify(parsed.data)) as RuntimeParams
-  throw new SessionError('invalid-input', `runtimeParams: ${parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ')}`)
-}
-
-/** Copied at once, before anything is awaited. */
-export function messageOf(input: AgentInput): UserMessage {
-  const message = parsed(input)
-  if (!('role' in message)) {
-    throw new SessionError('invalid-input', 'Answers are no input of send: use submitToolResults.')
-  }
-  return message
-}
-
-function parsed(input: AgentInput): ReturnType<typeof parseInput> {
-  try {
-    return parseInput(input)
-  } catch (error) {
-    if (!AgentError.isInstance(error)) throw error
-    throw new SessionError('invalid-input', error.message)
-  }
-}
-
 function acceptBatch(
   context: SessionContext,
   identity: SessionIdentity,
@@ -144,7 +111,7 @@ function acceptBatch(
   onBusy: OnBusy,
   stopping: Stopping | undefined,
 ): Batch {
-  const expect: Expect[] = session ? [{ that: 'session', id: session.id, alive: true }] : [{ that: 'session', id: null }]
+  const expect: Expect[] = [expectedSession(session, onBusy === 'interrupt' && !stopping)]
   if (session) expect.push(onBusy === 'reject' ? { that: 'idle', exceptCompaction: true } : { that: 'queue-below', max: maxQueuedRuns })
   if (stopping) expect.push(stopping.expect)
   return {
@@ -157,6 +124,12 @@ function acceptBatch(
       ...insertion(run),
     ],
   }
+}
+
+/** `asSeen`: a run that has begun since it was read would have to be stopped. */
+function expectedSession(session: SessionRecord | null, asSeen: boolean): Expect {
+  if (!session) return { that: 'session', id: null }
+  return { that: 'session', id: session.id, alive: true, ...(asSeen ? { version: session.version } : {}) }
 }
 
 export function insertion(run: NewRun): Write[] {
@@ -197,6 +170,7 @@ function accepted(
   if (result.existing) return { runId: result.existing.runId, accepted: 'duplicate' }
   const queued = queuedEvent(run)
   publishOwn(context, access.key, result, session ? [queued] : [sessionStart(access.key, run.at), queued])
+  if (!session && access.identity.settings.ttl) context.lookAhead()
   context.wake(run.notBefore)
   return { runId: run.id, accepted: 'queued' }
 }
@@ -238,7 +212,7 @@ export async function refusal(context: SessionContext, reason: CommitRefusal, ke
     case 'id-reused':
       return new SessionError('id-reused', 'The input id was accepted before with other content.')
     case 'queue-full':
-      return new SessionError('queue-full', `The session ${key} has ${maxQueuedRuns} queued runs.`)
+      return new SessionError('queue-full', `Too much waits in the session ${key}: at most ${maxQueuedRuns} runs, and as many other inputs of a kind.`)
     default:
       return new SessionError('conflict', `The store refused the input: ${reason}.`)
   }

@@ -1,6 +1,7 @@
 import { SessionError } from '../errors.ts'
 import type { SessionStore } from '../store/contract.ts'
 import type { SessionRecord, SessionSettings } from '../store/records.ts'
+import { isHalf } from './half-session.ts'
 
 /** What a handle says of its session, for the case that it has to be made. */
 export interface SessionIdentity {
@@ -72,6 +73,8 @@ export class SessionAccess {
       if (this.#incarnation !== undefined) throw this.#deleted()
       return read
     }
+    // Until all of a copy is there, nothing of it is.
+    if (isHalf(read.value)) return { status: 'missing' } as const
     const { id, owner, agent } = read.value
     if (owner !== this.identity.owner) throw this.#missing()
     if (this.identity.agentNamed && agent !== this.identity.agent) {

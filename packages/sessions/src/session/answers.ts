@@ -3,6 +3,7 @@ import type { JSONObject } from '@bowline/llm'
 import { SessionError, type SessionErrorCode } from '../errors.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { InboxRecord, SessionRecord, ToolCallRecord } from '../store/records.ts'
+import { copyJson } from '../stores/json.ts'
 import type { SessionContext } from './context.ts'
 import { readSession, storeAnswers } from './inbox.ts'
 import { readRun } from './rest.ts'
@@ -24,6 +25,23 @@ type Verdict =
   | { readonly kind: 'accepted'; readonly runId: string }
   | { readonly kind: 'repeated'; readonly runId: string }
   | { readonly kind: 'refused'; readonly code: SessionErrorCode }
+
+/** To be made before anything is awaited, as the copy of a resolution: a later change by the caller has no effect. */
+export function copyResults(results: readonly SubmittedResult[]): readonly SubmittedResult[] {
+  return copied(results, 'The results are no JSON.')
+}
+
+export function copyResolution(resolution: ToolResolution): ToolResolution {
+  return copied(resolution, 'The resolution is no JSON.')
+}
+
+function copied<T>(value: T, otherwise: string): T {
+  try {
+    return copyJson(value)
+  } catch {
+    throw new SessionError('invalid-input', otherwise)
+  }
+}
 
 /** Checked as a whole against what stands, then stored in one commit; the last open answer queues the run in it. */
 export async function submitAnswers(
@@ -137,7 +155,7 @@ async function toAnswers(results: readonly SubmittedResult[]): Promise<readonly 
 }
 
 async function toAnswer(result: SubmittedResult): Promise<Answer> {
-  const body = JSON.parse(JSON.stringify(result)) as JSONObject
+  const body = { ...result } as unknown as JSONObject
   if (typeof result.toolCallId !== 'string' || !('output' in body || 'error' in body || 'unknown' in body)) {
     throw new SessionError('invalid-input', 'A tool result must have a toolCallId and an output or an error.')
   }

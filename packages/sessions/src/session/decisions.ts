@@ -34,9 +34,13 @@ export async function decideApproval(context: SessionContext, key: string, given
   throw new SessionError('conflict', `The session changed ${maxTries} times while the decision was stored.`)
 }
 
+/** To be made before anything is awaited: a later change by the caller has no effect. */
+export function copyDecision({ input, ...given }: GivenDecision): GivenDecision {
+  return { ...given, ...(input === undefined ? {} : { input: copyInput(input) }) }
+}
+
 function bodyOf({ approvalId, decision, input, reason, by }: GivenDecision): InboxDecision {
-  const edited = input === undefined ? {} : { input: copyInput(input) }
-  return { approvalId, decision, ...edited, ...(reason === undefined ? {} : { reason }), ...(by === undefined ? {} : { by }) }
+  return { approvalId, decision, ...(input === undefined ? {} : { input }), ...(reason === undefined ? {} : { reason }), ...(by === undefined ? {} : { by }) }
 }
 
 interface Decided {

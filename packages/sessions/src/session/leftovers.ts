@@ -1,57 +1,100 @@
 import { hashJson } from '@bowline/agent-loop'
 import { announceable } from '../children/reminders.ts'
-import { inputKinds } from '../journal/journal-inbox.ts'
+import { inputKinds, takenInput } from '../journal/journal-inbox.ts'
 import { commitOnce } from '../store/commit-once.ts'
-import type { NewRun } from '../store/contract.ts'
-import type { InboxRecord } from '../store/records.ts'
+import type { Claim, CommitResult, Expect, NewRun, SessionStore, Write } from '../store/contract.ts'
+import type { InboxRecord, RunRecord } from '../store/records.ts'
+import { claimableAt } from '../stores/rules.ts'
 import { insertion, publishRunQueued } from './accept.ts'
 import type { SessionContext } from './context.ts'
+import { firstInLine, isTerminal, openRuns } from './views.ts'
+
+type LeftoverContext = Pick<SessionContext, 'store' | 'live' | 'clock' | 'ids'>
+type Steering = Extract<InboxRecord, { readonly kind: 'steer' }>
+
+/** What waits in the inbox as a run that takes it. */
+interface LeftoverRun {
+  readonly run: NewRun
+  readonly writes: readonly Write[]
+}
 
 /**
- * What waits in the inbox of a session without an active run becomes a run: input that came too late for the run that it
- * was meant for, and word of children that have ended. Nothing happens when a run is there to take it.
+ * What waits in the inbox of a session that executes nothing becomes a run: input that came too late for the run that it
+ * was meant for, and word of children that have ended. A run that is about to be claimed sees to it itself.
  */
-export async function startLeftovers(context: Pick<SessionContext, 'store' | 'live' | 'clock' | 'ids' | 'wake'>, key: string): Promise<void> {
-  const { store, ids } = context
+export async function startLeftovers(context: LeftoverContext & Pick<SessionContext, 'wake'>, key: string): Promise<void> {
   for (;;) {
-    const rows = await store.readInbox(key, inputKinds)
-    if (!rows.some((row) => row.kind !== 'overlay')) return
-    const session = await store.readSession(key)
-    if (session.status !== 'found') return
-    const next = await runFor(context, key, rows)
+    const session = await context.store.readSession(key)
+    const rows = session.status === 'found' ? await context.store.readInbox(key, inputKinds) : []
+    if (session.status !== 'found' || !rows.some((row) => row.kind !== 'overlay')) return
+    const open = await openRuns(context.store, key)
+    if (!canBegin(firstInLine(open), context.clock.now())) return
+    const next = (await leftSteering(context, rows)) ?? (open.length === 0 ? await notification(context, key) : undefined)
     if (!next) return
     const { id, version } = session.value
-    const result = await commitOnce(store, {
-      id: ids.next('batch'),
-      key,
-      expect: [{ that: 'session', id, version, alive: true }, { that: 'idle' }],
-      writes: [...(next.taken ? [{ op: 'inbox.take', ids: [next.taken] } as const] : []), ...insertion(next.run)],
-    })
-    if (result.ok) {
-      publishRunQueued(context, key, result, next.run)
-      return context.wake()
-    }
+    const result = await storeLeftover(context, key, next, [{ that: 'session', id, version, alive: true }])
+    if (result.ok) return context.wake()
     if (result.reason !== 'conflict') return
   }
 }
 
-interface NextRun {
-  readonly run: NewRun
-  /** The inbox row that it begins with; it finds the others itself. */
-  readonly taken?: string
+/** Nothing is executed, nor about to be. */
+function canBegin(first: RunRecord | undefined, now: number): boolean {
+  return first === undefined || (first.status === 'queued' && claimableAt(first) > now)
 }
 
-async function runFor(
-  { store, clock, ids }: Pick<SessionContext, 'store' | 'clock' | 'ids'>,
-  key: string,
-  rows: readonly InboxRecord[],
-): Promise<NextRun | undefined> {
-  const base = { id: ids.next('run'), at: clock.now() }
-  const steered = rows.find((row) => row.kind === 'steer')
-  if (steered) {
-    const { input, inputId } = steered.body
-    return { run: { ...base, kind: 'user', lane: 'follow-up', inputId, inputHash: hashJson(input), input }, taken: steered.id }
+/** Input that came too late for the run before this one becomes a run too. True: this one went back into the queue for it. */
+export async function letLeftoversPass(context: LeftoverContext, { run, session: { key } }: Claim): Promise<boolean> {
+  const next = await leftSteering(context, await context.store.readInbox(key, ['steer']))
+  if (!next) return false
+  const back: Write = { op: 'run.patch', runId: run.id, patch: { status: 'queued' } }
+  const result = await storeLeftover(context, key, { ...next, writes: [...next.writes, back] }, [{ that: 'fence', runId: run.id, epoch: run.epoch }])
+  return result.ok
+}
+
+async function storeLeftover(context: LeftoverContext, key: string, { run, writes }: LeftoverRun, expect: readonly Expect[]): Promise<CommitResult> {
+  const result = await commitOnce(context.store, { id: context.ids.next('batch'), key, expect, writes: [...writes, ...insertion(run)] })
+  if (result.ok) publishRunQueued(context, key, result, run)
+  return result
+}
+
+/** The first input begins the run, which takes the others. */
+async function leftSteering({ store, ids, clock }: LeftoverContext, rows: readonly InboxRecord[]): Promise<LeftoverRun | undefined> {
+  const steering = rows.filter((row) => row.kind === 'steer')
+  const [first, ...others] = await leftBehind(store, steering)
+  if (!first) return undefined
+  const { input, inputId } = first.body
+  const id = ids.next('run')
+  const moved = others.map((row): Steering => ({ ...row, body: { ...row.body, runId: id } }))
+  return {
+    run: { id, kind: 'user', lane: 'follow-up', inputId, inputHash: hashJson(input), input, at: clock.now() },
+    writes: [{ op: 'inbox.take', ids: [first.id] }, ...(moved.length > 0 ? [{ op: 'inbox.patch', rows: moved } as const] : [])],
   }
+}
+
+/** Those whose run has ended. */
+async function leftBehind(store: SessionStore, rows: readonly Steering[]): Promise<readonly Steering[]> {
+  const ended = new Set<string>()
+  for (const runId of new Set(rows.map((row) => row.body.runId))) {
+    const read = await store.readRun(runId)
+    if (read.status === 'missing' || isTerminal(read.value.status)) ended.add(runId)
+  }
+  return rows.filter((row) => ended.has(row.body.runId))
+}
+
+async function notification({ store, ids, clock }: LeftoverContext, key: string): Promise<LeftoverRun | undefined> {
   if ((await announceable(store, key)).length === 0) return undefined
-  return { run: { ...base, kind: 'notification', inputHash: hashJson(null), input: null } }
+  return { run: { id: ids.next('run'), kind: 'notification', inputHash: hashJson(null), input: null, at: clock.now() }, writes: [] }
+}
+
+/** Input that was meant for a run that is stopped with all that waits is not to become a run. */
+export async function withdrawSteering({ store, ids }: LeftoverContext, key: string): Promise<void> {
+  const taken = (await store.readInbox(key, ['steer'])).flatMap((row) => (row.kind === 'steer' ? takenInput(row, row.body.runId) : []))
+  if (taken.length === 0) return
+  await commitOnce(store, {
+    id: ids.next('batch'),
+    key,
+    expect: [],
+    writes: [{ op: 'inbox.take', ids: taken.flatMap(({ take }) => take) }, { op: 'inbox.patch', rows: taken.flatMap(({ patch }) => patch) }],
+  })
 }

@@ -1,4 +1,5 @@
 import type { AssistantMessage } from '@bowline/llm'
+import { SessionError } from '../errors.ts'
 import { parseCursor, type Position } from '../log/cursor.ts'
 import { readLog } from '../log/read-log.ts'
 import type { SessionStore } from '../store/contract.ts'
@@ -16,6 +17,12 @@ export function runHandle(
   accepted: RunHandle['accepted'],
   from?: Position,
 ): RunHandle {
+  /** A run that is not there any more: because nothing of its session is, or because it was pruned. */
+  const found = (run: Promise<RunRecord>): Promise<RunRecord> =>
+    run.catch(async (error: unknown) => {
+      if (SessionError.isInstance(error) && error.code === 'unknown-run') await session.info()
+      throw error
+    })
   const events: RunHandle['events'] = ({ cursor, abortSignal } = {}) => {
     const start = cursor === undefined ? from : parseCursor(cursor)
     return readLog({
@@ -23,7 +30,7 @@ export function runHandle(
       live: context.live,
       clock: context.clock,
       key: session.key,
-      from: async () => start ?? { seq: (await readRun(context.store, runId)).firstSeq - 1, n: 0 },
+      from: async () => start ?? { seq: (await found(readRun(context.store, runId))).firstSeq - 1, n: 0 },
       follow: true,
       runId,
       isResting: restingIn(context),
@@ -36,14 +43,18 @@ export function runHandle(
     accepted,
     events,
     [Symbol.asyncIterator]: () => events()[Symbol.asyncIterator](),
-    status: async () => (await readRun(context.store, runId)).status,
-    result: async () => resultOf(context, await waitForRest(context, session.key, runId)),
+    status: async () => (await found(readRun(context.store, runId))).status,
+    result: async () => resultOf(context, await found(waitForRest(context, session.key, runId))),
     stop: (options = {}) => session.stop({ ...options, runId }),
   }
 }
 
-export function restingIn(context: SessionContext): (runId: string) => Promise<boolean> {
-  return async (runId) => isResting(await readRun(context.store, runId))
+/** Nothing happens any more to a run that is not there. */
+export function restingIn({ store }: SessionContext): (runId: string) => Promise<boolean> {
+  return async (runId) => {
+    const read = await store.readRun(runId)
+    return read.status === 'missing' || isResting(read.value)
+  }
 }
 
 async function resultOf(context: SessionContext, run: RunRecord): Promise<RunResult> {

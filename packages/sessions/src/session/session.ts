@@ -1,20 +1,26 @@
-import { SessionError } from '../errors.ts'
-import { logStart, parseCursor, printCursor, type Position } from '../log/cursor.ts'
+import { SessionError, type SessionErrorCode } from '../errors.ts'
+import { parseCursor, printCursor, type Position } from '../log/cursor.ts'
 import { readLog, type LogReading } from '../log/read-log.ts'
 import type { SessionRecord } from '../store/records.ts'
 import { acceptInput, openSession } from './accept.ts'
 import { SessionAccess, type SessionIdentity } from './access.ts'
-import { resolveCall, submitAnswers } from './answers.ts'
+import { copyResolution, copyResults, resolveCall, submitAnswers } from './answers.ts'
 import type { SessionContext } from './context.ts'
-import { decideApproval } from './decisions.ts'
+import { compactSession } from './compact.ts'
+import { copyDecision, decideApproval } from './decisions.ts'
 import { endSession } from './end-session.ts'
+import { forkSession, identityOfCopy } from './fork.ts'
+import { branchesOf, labelEntry, labelsOf } from './labels.ts'
 import { readRun, unknownRun } from './rest.ts'
+import { driverOf } from './run-driver.ts'
 import { restingIn, runHandle } from './run-handle.ts'
 import { overlayInput } from './steer.ts'
 import { recoverRun } from './recover-run.ts'
 import { runAbove } from './route.ts'
 import { nothingToStop, stopSession } from './stop.ts'
 import { usageOf } from './usage.ts'
+import { switchSession } from './switch.ts'
+import { exportSession } from './transfer/export.ts'
 import type { EventsOptions, LoggedEvent, MessagesOptions, Session } from './types.ts'
 import { toRunInfo, toSessionInfo } from './views.ts'
 
@@ -34,8 +40,10 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       return record && toSessionInfo(context.store, record)
     },
     async send(input, options = {}) {
-      const { runId, accepted } = await acceptInput(context, access, input, options)
-      return runHandle(context, session, runId, accepted)
+      const driver = driverOf(options)
+      const { runId, accepted } = await acceptInput(context, access, input, { ...options, ...(driver && { driver }) })
+      const handle = runHandle(context, session, runId, accepted)
+      return driver && accepted === 'queued' ? driver.handleOf(handle) : handle
     },
     async steer(input, options = {}) {
       const { runId, accepted } = await acceptInput(context, access, input, { ...options, onBusy: 'steer' })
@@ -51,24 +59,28 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       return record ? stopSession(context, record, options) : nothingToStop
     },
     async submitToolResults(results) {
+      const copies = copyResults(results)
       const from = logEnd(await access.writable())
-      const { runId, ...receipt } = await submitAnswers(context, key, results)
+      const { runId, ...receipt } = await submitAnswers(context, key, copies)
       // Repeats cause no new segment: their stream is the run as it stands.
       const repeatsOnly = receipt.accepted.length === 0
       const ofSession = await runAbove(context.store, key, runId)
       return { ...receipt, run: runHandle(context, session, ofSession, repeatsOnly ? 'duplicate' : 'queued', repeatsOnly ? undefined : from) }
     },
     async approve(approvalId, options = {}) {
+      const decision = copyDecision({ ...options, approvalId, decision: 'approve' })
       await access.writable()
-      return decideApproval(context, key, { ...options, approvalId, decision: 'approve' })
+      return decideApproval(context, key, decision)
     },
     async deny(approvalId, options = {}) {
+      const decision = copyDecision({ ...options, approvalId, decision: 'deny' })
       await access.writable()
-      return decideApproval(context, key, { ...options, approvalId, decision: 'deny' })
+      return decideApproval(context, key, decision)
     },
     async resolveTool(toolCallId, resolution, { path = [] } = {}) {
+      const copy = copyResolution(resolution)
       const from = logEnd(await access.writable())
-      const runId = await resolveCall(context, key, toolCallId, resolution, path)
+      const runId = await resolveCall(context, key, toolCallId, copy, path)
       return runHandle(context, session, await runAbove(context.store, key, runId), 'queued', from)
     },
     async recover(runId, decision) {
@@ -76,18 +88,33 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       await recoverRun(context, key, runId, decision)
       return runHandle(context, session, runId, 'queued', from)
     },
-    async kill() {
-      await access.required()
-      const receipt = await endSession(context, key, 'kill')
+    async kill({ reason } = {}) {
+      const { id } = await access.required()
+      const receipt = await endSession(context, key, 'kill', { incarnation: id, reason })
       access.close()
       return receipt
     },
     async delete() {
-      await deleteOnce(context, key, async () => {
-        if (await foundOrNull(() => access.find())) await endSession(context, key, 'delete')
-      })
+      const record = await foundOrNull(() => access.find(), ['session-missing', 'session-deleted'])
+      if (record) await deleteOnce(context, record)
     },
     usage: async () => usageOf(await required()),
+    async fork(options = {}) {
+      const copy = new SessionAccess(context.store, { ...identity, agentNamed: false, key: await forkSession(context, access, options) })
+      return createSession(context, identityOfCopy(await copy.required()))
+    },
+    async switchTo(entryId, options = {}) {
+      await switchSession(context, access, entryId, options)
+      return toSessionInfo(context.store, await required())
+    },
+    branches: async (page = {}) => branchesOf(context.store, await required(), page),
+    label: (entryId, text) => labelEntry(context, access, entryId, text),
+    async labels(options = {}) {
+      const { leaf } = await required()
+      return labelsOf(context.store, key, options.leaf ?? leaf)
+    },
+    compact: (options = {}) => compactSession(context, access, options),
+    export: (options = {}) => exportSession(context.store, required, options),
     events: (options = {}) => sessionEvents(context, required, key, typeof options === 'string' ? { cursor: options } : options),
     messages: async (options = {}) => messagesOf(context, await required(), options),
     async runs(query = {}) {
@@ -100,24 +127,23 @@ export function createSession(context: SessionContext, identity: SessionIdentity
 }
 
 /** A deletion under way is everybody's; one that failed can be repeated. */
-function deleteOnce({ deletions }: SessionContext, key: string, run: () => Promise<void>): Promise<void> {
-  const underWay = deletions.get(key)
-  if (underWay) return underWay
-  const deletion = run().finally(() => deletions.delete(key))
-  deletions.set(key, deletion)
-  return deletion
+async function deleteOnce(context: SessionContext, { key, id }: SessionRecord): Promise<void> {
+  const { deletions } = context
+  const deletion = deletions.get(id) ?? endSession(context, key, 'delete', { incarnation: id }).finally(() => deletions.delete(id))
+  deletions.set(id, deletion)
+  await deletion
 }
 
 function logEnd(session: SessionRecord): Position {
   return { seq: session.nextSeq - 1, n: 0 }
 }
 
-/** For `info`, a session of another owner is no session. */
-async function foundOrNull<T>(read: () => Promise<T>): Promise<T | null> {
+/** A session of another owner is no session. */
+async function foundOrNull<T>(read: () => Promise<T>, gone: readonly SessionErrorCode[] = ['session-missing']): Promise<T | null> {
   try {
     return await read()
   } catch (error) {
-    if (SessionError.isInstance(error) && error.code === 'session-missing') return null
+    if (SessionError.isInstance(error) && gone.includes(error.code)) return null
     throw error
   }
 }
@@ -129,16 +155,16 @@ function sessionEvents(
   key: string,
   { cursor, live = true, runId, abortSignal }: EventsOptions,
 ): AsyncIterable<LoggedEvent> {
-  const position = cursor === undefined ? logStart : parseCursor(cursor)
+  const position = cursor === undefined ? undefined : parseCursor(cursor)
   const reading: LogReading = {
     store: context.store,
     live: context.live,
     clock: context.clock,
     key,
     from: async () => {
-      await required()
+      const { firstSeq } = await required()
       if (runId !== undefined && (await readRun(context.store, runId)).session !== key) throw unknownRun(runId)
-      return position
+      return position ?? { seq: firstSeq - 1, n: 0 }
     },
     follow: live,
     ...(runId === undefined ? {} : { runId }),
@@ -148,9 +174,9 @@ function sessionEvents(
   return { [Symbol.asyncIterator]: () => readLog(reading) }
 }
 
-async function messagesOf(context: SessionContext, record: SessionRecord, { before, limit }: MessagesOptions) {
+async function messagesOf(context: SessionContext, record: SessionRecord, { leaf = record.leaf ?? undefined, before, limit }: MessagesOptions) {
   const page = await context.store.readPath(record.key, {
-    leaf: record.leaf,
+    leaf: leaf ?? null,
     limit: limit ?? defaultPageSize,
     ...(before === undefined ? {} : { before }),
   })

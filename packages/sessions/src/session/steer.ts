@@ -1,13 +1,15 @@
-import type { AgentInput } from '@bowline/agent-loop'
+import { hashJson, type AgentInput } from '@bowline/agent-loop'
 import { SessionError } from '../errors.ts'
 import { checkInputId } from '../keys.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { CommitResult, Expect } from '../store/contract.ts'
-import type { InboxRecord, SessionRecord } from '../store/records.ts'
-import { acceptInput, messageOf, openSession, refusal, type Accepted, type NewInput } from './accept.ts'
+import type { InboxInput, InboxRecord, SessionRecord } from '../store/records.ts'
+import { steeringId } from '../stores/named-inputs.ts'
+import { acceptInput, openSession, refusal, type Accepted } from './accept.ts'
 import type { SessionAccess } from './access.ts'
 import type { SessionContext } from './context.ts'
-import type { OverlayOptions } from './types.ts'
+import { messageOf, type NewInput } from './new-run.ts'
+import type { InputOptions, OverlayOptions } from './types.ts'
 import { activeRun, openRuns } from './views.ts'
 
 const maxTries = 20
@@ -20,19 +22,25 @@ export async function steerInput(
   input: AgentInput,
   options: NewInput,
 ): Promise<Accepted> {
-  const row = inboxRow(context, 'steer', input, options)
+  const given = givenInput(context, input, options)
   for (let tries = 0; tries < maxTries; tries++) {
     const session = await access.find()
     const active = session && activeRun(await openRuns(context.store, access.key))
-    if (!active || active.stop) return acceptInput(context, access, input, { ...options, onBusy: 'queue' })
+    if (!active || hasOwnOptions(options)) return acceptInput(context, access, input, { ...options, onBusy: 'queue' })
+    // It is too late for this run, and not for what it is about.
+    if (active.stop) return acceptInput(context, access, input, { ...options, onBusy: 'queue', lane: 'follow-up' })
     access.checkAlive(session)
-    const expect: Expect = { that: 'run', runId: active.id, status: [active.status], notStopping: true }
-    const result = await putRow(context, session, row, [expect])
-    if (result.ok) return { runId: active.id, accepted: 'steered' }
-    if (result.reason === 'inbox') return { runId: active.id, accepted: 'duplicate' }
-    if (result.reason === 'queue-full') throw await refusal(context, result.reason, access.key)
+    const row: InboxRecord = { id: steeringId(given.inputId), kind: 'steer', at: context.clock.now(), body: { ...given, runId: active.id } }
+    const result = await putRow(context, session, row, [{ that: 'run', runId: active.id, status: [active.status], notStopping: true }])
+    if (result.ok) return result.existing ? { ...result.existing, accepted: 'duplicate' } : { runId: active.id, accepted: 'steered' }
+    if (result.reason === 'queue-full' || result.reason === 'id-reused') throw await refusal(context, result.reason, access.key)
   }
   throw new SessionError('conflict', `The session ${access.key} changed ${maxTries} times while the input was accepted.`)
+}
+
+/** What only a run can have. */
+function hasOwnOptions({ notBefore, runtimeParams }: NewInput): boolean {
+  return notBefore !== undefined || runtimeParams !== undefined
 }
 
 /** For the turns to come; whether one is under way or not. */
@@ -43,29 +51,31 @@ export async function overlayInput(
   { turns = 1, ...options }: OverlayOptions,
 ): Promise<void> {
   if (!Number.isInteger(turns) || turns < 1) throw new SessionError('invalid-input', 'turns must be a whole number from 1 on.')
-  const row = inboxRow(context, 'overlay', input, options, turns)
+  const given = givenInput(context, input, options)
+  const row: InboxRecord = { id: `overlay:${given.inputId}`, kind: 'overlay', at: context.clock.now(), body: { ...given, turns } }
   const session = access.checkAlive(await openSession(context, access))
   const result = await putRow(context, session, row, [])
-  if (!result.ok && result.reason !== 'inbox') throw await refusal(context, result.reason, access.key)
+  if (result.ok || (result.reason === 'inbox' && (await isRepeat(context, access.key, row.id, given.hash)))) return
+  throw await refusal(context, result.reason === 'inbox' ? 'id-reused' : result.reason, access.key)
 }
 
-async function putRow(context: SessionContext, { id, key }: SessionRecord, row: InboxRecord, expect: readonly Expect[]): Promise<CommitResult> {
-  const result = await commitOnce(context.store, {
-    id: context.ids.next('batch'),
+async function isRepeat({ store }: SessionContext, key: string, rowId: string, hash: string | undefined): Promise<boolean> {
+  const row = (await store.readInbox(key, ['overlay', 'taken'])).find((each) => each.id === rowId)
+  return (row?.kind === 'overlay' || row?.kind === 'taken') && row.body.hash === hash
+}
+
+function putRow({ store, ids }: SessionContext, { id, key }: SessionRecord, row: InboxRecord, expect: readonly Expect[]): Promise<CommitResult> {
+  return commitOnce(store, {
+    id: ids.next('batch'),
     key,
     expect: [{ that: 'session', id, alive: true }, { that: 'inbox-below', kind: row.kind, max: maxInboxRows }, ...expect],
     writes: [{ op: 'inbox.put', rows: [row] }],
   })
-  return result
 }
 
 /** Checked and copied at once, before anything is awaited. */
-function inboxRow(context: SessionContext, kind: 'steer' | 'overlay', input: AgentInput, { id }: NewInput, turns = 1): InboxRecord {
+function givenInput({ ids }: SessionContext, given: AgentInput, { id }: InputOptions): InboxInput {
   if (id !== undefined) checkInputId(id)
-  const inputId = id ?? context.ids.next('input')
-  const body = { inputId, input: messageOf(input) as unknown as NewInputBody }
-  const base = { id: `${kind}:${inputId}`, at: context.clock.now() }
-  return kind === 'steer' ? { ...base, kind, body } : { ...base, kind, body: { ...body, turns } }
+  const input = messageOf(given) as unknown as InboxInput['input']
+  return id === undefined ? { inputId: ids.next('input'), input } : { inputId: id, hash: hashJson(input), input }
 }
-
-type NewInputBody = Extract<InboxRecord, { kind: 'steer' }>['body']['input']

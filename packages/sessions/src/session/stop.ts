@@ -3,12 +3,13 @@ import { newsOfChild } from '../children/deliveries.ts'
 import { SessionError } from '../errors.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { Expect, RunPatch, SessionStore, Write } from '../store/contract.ts'
-import type { RunRecord, RunStatus, SessionRecord, StoredEvent, StopRequest } from '../store/records.ts'
+import type { RunRecord, SessionRecord, StoredEvent, StopRequest } from '../store/records.ts'
 import { publishOwn } from './accept.ts'
 import type { SessionContext } from './context.ts'
+import { withdrawSteering } from './leftovers.ts'
 import { readRun, restWithin, unknownRun } from './rest.ts'
 import type { StopOptions, StopReceipt } from './types.ts'
-import { firstInLine, isTerminal, isWaiting, openStatuses } from './views.ts'
+import { firstInLine, isTerminal, isWaiting, openRuns } from './views.ts'
 
 const defaultWaitMs = 10_000
 const maxTries = 20
@@ -21,15 +22,26 @@ export async function stopSession(
   session: SessionRecord,
   options: StopOptions,
 ): Promise<StopReceipt> {
-  const open = (await context.store.listRuns(session.key, { status: openStatuses, limit: 1000 })).items
+  const open = await openRuns(context.store, session.key)
   const target = options.runId === undefined ? firstInLine(open) : await ownRun(context, session, options.runId)
   if (options.scope === 'all') {
     for (const run of open) if (run.id !== target?.id) await requestStop(context, run, options.reason)
+    await withdrawSteering(context, session.key)
   }
-  if (!target || isTerminal(target.status)) return target ? receiptOf(context, target.id) : nothingToStop
+  if (!target) return nothingToStop
+  // What it left in the background is not part of a run that has ended by itself.
+  if (isTerminal(target.status) && target.status !== 'aborted') return { ...(await receiptOf(context, target.id)), state: 'settled' }
   await requestStop(context, target, options.reason)
-  await restWithin(context, target, options.waitMs ?? defaultWaitMs)
+  await treeAtRest(context, target, context.clock.now() + (options.waitMs ?? defaultWaitMs))
   return receiptOf(context, target.id)
+}
+
+/** Resolves when the run and all below it have ended, or at this time. */
+async function treeAtRest(context: SessionContext, run: RunRecord, untilMs: number): Promise<void> {
+  const { store, clock } = context
+  if (clock.now() >= untilMs) return
+  if (!isTerminal(run.status)) await restWithin(context, run, untilMs - clock.now())
+  for (const child of await childrenOf(store, run.id)) await treeAtRest(context, child, untilMs)
 }
 
 async function ownRun(context: SessionContext, session: SessionRecord, runId: string): Promise<RunRecord> {
@@ -43,11 +55,11 @@ export async function requestStop(context: SessionContext, target: RunRecord, re
   const request: StopRequest = { at: context.clock.now(), ...(reason === undefined ? {} : { reason }) }
   for (let tries = 0; tries < maxTries; tries++) {
     const run = tries === 0 ? target : await readRun(context.store, target.id)
-    if (isTerminal(run.status)) return
+    if (isTerminal(run.status)) return run.status === 'aborted' ? stopBelow(context, run.id, reason) : undefined
     // A run that came to wait although it is stopped is still to be executed once more.
     if ((!run.stop || isWaiting(run.status)) && !(await storeStop(context, run, run.stop ?? request))) continue
     // The stop of a child is stored before anything of its parent is aborted.
-    await stopChildren(context, run, reason)
+    await stopBelow(context, run.id, reason)
     if (run.status === 'running') context.abort(run.id, run.stop ?? request)
     context.wake()
     return
@@ -55,8 +67,12 @@ export async function requestStop(context: SessionContext, target: RunRecord, re
   throw new SessionError('conflict', `The run ${target.id} changed ${maxTries} times while it was stopped.`)
 }
 
-export async function stopChildren(context: SessionContext, run: RunRecord, reason: string | undefined): Promise<void> {
-  for (const child of await childrenOf(context.store, run.id, openStatuses)) await requestStop(context, child, reason)
+/** A child that has ended may have left others at work. */
+export async function stopBelow(context: SessionContext, runId: string, reason: string | undefined): Promise<void> {
+  for (const child of await childrenOf(context.store, runId)) {
+    if (isTerminal(child.status)) await stopBelow(context, child.id, reason)
+    else await requestStop(context, child, reason)
+  }
 }
 
 /** What a commit writes to stop a run as it stands. */
@@ -68,7 +84,8 @@ export interface Stopping {
 }
 
 export function stoppingOf(run: RunRecord, stop: StopRequest): Stopping {
-  const neverBegan = run.status === 'queued' && run.turn === undefined
+  // A compaction has no turn that could be told to be over: whoever claims it ends it.
+  const neverBegan = run.status === 'queued' && run.turn === undefined && run.kind !== 'compaction'
   const end = { type: 'turn-end', at: stop.at, runId: run.id, turn: 0, status: 'aborted', reason: 'abort', usage: {}, steps: 0, overlaysExpired: 0 } as const
   const patch: RunPatch = neverBegan
     ? { status: 'aborted', reason: 'abort' satisfies EndReason, stop }
@@ -93,16 +110,18 @@ async function storeStop(context: SessionContext, run: RunRecord, stop: StopRequ
 /** What the ledger says now, of the run and of all below it. */
 export async function receiptOf(context: Pick<SessionContext, 'store'>, runId: string): Promise<StopReceipt> {
   const { store } = context
-  const [{ status }, calls, children] = await Promise.all([readRun(store, runId), store.readCalls(runId), childrenOf(store, runId)])
+  const [{ status }, calls, runsBelow] = await Promise.all([readRun(store, runId), store.readCalls(runId), childrenOf(store, runId)])
+  const children = await Promise.all(runsBelow.map((child) => receiptOf(context, child.id)))
+  const hasEnded = isTerminal(status) && children.every(({ state }) => state === 'settled')
   return {
     runId,
-    state: isTerminal(status) ? 'settled' : 'pending',
+    state: hasEnded ? 'settled' : 'pending',
     status,
     calls: calls.map(({ toolCallId, name, status: outcome }) => ({ toolCallId, toolName: name, status: outcome ?? 'running' })),
-    children: await Promise.all(children.map((child) => receiptOf(context, child.id))),
+    children,
   }
 }
 
-async function childrenOf(store: SessionStore, runId: string, status?: readonly RunStatus[]): Promise<readonly RunRecord[]> {
-  return (await store.listChildren({ parent: { runId }, limit: 1000, ...(status && { status }) })).items
+async function childrenOf(store: SessionStore, runId: string): Promise<readonly RunRecord[]> {
+  return (await store.listChildren({ parent: { runId }, limit: 1000 })).items
 }

@@ -13,6 +13,7 @@ import type {
 import type { AssistantMessage, Cost, JSONObject, JSONValue, ModelError, RuntimeParams, Usage } from '@bowline/llm'
 import type { RunFailure, RunKind, RunStatus, SessionStatus } from '../store/records.ts'
 import type { Page, PageRequest, RunQuery } from '../store/contract.ts'
+import type { Branch, CompactOptions, ExportOptions, ForkOptions, Label, StoredCompaction, SwitchOptions } from './tree-types.ts'
 
 /** A key with its transcript, its queue of runs and its log. A handle does no I/O until a method is called. */
 export interface Session {
@@ -58,6 +59,31 @@ export interface Session {
   /** Tokens and money of the session and of its subagents. */
   usage(): Promise<UsageReport>
   /**
+   * A session of its own with a copy of the path to an entry (default: where the active path ends), and nothing else. From
+   * then on neither sees what happens in the other. Throws `busy` while a run is open, `unknown-entry`, `invalid-input`
+   * for an entry between a call and its result, and `conflict` when there is a session under the key already.
+   */
+  fork(options?: ForkOptions): Promise<Session>
+  /**
+   * Goes on at another entry of the tree (null: before the first one) and deletes nothing. Throws as `fork` does. With
+   * `summarize` what is left stands behind the target as a summary; then also `summary-failed`, and nothing has changed.
+   */
+  switchTo(entryId: string | null, options?: SwitchOptions): Promise<SessionInfo>
+  /** The ends of all paths, in the order in which they came into being. */
+  branches(page?: PageRequest): Promise<Page<Branch>>
+  /** Names an entry of the active path; null takes the name away. Throws `busy`, `unknown-entry`, `invalid-input`. */
+  label(entryId: string, text: string | null): Promise<void>
+  /** The names on the active path, or the one to `leaf`, in the order in which they were given. */
+  labels(options?: { readonly leaf?: string }): Promise<readonly Label[]>
+  /**
+   * Summarises the older part of the active path for the model; all stays readable. It resolves when a runtime has done
+   * it: inputs queue behind it. A summary that fails or is stopped changes nothing and is told as the outcome. Throws
+   * `busy`.
+   */
+  compact(options?: CompactOptions): Promise<StoredCompaction>
+  /** The active path, or the whole tree, as lines of JSON for `importSession`, each without its line feed. */
+  export(options?: ExportOptions): AsyncIterable<string>
+  /**
    * The log from a cursor on (a string is a cursor; default: from the first event), then live. Ends only with
    * `live: false`, the abort signal, or, with `runId`, when that run waits or ends.
    */
@@ -76,6 +102,13 @@ export interface SendOptions {
   readonly runtimeParams?: RuntimeParams
   /** Holds the run, and those behind it, until this time (milliseconds since 1970). */
   readonly notBefore?: number
+  /**
+   * `synchronized`: while this process executes it, the run waits at each turn-start, step-start and step-end until whoever
+   * iterates over the handle asks on, leaves, or lets `driverTimeoutMs` pass. Default `live`: it waits for no reader.
+   */
+  readonly mode?: 'live' | 'synchronized'
+  /** Default 30,000. */
+  readonly driverTimeoutMs?: number
 }
 
 export interface InputOptions {
@@ -163,6 +196,8 @@ export interface EventsOptions {
 }
 
 export interface MessagesOptions {
+  /** The path to this entry. Default: the active one. */
+  readonly leaf?: string
   /** Only what is older than this entry. */
   readonly before?: string
   /** Default 100, at most 1,000. */
@@ -213,6 +248,7 @@ export interface SessionInfo {
   readonly metadata: JSONObject
   /** The session that handed work to this one. */
   readonly parent?: string
+  /** Of a fork: what it is a copy of. */
   readonly forkedFrom?: { readonly key: string; readonly entryId: string | null }
   readonly createdAt: number
   readonly activeAt: number

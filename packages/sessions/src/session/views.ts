@@ -100,14 +100,22 @@ export function firstInLine(open: readonly RunRecord[]): RunRecord | undefined {
   return open.find((run) => holding.has(run.status)) ?? open.toSorted((a, b) => a.place - b.place)[0]
 }
 
-/** The run that has begun its turn and not ended it. */
+/** The run that has begun its turn and not ended it. Inputs go behind a compaction: it is none of theirs. */
 export function activeRun(open: readonly RunRecord[]): RunRecord | undefined {
   const first = firstInLine(open)
-  return first && (holding.has(first.status) || first.turn !== undefined) ? first : undefined
+  if (!first || first.kind === 'compaction') return undefined
+  return holding.has(first.status) || first.turn !== undefined ? first : undefined
 }
 
 export async function openRuns(store: SessionStore, key: string): Promise<readonly RunRecord[]> {
-  return (await store.listRuns(key, { status: openStatuses, limit: 1000 })).items
+  const runs: RunRecord[] = []
+  let page: string | undefined
+  do {
+    const found = await store.listRuns(key, { status: openStatuses, limit: 1000, ...(page === undefined ? {} : { page }) })
+    runs.push(...found.items)
+    page = found.next
+  } while (page !== undefined)
+  return runs
 }
 
 /** The session as it stands, with the run that holds it or comes next. */

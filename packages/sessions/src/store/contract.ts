@@ -1,5 +1,6 @@
 import type { DurableEvent, StoredMessage } from '@bowline/agent-loop'
 import type { Clock, Cost, JSONObject, JSONValue, Usage } from '@bowline/llm'
+import type { StateStore } from '../state/contract.ts'
 import type {
   EntryBody,
   EntryNode,
@@ -76,6 +77,8 @@ export interface SessionStore {
   prune(rules: PruneRules, limit: number): Promise<PruneReport>
   /** Tells of commits in the namespace, of any owner, and of their deliveries. Hints only: they may be lost. Returns what ends it. */
   subscribe(listener: (hint: StoreHint) => void): () => void
+  /** Small records of other parts, in the same namespace; usable while the store is open. */
+  readonly state: StateStore
 }
 
 /** `wake`: there may be something to claim. */
@@ -128,12 +131,6 @@ export interface PathOptions {
   /** Start with the parent of this entry. */
   readonly before?: string
   readonly limit?: number
-  /**
-   * Ends with the oldest entry that the newest compaction on the path keeps, that compaction included; with the compaction
-   * itself where it keeps nothing (`''`). Once a page has shown that compaction, give its `firstKeptMessageId` here for
-   * the pages after it.
-   */
-  readonly context?: true | string
 }
 
 export interface EventPage {
@@ -195,8 +192,8 @@ export interface DueReport {
 export interface PruneRules {
   /**
    * Runs that ended before then and were accepted before the first run that is kept, with their inputs and input ids, and
-   * the log before the first event of that run (all of it, when no run is kept). Entries and rows of the ledger stay as
-   * long as their session, definitions as long as a run refers to them.
+   * the log before the first event of that run (all of it, when no run is kept). With them `taken` rows of the inbox from
+   * before then. Entries and rows of the ledger stay as long as their session, definitions as long as a run refers to them.
    */
   readonly runsEndedBefore: number
   /** Sessions that were marked as expired, whose time was over before then, and that have no open run, are deleted. */
@@ -283,8 +280,9 @@ export type Write =
   /** The store gives consecutive numbers, in order. */
   | { readonly op: 'event.append'; readonly events: readonly NewEvent[] }
   /**
-   * The store gives `n`. A run of the session with the same `inputId` makes the whole batch a no-op: equal `inputHash`
-   * answers `ok` with `existing`, another one `id-reused`. Two runs with one `inputId` in a batch are refused (`id-reused`).
+   * The store gives `n`. A run of the session with the same `inputId`, or the inbox row `steer:<inputId>` unless the batch
+   * takes it, makes the whole batch a no-op: equal hashes answer `ok` with `existing`, others `id-reused`. Two runs with one
+   * `inputId` in a batch are refused (`id-reused`).
    */
   | { readonly op: 'run.insert'; readonly run: NewRun }
   /**
@@ -295,11 +293,11 @@ export type Write =
   | { readonly op: 'run.patch'; readonly runId: string; readonly patch: RunPatch }
   /** Inserts or replaces rows. Must refuse to change a settled one (`conflict`). */
   | { readonly op: 'call.put'; readonly calls: readonly ToolCallRecord[] }
-  /** Must refuse an id that is there (`inbox`). */
+  /** Must refuse an id that is there (`inbox`). The `inputId` of steering with a `hash` counts as that of a run does. */
   | { readonly op: 'inbox.put'; readonly rows: readonly InboxRecord[] }
   /** Rows that are not there are no fault. */
   | { readonly op: 'inbox.take'; readonly ids: readonly string[] }
-  /** Replaces the body of rows that are there, which keep their place and time. Rows that are not there are no fault. */
+  /** Replaces rows that are there, their kind too; they keep their place and time. Rows that are not there are no fault. */
   | { readonly op: 'inbox.patch'; readonly rows: readonly InboxRecord[] }
   /** Content-addressed: nothing happens when it is there. */
   | { readonly op: 'definition.put'; readonly hash: string; readonly body: JSONObject }
@@ -429,6 +427,8 @@ export interface ClaimRequest {
   readonly max: number
   readonly leaseMs: number
   readonly agents: readonly string[]
+  /** Runs that the owner executes: one of its own that is not among them is lost, as one of another owner is. */
+  readonly holds: readonly string[]
   /** Only this run. */
   readonly runId?: string
 }

@@ -268,14 +268,21 @@ export type InboxKind = InboxRecord['kind']
 export type InboxRecord = { readonly id: string; readonly at: number } & (
   | { readonly kind: 'answer'; readonly body: InboxAnswer }
   | { readonly kind: 'decision'; readonly body: InboxDecision }
-  | { readonly kind: 'steer'; readonly body: InboxInput }
+  | { readonly kind: 'steer'; readonly body: InboxSteering }
   | { readonly kind: 'overlay'; readonly body: InboxOverlay }
+  | { readonly kind: 'taken'; readonly body: InboxTaken }
   | { readonly kind: 'child-settled'; readonly body: ChildSettled }
   | { readonly kind: 'child-changed'; readonly body: { readonly runId: string } }
 )
 
-/** An input for the active run. */
-export type InboxInput = { readonly inputId: string; readonly input: JSONValue }
+/** `hash`: of an input whose sender has named it. A repeat is known by it, also when the input was taken. */
+export type InboxInput = { readonly inputId: string; readonly hash?: string; readonly input: JSONValue }
+
+/** An input for the run that is active when it is accepted, and for no other one. Its row is `steer:<inputId>`. */
+export type InboxSteering = InboxInput & { readonly runId: string }
+
+/** What stays of a named input, under the id of its row, when a run has taken it. */
+export type InboxTaken = { readonly inputId: string; readonly hash: string; readonly runId: string }
 
 /** An input that the model sees in the next turns, and nobody else. */
 export type InboxOverlay = InboxInput & {

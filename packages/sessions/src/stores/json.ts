@@ -5,7 +5,21 @@ import { SessionError } from '../errors.ts'
  * The text of the error names the place, never the value.
  */
 export function checkJson(value: unknown, what: string): void {
-  checkValue(value, what, new Set())
+  // Which place is at fault is looked up when there is a fault.
+  if (!isPlain(value, 0)) checkValue(value, what, new Set())
+}
+
+const usualDepth = 100
+
+/** False: it is not JSON, or it takes a closer look. */
+function isPlain(value: unknown, depth: number): boolean {
+  if (typeof value === 'string' || typeof value === 'boolean' || value === null) return true
+  if (typeof value === 'number') return Number.isFinite(value)
+  if (typeof value !== 'object' || depth > usualDepth) return false
+  if (Array.isArray(value)) return value.every((item) => isPlain(item, depth + 1))
+  if (Object.getPrototypeOf(value) !== Object.prototype) return false
+  for (const item of Object.values(value)) if (item !== undefined && !isPlain(item, depth + 1)) return false
+  return true
 }
 
 /** A copy that shares nothing with the value. */

@@ -1,21 +1,19 @@
 import { systemClock } from '@bowline/llm'
 import type { Clock } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
-import type { EventPage, Found, SessionStore, StoreHint, StoreOpenOptions } from '../store/contract.ts'
-import type { EntryRecord, RunRecord, ToolCallRecord } from '../store/records.ts'
+import { memoryStateStore } from '../state/memory-state-store.ts'
+import type { StateStore } from '../state/contract.ts'
+import type { SessionStore, StoreHint, StoreOpenOptions } from '../store/contract.ts'
 import { checkJson, copyJson } from './json.ts'
-import { branchesOf } from './memory/branches.ts'
-import { childrenOf } from './memory/children.ts'
+import { forwardedState } from './forwarded-state.ts'
 import { claimRuns } from './memory/claim.ts'
 import { commitBatch } from './memory/commit.ts'
-import { dueIn } from './memory/due.ts'
-import { entryOf, filledIn, newSpace, replaceOpenRun, wholeEntry } from './memory/held-session.ts'
+import { newSpace } from './memory/held-session.ts'
+import type { Space } from './memory/held-session.ts'
 import { pruneSpace } from './memory/prune.ts'
-import type { HeldSession, Space, Tombstone } from './memory/held-session.ts'
-import { pageLimit, pageOf, parseBranchPosition, parseCreationPosition, parseRunPosition } from './paging.ts'
-import { parseSessionPosition, printCreationPosition, printSessionPosition } from './paging.ts'
-import type { CreationPosition } from './paging.ts'
-import { ContextEnd, hintsOf, readableRecord, readOfSession, wholeEvent } from './rules.ts'
+import { readsOf } from './memory/reads.ts'
+import { renewLeases } from './memory/renew.ts'
+import { hintsOf } from './rules.ts'
 
 /** Keeps sessions as long as the process lives. For tests and scripts, and the reference for what other stores must do. */
 export interface MemoryStore extends SessionStore {
@@ -24,11 +22,13 @@ export interface MemoryStore extends SessionStore {
 }
 
 export function memoryStore(): MemoryStore {
-  return storeOver({ spaces: new Map(), openStores: 0, clock: systemClock })
+  return storeOver({ spaces: new Map(), states: new Map(), openStores: 0, clock: systemClock })
 }
 
 interface Memory {
   readonly spaces: Map<string, Space>
+  /** By namespace. */
+  readonly states: Map<string, StateStore>
   openStores: number
   /** Of the store that opened it first: leases are compared by this one alone. */
   clock: Clock
@@ -44,14 +44,19 @@ function storeOver(memory: Memory): MemoryStore {
     if (!found) memory.spaces.set(opened.namespace, (found = newSpace()))
     return found
   }
+  function state(): StateStore {
+    if (!opened) throw new SessionError('store-unavailable', 'The memory store is not open')
+    const found = memory.states.get(opened.namespace) ?? memoryStateStore({ clock: { now: () => memory.clock.now() } })
+    memory.states.set(opened.namespace, found)
+    return found
+  }
   const now = (): number => memory.clock.now()
   const tell = (hint: StoreHint): void => {
     for (const listener of space().listeners) listener(hint)
   }
-  const session = (key: string): HeldSession | undefined => space().sessions.get(key)
-  const runOf = (runId: string): RunRecord | undefined => space().sessionOfRun.get(runId)?.runs.get(runId)
 
   return {
+    ...readsOf(space, now),
     name: 'memory',
     capabilities: { durable: 'none', processes: 'one', maxRecordBytes: Number.MAX_SAFE_INTEGER },
     second: () => storeOver(memory),
@@ -86,135 +91,11 @@ function storeOver(memory: Memory): MemoryStore {
       return () => listeners.delete(listener)
     },
     async renew(leases, leaseMs) {
-      return leases.map(({ runId, epoch }) => {
-        const held = space().sessionOfRun.get(runId)
-        const run = held?.runs.get(runId)
-        if (!held || run?.status !== 'running' || run.epoch !== epoch) return { runId, held: false }
-        replaceOpenRun(held, { ...run, leaseUntil: now() + leaseMs })
-        return run.stop ? { runId, held: true, stopping: copyJson(run.stop) } : { runId, held: true }
-      })
-    },
-    async readSession(key) {
-      const record = session(key)?.record
-      if (record) return readOfSession(copyJson(record), now())
-      const tombstone = space().tombstones.get(key)
-      return tombstone ? { status: 'deleted', at: tombstone.deletedAt } : { status: 'missing' }
-    },
-    async readPath(key, { leaf, before, limit, context } = {}) {
-      const held = session(key)
-      if (!held) return { items: [] }
-      const start = before === undefined ? (leaf === undefined ? held.record.leaf : leaf) : entryOf(held, before).parentId
-      const most = pageLimit(limit)
-      const items: EntryRecord[] = []
-      const end = context === undefined ? undefined : new ContextEnd(context === true ? undefined : context)
-      for (let id = start; id !== null && items.length <= most && !end?.passed; id = entryOf(held, id).parentId) {
-        const entry = wholeEntry(held, entryOf(held, id))
-        items.push(copyJson(entry))
-        end?.pass(entry)
-      }
-      return pageOf(items, most, (last) => last.id)
-    },
-    async readEvents(key, after, limit) {
-      const held = session(key)
-      if (!held) return noEvents(space().tombstones.get(key))
-      const { firstSeq, nextSeq } = held.record
-      const events = []
-      for (let seq = Math.max(after + 1, firstSeq); seq < nextSeq && events.length < limit; seq++) {
-        const stored = held.events.get(seq)
-        if (stored) events.push(copyJson(wholeEvent(stored.event, seq, filledIn(held, stored.refers))))
-      }
-      return { events, firstSeq, lastSeq: nextSeq - 1, sessionId: held.record.id }
-    },
-    async readRun(runId) {
-      return found(runOf(runId))
-    },
-    async readCalls(runId, step) {
-      const calls = [...(space().sessionOfRun.get(runId)?.calls.get(runId)?.values() ?? [])]
-      const wanted = calls.filter((call) => step === undefined || call.step === step)
-      return copyJson(wanted.sort((a, b) => a.step - b.step || a.index - b.index))
-    },
-    async readCall(key, toolCallId) {
-      const held = session(key)
-      const calls = [...(held?.calls.values() ?? [])].flatMap((ofRun) => [...ofRun.values()])
-      const turnOf = (call: ToolCallRecord): number => held?.runs.get(call.runId)?.n ?? 0
-      const same = calls.filter((call) => call.toolCallId === toolCallId)
-      return found(same.sort((a, b) => turnOf(a) - turnOf(b) || a.step - b.step).at(-1))
-    },
-    async readApproval(approvalId) {
-      const calls = [...space().sessions.values()].flatMap((held) => [...held.calls.values()].flatMap((ofRun) => [...ofRun.values()]))
-      return found(calls.find((call) => call.approval?.approvalId === approvalId))
-    },
-    async readInbox(key, kinds) {
-      return copyJson([...(session(key)?.inbox.values() ?? [])].filter((row) => kinds.includes(row.kind)))
-    },
-    async readDefinition(hash) {
-      const body = space().definitions.get(hash)
-      return body && copyJson(body)
-    },
-    async listSessions({ agent, status, keyPrefix = '', parent, activeSince = 0, limit, page }) {
-      const after = page === undefined ? undefined : parseSessionPosition(page)
-      const most = pageLimit(limit)
-      const sessions = [...space().sessions.values()]
-        .map((held) => readableRecord(held.record, now()))
-        .filter((record) => agent === undefined || record.agent === agent)
-        .filter((record) => status === undefined || record.status === status)
-        .filter((record) => record.key.startsWith(keyPrefix))
-        .filter((record) => parent === undefined || record.parent === parent)
-        .filter((record) => record.activeAt >= activeSince)
-        .filter((record) => after === undefined || byActivity(after, record) < 0)
-        .sort(byActivity)
-      return pageOf(copyJson(sessions.slice(0, most + 1)), most, printSessionPosition)
-    },
-    async listRuns(key, { status, newestFirst = false, limit, page } = {}) {
-      const order = newestFirst ? -1 : 1
-      const after = page === undefined ? undefined : parseRunPosition(page)
-      const most = pageLimit(limit)
-      const runs = [...(session(key)?.runs.values() ?? [])]
-        .filter((run) => after === undefined || order * (run.n - after) > 0)
-        .filter((run) => status === undefined || status.includes(run.status))
-        .sort((a, b) => order * (a.n - b.n))
-      return pageOf(copyJson(runs.slice(0, most + 1)), most, (last) => String(last.n))
-    },
-    async listChildren({ parent, status, limit, page }) {
-      const after = page === undefined ? undefined : parseCreationPosition(page)
-      const most = pageLimit(limit)
-      const children = childrenOf(space(), parent)
-        .filter((run) => status === undefined || status.includes(run.status))
-        .filter((run) => after === undefined || byCreation(after, run) < 0)
-        .sort(byCreation)
-      return pageOf(copyJson(children.slice(0, most + 1)), most, printCreationPosition)
-    },
-    async listBranches(key, { limit, page } = {}) {
-      const held = session(key)
-      const after = page === undefined ? 0 : parseBranchPosition(page)
-      const most = pageLimit(limit)
-      const branches = (held ? branchesOf(held) : []).filter(({ n }) => n > after)
-      const found = pageOf(branches, most, (last) => String(last.n))
-      return { ...found, items: found.items.map(({ leaf, entries, at }) => ({ leaf, entries, at })) }
-    },
-    async due(limit) {
-      return copyJson(dueIn(space(), now(), limit))
+      return renewLeases(space(), leases, now() + leaseMs)
     },
     async prune(rules, limit) {
       return pruneSpace(space(), rules, now(), limit)
     },
+    state: forwardedState(state),
   }
-}
-
-function found<T>(value: T | undefined): Found<T> {
-  return value === undefined ? { status: 'missing' } : { status: 'found', value: copyJson(value) }
-}
-
-function noEvents(tombstone: Tombstone | undefined): EventPage {
-  if (!tombstone) return { events: [], firstSeq: 1, lastSeq: 0 }
-  const { nextSeq, deletedAt } = tombstone
-  return { events: [], firstSeq: nextSeq, lastSeq: nextSeq - 1, deletedAt }
-}
-
-function byActivity(a: { activeAt: number; key: string }, b: { activeAt: number; key: string }): number {
-  return b.activeAt - a.activeAt || (a.key < b.key ? -1 : Number(a.key > b.key))
-}
-
-function byCreation(a: CreationPosition, b: CreationPosition): number {
-  return a.createdAt - b.createdAt || (a.id < b.id ? -1 : Number(a.id > b.id))
 }

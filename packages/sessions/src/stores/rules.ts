@@ -2,7 +2,7 @@ import { addCost, addUsage } from '@bowline/llm'
 import type { Cost } from '@bowline/llm'
 import type { Batch, ClaimRequest, NewRun, NewSession, PartialEvent, Read, RunPatch, SessionPatch, StoreHint, Write } from '../store/contract.ts'
 import { holdingStatuses, runMoves, terminalStatuses } from '../store/records.ts'
-import type { EntryRecord, Lane, RunKind, RunRecord, RunStatus, SessionRecord, SessionStatus, StoredEvent } from '../store/records.ts'
+import type { InboxKind, Lane, RunKind, RunRecord, RunStatus, SessionRecord, SessionStatus, StoredEvent } from '../store/records.ts'
 import { refuseUnless } from './refused.ts'
 
 /** A run without its input, which never changes. */
@@ -95,7 +95,7 @@ const laneOfKind: Readonly<Record<RunKind, Lane>> = {
 }
 const laneOrder: readonly Lane[] = ['compaction', 'interrupt', 'follow-up', 'queue']
 const placesPerLane = 2 ** 40
-/** Before all lanes: of the run that is not at its end, and was given back. No other may come between its parts. */
+/** Before all lanes: of the run that has begun, and was given back. No other may come between its parts. */
 const firstPlace = 0
 
 /** One number that orders the queue: by lane, then by acceptance, the newest interrupt first. */
@@ -127,30 +127,31 @@ export function newRun(session: SessionRecord, run: NewRun): RunRecord {
 
 /** The run after a patch. Refuses a move that the table of moves does not have. */
 export function patchRun<R extends RunState>(run: R, patch: RunPatch, now: number): R {
-  const { reason, openMessageId, error, turnState, rest, notBefore, definition, answered = [], endedAt, ...given } = patch
-  const nullable = { reason, openMessageId, error, turnState, rest, notBefore, definition }
-  const removed = Object.entries(nullable).filter(([, value]) => value === null)
-  const replaced = Object.entries(nullable).filter(([, value]) => value !== null && value !== undefined)
-  const open = answered.length === 0 ? run : withoutAnswered(run, answered)
-  const next = without({ ...open, ...given, ...Object.fromEntries(replaced) }, removed.map(([name]) => name))
-  if (!patch.status) return next
-  refuseUnless(runMoves[run.status].includes(patch.status), 'conflict')
-  if (patch.status === 'running') return next
-  const left = without(next, ['owner', 'leaseUntil'])
-  if (patch.status === 'queued') return { ...left, place: firstPlace }
-  return isOpen(patch.status) ? left : { ...left, endedAt: endedAt ?? now }
-}
-
-function withoutAnswered<R extends RunState>(run: R, answered: readonly string[]): R {
-  return {
-    ...run,
-    pendingApprovals: run.pendingApprovals.filter(({ approvalId }) => !answered.includes(approvalId)),
-    pendingToolCalls: run.pendingToolCalls.filter(({ path, toolCallId }) => !answered.includes([...path, toolCallId].join('/'))),
+  const { status, endedAt, answered } = patch
+  const next: Record<string, unknown> = { ...run, ...(answered && withoutAnswered(run, answered)) }
+  for (const [name, value] of Object.entries(patch)) {
+    if (name === 'endedAt' || name === 'answered' || value === undefined) continue
+    if (value === null) delete next[name]
+    else next[name] = value
   }
+  if (status) {
+    refuseUnless(runMoves[run.status].includes(status), 'conflict')
+    if (status !== 'running') {
+      delete next.owner
+      delete next.leaseUntil
+    }
+    if (status === 'queued' && next.turn !== undefined) next.place = firstPlace
+    if (!isOpen(status)) next.endedAt = endedAt ?? now
+  }
+  return next as unknown as R
 }
 
-function without<R extends RunState>(run: R, names: readonly string[]): R {
-  return Object.fromEntries(Object.entries(run).filter(([name]) => !names.includes(name))) as unknown as R
+/** The lists of open questions without those that have their answer. */
+function withoutAnswered({ pendingApprovals, pendingToolCalls }: RunState, answered: readonly string[]): Pick<RunState, 'pendingApprovals' | 'pendingToolCalls'> {
+  return {
+    pendingApprovals: pendingApprovals.filter(({ approvalId }) => !answered.includes(approvalId)),
+    pendingToolCalls: pendingToolCalls.filter(({ path, toolCallId }) => !answered.includes([...path, toolCallId].join('/'))),
+  }
 }
 
 const longestTakeoverDelayMs = 30_000
@@ -190,29 +191,15 @@ export function readOfSession(record: SessionRecord, now: number): Read<SessionR
   return value.status === 'expired' ? { status: 'expired', at: record.expiresAt ?? now, value } : { status: 'found', value }
 }
 
-/** Finds where the context of a model begins on a path that is walked from its leaf. */
-export class ContextEnd {
-  passed = false
-  #firstKept: string | undefined
-
-  /** `firstKept`: of a compaction that stands nearer to the leaf than where the walk begins. */
-  constructor(firstKept?: string) {
-    this.#firstKept = firstKept
-  }
-
-  pass(entry: EntryRecord): void {
-    if (entry.type === 'compaction') this.#firstKept ??= entry.compaction.firstKeptMessageId
-    const id = entry.type === 'message' ? entry.message.id : entry.id
-    this.passed = this.#firstKept === '' || this.#firstKept === id
-  }
-}
-
 /** The event as readers get it: with its number and with what its reference stands for. */
 export function wholeEvent(event: PartialEvent, seq: number, filledIn: FilledIn): StoredEvent {
   return { ...event, ...filledIn, seq } as unknown as StoredEvent
 }
 
 export type FilledIn = { readonly message?: unknown } | { readonly input?: unknown }
+
+/** Rows of these kinds become a run, if no run is there to take them. */
+export const inputKindsThatStart: readonly InboxKind[] = ['steer', 'child-settled']
 
 /** What others are told of a batch that was applied. */
 export function hintsOf({ key, writes, deliver = [] }: Batch): readonly StoreHint[] {

@@ -1,5 +1,26 @@
 export { manualClock as fakeClock } from '@bowline/llm/testing'
 export type { ManualClock as FakeClock } from '@bowline/llm/testing'
 export { fakeIds } from '@bowline/agent-loop/testing'
+export { faultyStore } from './faulty-store.ts'
+export type { Answer, AnyFault, Fault, FaultPlan, FaultRule, OperationFault } from './faulty-store.ts'
+export type { StoreOperation } from './around-store.ts'
 export { testSessionStore } from './store-kit.ts'
 export type { StoreKitOptions, TestRunner } from './store-kit/kit.ts'
+export { exploreCrashes } from './crash-kit.ts'
+export { crashScenarios } from './crash-kit/scenarios.ts'
+export { standardInvariants } from './crash-kit/invariants.ts'
+export type {
+  Acknowledged,
+  CrashEnd,
+  CrashFailure,
+  CrashMode,
+  CrashReport,
+  CrashScenario,
+  Effect,
+  ExploreOptions,
+  Invariant,
+  SessionEnd,
+  World,
+} from './crash-kit/types.ts'
+export { testStateStore } from './state-kit.ts'
+export type { StateKitOptions } from './state-kit/kit.ts'

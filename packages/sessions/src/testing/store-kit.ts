@@ -1,9 +1,8 @@
-import { SessionError } from '../errors.ts'
+import { globalRunner } from './runner.ts'
 import { branches } from './store-kit/branches.ts'
 import { children } from './store-kit/children.ts'
 import { claims } from './store-kit/claims.ts'
 import { commits } from './store-kit/commits.ts'
-import { context } from './store-kit/context.ts'
 import { deaths } from './store-kit/deaths.ts'
 import { definitions } from './store-kit/definitions.ts'
 import { deliveries } from './store-kit/deliveries.ts'
@@ -11,9 +10,10 @@ import { expectations } from './store-kit/expectations.ts'
 import { growth } from './store-kit/growth.ts'
 import { hints } from './store-kit/hints.ts'
 import { inbox } from './store-kit/inbox.ts'
+import { inputs } from './store-kit/inputs.ts'
 import { keys } from './store-kit/keys.ts'
 import { kitOf } from './store-kit/kit.ts'
-import type { StoreKitOptions, TestRunner, Topic } from './store-kit/kit.ts'
+import type { StoreKitOptions, Topic } from './store-kit/kit.ts'
 import { lanes } from './store-kit/lanes.ts'
 import { ledger } from './store-kit/ledger.ts'
 import { listing } from './store-kit/listing.ts'
@@ -35,6 +35,7 @@ const topics: Readonly<Record<string, Topic>> = {
   log,
   runs,
   ledger,
+  inputs,
   claims,
   reading,
   deliveries,
@@ -44,7 +45,6 @@ const topics: Readonly<Record<string, Topic>> = {
   time,
   pruning,
   inbox,
-  context,
   branches,
   children,
   definitions,
@@ -62,10 +62,4 @@ export function testSessionStore(options: StoreKitOptions): void {
     const wanted = options.bytesWritten ? { ...topics, growth } : topics
     for (const [title, topic] of Object.entries(wanted)) runner.describe(title, () => topic(kit))
   })
-}
-
-function globalRunner(): TestRunner {
-  const { describe, it } = globalThis as Partial<TestRunner>
-  if (!describe || !it) throw new SessionError('invalid-config', 'There is no global describe and it: pass a runner')
-  return { describe, it }
 }

@@ -4,7 +4,7 @@ import { manualClock, scriptedModel, type Step } from '@bowline/llm/testing'
 import { createRuntime, type LoggedEvent, type RunRecord, type Runtime, type Session, type SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { z } from 'zod'
-import { dyingStore, type FaultPoint, type Write } from '../crash/dying-store.ts'
+import { dyingStore, type FaultPoint, type Write } from './dying-store.ts'
 import { logOf } from '../support.ts'
 import { childrenOf, found, handOver, launch, remindersIn, root } from './support.ts'
 

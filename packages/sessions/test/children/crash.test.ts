@@ -1,6 +1,6 @@
 import { checkEvents } from '@bowline/agent-loop/testing'
 import { describe, expect, it } from 'vitest'
-import { ProcessDied, type Fault, type FaultPoint } from '../crash/dying-store.ts'
+import { ProcessDied, type Fault, type FaultPoint } from './dying-store.ts'
 import { runScenario, type Outcome } from './crash-scenario.ts'
 
 const undisturbed = await runScenario()

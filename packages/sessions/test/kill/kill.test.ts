@@ -1,8 +1,8 @@
 import { checkEvents, checkTranscript } from '@bowline/agent-loop/testing'
 import { createRuntime, type LoggedEvent } from '@bowline/sessions'
-import { sqliteStore } from '@bowline/sessions/sqlite'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { collect, setup, types } from '../support.ts'
+import { storeAt } from '../fixtures/store-at.ts'
 import { workerAgent } from '../fixtures/worker-agent.ts'
 import { Workplace, type WorkerMessage } from './worker-process.ts'
 
@@ -13,16 +13,16 @@ const isEndOf = (toolCallId: string) => (message: WorkerMessage) =>
 // Each test starts two or three processes.
 vi.setConfig({ testTimeout: 60_000 })
 
-describe('a process killed with SIGKILL', () => {
+describe.each(['data.db', 'files'])('a process killed with SIGKILL, over %s', (storeName) => {
   let place: Workplace
   beforeEach(() => {
-    place = new Workplace()
+    place = new Workplace(storeName)
   })
   afterEach(() => place.remove())
 
   /** The whole log and transcript as a third process reads them, checked for gaps and grammar. */
   async function readBack(): Promise<{ log: LoggedEvent[]; roles: string[]; status: string | undefined }> {
-    const { runtime } = setup({ steps: [], store: sqliteStore({ file: place.database }), concurrency: 0 })
+    const { runtime } = setup({ steps: [], store: storeAt(place.store), concurrency: 0 })
     await runtime.start()
     const session = runtime.session('room:1')
     const log = await collect(session.events({ live: false }))
@@ -143,7 +143,7 @@ describe('a process killed with SIGKILL', () => {
   /** Takes the run up in this process and waits until it asks for help. */
   async function takeUp() {
     const agent = workerAgent({ effects: place.effectsFile, effect: 'once', mode: 'serve', onSlowStart: () => undefined })
-    const runtime = createRuntime({ agents: [agent], store: sqliteStore({ file: place.database }) })
+    const runtime = createRuntime({ agents: [agent], store: storeAt(place.store) })
     await runtime.start()
     const session = runtime.session('room:1')
     const [open] = (await session.runs()).items

@@ -20,15 +20,20 @@ export interface EffectLine {
   readonly attempt: number
 }
 
-/** A folder with a database and a file in which the tools leave their traces. */
+/** A folder with a store and a file in which the tools leave their traces. */
 export class Workplace {
   readonly #folder = mkdtempSync(join(tmpdir(), 'bowline-kill-'))
-  readonly database = join(this.#folder, 'data.db')
+  readonly store: string
   readonly effectsFile = join(this.#folder, 'effects.jsonl')
   readonly #workers: WorkerProcess[] = []
 
+  /** The name says what it is, see `storeAt`. */
+  constructor(storeName: string) {
+    this.store = join(this.#folder, storeName)
+  }
+
   start(effect: string, mode = 'serve'): WorkerProcess {
-    const worker = new WorkerProcess([this.database, this.effectsFile, effect, mode])
+    const worker = new WorkerProcess([this.store, this.effectsFile, effect, mode])
     this.#workers.push(worker)
     return worker
   }

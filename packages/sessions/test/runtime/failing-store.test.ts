@@ -3,10 +3,9 @@ import { manualClock } from '@bowline/llm/testing'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { faultyStore } from '@bowline/sessions/testing'
 import { eventTypes } from '../recording-store.ts'
-import { faultyStore } from '../faulty-store.ts'
 import { checkLog, gate, setup } from '../support.ts'
-import type { Batch } from '@bowline/sessions'
 
 const call = { toolCalls: [{ id: 'c1', name: 'slow', input: {} }] }
 
@@ -15,10 +14,9 @@ describe('a store that fails for a while', () => {
     const clock = manualClock()
     const faulted = gate()
     let broken = true
-    const store = faultyStore(memoryStore(), (operation, [batch]) => {
-      const ends = operation === 'commit' && eventTypes(batch as Batch).some((type) => type === 'turn-end')
-      return broken && ends ? new Error('disk on fire') : undefined
-    })
+    const store = faultyStore(memoryStore(), [
+      { of: 'commit', when: (batch) => broken && eventTypes(batch).includes('turn-end'), fault: { error: new Error('disk on fire') } },
+    ])
     const { runtime, model } = setup({
       steps: [{ text: 'lost' }, { text: 'next' }],
       store,
@@ -45,9 +43,8 @@ describe('a store that fails for a while', () => {
     const faulted = gate()
     let broken = false
     const place = defineTool({ name: 'slow', description: 'Answered from outside.', inputSchema: z.object({}) })
-    const store = faultyStore(memoryStore(), (operation) => {
-      return broken && (operation === 'readInbox' || operation === 'readRun') ? new Error('disk on fire') : undefined
-    })
+    const unread = { when: () => broken, fault: { error: new Error('disk on fire') } } as const
+    const store = faultyStore(memoryStore(), [{ of: 'readInbox', ...unread }, { of: 'readRun', ...unread }])
     const { runtime } = setup({ steps: [call, { text: 'next' }], tools: [place], store, clock, onError: () => faulted.open() })
     await runtime.start()
     const session = runtime.session('room:1')
@@ -74,9 +71,9 @@ describe('a store that fails for a while', () => {
   })
 
   it.each([
-    { how: 'fail', answer: () => new Error('disk on fire') },
-    { how: 'are not answered', answer: () => new Promise<never>(() => undefined) },
-  ])('S59: when renewals $how the owner leaves before its lease can be over', async ({ answer }) => {
+    { how: 'fail', fault: { error: new Error('disk on fire') } },
+    { how: 'are not answered', fault: { waitFor: () => new Promise<never>(() => undefined) } },
+  ])('S59: when renewals $how the owner leaves before its lease can be over', async ({ fault }) => {
     const clock = manualClock()
     const started = gate()
     let abortedAt: number | undefined
@@ -93,7 +90,7 @@ describe('a store that fails for a while', () => {
           started.open()
         }),
     })
-    const store = faultyStore(memoryStore(), (operation) => (broken && operation === 'renew' ? answer() : undefined))
+    const store = faultyStore(memoryStore(), [{ of: 'renew', when: () => broken, fault }])
     const { runtime } = setup({ steps: [call, { text: 'all done' }], tools: [slow], store, clock })
     await runtime.start()
     const session = runtime.session('room:1')

@@ -3,7 +3,7 @@ import { manualClock } from '@bowline/llm/testing'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { faultyStore } from '../faulty-store.ts'
+import { faultyStore } from '@bowline/sessions/testing'
 import { checkLog, gate, setup } from '../support.ts'
 
 type Execute = (input: object, context: ToolContext) => string | Promise<string>
@@ -78,7 +78,7 @@ describe('the ledger of a run', () => {
     for (let process = 0; process < 6; process++) {
       const called = gate()
       let dead = false
-      const store = faultyStore(memory, (operation) => (dead && operation !== 'close' ? new Error('dead') : undefined))
+      const store = faultyStore(memory, [{ of: 'any', when: () => dead, fault: { error: new Error('dead') } }])
       const { runtime } = setup({
         steps: () => {
           called.open()

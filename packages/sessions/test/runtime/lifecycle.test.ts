@@ -6,7 +6,7 @@ import { manualClock } from '@bowline/llm/testing'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
-import { faultyStore } from '../faulty-store.ts'
+import { faultyStore } from '@bowline/sessions/testing'
 import { gate, setup } from '../support.ts'
 
 const call = { toolCalls: [{ id: 'c1', name: 'deaf', input: {} }] }
@@ -52,7 +52,7 @@ describe('start and stop', () => {
     await started.passed
     const stopping = runtime.stop({ graceMs: 40_000 })
     await clock.advance(30_000)
-    expect(await store.claim({ owner: 'other', max: 1, leaseMs: 10_000, agents: ['assistant'] })).toEqual([])
+    expect(await store.claim({ owner: 'other', max: 1, leaseMs: 10_000, agents: ['assistant'], holds: [] })).toEqual([])
     await clock.advance(10_000)
     await stopping
   })
@@ -63,11 +63,11 @@ describe('start and stop', () => {
     const memory = memoryStore()
     await memory.open({ namespace: 'default', clock: manualClock(), owner: 'keeper' })
     let slow = false
-    const store = faultyStore(memory, (operation, args) => {
-      if (operation !== 'claim' || !slow) return undefined
+    const waitFor = (): Promise<void> => {
       claiming.open()
-      return go.passed.then(() => memory.claim(args[0] as Parameters<typeof memory.claim>[0])) as Promise<never>
-    })
+      return go.passed
+    }
+    const store = faultyStore(memory, [{ of: 'claim', when: () => slow, fault: { waitFor } }])
     const { runtime, model, faults } = setup({ steps: [], store })
     await runtime.start()
     slow = true
@@ -85,7 +85,7 @@ describe('start and stop', () => {
     const clock = manualClock()
     let broken = true
     const memory = memoryStore()
-    const store = faultyStore(memory, (operation) => (broken && operation === 'claim' ? new Error('disk on fire') : undefined))
+    const store = faultyStore(memory, [{ of: 'claim', when: () => broken, fault: { error: new Error('disk on fire') } }])
     const { runtime } = setup({ steps: [{ text: 'ok' }], store, clock })
     await expect(runtime.start()).rejects.toThrow('disk on fire')
     expect(clock.pendingTimers).toBe(0)
@@ -115,7 +115,7 @@ describe('start and stop', () => {
   it('S12: a handler of faults that throws is told of on the console, and becomes no fault of its own', async () => {
     const said = vi.spyOn(console, 'error').mockImplementation(() => undefined)
     let broken = false
-    const store = faultyStore(memoryStore(), (operation) => (broken && operation === 'claim' ? new Error('disk on fire') : undefined))
+    const store = faultyStore(memoryStore(), [{ of: 'claim', when: () => broken, fault: { error: new Error('disk on fire') } }])
     const clock = manualClock()
     const { runtime } = setup({
       steps: [{ text: 'ok' }],

@@ -26,6 +26,22 @@ describe('a run', () => {
     expect(counts).toEqual([4, 6, 8])
   })
 
+  it('S54: who waits for a run does not read it again with every step', async () => {
+    const readsOf = async (count: number): Promise<number> => {
+      let reads = 0
+      const store = memoryStore()
+      const readRun: typeof store.readRun = (runId) => (reads++, store.readRun(runId))
+      const names = Array.from({ length: count }, (_, index) => `a${index}`)
+      const steps = [...names.map((name) => call(name)), { text: 'done' }]
+      const { runtime } = setup({ steps, tools: names.map((name) => echo(name, () => 'ok')), store: { ...store, readRun }, clock: manualClock() })
+      await runtime.start()
+      expect(await (await runtime.session('room:1').send('go')).result()).toMatchObject({ status: 'completed' })
+      await runtime.stop()
+      return reads
+    }
+    expect(await readsOf(20)).toBe(await readsOf(2))
+  })
+
   it('S69, S72: the commit stands before the model is called and before a tool starts', async () => {
     const order: string[] = []
     const store = recordingStore(memoryStore(), (batch) => void order.push(...eventTypes(batch)))
@@ -85,7 +101,7 @@ describe('a run', () => {
     const run = await runtime.session('room:1').send('go')
     await started.passed
     await ofStore.advance(10_000)
-    expect(await store.claim({ owner: 'other', max: 1, leaseMs: 60_000, agents: ['assistant'] })).toHaveLength(1)
+    expect(await store.claim({ owner: 'other', max: 1, leaseMs: 60_000, agents: ['assistant'], holds: [] })).toHaveLength(1)
     await clock.advance(3_000)
     const before = store.commits.length
     expect(await aborted.passed).toBe(true)
@@ -213,7 +229,7 @@ describe('a runtime that stops', () => {
     await started.passed
     for (let loss = 0; loss < 5; loss++) {
       await clock.advance(60_000)
-      expect(await store.claim({ owner: `dead ${loss}`, max: 1, leaseMs: 10_000, agents: ['assistant'] })).toHaveLength(1)
+      expect(await store.claim({ owner: `dead ${loss}`, max: 1, leaseMs: 10_000, agents: ['assistant'], holds: [] })).toHaveLength(1)
     }
     await clock.advance(60_000)
     const last = setup({ steps: [{ text: 'the next one' }], tools: [stuck], store })

@@ -142,4 +142,18 @@ describe('submitToolResults', () => {
     await run.result()
     await runtime.stop()
   })
+
+  it('S13, S89: what the caller changes later, and what is no JSON, is not stored', async () => {
+    const { runtime } = setup({ steps: [asks('c1'), { text: 'done' }], tools: [place] })
+    await runtime.start()
+    const session = runtime.session('room:1')
+    await (await session.send('where?')).result()
+    await expect(session.submitToolResults([{ toolCallId: 'c1', output: 1n as unknown as number }])).rejects.toMatchObject({ code: 'invalid-input' })
+    const output = { city: 'Oslo' }
+    const submitting = session.submitToolResults([{ toolCallId: 'c1', output }])
+    output.city = 'Rome'
+    await (await submitting).run.result()
+    expect(JSON.stringify((await session.messages()).items)).toContain('Oslo')
+    await runtime.stop()
+  })
 })

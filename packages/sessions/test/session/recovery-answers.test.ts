@@ -4,7 +4,7 @@ import type { Session, SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { faultyStore } from '../faulty-store.ts'
+import { faultyStore } from '@bowline/sessions/testing'
 import { checkLog, gate, setup, type Setup } from '../support.ts'
 
 const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}) })
@@ -49,7 +49,7 @@ async function inDoubt(onUnknownOutcome: 'stop' | 'tell-model' = 'stop'): Promis
   const started = gate()
   const tools = [payTool(starts, started.open), place]
   let dead = false
-  const dying: SessionStore = faultyStore(memory, (operation) => (dead && operation !== 'close' ? new Error('dead') : undefined))
+  const dying: SessionStore = faultyStore(memory, [{ of: 'any', when: () => dead, fault: { error: new Error('dead') } }])
   const first = setup({ steps: [asks], tools, store: dying, clock, onError: () => undefined })
   await first.runtime.start()
   await first.runtime.session('room:1').send('go')

@@ -1,4 +1,5 @@
 import { defineTool } from '@bowline/agent-loop'
+import { systemClock } from '@bowline/llm'
 import type { Batch, LoggedEvent, Runtime, Session } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
@@ -86,12 +87,12 @@ describe('a stop request that is stored while the run moves on', () => {
 
   it('S126: between two claims of a run that never began: the next owner ends it likewise', async () => {
     const store = memoryStore()
-    await store.open({ namespace: 'default', clock: { now: () => 0, setTimer: () => () => undefined }, owner: 'dead' })
+    await store.open({ namespace: 'default', clock: systemClock, owner: 'dead' })
     const { runtime, model } = setup({ steps: [], store, concurrency: 0 })
     await runtime.start()
     const session = runtime.session('room:1')
     const run = await session.send('go')
-    expect(await store.claim({ owner: 'dead', max: 1, leaseMs: 0, agents: ['assistant'] })).toHaveLength(1)
+    expect(await store.claim({ owner: 'dead', max: 1, leaseMs: 0, agents: ['assistant'], holds: [] })).toHaveLength(1)
     await session.stop({ waitMs: 0 })
     const next = setup({ steps: [], store })
     await next.runtime.start()

@@ -5,13 +5,15 @@ import { describe, expect, it } from 'vitest'
 import { systemClock } from '@bowline/llm'
 import { sqliteStore } from '../../src/sqlite.ts'
 import { commitBatch } from '../../src/stores/sql/commit.ts'
+import { sqliteDialect } from '../../src/stores/sql/dialect.ts'
+import { readEvents } from '../../src/stores/sql/events.ts'
 import { migrate } from '../../src/stores/sql/migrate.ts'
-import { readEvents } from '../../src/stores/sql/read-log.ts'
-import { readApproval, readCalls, readRun, readSession } from '../../src/stores/sql/read.ts'
+import { readSession } from '../../src/stores/sql/sessions.ts'
 import { migrations } from '../../src/stores/sql/schema.ts'
 import type { Tables } from '../../src/stores/sql/tables.ts'
 import { NodeSqliteDialect } from '../../src/stores/sqlite/node-sqlite-dialect.ts'
 import { applySettings, openFile } from '../../src/stores/sqlite/open-file.ts'
+import { SqliteConnection } from '../../src/stores/sqlite/sqlite-connection.ts'
 import { storeError } from '../../src/stores/sqlite/sqlite-errors.ts'
 import { temporaryFolders } from './temporary-folder.ts'
 
@@ -32,8 +34,8 @@ function pragma(database: DatabaseSync, name: string): unknown {
 describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
   it('S168: journal mode, synchronous, foreign keys and busy timeout are set', () => {
     const database = openFile(join(newFolder(), 'sessions.db'), true, settings)
-    const names = ['journal_mode', 'synchronous', 'foreign_keys', 'busy_timeout', 'application_id']
-    expect(names.map((name) => pragma(database, name))).toEqual(['wal', 2, 1, 1234, 0x62776c6e])
+    const names = ['journal_mode', 'synchronous', 'foreign_keys', 'busy_timeout', 'application_id', 'page_size', 'wal_autocheckpoint']
+    expect(names.map((name) => pragma(database, name))).toEqual(['wal', 2, 1, 1234, 0x62776c6e, 2048, 2048])
     applySettings(database, 'sessions.db', { ...settings, synchronous: 'normal' })
     expect(pragma(database, 'synchronous')).toBe(1)
     database.close()
@@ -96,54 +98,82 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
   it('S168: a full disk gives store-full and leaves the last commit whole; with room again writing goes on', async () => {
     const database = openFile(join(newFolder(), 'sessions.db'), true, settings)
     const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
-    await migrate(db, 'it')
+    await migrate(db, sqliteDialect, 'it')
+    const connection = new SqliteConnection(database, db)
     const pages = pragma(database, 'page_count') as number
-    database.exec(`pragma max_page_count = ${pages + 30}`)
+    database.exec(`pragma max_page_count = ${pages + 120}`)
     const context = { namespace: 'default', now: 1, maxRecordBytes: 1e9, violatesConstraint: () => false }
     const commitNumber = (n: number) => {
       const message = { role: 'user', id: `entry-${n}`, content: 'x'.repeat(20_000) } as const
       const append = { op: 'entry.append', entries: [{ id: `entry-${n}`, parentId: null, type: 'message', at: n, message }] } as const
       const events = { op: 'event.append', events: [{ event: { type: 'session-start', at: n } }] } as const
-      return commitBatch(db, { ...batch, id: `batch-${n}`, writes: [...batch.writes, events, append] }, context)
+      return connection.transaction(commitBatch({ ...batch, id: `batch-${n}`, writes: [...batch.writes, events, append] }, context))
     }
-    const failed: unknown = await (async () => {
-      for (let n = 1; ; n++) await commitNumber(n)
-    })().catch((error: unknown) => storeError(error, 'sessions.db'))
+    let failed: unknown
+    for (let n = 1; failed === undefined; n++) {
+      try {
+        commitNumber(n)
+      } catch (error) {
+        failed = storeError(error, 'sessions.db')
+      }
+    }
     expect(failed).toMatchObject({ code: 'store-full', message: expect.stringContaining('sessions.db') as unknown })
-    const reader = { db, namespace: 'default' }
-    const { lastSeq, events } = await readEvents(reader, 'room:1', 0, 100)
+    const { lastSeq, events } = connection.run(readEvents('default', 'room:1', 0, 100))
     expect(lastSeq).toBeGreaterThan(2)
     expect(events).toHaveLength(lastSeq)
-    expect(await readSession(reader, 'room:1')).toMatchObject({ value: { version: lastSeq, leaf: `entry-${lastSeq}` } })
+    expect(connection.run(readSession('default', 'room:1', 1))).toMatchObject({ value: { version: lastSeq, leaf: `entry-${lastSeq}` } })
     database.exec('pragma max_page_count = 1000000')
-    expect(await commitNumber(lastSeq + 1)).toMatchObject({ ok: true, version: lastSeq + 1 })
+    expect(commitNumber(lastSeq + 1)).toMatchObject({ ok: true, version: lastSeq + 1 })
     database.close()
   })
 
-  it('S52: rows of the first version are read, and go on, under the present one', async () => {
+  it('S46: each statement is built and prepared once, however often it is executed', async () => {
     const database = openFile(join(newFolder(), 'sessions.db'), true, settings)
     const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
-    await migrate(db, 'it', migrations.slice(0, 1))
-    database.exec(`
-      insert into session (row, namespace, key, id, agent, status, version, first_seq, next_seq, next_run, next_entry, turns, usage, metadata, created_at, active_at)
-        values (1, 'default', 'room:1', 's1', 'assistant', 'busy', 1, 1, 1, 2, 1, 1, '{}', '{}', 1, 1);
-      insert into run (row, session, namespace, id, n, first_seq, kind, status, epoch, attempts, total_attempts, input_hash, turn, step, pending_tool_calls, usage, created_at)
-        values (1, 1, 'default', 'run-1', 1, 1, 'user', 'awaiting-tools', 1, 0, 0, 'hash', 1, 1, '[]', '{}', 1);
-      insert into run_input (run, body) values (1, '"go"');
-      insert into tool_call (run, step, tool_call_id, session, "index", name, effect, idempotency_key, input_hash, state, attempt)
-        values (1, 1, 'call-1', 1, 0, 'place', 'once', 'run-1/1/call-1', 'hash', 'remote', 1);
-    `)
-    await migrate(db, 'it')
-    const reader = { db, namespace: 'default' }
-    expect(await readRun(reader, 'run-1')).toMatchObject({ value: { status: 'awaiting-tools', pendingApprovals: [] } })
-    const [call] = await readCalls(reader, 'run-1')
-    expect(call).toMatchObject({ toolCallId: 'call-1', state: 'remote' })
-    expect(call).not.toHaveProperty('approval')
-    const context = { namespace: 'default', now: 1, maxRecordBytes: 1e9, violatesConstraint: () => false }
-    const approval = { approvalId: 'approval-1', state: 'requested', inputHash: 'hash', input: null } as const
-    const put = { op: 'call.put', calls: call ? [{ ...call, approval }] : [] } as const
-    expect(await commitBatch(db, { ...batch, writes: [put] }, context)).toMatchObject({ ok: true })
-    expect(await readApproval(reader, 'room:1', 'approval-1')).toMatchObject({ value: { approval } })
+    await migrate(db, sqliteDialect, 'it')
+    const prepared: string[] = []
+    const watched = new Proxy(database, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name)
+        if (typeof value !== 'function') return value
+        if (name === 'prepare') return (text: string) => (prepared.push(text), target.prepare(text))
+        return value.bind(target) as unknown
+      },
+    })
+    const connection = new SqliteConnection(watched, db)
+    const commitNumber = (n: number) => connection.transaction(commitBatch({ ...batch, id: `batch-${n}` }, { namespace: 'default', now: 1, maxRecordBytes: 1e9, violatesConstraint: () => false }))
+    commitNumber(1)
+    commitNumber(2)
+    const afterTwo = prepared.length
+    for (let n = 3; n < 10; n++) expect(commitNumber(n)).toMatchObject({ ok: true, version: n })
+    expect(prepared).toHaveLength(afterTwo)
+    expect(new Set(prepared).size).toBe(afterTwo)
+    database.close()
+  })
+
+  it('S46: what was prepared goes with the connection: the store can be opened again', async () => {
+    const file = join(newFolder(), 'sessions.db')
+    const store = sqliteStore({ file })
+    for (let n = 1; n < 4; n++) {
+      await store.open(opening)
+      expect(await store.commit({ ...batch, id: `batch-${n}` })).toMatchObject({ ok: true, version: n })
+      await store.close()
+    }
+  })
+
+  it('S49: events that are together longer than a record are stored, one that is longer is refused', async () => {
+    const database = openFile(join(newFolder(), 'sessions.db'), true, settings)
+    const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
+    await migrate(db, sqliteDialect, 'it')
+    const connection = new SqliteConnection(database, db)
+    const context = { namespace: 'default', now: 1, maxRecordBytes: 1000, violatesConstraint: () => false }
+    const commit = (id: string, ...lengths: readonly number[]) => {
+      const events = lengths.map((length) => ({ event: { type: 'session-start', at: 1, sessionKey: 'x'.repeat(length) } as const }))
+      return connection.transaction(commitBatch({ ...batch, id, writes: [...batch.writes, { op: 'event.append', events }] }, context))
+    }
+    expect(commit('batch-1', 600, 600)).toMatchObject({ ok: true, lastSeq: 2 })
+    expect(() => commit('batch-2', 10, 1000)).toThrow(/session-start is longer than 1000 bytes/)
+    expect(connection.run(readEvents('default', 'room:1', 0, 10))).toMatchObject({ lastSeq: 2 })
     database.close()
   })
 
@@ -157,12 +187,12 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
       await sql`create table step_three (a)`.execute(connection)
       throw new Error('broken step')
     }
-    await expect(migrate(db, 'it', [...migrations, second, broken])).rejects.toThrow('broken step')
+    await expect(migrate(db, sqliteDialect, 'it', [...migrations, second, broken])).rejects.toThrow('broken step')
     const reached = String(migrations.length + 1)
     expect([tables(), version()]).toEqual([['step_two'], reached])
-    await migrate(db, 'it', [...migrations, second])
+    await migrate(db, sqliteDialect, 'it', [...migrations, second])
     expect([tables(), version()]).toEqual([['step_two'], reached])
-    await expect(migrate(db, 'it', migrations)).rejects.toMatchObject({ code: 'schema-too-new' })
+    await expect(migrate(db, sqliteDialect, 'it', migrations)).rejects.toMatchObject({ code: 'schema-too-new' })
     database.close()
   })
 })

@@ -7,6 +7,7 @@ import type { SessionStore } from '../../src/store/contract.ts'
 import { startStoreProcess } from './fixtures/store-process-handle.ts'
 import type { StartOptions, StoreProcess } from './fixtures/store-process-handle.ts'
 import { temporaryFolders } from './temporary-folder.ts'
+import { expectWholeCommits } from './whole-commits.ts'
 
 const newFolder = temporaryFolders()
 const processes: StoreProcess[] = []
@@ -28,22 +29,6 @@ async function open(file: string): Promise<SessionStore> {
   await store.open({ namespace: 'default', owner: 'owner-a', clock: systemClock })
   stores.push(store)
   return store
-}
-
-/** What the writer had done: whole commits only, at least those that it acknowledged. */
-async function expectWholeCommits(store: SessionStore, acknowledged: number): Promise<void> {
-  const read = await store.readSession('room:1')
-  const done = read.status === 'found' ? read.value.version : 0
-  expect(done).toBeGreaterThanOrEqual(acknowledged)
-  // One commit may have been done and not acknowledged any more.
-  expect(done).toBeLessThanOrEqual(acknowledged + 1)
-  const { events, lastSeq } = await store.readEvents('room:1', 0, 10_000)
-  expect(lastSeq).toBe(done * 2)
-  expect(events.map((event) => event.seq)).toEqual(Array.from({ length: done * 2 }, (_, index) => index + 1))
-  const { items } = await store.readPath('room:1', { limit: 1000 })
-  expect(items.map((entry) => entry.n)).toEqual(Array.from({ length: done }, (_, index) => done - index))
-  const runs = await store.listRuns('room:1', { limit: 1000 })
-  expect(runs.items.map((run) => run.status)).toEqual(Array.from({ length: done }, () => 'aborted'))
 }
 
 describe('sqlite and other processes', { timeout: 30_000 }, () => {

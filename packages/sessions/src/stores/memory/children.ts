@@ -16,18 +16,19 @@ export function addChild(work: Work, { id, parent }: NewRun): void {
   for (const name of parentNames(parent)) put(work, work.space.children, name, [...(work.space.children.get(name) ?? []), id])
 }
 
-/** Takes a run out of what is known across sessions. */
-export function forgetRun(work: Work, { id, parent }: RunRecord): void {
+/** Takes runs out of what is known across sessions. */
+export function forgetRuns(work: Work, runs: readonly RunRecord[]): void {
   const { children, sessionOfRun } = work.space
-  remove(work, sessionOfRun, id)
-  for (const name of parentNames(parent)) {
-    const others = (children.get(name) ?? []).filter((child) => child !== id)
+  const gone = new Set(runs.map((run) => run.id))
+  remove(work, sessionOfRun, [...gone])
+  for (const name of new Set(runs.flatMap((run) => parentNames(run.parent)))) {
+    const others = (children.get(name) ?? []).filter((child) => !gone.has(child))
     if (others.length > 0) put(work, children, name, others)
-    else remove(work, children, name)
+    else remove(work, children, [name])
   }
 }
 
-function parentNames(parent: RunRecord['parent']): readonly string[] {
+export function parentNames(parent: RunRecord['parent']): readonly string[] {
   return parent ? [nameOf({ runId: parent.runId }), nameOf({ session: parent.session })] : []
 }
 

@@ -1,27 +1,48 @@
 import type { Claim, ClaimRequest } from '../../store/contract.ts'
 import type { RunRecord } from '../../store/records.ts'
 import { claimableAt, claimRun, hasExpired } from '../rules.ts'
-import { firstOpenRun, replaceOpenRun, statusOf } from './held-session.ts'
-import type { Space } from './held-session.ts'
+import { firstOpenRun, statusOf } from './held-session.ts'
+import type { HeldSession, Space } from './held-session.ts'
+import { inOneStep, setRecord, setRun } from './work.ts'
 
 export function claimRuns(space: Space, request: ClaimRequest, now: number): Claim[] {
-  const firstRuns = [...space.sessions.values()].flatMap((held) => {
-    if (hasExpired(held.record, now) || !request.agents.includes(held.record.agent)) return []
-    const first = firstOpenRun(held)
-    const wanted = first && (request.runId ?? first.id) === first.id
-    return wanted && isClaimable(first, now) ? [{ held, first }] : []
-  })
-  firstRuns.sort((a, b) => a.first.createdAt - b.first.createdAt)
-  return firstRuns.slice(0, Math.max(0, request.max)).map(({ held, first }): Claim => {
+  const claims: Claim[] = []
+  const faults: unknown[] = []
+  for (const { held, first } of claimable(space, request, now)) {
+    try {
+      claims.push(claimOne(space, held, first, request, now))
+    } catch (error) {
+      faults.push(error)
+    }
+  }
+  // What was claimed must reach its owner; the next claim meets the fault again.
+  if (claims.length === 0 && faults.length > 0) throw faults[0]
+  return claims
+}
+
+function claimOne(space: Space, held: HeldSession, first: RunRecord, request: ClaimRequest, now: number): Claim {
+  return inOneStep(space, held.record.key, now, (work) => {
     const run = claimRun(first, request, now)
-    replaceOpenRun(held, run)
-    held.record = { ...held.record, status: statusOf(held), version: held.record.version + 1 }
+    setRun(work, run)
+    setRecord(work, { ...held.record, status: statusOf(held), version: held.record.version + 1 })
     return { run, session: held.record, previous: first.status === 'queued' ? 'queued' : 'running' }
   })
 }
 
-/** Queued, or running under a lease that is over; and not before its time. */
-function isClaimable(run: RunRecord, now: number): boolean {
+function claimable(space: Space, request: ClaimRequest, now: number): { held: HeldSession; first: RunRecord }[] {
+  const firstRuns = [...space.sessions.values()].flatMap((held) => {
+    if (hasExpired(held.record, now) || !request.agents.includes(held.record.agent)) return []
+    const first = firstOpenRun(held)
+    const wanted = first && (request.runId ?? first.id) === first.id
+    return wanted && isClaimable(space, first, request, now) ? [{ held, first }] : []
+  })
+  firstRuns.sort((a, b) => a.first.createdAt - b.first.createdAt)
+  return firstRuns.slice(0, Math.max(0, request.max))
+}
+
+/** Queued, or running and lost by its owner; and not before its time. */
+function isClaimable({ loss }: Space, run: RunRecord, { owner, holds }: ClaimRequest, now: number): boolean {
   const { status, leaseUntil = 0 } = run
-  return (status === 'queued' || (status === 'running' && leaseUntil <= now)) && claimableAt(run) <= now
+  const isLost = status === 'running' && (loss === 'owner' ? run.owner !== owner || !holds.includes(run.id) : leaseUntil <= now)
+  return (status === 'queued' || isLost) && claimableAt(run) <= now
 }

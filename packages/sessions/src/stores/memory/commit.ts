@@ -1,20 +1,19 @@
 import type { Batch, CommitResult, Delivery } from '../../store/contract.ts'
+import { namedInputs, type NamedInput } from '../named-inputs.ts'
 import { Refused, refuseUnless } from '../refused.ts'
 import { touchSession } from '../rules.ts'
 import { checkExpectations } from './expectations.ts'
 import { referred, statusOf } from './held-session.ts'
 import type { HeldSession, Space } from './held-session.ts'
-import { beginWork, heldOf, setRecord } from './work.ts'
+import { heldOf, inOneStep, put, setRecord } from './work.ts'
 import type { Work } from './work.ts'
 import { applyWrites } from './writes.ts'
 
 export function commitBatch(space: Space, batch: Batch, now: number): CommitResult {
-  const undo: (() => void)[] = []
-  const work = beginWork(space, batch.key, now, undo)
+  const apply = (work: Work): CommitResult => repeatOf(work, batch) ?? existingInput(work, batch) ?? applyBatch(work, batch)
   try {
-    return repeatOf(work, batch) ?? existingInput(work, batch) ?? applyBatch(work, batch)
+    return inOneStep(space, batch.key, now, apply)
   } catch (error) {
-    for (const takeBack of undo.reverse()) takeBack()
     if (error instanceof Refused) return { ok: false, reason: error.reason }
     throw error
   }
@@ -29,16 +28,23 @@ function repeatOf({ held }: Work, batch: Batch): CommitResult | undefined {
   return result
 }
 
+/** The answer to an input that was accepted before under its id. */
 function existingInput({ held }: Work, batch: Batch): CommitResult | undefined {
-  for (const write of batch.writes) {
-    if (!held || write.op !== 'run.insert' || write.run.inputId === undefined) continue
-    const existing = [...held.runs.values()].find((run) => run.inputId === write.run.inputId)
+  for (const input of namedInputs(batch)) {
+    const existing = held && acceptedInput(held, input)
     if (!existing) continue
-    refuseUnless(existing.inputHash === write.run.inputHash, 'id-reused')
+    refuseUnless(existing.hash === input.hash, 'id-reused')
     const { id, version, nextSeq } = held.record
-    return { ok: true, sessionId: id, version, firstSeq: nextSeq, lastSeq: nextSeq - 1, existing: { runId: existing.id } }
+    return { ok: true, sessionId: id, version, firstSeq: nextSeq, lastSeq: nextSeq - 1, existing: { runId: existing.runId } }
   }
   return undefined
+}
+
+function acceptedInput({ runs, inbox }: HeldSession, { inputId, rowId }: NamedInput): { readonly runId: string; readonly hash?: string } | undefined {
+  const run = [...runs.values()].find((each) => each.inputId === inputId)
+  if (run) return { runId: run.id, hash: run.inputHash }
+  const row = rowId === undefined ? undefined : inbox.get(rowId)
+  return row?.kind === 'steer' || row?.kind === 'taken' ? row.body : undefined
 }
 
 function applyBatch(work: Work, batch: Batch): CommitResult {
@@ -46,26 +52,28 @@ function applyBatch(work: Work, batch: Batch): CommitResult {
   const firstSeq = work.held?.record.nextSeq ?? work.space.tombstones.get(batch.key)?.nextSeq ?? 1
   applyWrites(work, batch.writes)
   const held = endWork(work)
-  for (const delivery of batch.deliver ?? []) deliver(work, delivery)
+  if (work.space.keep) work.outbox = batch.deliver ?? []
+  else for (const delivery of batch.deliver ?? []) work.undo.push(...applyDelivery(work.space, delivery, work.now))
   // A batch that deletes its session is told what the session was.
   const { id: sessionId, version, nextSeq } = held.record
   const result = { ok: true, sessionId, version, firstSeq, lastSeq: nextSeq - 1 } as const
-  for (const name of ['', ...runsNamedBy(batch)]) held.applied.set(name, { ...result, batchId: batch.id })
+  for (const name of ['', ...runsNamedBy(batch)]) put(work, held.applied, name, { ...result, batchId: batch.id })
   return result
 }
 
-/** Applied to the session it is for, if that is there and as the delivery expects it. */
-function deliver({ space, now, undo }: Work, { to, when = [], writes }: Delivery): void {
-  const ofOther: (() => void)[] = []
-  const work = beginWork(space, to, now, ofOther)
+/** To the session it is for, if that is there and as the delivery expects it. Returns how to take it back. */
+export function applyDelivery(space: Space, { id, to, when = [], writes }: Delivery, now: number): readonly (() => void)[] {
   try {
-    checkExpectations(work, when)
-    applyWrites(work, writes)
-    endWork(work)
-    undo.push(...ofOther)
+    return inOneStep(space, to, now, (work) => {
+      work.received = id
+      checkExpectations(work, when)
+      applyWrites(work, writes)
+      endWork(work)
+      return work.undo
+    })
   } catch (error) {
-    for (const takeBack of ofOther.reverse()) takeBack()
-    if (!(error instanceof Refused)) throw error
+    if (error instanceof Refused) return []
+    throw error
   }
 }
 

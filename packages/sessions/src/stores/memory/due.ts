@@ -1,6 +1,6 @@
 import type { DueReport } from '../../store/contract.ts'
 import type { SessionRecord, TimerRecord } from '../../store/records.ts'
-import { claimableAt, hasExpired } from '../rules.ts'
+import { claimableAt, hasExpired, inputKindsThatStart } from '../rules.ts'
 import { firstOpenRun } from './held-session.ts'
 import type { HeldSession, Space } from './held-session.ts'
 
@@ -23,7 +23,7 @@ export function dueIn(space: Space, now: number, limit: number): DueReport {
 }
 
 function isUnread({ record, openRuns, inbox }: HeldSession): boolean {
-  return record.status !== 'expired' && openRuns.size === 0 && [...inbox.values()].some(({ kind }) => kind === 'steer' || kind === 'child-settled')
+  return record.status !== 'expired' && openRuns.size === 0 && [...inbox.values()].some(({ kind }) => inputKindsThatStart.includes(kind))
 }
 
 /** When a session expires, and when its next run may be claimed. */

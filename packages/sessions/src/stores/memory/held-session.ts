@@ -4,6 +4,8 @@ import type { CallKey, CommitResult, NewEntry, NewEvent, StoreHint } from '../..
 import type { EntryRecord, InboxRecord, RunRecord, SessionRecord, TimerRecord, ToolCallRecord } from '../../store/records.ts'
 import { isHolding, sessionStatus } from '../rules.ts'
 import type { FilledIn, Numbers } from '../rules.ts'
+import { Table } from './table.ts'
+import type { Work } from './work.ts'
 
 /** What one namespace holds. */
 export interface Space {
@@ -15,13 +17,21 @@ export interface Space {
   readonly tombstones: Map<string, Tombstone>
   readonly definitions: Map<string, JSONObject>
   readonly listeners: Set<(hint: StoreHint) => void>
+  /** How a running run is known to be lost. */
+  readonly loss: 'lease' | 'owner'
+  /**
+   * Keeps what a step did beyond memory; when it throws the step is taken back. Where it is there, sessions are written
+   * one by one: deliveries wait in the outbox of the step.
+   */
+  readonly keep?: (work: Work) => void
 }
 
 /** What a deleted session leaves behind. */
 export type Tombstone = Numbers & { readonly deletedAt: number }
 
-export function newSpace(): Space {
+export function newSpace(options: Pick<Space, 'loss' | 'keep'> = { loss: 'lease' }): Space {
   return {
+    ...options,
     sessions: new Map(),
     sessionOfRun: new Map(),
     children: new Map(),
@@ -32,33 +42,34 @@ export function newSpace(): Space {
 }
 
 export type HeldEntry = NewEntry & { readonly n: number }
-type Applied = Extract<CommitResult, { ok: true }> & { readonly batchId: string }
+export type Applied = Extract<CommitResult, { ok: true }> & { readonly batchId: string }
 
 export interface HeldSession {
   record: SessionRecord
-  readonly entries: Map<string, HeldEntry>
-  readonly events: Map<number, NewEvent>
-  readonly runs: Map<string, RunRecord>
+  readonly entries: Table<string, HeldEntry>
+  readonly events: Table<number, NewEvent>
+  readonly runs: Table<string, RunRecord>
   /** The runs among them that have not ended. */
   readonly openRuns: Map<string, RunRecord>
-  readonly calls: Map<string, Map<string, ToolCallRecord>>
-  readonly inbox: Map<string, InboxRecord>
-  readonly timers: Map<string, TimerRecord>
+  /** Of each run. */
+  readonly calls: Map<string, Table<string, ToolCallRecord>>
+  readonly inbox: Table<string, InboxRecord>
+  readonly timers: Table<string, TimerRecord>
   /** The last batch of the session (under '') and of each run. */
-  readonly applied: Map<string, Applied>
+  readonly applied: Table<string, Applied>
 }
 
 export function newHeld(record: SessionRecord): HeldSession {
   return {
     record,
-    entries: new Map(),
-    events: new Map(),
-    runs: new Map(),
+    entries: new Table('entries'),
+    events: new Table('events'),
+    runs: new Table('runs'),
     openRuns: new Map(),
     calls: new Map(),
-    inbox: new Map(),
-    timers: new Map(),
-    applied: new Map(),
+    inbox: new Table('inbox'),
+    timers: new Table('timers'),
+    applied: new Table('applied'),
   }
 }
 
@@ -76,6 +87,11 @@ export function wholeEntry(held: HeldSession, entry: HeldEntry): EntryRecord {
 
 export function callId({ step, toolCallId }: Omit<CallKey, 'runId'>): string {
   return `${step} ${toolCallId}`
+}
+
+/** The name of the table that holds the calls of a run. */
+export function callsTable(runId: string): string {
+  return `calls ${runId}`
 }
 
 /** What a reference stands for; undefined when it is not there (yet). */
@@ -106,10 +122,4 @@ export function heldByOther(held: HeldSession, runId: string): boolean {
 export function firstOpenRun(held: HeldSession): RunRecord | undefined {
   const open = [...held.openRuns.values()].sort((a, b) => a.place - b.place)
   return open.find((run) => isHolding(run.status)) ?? open[0]
-}
-
-/** The run under its new epoch or lease; it stays open. */
-export function replaceOpenRun(held: HeldSession, run: RunRecord): void {
-  held.runs.set(run.id, run)
-  held.openRuns.set(run.id, run)
 }

@@ -1,8 +1,8 @@
 import type { PruneReport, PruneRules } from '../../store/contract.ts'
 import type { RunRecord } from '../../store/records.ts'
-import { forgetRun } from './children.ts'
+import { forgetRuns } from './children.ts'
 import type { HeldSession, Space } from './held-session.ts'
-import { beginWork } from './work.ts'
+import { inOneStep, remove, setRecord } from './work.ts'
 import type { Work } from './work.ts'
 import { applyWrites } from './writes.ts'
 
@@ -14,14 +14,12 @@ export function pruneSpace(space: Space, rules: PruneRules, now: number, limit: 
     const gone = isOver ? [] : runsToForget(held, rules.runsEndedBefore)
     if (!isOver && gone.length === 0) continue
     if (touched++ === limit) break
-    const work = beginWork(space, held.record.key, now, [])
     if (isOver) {
       const leavesNothing = held.record.parent === undefined ? {} : ({ leavesNothing: true } as const)
-      applyWrites(work, [{ op: 'session.delete', at: now, ...leavesNothing }])
+      inOneStep(space, held.record.key, now, (work) => applyWrites(work, [{ op: 'session.delete', at: now, ...leavesNothing }]))
       sessions += 1
     } else {
-      for (const run of gone) forget(work, held, run)
-      events += cutLog(held)
+      events += inOneStep(space, held.record.key, now, (work) => forget(work, held, gone, rules.runsEndedBefore))
       runs += gone.length
     }
   }
@@ -45,18 +43,22 @@ function endedBefore({ endedAt }: RunRecord, time: number): boolean {
 }
 
 /** Rows of the ledger stay, as entries of the transcript refer to them. */
-function forget(work: Work, held: HeldSession, run: RunRecord): void {
-  held.runs.delete(run.id)
-  held.applied.delete(run.id)
-  forgetRun(work, run)
+function forget(work: Work, held: HeldSession, gone: readonly RunRecord[], time: number): number {
+  const ids = gone.map((run) => run.id)
+  remove(work, held.runs, ids)
+  remove(work, held.applied, ids)
+  forgetRuns(work, gone)
+  const taken = [...held.inbox.values()].filter(({ kind, at }) => kind === 'taken' && at < time)
+  remove(work, held.inbox, taken.map((row) => row.id))
+  return cutLog(work, held)
 }
 
 /** Removes the events before the first run that is left, and says how many they were. */
-function cutLog(held: HeldSession): number {
-  const { firstSeq, nextSeq } = held.record
-  const firstKept = Math.min(nextSeq, ...[...held.runs.values()].map((run) => run.firstSeq))
-  for (let seq = firstSeq; seq < firstKept; seq++) held.events.delete(seq)
-  held.record = { ...held.record, firstSeq: firstKept }
+function cutLog(work: Work, { record, events, runs }: HeldSession): number {
+  const { firstSeq, nextSeq } = record
+  const firstKept = [...runs.values()].reduce((first, run) => Math.min(first, run.firstSeq), nextSeq)
+  remove(work, events, Array.from({ length: firstKept - firstSeq }, (_, index) => firstSeq + index))
+  setRecord(work, { ...record, firstSeq: firstKept })
   return firstKept - firstSeq
 }
 

@@ -1,5 +1,4 @@
-import type { Batch } from '../../store/contract.ts'
-import type { NewEvent } from '../../store/contract.ts'
+import type { Batch, Delivery, NewEvent } from '../../store/contract.ts'
 import type { RunRecord, SessionRecord } from '../../store/records.ts'
 import { Refused } from '../refused.ts'
 import { isOpen } from '../rules.ts'
@@ -10,15 +9,54 @@ export interface Work {
   readonly space: Space
   readonly key: string
   readonly now: number
-  /** How to take back what was done so far, newest last. Shared by a batch and its deliveries. */
+  /** How to take back what was done so far, newest last. */
   readonly undo: (() => void)[]
+  readonly changes: Change[]
+  readonly recordBefore: SessionRecord | undefined
   readonly changedRuns: Set<string>
   readonly references: NonNullable<NewEvent['refers']>[]
   held: HeldSession | undefined
+  /** What is still to be delivered to other sessions. */
+  outbox: readonly Delivery[]
+  /** The delivery whose writes these are. */
+  received?: string
 }
 
-export function beginWork(space: Space, key: Batch['key'], now: number, undo: (() => void)[]): Work {
-  return { space, key, now, held: space.sessions.get(key), undo, changedRuns: new Set(), references: [] }
+/** Undefined stands for a row that is not there. */
+export interface Change {
+  readonly map: ReadonlyMap<unknown, unknown>
+  readonly key: unknown
+  readonly before: unknown
+  readonly after: unknown
+}
+
+/** Does the whole change to one session or, when anything throws, nothing. It is done when the space has kept it. */
+export function inOneStep<T>(space: Space, key: Batch['key'], now: number, change: (work: Work) => T): T {
+  const work = beginWork(space, key, now)
+  try {
+    const result = change(work)
+    space.keep?.(work)
+    return result
+  } catch (error) {
+    for (const takeBack of work.undo.reverse()) takeBack()
+    throw error
+  }
+}
+
+function beginWork(space: Space, key: string, now: number): Work {
+  const held = space.sessions.get(key)
+  return {
+    space,
+    key,
+    now,
+    held,
+    recordBefore: held?.record,
+    undo: [],
+    changes: [],
+    changedRuns: new Set(),
+    references: [],
+    outbox: [],
+  }
 }
 
 export function heldOf(work: Work): HeldSession {
@@ -33,18 +71,23 @@ export function runIn(work: Work, runId: string): RunRecord | undefined {
 export function put<K, V>(work: Work, map: Map<K, V>, key: K, value: V): void {
   const before = map.get(key)
   work.undo.push(() => (before === undefined ? map.delete(key) : map.set(key, before)))
+  work.changes.push({ map, key, before, after: value })
   map.set(key, value)
 }
 
-export function remove<K, V>(work: Work, map: Map<K, V>, key: K): void {
-  if (!map.has(key)) return
+export function remove<K, V>(work: Work, map: Map<K, V>, keys: readonly K[]): void {
+  const there = keys.filter((key) => map.has(key))
+  if (there.length === 0) return
   const all = [...map]
   // All of them again, so that the order stays as it was.
   work.undo.push(() => {
     map.clear()
     for (const [name, value] of all) map.set(name, value)
   })
-  map.delete(key)
+  for (const key of there) {
+    work.changes.push({ map, key, before: map.get(key), after: undefined })
+    map.delete(key)
+  }
 }
 
 export function setRecord(work: Work, record: SessionRecord): void {
@@ -58,6 +101,6 @@ export function setRun(work: Work, run: RunRecord): void {
   const held = heldOf(work)
   put(work, held.runs, run.id, run)
   if (isOpen(run.status)) put(work, held.openRuns, run.id, run)
-  else remove(work, held.openRuns, run.id)
+  else remove(work, held.openRuns, [run.id])
   work.changedRuns.add(run.id)
 }

@@ -1,9 +1,10 @@
 import type { Write } from '../../store/contract.ts'
-import type { InboxRecord, ToolCallRecord } from '../../store/records.ts'
+import type { ToolCallRecord } from '../../store/records.ts'
 import { Refused, refuseUnless } from '../refused.ts'
 import { expireSession, firstNumbers, isHolding, newRun, newSession, patchRun, patchSession } from '../rules.ts'
-import { addChild, forgetRun } from './children.ts'
-import { callId, heldByOther, newHeld } from './held-session.ts'
+import { addChild, forgetRuns } from './children.ts'
+import { callId, callsTable, heldByOther, newHeld } from './held-session.ts'
+import { Table } from './table.ts'
 import { heldOf, put, remove, runIn, setRecord, setRun } from './work.ts'
 import type { Work } from './work.ts'
 
@@ -13,7 +14,7 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
     const { space, key } = work
     work.held = newHeld(newSession(key, session, space.tombstones.get(key) ?? firstNumbers))
     put(work, space.sessions, key, work.held)
-    remove(work, space.tombstones, key)
+    remove(work, space.tombstones, [key])
   },
   'session.patch'(work, { patch }) {
     const held = heldOf(work)
@@ -27,8 +28,8 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
   'session.delete'(work, { at, leavesNothing }) {
     const { space, key } = work
     const { record, runs } = heldOf(work)
-    for (const run of runs.values()) forgetRun(work, run)
-    remove(work, space.sessions, key)
+    forgetRuns(work, [...runs.values()])
+    remove(work, space.sessions, [key])
     const { version, nextSeq, nextRun } = record
     // The number of the event with which readers end is used up.
     if (!leavesNothing) put(work, space.tombstones, key, { version: version + 1, nextSeq: nextSeq + 1, nextRun, deletedAt: at })
@@ -71,7 +72,7 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
   'call.put'(work, { calls }) {
     const held = heldOf(work)
     for (const call of calls) {
-      const ofRun = held.calls.get(call.runId) ?? new Map<string, ToolCallRecord>()
+      const ofRun = held.calls.get(call.runId) ?? new Table<string, ToolCallRecord>(callsTable(call.runId))
       refuseUnless(held.runs.has(call.runId) && ofRun.get(callId(call))?.state !== 'settled', 'conflict')
       put(work, held.calls, call.runId, ofRun)
       put(work, ofRun, callId(call), call)
@@ -87,14 +88,14 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
   },
   'inbox.patch'(work, { rows }) {
     const { inbox } = heldOf(work)
-    for (const { id, body } of rows) {
-      const row = inbox.get(id)
-      if (row) put(work, inbox, id, { ...row, body } as InboxRecord)
+    for (const row of rows) {
+      const { at } = inbox.get(row.id) ?? {}
+      if (at !== undefined) put(work, inbox, row.id, { ...row, at })
     }
   },
   'inbox.take'(work, { ids }) {
     const { inbox } = heldOf(work)
-    for (const id of ids) remove(work, inbox, id)
+    remove(work, inbox, ids)
   },
   'definition.put'(work, { hash, body }) {
     const { definitions } = work.space
@@ -106,7 +107,7 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
   },
   'timer.drop'(work, { ids }) {
     const { timers } = heldOf(work)
-    for (const id of ids) remove(work, timers, id)
+    remove(work, timers, ids)
   },
 }
 

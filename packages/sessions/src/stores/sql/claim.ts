@@ -1,45 +1,49 @@
+import { sql } from 'kysely'
 import type { Claim, ClaimRequest, Lease, LeaseState } from '../../store/contract.ts'
-import type { RunRecord } from '../../store/records.ts'
 import { parseStored } from '../json.ts'
-import { claimRun } from '../rules.ts'
-import { runColumns, runState, sessionColumns, sessionRecord } from './rows.ts'
-import type { Connection, Database, RunRow } from './tables.ts'
+import { claimableAt, claimRun } from '../rules.ts'
+import { runState, runStateColumns, selectRuns, withInput } from './runs.ts'
+import { findSessionByRow, sessionRecord, sessionState } from './sessions.ts'
+import { all, columnsOf, execute, first, statement } from './statement.ts'
+import type { Steps } from './statement.ts'
+import type { Database, RunRow, RunStateTable, SessionStateTable } from './tables.ts'
+import { statusColumns, updateRunStatus } from './write-runs.ts'
 
-interface ClaimContext {
+export interface ClaimContext {
   readonly namespace: string
   readonly now: number
 }
 
-/**
- * The claim of a store that one process holds: who runs under another owner than the one that asks has lost it, whatever
- * its lease says.
- */
-export async function claimRuns(db: Database, request: ClaimRequest, context: ClaimContext): Promise<readonly Claim[]> {
-  if (request.max < 1 || request.agents.length === 0) return []
-  return db.transaction().execute(async (connection) => {
-    const claims: Claim[] = []
-    for (const row of await findClaimable(connection, request, context)) {
-      claims.push(await claimRow(connection, row, request, context))
-    }
-    return claims
-  })
+interface CandidateSlots {
+  readonly namespace: string
+  readonly agents: string
+  /** Null: any. */
+  readonly runId: string | null
+  readonly now: number
+  readonly max: number
 }
 
-function findClaimable(connection: Connection, request: ClaimRequest, { namespace }: ClaimContext): Promise<RunRow[]> {
-  const { owner, max, agents, runId } = request
-  let query = connection
-    .selectFrom('run')
+/** Each by an index that holds the runs of this status alone, in the order of acceptance. */
+const queuedRuns = statement((db, slots: CandidateSlots, { listed }) =>
+  selectCandidates(db, slots, listed<string>(slots.agents)).where('run.status', '=', sql.lit('queued')).where((where) => where.or([where('run.not_before', 'is', null), where('run.not_before', '<=', slots.now)])),
+)
+
+const lostRuns = statement((db, slots: CandidateSlots & { readonly owner: string; readonly holds: string }, { listed }) =>
+  selectCandidates(db, slots, listed<string>(slots.agents))
+    .where('run.status', '=', sql.lit('running'))
+    .where((where) => where.or([where('run_state.owner', 'is distinct from', slots.owner), where('run.id', 'not in', listed<string>(slots.holds))])),
+)
+
+/** Runs of living sessions of which no other one of their session is open and stands before it, or holds it. */
+function selectCandidates(db: Database, { namespace, runId, now, max }: CandidateSlots, agents: ReturnType<typeof sql<string>>) {
+  return selectRuns(db)
     .innerJoin('session', 'session.row', 'run.session')
-    .selectAll('run')
+    .innerJoin('session_state', 'session_state.session', 'run.session')
+    .where('session_state.status', '<>', sql.lit('expired'))
+    .where((where) => where.or([where('session_state.expires_at', 'is', null), where('session_state.expires_at', '>', now)]))
     .where('run.namespace', '=', namespace)
-    .where('run.ended_at', 'is', null)
     .where('session.agent', 'in', agents)
-    .where((where) =>
-      where.or([
-        where('run.status', '=', 'queued'),
-        where.and([where('run.status', '=', 'running'), where('run.owner', 'is distinct from', owner)]),
-      ]),
-    )
+    .where('run.id', '=', (where) => where.fn.coalesce(sql<string>`${runId}`, 'run.id'))
     .where((where) =>
       where.not(
         where.exists(
@@ -49,58 +53,90 @@ function findClaimable(connection: Connection, request: ClaimRequest, { namespac
             .whereRef('other.session', '=', 'run.session')
             .whereRef('other.row', '<>', 'run.row')
             .where('other.ended_at', 'is', null)
-            // Open and accepted earlier, or holding the session.
-            .where((other) => other.or([other('other.n', '<', other.ref('run.n')), other('other.status', '<>', 'queued')])),
+            .where((other) => other.or([other('other.place', '<', other.ref('run.place')), other('other.status', '<>', sql.lit('queued'))])),
         ),
       ),
     )
     .orderBy('run.created_at')
     .orderBy('run.row')
     .limit(max)
-  if (runId !== undefined) query = query.where('run.id', '=', runId)
-  return query.execute()
 }
 
-async function claimRow(
-  connection: Connection,
-  row: RunRow,
-  request: ClaimRequest,
-  { now }: ClaimContext,
-): Promise<Claim> {
-  const sessionRow = await connection.selectFrom('session').selectAll().where('row', '=', row.session).executeTakeFirstOrThrow()
-  const input = await connection.selectFrom('run_input').select('body').where('run', '=', row.row).executeTakeFirstOrThrow()
+/**
+ * The claim of a store that one process holds: what runs under another owner, or is not among what the owner holds, is
+ * lost, whatever its lease says.
+ */
+export function* claimRuns(request: ClaimRequest, context: ClaimContext): Steps<readonly Claim[]> {
+  const { owner, max, agents, holds, runId = null } = request
+  if (max < 1 || agents.length === 0) return []
+  const slots = { namespace: context.namespace, agents: JSON.stringify(agents), runId, now: context.now, max }
+  const lost = yield* all(lostRuns, { ...slots, owner, holds: JSON.stringify(holds), max: Number.MAX_SAFE_INTEGER })
+  const due = lost.filter((row) => claimableAt(runState(row, '')) <= context.now)
+  const found = [...due, ...(yield* all(queuedRuns, slots))]
+  const claims: Claim[] = []
+  for (const row of found.sort(byAcceptance).slice(0, max)) claims.push(yield* claimRow(row, request, context))
+  return claims
+}
+
+function byAcceptance(a: RunRow, b: RunRow): number {
+  return a.created_at - b.created_at || a.row - b.row
+}
+
+const inputOf = statement((db, slots: { readonly run: number }) => db.selectFrom('run_input').select('body').where('run', '=', slots.run))
+
+type ClaimedState = Omit<RunStateTable, 'open_calls' | 'batch_id' | 'batch'>
+
+const updateRunState = statement((db, slots: ClaimedState) =>
+  db
+    .updateTable('run_state')
+    .set(columnsOf(slots, ['epoch', 'owner', 'lease_until', 'stop', 'body']))
+    .where('run', '=', slots.run),
+)
+
+const updateSessionState = statement(
+  (db, slots: Pick<SessionStateTable, 'session' | 'status' | 'version'>) =>
+    db.updateTable('session_state').set(columnsOf(slots, ['status', 'version'])).where('session', '=', slots.session),
+)
+
+function* claimRow(row: RunRow, request: ClaimRequest, { now }: ClaimContext): Steps<Claim> {
+  const sessionRow = yield* findSessionByRow(row.session)
+  const input = yield* first(inputOf, { run: row.row })
+  if (!sessionRow || !input) throw new TypeError(`The run ${row.id} has no session or no input.`)
   const before = sessionRecord(sessionRow)
   const session = { ...before, status: 'busy', version: before.version + 1 } as const
   const state = claimRun(runState(row, session.key), request, now)
-  await connection.updateTable('run').set(runColumns(state)).where('row', '=', row.row).execute()
-  await connection.updateTable('session').set(sessionColumns(session)).where('row', '=', row.session).execute()
-  const run: RunRecord = { ...state, input: parseStored(input.body, `The run ${row.id}`) }
-  return { run, session, previous: row.status === 'queued' ? 'queued' : 'running' }
+  yield* execute(updateRunState, { run: row.row, ...runStateColumns(state) })
+  yield* execute(updateRunStatus, { row: row.row, ...statusColumns(state) })
+  yield* execute(updateSessionState, { session: row.session, ...sessionState(session) })
+  return { run: withInput(state, input.body), session, previous: row.status === 'queued' ? 'queued' : 'running' }
 }
 
-export async function renewLeases(
-  db: Database,
-  leases: readonly Lease[],
-  leaseUntil: number,
-  namespace: string,
-): Promise<readonly LeaseState[]> {
-  if (leases.length === 0) return []
-  return db.transaction().execute(async (connection) => {
-    const states: LeaseState[] = []
-    for (const { runId, epoch } of leases) {
-      const held = await connection
-        .updateTable('run')
-        .set({ lease_until: leaseUntil })
-        .where('namespace', '=', namespace)
-        .where('id', '=', runId)
-        .where('status', '=', 'running')
-        .where('epoch', '=', epoch)
-        .returning('stop')
-        .executeTakeFirst()
-      if (!held) states.push({ runId, held: false })
-      else if (held.stop === null) states.push({ runId, held: true })
-      else states.push({ runId, held: true, stopping: parseStored(held.stop, `The run ${runId}`) })
+const heldRun = statement((db, slots: { readonly namespace: string; readonly id: string; readonly epoch: number }) =>
+  db
+    .selectFrom('run')
+    .innerJoin('run_state', 'run_state.run', 'run.row')
+    .select(['run.row', 'run_state.stop'])
+    .where('run.namespace', '=', slots.namespace)
+    .where('run.id', '=', slots.id)
+    .where('run.status', '=', sql.lit('running'))
+    .where('run_state.epoch', '=', slots.epoch),
+)
+
+const updateLease = statement((db, slots: { readonly run: number; readonly lease_until: number }) =>
+  db.updateTable('run_state').set(columnsOf(slots, ['lease_until'])).where('run', '=', slots.run),
+)
+
+export function* renewLeases(leases: readonly Lease[], leaseUntil: number, namespace: string): Steps<readonly LeaseState[]> {
+  const states: LeaseState[] = []
+  for (const { runId, epoch } of leases) {
+    const held = yield* first(heldRun, { namespace, id: runId, epoch })
+    if (!held) {
+      states.push({ runId, held: false })
+      continue
     }
-    return states
-  })
+    yield* execute(updateLease, { run: held.row, lease_until: leaseUntil })
+    const stopping = held.stop === null ? {} : { stopping: parseStored<NonNullable<LeaseState['stopping']>>(held.stop, `The run ${runId}`) }
+    states.push({ runId, held: true, ...stopping })
+  }
+  return states
 }

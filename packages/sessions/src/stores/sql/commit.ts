@@ -1,99 +1,116 @@
-import { sql } from 'kysely'
-import type { Batch, CommitResult } from '../../store/contract.ts'
+import type { Batch, CommitResult, Delivery, NewEvent } from '../../store/contract.ts'
+import type { InboxSteering, InboxTaken } from '../../store/records.ts'
+import { parseStored } from '../json.ts'
+import { namedInputs, type NamedInput } from '../named-inputs.ts'
 import { Refused, refuseUnless } from '../refused.ts'
-import { isOpen, sessionStatus } from '../rules.ts'
+import { isOpen, sessionStatus, touchSession } from '../rules.ts'
 import { checkExpectations } from './expectations.ts'
-import type { Database } from './tables.ts'
-import { beginWork, countOpenRuns, endWork, findRun, sessionOf } from './work.ts'
-import type { CommitContext, HeldRun, Work } from './work.ts'
-import { applyWrites, callState } from './writes.ts'
+import { command, execute, first } from './statement.ts'
+import type { Steps } from './statement.ts'
+import { answerBefore, beginWork, countOpenRuns, endWork, findRun, hasEntry, sessionOf } from './work.ts'
+import type { Applied, CommitContext, HeldRun, Work } from './work.ts'
+import { applyWrites, inboxRow } from './writes.ts'
+import { callState } from './write-calls.ts'
+import { runOfInput } from './write-runs.ts'
 
-/** A batch as one transaction. A refusal rolls it back. */
-export async function commitBatch(db: Database, batch: Batch, context: CommitContext): Promise<CommitResult> {
-  try {
-    return await db.transaction().execute(async (connection) => {
-      const work = await beginWork(connection, batch, context)
-      return (await repeatOf(work)) ?? (await existingInput(work)) ?? (await applyBatch(work))
-    })
-  } catch (error) {
-    if (error instanceof Refused) return { ok: false, reason: error.reason }
-    if (context.violatesConstraint(error)) return { ok: false, reason: 'conflict' }
-    throw error
-  }
+/** A batch, to be run as one transaction: a refusal is thrown, and what was done before it must be rolled back. */
+export function* commitBatch(batch: Batch, context: CommitContext): Steps<CommitResult> {
+  const work = yield* beginWork(batch.key, batch.id, context)
+  return (yield* repeatOf(work, batch)) ?? (yield* existingInput(work, batch)) ?? (yield* applyBatch(work, batch))
 }
 
 /** The answer that this batch got before, when it is the last one of its session or of a run that it writes for. */
-async function repeatOf(work: Work): Promise<CommitResult | undefined> {
-  const holders = [work.session, ...(await runsNamedBy(work))]
-  const before = holders.map((holder) => holder?.lastBatch).find((applied) => applied?.batchId === work.batch.id)
-  if (!before) return undefined
-  const { batchId: _, ...result } = before
-  return result
+function* repeatOf(work: Work, batch: Batch): Steps<CommitResult | undefined> {
+  const { session } = work
+  if (session?.batchId === batch.id) return answerBefore(batch, session)
+  const runs = yield* runsNamedBy(work, batch)
+  return answerBefore(batch, runs.find((run) => run.batchId === batch.id))
 }
 
-async function existingInput({ batch, connection, session }: Work): Promise<CommitResult | undefined> {
-  for (const write of batch.writes) {
-    if (!session || write.op !== 'run.insert' || write.run.inputId === undefined) continue
-    const existing = await connection
-      .selectFrom('run')
-      .select(['id', 'input_hash'])
-      .where('session', '=', session.row)
-      .where('input_id', '=', write.run.inputId)
-      .executeTakeFirst()
+/** The answer to an input that was accepted before under its id. */
+function* existingInput({ session }: Work, batch: Batch): Steps<CommitResult | undefined> {
+  for (const input of session ? namedInputs(batch) : []) {
+    const existing = session && (yield* acceptedInput(session.row, input))
     if (!existing) continue
-    refuseUnless(existing.input_hash === write.run.inputHash, 'id-reused')
+    refuseUnless(existing.hash === input.hash, 'id-reused')
     const { id, version, nextSeq } = session.record
-    return { ok: true, sessionId: id, version, firstSeq: nextSeq, lastSeq: nextSeq - 1, existing: { runId: existing.id } }
+    return { ok: true, sessionId: id, version, firstSeq: nextSeq, lastSeq: nextSeq - 1, existing: { runId: existing.runId } }
   }
   return undefined
 }
 
-async function applyBatch(work: Work): Promise<CommitResult> {
-  await checkExpectations(work)
-  const firstSeq = work.session?.record.nextSeq ?? 1
-  await applyWrites(work)
-  const session = sessionOf(work)
-  await checkReferredCalls(work)
-  await checkEndedRuns(work)
-  const { record } = session
-  const status = work.changedRuns.size > 0 ? sessionStatus([...(await countOpenRuns(work)).keys()]) : record.status
-  const activeAt = Math.max(record.activeAt, work.now)
-  session.record = { ...record, status, activeAt, version: record.version + 1 }
-  const { id: sessionId, version, nextSeq } = session.record
-  const result = { ok: true, sessionId, version, firstSeq, lastSeq: nextSeq - 1 } as const
-  await endWork(work, { ...result, batchId: work.batch.id }, await runsNamedBy(work))
+function* acceptedInput(session: number, { inputId, rowId }: NamedInput): Steps<{ readonly runId: string; readonly hash?: string } | undefined> {
+  const run = yield* first(runOfInput, { session, inputId })
+  if (run) return { runId: run.id, hash: run.input_hash }
+  const row = rowId === undefined ? undefined : yield* first(inboxRow, { session, id: rowId })
+  return row && parseStored<InboxSteering | InboxTaken>(row.body, `The inbox row ${row.id}`)
+}
+
+function* applyBatch(work: Work, batch: Batch): Steps<CommitResult> {
+  yield* checkExpectations(work, batch.expect)
+  const result = yield* applyAll(work, batch)
+  for (const delivery of batch.deliver ?? []) yield* deliver(work, delivery)
   return result
 }
 
-async function runsNamedBy(work: Work): Promise<readonly HeldRun[]> {
-  const fenced = work.batch.expect.flatMap((expect) => (expect.that === 'fence' ? [expect.runId] : []))
-  const inserted = work.batch.writes.flatMap((write) => (write.op === 'run.insert' ? [write.run.id] : []))
+function* applyAll(work: Work, { expect, writes }: Pick<Batch, 'expect' | 'writes'>): Steps<Applied> {
+  yield* applyWrites(work, writes)
+  const session = sessionOf(work)
+  yield* checkReferences(work)
+  checkEndedRuns(work)
+  const { record } = session
+  const status = work.runsMoved && record.status !== 'expired' ? sessionStatus([...(yield* countOpenRuns(work)).keys()]) : record.status
+  session.record = touchSession({ ...record, status }, work.now)
+  const { id: sessionId, version, nextSeq } = session.record
+  const events = writes.reduce((count, write) => count + (write.op === 'event.append' ? write.events.length : 0), 0)
+  const result = { ok: true, sessionId, version, firstSeq: nextSeq - events, lastSeq: nextSeq - 1 } as const
+  if (!session.isGone) yield* endWork(work, result, yield* runsNamedBy(work, { expect, writes }))
+  return result
+}
+
+const savepoint = command('savepoint delivery')
+const release = command('release delivery')
+const takeBack = command('rollback to delivery')
+
+/** Applied to the session it is for, if that is there and as the delivery expects it. */
+function* deliver(context: CommitContext, { to, when = [], writes }: Delivery): Steps<void> {
+  yield* execute(savepoint, {})
+  try {
+    const work = yield* beginWork(to, null, context)
+    yield* checkExpectations(work, when)
+    yield* applyAll(work, { expect: [], writes })
+  } catch (error) {
+    if (!(error instanceof Refused) && !context.violatesConstraint(error)) throw error
+    yield* execute(takeBack, {})
+  }
+  yield* execute(release, {})
+}
+
+function* runsNamedBy(work: Work, batch: Pick<Batch, 'expect' | 'writes'>): Steps<readonly HeldRun[]> {
   const runs: HeldRun[] = []
-  for (const runId of [...fenced, ...inserted]) {
-    const run = await findRun(work, runId)
+  for (const expect of batch.expect) {
+    const run = expect.that === 'fence' ? yield* findRun(work, expect.runId) : undefined
+    if (run) runs.push(run)
+  }
+  for (const write of batch.writes) {
+    const run = write.op === 'run.insert' ? yield* findRun(work, write.run.id) : undefined
     if (run) runs.push(run)
   }
   return runs
 }
 
-async function checkReferredCalls(work: Work): Promise<void> {
-  for (const call of work.callsReferredTo) {
-    const run = await findRun(work, call.runId)
-    refuseUnless(run !== undefined && (await callState(work, run, call)) === 'settled', 'conflict')
-  }
+function* checkReferences(work: Work): Steps<void> {
+  for (const refers of work.references) refuseUnless(yield* isThere(work, refers), 'conflict')
+}
+
+function* isThere(work: Work, refers: NonNullable<NewEvent['refers']>): Steps<boolean> {
+  if ('entryId' in refers) return yield* hasEntry(work, refers.entryId)
+  const run = yield* findRun(work, 'call' in refers ? refers.call.runId : refers.runInput)
+  if (!run) return false
+  return 'runInput' in refers || (yield* callState(work, run, refers.call)) === 'settled'
 }
 
 /** A run that has ended has no call without an outcome, also none that this batch put there. */
-async function checkEndedRuns(work: Work): Promise<void> {
-  for (const runId of work.changedRuns) {
-    const run = await findRun(work, runId)
-    if (!run || isOpen(run.state.status)) continue
-    const open = await work.connection
-      .selectFrom('tool_call')
-      .select('tool_call_id')
-      .where('run', '=', run.row)
-      .where('state', '<>', sql.lit('settled'))
-      .executeTakeFirst()
-    refuseUnless(!open, 'open-calls')
-  }
+function checkEndedRuns(work: Work): void {
+  for (const run of work.runs.values()) refuseUnless(!run?.changed || isOpen(run.state.status) || run.openCalls === 0, 'open-calls')
 }

@@ -1,53 +1,98 @@
+import { sql } from 'kysely'
 import type { Expect } from '../../store/contract.ts'
-import { Refused, refuseUnless } from '../refused.ts'
-import { countOpenRuns, findRun } from './work.ts'
+import type { InboxKind, RunKind } from '../../store/records.ts'
+import { refuseUnless } from '../refused.ts'
+import { hasExpired, isOpen } from '../rules.ts'
+import { first, statement } from './statement.ts'
+import type { Steps } from './statement.ts'
+import { countOpenRuns, findRun, sessionOf } from './work.ts'
 import type { Work } from './work.ts'
 
-type Expectations = { readonly [T in Expect['that']]: (work: Work, expect: Extract<Expect, { that: T }>) => Promise<void> }
+const openRunBut = statement((db, slots: { readonly session: number; readonly kind: string }) =>
+  db
+    .selectFrom('run')
+    .select('row')
+    .where('session', '=', slots.session)
+    .where('ended_at', 'is', null)
+    .where('kind', '<>', sql<RunKind>`${slots.kind}`)
+    .limit(1),
+)
+
+const inboxRows = statement((db, slots: { readonly session: number; readonly kinds: string }, { listed }) =>
+  db
+    .selectFrom('inbox')
+    .select((select) => select.fn.countAll<number>().as('rows'))
+    .where('session', '=', slots.session)
+    .where('kind', 'in', listed<InboxKind>(slots.kinds)),
+)
+
+const timerRow = statement((db, slots: { readonly session: number; readonly id: string }) =>
+  db.selectFrom('timer').select('id').where('session', '=', slots.session).where('id', '=', slots.id),
+)
+
+type Expectations = { readonly [T in Expect['that']]: (work: Work, expect: Extract<Expect, { that: T }>) => Steps<void> }
 
 /** Each refuses the batch when it does not hold. */
 const expectations: Expectations = {
-  async session({ session }, { id, version }) {
-    if (id === null) return refuseUnless(!session, 'conflict')
-    if (!session) throw new Refused('missing')
-    const { record } = session
+  // eslint-disable-next-line require-yield -- what it looks at is there already
+  *session(work, { id, version, alive }) {
+    if (id === null) return refuseUnless(!work.session, 'conflict')
+    const { record } = sessionOf(work)
     refuseUnless(record.id === id && (version ?? record.version) === record.version, 'conflict')
+    refuseUnless(!alive || !hasExpired(record, work.now), 'expired')
   },
 
-  async fence(work, { runId, epoch }) {
-    const run = (await findRun(work, runId))?.state
+  *fence(work, { runId, epoch }) {
+    const run = (yield* findRun(work, runId))?.state
     refuseUnless(run?.status === 'running' && run.epoch === epoch, 'fenced')
   },
 
-  async idle(work) {
-    refuseUnless((await countOpenRuns(work)).size === 0, 'busy')
-  },
-
-  async 'none-queued'({ connection, session }, { except }) {
+  *idle({ session }, { exceptCompaction }) {
     if (!session) return
-    const other = await connection
-      .selectFrom('run')
-      .select('row')
-      .where('session', '=', session.row)
-      .where('ended_at', 'is', null)
-      .where('id', '<>', except)
-      .limit(1)
-      .executeTakeFirst()
-    refuseUnless(!other, 'runs-queued')
+    const kind = exceptCompaction ? 'compaction' : ''
+    refuseUnless((yield* first(openRunBut, { session: session.row, kind })) === undefined, 'busy')
   },
 
-  async 'queue-below'(work, { max }) {
-    const queued = (await countOpenRuns(work)).get('queued') ?? 0
+  *'none-queued'(work, { except }) {
+    const counts = [...(yield* countOpenRuns(work)).values()]
+    const excepted = (yield* findRun(work, except))?.state
+    const others = counts.reduce((sum, runs) => sum + runs, 0) - (excepted && isOpen(excepted.status) ? 1 : 0)
+    refuseUnless(others === 0, 'runs-queued')
+  },
+
+  *'queue-below'(work, { max }) {
+    const queued = (yield* countOpenRuns(work)).get('queued') ?? 0
     refuseUnless(queued < max, 'queue-full')
   },
 
-  async run(work, { runId, status, notStopping }) {
-    const run = (await findRun(work, runId))?.state
+  *run(work, { runId, status, notStopping }) {
+    const run = (yield* findRun(work, runId))?.state
     refuseUnless(run !== undefined && status.includes(run.status), 'conflict')
     refuseUnless(!notStopping || !run?.stop, 'stopping')
   },
+
+  // eslint-disable-next-line require-yield -- what it looks at is there already
+  *leaf(work, { entryId }) {
+    refuseUnless(sessionOf(work).record.leaf === entryId, 'conflict')
+  },
+
+  *'inbox-empty'({ session }, { kinds }) {
+    if (!session) return
+    const waiting = yield* first(inboxRows, { session: session.row, kinds: JSON.stringify(kinds) })
+    refuseUnless(waiting?.rows === 0, 'inputs-waiting')
+  },
+
+  *'inbox-below'({ session }, { kind, max }) {
+    if (!session) return
+    const waiting = yield* first(inboxRows, { session: session.row, kinds: JSON.stringify([kind]) })
+    refuseUnless(Number(waiting?.rows) < max, 'queue-full')
+  },
+
+  *timer({ session }, { id }) {
+    refuseUnless(session !== undefined && (yield* first(timerRow, { session: session.row, id })) !== undefined, 'conflict')
+  },
 }
 
-export async function checkExpectations(work: Work): Promise<void> {
-  for (const expect of work.batch.expect) await expectations[expect.that](work, expect as never)
+export function* checkExpectations(work: Work, expected: readonly Expect[]): Steps<void> {
+  for (const expect of expected) yield* expectations[expect.that](work, expect as never)
 }

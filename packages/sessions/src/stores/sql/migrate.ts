@@ -1,16 +1,22 @@
 import { SessionError } from '../../errors.ts'
+import type { SqlDialect } from './dialect.ts'
 import { migrations } from './schema.ts'
 import type { Migration } from './schema.ts'
 import type { Database } from './tables.ts'
 
 /** Brings the tables to the present version, one transaction per step. Refuses tables of a newer version, unchanged. */
-export async function migrate(db: Database, where: string, steps: readonly Migration[] = migrations): Promise<void> {
+export async function migrate(
+  db: Database,
+  dialect: SqlDialect,
+  where: string,
+  steps: readonly Migration[] = migrations,
+): Promise<void> {
   const version = await readSchemaVersion(db)
   checkSchemaVersion(version, where, steps)
   for (const [index, step] of steps.entries()) {
     if (index < version) continue
     await db.transaction().execute(async (connection) => {
-      await step(connection)
+      await step(connection, dialect)
       const value = String(index + 1)
       await connection
         .insertInto('meta')

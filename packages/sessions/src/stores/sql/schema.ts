@@ -1,107 +1,117 @@
 import { sql } from 'kysely'
-import type { ForeignKeyConstraintBuilder } from 'kysely'
+import type { SqlDialect } from './dialect.ts'
 import type { Connection } from './tables.ts'
 
 /** One step of the schema's history. Steps that were published never change. */
-export type Migration = (connection: Connection) => Promise<void>
+export type Migration = (connection: Connection, dialect: SqlDialect) => Promise<void>
 
-export const migrations: readonly Migration[] = [createTables, addTurnState]
+export const migrations: readonly Migration[] = [createTables, addState]
 
-async function createTables(connection: Connection): Promise<void> {
-  const { schema } = connection
-  await schema
+async function createTables(connection: Connection, dialect: SqlDialect): Promise<void> {
+  await connection.schema
     .createTable('meta')
     .addColumn('name', 'text', (column) => column.primaryKey())
     .addColumn('value', 'text', (column) => column.notNull())
     .execute()
-  await createSession(connection)
-  await createRun(connection)
+  await createSession(connection, dialect)
+  await createRun(connection, dialect)
   await createToolCall(connection)
   await createTranscript(connection)
+  await createRest(connection)
 }
 
-async function createSession({ schema }: Connection): Promise<void> {
+async function createSession({ schema }: Connection, { rowNumber }: SqlDialect): Promise<void> {
   await schema
     .createTable('session')
-    .addColumn('row', 'integer', (column) => column.primaryKey().autoIncrement())
+    .addColumn('row', 'integer', rowNumber)
     .addColumn('namespace', 'text', (column) => column.notNull())
     .addColumn('key', 'text', (column) => column.notNull())
     .addColumn('id', 'text', (column) => column.notNull())
     .addColumn('agent', 'text', (column) => column.notNull())
     .addColumn('owner', 'text')
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('metadata', 'text', (column) => column.notNull())
+    .addColumn('parent', 'text')
+    .addUniqueConstraint('session_key', ['namespace', 'key'])
+    .execute()
+  await schema
+    .createTable('session_state')
+    .addColumn('session', 'integer', (column) => column.primaryKey().references('session.row'))
     .addColumn('status', 'text', (column) => column.notNull())
     .addColumn('version', 'integer', (column) => column.notNull())
-    .addColumn('first_seq', 'integer', (column) => column.notNull())
-    .addColumn('next_seq', 'integer', (column) => column.notNull())
-    .addColumn('next_run', 'integer', (column) => column.notNull())
+    .addColumn('active_at', 'bigint', (column) => column.notNull())
+    .addColumn('expires_at', 'bigint')
     .addColumn('next_entry', 'integer', (column) => column.notNull())
-    .addColumn('leaf', 'text')
-    .addColumn('turns', 'integer', (column) => column.notNull())
-    .addColumn('usage', 'text', (column) => column.notNull())
-    .addColumn('metadata', 'text', (column) => column.notNull())
-    .addColumn('created_at', 'integer', (column) => column.notNull())
-    .addColumn('active_at', 'integer', (column) => column.notNull())
-    .addColumn('last_batch', 'text')
-    .addUniqueConstraint('session_key', ['namespace', 'key'])
+    .addColumn('body', 'text', (column) => column.notNull())
+    .addColumn('batch_id', 'text')
+    .addColumn('batch', 'text')
     .execute()
   await schema
     .createTable('inbox')
     .addColumn('session', 'integer', (column) => column.notNull().references('session.row'))
     .addColumn('id', 'text', (column) => column.notNull())
     .addColumn('kind', 'text', (column) => column.notNull())
-    .addColumn('at', 'integer', (column) => column.notNull())
-    .addColumn('body', 'text', (column) => column.notNull())
+    .addColumn('at', 'bigint', (column) => column.notNull())
     .addColumn('version', 'integer', (column) => column.notNull())
     .addColumn('place', 'integer', (column) => column.notNull())
+    .addColumn('body', 'text', (column) => column.notNull())
     .addPrimaryKeyConstraint('inbox_key', ['session', 'id'])
     .execute()
 }
 
-async function createRun({ schema }: Connection): Promise<void> {
+async function createRun({ schema }: Connection, { rowNumber }: SqlDialect): Promise<void> {
   await schema
     .createTable('run')
-    .addColumn('row', 'integer', (column) => column.primaryKey().autoIncrement())
+    .addColumn('row', 'integer', rowNumber)
     .addColumn('session', 'integer', (column) => column.notNull().references('session.row'))
     .addColumn('namespace', 'text', (column) => column.notNull())
     .addColumn('id', 'text', (column) => column.notNull())
     .addColumn('n', 'integer', (column) => column.notNull())
     .addColumn('first_seq', 'integer', (column) => column.notNull())
     .addColumn('kind', 'text', (column) => column.notNull())
+    .addColumn('place', 'bigint', (column) => column.notNull())
     .addColumn('status', 'text', (column) => column.notNull())
-    .addColumn('reason', 'text')
-    .addColumn('epoch', 'integer', (column) => column.notNull())
-    .addColumn('owner', 'text')
-    .addColumn('lease_until', 'integer')
-    .addColumn('attempts', 'integer', (column) => column.notNull())
-    .addColumn('total_attempts', 'integer', (column) => column.notNull())
+    .addColumn('not_before', 'bigint')
+    .addColumn('parent_run', 'text')
+    .addColumn('parent_session', 'text')
     .addColumn('input_id', 'text')
     .addColumn('input_hash', 'text', (column) => column.notNull())
-    .addColumn('turn', 'integer')
-    .addColumn('step', 'integer', (column) => column.notNull())
-    .addColumn('open_message_id', 'text')
-    .addColumn('stop', 'text')
-    .addColumn('pending_tool_calls', 'text', (column) => column.notNull())
-    .addColumn('error', 'text')
-    .addColumn('usage', 'text', (column) => column.notNull())
-    .addColumn('created_at', 'integer', (column) => column.notNull())
-    .addColumn('started_at', 'integer')
-    .addColumn('ended_at', 'integer')
-    .addColumn('last_batch', 'text')
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('ended_at', 'bigint')
     .addUniqueConstraint('run_id', ['namespace', 'id'])
     .addUniqueConstraint('run_n', ['session', 'n'])
+    .execute()
+  await schema
+    .createTable('run_state')
+    .addColumn('run', 'integer', (column) => column.primaryKey().references('run.row'))
+    .addColumn('epoch', 'integer', (column) => column.notNull())
+    .addColumn('owner', 'text')
+    .addColumn('lease_until', 'bigint')
+    .addColumn('stop', 'text')
+    .addColumn('open_calls', 'integer', (column) => column.notNull())
+    .addColumn('body', 'text', (column) => column.notNull())
+    .addColumn('batch_id', 'text')
+    .addColumn('batch', 'text')
     .execute()
   await schema
     .createTable('run_input')
     .addColumn('run', 'integer', (column) => column.primaryKey().references('run.row'))
     .addColumn('body', 'text', (column) => column.notNull())
     .execute()
-  // Partial indexes, so that they hold a handful of rows whatever the length of the history.
-  await schema
-    .createIndex('run_open')
-    .on('run')
-    .columns(['session', 'n', 'status'])
-    .where(sql.ref('ended_at'), 'is', null)
-    .execute()
+  await createRunIndexes(schema)
+}
+
+/** Partial ones, so that they hold a handful of rows whatever the length of the history. */
+async function createRunIndexes(schema: Connection['schema']): Promise<void> {
+  await schema.createIndex('run_open').on('run').columns(['session', 'status', 'place']).where(sql.ref('ended_at'), 'is', null).execute()
+  for (const status of ['queued', 'running']) {
+    await schema
+      .createIndex(`run_${status}`)
+      .on('run')
+      .columns(['namespace', 'created_at', 'row'])
+      .where(sql.ref('status'), '=', sql.lit(status))
+      .execute()
+  }
   await schema
     .createIndex('run_holding')
     .unique()
@@ -110,6 +120,9 @@ async function createRun({ schema }: Connection): Promise<void> {
     .where(sql.ref('ended_at'), 'is', null)
     .where(sql.ref('status'), '<>', sql.lit('queued'))
     .execute()
+  for (const column of ['parent_run', 'parent_session'] as const) {
+    await schema.createIndex(`run_${column}`).on('run').columns(['namespace', column]).where(sql.ref(column), 'is not', null).execute()
+  }
   await schema
     .createIndex('run_input_id')
     .unique()
@@ -125,37 +138,28 @@ async function createToolCall({ schema }: Connection): Promise<void> {
     .addColumn('run', 'integer', (column) => column.notNull().references('run.row'))
     .addColumn('step', 'integer', (column) => column.notNull())
     .addColumn('tool_call_id', 'text', (column) => column.notNull())
-    .addColumn('session', 'integer', (column) => column.notNull().references('session.row'))
+    .addColumn('session', 'integer', (column) => column.notNull())
+    .addColumn('state', 'text', (column) => column.notNull())
+    .addColumn('status', 'text')
     .addColumn('index', 'integer', (column) => column.notNull())
     .addColumn('name', 'text', (column) => column.notNull())
     .addColumn('effect', 'text', (column) => column.notNull())
-    .addColumn('idempotency_key', 'text', (column) => column.notNull())
+    .addColumn('idempotency_key', 'text')
     .addColumn('input_hash', 'text', (column) => column.notNull())
-    .addColumn('state', 'text', (column) => column.notNull())
-    .addColumn('status', 'text')
-    .addColumn('outcome', 'text')
-    .addColumn('answer_hash', 'text')
     .addColumn('attempt', 'integer', (column) => column.notNull())
-    .addColumn('started_at', 'integer')
-    .addColumn('deadline_at', 'integer')
-    .addColumn('terminate', 'integer')
+    .addColumn('started_at', 'bigint')
+    .addColumn('deadline_at', 'bigint')
+    .addColumn('approval_id', 'text')
+    .addColumn('rest', 'text')
+    .addColumn('outcome', 'text')
     .addPrimaryKeyConstraint('tool_call_key', ['run', 'step', 'tool_call_id'])
     .execute()
-  await schema.createIndex('tool_call_id').on('tool_call').columns(['session', 'tool_call_id']).execute()
   await schema
-    .createIndex('tool_call_open')
+    .createIndex('tool_call_approval')
     .on('tool_call')
-    .column('run')
-    .where(sql.ref('state'), '<>', sql.lit('settled'))
+    .column('approval_id')
+    .where(sql.ref('approval_id'), 'is not', null)
     .execute()
-}
-
-const callColumns = ['call_run', 'call_step', 'call_id'] as const
-const callKey = ['run', 'step', 'tool_call_id'] as const
-
-/** A batch may refer to what it writes further on. */
-function checkedAtCommit(key: ForeignKeyConstraintBuilder): ForeignKeyConstraintBuilder {
-  return key.deferrable().initiallyDeferred()
 }
 
 async function createTranscript({ schema }: Connection): Promise<void> {
@@ -166,41 +170,93 @@ async function createTranscript({ schema }: Connection): Promise<void> {
     .addColumn('n', 'integer', (column) => column.notNull())
     .addColumn('parent_id', 'text')
     .addColumn('type', 'text', (column) => column.notNull())
-    .addColumn('at', 'integer', (column) => column.notNull())
+    .addColumn('at', 'bigint', (column) => column.notNull())
+    .addColumn('run', 'integer')
     .addColumn('run_id', 'text')
-    .addColumn('body', 'text')
     .addColumn('call_run', 'integer')
     .addColumn('call_step', 'integer')
     .addColumn('call_id', 'text')
+    .addColumn('body', 'text')
     .addPrimaryKeyConstraint('entry_key', ['session', 'id'])
     .addForeignKeyConstraint('entry_parent', ['session', 'parent_id'], 'entry', ['session', 'id'])
-    .addForeignKeyConstraint('entry_call', [...callColumns], 'tool_call', [...callKey], checkedAtCommit)
     .execute()
   await schema
     .createTable('event')
     .addColumn('session', 'integer', (column) => column.notNull().references('session.row'))
     .addColumn('seq', 'integer', (column) => column.notNull())
+    .addColumn('run', 'integer')
     .addColumn('body', 'text', (column) => column.notNull())
-    .addColumn('entry_id', 'text')
-    .addColumn('call_run', 'integer')
-    .addColumn('call_step', 'integer')
-    .addColumn('call_id', 'text')
-    .addColumn('input_run', 'integer')
     .addPrimaryKeyConstraint('event_key', ['session', 'seq'])
-    .addForeignKeyConstraint('event_entry', ['session', 'entry_id'], 'entry', ['session', 'id'], checkedAtCommit)
-    .addForeignKeyConstraint('event_call', [...callColumns], 'tool_call', [...callKey], checkedAtCommit)
-    .addForeignKeyConstraint('event_input', ['input_run'], 'run_input', ['run'], checkedAtCommit)
     .execute()
 }
 
-/** What a turn keeps between its commits, and the approvals of its calls. */
-async function addTurnState({ schema }: Connection): Promise<void> {
-  for (const name of ['pending_approvals', 'turn_state', 'rest']) await schema.alterTable('run').addColumn(name, 'text').execute()
-  for (const name of ['input', 'approval', 'approval_id']) await schema.alterTable('tool_call').addColumn(name, 'text').execute()
+/** What belongs to no conversation, or is left of one. */
+async function createRest({ schema }: Connection): Promise<void> {
   await schema
-    .createIndex('tool_call_approval')
-    .on('tool_call')
-    .columns(['session', 'approval_id'])
-    .where(sql.ref('approval_id'), 'is not', null)
+    .createTable('timer')
+    .addColumn('session', 'integer', (column) => column.notNull().references('session.row'))
+    .addColumn('id', 'text', (column) => column.notNull())
+    .addColumn('kind', 'text', (column) => column.notNull())
+    .addColumn('due_at', 'bigint', (column) => column.notNull())
+    .addColumn('body', 'text', (column) => column.notNull())
+    .addPrimaryKeyConstraint('timer_key', ['session', 'id'])
+    .execute()
+  await schema.createIndex('timer_due').on('timer').column('due_at').execute()
+  await schema
+    .createIndex('session_end')
+    .on('session_state')
+    .column('expires_at')
+    .where(sql.ref('expires_at'), 'is not', null)
+    .where(sql.ref('status'), '<>', sql.lit('expired'))
+    .execute()
+  await schema
+    .createIndex('session_parent')
+    .on('session')
+    .columns(['namespace', 'parent'])
+    .where(sql.ref('parent'), 'is not', null)
+    .execute()
+  await schema
+    .createTable('tombstone')
+    .addColumn('namespace', 'text', (column) => column.notNull())
+    .addColumn('key', 'text', (column) => column.notNull())
+    .addColumn('version', 'integer', (column) => column.notNull())
+    .addColumn('next_seq', 'integer', (column) => column.notNull())
+    .addColumn('next_run', 'integer', (column) => column.notNull())
+    .addColumn('deleted_at', 'bigint', (column) => column.notNull())
+    .addPrimaryKeyConstraint('tombstone_key', ['namespace', 'key'])
+    .execute()
+  await schema
+    .createTable('definition')
+    .addColumn('namespace', 'text', (column) => column.notNull())
+    .addColumn('hash', 'text', (column) => column.notNull())
+    .addColumn('body', 'text', (column) => column.notNull())
+    .addPrimaryKeyConstraint('definition_key', ['namespace', 'hash'])
+    .execute()
+}
+
+/** Records with a version and a time to live. The indexes leave out what is gone. */
+async function addState({ schema }: Connection): Promise<void> {
+  await schema
+    .createTable('state')
+    .addColumn('namespace', 'text', (column) => column.notNull())
+    .addColumn('space', 'text', (column) => column.notNull())
+    .addColumn('id', 'text', (column) => column.notNull())
+    .addColumn('version', 'integer', (column) => column.notNull())
+    .addColumn('value', 'text')
+    .addColumn('used_at', 'bigint', (column) => column.notNull())
+    .addColumn('expires_at', 'bigint')
+    .addPrimaryKeyConstraint('state_key', ['namespace', 'space', 'id'])
+    .execute()
+  await schema
+    .createIndex('state_live')
+    .on('state')
+    .columns(['namespace', 'space', 'id'])
+    .where(sql.ref('value'), 'is not', null)
+    .execute()
+  await schema
+    .createIndex('state_expiry')
+    .on('state')
+    .columns(['namespace', 'expires_at'])
+    .where(sql.ref('value'), 'is not', null)
     .execute()
 }

@@ -1,15 +1,21 @@
-import type { Generated, Insertable, Kysely, Selectable, Transaction } from 'kysely'
-import type { EntryRecord, InboxKind, RunKind, RunStatus, SessionStatus, ToolCallRecord } from '../../store/records.ts'
+import type { Generated, Kysely, Selectable, Transaction } from 'kysely'
+import type { EntryRecord, InboxKind, RunKind, RunStatus, SessionStatus, TimerKind, ToolCallRecord } from '../../store/records.ts'
 
 /** The tables. A column of type `Json` holds the JSON text of a value. */
 export interface Tables {
   readonly session: SessionTable
+  readonly session_state: SessionStateTable
   readonly entry: EntryTable
   readonly event: EventTable
   readonly run: RunTable
+  readonly run_state: RunStateTable
   readonly run_input: RunInputTable
   readonly tool_call: ToolCallTable
   readonly inbox: InboxTable
+  readonly timer: TimerTable
+  readonly tombstone: TombstoneTable
+  readonly definition: DefinitionTable
+  readonly state: StateTable
   readonly meta: MetaTable
 }
 
@@ -18,7 +24,10 @@ export type Connection = Transaction<Tables>
 
 type Json = string
 
-/** Rows of other tables refer to `row`: it is shorter than the key, and no other namespace has it. */
+/**
+ * What seldom changes of a session; every commit writes its `session_state`. Rows of other tables refer to `row`: it is
+ * shorter than the key, and no other namespace has it.
+ */
 interface SessionTable {
   readonly row: Generated<number>
   readonly namespace: string
@@ -26,22 +35,28 @@ interface SessionTable {
   readonly id: string
   readonly agent: string
   readonly owner: string | null
-  readonly status: SessionStatus
-  readonly version: number
-  readonly first_seq: number
-  readonly next_seq: number
-  readonly next_run: number
-  readonly next_entry: number
-  readonly leaf: string | null
-  readonly turns: number
-  readonly usage: Json
   readonly metadata: Json
+  readonly parent: string | null
   readonly created_at: number
-  readonly active_at: number
-  readonly last_batch: Json | null
 }
 
-/** Either `body` or the ledger row of `call_…` holds the message; a compaction is its `body`. */
+/** `body` holds the fields of the record that are no column. */
+interface SessionStateTable {
+  readonly session: number
+  readonly status: SessionStatus
+  readonly version: number
+  readonly active_at: number
+  readonly expires_at: number | null
+  readonly next_entry: number
+  readonly body: Json
+  readonly batch_id: string | null
+  readonly batch: Json | null
+}
+
+/**
+ * Either `body` or the ledger row of `call_…` holds the message; a compaction is its `body`. Of a run of this session
+ * `run` is the row, of another one `run_id` the id.
+ */
 interface EntryTable {
   readonly session: number
   readonly id: string
@@ -49,6 +64,7 @@ interface EntryTable {
   readonly parent_id: string | null
   readonly type: EntryRecord['type']
   readonly at: number
+  readonly run: number | null
   readonly run_id: string | null
   readonly body: Json | null
   readonly call_run: number | null
@@ -56,18 +72,15 @@ interface EntryTable {
   readonly call_id: string | null
 }
 
-/** `body` lacks what the entry, the ledger row or the input of the run fills in. */
+/** All events of one commit. `seq` is the number of the last one, `run` the row of the run that all of them name. */
 interface EventTable {
   readonly session: number
   readonly seq: number
+  readonly run: number | null
   readonly body: Json
-  readonly entry_id: string | null
-  readonly call_run: number | null
-  readonly call_step: number | null
-  readonly call_id: string | null
-  readonly input_run: number | null
 }
 
+/** What seldom changes of a run; a commit of the run writes its `run_state`. */
 interface RunTable {
   readonly row: Generated<number>
   readonly session: number
@@ -76,38 +89,37 @@ interface RunTable {
   readonly n: number
   readonly first_seq: number
   readonly kind: RunKind
+  readonly place: number
   readonly status: RunStatus
-  readonly reason: string | null
+  readonly not_before: number | null
+  readonly parent_run: string | null
+  readonly parent_session: string | null
+  readonly input_id: string | null
+  readonly input_hash: string
+  readonly created_at: number
+  readonly ended_at: number | null
+}
+
+/** `body` holds the fields of the record that are no column, here or in `run`. */
+interface RunStateTable {
+  readonly run: number
   readonly epoch: number
   readonly owner: string | null
   readonly lease_until: number | null
-  readonly attempts: number
-  readonly total_attempts: number
-  readonly input_id: string | null
-  readonly input_hash: string
-  readonly turn: number | null
-  readonly step: number
-  readonly open_message_id: string | null
   readonly stop: Json | null
-  readonly pending_tool_calls: Json
-  readonly pending_approvals: Json | null
-  readonly turn_state: Json | null
-  readonly rest: Json | null
-  readonly error: Json | null
-  readonly usage: Json
-  readonly created_at: number
-  readonly started_at: number | null
-  readonly ended_at: number | null
-  readonly last_batch: Json | null
+  readonly open_calls: number
+  readonly body: Json
+  readonly batch_id: string | null
+  readonly batch: Json | null
 }
 
-/** Apart from the run, whose row is written again with every commit. */
 interface RunInputTable {
   readonly run: number
   readonly body: Json
 }
 
-export interface ToolCallTable {
+/** `rest` holds the fields of the record that are no column; null: there are none. */
+interface ToolCallTable {
   readonly run: number
   readonly step: number
   readonly tool_call_id: string
@@ -115,24 +127,22 @@ export interface ToolCallTable {
   readonly index: number
   readonly name: string
   readonly effect: ToolCallRecord['effect']
-  readonly idempotency_key: string
+  /** Null: it is made of run, step and id. */
+  readonly idempotency_key: string | null
   readonly input_hash: string
   readonly state: ToolCallRecord['state']
   readonly status: NonNullable<ToolCallRecord['status']> | null
-  readonly outcome: Json | null
-  readonly answer_hash: string | null
   readonly attempt: number
   readonly started_at: number | null
   readonly deadline_at: number | null
-  readonly terminate: 1 | null
-  readonly input: Json | null
-  readonly approval: Json | null
-  /** That of `approval`, to be found by. */
+  /** That of the approval, to be found by. */
   readonly approval_id: string | null
+  readonly rest: Json | null
+  readonly outcome: Json | null
 }
 
 /** In the order of `version` and `place`: that of the commits that put the rows there. */
-export interface InboxTable {
+interface InboxTable {
   readonly session: number
   readonly id: string
   readonly kind: InboxKind
@@ -142,11 +152,46 @@ export interface InboxTable {
   readonly place: number
 }
 
+interface TimerTable {
+  readonly session: number
+  readonly id: string
+  readonly kind: TimerKind
+  readonly due_at: number
+  readonly body: Json
+}
+
+/** What a deleted session leaves behind. */
+interface TombstoneTable {
+  readonly namespace: string
+  readonly key: string
+  readonly version: number
+  readonly next_seq: number
+  readonly next_run: number
+  readonly deleted_at: number
+}
+
+interface DefinitionTable {
+  readonly namespace: string
+  readonly hash: string
+  readonly body: Json
+}
+
+/** Without a value only the version is left, so that it is not used again. */
+export interface StateTable {
+  readonly namespace: string
+  readonly space: string
+  readonly id: string
+  readonly version: number
+  readonly value: Json | null
+  readonly used_at: number
+  readonly expires_at: number | null
+}
+
 interface MetaTable {
   readonly name: string
   readonly value: string
 }
 
-export type SessionRow = Selectable<SessionTable>
-export type RunRow = Selectable<RunTable>
-export type NewRunRow = Insertable<RunTable>
+export type SessionRow = Selectable<SessionTable> & Omit<SessionStateTable, 'session'>
+export type RunRow = Selectable<RunTable> & Omit<RunStateTable, 'run'>
+export type { DefinitionTable, EntryTable, EventTable, InboxTable, RunInputTable, RunStateTable, RunTable, SessionStateTable, SessionTable, TimerTable, TombstoneTable, ToolCallTable }

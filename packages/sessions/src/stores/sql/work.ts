@@ -1,11 +1,15 @@
 import { SessionError } from '../../errors.ts'
-import type { Batch, CallKey, CommitResult } from '../../store/contract.ts'
+import type { Batch, CommitResult, NewEvent } from '../../store/contract.ts'
 import type { RunStatus, SessionRecord } from '../../store/records.ts'
 import { parseStored } from '../json.ts'
 import { Refused } from '../refused.ts'
 import type { RunState } from '../rules.ts'
-import { newRunRow, runColumns, runState, sessionColumns, sessionRecord } from './rows.ts'
-import type { Connection } from './tables.ts'
+import { runState, runStateColumns, selectRuns } from './runs.ts'
+import { findSession, findTombstone, sessionRecord, sessionState } from './sessions.ts'
+import type { SessionState } from './sessions.ts'
+import { all, columnsOf, execute, first, statement } from './statement.ts'
+import type { Steps } from './statement.ts'
+import type { RunStateTable, SessionStateTable } from './tables.ts'
 
 /** What a commit knows beside its batch. */
 export interface CommitContext {
@@ -18,119 +22,177 @@ export interface CommitContext {
 
 /** A batch on its way into the tables, inside one transaction. */
 export interface Work extends CommitContext {
-  readonly connection: Connection
-  readonly batch: Batch
+  readonly key: string
+  /** What a repeat is known by; null for what is delivered. */
+  readonly batchId: string | null
   /** As it will stand after the batch; written back at the end. Undefined: there is none. */
   session: HeldSession | undefined
-  /** Runs that this batch looked at, as they stand now; undefined: not in this session. */
+  /** There was one under this key. */
+  isDeleted: boolean
+  /** Runs that this batch looked at, as they will stand; undefined: not in this session. Written back at the end. */
   readonly runs: Map<string, HeldRun | undefined>
-  readonly changedRuns: Set<string>
-  readonly callsReferredTo: CallKey[]
+  /** A run was added, or changed its status. */
+  runsMoved: boolean
+  /** What this batch has put there, so that what refers to it need not be looked up. */
+  readonly entriesPut: Set<string>
+  readonly callsPut: Map<string, string>
+  /** Of entries and events: what they name must be there when the batch is done. */
+  readonly references: NonNullable<NewEvent['refers']>[]
 }
 
 export interface HeldSession {
   readonly row: number
+  /** There is no row of its state yet. */
+  readonly isNew: boolean
+  /** This batch has deleted it. */
+  isGone?: true
   record: SessionRecord
   nextEntry: number
-  readonly lastBatch: Applied | undefined
+  readonly batchId: string | null
+  readonly lastResult: string | null
 }
 
 export interface HeldRun {
   readonly row: number
-  readonly state: RunState
-  readonly lastBatch: Applied | undefined
+  /** There is no row of its state yet. */
+  readonly isNew: boolean
+  state: RunState
+  openCalls: number
+  changed: boolean
+  readonly batchId: string | null
+  readonly lastResult: string | null
 }
 
-/** The answer to a batch, kept so that a repeat gets it again. */
-export type Applied = Extract<CommitResult, { ok: true }> & { readonly batchId: string }
+export type Applied = Extract<CommitResult, { ok: true }>
 
-export async function beginWork(connection: Connection, batch: Batch, context: CommitContext): Promise<Work> {
-  const row = await connection
-    .selectFrom('session')
-    .selectAll()
-    .where('namespace', '=', context.namespace)
-    .where('key', '=', batch.key)
-    .executeTakeFirst()
-  const session = row && {
-    row: row.row,
-    record: sessionRecord(row),
-    nextEntry: row.next_entry,
-    lastBatch: applied(row.last_batch, batch.key),
+export function* beginWork(key: string, batchId: string | null, { namespace, now, maxRecordBytes, violatesConstraint }: CommitContext): Steps<Work> {
+  const row = yield* findSession(namespace, key)
+  return {
+    ...{ namespace, now, maxRecordBytes, violatesConstraint, key, batchId },
+    session: row && {
+      row: row.row,
+      isNew: false,
+      record: sessionRecord(row),
+      nextEntry: row.next_entry,
+      batchId: row.batch_id,
+      lastResult: row.batch,
+    },
+    isDeleted: row === undefined && (yield* findTombstone(namespace, key)) !== undefined,
+    runs: new Map(),
+    runsMoved: false,
+    entriesPut: new Set(),
+    callsPut: new Map(),
+    references: [],
   }
-  return { ...context, connection, batch, session, runs: new Map(), changedRuns: new Set(), callsReferredTo: [] }
 }
 
-function applied(text: string | null, key: string): Applied | undefined {
-  return text === null ? undefined : parseStored<Applied>(text, `The session ${key}`)
+/** What the batch was answered before, when it was the last one of this session or run. */
+export function answerBefore(batch: Pick<Batch, 'id' | 'key'>, held: HeldSession | HeldRun | undefined): Applied | undefined {
+  if (held?.batchId !== batch.id || held.lastResult === null) return undefined
+  return parseStored<Applied>(held.lastResult, `The session ${batch.key}`)
 }
 
 export function sessionOf(work: Work): HeldSession {
-  if (!work.session) throw new Refused('missing')
+  if (!work.session) throw new Refused(work.isDeleted ? 'deleted' : 'missing')
   return work.session
 }
 
+const runOfSession = statement((db, slots: { readonly namespace: string; readonly id: string; readonly session: number }) =>
+  selectRuns(db).where('run.namespace', '=', slots.namespace).where('run.id', '=', slots.id).where('run.session', '=', slots.session),
+)
+
 /** The run, if it belongs to the session of the batch. */
-export async function findRun(work: Work, runId: string): Promise<HeldRun | undefined> {
-  const { connection, session, runs, batch, namespace } = work
+export function* findRun(work: Work, runId: string): Steps<HeldRun | undefined> {
+  const { session, runs, key, namespace } = work
   if (!session || runs.has(runId)) return runs.get(runId)
-  const row = await connection
-    .selectFrom('run')
-    .selectAll()
-    .where('namespace', '=', namespace)
-    .where('id', '=', runId)
-    .where('session', '=', session.row)
-    .executeTakeFirst()
-  const found = row && { row: row.row, state: runState(row, batch.key), lastBatch: applied(row.last_batch, batch.key) }
+  const row = yield* first(runOfSession, { namespace, id: runId, session: session.row })
+  const found = row && {
+    row: row.row,
+    isNew: false,
+    state: runState(row, key),
+    openCalls: row.open_calls,
+    changed: false,
+    batchId: row.batch_id,
+    lastResult: row.batch,
+  }
   runs.set(runId, found)
   return found
 }
 
-export async function insertRun(work: Work, state: RunState): Promise<HeldRun> {
-  const { connection, namespace, runs, changedRuns } = work
-  const values = newRunRow(state, sessionOf(work).row, namespace)
-  const { row } = await connection.insertInto('run').values(values).returning('row').executeTakeFirstOrThrow()
-  const inserted = { row, state, lastBatch: undefined }
-  runs.set(state.id, inserted)
-  changedRuns.add(state.id)
-  return inserted
+export function* requireRun(work: Work, runId: string): Steps<HeldRun> {
+  const run = yield* findRun(work, runId)
+  if (!run) throw new Refused('conflict')
+  return run
 }
 
-export async function updateRun(work: Work, run: HeldRun, state: RunState): Promise<void> {
-  await work.connection.updateTable('run').set(runColumns(state)).where('row', '=', run.row).execute()
-  work.runs.set(state.id, { ...run, state })
-  work.changedRuns.add(state.id)
+const entryRow = statement((db, slots: { readonly session: number; readonly id: string }) =>
+  db.selectFrom('entry').select('n').where('session', '=', slots.session).where('id', '=', slots.id),
+)
+
+export function* hasEntry(work: Work, id: string): Steps<boolean> {
+  const { row: session, record } = sessionOf(work)
+  // The leaf is always an entry of the session.
+  return id === record.leaf || work.entriesPut.has(id) || (yield* first(entryRow, { session, id })) !== undefined
 }
 
-/** How many open runs the session has in each status. */
-export async function countOpenRuns(work: Work): Promise<ReadonlyMap<RunStatus, number>> {
-  if (!work.session) return new Map()
-  const counts = await work.connection
+const openRuns = statement((db, slots: { readonly session: number }) =>
+  db
     .selectFrom('run')
     .select((select) => ['status', select.fn.countAll<number>().as('runs')])
-    .where('session', '=', work.session.row)
+    .where('session', '=', slots.session)
     .where('ended_at', 'is', null)
-    .groupBy('status')
-    .execute()
+    .groupBy('status'),
+)
+
+/** How many open runs the session has in each status. */
+export function* countOpenRuns({ session }: Work): Steps<ReadonlyMap<RunStatus, number>> {
+  if (!session) return new Map()
+  const counts = yield* all(openRuns, { session: session.row })
   return new Map(counts.map(({ status, runs }) => [status, Number(runs)]))
 }
 
-/** Writes the session back, and what a repeat of this batch gets to hear. */
-export async function endWork(work: Work, result: Applied, runs: readonly HeldRun[]): Promise<void> {
-  const { row, record, nextEntry } = sessionOf(work)
-  const lastBatch = JSON.stringify(result)
-  await work.connection
-    .updateTable('session')
-    .set({ ...sessionColumns(record), next_entry: nextEntry, last_batch: lastBatch })
-    .where('row', '=', row)
-    .execute()
-  for (const run of runs) {
-    await work.connection.updateTable('run').set({ last_batch: lastBatch }).where('row', '=', run.row).execute()
+type SavedSession = SessionState & Pick<SessionStateTable, 'session' | 'next_entry' | 'batch_id' | 'batch'>
+
+const sessionStateColumns = ['status', 'version', 'active_at', 'expires_at', 'next_entry', 'body', 'batch_id', 'batch'] as const
+
+const updateSessionState = statement((db, slots: SavedSession) =>
+  db.updateTable('session_state').set(columnsOf(slots, sessionStateColumns)).where('session', '=', slots.session),
+)
+
+const insertSessionState = statement((db, slots: SavedSession) =>
+  db.insertInto('session_state').values(columnsOf(slots, ['session', ...sessionStateColumns])),
+)
+
+const savedRunColumns = ['epoch', 'owner', 'lease_until', 'stop', 'open_calls', 'body', 'batch_id', 'batch'] as const
+
+const insertRunState = statement((db, slots: RunStateTable) =>
+  db.insertInto('run_state').values(columnsOf(slots, ['run', ...savedRunColumns])),
+)
+
+const updateRunState = statement((db, slots: RunStateTable) =>
+  db.updateTable('run_state').set(columnsOf(slots, savedRunColumns)).where('run', '=', slots.run),
+)
+
+/** Writes session and runs back, with what a repeat of this batch gets to hear: by the session and by the runs it names. */
+export function* endWork(work: Work, result: Applied, named: readonly HeldRun[]): Steps<void> {
+  const { row: session, record, nextEntry, isNew, batchId, lastResult } = sessionOf(work)
+  const applied = work.batchId === null ? { batch_id: batchId, batch: lastResult } : { batch_id: work.batchId, batch: JSON.stringify(result) }
+  yield* execute(isNew ? insertSessionState : updateSessionState, { ...sessionState(record), session, next_entry: nextEntry, ...applied })
+  for (const run of work.runs.values()) {
+    if (!run || (!run.changed && !named.includes(run))) continue
+    const before = { batch_id: run.batchId, batch: run.lastResult }
+    const slots = { ...runStateColumns(run.state), run: run.row, open_calls: run.openCalls, ...(named.includes(run) ? applied : before) }
+    yield* execute(run.isNew ? insertRunState : updateRunState, slots)
   }
 }
 
 /** The JSON text of what becomes one record. */
-export function recordText({ maxRecordBytes }: CommitContext, value: unknown, what: string): string {
+export function recordText(context: CommitContext, value: unknown, what: string): string {
   const text = JSON.stringify(value)
-  if (Buffer.byteLength(text) <= maxRecordBytes) return text
-  throw new SessionError('entry-too-large', `${what} is longer than ${maxRecordBytes} bytes`)
+  if (fits(context, text)) return text
+  throw new SessionError('entry-too-large', `${what} is longer than ${context.maxRecordBytes} bytes`)
+}
+
+export function fits({ maxRecordBytes }: CommitContext, text: string): boolean {
+  return Buffer.byteLength(text) <= maxRecordBytes
 }

@@ -1,199 +1,194 @@
-import type { CallKey, NewEntry, NewEvent, Write } from '../../store/contract.ts'
-import { Refused, refuseUnless } from '../refused.ts'
-import { isHolding, newRun, newSession, patchRun, patchSession } from '../rules.ts'
-import { callRow, sessionColumns } from './rows.ts'
-import { findRun, insertRun, recordText, sessionOf, updateRun } from './work.ts'
-import type { HeldRun, HeldSession, Work } from './work.ts'
+import type { CallKey, NewEntry, NewEvent, NewSession, Write } from '../../store/contract.ts'
+import { refuseUnless } from '../refused.ts'
+import { expireSession, newSession, patchSession } from '../rules.ts'
+import { deleteSession, takeNumbers } from './delete-session.ts'
+import { contentOf } from './entries.ts'
+import { packEvents, runNamedIn } from './packed-events.ts'
+import { columnsOf, execute, first, statement } from './statement.ts'
+import type { Steps } from './statement.ts'
+import type { DefinitionTable, EntryTable, EventTable, InboxTable, SessionTable, TimerTable } from './tables.ts'
+import { findRun, fits, hasEntry, recordText, requireRun, sessionOf } from './work.ts'
+import type { Work } from './work.ts'
+import { putCall } from './write-calls.ts'
+import { applyRunPatch, insertRun } from './write-runs.ts'
 
-type Writes = { readonly [T in Write['op']]: (work: Work, write: Extract<Write, { op: T }>) => Promise<void> }
+type Writes = { readonly [T in Write['op']]: (work: Work, write: Extract<Write, { op: T }>) => Steps<void> }
 
+/** What each kind of write does. */
 const writes: Writes = {
-  async 'session.ensure'(work, { session }) {
-    if (work.session) return
-    const { connection, namespace, batch } = work
-    const record = newSession(batch.key, session)
-    const { row } = await connection
-      .insertInto('session')
-      .values({
-        namespace,
-        key: batch.key,
-        id: record.id,
-        agent: record.agent,
-        owner: record.owner ?? null,
-        created_at: record.createdAt,
-        next_entry: 1,
-        ...sessionColumns(record),
-      })
-      .returning('row')
-      .executeTakeFirstOrThrow()
-    work.session = { row, record, nextEntry: 1, lastBatch: undefined }
+  *'session.ensure'(work, { session }) {
+    if (!work.session) yield* insertSession(work, session)
   },
 
-  async 'session.patch'(work, { patch }) {
+  *'session.patch'(work, { patch }) {
     const session = sessionOf(work)
-    const { leaf } = patch
-    refuseUnless(typeof leaf !== 'string' || (await hasEntry(work, session, leaf)), 'conflict')
+    if (typeof patch.leaf === 'string') refuseUnless(yield* hasEntry(work, patch.leaf), 'conflict')
+    if (patch.metadata) yield* execute(updateMetadata, { row: session.row, metadata: JSON.stringify(patch.metadata) })
     session.record = patchSession(session.record, patch)
   },
 
-  async 'entry.append'(work, { entries }) {
+  // eslint-disable-next-line require-yield -- the row of the session is written at the end
+  *'session.expire'(work) {
     const session = sessionOf(work)
-    for (const entry of entries) {
-      refuseUnless(entry.parentId === null || (await hasEntry(work, session, entry.parentId)), 'conflict')
-      refuseUnless(!(await hasEntry(work, session, entry.id)), 'conflict')
-      await insertEntry(work, session, entry)
-      session.nextEntry += 1
-      session.record = { ...session.record, leaf: entry.id }
-    }
+    session.record = expireSession(session.record, work.now)
   },
 
-  async 'event.append'(work, { events }) {
-    const session = sessionOf(work)
-    for (const event of events) {
-      await insertEvent(work, session, event)
-      session.record = { ...session.record, nextSeq: session.record.nextSeq + 1 }
-    }
+  'session.delete': (work, write) => deleteSession(work, write),
+
+  *'entry.append'(work, { entries }) {
+    sessionOf(work)
+    for (const entry of entries) yield* insertEntry(work, entry)
   },
 
-  async 'run.insert'(work, { run }) {
-    const session = sessionOf(work)
-    refuseUnless(!(await runExists(work, run.id)), 'conflict')
-    const { input, ...state } = newRun(session.record, run)
-    const body = recordText(work, input, `The input of run ${run.id}`)
-    const { row } = await insertRun(work, state)
-    await work.connection.insertInto('run_input').values({ run: row, body }).execute()
-    session.record = { ...session.record, nextRun: session.record.nextRun + 1 }
+  *'event.append'(work, { events }) {
+    sessionOf(work)
+    if (events.length > 0) yield* insertEvents(work, events)
   },
 
-  async 'run.patch'(work, { runId, patch }) {
-    const run = await findRun(work, runId)
-    if (!run) throw new Refused('conflict')
-    const next = patchRun(run.state, patch, work.now)
-    refuseUnless(!isHolding(next.status) || isHolding(run.state.status) || !(await isHeld(work)), 'busy')
-    await updateRun(work, run, next)
+  'run.insert': (work, { run }) => insertRun(work, run),
+  'run.patch': (work, { runId, patch }) => applyRunPatch(work, runId, patch),
+
+  *'call.put'(work, { calls }) {
+    for (const call of calls) yield* putCall(work, call)
   },
 
-  async 'call.put'(work, { calls }) {
-    const session = sessionOf(work)
-    for (const call of calls) {
-      const run = await findRun(work, call.runId)
-      if (!run) throw new Refused('conflict')
-      refuseUnless((await callState(work, run, call)) !== 'settled', 'conflict')
-      const text = call.outcome && recordText(work, call.outcome, `The outcome of call ${call.toolCallId}`)
-      const row = callRow(call, run.row, session.row, text ?? null)
-      await work.connection
-        .insertInto('tool_call')
-        .values(row)
-        .onConflict((conflict) => conflict.columns(['run', 'step', 'tool_call_id']).doUpdateSet(row))
-        .execute()
-      work.changedRuns.add(call.runId)
-    }
-  },
-
-  async 'inbox.put'(work, { rows }) {
+  *'inbox.put'(work, { rows }) {
     const { row: session, record } = sessionOf(work)
     for (const [place, { id, kind, at, body }] of rows.entries()) {
       const text = recordText(work, body, `The inbox row ${id}`)
-      const { numInsertedOrUpdatedRows } = await work.connection
-        .insertInto('inbox')
-        .values({ session, id, kind, at, body: text, version: record.version, place })
-        .onConflict((conflict) => conflict.columns(['session', 'id']).doNothing())
-        .executeTakeFirst()
-      refuseUnless(numInsertedOrUpdatedRows === 1n, 'inbox')
+      refuseUnless((yield* first(inboxRow, { session, id })) === undefined, 'inbox')
+      yield* execute(insertInbox, { session, id, kind, at, body: text, version: record.version, place })
     }
   },
 
-  async 'inbox.take'(work, { ids }) {
-    const { row } = sessionOf(work)
-    for (const id of ids) {
-      await work.connection.deleteFrom('inbox').where('session', '=', row).where('id', '=', id).execute()
+  *'inbox.take'(work, { ids }) {
+    const { row: session } = sessionOf(work)
+    for (const id of ids) yield* execute(deleteInbox, { session, id })
+  },
+
+  *'inbox.patch'(work, { rows }) {
+    const { row: session } = sessionOf(work)
+    for (const { id, kind, body } of rows) yield* execute(updateInbox, { session, id, kind, body: recordText(work, body, `The inbox row ${id}`) })
+  },
+
+  *'definition.put'(work, { hash, body }) {
+    sessionOf(work)
+    const { namespace } = work
+    if ((yield* first(definitionRow, { namespace, hash })) !== undefined) return
+    yield* execute(insertDefinition, { namespace, hash, body: recordText(work, body, 'A definition') })
+  },
+
+  *'timer.put'(work, { timers }) {
+    const { row: session } = sessionOf(work)
+    for (const { id, kind, dueAt, body } of timers) {
+      yield* execute(deleteTimer, { session, id })
+      yield* execute(insertTimer, { session, id, kind, due_at: dueAt, body: recordText(work, body, `The timer ${id}`) })
     }
+  },
+
+  *'timer.drop'(work, { ids }) {
+    const { row: session } = sessionOf(work)
+    for (const id of ids) yield* execute(deleteTimer, { session, id })
   },
 }
 
-export async function applyWrites(work: Work): Promise<void> {
-  for (const write of work.batch.writes) await writes[write.op](work, write as never)
+export function* applyWrites(work: Work, list: readonly Write[]): Steps<void> {
+  for (const write of list) yield* writes[write.op](work, write as never)
 }
 
-async function hasEntry({ connection }: Work, session: HeldSession, id: string): Promise<boolean> {
-  const entry = await connection
-    .selectFrom('entry')
-    .select('n')
-    .where('session', '=', session.row)
-    .where('id', '=', id)
-    .executeTakeFirst()
-  return entry !== undefined
+const insertSessionRow = statement((db, slots: Omit<SessionTable, 'row'>) =>
+  db.insertInto('session').values(columnsOf(slots, ['namespace', 'key', 'id', 'agent', 'owner', 'metadata', 'parent', 'created_at'])).returning('row'),
+)
+
+const updateMetadata = statement((db, slots: { readonly row: number; readonly metadata: string }) =>
+  db.updateTable('session').set({ metadata: slots.metadata }).where('row', '=', slots.row),
+)
+
+function* insertSession(work: Work, session: NewSession): Steps<void> {
+  const { namespace } = work
+  const record = newSession(work.key, session, yield* takeNumbers(work))
+  const { key, id, agent, owner = null, parent = null, createdAt } = record
+  const metadata = JSON.stringify(record.metadata)
+  const inserted = yield* first(insertSessionRow, { namespace, key, id, agent, owner, metadata, parent, created_at: createdAt })
+  if (!inserted) throw new TypeError('The database gave no number to a new session.')
+  work.session = { row: inserted.row, isNew: true, record, nextEntry: 1, batchId: null, lastResult: null }
 }
 
-async function insertEntry(work: Work, session: HeldSession, entry: NewEntry): Promise<void> {
-  const own = 'message' in entry ? entry.message : 'compaction' in entry ? entry.compaction : undefined
-  const body = own ? recordText(work, own, `The entry ${entry.id}`) : null
-  const { id, parentId, type, at, runId } = entry
-  const call = await callColumns(work, 'call' in entry ? entry.call : undefined)
-  await work.connection
+const insertEntryRow = statement((db, slots: EntryTable) =>
+  db
     .insertInto('entry')
-    .values({ session: session.row, id, n: session.nextEntry, parent_id: parentId, type, at, run_id: runId ?? null, body, ...call })
-    .execute()
+    .values(
+      columnsOf(slots, [
+        ...(['session', 'id', 'n', 'parent_id', 'type', 'at'] as const),
+        ...(['run', 'run_id', 'call_run', 'call_step', 'call_id', 'body'] as const),
+      ]),
+    ),
+)
+
+/** That the id is a new one is seen to by the key of the table. */
+function* insertEntry(work: Work, entry: NewEntry): Steps<void> {
+  const session = sessionOf(work)
+  const { id, parentId, type, at, runId } = entry
+  refuseUnless(parentId === null || (yield* hasEntry(work, parentId)), 'conflict')
+  const body = 'call' in entry ? null : recordText(work, Reflect.get(entry, contentOf[type]), `The entry ${id}`)
+  const call = yield* callColumns(work, 'call' in entry ? entry.call : undefined)
+  const run = runId === undefined ? undefined : yield* findRun(work, runId)
+  const node = { session: session.row, id, n: session.nextEntry, parent_id: parentId, type, at, run: run?.row ?? null, run_id: run ? null : (runId ?? null) }
+  yield* execute(insertEntryRow, { ...node, ...call, body })
+  work.entriesPut.add(id)
+  session.nextEntry += 1
+  session.record = { ...session.record, leaf: id }
 }
 
-async function insertEvent(work: Work, session: HeldSession, { event, refers }: NewEvent): Promise<void> {
-  const body = recordText(work, event, `An event of type ${event.type}`)
-  const inputRun = refers && 'runInput' in refers ? await runRow(work, refers.runInput) : null
-  const call = await callColumns(work, refers && 'call' in refers ? refers.call : undefined)
-  await work.connection
-    .insertInto('event')
-    .values({
-      session: session.row,
-      seq: session.record.nextSeq,
-      body,
-      entry_id: refers && 'entryId' in refers ? refers.entryId : null,
-      input_run: inputRun,
-      ...call,
-    })
-    .execute()
-}
-
-async function callColumns(work: Work, call: CallKey | undefined) {
+function* callColumns(work: Work, call: CallKey | undefined): Steps<Pick<EntryTable, 'call_run' | 'call_step' | 'call_id'>> {
   if (!call) return { call_run: null, call_step: null, call_id: null }
-  work.callsReferredTo.push(call)
-  return { call_run: await runRow(work, call.runId), call_step: call.step, call_id: call.toolCallId }
+  work.references.push({ call })
+  const run = yield* requireRun(work, call.runId)
+  return { call_run: run.row, call_step: call.step, call_id: call.toolCallId }
 }
 
-async function runRow(work: Work, runId: string): Promise<number> {
-  const run = await findRun(work, runId)
-  if (!run) throw new Refused('conflict')
-  return run.row
+const insertEventRow = statement((db, slots: EventTable) => db.insertInto('event').values(columnsOf(slots, ['session', 'seq', 'run', 'body'])))
+
+function* insertEvents(work: Work, events: readonly NewEvent[]): Steps<void> {
+  const session = sessionOf(work)
+  for (const { refers } of events) if (refers) work.references.push(refers)
+  const nextSeq = session.record.nextSeq + events.length
+  const run = work.runs.get(runNamedIn(events) ?? '')
+  const body = packEvents(events, run ? ['runId'] : [])
+  // Together they may be longer than one record.
+  if (!fits(work, body)) for (const { event } of events) recordText(work, event, `An event of type ${event.type}`)
+  yield* execute(insertEventRow, { session: session.row, seq: nextSeq - 1, run: run?.row ?? null, body })
+  session.record = { ...session.record, nextSeq }
 }
 
-/** In any session: the id of a run is its own in the whole namespace. */
-async function runExists({ connection, namespace }: Work, runId: string): Promise<boolean> {
-  const run = await connection
-    .selectFrom('run')
-    .select('row')
-    .where('namespace', '=', namespace)
-    .where('id', '=', runId)
-    .executeTakeFirst()
-  return run !== undefined
-}
+export const inboxRow = statement((db, slots: { readonly session: number; readonly id: string }) =>
+  db.selectFrom('inbox').select(['id', 'body']).where('session', '=', slots.session).where('id', '=', slots.id),
+)
 
-async function isHeld(work: Work): Promise<boolean> {
-  const holding = await work.connection
-    .selectFrom('run')
-    .select('row')
-    .where('session', '=', sessionOf(work).row)
-    .where('ended_at', 'is', null)
-    .where('status', '<>', 'queued')
-    .executeTakeFirst()
-  return holding !== undefined
-}
+const insertInbox = statement((db, slots: InboxTable) =>
+  db.insertInto('inbox').values(columnsOf(slots, ['session', 'id', 'kind', 'at', 'version', 'place', 'body'])),
+)
 
-export async function callState({ connection }: Work, run: HeldRun, { step, toolCallId }: Omit<CallKey, 'runId'>) {
-  const call = await connection
-    .selectFrom('tool_call')
-    .select('state')
-    .where('run', '=', run.row)
-    .where('step', '=', step)
-    .where('tool_call_id', '=', toolCallId)
-    .executeTakeFirst()
-  return call?.state
-}
+const deleteInbox = statement((db, slots: { readonly session: number; readonly id: string }) =>
+  db.deleteFrom('inbox').where('session', '=', slots.session).where('id', '=', slots.id),
+)
+
+const updateInbox = statement((db, slots: Pick<InboxTable, 'session' | 'id' | 'kind' | 'body'>) =>
+  db.updateTable('inbox').set({ kind: slots.kind, body: slots.body }).where('session', '=', slots.session).where('id', '=', slots.id),
+)
+
+const definitionRow = statement((db, slots: { readonly namespace: string; readonly hash: string }) =>
+  db.selectFrom('definition').select('hash').where('namespace', '=', slots.namespace).where('hash', '=', slots.hash),
+)
+
+const insertDefinition = statement((db, slots: DefinitionTable) =>
+  db.insertInto('definition').values(columnsOf(slots, ['namespace', 'hash', 'body'])),
+)
+
+const insertTimer = statement((db, slots: TimerTable) =>
+  db.insertInto('timer').values(columnsOf(slots, ['session', 'id', 'kind', 'due_at', 'body'])),
+)
+
+const deleteTimer = statement((db, slots: { readonly session: number; readonly id: string }) =>
+  db.deleteFrom('timer').where('session', '=', slots.session).where('id', '=', slots.id),
+)

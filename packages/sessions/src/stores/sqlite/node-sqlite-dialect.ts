@@ -2,9 +2,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { CompiledQuery, SqliteDialect, SqliteDriver } from 'kysely'
 import type { DatabaseConnection, SqliteDatabase, SqliteStatement } from 'kysely'
 
-const keptStatements = 256
-
-/** Kysely over the SQLite of Node. */
+/** Kysely over the SQLite of Node: for migrations. What a store does all day goes through `SqliteConnection`. */
 export class NodeSqliteDialect extends SqliteDialect {
   readonly #database: DatabaseSync
 
@@ -37,32 +35,19 @@ class ImmediateDriver extends SqliteDriver {
   }
 }
 
-/** The face that Kysely expects, with the newest statements kept prepared. */
+/** The face that Kysely expects. */
 function adapt(database: DatabaseSync): SqliteDatabase {
-  const statements = new Map<string, SqliteStatement>()
   return {
     close: () => database.close(),
-    prepare(sql) {
-      const statement = statements.get(sql) ?? adaptStatement(database.prepare(sql))
-      statements.delete(sql)
-      statements.set(sql, statement)
-      const [oldest] = statements.keys()
-      if (statements.size > keptStatements && oldest !== undefined) statements.delete(oldest)
-      return statement
-    },
+    prepare: (sql) => adaptStatement(database.prepare(sql)),
   }
 }
 
 function adaptStatement(statement: StatementSync): SqliteStatement {
   return {
     reader: statement.columns().length > 0,
-    all: (parameters) => statement.all(...parameters.map(bindable)),
-    run: (parameters) => statement.run(...parameters.map(bindable)),
-    iterate: (parameters) => statement.iterate(...parameters.map(bindable)),
+    all: (parameters) => statement.all(...(parameters as SQLInputValue[])),
+    run: (parameters) => statement.run(...(parameters as SQLInputValue[])),
+    iterate: (parameters) => statement.iterate(...(parameters as SQLInputValue[])),
   }
-}
-
-function bindable(value: unknown): SQLInputValue {
-  if (value === undefined) return null
-  return typeof value === 'boolean' ? Number(value) : (value as SQLInputValue)
 }

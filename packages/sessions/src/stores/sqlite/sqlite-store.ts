@@ -4,18 +4,17 @@ import type { DatabaseSync } from 'node:sqlite'
 import { Kysely } from 'kysely'
 import { SessionError } from '../../errors.ts'
 import type { SessionStore, StoreOpenOptions } from '../../store/contract.ts'
-import { checkJson, copyJson } from '../json.ts'
-import { claimRuns, renewLeases } from '../sql/claim.ts'
-import { commitBatch } from '../sql/commit.ts'
+import { takeOwnerLock } from '../owner-lock.ts'
+import { sqliteDialect } from '../sql/dialect.ts'
 import { migrate } from '../sql/migrate.ts'
-import { listRuns, listSessions, readApproval, readCall, readCalls, readInbox, readRun, readSession } from '../sql/read.ts'
-import { readEvents, readPath } from '../sql/read-log.ts'
-import type { Database, Tables } from '../sql/tables.ts'
+import { sqlOperations } from '../sql/sql-store.ts'
+import type { SqlDriver } from '../sql/sql-store.ts'
+import type { Tables } from '../sql/tables.ts'
 import { checkContent, checkHeader } from './check-file.ts'
 import { NodeSqliteDialect } from './node-sqlite-dialect.ts'
 import { openFile } from './open-file.ts'
 import type { ConnectionSettings } from './open-file.ts'
-import { takeOwnerLock } from './owner-lock.ts'
+import { SqliteConnection } from './sqlite-connection.ts'
 import { sqliteCode, sqliteCodes, storeError } from './sqlite-errors.ts'
 
 export interface SqliteStoreOptions {
@@ -35,18 +34,11 @@ export function sqliteStore(options: SqliteStoreOptions): SessionStore {
   if (options.file === '' || options.file === ':memory:') {
     throw new SessionError('invalid-config', 'sqliteStore needs the name of a file; memoryStore() keeps sessions in memory')
   }
-  const running = new Set<Promise<unknown>>()
   let opened: OpenDatabase | undefined
 
-  /** Every call to the database: only while it is open, and with errors that name the file. */
-  function use<T>(work: (open: OpenDatabase) => Promise<T>): Promise<T> {
-    const open = opened
-    if (!open) return Promise.reject(new SessionError('store-unavailable', `The database ${options.file} is not open`))
-    const result = work(open).catch((error: unknown) => {
-      throw storeError(error, open.file)
-    })
-    running.add(result)
-    return result.finally(() => running.delete(result))
+  function driver(): SqlDriver {
+    if (!opened) throw new SessionError('store-unavailable', `The database ${options.file} is not open`)
+    return opened.driver
   }
 
   return {
@@ -61,39 +53,17 @@ export function sqliteStore(options: SqliteStoreOptions): SessionStore {
         throw storeError(error, options.file)
       }
     },
+    // What was asked for before is done: nothing here waits with the database in its hands.
     async close() {
-      const closing = opened
+      opened?.close()
       opened = undefined
-      if (!closing) return
-      await Promise.allSettled(running)
-      closing.close()
     },
-    async commit(batch) {
-      checkJson(batch, 'batch')
-      const copy = copyJson(batch)
-      return use(({ db, namespace, clock }) => {
-        const violatesConstraint = (error: unknown): boolean => sqliteCode(error) === sqliteCodes.constraint
-        return commitBatch(db, copy, { namespace, now: clock.now(), maxRecordBytes, violatesConstraint })
-      })
-    },
-    claim: (request) => use(({ db, namespace, clock }) => claimRuns(db, request, { namespace, now: clock.now() })),
-    renew: (leases, leaseMs) =>
-      use(({ db, namespace, clock }) => renewLeases(db, leases, clock.now() + leaseMs, namespace)),
-    readSession: (key) => use((open) => readSession(open, key)),
-    readPath: (key, path = {}) => use((open) => readPath(open, key, path)),
-    readEvents: (key, after, limit) => use((open) => readEvents(open, key, after, limit)),
-    readRun: (runId) => use((open) => readRun(open, runId)),
-    readCalls: (runId, step) => use((open) => readCalls(open, runId, step)),
-    readCall: (key, toolCallId) => use((open) => readCall(open, key, toolCallId)),
-    readApproval: (key, approvalId) => use((open) => readApproval(open, key, approvalId)),
-    readInbox: (key, kinds) => use((open) => readInbox(open, key, kinds)),
-    listSessions: (query) => use((open) => listSessions(open, query)),
-    listRuns: (key, query = {}) => use((open) => listRuns(open, key, query)),
+    ...sqlOperations(driver, maxRecordBytes),
   }
 }
 
-interface OpenDatabase extends StoreOpenOptions {
-  readonly db: Database
+interface OpenDatabase {
+  readonly driver: SqlDriver
   /** Without links, so that two names of one file have one lock. */
   readonly file: string
   close(): void
@@ -106,7 +76,7 @@ async function openDatabase(
 ): Promise<OpenDatabase> {
   const file = resolveFile(name)
   checkHeader(file)
-  const lock = takeOwnerLock(file)
+  const lock = takeOwnerLock({ file: `${file}-owner`, what: `The database ${file}` })
   let database: DatabaseSync | undefined
   const close = (): void => {
     if (database?.isOpen) database.close()
@@ -118,12 +88,34 @@ async function openDatabase(
     if (!isNew) checkContent(file)
     database = openFile(file, isNew, settings)
     const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
-    await migrate(db, `The database ${file}`)
-    return { ...options, db, file, close }
+    await migrate(db, sqliteDialect, `The database ${file}`)
+    return { driver: sqliteDriver(new SqliteConnection(database, db), file, options), file, close }
   } catch (error) {
     close()
     throw error
   }
+}
+
+/** Errors name the file. */
+function sqliteDriver(connection: SqliteConnection, file: string, { namespace, clock }: StoreOpenOptions): SqlDriver {
+  function named<T>(work: () => T): T {
+    try {
+      return work()
+    } catch (error) {
+      throw violatesConstraint(error) ? error : storeError(error, file)
+    }
+  }
+  return {
+    namespace,
+    now: () => clock.now(),
+    transaction: (steps) => named(() => connection.transaction(steps)),
+    read: (steps) => named(() => connection.run(steps)),
+    violatesConstraint,
+  }
+}
+
+function violatesConstraint(error: unknown): boolean {
+  return sqliteCode(error) === sqliteCodes.constraint
 }
 
 function resolveFile(name: string): string {

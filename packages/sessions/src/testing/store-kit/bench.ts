@@ -23,7 +23,7 @@ export const startMs = 1_750_000_000_000
 export const room = 'room:1'
 /** Another session, that batches for the room deliver to. */
 export const other = 'room:2'
-export const inboxKinds: readonly InboxKind[] = ['answer', 'decision', 'steer', 'overlay', 'child-settled']
+export const inboxKinds: readonly InboxKind[] = ['answer', 'decision', 'steer', 'overlay', 'taken', 'child-settled']
 
 type Committed = Extract<CommitResult, { ok: true }>
 
@@ -59,6 +59,8 @@ export function benchOf(store: SessionStore, clock: ManualClock = manualClock(st
     batches += 1
     return { id: id ?? `batch-${batches}`, key, expect, writes, ...(deliver && { deliver }) }
   }
+  /** What each owner has claimed through this bench. */
+  const claimedBy = new Map<string, readonly string[]>()
   const bench: Bench = {
     store,
     clock,
@@ -73,7 +75,12 @@ export function benchOf(store: SessionStore, clock: ManualClock = manualClock(st
       assert.deepEqual(await bench.try(writes, options), { ok: false, reason })
       assert.deepEqual(await bench.everything(options?.key), before)
     },
-    claim: (request) => store.claim({ owner: 'owner-a', max: 100, leaseMs: 10_000, agents: ['assistant'], ...request }),
+    async claim({ owner = 'owner-a', ...request } = {}) {
+      const holds = claimedBy.get(owner) ?? []
+      const claims = await store.claim({ owner, max: 100, leaseMs: 10_000, agents: ['assistant'], holds, ...request })
+      claimedBy.set(owner, [...holds, ...claims.map((claim) => claim.run.id)])
+      return claims
+    },
     async running(runId, key = room) {
       await bench.commit([ensure(key), insertRun(runId)], { key })
       const [claim] = await bench.claim({ runId })

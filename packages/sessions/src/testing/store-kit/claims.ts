@@ -24,7 +24,9 @@ export const claims: Topic = ({ it, options }) => {
       const key = `room:${index}`
       await bench.commit([ensure(key), insertRun(`run-${index}`)], { key })
     }
-    const claimed = await Promise.all(Array.from({ length: 16 }, () => bench.claim({ max: 3 })))
+    // None of them is lost, as their claimers know.
+    const holds = Array.from({ length: 8 }, (_, index) => `run-${index}`)
+    const claimed = await Promise.all(Array.from({ length: 16 }, () => bench.claim({ max: 3, holds })))
     const ids = claimed.flat().map((claim) => claim.run.id)
     assert.deepEqual(ids.sort(), Array.from({ length: 8 }, (_, index) => `run-${index}`))
   })
@@ -114,6 +116,12 @@ export const claims: Topic = ({ it, options }) => {
       assert.deepEqual(await bench.claim({ owner: 'owner-a' }), [])
       await bench.store.renew([{ runId: 'run-1', epoch: 1 }], 10_000)
       assert.equal((await bench.claim({ owner: 'owner-b' })).length, 1)
+    })
+
+    it('S61: a claim whose answer was lost leaves no run without an owner', async (bench) => {
+      await bench.running('run-1')
+      const [again] = await bench.claim({ holds: [] })
+      assert.deepEqual([again?.previous, again?.run.epoch], ['running', 2])
     })
   }
 

@@ -6,7 +6,8 @@ import type { Bench } from './bench.ts'
 import type { Topic } from './kit.ts'
 
 export const rowsOfEachKind: readonly InboxRecord[] = [
-  { id: 'steer-1', kind: 'steer', at: startMs + 4, body: { inputId: 'input-1', input: { role: 'user', content: ['ü', null] } } },
+  { id: 'steer-1', kind: 'steer', at: startMs + 4, body: { inputId: 'input-1', input: { role: 'user', content: ['ü', null] }, runId: 'run-1' } },
+  { id: 'taken-1', kind: 'taken', at: startMs + 5, body: { inputId: 'input-3', hash: 'hash', runId: 'run-1' } },
   { id: 'overlay-1', kind: 'overlay', at: startMs + 3, body: { inputId: 'input-2', input: 'be brief', turns: 2 } },
   { id: 'child-settled-1', kind: 'child-settled', at: startMs + 2, body: { taskId: 'bg_1', runId: 'child-1', group: 'run-1', agent: 'researcher', status: 'completed' } },
   { id: 'answer-1', kind: 'answer', at: startMs + 1, body: { toolCallId: 'call-1', hash: 'hash', answer: { result: 1 } } },
@@ -81,6 +82,6 @@ export const inbox: Topic = ({ it }) => {
     ]
     await bench.refused('inbox', [...writes, putAnswers('decision-1')])
     await bench.commit(writes)
-    assert.deepEqual(await idsOf(bench, ...inboxKinds), ['overlay-1', 'child-settled-1', 'decision-1', 'steer-2'])
+    assert.deepEqual(await idsOf(bench, ...inboxKinds), ['taken-1', 'overlay-1', 'child-settled-1', 'decision-1', 'steer-2'])
   })
 }

@@ -43,13 +43,13 @@ export const lanes: Topic = ({ it }) => {
     assert.deepEqual(await bench.claim(), [])
   })
 
-  it('S25: no lane goes before the run that holds the session, nor before one that was given back before its end', async (bench) => {
+  it('S25: no lane goes before the run that holds the session, nor before one that has begun and was given back', async (bench) => {
     const given = { tools: 'awaiting-tools', approval: 'awaiting-approval', recovery: 'needs-recovery', yield: 'running' } as const
     for (const [name, holding] of Object.entries(given)) {
       const key = `room:${name}`
       const claim = await bench.running(name, key)
       const later = (['interrupt', 'follow-up', 'compaction', 'queue'] as const).map((lane) => insertRun(`${lane} of ${name}`, { lane }))
-      await bench.commit([patchRun(name, { status: holding }), ...later], { key, expect: [fence(claim)] })
+      await bench.commit([patchRun(name, { status: holding, turn: 1 }), ...later], { key, expect: [fence(claim)] })
       assert.deepEqual(await bench.claim(), [])
       await bench.commit([patchRun(name, { status: 'queued' })], { key })
       assert.deepEqual(await bench.claim({ runId: `compaction of ${name}` }), [])

@@ -35,9 +35,9 @@ export const pruning: Topic = ({ it }) => {
     assert.deepEqual(page.events[0], { type: 'run-queued', at: startMs, runId: 'run-3', input: (await again.run('run-3')).input, seq: 5 })
     // It is no commit: nothing else has changed.
     assert.deepEqual(await again.session(), { ...before, firstSeq: 5 })
-    const reuse = insertRun('run-1', { inputId: 'input of run-1', inputHash: 'other content' })
+    const reuse = insertRun('run-4', { inputId: 'input of run-1', inputHash: 'other content' })
     const result = await again.commit([reuse, appendEvents(mark('d'))])
-    assert.deepEqual([result.existing, result.firstSeq, (await again.run('run-1')).n], [undefined, 7, 4])
+    assert.deepEqual([result.existing, result.firstSeq, (await again.run('run-4')).n], [undefined, 7, 4])
     await again.refused('id-reused', [insertRun('run-5', { inputId: 'input of run-3', inputHash: 'other content' })])
   })
 

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import { SessionError } from '../../errors.ts'
 import { appendEntries, ensure, moveLeaf, putCalls, room, settledCall, startMs, userEntry } from './bench.ts'
+import type { NewEntry } from '../../store/contract.ts'
 import type { Topic } from './kit.ts'
+
+function compactionEntry(id: string, parentId: string, firstKeptMessageId: string): NewEntry {
+  const compaction = {
+    ...{ compactionId: id, summary: `summary of ${id}`, firstKeptMessageId, tokensBefore: 90, tokensAfter: 10 },
+    ...{ facts: [], source: 'default', lastMessageId: parentId, usage: {} },
+  }
+  return { id, parentId, type: 'compaction', at: startMs, compaction }
+}
 
 /** Entries form a tree that only grows. */
 export const transcript: Topic = ({ it }) => {
@@ -89,5 +98,22 @@ export const transcript: Topic = ({ it }) => {
     await bench.commit([appendEntries(userEntry('a', null), { ...entry, call: key }), putCalls(call)])
     const [result] = (await bench.store.readPath(room)).items
     assert.deepEqual(result, { ...entry, n: 2, message: call.outcome })
+  })
+
+  it('S43: entries of every type are read as they were written', async (bench, stores) => {
+    const summary = { text: 'was tried', fromLeaf: 'x', commonAncestor: null }
+    const entries: NewEntry[] = [
+      userEntry('a', null),
+      { id: 'summary', parentId: 'a', type: 'branch-summary', at: 2, summary },
+      { id: 'note', parentId: 'summary', type: 'note', at: 3, text: 'ünd' },
+      { id: 'custom', parentId: 'note', type: 'custom', at: 4, runId: 'run-1', data: { nested: [null, 1] } },
+      compactionEntry('compaction', 'custom', 'a'),
+      { id: 'label', parentId: 'compaction', type: 'label', at: 5, label: { entryId: 'a', text: 'start' } },
+      { id: 'unlabel', parentId: 'label', type: 'label', at: 6, label: { entryId: 'a', text: null } },
+    ]
+    await bench.commit([ensure(), appendEntries(...entries)])
+    const again = await stores.reopen(bench)
+    const read = (await again.store.readPath(room)).items
+    assert.deepEqual([...read].reverse(), entries.map((entry, index) => ({ ...entry, n: index + 1 })))
   })
 }

@@ -1,0 +1,59 @@
+import { systemClock } from '@bowline/llm'
+import type { Clock, Cost, Message, Usage } from '@bowline/llm'
+import { messageOf } from '../agent-error.ts'
+import { ContextEstimate } from '../compaction/estimate.ts'
+import { defaultPolicy } from '../compaction/policy.ts'
+import { readSummary, summaryRequest } from '../compaction/summary.ts'
+import { summarySizeOf } from '../compaction/summary-size.ts'
+import { summaryModelFor } from '../loop/compaction-phase.ts'
+import { modelTarget } from '../loop/model-target.ts'
+import { checkKeys, checkSignal, checkText, refuseConfig } from './check-options.ts'
+import { definitionOf } from './definition.ts'
+import type { AgentDefinition } from './definition.ts'
+import type { Agent } from './options.ts'
+
+export interface SummarizeOptions {
+  readonly messages: readonly Message[]
+  /** Extra focus of the summary. */
+  readonly instructions?: string
+  readonly abortSignal?: AbortSignal
+  readonly clock?: Clock
+}
+
+/** What the call used is told whatever came of it. */
+export type MessagesSummary = { readonly usage: Usage; readonly cost?: Cost } & (
+  | { readonly summary: string }
+  | { readonly failure: string }
+)
+
+/**
+ * Says in short what messages say, with the model and the words of the agent's compactions: one model call that no
+ * journal knows of. A call that fails, is cut or stopped is a failure; it throws only `invalid-config`.
+ */
+export async function summarizeMessages(agent: Agent, options: SummarizeOptions): Promise<MessagesSummary> {
+  const definition = definitionOf(agent) ?? refuseConfig('summarizeMessages needs an agent that defineAgent has made')
+  checkKeys('summarizeMessages', options, ['messages', 'instructions', 'abortSignal', 'clock'])
+  checkText('instructions', options.instructions)
+  checkSignal('abortSignal', options.abortSignal)
+  try {
+    return await summarize(definition, options)
+  } catch (error) {
+    return { failure: messageOf(error), usage: {} }
+  }
+}
+
+async function summarize(agent: AgentDefinition, options: SummarizeOptions): Promise<MessagesSummary> {
+  const { messages, instructions = '', abortSignal = new AbortController().signal, clock = systemClock } = options
+  // An agent without compactions has summaries all the same.
+  const policy = agent.compaction.kind === 'off' ? defaultPolicy : agent.compaction.policy
+  const own = modelTarget(agent.model, agent.models, agent.runtimeParams)
+  const model = summaryModelFor({ agent, model: own, clock }, policy)
+  const { tokensPerCharacter } = new ContextEstimate(model.name)
+  const { maxCharacters, maxTokens } = summarySizeOf(policy, model, { trigger: 'manual', tokensBefore: 0, tokensPerCharacter })
+  const focus = [policy.instructions ?? '', instructions].filter((text) => text.trim() !== '')
+  const request = summaryRequest({ messages, focus, maxCharacters })
+  if (!request) return { failure: 'the window has no room for the messages that are to be summarised', usage: {} }
+  const answer = await model.call({ ...request, maxTokens, abortSignal })
+  const { usage, cost } = answer
+  return { ...readSummary(answer), usage, ...(cost && { cost }) }
+}

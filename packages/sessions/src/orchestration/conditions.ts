@@ -1,0 +1,95 @@
+import type { CheckedStep, Condition } from './config.ts'
+import type { ConditionContext, OrchestrationState, Predicates, ToolUse } from './types.ts'
+
+export interface ConditionWorld {
+  readonly state: OrchestrationState
+  readonly context: ConditionContext
+  readonly predicates: Predicates
+  /** Whose condition it is. */
+  readonly owner: CheckedStep
+  readonly active: CheckedStep | undefined
+  /** Told of a condition that cannot be judged. */
+  readonly onFault: (fault: string) => void
+}
+
+/** Undefined: it cannot be judged. Then no combination of it holds, its opposite neither. */
+type Verdict = boolean | undefined
+
+export function holds(condition: Condition, world: ConditionWorld): boolean {
+  return judge(condition, world) === true
+}
+
+function judge(condition: Condition, world: ConditionWorld): Verdict {
+  if ('all' in condition) return judgeAll(condition.all, world)
+  if ('any' in condition) return opposite(judgeAll(condition.any.map((not) => ({ not })), world))
+  if ('not' in condition) return opposite(judge(condition.not, world))
+  if (!Object.hasOwn(judges, condition.type)) {
+    world.onFault(`the type ${JSON.stringify(condition.type)} is not known`)
+    return undefined
+  }
+  try {
+    const asked = judges[condition.type] as (condition: Condition, world: ConditionWorld) => unknown
+    return asked(condition, world) === true
+  } catch (error) {
+    world.onFault(`${condition.type} threw ${error instanceof Error ? error.name : typeof error}`)
+    return undefined
+  }
+}
+
+function judgeAll(conditions: readonly Condition[], world: ConditionWorld): Verdict {
+  const verdicts = conditions.map((condition) => judge(condition, world))
+  if (verdicts.includes(false)) return false
+  return verdicts.includes(undefined) ? undefined : true
+}
+
+function opposite(verdict: Verdict): Verdict {
+  return verdict === undefined ? undefined : !verdict
+}
+
+type Typed = Extract<Condition, { type: string }>
+type Judges = { readonly [Type in Typed['type']]: (condition: Extract<Typed, { type: Type }>, world: ConditionWorld) => boolean }
+
+const judges: Judges = {
+  tool_used: ({ value, since }, { state }) =>
+    since === 'step' ? usesInStep(state).some(({ tool }) => tool === value) : state.recentlyUsedTools.includes(value),
+  tool_not_used: ({ value, within }, { state }) =>
+    within === undefined ? !state.recentlyUsedTools.includes(value) : newest(state.toolHistory, within).every(({ tool }) => tool !== value),
+  sequence_match({ value }, { state, owner }) {
+    const wanted = value?.map((tool) => [tool]) ?? owner.sequence
+    const uses = newest(state.toolHistory, wanted.length)
+    return wanted.length > 0 && uses.length === wanted.length && wanted.every((tools, place) => tools.includes(uses[place]?.tool ?? ''))
+  },
+  tool_count: ({ value, min, max }, { state }) => isBetween(state.toolHistory.filter(({ tool }) => tool === value).length, min, max),
+  step_is: ({ value }, { state }) => state.activeStep === value,
+  sequence_done: (_condition, { state, active }) => active !== undefined && active.sequence.length > 0 && state.sequenceIndex >= active.sequence.length,
+  message_contains: ({ value }, { context }) => context.message?.toLowerCase().includes(value.toLowerCase()) ?? false,
+  tokens: ({ min, max }, { state }) => isBetween(state.cumulativeTokenUsage.totalTokens, min, max),
+  turns: ({ min, max }, { context }) => context.turns !== undefined && isBetween(context.turns, min, max),
+  predicate({ name, args }, { state, context, predicates }) {
+    const { args: _others, ...given } = context
+    return predicates[name]?.({ ...given, state, ...(args === undefined ? {} : { args }) }) ?? false
+  },
+}
+
+function usesInStep({ toolHistory, usesInStep: count }: OrchestrationState): readonly ToolUse[] {
+  return newest(toolHistory, count)
+}
+
+function newest(history: readonly ToolUse[], count: number): readonly ToolUse[] {
+  return count === 0 ? [] : history.slice(-count)
+}
+
+function isBetween(count: number, min = 0, max = Infinity): boolean {
+  return count >= min && count <= max
+}
+
+/** The tools whose use a condition asks for. */
+export function requiredTools(condition: Condition, owner: CheckedStep): readonly string[] {
+  if ('all' in condition) return condition.all.flatMap((each) => requiredTools(each, owner))
+  if ('any' in condition) return condition.any.flatMap((each) => requiredTools(each, owner))
+  if ('not' in condition) return []
+  if (condition.type === 'tool_used') return [condition.value]
+  if (condition.type === 'tool_count') return (condition.min ?? 0) > 0 ? [condition.value] : []
+  if (condition.type === 'sequence_match') return condition.value ?? owner.sequence.flat()
+  return []
+}

@@ -1,0 +1,129 @@
+import { defineExtension } from '@bowline/agent-loop'
+import type { CallDecision, Extension, ExtensionContext, HookedCall } from '@bowline/agent-loop'
+import type { Clock, Message } from '@bowline/llm'
+import { SessionError } from '../errors.ts'
+import type { StateRecords } from './records.ts'
+import type { Sequencer } from './sequencer.ts'
+import { stateIdOf } from './state-id.ts'
+import { TurnCalls } from './turn-calls.ts'
+import { TurnRecords } from './turn-records.ts'
+import type { ConditionContext, OrchestrationDiagnostic } from './types.ts'
+import { within } from './within.ts'
+
+export interface ExtensionParts {
+  /** Undefined: the configuration has no steps, and the extension does nothing. */
+  readonly sequencer: Sequencer | undefined
+  readonly records: StateRecords
+  readonly clock: Clock
+  readonly onUnavailable: 'no-tools' | 'fail'
+  readonly onDiagnostic: (diagnostic: OrchestrationDiagnostic) => void
+}
+
+/** A hook that takes too long would leave the tools as they are: this one answers before that. */
+const answerMs = 4_000
+const hookMs = 5_000
+
+/** Shows a model the tools that the state of its session allows, refuses the others, and records what was used. */
+export function orchestrationExtension({ sequencer, onUnavailable, ...parts }: ExtensionParts): Extension {
+  const name = 'orchestration'
+  if (!sequencer) return defineExtension({ name, hooks: {} })
+  const turns = new WeakMap<ExtensionContext, Turn>()
+  const turnOf = (context: ExtensionContext): Turn => {
+    const turn = turns.get(context) ?? new Turn({ ...parts, sequencer }, context)
+    turns.set(context, turn)
+    return turn
+  }
+  return defineExtension({
+    name,
+    timeoutMs: hookMs,
+    ...(onUnavailable === 'fail' && { onError: 'fail' as const }),
+    hooks: {
+      onTurnStart: (_event, context) => turnOf(context).begin(),
+      async beforeModelCall({ messages, tools }, context) {
+        const asked = within(parts.clock, answerMs, turnOf(context).show(messages, tools))
+        return { shownTools: onUnavailable === 'fail' ? await asked : await asked.catch((error: unknown) => noTools(parts, context, error)) }
+      },
+      afterModelCall: ({ message, usage }, context) => turnOf(context).calls.spend(String(message.id), usage),
+      onToolCall: ({ call }, context) => turnOf(context).judge(call),
+      onToolSettled: ({ call, status }, context) => turnOf(context).calls.settle(call.toolCallId, call.toolName, status),
+      onStepEnd: (_event, context) => turnOf(context).record(),
+      onAgentEnd: (_event, context) => turnOf(context).record(),
+    },
+  })
+}
+
+function noTools({ onDiagnostic }: Pick<ExtensionParts, 'onDiagnostic'>, { sessionKey }: ExtensionContext, error: unknown): readonly string[] {
+  const name = error instanceof Error ? error.name : typeof error
+  onDiagnostic({ code: 'state-unavailable', ...(sessionKey !== undefined && { sessionId: sessionKey }), message: `No tool is offered, the state cannot be used: ${name}.` })
+  return []
+}
+
+/** One turn, as far as this process takes it. */
+class Turn {
+  readonly calls: TurnCalls
+  readonly #sequencer: Sequencer
+  readonly #context: ExtensionContext
+  readonly #parts: Pick<ExtensionParts, 'records' | 'clock'>
+  #records: TurnRecords | undefined
+  /** Known from the first model call on. */
+  #message: string | undefined
+
+  constructor({ sequencer, records, clock }: Pick<ExtensionParts, 'records' | 'clock'> & { readonly sequencer: Sequencer }, context: ExtensionContext) {
+    this.calls = new TurnCalls(context)
+    this.#sequencer = sequencer
+    this.#context = context
+    this.#parts = { records, clock }
+  }
+
+  /** What an earlier segment has not recorded stands in the record of the turn. */
+  async begin(): Promise<void> {
+    await this.#own.touch()
+    await this.#own.flush(undefined)
+  }
+
+  async show(messages: readonly Message[], tools: readonly string[]): Promise<readonly string[]> {
+    this.#message = newestUserText(messages)
+    await this.#own.flush(this.#conditions)
+    this.calls.forgetOpen()
+    const state = await this.#own.select(await this.#own.read(), this.#conditions)
+    return this.#sequencer.show(state, tools).tools
+  }
+
+  /** As the state will stand when the calls before this one are recorded. */
+  async judge({ toolCallId, toolName }: HookedCall): Promise<CallDecision> {
+    const state = this.#own.foresee(await this.#own.read(), this.calls.before(toolCallId), this.#conditions)
+    const [refused] = this.#sequencer.filter(state, [toolName]).reasons
+    if (!refused) {
+      this.calls.open(toolCallId, toolName)
+      return { action: 'allow' }
+    }
+    const expected = this.#sequencer.expected(state)
+    const instead = expected ? ` Use ${expected.join(' or ')} next.` : ''
+    return { action: 'reject-and-continue', message: `The tool "${toolName}" may not be used in the step "${state.activeStep}": ${refused.reason}.${instead}` }
+  }
+
+  record(): Promise<void> {
+    return this.#own.flush(this.#message === undefined ? undefined : this.#conditions)
+  }
+
+  get #own(): TurnRecords {
+    this.#records ??= new TurnRecords({ ...this.#parts, sequencer: this.#sequencer }, idOf(this.#context), this.calls, this.#context)
+    return this.#records
+  }
+
+  get #conditions(): ConditionContext {
+    return { turns: this.#context.turn, ...(this.#message !== undefined && { message: this.#message }) }
+  }
+}
+
+function idOf({ sessionKey, agent, runId }: ExtensionContext): string {
+  if (sessionKey === undefined) throw new SessionError('invalid-key', 'The orchestration extension needs a session key: give the run one.')
+  return stateIdOf(sessionKey, agent.length > 0 ? runId : undefined)
+}
+
+function newestUserText(messages: readonly Message[]): string {
+  const newest = messages.findLast((message) => message.role === 'user')
+  if (newest === undefined) return ''
+  if (typeof newest.content === 'string') return newest.content
+  return newest.content.map((part) => (part.type === 'text' ? part.text : '')).join('\n')
+}

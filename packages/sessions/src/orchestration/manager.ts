@@ -1,0 +1,181 @@
+import { systemIds, type Extension } from '@bowline/agent-loop'
+import { systemClock } from '@bowline/llm'
+import type { Clock, Usage } from '@bowline/llm'
+import { SessionError } from '../errors.ts'
+import type { TimeToLive } from '../state/contract.ts'
+import { checkPlace } from '../state/ids.ts'
+import type { Page, PageRequest } from '../store/contract.ts'
+import { addTokens, addUse, applyPatch, enterStep } from './changes.ts'
+import { Cleanup } from './cleanup.ts'
+import type { OrchestrationConfig } from './config.ts'
+import { orchestrationExtension } from './extension.ts'
+import { StateRecords } from './records.ts'
+import { defaultNamespace } from './remove-session.ts'
+import { Sequencer } from './sequencer.ts'
+import { checkPatch, freshState } from './state-record.ts'
+import { stateStoreOf } from './state-store-of.ts'
+import { timeToLive } from './time-to-live.ts'
+import type { ChangeOptions, ConditionContext, Orchestration, OrchestrationOptions, OrchestrationState, StatePatch, StorageOptions, ToolDecision, ToolUse } from './types.ts'
+
+type Changing = Promise<OrchestrationState | null>
+
+/** Decides, per session, which tools an agent may use now. Throws `invalid-config`; does no input or output. */
+export function createOrchestration(options: OrchestrationOptions | (Omit<OrchestrationOptions, 'store' | 'namespace'> & StorageOptions)): Orchestration {
+  if (!('storageProvider' in options)) return new Manager(options)
+  const { storageProvider: store, storageNamespace: namespace, ...others } = options
+  return new Manager({ ...others, store, ...(namespace !== undefined && { namespace }) })
+}
+
+class Manager implements Orchestration {
+  readonly #options: OrchestrationOptions
+  readonly #records: StateRecords
+  readonly #clock: Clock
+  readonly #ttlMs: TimeToLive
+  readonly #cleanup: Cleanup
+  readonly #onUnavailable: 'no-tools' | 'fail'
+  readonly #tell: NonNullable<OrchestrationOptions['onDiagnostic']>
+  readonly #sequencer: Sequencer | undefined
+
+  constructor(options: OrchestrationOptions) {
+    const { namespace: space = defaultNamespace, clock = systemClock, ids = systemIds, random = Math.random, environment = process.env } = options
+    const { onUnavailable = 'no-tools', onDiagnostic = () => undefined } = options
+    const store = stateStoreOf(options.store)
+    checkPlace(space, 'any')
+    if (onUnavailable !== 'no-tools' && onUnavailable !== 'fail') throw new SessionError('invalid-config', "onUnavailable must be 'no-tools' or 'fail'.")
+    this.#options = options
+    this.#clock = clock
+    this.#onUnavailable = onUnavailable
+    this.#tell = onDiagnostic
+    this.#ttlMs = timeToLive(options.ttlMs, environment)
+    this.#records = new StateRecords({ store, space, ttlMs: this.#ttlMs, clock, ids, random })
+    this.#sequencer = this.#sequencerOf(options.config)
+    const onFailure = (error: unknown): void => onDiagnostic({ code: 'cleanup-failed', message: `The cleanup failed: ${nameOf(error)}.` })
+    this.#cleanup = new Cleanup({ ...options.cleanup, store, space, clock, onFailure })
+  }
+
+  getState(id: string): Changing {
+    return this.#records.read(id)
+  }
+
+  async getOrCreateState(id: string, config = this.#options.config): Changing {
+    return config && !this.#sequencerOf(config) ? null : this.#records.getOrCreate(id)
+  }
+
+  updateState(id: string, patch: StatePatch | ((state: OrchestrationState) => StatePatch)): Changing {
+    const patchOf = typeof patch === 'function' ? patch : () => patch
+    return this.#change(id, {}, (state) => this.#inSequence(applyPatch(state, checkPatch(patchOf(state)))))
+  }
+
+  async setActiveStep(id: string, name: string | null): Changing {
+    const names = this.#sequencer?.names
+    if (name !== null && names?.includes(name) === false) {
+      throw new SessionError('invalid-input', `There is no orchestration step ${JSON.stringify(name)}; there are: ${names.join(', ')}.`)
+    }
+    const patch = checkPatch(enterStep(name ?? undefined))
+    return this.#records.change(id, (state) => ((state.activeStep ?? null) === name ? undefined : { state: applyPatch(state, patch), keys: [] }))
+  }
+
+  async addUsedTool(id: string, tool: string, options: ChangeOptions = {}): Changing {
+    const use = this.#useOf(tool, options)
+    return this.#change(id, options, (state) => applyPatch(state, addUse(state, use)))
+  }
+
+  async advanceSequence(id: string, options: ChangeOptions = {}): Changing {
+    return this.#change(id, options, (state) => this.#inSequence(applyPatch(state, { sequenceIndex: state.sequenceIndex + 1 })))
+  }
+
+  async recordToolUse(id: string, tool: string, options: ChangeOptions & { readonly usage?: Usage } = {}): Changing {
+    const use = this.#useOf(tool, options)
+    return this.#change(id, options, (state) => {
+      const counted = options.usage ? applyPatch(state, addTokens(state, options.usage)) : state
+      const used = applyPatch(counted, this.#sequencer ? this.#sequencer.applyUse(counted, use) : addUse(counted, use))
+      const selection = this.#sequencer?.applySelection(used)
+      return selection ? applyPatch(used, selection.patch) : used
+    })
+  }
+
+  async addTokenUsage(id: string, usage: Usage, options: ChangeOptions = {}): Changing {
+    return this.#change(id, options, (state) => applyPatch(state, addTokens(state, usage)))
+  }
+
+  async resetState(id: string): Changing {
+    return this.#change(id, {}, (state) => freshState(id, state))
+  }
+
+  touch(id: string): Promise<boolean> {
+    return this.#records.touch(id)
+  }
+
+  removeState(id: string): Promise<boolean> {
+    return this.#records.remove(id)
+  }
+
+  listStates(query: { readonly prefix?: string } & PageRequest = {}): Promise<Page<OrchestrationState>> {
+    return this.#records.list(query)
+  }
+
+  cleanupExpiredStates(): Promise<number> {
+    return this.#cleanup.run()
+  }
+
+  stopCleanupTimer(): void {
+    this.#cleanup.stop()
+  }
+
+  async close(): Promise<void> {
+    this.#cleanup.stop()
+  }
+
+  async allowedTools(id: string, offered: readonly string[], context?: ConditionContext): Promise<ToolDecision> {
+    if (!this.#sequencer) return { tools: [...offered], reasons: [] }
+    const state = await this.#readOrExplain(id)
+    if (state) return this.#sequencer.allowed(state, offered, context)
+    return { tools: [], reasons: offered.map((tool) => ({ tool, reason: 'the state cannot be read' })) }
+  }
+
+  extension(config = this.#options.config): Extension {
+    const sequencer = this.#sequencerOf(config)
+    const [records, clock, onUnavailable, onDiagnostic] = [this.#records, this.#clock, this.#onUnavailable, this.#tell]
+    return orchestrationExtension({ sequencer, records, clock, onUnavailable, onDiagnostic })
+  }
+
+  /** Undefined: there are no steps. */
+  #sequencerOf(config: OrchestrationConfig | undefined): Sequencer | undefined {
+    if (!config || (config.steps ?? []).length === 0) return undefined
+    return new Sequencer(config, { predicates: this.#options.predicates ?? {}, onDiagnostic: this.#tell })
+  }
+
+  /** One change under its key, or without one. */
+  async #change(id: string, { key }: ChangeOptions, next: (state: OrchestrationState) => OrchestrationState): Changing {
+    return this.#records.change(id, (state, isApplied) => {
+      if (key !== undefined && isApplied(key)) return undefined
+      return { state: next(state), keys: key === undefined ? [] : [key] }
+    })
+  }
+
+  /** The position stays in the sequence, as far as that is known. */
+  #inSequence(state: OrchestrationState): OrchestrationState {
+    const length = this.#sequencer?.sequenceLength(state) ?? Infinity
+    return state.sequenceIndex > length ? applyPatch(state, { sequenceIndex: length }) : state
+  }
+
+  #useOf(tool: string, { key }: ChangeOptions): ToolUse {
+    if (typeof tool !== 'string' || tool === '') throw new SessionError('invalid-input', 'A tool must be named by a non-empty string.')
+    return { tool, at: this.#clock.now(), ...(key !== undefined && { key }) }
+  }
+
+  /** A state that is not there is a fresh one. Undefined: it cannot be read, and that means no tools. */
+  async #readOrExplain(id: string): Promise<OrchestrationState | undefined> {
+    try {
+      return (await this.#records.read(id)) ?? freshState(id, { version: 0, lastAccessed: this.#clock.now(), ttl: this.#ttlMs })
+    } catch (error) {
+      if (this.#onUnavailable === 'fail' || (SessionError.isInstance(error) && error.code === 'invalid-key')) throw error
+      this.#tell({ code: 'state-unavailable', sessionId: id, message: `No tool is allowed, the state cannot be read: ${nameOf(error)}.` })
+      return undefined
+    }
+  }
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : typeof error
+}

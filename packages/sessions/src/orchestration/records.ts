@@ -1,0 +1,145 @@
+import type { IdSource } from '@bowline/agent-loop'
+import type { Clock } from '@bowline/llm'
+import { SessionError } from '../errors.ts'
+import type { CasResult, StateQuery, StateStore, TimeToLive } from '../state/contract.ts'
+import type { Page } from '../store/contract.ts'
+import { IdQueues } from './id-queues.ts'
+import { checkStateId } from './state-id.ts'
+import { freshState, fromVersioned, toValue } from './state-record.ts'
+import type { StateRecord } from './state-record.ts'
+import type { OrchestrationState } from './types.ts'
+
+export interface StateRecordsOptions {
+  readonly store: StateStore
+  readonly space: string
+  readonly ttlMs: TimeToLive
+  readonly clock: Clock
+  readonly ids: IdSource
+  readonly random: () => number
+}
+
+/** What becomes of a state. The same object: nothing is written. */
+export type StateChange = (state: OrchestrationState, isApplied: (key: string) => boolean) => Changed | undefined
+
+export interface Changed {
+  readonly state: OrchestrationState
+  /** By which the change is known when it comes again. */
+  readonly keys: readonly string[]
+}
+
+const highestTries = 21
+const keysKept = 100
+const longestWaitMs = 64
+
+/** The records of one space: read as they are, changed by compare-and-set alone. */
+export class StateRecords {
+  readonly #options: StateRecordsOptions
+  readonly #queues = new IdQueues()
+
+  constructor(options: StateRecordsOptions) {
+    this.#options = options
+  }
+
+  async read(id: string): Promise<OrchestrationState | null> {
+    checkStateId(id)
+    return (await this.#find(id))?.state ?? null
+  }
+
+  async getOrCreate(id: string): Promise<OrchestrationState | null> {
+    checkStateId(id)
+    for (let tries = 0; tries < highestTries; tries++) {
+      const found = await this.#find(id)
+      if (found) return found.state
+      const key = this.#options.ids.next('change')
+      const result = await this.#write(id, null, { state: freshState(id, { version: 0, lastAccessed: 0, ttl: 'never' }), keys: [key] })
+      if (result.ok) return this.#written(id, freshState(id, { version: 0, lastAccessed: 0, ttl: 'never' }), result.version)
+    }
+    throw this.#conflict(id)
+  }
+
+  /** Null: there is no record. The change is asked again when somebody else came first. */
+  change(id: string, change: StateChange): Promise<OrchestrationState | null> {
+    checkStateId(id)
+    return this.#queues.add(id, () => this.#change(id, change))
+  }
+
+  async touch(id: string): Promise<boolean> {
+    checkStateId(id)
+    const { store, space, ttlMs } = this.#options
+    return store.touch(space, id, ttlMs)
+  }
+
+  async remove(id: string): Promise<boolean> {
+    checkStateId(id)
+    return (await this.#options.store.delete(this.#options.space, id)).ok
+  }
+
+  async list(query: StateQuery): Promise<Page<OrchestrationState>> {
+    const page = await this.#options.store.list(this.#options.space, query)
+    return { ...page, items: page.items.map(({ id, ...versioned }) => fromVersioned(id, versioned).state) }
+  }
+
+  async #change(id: string, change: StateChange): Promise<OrchestrationState | null> {
+    const own = this.#options.ids.next('change')
+    for (let tries = 0; tries < highestTries; tries++) {
+      if (tries > 0) await this.#wait(tries)
+      const record = await this.#find(id)
+      if (!record) return null
+      const changed = change(record.state, (key) => record.keys.includes(key))
+      if (!changed) return record.state
+      const keys = changed.keys.length > 0 ? changed.keys : [own]
+      const result = await this.#write(id, record.state.version, { state: changed.state, keys: keysBehind(record.keys, keys) })
+      if (result.ok) return this.#written(id, changed.state, result.version)
+      if (result.reason === 'missing') return null
+    }
+    throw this.#conflict(id)
+  }
+
+  async #find(id: string): Promise<StateRecord | undefined> {
+    const read = await this.#options.store.get(this.#options.space, id)
+    return read.status === 'found' ? fromVersioned(id, read.value) : undefined
+  }
+
+  async #write(id: string, expected: number | null, record: StateRecord): Promise<CasResult> {
+    const { store, space, ttlMs } = this.#options
+    try {
+      return await store.compareAndSet(space, id, expected, toValue(record), { ttlMs })
+    } catch (error) {
+      if (!SessionError.isInstance(error) || error.code !== 'store-unavailable') throw error
+      const version = await this.#versionWith(id, record.keys.at(-1))
+      if (version === undefined) throw error
+      return { ok: true, version }
+    }
+  }
+
+  /** After a lost answer: the version of the record, if the change of this key is in it. */
+  async #versionWith(id: string, key: string | undefined): Promise<number | undefined> {
+    const record = await this.#find(id)
+    return record && key !== undefined && record.keys.includes(key) ? record.state.version : undefined
+  }
+
+  /** As a reader would see it. */
+  #written(id: string, state: OrchestrationState, version: number): OrchestrationState {
+    const { ttlMs, clock } = this.#options
+    const usedAt = clock.now()
+    const expiresAt = ttlMs === 'never' ? ttlMs : usedAt + ttlMs
+    return fromVersioned(id, { value: toValue({ state, keys: [] }), version, usedAt, expiresAt }).state
+  }
+
+  /** The more often somebody else came first, the longer; never the same as that one. */
+  #wait(tries: number): Promise<void> {
+    const { clock, random } = this.#options
+    const waitMs = Math.floor(random() * Math.min(longestWaitMs, 2 ** tries))
+    if (waitMs === 0) return Promise.resolve()
+    return new Promise((resolve) => void clock.setTimer(clock.now() + waitMs, resolve))
+  }
+
+  #conflict(id: string): SessionError {
+    return new SessionError('conflict', `The orchestration state of ${id} changed ${highestTries} times while it was to be changed. Try again.`)
+  }
+}
+
+/** Those of one change are all remembered, however many they are. */
+function keysBehind(before: readonly string[], added: readonly string[]): readonly string[] {
+  return [...before, ...added].slice(-Math.max(keysKept, added.length))
+}

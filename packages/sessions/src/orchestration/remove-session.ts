@@ -1,0 +1,20 @@
+import type { StateStore } from '../state/contract.ts'
+import type { SessionStore } from '../store/contract.ts'
+import { checkKey } from '../keys.ts'
+import { stateStoreOf } from './state-store-of.ts'
+import { childPrefixOf } from './state-id.ts'
+
+export const defaultNamespace = 'orchestration-state'
+
+/** Removes what a session has of orchestration state, that of its child runs included. For whoever deletes the session. */
+export async function removeOrchestrationState(given: StateStore | SessionStore, sessionKey: string, namespace = defaultNamespace): Promise<void> {
+  checkKey(sessionKey)
+  const store = stateStoreOf(given)
+  await store.delete(namespace, sessionKey)
+  for (;;) {
+    // What was deleted is not listed again.
+    const { items, next } = await store.list(namespace, { prefix: childPrefixOf(sessionKey) })
+    for (const { id } of items) await store.delete(namespace, id)
+    if (next === undefined) return
+  }
+}

@@ -1,0 +1,174 @@
+import { addUse, applyPatch, enterStep } from './changes.ts'
+import { holds, requiredTools } from './conditions.ts'
+import { checkConfig } from './config.ts'
+import type { CheckedStep, OrchestrationConfig, OrchestrationStep } from './config.ts'
+import { findings } from './explain.ts'
+import type { Finding } from './explain.ts'
+import { matchesAny } from './tool-patterns.ts'
+import type { ConditionContext, OrchestrationDiagnostic, OrchestrationState, Predicates, StatePatch, ToolDecision, ToolUse } from './types.ts'
+
+export interface SequencerOptions {
+  readonly predicates?: Predicates
+  readonly onDiagnostic?: (diagnostic: OrchestrationDiagnostic) => void
+}
+
+export interface Selection {
+  /** Undefined: no step is to be active. */
+  readonly step?: OrchestrationStep
+  readonly changed: boolean
+  readonly because: string
+}
+
+/** Which orchestration step is to be active, and which tools it allows: the same answer for the same question. */
+export interface StepSequencer {
+  select(state: OrchestrationState, context?: ConditionContext): Selection
+  /** As the step decides that is selected now. */
+  allowed(state: OrchestrationState, offered: readonly string[], context?: ConditionContext): ToolDecision
+  /** The use, the advance of the sequence and the selection behind it. */
+  applyToolUse(state: OrchestrationState, tool: string, context?: ConditionContext & Partial<Omit<ToolUse, 'tool'>>): StatePatch
+  /** The next tools of the active step's sequence. Null: it has none, or it is finished. */
+  expected(state: OrchestrationState): readonly string[] | null
+  /** What of the configuration can have no effect. */
+  explain(): readonly Finding[]
+}
+
+/** Pure, without input or output. Throws `invalid-config` that names the place. */
+export function createStepSequencer(config: OrchestrationConfig, options: SequencerOptions = {}): StepSequencer {
+  const sequencer = new Sequencer(config, options)
+  return {
+    select: (state, context) => sequencer.select(state, context),
+    allowed: (state, offered, context) => sequencer.allowed(state, offered, context),
+    applyToolUse: (state, tool, context) => sequencer.applyToolUse(state, tool, context),
+    expected: (state) => sequencer.expected(state),
+    explain: () => sequencer.explain(),
+  }
+}
+
+/** With what the orchestration itself asks besides. */
+export class Sequencer implements StepSequencer {
+  readonly #steps: readonly CheckedStep[]
+  readonly #pick: 'first' | 'newest'
+  readonly #predicates: Predicates
+  readonly #tell: (diagnostic: OrchestrationDiagnostic) => void
+
+  constructor(config: OrchestrationConfig, { predicates = {}, onDiagnostic = () => undefined }: SequencerOptions) {
+    this.#steps = checkConfig(config, predicates)
+    this.#pick = config.pick ?? 'first'
+    this.#predicates = predicates
+    this.#tell = onDiagnostic
+  }
+
+  get names(): readonly string[] {
+    return this.#steps.map(({ name }) => name)
+  }
+
+  select(state: OrchestrationState, context: ConditionContext = {}): Selection {
+    const { step, because } = this.#choose(state, context)
+    const changed = step?.name !== state.activeStep
+    if (changed) this.#tell({ code: 'selected', sessionId: state.sessionId, ...(step && { step: step.name }), message: `${step?.name ?? 'No step'} is selected: ${because}.` })
+    return { ...(step && { step: step.given }), changed, because }
+  }
+
+  /** Undefined: nothing is to change. */
+  applySelection(state: OrchestrationState, context: ConditionContext = {}): { readonly patch: StatePatch; readonly because: string } | undefined {
+    const { step, changed, because } = this.select(state, context)
+    return changed ? { patch: enterStep(step?.name), because } : undefined
+  }
+
+  expected(state: OrchestrationState): readonly string[] | null {
+    return this.#active(state)?.sequence[state.sequenceIndex] ?? null
+  }
+
+  sequenceLength(state: OrchestrationState): number {
+    return this.#active(state)?.sequence.length ?? 0
+  }
+
+  allowed(state: OrchestrationState, offered: readonly string[], context: ConditionContext = {}): ToolDecision {
+    const selection = this.applySelection(state, context)
+    return this.show(selection ? applyPatch(state, selection.patch) : state, offered)
+  }
+
+  /** As the active step decides, whatever would be selected. */
+  filter(state: OrchestrationState, offered: readonly string[]): ToolDecision {
+    const step = this.#active(state)
+    const next = this.expected(state)
+    const judged = offered.map((tool) => ({ tool, reason: step && objection(step, next, tool) }))
+    const tools = judged.flatMap(({ tool, reason }) => (reason === undefined ? [tool] : []))
+    const reasons = judged.flatMap(({ tool, reason }) => (reason === undefined ? [] : [{ tool, reason }]))
+    return { tools, reasons, ...(step && { step: step.name }) }
+  }
+
+  /** The same, explained. */
+  show(state: OrchestrationState, offered: readonly string[]): ToolDecision {
+    const { sessionId } = state
+    const decision = this.filter(state, offered)
+    const step = decision.step === undefined ? {} : { step: decision.step }
+    const next = this.expected(state)
+    if (next && !offered.some((tool) => next.includes(tool))) {
+      this.#tell({ code: 'tool-not-offered', sessionId, ...step, message: `The next tool of the sequence is not offered: ${next.join(', ')}.` })
+    }
+    const message = `${decision.tools.length} of ${offered.length} tools are allowed.`
+    this.#tell({ code: 'decided', sessionId, ...step, dropped: decision.reasons, message })
+    return decision
+  }
+
+  /** The use and the advance of the sequence, without a selection. */
+  applyUse(state: OrchestrationState, use: ToolUse): StatePatch {
+    const advances = this.expected(state)?.includes(use.tool) === true
+    return { ...addUse(state, use), ...(advances && { sequenceIndex: state.sequenceIndex + 1 }) }
+  }
+
+  applyToolUse(state: OrchestrationState, tool: string, given: ConditionContext & Partial<Omit<ToolUse, 'tool'>> = {}): StatePatch {
+    const { at = state.lastAccessed, key, ...context } = given
+    const patch = this.applyUse(state, { tool, at, ...(key !== undefined && { key }) })
+    return { ...patch, ...this.applySelection(applyPatch(state, patch), context)?.patch }
+  }
+
+  explain(): readonly Finding[] {
+    return findings(this.#steps, this.#pick)
+  }
+
+  #active({ activeStep }: OrchestrationState): CheckedStep | undefined {
+    return this.#steps.find(({ name }) => name === activeStep)
+  }
+
+  /** The step that is to be active, and why it is that one. */
+  #choose(state: OrchestrationState, context: ConditionContext): { readonly step: CheckedStep | undefined; readonly because: string } {
+    const matching = this.#steps.filter((step) => !step.isDefault && this.#conditionsHold(step, state, context))
+    const matched = this.#pick === 'first' ? matching[0] : newestOf(matching, state)
+    if (matched) return { step: matched, because: 'its conditions hold' }
+    const active = this.#active(state)
+    if (active && (active.sticky || this.#conditionsHold(active, state, context))) return { step: active, because: 'it stays active' }
+    if (state.activeStep !== undefined && !active) {
+      const message = `The active step ${state.activeStep} is not configured any more.`
+      this.#tell({ code: 'step-missing', sessionId: state.sessionId, step: state.activeStep, message })
+    }
+    const fallback = this.#steps.find(({ isDefault }) => isDefault)
+    return fallback ? { step: fallback, because: 'it is the default' } : { step: undefined, because: 'no step matches, and there is no default' }
+  }
+
+  #conditionsHold(owner: CheckedStep, state: OrchestrationState, context: ConditionContext): boolean {
+    const onFault = (fault: string): void => {
+      this.#tell({ code: 'condition-failed', sessionId: state.sessionId, step: owner.name, message: `A condition of ${owner.name} does not hold: ${fault}.` })
+    }
+    const world = { state, context, predicates: this.#predicates, owner, active: this.#active(state), onFault }
+    return owner.conditions.length > 0 && owner.conditions.every((condition) => holds(condition, world))
+  }
+}
+
+/** Why a step does not allow a tool. Undefined: it does. */
+function objection({ allow, deny }: CheckedStep, next: readonly string[] | null, tool: string): string | undefined {
+  if (matchesAny(deny, tool)) return 'it is denied'
+  if (allow && !matchesAny(allow, tool)) return 'it is not among the allowed tools'
+  return next && !next.includes(tool) ? `the sequence expects ${next.join(' or ')}` : undefined
+}
+
+/** The one whose required tool was used last; of equals the first. */
+function newestOf(matching: readonly CheckedStep[], { toolHistory }: OrchestrationState): CheckedStep | undefined {
+  const newestUse = (step: CheckedStep): number => {
+    const tools = new Set(step.conditions.flatMap((condition) => requiredTools(condition, step)))
+    return toolHistory.findLastIndex(({ tool }) => tools.has(tool))
+  }
+  const ranked = matching.map((step) => ({ step, use: newestUse(step) }))
+  return ranked.sort((left, right) => right.use - left.use)[0]?.step
+}

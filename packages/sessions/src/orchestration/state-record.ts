@@ -1,0 +1,121 @@
+import type { JSONObject, JSONValue } from '@bowline/llm'
+import { SessionError } from '../errors.ts'
+import type { Versioned } from '../state/contract.ts'
+import { checkJson, copyJson } from '../stores/json.ts'
+import { noTokens } from './changes.ts'
+import type { OrchestrationState, StatePatch } from './types.ts'
+
+/** A state as it is stored, besides what the store says of the record itself. */
+export interface StateRecord {
+  readonly state: OrchestrationState
+  /** Of the newest changes, oldest first: by them a repeat is known, and whether a write was stored whose answer was lost. */
+  readonly keys: readonly string[]
+}
+
+/** Of the record it is given only what the store says of it. */
+export function freshState(sessionId: string, { lastAccessed, ttl, version }: Pick<OrchestrationState, 'lastAccessed' | 'ttl' | 'version'>): OrchestrationState {
+  return deepFreeze({
+    ...{ sessionId, recentlyUsedTools: [], toolHistory: [], sequenceIndex: 0, usesInStep: 0, cumulativeTokenUsage: { ...noTokens } },
+    ...{ lastAccessed, ttl, version, schemaVersion: 1 as const },
+  })
+}
+
+export function toValue({ state, keys }: StateRecord): JSONObject {
+  const { sessionId: _id, lastAccessed: _at, ttl: _ttl, version: _version, ...fields } = state
+  return copyJson({ ...fields, keys }) as unknown as JSONObject
+}
+
+export function fromVersioned(sessionId: string, { value, version, usedAt, expiresAt }: Versioned): StateRecord {
+  const { keys, ...fields } = checkedValue(sessionId, value)
+  const ttl = expiresAt === 'never' ? expiresAt : expiresAt - usedAt
+  return { state: deepFreeze({ ...fields, sessionId, version, lastAccessed: usedAt, ttl }), keys }
+}
+
+type StoredFields = Omit<OrchestrationState, 'sessionId' | 'version' | 'lastAccessed' | 'ttl'> & Pick<StateRecord, 'keys'>
+
+function checkedValue(sessionId: string, value: JSONValue): StoredFields {
+  const fields = (typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}) as Partial<StoredFields>
+  const { schemaVersion, keys, ...patch } = fields
+  if (typeof schemaVersion === 'number' && schemaVersion > 1) {
+    throw new SessionError('schema-too-new', `The orchestration state of ${sessionId} has schema version ${schemaVersion}; this version of @bowline/sessions knows 1.`)
+  }
+  const wrong = schemaVersion !== 1 || !isTexts(keys) || missingField(patch) || wrongField(patch) !== undefined
+  if (wrong) throw new SessionError('store-corrupt', `What is stored as the orchestration state of ${sessionId} is none.`)
+  return fields as StoredFields
+}
+
+function missingField(fields: object): boolean {
+  return ['recentlyUsedTools', 'toolHistory', 'sequenceIndex', 'usesInStep', 'cumulativeTokenUsage'].some((key) => !Object.hasOwn(fields, key))
+}
+
+/** Throws `invalid-input` for what is no patch. Gives a copy, so that nothing of it can change later. */
+export function checkPatch(patch: StatePatch): StatePatch {
+  checkJson(patch, 'patch')
+  const given = copyJson(patch)
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) throw new SessionError('invalid-input', 'A patch must be an object.')
+  const wrong = wrongField(given)
+  if (wrong !== undefined) throw new SessionError('invalid-input', `A patch of the orchestration state ${wrong}.`)
+  return given
+}
+
+/** What is wrong with the first field that does not fit. */
+function wrongField(fields: Readonly<Record<string, unknown>>): string | undefined {
+  for (const [key, value] of Object.entries(fields)) {
+    const form = Object.hasOwn(forms, key) ? forms[key as keyof StatePatch] : undefined
+    if (!form) return `cannot set ${JSON.stringify(key)}`
+    if (!form.fits(value)) return `must have ${key} as ${form.says}`
+  }
+  return undefined
+}
+
+interface Form {
+  readonly fits: (value: unknown) => boolean
+  readonly says: string
+}
+
+const index: Form = { fits: isCount, says: 'a whole number from 0 on' }
+
+const forms: Readonly<Record<keyof Required<StatePatch>, Form>> = {
+  activeStep: { fits: (value) => value === null || isText(value), says: 'a name, or null' },
+  recentlyUsedTools: { fits: (value) => isTexts(value) && value.length <= 10 && new Set(value).size === value.length, says: 'a list of at most 10 names without repeats' },
+  toolHistory: { fits: (value) => Array.isArray(value) && value.length <= 100 && value.every(isUse), says: 'a list of at most 100 uses' },
+  sequenceIndex: index,
+  usesInStep: index,
+  cumulativeTokenUsage: { fits: isTotals, says: 'three whole numbers from 0 on, the last of them the sum' },
+  data: { fits: (value) => value === null || isObject(value), says: 'an object, or null' },
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every(isText)
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isUse(value: unknown): boolean {
+  if (!isObject(value)) return false
+  const { tool, at, key, ...others } = value
+  return isText(tool) && Number.isFinite(at) && (key === undefined || isText(key)) && Object.keys(others).length === 0
+}
+
+function isTotals(value: unknown): boolean {
+  if (!isObject(value)) return false
+  const { promptTokens, completionTokens, totalTokens, ...others } = value
+  if (!isCount(promptTokens) || !isCount(completionTokens) || Object.keys(others).length > 0) return false
+  return totalTokens === promptTokens + completionTokens
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  for (const item of Object.values(value)) deepFreeze(item)
+  return Object.freeze(value)
+}

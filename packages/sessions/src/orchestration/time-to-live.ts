@@ -1,0 +1,20 @@
+import { SessionError } from '../errors.ts'
+import type { TimeToLive } from '../state/contract.ts'
+import { checkTimeToLive } from '../state/ids.ts'
+
+const defaultTtlMs = 86_400_000
+const variable = 'SESSION_TTL_SECONDS'
+
+/** The option, else the variable, else 24 hours. Throws `invalid-config` that names the source. */
+export function timeToLive(ttlMs: TimeToLive | undefined, environment: Readonly<Record<string, string | undefined>>): TimeToLive {
+  if (ttlMs !== undefined) {
+    checkTimeToLive(ttlMs)
+    return ttlMs
+  }
+  const text = environment[variable]
+  if (text === undefined || text === '') return defaultTtlMs
+  if (text === 'never') return text
+  const milliseconds = /^\d+(\.\d+)?$/.test(text) ? Math.round(Number(text) * 1_000) : 0
+  if (milliseconds > 0 && Number.isSafeInteger(milliseconds)) return milliseconds
+  throw new SessionError('invalid-config', `${variable} must be 'never' or a number of seconds above 0, not ${JSON.stringify(text)}.`)
+}

@@ -1,0 +1,81 @@
+import type { ExtensionContext, OutcomeStatus } from '@bowline/agent-loop'
+import type { Usage } from '@bowline/llm'
+
+/** A call of the turn that is not recorded yet. */
+export interface TurnCall {
+  readonly key: string
+  readonly tool: string
+  /** It has its outcome, and counts as a use. */
+  readonly settled?: true
+}
+
+/** What the calls of a model have cost, under a key of its own. */
+export interface TurnUsage {
+  readonly key: string
+  readonly usage: Pick<Usage, 'inputTokens' | 'outputTokens'>
+}
+
+const counts: Readonly<Record<OutcomeStatus, boolean>> = { result: true, error: true, unknown: true, denied: false, cancelled: false }
+
+/**
+ * What a turn has not recorded yet, in the extension's own record of the turn: it is stored with the outcomes themselves,
+ * so that whoever goes on after a crash finds each settled call either recorded or here.
+ */
+export class TurnCalls {
+  readonly #record: ExtensionContext['state']
+
+  constructor({ state }: ExtensionContext) {
+    this.#record = state
+  }
+
+  /** In the order in which the model asked for them. */
+  get calls(): readonly TurnCall[] {
+    return (this.#record['calls'] ?? []) as unknown as readonly TurnCall[]
+  }
+
+  get usages(): readonly TurnUsage[] {
+    return (this.#record['usages'] ?? []) as unknown as readonly TurnUsage[]
+  }
+
+  /** Calls that settled without an open one before them: their order is known. */
+  get recordable(): readonly TurnCall[] {
+    const open = this.calls.findIndex((call) => !call.settled)
+    return open < 0 ? this.calls : this.calls.slice(0, open)
+  }
+
+  /** The calls that come before this one. */
+  before(key: string): readonly TurnCall[] {
+    const place = this.calls.findIndex((call) => call.key === key)
+    return place < 0 ? this.calls : this.calls.slice(0, place)
+  }
+
+  /** It may run. A call that is prepared again keeps its place. */
+  open(key: string, tool: string): void {
+    if (!this.calls.some((call) => call.key === key)) this.#set('calls', [...this.calls, { key, tool }])
+  }
+
+  settle(key: string, tool: string, status: OutcomeStatus): void {
+    if (!counts[status]) return this.forget([key])
+    this.open(key, tool)
+    this.#set('calls', this.calls.map((call) => (call.key === key ? { ...call, settled: true as const } : call)))
+  }
+
+  spend(key: string, { inputTokens = 0, outputTokens = 0 }: Usage): void {
+    this.#set('usages', [...this.usages, { key, usage: { inputTokens, outputTokens } }])
+  }
+
+  forget(keys: readonly string[]): void {
+    this.#set('calls', this.calls.filter((call) => !keys.includes(call.key)))
+    this.#set('usages', this.usages.filter((usage) => !keys.includes(usage.key)))
+  }
+
+  /** No call of an earlier step is open when a model is asked again. */
+  forgetOpen(): void {
+    this.#set('calls', this.calls.filter((call) => call.settled))
+  }
+
+  #set(name: 'calls' | 'usages', list: readonly (TurnCall | TurnUsage)[]): void {
+    if (list.length > 0) this.#record[name] = list.map((each) => ({ ...each }))
+    else delete this.#record[name]
+  }
+}

@@ -1,0 +1,131 @@
+import type { ExtensionContext } from '@bowline/agent-loop'
+import type { Clock } from '@bowline/llm'
+import { addTokens, applyPatch } from './changes.ts'
+import type { StateRecords } from './records.ts'
+import type { Sequencer } from './sequencer.ts'
+import type { TurnCall, TurnCalls } from './turn-calls.ts'
+import type { ConditionContext, OrchestrationState, StatePatch } from './types.ts'
+
+/** A change of the active step or of the place in its sequence. */
+interface Move {
+  readonly from: OrchestrationState
+  readonly to: OrchestrationState
+  readonly because: string
+}
+
+export interface TurnRecordsParts {
+  readonly records: StateRecords
+  readonly sequencer: Sequencer
+  readonly clock: Clock
+}
+
+/** What a turn writes to the state of its session, and says of it in the log. */
+export class TurnRecords {
+  readonly #parts: TurnRecordsParts
+  readonly #id: string
+  readonly #calls: TurnCalls
+  readonly #logStep: ExtensionContext['logStep']
+
+  constructor(parts: TurnRecordsParts, id: string, calls: TurnCalls, { logStep }: Pick<ExtensionContext, 'logStep'>) {
+    this.#parts = parts
+    this.#id = id
+    this.#calls = calls
+    this.#logStep = logStep
+  }
+
+  /** The state as it stands, made when there is none. */
+  async read(): Promise<OrchestrationState> {
+    const { records } = this.#parts
+    const state = (await records.read(this.#id)) ?? (await records.getOrCreate(this.#id))
+    if (!state) throw new TypeError('a state that was made is there')
+    return state
+  }
+
+  /** Starts the life of the record anew. */
+  async touch(): Promise<void> {
+    const { records } = this.#parts
+    if (!(await records.touch(this.#id))) await records.getOrCreate(this.#id)
+  }
+
+  /**
+   * Records what has settled, in one update, in the order in which it was asked for. Without a context nothing is selected:
+   * the message of the user is not known.
+   */
+  async flush(context: ConditionContext | undefined): Promise<void> {
+    const { recordable, usages } = this.#calls
+    if (recordable.length === 0 && usages.length === 0) return
+    const keys = [...recordable, ...usages].map(({ key }) => key)
+    await this.#change((state, isApplied, moved) => {
+      const fresh = keys.filter((key) => !isApplied(key))
+      if (fresh.length === 0) return undefined
+      let next = state
+      for (const { key, usage } of usages) if (fresh.includes(key)) next = applyPatch(next, addTokens(next, usage))
+      for (const call of recordable) {
+        if (!fresh.includes(call.key)) continue
+        next = moved(next, this.#useOf(next, call), `${call.tool} was used`)
+        next = context ? this.#selected(next, context, moved) : next
+      }
+      return { state: next, keys: fresh }
+    })
+    this.#calls.forget(keys)
+  }
+
+  /** Makes the step active that is to be, and gives the state with it. */
+  async select(state: OrchestrationState, context: ConditionContext): Promise<OrchestrationState> {
+    if (!this.#parts.sequencer.select(state, context).changed) return state
+    return this.#change((current, _isApplied, moved) => {
+      const next = this.#selected(current, context, moved)
+      return next === current ? undefined : { state: next, keys: [] }
+    })
+  }
+
+  /** As it would stand if these calls were recorded. */
+  foresee(state: OrchestrationState, calls: readonly TurnCall[], context: ConditionContext): OrchestrationState {
+    return calls.reduce((before, call) => {
+      const used = applyPatch(before, this.#useOf(before, call))
+      return this.#selected(used, context, applyPatch)
+    }, state)
+  }
+
+  #useOf(state: OrchestrationState, { tool, key }: TurnCall): StatePatch {
+    return this.#parts.sequencer.applyUse(state, { tool, at: this.#parts.clock.now(), key })
+  }
+
+  #selected(state: OrchestrationState, context: ConditionContext, apply: Apply): OrchestrationState {
+    const selection = this.#parts.sequencer.applySelection(state, context)
+    return selection ? apply(state, selection.patch, selection.because) : state
+  }
+
+  /** What has moved is logged when it is stored. */
+  async #change(change: (...given: [...Parameters<Parameters<StateRecords['change']>[1]>, Apply]) => ReturnType<Parameters<StateRecords['change']>[1]>): Promise<OrchestrationState> {
+    const { records } = this.#parts
+    let moves: Move[] = []
+    const attempt = (): Promise<OrchestrationState | null> =>
+      records.change(this.#id, (state, isApplied) => {
+        moves = []
+        return change(state, isApplied, (from, patch, because) => {
+          const to = applyPatch(from, patch)
+          if (hasMoved(from, to)) moves.push({ from, to, because })
+          return to
+        })
+      })
+    let state = await attempt()
+    if (!state) {
+      await records.getOrCreate(this.#id)
+      state = await attempt()
+    }
+    for (const move of moves) this.#logStep(fieldsOf(move))
+    return state ?? this.read()
+  }
+}
+
+type Apply = (state: OrchestrationState, patch: StatePatch, because: string) => OrchestrationState
+
+function hasMoved(from: OrchestrationState, to: OrchestrationState): boolean {
+  return from.activeStep !== to.activeStep || from.sequenceIndex !== to.sequenceIndex
+}
+
+function fieldsOf({ from, to, because }: Move): Parameters<ExtensionContext['logStep']>[0] {
+  const previous = from.activeStep === to.activeStep ? undefined : from.activeStep
+  return { name: to.activeStep ?? null, because, sequenceIndex: to.sequenceIndex, ...(previous !== undefined && { previous }) }
+}

@@ -1,0 +1,149 @@
+import type { Extension, IdSource } from '@bowline/agent-loop'
+import type { Clock, JSONObject, JSONValue, Usage } from '@bowline/llm'
+import type { StateStore, TimeToLive } from '../state/contract.ts'
+import type { Page, PageRequest, SessionStore } from '../store/contract.ts'
+import type { OrchestrationConfig } from './config.ts'
+
+/** What is known of a session between its turns. Frozen. */
+export interface OrchestrationState {
+  /** The session key; of a child run with `#` and the id of the run behind it. */
+  readonly sessionId: string
+  readonly activeStep?: string
+  /** Newest first, without repeats, at most 10. */
+  readonly recentlyUsedTools: readonly string[]
+  /** Oldest first, with repeats, the newest 100. */
+  readonly toolHistory: readonly ToolUse[]
+  /** Position in the sequence of the active orchestration step; 0 at its start. */
+  readonly sequenceIndex: number
+  /** Tool uses since the active orchestration step was entered. */
+  readonly usesInStep: number
+  readonly cumulativeTokenUsage: TokenTotals
+  /** When it was changed or touched last. */
+  readonly lastAccessed: number
+  readonly ttl: TimeToLive
+  readonly version: number
+  readonly schemaVersion: 1
+  /** For predicates of your own. */
+  readonly data?: JSONObject
+}
+
+export interface ToolUse {
+  readonly tool: string
+  readonly at: number
+  readonly key?: string
+}
+
+export interface TokenTotals {
+  readonly promptTokens: number
+  readonly completionTokens: number
+  readonly totalTokens: number
+}
+
+type Settable = 'recentlyUsedTools' | 'toolHistory' | 'sequenceIndex' | 'usesInStep' | 'cumulativeTokenUsage'
+
+/** Merged shallowly: a field takes the place of the old one whole. Null removes `activeStep` and `data`. */
+export type StatePatch = Partial<Pick<OrchestrationState, Settable>> & {
+  readonly activeStep?: string | null
+  readonly data?: JSONObject | null
+}
+
+/** What conditions look at besides the state. */
+export interface ConditionContext {
+  /** The newest message of the user. */
+  readonly message?: string
+  /** Turns of the session so far. */
+  readonly turns?: number
+  /** For predicates: filled in. */
+  readonly state?: OrchestrationState
+  readonly args?: JSONValue
+}
+
+export type Predicate = (context: ConditionContext) => boolean
+export type Predicates = Readonly<Record<string, Predicate>>
+
+export interface ToolDecision {
+  /** Those of the offered tools that may be used now, in their order. */
+  readonly tools: readonly string[]
+  /** The name of the orchestration step that decides. */
+  readonly step?: string
+  /** Why each of the others may not. */
+  readonly reasons: readonly { readonly tool: string; readonly reason: string }[]
+}
+
+/** Explains a decision, or says what went wrong. Holds names and numbers, never messages or values. */
+export interface OrchestrationDiagnostic {
+  readonly code: 'selected' | 'decided' | 'condition-failed' | 'step-missing' | 'tool-not-offered' | 'state-unavailable' | 'cleanup-failed'
+  readonly message: string
+  readonly sessionId?: string
+  readonly step?: string
+  readonly dropped?: ToolDecision['reasons']
+}
+
+export interface OrchestrationOptions {
+  readonly store: StateStore | SessionStore
+  /** Default `orchestration-state`. */
+  readonly namespace?: string
+  readonly config?: OrchestrationConfig
+  /** Default: `SESSION_TTL_SECONDS` of the environment, else 24 hours. */
+  readonly ttlMs?: TimeToLive
+  readonly cleanup?: CleanupOptions
+  /** What a turn does when the state cannot be read: offer no tool, or fail. Default `no-tools`. */
+  readonly onUnavailable?: 'no-tools' | 'fail'
+  readonly predicates?: Predicates
+  readonly clock?: Clock
+  readonly ids?: IdSource
+  /** From 0 up to 1: spreads the waits between tries. Default `Math.random`. */
+  readonly random?: () => number
+  /** Read once. Default: that of the process. */
+  readonly environment?: Readonly<Record<string, string | undefined>>
+  readonly onDiagnostic?: (diagnostic: OrchestrationDiagnostic) => void
+}
+
+/** Other names of `store` and `namespace`. */
+export interface StorageOptions {
+  readonly storageProvider: StateStore | SessionStore
+  readonly storageNamespace?: string
+}
+
+export interface CleanupOptions {
+  /** Default false. */
+  readonly enabled?: boolean
+  /** Default 300,000. */
+  readonly intervalMs?: number
+  /** The records used least recently beyond these are removed at each cleanup. Default: no cap. */
+  readonly maxSessions?: number
+}
+
+export interface ChangeOptions {
+  /** A change of this key is made once, as long as it is among the last 100. */
+  readonly key?: string
+}
+
+/** Every change is one compare-and-set; null: there is no record. Throws `store-unavailable`, and `conflict` when others always came first. */
+export interface Orchestration {
+  getState(id: string): Promise<OrchestrationState | null>
+  /** With a configuration without steps nothing is created. */
+  getOrCreateState(id: string, config?: OrchestrationConfig): Promise<OrchestrationState | null>
+  /** A function is asked again after a conflict: it must have no effects. */
+  updateState(id: string, patch: StatePatch | ((state: OrchestrationState) => StatePatch)): Promise<OrchestrationState | null>
+  setActiveStep(id: string, name: string | null): Promise<OrchestrationState | null>
+  addUsedTool(id: string, tool: string, options?: ChangeOptions): Promise<OrchestrationState | null>
+  advanceSequence(id: string, options?: ChangeOptions): Promise<OrchestrationState | null>
+  /** Adds the use, advances the sequence and selects, in one update. */
+  recordToolUse(id: string, tool: string, options?: ChangeOptions & { readonly usage?: Usage }): Promise<OrchestrationState | null>
+  addTokenUsage(id: string, usage: Usage, options?: ChangeOptions): Promise<OrchestrationState | null>
+  /** Fresh defaults under a higher version. Keys that were applied stay known. */
+  resetState(id: string): Promise<OrchestrationState | null>
+  /** Starts the life of the record anew; besides a change nothing else does. */
+  touch(id: string): Promise<boolean>
+  removeState(id: string): Promise<boolean>
+  listStates(query?: { readonly prefix?: string } & PageRequest): Promise<Page<OrchestrationState>>
+  /** Removes expired records and those beyond `maxSessions`; gives the number of the expired ones. */
+  cleanupExpiredStates(): Promise<number>
+  stopCleanupTimer(): void
+  close(): Promise<void>
+  /** A look: writes nothing. */
+  allowedTools(id: string, offered: readonly string[], context?: ConditionContext): Promise<ToolDecision>
+  /** For `defineAgent({ extensions: [...] })`. Default configuration: that of the orchestration. */
+  extension(config?: OrchestrationConfig): Extension
+}

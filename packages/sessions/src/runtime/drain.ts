@@ -1,0 +1,33 @@
+import type { Clock } from '@bowline/llm'
+import type { ClaimLoop } from './claim-loop.ts'
+import type { DrainOptions, DrainReport } from './types.ts'
+
+/** Executes what can be claimed until nothing is left, or the time is over: then runs leave at their next boundary. */
+export async function drainLoop(
+  loop: ClaimLoop,
+  clock: Clock,
+  { untilMs, maxRuns = Infinity, abortSignal }: DrainOptions,
+): Promise<Pick<DrainReport, 'ran' | 'yielded'>> {
+  const before = loop.counts
+  const time = new AbortController()
+  const over = abortSignal ? AbortSignal.any([time.signal, abortSignal]) : time.signal
+  const isOver = new Promise<void>((resolve) => over.addEventListener('abort', () => resolve()))
+  if (untilMs !== undefined && untilMs <= clock.now()) time.abort()
+  const cancel = untilMs === undefined ? undefined : clock.setTimer(untilMs, () => time.abort())
+  let left = maxRuns
+  try {
+    while (!over.aborted) {
+      // Asked for before the look, so that nothing between the two is missed.
+      const { news } = loop
+      left -= await loop.claimUpTo(left)
+      if (loop.size > 0) await Promise.race([isOver, news])
+      // What was stored behind the last runs may be work too.
+      else if (!(await loop.settled())) break
+    }
+    if (over.aborted) await loop.yieldAll()
+  } finally {
+    cancel?.()
+  }
+  const { rested, 'gave-back': gaveBack } = loop.counts
+  return { ran: rested - before.rested, yielded: gaveBack - before['gave-back'] }
+}

@@ -1,0 +1,66 @@
+import type { AbortCause, Agent, CompactionOutcome, IdSource, Journal, JournalRecord, RunRow } from '@bowline/agent-loop'
+import type { Clock } from '@bowline/llm'
+import { compactionOrder } from '../journal/due-compaction.ts'
+import { storeJournal } from '../journal/store-journal.ts'
+import type { LiveLog } from '../log/live-log.ts'
+import { acceptFollowUp } from '../session/accept.ts'
+import type { Claim, SessionStore } from '../store/contract.ts'
+import { notWritten, type Remainder } from './execute-run.ts'
+
+interface CompactionContext {
+  readonly store: SessionStore
+  readonly live: LiveLog
+  readonly clock: Clock
+  readonly ids: IdSource
+}
+
+/**
+ * A run of kind `compaction` is no turn: the agent compacts the conversation as it stands. The run holds its session
+ * meanwhile, so that the leaf stays where it is, and what is stored is stored under its epoch.
+ */
+export async function executeCompaction(context: CompactionContext, claim: Claim, agent: Agent, abort: AbortController): Promise<Remainder> {
+  const { store, live, clock, ids } = context
+  const { run, session } = claim
+  const stored = storeJournal({ store, live, ids, claim, answers: [], abort, durability: 'boundary', enqueue: (input) => acceptFollowUp(context, session, input) })
+  const journal: Journal = { ...stored, abortSignal: abort.signal, commit: (records, expect) => stored.commit(...closed(claim, abort.signal, records, expect)) }
+  const { trigger, instructions } = compactionOrder(run)
+  const { outcome } = await agent.compact({ journal, runId: run.id, trigger, ...(instructions === undefined ? {} : { instructions }), clock, ids })
+  if (stored.owesRest) return { kind: 'rest' }
+  if (isLeaving(abort.signal)) return { kind: 'give-back' }
+  // Nothing was begun: the agent has no compactions.
+  if (outcome === 'skipped') return { kind: 'end', status: 'completed', reason: 'stop' }
+  return { kind: 'end', status: 'error', reason: 'journal-error', error: notWritten }
+}
+
+type Commit = Parameters<Journal['commit']>
+
+/**
+ * With the end of the compaction its run comes to rest, so that nobody does it again. One that is left in the middle
+ * stays open, and nothing is settled.
+ */
+function closed(claim: Claim, signal: AbortSignal, records: Commit[0], expect: Commit[1]): Commit {
+  const outcome = outcomeIn(records)
+  if (outcome === undefined) return [records, expect]
+  if (outcome === 'cancelled' && isLeaving(signal)) return [records.filter((record) => !isSettled(record)), {}]
+  return [[...records, { type: 'run', run: rowOf(claim, outcome, signal.aborted) }], expect]
+}
+
+function outcomeIn(records: readonly JournalRecord[]): CompactionOutcome | undefined {
+  const ends = records.flatMap((record) => (record.type === 'event' && record.event.type === 'compaction-end' ? record.event.outcome : []))
+  return ends.at(-1)
+}
+
+function isSettled(record: JournalRecord): boolean {
+  return record.type === 'event' && record.event.type === 'settled'
+}
+
+function rowOf({ run, session }: Claim, outcome: CompactionOutcome, stopped: boolean): RunRow {
+  const row = { runId: run.id, state: 'ended', turn: session.turns, step: 0, usage: {}, attempt: 1, elapsedMs: 0, followed: true } as const
+  if (outcome === 'failed') return { ...row, status: 'error', reason: 'model-error' }
+  return stopped && outcome === 'cancelled' ? { ...row, status: 'aborted', reason: 'abort' } : { ...row, status: 'completed', reason: 'stop' }
+}
+
+/** Somebody else is to do it. */
+function isLeaving({ aborted, reason }: AbortSignal): boolean {
+  return aborted && (reason as AbortCause).kind !== 'stop'
+}

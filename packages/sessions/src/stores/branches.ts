@@ -1,0 +1,24 @@
+import type { BranchRecord, Page, PageRequest } from '../store/contract.ts'
+import type { EntryNode } from '../store/records.ts'
+import { pageLimit, pageOf, parseBranchPosition } from './paging.ts'
+
+type Branch = BranchRecord & { readonly n: number }
+
+/** The ends of all paths with the number of entries on each, in the order in which they came into being: that of `nodes`. */
+export function branchesOf(nodes: Iterable<Pick<EntryNode, 'id' | 'parentId' | 'n' | 'at'>>): readonly Branch[] {
+  const lengths = new Map<string, number>()
+  const parents = new Set<string>()
+  const all = [...nodes]
+  // Parents stand before their children.
+  for (const { id, parentId } of all) {
+    lengths.set(id, (parentId === null ? 0 : (lengths.get(parentId) ?? 0)) + 1)
+    if (parentId !== null) parents.add(parentId)
+  }
+  return all.filter(({ id }) => !parents.has(id)).map(({ id, at, n }) => ({ leaf: id, entries: lengths.get(id) ?? 1, at, n }))
+}
+
+export function pageOfBranches(branches: readonly Branch[], { page, limit }: { readonly [K in keyof PageRequest]: PageRequest[K] | undefined }): Page<BranchRecord> {
+  const after = page === undefined ? 0 : parseBranchPosition(page)
+  const found = pageOf(branches.filter(({ n }) => n > after), pageLimit(limit), (last) => String(last.n))
+  return { ...found, items: found.items.map(({ leaf, entries, at }) => ({ leaf, entries, at })) }
+}

@@ -1,0 +1,22 @@
+import { SessionError } from '../../errors.ts'
+
+const full = ['ENOSPC', 'EDQUOT', 'EFBIG']
+const readOnly = ['EROFS', 'EACCES', 'EPERM']
+
+/** Errors of the file system as errors of the store, with the name of the file. */
+function fileError(error: unknown, path: string): unknown {
+  if (SessionError.isInstance(error) || !(error instanceof Error) || !('syscall' in error) || !('code' in error)) return error
+  const code = String(error.code)
+  if (full.includes(code)) return new SessionError('store-full', `${path} cannot grow: there is no room left (${code})`, { cause: error })
+  const why = readOnly.includes(code) ? 'cannot be written: make it writable for this process' : 'cannot be used'
+  return new SessionError('store-unavailable', `${path} ${why} (${code})`, { cause: error })
+}
+
+/** Does the work, and gives its errors the name of the file. */
+export function withFile<T>(path: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw fileError(error, path)
+  }
+}

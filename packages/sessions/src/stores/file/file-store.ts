@@ -1,0 +1,115 @@
+import { accessSync, constants, realpathSync } from 'node:fs'
+import { join } from 'node:path'
+import { SessionError } from '../../errors.ts'
+import { checkNamespace } from '../../keys.ts'
+import type { SessionStore, StoreHint, StoreOpenOptions } from '../../store/contract.ts'
+import { checkJson, copyJson } from '../json.ts'
+import { claimRuns } from '../memory/claim.ts'
+import { commitBatch } from '../memory/commit.ts'
+import { pruneSpace } from '../memory/prune.ts'
+import { renewLeases } from '../memory/renew.ts'
+import { takeOwnerLock } from '../owner-lock.ts'
+import { hintsOf } from '../rules.ts'
+import { checkedReads } from './checked-reads.ts'
+import { withFile } from './file-errors.ts'
+import { SessionFolder } from './session-folder.ts'
+import { makeFolder } from './whole-file.ts'
+
+export interface FileStoreOptions {
+  /** Made when it is missing. Each session gets a file in `<dir>/<namespace>`. */
+  readonly dir: string
+  /** True (the default): a commit survives the loss of power. False: the death of the process only. */
+  readonly fsync?: boolean
+}
+
+const maxRecordBytes = 16 * 1024 * 1024
+
+/** Keeps each session in a file of lines that a person can read, and all of them in memory. One process at a time. */
+export function fileStore({ dir, fsync = true }: FileStoreOptions): SessionStore {
+  if (dir === '') throw new SessionError('invalid-config', 'fileStore needs the name of a directory')
+  const listeners = new Set<(hint: StoreHint) => void>()
+  let opened: OpenDirectory | undefined
+
+  function open(): OpenDirectory {
+    if (!opened) throw new SessionError('store-unavailable', `The directory ${dir} is not open`)
+    return opened
+  }
+  const now = (): number => open().now()
+
+  return {
+    ...checkedReads(() => open().folder, now),
+    name: 'file',
+    capabilities: { durable: fsync ? 'power' : 'process', processes: 'one', maxRecordBytes },
+
+    async open(options) {
+      if (opened) throw new SessionError('store-locked', `The directory ${dir} is open in this store already`)
+      opened = openDirectory(dir, fsync, options)
+    },
+    async close() {
+      opened?.release()
+      opened = undefined
+    },
+    async commit(batch) {
+      checkJson(batch, 'batch')
+      const { folder } = open()
+      folder.checkSession(batch.key)
+      folder.deliver()
+      const result = commitBatch(folder.space, copyJson(batch), now())
+      if (!result.ok) return result
+      folder.deliver()
+      if (!folder.space.sessions.has(batch.key)) folder.tidy([batch.key])
+      for (const hint of hintsOf(batch)) for (const listener of listeners) listener(hint)
+      return result
+    },
+    async claim(request) {
+      const { folder } = open()
+      if (request.runId !== undefined) folder.checkRun(request.runId)
+      folder.deliver()
+      return copyJson(claimRuns(folder.space, request, now()))
+    },
+    async renew(leases, leaseMs) {
+      return renewLeases(open().folder.space, leases, now() + leaseMs)
+    },
+    async prune(rules, limit) {
+      const { folder } = open()
+      folder.deliver()
+      const report = pruneSpace(folder.space, rules, now(), limit)
+      folder.tidy()
+      return report
+    },
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
+}
+
+interface OpenDirectory {
+  readonly folder: SessionFolder
+  readonly now: () => number
+  release(): void
+}
+
+function openDirectory(name: string, fsync: boolean, { namespace, clock }: StoreOpenOptions): OpenDirectory {
+  checkNamespace(namespace)
+  const directory = writableFolder(join(name, namespace), fsync)
+  const now = (): number => clock.now()
+  const lock = takeOwnerLock({ file: join(directory, 'lock'), what: `The directory ${directory}` })
+  try {
+    const folder = new SessionFolder({ folder: directory, fsync, maxRecordBytes, now })
+    withFile(directory, () => folder.load())
+    return { folder, now, release: () => lock.release() }
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
+/** Without links, so that two names of one folder have one lock. */
+function writableFolder(name: string, fsync: boolean): string {
+  return withFile(name, () => {
+    makeFolder(name, fsync)
+    accessSync(name, constants.W_OK)
+    return realpathSync(name)
+  })
+}

@@ -1,0 +1,114 @@
+import { copyFileSync, openSync, readdirSync, readFileSync, renameSync, rmSync, truncateSync, closeSync, fdatasyncSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { SessionError } from '../../errors.ts'
+import { fileNameOf, isFileName } from './file-names.ts'
+import { scanLines } from './log-line.ts'
+import type { ScannedLines } from './log-line.ts'
+import { newestFormat, rowsOf } from './log-record.ts'
+import type { LogRecord } from './log-record.ts'
+import { applyRecord, emptyContent } from './session-content.ts'
+import type { SessionContent } from './session-content.ts'
+import { syncFolder, unfinished } from './whole-file.ts'
+
+export interface LoadedSession {
+  readonly path: string
+  readonly key: string
+  readonly content: SessionContent
+  readonly bytes: number
+  readonly lines: number
+  readonly rows: number
+}
+
+/** A file that cannot be read, and that nobody writes to. */
+export interface DamagedSession {
+  readonly path: string
+  readonly line: number
+  /** The runs that its readable lines speak of. */
+  readonly runIds: readonly string[]
+}
+
+export interface LoadedSessions {
+  readonly sessions: readonly LoadedSession[]
+  readonly damaged: readonly DamagedSession[]
+}
+
+interface ScannedFile extends ScannedLines {
+  readonly path: string
+  readonly bytes: number
+  readonly records: readonly (LogRecord | undefined)[]
+}
+
+/** Reads every session of a folder. Nothing is changed before all of them are known to be of a format that is understood. */
+export function loadSessions(folder: string, fsync: boolean): LoadedSessions {
+  const names = readdirSync(folder)
+  const files = names.filter(isFileName).sort().map((name) => scanFile(join(folder, name)))
+  for (const file of files) checkFormat(file)
+  for (const name of names) if (name.endsWith(unfinished)) rmSync(join(folder, name))
+  const loaded = files.map((file) => loadFile(file, fsync))
+  return {
+    sessions: loaded.flatMap((each) => (each && 'content' in each ? each : [])),
+    damaged: loaded.flatMap((each) => (each && 'line' in each ? each : [])),
+  }
+}
+
+function scanFile(path: string): ScannedFile {
+  const bytes = readFileSync(path)
+  const scanned = scanLines(bytes)
+  return { ...scanned, path, bytes: bytes.length, records: scanned.records as readonly (LogRecord | undefined)[] }
+}
+
+function checkFormat({ path, records }: ScannedFile): void {
+  const newer = records.find((record) => record && record.format > newestFormat)
+  if (!newer) return
+  throw new SessionError('schema-too-new', `${path} has format ${newer.format}; this version reads ${newestFormat}. It was left as it is`)
+}
+
+function loadFile(file: ScannedFile, fsync: boolean): LoadedSession | DamagedSession | undefined {
+  const { path, records, wholeBytes, bytes } = file
+  const whole = records.flatMap((record) => record ?? [])
+  const content = emptyContent()
+  const line = records.length > 0 ? replay(file, content) : undefined
+  if (line !== undefined) return { path, line, runIds: whole.flatMap(runsNamedIn) }
+  if (wholeBytes < bytes) dropTornEnd(path, wholeBytes, fsync)
+  const [first] = whole
+  if (first) return { path, key: first.key, content, bytes: wholeBytes, lines: records.length, rows: sumOfRows(whole) }
+  rmSync(path)
+  return undefined
+}
+
+/** Puts together what the lines say; the number of the first one that cannot be right. */
+function replay({ path, records, damagedLine }: ScannedFile, content: SessionContent): number | undefined {
+  if (damagedLine !== undefined) return damagedLine
+  const key = records[0]?.key ?? ''
+  if (fileNameOf(key) !== basename(path)) return 1
+  const wrong = records.findIndex((record) => record?.key !== key || !applyRecord(content, record))
+  return wrong === -1 ? undefined : wrong + 1
+}
+
+function sumOfRows(records: readonly LogRecord[]): number {
+  return records.reduce((sum, record) => sum + rowsOf(record), 0)
+}
+
+function runsNamedIn({ rows = [] }: LogRecord): string[] {
+  return rows.flatMap(([table, key]) => (table === 'runs' ? String(key) : []))
+}
+
+/** The next line must not be joined to what a write left that was cut off. The file as it was stays beside it. */
+function dropTornEnd(path: string, wholeBytes: number, fsync: boolean): void {
+  const copy = `${path}.bak`
+  copyFileSync(path, `${copy}${unfinished}`)
+  if (fsync) syncFile(`${copy}${unfinished}`)
+  renameSync(`${copy}${unfinished}`, copy)
+  if (fsync) syncFolder(dirname(path))
+  truncateSync(path, wholeBytes)
+  if (fsync) syncFile(path)
+}
+
+function syncFile(path: string): void {
+  const descriptor = openSync(path, 'r+')
+  try {
+    fdatasyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}

@@ -1,0 +1,52 @@
+import { crc32 } from 'node:zlib'
+
+const head = /^\{"line":(\d{1,15}),"bytes":(\d{1,15}),"crc32":"([0-9a-f]{8})","record":/
+const longestHead = 100
+const lineBreak = 0x0a
+
+/** One line of JSON: its number, and length and checksum of the record in it. */
+export function printLine(number: number, record: string): Buffer {
+  const body = Buffer.from(record)
+  const before = `{"line":${number},"bytes":${body.length},"crc32":"${checksumOf(body)}","record":`
+  return Buffer.concat([Buffer.from(before), body, Buffer.from('}\n')])
+}
+
+function checksumOf(body: Buffer): string {
+  return crc32(body).toString(16).padStart(8, '0')
+}
+
+/** The record of a line without its line break; undefined when the line is not as it was written. */
+function parseLine(line: Buffer, number: number): unknown {
+  const [before = '', writtenNumber, bytes, checksum] = head.exec(line.toString('latin1', 0, longestHead)) ?? []
+  const body = line.subarray(before.length, -1)
+  const isWhole = Number(writtenNumber) === number && Number(bytes) === body.length && line.at(-1) === 0x7d
+  return isWhole && checksum === checksumOf(body) ? JSON.parse(body.toString()) : undefined
+}
+
+export interface ScannedLines {
+  /** Those of damaged lines are undefined. */
+  readonly records: readonly unknown[]
+  /** What the lines before a torn one take; all of it when none is. */
+  readonly wholeBytes: number
+  /** The first line that is damaged, from 1. */
+  readonly damagedLine?: number
+}
+
+/**
+ * The records of a file. A write that was cut off leaves a last line without a line break, or with blocks that were
+ * never written: it was not acknowledged, and does not count. Anything else that is not as it was written is damage.
+ */
+export function scanLines(bytes: Buffer): ScannedLines {
+  const records: unknown[] = []
+  let start = 0
+  for (let end = bytes.indexOf(lineBreak); end !== -1; end = bytes.indexOf(lineBreak, start)) {
+    const line = bytes.subarray(start, end)
+    const record = parseLine(line, records.length + 1)
+    const isLast = end === bytes.length - 1
+    if (record === undefined && isLast && line.includes(0)) break
+    records.push(record)
+    start = end + 1
+  }
+  const damaged = records.indexOf(undefined)
+  return { records, wholeBytes: start, ...(damaged !== -1 && { damagedLine: damaged + 1 }) }
+}

@@ -1,0 +1,114 @@
+import type { Delivery } from '../../store/contract.ts'
+import type { SessionRecord, ToolCallRecord } from '../../store/records.ts'
+import { parentNames } from '../memory/children.ts'
+import { callsTable, newHeld } from '../memory/held-session.ts'
+import type { HeldSession, Space, Tombstone } from '../memory/held-session.ts'
+import { Table } from '../memory/table.ts'
+import { isOpen } from '../rules.ts'
+import { changeRow, newestFormat, rowOf, sessionTable } from './log-record.ts'
+import type { Fields, LogRecord, Row } from './log-record.ts'
+
+/** What the file of a session says, put together. */
+export interface SessionContent {
+  held: HeldSession | undefined
+  tombstone: Tombstone | undefined
+  /** Deliveries that are not done, by id. */
+  readonly outbox: Map<string, Delivery>
+  /** Ids of deliveries that were applied to it, and that may still be in the outbox of another session. */
+  readonly received: Set<string>
+}
+
+export function emptyContent(): SessionContent {
+  return { held: undefined, tombstone: undefined, outbox: new Map(), received: new Set() }
+}
+
+/** False when the record cannot come here: something before it is lost. */
+export function applyRecord(content: SessionContent, record: LogRecord): boolean {
+  for (const row of record.rows ?? []) if (!applyRow(content, row)) return false
+  if (record.deleted !== undefined) {
+    content.held = undefined
+    content.tombstone = record.deleted ?? undefined
+  }
+  for (const delivery of record.outbox ?? []) content.outbox.set(delivery.id, delivery)
+  for (const id of record.sent ?? []) content.outbox.delete(id)
+  for (const id of record.received ?? []) content.received.add(id)
+  return true
+}
+
+function applyRow(content: SessionContent, row: Row): boolean {
+  const [table, key] = row
+  const { held } = content
+  if (table === sessionTable) {
+    const record = changeRow(held?.record as Fields | undefined, row) as unknown as SessionRecord
+    if (held) held.record = record
+    else content.held = newHeld(record)
+    content.tombstone = undefined
+    return true
+  }
+  const rows = held && tableOf(held, table)
+  if (!rows) return false
+  const after = changeRow(rows.get(key), row)
+  if (after) rows.set(key, after)
+  else rows.delete(key)
+  return true
+}
+
+const plainTables = ['entries', 'events', 'runs', 'inbox', 'timers', 'applied'] as const
+type AnyTable = Table<string | number, Fields>
+
+function tableOf(held: HeldSession, name: string): AnyTable | undefined {
+  const plain = plainTables.find((each) => each === name)
+  if (plain) return held[plain] as unknown as AnyTable
+  const runId = name.slice(callsTable('').length)
+  if (name !== callsTable(runId)) return undefined
+  const calls = held.calls.get(runId) ?? new Table<string, ToolCallRecord>(name)
+  held.calls.set(runId, calls)
+  return calls as unknown as AnyTable
+}
+
+function tablesOf(held: HeldSession): AnyTable[] {
+  return [...plainTables.map((name) => held[name]), ...held.calls.values()] as unknown as AnyTable[]
+}
+
+/** How many rows it takes to say all of it. */
+export function rowsIn({ held, tombstone, outbox, received }: SessionContent): number {
+  const rows = held ? tablesOf(held).reduce((sum, table) => sum + table.size, 1) : 0
+  return rows + (tombstone ? 1 : 0) + outbox.size + received.size
+}
+
+const rowsPerLine = 1000
+
+/** Records that say the same as all those that led here; none when nothing is left. */
+export function recordsOf(key: string, { held, tombstone, outbox, received }: SessionContent): LogRecord[] {
+  const base = { format: newestFormat, key } as const
+  const rows = held ? allRows(held) : []
+  const lines: LogRecord[] = []
+  for (let start = 0; start < rows.length; start += rowsPerLine) lines.push({ ...base, rows: rows.slice(start, start + rowsPerLine) })
+  if (tombstone) lines.push({ ...base, deleted: tombstone })
+  if (outbox.size > 0) lines.push({ ...base, outbox: [...outbox.values()] })
+  if (received.size > 0) lines.push({ ...base, received: [...received] })
+  return lines
+}
+
+function allRows(held: HeldSession): Row[] {
+  const rows = tablesOf(held).flatMap((table) => [...table].map(([key, row]) => rowOf(table.name, key, undefined, row)))
+  return [rowOf(sessionTable, '', undefined, held.record), ...rows].filter((row) => row !== undefined)
+}
+
+/** Makes the session part of the memory. */
+export function addToSpace(space: Space, key: string, { held, tombstone }: SessionContent): void {
+  if (tombstone) space.tombstones.set(key, tombstone)
+  if (!held) return
+  space.sessions.set(key, held)
+  for (const run of held.runs.values()) {
+    space.sessionOfRun.set(run.id, held)
+    if (isOpen(run.status)) held.openRuns.set(run.id, run)
+    for (const name of parentNames(run.parent)) addTo(space.children, name, run.id)
+  }
+}
+
+function addTo(children: Space['children'], parent: string, child: string): void {
+  const others = children.get(parent) as string[] | undefined
+  if (others) others.push(child)
+  else children.set(parent, [child])
+}

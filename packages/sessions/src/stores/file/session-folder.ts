@@ -1,0 +1,183 @@
+import { rmSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import type { JSONObject } from '@bowline/llm'
+import { SessionError } from '../../errors.ts'
+import type { Delivery } from '../../store/contract.ts'
+import { applyDelivery } from '../memory/commit.ts'
+import { newSpace } from '../memory/held-session.ts'
+import type { Space } from '../memory/held-session.ts'
+import type { Work } from '../memory/work.ts'
+import { DefinitionFiles } from './definition-files.ts'
+import { fileNameOf } from './file-names.ts'
+import { loadSessions } from './load-sessions.ts'
+import type { DamagedSession, LoadedSession } from './load-sessions.ts'
+import { LogFile } from './log-file.ts'
+import { checkSizes, newestFormat, recordOf, rowsOf } from './log-record.ts'
+import type { LogRecord } from './log-record.ts'
+import { addToSpace, recordsOf, rowsIn } from './session-content.ts'
+import type { SessionContent } from './session-content.ts'
+
+export interface SessionFolderOptions {
+  readonly folder: string
+  readonly fsync: boolean
+  readonly maxRecordBytes: number
+  readonly now: () => number
+}
+
+interface SessionFile extends Pick<SessionContent, 'outbox' | 'received'> {
+  readonly key: string
+  readonly log: LogFile
+  /** In the file, those that later ones replace included. */
+  rows: number
+}
+
+/** A file may have this many times the rows that it needs before it is written anew. */
+const mostRowsPerRow = 3
+const rowsNotWorthIt = 100
+
+/** The sessions of a namespace in memory, and the folder in which each has a file of what was done to it. */
+export class SessionFolder {
+  readonly space: Space
+  readonly #options: SessionFolderOptions
+  readonly #definitions: DefinitionFiles
+  readonly #files = new Map<string, SessionFile>()
+  /** Those with something in their outbox. */
+  readonly #sending = new Set<SessionFile>()
+  /** By the name of the file: its key may be unreadable. */
+  readonly #damaged = new Map<string, DamagedSession>()
+
+  constructor(options: SessionFolderOptions) {
+    this.#options = options
+    this.#definitions = new DefinitionFiles(join(options.folder, 'definitions'), options.fsync)
+    this.space = newSpace({ loss: 'owner', keep: (work) => this.#keep(work) })
+  }
+
+  load(): void {
+    const { folder, fsync } = this.#options
+    const { sessions, damaged } = loadSessions(folder, fsync)
+    for (const each of damaged) this.#damaged.set(basename(each.path), each)
+    for (const each of sessions) this.#add(each)
+    for (const { hash, body } of this.#definitions.load()) this.space.definitions.set(hash, body)
+    this.deliver()
+    this.#forgetReceived()
+    this.tidy()
+  }
+
+  #add({ path, key, content, bytes, lines, rows }: LoadedSession): void {
+    const { outbox, received } = content
+    const file = { key, log: new LogFile(path, this.#options.fsync, bytes, lines), outbox, received, rows }
+    this.#files.set(key, file)
+    if (outbox.size > 0) this.#sending.add(file)
+    addToSpace(this.space, key, content)
+  }
+
+  /** Throws when the file of the session is damaged. */
+  checkSession(key: string): void {
+    const damaged = this.#damaged.size > 0 ? this.#damaged.get(fileNameOf(key)) : undefined
+    if (damaged) throw damageOf(damaged)
+  }
+
+  checkRun(runId: string): void {
+    const damaged = [...this.#damaged.values()].find((each) => each.runIds.includes(runId))
+    if (damaged) throw damageOf(damaged)
+  }
+
+  checkDefinition(hash: string): void {
+    this.#definitions.check(hash)
+  }
+
+  /** One line. What it says has happened once the line is on the disk. */
+  #keep(work: Work): void {
+    const record = recordOf(work)
+    if (!record) return
+    for (const { map, key, after } of work.changes) {
+      if (map === this.space.definitions) this.#definitions.keep({ hash: key as string, body: after as JSONObject })
+    }
+    const text = JSON.stringify(record)
+    // No character takes more bytes.
+    if (text.length * 3 > this.#options.maxRecordBytes) checkSizes(record, this.#options.maxRecordBytes)
+    const file = this.#fileOf(work.key)
+    file.log.append(text)
+    this.#files.set(work.key, file)
+    file.rows += rowsOf(record)
+    for (const delivery of record.outbox ?? []) file.outbox.set(delivery.id, delivery)
+    for (const id of record.received ?? []) file.received.add(id)
+    if (file.outbox.size > 0) this.#sending.add(file)
+  }
+
+  #fileOf(key: string): SessionFile {
+    const { folder, fsync } = this.#options
+    const log = (): LogFile => new LogFile(join(folder, fileNameOf(key)), fsync)
+    return this.#files.get(key) ?? { key, log: log(), outbox: new Map(), received: new Set(), rows: 0 }
+  }
+
+  /** Applies what waits for other sessions. What cannot be written now is tried again with whatever happens next. */
+  deliver(): void {
+    for (const file of this.#sending) {
+      const sent = [...file.outbox.values()].filter((delivery) => this.#handOver(delivery))
+      if (sent.length > 0) attempt(() => this.#forgetSent(file, sent))
+    }
+  }
+
+  #handOver(delivery: Delivery): boolean {
+    if (this.#files.get(delivery.to)?.received.has(delivery.id)) return true
+    return attempt(() => {
+      this.checkSession(delivery.to)
+      applyDelivery(this.space, delivery, this.#options.now())
+    })
+  }
+
+  #forgetSent(file: SessionFile, sent: readonly Delivery[]): void {
+    const record: LogRecord = { format: newestFormat, key: file.key, sent: sent.map((delivery) => delivery.id) }
+    file.log.append(JSON.stringify(record))
+    file.rows += rowsOf(record)
+    for (const { id, to } of sent) {
+      file.outbox.delete(id)
+      this.#files.get(to)?.received.delete(id)
+    }
+    if (file.outbox.size === 0) this.#sending.delete(file)
+  }
+
+  /** The outbox of a damaged file is not known: then every id may still come again. */
+  #forgetReceived(): void {
+    if (this.#damaged.size > 0) return
+    const waiting = new Set([...this.#sending].flatMap((file) => [...file.outbox.keys()]))
+    for (const { received } of this.#files.values()) for (const id of received) if (!waiting.has(id)) received.delete(id)
+  }
+
+  /** Writes files anew that hold little of what is still true. They are whole as they are: it can wait for a better time. */
+  tidy(keys: Iterable<string> = this.#files.keys()): void {
+    for (const key of [...keys]) {
+      const file = this.#files.get(key)
+      if (file) attempt(() => this.#tidyFile(file))
+    }
+    if (this.#damaged.size === 0) attempt(() => this.#definitions.keepOnly(this.space.definitions))
+  }
+
+  #tidyFile(file: SessionFile): void {
+    const { key, log, outbox, received } = file
+    const content = { held: this.space.sessions.get(key), tombstone: this.space.tombstones.get(key), outbox, received }
+    const needed = rowsIn(content)
+    if (content.held && file.rows <= needed * mostRowsPerRow + rowsNotWorthIt) return
+    if (!content.held && file.rows === needed && needed > 0) return
+    log.replace(recordsOf(key, content).map((record) => JSON.stringify(record)))
+    file.rows = needed
+    if (!content.held) rmSync(`${log.path}.bak`, { force: true })
+    if (needed === 0) this.#files.delete(key)
+  }
+}
+
+function damageOf({ path, line }: DamagedSession): SessionError {
+  return new SessionError('store-corrupt', `${path} is damaged in line ${line}; it was left as it is. Put a copy in its place, or take it away`)
+}
+
+/** False when the files cannot be written now. */
+function attempt(work: () => void): boolean {
+  try {
+    work()
+    return true
+  } catch (error) {
+    if (SessionError.isInstance(error)) return false
+    throw error
+  }
+}

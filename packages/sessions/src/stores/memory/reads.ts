@@ -1,0 +1,150 @@
+import type { EventPage, Found, SessionStore } from '../../store/contract.ts'
+import type { EntryRecord, RunRecord, ToolCallRecord } from '../../store/records.ts'
+import { branchesOf, pageOfBranches } from '../branches.ts'
+import { copyJson } from '../json.ts'
+import { pageLimit, pageOf, parseCreationPosition, parseRunPosition } from '../paging.ts'
+import { parseSessionPosition, printCreationPosition, printSessionPosition } from '../paging.ts'
+import type { CreationPosition } from '../paging.ts'
+import { readableRecord, readOfSession, wholeEvent } from '../rules.ts'
+import { childrenOf } from './children.ts'
+import { dueIn } from './due.ts'
+import { entryOf, filledIn, wholeEntry } from './held-session.ts'
+import type { HeldSession, Space, Tombstone } from './held-session.ts'
+
+export type Reads = Pick<
+  SessionStore,
+  | 'readSession'
+  | 'readPath'
+  | 'readEvents'
+  | 'readRun'
+  | 'readCalls'
+  | 'readCall'
+  | 'readApproval'
+  | 'readInbox'
+  | 'readDefinition'
+  | 'listSessions'
+  | 'listRuns'
+  | 'listChildren'
+  | 'listBranches'
+  | 'due'
+>
+
+/** What a store answers from the memory that it has open. Everything is a copy. */
+export function readsOf(space: () => Space, now: () => number): Reads {
+  const session = (key: string): HeldSession | undefined => space().sessions.get(key)
+  const runOf = (runId: string): RunRecord | undefined => space().sessionOfRun.get(runId)?.runs.get(runId)
+
+  return {
+    async readSession(key) {
+      const record = session(key)?.record
+      if (record) return readOfSession(copyJson(record), now())
+      const tombstone = space().tombstones.get(key)
+      return tombstone ? { status: 'deleted', at: tombstone.deletedAt } : { status: 'missing' }
+    },
+    async readPath(key, { leaf, before, limit } = {}) {
+      const held = session(key)
+      if (!held) return { items: [] }
+      const start = before === undefined ? (leaf === undefined ? held.record.leaf : leaf) : entryOf(held, before).parentId
+      const most = pageLimit(limit)
+      const items: EntryRecord[] = []
+      for (let id = start; id !== null && items.length <= most; id = entryOf(held, id).parentId) {
+        items.push(copyJson(wholeEntry(held, entryOf(held, id))))
+      }
+      return pageOf(items, most, (last) => last.id)
+    },
+    async readEvents(key, after, limit) {
+      const held = session(key)
+      if (!held) return noEvents(space().tombstones.get(key))
+      const { firstSeq, nextSeq } = held.record
+      const events = []
+      for (let seq = Math.max(after + 1, firstSeq); seq < nextSeq && events.length < limit; seq++) {
+        const stored = held.events.get(seq)
+        if (stored) events.push(copyJson(wholeEvent(stored.event, seq, filledIn(held, stored.refers))))
+      }
+      return { events, firstSeq, lastSeq: nextSeq - 1, sessionId: held.record.id }
+    },
+    async readRun(runId) {
+      return found(runOf(runId))
+    },
+    async readCalls(runId, step) {
+      const calls = [...(space().sessionOfRun.get(runId)?.calls.get(runId)?.values() ?? [])]
+      const wanted = calls.filter((call) => step === undefined || call.step === step)
+      return copyJson(wanted.sort((a, b) => a.step - b.step || a.index - b.index))
+    },
+    async readCall(key, toolCallId) {
+      const held = session(key)
+      const calls = [...(held?.calls.values() ?? [])].flatMap((ofRun) => [...ofRun.values()])
+      const turnOf = (call: ToolCallRecord): number => held?.runs.get(call.runId)?.n ?? 0
+      const same = calls.filter((call) => call.toolCallId === toolCallId)
+      return found(same.sort((a, b) => turnOf(a) - turnOf(b) || a.step - b.step).at(-1))
+    },
+    async readApproval(approvalId) {
+      const calls = [...space().sessions.values()].flatMap((held) => [...held.calls.values()].flatMap((ofRun) => [...ofRun.values()]))
+      return found(calls.find((call) => call.approval?.approvalId === approvalId))
+    },
+    async readInbox(key, kinds) {
+      return copyJson([...(session(key)?.inbox.values() ?? [])].filter((row) => kinds.includes(row.kind)))
+    },
+    async readDefinition(hash) {
+      const body = space().definitions.get(hash)
+      return body && copyJson(body)
+    },
+    async listSessions({ agent, status, keyPrefix = '', parent, activeSince = 0, limit, page }) {
+      const after = page === undefined ? undefined : parseSessionPosition(page)
+      const most = pageLimit(limit)
+      const sessions = [...space().sessions.values()]
+        .map((held) => readableRecord(held.record, now()))
+        .filter((record) => agent === undefined || record.agent === agent)
+        .filter((record) => status === undefined || record.status === status)
+        .filter((record) => record.key.startsWith(keyPrefix))
+        .filter((record) => parent === undefined || record.parent === parent)
+        .filter((record) => record.activeAt >= activeSince)
+        .filter((record) => after === undefined || byActivity(after, record) < 0)
+        .sort(byActivity)
+      return pageOf(copyJson(sessions.slice(0, most + 1)), most, printSessionPosition)
+    },
+    async listRuns(key, { status, newestFirst = false, limit, page } = {}) {
+      const order = newestFirst ? -1 : 1
+      const after = page === undefined ? undefined : parseRunPosition(page)
+      const most = pageLimit(limit)
+      const runs = [...(session(key)?.runs.values() ?? [])]
+        .filter((run) => after === undefined || order * (run.n - after) > 0)
+        .filter((run) => status === undefined || status.includes(run.status))
+        .sort((a, b) => order * (a.n - b.n))
+      return pageOf(copyJson(runs.slice(0, most + 1)), most, (last) => String(last.n))
+    },
+    async listChildren({ parent, status, limit, page }) {
+      const after = page === undefined ? undefined : parseCreationPosition(page)
+      const most = pageLimit(limit)
+      const children = childrenOf(space(), parent)
+        .filter((run) => status === undefined || status.includes(run.status))
+        .filter((run) => after === undefined || byCreation(after, run) < 0)
+        .sort(byCreation)
+      return pageOf(copyJson(children.slice(0, most + 1)), most, printCreationPosition)
+    },
+    async listBranches(key, query = {}) {
+      return pageOfBranches(branchesOf(session(key)?.entries.values() ?? []), { page: query.page, limit: query.limit })
+    },
+    async due(limit) {
+      return copyJson(dueIn(space(), now(), limit))
+    },
+  }
+}
+
+function found<T>(value: T | undefined): Found<T> {
+  return value === undefined ? { status: 'missing' } : { status: 'found', value: copyJson(value) }
+}
+
+function noEvents(tombstone: Tombstone | undefined): EventPage {
+  if (!tombstone) return { events: [], firstSeq: 1, lastSeq: 0 }
+  const { nextSeq, deletedAt } = tombstone
+  return { events: [], firstSeq: nextSeq, lastSeq: nextSeq - 1, deletedAt }
+}
+
+function byActivity(a: { activeAt: number; key: string }, b: { activeAt: number; key: string }): number {
+  return b.activeAt - a.activeAt || (a.key < b.key ? -1 : Number(a.key > b.key))
+}
+
+function byCreation(a: CreationPosition, b: CreationPosition): number {
+  return a.createdAt - b.createdAt || (a.id < b.id ? -1 : Number(a.id > b.id))
+}

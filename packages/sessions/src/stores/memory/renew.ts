@@ -1,0 +1,16 @@
+import type { Lease, LeaseState } from '../../store/contract.ts'
+import { copyJson } from '../json.ts'
+import type { Space } from './held-session.ts'
+
+/** Leases are not kept beyond memory: whoever opens a store of one process is another owner. */
+export function renewLeases(space: Space, leases: readonly Lease[], leaseUntil: number): readonly LeaseState[] {
+  return leases.map(({ runId, epoch }) => {
+    const held = space.sessionOfRun.get(runId)
+    const run = held?.runs.get(runId)
+    if (!held || run?.status !== 'running' || run.epoch !== epoch) return { runId, held: false }
+    const renewed = { ...run, leaseUntil }
+    held.runs.set(runId, renewed)
+    held.openRuns.set(runId, renewed)
+    return run.stop ? { runId, held: true, stopping: copyJson(run.stop) } : { runId, held: true }
+  })
+}

@@ -1,0 +1,55 @@
+import type { Write } from '../../store/contract.ts'
+import { firstNumbers } from '../rules.ts'
+import type { Numbers } from '../rules.ts'
+import { findTombstone } from './sessions.ts'
+import { columnsOf, execute, statement } from './statement.ts'
+import type { Statement, Steps } from './statement.ts'
+import type { TombstoneTable } from './tables.ts'
+import { sessionOf } from './work.ts'
+import type { Work } from './work.ts'
+
+type OfSession = { readonly session: number }
+
+/** In an order in which nothing refers to what is gone. */
+const deletions: readonly Statement<OfSession, unknown>[] = [
+  statement((db, slots: OfSession) => db.deleteFrom('event').where('session', '=', slots.session)),
+  statement((db, slots: OfSession) => db.deleteFrom('entry').where('session', '=', slots.session)),
+  statement((db, slots: OfSession) => db.deleteFrom('tool_call').where('session', '=', slots.session)),
+  statement((db, slots: OfSession) => db.deleteFrom('inbox').where('session', '=', slots.session)),
+  statement((db, slots: OfSession) => db.deleteFrom('timer').where('session', '=', slots.session)),
+  statement((db, slots: OfSession) => db.deleteFrom('run_input').where('run', 'in', db.selectFrom('run').select('row').where('session', '=', slots.session))),
+  statement((db, slots: OfSession) => db.deleteFrom('run_state').where('run', 'in', db.selectFrom('run').select('row').where('session', '=', slots.session))),
+  statement((db, slots: OfSession) => db.deleteFrom('run').where('session', '=', slots.session)),
+  statement((db, slots: OfSession) => db.deleteFrom('session_state').where('session', '=', slots.session)),
+  statement((db, slots: OfSession) => db.deleteFrom('session').where('row', '=', slots.session)),
+]
+
+const insertTombstone = statement((db, slots: TombstoneTable) =>
+  db.insertInto('tombstone').values(columnsOf(slots, ['namespace', 'key', 'version', 'next_seq', 'next_run', 'deleted_at'])),
+)
+
+const deleteTombstone = statement((db, slots: { readonly namespace: string; readonly key: string }) =>
+  db.deleteFrom('tombstone').where('namespace', '=', slots.namespace).where('key', '=', slots.key),
+)
+
+/** Takes all of it away; what stays are the numbers from which a later session under the key goes on. */
+export function* deleteSession(work: Work, { at, leavesNothing }: Extract<Write, { op: 'session.delete' }>): Steps<void> {
+  const session = sessionOf(work)
+  for (const deletion of deletions) yield* execute(deletion, { session: session.row })
+  const { version, nextSeq, nextRun } = session.record
+  const { namespace, key } = work
+  // The number of the event with which readers end is used up.
+  const numbers = { version: version + 1, next_seq: nextSeq + 1, next_run: nextRun }
+  if (!leavesNothing) yield* execute(insertTombstone, { namespace, key, ...numbers, deleted_at: at })
+  session.isGone = true
+  work.runs.clear()
+  work.runsMoved = false
+}
+
+/** The numbers that a new session begins with. */
+export function* takeNumbers({ namespace, key }: Work): Steps<Numbers> {
+  const tombstone = yield* findTombstone(namespace, key)
+  if (!tombstone) return firstNumbers
+  yield* execute(deleteTombstone, { namespace, key })
+  return { version: tombstone.version, nextSeq: tombstone.next_seq, nextRun: tombstone.next_run }
+}

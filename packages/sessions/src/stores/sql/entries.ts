@@ -1,0 +1,108 @@
+import { sql } from 'kysely'
+import { SessionError } from '../../errors.ts'
+import type { BranchRecord, Page, PageRequest, PathOptions } from '../../store/contract.ts'
+import type { EntryRecord } from '../../store/records.ts'
+import { branchesOf, pageOfBranches } from '../branches.ts'
+import { parseStored } from '../json.ts'
+import { pageLimit, pageOf } from '../paging.ts'
+import { findSession, sessionRecord } from './sessions.ts'
+import { all, first, statement } from './statement.ts'
+import type { Steps } from './statement.ts'
+
+const parentOf = statement((db, slots: { readonly session: number; readonly id: string }) =>
+  db.selectFrom('entry').select('parent_id').where('session', '=', slots.session).where('id', '=', slots.id),
+)
+
+const nodeColumns = ['id', 'parent_id', 'n', 'type', 'at', 'run', 'run_id', 'call_run', 'call_step', 'call_id', 'body'] as const
+
+/** From an entry to the root, found by following the parents, in any order. Each entry is looked up once. */
+const pathFrom = statement((db, { session, start, limit }: { readonly session: number; readonly start: string; readonly limit: number }) =>
+  db
+    .withRecursive('path', (path) =>
+      path
+        .selectFrom('entry')
+        .select([...nodeColumns, sql<number>`1`.as('depth')])
+        .where('session', '=', session)
+        .where('id', '=', start)
+        .unionAll(
+          path
+            .selectFrom('path')
+            .innerJoin('entry', 'entry.id', 'path.parent_id')
+            .select([...nodeColumns.map((name) => `entry.${name}` as const), sql<number>`path.depth + 1`.as('depth')])
+            .where('entry.session', '=', session)
+            .where('path.depth', '<', limit),
+        ),
+    )
+    .selectFrom('path')
+    .leftJoin('tool_call', (join) =>
+      join
+        .onRef('tool_call.run', '=', 'path.call_run')
+        .onRef('tool_call.step', '=', 'path.call_step')
+        .onRef('tool_call.tool_call_id', '=', 'path.call_id'),
+    )
+    .leftJoin('run', 'run.row', 'path.run')
+    .select(['path.depth', 'path.id', 'path.n', 'path.parent_id', 'path.type', 'path.at'])
+    .select(({ fn }) => fn.coalesce('run.id', 'path.run_id').as('run_id'))
+    .select(({ fn }) => fn.coalesce('path.body', 'tool_call.outcome').as('body')),
+)
+
+export function* readPath(namespace: string, key: string, options: PathOptions): Steps<Page<EntryRecord>> {
+  const session = yield* findSession(namespace, key)
+  if (!session) return { items: [] }
+  const limit = pageLimit(options.limit)
+  const { leaf } = sessionRecord(session)
+  const start = yield* startOfPath({ row: session.row, key, leaf }, options)
+  if (start === null) return { items: [] }
+  const rows = yield* all(pathFrom, { session: session.row, start, limit: limit + 1 })
+  if (rows.length === 0) throw unknownEntry(start, key)
+  const path = rows.toSorted((a, b) => a.depth - b.depth)
+  return pageOf(path.map((row) => entryRecord(row, key)), limit, (last) => last.id)
+}
+
+function* startOfPath(
+  session: { readonly row: number; readonly key: string; readonly leaf: string | null },
+  { leaf, before }: PathOptions,
+): Steps<string | null> {
+  if (before === undefined) return leaf === undefined ? session.leaf : leaf
+  const entry = yield* first(parentOf, { session: session.row, id: before })
+  if (!entry) throw unknownEntry(before, session.key)
+  return entry.parent_id
+}
+
+function unknownEntry(id: string, key: string): SessionError {
+  return new SessionError('unknown-entry', `There is no entry ${id} in the session ${key}`)
+}
+
+/** The field in which an entry of each type holds its content: that is its body. */
+export const contentOf = {
+  message: 'message',
+  compaction: 'compaction',
+  'branch-summary': 'summary',
+  note: 'text',
+  custom: 'data',
+  label: 'label',
+} as const satisfies Readonly<Record<EntryRecord['type'], string>>
+
+interface PathRow {
+  readonly id: string
+  readonly n: number
+  readonly parent_id: string | null
+  readonly type: EntryRecord['type']
+  readonly at: number
+  readonly run_id: string | null
+  readonly body: string | null
+}
+
+function entryRecord({ id, n, parent_id, type, at, run_id, body }: PathRow, key: string): EntryRecord {
+  const content = { [contentOf[type]]: parseStored(body ?? '', `The entry ${id} of the session ${key}`) }
+  return { id, n, parentId: parent_id, at, ...(run_id === null ? {} : { runId: run_id }), type, ...content } as unknown as EntryRecord
+}
+
+const nodesOf = statement((db, slots: { readonly session: number }) =>
+  db.selectFrom('entry').select(['id', 'parent_id as parentId', 'n', 'at']).where('session', '=', slots.session).orderBy('n'),
+)
+
+export function* listBranches(namespace: string, key: string, { page, ...query }: PageRequest): Steps<Page<BranchRecord>> {
+  const session = yield* findSession(namespace, key)
+  return session ? pageOfBranches(branchesOf(yield* all(nodesOf, { session: session.row })), { page, limit: query.limit }) : { items: [] }
+}

@@ -1,0 +1,165 @@
+import type { JSONValue } from '@bowline/llm'
+import type { RawBuilder } from 'kysely'
+import type { ChildQuery, Found, Page, RunQuery } from '../../store/contract.ts'
+import { holdingStatuses, terminalStatuses } from '../../store/records.ts'
+import type { RunRecord, RunStatus } from '../../store/records.ts'
+import { parseStored } from '../json.ts'
+import { pageLimit, pageOf, parseCreationPosition, parseRunPosition, printCreationPosition } from '../paging.ts'
+import { isOpen } from '../rules.ts'
+import type { RunState } from '../rules.ts'
+import { all, first, statement } from './statement.ts'
+import type { Steps } from './statement.ts'
+import type { Database, RunRow, RunStateTable } from './tables.ts'
+
+/** The record of a row, without its input: what is no column of its own stands in `body`. */
+export function runState(row: RunRow, session: string): RunState {
+  const where = `The run ${row.id}`
+  return {
+    id: row.id,
+    session,
+    n: row.n,
+    firstSeq: row.first_seq,
+    kind: row.kind,
+    place: row.place,
+    status: row.status,
+    ...(row.not_before === null ? {} : { notBefore: row.not_before }),
+    ...(row.input_id === null ? {} : { inputId: row.input_id }),
+    inputHash: row.input_hash,
+    createdAt: row.created_at,
+    ...(row.ended_at === null ? {} : { endedAt: row.ended_at }),
+    epoch: row.epoch,
+    ...(row.owner === null ? {} : { owner: row.owner }),
+    ...(row.lease_until === null ? {} : { leaseUntil: row.lease_until }),
+    ...(row.stop === null ? {} : { stop: parseStored(row.stop, where) }),
+    ...parseStored<object>(row.body, where),
+  } as RunState
+}
+
+/** The columns of `run_state`, which every commit of a run writes. */
+export function runStateColumns(run: RunState): Omit<RunStateTable, 'run' | 'open_calls' | 'batch_id' | 'batch'> {
+  const { id: _id, session: _session, n: _n, firstSeq: _firstSeq, kind: _kind, place: _place, status: _status, ...changing } = run
+  const { inputId: _inputId, inputHash: _inputHash, createdAt: _createdAt, endedAt: _endedAt, notBefore: _notBefore, ...state } = changing
+  const { epoch, owner = null, leaseUntil = null, stop, ...rest } = state
+  return { epoch, owner, lease_until: leaseUntil, stop: stop === undefined ? null : JSON.stringify(stop), body: JSON.stringify(rest) }
+}
+
+interface ListSlots {
+  readonly namespace: string
+  readonly key: string
+  readonly beyond: number
+  readonly statuses: string
+  readonly limit: number
+}
+
+const find = statement((db, slots: { readonly namespace: string; readonly id: string }) =>
+  selectRecords(db).where('run.namespace', '=', slots.namespace).where('run.id', '=', slots.id),
+)
+
+const listOldest = statement((db, slots: ListSlots, { listed }) =>
+  selectRecords(db)
+    .where('session.namespace', '=', slots.namespace)
+    .where('session.key', '=', slots.key)
+    .where('run.status', 'in', listed<RunStatus>(slots.statuses))
+    .where('run.n', '>', slots.beyond)
+    .orderBy('run.n')
+    .limit(slots.limit),
+)
+
+const listNewest = statement((db, slots: ListSlots, { listed }) =>
+  selectRecords(db)
+    .where('session.namespace', '=', slots.namespace)
+    .where('session.key', '=', slots.key)
+    .where('run.status', 'in', listed<RunStatus>(slots.statuses))
+    .where('run.n', '<', slots.beyond)
+    .orderBy('run.n', 'desc')
+    .limit(slots.limit),
+)
+
+/** By an index that holds the open runs alone. */
+const listOpen = statement((db, slots: ListSlots, { listed }) =>
+  selectRecords(db)
+    .where('session.namespace', '=', slots.namespace)
+    .where('session.key', '=', slots.key)
+    .where('run.ended_at', 'is', null)
+    .where('run.status', 'in', listed<RunStatus>(slots.statuses))
+    .where('run.n', '>', slots.beyond)
+    .orderBy('run.n')
+    .limit(slots.limit),
+)
+
+export function selectRuns(db: Database) {
+  return db
+    .selectFrom('run')
+    .innerJoin('run_state', 'run_state.run', 'run.row')
+    .selectAll('run')
+    .select(['run_state.epoch', 'run_state.owner', 'run_state.lease_until', 'run_state.stop', 'run_state.open_calls'])
+    .select(['run_state.body', 'run_state.batch_id', 'run_state.batch'])
+}
+
+function selectRecords(db: Database) {
+  return selectRuns(db)
+    .innerJoin('session', 'session.row', 'run.session')
+    .innerJoin('run_input', 'run_input.run', 'run.row')
+    .select(['session.key as session_key', 'run_input.body as input'])
+}
+
+function runRecord(row: RunRow & { readonly session_key: string; readonly input: string }): RunRecord {
+  return withInput(runState(row, row.session_key), row.input)
+}
+
+export function withInput(state: RunState, text: string): RunRecord {
+  return { ...state, input: parseStored<JSONValue>(text, `The run ${state.id}`) }
+}
+
+export function* readRun(namespace: string, id: string): Steps<Found<RunRecord>> {
+  const row = yield* first(find, { namespace, id })
+  return row ? { status: 'found', value: runRecord(row) } : { status: 'missing' }
+}
+
+const everyStatus: readonly RunStatus[] = ['queued', ...holdingStatuses, ...terminalStatuses]
+
+export function* listRuns(namespace: string, key: string, query: RunQuery): Steps<Page<RunRecord>> {
+  const { newestFirst = false, page, status = everyStatus } = query
+  const limit = pageLimit(query.limit)
+  const start = newestFirst ? Number.MAX_SAFE_INTEGER : 0
+  const beyond = page === undefined ? start : parseRunPosition(page)
+  const slots = { namespace, key, beyond, statuses: JSON.stringify(status), limit: limit + 1 }
+  const oldestFirst = status.every(isOpen) ? listOpen : listOldest
+  const rows = yield* all(newestFirst ? listNewest : oldestFirst, slots)
+  return pageOf(rows.map(runRecord), limit, (last) => String(last.n))
+}
+
+interface ChildrenSlots {
+  readonly namespace: string
+  readonly parent: string
+  readonly statuses: string
+  readonly createdAt: number
+  readonly id: string
+  readonly limit: number
+}
+
+const childrenOfRun = statement((db, slots: ChildrenSlots, { listed }) =>
+  selectChildren(db, slots, listed<RunStatus>(slots.statuses)).where('run.parent_run', '=', slots.parent),
+)
+
+const childrenOfSession = statement((db, slots: ChildrenSlots, { listed }) =>
+  selectChildren(db, slots, listed<RunStatus>(slots.statuses)).where('run.parent_session', '=', slots.parent),
+)
+
+function selectChildren(db: Database, { namespace, createdAt, id, limit }: ChildrenSlots, statuses: RawBuilder<RunStatus>) {
+  return selectRecords(db)
+    .where('run.namespace', '=', namespace)
+    .where('run.status', 'in', statuses)
+    .where((where) => where.or([where('run.created_at', '>', createdAt), where.and([where('run.created_at', '=', createdAt), where('run.id', '>', id)])]))
+    .orderBy('run.created_at')
+    .orderBy('run.id')
+    .limit(limit)
+}
+
+export function* listChildren(namespace: string, { parent, status = everyStatus, page, ...query }: ChildQuery): Steps<Page<RunRecord>> {
+  const limit = pageLimit(query.limit)
+  const position = page === undefined ? { createdAt: -1, id: '' } : parseCreationPosition(page)
+  const slots = { namespace, statuses: JSON.stringify(status), ...position, limit: limit + 1 }
+  const rows = 'runId' in parent ? yield* all(childrenOfRun, { ...slots, parent: parent.runId }) : yield* all(childrenOfSession, { ...slots, parent: parent.session })
+  return pageOf(rows.map(runRecord), limit, printCreationPosition)
+}

@@ -1,0 +1,125 @@
+import { sql } from 'kysely'
+import type { Page, Read, SessionQuery } from '../../store/contract.ts'
+import type { SessionRecord } from '../../store/records.ts'
+import { parseStored } from '../json.ts'
+import { pageLimit, pageOf, parseSessionPosition, printSessionPosition } from '../paging.ts'
+import { readableRecord, readOfSession } from '../rules.ts'
+import { all, first, statement } from './statement.ts'
+import type { Steps } from './statement.ts'
+import type { Database, SessionRow, SessionStateTable, TombstoneTable } from './tables.ts'
+
+/** The record of a row: what is no column of its own stands in `body`. */
+export function sessionRecord(row: SessionRow): SessionRecord {
+  const where = `The session ${row.key}`
+  return {
+    key: row.key,
+    id: row.id,
+    agent: row.agent,
+    ...(row.owner === null ? {} : { owner: row.owner }),
+    ...(row.parent === null ? {} : { parent: row.parent }),
+    metadata: parseStored(row.metadata, where),
+    createdAt: row.created_at,
+    status: row.status,
+    version: row.version,
+    activeAt: row.active_at,
+    ...(row.expires_at === null ? {} : { expiresAt: row.expires_at }),
+    ...parseStored<object>(row.body, where),
+  } as SessionRecord
+}
+
+export type SessionState = Omit<SessionStateTable, 'session' | 'next_entry' | 'batch_id' | 'batch'>
+
+/** What every commit writes. */
+export function sessionState(record: SessionRecord): SessionState {
+  const { key: _key, id: _id, agent: _agent, owner: _owner, metadata: _metadata, ...changing } = record
+  const { createdAt: _createdAt, parent: _parent, status, version, activeAt, expiresAt = null, ...rest } = changing
+  return { status, version, active_at: activeAt, expires_at: expiresAt, body: JSON.stringify(rest) }
+}
+
+const findByKey = statement((db, slots: { readonly namespace: string; readonly key: string }) =>
+  selectSessions(db).where('session.namespace', '=', slots.namespace).where('session.key', '=', slots.key),
+)
+
+const findByRow = statement((db, slots: { readonly row: number }) => selectSessions(db).where('session.row', '=', slots.row))
+
+interface ListSlots {
+  readonly namespace: string
+  readonly agent: string | null
+  readonly status: string | null
+  readonly parent: string | null
+  readonly activeSince: number
+  readonly now: number
+  readonly prefix: string
+  readonly prefixLength: number
+  readonly activeAt: number
+  readonly key: string
+  readonly limit: number
+}
+
+const list = statement((db, { namespace, agent, status, parent, activeSince, now, prefix, prefixLength, activeAt, key, limit }: ListSlots) =>
+  selectSessions(db)
+    .where('session.namespace', '=', namespace)
+    .where('session.agent', '=', (where) => where.fn.coalesce(sql<string>`${agent}`, 'session.agent'))
+    .where(statusAt(now), '=', (where) => where.fn.coalesce(sql<SessionRow['status']>`${status}`, statusAt(now)))
+    .where((where) => where.or([where(sql`${parent}`, 'is', null), where('session.parent', '=', parent)]))
+    .where('session_state.active_at', '>=', activeSince)
+    // Not LIKE: it is blind to case and gives some characters of keys a meaning.
+    .where(sql<string>`substr(${sql.ref('session.key')}, 1, ${prefixLength})`, '=', prefix)
+    .where((where) =>
+      where.or([
+        where('session_state.active_at', '<', activeAt),
+        where.and([where('session_state.active_at', '=', activeAt), where('session.key', '>', key)]),
+      ]),
+    )
+    .orderBy('session_state.active_at', 'desc')
+    .orderBy('session.key')
+    .limit(limit),
+)
+
+/** A session whose time is over has expired, whether it is marked or not. */
+function statusAt(now: number) {
+  return sql<SessionRow['status']>`case when ${sql.ref('session_state.expires_at')} <= ${now} then 'expired' else ${sql.ref('session_state.status')} end`
+}
+
+function selectSessions(db: Database) {
+  return db
+    .selectFrom('session')
+    .innerJoin('session_state', 'session_state.session', 'session.row')
+    .selectAll('session')
+    .select(['session_state.status', 'session_state.version', 'session_state.active_at', 'session_state.expires_at', 'session_state.next_entry'])
+    .select(['session_state.body', 'session_state.batch_id', 'session_state.batch'])
+}
+
+export function findSession(namespace: string, key: string): Steps<SessionRow | undefined> {
+  return first(findByKey, { namespace, key })
+}
+
+export function findSessionByRow(row: number): Steps<SessionRow | undefined> {
+  return first(findByRow, { row })
+}
+
+const tombstoneOf = statement((db, slots: { readonly namespace: string; readonly key: string }) =>
+  db.selectFrom('tombstone').selectAll().where('namespace', '=', slots.namespace).where('key', '=', slots.key),
+)
+
+export function findTombstone(namespace: string, key: string): Steps<TombstoneTable | undefined> {
+  return first(tombstoneOf, { namespace, key })
+}
+
+export function* readSession(namespace: string, key: string, now: number): Steps<Read<SessionRecord>> {
+  const row = yield* findSession(namespace, key)
+  if (row) return readOfSession(sessionRecord(row), now)
+  const tombstone = yield* findTombstone(namespace, key)
+  return tombstone ? { status: 'deleted', at: tombstone.deleted_at } : { status: 'missing' }
+}
+
+const beforeAll = { activeAt: Number.MAX_SAFE_INTEGER, key: '' }
+
+export function* listSessions(namespace: string, query: SessionQuery, now: number): Steps<Page<SessionRecord>> {
+  const { agent = null, status = null, keyPrefix: prefix = '', parent = null, activeSince = 0, page } = query
+  const limit = pageLimit(query.limit)
+  const position = page === undefined ? beforeAll : parseSessionPosition(page)
+  const slots = { namespace, agent, status, parent, activeSince, now, prefix, prefixLength: [...prefix].length, ...position, limit: limit + 1 }
+  const rows = yield* all(list, slots)
+  return pageOf(rows.map((row) => readableRecord(sessionRecord(row), now)), limit, printSessionPosition)
+}

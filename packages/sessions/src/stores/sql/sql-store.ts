@@ -1,0 +1,97 @@
+import { checkJson } from '../json.ts'
+import { hintsOf } from '../rules.ts'
+import { Refused } from '../refused.ts'
+import type { Batch, CommitResult, SessionStore, StoreHint } from '../../store/contract.ts'
+import { readApproval, readCall, readCalls } from './calls.ts'
+import { claimRuns, renewLeases } from './claim.ts'
+import { commitBatch } from './commit.ts'
+import { readDefinition } from './definitions.ts'
+import { dueNow } from './due.ts'
+import { listBranches, readPath } from './entries.ts'
+import { readEvents } from './events.ts'
+import { readInbox } from './inbox.ts'
+import { pruneTables } from './prune.ts'
+import { listChildren, listRuns, readRun } from './runs.ts'
+import { listSessions, readSession } from './sessions.ts'
+import { sqlStateStore } from './state-store.ts'
+import type { Steps } from './statement.ts'
+import type { CommitContext } from './work.ts'
+
+/** How a database runs steps: at once or in time. Both fail with errors of the store. */
+export interface SqlDriver {
+  readonly namespace: string
+  readonly now: () => number
+  /** All of it or, when it throws, nothing. */
+  readonly transaction: <T>(steps: Steps<T>) => T | Promise<T>
+  readonly read: <T>(steps: Steps<T>) => T | Promise<T>
+  /** Tells a reference to nothing, or a second row of one key, from a fault of the database. */
+  readonly violatesConstraint: (error: unknown) => boolean
+}
+
+type SqlOperations = Omit<SessionStore, 'name' | 'capabilities' | 'open' | 'close'>
+
+/** The operations of a store over a database that is open. `driver` throws when it is not. */
+export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number): SqlOperations {
+  async function transaction<T>(steps: (driver: SqlDriver) => Steps<T>): Promise<T> {
+    const open = driver()
+    return open.transaction(steps(open))
+  }
+  async function read<T>(steps: (namespace: string, now: number) => Steps<T>): Promise<T> {
+    const open = driver()
+    return open.read(steps(open.namespace, open.now()))
+  }
+  function contextOf({ namespace, now, violatesConstraint }: SqlDriver): CommitContext {
+    return { namespace, now: now(), maxRecordBytes, violatesConstraint }
+  }
+
+  /** Who writes is in this process: nobody else has to be told. */
+  const listeners = new Set<(hint: StoreHint) => void>()
+  function tell(batch: Batch): void {
+    for (const hint of hintsOf(batch)) for (const listener of listeners) listener(hint)
+  }
+
+  return {
+    async commit(batch) {
+      checkJson(batch, 'batch')
+      const open = driver()
+      try {
+        const result = await open.transaction(commitBatch(batch, contextOf(open)))
+        if (result.ok && !result.existing) tell(batch)
+        return result
+      } catch (error) {
+        return refusal(open, error)
+      }
+    },
+    claim: (request) => transaction(({ namespace, now }) => claimRuns(request, { namespace, now: now() })),
+    async renew(leases, leaseMs) {
+      if (leases.length === 0) return []
+      return transaction(({ namespace, now }) => renewLeases(leases, now() + leaseMs, namespace))
+    },
+    readSession: (key) => read((namespace, now) => readSession(namespace, key, now)),
+    readPath: (key, options = {}) => read((namespace) => readPath(namespace, key, options)),
+    readEvents: (key, after, limit) => read((namespace) => readEvents(namespace, key, after, limit)),
+    readRun: (runId) => read((namespace) => readRun(namespace, runId)),
+    readCalls: (runId, step) => read((namespace) => readCalls(namespace, runId, step)),
+    readCall: (key, toolCallId) => read((namespace) => readCall(namespace, key, toolCallId)),
+    readApproval: (approvalId) => read((namespace) => readApproval(namespace, approvalId)),
+    readInbox: (key, kinds) => read((namespace) => readInbox(namespace, key, kinds)),
+    listSessions: (query) => read((namespace, now) => listSessions(namespace, query, now)),
+    listRuns: (key, query = {}) => read((namespace) => listRuns(namespace, key, query)),
+    listChildren: (query) => read((namespace) => listChildren(namespace, query)),
+    listBranches: (key, query = {}) => read((namespace) => listBranches(namespace, key, query)),
+    readDefinition: (hash) => read((namespace) => readDefinition(namespace, hash)),
+    due: (limit) => read((namespace, now) => dueNow(namespace, now, limit)),
+    prune: (rules, limit) => transaction((open) => pruneTables(rules, limit, contextOf(open))),
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    state: sqlStateStore(driver, maxRecordBytes),
+  }
+}
+
+function refusal({ violatesConstraint }: SqlDriver, error: unknown): CommitResult {
+  if (error instanceof Refused) return { ok: false, reason: error.reason }
+  if (violatesConstraint(error)) return { ok: false, reason: 'conflict' }
+  throw error
+}

@@ -1,0 +1,62 @@
+import { SessionError } from '../../errors.ts'
+import type { StateStore, TimeToLive } from '../../state/contract.ts'
+import { checkPlace, checkTimeToLive } from '../../state/ids.ts'
+import { checkJson } from '../json.ts'
+import type { SqlDriver } from './sql-store.ts'
+import type { Steps } from './statement.ts'
+import { createState, deleteState, listStates, readState, replaceState, sweepStates, touchState } from './state.ts'
+import type { StateLife } from './state.ts'
+
+/** The state store of a store over a database. `driver` throws when that is not open. */
+export function sqlStateStore(driver: () => SqlDriver, maxRecordBytes: number): StateStore {
+  /** By the one clock of all who share the database. */
+  async function write<T>(steps: (namespace: string, now: number) => Steps<T>): Promise<T> {
+    const open = driver()
+    return open.transaction(steps(open.namespace, open.now()))
+  }
+  async function read<T>(steps: (namespace: string, now: number) => Steps<T>): Promise<T> {
+    const open = driver()
+    return open.read(steps(open.namespace, open.now()))
+  }
+  function textOf(value: unknown): string {
+    checkJson(value, 'value')
+    const text = JSON.stringify(value)
+    if (Buffer.byteLength(text) <= maxRecordBytes) return text
+    throw new SessionError('entry-too-large', `A state record must have at most ${maxRecordBytes} bytes.`)
+  }
+
+  return {
+    async get(space, id) {
+      checkPlace(space, id)
+      return read((namespace, now) => readState({ namespace, space, id, now }))
+    },
+    async compareAndSet(space, id, expected, value, { ttlMs }) {
+      checkPlace(space, id)
+      checkTimeToLive(ttlMs)
+      const text = textOf(value)
+      return write((namespace, now) => {
+        const row = { namespace, space, id, value: text, now, ...lifeOf(now, ttlMs) }
+        return expected === null ? createState(row) : replaceState({ ...row, expected })
+      })
+    },
+    async touch(space, id, ttlMs) {
+      checkPlace(space, id)
+      checkTimeToLive(ttlMs)
+      return write((namespace, now) => touchState({ namespace, space, id, now, ...lifeOf(now, ttlMs) }))
+    },
+    async delete(space, id, expected) {
+      checkPlace(space, id)
+      return write((namespace, now) => deleteState({ namespace, space, id, now }, expected))
+    },
+    async list(space, query) {
+      checkPlace(space, 'any')
+      return read((namespace, now) => listStates({ namespace, space, now }, query))
+    },
+    sweep: (limit) => write((namespace, now) => sweepStates({ namespace, now, limit })),
+    close: async () => undefined,
+  }
+}
+
+function lifeOf(now: number, ttlMs: TimeToLive): StateLife {
+  return { used_at: now, expires_at: ttlMs === 'never' ? null : now + ttlMs }
+}

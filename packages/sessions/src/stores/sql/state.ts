@@ -1,0 +1,170 @@
+import { sql } from 'kysely'
+import type { ExpressionBuilder, Selectable } from 'kysely'
+import type { JSONValue } from '@bowline/llm'
+import type { CasResult, StateQuery, StateRead, Versioned } from '../../state/contract.ts'
+import { behindPrefix, compareIds } from '../../state/ids.ts'
+import type { Page } from '../../store/contract.ts'
+import { parseStored } from '../json.ts'
+import { pageLimit, pageOf } from '../paging.ts'
+import { all, columnsOf, first, statement } from './statement.ts'
+import type { Steps } from './statement.ts'
+import type { Database, StateTable, Tables } from './tables.ts'
+
+type Row = Selectable<StateTable>
+export type StatePlace = Pick<Row, 'namespace' | 'space' | 'id'>
+export type StateLife = Pick<Row, 'used_at' | 'expires_at'>
+
+interface Now {
+  readonly now: number
+}
+
+const find = statement((db, slots: StatePlace) => db.selectFrom('state').selectAll().where(at(slots)))
+
+const rowColumns = ['namespace', 'space', 'id', 'value', 'used_at', 'expires_at'] as const
+
+/** Takes the place of what is gone or over, under the version behind its last. */
+const create = statement((db, slots: Omit<Row, 'version'> & Now) =>
+  db
+    .insertInto('state')
+    .values({ ...columnsOf(slots, rowColumns), version: 1 })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['namespace', 'space', 'id'])
+        .doUpdateSet({ ...columnsOf(slots, ['value', 'used_at', 'expires_at']), version: sql`state.version + 1` })
+        .where(sql<boolean>`(state.value is null or state.expires_at <= ${slots.now})`),
+    )
+    .returning('version'),
+)
+
+const replace = statement((db, slots: Omit<Row, 'version'> & Now & { readonly expected: number }) =>
+  db
+    .updateTable('state')
+    .set({ ...columnsOf(slots, ['value', 'used_at', 'expires_at']), version: sql`version + 1` })
+    .where(at(slots))
+    .where('version', '=', slots.expected)
+    .where(isLive(slots))
+    .returning('version'),
+)
+
+const prolong = statement((db, slots: StatePlace & StateLife & Now) =>
+  db
+    .updateTable('state')
+    .set(columnsOf(slots, ['used_at', 'expires_at']))
+    .where(at(slots))
+    .where(isLive(slots))
+    .returning('version'),
+)
+
+const remove = statement((db, slots: StatePlace & Now) => empty(db).where(at(slots)).where(isLive(slots)).returning('version'))
+
+const removeVersion = statement((db, slots: StatePlace & Now & { readonly expected: number }) =>
+  empty(db).where(at(slots)).where('version', '=', slots.expected).where(isLive(slots)).returning('version'),
+)
+
+interface ListSlots extends Now {
+  readonly namespace: string
+  readonly space: string
+  /** The first id that may be in the page; the one that the page before ended with is left out. */
+  readonly from: string
+  readonly behind: string
+  readonly limit: number
+}
+
+const list = statement((db, slots: ListSlots) => selectLive(db, slots))
+
+const listUpTo = statement((db, slots: ListSlots & { readonly end: string }) => selectLive(db, slots).where('id', '<', slots.end))
+
+const sweep = statement((db, slots: Now & { readonly namespace: string; readonly limit: number }) => {
+  const over = db
+    .selectFrom('state')
+    .select(['namespace', 'space', 'id'])
+    .where('namespace', '=', slots.namespace)
+    .where('value', 'is not', null)
+    .where('expires_at', '<=', slots.now)
+    .orderBy('expires_at')
+    .limit(slots.limit)
+  return empty(db).where((where) => sql<boolean>`${where.refTuple('namespace', 'space', 'id')} in ${over}`).returning('id')
+})
+
+export function* readState({ now, ...place }: StatePlace & Now): Steps<StateRead> {
+  const row = yield* first(find, place)
+  if (row === undefined || row.value === null) return { status: 'missing' }
+  if (row.expires_at !== null && row.expires_at <= now) return { status: 'expired', at: row.expires_at }
+  return { status: 'found', value: versioned(row, row.value) }
+}
+
+export function* createState(row: Omit<Row, 'version'> & Now): Steps<CasResult> {
+  return yield* answer(yield* first(create, row), row)
+}
+
+export function* replaceState(row: Omit<Row, 'version'> & Now & { readonly expected: number }): Steps<CasResult> {
+  return yield* answer(yield* first(replace, row), row)
+}
+
+export function* touchState(row: StatePlace & StateLife & Now): Steps<boolean> {
+  return (yield* first(prolong, row)) !== undefined
+}
+
+export function* deleteState(place: StatePlace & Now, expected: number | undefined): Steps<CasResult> {
+  const deleted = expected === undefined ? yield* first(remove, place) : yield* first(removeVersion, { ...place, expected })
+  return yield* answer(deleted, place)
+}
+
+export function* listStates(
+  space: Now & Pick<Row, 'namespace' | 'space'>,
+  query: StateQuery,
+): Steps<Page<Versioned & { readonly id: string }>> {
+  const { prefix = '', page = '' } = query
+  const limit = pageLimit(query.limit)
+  const slots = { ...space, from: compareIds(page, prefix) < 0 ? prefix : page, behind: page, limit: limit + 1 }
+  const end = behindPrefix(prefix)
+  const rows = end === undefined ? yield* all(list, slots) : yield* all(listUpTo, { ...slots, end })
+  const items = rows.map((row) => ({ id: row.id, ...versioned(row, row.value ?? '') }))
+  return pageOf(items, limit, (last) => last.id)
+}
+
+export function* sweepStates(slots: Now & { readonly namespace: string; readonly limit: number }): Steps<number> {
+  return (yield* all(sweep, slots)).length
+}
+
+/** When nothing was written: why, as it stands now. */
+function* answer(written: { readonly version: number } | undefined, { namespace, space, id, now }: StatePlace & Now): Steps<CasResult> {
+  if (written) return { ok: true, version: written.version }
+  const read = yield* readState({ namespace, space, id, now })
+  return read.status === 'found' ? { ok: false, reason: 'conflict', current: read.value } : { ok: false, reason: 'missing' }
+}
+
+function versioned(row: Row, value: string): Versioned {
+  const read = parseStored<JSONValue>(value, `The state record ${row.space} ${row.id}`)
+  return { version: row.version, value: read, usedAt: row.used_at, expiresAt: row.expires_at ?? 'never' }
+}
+
+type StateExpression = ExpressionBuilder<Tables, 'state'>
+
+function at({ namespace, space, id }: StatePlace) {
+  return (where: StateExpression) => where.and({ namespace, space, id })
+}
+
+function isLive({ now }: Now) {
+  return (where: StateExpression) =>
+    where.and([where('value', 'is not', null), where.or([where('expires_at', 'is', null), where('expires_at', '>', now)])])
+}
+
+/** Only the version is left. */
+function empty(db: Database) {
+  return db.updateTable('state').set({ value: null, expires_at: null })
+}
+
+/** One lower bound, so that a page far behind costs what the first one does. */
+function selectLive(db: Database, slots: ListSlots) {
+  return db
+    .selectFrom('state')
+    .selectAll()
+    .where('namespace', '=', slots.namespace)
+    .where('space', '=', slots.space)
+    .where(isLive(slots))
+    .where('id', '>=', slots.from)
+    .where('id', '<>', slots.behind)
+    .orderBy('id')
+    .limit(slots.limit)
+}

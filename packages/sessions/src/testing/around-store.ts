@@ -1,0 +1,44 @@
+import type { SessionStore } from '../store/contract.ts'
+
+/** What a store is asked to do. */
+export type StoreOperation = keyof Omit<SessionStore, 'name' | 'capabilities' | 'state' | 'subscribe'>
+
+/** `go` asks the store itself. */
+export type Around = (operation: StoreOperation, args: readonly unknown[], go: () => Promise<unknown>) => Promise<unknown>
+
+/** An operation that is missing here does not compile. */
+const operations: Readonly<Record<StoreOperation, true>> = {
+  open: true,
+  close: true,
+  commit: true,
+  claim: true,
+  renew: true,
+  readSession: true,
+  readPath: true,
+  readEvents: true,
+  readRun: true,
+  readCalls: true,
+  readCall: true,
+  readApproval: true,
+  readInbox: true,
+  listSessions: true,
+  listRuns: true,
+  listChildren: true,
+  listBranches: true,
+  readDefinition: true,
+  due: true,
+  prune: true,
+}
+
+/** The store with something around each of its operations; whatever else it has stays as it is. */
+export function aroundStore<Store extends SessionStore>(store: Store, around: Around): Store {
+  return new Proxy(store, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name)
+      if (typeof member !== 'function') return member
+      const call = (...args: unknown[]): unknown => (member as (...given: unknown[]) => unknown).apply(target, args)
+      if (!(name in operations)) return call
+      return (...args: unknown[]) => around(name as StoreOperation, args, () => call(...args) as Promise<unknown>)
+    },
+  })
+}

@@ -1,0 +1,100 @@
+import { SessionError } from '../errors.ts'
+import { isStrikable, printPoint, type CrashPoint } from './crash-kit/crash-plan.ts'
+import { standardInvariants } from './crash-kit/invariants.ts'
+import { runScenario, type ScenarioRun } from './crash-kit/run-scenario.ts'
+import type { CrashEnd, CrashFailure, CrashMode, CrashReport, CrashScenario, ExploreOptions } from './crash-kit/types.ts'
+
+const allModes: readonly CrashMode[] = ['kill', 'lost-response', 'zombie']
+const between = ' > '
+
+/**
+ * Runs the scenario once without a crash and numbers the points of its process: before each commit, after it, at each
+ * claim, each start and end of a tool, each model call. Then runs it once per point and mode, on a fresh store and with
+ * the same time and ids, disturbs it there, and checks what it comes to. Equal scenarios and seeds give equal reports.
+ */
+export async function exploreCrashes(scenario: CrashScenario, options: ExploreOptions = {}): Promise<CrashReport> {
+  return new Exploration(scenario, options).explore()
+}
+
+class Exploration {
+  readonly #scenario: CrashScenario
+  readonly #options: ExploreOptions
+  readonly #failures: CrashFailure[] = []
+  #undisturbed: CrashEnd | undefined
+  #runs = 0
+  #tried = 0
+
+  constructor(scenario: CrashScenario, options: ExploreOptions) {
+    this.#scenario = scenario
+    this.#options = options
+  }
+
+  async explore(): Promise<CrashReport> {
+    const { modes = allModes, only } = this.#options
+    const recorded = await this.#run('none', [])
+    this.#check('', 'none', recorded)
+    const points = recorded.lives[0] ?? []
+    // What is wrong without a crash is not found by crashing.
+    if (this.#failures.length === 0) {
+      this.#undisturbed = recorded.end
+      for (const mode of modes) await this.#strikeEach(mode, points)
+      if (only !== undefined && this.#tried === 0) throw unknownPoint(only, points)
+    }
+    return { points: points.length, runs: this.#runs, failures: this.#failures, trace: recorded.trace }
+  }
+
+  async #strikeEach(mode: CrashMode, points: readonly CrashPoint[]): Promise<void> {
+    for (const point of points) {
+      const name = printPoint(point)
+      if (!isStrikable(mode, point) || !this.#leadsTo(name)) continue
+      const run = await this.#run(mode, [point.number])
+      if (this.#isWanted(name)) this.#check(name, mode, run)
+      if (this.#isDeep(name)) await this.#strikeAgain(mode, point, run.lives[1] ?? [])
+    }
+  }
+
+  async #strikeAgain(mode: CrashMode, first: CrashPoint, recovery: readonly CrashPoint[]): Promise<void> {
+    for (const second of recovery) {
+      const name = `${printPoint(first)}${between}${printPoint(second)}`
+      if (!isStrikable(mode, second) || !this.#isWanted(name)) continue
+      this.#check(name, mode, await this.#run(mode, [first.number, second.number]))
+    }
+  }
+
+  /** `only` may be a point of a recovery, which begins with another point. */
+  #leadsTo(name: string): boolean {
+    const { only } = this.#options
+    return only === undefined || only === name || only.startsWith(name + between)
+  }
+
+  #isWanted(name: string): boolean {
+    const { only } = this.#options
+    return only === undefined || only === name
+  }
+
+  #isDeep(name: string): boolean {
+    const { only, depth = 1 } = this.#options
+    return only === undefined ? depth === 2 : only !== name
+  }
+
+  #run(mode: CrashMode | 'none', targets: readonly number[]): Promise<ScenarioRun> {
+    this.#runs += 1
+    const { seed = 1, restWithinMs = 600_000 } = this.#options
+    return runScenario(this.#scenario, { plan: { mode, targets }, seed, restWithinMs })
+  }
+
+  #check(point: string, mode: CrashMode | 'none', { end, trace }: ScenarioRun): void {
+    if (mode !== 'none') this.#tried += 1
+    const seen: CrashEnd = this.#undisturbed ? { ...end, undisturbed: this.#undisturbed } : end
+    const fail = (invariant: string, problems: readonly string[]): void => {
+      if (problems.length > 0) this.#failures.push({ point, mode, invariant, problems, trace })
+    }
+    fail('the scenario comes to its end', end.stuck === undefined ? [] : [end.stuck])
+    for (const { name, check } of this.#scenario.invariants ?? standardInvariants) fail(name, check(seen))
+  }
+}
+
+function unknownPoint(only: string, points: readonly CrashPoint[]): SessionError {
+  const names = points.map((point) => JSON.stringify(printPoint(point))).join(', ')
+  return new SessionError('invalid-config', `There is no point ${JSON.stringify(only)} in these modes; there are: ${names}.`)
+}

@@ -1,0 +1,23 @@
+import { callsHaveOneOutcome, doubtIsSurfaced, keysAreKept, onceIsOnce } from './invariants/calls.ts'
+import { compactionsAreMadeOnce, logFolds, logHasNoGaps, logIsWellFormed, turnsEndOnce } from './invariants/log.ts'
+import { acceptedAnswersAreKept, acceptedInputsAreAnswered, lostOwnersWriteNothing, nothingRunsAtRest } from './invariants/runs.ts'
+import { transcriptIsValid } from './invariants/transcript.ts'
+import type { Invariant } from './types.ts'
+
+/** What must hold of every scenario, whatever happened to its processes. */
+export const standardInvariants: readonly Invariant[] = [
+  nothingRunsAtRest,
+  acceptedInputsAreAnswered,
+  acceptedAnswersAreKept,
+  lostOwnersWriteNothing,
+  onceIsOnce,
+  keysAreKept,
+  doubtIsSurfaced,
+  callsHaveOneOutcome,
+  transcriptIsValid,
+  logHasNoGaps,
+  turnsEndOnce,
+  compactionsAreMadeOnce,
+  logIsWellFormed,
+  logFolds,
+]

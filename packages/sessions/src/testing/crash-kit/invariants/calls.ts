@@ -1,0 +1,88 @@
+import type { StoredMessage } from '@bowline/agent-loop'
+import type { CallKey } from '../../../store/contract.ts'
+import type { ToolCallRecord } from '../../../store/records.ts'
+import type { CrashEnd, Effect, Invariant, SessionEnd } from '../types.ts'
+
+interface Call {
+  readonly record: ToolCallRecord
+  readonly session: SessionEnd
+  readonly effects: readonly Effect[]
+}
+
+/** Every call that the ledger knows, with what it did outside. */
+function callsOf({ sessions, world }: CrashEnd): readonly Call[] {
+  return sessions.flatMap((session) =>
+    session.calls.map((record) => ({ record, session, effects: world.effects.filter((effect) => isOf(effect, record)) })),
+  )
+}
+
+function isOf(part: CallKey, { runId, step, toolCallId }: CallKey): boolean {
+  return part.runId === runId && part.step === step && part.toolCallId === toolCallId
+}
+
+function nameOf({ name, runId, step, toolCallId }: ToolCallRecord): string {
+  return `${name} (${runId}/${step}/${toolCallId})`
+}
+
+export const onceIsOnce: Invariant = {
+  name: 'a tool with the effect once takes effect at most once',
+  check: (end) =>
+    callsOf(end)
+      .filter(({ record, effects }) => record.effect === 'once' && effects.length > 1)
+      .map(({ record, effects }) => `${nameOf(record)} took effect ${effects.length} times`),
+}
+
+export const keysAreKept: Invariant = {
+  name: 'a call has one idempotency key, and no other call has it',
+  check: (end) => {
+    const calls = callsOf(end)
+    return calls.flatMap(({ record, effects }) => {
+      const other = effects.find((effect) => effect.idempotencyKey !== record.idempotencyKey)
+      const sharing = calls.filter((call) => call.record.idempotencyKey === record.idempotencyKey)
+      return [
+        ...(other ? [`${nameOf(record)} was given the key ${other.idempotencyKey}, not that of the ledger`] : []),
+        ...(sharing.length > 1 ? [`${sharing.length} calls have the key ${record.idempotencyKey}`] : []),
+      ]
+    })
+  },
+}
+
+export const doubtIsSurfaced: Invariant = {
+  name: 'an effect has an outcome, or somebody is told that nobody knows it',
+  check: (end) => [...callsOf(end).flatMap(hiddenEffect), ...strayEffects(end)],
+}
+
+/** It took effect, and the ledger says that it did not, or nothing. */
+function hiddenEffect({ record, session, effects }: Call): string[] {
+  const { state, status, toolCallId } = record
+  if (effects.length === 0 || status === 'result' || status === 'error' || status === 'unknown') return []
+  const run = session.runs.find((each) => each.id === record.runId)
+  const asked = run?.status === 'needs-recovery' ? run.pendingToolCalls : []
+  const isAsked = asked.some((call) => call.toolCallId === toolCallId && call.unknown)
+  return isAsked ? [] : [`${nameOf(record)} took effect, and its call is ${status ?? state}`]
+}
+
+function strayEffects({ sessions, world }: CrashEnd): string[] {
+  const calls = sessions.flatMap((session) => session.calls)
+  const strays = world.effects.filter((effect) => !calls.some((call) => isOf(effect, call)))
+  return strays.map(({ toolName, idempotencyKey }) => `the ledger does not know ${toolName} (${idempotencyKey}), which took effect`)
+}
+
+function isResultOf(message: StoredMessage, { toolCallId }: ToolCallRecord): boolean {
+  return message.role === 'tool-result' && message.toolCallId === toolCallId
+}
+
+export const callsHaveOneOutcome: Invariant = {
+  name: 'a call has one outcome',
+  check: (end) =>
+    callsOf(end).flatMap(({ record, session }) => {
+      const expected = record.state === 'settled' ? 1 : 0
+      const ends = session.log.filter((event) => event.type === 'tool-execution-end' && isOf(event, record)).length
+      const results = session.messages.filter((message) => isResultOf(message, record)).length
+      const it = `${nameOf(record)} is ${record.state}`
+      return [
+        ...(ends === expected ? [] : [`${it} and has ${ends} ends in the log`]),
+        ...(results <= expected ? [] : [`${it} and has ${results} results in the transcript`]),
+      ]
+    }),
+}

@@ -1,0 +1,79 @@
+import { canonicalJson } from '@bowline/agent-loop'
+import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
+import { checkEvents } from '@bowline/agent-loop/testing'
+import type { JSONValue } from '@bowline/llm'
+import { terminalStatuses, type RunRecord, type StoredEvent } from '../../../store/records.ts'
+import type { Invariant, SessionEnd } from '../types.ts'
+
+function isTerminal(status: unknown): boolean {
+  return terminalStatuses.some((each) => each === status)
+}
+
+/** What is wrong in each session, with its key. */
+function inEach(check: (session: SessionEnd) => readonly string[]): Invariant['check'] {
+  const named = (session: SessionEnd): string[] => check(session).map((problem) => `${session.record.key}: ${problem}`)
+  return ({ sessions }) => sessions.flatMap(named)
+}
+
+export const logHasNoGaps: Invariant = {
+  name: 'the log is numbered without gaps',
+  check: inEach(({ log, record }) => {
+    const wrong = log.find((event, index) => event.seq !== record.firstSeq + index)
+    const last = record.firstSeq + log.length
+    return [
+      ...(wrong ? [`${wrong.type} has the number ${wrong.seq}`] : []),
+      ...(last === record.nextSeq ? [] : [`the log ends before ${last}, and the next number is ${record.nextSeq}`]),
+    ]
+  }),
+}
+
+export const turnsEndOnce: Invariant = {
+  name: 'a turn ends once',
+  check: inEach(({ log, runs }) =>
+    runs.flatMap((run) => {
+      const ends = log.filter((event) => event.type === 'turn-end' && event.runId === run.id)
+      const last = ends.filter((event) => 'status' in event && isTerminal(event.status)).length
+      // A compaction has no turn.
+      const expected = isTerminal(run.status) && run.kind !== 'compaction' ? 1 : 0
+      return last === expected ? [] : [`${run.id} is ${run.status} and has ${last} ends in the log`]
+    }),
+  ),
+}
+
+export const compactionsAreMadeOnce: Invariant = {
+  name: 'a compaction is made once',
+  check: inEach(({ log, runs }) =>
+    runs.flatMap(({ id, kind }) => {
+      const made = log.filter((event) => event.type === 'compaction-end' && event.runId === id && event.outcome === 'done').length
+      return kind !== 'compaction' || made <= 1 ? [] : [`${id} made ${made} compactions`]
+    }),
+  ),
+}
+
+export const logIsWellFormed: Invariant = {
+  name: 'the log has the grammar of events',
+  check: inEach(({ log, runs }) => checkEvents(withoutUnbegun(log, runs))),
+}
+
+/** A run that was stopped before it began was queued and ended; the grammar knows no turn that never began. */
+function withoutUnbegun(log: readonly StoredEvent[], runs: readonly RunRecord[]): readonly StoredEvent[] {
+  const ended = runs.filter((run) => run.turn === undefined && run.kind !== 'compaction' && isTerminal(run.status))
+  const unbegun = new Set<unknown>(ended.map((run) => run.id))
+  const begun = log.filter((event) => !('runId' in event) || !unbegun.has(event.runId))
+  return begun.map((event, index) => ({ ...event, seq: index + 1 }))
+}
+
+export const logFolds: Invariant = {
+  name: 'the log folds to the transcript',
+  check: inEach(({ log, path, messages }) => {
+    const view = log.reduce(reduceEvents, emptyView)
+    // What was copied, or lies on another branch, is not in this log.
+    if (view.gap || path.some((entry) => entry.type !== 'message')) return []
+    const folded = view.messages.map((message) => canonicalJson(message as unknown as JSONValue))
+    const stored = messages.map((message) => canonicalJson(message as unknown as JSONValue))
+    const place = stored.findIndex((message, index) => message !== folded[index])
+    if (place === -1 && folded.length === stored.length) return []
+    const from = place === -1 ? stored.length : place
+    return [`${folded.length} messages of the log against ${stored.length} of the transcript, which differ from ${from} on`]
+  }),
+}

@@ -1,0 +1,82 @@
+import type { Page, SessionStore } from '../../store/contract.ts'
+import { holdingStatuses } from '../../store/records.ts'
+import type { EntryRecord, InboxKind, RunRecord, RunStatus, SessionRecord, StoredEvent } from '../../store/records.ts'
+import type { SessionEnd } from './types.ts'
+
+const pageSize = 1000
+const inboxKinds = Object.keys({
+  answer: true,
+  decision: true,
+  steer: true,
+  overlay: true,
+  taken: true,
+  'child-settled': true,
+  'child-changed': true,
+} satisfies Record<InboxKind, true>) as InboxKind[]
+const holding: readonly string[] = holdingStatuses
+const open: readonly RunStatus[] = ['queued', ...holdingStatuses]
+
+/** Nothing happens any more by itself: nothing runs, and what is queued waits behind a run that waits for somebody. */
+export async function isAtRest(store: SessionStore): Promise<boolean> {
+  for (const { key } of await sessionsOf(store)) {
+    if (!isResting(await allPages((page) => store.listRuns(key, { status: open, limit: pageSize, ...page })))) return false
+  }
+  return true
+}
+
+export function isResting(runs: readonly RunRecord[]): boolean {
+  if (runs.some((run) => run.status === 'running')) return false
+  return runs.every((run) => run.status !== 'queued') || runs.some((run) => holding.includes(run.status))
+}
+
+/** Everything that the store holds. */
+export async function readSessions(store: SessionStore): Promise<readonly SessionEnd[]> {
+  const sessions = await sessionsOf(store)
+  return Promise.all([...sessions].sort((a, b) => (a.key < b.key ? -1 : 1)).map((record) => readSession(store, record)))
+}
+
+async function readSession(store: SessionStore, record: SessionRecord): Promise<SessionEnd> {
+  const { key } = record
+  const runs = await allPages((page) => store.listRuns(key, { limit: pageSize, ...page }))
+  const calls = await Promise.all(runs.map((run) => store.readCalls(run.id)))
+  const path = (await pathOf(store, key)).reverse()
+  const messages = path.flatMap((entry) => (entry.type === 'message' ? entry.message : []))
+  const inbox = await store.readInbox(key, inboxKinds)
+  return { record, runs, calls: calls.flat(), log: await logOf(store, key), path, messages, inbox }
+}
+
+function sessionsOf(store: SessionStore): Promise<SessionRecord[]> {
+  return allPages((page) => store.listSessions({ limit: pageSize, ...page }))
+}
+
+/** Newest first. */
+async function pathOf(store: SessionStore, key: string): Promise<EntryRecord[]> {
+  const first = await store.readPath(key, { limit: pageSize })
+  const entries = [...first.items]
+  for (let next = first.next; next !== undefined; ) {
+    const page = await store.readPath(key, { limit: pageSize, before: next })
+    entries.push(...page.items)
+    next = page.next
+  }
+  return entries
+}
+
+async function logOf(store: SessionStore, key: string): Promise<StoredEvent[]> {
+  const log: StoredEvent[] = []
+  for (;;) {
+    const { events, lastSeq } = await store.readEvents(key, log.at(-1)?.seq ?? 0, pageSize)
+    log.push(...events)
+    if (events.length === 0 || (events.at(-1)?.seq ?? 0) >= lastSeq) return log
+  }
+}
+
+async function allPages<T>(read: (page: { readonly page?: string }) => Promise<Page<T>>): Promise<T[]> {
+  const items: T[] = []
+  let page: { readonly page?: string } = {}
+  for (;;) {
+    const found = await read(page)
+    items.push(...found.items)
+    if (found.next === undefined) return items
+    page = { page: found.next }
+  }
+}

@@ -1,0 +1,182 @@
+import { SessionError } from '../../errors.ts'
+import { createRuntime } from '../../runtime/create-runtime.ts'
+import type { Runtime } from '../../runtime/types.ts'
+import { memoryStore } from '../../stores/memory.ts'
+import type { CrashPlan, CrashPoint } from './crash-plan.ts'
+import { CrashProcess } from './crash-process.ts'
+import { isAtRest, readSessions } from './read-end.ts'
+import { Scene } from './scene.ts'
+import type { CrashEnd, CrashScenario } from './types.ts'
+import { watchedAgents } from './watched-agents.ts'
+import { watchedRuntime } from './watched-runtime.ts'
+import { watchedStore } from './watched-store.ts'
+
+const stepMs = 250
+const maxStarts = 3
+const notTheSame =
+  'The scenario did not come to the point where it was to be disturbed: it depends on something that is not given to it, like the time of the machine.'
+
+export interface ScenarioRun {
+  readonly end: CrashEnd
+  /** The points of each life: before the first crash, behind it, behind the second. */
+  readonly lives: readonly (readonly CrashPoint[])[]
+  readonly trace: readonly string[]
+}
+
+export interface ScenarioRunOptions {
+  readonly plan: CrashPlan
+  readonly seed: number
+  readonly restWithinMs: number
+}
+
+/** Runs a scenario to its rest, with the crashes of the plan, in as many processes as that takes. */
+export async function runScenario(scenario: CrashScenario, options: ScenarioRunOptions): Promise<ScenarioRun> {
+  const scene = new Scene(scenario.store?.() ?? memoryStore(), options.plan, options.seed)
+  const stage = new Stage(scenario, scene, options.restWithinMs)
+  const stuck = await stage.play()
+  const end = await stage.look(stuck)
+  await stage.clear()
+  if (scene.counter.isUnfinished) {
+    throw new SessionError('conflict', notTheSame)
+  }
+  return { end, lives: scene.counter.lives, trace: scene.trace }
+}
+
+interface LiveProcess {
+  readonly process: CrashProcess
+  readonly runtime: Runtime
+  readonly release: () => Promise<void>
+  /** It was stopped and may be told that it has lost everything. */
+  isZombie: boolean
+  isDone: boolean
+  failure: unknown
+}
+
+/** The processes of one run of a scenario, and the time that passes for them. */
+class Stage {
+  readonly #scenario: CrashScenario
+  readonly #scene: Scene
+  readonly #restWithinMs: number
+  readonly #all: LiveProcess[] = []
+
+  constructor(scenario: CrashScenario, scene: Scene, restWithinMs: number) {
+    this.#scenario = scenario
+    this.#scene = scene
+    this.#restWithinMs = restWithinMs
+    scene.onTakeover = () => this.#wakeZombies()
+  }
+
+  /** Undefined when everything has come to rest, else why not. */
+  async play(): Promise<string | undefined> {
+    this.#start()
+    const until = this.#scene.clock.now() + this.#restWithinMs
+    for (let waitMs = 0; this.#scene.clock.now() < until; waitMs = stepMs) {
+      await this.#scene.clock.advance(waitMs)
+      for (const { process } of this.#all) process.finishWaking()
+      if (this.#scene.isStruck) await this.#replaceStruck()
+      else if (await this.#isOver()) return this.#firstFailure()
+    }
+    return this.#firstFailure() ?? `after ${this.#restWithinMs} ms something still runs, or a client still waits`
+  }
+
+  async look(stuck: string | undefined): Promise<CrashEnd> {
+    const { store, staleWrites, acceptedRuns, acceptedAnswers, effects, notes } = this.#scene
+    return {
+      world: { effects, notes },
+      sessions: await readSessions(store),
+      acknowledged: { runs: [...acceptedRuns], answers: acceptedAnswers },
+      staleWrites,
+      ...(stuck === undefined ? {} : { stuck }),
+    }
+  }
+
+  /** Stops what lives, whatever it still does. */
+  async clear(): Promise<void> {
+    this.#wakeZombies()
+    const stops = this.#living.map(({ runtime }) => runtime.stop({ graceMs: 0 }))
+    let isStopped = false
+    void Promise.allSettled(stops).then(() => (isStopped = true))
+    for (let steps = 0; !isStopped && steps < 100; steps++) {
+      await this.#scene.clock.advance(stepMs)
+      for (const { process } of this.#all) process.finishWaking()
+    }
+    for (const { process } of this.#all) process.kill()
+  }
+
+  #start(): void {
+    const { clock, ids } = this.#scene
+    const process = new CrashProcess(`process-${this.#all.length + 1}`, clock)
+    this.#scene.watched = process
+    this.#scene.log(process, 'starts')
+    const { store, release } = watchedStore(this.#scene, process)
+    const world = this.#scene.worldOf(process)
+    const runtime = (this.#scenario.runtime ?? createRuntime)({
+      agents: watchedAgents(this.#scene, process, this.#scenario.agents(world)),
+      ...{ store, clock: process.clock, ids },
+      onError: (error, { during }) => this.#scene.log(process, `fault during ${during}: ${nameOf(error)}`),
+    })
+    const live: LiveProcess = { process, runtime, release, isZombie: false, isDone: false, failure: undefined }
+    this.#all.push(live)
+    startRuntime(runtime)
+      .then(() => this.#scenario.drive(watchedRuntime(this.#scene, runtime), world))
+      .then(
+        () => this.#scene.log(process, 'the client is done'),
+        (error: unknown) => {
+          live.failure = error
+          this.#scene.log(process, `the client fails: ${nameOf(error)}`)
+        },
+      )
+      .finally(() => (live.isDone = true))
+  }
+
+  /** Another process takes the place of the one that was struck. */
+  async #replaceStruck(): Promise<void> {
+    this.#scene.isStruck = false
+    const struck = this.#all.at(-1)
+    if (struck?.process.state === 'dead') await struck.release()
+    else if (struck) struck.isZombie = true
+    this.#start()
+  }
+
+  async #isOver(): Promise<boolean> {
+    const awake = this.#living.filter(({ process }) => process.state !== 'stopped')
+    if (!awake.every(({ isDone }) => isDone)) return false
+    if (!(await isAtRest(this.#scene.store))) return false
+    if (awake.length === this.#living.length) return true
+    this.#wakeZombies()
+    return false
+  }
+
+  #wakeZombies(): void {
+    for (const { process } of this.#all) {
+      if (process.state !== 'stopped') continue
+      this.#scene.log(process, 'goes on')
+      process.wake()
+    }
+  }
+
+  /** A client of a process that lost everything may fail. */
+  #firstFailure(): string | undefined {
+    const failed = this.#living.find(({ isZombie, failure }) => !isZombie && failure !== undefined)
+    return failed && `the client of ${failed.process.name} failed: ${nameOf(failed.failure)}`
+  }
+
+  get #living(): readonly LiveProcess[] {
+    return this.#all.filter(({ process }) => process.state !== 'dead')
+  }
+}
+
+/** A store that does not answer once is no reason to give up. */
+async function startRuntime(runtime: Runtime): Promise<void> {
+  for (let starts = 1; ; starts++) {
+    try {
+      return void (await runtime.start())
+    } catch (error) {
+      if (starts === maxStarts || !SessionError.isInstance(error) || !error.retryable) throw error
+    }
+  }
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+}

@@ -1,0 +1,90 @@
+import type { CallContext, IdSource } from '@bowline/agent-loop'
+import { fakeIds } from '@bowline/agent-loop/testing'
+import { manualClock, type ManualClock } from '@bowline/llm/testing'
+import type { SessionStore } from '../../store/contract.ts'
+import { PointCounter, type CrashPlan, type PointKind } from './crash-plan.ts'
+import type { CrashProcess } from './crash-process.ts'
+import type { Effect, World } from './types.ts'
+
+/** One run of a scenario: the time, the store and the world that all its processes share, and what happened. */
+export class Scene {
+  readonly clock: ManualClock = manualClock()
+  readonly ids: IdSource = fakeIds()
+  readonly random: () => number
+  readonly store: SessionStore
+  readonly plan: CrashPlan
+  readonly counter: PointCounter
+  readonly trace: string[] = []
+  readonly effects: Effect[] = []
+  readonly notes = new Map<string, unknown>()
+  /** The process that claimed each run last, and its epoch. */
+  readonly owners = new Map<string, { readonly process: CrashProcess; readonly epoch: number }>()
+  readonly staleWrites: string[] = []
+  readonly acceptedRuns = new Set<string>()
+  readonly acceptedAnswers = new Map<string, number>()
+  /** The process whose points count. */
+  watched: CrashProcess | undefined
+  /** The watched process was struck, and nobody has dealt with that yet. */
+  isStruck = false
+  /** Called when a process takes over a run that another one had. */
+  onTakeover: () => void = () => undefined
+
+  constructor(store: SessionStore, plan: CrashPlan, seed: number) {
+    this.store = store
+    this.plan = plan
+    this.counter = new PointCounter(plan)
+    this.random = seededRandom(seed)
+  }
+
+  log(process: CrashProcess, what: string): void {
+    this.trace.push(`${this.clock.now()} ms ${process.name} ${what}`)
+  }
+
+  /** Something that could be the last that a process does. True: its answer from the store is lost. */
+  async point(process: CrashProcess, kind: PointKind, what: string): Promise<boolean> {
+    await process.pass(kind.endsWith('commit') ? 'store' : 'code')
+    if (kind !== 'after-commit' && kind !== 'after-claim') this.log(process, `${kind} ${what}`)
+    if (process !== this.watched || !this.counter.reach(kind, what)) return false
+    this.log(process, `is struck: ${this.plan.mode}`)
+    if (this.plan.mode === 'lost-response') return true
+    this.isStruck = true
+    if (this.plan.mode === 'kill') process.kill()
+    else process.stop()
+    // Before its commit a stopped process still has it in its hands; what it hears comes after its timers.
+    await process.pass(kind === 'before-commit' ? 'store' : 'code')
+    return false
+  }
+
+  /** The outside world as one process reaches it. */
+  worldOf(process: CrashProcess): World {
+    return {
+      effects: this.effects,
+      notes: this.notes,
+      happened: (key) => this.effects.some((effect) => effect.idempotencyKey === key),
+      sleep: (ms) => new Promise((resolve) => process.clock.setTimer(process.clock.now() + ms, resolve)),
+      effect: async (call) => {
+        await process.pass('code')
+        call.abortSignal.throwIfAborted()
+        this.#takeEffect(process, call)
+      },
+    }
+  }
+
+  #takeEffect(process: CrashProcess, call: CallContext): void {
+    const { toolName, toolCallId, runId, step, idempotencyKey, attempt } = call
+    const where = { process: process.name, at: this.clock.now() }
+    this.effects.push({ toolName, toolCallId, runId, step, idempotencyKey, attempt, ...where })
+    this.log(process, `effect ${toolName} ${idempotencyKey} attempt ${attempt}`)
+  }
+}
+
+/** Mulberry32: small, and the same everywhere. */
+function seededRandom(seed: number): () => number {
+  let state = seed | 0
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}

@@ -1,0 +1,132 @@
+import type { AgentOptions, CallContext, StoredMessage } from '@bowline/agent-loop'
+import type { Runtime, RuntimeOptions } from '../../runtime/types.ts'
+import type { SessionStore } from '../../store/contract.ts'
+import type {
+  EntryRecord,
+  InboxRecord,
+  RunRecord,
+  SessionRecord,
+  StoredEvent,
+  ToolCallRecord,
+} from '../../store/records.ts'
+
+/** What happens at a point: the process dies, the answer of the store gets lost, or the process is stopped for a while. */
+export type CrashMode = 'kill' | 'lost-response' | 'zombie'
+
+/** A piece of work that must come out right wherever its process is disturbed. */
+export interface CrashScenario {
+  /**
+   * The agents of one process, as for `defineAgent`. Called for each process: a scripted model knows how far it is, so
+   * it belongs to one. Their tools write what they do outside into the world.
+   */
+  readonly agents: (world: World) => readonly AgentOptions[]
+  /** A store over nothing. Called for each run of the scenario. Default: a memory store. */
+  readonly store?: () => SessionStore
+  /** Makes the runtime of one process. Default: `createRuntime`. It must use what it is given. */
+  readonly runtime?: (options: RuntimeOptions) => Runtime
+  /**
+   * What a client does, from its first input to its last result. Called for each process, so a client that comes back
+   * begins anew: it must send its inputs under ids.
+   */
+  readonly drive: (runtime: Runtime, world: World) => Promise<void>
+  /** Default: `standardInvariants`. */
+  readonly invariants?: readonly Invariant[]
+}
+
+/** What outlives every process and is no part of the store. */
+export interface World {
+  /** Of all processes, in order. */
+  readonly effects: readonly Effect[]
+  /**
+   * Writes down that a call took effect. Await it: in a process that is dead it never resolves, and a call whose signal
+   * is aborted rejects without an effect.
+   */
+  effect(call: CallContext): Promise<void>
+  /** Resolves when so much time has passed for this process. */
+  sleep(ms: number): Promise<void>
+  /** What an outside service answers that was asked about a key. */
+  happened(idempotencyKey: string): boolean
+  /** What clients remember. */
+  readonly notes: Map<string, unknown>
+}
+
+type EffectCall = 'toolName' | 'toolCallId' | 'runId' | 'step' | 'idempotencyKey' | 'attempt'
+
+export interface Effect extends Pick<CallContext, EffectCall> {
+  readonly process: string
+  readonly at: number
+}
+
+/** What must hold when everything has come to rest. */
+export interface Invariant {
+  readonly name: string
+  /** What is wrong; an empty list is right. */
+  readonly check: (end: CrashEnd) => readonly string[]
+}
+
+/** Everything that there is to see when the scenario is over. */
+export interface CrashEnd {
+  readonly world: Pick<World, 'effects' | 'notes'>
+  readonly sessions: readonly SessionEnd[]
+  /** What clients were told. */
+  readonly acknowledged: Acknowledged
+  /** Writes of owners that had lost their run, and that the store took. */
+  readonly staleWrites: readonly string[]
+  /** Why it did not come to its end; absent when it did. */
+  readonly stuck?: string
+  /** The same without a crash; absent in that run itself. */
+  readonly undisturbed?: CrashEnd
+}
+
+export interface SessionEnd {
+  readonly record: SessionRecord
+  readonly runs: readonly RunRecord[]
+  readonly calls: readonly ToolCallRecord[]
+  readonly log: readonly StoredEvent[]
+  /** The active path, oldest first. */
+  readonly path: readonly EntryRecord[]
+  /** Of the active path. */
+  readonly messages: readonly StoredMessage[]
+  readonly inbox: readonly InboxRecord[]
+}
+
+export interface Acknowledged {
+  /** Ids of runs whose input was accepted. */
+  readonly runs: readonly string[]
+  /** How often an answer was accepted as new, by tool call id or approval id. */
+  readonly answers: ReadonlyMap<string, number>
+}
+
+export interface ExploreOptions {
+  /** Default: all. */
+  readonly modes?: readonly CrashMode[]
+  /** 2: one more crash at each point of each recovery. Default 1. */
+  readonly depth?: 1 | 2
+  /** The `point` of a failure: only that one is tried. */
+  readonly only?: string
+  /** Of what is random. Default 1. */
+  readonly seed?: number
+  /** How long, by the fake clock, everything may take to come to rest. Default 600,000. */
+  readonly restWithinMs?: number
+}
+
+export interface CrashReport {
+  /** Of the run without a crash. */
+  readonly points: number
+  /** How often the scenario was run. */
+  readonly runs: number
+  readonly failures: readonly CrashFailure[]
+  /** What happened in the run without a crash. */
+  readonly trace: readonly string[]
+}
+
+export interface CrashFailure {
+  /** Replayed by `only`. */
+  readonly point: string
+  /** `none`: it fails without a crash. */
+  readonly mode: CrashMode | 'none'
+  readonly invariant: string
+  readonly problems: readonly string[]
+  /** What happened, in order. */
+  readonly trace: readonly string[]
+}

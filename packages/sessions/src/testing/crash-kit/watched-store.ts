@@ -1,0 +1,106 @@
+import type { Batch, Claim, CommitResult, LeaseState, SessionStore, StoreOpenOptions } from '../../store/contract.ts'
+import { aroundStore } from '../around-store.ts'
+import { unavailable } from '../faulty-store.ts'
+import type { CrashProcess } from './crash-process.ts'
+import type { Scene } from './scene.ts'
+
+export interface WatchedStore {
+  readonly store: SessionStore
+  /** What the system does for a process that died. */
+  readonly release: () => Promise<void>
+}
+
+/** The store as one process reaches it: each commit and each claim is a point. */
+export function watchedStore(scene: Scene, process: CrashProcess): WatchedStore {
+  let isOpen = false
+  /** The epoch under which this process has each run, as far as it knows. */
+  const epochs = new Map<string, number>()
+
+  async function open(options: StoreOpenOptions): Promise<void> {
+    // The time of the store is nobody's own: it goes on while a process is stopped.
+    await scene.store.open({ ...options, clock: scene.clock })
+    isOpen = true
+  }
+
+  async function close(go: () => Promise<unknown>): Promise<unknown> {
+    isOpen = false
+    return go()
+  }
+
+  async function commit(batch: Batch, go: () => Promise<unknown>): Promise<CommitResult> {
+    const name = nameOf(batch)
+    if (await scene.point(process, 'before-commit', name)) throw unavailable('commit')
+    const stale = staleRuns(scene, process, batch, epochs)
+    const result = (await go()) as CommitResult
+    scene.log(process, `commit ${name}: ${printed(result)}`)
+    if (!result.ok) return result
+    scene.staleWrites.push(...stale.map((runId) => `${process.name} wrote ${name} for ${runId}, which it had lost`))
+    if (await scene.point(process, 'after-commit', name)) throw unavailable('commit')
+    return result
+  }
+
+  async function claim(go: () => Promise<unknown>): Promise<readonly Claim[]> {
+    const claims = (await go()) as readonly Claim[]
+    if (claims.length === 0) return claims
+    for (const { run, previous } of claims) {
+      epochs.set(run.id, run.epoch)
+      scene.owners.set(run.id, { process, epoch: run.epoch })
+      scene.log(process, `claim ${run.id} (${previous}): epoch ${run.epoch}`)
+    }
+    if (claims.some(({ previous }) => previous === 'running')) scene.onTakeover()
+    const names = claims.map(({ run }) => run.id).join(' ')
+    if (await scene.point(process, 'after-claim', names)) throw unavailable('claim')
+    return claims
+  }
+
+  async function renew(go: () => Promise<unknown>): Promise<readonly LeaseState[]> {
+    const states = (await go()) as readonly LeaseState[]
+    for (const { runId, held } of states) if (!held) scene.log(process, `renew ${runId}: lost`)
+    return states
+  }
+
+  const store = aroundStore(scene.store, async (operation, args, go) => {
+    await process.pass('store')
+    switch (operation) {
+      case 'open':
+        return open(args[0] as StoreOpenOptions)
+      case 'close':
+        return close(go)
+      case 'commit':
+        return commit(args[0] as Batch, go)
+      case 'claim':
+        return claim(go)
+      case 'renew':
+        return renew(go)
+      default:
+        return go()
+    }
+  })
+  return { store, release: async () => void (isOpen && (await scene.store.close())) }
+}
+
+function printed(result: CommitResult): string {
+  if (!result.ok) return `refused (${result.reason})`
+  if (result.existing) return `known as ${result.existing.runId}`
+  return result.lastSeq < result.firstSeq ? 'done' : `done, events ${result.firstSeq} to ${result.lastSeq}`
+}
+
+/** The events of a batch, else what it writes. */
+function nameOf({ writes }: Batch): string {
+  const types = writes.flatMap((write) => (write.op === 'event.append' ? write.events.map(({ event }) => event.type) : []))
+  return (types.length > 0 ? types : writes.map((write) => write.op)).join('+')
+}
+
+/** Runs for which the batch writes what only an owner writes, although another process has claimed them since. */
+function staleRuns(scene: Scene, process: CrashProcess, batch: Batch, epochs: ReadonlyMap<string, number>): string[] {
+  const written = batch.writes.flatMap((write): (string | undefined)[] => {
+    if (write.op === 'entry.append') return write.entries.map((entry) => entry.runId)
+    if (write.op === 'call.put') return write.calls.map((call) => (call.state === 'pending' ? undefined : call.runId))
+    return []
+  })
+  return [...new Set(written)].filter((runId): runId is string => {
+    if (runId === undefined) return false
+    const owner = scene.owners.get(runId)
+    return owner !== undefined && owner.process !== process && (epochs.get(runId) ?? owner.epoch) < owner.epoch
+  })
+}

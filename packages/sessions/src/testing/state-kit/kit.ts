@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import type { Clock, JSONValue } from '@bowline/llm'
+import { manualClock } from '@bowline/llm/testing'
+import type { CasResult, LifeOptions, StateRead, StateStore, Versioned } from '../../state/contract.ts'
+import type { TestRunner } from '../store-kit/kit.ts'
+
+export interface StateKitOptions {
+  /** Names the store in the titles of the tests. */
+  readonly name: string
+  /** A store over nothing, that goes by this clock unless it has one of its own. Its `close` must end it. */
+  readonly create: (clock: Clock) => Promise<StateStore>
+  /** A store over the data of this one, which is closed. Leave it out where nothing outlives a store. */
+  readonly reopen?: (store: StateStore, clock: Clock) => Promise<StateStore>
+  /** Another store over the data of this one, at the same time. Default: the store itself. */
+  readonly second?: (store: StateStore, clock: Clock) => Promise<StateStore>
+  /** Lets time pass for a store with a clock of its own. */
+  readonly pass?: (ms: number) => Promise<void>
+  /** Called after each test, when its stores are closed. */
+  readonly destroy?: () => Promise<void>
+  /** Default: the globals `describe` and `it`. */
+  readonly runner?: TestRunner
+}
+
+/** A store with one space in use, and the words in which the tests speak to it. */
+export interface StateBench {
+  readonly store: StateStore
+  /** Over the same data. */
+  readonly other: StateStore
+  pass(ms: number): Promise<void>
+  put(id: string, expected: number | null, value?: JSONValue, options?: Partial<LifeOptions>): Promise<CasResult>
+  /** Must be written; gives the version. */
+  must(id: string, expected: number | null, value?: JSONValue, options?: Partial<LifeOptions>): Promise<number>
+  get(id: string): Promise<StateRead>
+  /** Must be there. */
+  found(id: string): Promise<Versioned>
+  ids(query?: { readonly prefix?: string }): Promise<readonly string[]>
+  reopen(): Promise<StateBench>
+}
+
+export const space = 'states'
+const longMs = 60_000
+
+export interface StateKit {
+  readonly options: StateKitOptions
+  readonly it: (name: string, test: (bench: StateBench) => Promise<void>) => void
+}
+
+export type StateTopic = (kit: StateKit) => void
+
+export function stateKitOf(options: StateKitOptions, runner: TestRunner): StateKit {
+  return { options, it: (name, test) => runner.it(name, () => runTest(options, test), 30_000) }
+}
+
+async function runTest(options: StateKitOptions, test: (bench: StateBench) => Promise<void>): Promise<void> {
+  const clock = manualClock(1_750_000_000_000)
+  const opened = new Set<StateStore>()
+  const benchOver = async (store: StateStore): Promise<StateBench> => {
+    const other = (await options.second?.(store, clock)) ?? store
+    opened.add(store).add(other)
+    return benchOf({ store, other }, (ms) => options.pass?.(ms) ?? clock.advance(ms), async () => {
+      for (const each of opened) await each.close()
+      opened.clear()
+      assert.ok(options.reopen)
+      return benchOver(await options.reopen(store, clock))
+    })
+  }
+  try {
+    await test(await benchOver(await options.create(clock)))
+  } finally {
+    for (const store of opened) await store.close()
+    await options.destroy?.()
+  }
+}
+
+function benchOf(stores: Pick<StateBench, 'store' | 'other'>, pass: StateBench['pass'], reopen: StateBench['reopen']): StateBench {
+  const { store } = stores
+  const bench: StateBench = {
+    ...stores,
+    pass,
+    reopen,
+    put: (id, expected, value = `value of ${id}`, { ttlMs = longMs } = {}) => store.compareAndSet(space, id, expected, value, { ttlMs }),
+    async must(id, expected, value, options) {
+      const result = await bench.put(id, expected, value, options)
+      assert.ok(result.ok, `${id} was not written: ${result.ok ? '' : result.reason}`)
+      return result.version
+    },
+    get: (id) => store.get(space, id),
+    async found(id) {
+      const read = await bench.get(id)
+      assert.ok(read.status === 'found', `${id} is ${read.status}`)
+      return read.value
+    },
+    async ids(query = {}) {
+      return (await store.list(space, query)).items.map((item) => item.id)
+    },
+  }
+  return bench
+}

@@ -1,0 +1,35 @@
+import { createRuntime, type Batch, type CommitResult, type Runtime, type RuntimeOptions, type SessionStore, type Write } from '@bowline/sessions'
+
+type Commit = SessionStore['commit']
+
+/** A runtime over a store whose commits somebody changes on their way: what a mistake in the journal would write. */
+function writingThrough(change: (commit: Commit) => Commit): (options: RuntimeOptions) => Runtime {
+  return ({ store, ...options }) => {
+    if (!store) throw new TypeError('a store is missing')
+    const commit = change((batch) => store.commit(batch))
+    const changed = new Proxy(store, { get: (target, name) => (name === 'commit' ? commit : (Reflect.get(target, name) as unknown)) })
+    return createRuntime({ ...options, store: changed })
+  }
+}
+
+/** The row of a call says `started` only when the call has its outcome: too late for whoever comes after a crash. */
+export const lateLedger = writingThrough((commit) => (batch) => commit({ ...batch, writes: batch.writes.map(notStarted) }))
+
+function notStarted(write: Write): Write {
+  if (write.op !== 'call.put') return write
+  return { ...write, calls: write.calls.map((call) => (call.state === 'started' ? { ...call, state: 'pending' } : call)) }
+}
+
+/** Answers are taken out of the inbox in a commit of their own, before the one that uses them. */
+export const earlyTake = writingThrough((commit) => async (batch) => {
+  const taken = batch.writes.filter((write) => write.op === 'inbox.take')
+  const rest = batch.writes.filter((write) => write.op !== 'inbox.take')
+  if (taken.length === 0 || rest.length === 0) return commit(batch)
+  const first: CommitResult = await commit({ ...batch, id: `${batch.id}-take`, writes: taken })
+  return first.ok ? commit({ ...batch, writes: rest }) : first
+})
+
+/** A run writes whoever owns it by now. */
+export const withoutFence = writingThrough((commit) => (batch: Batch) => {
+  return commit({ ...batch, expect: batch.expect.filter(({ that }) => that !== 'fence') })
+})

@@ -1,0 +1,301 @@
+import { defineTool } from '@bowline/agent-loop'
+import { manualClock, type Step } from '@bowline/llm/testing'
+import type { SessionStore } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { checkLog, collect, gate, logOf, setup, types, type SetupOptions } from '../support.ts'
+import { recordingStore } from '../recording-store.ts'
+
+const dayMs = 86_400_000
+const schema = { description: 'A tool.', inputSchema: z.object({}) }
+const tools = [
+  defineTool({ ...schema, name: 'place', timeoutMs: 60_000 }),
+  defineTool({ ...schema, name: 'untimed' }),
+  defineTool({ ...schema, name: 'send', needsApproval: true, approvalTimeoutMs: 60_000, execute: () => 'sent' }),
+]
+const call = (name: string): Step => ({ toolCalls: [{ id: `c-${name}`, name, input: {} }] })
+
+async function started(options: SetupOptions) {
+  const clock = manualClock()
+  const store = memoryStore()
+  const made = setup({ clock, store, tools, ...options })
+  await made.runtime.start()
+  return { clock, store, ...made, session: made.runtime.session('room:1') }
+}
+
+/** How often each call got an outcome. */
+async function outcomes(session: Parameters<typeof logOf>[0]): Promise<readonly unknown[]> {
+  return (await checkLog(session)).flatMap((event) => (event.type === 'tool-execution-end' ? [event.message.status] : []))
+}
+
+describe('deadlines', () => {
+  const kinds = [
+    { tool: 'send', waits: 'awaiting-approval', becomes: 'denied' },
+    { tool: 'place', waits: 'awaiting-tools', becomes: 'error' },
+  ] as const
+
+  it.each(kinds)('S95, S160: of $tool: at its time, not before, the call is $becomes, once, and the turn goes on', async ({ tool, waits, becomes }) => {
+    const { runtime, session, clock, faults } = await started({ steps: [call(tool), { text: 'without it' }] })
+    const run = await session.send('go')
+    await run.result()
+    await clock.advance(59_999)
+    expect(await run.status()).toBe(waits)
+    await clock.advance(1)
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'without it' })
+    await clock.advance(600_000)
+    expect(await outcomes(session)).toEqual([becomes])
+    expect(faults).toEqual([])
+    await runtime.stop()
+  })
+
+  it.each(kinds)('S95, S160: of $tool: also when no process was there at its time', async ({ tool, becomes }) => {
+    const first = await started({ steps: [call(tool)] })
+    const { clock, store } = first
+    await store.open({ namespace: 'default', clock, owner: 'keeper' })
+    const run = await first.session.send('go')
+    await run.result()
+    await first.runtime.stop()
+    await clock.advance(dayMs)
+    const second = await started({ steps: [{ text: 'without it' }], clock, store })
+    await collect(second.session.events({ runId: run.runId }))
+    expect(await second.runtime.run(run.runId)).toMatchObject({ status: 'completed' })
+    expect(await outcomes(second.session)).toEqual([becomes])
+    await second.runtime.stop()
+  })
+
+  it.each(kinds)('S95, S160: of $tool: once among several processes', async ({ tool, becomes }) => {
+    const clock = manualClock()
+    const memory = memoryStore()
+    const store = recordingStore(memory)
+    const first = await started({ steps: [call(tool), { text: 'without it' }], clock, store })
+    const others = await Promise.all([1, 2].map(() => started({ steps: [{ text: 'without it' }], clock, store: recordingStore(memory) })))
+    const run = await first.session.send('go')
+    await clock.advance(1_000)
+    expect(await run.status()).not.toBe('running')
+    await clock.advance(120_000)
+    expect(await run.status()).toBe('completed')
+    expect(await outcomes(first.session)).toEqual([becomes])
+    expect(types(await logOf(first.session)).filter((type) => type === 'turn-start')).toHaveLength(2)
+    for (const { runtime } of [first, ...others]) await runtime.stop()
+  })
+
+  it('S92, S95: a decision in time stands, and no timer is left to wake the run for nothing', async () => {
+    const { runtime, session, clock, store } = await started({ steps: [call('send'), call('untimed'), { text: 'done' }] })
+    const run = await session.send('go')
+    const { pendingApprovals } = await run.result()
+    const { cursor } = (await session.info()) ?? { cursor: '' }
+    await session.approve(pendingApprovals[0]?.approvalId ?? '')
+    await collect(run.events({ cursor }))
+    expect(await run.status()).toBe('awaiting-tools')
+    expect((await store.due(10)).nextAt).toBeNull()
+    await clock.advance(600_000)
+    expect(types(await checkLog(session)).filter((type) => type === 'turn-start')).toHaveLength(2)
+    expect(await run.status()).toBe('awaiting-tools')
+    await runtime.stop()
+  })
+
+  it('S95: of two calls the earlier is over first, and the later at its own time', async () => {
+    const late = defineTool({ ...schema, name: 'late', timeoutMs: 90_000 })
+    const both: Step = { toolCalls: ['place', 'late'].map((name) => ({ id: `c-${name}`, name, input: {} })) }
+    const { runtime, session, clock } = await started({ steps: [both, { text: 'without them' }], tools: [...tools, late] })
+    const run = await session.send('go')
+    await run.result()
+    await clock.advance(60_000)
+    expect((await session.info())?.openRun?.pendingToolCalls).toMatchObject([{ toolCallId: 'c-late' }])
+    await clock.advance(29_999)
+    expect(await run.status()).toBe('awaiting-tools')
+    await clock.advance(1)
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    await runtime.stop()
+  })
+
+  it.each(['kill', 'stop'] as const)('S95, S104: after a %s nothing is due', async (how) => {
+    const { runtime, session, store } = await started({ steps: [call('send')] })
+    await (await session.send('go')).result()
+    await session[how]()
+    expect((await store.due(10)).nextAt).toBeNull()
+    await runtime.stop()
+  })
+})
+
+describe('the life of a session', () => {
+  it('S161, S163: ends to the millisecond: its open runs are cancelled, input is refused, all of it stays readable', async () => {
+    const { runtime, clock } = await started({ steps: [call('untimed')] })
+    const session = runtime.session('room:1', { ttl: { maxAgeMs: 50_000 } })
+    const run = await session.send('go')
+    const queued = await session.send('and then')
+    await run.result()
+    await clock.advance(49_999)
+    expect(await session.info()).toMatchObject({ status: 'busy' })
+    await clock.advance(1)
+    await expect(session.send('more')).rejects.toMatchObject({ code: 'session-expired' })
+    await expect(session.steer('more')).rejects.toMatchObject({ code: 'session-expired' })
+    expect(await session.info()).toMatchObject({ status: 'expired', expiresAt: 50_000 })
+    expect(await run.result()).toMatchObject({ status: 'aborted' })
+    expect(await queued.status()).toBe('aborted')
+    const { items } = await session.messages()
+    expect(items.map((message) => message.role)).toEqual(['user', 'assistant', 'tool-result'])
+    expect((await logOf(session)).at(-1)).toMatchObject({ type: 'session-end', reason: 'expired' })
+    await runtime.stop()
+  })
+
+  it('S161: what a run says too late neither counts nor brings the session back', async () => {
+    const answer = gate()
+    const called = gate()
+    const { runtime, clock, faults } = await started({
+      steps: async () => {
+        called.open()
+        await answer.passed
+        return { text: 'too late' }
+      },
+    })
+    const session = runtime.session('room:1', { ttl: { maxAgeMs: 5_000 } })
+    const run = await session.send('go')
+    await called.passed
+    await clock.advance(5_000)
+    answer.open()
+    await clock.advance(10)
+    expect(await run.result()).toMatchObject({ status: 'aborted', text: '' })
+    expect(await session.info()).toMatchObject({ status: 'expired' })
+    expect(types(await logOf(session)).filter((type) => type === 'session-end')).toHaveLength(1)
+    await runtime.stop()
+    expect(faults).toEqual([])
+  })
+
+  it('S161: readers end with session-end', async () => {
+    const { runtime, clock } = await started({ steps: [] })
+    const session = runtime.session('room:1', { ttl: { maxAgeMs: 5_000 } })
+    await session.open()
+    const reading = collect(session.events())
+    await clock.advance(5_000)
+    expect(types(await reading)).toEqual(['session-start', 'session-end'])
+    // Who comes later reads the same.
+    expect(types(await collect(session.events()))).toEqual(['session-start', 'session-end'])
+    await runtime.stop()
+  })
+
+  it('S160, S161: ends once among several processes', async () => {
+    const clock = manualClock()
+    const store = memoryStore()
+    const all = await Promise.all([1, 2, 3].map(() => started({ steps: [], clock, store, concurrency: 0 })))
+    const [first] = all
+    const session = first?.runtime.session('room:1', { ttl: { maxAgeMs: 30_000 } })
+    await session?.open()
+    await clock.advance(60_000)
+    expect((await store.readEvents('room:1', 0, 10)).events.map(({ type }) => type)).toEqual(['session-start', 'session-end'])
+    expect(all.map(({ faults }) => faults)).toEqual([[], [], []])
+    for (const { runtime } of all) await runtime.stop()
+  })
+
+  it('S162: input and commits prolong it, reading does not', async () => {
+    const { runtime, clock } = await started({ steps: [{ text: 'one' }] })
+    const session = runtime.session('room:1', { ttl: { idleMs: 10_000 } })
+    await session.open()
+    await clock.advance(6_000)
+    await (await session.send('go')).result()
+    await clock.advance(9_000)
+    expect(await session.info()).toMatchObject({ status: 'idle', expiresAt: 16_000 })
+    await session.messages()
+    await session.usage()
+    await session.runs()
+    await session.open()
+    await logOf(session)
+    await session.stop()
+    await clock.advance(999)
+    expect(await session.info()).toMatchObject({ status: 'idle', expiresAt: 16_000 })
+    await clock.advance(1)
+    expect(await session.info()).toMatchObject({ status: 'expired' })
+    await runtime.stop()
+  })
+
+  it('S160: two sessions that end one after the other each end at their time', async () => {
+    const { runtime, clock, store } = await started({ steps: [] })
+    for (const [room, maxAgeMs] of [['room:1', 5_000], ['room:2', 6_000]] as const) await runtime.session(room, { ttl: { maxAgeMs } }).open()
+    await clock.advance(6_000)
+    const last = async (key: string) => (await store.readEvents(key, 1, 1)).events[0]
+    expect([await last('room:1'), await last('room:2')]).toMatchObject([{ type: 'session-end', at: 5_000 }, { type: 'session-end', at: 6_000 }])
+    await runtime.stop()
+  })
+
+  it.each([0, -1, Number.NaN, Infinity])('S163: a life of %s is refused, for all sessions and for one', async (ms) => {
+    for (const ttl of [{ maxAgeMs: ms }, { idleMs: ms }]) {
+      expect(() => setup({ steps: [], ttl })).toThrow(expect.objectContaining({ code: 'invalid-config' }) as Error)
+      const { runtime } = setup({ steps: [] })
+      expect(() => runtime.session('room:1', { ttl })).toThrow(expect.objectContaining({ code: 'invalid-config' }) as Error)
+    }
+  })
+
+  it('S163: never is the only way to say never, also against the default of the runtime', async () => {
+    const { runtime, clock } = await started({ steps: [], ttl: { maxAgeMs: 1_000 } })
+    const session = runtime.session('room:1', { ttl: { maxAgeMs: 'never', idleMs: 'never' } })
+    await session.open()
+    await runtime.session('room:2').open()
+    await clock.advance(1_000)
+    expect(await session.info()).not.toHaveProperty('expiresAt')
+    expect(await runtime.session('room:2').info()).toMatchObject({ status: 'expired' })
+    await runtime.stop()
+  })
+
+  it('S161: when the retention is over an expired session is deleted', async () => {
+    const { runtime, clock } = await started({ steps: [], timers: false })
+    const session = runtime.session('room:1', { ttl: { maxAgeMs: 1_000 } })
+    await session.open()
+    await clock.advance(7 * dayMs)
+    await runtime.sweep()
+    expect(await session.info()).toMatchObject({ status: 'expired' })
+    await clock.advance(2 * 3_600_000)
+    expect(await runtime.sweep()).toMatchObject({ pruned: { sessions: 1 } })
+    await expect(session.info()).rejects.toMatchObject({ code: 'session-deleted' })
+    await runtime.stop()
+  })
+})
+
+describe('retention', () => {
+  it('S164, S125: takes old runs and their events, and neither messages nor usage; what waits stays whole', async () => {
+    const { runtime, session, clock } = await started({ steps: [{ text: 'one' }, call('untimed'), { text: 'two' }], timers: false })
+    const first = await session.send('go')
+    await runtime.drain()
+    const other = runtime.session('room:2')
+    const waiting = await other.send('go')
+    await runtime.drain()
+    const before = [await session.messages(), await session.usage()]
+    await clock.advance(31 * dayMs)
+    expect(await runtime.sweep()).toMatchObject({ pruned: { runs: 1, sessions: 0, more: false } })
+    expect(await waiting.status()).toBe('awaiting-tools')
+    expect(await runtime.run(first.runId)).toBeNull()
+    await expect(first.result()).rejects.toMatchObject({ code: 'unknown-run' })
+    expect([await session.messages(), await session.usage()]).toEqual(before)
+    await expect(collect(session.events('1'))).rejects.toMatchObject({ code: 'cursor-expired' })
+    const { run } = await other.submitToolResults([{ toolCallId: 'c-untimed', output: 'x' }])
+    await runtime.drain()
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'two' })
+    await checkLog(other)
+    await runtime.stop()
+  })
+
+  it('S164: works in small steps, and once an hour', async () => {
+    const clock = manualClock()
+    const memory = memoryStore()
+    const limits: number[] = []
+    const store: SessionStore = new Proxy(memory, {
+      get(target, name) {
+        if (name !== 'prune') return Reflect.get(target, name) as unknown
+        return async (...[rules, limit]: Parameters<SessionStore['prune']>) => {
+          limits.push(limit)
+          return target.prune(rules, limit)
+        }
+      },
+    })
+    const { runtime } = await started({ steps: [], clock, store, timers: false, ttl: { maxAgeMs: 1_000 }, retention: { expiredMs: 1_000 } })
+    for (let room = 1; room <= 250; room++) await runtime.session(`room:${room}`).open()
+    for (const ms of [0, 3_599_999, 1]) {
+      await clock.advance(ms)
+      await runtime.sweep()
+    }
+    expect(limits).toEqual([100, 100, 100, 100])
+    expect((await runtime.sessions()).items).toEqual([])
+    await runtime.stop()
+  })
+})
+

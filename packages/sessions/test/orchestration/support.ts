@@ -1,0 +1,109 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fakeIds } from '@bowline/agent-loop/testing'
+import { manualClock, type ManualClock } from '@bowline/llm/testing'
+import {
+  createOrchestration,
+  memoryStateStore,
+  type Orchestration,
+  type OrchestrationDiagnostic,
+  type OrchestrationOptions,
+  type OrchestrationState,
+  type SessionStore,
+  type StateStore,
+} from '@bowline/sessions'
+import { sqliteStore } from '@bowline/sessions/sqlite'
+import { afterEach } from 'vitest'
+
+export const id = 'room:1'
+export const startMs = 1_750_000_000_000
+
+export interface Bench {
+  readonly orchestration: Orchestration
+  readonly store: StateStore
+  readonly clock: ManualClock
+  readonly diagnostics: readonly OrchestrationDiagnostic[]
+  /** Another manager over the same records, as another process would have it. */
+  another(options?: Partial<OrchestrationOptions>): Orchestration
+}
+
+const ids = fakeIds()
+
+/** An orchestration whose environment is empty and whose waits between tries are none. */
+export function bench(options: Partial<OrchestrationOptions> & { readonly store?: StateStore | SessionStore } = {}, clock: ManualClock = manualClock(startMs)): Bench {
+  const store = options.store ?? memoryStateStore({ clock })
+  const diagnostics: OrchestrationDiagnostic[] = []
+  const another = (more: Partial<OrchestrationOptions> = {}): Orchestration =>
+    createOrchestration({ clock, ids, environment: {}, random: () => 0, onDiagnostic: (d) => diagnostics.push(d), ...options, ...more, store })
+  return { orchestration: another(), store: 'state' in store ? store.state : store, clock, diagnostics, another }
+}
+
+/** Opens stores that are closed after each test. */
+export function openStores(): Readonly<Record<'memory' | 'sqlite', (clock: ManualClock) => Promise<StateStore>>> {
+  const closing: (() => Promise<void>)[] = []
+  afterEach(async () => {
+    for (const close of closing.splice(0)) await close()
+  })
+  return {
+    memory: async (clock) => memoryStateStore({ clock }),
+    async sqlite(clock) {
+      const folder = mkdtempSync(join(tmpdir(), 'bowline-orchestration-'))
+      const store = sqliteStore({ file: join(folder, 'data.db') })
+      await store.open({ namespace: 'default', owner: 'owner-a', clock })
+      closing.push(async () => {
+        await store.close()
+        rmSync(folder, { recursive: true })
+      })
+      return store.state
+    },
+  }
+}
+
+/** A state as it would stand after these uses. */
+export function stateWith(fields: Partial<OrchestrationState> & { readonly uses?: readonly string[] } = {}): OrchestrationState {
+  const { uses = [], ...given } = fields
+  return {
+    ...{ sessionId: id, recentlyUsedTools: [...new Set(uses.toReversed())].slice(0, 10), toolHistory: uses.map((tool, at) => ({ tool, at })) },
+    ...{ sequenceIndex: 0, usesInStep: 0, cumulativeTokenUsage: { promptTokens: 0, completionTokens: 0, totalTokens: 0 } },
+    ...{ lastAccessed: startMs, ttl: 1_000, version: 1, schemaVersion: 1 as const },
+    ...given,
+  }
+}
+
+/** Lets waits between tries pass until the work is done. */
+export async function throughWaits<T>(clock: ManualClock, work: Promise<T>): Promise<T> {
+  let done = false
+  const settled = work.finally(() => (done = true))
+  settled.catch(() => undefined)
+  while (!done) await clock.advance(1)
+  return settled
+}
+
+/** A fixed row of numbers from 0 up to 1, the same in every run. */
+export function drawn(seed: number): () => number {
+  let value = seed
+  return () => {
+    value = (value * 1_103_515_245 + 12_345) % 2_147_483_648
+    return value / 2_147_483_648
+  }
+}
+
+/** A store whose calls are counted, and go wrong as `fault` says: it may throw before or after the call. */
+export function watchedStore(store: StateStore, fault: (call: string, when: 'before' | 'after') => void | Promise<void> = () => undefined): StateStore & { readonly calls: string[] } {
+  const calls: string[] = []
+  return new Proxy(store, {
+    get(target, name) {
+      if (name === 'calls') return calls
+      const call: unknown = Reflect.get(target, name)
+      if (typeof call !== 'function') return call
+      return async (...args: unknown[]) => {
+        calls.push(String(name))
+        await fault(String(name), 'before')
+        const result: unknown = await (call as (...given: unknown[]) => unknown).apply(target, args)
+        await fault(String(name), 'after')
+        return result
+      }
+    },
+  }) as StateStore & { readonly calls: string[] }
+}

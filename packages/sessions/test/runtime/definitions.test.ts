@@ -1,0 +1,153 @@
+import { defineAgent, defineTool, type AgentOptions } from '@bowline/agent-loop'
+import { fakeIds } from '@bowline/agent-loop/testing'
+import { scriptedModel, type Script } from '@bowline/llm/testing'
+import { createRuntime, type DefinitionPolicy, type RuntimeOptions, type SessionStore } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { logOf } from '../support.ts'
+
+const ids = fakeIds()
+const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}) })
+const asks = { toolCalls: [{ id: 'c1', name: 'place', input: {} }] }
+
+interface Version extends Partial<AgentOptions> {
+  readonly steps: Script
+  readonly store: SessionStore
+  readonly policy?: DefinitionPolicy
+}
+
+/** A process with one version of the code. */
+function version({ steps, store, policy, ...agent }: Version) {
+  const model = scriptedModel(steps)
+  const options: RuntimeOptions = {
+    agents: [defineAgent({ name: 'assistant', model, instructions: 'Be brief.', tools: [place], ...agent })],
+    store,
+    ids,
+    ...(policy ? { onDefinitionChange: policy } : {}),
+  }
+  return { runtime: createRuntime(options), model }
+}
+
+/** A turn that waits for the place, begun by the first version of the code. */
+async function begun(store: SessionStore): Promise<string> {
+  const { runtime } = version({ steps: [asks], store })
+  const run = await runtime.session('room:1').send('where?')
+  expect(await run.result()).toMatchObject({ status: 'awaiting-tools' })
+  await runtime.stop()
+  return run.runId
+}
+
+const longer: Partial<AgentOptions> = { instructions: 'Be thorough.' }
+
+describe('a definition that has changed since the run began', () => {
+  it('S109: is stored once per hash, and the same in any process', async () => {
+    const store = memoryStore()
+    await begun(store)
+    const { runtime } = version({ steps: [{ text: 'b' }], store })
+    const run = await runtime.session('room:2').send('again')
+    await run.result()
+    const [first, second] = (await Promise.all(['room:1', 'room:2'].map((key) => store.listRuns(key)))).flatMap((page) => page.items)
+    expect(first?.definition).toBeDefined()
+    expect(second?.definition).toBe(first?.definition)
+    expect(await store.readDefinition(first?.definition ?? '')).toMatchObject({ instructions: 'Be brief.', tools: [{ name: 'place' }] })
+    await runtime.stop()
+  })
+
+  it.each([
+    ['instructions', longer],
+    ['model', { model: scriptedModel([], { modelId: 'other' }) }],
+    ['a new tool', { tools: [place, defineTool({ name: 'more', description: 'More.', inputSchema: z.object({}) })] }],
+    ['the description of a tool', { tools: [defineTool({ name: 'place', description: 'Where?', inputSchema: z.object({}) })] }],
+    ['the schema of a tool', { tools: [defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({ near: z.string() }) })] }],
+    ['the effect of a tool', { tools: [defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}), effect: 'pure' })] }],
+  ] satisfies [string, Partial<AgentOptions>][])('S109, S112: %s makes another hash, and refuse names it', async (_what, change) => {
+    const store = memoryStore()
+    const runId = await begun(store)
+    const { runtime } = version({ steps: [], store, policy: 'refuse', ...change })
+    const session = runtime.session('room:1')
+    const { run } = await session.submitToolResults([{ toolCallId: 'c1', output: 'Oslo' }])
+    const result = await run.result()
+    expect(result).toMatchObject({ runId, status: 'needs-recovery', reason: 'definition-changed', error: { code: 'definition-changed' } })
+    expect(result.error?.message).not.toContain('nothing')
+    expect(await session.info()).toMatchObject({ status: 'failed' })
+    await runtime.stop()
+  })
+
+  it('S112: recover decides, and a run that is to stop ends with its calls cancelled', async () => {
+    const store = memoryStore()
+    const runId = await begun(store)
+    const { runtime, model } = version({ steps: [{ text: 'in Oslo' }], store, policy: 'refuse', ...longer })
+    const session = runtime.session('room:1')
+    await (await session.submitToolResults([{ toolCallId: 'c1', output: 'Oslo' }])).run.result()
+    expect(model.calls).toEqual([])
+    expect(await (await session.recover(runId, 'continue')).result()).toMatchObject({ status: 'completed', text: 'in Oslo' })
+
+    const other = memoryStore()
+    const stoppedId = await begun(other)
+    const second = version({ steps: [], store: other, policy: 'refuse', ...longer })
+    const stopped = second.runtime.session('room:1')
+    await (await stopped.submitToolResults([{ toolCallId: 'c1', output: 'Oslo' }])).run.result()
+    expect(await (await stopped.recover(stoppedId, 'stop')).result()).toMatchObject({ status: 'aborted' })
+    expect((await stopped.messages()).items.at(-1)).toMatchObject({ role: 'tool-result', toolCallId: 'c1' })
+    await Promise.all([runtime.stop(), second.runtime.stop()])
+  })
+
+  it('S110, S113: continue goes on with the new one and says what has changed', async () => {
+    const store = memoryStore()
+    await begun(store)
+    const { runtime, model } = version({ steps: [{ text: 'in Oslo' }], store, ...longer })
+    const session = runtime.session('room:1')
+    const { run } = await session.submitToolResults([{ toolCallId: 'c1', output: 'Oslo' }])
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(JSON.stringify(model.calls[0]?.prompt)).toContain('Be thorough.')
+    const resumed = (await logOf(session)).find((event) => event.type === 'turn-start' && event.resumed)
+    expect(resumed).toMatchObject({ attempt: 1, cause: 'answers', definitionDiff: { instructions: true, tools: { added: [], removed: [] } } })
+    await runtime.stop()
+  })
+
+  it('S110: a tool that is gone gives its waiting call an error outcome', async () => {
+    const store = memoryStore()
+    await begun(store)
+    const { runtime } = version({ steps: [{ text: 'without it' }], store, tools: [] })
+    const session = runtime.session('room:1')
+    const { run } = await session.submitToolResults([{ toolCallId: 'c1', output: 'Oslo' }])
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'without it' })
+    await runtime.stop()
+  })
+
+  it('S111: pin shows the model what it saw before', async () => {
+    const store = memoryStore()
+    await begun(store)
+    const reworded = defineTool({ name: 'place', description: 'Something else.', inputSchema: z.object({}) })
+    const { runtime, model } = version({ steps: [{ text: 'in Oslo' }], store, policy: 'pin', ...longer, tools: [reworded] })
+    const { run } = await runtime.session('room:1').submitToolResults([{ toolCallId: 'c1', output: 'Oslo' }])
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    const sent = JSON.stringify(model.calls[0])
+    expect(sent).toContain('Be brief.')
+    expect(sent).toContain('Where the user is.')
+    expect(sent).not.toContain('Something else.')
+    await runtime.stop()
+  })
+
+  it('S111: pin is refused when a tool of the old definition is gone', async () => {
+    const store = memoryStore()
+    await begun(store)
+    const { runtime } = version({ steps: [], store, policy: 'pin', tools: [] })
+    const { run } = await runtime.session('room:1').submitToolResults([{ toolCallId: 'c1', output: 'Oslo' }])
+    expect(await run.result()).toMatchObject({ status: 'needs-recovery', error: { message: expect.stringContaining('the tool place, which is gone') } })
+    await runtime.stop()
+  })
+
+  it('S113: a policy that throws refuses', async () => {
+    const store = memoryStore()
+    await begun(store)
+    const policy = () => {
+      throw new Error('no policy')
+    }
+    const { runtime } = version({ steps: [], store, policy, ...longer })
+    const { run } = await runtime.session('room:1').submitToolResults([{ toolCallId: 'c1', output: 'Oslo' }])
+    expect(await run.result()).toMatchObject({ status: 'needs-recovery', reason: 'definition-changed' })
+    await runtime.stop()
+  })
+})

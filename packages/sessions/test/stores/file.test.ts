@@ -1,0 +1,39 @@
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'vitest'
+import { fileStore } from '../../src/file.ts'
+import type { SessionStore } from '../../src/store/contract.ts'
+import { testSessionStore } from '../../src/testing/store-kit.ts'
+import { temporaryFolders } from './temporary-folder.ts'
+
+const newFolder = temporaryFolders()
+const folders = new WeakMap<SessionStore, string>()
+
+function storeAt(dir: string): SessionStore {
+  const store = fileStore({ dir })
+  folders.set(store, dir)
+  return store
+}
+
+function folderOf(store: SessionStore): string {
+  return folders.get(store) ?? ''
+}
+
+function sizeOf(folder: string): number {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((each) => each.isFile())
+  return files.reduce((sum, file) => sum + statSync(join(file.parentPath, file.name)).size, 0)
+}
+
+testSessionStore({
+  name: 'file',
+  create: async () => storeAt(join(newFolder(), 'deep', 'sessions')),
+  reopen: async (store) => storeAt(folderOf(store)),
+  async bytesWritten(store, work) {
+    const before = sizeOf(folderOf(store))
+    await work()
+    return sizeOf(folderOf(store)) - before
+  },
+  limitsRecords: true,
+  loss: 'owner',
+  runner: { describe, it },
+})
