@@ -150,6 +150,7 @@ export type {
   CallState,
   ChildHost,
   ChildMeta,
+  ChildDecision,
   ChildOutcome,
   ChildRequest,
   CommitExpectation,

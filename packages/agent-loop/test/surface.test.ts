@@ -10,7 +10,7 @@ describe('public surface', () => {
     expect(Object.keys(root).sort()).toEqual([
       ...['AgentError', 'canonicalJson', 'createBudget', 'createMemoryJournal', 'defineAgent', 'defineExtension', 'defineGuardrail'],
       ...['defineTool', 'emptyView', 'eventTypes', 'hashJson', 'isBoundary', 'isDelta', 'isDurable', 'loopGuard', 'nullCompaction'],
-      ...['parseInput', 'phaseOf', 'progressCharacters', 'reduceEvents', 'repairTranscript', 'summarizeMessages', 'systemIds', 'toolCallOf'],
+      ...['parseInput', 'phaseOf', 'progressCharacters', 'reduceEvents', 'repairTranscript', 'subagentsOf', 'summarizeMessages', 'systemIds', 'toolCallOf'],
     ])
     expect(Object.keys(events).sort()).toEqual([
       ...['emptyView', 'eventTypes', 'isBoundary', 'isDelta', 'isDurable', 'progressCharacters', 'reduceEvents', 'toolCallOf'],

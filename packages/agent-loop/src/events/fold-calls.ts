@@ -14,9 +14,11 @@ export const foldCall: Folds<
     }),
   }),
   'tool-execution-end': endCall,
-  'awaiting-tools': (view, { pendingToolCalls }) => {
+  'awaiting-tools': (view, { pendingToolCalls: listed, background }) => {
+    if (background) return { pendingToolCalls: [...view.pendingToolCalls.filter((call) => !isBelow(call, background)), ...listed.map(inBackground)] }
+    const pendingToolCalls = [...listed, ...view.pendingToolCalls.filter((call) => call.background)]
     // Those with a path are calls of child runs, whose ids are their own.
-    const own = pendingToolCalls.filter((call) => call.path.length === 0)
+    const own = listed.filter((call) => call.path.length === 0)
     const toolCalls = own.reduce<readonly ToolCallView[]>((calls, { toolCallId, toolName, input }) => {
       return withCall(calls, { toolCallId, toolName, input, attempt: 0, ...find(calls, toolCallId), state: 'remote' })
     }, view.toolCalls)
@@ -31,7 +33,7 @@ export const foldCall: Folds<
     }
     const place = placeOf(view, child)
     // A child that is entered again goes on: what it waits for then is listed anew.
-    const pendingToolCalls = view.pendingToolCalls.filter(({ path }) => path[0] !== toolCallId)
+    const pendingToolCalls = view.pendingToolCalls.filter(({ path, background }) => background || path[0] !== toolCallId)
     return { pendingToolCalls, children: place < 0 ? [...view.children, child] : view.children.with(place, child) }
   },
   'child-update': (view, event) => {
@@ -44,11 +46,20 @@ export const foldCall: Folds<
   },
 }
 
+type Waiting = Pick<RunView['pendingToolCalls'][number], 'toolCallId' | 'path' | 'background'>
+
+function inBackground<Entry extends Waiting>(entry: Entry): Entry {
+  return { ...entry, background: true }
+}
+
+function isBelow({ path }: Waiting, above: readonly string[]): boolean {
+  return above.every((id, place) => path[place] === id)
+}
+
 function endCall(view: RunView, { message: result, durationMs }: ToolExecutionEndEvent): Change {
   const { toolCallId, toolName } = result
   const before = find(view.toolCalls, toolCallId) ?? { toolCallId, toolName, input: {}, attempt: 0 }
-  const waits = (waiting: { readonly toolCallId: string; readonly path: readonly string[] }): boolean =>
-    (waiting.path[0] ?? waiting.toolCallId) !== toolCallId
+  const waits = (waiting: Waiting): boolean => waiting.background === true || (waiting.path[0] ?? waiting.toolCallId) !== toolCallId
   const toolCalls = withCall(view.toolCalls, { ...before, state: result.status, result, durationMs })
   return {
     ...{ toolCalls, messages: withResults(view.messages, toolCalls) },
@@ -81,11 +92,12 @@ function otherApprovals(view: RunView, { approvalId }: { readonly approvalId: st
 }
 
 function requestOf(event: ApprovalRequestedEvent): RunView['pendingApprovals'][number] {
-  const { approvalId, toolCallId, toolName, input, inputHash, reason, path, agent = [], deadlineAt } = event
+  const { approvalId, toolCallId, toolName, input, inputHash, reason, path, agent = [], deadlineAt, background } = event
   return {
     ...{ approvalId, toolCallId, toolName, input, inputHash, path, agent },
     ...(reason !== undefined && { reason }),
     ...(deadlineAt !== undefined && { deadlineAt }),
+    ...(background && { background: true }),
   }
 }
 

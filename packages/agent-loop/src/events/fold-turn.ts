@@ -15,18 +15,23 @@ export const foldTurn: Folds<
   settled: unchanged,
   error: unchanged,
   'run-queued': (view, { runId }) => (view.phase === 'turn' || isWaiting(view.status) ? {} : { status: 'queued', runId }),
-  'turn-start': (_view, { runId, turn, resumed }) => ({
+  'turn-start': (view, { runId, turn, resumed }) => ({
     ...{ phase: 'turn', status: 'running', runId, turn, error: undefined, progress: {} },
-    ...(!resumed && { step: 0, usage: {}, cost: undefined, retry: undefined, pendingToolCalls: [], pendingApprovals: [] }),
+    ...(!resumed && { step: 0, usage: {}, cost: undefined, retry: undefined, ...questionsOfOthers(view) }),
   }),
   'step-start': (_view, { step }) => ({ step }),
   'turn-end': (view, { runId, status, usage, cost, error }) => {
     if (runId !== view.runId && isOpen(view)) return {}
     return {
       ...{ phase: view.phase === 'turn' ? 'idle' : view.phase, runId, status, usage, cost, error, retry: undefined },
-      ...(!isWaiting(status) && { pendingToolCalls: [], pendingApprovals: [] }),
+      ...(!isWaiting(status) && questionsOfOthers(view)),
     }
   },
+}
+
+/** What runs in the background ask goes on being asked. */
+function questionsOfOthers({ pendingToolCalls, pendingApprovals }: RunView): Pick<RunView, 'pendingToolCalls' | 'pendingApprovals'> {
+  return { pendingToolCalls: pendingToolCalls.filter((call) => call.background), pendingApprovals: pendingApprovals.filter((request) => request.background) }
 }
 
 /** The end of another run is then that of one that never started. */

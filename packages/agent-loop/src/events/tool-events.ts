@@ -32,13 +32,22 @@ export interface ToolExecutionEndEvent extends ToolEventBase {
   readonly durationMs: number
 }
 
-export interface AwaitingToolsEvent extends StepEventBase {
+/**
+ * Of a run in the background, in the log of the root: the ids of the tool calls from the root to the one that has launched
+ * it. `runId`, `turn` and `step` are those of that run, and the event may stand anywhere.
+ */
+interface MaybeBackground {
+  readonly background?: readonly string[]
+}
+
+/** Of a run in the background it replaces what that waited for before, and an empty list says that this is over. */
+export interface AwaitingToolsEvent extends StepEventBase, MaybeBackground {
   readonly type: 'awaiting-tools'
   readonly pendingToolCalls: readonly PendingToolCall[]
 }
 
 /** A call that waits for a decision. The same facts again as `ApprovalRequest`. */
-export interface ApprovalRequestedEvent extends ToolEventBase {
+export interface ApprovalRequestedEvent extends ToolEventBase, MaybeBackground {
   readonly type: 'approval-requested'
   readonly approvalId: string
   readonly toolName: string
@@ -50,7 +59,7 @@ export interface ApprovalRequestedEvent extends ToolEventBase {
   readonly deadlineAt?: number
 }
 
-export interface ApprovalResolvedEvent extends ToolEventBase {
+export interface ApprovalResolvedEvent extends ToolEventBase, MaybeBackground {
   readonly type: 'approval-resolved'
   readonly approvalId: string
   /** `cancelled`: nobody decided, and nobody will. */
@@ -89,6 +98,8 @@ export interface PendingToolCall {
   /** Tool call ids from the root; empty at the root. */
   readonly path: readonly string[]
   readonly agent: readonly string[]
+  /** In a view: it outlives the turn. */
+  readonly background?: true
   /** It may or may not have happened: the run is `needs-recovery`. */
   readonly unknown?: true
 }
@@ -105,6 +116,8 @@ export interface ApprovalRequest {
   /** Tool call ids from the root; empty at the root. */
   readonly path: readonly string[]
   readonly agent: readonly string[]
+  /** In a view: it outlives the turn. */
+  readonly background?: true
   /** Behind it the call counts as denied. */
   readonly deadlineAt?: number
 }

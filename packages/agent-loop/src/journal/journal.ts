@@ -4,6 +4,7 @@ import type { Tool } from '../tools/tool.ts'
 import type {
   AgentErrorData,
   ApprovalRequest,
+  ApprovalResolvedEvent,
   CallReceipt,
   Compaction,
   CompactionTrigger,
@@ -91,7 +92,7 @@ export interface ChildHost {
   readonly tools?: readonly Tool[]
   /**
    * Given a key again it must start nothing anew, but tell what has become of the first. With a signal that is aborted
-   * it must stop the subagent. What is pending is answered through the host; then the parent is run again.
+   * it must stop the subagent; a run that is only left does not abort it. What is pending is answered through the host; then the parent is run again.
    */
   start(request: ChildRequest): Promise<ChildOutcome>
 }
@@ -105,15 +106,22 @@ export interface ChildRequest {
   readonly description?: string
   readonly sessionKey?: string
   readonly background: boolean
+  /** Ids of approvals that the log of the parent has told of, and not yet what became of them. */
+  readonly asked: readonly string[]
   readonly abortSignal: AbortSignal
 }
 
-export type ChildOutcome =
+/** What somebody has decided about an approval that a subagent had asked for; `agent` as the subagent names it. */
+export type ChildDecision = Pick<ApprovalResolvedEvent, 'approvalId' | 'toolCallId' | 'decision' | 'reason' | 'editedInput' | 'by' | 'agent'>
+
+/** `decided`: of those that were `asked`. */
+export type ChildOutcome = { readonly decided?: readonly ChildDecision[] } & (
   | { readonly kind: 'ended'; readonly childRunId: string; readonly status: TurnStatus; readonly text: string; readonly steps: number
       readonly usage: Usage; readonly cost?: Cost; readonly error?: ModelError | AgentErrorData }
   | { readonly kind: 'launched'; readonly childRunId: string; readonly taskId: string }
   | { readonly kind: 'pending'; readonly childRunId: string; readonly pendingToolCalls: readonly PendingToolCall[]
       readonly pendingApprovals: readonly ApprovalRequest[] }
+)
 
 /** `stop` ends the turn; `yield` leaves it open for another process; `fenced` forbids any further commit. */
 export interface AbortCause {

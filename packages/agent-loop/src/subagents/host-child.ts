@@ -14,9 +14,11 @@ interface Hosting {
   readonly host: ChildHost
 }
 
+const launched = 'The agent is at work. You are told when it has ended: until then, go on with something else.'
+
 /** Has the journal run a subagent in its own way, or asks it again what became of one. */
 export async function hostChild(turn: Turn, call: Call, { subagent, wires, host }: Hosting): Promise<ExecutionEnding> {
-  const outcome = await host.start(requestFor(turn, call, subagent, wires)).catch((error: unknown) => {
+  const outcome = await host.start(requestFor(turn, call, subagent, stopOnly(turn, wires))).catch((error: unknown) => {
     if (!AgentError.isInstance(error) || error.code !== 'fenced') throw error
     turn.stop.stop({ kind: 'fenced' })
     return undefined
@@ -25,19 +27,24 @@ export async function hostChild(turn: Turn, call: Call, { subagent, wires, host 
   const { childRunId } = outcome
   const { description } = call.input as unknown as DelegateInput
   wires.reporter.report({ kind: 'start', childRunId, subagent: subagent.name, ...(description !== undefined && { description }) })
+  for (const decision of outcome.decided ?? []) {
+    const place = { runId: turn.runId, turn: turn.number, step: turn.step, at: turn.clock.now() }
+    wires.reporter.resolve({ ...decision, ...place, type: 'approval-resolved' })
+  }
   return endingOf(call, subagent, outcome)
 }
 
 function endingOf(call: Call, { name }: Subagent, outcome: ChildOutcome): ExecutionEnding {
   switch (outcome.kind) {
     case 'ended': {
-      const { usage, cost, ...end } = outcome
+      const { usage, cost, decided: _decided, ...end } = outcome
       const known = { ...end, spent: { usage, ...(cost && { cost }) } }
       return { kind: 'returned', value: returnedBy(known), end: endReport(known) }
     }
     case 'launched': {
       const { childRunId, taskId } = outcome
-      return { kind: 'returned', value: { output: { result: 'launched', taskId }, details: { childRunId } } }
+      const output = { task_id: taskId, status: 'launched', agent: name, run_in_background: true, message: launched }
+      return { kind: 'returned', value: { output, details: { childRunId } } }
     }
     case 'pending': {
       const { toolCallId } = call.row
@@ -52,11 +59,21 @@ function endingOf(call: Call, { name }: Subagent, outcome: ChildOutcome): Execut
   }
 }
 
-function requestFor(turn: Turn, { row, input }: Call, { name }: Subagent, { abortSignal }: DelegateWires): ChildRequest {
+/** A run that is left goes on elsewhere, and so does what it has handed on. */
+function stopOnly({ stop }: Turn, { abortSignal }: DelegateWires): AbortSignal {
+  const controller = new AbortController()
+  const pass = (): void => void (stop.leaving || controller.abort(abortSignal.reason))
+  if (abortSignal.aborted) pass()
+  else abortSignal.addEventListener('abort', pass, { once: true })
+  return controller.signal
+}
+
+function requestFor(turn: Turn, { row, input }: Call, { name }: Subagent, abortSignal: AbortSignal): ChildRequest {
   const { prompt, description, sessionKey, run_in_background: background = false } = input as unknown as DelegateInput
-  const { toolCallId, childKey = childKeyOf(turn, toolCallId) } = row
+  const { toolCallId, childKey = childKeyOf(turn, toolCallId), asked = [] } = row
   return {
     ...{ agent: name, key: childKey, input: prompt, toolCallId, runId: turn.runId, background, abortSignal },
+    asked: asked.map(({ approvalId }) => approvalId),
     ...(description !== undefined && { description }),
     ...(sessionKey !== undefined && { sessionKey }),
   }

@@ -12,6 +12,8 @@ const ended: ChildOutcome = {
   usage: { inputTokens: 7, outputTokens: 2, totalTokens: 9 },
 }
 
+const pendingElsewhere: ChildOutcome = { kind: 'pending', childRunId: 'elsewhere', pendingToolCalls: [], pendingApprovals: [] }
+
 type Offers = Pick<ChildHost, 'sessionKeys' | 'background'> & { unfinished: boolean }
 
 /** A conversation whose journal runs subagents in its own way. */
@@ -48,7 +50,7 @@ describe('subagents that a journal runs', () => {
     const agent = agentOf([{ toolCalls: [handOver('d', 'scout', input)] }, { text: 'done' }], { subagents: [helper('scout', [])] })
     await talk.play(agent, 'go')
     expect(requests).toMatchObject([{ input: 'look', description: 'a look', sessionKey: 'notes-1', background: true }])
-    expect(await toldOf(talk, 'd')).toMatchObject({ status: 'result', output: { value: { result: 'launched', taskId: 'task_1' } } })
+    expect(await toldOf(talk, 'd')).toMatchObject({ status: 'result', output: { value: { task_id: 'task_1', status: 'launched', agent: 'scout', run_in_background: true } } })
     const [declared] = agent.model.calls[0]?.tools ?? []
     expect(declared).toMatchObject({ inputSchema: { properties: { sessionKey: { type: 'string' }, run_in_background: { type: 'boolean' } }, required: ['prompt'] } })
   })
@@ -82,6 +84,32 @@ describe('subagents that a journal runs', () => {
     expect((await talk.play(agent, undefined)).result.status).toBe('completed')
     expect(requests.map(({ key }) => key)).toEqual(['run_1/d', 'run_1/d', 'run_1/d'])
     expect(talk.journal.events.filter(({ type }) => type === 'tool-execution-start')).toHaveLength(1)
+  })
+
+  it('one that is at work elsewhere leaves nothing that anybody outside could answer', async () => {
+    const { talk } = hosted([pendingElsewhere, ended])
+    const agent = lead(helper('scout', []))
+    expect((await talk.play(agent, 'go')).result).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [], pendingApprovals: [] })
+    expect(talk.journal.events.filter(({ type }) => type === 'awaiting-tools')).toEqual([])
+    expect((await talk.play(agent, undefined)).result.status).toBe('completed')
+  })
+
+  it('what was decided about the questions of one is told in the log of its parent', async () => {
+    const questions = ['far_1', 'far_2'].map((approvalId) => ({ approvalId, toolCallId: approvalId, toolName: 'send', input: {}, inputHash: 'h', path: ['n'], agent: ['deep'] }))
+    const asks = (pendingApprovals: typeof questions): ChildOutcome => ({ kind: 'pending', childRunId: 'elsewhere', pendingToolCalls: [], pendingApprovals })
+    const decided = (approvalId: string, decision: 'approve' | 'deny') => ({ decided: [{ approvalId, toolCallId: approvalId, decision, by: 'ann', agent: ['deep'] }] })
+    const { talk, requests } = hosted([
+      asks(questions),
+      { ...asks(questions.slice(1)), ...decided('far_1', 'approve') },
+      { ...ended, ...decided('far_2', 'deny') },
+    ])
+    const agent = lead(helper('scout', []))
+    for (const status of ['awaiting-approval', 'awaiting-approval', 'completed']) expect((await talk.play(agent, talk.journal.events.length > 0 ? undefined : 'go')).result.status).toBe(status)
+    expect(requests.map(({ asked }) => asked)).toEqual([[], ['far_1', 'far_2'], ['far_2']])
+    expect(talk.journal.events.filter(({ type }) => type === 'approval-resolved')).toMatchObject([
+      { approvalId: 'far_1', decision: 'approve', by: 'ann', agent: ['scout', 'deep'] },
+      { approvalId: 'far_2', decision: 'deny', by: 'ann', agent: ['scout', 'deep'] },
+    ])
   })
 
   it('one that waits is no call that somebody must settle', async () => {
@@ -119,6 +147,18 @@ describe('subagents that a journal runs', () => {
     await talk.clock.advance(2_000)
     expect(await run.result()).toMatchObject({ status: 'aborted' })
     expect(await toldOf(talk, 'd')).toMatchObject({ status: 'cancelled' })
+  })
+
+  it.each<['stop' | 'yield', boolean]>([['stop', true], ['yield', false]])('of a run that meets a %s are stopped: %s', async (kind, stopped) => {
+    let asked: ChildRequest | undefined
+    const { talk } = hosted([(request) => {
+      asked = request
+      abort.abort({ kind })
+      return Promise.resolve(pendingElsewhere)
+    }], { unfinished: kind === 'yield' })
+    const abort = new AbortController()
+    await talk.play(lead(helper('scout', []), {}, []), 'go', { abortSignal: abort.signal })
+    expect(asked?.abortSignal.aborted).toBe(stopped)
   })
 
   it('one that waits is stopped with its parent', async () => {

@@ -1,14 +1,10 @@
 import { defineTool, type Tool } from '@bowline/agent-loop'
 import type { JSONSchema7 } from '@bowline/llm'
 import { lastTextOf } from '../session/run-handle.ts'
-import { restWithin } from '../session/rest.ts'
-import { isResting, isTerminal } from '../session/views.ts'
+import { isSettled, isTerminal } from '../session/views.ts'
 import type { RunRecord } from '../store/records.ts'
-import type { LiveLog } from '../log/live-log.ts'
 import type { ChildContext } from './child-context.ts'
 import { isTaskId } from './child-keys.ts'
-
-export type BackgroundToolsContext = ChildContext & { readonly live: LiveLog }
 
 const defaultTimeoutMs = 60_000
 const longestTimeoutMs = 600_000
@@ -34,7 +30,7 @@ interface OutputInput {
 }
 
 /** How an agent looks after the work that it has started in the background from this session. */
-export function backgroundTools(context: BackgroundToolsContext, sessionKey: string): readonly Tool[] {
+export function backgroundTools(context: ChildContext, sessionKey: string): readonly Tool[] {
   const output = defineTool({
     name: 'background_output',
     description: 'Tells how far a background task has come, and its result once it has ended.',
@@ -43,7 +39,7 @@ export function backgroundTools(context: BackgroundToolsContext, sessionKey: str
     async execute(input, { abortSignal }) {
       const { task_id, block = false, timeout = defaultTimeoutMs } = input as unknown as OutputInput
       const task = await findTask(context, sessionKey, task_id)
-      if (block && !isResting(task)) await restWithin(context, task, timeout, abortSignal)
+      if (block && !isSettled(task)) await context.waitForTask(task, timeout, abortSignal)
       return { output: await describe(context, await findTask(context, sessionKey, task_id)) }
     },
   })

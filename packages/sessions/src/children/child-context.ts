@@ -23,6 +23,10 @@ export interface ChildContext {
   readonly background: BackgroundSettings
   /** Resolves when the stop is stored and the child has ended, or does not within its grace. */
   stopChild(child: RunRecord): Promise<void>
+  /** Resolves when the stop of all that a run has started is stored. */
+  stopBelow(run: RunRecord): Promise<void>
+  /** Resolves when the task has settled, the time is over, or the signal is aborted. */
+  waitForTask(task: RunRecord, waitMs: number, abortSignal: AbortSignal): Promise<void>
   /** Something was written to this session. */
   announce(key: string): void
   /** There is work to claim. */

@@ -8,6 +8,7 @@ import type { CommitResult, Delivery, NewRun, NewSession, Write } from '../store
 import type { RunParent, RunRecord, SessionRecord } from '../store/records.ts'
 import type { ChildContext } from './child-context.ts'
 import { childSessionKey, taskIdOf } from './child-keys.ts'
+import { decidedBelow } from './decided.ts'
 import { checkLimits } from './limits.ts'
 
 export interface ChildHostOptions {
@@ -25,6 +26,13 @@ const neverBegan = { kind: 'ended', status: 'aborted', text: '', steps: 0, usage
 export function childHost(options: ChildHostOptions): ChildHost {
   const { context, tools } = options
   const background = context.background.mode !== 'none'
+  // One after the other: the limits count what was launched before.
+  let launches: Promise<unknown> = Promise.resolve()
+  const launchNext = (request: ChildRequest): Promise<RunRecord | undefined> => {
+    const launched = launches.then(() => launch(options, request))
+    launches = launched.catch(() => undefined)
+    return launched
+  }
   return {
     sessionKeys: true,
     background,
@@ -32,10 +40,11 @@ export function childHost(options: ChildHostOptions): ChildHost {
     async start(request) {
       const known = await readChild(options, request.key)
       if (!known && request.abortSignal.aborted) return { ...neverBegan, childRunId: request.key }
-      const child = known ?? (await launch(options, request))
+      const child = known ?? (await launchNext(request))
       if (!child) return { ...neverBegan, childRunId: request.key }
       if (request.abortSignal.aborted && !isTerminal(child.status)) await context.stopChild(child)
-      return outcomeOf(options, request.abortSignal.aborted ? await required(options, child.id) : child)
+      const outcome = await outcomeOf(options, request.abortSignal.aborted ? await required(options, child.id) : child)
+      return { ...outcome, decided: await decidedBelow(context.store, child, request.asked) }
     },
   }
 }
@@ -47,7 +56,7 @@ async function readChild({ context: { store } }: ChildHostOptions, runId: string
 
 async function required(options: ChildHostOptions, runId: string): Promise<RunRecord> {
   const child = await readChild(options, runId)
-  if (!child) throw new AgentError('invalid-input', 'The session of the subagent was deleted.')
+  if (!child) throw new AgentError('invalid-input', 'The conversation with the subagent is over: it was deleted, or has expired.')
   return child
 }
 

@@ -1,14 +1,18 @@
-import type { Cost, Usage } from '@bowline/llm'
-import { isTerminal, isWaiting } from '../session/views.ts'
+import { isAllAnswered, isSettled, isTerminal, isWaiting, openStatuses, waitingStatuses, type OpenQuestions } from '../session/views.ts'
 import type { Delivery } from '../store/contract.ts'
-import type { RunRecord, RunStatus } from '../store/records.ts'
+import type { RunRecord, RunSpending, RunStatus } from '../store/records.ts'
 import { keysAbove } from './child-keys.ts'
 
+/** A child as it was before the commit. */
+type Child = Pick<RunRecord, 'id' | 'session' | 'parent' | 'stop'> & OpenQuestions
+
 /** What a commit makes of a child run. */
-export interface ChildNews {
+export interface ChildNews extends Partial<OpenQuestions> {
   readonly status: RunStatus
-  readonly usage: Usage
-  readonly cost?: Cost | undefined
+  /** By the run itself: its own children have told of theirs. */
+  readonly spent?: RunSpending | undefined
+  /** The commit has met a stop request. */
+  readonly stopped?: boolean
   readonly at: number
   /** Of the commit: a later change of the child is other news. */
   readonly batchId: string
@@ -18,35 +22,39 @@ export interface ChildNews {
  * What the sessions above a child are told in the commit in which it ends or comes to wait: what it cost, and the word to
  * whoever started it.
  */
-export function newsOfChild(run: Pick<RunRecord, 'id' | 'session' | 'parent'>, news: ChildNews): readonly Delivery[] {
-  if (!run.parent) return []
-  return [...spendingAbove(run, news), ...wordToParent(run, run.parent, news)]
+export function newsOfChild(child: Child, news: ChildNews): readonly Delivery[] {
+  if (!child.parent) return []
+  return [...spendingAbove(child, news), ...wordToParent(child, child.parent, news)]
 }
 
-function spendingAbove({ id, session }: Pick<RunRecord, 'id' | 'session'>, { status, usage, cost }: ChildNews): readonly Delivery[] {
-  if (!isTerminal(status)) return []
-  const patch = { childUsage: usage, ...(cost && { childCost: cost }) }
+function spendingAbove({ id, session }: Child, { status, spent }: ChildNews): readonly Delivery[] {
+  if (!isTerminal(status) || !spent) return []
+  const patch = { childUsage: spent.usage, ...(spent.cost && { childCost: spent.cost }) }
   return keysAbove(session).map((to) => ({ id: `usage:${id}:${to}`, to, writes: [{ op: 'session.patch', patch }] }))
 }
 
-function wordToParent(
-  { id }: Pick<RunRecord, 'id'>,
-  { session: to, runId, taskId, path, description }: NonNullable<RunRecord['parent']>,
-  { status, at, batchId }: ChildNews,
-): readonly Delivery[] {
+function wordToParent(child: Child, { session: to, runId, taskId, path, description }: NonNullable<Child['parent']>, news: ChildNews): readonly Delivery[] {
+  const { id } = child
+  const { status, stopped = child.stop !== undefined, at, batchId } = news
   if (taskId !== undefined) {
     // Who stops a child knows of it, and what only waits for an answer is asked in the log of the root.
-    if (status === 'aborted' || !(isTerminal(status) || status === 'needs-recovery')) return []
+    if (stopped || status === 'aborted' || !isSettled(news)) return []
     const agent = path.at(-1) ?? ''
     const body = { taskId, runId: id, group: runId, agent, status, ...(description === undefined ? {} : { description }) }
     const row = { id: `child-settled:${id}:${status}`, kind: 'child-settled', at, body } as const
     return [{ id: row.id, to, writes: [{ op: 'inbox.put', rows: [row] }] }]
   }
-  if (!isTerminal(status) && !isWaiting(status)) return []
+  if (!concernsParent(child, news)) return []
   const row = { id: `child:${id}:${batchId}`, kind: 'child-changed', at, body: { runId: id } } as const
   return [
-    { id: `${row.id}:put`, to, when: [{ that: 'run', runId, status: ['running', 'queued', 'awaiting-tools', 'awaiting-approval'] }], writes: [{ op: 'inbox.put', rows: [row] }] },
+    { id: `${row.id}:put`, to, when: [{ that: 'run', runId, status: openStatuses }], writes: [{ op: 'inbox.put', rows: [row] }] },
     // A parent that only waits goes on; one that is busy finds the row before it comes to wait.
-    { id: `${row.id}:wake`, to, when: [{ that: 'run', runId, status: ['awaiting-tools', 'awaiting-approval'] }], writes: [{ op: 'run.patch', runId, patch: { status: 'queued' } }] },
+    { id: `${row.id}:wake`, to, when: [{ that: 'run', runId, status: waitingStatuses }], writes: [{ op: 'run.patch', runId, patch: { status: 'queued' } }] },
   ]
+}
+
+/** It has ended, needs help, or what it asks has changed; that it waits for children of its own is its own affair. */
+function concernsParent(before: OpenQuestions, { status, pendingToolCalls = [], pendingApprovals = [] }: ChildNews): boolean {
+  if (isSettled({ status })) return true
+  return isWaiting(status) && !(isAllAnswered({ pendingToolCalls, pendingApprovals }) && isAllAnswered(before))
 }

@@ -8,11 +8,17 @@ type SettledRow = Extract<InboxRecord, { readonly kind: 'child-settled' }>
  * The rows of children that are to be told of now: failures and those that need help at once, successes when all that the
  * same run has started in the background have settled.
  */
-export async function announceable(store: SessionStore, rows: readonly SettledRow[]): Promise<readonly SettledRow[]> {
-  const groups = new Set(rows.filter((row) => !needsWord(row.body)).map((row) => row.body.group))
+export async function announceable(store: SessionStore, key: string): Promise<readonly SettledRow[]> {
+  const groups = new Set((await readSettled(store, key)).filter((row) => !needsWord(row.body)).map((row) => row.body.group))
   const settled = new Set<string>()
   for (const group of groups) if (await hasSettled(store, group)) settled.add(group)
-  return rows.filter(({ body }) => needsWord(body) || settled.has(body.group))
+  // Read again: a child that ended meanwhile belongs with those of its group.
+  return (await readSettled(store, key)).filter(({ body }) => needsWord(body) || settled.has(body.group))
+}
+
+async function readSettled(store: SessionStore, key: string): Promise<readonly SettledRow[]> {
+  const rows = await store.readInbox(key, ['child-settled'])
+  return rows.filter((row) => row.kind === 'child-settled')
 }
 
 function needsWord({ status }: ChildSettled): boolean {

@@ -43,6 +43,10 @@ export function goesOn(record: JournalRecord): boolean {
   return record.event.type === 'message-start' || record.event.type === 'tool-execution-start' || isFirstStart(record)
 }
 
+export function isEnd(record: JournalRecord): boolean {
+  return record.type === 'run' && record.run.state === 'ended'
+}
+
 export function isFirstStart(record: JournalRecord): boolean {
   return record.type === 'event' && record.event.type === 'turn-start' && !record.event.resumed
 }

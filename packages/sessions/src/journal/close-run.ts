@@ -1,11 +1,12 @@
 import type { DurableEvent, IdSource, TurnEndEvent } from '@bowline/agent-loop'
 import { addUsage, type Usage } from '@bowline/llm'
 import { newsOfChild } from '../children/deliveries.ts'
+import { questionsAtRoot } from '../children/questions.ts'
 import type { Delivery, NewEntry, SessionStore, Write } from '../store/contract.ts'
 import type { RunFailure, RunRecord, StopRequest } from '../store/records.ts'
 import { lastEventsOfCompaction, openCompaction } from './close-compaction.ts'
-import { newEvent } from './commits.ts'
 import { withoutDeadline } from './deadline.ts'
+import { newEvent } from './new-event.ts'
 import { readTranscript } from './read-transcript.ts'
 import { settleOpenCalls, type SettledCall } from './settle-open-calls.ts'
 
@@ -47,9 +48,10 @@ export async function lookAtLostRun(
 }
 
 /** What sessions above are told of the end. */
-export function newsOfLostRun({ run, end, discarded = {}, at }: LostRun, batchId: string): readonly Delivery[] {
-  const { status } = end
-  return newsOfChild(run, { status, usage: addUsage(run.usage, discarded), cost: run.cost, at, batchId })
+export async function newsOfLostRun(store: SessionStore, { run, end, discarded = {}, at }: LostRun, batchId: string): Promise<readonly Delivery[]> {
+  const { usage = {}, ...spent } = run.turnState?.spent ?? {}
+  const news = newsOfChild(run, { status: end.status, spent: { ...spent, usage: addUsage(usage, discarded) }, at, batchId })
+  return [...news, ...(await questionsAtRoot(store, run, { events: [], ends: true, at, batchId: `${batchId}:${run.id}` }))]
 }
 
 /** One more segment, in which all that is open is closed. A run that never began has its end alone. */

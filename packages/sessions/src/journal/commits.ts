@@ -1,8 +1,9 @@
 import type { CallRow, DurableEvent, JournalRecord } from '@bowline/agent-loop'
 import { addCost, addUsage, type Usage } from '@bowline/llm'
-import type { CallKey, NewEvent, PartialEvent, RunPatch, SessionPatch, Write } from '../store/contract.ts'
-import type { EntryRecord, InboxRecord, ToolCallRecord, TurnState } from '../store/records.ts'
+import type { CallKey, RunPatch, SessionPatch, Write } from '../store/contract.ts'
+import type { EntryRecord, InboxRecord, RunSpending, ToolCallRecord, TurnState } from '../store/records.ts'
 import type { TakenInput } from './journal-inbox.ts'
+import { newEvent } from './new-event.ts'
 import { callRecord, type TakenAnswer, type TakenDecision } from './ledger-rows.ts'
 import { PathDraft } from './path-draft.ts'
 import { restPatchOf, stepStateOf, turnStateOf } from './turn-state.ts'
@@ -15,6 +16,8 @@ export interface RunStand {
   readonly usage: Usage
   /** Undefined: no turn is open. */
   readonly turnState: TurnState | undefined
+  /** Undefined: there is nobody above to whom it would be told. */
+  readonly spent: RunSpending | undefined
   /** The step of each call whose result is not in the transcript yet: its entry refers to the ledger row. */
   readonly callSteps: ReadonlyMap<string, number>
   /** Answers given from outside, by tool call id, that a settled call takes out of the inbox. */
@@ -105,7 +108,11 @@ class CommitDraft {
     const { runId } = this.#stand
     const { entries, leaf, movesLeaf } = this.#path
     const sessionPatch = { ...this.#sessionPatch, ...(movesLeaf ? { leaf } : {}) }
-    const turnState = this.#turnState === this.#stand.turnState ? {} : { turnState: this.#turnState ?? null }
+    const spending = spendingIn(this.#sessionPatch)
+    const spent = this.#stand.spent && { usage: {}, ...mergeSessionPatch(this.#stand.spent, spending) }
+    const changed = this.#turnState !== this.#stand.turnState || (spent && Object.keys(spending).length > 0)
+    const kept = spent ? { ...this.#turnState, spent } : this.#turnState
+    const turnState = changed ? { turnState: kept ?? null } : {}
     // Rows and entries before the events that refer to them, the end of the run after the outcomes that it needs.
     const writes: Write[] = []
     if (this.#calls.length > 0) writes.push({ op: 'call.put', calls: this.#calls })
@@ -115,7 +122,7 @@ class CommitDraft {
     if (this.#patched.length > 0) writes.push({ op: 'inbox.patch', rows: this.#patched })
     if (Object.keys(sessionPatch).length > 0) writes.push({ op: 'session.patch', patch: sessionPatch })
     writes.push({ op: 'run.patch', runId, patch: { ...this.#runPatch, ...turnState, usage: this.#usage } })
-    const after = { ...this.#stand, leaf, usage: this.#usage, turnState: this.#turnState, callSteps: this.#openSteps }
+    const after = { ...this.#stand, leaf, usage: this.#usage, turnState: changed ? kept : this.#turnState, spent, callSteps: this.#openSteps }
     return { writes, events: this.#events, after }
   }
 
@@ -187,6 +194,10 @@ function mergeSessionPatch(a: SessionPatch, b: SessionPatch): SessionPatch {
   return { ...a, ...b, ...(a.usage && b.usage ? { usage: addUsage(a.usage, b.usage) } : {}), ...costOf(a, b) }
 }
 
+function spendingIn({ usage, cost }: SessionPatch): Pick<SessionPatch, 'usage' | 'cost'> {
+  return { ...(usage && { usage }), ...(cost && { cost }) }
+}
+
 function costOf(a: SessionPatch, b: SessionPatch): Pick<SessionPatch, 'cost'> {
   const cost = a.cost && b.cost?.currency === a.cost.currency ? addCost(a.cost, b.cost) : (a.cost ?? b.cost)
   return cost ? { cost } : {}
@@ -203,25 +214,4 @@ function spentBySession(event: DurableEvent): Pick<SessionPatch, 'usage' | 'cost
 function usageOf(event: DurableEvent): Usage | undefined {
   if (event.type === 'message-end') return event.message.usage
   return event.type === 'usage' ? event.usage : undefined
-}
-
-export function newEvent(event: DurableEvent): NewEvent {
-  switch (event.type) {
-    case 'user-message':
-    case 'message-end': {
-      const { message: _, ...rest } = event
-      return { event: rest, refers: { entryId: event.messageId } }
-    }
-    case 'runtime-input': {
-      const { message, ...rest } = event
-      return message?.id === undefined ? { event: rest } : { event: rest, refers: { entryId: message.id } }
-    }
-    case 'tool-execution-end': {
-      const { message: _, ...rest } = event
-      const { runId, step, toolCallId } = event
-      return { event: rest, refers: { call: { runId, step, toolCallId } } }
-    }
-    default:
-      return { event: event as unknown as PartialEvent }
-  }
 }

@@ -59,7 +59,8 @@ export class JournalInbox {
   async #reminders(rows: readonly InboxRecord[]): Promise<readonly QueuedInput[]> {
     const settled = rows.filter((row) => row.kind === 'child-settled')
     const again = new Set(settled.flatMap((row) => this.#announced.get(row.id) ?? []))
-    const fresh = await announceable(this.#store, settled.filter((row) => !this.#announced.has(row.id)))
+    const isNew = (row: InboxRecord): boolean => !this.#announced.has(row.id)
+    const fresh = settled.some(isNew) ? (await announceable(this.#store, this.#key)).filter(isNew) : []
     const [first] = fresh
     if (!first) return [...again]
     const inputId = `reminder:${first.id}`

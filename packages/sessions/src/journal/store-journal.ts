@@ -15,12 +15,13 @@ import {
 } from '@bowline/agent-loop'
 import type { JSONObject, JSONValue } from '@bowline/llm'
 import { newsOfChild } from '../children/deliveries.ts'
+import { questionsAtRoot } from '../children/questions.ts'
 import type { DefinitionDiff } from '../definition/definition-diff.ts'
 import type { LiveLog } from '../log/live-log.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { Claim, CommitRefusal, CommitResult, Delivery, Expect, SessionStore, Write } from '../store/contract.ts'
 import type { InboxRecord, StoredEvent } from '../store/records.ts'
-import { eventTimeOf, expectationsOf, goesOn, goingOn, isFirstStart, isSuspension, mustBeStored, nothingNew, withdrawnIn } from './boundary.ts'
+import { eventTimeOf, expectationsOf, goesOn, goingOn, isEnd, isFirstStart, isSuspension, mustBeStored, nothingNew, withdrawnIn } from './boundary.ts'
 import { runCommit, type RunStand } from './commits.ts'
 import { dueCompaction } from './due-compaction.ts'
 import { JournalInbox } from './journal-inbox.ts'
@@ -70,6 +71,7 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     leaf: session.leaf,
     usage: run.usage,
     turnState: run.turnState,
+    spent: run.parent && (run.turnState?.spent ?? { usage: {} }),
     callSteps: new Map(),
     ...takenFrom(options.answers, run.stop !== undefined),
     inputs: inbox.given,
@@ -77,6 +79,7 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
   // Commits of one run follow each other, so that each builds on where the one before left the transcript.
   let queue: Promise<unknown> | undefined
   let owesRest = false
+  const isTask = run.parent?.taskId !== undefined
   /** Inbox rows that the next commit takes, whatever it is about. */
   let news: readonly string[] = []
   /** Records that wait to be stored with the next ones. */
@@ -155,15 +158,26 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
   ): Promise<CommitResult> {
     const result = await storeBatch(records, [...expect, ...guard(records), ...(isSuspension(records) ? nothingNew : [])], writes, after)
     if (result.ok || (result.reason !== 'stopping' && !(result.reason === 'inputs-waiting' && isSuspension(records)))) return result
-    return storeBatch(records, expect, result.reason === 'stopping' ? meetStop(records, writes) : goingOn(writes), after)
+    const stopped = result.reason === 'stopping'
+    return storeBatch(records, expect, stopped ? meetStop(records, writes) : goingOn(writes), after, stopped)
   }
 
-  function storeBatch(records: readonly JournalRecord[], expect: readonly Expect[], writes: readonly Write[], { usage }: RunStand): Promise<CommitResult> {
+  async function storeBatch(
+    records: readonly JournalRecord[],
+    expect: readonly Expect[],
+    writes: readonly Write[],
+    { spent }: RunStand,
+    stopped = run.stop !== undefined,
+  ): Promise<CommitResult> {
     const id = ids.next('batch')
     const patch = run.parent && writes.flatMap((write) => (write.op === 'run.patch' ? write.patch : [])).find((each) => each.status)
     const at = eventTimeOf(records)
-    const deliver = patch?.status ? newsOfChild(run, { status: patch.status, usage, cost: patch.cost, at, batchId: id }) : []
-    return commitOnce(store, { id, key: session.key, expect, writes, ...(deliver.length > 0 ? { deliver } : {}) })
+    const news = patch?.status ? newsOfChild(run, { ...patch, status: patch.status, spent, stopped, at, batchId: id }) : []
+    const asked = isTask ? await questionsAtRoot(store, run, { events: records.flatMap((record) => (record.type === 'event' ? record.event : [])), at, batchId: id }) : []
+    const deliver = [...news, ...asked]
+    const result = await commitOnce(store, { id, key: session.key, expect, writes, ...(deliver.length > 0 ? { deliver } : {}) })
+    if (result.ok) for (const { to } of asked) live.announce(to)
+    return result
   }
 
   /** The run begins with the definition that its agent has today. */
@@ -178,9 +192,12 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     ]
   }
 
-  /** A stop request that is stored must not be overtaken by what it was to prevent. A run claimed with one knows of it. */
+  /**
+   * A stop request that is stored must not be overtaken by what it was to prevent: among that is the word that a child in
+   * the background has ended. A run claimed with one knows of it.
+   */
   function guard(records: readonly JournalRecord[]): readonly Expect[] {
-    if (run.stop || !records.some(goesOn)) return []
+    if (run.stop || !records.some((record) => goesOn(record) || (isTask && isEnd(record)))) return []
     return [{ that: 'run', runId: run.id, status: ['running'], notStopping: true }]
   }
 

@@ -32,6 +32,8 @@ export class ClaimLoop {
   #again = false
   /** Claims follow each other: what is free is known when the one before has begun its runs. */
   #claiming: Promise<unknown> = Promise.resolve()
+  /** Runs that wait for another one while they are executed. */
+  #lent = 0
   readonly #afterwards = new Set<Promise<void>>()
   #counts: Readonly<Record<Leaving, number>> = { rested: 0, 'gave-back': 0 }
   /** Resolves at the next wake or end of an execution. */
@@ -101,6 +103,17 @@ export class ClaimLoop {
   /** A run of this session is executed here. */
   executes(key: string): boolean {
     return this.#runs.all().some((active) => active.claim.session.key === key)
+  }
+
+  /** What is waited for inside of a run may need its slot: meanwhile another run can have it. */
+  async lendSlot<T>(waiting: () => Promise<T>): Promise<T> {
+    this.#lent += 1
+    this.wake()
+    try {
+      return await waiting()
+    } finally {
+      this.#lent -= 1
+    }
   }
 
   /** Takes up this run if it can be claimed. */
@@ -181,7 +194,7 @@ export class ClaimLoop {
   }
 
   #room(): number {
-    return this.#concurrency - this.#runs.size
+    return this.#concurrency + this.#lent - this.#runs.size
   }
 
   #claim(roomOf: () => number, runId?: string): Promise<readonly Claim[]> {

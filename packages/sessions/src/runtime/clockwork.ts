@@ -1,5 +1,6 @@
 import type { Clock } from '@bowline/llm'
 import type { IdSource } from '@bowline/agent-loop'
+import { waitingStatuses } from '../session/views.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { PruneReport, SessionStore } from '../store/contract.ts'
 import type { TimerRecord } from '../store/records.ts'
@@ -27,7 +28,6 @@ export interface ClockworkOptions {
 const sweepMs = 30_000
 const pruneMs = 3_600_000
 const batchSize = 100
-const waiting = ['awaiting-tools', 'awaiting-approval', 'needs-recovery'] as const
 
 /** What time alone brings about: one timer of the process, at the nearest time that the store knows of. */
 export class Clockwork {
@@ -160,7 +160,7 @@ export class Clockwork {
     const result = await commitOnce(store, {
       id: ids.next('batch'),
       key,
-      expect: [{ that: 'timer', id }, { that: 'run', runId, status: waiting }],
+      expect: [{ that: 'timer', id }, { that: 'run', runId, status: waitingStatuses }],
       writes: [drop, { op: 'run.patch', runId, patch: { status: 'queued' } }],
     })
     if (!result.ok) {

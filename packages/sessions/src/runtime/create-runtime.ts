@@ -12,9 +12,9 @@ import { restWithin } from '../session/rest.ts'
 import { ExpectedDrivers } from '../session/run-driver.ts'
 import { runHandle } from '../session/run-handle.ts'
 import { createSession } from '../session/session.ts'
-import { requestStop } from '../session/stop.ts'
+import { requestStop, stopBelow } from '../session/stop.ts'
 import { importSession } from '../session/transfer/import.ts'
-import { toRunInfo, toSessionInfo } from '../session/views.ts'
+import { isSettled, toRunInfo, toSessionInfo } from '../session/views.ts'
 import type { SessionStore } from '../store/contract.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { AgentDirectory } from './agent-directory.ts'
@@ -68,7 +68,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       ...{ store: rawStore, clock, ids, background },
       async stopChild(child) {
         await requestStop(ofRuns, child, undefined)
-        await restWithin(ofRuns, child, childStopMs)
+        await loop.lendSlot(() => restWithin(ofRuns, child, childStopMs))
+      },
+      stopBelow: (run) => stopBelow(ofRuns, run.id, run.stop?.reason),
+      async waitForTask(task, waitMs, abortSignal) {
+        await loop.lendSlot(() => restWithin(ofRuns, task, waitMs, abortSignal, isSettled))
       },
       announce: (key) => live.announce(key),
       wake: () => context.wake(),

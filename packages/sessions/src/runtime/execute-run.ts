@@ -1,4 +1,4 @@
-import type { Accepted, Agent, AgentInput, AgentResult, AgentRun, ApprovalDecision, IdSource, RunOptions, SubmittedResult } from '@bowline/agent-loop'
+import type { AbortCause, Accepted, Agent, AgentInput, AgentResult, AgentRun, ApprovalDecision, IdSource, RunOptions, SubmittedResult } from '@bowline/agent-loop'
 import { mergeRuntimeParams, type Clock } from '@bowline/llm'
 import { backgroundTools } from '../children/background-tools.ts'
 import type { ChildContext } from '../children/child-context.ts'
@@ -78,7 +78,7 @@ async function runAgent(options: ExecutionOptions, execution: Execution): Promis
   const enqueue = (input: AgentInput): Promise<Accepted> => acceptFollowUp(options, session, input)
   const journal = storeJournal({
     ...{ store, live, ids, claim, answers, abort, enqueue, durability: driver ? 'boundary' : durability },
-    hostChildren: (spawn) => childHost({ context: children, session, run, spawn, tools: backgroundTools({ ...children, live }, session.key) }),
+    hostChildren: (spawn) => childHost({ context: children, session, run, spawn, tools: backgroundTools(children, session.key) }),
     ...(check.kind === 'new' ? { definition: check.definition } : {}),
     ...('diff' in check ? { definitionDiff: check.diff } : {}),
   })
@@ -88,6 +88,8 @@ async function runAgent(options: ExecutionOptions, execution: Execution): Promis
   const result = await agentRun.result()
   driver?.leave()
   await driving
+  // Also what it has started and does not wait for: whoever has stored the stop may not have come that far.
+  if (isStop(abort.signal)) await children.stopBelow(run)
   return remainderOf(result, journal)
 }
 
@@ -123,6 +125,10 @@ function lostTooOften({ attempts }: ExecutionOptions, run: RunRecord): Remainder
   if (run.attempts <= (attempts?.withoutProgress ?? 5) && run.totalAttempts <= (attempts?.total ?? 25)) return undefined
   const message = `The run was lost ${run.totalAttempts} times, ${run.attempts} of them without progress.`
   return { kind: 'end', status: 'error', reason: 'crash-loop', error: { code: 'crash-loop', message } }
+}
+
+function isStop({ aborted, reason }: AbortSignal): boolean {
+  return aborted && (reason as AbortCause).kind === 'stop'
 }
 
 /** A run above it is being stopped, or was: what it started in the foreground must not go on. */

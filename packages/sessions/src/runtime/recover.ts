@@ -4,7 +4,7 @@ import { newsOfChild } from '../children/deliveries.ts'
 import { describeDiff, type DefinitionDiff } from '../definition/definition-diff.ts'
 import { SessionError } from '../errors.ts'
 import { lastEvents, lastWrites, lookAtLostRun, newsOfLostRun, type LostRun, type LostRunEnd } from '../journal/close-run.ts'
-import { newEvent } from '../journal/commits.ts'
+import { newEvent } from '../journal/new-event.ts'
 import { patchOf } from '../journal/turn-state.ts'
 import type { LiveLog } from '../log/live-log.ts'
 import { answerId, decisionId, isAllAnswered, isWaiting, openQuestions, readAnswers, waitsForChildren } from '../session/views.ts'
@@ -40,7 +40,7 @@ export async function bringToRest({ store, live, ids, clock }: RecoverContext, c
   for (let tries = 0; tries < maxTries; tries++) {
     const [run, session] = await Promise.all([store.readRun(claim.run.id), store.readSession(key)])
     if (run.status === 'missing' || !('value' in session) || run.value.epoch !== claim.run.epoch) return
-    const { id, rest, usage, cost } = run.value
+    const { id, rest, turnState, pendingToolCalls, pendingApprovals } = run.value
     if (!rest) return
     const patch = (await goesOn(store, run.value, rest)) ? ({ status: 'queued' } as const) : patchOf(rest)
     const batchId = ids.next('batch')
@@ -50,7 +50,7 @@ export async function bringToRest({ store, live, ids, clock }: RecoverContext, c
       // A stop request that comes meanwhile must be seen.
       expect: [...fence(claim.run), { that: 'session', id: session.value.id, version: session.value.version }],
       writes: [{ op: 'run.patch', runId: id, patch: { ...patch, rest: null } }],
-      deliver: 'reason' in patch ? newsOfChild(run.value, { status: rest.status, usage, cost, at: clock.now(), batchId }) : [],
+      deliver: 'reason' in patch ? newsOfChild(claim.run, { ...rest, pendingToolCalls, pendingApprovals, spent: turnState?.spent, at: clock.now(), batchId }) : [],
     })
     if (!result.ok && result.reason === 'conflict') continue
     checkTaken(result)
@@ -109,7 +109,7 @@ export async function holdForDecision({ store, live, ids, clock }: RecoverContex
     key: session.key,
     expect: fence(run),
     writes: [{ op: 'event.append', events: events.map(newEvent) }, { op: 'run.patch', runId: run.id, patch }],
-    deliver: newsOfChild(run, { status: 'needs-recovery', usage, cost: run.cost, at, batchId }),
+    deliver: newsOfChild(run, { status: 'needs-recovery', at, batchId }),
   })
   checkTaken(result)
   if (result.ok) live.publish(session.key, events.map((event, index): StoredEvent => ({ ...event, seq: result.firstSeq + index })), true)
@@ -135,7 +135,7 @@ async function commitEnd(
     key: run.session,
     expect: settled ? [...fence(run), { that: 'none-queued', except: run.id }] : fence(run),
     writes: lastWrites(lost, events),
-    deliver: newsOfLostRun(lost, batchId),
+    deliver: await newsOfLostRun(store, lost, batchId),
   })
   if (!result.ok && result.reason === 'runs-queued') return undefined
   checkTaken(result)

@@ -64,7 +64,7 @@ export async function submitAnswers(
     const fresh = answers.filter((answer) => verdicts.get(answer.toolCallId)?.kind === 'accepted')
     const rows = fresh.map((answer) => inboxRow(context, runId, answer))
     const open = isTerminal(run.status) ? nothingOpen : openQuestions(run, [...inbox, ...rows])
-    const above = await answeredAbove(context.store, run, fresh)
+    const above = await answeredAbove(context, run, fresh)
     if (rows.length === 0 || (await storeAnswers(context, session, run, rows, isAllAnswered(open), above))) {
       return {
         runId,

@@ -28,7 +28,7 @@ export async function decideApproval(context: SessionContext, key: string, given
     await checkEdited(context, session, run, call, body)
     const row = { id: decisionId(run.id, given.approvalId), kind: 'decision', at: clock.now(), body } as const
     const all = [...inbox, row]
-    const above = await answeredAbove(store, run, [given])
+    const above = await answeredAbove(context, run, [given])
     if (await storeAnswers(context, session, run, [row], isAllAnswered(openQuestions(run, all)), above)) return receiptOf(row, run, all, false)
   }
   throw new SessionError('conflict', `The session changed ${maxTries} times while the decision was stored.`)

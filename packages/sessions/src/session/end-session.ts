@@ -133,7 +133,7 @@ async function batchOf(context: SessionContext, session: SessionRecord, lost: re
     key,
     expect: [{ that: 'session', id, version }],
     writes: how === 'delete' ? [deletion] : ends,
-    deliver: lost.flatMap((each) => newsOfLostRun(each, batchId)),
+    deliver: (await Promise.all(lost.map((each) => newsOfLostRun(store, each, batchId)))).flat(),
   }
 }
 

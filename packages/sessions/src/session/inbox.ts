@@ -4,6 +4,7 @@ import type { Delivery, Write } from '../store/contract.ts'
 import type { InboxRecord, RunRecord, SessionRecord } from '../store/records.ts'
 import type { SessionContext } from './context.ts'
 import { waitForRest } from './rest.ts'
+import { waitingStatuses } from './views.ts'
 
 /** Puts answers where the run finds them; the last one queues it. False: something changed in between. */
 export async function storeAnswers(
@@ -26,7 +27,7 @@ export async function storeAnswers(
     key: session.key,
     expect: [
       { that: 'session', id: session.id, version: session.version, alive: true },
-      { that: 'run', runId: run.id, status: ['awaiting-tools', 'awaiting-approval', 'needs-recovery'] },
+      { that: 'run', runId: run.id, status: waitingStatuses },
     ],
     writes,
     deliver,

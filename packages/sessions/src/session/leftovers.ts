@@ -29,7 +29,7 @@ export async function startLeftovers(context: LeftoverContext & Pick<SessionCont
     if (session.status !== 'found' || !rows.some((row) => row.kind !== 'overlay')) return
     const open = await openRuns(context.store, key)
     if (!canBegin(firstInLine(open), context.clock.now())) return
-    const next = (await leftSteering(context, rows)) ?? (open.length === 0 ? await notification(context, rows) : undefined)
+    const next = (await leftSteering(context, rows)) ?? (open.length === 0 ? await notification(context, key) : undefined)
     if (!next) return
     const { id, version } = session.value
     const result = await storeLeftover(context, key, next, [{ that: 'session', id, version, alive: true }])
@@ -82,9 +82,8 @@ async function leftBehind(store: SessionStore, rows: readonly Steering[]): Promi
   return rows.filter((row) => ended.has(row.body.runId))
 }
 
-async function notification({ store, ids, clock }: LeftoverContext, rows: readonly InboxRecord[]): Promise<LeftoverRun | undefined> {
-  const settled = rows.filter((row) => row.kind === 'child-settled')
-  if ((await announceable(store, settled)).length === 0) return undefined
+async function notification({ store, ids, clock }: LeftoverContext, key: string): Promise<LeftoverRun | undefined> {
+  if ((await announceable(store, key)).length === 0) return undefined
   return { run: { id: ids.next('run'), kind: 'notification', inputHash: hashJson(null), input: null, at: clock.now() }, writes: [] }
 }
 

@@ -22,12 +22,13 @@ export async function waitForRest(
   key: string,
   runId: string,
   signal?: AbortSignal,
+  isOver: (run: RunRecord) => boolean = isResting,
 ): Promise<RunRecord> {
   for (;;) {
     const changed = nextChange(context, key, signal)
     try {
       const run = await readRun(context.store, runId)
-      if (isResting(run) || signal?.aborted) return run
+      if (isOver(run) || signal?.aborted) return run
       await changed.promise
     } finally {
       changed.cancel()
@@ -41,13 +42,14 @@ export async function restWithin(
   run: RunRecord,
   waitMs: number,
   abortSignal?: AbortSignal,
+  isOver?: (run: RunRecord) => boolean,
 ): Promise<RunRecord> {
   if (waitMs <= 0) return readRun(context.store, run.id)
   const waiting = new AbortController()
   const cancelTimer = context.clock.setTimer(context.clock.now() + waitMs, () => waiting.abort())
   const signal = abortSignal ? AbortSignal.any([waiting.signal, abortSignal]) : waiting.signal
   try {
-    return await waitForRest(context, run.session, run.id, signal)
+    return await waitForRest(context, run.session, run.id, signal, isOver)
   } finally {
     cancelTimer()
   }

@@ -1,6 +1,8 @@
 import type { Delivery, SessionStore } from '../store/contract.ts'
 import type { RunRecord } from '../store/records.ts'
+import type { SessionContext } from './context.ts'
 import { SessionError } from '../errors.ts'
+import { waitingStatuses } from './views.ts'
 
 /** The session of the subagent that stands at the end of these tool call ids, or this one. */
 export async function sessionBelow(store: SessionStore, key: string, path: readonly string[]): Promise<string> {
@@ -29,15 +31,17 @@ export function nameOfCall({ path, toolCallId }: { readonly path: readonly strin
 }
 
 /** Tells the runs above, which wait for this one, that a question of theirs has its answer. */
-export async function answeredAbove(store: SessionStore, run: RunRecord, asked: readonly { readonly approvalId: string }[] | readonly { readonly toolCallId: string }[]): Promise<readonly Delivery[]> {
+export async function answeredAbove({ store, ids }: Pick<SessionContext, 'store' | 'ids'>, run: RunRecord, asked: readonly { readonly approvalId: string }[] | readonly { readonly toolCallId: string }[]): Promise<readonly Delivery[]> {
   const deliveries: Delivery[] = []
+  // Calls of different steps may have one id.
+  const batch = ids.next('delivery')
   let path: readonly string[] = []
   for (let parent = run.parent; parent && parent.taskId === undefined; ) {
     const { session: to, runId, toolCallId } = parent
     path = [toolCallId, ...path]
     const answered = asked.map((each) => ('approvalId' in each ? each.approvalId : nameOfCall({ path, toolCallId: each.toolCallId })))
-    const when = [{ that: 'run', runId, status: ['awaiting-tools', 'awaiting-approval'] } as const]
-    deliveries.push({ id: `answered:${runId}:${answered.join(',')}`, to, when, writes: [{ op: 'run.patch', runId, patch: { answered } }] })
+    const when = [{ that: 'run', runId, status: waitingStatuses } as const]
+    deliveries.push({ id: `answered:${batch}:${to}`, to, when, writes: [{ op: 'run.patch', runId, patch: { answered } }] })
     const above = await store.readRun(runId)
     parent = above.status === 'found' ? above.value.parent : undefined
   }

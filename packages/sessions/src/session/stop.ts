@@ -68,7 +68,7 @@ export async function requestStop(context: SessionContext, target: RunRecord, re
 }
 
 /** A child that has ended may have left others at work. */
-async function stopBelow(context: SessionContext, runId: string, reason: string | undefined): Promise<void> {
+export async function stopBelow(context: SessionContext, runId: string, reason: string | undefined): Promise<void> {
   for (const child of await childrenOf(context.store, runId)) {
     if (isTerminal(child.status)) await stopBelow(context, child.id, reason)
     else await requestStop(context, child, reason)
@@ -101,7 +101,7 @@ export function stoppingOf(run: RunRecord, stop: StopRequest): Stopping {
 async function storeStop(context: SessionContext, run: RunRecord, stop: StopRequest): Promise<boolean> {
   const { expect, writes, events } = stoppingOf(run, stop)
   const id = context.ids.next('batch')
-  const deliver = events.length > 0 ? newsOfChild(run, { status: 'aborted', usage: {}, at: stop.at, batchId: id }) : []
+  const deliver = events.length > 0 ? newsOfChild(run, { status: 'aborted', at: stop.at, batchId: id }) : []
   const result = await commitOnce(context.store, { id, key: run.session, expect: [expect], writes, deliver })
   if (result.ok) publishOwn(context, run.session, result, events)
   return result.ok

@@ -15,6 +15,11 @@ const holding: ReadonlySet<RunStatus> = new Set(holdingStatuses)
 
 export const openStatuses: readonly RunStatus[] = ['queued', ...holdingStatuses]
 
+/** Somebody outside has to say something before the run can go on, or its children have to end. */
+export const waitingStatuses = ['awaiting-tools', 'awaiting-approval', 'needs-recovery'] as const satisfies readonly RunStatus[]
+
+const waiting: ReadonlySet<RunStatus> = new Set(waitingStatuses)
+
 /** Nothing happens to the run by itself: it waits for somebody, or has ended. */
 export function isResting(run: Pick<RunRecord, 'status'> & OpenQuestions): boolean {
   return isTerminal(run.status) || (isWaiting(run.status) && !waitsForChildren(run))
@@ -25,13 +30,17 @@ export function waitsForChildren({ status, pendingToolCalls, pendingApprovals }:
   return isWaiting(status) && status !== 'needs-recovery' && pendingToolCalls.length === 0 && pendingApprovals.length === 0
 }
 
+/** Whoever has started it in the background is told. */
+export function isSettled({ status }: Pick<RunRecord, 'status'>): boolean {
+  return isTerminal(status) || status === 'needs-recovery'
+}
+
 export function isTerminal(status: RunStatus): boolean {
   return terminal.has(status)
 }
 
-/** Somebody outside has to say something before the run can go on. */
 export function isWaiting(status: RunStatus): boolean {
-  return status === 'awaiting-tools' || status === 'awaiting-approval' || status === 'needs-recovery'
+  return waiting.has(status)
 }
 
 export function answerId(runId: string, toolCallId: string): string {

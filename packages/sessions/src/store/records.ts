@@ -196,7 +196,15 @@ export interface RunParent {
   readonly taskId?: string
 }
 
-export type TurnState = Omit<OpenTurn, 'runId' | 'turn' | 'step' | 'openMessageId' | 'calls' | 'usage' | 'resume'>
+export type TurnState = Omit<OpenTurn, 'runId' | 'turn' | 'step' | 'openMessageId' | 'calls' | 'usage' | 'resume'> & {
+  /** Of a child: what it has cost by itself so far, its own children apart. It is told to the sessions above when it ends. */
+  readonly spent?: RunSpending
+}
+
+export interface RunSpending {
+  readonly usage: Usage
+  readonly cost?: Cost
+}
 
 export interface RunRest {
   readonly status: TurnStatus

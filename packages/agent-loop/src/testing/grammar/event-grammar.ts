@@ -56,7 +56,18 @@ function takeDelta(log: LogState, event: DeltaEvent, must: Must): void {
   must(problem === undefined, problem ?? '')
 }
 
+/** What a run in the background asks, and what became of that, may stand anywhere. */
+function takeBackground(log: LogState, event: DurableEvent, must: Must): void {
+  if (event.type === 'approval-requested') {
+    must(!log.usedIds.has(event.approvalId), `the id ${event.approvalId} is used`)
+    log.usedIds.add(event.approvalId)
+    log.asked.add(event.approvalId)
+  }
+  if (event.type === 'approval-resolved') must(log.asked.delete(event.approvalId), `${event.approvalId} was not requested`)
+}
+
 function takeDurable(log: LogState, event: DurableEvent, must: Must, options: GrammarOptions): void {
+  if ('background' in event) return takeBackground(log, event, must)
   if (event.type === 'turn-end' && log.place !== 'closing' && event.runId !== log.runId) {
     log.queued.delete(event.runId)
     return must(event.status === 'aborted' && event.steps === 0, `belongs to run ${event.runId}, not to ${log.runId ?? 'any'}`)

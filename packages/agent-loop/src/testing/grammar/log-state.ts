@@ -37,6 +37,8 @@ export interface LogState {
   calls: Map<string, CallState>
   /** Without a decision: approval id to tool call id at the root. */
   approvals: Map<string, string>
+  /** By runs in the background, without a decision. */
+  readonly asked: Set<string>
   /** Ids of messages of the turn that stand. */
   messages: Set<string>
   /** Ids that must not come again. */
@@ -67,7 +69,7 @@ export function startOfLog(): LogState {
   return {
     ...{ place: 'outside', previous: undefined, waits: false, runId: undefined, queued: new Set(), turn: 0, step: 0, hasInput: false, window: undefined },
     ...{ message: undefined, attemptFailed: false, retry: undefined, compaction: undefined, owed: undefined },
-    ...{ calls: new Map(), approvals: new Map(), messages: new Set(), usedIds: new Set(), spent: { usage: {} } },
+    ...{ calls: new Map(), approvals: new Map(), asked: new Set(), messages: new Set(), usedIds: new Set(), spent: { usage: {} } },
   }
 }
 

@@ -101,7 +101,9 @@ function endTurn(log: LogState, event: TurnEndEvent, must: Must): void {
   const waits = lists || status === 'awaiting-approval'
   must(waits === (log.place === 'calls'), waits ? 'no step is open' : 'the step is open')
   must(!waits || !log.spent || [...log.calls.values()].some((call) => !call.ended), 'nothing waits')
-  must(lists === (log.previous === 'awaiting-tools'), 'awaiting-tools and status disagree')
+  // Whoever waits for agents that work elsewhere asks nobody outside.
+  const handedOn = status === 'awaiting-tools' && [...log.calls.values()].some((call) => !call.ended && call.children.size > 0)
+  must(lists === (log.previous === 'awaiting-tools') || handedOn, 'awaiting-tools and status disagree')
   must(status !== 'awaiting-approval' || log.approvals.size > 0, 'no approval is open')
   must(!waits || overlaysExpired === 0, 'the overlays of a suspended turn stay')
   must(steps === log.step, `counts ${steps} steps of ${log.step}`)

@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest'
+import { emptyView, reduceEvents } from '../../src/events/index.ts'
+import type { AgentEvent } from '../../src/index.ts'
+import { checkEvents } from '../../src/testing/index.ts'
+import { agentOf, conversation } from '../support/conversation.ts'
+import { echo } from '../support/tools.ts'
+
+const base = { at: 0, runId: 'far', turn: 1, step: 1, background: ['d'] }
+const asks = { ...base, type: 'approval-requested', approvalId: 'far_1', toolCallId: 's', toolName: 'send', input: {}, inputHash: 'h', path: ['d'], agent: ['scout'] } as const
+const decided = { ...base, type: 'approval-resolved', approvalId: 'far_1', toolCallId: 's', decision: 'approve', agent: ['scout'] } as const
+const waits = (...ids: string[]) =>
+  ({ ...base, type: 'awaiting-tools', agent: ['scout'], pendingToolCalls: ids.map((toolCallId) => ({ toolCallId, toolName: 'far', input: {}, path: ['d'], agent: ['scout'] })) }) as const
+
+/** The log of a turn with a call, with these events behind the place of the first of each kind. */
+async function logWith(...placed: readonly (readonly [AgentEvent['type'], AgentEvent])[]): Promise<readonly AgentEvent[]> {
+  const talk = conversation()
+  await talk.play(agentOf([{ toolCalls: [{ id: 'x', name: 'a', input: {} }] }, { text: 'two' }], { tools: [echo('a').tool] }), 'go')
+  const all: AgentEvent[] = [...talk.journal.events]
+  for (const [type, event] of placed) all.splice(all.findIndex((each) => each.type === type) + 1, 0, event)
+  return all.map((event, index) => ({ ...event, seq: index + 1 }))
+}
+
+const viewOf = (events: readonly AgentEvent[]) => events.reduce(reduceEvents, emptyView)
+
+describe('what runs in the background ask', () => {
+  it('stands anywhere in the log, and is asked until it is answered, whatever turns begin and end', async () => {
+    const open = await logWith(['message-end', asks], ['tool-execution-start', waits('r', 'q')])
+    expect(checkEvents(open)).toEqual([])
+    expect(viewOf(open)).toMatchObject({ pendingApprovals: [{ approvalId: 'far_1', background: true }], pendingToolCalls: [{ toolCallId: 'r', background: true }, { toolCallId: 'q' }] })
+    const answered = await logWith(['message-end', asks], ['tool-execution-start', waits('r')], ['tool-execution-end', waits()], ['save-point', decided])
+    expect(checkEvents(answered)).toEqual([])
+    expect(viewOf(answered)).toMatchObject({ pendingApprovals: [], pendingToolCalls: [] })
+  })
+
+  it('A35: a question that comes twice, and an answer without one, are found', async () => {
+    expect(checkEvents(await logWith(['message-end', asks], ['message-end', asks]))).toEqual([expect.stringContaining('is used')])
+    expect(checkEvents(await logWith(['message-end', decided]))).toEqual([expect.stringContaining('was not requested')])
+  })
+})

@@ -1,0 +1,66 @@
+import type { DurableEvent } from '@bowline/agent-loop'
+import { newEvent } from '../journal/new-event.ts'
+import type { OpenQuestions } from '../session/views.ts'
+import type { Delivery, SessionStore } from '../store/contract.ts'
+import type { RunRecord } from '../store/records.ts'
+
+type Task = Pick<RunRecord, 'id' | 'parent' | 'step' | 'turn'> & OpenQuestions
+
+interface Asked {
+  /** Of the commit. */
+  readonly events: readonly DurableEvent[]
+  /** The task ends, or is given up, in the commit. */
+  readonly ends?: boolean
+  readonly at: number
+  readonly batchId: string
+}
+
+/**
+ * Nobody looks into the log of a run in the background: what it asks, and what became of that, is told in the log of the
+ * root, as what a run that is waited for asks is told by those above it.
+ */
+export async function questionsAtRoot(store: SessionStore, task: Task, { events, ends = false, at, batchId }: Asked): Promise<readonly Delivery[]> {
+  const { parent } = task
+  if (parent?.taskId === undefined) return []
+  const begins = events.some((event) => event.type === 'turn-start')
+  const own = events.filter((event) => event.type === 'approval-requested' || event.type === 'approval-resolved' || event.type === 'awaiting-tools')
+  const answered = (begins || ends) && task.pendingToolCalls.length > 0 && !own.some((event) => event.type === 'awaiting-tools')
+  const resolved = new Set(own.map((event) => (event.type === 'approval-resolved' ? event.approvalId : undefined)))
+  const cancelled = ends ? task.pendingApprovals.filter(({ approvalId }) => !resolved.has(approvalId)) : []
+  if (own.length === 0 && !answered && cancelled.length === 0) return []
+  const above = await callsAbove(store, task)
+  const base = { at, runId: task.id, turn: task.turn ?? 0, step: task.step }
+  const told: readonly DurableEvent[] = [
+    ...(answered ? [{ ...base, type: 'awaiting-tools', pendingToolCalls: [] } as const] : []),
+    ...own,
+    ...cancelled.map(({ approvalId, toolCallId }) => ({ ...base, type: 'approval-resolved', approvalId, toolCallId, decision: 'cancelled' }) as const),
+  ]
+  const writes = [{ op: 'event.append', events: told.map((event) => newEvent(atRoot(event, parent.path, above))) }] as const
+  return [{ id: `asked:${batchId}`, to: parent.root, writes }]
+}
+
+/** Ids of the calls from the root down to the one that has launched the task. */
+async function callsAbove(store: SessionStore, { parent }: Pick<RunRecord, 'parent'>): Promise<readonly string[]> {
+  if (!parent) return []
+  const above = parent.session === parent.root ? undefined : await store.readRun(parent.runId)
+  return [...(above?.status === 'found' ? await callsAbove(store, above.value) : []), parent.toolCallId]
+}
+
+interface Placed {
+  readonly path: readonly string[]
+  readonly agent: readonly string[]
+}
+
+function atRoot(event: DurableEvent, agents: readonly string[], background: readonly string[]): DurableEvent {
+  const placed = <Entry extends Placed>(entry: Entry): Entry => ({ ...entry, path: [...background, ...entry.path], agent: [...agents, ...entry.agent] })
+  switch (event.type) {
+    case 'awaiting-tools':
+      return { ...event, background, agent: agents, pendingToolCalls: event.pendingToolCalls.map(placed) }
+    case 'approval-requested':
+      return { ...event, background, path: [...background, ...event.path], agent: [...agents, ...(event.agent ?? [])] }
+    case 'approval-resolved':
+      return { ...event, background, agent: [...agents, ...(event.agent ?? [])] }
+    default:
+      return event
+  }
+}

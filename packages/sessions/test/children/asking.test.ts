@@ -1,0 +1,119 @@
+import type { SessionStore } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
+import { describe, expect, it } from 'vitest'
+import { checkLog } from '../support.ts'
+import { callTo, childrenOf, endOf, guarded, handOver, helper, remote, root, team, toldOf } from './support.ts'
+
+const done = { text: 'done' }
+
+/** The latest tool result in a session that has no handle. */
+async function outputIn(store: SessionStore, key: string): Promise<unknown> {
+  const { items } = await store.readPath(key)
+  const messages = items.flatMap((entry) => (entry.type === 'message' ? entry.message : []))
+  const result = messages.find((message) => message.role === 'tool-result')
+  return result?.role === 'tool-result' && 'value' in result.output ? result.output.value : undefined
+}
+
+describe('questions of subagents that are waited for', () => {
+  it('S94: an approval asked two levels down, of agents of one name, is in the log of the root and answered there', async () => {
+    const store = memoryStore()
+    const sent: string[] = []
+    const tools = [guarded('send', () => (sent.push('sent'), 'sent'))]
+    const inner = helper('scout', [{ toolCalls: [callTo('s', 'send')] }, { text: 'inner' }], { tools })
+    const outer = helper('scout', [{ toolCalls: [handOver('d', 'scout')] }, { text: 'outer' }], { subagents: [inner] })
+    const { runtime, session, faults } = await team([{ toolCalls: [handOver('d', 'scout')] }, done], { store, subagents: [outer] })
+    const run = await session.send('go')
+    const { status, pendingApprovals } = await run.result()
+    expect(status).toBe('awaiting-approval')
+    expect(pendingApprovals).toMatchObject([{ toolCallId: 's', toolName: 'send', path: ['d', 'd'], agent: ['scout', 'scout'] }])
+    const approvalId = pendingApprovals[0]?.approvalId ?? ''
+    expect((await session.info())?.openRun?.pendingApprovals).toHaveLength(1)
+    expect(await session.approve(approvalId, { by: 'ann' })).toMatchObject({ decision: 'approve', repeated: false })
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'done' })
+    expect(sent).toEqual(['sent'])
+    const log = await checkLog(session)
+    expect(log.filter((event) => event.type.startsWith('approval'))).toMatchObject([
+      { type: 'approval-requested', approvalId, path: ['d', 'd'], agent: ['scout', 'scout'] },
+      { type: 'approval-resolved', approvalId, decision: 'approve', by: 'ann', agent: ['scout', 'scout'] },
+    ])
+    expect(await session.approve(approvalId, { by: 'ann' })).toMatchObject({ repeated: true })
+    expect(faults).toEqual([])
+    await runtime.stop()
+  })
+
+  it('S94: of two children that ask, each is told of and answered by itself', async () => {
+    const store = memoryStore()
+    const asking = (name: string) => helper(name, [{ toolCalls: [callTo('s', 'send')] }, { text: name }], { tools: [guarded('send')] })
+    const { runtime, session } = await team([{ toolCalls: [handOver('a', 'one'), handOver('b', 'two')] }, done], { store, subagents: [asking('one'), asking('two')] })
+    const run = await session.send('go')
+    const answered = new Map<string, 'approve' | 'deny'>()
+    for (let { status, pendingApprovals } = await run.result(); status === 'awaiting-approval'; { status, pendingApprovals } = await run.result()) {
+      const [question] = pendingApprovals
+      if (!question) continue
+      const decision = question.agent[0] === 'one' ? 'approve' : 'deny'
+      answered.set(question.approvalId, decision)
+      await session[decision](question.approvalId)
+    }
+    expect(answered.size).toBe(2)
+    expect([await toldOf(runtime, 'a'), await toldOf(runtime, 'b')]).toMatchObject([{ text: 'one' }, { text: 'two' }])
+    const log = await checkLog(session)
+    const resolved = log.flatMap((event) => (event.type === 'approval-resolved' ? [[event.approvalId, event.decision] as const] : []))
+    expect(new Map(resolved)).toEqual(answered)
+    await runtime.stop()
+  })
+
+  it('S94: a remote call two levels down is listed at the root and answered there by its path', async () => {
+    const store = memoryStore()
+    const inner = helper('inner', [{ toolCalls: [callTo('w', 'where')] }, { text: 'inner' }], { tools: [remote('where')] })
+    const outer = helper('outer', [{ toolCalls: [handOver('i', 'inner')] }, { text: 'outer' }], { subagents: [inner] })
+    const { runtime, session } = await team([{ toolCalls: [handOver('o', 'outer')] }, done], { store, subagents: [outer] })
+    const run = await session.send('go')
+    const { status, pendingToolCalls } = await run.result()
+    expect(status).toBe('awaiting-tools')
+    expect(pendingToolCalls).toMatchObject([{ toolCallId: 'w', path: ['o', 'i'], agent: ['outer', 'inner'] }])
+    const answer = { toolCallId: 'w', path: ['o', 'i'], output: 'Oslo' }
+    await expect(session.submitToolResults([{ ...answer, path: ['o'] }])).rejects.toMatchObject({ code: 'unknown-tool-call' })
+    await expect(session.submitToolResults([{ ...answer, path: ['nobody'] }])).rejects.toMatchObject({ code: 'unknown-tool-call' })
+    expect(await session.submitToolResults([answer])).toMatchObject({ accepted: ['w'], missing: [], run: { runId: run.runId } })
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(await session.submitToolResults([answer])).toMatchObject({ repeated: ['w'] })
+    const [middle] = await childrenOf(store)
+    expect(await outputIn(store, (await childrenOf(store, middle?.session))[0]?.session ?? '')).toBe('Oslo')
+    const log = await checkLog(session)
+    expect(log.filter((event) => event.type === 'awaiting-tools')).toMatchObject([{ pendingToolCalls: [{ toolCallId: 'w', path: ['o', 'i'] }] }])
+    await runtime.stop()
+  })
+
+  it('S94: a subagent that asks anew in each step under one call id is answered each time', async () => {
+    const store = memoryStore()
+    const step = { toolCalls: [callTo('w', 'where')] }
+    const scout = helper('scout', [step, step, { text: 'both' }], { tools: [remote('where')] })
+    const { runtime, session } = await team([{ toolCalls: [handOver('o', 'scout')] }, done], { store, subagents: [scout] })
+    const run = await session.send('go')
+    for (const output of ['Oslo', 'Rome']) {
+      const { pendingToolCalls } = await run.result()
+      expect(pendingToolCalls).toHaveLength(1)
+      await session.submitToolResults([{ toolCallId: pendingToolCalls[0]?.toolCallId ?? '', path: ['o'], output }])
+      expect((await runtime.run(run.runId))?.pendingToolCalls).toEqual([])
+    }
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    await checkLog(session)
+    await runtime.stop()
+  })
+
+  it('S94: another process takes the answer, and the whole tree goes on there', async () => {
+    const store = memoryStore()
+    const scout = () => helper('scout', ({ prompt }) => (prompt.some((message) => message.role === 'tool') ? { text: 'sent' } : { toolCalls: [callTo('s', 'send')] }), { tools: [guarded('send')] })
+    const first = await team([{ toolCalls: [handOver('d', 'scout')] }], { store, subagents: [scout()] })
+    const run = await first.session.send('go')
+    const { pendingApprovals } = await run.result()
+    await first.runtime.stop()
+    const { runtime, session, faults } = await team([done], { store, subagents: [scout()] })
+    await session.approve(pendingApprovals[0]?.approvalId ?? '')
+    await endOf(store, run.runId)
+    expect(await runtime.run(run.runId)).toMatchObject({ status: 'completed' })
+    await checkLog(runtime.session(root))
+    expect(faults).toEqual([])
+    await runtime.stop()
+  })
+})

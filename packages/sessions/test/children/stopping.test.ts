@@ -1,0 +1,207 @@
+import { memoryStore } from '@bowline/sessions/memory'
+import { describe, expect, it } from 'vitest'
+import { checkLog, gate } from '../support.ts'
+import { callTo, childrenOf, endOf, found, guarded, handOver, helper, launch, nthRun, remindersIn, root, taskOf, team, tool, toldOf } from './support.ts'
+
+/** A tool that runs until it is told to stop. */
+function stuck(name = 'stuck') {
+  const started = gate()
+  const aborted: string[] = []
+  const made = tool(name, (signal) => {
+    started.open()
+    return new Promise((_resolve, reject) => {
+      signal.addEventListener('abort', () => {
+        aborted.push(name)
+        reject(new Error('told to stop'))
+      })
+    })
+  })
+  return { tool: made, started: started.passed, aborted }
+}
+
+const launched = (...calls: ReturnType<typeof launch>[]) => [{ toolCalls: calls }, { text: 'launched' }, { text: 'seen' }]
+
+describe('stop, kill and delete of a session with children', () => {
+  it('S98, S100, S108: the stop reaches a tool three levels down, and the receipt has all levels', async () => {
+    const store = memoryStore()
+    const { tool: hangs, started, aborted } = stuck()
+    const third = helper('third', [{ toolCalls: [callTo('x', 'stuck')] }], { tools: [hangs] })
+    const second = helper('second', [{ toolCalls: [handOver('c', 'third')] }], { subagents: [third] })
+    const first = helper('first', [{ toolCalls: [handOver('b', 'second')] }], { subagents: [second] })
+    const { runtime, session, faults } = await team([{ toolCalls: [handOver('a', 'first')] }], { store, subagents: [first], concurrency: 1 })
+    const run = await session.send('go')
+    await started
+    const receipt = await session.stop()
+    expect(receipt).toMatchObject({
+      ...{ runId: run.runId, state: 'settled', status: 'aborted', calls: [{ toolCallId: 'a', status: 'cancelled' }] },
+      children: [{ status: 'aborted', calls: [{ toolCallId: 'b', status: 'cancelled' }], children: [{ status: 'aborted', children: [{ status: 'aborted', calls: [{ toolCallId: 'x' }] }] }] }],
+    })
+    expect(aborted).toEqual(['stuck'])
+    expect(await session.info()).toMatchObject({ status: 'idle' })
+    await checkLog(session)
+    expect(faults).toEqual([])
+    await runtime.stop()
+  })
+
+  it('S98: a child that waits for an approval ends with its parent, with one slot too, and the root asks nothing more', async () => {
+    const store = memoryStore()
+    const scout = helper('scout', [{ toolCalls: [callTo('s', 'send')] }], { tools: [guarded('send')] })
+    const { runtime, session } = await team([{ toolCalls: [handOver('d', 'scout')] }], { store, subagents: [scout], concurrency: 1 })
+    const run = await session.send('go')
+    const { pendingApprovals } = await run.result()
+    const receipt = await session.stop()
+    expect(receipt).toMatchObject({ state: 'settled', status: 'aborted', children: [{ status: 'aborted', state: 'settled' }] })
+    await expect(session.approve(pendingApprovals[0]?.approvalId ?? '')).rejects.toMatchObject({ code: 'approval-conflict' })
+    await checkLog(session)
+    await runtime.stop()
+  })
+
+  it('S107: a spawn that meets a stop is refused, and nothing of it is left', async () => {
+    const store = memoryStore()
+    const asked = gate()
+    const slow = gate()
+    const scout = helper('scout', [])
+    const { runtime, session } = await team(async () => (asked.open(), await slow.passed, { toolCalls: [handOver('d', 'scout'), launch('e', 'scout')] }), { store, subagents: [scout] })
+    const run = await session.send('go')
+    await asked.passed
+    const stopping = session.stop()
+    await found(store, async () => {
+      const read = await store.readRun(run.runId)
+      return read.status === 'found' && read.value.stop ? true : undefined
+    })
+    slow.open()
+    expect(await stopping).toMatchObject({ state: 'settled', status: 'aborted', children: [] })
+    expect(await childrenOf(store)).toEqual([])
+    await runtime.stop()
+  })
+
+  it('S107: a child whose parent was aborted is not begun', async () => {
+    const store = memoryStore()
+    const { runtime, session } = await team(launched(launch('d', 'scout')), { store, subagents: [helper('scout', [])], concurrency: 1 })
+    const reading = session.events()
+    await session.send('go')
+    for await (const event of reading) if (event.type === 'child-start') break
+    await session.stop()
+    const [child] = await childrenOf(store)
+    expect(child).toMatchObject({ status: 'aborted' })
+    expect(child?.turn).toBeUndefined()
+    expect(await remindersIn(session)).toEqual([])
+    await runtime.stop()
+  })
+
+  it('S138: a task that is cancelled is not told of; its sibling that has finished is', async () => {
+    const store = memoryStore()
+    const { tool: hangs, started } = stuck()
+    const quick = helper('quick', [{ text: 'quick' }])
+    const slow = helper('slow', [{ toolCalls: [callTo('x', 'stuck')] }], { tools: [hangs] })
+    let task = ''
+    const { runtime, session } = await team(
+      async (_call, index) => {
+        if (index === 0) return { toolCalls: [launch('a', 'quick'), launch('b', 'slow')] }
+        if (index === 2) return { toolCalls: [callTo('c', 'background_cancel', { task_id: task })] }
+        return { text: `answer ${index}` }
+      },
+      { store, subagents: [quick, slow] },
+    )
+    await (await session.send('go')).result()
+    await started
+    task = await taskOf(runtime, 'b')
+    await (await session.send('cancel it')).result()
+    expect(await toldOf(runtime, 'c')).toEqual({ id: task, agent: 'slow', status: 'aborted' })
+    const reminders = await found(store, async () => {
+      const all = await remindersIn(session)
+      return all.length > 0 ? all : undefined
+    })
+    expect(reminders).toHaveLength(1)
+    expect(reminders[0]).toContain(await taskOf(runtime, 'a'))
+    expect(reminders[0]).not.toContain(task)
+    expect(await store.readInbox(root, ['child-settled'])).toEqual([])
+    await runtime.stop()
+  })
+
+  it('S138: a stop of the turn ends the tasks that it has launched; one that had finished is told of', async () => {
+    const store = memoryStore()
+    const { tool: hangs, started } = stuck()
+    const quick = helper('quick', [{ text: 'quick' }])
+    const slow = helper('slow', [{ toolCalls: [callTo('x', 'stuck')] }], { tools: [hangs] })
+    const { runtime, session } = await team(
+      (_call, index) => (index === 0 ? { toolCalls: [launch('a', 'quick'), launch('b', 'slow')] } : index === 1 ? { hang: 'before' } : { text: 'seen' }),
+      { store, subagents: [quick, slow] },
+    )
+    await session.send('go')
+    await started
+    const [first, second] = await childrenOf(store)
+    await endOf(store, first?.id ?? '')
+    expect((await session.stop()).children.map((child) => child.status)).toEqual(['completed', 'aborted'])
+    expect(await endOf(store, second?.id ?? '')).toMatchObject({ status: 'aborted' })
+    await nthRun(store, 2)
+    const reminders = await remindersIn(session)
+    expect(reminders).toHaveLength(1)
+    expect(reminders[0]).toContain(first?.parent?.taskId)
+    expect(reminders[0]).not.toContain(second?.parent?.taskId)
+    await checkLog(session)
+    await runtime.stop()
+  })
+
+  it('S108: the end of a task that comes behind its stop is not told of', async () => {
+    const store = memoryStore()
+    const asked = gate()
+    const slow = gate()
+    const scout = helper('scout', async () => (asked.open(), await slow.passed, { text: 'late', ignoreAbort: true }))
+    const { runtime, session } = await team(
+      async (_call, index) => {
+        if (index === 0) return { toolCalls: [launch('d', 'scout')] }
+        if (index === 2) return { toolCalls: [callTo('c', 'background_cancel', { task_id: await taskOf(runtime, 'd') })] }
+        return { text: `answer ${index}` }
+      },
+      { store, subagents: [scout] },
+    )
+    await (await session.send('go')).result()
+    await asked.passed
+    const cancelling = (await session.send('cancel it')).result()
+    const [child] = await childrenOf(store)
+    await found(store, async () => ((await store.readRun(child?.id ?? '')) as { value?: { stop?: object } }).value?.stop)
+    slow.open()
+    await cancelling
+    expect(await store.readInbox(root, ['child-settled'])).toEqual([])
+    expect(await remindersIn(session)).toEqual([])
+    await runtime.stop()
+  })
+
+  it('S104, S105, S138: kill ends children in the background of turns that are over, delete removes them', async () => {
+    const store = memoryStore()
+    const { tool: hangs, started, aborted } = stuck()
+    const scout = helper('scout', [{ toolCalls: [callTo('x', 'stuck')] }], { tools: [hangs] })
+    const { runtime, session } = await team(launched(launch('d', 'scout')), { store, subagents: [scout] })
+    await (await session.send('go')).result()
+    await started
+    const receipt = await session.kill()
+    expect(receipt.children).toMatchObject([{ status: 'aborted', state: 'settled' }])
+    const [child] = await childrenOf(store)
+    await found(store, async () => (aborted.length > 0 ? true : undefined))
+    await runtime.session(root).delete()
+    expect(await store.readSession(child?.session ?? '')).toEqual({ status: 'missing' })
+    expect(await store.readRun(child?.id ?? '')).toEqual({ status: 'missing' })
+    await runtime.stop()
+  })
+
+  it('S138: a stop of the turn that has launched ends its tasks; a stop of another turn does not', async () => {
+    const store = memoryStore()
+    const slow = gate()
+    const { tool: hangs, started } = stuck()
+    const scout = helper('scout', async () => (await slow.passed, { text: 'found' }))
+    const { runtime, session } = await team(
+      (_call, index) => (index === 0 ? { toolCalls: [launch('d', 'scout')] } : index === 2 ? { toolCalls: [callTo('x', 'stuck')] } : { text: `answer ${index}` }),
+      { store, subagents: [scout], tools: [hangs] },
+    )
+    await (await session.send('go')).result()
+    await session.send('other work')
+    await started
+    expect(await session.stop()).toMatchObject({ state: 'settled', status: 'aborted', children: [] })
+    slow.open()
+    await nthRun(store, 3)
+    expect(await remindersIn(session)).toHaveLength(1)
+    await checkLog(session)
+    await runtime.stop()
+  })
+})
