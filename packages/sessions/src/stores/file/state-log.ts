@@ -4,7 +4,7 @@ import type { StateStore } from '../../state/contract.ts'
 import { StateTable } from '../../state/state-table.ts'
 import type { StateChange } from '../../state/state-table.ts'
 import { tableStateStore } from '../../state/table-state-store.ts'
-import { attempt, damageOf } from './file-errors.ts'
+import { attempt, damageOf, withFile } from './file-errors.ts'
 import { LogFile } from './log-file.ts'
 import { newestFormat } from './log-record.ts'
 import { dropTornEnd, scanFile } from './scanned-file.ts'
@@ -102,7 +102,7 @@ export class StateLog {
   #replace(lines: readonly string[]): void {
     this.#log.replace(lines)
     // It may hold what is to be forgotten, too.
-    if (this.#hasRemains) rmSync(`${this.#path}.bak`, { force: true })
+    if (this.#hasRemains) withFile(this.#path, () => rmSync(`${this.#path}.bak`, { force: true }))
     this.#hasRemains = false
   }
 }
