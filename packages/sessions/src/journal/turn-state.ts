@@ -1,5 +1,5 @@
 import type { DurableEvent, RunRow } from '@bowline/agent-loop'
-import type { RunPatch } from '../store/contract.ts'
+import type { RunPatch } from '../store/batch.ts'
 import type { RunRest, TurnState } from '../store/records.ts'
 
 /** What an event says of how far the step has come. */

@@ -1,5 +1,5 @@
 import { SessionError } from '../../errors.ts'
-import type { Batch, CommitResult, NewEvent } from '../../store/contract.ts'
+import type { Batch, CommitResult, NewEvent } from '../../store/batch.ts'
 import type { RunStatus, SessionRecord } from '../../store/records.ts'
 import { parseStored } from '../json.ts'
 import { Refused } from '../refused.ts'
