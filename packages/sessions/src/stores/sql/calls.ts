@@ -78,7 +78,10 @@ const newestOfSession = statement((db, slots: { readonly namespace: string; read
 )
 
 const ofApproval = statement((db, slots: { readonly namespace: string; readonly key: string; readonly approvalId: string }) =>
-  selectCalls(db, slots.namespace).where('session.key', '=', slots.key).where('tool_call.approval_id', '=', slots.approvalId),
+  selectCalls(db, slots.namespace)
+    .whereRef('tool_call.session', '=', 'session.row')
+    .where('session.key', '=', slots.key)
+    .where('tool_call.approval_id', '=', slots.approvalId),
 )
 
 function selectCalls(db: Database, namespace: string) {

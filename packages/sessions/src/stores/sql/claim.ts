@@ -22,14 +22,13 @@ interface CandidateSlots {
   readonly max: number
 }
 
-/** In the order of acceptance, by an index that holds the queued runs alone. */
+/** Each by an index that holds the runs of this status alone, in the order of acceptance. */
 const queuedRuns = statement((db, slots: CandidateSlots, { listed }) =>
   selectCandidates(db, slots, listed<string>(slots.agents)).where('run.status', '=', sql.lit('queued')),
 )
 
 const runsOfOthers = statement((db, slots: CandidateSlots & { readonly owner: string }, { listed }) =>
   selectCandidates(db, slots, listed<string>(slots.agents))
-    .where('run.ended_at', 'is', null)
     .where('run.status', '=', sql.lit('running'))
     .where('run_state.owner', 'is distinct from', slots.owner),
 )

@@ -29,12 +29,7 @@ const rowsAfter = statement((db, slots: RowsSlots) =>
     .limit(slots.limit),
 )
 
-interface ListedSlots {
-  readonly session: number
-  readonly ids: string
-}
-
-const messagesOf = statement((db, slots: ListedSlots, { listed }) =>
+const messagesOf = statement((db, slots: { readonly session: number; readonly ids: string }, { listed }) =>
   db
     .selectFrom('entry')
     .leftJoin('tool_call', (join) =>
@@ -50,7 +45,7 @@ const messagesOf = statement((db, slots: ListedSlots, { listed }) =>
 )
 
 interface OutcomesSlots {
-  readonly session: number
+  readonly namespace: string
   readonly runs: string
   readonly from: number
   readonly to: number
@@ -62,18 +57,18 @@ const outcomesOf = statement((db, slots: OutcomesSlots, { listed }) =>
     .selectFrom('run')
     .innerJoin('tool_call', 'tool_call.run', 'run.row')
     .select(['run.id as runId', 'tool_call.step', 'tool_call.tool_call_id as toolCallId', 'tool_call.outcome as body'])
-    .where('run.session', '=', slots.session)
+    .where('run.namespace', '=', slots.namespace)
     .where('run.id', 'in', listed<string>(slots.runs))
     .where('tool_call.step', '>=', slots.from)
     .where('tool_call.step', '<=', slots.to),
 )
 
-const inputsOf = statement((db, slots: ListedSlots, { listed }) =>
+const inputsOf = statement((db, slots: { readonly namespace: string; readonly ids: string }, { listed }) =>
   db
     .selectFrom('run')
     .innerJoin('run_input', 'run_input.run', 'run.row')
     .select(['run.id', 'run_input.body'])
-    .where('run.session', '=', slots.session)
+    .where('run.namespace', '=', slots.namespace)
     .where('run.id', 'in', listed<string>(slots.ids)),
 )
 
@@ -93,7 +88,7 @@ export function* readEvents(namespace: string, key: string, after: number, limit
     more = rows.length === most
   }
   const wanted = found.slice(0, limit)
-  const referred = yield* readReferred(session.row, wanted)
+  const referred = yield* readReferred(namespace, session.row, wanted)
   const events = wanted.map(({ seq, event, refers }) => {
     const where = `The event ${seq} of the session ${key}`
     return wholeEvent(event, seq, filledIn(referred, refers, where))
@@ -121,7 +116,7 @@ interface Referred {
   readonly inputs: ReadonlyMap<string, string>
 }
 
-function* readReferred(session: number, events: readonly NewEvent[]): Steps<Referred> {
+function* readReferred(namespace: string, session: number, events: readonly NewEvent[]): Steps<Referred> {
   const entries: string[] = []
   const calls: CallKey[] = []
   const runs: string[] = []
@@ -131,10 +126,9 @@ function* readReferred(session: number, events: readonly NewEvent[]): Steps<Refe
     else if ('call' in refers) calls.push(refers.call)
     else runs.push(refers.runInput)
   }
-  const listed = (ids: readonly string[]) => ({ session, ids: JSON.stringify(ids) })
-  const messages = entries.length > 0 ? yield* all(messagesOf, listed(entries)) : []
-  const outcomes = calls.length > 0 ? yield* all(outcomesOf, { session, ...rangeOf(calls) }) : []
-  const inputs = runs.length > 0 ? yield* all(inputsOf, listed(runs)) : []
+  const messages = entries.length > 0 ? yield* all(messagesOf, { session, ids: JSON.stringify(entries) }) : []
+  const outcomes = calls.length > 0 ? yield* all(outcomesOf, { namespace, ...rangeOf(calls) }) : []
+  const inputs = runs.length > 0 ? yield* all(inputsOf, { namespace, ids: JSON.stringify(runs) }) : []
   return {
     messages: new Map(messages.map(({ id, body }) => [id, body])),
     outcomes: new Map(outcomes.map((row) => [callName(row), row.body])),
@@ -142,7 +136,7 @@ function* readReferred(session: number, events: readonly NewEvent[]): Steps<Refe
   }
 }
 
-function rangeOf(calls: readonly CallKey[]): Omit<OutcomesSlots, 'session'> {
+function rangeOf(calls: readonly CallKey[]): Omit<OutcomesSlots, 'namespace'> {
   const steps = calls.map(({ step }) => step)
   const runs = JSON.stringify([...new Set(calls.map(({ runId }) => runId))])
   return { runs, from: steps.reduce((a, b) => Math.min(a, b)), to: steps.reduce((a, b) => Math.max(a, b)) }

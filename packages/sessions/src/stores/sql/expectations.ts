@@ -1,13 +1,9 @@
 import type { Expect } from '../../store/contract.ts'
 import { Refused, refuseUnless } from '../refused.ts'
-import { first, statement } from './statement.ts'
+import { isOpen } from '../rules.ts'
 import type { Steps } from './statement.ts'
 import { countOpenRuns, findRun } from './work.ts'
 import type { Work } from './work.ts'
-
-const otherOpenRun = statement((db, slots: { readonly session: number; readonly except: string }) =>
-  db.selectFrom('run').select('row').where('session', '=', slots.session).where('ended_at', 'is', null).where('id', '<>', slots.except).limit(1),
-)
 
 type Expectations = { readonly [T in Expect['that']]: (work: Work, expect: Extract<Expect, { that: T }>) => Steps<void> }
 
@@ -30,9 +26,11 @@ const expectations: Expectations = {
     refuseUnless((yield* countOpenRuns(work)).size === 0, 'busy')
   },
 
-  *'none-queued'({ session }, { except }) {
-    if (!session) return
-    refuseUnless((yield* first(otherOpenRun, { session: session.row, except })) === undefined, 'runs-queued')
+  *'none-queued'(work, { except }) {
+    const counts = [...(yield* countOpenRuns(work)).values()]
+    const excepted = (yield* findRun(work, except))?.state
+    const others = counts.reduce((sum, runs) => sum + runs, 0) - (excepted && isOpen(excepted.status) ? 1 : 0)
+    refuseUnless(others === 0, 'runs-queued')
   },
 
   *'queue-below'(work, { max }) {

@@ -4,6 +4,7 @@ import { holdingStatuses, terminalStatuses } from '../../store/records.ts'
 import type { RunRecord, RunStatus } from '../../store/records.ts'
 import { parseStored } from '../json.ts'
 import { pageLimit, pageOf, parseRunPosition } from '../paging.ts'
+import { isOpen } from '../rules.ts'
 import type { RunState } from '../rules.ts'
 import { all, first, statement } from './statement.ts'
 import type { Steps } from './statement.ts'
@@ -71,6 +72,18 @@ const listNewest = statement((db, slots: ListSlots, { listed }) =>
     .limit(slots.limit),
 )
 
+/** By an index that holds the open runs alone. */
+const listOpen = statement((db, slots: ListSlots, { listed }) =>
+  selectRecords(db)
+    .where('session.namespace', '=', slots.namespace)
+    .where('session.key', '=', slots.key)
+    .where('run.ended_at', 'is', null)
+    .where('run.status', 'in', listed<RunStatus>(slots.statuses))
+    .where('run.n', '>', slots.beyond)
+    .orderBy('run.n')
+    .limit(slots.limit),
+)
+
 export function selectRuns(db: Database) {
   return db
     .selectFrom('run')
@@ -108,6 +121,7 @@ export function* listRuns(namespace: string, key: string, query: RunQuery): Step
   const start = newestFirst ? Number.MAX_SAFE_INTEGER : 0
   const beyond = page === undefined ? start : parseRunPosition(page)
   const slots = { namespace, key, beyond, statuses: JSON.stringify(status), limit: limit + 1 }
-  const rows = yield* all(newestFirst ? listNewest : listOldest, slots)
+  const oldestFirst = status.every(isOpen) ? listOpen : listOldest
+  const rows = yield* all(newestFirst ? listNewest : oldestFirst, slots)
   return pageOf(rows.map(runRecord), limit, (last) => String(last.n))
 }

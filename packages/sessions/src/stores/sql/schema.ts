@@ -96,13 +96,15 @@ async function createRun({ schema }: Connection, { rowNumber }: SqlDialect): Pro
 
 /** Partial ones, so that they hold a handful of rows whatever the length of the history. */
 async function createRunIndexes(schema: Connection['schema']): Promise<void> {
-  await schema.createIndex('run_open').on('run').columns(['session', 'n', 'status']).where(sql.ref('ended_at'), 'is', null).execute()
-  await schema
-    .createIndex('run_queued')
-    .on('run')
-    .columns(['namespace', 'created_at', 'row'])
-    .where(sql.ref('status'), '=', sql.lit('queued'))
-    .execute()
+  await schema.createIndex('run_open').on('run').columns(['session', 'status', 'n']).where(sql.ref('ended_at'), 'is', null).execute()
+  for (const status of ['queued', 'running']) {
+    await schema
+      .createIndex(`run_${status}`)
+      .on('run')
+      .columns(['namespace', 'created_at', 'row'])
+      .where(sql.ref('status'), '=', sql.lit(status))
+      .execute()
+  }
   await schema
     .createIndex('run_holding')
     .unique()
@@ -167,10 +169,6 @@ async function createTranscript({ schema }: Connection): Promise<void> {
     .addColumn('body', 'text')
     .addPrimaryKeyConstraint('entry_key', ['session', 'id'])
     .addForeignKeyConstraint('entry_parent', ['session', 'parent_id'], 'entry', ['session', 'id'])
-    .addForeignKeyConstraint('entry_call', ['call_run', 'call_step', 'call_id'], 'tool_call', ['run', 'step', 'tool_call_id'], (key) =>
-      // A batch may refer to what it writes further on.
-      key.deferrable().initiallyDeferred(),
-    )
     .execute()
   await schema
     .createTable('event')

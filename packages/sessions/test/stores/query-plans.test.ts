@@ -1,0 +1,91 @@
+import { join } from 'node:path'
+import type { StatementSync } from 'node:sqlite'
+import { manualClock } from '@bowline/llm/testing'
+import { Kysely } from 'kysely'
+import { describe, expect, it } from 'vitest'
+import type { SessionStore } from '@bowline/sessions'
+import { sqliteDialect } from '../../src/stores/sql/dialect.ts'
+import { migrate } from '../../src/stores/sql/migrate.ts'
+import { sqlOperations } from '../../src/stores/sql/sql-store.ts'
+import type { Tables } from '../../src/stores/sql/tables.ts'
+import { NodeSqliteDialect } from '../../src/stores/sqlite/node-sqlite-dialect.ts'
+import { openFile } from '../../src/stores/sqlite/open-file.ts'
+import { SqliteConnection } from '../../src/stores/sqlite/sqlite-connection.ts'
+import { testSessionStore } from '../../src/testing/store-kit.ts'
+import { temporaryFolders } from './temporary-folder.ts'
+
+const newFolder = temporaryFolders()
+
+/** Where each statement looks, by its text. */
+type Plans = Map<string, readonly string[]>
+
+async function plannedStore(plans: Plans): Promise<SessionStore> {
+  const database = openFile(join(newFolder(), 'sessions.db'), true, { synchronous: 'normal', busyTimeoutMs: 0 })
+  const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
+  await migrate(db, sqliteDialect, 'it')
+  const prepare = (text: string): StatementSync => {
+    if (!/^(begin|commit|rollback)/.test(text)) {
+      const steps = database.prepare(`explain query plan ${text}`).all()
+      plans.set(text, steps.map(({ detail }) => String(detail)))
+    }
+    return database.prepare(text)
+  }
+  const watched = new Proxy(database, {
+    get(target, name) {
+      if (name === 'prepare') return prepare
+      const value: unknown = Reflect.get(target, name)
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+    },
+  })
+  const connection = new SqliteConnection(watched, db)
+  const clock = manualClock(1)
+  return {
+    name: 'planned',
+    capabilities: { durable: 'none', processes: 'one', maxRecordBytes: 1e9 },
+    open: async () => undefined,
+    close: async () => undefined,
+    ...sqlOperations(
+      () => ({
+        namespace: 'default',
+        now: () => clock.now(),
+        transaction: (steps) => connection.transaction(steps),
+        read: (steps) => connection.run(steps),
+        violatesConstraint: (error) => error instanceof Error && 'errcode' in error,
+      }),
+      1e9,
+    ),
+  }
+}
+
+/** The statements that the kit makes a store prepare: all there are. */
+async function plansOfAll(): Promise<Plans> {
+  const plans: Plans = new Map()
+  const bodies: (() => Promise<void>)[] = []
+  const create = () => plannedStore(plans)
+  testSessionStore({
+    ...{ name: 'planned', create, reopen: create, limitsRecords: false, loss: 'owner' },
+    runner: { describe: (_name, body) => body(), it: (_name, body) => void bodies.push(body) },
+  })
+  // What they find is tested elsewhere; not every one can do without what a reopened store must hold.
+  for (const body of bodies) await body().catch(() => undefined)
+  return plans
+}
+
+/** A whole table, or of the index of a key its first column alone: every run, or every call, that ever was. */
+const tooFar = [/^SCAN (?!path|json_each)/, /USING (COVERING )?INDEX sqlite_autoindex_\w+ \(\w+=\?\)/]
+
+/** They list, or search, all there are; and a new row is looked for in what could refer to it. */
+const goesThroughAll = [/^select "session"\.\*.*"active_at" desc/, /"tool_call_id" = \? order by "run"\."n" desc/, /from "inbox" inner join/, /^insert/]
+
+describe('the plans of the statements', { timeout: 60_000 }, () => {
+  it('S54: no statement looks at more rows than it needs, however long the history is', async () => {
+    const plans = await plansOfAll()
+    expect(plans.size).toBeGreaterThan(30)
+    const faults = [...plans].flatMap(([text, steps]) => {
+      if (goesThroughAll.some((pattern) => pattern.test(text))) return []
+      const wrong = steps.filter((step) => tooFar.some((pattern) => pattern.test(step)))
+      return wrong.length > 0 ? [{ text, wrong }] : []
+    })
+    expect(faults).toEqual([])
+  })
+})
