@@ -18,7 +18,11 @@ function isPlain(value: unknown, depth: number): boolean {
   if (typeof value !== 'object' || depth > usualDepth) return false
   if (Array.isArray(value)) return value.every((item) => isPlain(item, depth + 1))
   if (Object.getPrototypeOf(value) !== Object.prototype) return false
-  for (const item of Object.values(value)) if (item !== undefined && !isPlain(item, depth + 1)) return false
+  // Such an object inherits nothing that would be met here.
+  for (const name in value) {
+    const item = (value as Readonly<Record<string, unknown>>)[name]
+    if (item !== undefined && !isPlain(item, depth + 1)) return false
+  }
   return true
 }
 

@@ -63,24 +63,25 @@ export function newRun(session: SessionRecord, run: NewRun): RunRecord {
   }
 }
 
-/** The run after a patch. Refuses a move that the table of moves does not have. */
+/** The run after a patch. Refuses a move that the table of moves does not have. What was removed is undefined. */
 export function patchRun<R extends RunState>(run: R, patch: RunPatch, now: number): R {
-  const { status, endedAt } = patch
-  const next: Record<string, unknown> = { ...run }
-  for (const [name, value] of Object.entries(patch)) {
-    if (name === 'endedAt' || value === undefined) continue
-    if (value === null) delete next[name]
-    else next[name] = value
+  const { status = run.status, reason, openMessageId, turnState, rest, error, endedAt } = patch
+  if (patch.status) refuseUnless(runMoves[run.status].includes(status), 'conflict')
+  const next = {
+    ...run,
+    ...patch,
+    reason: patched(run.reason, reason),
+    openMessageId: patched(run.openMessageId, openMessageId),
+    turnState: patched(run.turnState, turnState),
+    rest: patched(run.rest, rest),
+    error: patched(run.error, error),
+    endedAt: patch.status && !isOpen(status) ? (endedAt ?? now) : run.endedAt,
   }
-  if (status) {
-    refuseUnless(runMoves[run.status].includes(status), 'conflict')
-    if (status !== 'running') {
-      delete next.owner
-      delete next.leaseUntil
-    }
-    if (!isOpen(status)) next.endedAt = endedAt ?? now
-  }
-  return next as unknown as R
+  return (patch.status && status !== 'running' ? { ...next, owner: undefined, leaseUntil: undefined } : next) as unknown as R
+}
+
+function patched<T>(before: T | undefined, given: T | null | undefined): T | undefined {
+  return given === undefined ? before : (given ?? undefined)
 }
 
 /** The run after a claim. A running one was lost by its owner, and that counts. */

@@ -36,11 +36,11 @@ export function unpackEvents(text: string, elsewhere: Fields, where: string): re
   })
 }
 
-function commonFields(events: readonly PartialEvent[]): Record<string, unknown> {
-  const [first, ...others] = events
-  if (!first || others.length === 0) return {}
+function commonFields([first, ...others]: readonly PartialEvent[]): Record<string, unknown> {
   const shared: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(first)) {
+  if (!first || others.length === 0) return shared
+  for (const name of Object.keys(first)) {
+    const value = first[name]
     // An absent field is not one that all have.
     if (value === undefined || typeof value === 'object') continue
     if (others.every((other) => other[name] === value)) shared[name] = value
@@ -48,9 +48,10 @@ function commonFields(events: readonly PartialEvent[]): Record<string, unknown> 
   return shared
 }
 
+/** The event without these fields: JSON leaves out what is undefined. */
 function without(event: PartialEvent, names: readonly string[]): Fields {
-  const left: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(event)) if (!names.includes(name)) left[name] = value
+  const left: Record<string, unknown> = { ...event }
+  for (const name of names) left[name] = undefined
   return left
 }
 

@@ -32,12 +32,18 @@ export function runState(row: RunRow, session: string): RunState {
   } as RunState
 }
 
+/** What stands in columns and not in `body`. */
+const inColumns: Partial<Record<keyof RunState, undefined>> = {
+  ...{ id: undefined, session: undefined, n: undefined, firstSeq: undefined, kind: undefined, status: undefined },
+  ...{ inputId: undefined, inputHash: undefined, createdAt: undefined, endedAt: undefined },
+  ...{ epoch: undefined, owner: undefined, leaseUntil: undefined, stop: undefined },
+}
+
 /** The columns of `run_state`, which every commit of a run writes. */
 export function runStateColumns(run: RunState): Omit<RunStateTable, 'run' | 'open_calls' | 'batch_id' | 'batch'> {
-  const { id: _id, session: _session, n: _n, firstSeq: _firstSeq, kind: _kind, status: _status, ...changing } = run
-  const { inputId: _inputId, inputHash: _inputHash, createdAt: _createdAt, endedAt: _endedAt, ...state } = changing
-  const { epoch, owner = null, leaseUntil = null, stop, ...rest } = state
-  return { epoch, owner, lease_until: leaseUntil, stop: stop === undefined ? null : JSON.stringify(stop), body: JSON.stringify(rest) }
+  const { epoch, owner = null, leaseUntil = null, stop } = run
+  const body = JSON.stringify({ ...run, ...inColumns })
+  return { epoch, owner, lease_until: leaseUntil, stop: stop === undefined ? null : JSON.stringify(stop), body }
 }
 
 interface ListSlots {

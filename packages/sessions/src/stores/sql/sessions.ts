@@ -26,10 +26,16 @@ export function sessionRecord(row: SessionRow): SessionRecord {
 
 export type SessionState = Omit<SessionStateTable, 'session' | 'next_entry' | 'batch_id' | 'batch'>
 
+/** What stands in columns and not in `body`. */
+const inColumns: Partial<Record<keyof SessionRecord, undefined>> = {
+  ...{ key: undefined, id: undefined, agent: undefined, owner: undefined, metadata: undefined, createdAt: undefined },
+  ...{ status: undefined, version: undefined, activeAt: undefined },
+}
+
 /** What every commit writes. */
 export function sessionState(record: SessionRecord): SessionState {
-  const { key: _key, id: _id, agent: _agent, owner: _owner, metadata: _metadata, createdAt: _createdAt, status, version, activeAt, ...rest } = record
-  return { status, version, active_at: activeAt, body: JSON.stringify(rest) }
+  const { status, version, activeAt } = record
+  return { status, version, active_at: activeAt, body: JSON.stringify({ ...record, ...inColumns }) }
 }
 
 const findByKey = statement((db, slots: { readonly namespace: string; readonly key: string }) =>

@@ -43,7 +43,7 @@ export interface CompiledStatement {
   readonly parameters: readonly Parameter[]
 }
 
-export type Parameter = { readonly slot: string } | { readonly value: unknown }
+export type Parameter = { readonly slot: string; readonly value?: never } | { readonly slot?: never; readonly value: unknown }
 
 class Slot {
   readonly name: string

@@ -4,6 +4,10 @@ import { compileStatement } from '../sql/statement.ts'
 import type { Call, Parameter, Statement, Steps } from '../sql/statement.ts'
 import type { Database } from '../sql/tables.ts'
 
+type Values = Readonly<Record<string, SQLInputValue>>
+
+const noRows: readonly unknown[] = []
+
 interface PreparedStatement {
   readonly statement: StatementSync
   readonly parameters: readonly Parameter[]
@@ -53,10 +57,11 @@ export class SqliteConnection {
 
   #execute({ statement, values }: Call): readonly unknown[] {
     const prepared = this.#prepared.get(statement) ?? this.#prepare(statement)
-    const bound = prepared.parameters.map((parameter) => valueOf(parameter, values as Readonly<Record<string, SQLInputValue>>))
+    const bound: SQLInputValue[] = []
+    for (const parameter of prepared.parameters) bound.push(valueOf(parameter, values as Values))
     if (prepared.givesRows) return prepared.statement.all(...bound)
     prepared.statement.run(...bound)
-    return []
+    return noRows
   }
 
   #prepare(wanted: Statement<object, unknown>): PreparedStatement {
@@ -68,8 +73,8 @@ export class SqliteConnection {
   }
 }
 
-function valueOf(parameter: Parameter, values: Readonly<Record<string, SQLInputValue>>): SQLInputValue {
-  if ('value' in parameter) return parameter.value as SQLInputValue
+function valueOf(parameter: Parameter, values: Values): SQLInputValue {
+  if (parameter.slot === undefined) return parameter.value as SQLInputValue
   const value = values[parameter.slot]
   if (value === undefined) throw new TypeError(`The statement has no value for ${parameter.slot}.`)
   return value
