@@ -4,8 +4,8 @@ import { isOpen, sessionStatus } from '../rules.ts'
 import { checkExpectations } from './expectations.ts'
 import { first, statement } from './statement.ts'
 import type { Steps } from './statement.ts'
-import { answerBefore, beginWork, countOpenRuns, endWork, findRun, hasEntry, sessionOf } from './work.ts'
-import type { CommitContext, HeldRun, Work } from './work.ts'
+import { answerBefore, beginWork, countOpenRuns, endWork, findRun, hasEntry, isPut, sessionOf } from './work.ts'
+import type { CommitContext, Work } from './work.ts'
 import { applyWrites } from './writes.ts'
 import { callState } from './write-calls.ts'
 
@@ -19,8 +19,11 @@ export function* commitBatch(batch: Batch, context: CommitContext): Steps<Commit
 function* repeatOf(work: Work): Steps<CommitResult | undefined> {
   const { batch, session } = work
   if (session?.batchId === batch.id) return answerBefore(batch, session)
-  const runs = yield* runsNamedBy(work)
-  return answerBefore(batch, runs.find((run) => run.batchId === batch.id))
+  for (const runId of work.namedRuns) {
+    const run = yield* findRun(work, runId)
+    if (run?.batchId === batch.id) return answerBefore(batch, run)
+  }
+  return undefined
 }
 
 const runOfInput = statement((db, slots: { readonly session: number; readonly inputId: string }) =>
@@ -52,25 +55,12 @@ function* applyBatch(work: Work): Steps<CommitResult> {
   session.record = { ...record, status, activeAt, version: record.version + 1 }
   const { id: sessionId, version, nextSeq } = session.record
   const result = { ok: true, sessionId, version, firstSeq, lastSeq: nextSeq - 1 } as const
-  yield* endWork(work, result, yield* runsNamedBy(work))
+  yield* endWork(work, result)
   return result
 }
 
-function* runsNamedBy(work: Work): Steps<readonly HeldRun[]> {
-  const runs: HeldRun[] = []
-  for (const expect of work.batch.expect) {
-    const run = expect.that === 'fence' ? yield* findRun(work, expect.runId) : undefined
-    if (run) runs.push(run)
-  }
-  for (const write of work.batch.writes) {
-    const run = write.op === 'run.insert' ? yield* findRun(work, write.run.id) : undefined
-    if (run) runs.push(run)
-  }
-  return runs
-}
-
 function* checkReferences(work: Work): Steps<void> {
-  for (const refers of work.references) refuseUnless(yield* isThere(work, refers), 'conflict')
+  for (const refers of work.references) refuseUnless(isPut(work, refers) || (yield* isThere(work, refers)), 'conflict')
 }
 
 function* isThere(work: Work, refers: NonNullable<NewEvent['refers']>): Steps<boolean> {

@@ -1,5 +1,5 @@
 import { SessionError } from '../../errors.ts'
-import type { Batch, CommitResult, NewEvent } from '../../store/contract.ts'
+import type { Batch, CallKey, CommitResult, NewEvent } from '../../store/contract.ts'
 import type { RunStatus, SessionRecord } from '../../store/records.ts'
 import { parseStored } from '../json.ts'
 import { Refused } from '../refused.ts'
@@ -21,6 +21,8 @@ export interface CommitContext {
 /** A batch on its way into the tables, inside one transaction. */
 export interface Work extends CommitContext {
   readonly batch: Batch
+  /** The runs that the batch writes for: a repeat of it is known by them too. */
+  readonly namedRuns: ReadonlySet<string>
   /** As it will stand after the batch; written back at the end. Undefined: there is none. */
   session: HeldSession | undefined
   /** Runs that this batch looked at, as they will stand; undefined: not in this session. Written back at the end. */
@@ -60,8 +62,11 @@ export type Applied = Extract<CommitResult, { ok: true }>
 export function* beginWork(batch: Batch, context: CommitContext): Steps<Work> {
   const row = yield* findSession(context.namespace, batch.key)
   return {
-    ...context,
+    namespace: context.namespace,
+    now: context.now,
+    maxRecordBytes: context.maxRecordBytes,
     batch,
+    namedRuns: runsNamedIn(batch),
     session: row && {
       row: row.row,
       isNew: false,
@@ -76,6 +81,13 @@ export function* beginWork(batch: Batch, context: CommitContext): Steps<Work> {
     callsPut: new Map(),
     references: [],
   }
+}
+
+function runsNamedIn({ expect, writes }: Batch): ReadonlySet<string> {
+  const names = new Set<string>()
+  for (const each of expect) if (each.that === 'fence') names.add(each.runId)
+  for (const write of writes) if (write.op === 'run.insert') names.add(write.run.id)
+  return names
 }
 
 /** What the batch was answered before, when it was the last one of this session or run. */
@@ -122,9 +134,25 @@ const entryRow = statement((db, slots: { readonly session: number; readonly id: 
 )
 
 export function* hasEntry(work: Work, id: string): Steps<boolean> {
-  const { row: session, record } = sessionOf(work)
-  // The leaf is always an entry of the session.
-  return id === record.leaf || work.entriesPut.has(id) || (yield* first(entryRow, { session, id })) !== undefined
+  return knowsEntry(work, id) || (yield* first(entryRow, { session: sessionOf(work).row, id })) !== undefined
+}
+
+/** Without a look into the table: the leaf is always an entry of the session. */
+export function knowsEntry(work: Work, id: string): boolean {
+  return id === sessionOf(work).record.leaf || work.entriesPut.has(id)
+}
+
+/** The batch itself has put there what the reference stands for. */
+export function isPut(work: Work, refers: NonNullable<NewEvent['refers']>): boolean {
+  if ('entryId' in refers) return knowsEntry(work, refers.entryId)
+  const run = work.runs.get('call' in refers ? refers.call.runId : refers.runInput)
+  if (!run) return false
+  return 'runInput' in refers || work.callsPut.get(callName(run, refers.call)) === 'settled'
+}
+
+/** What a call is named within one batch. */
+export function callName({ row }: HeldRun, { step, toolCallId }: Pick<CallKey, 'step' | 'toolCallId'>): string {
+  return `${row} ${step} ${toolCallId}`
 }
 
 const openRuns = statement((db, slots: { readonly session: number }) =>
@@ -166,15 +194,16 @@ const updateRunState = statement((db, slots: RunStateTable) =>
 )
 
 /** Writes session and runs back, with what a repeat of this batch gets to hear: by the session and by the runs it names. */
-export function* endWork(work: Work, result: Applied, named: readonly HeldRun[]): Steps<void> {
+export function* endWork(work: Work, result: Applied): Steps<void> {
   const { row: session, record, nextEntry, isNew } = sessionOf(work)
   const batch = JSON.stringify(result)
   const applied = { batch_id: work.batch.id, batch }
   yield* execute(isNew ? insertSessionState : updateSessionState, { ...sessionState(record), session, next_entry: nextEntry, ...applied })
-  for (const run of work.runs.values()) {
-    if (!run || (!run.changed && !named.includes(run))) continue
+  for (const [runId, run] of work.runs) {
+    const isNamed = work.namedRuns.has(runId)
+    if (!run || (!run.changed && !isNamed)) continue
     const before = { batch_id: run.batchId, batch: run.lastResult }
-    const slots = { ...runStateColumns(run.state), run: run.row, open_calls: run.openCalls, ...(named.includes(run) ? applied : before) }
+    const slots = { ...runStateColumns(run.state), run: run.row, open_calls: run.openCalls, ...(isNamed ? applied : before) }
     yield* execute(run.isNew ? insertRunState : updateRunState, slots)
   }
 }

@@ -5,7 +5,7 @@ import { callRow } from './calls.ts'
 import { columnsOf, execute, first, statement } from './statement.ts'
 import type { Steps } from './statement.ts'
 import type { ToolCallTable } from './tables.ts'
-import { recordText, requireRun, sessionOf } from './work.ts'
+import { callName, recordText, requireRun, sessionOf } from './work.ts'
 import type { HeldRun, Work } from './work.ts'
 
 const keyColumns = ['run', 'step', 'tool_call_id', 'session'] as const
@@ -33,7 +33,7 @@ const updateCall = statement((db, slots: ToolCallTable) =>
 
 /** Undefined: there is no such call. */
 export function* callState({ callsPut }: Work, run: HeldRun, { step, toolCallId }: Omit<CallKey, 'runId'>): Steps<string | undefined> {
-  const put = callsPut.get(nameOf(run, step, toolCallId))
+  const put = callsPut.get(callName(run, { step, toolCallId }))
   return put ?? (yield* first(stateOf, { run: run.row, step, toolCallId }))?.state
 }
 
@@ -46,9 +46,5 @@ export function* putCall(work: Work, call: ToolCallRecord): Steps<void> {
   yield* execute(before === undefined ? insertCall : updateCall, callRow(call, run.row, session.row, outcome))
   run.openCalls += (call.state === 'settled' ? 0 : 1) - (before === undefined ? 0 : 1)
   run.changed = true
-  work.callsPut.set(nameOf(run, call.step, call.toolCallId), call.state)
-}
-
-function nameOf({ row }: HeldRun, step: number, toolCallId: string): string {
-  return `${row} ${step} ${toolCallId}`
+  work.callsPut.set(callName(run, call), call.state)
 }

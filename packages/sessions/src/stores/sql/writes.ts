@@ -5,7 +5,7 @@ import { packEvents, runNamedIn } from './packed-events.ts'
 import { columnsOf, execute, first, statement } from './statement.ts'
 import type { Steps } from './statement.ts'
 import type { EntryTable, EventTable, InboxTable, SessionTable } from './tables.ts'
-import { findRun, fits, hasEntry, recordText, requireRun, sessionOf } from './work.ts'
+import { findRun, fits, hasEntry, knowsEntry, recordText, requireRun, sessionOf } from './work.ts'
 import type { Work } from './work.ts'
 import { putCall } from './write-calls.ts'
 import { applyRunPatch, insertRun } from './write-runs.ts'
@@ -94,11 +94,11 @@ const insertEntryRow = statement((db, slots: EntryTable) =>
 function* insertEntry(work: Work, entry: NewEntry): Steps<void> {
   const session = sessionOf(work)
   const { id, parentId, type, at, runId } = entry
-  refuseUnless(parentId === null || (yield* hasEntry(work, parentId)), 'conflict')
+  refuseUnless(parentId === null || knowsEntry(work, parentId) || (yield* hasEntry(work, parentId)), 'conflict')
   const own = 'message' in entry ? entry.message : 'compaction' in entry ? entry.compaction : undefined
   const body = own ? recordText(work, own, `The entry ${id}`) : null
   const call = yield* callColumns(work, 'call' in entry ? entry.call : undefined)
-  const run = runId === undefined ? undefined : yield* findRun(work, runId)
+  const run = runId === undefined ? undefined : (work.runs.get(runId) ?? (yield* findRun(work, runId)))
   const node = { session: session.row, id, n: session.nextEntry, parent_id: parentId, type, at, run: run?.row ?? null, run_id: run ? null : (runId ?? null) }
   yield* execute(insertEntryRow, { ...node, ...call, body })
   work.entriesPut.add(id)
