@@ -77,7 +77,7 @@ export function patchRun<R extends RunState>(run: R, patch: RunPatch, now: numbe
     error: patched(run.error, error),
     endedAt: patch.status && !isOpen(status) ? (endedAt ?? now) : run.endedAt,
   }
-  return (patch.status && status !== 'running' ? { ...next, owner: undefined, leaseUntil: undefined } : next) as unknown as R
+  return patch.status && status !== 'running' ? { ...next, owner: undefined, leaseUntil: undefined } : next
 }
 
 function patched<T>(before: T | undefined, given: T | null | undefined): T | undefined {
