@@ -12,6 +12,11 @@ const batches: Readonly<Record<string, readonly NewEvent[]>> = {
     { event: event({ type: 'step-end', continues: true }) },
     { event: event({ type: 'message-start', step: 3, messageId: 'm1' }) },
   ],
+  'keys of calls, as the loop makes them and others': [
+    { event: event({ type: 'tool-execution-start', toolCallId: 'c1', idempotencyKey: 'run-1/2/c1' }) },
+    { event: event({ type: 'tool-execution-start', toolCallId: 'c2', idempotencyKey: 'of its own' }) },
+    { event: event({ type: 'tool-execution-start', toolCallId: 'c3' }) },
+  ],
   'the same list in all of them': [{ event: event({ type: 'step-start', list: ['a'] }) }, { event: event({ type: 'step-end', list: ['a'] }) }],
   'a field that is absent in some, or false, or null': [
     { event: event({ type: 'step-end', continues: false, left: null }) },

@@ -1,4 +1,4 @@
-import type { Read } from '../../store/contract.ts'
+import type { CallKey, Read } from '../../store/contract.ts'
 import type { ToolCallRecord } from '../../store/records.ts'
 import { parseStored } from '../json.ts'
 import { all, first, statement } from './statement.ts'
@@ -54,7 +54,7 @@ export function callRow(call: ToolCallRecord, run: number, session: number, outc
 }
 
 /** As the loop makes it: not stored where it can be made again. */
-function usualKey({ runId, step, toolCallId }: Pick<ToolCallRecord, 'runId' | 'step' | 'toolCallId'>): string {
+export function usualKey({ runId, step, toolCallId }: CallKey): string {
   return `${runId}/${step}/${toolCallId}`
 }
 

@@ -1,5 +1,6 @@
 import type { CallKey, NewEvent, PartialEvent } from '../../store/contract.ts'
 import { parseStored } from '../json.ts'
+import { usualKey } from './calls.ts'
 
 /** Most references name what the event itself names: then only their kind is kept. */
 type PackedReference = 'entry' | 'call' | 'input' | NonNullable<NewEvent['refers']>
@@ -21,7 +22,7 @@ export function packEvents(events: readonly NewEvent[], elsewhere: readonly stri
   const names = [...Object.keys(common), ...elsewhere]
   for (const name of elsewhere) delete common[name]
   const packed = events.map(({ event, refers }): PackedEvent => {
-    const fields = names.length === 0 ? event : without(event, names)
+    const fields = without(event, names)
     return refers ? [fields, packReference(event, refers)] : [fields]
   })
   return JSON.stringify([common, ...packed])
@@ -31,7 +32,9 @@ export function packEvents(events: readonly NewEvent[], elsewhere: readonly stri
 export function unpackEvents(text: string, elsewhere: Fields, where: string): readonly NewEvent[] {
   const [common, ...packed] = parseStored<Packed>(text, where)
   return packed.map(([fields, reference]) => {
-    const event = { ...elsewhere, ...common, ...fields } as unknown as PartialEvent
+    const packedEvent = { ...elsewhere, ...common, ...fields } as unknown as PartialEvent
+    const key = packedEvent.idempotencyKey === null ? { idempotencyKey: usualKey(packedEvent as unknown as CallKey) } : {}
+    const event = { ...packedEvent, ...key }
     return reference === undefined ? { event } : { event, refers: unpackReference(event, reference) }
   })
 }
@@ -48,9 +51,10 @@ function commonFields([first, ...others]: readonly PartialEvent[]): Record<strin
   return shared
 }
 
-/** The event without these fields: JSON leaves out what is undefined. */
+/** The event without these fields: JSON leaves out what is undefined. A key as the loop makes it is null, to be made again. */
 function without(event: PartialEvent, names: readonly string[]): Fields {
   const left: Record<string, unknown> = { ...event }
+  if (event.idempotencyKey !== undefined && event.idempotencyKey === usualKey(event as unknown as CallKey)) left.idempotencyKey = null
   for (const name of names) left[name] = undefined
   return left
 }
