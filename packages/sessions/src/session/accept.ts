@@ -139,7 +139,7 @@ export function insertion(run: NewRun): Write[] {
   ]
 }
 
-export function creation(context: SessionContext, identity: SessionIdentity, at: number): Write[] {
+function creation(context: SessionContext, identity: SessionIdentity, at: number): Write[] {
   const { agent, owner, metadata, settings, key } = identity
   return [
     {

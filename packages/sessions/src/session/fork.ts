@@ -38,7 +38,7 @@ function checkForkKey(key: string, options: ForkOptions): void {
 }
 
 /** With all that it refers to, as that stays behind: rows of the ledger, and the run that made it. */
-export function copiedEntry({ n: _n, runId: _runId, ...entry }: EntryRecord): NewEntry {
+function copiedEntry({ n: _n, runId: _runId, ...entry }: EntryRecord): NewEntry {
   return entry
 }
 

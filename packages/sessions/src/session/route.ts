@@ -27,7 +27,7 @@ export function isBelow(key: string, root: string): boolean {
 }
 
 /** How an open question is named in the lists of the run that asks it: approvals by their id, calls by their path. */
-export function nameOfCall({ path, toolCallId }: { readonly path: readonly string[]; readonly toolCallId: string }): string {
+function nameOfCall({ path, toolCallId }: { readonly path: readonly string[]; readonly toolCallId: string }): string {
   return [...path, toolCallId].join('/')
 }
 

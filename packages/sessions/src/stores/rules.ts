@@ -158,7 +158,7 @@ function withoutAnswered({ pendingApprovals, pendingToolCalls }: RunState, answe
 const longestTakeoverDelayMs = 30_000
 
 /** How long after its last claim a lost run is left alone: a run that kills its process must not do so all the time. */
-export function takeoverDelayMs(attempts: number): number {
+function takeoverDelayMs(attempts: number): number {
   return attempts === 0 ? 0 : Math.min(longestTakeoverDelayMs, 1000 * 2 ** (attempts - 1))
 }
 

@@ -8,7 +8,7 @@ export const exportFormat = 1
 export const entrySchema = 1
 
 /** One JSON value per line: a header, entries with parents before their children, events if asked for, a footer. */
-export type ExportLine = ExportHeader | ExportEntry | ExportEvent | ExportFooter
+type ExportLine = ExportHeader | ExportEntry | ExportEvent | ExportFooter
 
 export interface ExportHeader {
   readonly type: 'header'
