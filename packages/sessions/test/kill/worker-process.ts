@@ -6,13 +6,20 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { LoggedEvent } from '@bowline/sessions'
 
-const script = fileURLToPath(new URL('../fixtures/worker.ts', import.meta.url))
+function fixture(name: string): string {
+  return fileURLToPath(new URL(`../fixtures/${name}.ts`, import.meta.url))
+}
+
+/** What Node made of the sources is kept for the next process: it takes most of the time of a start. */
+const env = { ...process.env, NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/compiled', import.meta.url)) }
 
 export type WorkerMessage =
   | { readonly type: 'started'; readonly recovered: number }
   | { readonly type: 'accepted'; readonly runId: string }
   | { readonly type: 'slow-started' }
   | { readonly type: 'event'; readonly event: LoggedEvent }
+  | { readonly type: 'moment'; readonly what: string }
+  | { readonly type: 'done' }
 
 export interface EffectLine {
   readonly name: string
@@ -33,7 +40,11 @@ export class Workplace {
   }
 
   start(effect: string, mode = 'serve'): WorkerProcess {
-    const worker = new WorkerProcess([this.store, this.effectsFile, effect, mode])
+    return this.startProgram('worker', [this.store, this.effectsFile, effect, mode])
+  }
+
+  startProgram(name: string, args: readonly string[]): WorkerProcess {
+    const worker = new WorkerProcess(fixture(name), args)
     this.#workers.push(worker)
     return worker
   }
@@ -56,9 +67,10 @@ export class WorkerProcess {
   readonly #exited: Promise<unknown>
   #errors = ''
 
-  constructor(args: readonly string[]) {
+  constructor(script: string, args: readonly string[]) {
     this.#child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script, ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
+      env,
     })
     this.#exited = new Promise((resolve) => this.#child.once('exit', resolve))
     this.#child.stderr?.on('data', (text: Buffer) => (this.#errors += text.toString()))
@@ -76,6 +88,17 @@ export class WorkerProcess {
       seen.push(message)
       if (fits(message)) return seen
     }
+  }
+
+  /** Everything that it says until it is dead, by its own hand or another's. */
+  async rest(): Promise<WorkerMessage[]> {
+    const seen: WorkerMessage[] = []
+    for (let line = await this.#messages.next(); !line.done; line = await this.#messages.next()) {
+      seen.push(JSON.parse(line.value) as WorkerMessage)
+    }
+    await this.#exited
+    if (this.#child.signalCode !== 'SIGKILL') throw new Error(`the worker ended: ${this.#errors}`)
+    return seen
   }
 
   async eventsUntil(type: LoggedEvent['type']): Promise<LoggedEvent[]> {

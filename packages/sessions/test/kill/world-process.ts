@@ -1,0 +1,27 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { askWorld, type WorldClient } from '../fixtures/ask-world.ts'
+
+const script = fileURLToPath(new URL('../fixtures/outside-world.ts', import.meta.url))
+
+export interface WorldProcess extends WorldClient {
+  readonly port: number
+  end(): Promise<void>
+}
+
+/** The world outside, in a process that nobody kills before its time. */
+export async function startWorld(): Promise<WorldProcess> {
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+  const { port } = JSON.parse(line) as { port: number }
+  return {
+    ...askWorld(port, 'test'),
+    port,
+    async end() {
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+    },
+  }
+}
