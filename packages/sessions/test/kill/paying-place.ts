@@ -1,20 +1,14 @@
 import { createRuntime, type Runtime } from '@bowline/sessions'
-import { systemClock, type Clock } from '@bowline/llm'
 import { standardInvariants, type CrashEnd } from '@bowline/sessions/testing'
 import { expect } from 'vitest'
 import { readSessions } from '../../src/testing/crash-kit/read-end.ts'
 import { terminalStatuses } from '../../src/store/records.ts'
-import { payingAgent } from '../fixtures/paying-agent.ts'
+import { attempts, payingAgent } from '../fixtures/paying-agent.ts'
 import { pay, settleDoubts } from '../fixtures/paying-client.ts'
+import { minutesLater } from '../fixtures/minutes-later.ts'
 import { storeAt } from '../fixtures/store-at.ts'
 import { Workplace, type WorkerMessage, type WorkerProcess } from './worker-process.ts'
 import type { WorldProcess } from './world-process.ts'
-
-/** What is to be held back after many deaths is free by then. */
-const aMinuteLater: Clock = {
-  now: () => systemClock.now() + 60_000,
-  setTimer: (atMs, run) => systemClock.setTimer(atMs - 60_000, run),
-}
 
 /** A workplace of processes that act on the world outside, and what they were told before they died. */
 export class PayingPlace extends Workplace {
@@ -29,9 +23,10 @@ export class PayingPlace extends Workplace {
     this.#sessions = sessions
   }
 
-  startPaying(lastMoment = 0): WorkerProcess {
-    const name = `worker-${++this.#starts}`
-    return this.startProgram('paying-worker', [this.store, this.#world.port, name, this.#sessions, lastMoment].map(String))
+  /** Boundary 0: it works until it is killed. */
+  startPaying(boundary = 0): WorkerProcess {
+    this.#starts += 1
+    return this.startProgram('paying-worker', [this.store, this.#world.port, this.#starts, this.#sessions, boundary].map(String))
   }
 
   /** What it said is known, and what it sent has reached the world. */
@@ -46,10 +41,14 @@ export class PayingPlace extends Workplace {
   async finish(): Promise<CrashEnd> {
     const faults: unknown[] = []
     const agent = payingAgent({ world: this.#world })
-    const runtime = createRuntime({ agents: [agent], store: storeAt(this.store), clock: aMinuteLater, onError: (error) => faults.push(error) })
+    const clock = minutesLater(this.#starts + 1)
+    const store = storeAt(this.store)
+    const runtime = createRuntime({ agents: [agent], store, attempts, clock, onError: (error) => faults.push(error) })
     await runtime.start()
     try {
-      await Promise.all(this.#keys().map((key) => endAll(runtime, key)))
+      await Promise.all(this.#keys().map((key) => endOpenRun(runtime, key)))
+      // Whatever happened to it, the session is as good as new.
+      await pay(runtime.session('room:0'), 'last', (runId) => this.accepted.push(runId))
       return await this.#readEnd(runtime)
     } finally {
       await runtime.stop()
@@ -69,12 +68,10 @@ export class PayingPlace extends Workplace {
   }
 }
 
-/** Sends once more at the end: the session is as good as new. */
-async function endAll(runtime: Runtime, key: string): Promise<void> {
+async function endOpenRun(runtime: Runtime, key: string): Promise<void> {
   const session = runtime.session(key)
   const open = (await session.info())?.openRun
   if (open) await settleDoubts(session, open.runId)
-  await pay(session, 'last', () => undefined)
 }
 
 export interface Figures {

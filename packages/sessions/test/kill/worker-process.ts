@@ -3,15 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import type { LoggedEvent } from '@bowline/sessions'
-
-function fixture(name: string): string {
-  return fileURLToPath(new URL(`../fixtures/${name}.ts`, import.meta.url))
-}
-
-/** What Node made of the sources is kept for the next process: it takes most of the time of a start. */
-const env = { ...process.env, NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/compiled', import.meta.url)) }
+import { environment, programFile } from './program.ts'
 
 export type WorkerMessage =
   | { readonly type: 'started'; readonly recovered: number }
@@ -44,7 +37,7 @@ export class Workplace {
   }
 
   startProgram(name: string, args: readonly string[]): WorkerProcess {
-    const worker = new WorkerProcess(fixture(name), args)
+    const worker = new WorkerProcess(programFile(name), args)
     this.#workers.push(worker)
     return worker
   }
@@ -70,7 +63,7 @@ export class WorkerProcess {
   constructor(script: string, args: readonly string[]) {
     this.#child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script, ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env,
+      env: environment,
     })
     this.#exited = new Promise((resolve) => this.#child.once('exit', resolve))
     this.#child.stderr?.on('data', (text: Buffer) => (this.#errors += text.toString()))
@@ -90,11 +83,13 @@ export class WorkerProcess {
     }
   }
 
-  /** Everything that it says until it is dead, by its own hand or another's. */
+  /** Everything that it says until it is dead, by its own hand or another's; one that is done is killed. */
   async rest(): Promise<WorkerMessage[]> {
     const seen: WorkerMessage[] = []
     for (let line = await this.#messages.next(); !line.done; line = await this.#messages.next()) {
-      seen.push(JSON.parse(line.value) as WorkerMessage)
+      const message = JSON.parse(line.value) as WorkerMessage
+      seen.push(message)
+      if (message.type === 'done') await this.kill()
     }
     await this.#exited
     if (this.#child.signalCode !== 'SIGKILL') throw new Error(`the worker ended: ${this.#errors}`)

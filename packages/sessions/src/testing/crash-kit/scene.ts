@@ -4,6 +4,7 @@ import { manualClock, type ManualClock } from '@bowline/llm/testing'
 import type { SessionStore } from '../../store/contract.ts'
 import { PointCounter, type CrashPlan, type PointKind } from './crash-plan.ts'
 import type { CrashProcess } from './crash-process.ts'
+import { seededRandom } from './seeded-random.ts'
 import type { Effect, World } from './types.ts'
 
 /** One run of a scenario: the time, the store and the world that all its processes share, and what happened. */
@@ -75,16 +76,5 @@ export class Scene {
     const where = { process: process.name, at: this.clock.now() }
     this.effects.push({ toolName, toolCallId, runId, step, idempotencyKey, attempt, ...where })
     this.log(process, `effect ${toolName} ${idempotencyKey} attempt ${attempt}`)
-  }
-}
-
-/** Mulberry32: small, and the same everywhere. */
-function seededRandom(seed: number): () => number {
-  let state = seed | 0
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 }

@@ -1,0 +1,3 @@
+import { describeBoundaries } from './boundaries.ts'
+
+describeBoundaries('data.db')

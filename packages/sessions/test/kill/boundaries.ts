@@ -1,0 +1,37 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { PayingPlace, expectSound } from './paying-place.ts'
+import { startWorld, type WorldProcess } from './world-process.ts'
+
+/** Of one run with a subagent. */
+const boundaries = 47
+
+/** Kills processes with one session at each boundary of a commit, one after the other. */
+export function describeBoundaries(storeName: string): void {
+  describe(`a process killed at the boundaries of its commits, over ${storeName}`, { timeout: 60_000 }, () => {
+    let world: WorldProcess
+    let place: PayingPlace
+    beforeAll(async () => void (world = await startWorld()))
+    afterAll(() => world.end())
+    afterEach(() => place.remove())
+
+    it('has as many boundaries as are tried here', async () => {
+      place = new PayingPlace(storeName, world, 1)
+      const worker = place.startPaying()
+      const said = await place.bury(worker)
+      const moments = said.flatMap((message) => (message.type === 'moment' ? [message.what] : []))
+      // Outcomes that are not stored together have a commit each.
+      expect(moments.filter((what) => !what.startsWith('tool-')).length).toBeLessThanOrEqual(boundaries)
+      expect(expectSound(await place.finish()).unknown).toBe(0)
+    })
+
+    it.each(Array.from({ length: boundaries }, (_, index) => index + 1))(
+      'S14, S34, S38, S72, S75, S78, S84: killed at boundary %d: no input is lost, nothing happens twice, what is doubtful is said',
+      async (boundary) => {
+        place = new PayingPlace(storeName, world, 1)
+        const worker = place.startPaying(boundary)
+        await place.bury(worker)
+        expectSound(await place.finish())
+      },
+    )
+  })
+}

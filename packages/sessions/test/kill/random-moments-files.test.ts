@@ -1,0 +1,3 @@
+import { describeRandomMoments } from './random-moments.ts'
+
+describeRandomMoments('files')

@@ -1,0 +1,40 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { seededRandom } from '../../src/testing/crash-kit/seeded-random.ts'
+import { PayingPlace, expectSound } from './paying-place.ts'
+import { startWorld, type WorldProcess } from './world-process.ts'
+
+const rounds = 10
+const killsPerRound = 10
+const sessions = 20
+/** About half of what a process says about that many sessions. */
+const moments = 600
+
+/** Kills processes with many sessions, one after the other on the same store, whatever they are about. */
+export function describeRandomMoments(storeName: string): void {
+  describe(`processes killed at random moments, over ${storeName}`, { timeout: 60_000 }, () => {
+    let world: WorldProcess
+    let place: PayingPlace
+    beforeAll(async () => void (world = await startWorld()))
+    afterAll(() => world.end())
+    afterEach(() => place.remove())
+
+    it.each(Array.from({ length: rounds }, (_, index) => index + 1))(
+      `S14, S34, S38, S72, S75, S78, S84: round %d, ${killsPerRound} kills with ${sessions} sessions: no input is lost, nothing happens twice, what is doubtful is said`,
+      async (round) => {
+        place = new PayingPlace(storeName, world, sessions)
+        const random = seededRandom(round)
+        for (let kill = 0; kill < killsPerRound; kill++) {
+          const worker = place.startPaying()
+          const last = 1 + Math.floor(random() * moments)
+          let seen = 0
+          const said = await worker.readUntil((message) => message.type === 'done' || (message.type === 'moment' && ++seen >= last))
+          // It runs on until the signal arrives.
+          await worker.kill()
+          await place.bury(worker, said)
+        }
+        const { runs } = expectSound(await place.finish())
+        expect(runs).toBeGreaterThanOrEqual(place.accepted.length)
+      },
+    )
+  })
+}
