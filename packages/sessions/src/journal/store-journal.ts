@@ -11,17 +11,15 @@ import {
   type Journal,
   type JournalRecord,
   type JournalState,
-  type ResumeCause,
 } from '@bowline/agent-loop'
 import type { JSONObject, JSONValue } from '@bowline/llm'
-import { newsOfChild } from '../children/deliveries.ts'
-import { questionsAtRoot } from '../children/questions.ts'
+import { tellAbove } from '../children/tell-above.ts'
 import type { DefinitionDiff } from '../definition/definition-diff.ts'
 import type { LiveLog } from '../log/live-log.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { Claim, CommitRefusal, CommitResult, Delivery, Expect, SessionStore, Write } from '../store/contract.ts'
 import type { InboxRecord, StoredEvent } from '../store/records.ts'
-import { eventTimeOf, expectationsOf, goesOn, goingOn, isEnd, isFirstStart, isSuspension, mustBeStored, nothingNew, withdrawnIn } from './boundary.ts'
+import { expectationsOf, goesOn, goingOn, isEnd, isFirstStart, isSuspension, mustBeStored, nothingNew, withdrawnIn } from './boundary.ts'
 import { runCommit, type RunStand } from './commits.ts'
 import { dueCompaction } from './due-compaction.ts'
 import { JournalInbox } from './journal-inbox.ts'
@@ -29,6 +27,7 @@ import { deadlineOf } from './deadline.ts'
 import { callRow } from './ledger-rows.ts'
 import { readBackTo, readTranscript } from './read-transcript.ts'
 import { decidedIn, isAnswered, takenFrom, withoutDeadline } from './taken.ts'
+import { resumeCause } from './turn-state.ts'
 
 export interface StoreJournalOptions {
   readonly store: SessionStore
@@ -170,13 +169,9 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     stopped = run.stop !== undefined,
   ): Promise<CommitResult> {
     const id = ids.next('batch')
-    const patch = run.parent && writes.flatMap((write) => (write.op === 'run.patch' ? write.patch : [])).find((each) => each.status)
-    const at = eventTimeOf(records)
-    const news = patch?.status ? newsOfChild(run, { ...patch, status: patch.status, spent, stopped, at, batchId: id }) : []
-    const asked = isTask ? await questionsAtRoot(store, run, { events: records.flatMap((record) => (record.type === 'event' ? record.event : [])), at, batchId: id }) : []
-    const deliver = [...news, ...asked]
+    const deliver = await tellAbove(store, run, { records, writes, spent, stopped, batchId: id })
     const result = await commitOnce(store, { id, key: session.key, expect, writes, ...(deliver.length > 0 ? { deliver } : {}) })
-    if (result.ok) for (const { to } of asked) live.announce(to)
+    if (result.ok) for (const { to } of deliver) live.announce(to)
     return result
   }
 
@@ -255,11 +250,4 @@ function refused(reason: CommitRefusal): CommitOutcome {
     throw new AgentError('fenced', 'The run belongs to another process by now.')
   }
   throw new AgentError('journal-failed', `The store refused the commit: ${reason}.`)
-}
-
-/** Why a run that was begun earlier goes on now. */
-function resumeCause({ previous, run }: Claim): ResumeCause {
-  if (previous === 'running') return 'takeover'
-  if (run.reason === 'yielded') return 'yield'
-  return run.reason === 'unknown-outcome' ? 'recovery' : 'answers'
 }

@@ -1,5 +1,5 @@
-import type { DurableEvent, RunRow } from '@bowline/agent-loop'
-import type { RunPatch } from '../store/contract.ts'
+import type { DurableEvent, ResumeCause, RunRow } from '@bowline/agent-loop'
+import type { Claim, RunPatch } from '../store/contract.ts'
 import type { RunRest, TurnState } from '../store/records.ts'
 
 /** What an event says of how far the step has come. */
@@ -36,4 +36,11 @@ export function restPatchOf(run: RunRow): RunPatch {
 
 export function patchOf({ status, reason, error }: RunRest): RunPatch {
   return { status, reason: reason ?? null, error: error ?? null }
+}
+
+/** Why a run that was begun earlier goes on now. */
+export function resumeCause({ previous, run }: Claim): ResumeCause {
+  if (previous === 'running') return 'takeover'
+  if (run.reason === 'yielded') return 'yield'
+  return run.reason === 'unknown-outcome' ? 'recovery' : 'answers'
 }
