@@ -70,7 +70,7 @@ export interface StreamError {
 export interface SessionView {
   readonly sessionId: string
   readonly agent: string
-  readonly status: 'active' | 'busy' | 'idle' | 'failed'
+  readonly status: 'active' | 'busy' | 'idle' | 'failed' | 'expired'
   readonly messages: readonly StoredMessage[]
   readonly hasMore: boolean
   readonly pendingToolCalls: readonly PendingToolCall[]

@@ -19,6 +19,8 @@ const kinds = {
   'option-not-allowed': { status: 403, title: 'The agent does not allow this option' },
   'url-not-allowed': { status: 403, title: 'Addresses from a client are not fetched' },
   'session-missing': { status: 404, title: 'There is no such session' },
+  'session-expired': { status: 410, title: 'The session has expired' },
+  'session-deleted': { status: 410, title: 'The session was deleted' },
   'unknown-run': { status: 404, title: 'There is no such run in this session' },
   'unknown-entry': { status: 404, title: 'There is no such entry in this session' },
   'unknown-agent': { status: 404, title: 'There is no such agent' },

@@ -17,6 +17,12 @@ const codeOfSessionError: Readonly<Record<SessionErrorCode, ProblemCode>> = {
   'unknown-approval': 'internal',
   'approval-conflict': 'internal',
   'session-missing': 'session-missing',
+  'session-expired': 'session-expired',
+  'session-deleted': 'session-deleted',
+  // The server takes a new handle for each request.
+  'handle-closed': 'internal',
+  // No route summarises.
+  'summary-failed': 'internal',
   busy: 'busy',
   'id-reused': 'id-reused',
   'cursor-expired': 'cursor-expired',

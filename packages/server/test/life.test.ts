@@ -78,6 +78,6 @@ async function unstarted() {
   const { scriptedModel } = await import('@bowline/llm/testing')
   const { createRuntime } = await import('@bowline/sessions')
   const { createServer } = await import('@bowline/server')
-  const runtime = createRuntime({ agents: [defineAgent({ name: 'assistant', model: scriptedModel([]), tools: [] })] })
+  const runtime = createRuntime({ agents: [defineAgent({ name: 'assistant', model: scriptedModel([]), tools: [] })], autoStart: false })
   return { runtime, server: createServer({ runtime, auth: 'none' }) }
 }

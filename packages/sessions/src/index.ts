@@ -15,6 +15,7 @@ export type {
   SweepReport,
 } from './runtime/types.ts'
 export type { Branch, CompactOptions, ExportOptions, ForkOptions, Label, StoredCompaction, SwitchOptions } from './session/tree-types.ts'
+export type { SessionState, SessionStateValue } from './session/session-state.ts'
 export type {
   ApprovalReceipt,
   DecisionOptions,

@@ -4,7 +4,9 @@ import type { SessionTtl } from './store/records.ts'
 const keyCharacters = /^[A-Za-z0-9._:\-@/+=]+$/
 const namespaceForm = /^[a-z0-9][a-z0-9_-]{0,62}$/
 const agentNameForm = /^[a-z][a-z0-9_-]{0,51}$/
+const suffixForm = /^[A-Za-z0-9_-]{1,80}$/
 const maxKeyBytes = 256
+const maxChildKeyBytes = 700
 const maxInputIdBytes = 200
 
 /** Throws `invalid-key` with the offending part. All allowed characters are one byte long. */
@@ -21,6 +23,18 @@ export function checkKey(key: string): void {
   if (part !== undefined) {
     throw new SessionError('invalid-key', `A session key must not have the part ${JSON.stringify(part)} between its colons.`)
   }
+}
+
+/** Also the key of a child session: that of its parent with an agent and a suffix, which no key from outside has. */
+export function checkAnyKey(key: string): void {
+  const [root = '', ...below] = typeof key === 'string' ? key.split('~') : [key]
+  checkKey(root)
+  if (below.length === 0) return
+  if (key.length > maxChildKeyBytes) {
+    throw new SessionError('invalid-key', `The key of a child session must have at most ${maxChildKeyBytes} bytes, this one has ${key.length}.`)
+  }
+  const isPairs = below.length % 2 === 0 && below.every((part, place) => (place % 2 === 0 ? agentNameForm : suffixForm).test(part))
+  if (!isPairs) throw new SessionError('invalid-key', 'Below a session key come an agent and a suffix for each child, with ~ before each.')
 }
 
 export function checkNamespace(namespace: string): void {

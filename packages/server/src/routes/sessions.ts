@@ -22,7 +22,7 @@ const readQuery = z.strictObject({
 
 const listQuery = z.strictObject({
   agent: optional(z.string().min(1).max(256)),
-  status: optional(z.enum(['active', 'busy', 'idle', 'failed'])),
+  status: optional(z.enum(['active', 'busy', 'idle', 'failed', 'expired'])),
   limit: z.coerce.number().int().min(1).max(maxSessions).default(defaultSessions),
   cursor: optional(z.string().min(1).max(1024)),
 })

@@ -19,7 +19,7 @@ function object<T>(description: string): z.ZodType<T> {
     .openapi({ type: 'object', additionalProperties: true, description })
 }
 
-const sessionStatus = z.enum(['active', 'busy', 'idle', 'failed'])
+const sessionStatus = z.enum(['active', 'busy', 'idle', 'failed', 'expired'])
 const runStatus = z.enum([
   'queued',
   'running',

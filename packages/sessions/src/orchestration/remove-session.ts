@@ -1,6 +1,6 @@
 import type { StateStore } from '../state/contract.ts'
 import type { SessionStore } from '../store/contract.ts'
-import { checkKey } from '../keys.ts'
+import { checkAnyKey } from '../keys.ts'
 import { stateStoreOf } from './state-store-of.ts'
 import { childPrefixOf } from './state-id.ts'
 
@@ -8,7 +8,7 @@ export const defaultNamespace = 'orchestration-state'
 
 /** Removes what a session has of orchestration state, that of its child runs included. For whoever deletes the session. */
 export async function removeOrchestrationState(given: StateStore | SessionStore, sessionKey: string, namespace = defaultNamespace): Promise<void> {
-  checkKey(sessionKey)
+  checkAnyKey(sessionKey)
   const store = stateStoreOf(given)
   await store.delete(namespace, sessionKey)
   for (;;) {

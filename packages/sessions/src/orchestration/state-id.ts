@@ -1,14 +1,14 @@
 import { SessionError } from '../errors.ts'
-import { checkKey } from '../keys.ts'
+import { checkAnyKey } from '../keys.ts'
 
 // Not a character of keys: the children of a session are apart from every other session.
 const childMark = '#'
 
 /** Throws `invalid-key` for what is neither a session key nor that of a child run. */
 export function checkStateId(id: string): void {
-  if (typeof id !== 'string') return checkKey(id)
+  if (typeof id !== 'string') return checkAnyKey(id)
   const place = id.indexOf(childMark)
-  checkKey(place < 0 ? id : id.slice(0, place))
+  checkAnyKey(place < 0 ? id : id.slice(0, place))
   if (place >= 0 && (place === id.length - 1 || !id.isWellFormed())) throw new SessionError('invalid-key', 'The id of a child run is missing behind its session key.')
 }
 

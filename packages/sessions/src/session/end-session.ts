@@ -4,6 +4,7 @@ import { commitOnce } from '../store/commit-once.ts'
 import type { Batch, Write } from '../store/contract.ts'
 import type { InboxKind, RunRecord, SessionRecord } from '../store/records.ts'
 import type { SessionContext } from './context.ts'
+import { removeStates } from './session-state.ts'
 import { nothingToStop, receiptOf, requestStop } from './stop.ts'
 import type { StopReceipt } from './types.ts'
 import { firstInLine, openRuns } from './views.ts'
@@ -47,6 +48,7 @@ export async function endSession(context: SessionContext, key: string, how: Sess
       }
     }
     for (const run of open) context.fence(run.id)
+    if (how === 'delete') await removeStates(store, key)
     context.live.announce(key)
     if (!first) return withChildren(nothingToStop, children)
     // Of a deleted session nothing can be read any more.

@@ -14,6 +14,7 @@ import { branchesOf, labelEntry, labelsOf } from './labels.ts'
 import { readRun, unknownRun } from './rest.ts'
 import { driverOf } from './run-driver.ts'
 import { restingIn, runHandle } from './run-handle.ts'
+import { sessionState } from './session-state.ts'
 import { overlayInput } from './steer.ts'
 import { recoverRun } from './recover-run.ts'
 import { runAbove } from './route.ts'
@@ -99,6 +100,7 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       if (record) await deleteOnce(context, record)
     },
     usage: async () => usageOf(await required()),
+    state: sessionState(context.store, () => access.writable(), required),
     async fork(options = {}) {
       const copy = new SessionAccess(context.store, { ...identity, agentNamed: false, key: await forkSession(context, access, options) })
       return createSession(context, identityOfCopy(await copy.required()))

@@ -12,6 +12,7 @@ import type {
 } from '@bowline/agent-loop'
 import type { AssistantMessage, Cost, JSONObject, JSONValue, ModelError, RuntimeParams, Usage } from '@bowline/llm'
 import type { RunFailure, RunKind, RunStatus, SessionStatus } from '../store/records.ts'
+import type { SessionState } from './session-state.ts'
 import type { Page, PageRequest, RunQuery } from '../store/contract.ts'
 import type { Branch, CompactOptions, ExportOptions, ForkOptions, Label, StoredCompaction, SwitchOptions } from './tree-types.ts'
 
@@ -56,6 +57,8 @@ export interface Session {
   kill(options?: { readonly reason?: string }): Promise<StopReceipt>
   /** Kills, and removes everything but the numbers that go on under the key. Readers end with `session-end`. */
   delete(): Promise<void>
+  /** One JSON record of the session's own. */
+  readonly state: SessionState
   /** Tokens and money of the session and of its subagents. */
   usage(): Promise<UsageReport>
   /**

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { memoryStateStore, SessionError } from '@bowline/sessions'
-import { bench, drawn, id, openStores, throughWaits, watchedStore } from './support.ts'
+import { bench, drawn, id, kinds, openStores, throughWaits, watchedStore } from './support.ts'
 
 const stores = openStores()
 const sequence = Array.from({ length: 12 }, (_, index) => `s${index}`)
 const config = { steps: [{ name: 'plan', isDefault: true, sequence }] }
 const away = () => new SessionError('store-unavailable', 'away')
 
-describe.each(['memory', 'sqlite'] as const)('several managers over one store in %s', (kind) => {
+describe.each(kinds)('several managers over one store in %s', (kind) => {
   it('O13: record every use, and no advance beyond the sequence', async () => {
     const { clock } = bench()
     const store = await stores[kind](clock)

@@ -29,7 +29,7 @@ export function dyingWorld(inner: SessionStore, point?: DeathPoint): DyingWorld 
       get(of, name) {
         if (name === 'state' && states) return states
         const call: unknown = Reflect.get(of, name)
-        if (typeof call !== 'function') return call
+        if (typeof call !== 'function' || name === 'subscribe') return call
         return async (...args: unknown[]) => {
           if (dead && name !== 'close') throw new ProcessDied()
           const write = writing.includes(String(name)) ? writes.push(String(name)) : 0

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createOrchestrationStateManager, memoryStateStore, SessionError, type StatePatch } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
-import { bench, id, openStores, startMs, watchedStore } from './support.ts'
+import { bench, id, kinds, openStores, startMs, watchedStore } from './support.ts'
 
 const stores = openStores()
 const day = 86_400_000
@@ -95,7 +95,7 @@ describe('a new state', () => {
 })
 
 describe('looking', () => {
-  it.each(['memory', 'sqlite'] as const)('O3: changes nothing in %s', async (kind) => {
+  it.each(kinds)('O3: changes nothing in %s', async (kind) => {
     const setup = bench({ config })
     const store = await stores[kind](setup.clock)
     const { orchestration } = bench({ config, store }, setup.clock)

@@ -13,6 +13,7 @@ import {
   type SessionStore,
   type StateStore,
 } from '@bowline/sessions'
+import { fileStore } from '@bowline/sessions/file'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import { afterEach } from 'vitest'
 
@@ -39,24 +40,28 @@ export function bench(options: Partial<OrchestrationOptions> & { readonly store?
   return { orchestration: another(), store: 'state' in store ? store.state : store, clock, diagnostics, another }
 }
 
+export const kinds = ['memory', 'sqlite', 'file'] as const
+
 /** Opens stores that are closed after each test. */
-export function openStores(): Readonly<Record<'memory' | 'sqlite', (clock: ManualClock) => Promise<StateStore>>> {
+export function openStores(): Readonly<Record<(typeof kinds)[number], (clock: ManualClock) => Promise<StateStore>>> {
   const closing: (() => Promise<void>)[] = []
   afterEach(async () => {
     for (const close of closing.splice(0)) await close()
   })
+  async function stateOf(clock: ManualClock, storeIn: (folder: string) => SessionStore): Promise<StateStore> {
+    const folder = mkdtempSync(join(tmpdir(), 'bowline-orchestration-'))
+    const store = storeIn(folder)
+    await store.open({ namespace: 'default', owner: 'owner-a', clock })
+    closing.push(async () => {
+      await store.close()
+      rmSync(folder, { recursive: true })
+    })
+    return store.state
+  }
   return {
     memory: async (clock) => memoryStateStore({ clock }),
-    async sqlite(clock) {
-      const folder = mkdtempSync(join(tmpdir(), 'bowline-orchestration-'))
-      const store = sqliteStore({ file: join(folder, 'data.db') })
-      await store.open({ namespace: 'default', owner: 'owner-a', clock })
-      closing.push(async () => {
-        await store.close()
-        rmSync(folder, { recursive: true })
-      })
-      return store.state
-    },
+    sqlite: (clock) => stateOf(clock, (folder) => sqliteStore({ file: join(folder, 'data.db') })),
+    file: (clock) => stateOf(clock, (dir) => fileStore({ dir, fsync: false })),
   }
 }
 

@@ -2,13 +2,13 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import { createOrchestration, memoryStateStore, type OrchestrationOptions } from '@bowline/sessions'
-import { bench, id, openStores, startMs, watchedStore } from './support.ts'
+import { bench, id, kinds, openStores, startMs, watchedStore } from './support.ts'
 
 const stores = openStores()
 const day = 86_400_000
 
 describe('the time to live', () => {
-  it.each(['memory', 'sqlite'] as const)('O49: 500 ms are 500 ms in %s, from the last change or touch on', async (kind) => {
+  it.each(kinds)('O49: 500 ms are 500 ms in %s, from the last change or touch on', async (kind) => {
     const setup = bench()
     const { orchestration } = bench({ store: await stores[kind](setup.clock), ttlMs: 500 }, setup.clock)
     await orchestration.getOrCreateState(id)

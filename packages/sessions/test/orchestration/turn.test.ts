@@ -4,7 +4,7 @@ import { createRuntime, memoryStateStore, removeOrchestrationState, SessionError
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { bench, id, openStores, startMs, watchedStore } from './support.ts'
+import { bench, id, kinds, openStores, startMs, watchedStore } from './support.ts'
 
 const stores = openStores()
 const call = (...names: readonly string[]) => ({ toolCalls: names.map((name, index) => ({ id: `call-${name}-${index}`, name, input: {} })) })
@@ -272,7 +272,7 @@ describe('what is said', () => {
     expect(JSON.stringify(stepsOf(turn))).not.toContain('secret')
   })
 
-  it.each(['memory', 'sqlite'] as const)('O63: errors of %s hold no values', async (kind) => {
+  it.each(kinds)('O63: errors of %s hold no values', async (kind) => {
     const store = await stores[kind](manualClock())
     const secret = { text: 'secret', at: new Date(0) }
     await expect(store.compareAndSet('s', 'a', null, secret as never, { ttlMs: 1 })).rejects.toSatisfy((error: Error) => !`${error.message} ${error.stack}`.includes('"secret"') && error.message.includes('value.at'))

@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { JSONObject } from '@bowline/llm'
-import { SessionError } from '../../errors.ts'
-import { withFile } from './file-errors.ts'
+import { damageOf, withFile } from './file-errors.ts'
 import { fileNameOf, isFileName } from './file-names.ts'
 import { printLine, scanLines } from './log-line.ts'
 import { makeFolder, syncFolder, unfinished, writeWhole } from './whole-file.ts'
@@ -54,7 +53,7 @@ export class DefinitionFiles {
 
   check(hash: string): void {
     const path = this.#pathOf(hash)
-    if (this.#damaged.has(path)) throw new SessionError('store-corrupt', `${path} is damaged in line 1; it was left as it is`)
+    if (this.#damaged.has(path)) throw damageOf(path, 1)
   }
 
   /** Those that nobody needs any more go. */

@@ -20,3 +20,18 @@ export function withFile<T>(path: string, work: () => T): T {
     throw fileError(error, path)
   }
 }
+
+/** False when the files cannot be written now. */
+export function attempt(work: () => void): boolean {
+  try {
+    work()
+    return true
+  } catch (error) {
+    if (SessionError.isInstance(error)) return false
+    throw error
+  }
+}
+
+export function damageOf(path: string, line: number): SessionError {
+  return new SessionError('store-corrupt', `${path} is damaged in line ${line}; it was left as it is. Put a copy in its place, or take it away`)
+}

@@ -8,11 +8,13 @@ import { claimRuns } from '../memory/claim.ts'
 import { commitBatch } from '../memory/commit.ts'
 import { pruneSpace } from '../memory/prune.ts'
 import { renewLeases } from '../memory/renew.ts'
+import { forwardedState } from '../forwarded-state.ts'
 import { takeOwnerLock } from '../owner-lock.ts'
 import { hintsOf } from '../rules.ts'
 import { checkedReads } from './checked-reads.ts'
 import { withFile } from './file-errors.ts'
 import { SessionFolder } from './session-folder.ts'
+import { StateLog, scanStates } from './state-log.ts'
 import { makeFolder } from './whole-file.ts'
 
 export interface FileStoreOptions {
@@ -24,7 +26,7 @@ export interface FileStoreOptions {
 
 const maxRecordBytes = 16 * 1024 * 1024
 
-/** Keeps each session in a file of lines that a person can read, and all of them in memory. One process at a time. */
+/** Keeps each session in a file of lines that a person can read, all states in one, and everything in memory. One process at a time. */
 export function fileStore({ dir, fsync = true }: FileStoreOptions): SessionStore {
   if (dir === '') throw new SessionError('invalid-config', 'fileStore needs the name of a directory')
   const listeners = new Set<(hint: StoreHint) => void>()
@@ -71,21 +73,24 @@ export function fileStore({ dir, fsync = true }: FileStoreOptions): SessionStore
       return renewLeases(open().folder.space, leases, now() + leaseMs)
     },
     async prune(rules, limit) {
-      const { folder } = open()
+      const { folder, states } = open()
       folder.deliver()
       const report = pruneSpace(folder.space, rules, now(), limit)
       folder.tidy()
+      states.tidy()
       return report
     },
     subscribe(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    state: forwardedState(() => open().states.store),
   }
 }
 
 interface OpenDirectory {
   readonly folder: SessionFolder
+  readonly states: StateLog
   readonly now: () => number
   release(): void
 }
@@ -96,9 +101,14 @@ function openDirectory(name: string, fsync: boolean, { namespace, clock }: Store
   const now = (): number => clock.now()
   const lock = takeOwnerLock({ file: join(directory, 'lock'), what: `The directory ${directory}` })
   try {
-    const folder = new SessionFolder({ folder: directory, fsync, maxRecordBytes, now })
-    withFile(directory, () => folder.load())
-    return { folder, now, release: () => lock.release() }
+    const options = { fsync, maxRecordBytes, now }
+    const folder = new SessionFolder({ folder: directory, ...options })
+    const states = withFile(directory, () => {
+      const scanned = scanStates(directory)
+      folder.load()
+      return new StateLog(scanned, options)
+    })
+    return { folder, states, now, release: () => lock.release() }
   } catch (error) {
     lock.release()
     throw error

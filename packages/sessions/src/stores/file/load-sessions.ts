@@ -1,14 +1,13 @@
-import { copyFileSync, openSync, readdirSync, readFileSync, renameSync, rmSync, truncateSync, closeSync, fdatasyncSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
-import { SessionError } from '../../errors.ts'
+import { readdirSync, rmSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { fileNameOf, isFileName } from './file-names.ts'
-import { scanLines } from './log-line.ts'
-import type { ScannedLines } from './log-line.ts'
-import { newestFormat, rowsOf } from './log-record.ts'
+import { rowsOf } from './log-record.ts'
 import type { LogRecord } from './log-record.ts'
+import { dropTornEnd, scanFile } from './scanned-file.ts'
+import type { ScannedFile } from './scanned-file.ts'
 import { applyRecord, emptyContent } from './session-content.ts'
 import type { SessionContent } from './session-content.ts'
-import { syncFolder, unfinished } from './whole-file.ts'
+import { unfinished } from './whole-file.ts'
 
 export interface LoadedSession {
   readonly path: string
@@ -32,17 +31,10 @@ export interface LoadedSessions {
   readonly damaged: readonly DamagedSession[]
 }
 
-interface ScannedFile extends ScannedLines {
-  readonly path: string
-  readonly bytes: number
-  readonly records: readonly (LogRecord | undefined)[]
-}
-
 /** Reads every session of a folder. Nothing is changed before all of them are known to be of a format that is understood. */
 export function loadSessions(folder: string, fsync: boolean): LoadedSessions {
   const names = readdirSync(folder)
-  const files = names.filter(isFileName).sort().map((name) => scanFile(join(folder, name)))
-  for (const file of files) checkFormat(file)
+  const files = names.filter(isFileName).sort().map((name) => scanFile<LogRecord>(join(folder, name)))
   for (const name of names) if (name.endsWith(unfinished)) rmSync(join(folder, name))
   const loaded = files.map((file) => loadFile(file, fsync))
   return {
@@ -51,19 +43,7 @@ export function loadSessions(folder: string, fsync: boolean): LoadedSessions {
   }
 }
 
-function scanFile(path: string): ScannedFile {
-  const bytes = readFileSync(path)
-  const scanned = scanLines(bytes)
-  return { ...scanned, path, bytes: bytes.length, records: scanned.records as readonly (LogRecord | undefined)[] }
-}
-
-function checkFormat({ path, records }: ScannedFile): void {
-  const newer = records.find((record) => record && record.format > newestFormat)
-  if (!newer) return
-  throw new SessionError('schema-too-new', `${path} has format ${newer.format}; this version reads ${newestFormat}. It was left as it is`)
-}
-
-function loadFile(file: ScannedFile, fsync: boolean): LoadedSession | DamagedSession | undefined {
+function loadFile(file: ScannedFile<LogRecord>, fsync: boolean): LoadedSession | DamagedSession | undefined {
   const { path, records, wholeBytes, bytes } = file
   const whole = records.flatMap((record) => record ?? [])
   const content = emptyContent()
@@ -77,7 +57,7 @@ function loadFile(file: ScannedFile, fsync: boolean): LoadedSession | DamagedSes
 }
 
 /** Puts together what the lines say; the number of the first one that cannot be right. */
-function replay({ path, records, damagedLine }: ScannedFile, content: SessionContent): number | undefined {
+function replay({ path, records, damagedLine }: ScannedFile<LogRecord>, content: SessionContent): number | undefined {
   if (damagedLine !== undefined) return damagedLine
   const key = records[0]?.key ?? ''
   if (fileNameOf(key) !== basename(path)) return 1
@@ -91,24 +71,4 @@ function sumOfRows(records: readonly LogRecord[]): number {
 
 function runsNamedIn({ rows = [] }: LogRecord): string[] {
   return rows.flatMap(([table, key]) => (table === 'runs' ? String(key) : []))
-}
-
-/** The next line must not be joined to what a write left that was cut off. The file as it was stays beside it. */
-function dropTornEnd(path: string, wholeBytes: number, fsync: boolean): void {
-  const copy = `${path}.bak`
-  copyFileSync(path, `${copy}${unfinished}`)
-  if (fsync) syncFile(`${copy}${unfinished}`)
-  renameSync(`${copy}${unfinished}`, copy)
-  if (fsync) syncFolder(dirname(path))
-  truncateSync(path, wholeBytes)
-  if (fsync) syncFile(path)
-}
-
-function syncFile(path: string): void {
-  const descriptor = openSync(path, 'r+')
-  try {
-    fdatasyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
 }

@@ -21,6 +21,10 @@ export class LogFile {
     this.#lines = lines
   }
 
+  get bytes(): number {
+    return this.#bytes
+  }
+
   /** On the disk when it returns. When it throws, the file is as it was. */
   append(record: string): void {
     const line = printLine(this.#lines + 1, record)

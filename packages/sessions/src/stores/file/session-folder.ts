@@ -1,13 +1,13 @@
 import { rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { JSONObject } from '@bowline/llm'
-import { SessionError } from '../../errors.ts'
 import type { Delivery } from '../../store/contract.ts'
 import { applyDelivery } from '../memory/commit.ts'
 import { newSpace } from '../memory/held-session.ts'
 import type { Space } from '../memory/held-session.ts'
 import type { Work } from '../memory/work.ts'
 import { DefinitionFiles } from './definition-files.ts'
+import { attempt, damageOf } from './file-errors.ts'
 import { fileNameOf } from './file-names.ts'
 import { loadSessions } from './load-sessions.ts'
 import type { DamagedSession, LoadedSession } from './load-sessions.ts'
@@ -74,12 +74,12 @@ export class SessionFolder {
   /** Throws when the file of the session is damaged. */
   checkSession(key: string): void {
     const damaged = this.#damaged.size > 0 ? this.#damaged.get(fileNameOf(key)) : undefined
-    if (damaged) throw damageOf(damaged)
+    if (damaged) throw damageOf(damaged.path, damaged.line)
   }
 
   checkRun(runId: string): void {
     const damaged = [...this.#damaged.values()].find((each) => each.runIds.includes(runId))
-    if (damaged) throw damageOf(damaged)
+    if (damaged) throw damageOf(damaged.path, damaged.line)
   }
 
   checkDefinition(hash: string): void {
@@ -164,20 +164,5 @@ export class SessionFolder {
     file.rows = needed
     if (!content.held) rmSync(`${log.path}.bak`, { force: true })
     if (needed === 0) this.#files.delete(key)
-  }
-}
-
-function damageOf({ path, line }: DamagedSession): SessionError {
-  return new SessionError('store-corrupt', `${path} is damaged in line ${line}; it was left as it is. Put a copy in its place, or take it away`)
-}
-
-/** False when the files cannot be written now. */
-function attempt(work: () => void): boolean {
-  try {
-    work()
-    return true
-  } catch (error) {
-    if (SessionError.isInstance(error)) return false
-    throw error
   }
 }

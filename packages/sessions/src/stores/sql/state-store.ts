@@ -1,7 +1,6 @@
-import { SessionError } from '../../errors.ts'
 import type { StateStore, TimeToLive } from '../../state/contract.ts'
 import { checkPlace, checkTimeToLive } from '../../state/ids.ts'
-import { checkJson } from '../json.ts'
+import { textOfValue } from '../../state/values.ts'
 import type { SqlDriver } from './sql-store.ts'
 import type { Steps } from './statement.ts'
 import { createState, deleteState, listStates, readState, replaceState, sweepStates, touchState } from './state.ts'
@@ -18,12 +17,6 @@ export function sqlStateStore(driver: () => SqlDriver, maxRecordBytes: number): 
     const open = driver()
     return open.read(steps(open.namespace, open.now()))
   }
-  function textOf(value: unknown): string {
-    checkJson(value, 'value')
-    const text = JSON.stringify(value)
-    if (Buffer.byteLength(text) <= maxRecordBytes) return text
-    throw new SessionError('entry-too-large', `A state record must have at most ${maxRecordBytes} bytes.`)
-  }
 
   return {
     async get(space, id) {
@@ -33,7 +26,7 @@ export function sqlStateStore(driver: () => SqlDriver, maxRecordBytes: number): 
     async compareAndSet(space, id, expected, value, { ttlMs }) {
       checkPlace(space, id)
       checkTimeToLive(ttlMs)
-      const text = textOf(value)
+      const text = textOfValue(value, maxRecordBytes)
       return write((namespace, now) => {
         const row = { namespace, space, id, value: text, now, ...lifeOf(now, ttlMs) }
         return expected === null ? createState(row) : replaceState({ ...row, expected })

@@ -1,0 +1,44 @@
+import { closeSync, copyFileSync, fdatasyncSync, openSync, readFileSync, renameSync, truncateSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { SessionError } from '../../errors.ts'
+import { scanLines } from './log-line.ts'
+import type { ScannedLines } from './log-line.ts'
+import { newestFormat } from './log-record.ts'
+import { syncFolder, unfinished } from './whole-file.ts'
+
+/** A file of lines as it was found. */
+export interface ScannedFile<R> extends ScannedLines {
+  readonly path: string
+  readonly bytes: number
+  readonly records: readonly (R | undefined)[]
+}
+
+/** Changes nothing. Throws when the file is of a format that is not understood. */
+export function scanFile<R extends { readonly format: number }>(path: string): ScannedFile<R> {
+  const bytes = readFileSync(path)
+  const scanned = scanLines(bytes)
+  const records = scanned.records as readonly (R | undefined)[]
+  const newer = records.find((record) => record && record.format > newestFormat)
+  if (newer) throw new SessionError('schema-too-new', `${path} has format ${newer.format}; this version reads ${newestFormat}. It was left as it is`)
+  return { ...scanned, path, bytes: bytes.length, records }
+}
+
+/** The next line must not be joined to what a write left that was cut off. The file as it was stays beside it. */
+export function dropTornEnd(path: string, wholeBytes: number, fsync: boolean): void {
+  const copy = `${path}.bak`
+  copyFileSync(path, `${copy}${unfinished}`)
+  if (fsync) syncFile(`${copy}${unfinished}`)
+  renameSync(`${copy}${unfinished}`, copy)
+  if (fsync) syncFolder(dirname(path))
+  truncateSync(path, wholeBytes)
+  if (fsync) syncFile(path)
+}
+
+function syncFile(path: string): void {
+  const descriptor = openSync(path, 'r+')
+  try {
+    fdatasyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}
