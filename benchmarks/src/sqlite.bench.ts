@@ -1,15 +1,18 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
 import { defineAgent, defineTool } from '@bowline/agent-loop'
-import { scriptedModel } from '@bowline/llm/testing'
 import { createRuntime } from '@bowline/sessions'
-import { sqliteStore } from '@bowline/sessions/sqlite'
 import { z } from 'zod'
+import { streamAfter } from './contenders/bowline-function.ts'
 import { median, type Bench } from './harness.ts'
+import { timedCommits, withSqlite } from './sqlite-sample.ts'
+import { callsThenText } from './workloads.ts'
 
-const steps = 106
+const places = [10, 100, 1_000]
+const steps = 1_006
 const rounds = 9
+/** Deltas of eight characters that the model gives, and characters that the tool answers: 300 bytes in all. */
+const content = { arguments: 19, result: 150 }
 
 interface Sample {
   readonly at: number
@@ -17,80 +20,92 @@ interface Sample {
   readonly bytes: number
 }
 
+interface Run {
+  readonly samples: readonly Sample[]
+  /** Of the whole run, when everything is in the database. */
+  readonly grownBytes: number
+}
+
 export const bench: Bench = {
   title: 'A step on SQLite',
   text: [
-    `A run of ${steps} steps with one tool call each, through a session, \`synchronous=FULL\`. Medians over ${rounds} runs of ten steps around the named one.`,
-    'Bytes are what the process handed to the file system (write-ahead log and checkpoints). Equal figures at step 10 and step 100 are the',
-    'point: what is stored per step does not grow with the conversation.',
+    `A run of ${steps.toLocaleString('en')} steps with one tool call each, through a session, \`synchronous=FULL\`; arguments and result are 300 bytes together. Medians over`,
+    `${rounds} runs of ten steps around the named one, the commits and all the work of the loop included. *Written* is what the process handed to the file system`,
+    '(write-ahead log and checkpoints), *grown* what the database has grown by, over the whole run. Equal figures at all places are the point: what is stored per step',
+    'does not grow with the conversation.',
   ].join('\n'),
   async run() {
-    const runs: (readonly Sample[])[] = []
+    const runs: Run[] = []
     for (let round = 0; round < rounds; round += 1) runs.push(await sampledRun())
+    const grown = Math.round(median(runs.map((run) => run.grownBytes)) / steps)
     return {
-      head: ['step', 'commits', 'bytes written', 'ms'],
-      rows: [10, 50, 100].map((step) => rowOf(step, runs)),
+      head: ['step', 'commits', 'bytes written', 'bytes grown', 'ms'],
+      rows: places.map((step) => rowOf(step, runs.map((run) => run.samples), grown)),
     }
   },
 }
 
 /** One sample per tool call; the difference of two is what a step cost. */
-async function sampledRun(): Promise<readonly Sample[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'bowline-bench-'))
-  const samples: Sample[] = []
-  let commits = 0
-  const sqlite = sqliteStore({ file: join(folder, 'bench.sqlite') })
-  const store = new Proxy(sqlite, {
-    get(target, key) {
-      if (key === 'commit') commits += 1
-      const value: unknown = Reflect.get(target, key)
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
-    },
+async function sampledRun(): Promise<Run> {
+  return withSqlite(async (sqlite, file) => {
+    const { store, commitMs } = timedCommits(sqlite)
+    const samples: Sample[] = []
+    const write = defineTool({
+      name: 'write',
+      description: 'Writes',
+      inputSchema: z.object({ text: z.string() }),
+      execute: () => {
+        samples.push({ at: performance.now(), commits: commitMs.length, bytes: bytesWritten() })
+        return 'r'.repeat(content.result)
+      },
+    })
+    const answers = callsThenText(steps - 1).map((answer) => (answer.arguments === undefined ? answer : { arguments: content.arguments }))
+    let step = 0
+    const agent = defineAgent({
+      name: 'writer',
+      model: () => streamAfter(answers, step++),
+      tools: [write],
+      limits: { maxSteps: steps + 1, maxToolCalls: steps + 1 },
+    })
+    const runtime = createRuntime({ agents: [agent], store })
+    try {
+      await runtime.start()
+      const before = databaseBytes(file)
+      const { status } = await (await runtime.session('bench').send('write')).result()
+      if (status !== 'completed' || samples.length !== steps - 1) throw new Error(`The run ended ${status} after ${samples.length} calls`)
+      return { samples, grownBytes: databaseBytes(file) - before }
+    } finally {
+      await runtime.stop()
+    }
   })
-  const tick = defineTool({
-    name: 'tick',
-    description: 'Counts',
-    inputSchema: z.object({ note: z.string() }),
-    effect: 'pure',
-    execute: () => {
-      samples.push({ at: performance.now(), commits, bytes: bytesWritten() })
-      return 'counted'
-    },
-  })
-  const model = scriptedModel((_call, index) =>
-    index < steps - 1 ? { toolCalls: [{ name: 'tick', input: { note: noteOf(index) } }] } : { text: 'done' },
-  )
-  const agent = defineAgent({ name: 'counter', model, tools: [tick], limits: { maxSteps: steps + 1 } })
-  const runtime = createRuntime({ agents: [agent], store })
-  try {
-    await runtime.start()
-    const run = await runtime.session('bench').send('count')
-    const { status } = await run.result()
-    if (status !== 'completed' || samples.length !== steps - 1) throw new Error(`The run ended ${status} after ${samples.length} calls`)
-    return samples
-  } finally {
-    await runtime.stop()
-    rmSync(folder, { recursive: true, force: true })
-  }
 }
 
-/** Of the same size at each step, and never the same: the loop guard would stop a run that goes round in circles. */
-function noteOf(index: number): string {
-  return `step number ${String(index).padStart(4, '0')}`
-}
-
-function rowOf(step: number, runs: readonly (readonly Sample[])[]): string[] {
+function rowOf(step: number, runs: readonly (readonly Sample[])[], grown: number): string[] {
   const perStep = (field: keyof Sample) =>
     median(
       runs.map((samples) => {
         const first = samples[step - 6]
-        const last = samples[step + 4] ?? samples.at(-1)
+        const last = samples[step + 4]
         if (first === undefined || last === undefined) throw new Error(`Step ${step} is outside of the run`)
-        return (last[field] - first[field]) / (samples.indexOf(last) - samples.indexOf(first))
+        return (last[field] - first[field]) / 10
       }),
     )
   const bytes = perStep('bytes')
-  return [String(step), perStep('commits').toFixed(1), Number.isNaN(bytes) ? '–' : Math.round(bytes).toLocaleString('en'), perStep('at').toFixed(2)]
+  return [
+    step.toLocaleString('en'),
+    perStep('commits').toFixed(1),
+    Number.isNaN(bytes) ? '–' : Math.round(bytes).toLocaleString('en'),
+    grown.toLocaleString('en'),
+    perStep('at').toFixed(2),
+  ]
+}
+
+function databaseBytes(file: string): number {
+  const database = new DatabaseSync(file)
+  database.exec('pragma wal_checkpoint(passive)')
+  const [pages, pageBytes] = ['page_count', 'page_size'].map((name) => Number(Object.values(database.prepare(`pragma ${name}`).get() ?? {})[0]))
+  database.close()
+  return (pages ?? NaN) * (pageBytes ?? NaN)
 }
 
 /** NaN where the system does not count it. */

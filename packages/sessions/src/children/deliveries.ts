@@ -1,5 +1,5 @@
 import { isAllAnswered, isSettled, isTerminal, isWaiting, openStatuses, waitingStatuses, type OpenQuestions } from '../session/views.ts'
-import type { Delivery } from '../store/contract.ts'
+import type { Delivery } from '../store/batch.ts'
 import type { RunRecord, RunSpending, RunStatus } from '../store/records.ts'
 import { keysAbove } from './child-keys.ts'
 

@@ -1,7 +1,8 @@
 import type { DurableEvent } from '@bowline/agent-loop'
 import { newEvent } from '../journal/new-event.ts'
 import type { OpenQuestions } from '../session/views.ts'
-import type { Delivery, SessionStore } from '../store/contract.ts'
+import type { Delivery } from '../store/batch.ts'
+import type { SessionStore } from '../store/contract.ts'
 import type { RunRecord } from '../store/records.ts'
 
 type Task = Pick<RunRecord, 'id' | 'parent' | 'step' | 'turn'> & OpenQuestions

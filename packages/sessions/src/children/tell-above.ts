@@ -1,6 +1,7 @@
 import type { JournalRecord } from '@bowline/agent-loop'
 import { eventTimeOf } from '../journal/boundary.ts'
-import type { Delivery, SessionStore, Write } from '../store/contract.ts'
+import type { Delivery, Write } from '../store/batch.ts'
+import type { SessionStore } from '../store/contract.ts'
 import type { RunRecord } from '../store/records.ts'
 import { newsOfChild, type ChildNews } from './deliveries.ts'
 import { questionsAtRoot } from './questions.ts'

@@ -1,6 +1,6 @@
 import type { CommitExpectation, JournalRecord } from '@bowline/agent-loop'
 import { isWaiting } from '../session/views.ts'
-import type { Expect, Write } from '../store/contract.ts'
+import type { Expect, Write } from '../store/batch.ts'
 
 export function expectationsOf({ noInputs, nothingQueued }: CommitExpectation = {}, runId: string): readonly Expect[] {
   return [

@@ -1,6 +1,6 @@
 import type { CallRow, DurableEvent, JournalRecord } from '@bowline/agent-loop'
 import { addCost, addUsage, type Usage } from '@bowline/llm'
-import type { CallKey, RunPatch, SessionPatch, Write } from '../store/contract.ts'
+import type { CallKey, RunPatch, SessionPatch, Write } from '../store/batch.ts'
 import type { EntryRecord, InboxRecord, RunSpending, ToolCallRecord, TurnState } from '../store/records.ts'
 import type { TakenInput } from './journal-inbox.ts'
 import { newEvent } from './new-event.ts'

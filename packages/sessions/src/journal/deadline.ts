@@ -1,5 +1,5 @@
 import type { JournalRecord } from '@bowline/agent-loop'
-import type { Write } from '../store/contract.ts'
+import type { Write } from '../store/batch.ts'
 import type { RunRecord } from '../store/records.ts'
 
 /**

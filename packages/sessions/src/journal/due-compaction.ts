@@ -1,5 +1,5 @@
 import { hashJson, type CompactionTrigger, type JournalRecord } from '@bowline/agent-loop'
-import type { Write } from '../store/contract.ts'
+import type { Write } from '../store/batch.ts'
 import type { RunParent, RunRecord } from '../store/records.ts'
 
 /** What the input of a run of kind `compaction` says. */

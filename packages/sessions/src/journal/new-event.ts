@@ -1,5 +1,5 @@
 import type { DurableEvent } from '@bowline/agent-loop'
-import type { NewEvent, PartialEvent } from '../store/contract.ts'
+import type { NewEvent, PartialEvent } from '../store/batch.ts'
 
 /** The event as it is stored: what another record holds it refers to. */
 export function newEvent(event: DurableEvent): NewEvent {

@@ -1,5 +1,5 @@
 import type { Compaction, StoredMessage } from '@bowline/agent-loop'
-import type { CallKey, NewEntry } from '../store/contract.ts'
+import type { CallKey, NewEntry } from '../store/batch.ts'
 import type { EntryRecord } from '../store/records.ts'
 
 /** The end of the active path as the records of one commit change it. */

@@ -17,7 +17,8 @@ import { tellAbove } from '../children/tell-above.ts'
 import type { DefinitionDiff } from '../definition/definition-diff.ts'
 import type { LiveLog } from '../log/live-log.ts'
 import { commitOnce } from '../store/commit-once.ts'
-import type { Claim, CommitRefusal, CommitResult, Delivery, Expect, SessionStore, Write } from '../store/contract.ts'
+import type { CommitRefusal, CommitResult, Delivery, Expect, Write } from '../store/batch.ts'
+import type { Claim, SessionStore } from '../store/contract.ts'
 import type { InboxRecord, StoredEvent } from '../store/records.ts'
 import { expectationsOf, goesOn, goingOn, isEnd, isFirstStart, isSuspension, mustBeStored, nothingNew, withdrawnIn } from './boundary.ts'
 import { runCommit, type RunStand } from './commits.ts'
@@ -162,15 +163,11 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
   }
 
   async function storeBatch(
-    records: readonly JournalRecord[],
-    expect: readonly Expect[],
-    writes: readonly Write[],
-    { spent }: RunStand,
-    stopped = run.stop !== undefined,
+    ...[records, expect, writes, { spent }, stopped = run.stop !== undefined]: [...Parameters<typeof commitAsItStands>, stopped?: boolean]
   ): Promise<CommitResult> {
     const id = ids.next('batch')
     const deliver = await tellAbove(store, run, { records, writes, spent, stopped, batchId: id })
-    const result = await commitOnce(store, { id, key: session.key, expect, writes, ...(deliver.length > 0 ? { deliver } : {}) })
+    const result = await commitOnce(store, { id, key: session.key, expect, writes, deliver })
     if (result.ok) for (const { to } of deliver) live.announce(to)
     return result
   }

@@ -1,5 +1,6 @@
 import type { DurableEvent, ResumeCause, RunRow } from '@bowline/agent-loop'
-import type { Claim, RunPatch } from '../store/contract.ts'
+import type { RunPatch } from '../store/batch.ts'
+import type { Claim } from '../store/contract.ts'
 import type { RunRest, TurnState } from '../store/records.ts'
 
 /** What an event says of how far the step has come. */

@@ -9,7 +9,8 @@ import { patchOf } from '../journal/turn-state.ts'
 import type { LiveLog } from '../log/live-log.ts'
 import { answerId, decisionId, isAllAnswered, isWaiting, openQuestions, readAnswers, waitsForChildren } from '../session/views.ts'
 import { commitOnce } from '../store/commit-once.ts'
-import type { Claim, CommitResult, Expect, SessionStore } from '../store/contract.ts'
+import type { CommitResult, Expect } from '../store/batch.ts'
+import type { Claim, SessionStore } from '../store/contract.ts'
 import type { InboxRecord, RunRecord, RunRest, StoredEvent } from '../store/records.ts'
 
 interface RecoverContext {

@@ -1,7 +1,7 @@
 import type { Accepted as EnqueuedInput, AgentInput } from '@bowline/agent-loop'
 import { SessionError } from '../errors.ts'
 import { commitOnce } from '../store/commit-once.ts'
-import type { Batch, CommitRefusal, CommitResult, Expect, NewRun, PartialEvent, Write } from '../store/contract.ts'
+import type { Batch, CommitRefusal, CommitResult, Expect, NewRun, PartialEvent, Write } from '../store/batch.ts'
 import type { SessionRecord, StoredEvent } from '../store/records.ts'
 import type { SessionAccess, SessionIdentity } from './access.ts'
 import type { SessionContext } from './context.ts'

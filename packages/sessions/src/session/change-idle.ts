@@ -1,6 +1,6 @@
 import { SessionError } from '../errors.ts'
 import { commitOnce } from '../store/commit-once.ts'
-import type { NewEvent, Write } from '../store/contract.ts'
+import type { NewEvent, Write } from '../store/batch.ts'
 import type { SessionRecord, StoredEvent } from '../store/records.ts'
 import { publishOwn } from './accept.ts'
 import type { SessionAccess } from './access.ts'

@@ -1,7 +1,7 @@
 import { SessionError } from '../errors.ts'
 import { lastEvents, lastWrites, lookAtLostRun, newsOfLostRun, type LostRun } from '../journal/close-run.ts'
 import { commitOnce } from '../store/commit-once.ts'
-import type { Batch, Write } from '../store/contract.ts'
+import type { Batch, Write } from '../store/batch.ts'
 import type { InboxKind, RunRecord, SessionRecord } from '../store/records.ts'
 import type { SessionContext } from './context.ts'
 import { removeStates } from './session-state.ts'

@@ -1,6 +1,6 @@
 import { SessionError } from '../errors.ts'
 import { checkKey } from '../keys.ts'
-import type { NewEntry } from '../store/contract.ts'
+import type { NewEntry } from '../store/batch.ts'
 import type { EntryRecord, SessionRecord } from '../store/records.ts'
 import type { SessionAccess } from './access.ts'
 import { checkIdle } from './change-idle.ts'

@@ -1,6 +1,6 @@
 import { SessionError } from '../errors.ts'
 import { commitOnce } from '../store/commit-once.ts'
-import type { Delivery, Write } from '../store/contract.ts'
+import type { Delivery, Write } from '../store/batch.ts'
 import type { InboxRecord, RunRecord, SessionRecord } from '../store/records.ts'
 import type { SessionContext } from './context.ts'
 import { waitForRest } from './rest.ts'

@@ -2,7 +2,7 @@ import { AgentError, hashJson, parseInput, type AgentInput } from '@bowline/agen
 import { runtimeParamsSchema, type RuntimeParams, type UserMessage } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
 import { checkInputId } from '../keys.ts'
-import type { NewRun } from '../store/contract.ts'
+import type { NewRun } from '../store/batch.ts'
 import type { Lane, RunKind } from '../store/records.ts'
 import type { SessionContext } from './context.ts'
 import type { RunDriver } from './run-driver.ts'

@@ -1,4 +1,5 @@
-import type { Delivery, SessionStore } from '../store/contract.ts'
+import type { Delivery } from '../store/batch.ts'
+import type { SessionStore } from '../store/contract.ts'
 import type { RunRecord } from '../store/records.ts'
 import type { SessionContext } from './context.ts'
 import { SessionError } from '../errors.ts'

@@ -1,6 +1,6 @@
 import { SessionError } from '../errors.ts'
 import { commitOnce } from '../store/commit-once.ts'
-import type { Expect, NewEntry, NewSession, Write } from '../store/contract.ts'
+import type { Expect, NewEntry, NewSession, Write } from '../store/batch.ts'
 import { publishOwn } from './accept.ts'
 import { busyError } from './change-idle.ts'
 import type { SessionContext } from './context.ts'

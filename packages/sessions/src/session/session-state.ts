@@ -26,17 +26,17 @@ const forEver = { ttlMs: 'never' } as const
 
 /** `writable` and `readable` throw when the session is not. */
 export function sessionState(
-  { state }: { readonly state: StateStore },
+  store: { readonly state: StateStore },
   writable: () => Promise<SessionRecord>,
   readable: () => Promise<SessionRecord>,
 ): SessionState {
   async function read(session: SessionRecord): Promise<SessionStateValue | null> {
-    const found = await state.get(space, idOf(session))
+    const found = await store.state.get(space, idOf(session))
     return found.status === 'found' ? { value: found.value.value, version: found.value.version } : null
   }
 
   async function write(session: SessionRecord, value: JSONValue, version: number | null): Promise<SessionStateValue | undefined> {
-    const result = await state.compareAndSet(space, idOf(session), version, value, forEver)
+    const result = await store.state.compareAndSet(space, idOf(session), version, value, forEver)
     return result.ok ? { value, version: result.version } : undefined
   }
 

@@ -1,5 +1,6 @@
 import { SessionError } from '../errors.ts'
-import type { Batch, CommitResult, SessionStore } from './contract.ts'
+import type { Batch, CommitResult } from './batch.ts'
+import type { SessionStore } from './contract.ts'
 
 const maxTries = 3
 

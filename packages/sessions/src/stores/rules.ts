@@ -1,6 +1,7 @@
 import { addCost, addUsage } from '@bowline/llm'
 import type { Cost } from '@bowline/llm'
-import type { Batch, ClaimRequest, NewRun, NewSession, PartialEvent, Read, RunPatch, SessionPatch, StoreHint, Write } from '../store/contract.ts'
+import type { Batch, NewRun, NewSession, PartialEvent, RunPatch, SessionPatch, Write } from '../store/batch.ts'
+import type { ClaimRequest, Read, StoreHint } from '../store/contract.ts'
 import { holdingStatuses, runMoves, terminalStatuses } from '../store/records.ts'
 import type { InboxKind, Lane, RunKind, RunRecord, RunStatus, SessionRecord, SessionStatus, StoredEvent } from '../store/records.ts'
 import { refuseUnless } from './refused.ts'

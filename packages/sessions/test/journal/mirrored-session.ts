@@ -6,7 +6,8 @@ import { expect } from 'vitest'
 import { storeJournal, type StoreJournal } from '../../src/journal/store-journal.ts'
 import { LiveLog } from '../../src/log/live-log.ts'
 import { bringToRest } from '../../src/runtime/recover.ts'
-import type { Claim, Read, Write } from '../../src/store/contract.ts'
+import type { Write } from '../../src/store/batch.ts'
+import type { Claim, Read } from '../../src/store/contract.ts'
 
 const key = 'room:1'
 

@@ -1,7 +1,7 @@
 import { repairTranscript, type StoredMessage, type ToolResult } from '@bowline/agent-loop'
 import type { AssistantMessage } from '@bowline/llm'
 import type { SessionError } from '../../errors.ts'
-import type { NewEntry } from '../../store/contract.ts'
+import type { NewEntry } from '../../store/batch.ts'
 import { clientCallIds } from '../open-calls.ts'
 import { isRight, refuse, type ImportedEntry } from './read-line.ts'
 

@@ -1,7 +1,7 @@
 import { repairTranscript, type Compaction, type StoredMessage } from '@bowline/agent-loop'
 import type { JSONObject } from '@bowline/llm'
 import { SessionError } from '../../errors.ts'
-import type { NewEntry } from '../../store/contract.ts'
+import type { NewEntry } from '../../store/batch.ts'
 import type { EntryBody } from '../../store/records.ts'
 import { entrySchema, exportFormat, type ExportFooter, type ExportHeader } from './format.ts'
 

@@ -1,4 +1,4 @@
-import type { Delivery } from '../../store/contract.ts'
+import type { Delivery } from '../../store/batch.ts'
 import type { SessionRecord, ToolCallRecord } from '../../store/records.ts'
 import { parentNames } from '../memory/children.ts'
 import { callsTable, newHeld } from '../memory/held-session.ts'

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { JSONObject } from '@bowline/llm'
-import type { Delivery } from '../../store/contract.ts'
+import type { Delivery } from '../../store/batch.ts'
 import { applyDelivery } from '../memory/commit.ts'
 import { newSpace } from '../memory/held-session.ts'
 import type { Space } from '../memory/held-session.ts'

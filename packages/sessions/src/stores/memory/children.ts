@@ -1,4 +1,5 @@
-import type { ChildQuery, NewRun } from '../../store/contract.ts'
+import type { NewRun } from '../../store/batch.ts'
+import type { ChildQuery } from '../../store/contract.ts'
 import type { RunRecord } from '../../store/records.ts'
 import type { Space } from './held-session.ts'
 import { put, remove } from './work.ts'

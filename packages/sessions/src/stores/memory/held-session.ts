@@ -1,6 +1,7 @@
 import type { JSONObject } from '@bowline/llm'
 import { SessionError } from '../../errors.ts'
-import type { CallKey, CommitResult, NewEntry, NewEvent, StoreHint } from '../../store/contract.ts'
+import type { CallKey, CommitResult, NewEntry, NewEvent } from '../../store/batch.ts'
+import type { StoreHint } from '../../store/contract.ts'
 import type { EntryRecord, InboxRecord, RunRecord, SessionRecord, TimerRecord, ToolCallRecord } from '../../store/records.ts'
 import { isHolding, sessionStatus } from '../rules.ts'
 import type { FilledIn, Numbers } from '../rules.ts'

@@ -1,4 +1,4 @@
-import type { Batch, Delivery, NewEvent } from '../../store/contract.ts'
+import type { Batch, Delivery, NewEvent } from '../../store/batch.ts'
 import type { RunRecord, SessionRecord } from '../../store/records.ts'
 import { Refused } from '../refused.ts'
 import { isOpen } from '../rules.ts'

@@ -1,4 +1,4 @@
-import type { Write } from '../../store/contract.ts'
+import type { Write } from '../../store/batch.ts'
 import type { ToolCallRecord } from '../../store/records.ts'
 import { Refused, refuseUnless } from '../refused.ts'
 import { expireSession, firstNumbers, isHolding, newRun, newSession, patchRun, patchSession } from '../rules.ts'

@@ -1,4 +1,4 @@
-import type { Batch, CommitResult, Delivery, NewEvent } from '../../store/contract.ts'
+import type { Batch, CommitResult, Delivery, NewEvent } from '../../store/batch.ts'
 import type { InboxSteering, InboxTaken } from '../../store/records.ts'
 import { parseStored } from '../json.ts'
 import { namedInputs, type NamedInput } from '../named-inputs.ts'

@@ -18,7 +18,7 @@ const timersDue = statement((db, { namespace, now, limit }: DueSlots) =>
     .selectFrom('timer')
     .innerJoin('session', 'session.row', 'timer.session')
     .select(['timer.id', 'timer.kind', 'timer.due_at', 'timer.body', 'session.key'])
-    .where('session.namespace', '=', namespace)
+    .where('timer.namespace', '=', namespace)
     .where('timer.due_at', '<=', now)
     .orderBy('timer.due_at')
     .orderBy('timer.id')
@@ -28,9 +28,8 @@ const timersDue = statement((db, { namespace, now, limit }: DueSlots) =>
 const nextTimer = statement((db, { namespace, now }: DueSlots) =>
   db
     .selectFrom('timer')
-    .innerJoin('session', 'session.row', 'timer.session')
     .select('timer.due_at as at')
-    .where('session.namespace', '=', namespace)
+    .where('timer.namespace', '=', namespace)
     .where('timer.due_at', '>', now)
     .orderBy('timer.due_at')
     .limit(1),
@@ -41,7 +40,7 @@ const livesOver = statement((db, { namespace, now, limit }: DueSlots) =>
     .selectFrom('session_state')
     .innerJoin('session', 'session.row', 'session_state.session')
     .select('session.key')
-    .where('session.namespace', '=', namespace)
+    .where('session_state.namespace', '=', namespace)
     .where('session_state.expires_at', '<=', now)
     .where('session_state.status', '<>', sql.lit('expired'))
     .orderBy('session_state.expires_at')
@@ -52,9 +51,8 @@ const livesOver = statement((db, { namespace, now, limit }: DueSlots) =>
 const nextEnd = statement((db, { namespace, now }: DueSlots) =>
   db
     .selectFrom('session_state')
-    .innerJoin('session', 'session.row', 'session_state.session')
     .select('session_state.expires_at as at')
-    .where('session.namespace', '=', namespace)
+    .where('session_state.namespace', '=', namespace)
     .where('session_state.expires_at', '>', now)
     .where('session_state.status', '<>', sql.lit('expired'))
     .orderBy('session_state.expires_at')
@@ -63,16 +61,18 @@ const nextEnd = statement((db, { namespace, now }: DueSlots) =>
 
 const unread = statement((db, { namespace, limit, kinds }: DueSlots & { readonly kinds: string }, { listed }) =>
   db
-    .selectFrom('session')
-    .innerJoin('session_state', 'session_state.session', 'session.row')
+    .selectFrom('inbox')
+    .innerJoin('session', 'session.row', 'inbox.session')
+    .innerJoin('session_state', 'session_state.session', 'inbox.session')
     .select('session.key')
+    .distinct()
+    .where('inbox.kind', 'in', listed<InboxKind>(kinds))
     .where('session.namespace', '=', namespace)
     .where('session_state.status', '<>', sql.lit('expired'))
-    .where('session.row', 'in', (inbox) => inbox.selectFrom('inbox').select('inbox.session').where('inbox.kind', 'in', listed<InboxKind>(kinds)))
     .where((where) =>
-      where.not(where.exists(where.selectFrom('run').select('run.row').whereRef('run.session', '=', 'session.row').where('run.ended_at', 'is', null))),
+      where.not(where.exists(where.selectFrom('run').select('run.row').whereRef('run.session', '=', 'inbox.session').where('run.ended_at', 'is', null))),
     )
-    .orderBy('session.row')
+    .orderBy('session.key')
     .limit(limit),
 )
 

@@ -1,4 +1,5 @@
-import type { CallKey, EventPage, NewEvent } from '../../store/contract.ts'
+import type { CallKey, NewEvent } from '../../store/batch.ts'
+import type { EventPage } from '../../store/contract.ts'
 import { parseStored } from '../json.ts'
 import { wholeEvent } from '../rules.ts'
 import type { FilledIn } from '../rules.ts'

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Expect } from '../../store/contract.ts'
+import type { Expect } from '../../store/batch.ts'
 import type { InboxKind, RunKind } from '../../store/records.ts'
 import { refuseUnless } from '../refused.ts'
 import { hasExpired, isOpen } from '../rules.ts'

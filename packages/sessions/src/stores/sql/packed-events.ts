@@ -1,4 +1,4 @@
-import type { CallKey, NewEvent, PartialEvent } from '../../store/contract.ts'
+import type { CallKey, NewEvent, PartialEvent } from '../../store/batch.ts'
 import { parseStored } from '../json.ts'
 
 /** Most references name what the event itself names: then only their kind is kept. */

@@ -37,6 +37,7 @@ async function createSession({ schema }: Connection, { rowNumber }: SqlDialect):
   await schema
     .createTable('session_state')
     .addColumn('session', 'integer', (column) => column.primaryKey().references('session.row'))
+    .addColumn('namespace', 'text', (column) => column.notNull())
     .addColumn('status', 'text', (column) => column.notNull())
     .addColumn('version', 'integer', (column) => column.notNull())
     .addColumn('active_at', 'bigint', (column) => column.notNull())
@@ -57,6 +58,7 @@ async function createSession({ schema }: Connection, { rowNumber }: SqlDialect):
     .addColumn('body', 'text', (column) => column.notNull())
     .addPrimaryKeyConstraint('inbox_key', ['session', 'id'])
     .execute()
+  await schema.createIndex('inbox_kind').on('inbox').columns(['kind', 'session']).execute()
 }
 
 async function createRun({ schema }: Connection, { rowNumber }: SqlDialect): Promise<void> {
@@ -194,6 +196,7 @@ async function createTranscript({ schema }: Connection): Promise<void> {
 async function createRest({ schema }: Connection): Promise<void> {
   await schema
     .createTable('timer')
+    .addColumn('namespace', 'text', (column) => column.notNull())
     .addColumn('session', 'integer', (column) => column.notNull().references('session.row'))
     .addColumn('id', 'text', (column) => column.notNull())
     .addColumn('kind', 'text', (column) => column.notNull())
@@ -201,11 +204,11 @@ async function createRest({ schema }: Connection): Promise<void> {
     .addColumn('body', 'text', (column) => column.notNull())
     .addPrimaryKeyConstraint('timer_key', ['session', 'id'])
     .execute()
-  await schema.createIndex('timer_due').on('timer').column('due_at').execute()
+  await schema.createIndex('timer_due').on('timer').columns(['namespace', 'due_at']).execute()
   await schema
     .createIndex('session_end')
     .on('session_state')
-    .column('expires_at')
+    .columns(['namespace', 'expires_at'])
     .where(sql.ref('expires_at'), 'is not', null)
     .where(sql.ref('status'), '<>', sql.lit('expired'))
     .execute()

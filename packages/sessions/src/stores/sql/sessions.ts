@@ -27,7 +27,7 @@ export function sessionRecord(row: SessionRow): SessionRecord {
   } as SessionRecord
 }
 
-export type SessionState = Omit<SessionStateTable, 'session' | 'next_entry' | 'batch_id' | 'batch'>
+export type SessionState = Omit<SessionStateTable, 'session' | 'namespace' | 'next_entry' | 'batch_id' | 'batch'>
 
 /** What every commit writes. */
 export function sessionState(record: SessionRecord): SessionState {

@@ -43,6 +43,8 @@ interface SessionTable {
 /** `body` holds the fields of the record that are no column. */
 interface SessionStateTable {
   readonly session: number
+  /** Here once more, to be found by with the end of its life. */
+  readonly namespace: string
   readonly status: SessionStatus
   readonly version: number
   readonly active_at: number
@@ -153,6 +155,7 @@ interface InboxTable {
 }
 
 interface TimerTable {
+  readonly namespace: string
   readonly session: number
   readonly id: string
   readonly kind: TimerKind
@@ -192,6 +195,6 @@ interface MetaTable {
   readonly value: string
 }
 
-export type SessionRow = Selectable<SessionTable> & Omit<SessionStateTable, 'session'>
+export type SessionRow = Selectable<SessionTable> & Omit<SessionStateTable, 'session' | 'namespace'>
 export type RunRow = Selectable<RunTable> & Omit<RunStateTable, 'run'>
 export type { DefinitionTable, EntryTable, EventTable, InboxTable, RunInputTable, RunStateTable, RunTable, SessionStateTable, SessionTable, TimerTable, TombstoneTable, ToolCallTable }

@@ -1,5 +1,5 @@
 import { SessionError } from '../../errors.ts'
-import type { Batch, CommitResult, NewEvent } from '../../store/contract.ts'
+import type { Batch, CommitResult, NewEvent } from '../../store/batch.ts'
 import type { RunStatus, SessionRecord } from '../../store/records.ts'
 import { parseStored } from '../json.ts'
 import { Refused } from '../refused.ts'
@@ -36,6 +36,8 @@ export interface Work extends CommitContext {
   /** What this batch has put there, so that what refers to it need not be looked up. */
   readonly entriesPut: Set<string>
   readonly callsPut: Map<string, string>
+  /** How many rows it has put into the inbox. */
+  inboxPut: number
   /** Of entries and events: what they name must be there when the batch is done. */
   readonly references: NonNullable<NewEvent['refers']>[]
 }
@@ -82,6 +84,7 @@ export function* beginWork(key: string, batchId: string | null, { namespace, now
     runsMoved: false,
     entriesPut: new Set(),
     callsPut: new Map(),
+    inboxPut: 0,
     references: [],
   }
 }
@@ -151,7 +154,7 @@ export function* countOpenRuns({ session }: Work): Steps<ReadonlyMap<RunStatus, 
   return new Map(counts.map(({ status, runs }) => [status, Number(runs)]))
 }
 
-type SavedSession = SessionState & Pick<SessionStateTable, 'session' | 'next_entry' | 'batch_id' | 'batch'>
+type SavedSession = SessionState & Pick<SessionStateTable, 'session' | 'namespace' | 'next_entry' | 'batch_id' | 'batch'>
 
 const sessionStateColumns = ['status', 'version', 'active_at', 'expires_at', 'next_entry', 'body', 'batch_id', 'batch'] as const
 
@@ -160,7 +163,7 @@ const updateSessionState = statement((db, slots: SavedSession) =>
 )
 
 const insertSessionState = statement((db, slots: SavedSession) =>
-  db.insertInto('session_state').values(columnsOf(slots, ['session', ...sessionStateColumns])),
+  db.insertInto('session_state').values(columnsOf(slots, ['session', 'namespace', ...sessionStateColumns])),
 )
 
 const savedRunColumns = ['epoch', 'owner', 'lease_until', 'stop', 'open_calls', 'body', 'batch_id', 'batch'] as const
@@ -177,7 +180,7 @@ const updateRunState = statement((db, slots: RunStateTable) =>
 export function* endWork(work: Work, result: Applied, named: readonly HeldRun[]): Steps<void> {
   const { row: session, record, nextEntry, isNew, batchId, lastResult } = sessionOf(work)
   const applied = work.batchId === null ? { batch_id: batchId, batch: lastResult } : { batch_id: work.batchId, batch: JSON.stringify(result) }
-  yield* execute(isNew ? insertSessionState : updateSessionState, { ...sessionState(record), session, next_entry: nextEntry, ...applied })
+  yield* execute(isNew ? insertSessionState : updateSessionState, { ...sessionState(record), session, namespace: work.namespace, next_entry: nextEntry, ...applied })
   for (const run of work.runs.values()) {
     if (!run || (!run.changed && !named.includes(run))) continue
     const before = { batch_id: run.batchId, batch: run.lastResult }

@@ -1,4 +1,4 @@
-import type { CallKey } from '../../store/contract.ts'
+import type { CallKey } from '../../store/batch.ts'
 import type { ToolCallRecord } from '../../store/records.ts'
 import { refuseUnless } from '../refused.ts'
 import { callRow } from './calls.ts'

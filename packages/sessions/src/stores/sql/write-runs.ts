@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { NewRun, RunPatch } from '../../store/contract.ts'
+import type { NewRun, RunPatch } from '../../store/batch.ts'
 import { refuseUnless } from '../refused.ts'
 import { isHolding, newRun, patchRun } from '../rules.ts'
 import type { RunState } from '../rules.ts'

@@ -1,4 +1,4 @@
-import type { CallKey, NewEntry, NewEvent, NewSession, Write } from '../../store/contract.ts'
+import type { CallKey, NewEntry, NewEvent, NewSession, Write } from '../../store/batch.ts'
 import { refuseUnless } from '../refused.ts'
 import { expireSession, newSession, patchSession } from '../rules.ts'
 import { deleteSession, takeNumbers } from './delete-session.ts'
@@ -54,8 +54,9 @@ const writes: Writes = {
 
   *'inbox.put'(work, { rows }) {
     const { row: session, record } = sessionOf(work)
-    for (const [place, { id, kind, at, body }] of rows.entries()) {
+    for (const { id, kind, at, body } of rows) {
       const text = recordText(work, body, `The inbox row ${id}`)
+      const place = work.inboxPut++
       refuseUnless((yield* first(inboxRow, { session, id })) === undefined, 'inbox')
       yield* execute(insertInbox, { session, id, kind, at, body: text, version: record.version, place })
     }
@@ -80,9 +81,10 @@ const writes: Writes = {
 
   *'timer.put'(work, { timers }) {
     const { row: session } = sessionOf(work)
+    const { namespace } = work
     for (const { id, kind, dueAt, body } of timers) {
       yield* execute(deleteTimer, { session, id })
-      yield* execute(insertTimer, { session, id, kind, due_at: dueAt, body: recordText(work, body, `The timer ${id}`) })
+      yield* execute(insertTimer, { namespace, session, id, kind, due_at: dueAt, body: recordText(work, body, `The timer ${id}`) })
     }
   },
 
@@ -186,7 +188,7 @@ const insertDefinition = statement((db, slots: DefinitionTable) =>
 )
 
 const insertTimer = statement((db, slots: TimerTable) =>
-  db.insertInto('timer').values(columnsOf(slots, ['session', 'id', 'kind', 'due_at', 'body'])),
+  db.insertInto('timer').values(columnsOf(slots, ['namespace', 'session', 'id', 'kind', 'due_at', 'body'])),
 )
 
 const deleteTimer = statement((db, slots: { readonly session: number; readonly id: string }) =>

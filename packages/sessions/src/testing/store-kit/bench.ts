@@ -3,8 +3,6 @@ import { manualClock } from '@bowline/llm/testing'
 import type { ManualClock } from '@bowline/llm/testing'
 import type {
   Batch,
-  Claim,
-  ClaimRequest,
   CommitRefusal,
   CommitResult,
   Delivery,
@@ -14,9 +12,9 @@ import type {
   NewRun,
   NewTimer,
   RunPatch,
-  SessionStore,
   Write,
-} from '../../store/contract.ts'
+} from '../../store/batch.ts'
+import type { Claim, ClaimRequest, SessionStore } from '../../store/contract.ts'
 import type { InboxKind, RunParent, RunRecord, SessionRecord, SessionTtl, ToolCallRecord } from '../../store/records.ts'
 
 export const startMs = 1_750_000_000_000

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Write } from '../../store/contract.ts'
+import type { Write } from '../../store/batch.ts'
 import type { InboxKind, InboxRecord } from '../../store/records.ts'
 import { ensure, inboxKinds, other, putAnswers, room, startMs } from './bench.ts'
 import type { Bench } from './bench.ts'

@@ -1,5 +1,5 @@
 import type { StoredMessage } from '@bowline/agent-loop'
-import type { CallKey } from '../../../store/contract.ts'
+import type { CallKey } from '../../../store/batch.ts'
 import type { ToolCallRecord } from '../../../store/records.ts'
 import type { CrashEnd, Effect, Invariant, SessionEnd } from '../types.ts'
 

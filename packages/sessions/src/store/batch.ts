@@ -1,0 +1,232 @@
+import type { DurableEvent, StoredMessage } from '@bowline/agent-loop'
+import type { Cost, JSONObject, JSONValue, Usage } from '@bowline/llm'
+import type {
+  EntryBody,
+  EntryNode,
+  InboxKind,
+  InboxRecord,
+  Lane,
+  RunKind,
+  RunOptionsRecord,
+  RunParent,
+  RunRecord,
+  RunStatus,
+  SessionRecord,
+  SessionSettings,
+  StopRequest,
+  TimerRecord,
+  ToolCallRecord,
+} from './records.ts'
+
+/**
+ * A batch touches one session. Its id makes a repeat of the last batch of the session, or of a run that it is fenced by or
+ * inserts, a no-op that answers `ok`. A repeat of the batch that deleted its session is refused as `deleted` (`missing`
+ * where it left nothing).
+ */
+export interface Batch {
+  readonly id: string
+  readonly key: string
+  readonly expect: readonly Expect[]
+  readonly writes: readonly Write[]
+  /** What concerns other sessions. */
+  readonly deliver?: readonly Delivery[]
+}
+
+/**
+ * Writes to another session, applied exactly once: with their batch or, where sessions cannot be written together, before
+ * the commit answers, and after a crash when the store is opened again. Its writes are one step, as if they were a batch.
+ * What would refuse a batch drops the delivery and nothing else: a `when` that does not hold, a session that is gone, an
+ * `inputId` that the session has had.
+ */
+export interface Delivery {
+  /** No other delivery may have it. */
+  readonly id: string
+  readonly to: string
+  readonly when?: readonly Expect[]
+  readonly writes: readonly Write[]
+}
+
+export type Expect =
+  /**
+   * `id` is the incarnation; null: the session must not exist. Else `conflict` (or `missing`, `deleted`), also for another
+   * version. `alive`: it must not have expired (`expired`, only where id and version hold).
+   */
+  | { readonly that: 'session'; readonly id: string | null; readonly version?: number; readonly alive?: true }
+  /** The run is running under exactly this epoch. Else `fenced`. */
+  | { readonly that: 'fence'; readonly runId: string; readonly epoch: number }
+  /** No run of the session is open, compactions apart if so asked. Else `busy`. */
+  | { readonly that: 'idle'; readonly exceptCompaction?: true }
+  /** The active path ends here. Else `conflict`. */
+  | { readonly that: 'leaf'; readonly entryId: string | null }
+  /** Nothing of these kinds waits. Else `inputs-waiting`. */
+  | { readonly that: 'inbox-empty'; readonly kinds: readonly InboxKind[] }
+  /** Fewer rows of this kind than that wait. Else `queue-full`. */
+  | { readonly that: 'inbox-below'; readonly kind: InboxKind; readonly max: number }
+  /** The timer has not fired. Else `conflict`. */
+  | { readonly that: 'timer'; readonly id: string }
+  /** No run but this one is open. Else `runs-queued`. */
+  | { readonly that: 'none-queued'; readonly except: string }
+  /** Fewer than `max` runs are queued. Else `queue-full`. */
+  | { readonly that: 'queue-below'; readonly max: number }
+  /** The run has one of these statuses, and, if asked, no stop request. Else `conflict` (or `stopping`). */
+  | { readonly that: 'run'; readonly runId: string; readonly status: readonly RunStatus[]; readonly notStopping?: true }
+
+export type Write =
+  /** Creates the session; nothing happens when it exists. The numbers of an earlier one under the key go on. */
+  | { readonly op: 'session.ensure'; readonly session: NewSession }
+  /**
+   * Takes everything away but the numbers, so that a later session under the key can go on from them; with
+   * `leavesNothing` these too. One more number is used up: that of the event with which readers end. Must be the last
+   * write of its batch.
+   */
+  | { readonly op: 'session.delete'; readonly at: number; readonly leavesNothing?: true }
+  /** Marks the session as expired, at the latest from now on: `expiresAt` is not later than this. */
+  | { readonly op: 'session.expire' }
+  /** Must refuse a leaf that is no entry of the session (`conflict`). */
+  | { readonly op: 'session.patch'; readonly patch: SessionPatch }
+  /** Parents must exist or come earlier in the batch; a repeated id is refused with `conflict`. The leaf moves to the last one. */
+  | { readonly op: 'entry.append'; readonly entries: readonly NewEntry[] }
+  /** The store gives consecutive numbers, in order. */
+  | { readonly op: 'event.append'; readonly events: readonly NewEvent[] }
+  /**
+   * The store gives `n`. A run of the session with the same `inputId`, or the inbox row `steer:<inputId>` unless the batch
+   * takes it, makes the whole batch a no-op: equal hashes answer `ok` with `existing`, others `id-reused`. Two runs with one
+   * `inputId` in a batch are refused (`id-reused`).
+   */
+  | { readonly op: 'run.insert'; readonly run: NewRun }
+  /**
+   * Must refuse a move that `runMoves` does not have (`conflict`), a second holding run (`busy`), and the end of a run
+   * with a call that has no outcome (`open-calls`). The session's status follows: `busy` with an open run, `failed` with
+   * one that is `needs-recovery`, else `idle`.
+   */
+  | { readonly op: 'run.patch'; readonly runId: string; readonly patch: RunPatch }
+  /** Inserts or replaces rows. Must refuse to change a settled one (`conflict`). */
+  | { readonly op: 'call.put'; readonly calls: readonly ToolCallRecord[] }
+  /** Must refuse an id that is there (`inbox`). The `inputId` of steering with a `hash` counts as that of a run does. */
+  | { readonly op: 'inbox.put'; readonly rows: readonly InboxRecord[] }
+  /** Rows that are not there are no fault. */
+  | { readonly op: 'inbox.take'; readonly ids: readonly string[] }
+  /** Replaces rows that are there, their kind too; they keep their place and time. Rows that are not there are no fault. */
+  | { readonly op: 'inbox.patch'; readonly rows: readonly InboxRecord[] }
+  /** Content-addressed: nothing happens when it is there. */
+  | { readonly op: 'definition.put'; readonly hash: string; readonly body: JSONObject }
+  /** Inserts or replaces. The id of a timer belongs to its session. */
+  | { readonly op: 'timer.put'; readonly timers: readonly NewTimer[] }
+  /** Timers that are not there are no fault. */
+  | { readonly op: 'timer.drop'; readonly ids: readonly string[] }
+
+export interface NewSession {
+  readonly id: string
+  readonly agent: string
+  readonly owner?: string
+  readonly metadata: JSONObject
+  readonly settings?: SessionSettings
+  readonly parent?: string
+  readonly forkedFrom?: NonNullable<SessionRecord['forkedFrom']>
+  readonly at: number
+}
+
+export type NewTimer = Omit<TimerRecord, 'session'>
+
+/** Usage and cost are added to what stands; a cost in another currency than the first is left out. */
+export interface SessionPatch {
+  readonly turns?: number
+  /** Moves the end of the active path, without deleting anything. */
+  readonly leaf?: string | null
+  readonly usage?: Usage
+  readonly cost?: Cost
+  readonly childUsage?: Usage
+  readonly childCost?: Cost
+  readonly metadata?: JSONObject
+}
+
+/** A tool-result entry refers to its ledger row instead of holding the output a second time. */
+export type NewEntry = Omit<EntryNode, 'n'> &
+  (
+    | { readonly type: 'message'; readonly message: StoredMessage }
+    | { readonly type: 'message'; readonly call: CallKey }
+    | EntryBody
+  )
+
+export interface CallKey {
+  readonly runId: string
+  readonly step: number
+  readonly toolCallId: string
+}
+
+/** The event without what another record already holds; a reader gets it whole. */
+export interface NewEvent {
+  readonly event: PartialEvent
+  /** `entryId` and `call` fill in `message`, `runInput` fills in `input`. */
+  readonly refers?: { readonly entryId: string } | { readonly call: CallKey } | { readonly runInput: string }
+}
+
+/** A durable event that may lack the field that its reference fills in. */
+export type PartialEvent = { readonly type: DurableEvent['type']; readonly at: number } & JSONObject
+
+export interface NewRun {
+  readonly id: string
+  readonly kind: RunKind
+  /** Default: that of the kind (`laneOf`). */
+  readonly lane?: Lane
+  readonly inputId?: string
+  readonly inputHash: string
+  readonly input: JSONValue
+  readonly options?: RunOptionsRecord
+  readonly parent?: RunParent
+  readonly notBefore?: number
+  readonly at: number
+}
+
+/** Null removes a field. A terminal status sets `endedAt`; a status other than `running` gives up owner and lease. */
+export interface RunPatch {
+  readonly status?: RunStatus
+  readonly reason?: RunRecord['reason'] | null
+  readonly turn?: number
+  readonly step?: number
+  readonly openMessageId?: string | null
+  readonly stop?: StopRequest
+  readonly pendingToolCalls?: RunRecord['pendingToolCalls']
+  readonly pendingApprovals?: RunRecord['pendingApprovals']
+  /** Takes these out of both lists: ids of approvals, and of calls with their path before them (`a/b/c`). */
+  readonly answered?: readonly string[]
+  readonly turnState?: RunRecord['turnState'] | null
+  readonly rest?: RunRecord['rest'] | null
+  readonly error?: RunRecord['error'] | null
+  readonly usage?: Usage
+  readonly cost?: Cost
+  /** Null: whichever its agent has. */
+  readonly definition?: string | null
+  readonly notBefore?: number | null
+  readonly startedAt?: number
+  readonly endedAt?: number
+  /** Progress was made: starts to count anew. */
+  readonly attempts?: 0
+}
+
+export type CommitResult =
+  | {
+      readonly ok: true
+      readonly sessionId: string
+      readonly version: number
+      /** Numbers of the events of this batch; `lastSeq < firstSeq` when it has none. */
+      readonly firstSeq: number
+      readonly lastSeq: number
+      readonly existing?: { readonly runId: string }
+    }
+  | { readonly ok: false; readonly reason: CommitRefusal }
+
+export type CommitRefusal =
+  | 'fenced'
+  | 'conflict'
+  | 'busy'
+  | 'missing'
+  | 'expired'
+  | 'deleted'
+  | 'inputs-waiting'
+  | 'open-calls'
+  | 'id-reused'
+  | 'inbox'
+  | 'stopping'
+  | 'runs-queued'
+  | 'queue-full'
