@@ -11,18 +11,16 @@ import {
   type Journal,
   type JournalRecord,
   type JournalState,
-  type ResumeCause,
 } from '@bowline/agent-loop'
 import type { JSONObject, JSONValue } from '@bowline/llm'
-import { newsOfChild } from '../children/deliveries.ts'
-import { questionsAtRoot } from '../children/questions.ts'
+import { tellAbove } from '../children/tell-above.ts'
 import type { DefinitionDiff } from '../definition/definition-diff.ts'
 import type { LiveLog } from '../log/live-log.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { CommitRefusal, CommitResult, Delivery, Expect, Write } from '../store/batch.ts'
 import type { Claim, SessionStore } from '../store/contract.ts'
 import type { InboxRecord, StoredEvent } from '../store/records.ts'
-import { eventTimeOf, expectationsOf, goesOn, goingOn, isEnd, isFirstStart, isSuspension, mustBeStored, nothingNew, withdrawnIn } from './boundary.ts'
+import { expectationsOf, goesOn, goingOn, isEnd, isFirstStart, isSuspension, mustBeStored, nothingNew, withdrawnIn } from './boundary.ts'
 import { runCommit, type RunStand } from './commits.ts'
 import { dueCompaction } from './due-compaction.ts'
 import { JournalInbox } from './journal-inbox.ts'
@@ -30,6 +28,7 @@ import { deadlineOf } from './deadline.ts'
 import { callRow } from './ledger-rows.ts'
 import { readBackTo, readTranscript } from './read-transcript.ts'
 import { decidedIn, isAnswered, takenFrom, withoutDeadline } from './taken.ts'
+import { resumeCause } from './turn-state.ts'
 
 export interface StoreJournalOptions {
   readonly store: SessionStore
@@ -164,20 +163,12 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
   }
 
   async function storeBatch(
-    records: readonly JournalRecord[],
-    expect: readonly Expect[],
-    writes: readonly Write[],
-    { spent }: RunStand,
-    stopped = run.stop !== undefined,
+    ...[records, expect, writes, { spent }, stopped = run.stop !== undefined]: [...Parameters<typeof commitAsItStands>, stopped?: boolean]
   ): Promise<CommitResult> {
     const id = ids.next('batch')
-    const patch = run.parent && writes.flatMap((write) => (write.op === 'run.patch' ? write.patch : [])).find((each) => each.status)
-    const at = eventTimeOf(records)
-    const news = patch?.status ? newsOfChild(run, { ...patch, status: patch.status, spent, stopped, at, batchId: id }) : []
-    const asked = isTask ? await questionsAtRoot(store, run, { events: records.flatMap((record) => (record.type === 'event' ? record.event : [])), at, batchId: id }) : []
-    const deliver = [...news, ...asked]
-    const result = await commitOnce(store, { id, key: session.key, expect, writes, ...(deliver.length > 0 ? { deliver } : {}) })
-    if (result.ok) for (const { to } of asked) live.announce(to)
+    const deliver = await tellAbove(store, run, { records, writes, spent, stopped, batchId: id })
+    const result = await commitOnce(store, { id, key: session.key, expect, writes, deliver })
+    if (result.ok) for (const { to } of deliver) live.announce(to)
     return result
   }
 
@@ -256,11 +247,4 @@ function refused(reason: CommitRefusal): CommitOutcome {
     throw new AgentError('fenced', 'The run belongs to another process by now.')
   }
   throw new AgentError('journal-failed', `The store refused the commit: ${reason}.`)
-}
-
-/** Why a run that was begun earlier goes on now. */
-function resumeCause({ previous, run }: Claim): ResumeCause {
-  if (previous === 'running') return 'takeover'
-  if (run.reason === 'yielded') return 'yield'
-  return run.reason === 'unknown-outcome' ? 'recovery' : 'answers'
 }

@@ -1,5 +1,6 @@
-import type { DurableEvent, RunRow } from '@bowline/agent-loop'
+import type { DurableEvent, ResumeCause, RunRow } from '@bowline/agent-loop'
 import type { RunPatch } from '../store/batch.ts'
+import type { Claim } from '../store/contract.ts'
 import type { RunRest, TurnState } from '../store/records.ts'
 
 /** What an event says of how far the step has come. */
@@ -36,4 +37,11 @@ export function restPatchOf(run: RunRow): RunPatch {
 
 export function patchOf({ status, reason, error }: RunRest): RunPatch {
   return { status, reason: reason ?? null, error: error ?? null }
+}
+
+/** Why a run that was begun earlier goes on now. */
+export function resumeCause({ previous, run }: Claim): ResumeCause {
+  if (previous === 'running') return 'takeover'
+  if (run.reason === 'yielded') return 'yield'
+  return run.reason === 'unknown-outcome' ? 'recovery' : 'answers'
 }
