@@ -7,8 +7,7 @@ export const exportFormat = 1
 /** Of the entries in it. */
 export const entrySchema = 1
 
-/** One JSON value per line: a header, entries with parents before their children, events if asked for, a footer. */
-type ExportLine = ExportHeader | ExportEntry | ExportEvent | ExportFooter
+// One JSON value per line: a header, entries with parents before their children, events if asked for, a footer.
 
 export interface ExportHeader {
   readonly type: 'header'
