@@ -3,7 +3,6 @@ import type { ColumnDefinitionBuilder, RawBuilder } from 'kysely'
 
 /** What differs between the databases that these statements are for. */
 export interface SqlDialect {
-  readonly name: 'sqlite'
   /** The values of a list that is handed over as one JSON text: a statement has one form for lists of any length. */
   readonly listed: <T>(list: string) => RawBuilder<T>
   /** The column of a number that the database gives to each row. */
@@ -11,7 +10,6 @@ export interface SqlDialect {
 }
 
 export const sqliteDialect: SqlDialect = {
-  name: 'sqlite',
   listed: <T>(list: string) => sql<T>`(select value from json_each(${list}))`,
   rowNumber: (column) => column.primaryKey(),
 }
