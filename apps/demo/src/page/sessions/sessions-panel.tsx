@@ -14,6 +14,7 @@ const words: Readonly<Record<SessionSummary['status'], string>> = {
   busy: 'running',
   idle: 'idle',
   failed: 'failed',
+  expired: 'expired',
 }
 
 export function SessionsPanel({ sessions, current, onPick, onNew }: SessionsPanelProps) {
