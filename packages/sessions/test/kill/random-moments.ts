@@ -6,8 +6,8 @@ import { startWorld, type WorldProcess } from './world-process.ts'
 const rounds = 10
 const killsPerRound = 10
 const sessions = 20
-/** About half of what a process says about that many sessions. */
-const moments = 600
+/** What a process says until about half of its sessions have come to their subagents; the next one goes on from there. */
+const moments = 400
 
 /** Kills processes with many sessions, one after the other on the same store, whatever they are about. */
 export function describeRandomMoments(storeName: string): void {
