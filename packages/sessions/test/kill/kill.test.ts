@@ -140,6 +140,17 @@ describe.each(['data.db', 'files'])('a process killed with SIGKILL, over %s', (s
     expect(roles).toEqual(['user', 'assistant'])
   })
 
+  it('S36, S167: stopped with SIGSTOP instead: nobody can take its store over, and with SIGCONT it goes on', async () => {
+    const worker = place.start('pure', 'text')
+    await worker.readUntil((message) => message.type === 'started')
+    worker.stop()
+    await expect(place.start('pure', 'text').readUntil((message) => message.type === 'started')).rejects.toThrow('store-locked')
+    worker.goOn()
+    await worker.eventsUntil('settled')
+    await worker.kill()
+    expect((await readBack()).roles).toEqual(['user', 'assistant'])
+  })
+
   /** Takes the run up in this process and waits until it asks for help. */
   async function takeUp() {
     const agent = workerAgent({ effects: place.effectsFile, effect: 'once', mode: 'serve', onSlowStart: () => undefined })

@@ -101,6 +101,14 @@ export class WorkerProcess {
     return messages.flatMap((message) => (message.type === 'event' ? [message.event] : []))
   }
 
+  stop(): void {
+    this.#child.kill('SIGSTOP')
+  }
+
+  goOn(): void {
+    this.#child.kill('SIGCONT')
+  }
+
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL')
     await this.#exited
