@@ -134,6 +134,8 @@ it('V95: the codes of problems are these', () => {
       "option-not-allowed",
       "url-not-allowed",
       "session-missing",
+      "session-expired",
+      "session-deleted",
       "unknown-run",
       "unknown-entry",
       "unknown-agent",
