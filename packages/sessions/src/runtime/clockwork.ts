@@ -59,7 +59,7 @@ export class Clockwork {
 
   /** Looks when the next thing is due: now, when work is left. */
   async refresh(isWorkLeft = false): Promise<void> {
-    const { nextAt } = await this.#options.store.due(1)
+    const { nextAt } = await this.#options.store.due(0)
     if (nextAt !== null) this.#arm(nextAt)
     if (isWorkLeft) this.tellHost(this.#options.clock.now())
     else if (nextAt !== null) this.tellHost(nextAt)

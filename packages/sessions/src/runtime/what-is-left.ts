@@ -5,7 +5,7 @@ import type { DrainReport } from './types.ts'
 
 /** Sessions whose next run waits for nobody, and when the next thing is due: also the end of a lease that is not renewed. */
 export async function whatIsLeft(store: SessionStore, now: number): Promise<Pick<DrainReport, 'left' | 'nextDueAt'>> {
-  const { nextAt } = await store.due(1)
+  const { nextAt } = await store.due(0)
   const times = nextAt === null ? [] : [nextAt]
   let [left, page]: [number, string | undefined] = [0, undefined]
   do {

@@ -61,7 +61,7 @@ export interface SessionStore {
   listChildren(query: ChildQuery): Promise<Page<RunRecord>>
   /** The ends of all paths, in the order in which they came into being: one that grows between two pages is met again. */
   listBranches(key: string, query?: PageRequest): Promise<Page<BranchRecord>>
-  /** What is due by the store's clock, the earliest first and at most `limit` of each, and when the next thing is. */
+  /** What is due by the store's clock, the earliest first and at most `limit` of each, and when the next thing is: with 0 that alone. */
   due(limit: number): Promise<DueReport>
   /**
    * Must remove what the rules let go, in one small step: at most `limit` sessions are changed. This is no commit: neither

@@ -22,6 +22,42 @@ function isPlain(value: unknown, depth: number): boolean {
   return true
 }
 
+/** A copy of what somebody gave, who may change it at any time. Throws as `checkJson` does. */
+export function checkedCopy<T>(value: T, what: string): T {
+  const copy = copyPlain(value, 0)
+  if (copy !== notPlain) return copy as T
+  checkValue(value, what, new Set())
+  return copyJson(value)
+}
+
+const notPlain = Symbol('not plain')
+
+/** The copy, or that it is not JSON or takes a closer look. */
+function copyPlain(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null) return isPlain(value, depth) ? value : notPlain
+  if (depth > usualDepth) return notPlain
+  if (Array.isArray(value)) return copyOfItems(value, depth)
+  if (Object.getPrototypeOf(value) !== Object.prototype) return notPlain
+  const copy: Record<string, unknown> = {}
+  for (const [name, item] of Object.entries(value)) {
+    if (item === undefined) continue
+    const own = name === '__proto__' ? notPlain : copyPlain(item, depth + 1)
+    if (own === notPlain) return notPlain
+    copy[name] = own
+  }
+  return copy
+}
+
+function copyOfItems(items: readonly unknown[], depth: number): unknown {
+  const copy: unknown[] = []
+  for (const item of items) {
+    const own = copyPlain(item, depth + 1)
+    if (own === notPlain) return notPlain
+    copy.push(own)
+  }
+  return copy
+}
+
 /** A copy that shares nothing with the value. */
 export function copyJson<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T

@@ -4,7 +4,7 @@ import { SessionError } from '../errors.ts'
 import { memoryStateStore } from '../state/memory-state-store.ts'
 import type { StateStore } from '../state/contract.ts'
 import type { SessionStore, StoreHint, StoreOpenOptions } from '../store/contract.ts'
-import { checkJson, copyJson } from './json.ts'
+import { checkedCopy, copyJson } from './json.ts'
 import { forwardedState } from './forwarded-state.ts'
 import { claimRuns } from './memory/claim.ts'
 import { commitBatch } from './memory/commit.ts'
@@ -76,9 +76,9 @@ function storeOver(memory: Memory): MemoryStore {
       memory.openStores -= 1
       if (timesOpened === 0) opened = undefined
     },
-    async commit(batch) {
-      checkJson(batch, 'batch')
-      const result = commitBatch(space(), copyJson(batch), now())
+    async commit(given) {
+      const batch = checkedCopy(given, 'batch')
+      const result = commitBatch(space(), batch, now())
       if (result.ok) for (const hint of hintsOf(batch)) tell(hint)
       return result
     },

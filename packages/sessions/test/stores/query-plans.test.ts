@@ -24,7 +24,7 @@ async function plannedStore(plans: Plans): Promise<SessionStore> {
   const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
   await migrate(db, sqliteDialect, 'it')
   const prepare = (text: string): StatementSync => {
-    if (!/^(begin|commit|rollback)/.test(text)) {
+    if (!/^(begin|commit|rollback|savepoint|release)/.test(text)) {
       const steps = database.prepare(`explain query plan ${text}`).all()
       plans.set(text, steps.map(({ detail }) => String(detail)))
     }
@@ -75,7 +75,7 @@ async function plansOfAll(): Promise<Plans> {
 const tooFar = [/^SCAN (?!path|json_each)/, /USING (COVERING )?INDEX sqlite_autoindex_\w+ \(\w+=\?\)/]
 
 /** They list, or search, all there are; and a new row is looked for in what could refer to it. */
-const goesThroughAll = [/^select "session"\.\*.*"active_at" desc/, /"tool_call_id" = \? order by "run"\."n" desc/, /from "inbox" inner join/, /^insert/]
+const goesThroughAll = [/^select "session"\.\*.*"active_at" desc/, /"tool_call_id" = \? order by "run"\."n" desc/, /^insert/]
 /** What nobody needs any more is looked for now and then, and the branches of one conversation in all its entries. */
 const goesThroughAllNowAndThen = [/^delete from/, /"run_state"."run" = "run"."row" where "run"."(namespace|session)" = \? (and "run"."ended_at" <|order by "run"."n"$)/, /"status" = 'expired'/, /^select "id", "parent_id" as "parentId"/]
 

@@ -112,7 +112,7 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
     let failed: unknown
     for (let n = 1; failed === undefined; n++) {
       try {
-        commitNumber(n)
+        await commitNumber(n)
       } catch (error) {
         failed = storeError(error, 'sessions.db')
       }
@@ -123,7 +123,7 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
     expect(events).toHaveLength(lastSeq)
     expect(connection.run(readSession('default', 'room:1', 1))).toMatchObject({ value: { version: lastSeq, leaf: `entry-${lastSeq}` } })
     database.exec('pragma max_page_count = 1000000')
-    expect(commitNumber(lastSeq + 1)).toMatchObject({ ok: true, version: lastSeq + 1 })
+    expect(await commitNumber(lastSeq + 1)).toMatchObject({ ok: true, version: lastSeq + 1 })
     database.close()
   })
 
@@ -142,12 +142,51 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
     })
     const connection = new SqliteConnection(watched, db)
     const commitNumber = (n: number) => connection.transaction(commitBatch({ ...batch, id: `batch-${n}` }, { namespace: 'default', now: 1, maxRecordBytes: 1e9, violatesConstraint: () => false }))
-    commitNumber(1)
-    commitNumber(2)
+    await commitNumber(1)
+    await commitNumber(2)
     const afterTwo = prepared.length
-    for (let n = 3; n < 10; n++) expect(commitNumber(n)).toMatchObject({ ok: true, version: n })
+    for (let n = 3; n < 10; n++) expect(await commitNumber(n)).toMatchObject({ ok: true, version: n })
     expect(prepared).toHaveLength(afterTwo)
     expect(new Set(prepared).size).toBe(afterTwo)
+    database.close()
+  })
+
+  it('S34: commits that come together are stored together, and each is refused or fails alone', async () => {
+    const store = sqliteStore({ file: join(newFolder(), 'sessions.db') })
+    await store.open(opening)
+    const refused = { ...batch, id: 'refused', expect: [{ that: 'session', id: null }] } as const
+    const broken = { ...batch, id: 'broken', writes: [...batch.writes, { op: 'timer.drop', ids: [Number.NaN] }] } as unknown as typeof batch
+    const tooLong = { ...batch, id: 'too-long', writes: [...batch.writes, { op: 'event.append', events: [{ event: { type: 'session-start', at: 1, sessionKey: 'x'.repeat(2 ** 24) } }] }] } as const
+    const given = [batch, refused, { ...batch, id: 'batch-2' }, broken, tooLong, { ...batch, id: 'batch-3' }]
+    const results = await Promise.allSettled(given.map((each) => store.commit(each)))
+    expect(results.map((result) => (result.status === 'fulfilled' ? result.value : (result.reason as { code: string }).code))).toMatchObject([
+      { ok: true, version: 1 },
+      { ok: false, reason: 'conflict' },
+      { ok: true, version: 2 },
+      'invalid-input',
+      'entry-too-large',
+      { ok: true, version: 3 },
+    ])
+    expect(await store.readSession('room:1')).toMatchObject({ value: { version: 3, nextSeq: 1 } })
+    await store.close()
+  })
+
+  it('S168: a disk that becomes full under many commits takes none of them, and says so to each', async () => {
+    const database = openFile(join(newFolder(), 'sessions.db'), true, settings)
+    const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
+    await migrate(db, sqliteDialect, 'it')
+    const connection = new SqliteConnection(database, db)
+    database.exec(`pragma max_page_count = ${(pragma(database, 'page_count') as number) + 40}`)
+    const context = { namespace: 'default', now: 1, maxRecordBytes: 1e9, violatesConstraint: () => false }
+    const commitTo = (key: string, length: number) => {
+      const events = [{ event: { type: 'session-start', at: 1, sessionKey: 'x'.repeat(length) } as const }]
+      return connection.transaction(commitBatch({ ...batch, key, writes: [...batch.writes, { op: 'event.append', events }] }, context))
+    }
+    const results = await Promise.allSettled([commitTo('room:1', 10), commitTo('room:2', 1_000_000), commitTo('room:3', 10)])
+    const stored = ['room:1', 'room:2', 'room:3'].map((key) => connection.run(readSession('default', key, 1)).status)
+    expect(stored).toEqual(results.map((result) => (result.status === 'fulfilled' ? 'found' : 'missing')))
+    expect(results[1]).toMatchObject({ status: 'rejected', reason: { errcode: 13 } })
+    expect(await commitTo('room:4', 10)).toMatchObject({ ok: true })
     database.close()
   })
 
@@ -171,8 +210,8 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
       const events = lengths.map((length) => ({ event: { type: 'session-start', at: 1, sessionKey: 'x'.repeat(length) } as const }))
       return connection.transaction(commitBatch({ ...batch, id, writes: [...batch.writes, { op: 'event.append', events }] }, context))
     }
-    expect(commit('batch-1', 600, 600)).toMatchObject({ ok: true, lastSeq: 2 })
-    expect(() => commit('batch-2', 10, 1000)).toThrow(/session-start is longer than 1000 bytes/)
+    expect(await commit('batch-1', 600, 600)).toMatchObject({ ok: true, lastSeq: 2 })
+    await expect(commit('batch-2', 10, 1000)).rejects.toThrow(/session-start is longer than 1000 bytes/)
     expect(connection.run(readEvents('default', 'room:1', 0, 10))).toMatchObject({ lastSeq: 2 })
     database.close()
   })

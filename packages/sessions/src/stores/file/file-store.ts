@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { SessionError } from '../../errors.ts'
 import { checkNamespace } from '../../keys.ts'
 import type { SessionStore, StoreHint, StoreOpenOptions } from '../../store/contract.ts'
-import { checkJson, copyJson } from '../json.ts'
+import { checkedCopy, copyJson } from '../json.ts'
 import { claimRuns } from '../memory/claim.ts'
 import { commitBatch } from '../memory/commit.ts'
 import { pruneSpace } from '../memory/prune.ts'
@@ -51,12 +51,12 @@ export function fileStore({ dir, fsync = true }: FileStoreOptions): SessionStore
       opened?.release()
       opened = undefined
     },
-    async commit(batch) {
-      checkJson(batch, 'batch')
+    async commit(given) {
+      const batch = checkedCopy(given, 'batch')
       const { folder } = open()
       folder.checkSession(batch.key)
       folder.deliver()
-      const result = commitBatch(folder.space, copyJson(batch), now())
+      const result = commitBatch(folder.space, batch, now())
       if (!result.ok) return result
       folder.deliver()
       if (!folder.space.sessions.has(batch.key)) folder.tidy([batch.key])

@@ -25,12 +25,11 @@ const timersDue = statement((db, { namespace, now, limit }: DueSlots) =>
     .limit(limit),
 )
 
-const nextTimer = statement((db, { namespace, now }: DueSlots) =>
+const firstTimer = statement((db, { namespace }: DueSlots) =>
   db
     .selectFrom('timer')
     .select('timer.due_at as at')
     .where('timer.namespace', '=', namespace)
-    .where('timer.due_at', '>', now)
     .orderBy('timer.due_at')
     .limit(1),
 )
@@ -48,25 +47,28 @@ const livesOver = statement((db, { namespace, now, limit }: DueSlots) =>
     .limit(limit),
 )
 
-const nextEnd = statement((db, { namespace, now }: DueSlots) =>
+const firstEnd = statement((db, { namespace }: DueSlots) =>
   db
     .selectFrom('session_state')
     .select('session_state.expires_at as at')
     .where('session_state.namespace', '=', namespace)
-    .where('session_state.expires_at', '>', now)
+    .where('session_state.expires_at', 'is not', null)
     .where('session_state.status', '<>', sql.lit('expired'))
     .orderBy('session_state.expires_at')
     .limit(1),
 )
 
+/** Begins at the few rows of the inbox, whatever the number of sessions: the order of cross joins is kept. */
 const unread = statement((db, { namespace, limit, kinds }: DueSlots & { readonly kinds: string }, { listed }) =>
   db
     .selectFrom('inbox')
-    .innerJoin('session', 'session.row', 'inbox.session')
-    .innerJoin('session_state', 'session_state.session', 'inbox.session')
+    .crossJoin('session')
+    .crossJoin('session_state')
     .select('session.key')
     .distinct()
     .where('inbox.kind', 'in', listed<InboxKind>(kinds))
+    .whereRef('session.row', '=', 'inbox.session')
+    .whereRef('session_state.session', '=', 'inbox.session')
     .where('session.namespace', '=', namespace)
     .where('session_state.status', '<>', sql.lit('expired'))
     .where((where) =>
@@ -101,23 +103,34 @@ const nextStart = statement((db, { namespace, now }: DueSlots) =>
     .limit(1),
 )
 
-const running = statement((db, { namespace }: DueSlots) =>
-  selectRuns(db).where('run.namespace', '=', namespace).where('run.ended_at', 'is', null).where('run.status', '=', sql.lit('running')),
+/** Taken up anew by its owner after it was lost: the others can be claimed as soon as they are lost. */
+const lostBefore = statement((db, { namespace }: DueSlots) =>
+  selectRuns(db)
+    .where('run.namespace', '=', namespace)
+    .where('run.status', '=', sql.lit('running'))
+    .where(sql<number>`json_extract(${sql.ref('run_state.body')}, '$.attempts')`, '>', 0),
 )
 
 /** What time alone brings about: now, and when next. */
 export function* dueNow(namespace: string, now: number, limit: number): Steps<DueReport> {
   const slots = { namespace, now, limit }
+  return { ...(limit > 0 ? yield* listsOfDue(slots) : { timers: [], expired: [], unread: [] }), nextAt: yield* nextTime(slots) }
+}
+
+function* listsOfDue(slots: DueSlots): Steps<Omit<DueReport, 'nextAt'>> {
   const timers = yield* all(timersDue, slots)
-  const over = yield* all(livesOver, slots)
+  const expired = yield* all(livesOver, slots)
   const waiting = yield* all(unread, { ...slots, kinds: JSON.stringify(inputKindsThatStart) })
-  const times = [yield* first(nextTimer, slots), yield* first(nextEnd, slots), yield* first(nextStart, slots)].flatMap((row) => row?.at ?? [])
-  for (const row of yield* all(running, slots)) times.push(claimableAt(runState(row, '')))
-  const later = times.filter((time) => time > now)
   return {
     timers: timers.map(({ id, kind, due_at: dueAt, body, key }): TimerRecord => ({ id, session: key, kind, dueAt, body: parseStored(body, `The timer ${id}`) })),
-    expired: over.map(({ key }) => key),
+    expired: expired.map(({ key }) => key),
     unread: waiting.map(({ key }) => key),
-    nextAt: timers.length > 0 || over.length > 0 ? now : later.length > 0 ? Math.min(...later) : null,
   }
+}
+
+function* nextTime(slots: DueSlots): Steps<number | null> {
+  const rows = [yield* first(firstTimer, slots), yield* first(firstEnd, slots), yield* first(nextStart, slots)]
+  const delays = (yield* all(lostBefore, slots)).map((row) => claimableAt(runState(row, ''))).filter((at) => at > slots.now)
+  const times = [...rows.flatMap((row) => row?.at ?? []), ...delays]
+  return times.length > 0 ? Math.max(slots.now, Math.min(...times)) : null
 }

@@ -115,6 +115,13 @@ async function createRunIndexes(schema: Connection['schema']): Promise<void> {
       .execute()
   }
   await schema
+    .createIndex('run_held')
+    .on('run')
+    .columns(['namespace', 'not_before'])
+    .where(sql.ref('status'), '=', sql.lit('queued'))
+    .where(sql.ref('not_before'), 'is not', null)
+    .execute()
+  await schema
     .createIndex('run_holding')
     .unique()
     .on('run')

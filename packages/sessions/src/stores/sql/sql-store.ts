@@ -1,4 +1,4 @@
-import { checkJson } from '../json.ts'
+import { checkedCopy } from '../json.ts'
 import { hintsOf } from '../rules.ts'
 import { Refused } from '../refused.ts'
 import type { Batch, CommitResult } from '../../store/batch.ts'
@@ -52,8 +52,8 @@ export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number): 
   }
 
   return {
-    async commit(batch) {
-      checkJson(batch, 'batch')
+    async commit(given) {
+      const batch = checkedCopy(given, 'batch')
       const open = driver()
       try {
         const result = await open.transaction(commitBatch(batch, contextOf(open)))

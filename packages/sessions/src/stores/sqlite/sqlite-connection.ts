@@ -10,9 +10,22 @@ interface PreparedStatement {
   readonly givesRows: boolean
 }
 
+/** Steps that wait for their turn to write. */
+interface Write {
+  readonly steps: Steps<unknown>
+  readonly resolve: (result: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** What became of the steps of a write, when the transaction that they were part of is stored. */
+type Written = { readonly result: unknown } | { readonly error: unknown }
+
 /**
  * Runs steps in one go, without a promise in between. Every statement is built and prepared once; what is prepared goes
  * with the connection.
+ *
+ * Writes that come in one turn of the event loop share one transaction, and so the wait for the disk, which is most of
+ * what a write costs. Each of them fails alone.
  */
 export class SqliteConnection {
   readonly #database: DatabaseSync
@@ -21,6 +34,10 @@ export class SqliteConnection {
   readonly #begin: StatementSync
   readonly #commit: StatementSync
   readonly #rollback: StatementSync
+  readonly #mark: StatementSync
+  readonly #release: StatementSync
+  readonly #rollbackToMark: StatementSync
+  #waiting: Write[] = []
 
   /** `builder` builds statements and executes none. */
   constructor(database: DatabaseSync, builder: Database) {
@@ -30,18 +47,57 @@ export class SqliteConnection {
     this.#begin = database.prepare('begin immediate')
     this.#commit = database.prepare('commit')
     this.#rollback = database.prepare('rollback')
+    this.#mark = database.prepare('savepoint write')
+    this.#release = database.prepare('release write')
+    this.#rollbackToMark = database.prepare('rollback to write')
   }
 
-  transaction<T>(steps: Steps<T>): T {
+  /** Resolves when it is stored. */
+  transaction<T>(steps: Steps<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ steps, resolve: resolve as (result: unknown) => void, reject })
+      if (this.#waiting.length === 1) setImmediate(() => this.flush())
+    })
+  }
+
+  /** Stores all that waits. Must be called before the database is closed. */
+  flush(): void {
+    const writes = this.#waiting
+    if (writes.length === 0) return
+    this.#waiting = []
+    try {
+      const written = this.#store(writes)
+      written.forEach((each, index) => ('error' in each ? writes[index]?.reject(each.error) : writes[index]?.resolve(each.result)))
+    } catch (error) {
+      // Nothing of any of them is stored.
+      for (const { reject } of writes) reject(error)
+    }
+  }
+
+  #store(writes: readonly Write[]): readonly Written[] {
     this.#begin.run()
     try {
-      const result = this.run(steps)
+      const written = writes.map(({ steps }) => (writes.length === 1 ? { result: this.run(steps) } : this.#write(steps)))
       this.#commit.run()
-      return result
+      return written
     } catch (error) {
       // A full disk ends the transaction by itself.
       if (this.#database.isTransaction) this.#rollback.run()
       throw error
+    }
+  }
+
+  /** What fails takes back what it has done itself. Throws when the whole transaction is gone. */
+  #write(steps: Steps<unknown>): Written {
+    this.#mark.run()
+    try {
+      return { result: this.run(steps) }
+    } catch (error) {
+      if (!this.#database.isTransaction) throw error
+      this.#rollbackToMark.run()
+      return { error }
+    } finally {
+      if (this.#database.isTransaction) this.#release.run()
     }
   }
 

@@ -53,7 +53,6 @@ export function sqliteStore(options: SqliteStoreOptions): SessionStore {
         throw storeError(error, options.file)
       }
     },
-    // What was asked for before is done: nothing here waits with the database in its hands.
     async close() {
       opened?.close()
       opened = undefined
@@ -78,9 +77,15 @@ async function openDatabase(
   checkHeader(file)
   const lock = takeOwnerLock({ file: `${file}-owner`, what: `The database ${file}` })
   let database: DatabaseSync | undefined
+  let connection: SqliteConnection | undefined
   const close = (): void => {
-    if (database?.isOpen) database.close()
-    lock.release()
+    try {
+      // What was asked for before is done.
+      connection?.flush()
+    } finally {
+      if (database?.isOpen) database.close()
+      lock.release()
+    }
   }
   try {
     // Once more under the lock: another process may have made the file in between.
@@ -89,7 +94,8 @@ async function openDatabase(
     database = openFile(file, isNew, settings)
     const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
     await migrate(db, sqliteDialect, `The database ${file}`)
-    return { driver: sqliteDriver(new SqliteConnection(database, db), file, options), file, close }
+    connection = new SqliteConnection(database, db)
+    return { driver: sqliteDriver(connection, file, options), file, close }
   } catch (error) {
     close()
     throw error
@@ -98,9 +104,9 @@ async function openDatabase(
 
 /** Errors name the file. */
 function sqliteDriver(connection: SqliteConnection, file: string, { namespace, clock }: StoreOpenOptions): SqlDriver {
-  function named<T>(work: () => T): T {
+  async function named<T>(work: () => T | Promise<T>): Promise<T> {
     try {
-      return work()
+      return await work()
     } catch (error) {
       throw violatesConstraint(error) ? error : storeError(error, file)
     }

@@ -73,6 +73,7 @@ export const time: Topic = ({ it }) => {
     assert.deepEqual(await dueIds(bench), ['z', 'b', 'c', 'a', 'd'])
     assert.deepEqual(await dueIds(bench, 2), ['z', 'b'])
     assert.equal((await bench.store.due(2)).nextAt, startMs + 3)
+    assert.deepEqual(await bench.store.due(0), { timers: [], expired: [], unread: [], nextAt: startMs + 3 })
   })
 
   it('S161: sessions whose life is over are told until somebody marks them, at most so many', async (bench, stores) => {
