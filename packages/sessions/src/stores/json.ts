@@ -108,3 +108,10 @@ export function parseStored<T>(text: string, where: string): T {
     throw new SessionError('store-corrupt', `${where} holds text that is not JSON`)
   }
 }
+
+/** The text of a record without the fields that are stored elsewhere. */
+export function bodyText(record: object, elsewhere: ReadonlySet<string>): string {
+  const body: Record<string, unknown> = {}
+  for (const name in record) if (!elsewhere.has(name)) body[name] = Reflect.get(record, name)
+  return JSON.stringify(body)
+}

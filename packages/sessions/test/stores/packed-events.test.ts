@@ -17,6 +17,9 @@ const batches: Readonly<Record<string, readonly NewEvent[]>> = {
     { event: event({ type: 'step-end', continues: false, left: null }) },
     { event: event({ type: 'step-end', continues: false, more: false }) },
   ],
+  'the key of a call, as the loop makes it and another': ['run-1/2/c1', 'run-1/2/c2', 'paid-once', 'run-2/2/c1'].map((idempotencyKey) => ({
+    event: event({ type: 'tool-execution-start', toolCallId: 'c1', idempotencyKey }),
+  })),
   'references to what the event names, and to something else': [
     { event: event({ type: 'message-end', messageId: 'm1' }), refers: { entryId: 'm1' } },
     { event: event({ type: 'message-end', messageId: 'm1' }), refers: { entryId: 'm2' } },
@@ -38,6 +41,8 @@ describe('the events of one commit', () => {
     const text = packEvents(batches['events of one step'] ?? [], [])
     expect(text.match(/run-1/g)).toHaveLength(1)
     expect(packEvents(batches['events of one step'] ?? [], ['runId'])).not.toContain('run-1')
+    const start = event({ type: 'tool-execution-start', toolCallId: 'c1', idempotencyKey: 'run-1/2/c1' })
+    expect(packEvents([{ event: start }], ['runId'])).not.toContain('run-1')
   })
 
   it('S115: a run is named by all of them or by none', () => {

@@ -54,7 +54,7 @@ export function callRow(call: ToolCallRecord, run: number, session: number, outc
 }
 
 /** As the loop makes it: not stored where it can be made again. */
-function usualKey({ runId, step, toolCallId }: Pick<ToolCallRecord, 'runId' | 'step' | 'toolCallId'>): string {
+export function usualKey({ runId, step, toolCallId }: Pick<ToolCallRecord, 'runId' | 'step' | 'toolCallId'>): string {
   return `${runId}/${step}/${toolCallId}`
 }
 

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { SessionError } from '../../errors.ts'
+import type { NewEntry } from '../../store/batch.ts'
 import type { BranchRecord, Page, PageRequest, PathOptions } from '../../store/contract.ts'
 import type { EntryRecord } from '../../store/records.ts'
 import { branchesOf, pageOfBranches } from '../branches.ts'
@@ -74,7 +75,7 @@ function unknownEntry(id: string, key: string): SessionError {
 }
 
 /** The field in which an entry of each type holds its content: that is its body. */
-export const contentOf = {
+const contentOf = {
   message: 'message',
   compaction: 'compaction',
   'branch-summary': 'summary',
@@ -82,6 +83,21 @@ export const contentOf = {
   custom: 'data',
   label: 'label',
 } as const satisfies Readonly<Record<EntryRecord['type'], string>>
+
+/** What stands in the body of an entry: a message has the id of its entry. */
+export function storedContent(entry: NewEntry): unknown {
+  const content: unknown = Reflect.get(entry, contentOf[entry.type])
+  if (entry.type !== 'message' || !('message' in entry) || entry.message.id !== entry.id) return content
+  const { id: _id, ...message } = entry.message
+  return message
+}
+
+/** The content that has this body; `where` names the place in errors. */
+export function contentFrom({ id, type, body }: Pick<PathRow, 'id' | 'type' | 'body'>, where: string): unknown {
+  const content = parseStored<{ id?: string }>(body ?? '', where)
+  if (type === 'message') content.id ??= id
+  return content
+}
 
 interface PathRow {
   readonly id: string
@@ -94,8 +110,11 @@ interface PathRow {
 }
 
 function entryRecord({ id, n, parent_id, type, at, run_id, body }: PathRow, key: string): EntryRecord {
-  const content = { [contentOf[type]]: parseStored(body ?? '', `The entry ${id} of the session ${key}`) }
-  return { id, n, parentId: parent_id, at, ...(run_id === null ? {} : { runId: run_id }), type, ...content } as unknown as EntryRecord
+  const record: Record<string, unknown> = { id, n, parentId: parent_id, at }
+  if (run_id !== null) record.runId = run_id
+  record.type = type
+  record[contentOf[type]] = contentFrom({ id, type, body }, `The entry ${id} of the session ${key}`)
+  return record as unknown as EntryRecord
 }
 
 const nodesOf = statement((db, slots: { readonly session: number }) =>

@@ -3,6 +3,7 @@ import type { EventPage } from '../../store/contract.ts'
 import { parseStored } from '../json.ts'
 import { wholeEvent } from '../rules.ts'
 import type { FilledIn } from '../rules.ts'
+import { contentFrom } from './entries.ts'
 import { unpackEvents } from './packed-events.ts'
 import { findSession, findTombstone, sessionRecord } from './sessions.ts'
 import { all, statement } from './statement.ts'
@@ -159,6 +160,7 @@ function callName({ runId, step, toolCallId }: CallKey): string {
 function filledIn({ messages, outcomes, inputs }: Referred, refers: NewEvent['refers'], where: string): FilledIn {
   if (!refers) return {}
   if ('runInput' in refers) return { input: parseStored(inputs.get(refers.runInput) ?? '', where) }
-  const text = 'entryId' in refers ? messages.get(refers.entryId) : outcomes.get(callName(refers.call))
-  return { message: parseStored(text ?? '', where) }
+  if ('call' in refers) return { message: parseStored(outcomes.get(callName(refers.call)) ?? '', where) }
+  const { entryId: id } = refers
+  return { message: contentFrom({ id, type: 'message', body: messages.get(id) ?? null }, where) }
 }

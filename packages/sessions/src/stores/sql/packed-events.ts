@@ -1,5 +1,6 @@
 import type { CallKey, NewEvent, PartialEvent } from '../../store/batch.ts'
 import { parseStored } from '../json.ts'
+import { usualKey } from './calls.ts'
 
 /** Most references name what the event itself names: then only their kind is kept. */
 type PackedReference = 'entry' | 'call' | 'input' | NonNullable<NewEvent['refers']>
@@ -21,7 +22,7 @@ export function packEvents(events: readonly NewEvent[], elsewhere: readonly stri
   const names = [...Object.keys(common), ...elsewhere]
   for (const name of elsewhere) delete common[name]
   const packed = events.map(({ event, refers }): PackedEvent => {
-    const fields = names.length === 0 ? event : without(event, names)
+    const fields = withoutUsualKey(event, names.length === 0 ? event : without(event, names))
     return refers ? [fields, packReference(event, refers)] : [fields]
   })
   return JSON.stringify([common, ...packed])
@@ -32,6 +33,7 @@ export function unpackEvents(text: string, elsewhere: Fields, where: string): re
   const [common, ...packed] = parseStored<Packed>(text, where)
   return packed.map(([fields, reference]) => {
     const event = { ...elsewhere, ...common, ...fields } as unknown as PartialEvent
+    if (event.idempotencyKey === asUsual) Object.assign(event, { idempotencyKey: usualKey(event as unknown as CallKey) })
     return reference === undefined ? { event } : { event, refers: unpackReference(event, reference) }
   })
 }
@@ -52,6 +54,14 @@ function without(event: PartialEvent, names: readonly string[]): Fields {
   const left: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(event)) if (!names.includes(name)) left[name] = value
   return left
+}
+
+/** Stands for the key that is made of what the event names. */
+const asUsual = 0
+
+function withoutUsualKey(event: PartialEvent, fields: Fields): Fields {
+  const isUsual = 'idempotencyKey' in fields && event.idempotencyKey === usualKey(event as unknown as CallKey)
+  return isUsual ? { ...fields, idempotencyKey: asUsual } : fields
 }
 
 function packReference(event: PartialEvent, refers: NonNullable<NewEvent['refers']>): PackedReference {

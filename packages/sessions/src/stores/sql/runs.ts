@@ -3,7 +3,7 @@ import type { RawBuilder } from 'kysely'
 import type { ChildQuery, Found, Page, RunQuery } from '../../store/contract.ts'
 import { holdingStatuses, terminalStatuses } from '../../store/records.ts'
 import type { RunRecord, RunStatus } from '../../store/records.ts'
-import { parseStored } from '../json.ts'
+import { bodyText, parseStored } from '../json.ts'
 import { pageLimit, pageOf, parseCreationPosition, parseRunPosition, printCreationPosition } from '../paging.ts'
 import { isOpen } from '../rules.ts'
 import type { RunState } from '../rules.ts'
@@ -35,12 +35,16 @@ export function runState(row: RunRow, session: string): RunState {
   } as RunState
 }
 
+/** Fields of the record that are columns, of `run` or of `run_state`. */
+const columnFields: ReadonlySet<string> = new Set<keyof RunState>([
+  ...(['id', 'session', 'n', 'firstSeq', 'kind', 'place', 'status', 'inputId', 'inputHash', 'createdAt', 'endedAt', 'notBefore'] as const),
+  ...(['epoch', 'owner', 'leaseUntil', 'stop'] as const),
+])
+
 /** The columns of `run_state`, which every commit of a run writes. */
 export function runStateColumns(run: RunState): Omit<RunStateTable, 'run' | 'open_calls' | 'batch_id' | 'batch'> {
-  const { id: _id, session: _session, n: _n, firstSeq: _firstSeq, kind: _kind, place: _place, status: _status, ...changing } = run
-  const { inputId: _inputId, inputHash: _inputHash, createdAt: _createdAt, endedAt: _endedAt, notBefore: _notBefore, ...state } = changing
-  const { epoch, owner = null, leaseUntil = null, stop, ...rest } = state
-  return { epoch, owner, lease_until: leaseUntil, stop: stop === undefined ? null : JSON.stringify(stop), body: JSON.stringify(rest) }
+  const { epoch, owner = null, leaseUntil = null, stop } = run
+  return { epoch, owner, lease_until: leaseUntil, stop: stop === undefined ? null : JSON.stringify(stop), body: bodyText(run, columnFields) }
 }
 
 interface ListSlots {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Page, Read, SessionQuery } from '../../store/contract.ts'
 import type { SessionRecord } from '../../store/records.ts'
-import { parseStored } from '../json.ts'
+import { bodyText, parseStored } from '../json.ts'
 import { pageLimit, pageOf, parseSessionPosition, printSessionPosition } from '../paging.ts'
 import { readableRecord, readOfSession } from '../rules.ts'
 import { all, first, statement } from './statement.ts'
@@ -29,11 +29,15 @@ export function sessionRecord(row: SessionRow): SessionRecord {
 
 export type SessionState = Omit<SessionStateTable, 'session' | 'namespace' | 'next_entry' | 'batch_id' | 'batch'>
 
+/** Fields of the record that are columns, of `session` or of `session_state`. */
+const columnFields: ReadonlySet<string> = new Set<keyof SessionRecord>([
+  ...(['key', 'id', 'agent', 'owner', 'metadata', 'createdAt', 'parent', 'status', 'version', 'activeAt', 'expiresAt'] as const),
+])
+
 /** What every commit writes. */
 export function sessionState(record: SessionRecord): SessionState {
-  const { key: _key, id: _id, agent: _agent, owner: _owner, metadata: _metadata, ...changing } = record
-  const { createdAt: _createdAt, parent: _parent, status, version, activeAt, expiresAt = null, ...rest } = changing
-  return { status, version, active_at: activeAt, expires_at: expiresAt, body: JSON.stringify(rest) }
+  const { status, version, activeAt, expiresAt = null } = record
+  return { status, version, active_at: activeAt, expires_at: expiresAt, body: bodyText(record, columnFields) }
 }
 
 const findByKey = statement((db, slots: { readonly namespace: string; readonly key: string }) =>

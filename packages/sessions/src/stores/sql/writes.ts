@@ -2,7 +2,7 @@ import type { CallKey, NewEntry, NewEvent, NewSession, Write } from '../../store
 import { refuseUnless } from '../refused.ts'
 import { expireSession, newSession, patchSession } from '../rules.ts'
 import { deleteSession, takeNumbers } from './delete-session.ts'
-import { contentOf } from './entries.ts'
+import { storedContent } from './entries.ts'
 import { packEvents, runNamedIn } from './packed-events.ts'
 import { columnsOf, execute, first, statement } from './statement.ts'
 import type { Steps } from './statement.ts'
@@ -132,7 +132,7 @@ function* insertEntry(work: Work, entry: NewEntry): Steps<void> {
   const session = sessionOf(work)
   const { id, parentId, type, at, runId } = entry
   refuseUnless(parentId === null || (yield* hasEntry(work, parentId)), 'conflict')
-  const body = 'call' in entry ? null : recordText(work, Reflect.get(entry, contentOf[type]), `The entry ${id}`)
+  const body = 'call' in entry ? null : recordText(work, storedContent(entry), `The entry ${id}`)
   const call = yield* callColumns(work, 'call' in entry ? entry.call : undefined)
   const run = runId === undefined ? undefined : yield* findRun(work, runId)
   const node = { session: session.row, id, n: session.nextEntry, parent_id: parentId, type, at, run: run?.row ?? null, run_id: run ? null : (runId ?? null) }
