@@ -5,7 +5,7 @@ import { createRuntime } from '@bowline/sessions'
 import { z } from 'zod'
 import { streamAfter } from './contenders/bowline-function.ts'
 import { median, type Bench } from './harness.ts'
-import { timedCommits, withSqlite } from './sqlite-sample.ts'
+import { countedCommits, withSqlite } from './sqlite-sample.ts'
 import { callsThenText } from './workloads.ts'
 
 const places = [10, 100, 1_000]
@@ -48,14 +48,14 @@ export const bench: Bench = {
 /** One sample per tool call; the difference of two is what a step cost. */
 async function sampledRun(): Promise<Run> {
   return withSqlite(async (sqlite, file) => {
-    const { store, commitMs } = timedCommits(sqlite)
+    const { store, count } = countedCommits(sqlite)
     const samples: Sample[] = []
     const write = defineTool({
       name: 'write',
       description: 'Writes',
       inputSchema: z.object({ text: z.string() }),
       execute: () => {
-        samples.push({ at: performance.now(), commits: commitMs.length, bytes: bytesWritten() })
+        samples.push({ at: performance.now(), commits: count(), bytes: bytesWritten() })
         return 'r'.repeat(content.result)
       },
     })

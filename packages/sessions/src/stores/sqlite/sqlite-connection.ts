@@ -17,6 +17,9 @@ interface Write {
   readonly reject: (error: unknown) => void
 }
 
+/** So many writes share a transaction at most: some milliseconds for which nothing else happens in the process. */
+const mostAtOnce = 32
+
 /** What became of the steps of a write, when the transaction that they were part of is stored. */
 type Written = { readonly result: unknown } | { readonly error: unknown }
 
@@ -37,7 +40,7 @@ export class SqliteConnection {
   readonly #mark: StatementSync
   readonly #release: StatementSync
   readonly #rollbackToMark: StatementSync
-  #waiting: Write[] = []
+  readonly #waiting: Write[] = []
 
   /** `builder` builds statements and executes none. */
   constructor(database: DatabaseSync, builder: Database) {
@@ -56,15 +59,23 @@ export class SqliteConnection {
   transaction<T>(steps: Steps<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ steps, resolve: resolve as (result: unknown) => void, reject })
-      if (this.#waiting.length === 1) setImmediate(() => this.flush())
+      if (this.#waiting.length === 1) setImmediate(() => this.#storeSome())
     })
   }
 
   /** Stores all that waits. Must be called before the database is closed. */
   flush(): void {
-    const writes = this.#waiting
+    while (this.#waiting.length > 0) this.#storeNext()
+  }
+
+  #storeSome(): void {
+    this.#storeNext()
+    if (this.#waiting.length > 0) setImmediate(() => this.#storeSome())
+  }
+
+  #storeNext(): void {
+    const writes = this.#waiting.splice(0, mostAtOnce)
     if (writes.length === 0) return
-    this.#waiting = []
     try {
       const written = this.#store(writes)
       written.forEach((each, index) => ('error' in each ? writes[index]?.reject(each.error) : writes[index]?.resolve(each.result)))
