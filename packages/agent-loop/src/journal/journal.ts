@@ -90,6 +90,10 @@ export interface ChildHost {
   readonly background: boolean
   /** For agents that have subagents, beside the delegate tools. */
   readonly tools?: readonly Tool[]
+  /** How many agents stand above the run; absent: none. */
+  readonly depth?: number
+  /** How deep the agents above it let work be handed on, counted from the root. */
+  readonly maxDepth?: number
   /**
    * Given a key again it must start nothing anew, but tell what has become of the first. With a signal that is aborted
    * it must stop the subagent; a run that is only left does not abort it. What is pending is answered through the host; then the parent is run again.
@@ -108,6 +112,8 @@ export interface ChildRequest {
   readonly background: boolean
   /** Ids of approvals that the log of the parent has told of, and not yet what became of them. */
   readonly asked: readonly string[]
+  /** What binds the subagent, with all that it hands on. */
+  readonly maxDepth: number
   readonly abortSignal: AbortSignal
 }
 

@@ -24,7 +24,7 @@ import { StopSwitch } from './stop-switch.ts'
 
 /** What a run knows of those above it. */
 export interface Ancestry {
-  /** Names of the agents from the root; empty at the root. */
+  /** Names of the agents from the root; empty at the root, and where a host runs subagents. */
   readonly path: readonly string[]
   readonly budgets: readonly Budget[]
   /** How many levels deep they let work be handed on. */
@@ -61,8 +61,10 @@ export class RunParts {
   readonly pinnedInstructions: string | undefined
   readonly pinnedHash: string | undefined
   readonly onApproval: RunOptions['onApproval']
-  /** Names of the agents from the root; empty at the root. */
+  /** Names of the agents from the root; empty at the root, and where a host runs subagents. */
   readonly path: readonly string[]
+  /** How many agents stand above this run, wherever they run. */
+  readonly depth: number
   /** Runs of subagents that are under way, by tool call id. */
   readonly children = new Map<string, AgentRun>()
   /** Resolves when the run has ended. */
@@ -78,7 +80,9 @@ export class RunParts {
     const own = limitsOf(options.limits, given.limits)
     this.agent = agent
     this.models = modelTargets(agent, runtimeParams, options.pinned)
-    this.limits = { ...own, maxDepth: Math.min(own.maxDepth, ancestry.maxDepth) }
+    const { depth = 0, maxDepth = Infinity } = journal.children ?? {}
+    this.limits = { ...own, maxDepth: Math.min(own.maxDepth, ancestry.maxDepth, maxDepth) }
+    this.depth = ancestry.path.length + depth
     this.budgets = budget ? [budget, ...ancestry.budgets] : ancestry.budgets
     checkPrices(this.limits, this.budgets, [...this.models, ...summaryModels(agent)])
     this.journal = journal

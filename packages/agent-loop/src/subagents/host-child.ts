@@ -74,6 +74,7 @@ function requestFor(turn: Turn, { row, input }: Call, { name }: Subagent, abortS
   return {
     ...{ agent: name, key: childKey, input: prompt, toolCallId, runId: turn.runId, background, abortSignal },
     asked: asked.map(({ approvalId }) => approvalId),
+    maxDepth: turn.run.limits.maxDepth,
     ...(description !== undefined && { description }),
     ...(sessionKey !== undefined && { sessionKey }),
   }

@@ -14,7 +14,7 @@ const ended: ChildOutcome = {
 
 const pendingElsewhere: ChildOutcome = { kind: 'pending', childRunId: 'elsewhere', pendingToolCalls: [], pendingApprovals: [] }
 
-type Offers = Pick<ChildHost, 'sessionKeys' | 'background'> & { unfinished: boolean }
+type Offers = Pick<ChildHost, 'sessionKeys' | 'background' | 'depth' | 'maxDepth'> & { unfinished: boolean }
 
 /** A conversation whose journal runs subagents in its own way. */
 function hosted(answers: readonly Answer[], { unfinished = false, ...offers }: Partial<Offers> = {}) {
@@ -66,6 +66,16 @@ describe('subagents that a journal runs', () => {
     await talk.play(agent, 'go')
     expect(requests).toEqual([])
     expect(await toldOf(talk, 'd')).toMatchObject({ status: 'error' })
+  })
+
+  it('A165: are bound by what the agents above allow, wherever those run', async () => {
+    const within = hosted([ended], { depth: 1, maxDepth: 2 })
+    await within.talk.play(lead(helper('scout', []), { limits: { maxDepth: 9 } }), 'go')
+    expect(within.requests).toMatchObject([{ maxDepth: 2 }])
+    const beyond = hosted([], { depth: 2, maxDepth: 2 })
+    await beyond.talk.play(lead(helper('scout', []), { limits: { maxDepth: 9 } }), 'go')
+    expect(beyond.requests).toEqual([])
+    expect(await toldOf(beyond.talk, 'd')).toMatchObject({ status: 'error', output: { value: expect.stringContaining('2 levels') } })
   })
 
   it('A164: one that waits suspends its parent, and is asked again when that goes on', async () => {

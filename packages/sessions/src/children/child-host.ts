@@ -37,6 +37,7 @@ export function childHost(options: ChildHostOptions): ChildHost {
     sessionKeys: true,
     background,
     ...(background ? { tools } : {}),
+    ...depthOf(options.run),
     async start(request) {
       const known = await readChild(options, request.key)
       if (!known && request.abortSignal.aborted) return { ...neverBegan, childRunId: request.key }
@@ -47,6 +48,10 @@ export function childHost(options: ChildHostOptions): ChildHost {
       return { ...outcome, decided: await decidedBelow(context.store, child, request.asked) }
     },
   }
+}
+
+function depthOf({ parent }: RunRecord): Pick<ChildHost, 'depth' | 'maxDepth'> {
+  return parent ? { depth: parent.path.length, maxDepth: parent.maxDepth } : { depth: 0 }
 }
 
 async function readChild({ context: { store } }: ChildHostOptions, runId: string): Promise<RunRecord | undefined> {
@@ -75,7 +80,7 @@ async function launch(options: ChildHostOptions, request: ChildRequest): Promise
 
 function spawnOf({ context, session, run }: ChildHostOptions, request: ChildRequest): readonly [Delivery, Delivery] {
   const at = context.clock.now()
-  const { agent, key: runId, toolCallId, description, background } = request
+  const { agent, key: runId, toolCallId, description, background, maxDepth } = request
   const taskId = taskIdOf(runId)
   const to = childSessionKey(session.key, agent, request.sessionKey ?? taskId)
   const parent: RunParent = {
@@ -85,6 +90,7 @@ function spawnOf({ context, session, run }: ChildHostOptions, request: ChildRequ
     path: [...(run.parent?.path ?? []), agent],
     root: run.parent?.root ?? session.key,
     rootAgent: run.parent?.rootAgent ?? session.agent,
+    maxDepth,
     ...(description === undefined ? {} : { description }),
     ...(background ? { taskId } : {}),
   }

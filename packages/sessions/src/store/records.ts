@@ -191,6 +191,8 @@ export interface RunParent {
   /** The session at the root of the tree, and its agent. */
   readonly root: string
   readonly rootAgent: string
+  /** How deep the agents above it let work be handed on, counted from the root. */
+  readonly maxDepth: number
   readonly description?: string
   /** Of a child in the background. */
   readonly taskId?: string

@@ -1,3 +1,4 @@
+import type { Agent } from '@bowline/agent-loop'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { checkLog, gate, types } from '../support.ts'
@@ -40,6 +41,22 @@ describe('a subagent that is waited for', () => {
     expect([one, two, three].map((child) => child?.parent?.path)).toEqual([['first'], ['first', 'second'], ['first', 'second', 'third']])
     expect([one, two, three].every((child) => child?.parent?.root === root && child.status === 'completed')).toBe(true)
     expect(faults).toEqual([])
+    await runtime.stop()
+  })
+
+  it('A165: beyond the depth that the agents above allow a call is refused before a child exists', async () => {
+    const store = memoryStore()
+    const below = (name: string, next: string, agent: Agent) =>
+      helper(name, [{ toolCalls: [handOver(name, next)] }, { text: `${name} is back` }], { subagents: [agent], limits: { maxDepth: 9 } })
+    const first = below('first', 'second', below('second', 'third', helper('third', [{ text: 'three' }])))
+    const { runtime, session } = await team([{ toolCalls: [handOver('a', 'first')] }, { text: 'done' }], { store, subagents: [first], agent: { limits: { maxDepth: 2 } } })
+    expect(await (await session.send('go')).result()).toMatchObject({ status: 'completed', text: 'done' })
+    const [one] = await childrenOf(store)
+    const [two] = await childrenOf(store, one?.session)
+    expect([one, two].map((child) => child?.parent?.maxDepth)).toEqual([2, 2])
+    expect(await childrenOf(store, two?.session)).toEqual([])
+    expect(await store.readCalls(two?.id ?? '')).toMatchObject([{ toolCallId: 'second', outcome: { output: { value: expect.stringContaining('2 levels') as string } } }])
+    expect(await toldOf(runtime, 'a')).toMatchObject({ text: 'first is back' })
     await runtime.stop()
   })
 
