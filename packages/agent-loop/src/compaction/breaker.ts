@@ -24,11 +24,12 @@ export class Breaker {
   }
 }
 
-const breakers = new WeakMap<Journal, Breaker>()
+const breakers = new WeakMap<object, Breaker>()
 
-/** That of the conversation, for as long as this process holds the journal object. */
+/** That of the conversation, for as long as this process holds the object that stands for it. */
 export function breakerOf(journal: Journal): Breaker {
-  let breaker = breakers.get(journal)
-  if (!breaker) breakers.set(journal, (breaker = new Breaker()))
+  const conversation = journal.conversation ?? journal
+  let breaker = breakers.get(conversation)
+  if (!breaker) breakers.set(conversation, (breaker = new Breaker()))
   return breaker
 }

@@ -54,6 +54,8 @@ export interface Journal {
   enqueue?(input: AgentInput): Promise<Accepted>
   /** True: a compaction that is due behind the turn is only reported (`compactionDue`); `agent.compact` does it later. */
   readonly schedulesCompaction?: boolean
+  /** The same object for all journals of one conversation: what a process remembers of that hangs on it. Absent: the journal itself. */
+  readonly conversation?: object
   /** The journal of a subagent's conversation; the same one again for the same key. Absent: subagents cannot run. */
   child?(key: string, meta: ChildMeta): Journal
   readonly children?: ChildHost

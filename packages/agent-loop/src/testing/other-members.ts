@@ -8,6 +8,7 @@ const others: Readonly<Record<Other, true>> = {
   findAnswered: true,
   enqueue: true,
   schedulesCompaction: true,
+  conversation: true,
   children: true,
   abortSignal: true,
 }

@@ -35,6 +35,7 @@ export interface StoreJournalOptions {
   readonly live: LiveLog
   readonly ids: IdSource
   readonly claim: Claim
+  readonly conversation: object
   /** Answers and decisions that wait in the inbox; each is taken in the commit that settles or decides its call. */
   readonly answers: readonly InboxRecord[]
   /** Makes an input a run of its own. */
@@ -237,6 +238,7 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     ...(children ? { children } : {}),
     enqueue: options.enqueue,
     schedulesCompaction: true,
+    conversation: options.conversation,
     abortSignal: abort.signal,
   }
 }

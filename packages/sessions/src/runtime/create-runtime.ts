@@ -20,6 +20,7 @@ import { memoryStore } from '../stores/memory.ts'
 import { AgentDirectory } from './agent-directory.ts'
 import { ClaimLoop } from './claim-loop.ts'
 import { Clockwork } from './clockwork.ts'
+import { Conversations } from './conversations.ts'
 import { drainLoop } from './drain.ts'
 import { Lifecycle } from './lifecycle.ts'
 import { startingStore } from './starting-store.ts'
@@ -63,7 +64,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const ofRuns: SessionContext = { ...context, store: rawStore }
   const loop = new ClaimLoop({
     ...options,
-    ...{ store: rawStore, clock, ids, live, directory, owner: id, onError, drivers: context.drivers },
+    ...{ store: rawStore, clock, ids, live, directory, owner: id, onError, drivers: context.drivers, conversations: new Conversations() },
     children: {
       ...{ store: rawStore, clock, ids, background },
       async stopChild(child) {

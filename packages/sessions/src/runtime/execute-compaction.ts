@@ -5,6 +5,7 @@ import { storeJournal } from '../journal/store-journal.ts'
 import type { LiveLog } from '../log/live-log.ts'
 import { acceptFollowUp } from '../session/accept.ts'
 import type { Claim, SessionStore } from '../store/contract.ts'
+import type { Conversations } from './conversations.ts'
 import { notWritten, type Remainder } from './execute-run.ts'
 
 interface CompactionContext {
@@ -12,6 +13,7 @@ interface CompactionContext {
   readonly live: LiveLog
   readonly clock: Clock
   readonly ids: IdSource
+  readonly conversations: Conversations
 }
 
 /**
@@ -19,9 +21,12 @@ interface CompactionContext {
  * meanwhile, so that the leaf stays where it is, and what is stored is stored under its epoch.
  */
 export async function executeCompaction(context: CompactionContext, claim: Claim, agent: Agent, abort: AbortController): Promise<Remainder> {
-  const { store, live, clock, ids } = context
+  const { store, live, clock, ids, conversations } = context
   const { run, session } = claim
-  const stored = storeJournal({ store, live, ids, claim, answers: [], abort, durability: 'boundary', enqueue: (input) => acceptFollowUp(context, session, input) })
+  const stored = storeJournal({
+    ...{ store, live, ids, claim, answers: [], abort, durability: 'boundary', conversation: conversations.of(session.id) },
+    enqueue: (input) => acceptFollowUp(context, session, input),
+  })
   const journal: Journal = { ...stored, abortSignal: abort.signal, commit: (records, expect) => stored.commit(...closed(claim, abort.signal, records, expect)) }
   const { trigger, instructions } = compactionOrder(run)
   const { outcome } = await agent.compact({ journal, runId: run.id, trigger, ...(instructions === undefined ? {} : { instructions }), clock, ids })

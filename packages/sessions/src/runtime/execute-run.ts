@@ -16,6 +16,7 @@ import type { Claim, SessionStore } from '../store/contract.ts'
 import type { InboxRecord, RunRecord } from '../store/records.ts'
 import type { AgentDirectory } from './agent-directory.ts'
 import { checkDefinition, type DefinitionCheck } from './check-definition.ts'
+import type { Conversations } from './conversations.ts'
 import { executeCompaction } from './execute-compaction.ts'
 import { ownAnswers } from './recover.ts'
 import type { RuntimeOptions } from './types.ts'
@@ -28,6 +29,7 @@ export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'dur
   readonly directory: AgentDirectory
   readonly children: ChildContext
   readonly drivers: ExpectedDrivers
+  readonly conversations: Conversations
 }
 
 /** What is left to be written when an execution is over: the loop ends most runs itself. */
@@ -70,7 +72,7 @@ interface Execution {
 }
 
 async function runAgent(options: ExecutionOptions, execution: Execution): Promise<Remainder> {
-  const { store, live, ids, children, drivers, durability = 'boundary' } = options
+  const { store, live, ids, children, drivers, conversations, durability = 'boundary' } = options
   const { agent, claim, abort, check, answers } = execution
   const { run, session } = claim
   const expected = drivers.take(run.id)
@@ -78,6 +80,7 @@ async function runAgent(options: ExecutionOptions, execution: Execution): Promis
   const enqueue = (input: AgentInput): Promise<Accepted> => acceptFollowUp(options, session, input)
   const journal = storeJournal({
     ...{ store, live, ids, claim, answers, abort, enqueue, durability: driver ? 'boundary' : durability },
+    conversation: conversations.of(session.id),
     hostChildren: (spawn) => childHost({ context: children, session, run, spawn, tools: backgroundTools(children, session.key) }),
     ...(check.kind === 'new' ? { definition: check.definition } : {}),
     ...('diff' in check ? { definitionDiff: check.diff } : {}),

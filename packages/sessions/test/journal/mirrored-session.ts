@@ -41,7 +41,7 @@ export async function mirroredSession(): Promise<MirroredSession> {
 
   const commit = (writes: readonly Write[]) => store.commit({ id: ids.next('batch'), key, expect: [], writes })
   const journalOf = (claim: Claim): StoreJournal =>
-    storeJournal({ store, live, ids, claim, answers: [], abort: new AbortController(), durability: 'boundary', enqueue: () => Promise.reject(new Error('no follow-ups')) })
+    storeJournal({ store, live, ids, claim, conversation: {}, answers: [], abort: new AbortController(), durability: 'boundary', enqueue: () => Promise.reject(new Error('no follow-ups')) })
 
   /** As a process would find it that takes the run over now. */
   async function stored(runId: string): Promise<{ readonly claim: Claim; readonly state: JournalState }> {

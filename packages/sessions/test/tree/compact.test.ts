@@ -173,6 +173,19 @@ describe('a compaction that is due behind a turn', () => {
     expect(items.map(({ kind }) => kind)).toEqual(['user', 'compaction', 'user'])
   })
 
+  it('A138: after three failures in a row none runs by itself, whatever the runs, and one by hand does', async () => {
+    const turns = Array.from({ length: 3 }, (): Step[] => [{ text: long, usage: used(9_100) }, { error: new Error('down') }]).flat()
+    const { options } = smallWindow([...turns, { text: long, usage: used(9_100) }, { text: 'by hand' }])
+    const { session, store, say } = await talk(options)
+    for (let turn = 0; turn < 4; turn++) {
+      await say(long)
+      await quiet(store, 'room:1')
+    }
+    expect((await logOf(session)).filter(({ type }) => type === 'compaction-start')).toHaveLength(3)
+    expect(await session.compact()).toMatchObject({ outcome: 'done', compaction: { summary: 'by hand' } })
+    await checkLog(session)
+  })
+
   it('S19: it goes before what is queued', async () => {
     const { model, options } = smallWindow([{ text: long, usage: used(9_100) }, { text: 'SUMMARY' }, { text: 'on' }])
     const { session } = await talk(options)
