@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { DatabaseSync } from 'node:sqlite'
 import { defineAgent, defineTool } from '@bowline/agent-loop'
 import { createRuntime } from '@bowline/sessions'
@@ -24,6 +25,8 @@ interface Run {
   readonly samples: readonly Sample[]
   /** Of the whole run, when everything is in the database. */
   readonly grownBytes: number
+  /** How late the latest timer in a hundred was. */
+  readonly lateMs: number
 }
 
 export const bench: Bench = {
@@ -32,15 +35,17 @@ export const bench: Bench = {
     `A run of ${steps.toLocaleString('en')} steps with one tool call each, through a session, \`synchronous=FULL\`; arguments and result are 300 bytes together. Medians over`,
     `${rounds} runs of ten steps around the named one, the commits and all the work of the loop included. *Written* is what the process handed to the file system`,
     '(write-ahead log and checkpoints), *grown* what the database has grown by, over the whole run. Equal figures at all places are the point: what is stored per step',
-    'does not grow with the conversation.',
+    'does not grow with the conversation. *Late* is how much later than due a timer of the process came, the latest in a hundred: no commit keeps it from other work for longer.',
   ].join('\n'),
   async run() {
     const runs: Run[] = []
     for (let round = 0; round < rounds; round += 1) runs.push(await sampledRun())
-    const grown = Math.round(median(runs.map((run) => run.grownBytes)) / steps)
+    const samples = runs.map((run) => run.samples)
+    const grown = Math.round(median(runs.map((run) => run.grownBytes)) / steps).toLocaleString('en')
+    const late = median(runs.map((run) => run.lateMs)).toFixed(1)
     return {
-      head: ['step', 'commits', 'bytes written', 'bytes grown', 'ms'],
-      rows: places.map((step) => rowOf(step, runs.map((run) => run.samples), grown)),
+      head: ['step', 'commits', 'bytes written', 'bytes grown', 'ms', 'late ms, p99'],
+      rows: places.map((step) => rowOf(step, samples, { grown, late })),
     }
   },
 }
@@ -71,16 +76,19 @@ async function sampledRun(): Promise<Run> {
     try {
       await runtime.start()
       const before = databaseBytes(file)
+      const delays = monitorEventLoopDelay({ resolution: 1 })
+      delays.enable()
       const { status } = await (await runtime.session('bench').send('write')).result()
       if (status !== 'completed' || samples.length !== steps - 1) throw new Error(`The run ended ${status} after ${samples.length} calls`)
-      return { samples, grownBytes: databaseBytes(file) - before }
+      delays.disable()
+      return { samples, grownBytes: databaseBytes(file) - before, lateMs: delays.percentile(99) / 1e6 }
     } finally {
       await runtime.stop()
     }
   })
 }
 
-function rowOf(step: number, runs: readonly (readonly Sample[])[], grown: number): string[] {
+function rowOf(step: number, runs: readonly (readonly Sample[])[], { grown, late }: { readonly grown: string; readonly late: string }): string[] {
   const perStep = (field: keyof Sample) =>
     median(
       runs.map((samples) => {
@@ -95,8 +103,9 @@ function rowOf(step: number, runs: readonly (readonly Sample[])[], grown: number
     step.toLocaleString('en'),
     perStep('commits').toFixed(1),
     Number.isNaN(bytes) ? '–' : Math.round(bytes).toLocaleString('en'),
-    grown.toLocaleString('en'),
+    grown,
     perStep('at').toFixed(2),
+    late,
   ]
 }
 
