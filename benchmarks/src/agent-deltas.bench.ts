@@ -4,7 +4,7 @@ import { contender as withModel } from './contenders/bowline.ts'
 import { contender as withFunction, streamAfter } from './contenders/bowline-function.ts'
 import type { Contender } from './contender.ts'
 import { measure, type Bench, type Measurement, type Variant } from './harness.ts'
-import { runWhole } from './workloads.ts'
+import { runWhole } from './turns.ts'
 
 const sizes = [10_000, 100_000, 1_000_000]
 

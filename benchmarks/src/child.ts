@@ -1,14 +1,16 @@
 // node child.ts <module of a contender> <workload> [size]: does the work once and says what it took, as JSON on one line.
 import { pathToFileURL } from 'node:url'
-import type { Contender } from './contender.ts'
-import { isWorkloadName, workloads, type Sample } from './workloads.ts'
+import type { Contender, DurableContender } from './contender.ts'
+import type { Sample } from './workload.ts'
+import { isWorkloadName, workloads } from './workloads.ts'
 
 const [file, name, size] = process.argv.slice(2)
 if (file === undefined || !isWorkloadName(name)) throw new Error('usage: node child.ts <module> <workload> [size]')
 
-const { contender } = (await import(pathToFileURL(file).href)) as { readonly contender: Contender }
+// Whoever asks names a contender of the workload's kind.
+const { contender } = (await import(pathToFileURL(file).href)) as { readonly contender: Contender & DurableContender }
 const workload = workloads[name]
-const value = await workload.measure(contender, size === undefined ? workload.size : Number(size))
-const sample: Sample = { value, peakBytes: process.resourceUsage().maxRSS * 1024 }
+const figures = await workload.measure(contender, size === undefined ? workload.size : Number(size))
+const sample: Sample = { ...figures, peakBytes: process.resourceUsage().maxRSS * 1024 }
 // Some contenders leave timers or connections behind; the line must be out before they are cut off.
 process.stdout.write(`\n${JSON.stringify(sample)}\n`, () => process.exit(0))

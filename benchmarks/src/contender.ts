@@ -26,15 +26,34 @@ export interface Prepared {
   bare(watch: Watch): Promise<void>
 }
 
+/** The same, with every turn in a file. Opened once, run any number of times, also at once. */
+export interface Opened {
+  /** Must run one turn as `Prepared.run` does, on a new conversation with this id, and have stored it when it is over. */
+  run(id: string, watch: Watch): Promise<Seen>
+  /** Must count the tool results that the file has of this conversation. */
+  storedToolResults(id: string): Promise<number>
+  /** Must let go of the file. */
+  close(): Promise<void>
+}
+
 /** Something that can run turns: one file per contender, which exports it as `contender`. */
 export interface Contender {
   prepare(answers: readonly Answer[]): Prepared
+}
+
+/** Something that stores the turns that it runs: one file per contender, which exports it as `contender`. */
+export interface DurableContender {
+  /** Opens the SQLite file, which need not be there. The tool answers with `storedResult`. */
+  open(answers: readonly Answer[], file: string): Promise<Opened>
 }
 
 export const toolName = 'write'
 export const toolDescription = 'Writes a text'
 export const textDelta = 'knot'
 const argumentDeltaCharacters = 12
+/** A call whose arguments and result are 300 bytes together: 144 of twelve deltas, and the rest. */
+export const storedCall: Answer = { arguments: 12 }
+export const storedResult = 'r'.repeat(156)
 
 /** The whole arguments of a call, `{"text":"…"}`, of twelve characters per delta. */
 export function argumentsText(deltas: number): string {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** A column of the comparison. */
@@ -8,6 +8,8 @@ export interface Competitor {
   readonly module: string
   /** What its column is: package and version, seam. */
   readonly about: string
+  /** The packages of the others' workspace that it needs. */
+  readonly packages: readonly string[]
 }
 
 export const peersFolder = join(import.meta.dirname, '../peers')
@@ -17,38 +19,85 @@ export const ours: readonly Competitor[] = [
     name: 'Bowline, function',
     module: join(import.meta.dirname, 'contenders/bowline-function.ts'),
     about: '`agent.run` with a model function that gives a stream of its own',
+    packages: [],
   },
   {
     name: 'Bowline',
     module: join(import.meta.dirname, 'contenders/bowline.ts'),
     about: '`agent.run` with a model of the AI SDK, made of a `ReadableStream` that gives one part per read',
+    packages: [],
   },
 ]
 
-const peers = [
-  { name: 'pi', file: 'pi.ts', package: '@earendil-works/pi-agent-core', seam: '`agentLoop` with a stream function' },
-  { name: 'ai', file: 'ai.ts', package: 'ai', seam: '`ToolLoopAgent` with the same model as Bowline' },
-  { name: 'OpenAI Agents', file: 'openai-agents.ts', package: '@openai/agents', seam: '`run` with a `Model`, tracing off' },
-  { name: 'Mastra', file: 'mastra.ts', package: '@mastra/core', seam: '`Agent.stream` with the same model as Bowline' },
+const durableOurs: Competitor = {
+  name: 'Bowline',
+  module: join(import.meta.dirname, 'contenders/bowline-durable.ts'),
+  about: 'a session of `@bowline/sessions` on `sqliteStore`, with a model of the AI SDK; a next process takes a turn up where it was',
+  packages: [],
+}
+
+interface Peer {
+  readonly name: string
+  readonly file: string
+  readonly packages: readonly string[]
+  readonly seam: string
+}
+
+const peers: readonly Peer[] = [
+  { name: 'pi', file: 'pi.ts', packages: ['@earendil-works/pi-agent-core'], seam: '`agentLoop` with a stream function' },
+  { name: 'ai', file: 'ai.ts', packages: ['ai'], seam: '`ToolLoopAgent` with the same model as Bowline' },
+  { name: 'OpenAI Agents', file: 'openai-agents.ts', packages: ['@openai/agents'], seam: '`run` with a `Model`, tracing off' },
+  { name: 'Mastra', file: 'mastra.ts', packages: ['@mastra/core'], seam: '`Agent.stream` with the same model as Bowline' },
   {
     name: 'LangGraph',
     file: 'langgraph.ts',
-    package: '@langchain/langgraph',
+    packages: ['@langchain/langgraph'],
     seam: '`createReactAgent` with a `BaseChatModel`, read as messages, callbacks awaited',
   },
-] as const
+]
+
+const mastraPackages = ['@mastra/core', '@mastra/memory', '@mastra/libsql']
+
+const durablePeers: readonly Peer[] = [
+  {
+    name: 'Mastra',
+    file: 'mastra-memory.ts',
+    packages: mastraPackages,
+    seam: '`Agent.stream` in a thread of `Memory` with `savePerStep`: the messages outlive the process, the turn does not',
+  },
+  {
+    name: 'Mastra, durable',
+    file: 'mastra-durable.ts',
+    packages: mastraPackages,
+    seam: '`DurableAgent` in such a thread with `recovery.durableAgents: "auto"`: a next process takes a turn up at its last step',
+  },
+  {
+    name: 'LangGraph',
+    file: 'langgraph-durable.ts',
+    packages: ['@langchain/langgraph', '@langchain/langgraph-checkpoint-sqlite', 'better-sqlite3'],
+    seam: '`createReactAgent` with `SqliteSaver` and `durability: "sync"`: a turn that is called again goes on at its last step',
+  },
+]
 
 /** Ours first, then the others with the versions that their workspace pins. */
 export function competitors(): readonly Competitor[] {
+  return [...ours, ...peers.map(competitorOf)]
+}
+
+/** Those that store what they do. */
+export function durableCompetitors(): readonly Competitor[] {
+  return [durableOurs, ...durablePeers.map(competitorOf)]
+}
+
+/** Whether all is there that it needs. */
+export function isInstalled({ packages }: Competitor): boolean {
+  return packages.every((name) => existsSync(join(peersFolder, 'node_modules', name)))
+}
+
+function competitorOf({ name, file, packages, seam }: Peer): Competitor {
   const { dependencies } = JSON.parse(readFileSync(join(peersFolder, 'package.json'), 'utf8')) as {
     readonly dependencies: Readonly<Record<string, string>>
   }
-  return [
-    ...ours,
-    ...peers.map((peer) => ({
-      name: peer.name,
-      module: join(peersFolder, 'src', peer.file),
-      about: `\`${peer.package}\` ${dependencies[peer.package]}, ${peer.seam}`,
-    })),
-  ]
+  const versions = packages.map((each) => `\`${each}\` ${dependencies[each]}`)
+  return { name, module: join(peersFolder, 'src', file), about: `${versions.join(', ')}, ${seam}`, packages }
 }

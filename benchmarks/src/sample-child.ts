@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { median } from './harness.ts'
-import type { Sample, WorkloadName } from './workloads.ts'
+import { withTemporaryFolder } from './temporary-folder.ts'
+import type { Sample } from './workload.ts'
+import type { WorkloadName } from './workloads.ts'
 
 export interface ChildWork {
   /** Path of the module that exports the contender. */
@@ -11,7 +11,7 @@ export interface ChildWork {
   readonly workload: WorkloadName
   readonly size?: number
   readonly timeoutMs?: number
-  /** Folder for compiled code. */
+  /** Folder for compiled code: then no process pays for stripping types from sources, but for the first. */
   readonly compileCache?: string
 }
 
@@ -38,7 +38,7 @@ export function sampleInChild(work: ChildWork): Promise<ChildResult> {
 
 /** The medians of fresh processes, all works in turn. A work that gives nothing fails the whole. */
 export async function sampleRounds(works: readonly ChildWork[], rounds = 5): Promise<readonly Sample[]> {
-  return withCompileCache(async (compileCache) => {
+  return withTemporaryFolder(async (compileCache) => {
     const samples = works.map((): Sample[] => [])
     for (let round = 0; round < rounds; round += 1) {
       for (const [place, work] of works.entries()) {
@@ -49,16 +49,6 @@ export async function sampleRounds(works: readonly ChildWork[], rounds = 5): Pro
     }
     return samples.map((of) => ({ value: median(of.map(({ value }) => value)), peakBytes: median(of.map(({ peakBytes }) => peakBytes)) }))
   })
-}
-
-/** No process of `work` pays for stripping types from sources, but for the first. */
-export async function withCompileCache<Result>(work: (folder: string) => Promise<Result>): Promise<Result> {
-  const folder = mkdtempSync(join(tmpdir(), 'bowline-bench-'))
-  try {
-    return await work(folder)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
 }
 
 /** The first line of a stack, without the folders of this machine. */

@@ -1,18 +1,14 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { SessionStore } from '@bowline/sessions'
 import { sqliteStore } from '@bowline/sessions/sqlite'
+import { withTemporaryFolder } from './temporary-folder.ts'
 
 /** A store on a disk, and its file; gone when the work is done. */
 export async function withSqlite<T>(work: (store: SessionStore, file: string) => Promise<T>): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), 'bowline-bench-'))
-  const file = join(folder, 'bench.sqlite')
-  try {
-    return await work(sqliteStore({ file }), file)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  return withTemporaryFolder((folder) => {
+    const file = join(folder, 'bench.sqlite')
+    return work(sqliteStore({ file }), file)
+  })
 }
 
 /** The store, and how many commits it was given. */

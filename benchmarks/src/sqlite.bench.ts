@@ -1,13 +1,13 @@
-import { readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { DatabaseSync } from 'node:sqlite'
 import { defineAgent, defineTool } from '@bowline/agent-loop'
 import { createRuntime } from '@bowline/sessions'
 import { z } from 'zod'
+import { bytesWritten } from './bytes-written.ts'
 import { streamAfter } from './contenders/bowline-function.ts'
 import { median, type Bench } from './harness.ts'
 import { countedCommits, withSqlite } from './sqlite-sample.ts'
-import { callsThenText } from './workloads.ts'
+import { callsThenText } from './turns.ts'
 
 const places = [10, 100, 1_000]
 const steps = 1_006
@@ -64,7 +64,7 @@ async function sampledRun(): Promise<Run> {
         return 'r'.repeat(content.result)
       },
     })
-    const answers = callsThenText(steps - 1).map((answer) => (answer.arguments === undefined ? answer : { arguments: content.arguments }))
+    const answers = callsThenText(steps - 1, { arguments: content.arguments })
     let step = 0
     const agent = defineAgent({
       name: 'writer',
@@ -115,13 +115,4 @@ function databaseBytes(file: string): number {
   const [pages, pageBytes] = ['page_count', 'page_size'].map((name) => Number(Object.values(database.prepare(`pragma ${name}`).get() ?? {})[0]))
   database.close()
   return (pages ?? NaN) * (pageBytes ?? NaN)
-}
-
-/** NaN where the system does not count it. */
-function bytesWritten(): number {
-  try {
-    return Number(/^wchar: (\d+)$/m.exec(readFileSync('/proc/self/io', 'utf8'))?.[1] ?? NaN)
-  } catch {
-    return NaN
-  }
 }

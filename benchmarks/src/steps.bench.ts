@@ -2,7 +2,7 @@ import { contender as withModel } from './contenders/bowline.ts'
 import { contender as withFunction } from './contenders/bowline-function.ts'
 import type { Contender } from './contender.ts'
 import { median, type Bench } from './harness.ts'
-import { callsThenText, runWhole } from './workloads.ts'
+import { callsThenText, runWhole } from './turns.ts'
 
 const places = [10, 100, 1_000]
 const steps = 1_005

@@ -26,21 +26,31 @@ process.env.LANGCHAIN_CALLBACKS_BACKGROUND = 'false'
 export const contender: Contender = {
   prepare(answers) {
     const llm = new AnswersModel(answers)
-    const write = tool(() => 'done', { name: toolName, description: toolDescription, schema: z.object({ text: z.string() }) })
-    const agent = createReactAgent({ llm, tools: [write] })
+    const agent = createReactAgent({ llm, tools: [writeTool('done')] })
     return {
       async bare({ onText }) {
         for await (const { text } of llm._streamResponseChunks([])) if (text !== '') onText?.()
       },
-      async run(watch) {
-        const input = { messages: [{ role: 'user', content: 'go' }] }
-        const chunks = await agent.stream(input, { streamMode: 'messages', recursionLimit: answers.length * 2 + 1 })
-        const seen = nothingSeen()
-        for await (const [message] of chunks) count(message as BaseMessage, seen, watch)
-        return seen
-      },
+      run: async (watch) => readChunks(await agent.stream(input, { streamMode: 'messages', recursionLimit: stepLimit(answers) }), watch),
     }
   },
+}
+
+export const input = { messages: [{ role: 'user', content: 'go' }] }
+
+/** An answer and its tool are a step each. */
+export function stepLimit(answers: readonly Answer[]): number {
+  return answers.length * 2 + 1
+}
+
+export function writeTool(result: string) {
+  return tool(() => result, { name: toolName, description: toolDescription, schema: z.object({ text: z.string() }) })
+}
+
+export async function readChunks(chunks: AsyncIterable<[message: unknown, metadata: unknown]>, watch: Watch): Promise<Seen> {
+  const seen = nothingSeen()
+  for await (const [message] of chunks) count(message as BaseMessage, seen, watch)
+  return seen
 }
 
 function count(message: BaseMessage, seen: Seen, { onText, onToolResult }: Watch): void {
@@ -56,7 +66,7 @@ function count(message: BaseMessage, seen: Seen, { onText, onToolResult }: Watch
   }
 }
 
-class AnswersModel extends BaseChatModel {
+export class AnswersModel extends BaseChatModel {
   readonly #answers: readonly Answer[]
 
   constructor(answers: readonly Answer[]) {

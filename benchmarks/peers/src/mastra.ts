@@ -1,3 +1,4 @@
+import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { Agent, type AgentConfig } from '@mastra/core/agent'
 import { createTool } from '@mastra/core/tools'
 import { z } from 'zod'
@@ -8,26 +9,39 @@ import { answersModel, drain } from '../../src/models.ts'
 export const contender: Contender = {
   prepare(answers) {
     const model = answersModel(answers)
-    const write = createTool({
-      id: toolName,
-      description: toolDescription,
-      inputSchema: z.object({ text: z.string() }),
-      execute: () => Promise.resolve('done'),
-    })
-    const agent = new Agent({ id: 'contender', name: 'contender', instructions: '', model: model as AgentConfig['model'], tools: { [toolName]: write } })
+    const agent = new Agent(agentConfig(model, 'done'))
     return {
       bare: (watch) => drain(model, watch),
       async run(watch) {
         const { fullStream } = await agent.stream('go', { maxSteps: answers.length + 1 })
-        const seen = nothingSeen()
-        for await (const chunk of fullStream) count(chunk, seen, watch)
-        return seen
+        return readChunks(fullStream, watch)
       },
     }
   },
 }
 
-function count(chunk: { readonly type: string; readonly payload?: unknown }, seen: Seen, { onText, onToolResult }: Watch): void {
+export function agentConfig(model: LanguageModelV4, result: string) {
+  const write = createTool({
+    id: toolName,
+    description: toolDescription,
+    inputSchema: z.object({ text: z.string() }),
+    execute: () => Promise.resolve(result),
+  })
+  return { id: 'contender', name: 'contender', instructions: '', model: model as AgentConfig['model'], tools: { [toolName]: write } }
+}
+
+interface Chunk {
+  readonly type: string
+  readonly payload?: unknown
+}
+
+export async function readChunks(chunks: AsyncIterable<Chunk>, watch: Watch): Promise<Seen> {
+  const seen = nothingSeen()
+  for await (const chunk of chunks) count(chunk, seen, watch)
+  return seen
+}
+
+function count(chunk: Chunk, seen: Seen, { onText, onToolResult }: Watch): void {
   if (chunk.type === 'error') throw new Error(JSON.stringify(chunk.payload))
   if (chunk.type === 'text-delta') {
     seen.textDeltas += 1

@@ -11,13 +11,13 @@ export const contender: Contender = {
   },
 }
 
-/** The agent of both kinds of model, with room for so many steps. */
-export function contenderAgent(model: AgentOptions['model'], steps: number): Agent {
+/** The agent of all of ours, with room for so many steps. */
+export function contenderAgent(model: AgentOptions['model'], steps: number, result = 'done'): Agent {
   const write = defineTool({
     name: toolName,
     description: toolDescription,
     inputSchema: z.object({ text: z.string() }),
-    execute: () => 'done',
+    execute: () => result,
   })
   return defineAgent({ name: 'contender', model, tools: [write], limits: { maxSteps: steps + 1, maxToolCalls: steps + 1 } })
 }
@@ -25,15 +25,21 @@ export function contenderAgent(model: AgentOptions['model'], steps: number): Age
 export function prepareAgent(agent: Agent, bare: Prepared['bare']): Prepared {
   return {
     bare,
-    async run(watch) {
-      const run = agent.run('go')
-      const seen = nothingSeen()
-      for await (const event of run) count(event, seen, watch)
-      const { status, error } = await run.result()
-      if (status !== 'completed') throw new Error(`The turn ended as ${status}: ${error?.message}`)
-      return seen
-    },
+    run: (watch) => readRun(agent.run('go'), watch),
   }
+}
+
+interface ReadableRun extends AsyncIterable<AgentEvent> {
+  result(): Promise<{ readonly status: string; readonly error?: { readonly message: string } }>
+}
+
+/** Reads every event of a run, which must complete. */
+export async function readRun(run: ReadableRun, watch: Watch): Promise<Seen> {
+  const seen = nothingSeen()
+  for await (const event of run) count(event, seen, watch)
+  const { status, error } = await run.result()
+  if (status !== 'completed') throw new Error(`The turn ended as ${status}: ${error?.message}`)
+  return seen
 }
 
 function count(event: AgentEvent, seen: Seen, { onText, onToolResult }: Watch): void {

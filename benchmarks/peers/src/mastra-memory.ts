@@ -1,0 +1,43 @@
+import { Agent } from '@mastra/core/agent'
+import { LibSQLStore } from '@mastra/libsql'
+import { Memory } from '@mastra/memory'
+import { storedResult, type Answer, type DurableContender } from '../../src/contender.ts'
+import { answersModel } from '../../src/models.ts'
+import { agentConfig, readChunks } from './mastra.ts'
+
+/** The agent of Mastra with its message history, each turn a thread: messages are stored at the end of every step. */
+export const contender: DurableContender = {
+  async open(answers, file) {
+    const { agent, storedToolResults, close } = await openMemory(answers, file)
+    return {
+      async run(id, watch) {
+        const options = { maxSteps: answers.length + 1, savePerStep: true, memory: { thread: id, resource } }
+        return readChunks((await agent.stream('go', options)).fullStream, watch)
+      },
+      storedToolResults,
+      close,
+    }
+  },
+}
+
+export const resource = 'benchmark'
+
+/** An agent whose messages go into the file. */
+export async function openMemory(answers: readonly Answer[], file: string) {
+  const storage = new LibSQLStore({ id: 'benchmark', url: `file:${file}` })
+  await storage.init()
+  const memory = new Memory({ storage })
+  return {
+    storage,
+    agent: new Agent({ ...agentConfig(answersModel(answers), storedResult), memory }),
+    async storedToolResults(threadId: string) {
+      const { messages } = await memory.recall({ threadId, resourceId: resource, perPage: false })
+      const parts = messages.flatMap(({ content }) => content.parts)
+      return parts.filter((part) => part.type === 'tool-invocation' && part.toolInvocation.state === 'result').length
+    },
+    async close() {
+      await memory.settled()
+      await storage.close()
+    },
+  }
+}

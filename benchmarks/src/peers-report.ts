@@ -1,0 +1,85 @@
+import { markdownTable, median, type Table } from './harness.ts'
+import type { Competitor } from './peers.ts'
+import { machineLine } from './results-file.ts'
+import type { ChildResult } from './sample-child.ts'
+import { rowsOf, type Row, type Sample } from './workload.ts'
+import { workloads, type WorkloadName } from './workloads.ts'
+
+/** What one contender took for one workload. */
+export interface Cell {
+  readonly competitor: Competitor
+  readonly workload: WorkloadName
+  readonly samples: Sample[]
+  spentMs: number
+  /** What came in the place of a sample. */
+  trouble?: Exclude<ChildResult, { kind: 'sample' }>
+}
+
+export interface PeersReport {
+  /** A table each: column by column, with the same rows in all columns. */
+  readonly memory: readonly Cell[]
+  readonly durable: readonly Cell[]
+  readonly rounds: number
+  readonly timeoutMs: number
+}
+
+export function peersReport({ memory, durable, rounds, timeoutMs }: PeersReport): string {
+  return [
+    '## The same work by others\n',
+    `${machineLine()} Command: \`pnpm bench:peers\`.\n`,
+    'The model is scripted and in the same process, so all that is left is overhead. Each figure comes from processes of their own, which do',
+    `small work of the same kind for 0.3 s and then the work once: medians of ${rounds}, of fewer where one takes longer than two seconds. The reader iterates`,
+    'every event, and its counts of text deltas, argument deltas and tool results must be right.\n',
+    ...aboutLines(memory),
+    '\npi leaves the reading of arguments to its providers, which read them anew at each delta; its stream function does it in the same way.',
+    'Peak is the most memory that the process ever had, Node and all code included.\n',
+    ...tableLines(memory, timeoutMs),
+    '\n## The same work, stored\n',
+    'Every turn is a new conversation in one SQLite file, and what was seen must be in it when it is opened again. Arguments and result of a call are',
+    '300 bytes together. *Handed to the file system* is all that the process wrote during the turn, log and checkpoints, counted where the system does; *growth*',
+    'is that of the file with its log checkpointed, over one with empty tables.\n',
+    ...aboutLines(durable),
+    '\nBowline waits for the disk at each commit (`synchronous=FULL`) and has 32 turns under way at a time. The others are set up as their documentation has it: their',
+    'files are at `synchronous=NORMAL`, which does not wait, so that a power failure may take their last steps.\n',
+    ...tableLines(durable, timeoutMs),
+  ].join('\n')
+}
+
+function aboutLines(cells: readonly Cell[]): readonly string[] {
+  return columnsOf(cells).map(({ name, about }) => `- *${name}*: ${about}.`)
+}
+
+function tableLines(cells: readonly Cell[], timeoutMs: number): readonly string[] {
+  const reasons = cells.flatMap(({ competitor, trouble }) => (trouble?.kind === 'failed' ? [`- ${competitor.name}: ${trouble.reason}`] : []))
+  return [markdownTable(tableOf(cells, timeoutMs)), ...(reasons.length === 0 ? [] : ['\n– stands for:\n', ...new Set(reasons)])]
+}
+
+function tableOf(cells: readonly Cell[], timeoutMs: number): Table {
+  const columns = columnsOf(cells)
+  const names = [...new Set(cells.map(({ workload }) => workload))]
+  const textOf = (row: Row, column: Competitor, workload: WorkloadName): string => {
+    const cell = cells.find((each) => each.competitor === column && each.workload === workload)
+    return cell === undefined ? '' : cellText(cell, row, timeoutMs)
+  }
+  const rows = names.flatMap((name) =>
+    rowsOf(workloads[name]).map((row) => [`${row.title}, ${row.unit}`, ...columns.map((column) => textOf(row, column, name))]),
+  )
+  return { head: ['work', ...columns.map(({ name }) => name)], rows }
+}
+
+function columnsOf(cells: readonly Cell[]): readonly Competitor[] {
+  return [...new Set(cells.map(({ competitor }) => competitor))]
+}
+
+function cellText({ samples, trouble }: Cell, { valueOf }: Row, timeoutMs: number): string {
+  if (trouble?.kind === 'timeout') return `> ${timeoutMs / 1000} s`
+  if (samples.length === 0) return trouble === undefined ? '' : '–'
+  const values = samples.map(valueOf).filter((value) => value !== undefined)
+  return values.length === 0 ? '–' : figure(median(values))
+}
+
+/** Three digits, as far as there are any behind the point. */
+function figure(value: number): string {
+  const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value) || 1)))
+  return value.toLocaleString('en', { minimumFractionDigits: Math.min(digits, 3), maximumFractionDigits: Math.min(digits, 3) })
+}

@@ -1,0 +1,30 @@
+import { allOf, type Answer, type Prepared, type Seen, type Watch } from './contender.ts'
+
+/** How long small work of the same kind goes on before what is measured. Equal for all, fast or slow. */
+export const warmupMs = 300
+
+/** So many calls, each in a step of its own, and a last word. */
+export function callsThenText(calls: number, call: Answer = { arguments: 1 }): readonly Answer[] {
+  return [...Array.from({ length: calls }, () => call), { text: 1 }]
+}
+
+/** Runs one turn, and makes sure that what was measured is the whole. */
+export async function runWhole({ run }: Pick<Prepared, 'run'>, answers: readonly Answer[], watch: Watch = {}): Promise<void> {
+  const seen = await run(watch)
+  const wanted = allOf(answers)
+  for (const what of Object.keys(wanted) as (keyof Seen)[]) {
+    if (seen[what] !== wanted[what]) throw new Error(`${seen[what]} of ${wanted[what]} ${what} arrived`)
+  }
+}
+
+export async function warmUp(work: () => Promise<void>, forMs = warmupMs): Promise<void> {
+  const endsAt = performance.now() + forMs
+  do await work()
+  while (performance.now() < endsAt)
+}
+
+export async function millisecondsOf(work: () => Promise<void>): Promise<number> {
+  const startedAt = performance.now()
+  await work()
+  return performance.now() - startedAt
+}
