@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** A column of the comparison. */
@@ -8,8 +8,6 @@ export interface Competitor {
   readonly module: string
   /** What its column is: package and version, seam. */
   readonly about: string
-  /** The packages of the others' workspace that it needs. */
-  readonly packages: readonly string[]
 }
 
 export const peersFolder = join(import.meta.dirname, '../peers')
@@ -19,21 +17,18 @@ export const ours: readonly Competitor[] = [
     name: 'Bowline, function',
     module: join(import.meta.dirname, 'contenders/bowline-function.ts'),
     about: '`agent.run` with a model function that gives a stream of its own',
-    packages: [],
   },
   {
     name: 'Bowline',
     module: join(import.meta.dirname, 'contenders/bowline.ts'),
     about: '`agent.run` with a model of the AI SDK, made of a `ReadableStream` that gives one part per read',
-    packages: [],
   },
 ]
 
-const durableOurs: Competitor = {
+export const durableOurs: Competitor = {
   name: 'Bowline',
   module: join(import.meta.dirname, 'contenders/bowline-durable.ts'),
   about: 'a session of `@bowline/sessions` on `sqliteStore`, with a model of the AI SDK; a next process takes a turn up where it was',
-  packages: [],
 }
 
 interface Peer {
@@ -89,15 +84,10 @@ export function durableCompetitors(): readonly Competitor[] {
   return [durableOurs, ...durablePeers.map(competitorOf)]
 }
 
-/** Whether all is there that it needs. */
-export function isInstalled({ packages }: Competitor): boolean {
-  return packages.every((name) => existsSync(join(peersFolder, 'node_modules', name)))
-}
-
 function competitorOf({ name, file, packages, seam }: Peer): Competitor {
   const { dependencies } = JSON.parse(readFileSync(join(peersFolder, 'package.json'), 'utf8')) as {
     readonly dependencies: Readonly<Record<string, string>>
   }
   const versions = packages.map((each) => `\`${each}\` ${dependencies[each]}`)
-  return { name, module: join(peersFolder, 'src', file), about: `${versions.join(', ')}, ${seam}`, packages }
+  return { name, module: join(peersFolder, 'src', file), about: `${versions.join(', ')}, ${seam}` }
 }
