@@ -98,7 +98,7 @@ export interface ChildHost {
   readonly maxDepth?: number
   /**
    * Given a key again it must start nothing anew, but tell what has become of the first. With a signal that is aborted
-   * it must stop the subagent; a run that is only left does not abort it. What is pending is answered through the host; then the parent is run again.
+   * it must stop the subagent, or start none; a run that is only left does not abort it. What is pending is answered through the host; then the parent is run again.
    */
   start(request: ChildRequest): Promise<ChildOutcome>
 }
@@ -122,13 +122,14 @@ export interface ChildRequest {
 /** What somebody has decided about an approval that a subagent had asked for; `agent` as the subagent names it. */
 export type ChildDecision = Pick<ApprovalResolvedEvent, 'approvalId' | 'toolCallId' | 'decision' | 'reason' | 'editedInput' | 'by' | 'agent'>
 
-/** `decided`: of those that were `asked`. */
+/** `decided`: of those that were `asked`. `not-started`: the signal was aborted first, and there is nothing of the subagent. */
 export type ChildOutcome = { readonly decided?: readonly ChildDecision[] } & (
   | { readonly kind: 'ended'; readonly childRunId: string; readonly status: TurnStatus; readonly text: string; readonly steps: number
       readonly usage: Usage; readonly cost?: Cost; readonly error?: ModelError | AgentErrorData }
   | { readonly kind: 'launched'; readonly childRunId: string; readonly taskId: string }
   | { readonly kind: 'pending'; readonly childRunId: string; readonly pendingToolCalls: readonly PendingToolCall[]
       readonly pendingApprovals: readonly ApprovalRequest[] }
+  | { readonly kind: 'not-started' }
 )
 
 /** `stop` ends the turn; `yield` leaves it open for another process; `fenced` forbids any further commit. */

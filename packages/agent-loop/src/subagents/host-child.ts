@@ -23,7 +23,7 @@ export async function hostChild(turn: Turn, call: Call, { subagent, wires, host 
     turn.stop.stop({ kind: 'fenced' })
     return undefined
   })
-  if (!outcome) return { kind: 'unsettled' }
+  if (!outcome || outcome.kind === 'not-started') return { kind: 'unsettled' }
   const { childRunId } = outcome
   const { description } = call.input as unknown as DelegateInput
   wires.reporter.report({ kind: 'start', childRunId, subagent: subagent.name, ...(description !== undefined && { description }) })
@@ -34,7 +34,7 @@ export async function hostChild(turn: Turn, call: Call, { subagent, wires, host 
   return endingOf(call, subagent, outcome)
 }
 
-function endingOf(call: Call, { name }: Subagent, outcome: ChildOutcome): ExecutionEnding {
+function endingOf(call: Call, { name }: Subagent, outcome: Exclude<ChildOutcome, { kind: 'not-started' }>): ExecutionEnding {
   switch (outcome.kind) {
     case 'ended': {
       const { usage, cost, decided: _decided, ...end } = outcome

@@ -159,6 +159,15 @@ describe('subagents that a journal runs', () => {
     expect(await toldOf(talk, 'd')).toMatchObject({ status: 'cancelled' })
   })
 
+  it('one that was not started, because the run is stopped, leaves no word of it', async () => {
+    const { talk } = hosted([async () => (abort.abort(), { kind: 'not-started' })])
+    const abort = new AbortController()
+    const { result } = await talk.play(lead(helper('scout', []), {}, []), 'go', { abortSignal: abort.signal })
+    expect(result).toMatchObject({ status: 'aborted' })
+    expect(await toldOf(talk, 'd')).toMatchObject({ status: 'cancelled' })
+    expect(talk.journal.events.filter(({ type }) => type.startsWith('child'))).toEqual([])
+  })
+
   it.each<['stop' | 'yield', boolean]>([['stop', true], ['yield', false]])('of a run that meets a %s are stopped: %s', async (kind, stopped) => {
     let asked: ChildRequest | undefined
     const { talk } = hosted([(request) => {

@@ -20,7 +20,7 @@ export interface ChildHostOptions {
   readonly spawn: (deliveries: readonly Delivery[]) => Promise<CommitResult>
 }
 
-const neverBegan = { kind: 'ended', status: 'aborted', text: '', steps: 0, usage: {} } as const
+const notStarted = { kind: 'not-started' } as const
 
 /** Runs subagents as runs of their own, in sessions under that of their parent. */
 export function childHost(options: ChildHostOptions): ChildHost {
@@ -39,10 +39,8 @@ export function childHost(options: ChildHostOptions): ChildHost {
     ...(background ? { tools } : {}),
     ...depthOf(options.run),
     async start(request) {
-      const known = await readChild(options, request.key)
-      if (!known && request.abortSignal.aborted) return { ...neverBegan, childRunId: request.key }
-      const child = known ?? (await launchNext(request))
-      if (!child) return { ...neverBegan, childRunId: request.key }
+      const child = (await readChild(options, request.key)) ?? (await launchNext(request))
+      if (!child) return notStarted
       if (request.abortSignal.aborted && !isTerminal(child.status)) await context.stopChild(child)
       const outcome = await outcomeOf(options, request.abortSignal.aborted ? await required(options, child.id) : child)
       return { ...outcome, decided: await decidedBelow(context.store, child, request.asked) }
@@ -65,10 +63,12 @@ async function required(options: ChildHostOptions, runId: string): Promise<RunRe
   return child
 }
 
-/** Undefined: the parent was stopped before. */
+/** Undefined: the parent was stopped before, in the store or here. */
 async function launch(options: ChildHostOptions, request: ChildRequest): Promise<RunRecord | undefined> {
   const { context, spawn } = options
-  await checkLimits(options, request)
+  const { abortSignal } = request
+  if (!abortSignal.aborted) await checkLimits(options, request)
+  if (abortSignal.aborted) return undefined
   const [opening, start] = spawnOf(options, request)
   const result = await spawn([opening, start])
   if (!result.ok && result.reason === 'stopping') return undefined

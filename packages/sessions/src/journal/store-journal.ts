@@ -194,10 +194,7 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     return [{ that: 'run', runId: run.id, status: ['running'], notStopping: true }]
   }
 
-  /**
-   * The loop is told before it can act on the commit: model and tools do not start. A run that was about to wait is
-   * queued instead, to be ended by whoever claims it.
-   */
+  /** The loop is told before it acts on the commit: nothing starts. A run about to wait is queued instead, to be claimed and ended. */
   function meetStop(records: readonly JournalRecord[], writes: readonly Write[]): readonly Write[] {
     if (records.some(isFirstStart)) throw new AgentError('journal-failed', 'The run was stopped before it began.')
     abort.abort({ kind: 'stop' } satisfies AbortCause)
@@ -208,7 +205,9 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     const expect: Expect[] = [...fence, { that: 'run', runId: run.id, status: ['running'], notStopping: true }]
     return inTurn(async () => {
       if (held.length > 0) await commitAll(held)
-      return commitOnce(store, { id: ids.next('batch'), key: session.key, expect, writes: [], deliver })
+      const result = await commitOnce(store, { id: ids.next('batch'), key: session.key, expect, writes: [], deliver })
+      if (!result.ok && result.reason === 'stopping') abort.abort({ kind: 'stop' } satisfies AbortCause)
+      return result
     })
   })
 

@@ -1,0 +1,109 @@
+import { systemClock } from '@bowline/llm'
+import { manualClock, type ManualClock } from '@bowline/llm/testing'
+import type { Batch, Session, SessionStore } from '@bowline/sessions'
+import { fileStore } from '@bowline/sessions/file'
+import { memoryStore } from '@bowline/sessions/memory'
+import { sqliteStore } from '@bowline/sessions/sqlite'
+import { faultyStore, type FaultRule } from '@bowline/sessions/testing'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { temporaryFolders } from '../stores/temporary-folder.ts'
+import { gate } from '../support.ts'
+import { childrenOf, endOf, helper, launch, root, team } from './support.ts'
+
+const temporaryFolder = temporaryFolders()
+
+/** A store, and one over the same data once it is closed. */
+type Place = readonly [store: SessionStore, later: () => SessionStore]
+
+const places: Readonly<Record<string, () => Place>> = {
+  memory() {
+    const store = memoryStore()
+    return [store, () => store.second()]
+  },
+  file() {
+    const dir = temporaryFolder()
+    return [fileStore({ dir }), () => fileStore({ dir })]
+  },
+  sqlite() {
+    const file = join(temporaryFolder(), 'children.db')
+    return [sqliteStore({ file }), () => sqliteStore({ file })]
+  },
+}
+
+/** Each resolves when the run of the parent is told to end; what is left of it may take its time. */
+const aborts = {
+  stop: (session: Session) => session.stop({ waitMs: 0 }),
+  kill: (session: Session) => session.kill(),
+  'the end of its time': (_session: Session, clock: ManualClock) => clock.advance(60_000),
+}
+
+type Fault = Extract<FaultRule['fault'], { readonly waitFor: unknown }>
+
+const launches = (batch: Batch): boolean => (batch.deliver ?? []).some(({ id }) => id.startsWith('spawn:'))
+const isChild = (runId: string): boolean => runId.endsWith('/d')
+
+/** How far the launch has come when the abort comes, by what is held to keep it there. */
+const moments = {
+  'asked for': (fault) => ({ of: 'listChildren', when: ({ parent }) => 'session' in parent, times: 1, fault }),
+  'on its way to the store': (fault) => ({ of: 'commit', when: launches, times: 1, fault }),
+  'stored, and not answered': (fault) => ({ of: 'commit', when: launches, times: 1, fault: { ...fault, at: 'after' } }),
+  'answered, and not told': (fault) => ({ of: 'readRun', when: isChild, skip: 1, times: 1, fault }),
+} as const satisfies Record<string, (hold: Fault) => FaultRule>
+
+type Moment = keyof typeof moments
+
+/** What the store has when the abort comes; time alone writes nothing, so a commit on its way then is as good as stored. */
+const leavesChild: Readonly<Record<keyof typeof aborts, readonly Moment[]>> = {
+  stop: ['stored, and not answered', 'answered, and not told'],
+  kill: ['stored, and not answered', 'answered, and not told'],
+  'the end of its time': ['on its way to the store', 'stored, and not answered', 'answered, and not told'],
+}
+
+const cases = Object.entries(leavesChild).flatMap(([abort, leaves]) =>
+  (Object.keys(moments) as Moment[]).map((moment) => {
+    const isLeft = leaves.includes(moment)
+    return { abort: abort as keyof typeof aborts, moment, isLeft, becomes: isLeft ? 'leaves a child that ends as aborted' : 'leaves nothing' }
+  }),
+)
+
+/** Launches, aborts while the launch is held, and gives the store as it is when all of that is over. */
+async function abortAt(moment: Moment, abort: keyof typeof aborts, isLeft: boolean, [store, later]: Place): Promise<SessionStore> {
+  const reached = gate()
+  const go = gate()
+  const hold = moments[moment]({ waitFor: () => (reached.open(), go.passed) })
+  const clock = manualClock()
+  const { runtime, session, faults } = await team([{ toolCalls: [launch('d', 'scout')] }, { text: 'launched' }, { text: 'seen' }], {
+    ...{ store: faultyStore(store, [hold]), clock },
+    ...{ subagents: [helper('scout', [{ hang: 'before' }])], agent: { limits: { maxDurationMs: 60_000 } }, abortGraceMs: 10_000 },
+  })
+  const { runId } = await session.send('go')
+  await reached.passed
+  await aborts[abort](session, clock)
+  go.open()
+  await endOf(store, runId)
+  if (isLeft) await endOf(store, `${runId}/d`)
+  await runtime.stop()
+  expect(faults).toEqual([])
+  const after = later()
+  await after.open({ namespace: 'default', clock: systemClock, owner: 'later' })
+  return after
+}
+
+describe.each(Object.keys(places))('a launch in the background, over %s', (name) => {
+  it.each(cases)('S130: aborted by $abort when it is $moment, it $becomes', async ({ abort, moment, isLeft }) => {
+    const place = places[name]?.()
+    if (!place) throw new TypeError(`There is no store ${name}.`)
+    const store = await abortAt(moment, abort, isLeft, place)
+    const children = await childrenOf(store)
+    expect(children.map(({ status }) => status)).toEqual(isLeft ? ['aborted'] : [])
+    expect((await store.listSessions({ parent: root })).items).toHaveLength(isLeft ? 1 : 0)
+    // Nobody is told of it, and nothing goes on.
+    expect(await store.readInbox(root, ['child-settled', 'child-changed'])).toEqual([])
+    expect((await store.listRuns(root, {})).items).toMatchObject([{ status: abort === 'the end of its time' ? 'limit' : 'aborted' }])
+    const log = (await store.readEvents(root, 0, 100)).events.map(({ type }) => type)
+    expect(log).not.toContain('runtime-input')
+    if (!isLeft) expect(log).not.toContain('child-start')
+    await store.close()
+  })
+})
