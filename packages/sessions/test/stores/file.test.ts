@@ -1,10 +1,10 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it } from 'vitest'
+import { describe } from 'vitest'
 import { fileStore } from '../../src/file.ts'
 import type { SessionStore } from '../../src/store/contract.ts'
-import { testSessionStore } from '../../src/testing/store-kit.ts'
 import { temporaryFolders } from './temporary-folder.ts'
+import { aloneWithItsData, testWholeKit } from './whole-kit.ts'
 
 const newFolder = temporaryFolders()
 const folders = new WeakMap<SessionStore, string>()
@@ -24,16 +24,18 @@ function sizeOf(folder: string): number {
   return files.reduce((sum, file) => sum + statSync(join(file.parentPath, file.name)).size, 0)
 }
 
-testSessionStore({
-  name: 'file',
-  create: async () => storeAt(join(newFolder(), 'deep', 'sessions')),
-  reopen: async (store) => storeAt(folderOf(store)),
-  async bytesWritten(store, work) {
-    const before = sizeOf(folderOf(store))
-    await work()
-    return sizeOf(folderOf(store)) - before
-  },
-  limitsRecords: true,
-  loss: 'owner',
-  runner: { describe, it },
+describe('S177: the kit over the file store', () => {
+  testWholeKit({
+    name: 'file',
+    create: async () => storeAt(join(newFolder(), 'deep', 'sessions')),
+    reopen: async (store) => storeAt(folderOf(store)),
+    async bytesWritten(store, work) {
+      const before = sizeOf(folderOf(store))
+      await work()
+      return sizeOf(folderOf(store)) - before
+    },
+    limitsRecords: true,
+    loss: 'owner',
+    exceptions: aloneWithItsData,
+  })
 })

@@ -1,0 +1,45 @@
+import type { SessionStore } from '@bowline/sessions'
+import { testSessionStore, type StoreKitOptions, type TestRunner } from '@bowline/sessions/testing'
+import { describe, expect, it } from 'vitest'
+
+export interface WholeKitOptions extends Omit<StoreKitOptions, 'runner'> {
+  /** The tests of the kit that do not concern this store, for what it can do. */
+  readonly exceptions: readonly string[]
+}
+
+/** Of a store that is alone with its data: whoever was there before is gone. */
+export const aloneWithItsData: readonly string[] = [
+  'S6: two namespaces on one store at a time never see, claim or renew each other’s runs',
+  'S56: a run whose lease lives is not taken over, to the millisecond',
+  'S57: a claimer’s wrong clock changes nothing',
+  'S48: commits of another owner are told, those of another namespace are not',
+]
+
+/** Runs the kit over a store, and looks that nothing of it was left out but what the store names. */
+export function testWholeKit({ exceptions, ...options }: WholeKitOptions): void {
+  const asked: string[] = []
+  const runner: TestRunner = {
+    describe,
+    it(name, body, timeoutMs) {
+      asked.push(name)
+      it(name, body, timeoutMs)
+    },
+  }
+  testSessionStore({ ...options, runner })
+
+  it('all of the kit was asked for, but for what the store says that it cannot do', () => {
+    expect(asked.length).toBeGreaterThan(150)
+    expect(wholeKit().filter((name) => !asked.includes(name))).toEqual(exceptions)
+  })
+}
+
+/** The names of the tests for a store that can do everything. */
+function wholeKit(): readonly string[] {
+  const names: string[] = []
+  const notMade = (): Promise<SessionStore> => Promise.reject(new Error('These tests are not run.'))
+  testSessionStore({
+    ...{ name: 'any', create: notMade, reopen: notMade, second: notMade, bytesWritten: () => Promise.resolve(0) },
+    ...{ limitsRecords: true, loss: 'lease', runner: { describe: (_name, body) => body(), it: (name) => void names.push(name) } },
+  })
+  return names
+}
