@@ -1,3 +1,11 @@
+/** Where tests stand: those of the packages, and those that a package hands out and runs itself, as the kit for stores. */
+export const testPatterns = [
+  'packages/*/test/**/*.test.{ts,tsx}',
+  'packages/*/src/testing/**/*.ts',
+  'apps/*/test/**/*.test.{ts,tsx}',
+  '{benchmarks,scripts}/test/**/*.test.ts',
+]
+
 /**
  * The rules that a specification defines: their numbers in bold, several to a line.
  * @param {string} text

@@ -2,7 +2,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from './setup.mjs'
-import { compareRules, rulesInSpecification, rulesInTests } from './rule-names.mjs'
+import { compareRules, rulesInSpecification, rulesInTests, testPatterns } from './rule-names.mjs'
 
 /** Which package keeps the rules of a letter. */
 const packageOfLetter = new Map([
@@ -21,8 +21,7 @@ if (!existsSync(specifications)) {
   console.log('The specifications are not beside this checkout, so there is nothing to compare with.')
 } else {
   const promised = readAll(globSync('*.md', { cwd: specifications }), specifications).flatMap(rulesInSpecification)
-  const patterns = ['packages/*/test/**/*.test.{ts,tsx}', 'apps/*/test/**/*.test.{ts,tsx}', '{benchmarks,scripts}/test/**/*.test.ts']
-  const held = new Set(readAll(globSync(patterns, { cwd: root }), root).flatMap(rulesInTests))
+  const held = new Set(readAll(globSync(testPatterns, { cwd: root }), root).flatMap(rulesInTests))
   report([...new Set(promised)], held)
 }
 

@@ -1,5 +1,7 @@
+import { globSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { compareRules, rulesInSpecification, rulesInTests } from '../rule-names.mjs'
+import { compareRules, rulesInSpecification, rulesInTests, testPatterns } from '../rule-names.mjs'
 
 describe('rules of a specification', () => {
   it('finds the numbers in bold, several to a line, in order', () => {
@@ -27,6 +29,12 @@ describe('rules held by tests', () => {
     expect(held("it('#4 without a colon')")).toEqual([])
     expect(held("it.skip('#4: later')")).toEqual([])
   })
+})
+
+it('looks for tests in packages, and in the kits that they hand out', () => {
+  const found = globSync([...testPatterns], { cwd: join(import.meta.dirname, '../..') })
+  expect(found).toEqual(expect.arrayContaining(['packages/sessions/src/testing/store-kit/log.ts', 'packages/sessions/test/stores/memory.test.ts', 'scripts/test/rule-names.test.ts']))
+  expect(found.filter((file) => file.includes('node_modules') || /^packages\/\w+\/src\/(?!testing)/.test(file))).toEqual([])
 })
 
 it('orders rules by number, not by text', () => {
