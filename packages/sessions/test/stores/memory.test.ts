@@ -1,4 +1,5 @@
-import { describe } from 'vitest'
+import { manualClock } from '@bowline/llm/testing'
+import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/memory.ts'
 import type { MemoryStore } from '../../src/memory.ts'
 import { testWholeKit } from './whole-kit.ts'
@@ -16,4 +17,16 @@ describe('S177: the kit over the memory store', () => {
       'S54: the bytes of a commit after 1,000 others are those after 20',
     ],
   })
+})
+
+it('S181: what it holds ends with it, as it says; no record is too long for it', async () => {
+  const clock = manualClock()
+  const [store, other] = [memoryStore(), memoryStore()]
+  for (const each of [store, other]) await each.open({ namespace: 'default', clock, owner: 'owner-a' })
+  expect(store.capabilities).toEqual({ durable: 'none', processes: 'one', maxRecordBytes: Number.MAX_SAFE_INTEGER })
+  const metadata = { long: 'x'.repeat(17 * 1024 * 1024) }
+  const session = { id: 'first', agent: 'assistant', metadata, at: 0 }
+  expect(await store.commit({ id: 'batch', key: 'room:1', expect: [], writes: [{ op: 'session.ensure', session }] })).toMatchObject({ ok: true })
+  expect(await other.readSession('room:1')).toEqual({ status: 'missing' })
+  for (const each of [store, other]) await each.close()
 })
