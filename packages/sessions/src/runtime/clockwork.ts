@@ -2,8 +2,8 @@ import type { Clock } from '@bowline/llm'
 import type { IdSource } from '@bowline/agent-loop'
 import { waitingStatuses } from '../session/views.ts'
 import { commitOnce } from '../store/commit-once.ts'
-import type { PruneReport, SessionStore } from '../store/contract.ts'
-import type { TimerRecord } from '../store/records.ts'
+import type { SessionStore } from '../store/contract.ts'
+import type { SessionRecord, TimerRecord } from '../store/records.ts'
 import type { ErrorContext, Retention, SweepReport } from './types.ts'
 
 export interface ClockworkOptions {
@@ -20,10 +20,17 @@ export interface ClockworkOptions {
   readonly wake: () => void
   readonly announce: (key: string) => void
   readonly expire: (key: string) => Promise<unknown>
+  /** Sessions whose time was over before then. */
+  readonly expiredBefore: (atMs: number) => Promise<readonly Lived[]>
+  /** With all below it. */
+  readonly remove: (session: Lived) => Promise<unknown>
   readonly startLeftovers: (key: string) => Promise<void>
   /** Takes away what dead processes left of copies. */
   readonly removeHalves: () => Promise<void>
 }
+
+/** A session, and no other one under its key. */
+type Lived = Pick<SessionRecord, 'key' | 'id'>
 
 const sweepMs = 30_000
 const pruneMs = 3_600_000
@@ -133,20 +140,16 @@ export class Clockwork {
     return results
   }
 
-  async #prune(): Promise<PruneReport> {
-    const { store, clock, retention } = this.#options
+  async #prune(): Promise<SweepReport['pruned']> {
+    const { store, clock, retention, removeHalves, expiredBefore, remove } = this.#options
     const now = clock.now()
     this.#prunedAt = now
-    await this.#options.removeHalves()
-    let total = nothingPruned
+    await removeHalves()
+    const removed = await this.#each(await expiredBefore(now - retention.expiredMs), ({ key }) => key, remove)
+    let total = { ...nothingPruned, sessions: removed.length }
     for (;;) {
-      const step = await store.prune({ runsEndedBefore: now - retention.runsMs, expiredBefore: now - retention.expiredMs }, batchSize)
-      total = {
-        runs: total.runs + step.runs,
-        events: total.events + step.events,
-        sessions: total.sessions + step.sessions,
-        more: step.more,
-      }
+      const step = await store.prune({ runsEndedBefore: now - retention.runsMs }, batchSize)
+      total = { ...total, runs: total.runs + step.runs, events: total.events + step.events, more: step.more }
       if (!step.more) return total
     }
   }
@@ -194,4 +197,4 @@ export class Clockwork {
   }
 }
 
-const nothingPruned: PruneReport = { runs: 0, events: 0, sessions: 0, more: false }
+const nothingPruned: SweepReport['pruned'] = { runs: 0, events: 0, sessions: 0, more: false }

@@ -6,6 +6,7 @@ import { checkKey, checkNamespace, checkTtl } from '../keys.ts'
 import { LiveLog } from '../log/live-log.ts'
 import type { SessionContext } from '../session/context.ts'
 import { endSession } from '../session/end-session.ts'
+import { expiredBefore } from '../session/expired-before.ts'
 import { isHalf, removeDeadHalves } from '../session/half-session.ts'
 import { startLeftovers } from '../session/leftovers.ts'
 import { restWithin } from '../session/rest.ts'
@@ -93,6 +94,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     wake: () => loop.wake(),
     announce: (key) => live.announce(key),
     expire: (key) => endSession(ofRuns, key, 'expire'),
+    expiredBefore: (atMs) => expiredBefore(rawStore, atMs),
+    remove: ({ key, id: incarnation }) => endSession(ofRuns, key, 'delete', { incarnation }),
     startLeftovers: (key) => startLeftovers(ofRuns, key),
     removeHalves: () => removeDeadHalves(ofRuns),
   })

@@ -121,7 +121,8 @@ export interface SweepReport {
   readonly expired: number
   /** Sessions whose inbox was looked through. */
   readonly started: number
-  readonly pruned: PruneReport
+  /** `sessions`: those that were deleted, as they had expired long ago. */
+  readonly pruned: PruneReport & { readonly sessions: number }
   readonly nextDueAt: number | null
 }
 

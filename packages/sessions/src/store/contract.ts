@@ -189,15 +189,11 @@ export interface PruneRules {
    * before then. Entries and rows of the ledger stay as long as their session, definitions as long as a run refers to them.
    */
   readonly runsEndedBefore: number
-  /** Sessions that were marked as expired, whose time was over before then, and that have no open run, are deleted. */
-  readonly expiredBefore: number
 }
 
 export interface PruneReport {
-  /** Of sessions that go on. */
   readonly runs: number
   readonly events: number
-  readonly sessions: number
   /** The limit was reached: there may be more. */
   readonly more: boolean
 }

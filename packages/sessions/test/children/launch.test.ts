@@ -1,35 +1,13 @@
 import { systemClock } from '@bowline/llm'
 import { manualClock, type ManualClock } from '@bowline/llm/testing'
 import type { Batch, Session, SessionStore } from '@bowline/sessions'
-import { fileStore } from '@bowline/sessions/file'
-import { memoryStore } from '@bowline/sessions/memory'
-import { sqliteStore } from '@bowline/sessions/sqlite'
 import { faultyStore, type FaultRule } from '@bowline/sessions/testing'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { temporaryFolders } from '../stores/temporary-folder.ts'
+import { namesOfPlaces, placesOfStores, type Place } from '../stores/places.ts'
 import { gate } from '../support.ts'
 import { childrenOf, endOf, helper, launch, root, team } from './support.ts'
 
-const temporaryFolder = temporaryFolders()
-
-/** A store, and one over the same data once it is closed. */
-type Place = readonly [store: SessionStore, later: () => SessionStore]
-
-const places: Readonly<Record<string, () => Place>> = {
-  memory() {
-    const store = memoryStore()
-    return [store, () => store.second()]
-  },
-  file() {
-    const dir = temporaryFolder()
-    return [fileStore({ dir }), () => fileStore({ dir })]
-  },
-  sqlite() {
-    const file = join(temporaryFolder(), 'children.db')
-    return [sqliteStore({ file }), () => sqliteStore({ file })]
-  },
-}
+const placeOf = placesOfStores()
 
 /** Each resolves when the run of the parent is told to end; what is left of it may take its time. */
 const aborts = {
@@ -90,11 +68,9 @@ async function abortAt(moment: Moment, abort: keyof typeof aborts, isLeft: boole
   return after
 }
 
-describe.each(Object.keys(places))('a launch in the background, over %s', (name) => {
+describe.each(namesOfPlaces)('a launch in the background, over %s', (name) => {
   it.each(cases)('S130: aborted by $abort when it is $moment, it $becomes', async ({ abort, moment, isLeft }) => {
-    const place = places[name]?.()
-    if (!place) throw new TypeError(`There is no store ${name}.`)
-    const store = await abortAt(moment, abort, isLeft, place)
+    const store = await abortAt(moment, abort, isLeft, placeOf(name))
     const children = await childrenOf(store)
     expect(children.map(({ status }) => status)).toEqual(isLeft ? ['aborted'] : [])
     expect((await store.listSessions({ parent: root })).items).toHaveLength(isLeft ? 1 : 0)

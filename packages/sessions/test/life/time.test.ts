@@ -287,14 +287,16 @@ describe('retention', () => {
         }
       },
     })
-    const { runtime } = await started({ steps: [], clock, store, timers: false, ttl: { maxAgeMs: 1_000 }, retention: { expiredMs: 1_000 } })
-    for (let room = 1; room <= 250; room++) await runtime.session(`room:${room}`).open()
-    for (const ms of [0, 3_599_999, 1]) {
+    const { runtime } = await started({ steps: () => ({ text: 'hello' }), clock, store, timers: false, retention: { runsMs: 1_000 } })
+    for (let room = 1; room <= 250; room++) await runtime.session(`room:${room}`).send('hi')
+    await runtime.drain()
+    const pruned: number[] = []
+    for (const ms of [3_599_999, 1]) {
       await clock.advance(ms)
-      await runtime.sweep()
+      pruned.push((await runtime.sweep()).pruned.runs)
     }
+    expect(pruned).toEqual([0, 250])
     expect(limits).toEqual([100, 100, 100, 100])
-    expect((await runtime.sessions()).items).toEqual([])
     await runtime.stop()
   })
 })

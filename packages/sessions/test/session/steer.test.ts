@@ -368,7 +368,7 @@ describe('the id of a steered input', () => {
     await run.result()
     expect(await runtime.store.readInbox('room:1', ['taken'])).toHaveLength(1)
     const { endedAt = 0 } = (await runtime.run(run.runId)) ?? {}
-    await runtime.store.prune({ runsEndedBefore: endedAt + 1, expiredBefore: 0 }, 10)
+    await runtime.store.prune({ runsEndedBefore: endedAt + 1 }, 10)
     expect(await runtime.store.readInbox('room:1', ['taken'])).toEqual([])
     await runtime.stop()
   })

@@ -180,7 +180,7 @@ describe('the state of a file store', () => {
       }
       expect(await store.readSession('room:1')).toMatchObject({ status: 'found' })
       expect(await store.commit(batch('more', 'room:1', []))).toMatchObject({ ok: true })
-      await store.prune({ runsEndedBefore: 1e15, expiredBefore: 1e15 }, 100)
+      await store.prune({ runsEndedBefore: 1e15 }, 100)
       await store.close()
       expect(readFileSync(file).equals(damaged)).toBe(true)
       expect(existsSync(`${file}.bak`)).toBe(false)
@@ -252,7 +252,7 @@ describe('the state of a file store', () => {
       await first.state.delete('s', 'a')
       if (by === 'opening') await first.close()
       const store = by === 'opening' ? await open(dir) : first
-      await store.prune({ runsEndedBefore: 0, expiredBefore: 0 }, 10)
+      await store.prune({ runsEndedBefore: 0 }, 10)
       expect(recordsIn(dir)).toMatchObject([{ states: [{ id: 'a', version: 3 }] }, { states: [{ id: 'b', value: 'other' }] }])
       expect(readFileSync(fileIn(dir), 'utf8')).not.toContain('secret')
       expect(existsSync(`${fileIn(dir)}.bak`)).toBe(false)

@@ -80,7 +80,7 @@ async function expectOthersWork(store: SessionStore): Promise<void> {
   expect(await said(store, 'room:2')).toEqual(['other'])
   expect((await store.claim(runRequest)).map((claim) => claim.run.id)).toEqual(['run-2'])
   expect(await store.commit(batch('more', 'room:2', [say('more')]))).toMatchObject({ ok: true })
-  await store.prune({ runsEndedBefore: 1e15, expiredBefore: 1e15 }, 100)
+  await store.prune({ runsEndedBefore: 1e15 }, 100)
 }
 
 describe('a damaged file', () => {

@@ -13,7 +13,7 @@ const newFolder = temporaryFolders()
 const { open, closeAll } = openStores()
 afterEach(closeAll)
 
-const never = { runsEndedBefore: 0, expiredBefore: 0 }
+const never = { runsEndedBefore: 0 }
 const request = { owner: 'owner-a', max: 10, leaseMs: 1000, agents: ['assistant'], holds: [] }
 const insert = (id: string, input = 'input'): Write => ({ op: 'run.insert', run: { id, kind: 'user', inputHash: 'hash', input, at: 1 } })
 const patch = (runId: string, fields: RunPatch): Write => ({ op: 'run.patch', runId, patch: fields })

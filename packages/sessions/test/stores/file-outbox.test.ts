@@ -160,7 +160,7 @@ describe('deliveries between files', () => {
     for (let n = 1; n <= 200; n++) {
       await store.commit(batch(`put ${n}`, 'target', [{ op: 'inbox.put', rows: [row(n)] }, { op: 'inbox.take', ids: [`row ${n - 1}`] }]))
     }
-    await store.prune({ runsEndedBefore: 0, expiredBefore: 0 }, 10)
+    await store.prune({ runsEndedBefore: 0 }, 10)
     expect(linesOf(fileOf(dir, 'target')).length).toBeLessThan(5)
     await store.close()
     writeFileSync(source, good)

@@ -4,27 +4,19 @@ import { forgetRuns } from './children.ts'
 import type { HeldSession, Space } from './held-session.ts'
 import { inOneStep, remove, setRecord } from './work.ts'
 import type { Work } from './work.ts'
-import { applyWrites } from './writes.ts'
 
 /** Removes what nobody needs any more, from at most `limit` sessions. */
-export function pruneSpace(space: Space, rules: PruneRules, now: number, limit: number): PruneReport {
-  let [runs, events, sessions, touched] = [0, 0, 0, 0]
+export function pruneSpace(space: Space, { runsEndedBefore }: PruneRules, now: number, limit: number): PruneReport {
+  let [runs, events, touched] = [0, 0, 0]
   for (const held of space.sessions.values()) {
-    const isOver = expiredBefore(held, rules.expiredBefore)
-    const gone = isOver ? [] : runsToForget(held, rules.runsEndedBefore)
-    if (!isOver && gone.length === 0) continue
+    const gone = runsToForget(held, runsEndedBefore)
+    if (gone.length === 0) continue
     if (touched++ === limit) break
-    if (isOver) {
-      const leavesNothing = held.record.parent === undefined ? {} : ({ leavesNothing: true } as const)
-      inOneStep(space, held.record.key, now, (work) => applyWrites(work, [{ op: 'session.delete', at: now, ...leavesNothing }]))
-      sessions += 1
-    } else {
-      events += inOneStep(space, held.record.key, now, (work) => forget(work, held, gone, rules.runsEndedBefore))
-      runs += gone.length
-    }
+    events += inOneStep(space, held.record.key, now, (work) => forget(work, held, gone, runsEndedBefore))
+    runs += gone.length
   }
   forgetDefinitions(space)
-  return { runs, events, sessions, more: touched > limit }
+  return { runs, events, more: touched > limit }
 }
 
 /** Those before the first run that is kept: what came after its first event stays. */
@@ -32,10 +24,6 @@ function runsToForget({ runs }: HeldSession, time: number): readonly RunRecord[]
   const inOrder = [...runs.values()].sort((a, b) => a.n - b.n)
   const firstKept = inOrder.findIndex((run) => !endedBefore(run, time))
   return firstKept === -1 ? inOrder : inOrder.slice(0, firstKept)
-}
-
-function expiredBefore({ record, openRuns }: HeldSession, time: number): boolean {
-  return record.status === 'expired' && (record.expiresAt ?? Infinity) < time && openRuns.size === 0
 }
 
 function endedBefore({ endedAt }: RunRecord, time: number): boolean {

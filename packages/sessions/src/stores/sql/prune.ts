@@ -1,36 +1,17 @@
 import { sql } from 'kysely'
 import type { PruneReport, PruneRules } from '../../store/contract.ts'
-import { deleteSession } from './delete-session.ts'
 import { findSessionByRow, sessionRecord, sessionState } from './sessions.ts'
 import { all, execute, statement } from './statement.ts'
 import type { Steps } from './statement.ts'
-import { beginWork } from './work.ts'
-import type { CommitContext } from './work.ts'
 
-interface OverSlots {
+interface CutSlots {
   readonly namespace: string
   readonly before: number
   readonly limit: number
 }
 
-/** Marked, long over, and nothing is open in them. */
-const sessionsOver = statement((db, { namespace, before, limit }: OverSlots) =>
-  db
-    .selectFrom('session')
-    .innerJoin('session_state', 'session_state.session', 'session.row')
-    .select(['session.key', 'session.parent'])
-    .where('session.namespace', '=', namespace)
-    .where('session_state.status', '=', sql.lit('expired'))
-    .where('session_state.expires_at', '<', before)
-    .where((where) =>
-      where.not(where.exists(where.selectFrom('run').select('run.row').whereRef('run.session', '=', 'session.row').where('run.ended_at', 'is', null))),
-    )
-    .orderBy('session.row')
-    .limit(limit),
-)
-
 /** Sessions whose first run that is there has ended before then. */
-const sessionsToCut = statement((db, { namespace, before, limit }: OverSlots) =>
+const sessionsToCut = statement((db, { namespace, before, limit }: CutSlots) =>
   db
     .selectFrom('run')
     .innerJoin('run_state', 'run_state.run', 'run.row')
@@ -96,23 +77,16 @@ const forgetDefinitions = statement((db, slots: { readonly namespace: string }) 
 )
 
 /** Removes what nobody needs any more, from at most `limit` sessions. */
-export function* pruneTables(rules: PruneRules, limit: number, context: CommitContext): Steps<PruneReport> {
-  const { namespace, now } = context
-  const over = yield* all(sessionsOver, { namespace, before: rules.expiredBefore, limit: limit + 1 })
-  for (const { key, parent } of over.slice(0, limit)) {
-    const work = yield* beginWork(key, null, context)
-    yield* deleteSession(work, { op: 'session.delete', at: now, ...(parent === null ? {} : { leavesNothing: true }) })
-  }
-  const left = limit - Math.min(limit, over.length)
-  const toCut = yield* all(sessionsToCut, { namespace, before: rules.runsEndedBefore, limit: left + 1 })
+export function* pruneTables({ runsEndedBefore }: PruneRules, limit: number, namespace: string): Steps<PruneReport> {
+  const toCut = yield* all(sessionsToCut, { namespace, before: runsEndedBefore, limit: limit + 1 })
   let [runs, events] = [0, 0]
-  for (const { session } of toCut.slice(0, left)) {
-    const cut = yield* cutSession(session, rules.runsEndedBefore)
+  for (const { session } of toCut.slice(0, limit)) {
+    const cut = yield* cutSession(session, runsEndedBefore)
     runs += cut.runs
     events += cut.events
   }
   yield* execute(forgetDefinitions, { namespace })
-  return { runs, events, sessions: Math.min(limit, over.length), more: over.length > limit || toCut.length > left }
+  return { runs, events, more: toCut.length > limit }
 }
 
 /** Forgets the runs before the first one that is kept, and the log before its first event. */

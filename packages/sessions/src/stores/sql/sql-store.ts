@@ -82,7 +82,7 @@ export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number): 
     listBranches: (key, query = {}) => read((namespace) => listBranches(namespace, key, query)),
     readDefinition: (hash) => read((namespace) => readDefinition(namespace, hash)),
     due: (limit) => read((namespace, now) => dueNow(namespace, now, limit)),
-    prune: (rules, limit) => transaction((open) => pruneTables(rules, limit, contextOf(open))),
+    prune: (rules, limit) => transaction(({ namespace }) => pruneTables(rules, limit, namespace)),
     subscribe(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)

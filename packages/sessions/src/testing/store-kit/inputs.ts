@@ -46,9 +46,9 @@ export const inputs: Topic = ({ it }) => {
     await bench.running('run-1')
     await bench.commit([steering('x', 'same')])
     await bench.commit([taken('x', 'same'), appendEvents(mark('done')), patchRun('run-1', { status: 'completed' })])
-    await bench.store.prune({ runsEndedBefore: startMs, expiredBefore: 0 }, 10)
+    await bench.store.prune({ runsEndedBefore: startMs }, 10)
     assert.equal((await bench.store.readInbox(room, ['taken'])).length, 1)
-    await bench.store.prune({ runsEndedBefore: startMs + 1, expiredBefore: 0 }, 10)
+    await bench.store.prune({ runsEndedBefore: startMs + 1 }, 10)
     assert.deepEqual(await bench.store.readInbox(room, ['taken']), [])
   })
 
