@@ -9,7 +9,17 @@ import { median, type Bench } from './harness.ts'
 import { countedCommits, withSqlite } from './sqlite-sample.ts'
 import { callsThenText } from './turns.ts'
 
-const places = [10, 100, 1_000]
+interface Stretch {
+  readonly name: string
+  readonly from: number
+  readonly to: number
+  readonly of: (values: readonly number[]) => number
+}
+
+const stretches: readonly Stretch[] = [
+  ...[10, 100, 1_000].map((step): Stretch => ({ name: step.toLocaleString('en'), from: step - 5, to: step + 5, of: median })),
+  { name: '1 to 200, mean', from: 1, to: 200, of: (values) => values.reduce((sum, value) => sum + value, 0) / values.length },
+]
 const steps = 1_006
 const rounds = 9
 /** Deltas of twelve characters that the model gives, and characters that the tool answers: 300 bytes in all. */
@@ -32,10 +42,11 @@ interface Run {
 export const bench: Bench = {
   title: 'A step on SQLite',
   text: [
-    `A run of ${steps.toLocaleString('en')} steps with one tool call each, through a session, \`synchronous=FULL\`; arguments and result are 300 bytes together. Medians over`,
-    `${rounds} runs of ten steps around the named one, the commits and all the work of the loop included. *Written* is what the process handed to the file system`,
-    '(write-ahead log and checkpoints), *grown* what the database has grown by, over the whole run. Equal figures at all places are the point: what is stored per step',
-    'does not grow with the conversation. *Late* is how much later than due a timer of the process came, the latest in a hundred: no commit keeps it from other work for longer.',
+    `A run of ${steps.toLocaleString('en')} steps with one tool call each, through a session, \`synchronous=FULL\`; arguments and result are 300 bytes together. Of ten steps`,
+    `around the named one the median is taken, then that of ${rounds} runs; the mean has the checkpoints of the write-ahead log in it. The commits and all the work of the loop are`,
+    'included. *Written* is what the process handed to the file system (log and checkpoints), *grown* what the database has grown by, over the whole run. Equal figures at all',
+    'places are the point: what is stored per step does not grow with the conversation. *Late* is how much later than due a timer of the process came, the latest in a hundred: no',
+    'commit keeps it from other work for longer.',
   ].join('\n'),
   async run() {
     const runs: Run[] = []
@@ -45,7 +56,7 @@ export const bench: Bench = {
     const late = median(runs.map((run) => run.lateMs)).toFixed(1)
     return {
       head: ['step', 'commits', 'bytes written', 'bytes grown', 'ms', 'late ms, p99'],
-      rows: places.map((step) => rowOf(step, samples, { grown, late })),
+      rows: stretches.map((stretch) => rowOf(stretch, samples, { grown, late })),
     }
   },
 }
@@ -88,25 +99,14 @@ async function sampledRun(): Promise<Run> {
   })
 }
 
-function rowOf(step: number, runs: readonly (readonly Sample[])[], { grown, late }: { readonly grown: string; readonly late: string }): string[] {
-  const perStep = (field: keyof Sample) =>
-    median(
-      runs.map((samples) => {
-        const first = samples[step - 6]
-        const last = samples[step + 4]
-        if (first === undefined || last === undefined) throw new Error(`Step ${step} is outside of the run`)
-        return (last[field] - first[field]) / 10
-      }),
-    )
+function rowOf({ name, from, to, of }: Stretch, runs: readonly (readonly Sample[])[], { grown, late }: { readonly grown: string; readonly late: string }): string[] {
+  const perStep = (field: keyof Sample) => median(runs.map((samples) => of(differences(samples.slice(from - 1, to), field))))
   const bytes = perStep('bytes')
-  return [
-    step.toLocaleString('en'),
-    perStep('commits').toFixed(1),
-    Number.isNaN(bytes) ? '–' : Math.round(bytes).toLocaleString('en'),
-    grown,
-    perStep('at').toFixed(2),
-    late,
-  ]
+  return [name, perStep('commits').toFixed(1), Number.isNaN(bytes) ? '–' : Math.round(bytes).toLocaleString('en'), grown, perStep('at').toFixed(2), late]
+}
+
+function differences(samples: readonly Sample[], field: keyof Sample): readonly number[] {
+  return samples.slice(1).map((sample, index) => sample[field] - (samples[index]?.[field] ?? NaN))
 }
 
 function databaseBytes(file: string): number {

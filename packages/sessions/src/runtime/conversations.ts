@@ -8,12 +8,8 @@ export class Conversations {
     const conversation = this.#bySession.get(sessionId) ?? {}
     this.#bySession.delete(sessionId)
     this.#bySession.set(sessionId, conversation)
-    if (this.#bySession.size > mostRemembered) for (const oldest of this.#bySession.keys()) return this.#forget(oldest, conversation)
+    const [oldest] = this.#bySession.keys()
+    if (this.#bySession.size > mostRemembered && oldest !== undefined) this.#bySession.delete(oldest)
     return conversation
-  }
-
-  #forget(sessionId: string, used: object): object {
-    this.#bySession.delete(sessionId)
-    return used
   }
 }

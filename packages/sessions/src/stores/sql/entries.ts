@@ -47,6 +47,26 @@ const pathFrom = statement((db, { session, start, limit }: { readonly session: n
     .select(({ fn }) => fn.coalesce('path.body', 'tool_call.outcome').as('body')),
 )
 
+/** From an entry back in the order of their ids: ids that begin with their time mostly stand as they were appended. */
+const backFrom = statement((db, { session, start, limit }: { readonly session: number; readonly start: string; readonly limit: number }) =>
+  db
+    .selectFrom('entry')
+    .leftJoin('tool_call', (join) =>
+      join
+        .onRef('tool_call.run', '=', 'entry.call_run')
+        .onRef('tool_call.step', '=', 'entry.call_step')
+        .onRef('tool_call.tool_call_id', '=', 'entry.call_id'),
+    )
+    .leftJoin('run', 'run.row', 'entry.run')
+    .select(['entry.id', 'entry.n', 'entry.parent_id', 'entry.type', 'entry.at'])
+    .select(({ fn }) => fn.coalesce('run.id', 'entry.run_id').as('run_id'))
+    .select(({ fn }) => fn.coalesce('entry.body', 'tool_call.outcome').as('body'))
+    .where('entry.session', '=', session)
+    .where('entry.id', '<=', start)
+    .orderBy('entry.id', 'desc')
+    .limit(limit),
+)
+
 export function* readPath(namespace: string, key: string, options: PathOptions): Steps<Page<EntryRecord>> {
   const session = yield* findSession(namespace, key)
   if (!session) return { items: [] }
@@ -54,10 +74,23 @@ export function* readPath(namespace: string, key: string, options: PathOptions):
   const { leaf } = sessionRecord(session)
   const start = yield* startOfPath({ row: session.row, key, leaf }, options)
   if (start === null) return { items: [] }
-  const rows = yield* all(pathFrom, { session: session.row, start, limit: limit + 1 })
-  if (rows.length === 0) throw unknownEntry(start, key)
-  const path = rows.toSorted((a, b) => a.depth - b.depth)
+  const path = yield* rowsOfPath(session.row, start, limit + 1)
+  if (path.length === 0) throw unknownEntry(start, key)
   return pageOf(path.map((row) => entryRecord(row, key)), limit, (last) => last.id)
+}
+
+/** The parents are followed through what stands together; where that ends, each is looked up. */
+function* rowsOfPath(session: number, start: string, limit: number): Steps<readonly PathRow[]> {
+  const path: PathRow[] = []
+  let next: string | null = start
+  for (const row of yield* all(backFrom, { session, start, limit })) {
+    if (row.id !== next) continue
+    path.push(row)
+    next = row.parent_id
+  }
+  if (next === null || path.length === limit) return path
+  const rest = yield* all(pathFrom, { session, start: next, limit: limit - path.length })
+  return [...path, ...rest.toSorted((a, b) => a.depth - b.depth)]
 }
 
 function* startOfPath(

@@ -50,6 +50,23 @@ export const transcript: Topic = ({ it }) => {
     assert.deepEqual(last, { ...userEntry('c', 'a'), n: 3 })
   })
 
+  it('S43, S47: the path is that of the parents, whatever the order of the ids, in pages of any size', async (bench) => {
+    const ids = ['m', 'z', 'b', 'y', 'c', 'n', 'a', 'x', 'o', 'p']
+    const branches = ['l', 'bb', 'yy', 'q']
+    await bench.commit([ensure(), appendEntries(...ids.map((id, index) => userEntry(id, ids[index - 1] ?? null)))])
+    await bench.commit([appendEntries(...branches.map((id, index) => userEntry(id, ids[index * 2] ?? null))), moveLeaf('p')])
+    const wanted = ids.toReversed()
+    for (let limit = 1; limit <= ids.length + 1; limit++) {
+      const found: string[] = []
+      for (let before: string | undefined; found.length < wanted.length; before = found.at(-1)) {
+        const { items, next } = await bench.store.readPath(room, { limit, ...(before === undefined ? {} : { before }) })
+        found.push(...items.map((entry) => entry.id))
+        assert.equal(next === undefined, found.length === wanted.length)
+      }
+      assert.deepEqual(found, wanted)
+    }
+  })
+
   it('S149: the leaf moves to any entry of the session, or before the first, and nothing is deleted', async (bench) => {
     await bench.commit([ensure('room:2'), appendEntries(userEntry('elsewhere', null))], { key: 'room:2' })
     await bench.commit([ensure(), appendEntries(userEntry('a', null), userEntry('b', 'a'))])
