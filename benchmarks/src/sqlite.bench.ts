@@ -37,6 +37,8 @@ interface Run {
   readonly grownBytes: number
   /** How late the latest timer in a hundred was. */
   readonly lateMs: number
+  /** What two commits of one row each take beside it, with a millisecond between them. */
+  readonly bareMs: number
 }
 
 export const bench: Bench = {
@@ -46,7 +48,7 @@ export const bench: Bench = {
     `around the named one the median is taken, then that of ${rounds} runs; the mean has the checkpoints of the write-ahead log in it. The commits and all the work of the loop are`,
     'included. *Written* is what the process handed to the file system (log and checkpoints), *grown* what the database has grown by, over the whole run. Equal figures at all',
     'places are the point: what is stored per step does not grow with the conversation. *Late* is how much later than due a timer of the process came, the latest in a hundred: no',
-    'commit keeps it from other work for longer.',
+    'commit keeps it from other work for longer. *Bare* are two commits of one row each to a table of its own, a millisecond of work between them: what the disk takes in any case.',
   ].join('\n'),
   async run() {
     const runs: Run[] = []
@@ -54,9 +56,10 @@ export const bench: Bench = {
     const samples = runs.map((run) => run.samples)
     const grown = Math.round(median(runs.map((run) => run.grownBytes)) / steps).toLocaleString('en')
     const late = median(runs.map((run) => run.lateMs)).toFixed(1)
+    const bare = median(runs.map((run) => run.bareMs)).toFixed(2)
     return {
-      head: ['step', 'commits', 'bytes written', 'bytes grown', 'ms', 'late ms, p99'],
-      rows: stretches.map((stretch) => rowOf(stretch, samples, { grown, late })),
+      head: ['step', 'commits', 'bytes written', 'bytes grown', 'ms', 'bare ms', 'late ms, p99'],
+      rows: stretches.map((stretch) => rowOf(stretch, samples, { grown, late, bare })),
     }
   },
 }
@@ -92,21 +95,37 @@ async function sampledRun(): Promise<Run> {
       const { status } = await (await runtime.session('bench').send('write')).result()
       if (status !== 'completed' || samples.length !== steps - 1) throw new Error(`The run ended ${status} after ${samples.length} calls`)
       delays.disable()
-      return { samples, grownBytes: databaseBytes(file) - before, lateMs: delays.percentile(99) / 1e6 }
+      return { samples, grownBytes: databaseBytes(file) - before, lateMs: delays.percentile(99) / 1e6, bareMs: bareCommitsMs(`${file}-bare`) }
     } finally {
       await runtime.stop()
     }
   })
 }
 
-function rowOf({ name, from, to, of }: Stretch, runs: readonly (readonly Sample[])[], { grown, late }: { readonly grown: string; readonly late: string }): string[] {
+function rowOf({ name, from, to, of }: Stretch, runs: readonly (readonly Sample[])[], { grown, late, bare }: Readonly<Record<'grown' | 'late' | 'bare', string>>): string[] {
   const perStep = (field: keyof Sample) => median(runs.map((samples) => of(differences(samples.slice(from - 1, to), field))))
   const bytes = perStep('bytes')
-  return [name, perStep('commits').toFixed(1), Number.isNaN(bytes) ? '–' : Math.round(bytes).toLocaleString('en'), grown, perStep('at').toFixed(2), late]
+  return [name, perStep('commits').toFixed(1), Number.isNaN(bytes) ? '–' : Math.round(bytes).toLocaleString('en'), grown, perStep('at').toFixed(2), bare, late]
 }
 
 function differences(samples: readonly Sample[], field: keyof Sample): readonly number[] {
   return samples.slice(1).map((sample, index) => sample[field] - (samples[index]?.[field] ?? NaN))
+}
+
+function bareCommitsMs(file: string): number {
+  const database = new DatabaseSync(file)
+  database.exec('pragma journal_mode = wal; pragma synchronous = full; create table bare (n integer primary key, body text)')
+  const insert = database.prepare('insert into bare (body) values (?)')
+  const body = 'x'.repeat(300)
+  const times = Array.from({ length: 200 }, () => {
+    const workedUntil = performance.now() + 1
+    while (performance.now() < workedUntil);
+    const startedAt = performance.now()
+    insert.run(body)
+    return performance.now() - startedAt
+  })
+  database.close()
+  return 2 * median(times)
 }
 
 function databaseBytes(file: string): number {
