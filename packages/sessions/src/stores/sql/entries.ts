@@ -9,6 +9,7 @@ import { pageLimit, pageOf } from '../paging.ts'
 import { findSession, sessionRecord } from './sessions.ts'
 import { all, first, statement } from './statement.ts'
 import type { Steps } from './statement.ts'
+import type { Database } from './tables.ts'
 
 const parentOf = statement((db, slots: { readonly session: number; readonly id: string }) =>
   db.selectFrom('entry').select('parent_id').where('session', '=', slots.session).where('id', '=', slots.id),
@@ -47,9 +48,9 @@ const pathFrom = statement((db, { session, start, limit }: { readonly session: n
     .select(({ fn }) => fn.coalesce('path.body', 'tool_call.outcome').as('body')),
 )
 
-/** From an entry back in the order of their ids: ids that begin with their time mostly stand as they were appended. */
-const backFrom = statement((db, { session, start, limit }: { readonly session: number; readonly start: string; readonly limit: number }) =>
-  db
+/** With their bodies: that of a tool result is the outcome of its call. */
+export function selectEntries(db: Database) {
+  return db
     .selectFrom('entry')
     .leftJoin('tool_call', (join) =>
       join
@@ -57,10 +58,15 @@ const backFrom = statement((db, { session, start, limit }: { readonly session: n
         .onRef('tool_call.step', '=', 'entry.call_step')
         .onRef('tool_call.tool_call_id', '=', 'entry.call_id'),
     )
+    .select(({ fn }) => fn.coalesce('entry.body', 'tool_call.outcome').as('body'))
+}
+
+/** From an entry back in the order of their ids: ids that begin with their time mostly stand as they were appended. */
+const backFrom = statement((db, { session, start, limit }: { readonly session: number; readonly start: string; readonly limit: number }) =>
+  selectEntries(db)
     .leftJoin('run', 'run.row', 'entry.run')
     .select(['entry.id', 'entry.n', 'entry.parent_id', 'entry.type', 'entry.at'])
     .select(({ fn }) => fn.coalesce('run.id', 'entry.run_id').as('run_id'))
-    .select(({ fn }) => fn.coalesce('entry.body', 'tool_call.outcome').as('body'))
     .where('entry.session', '=', session)
     .where('entry.id', '<=', start)
     .orderBy('entry.id', 'desc')

@@ -3,7 +3,7 @@ import type { EventPage } from '../../store/contract.ts'
 import { parseStored } from '../json.ts'
 import { wholeEvent } from '../rules.ts'
 import type { FilledIn } from '../rules.ts'
-import { contentFrom } from './entries.ts'
+import { contentFrom, selectEntries } from './entries.ts'
 import { unpackEvents } from './packed-events.ts'
 import { findSession, findTombstone, sessionRecord } from './sessions.ts'
 import { all, statement } from './statement.ts'
@@ -33,16 +33,8 @@ const rowsAfter = statement((db, slots: RowsSlots) =>
 )
 
 const messagesOf = statement((db, slots: { readonly session: number; readonly ids: string }, { listed }) =>
-  db
-    .selectFrom('entry')
-    .leftJoin('tool_call', (join) =>
-      join
-        .onRef('tool_call.run', '=', 'entry.call_run')
-        .onRef('tool_call.step', '=', 'entry.call_step')
-        .onRef('tool_call.tool_call_id', '=', 'entry.call_id'),
-    )
+  selectEntries(db)
     .select('entry.id')
-    .select(({ fn }) => fn.coalesce('entry.body', 'tool_call.outcome').as('body'))
     .where('entry.session', '=', slots.session)
     .where('entry.id', 'in', listed<string>(slots.ids)),
 )
