@@ -157,17 +157,21 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
     const refused = { ...batch, id: 'refused', expect: [{ that: 'session', id: null }] } as const
     const broken = { ...batch, id: 'broken', writes: [...batch.writes, { op: 'timer.drop', ids: [Number.NaN] }] } as unknown as typeof batch
     const tooLong = { ...batch, id: 'too-long', writes: [...batch.writes, { op: 'event.append', events: [{ event: { type: 'session-start', at: 1, sessionKey: 'x'.repeat(2 ** 24) } }] }] } as const
-    const given = [batch, refused, { ...batch, id: 'batch-2' }, broken, tooLong, { ...batch, id: 'batch-3' }]
+    const entry = { id: 'a', parentId: null, type: 'message', at: 1, message: { role: 'user', id: 'a', content: 'it' } } as const
+    const half = { ...batch, id: 'half', writes: [...batch.writes, { op: 'entry.append', entries: [entry] }, { op: 'run.patch', runId: 'unknown', patch: {} }] } as const
+    const given = [batch, half, refused, { ...batch, id: 'batch-2' }, broken, tooLong, { ...batch, id: 'batch-3' }]
     const results = await Promise.allSettled(given.map((each) => store.commit(each)))
     expect(results.map((result) => (result.status === 'fulfilled' ? result.value : (result.reason as { code: string }).code))).toMatchObject([
       { ok: true, version: 1 },
+      { ok: false, reason: 'conflict' },
       { ok: false, reason: 'conflict' },
       { ok: true, version: 2 },
       'invalid-input',
       'entry-too-large',
       { ok: true, version: 3 },
     ])
-    expect(await store.readSession('room:1')).toMatchObject({ value: { version: 3, nextSeq: 1 } })
+    expect(await store.readSession('room:1')).toMatchObject({ value: { version: 3, nextSeq: 1, leaf: null } })
+    expect(await store.commit({ ...batch, id: 'batch-4', writes: [{ op: 'entry.append', entries: [entry] }] })).toMatchObject({ ok: true, version: 4 })
     await store.close()
   })
 
