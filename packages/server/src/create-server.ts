@@ -2,24 +2,17 @@ import { systemClock } from '@bowline/llm'
 import { checkAuth, createAuthenticate } from './auth/authenticate.ts'
 import type { Peer } from './http/access.ts'
 import { createApp } from './http/app.ts'
-import { describeRoutes } from './http/openapi.ts'
 import { faultOf } from './http/pipeline.ts'
-import { requestIdOf } from './http/request-id.ts'
+import { defaultLimits } from './limits.ts'
 import {
   checkCors,
   consoleLogger,
   defaultHeartbeatMs,
-  defaultLimits,
   systemServerIds,
   type ServerOptions,
 } from './options.ts'
 import { problemBody } from './problems.ts'
-import { eventsRoute } from './routes/events.ts'
-import { executeRoute } from './routes/execute.ts'
-import { resolveRoute, stopRoute, toolResultsRoute } from './routes/control.ts'
-import { agentsRoute, healthRoute, openApiRoute, readyRoute } from './routes/operations.ts'
-import type { Route } from './routes/route.ts'
-import { listSessionsRoute, readSessionRoute } from './routes/sessions.ts'
+import { allRoutes } from './routes/all-routes.ts'
 import type { Services } from './services.ts'
 import { OpenStreams } from './sse/open-streams.ts'
 import { toProblemError } from './to-problem-error.ts'
@@ -61,19 +54,19 @@ export function createServer(options: ServerOptions): Server {
     ids,
     streams,
     isDraining,
-    streamError(error, request) {
-      const id = requestIdOf(request, ids)
+    streamError(error, { request, requestId: id }) {
       logger.error({ requestId: id, ...faultOf(error) }, 'a stream broke')
       return { type: 'stream-error', problem: problemBody(toProblemError(error), { path: new URL(request.url).pathname, id }) }
     },
   }
   const loopbackOnly = auth === 'none'
   const app = createApp({
-    routes: allRoutes(services, basePath),
+    routes: allRoutes(services, basePath, options.routes),
     basePath,
     rules: { hosts: options.hosts ?? [], origins: options.cors?.origins ?? [], loopbackOnly },
     cors: options.cors,
     pipeline: { authenticate: createAuthenticate(auth, clock), limits, isDraining },
+    clock,
     ids,
     logger,
   })
@@ -85,22 +78,4 @@ export function createServer(options: ServerOptions): Server {
     },
     loopbackOnly,
   }
-}
-
-function allRoutes(services: Services, basePath: string): readonly Route[] {
-  const routes: Route[] = [
-    executeRoute(services),
-    readSessionRoute(services),
-    eventsRoute(services),
-    stopRoute(services),
-    toolResultsRoute(services),
-    resolveRoute(services),
-    listSessionsRoute(services),
-    agentsRoute(services),
-    healthRoute(),
-    readyRoute(services),
-  ]
-  let document: object | undefined
-  const openApi: Route = openApiRoute(() => (document ??= describeRoutes([...routes, openApi], basePath)))
-  return [...routes, openApi]
 }

@@ -2,6 +2,7 @@ import type { IdSource } from '@bowline/agent-loop'
 import type { Clock } from '@bowline/llm'
 import type { OnBusy, Runtime } from '@bowline/sessions'
 import type { Auth } from './auth/authenticate.ts'
+import type { Limits } from './limits.ts'
 import { ServerError } from './server-error.ts'
 import { randomSessionId } from './session-keys.ts'
 
@@ -19,6 +20,7 @@ export interface ServerOptions {
   readonly cors?: CorsOptions
   /** Names, with or without a port, under which the server is reached besides loopback names and its own address. */
   readonly hosts?: readonly string[]
+  readonly routes?: RouteOptions
   /** In front of every route, `/bowline` for example. */
   readonly basePath?: string
   /** Silence after which a stream gets a comment. Default 15,000. */
@@ -31,20 +33,28 @@ export interface ServerOptions {
 
 export interface AgentAccess {
   readonly description?: string
+  /**
+   * Which tools a client may bring to a new session. `declared` (the default): those that the agent itself leaves to the
+   * client, by name; `any`: others too, which the client then has to answer.
+   */
+  readonly clientTools?: ClientTools
+  /** Models that a client may ask for. Default: none. */
+  readonly models?: readonly string[]
+  /** Fields of `runtimeParams` that a client may set. Default: none. */
+  readonly runtimeParams?: readonly string[]
+  /** A client may bring the messages with which a new session begins. Default: false. */
+  readonly clientHistory?: boolean
   /** What a client may ask for while a run is open. Default: all. */
   readonly onBusy?: readonly OnBusy[]
 }
 
-export interface Limits {
-  /** Default 1 MiB. */
-  readonly bodyBytes?: number
-  /** Default 64. */
-  readonly jsonDepth?: number
-  /** Keys in one body. Default 10,000. */
-  readonly jsonKeys?: number
-  /** Default 10. */
-  readonly queuedRunsPerSession?: number
+/** Groups of routes; false: they are not there. */
+export interface RouteOptions {
+  /** Default true. */
+  readonly openapi?: boolean
 }
+
+export type ClientTools = 'none' | 'declared' | 'any'
 
 export interface CorsOptions {
   /** Exact origins, `https://app.example` for example. */
@@ -55,13 +65,6 @@ export interface CorsOptions {
 /** The part of a pino logger that the server uses. */
 export interface Logger {
   error(fields: Readonly<Record<string, unknown>>, message: string): void
-}
-
-export const defaultLimits: Required<Limits> = {
-  bodyBytes: 1024 * 1024,
-  jsonDepth: 64,
-  jsonKeys: 10_000,
-  queuedRunsPerSession: 10,
 }
 
 export const defaultHeartbeatMs = 15_000

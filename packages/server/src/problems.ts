@@ -16,6 +16,8 @@ const kinds = {
   'scope-missing': { status: 403, title: 'The credentials do not allow this' },
   'origin-not-allowed': { status: 403, title: 'Pages of this origin may not call' },
   'host-not-allowed': { status: 403, title: 'This server is not reached by that name or from that address' },
+  'client-tools-not-allowed': { status: 403, title: 'The agent does not take these tools from a client' },
+  'model-not-allowed': { status: 403, title: 'The agent does not offer this model' },
   'option-not-allowed': { status: 403, title: 'The agent does not allow this option' },
   'url-not-allowed': { status: 403, title: 'Addresses from a client are not fetched' },
   'session-missing': { status: 404, title: 'There is no such session' },
@@ -24,11 +26,14 @@ const kinds = {
   'unknown-run': { status: 404, title: 'There is no such run in this session' },
   'unknown-entry': { status: 404, title: 'There is no such entry in this session' },
   'unknown-agent': { status: 404, title: 'There is no such agent' },
+  'unknown-approval': { status: 404, title: 'There is no such question in this session' },
   'route-not-found': { status: 404, title: 'There is no such route' },
   'method-not-allowed': { status: 405, title: 'The route does not take this method' },
+  'not-acceptable': { status: 406, title: 'The route does not answer in that form' },
   busy: { status: 409, title: 'A run of the session is open' },
   'session-exists': { status: 409, title: 'The session exists already' },
   'tool-result-conflict': { status: 409, title: 'A result contradicts what is stored' },
+  'approval-conflict': { status: 409, title: 'The question was decided otherwise, or asks about other input' },
   'cursor-ahead': { status: 409, title: 'The cursor is beyond the end of the log' },
   'cursor-expired': { status: 410, title: 'The log no longer holds that position' },
   'body-too-large': { status: 413, title: 'The body is too large' },
@@ -37,6 +42,9 @@ const kinds = {
   'id-reused': { status: 422, title: 'The idempotency key was used with other content' },
   'unknown-tool-call': { status: 422, title: 'A result is for a call that does not wait for one' },
   'invalid-input': { status: 422, title: 'The input cannot be taken' },
+  'rate-limited': { status: 429, title: 'Too many requests', retryAfterMs: 1000 },
+  'too-many-runs': { status: 429, title: 'Too many runs of this tenant are under way', retryAfterMs: 1000 },
+  'too-many-streams': { status: 429, title: 'Too many streams are open', retryAfterMs: 1000 },
   'queue-full': { status: 429, title: 'Too many inputs wait in this session', retryAfterMs: 1000 },
   internal: { status: 500, title: 'The server failed' },
   draining: { status: 503, title: 'The server is going away', retryAfterMs: 1000 },
@@ -57,18 +65,24 @@ export type ProblemFacts = Pick<Problem, 'errors' | 'refused' | 'runId' | 'first
 export class ProblemError extends Error {
   override readonly name = 'ProblemError'
   readonly code: ProblemCode
+  /** Undefined: the same request does not succeed later either. */
+  readonly retryAfterMs: number | undefined
   readonly facts: ProblemFacts
   readonly headers: Readonly<Record<string, string>>
 
-  constructor(code: ProblemCode, detail: string, { headers = {}, cause, ...facts }: ProblemOptions = {}) {
+  constructor(code: ProblemCode, detail: string, { headers = {}, retryAfterMs, cause, ...facts }: ProblemOptions = {}) {
     super(detail, cause === undefined ? undefined : { cause })
+    const kind: ProblemKind = kinds[code]
     this.code = code
+    this.retryAfterMs = retryAfterMs ?? kind.retryAfterMs
     this.facts = facts
     this.headers = headers
   }
 }
 
 interface ProblemOptions extends ProblemFacts {
+  /** When it is known better than by the code. */
+  readonly retryAfterMs?: number
   readonly headers?: Readonly<Record<string, string>>
   /** For the log of the server; it never leaves. */
   readonly cause?: unknown
@@ -88,15 +102,10 @@ export function problemBody(error: ProblemError, request: { readonly path: strin
     instance: request.path,
     code: error.code,
     requestId: request.id,
-    retryable: kind.retryAfterMs !== undefined,
-    ...(kind.retryAfterMs !== undefined && { retryAfterMs: kind.retryAfterMs }),
+    retryable: error.retryAfterMs !== undefined,
+    ...(error.retryAfterMs !== undefined && { retryAfterMs: error.retryAfterMs }),
     ...error.facts,
   }
-}
-
-export function retryAfterSeconds(code: ProblemCode): number | undefined {
-  const kind: ProblemKind = kinds[code]
-  return kind.retryAfterMs === undefined ? undefined : Math.ceil(kind.retryAfterMs / 1000)
 }
 
 export function titleOf(code: ProblemCode): string {

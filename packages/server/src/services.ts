@@ -2,7 +2,8 @@ import type { StreamError } from '@bowline/client'
 import type { IdSource } from '@bowline/agent-loop'
 import type { Clock } from '@bowline/llm'
 import type { Runtime } from '@bowline/sessions'
-import type { AgentAccess, Limits } from './options.ts'
+import type { Limits } from './limits.ts'
+import type { AgentAccess } from './options.ts'
 import type { OpenStreams } from './sse/open-streams.ts'
 
 /** What the routes work with. They hold no state of their own. */
@@ -17,5 +18,5 @@ export interface Services {
   readonly streams: OpenStreams
   readonly isDraining: () => boolean
   /** Logs what broke a stream and says what it is to the reader. */
-  readonly streamError: (error: unknown, request: Request) => StreamError
+  readonly streamError: (error: unknown, call: { readonly request: Request; readonly requestId: string }) => StreamError
 }

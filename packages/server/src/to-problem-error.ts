@@ -13,9 +13,8 @@ const codeOfSessionError: Readonly<Record<SessionErrorCode, ProblemCode>> = {
   'unknown-entry': 'unknown-entry',
   'unknown-tool-call': 'unknown-tool-call',
   'tool-result-conflict': 'tool-result-conflict',
-  // No route decides about approvals.
-  'unknown-approval': 'internal',
-  'approval-conflict': 'internal',
+  'unknown-approval': 'unknown-approval',
+  'approval-conflict': 'approval-conflict',
   'session-missing': 'session-missing',
   'session-expired': 'session-expired',
   'session-deleted': 'session-deleted',

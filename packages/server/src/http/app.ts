@@ -1,12 +1,14 @@
 import { Hono, type MiddlewareHandler } from 'hono'
 import { cors } from 'hono/cors'
 import type { IdSource } from '@bowline/agent-loop'
+import type { Clock } from '@bowline/llm'
 import type { CorsOptions, Logger } from '../options.ts'
 import { ProblemError } from '../problems.ts'
 import type { Route } from '../routes/route.ts'
 import { checkAccess, type AccessRules, type Peer } from './access.ts'
 import { carryOut, refuse, type Pipeline } from './pipeline.ts'
 import { requestIdOf } from './request-id.ts'
+import type { RequestRecord } from './request-record.ts'
 
 export interface AppOptions {
   readonly routes: readonly Route[]
@@ -14,23 +16,32 @@ export interface AppOptions {
   readonly rules: AccessRules
   readonly cors: CorsOptions | undefined
   readonly pipeline: Pipeline
+  readonly clock: Clock
   readonly ids: IdSource
   readonly logger: Logger
 }
 
-export type App = Hono<{ Bindings: { readonly peer: Peer | undefined } }>
+export interface AppEnv {
+  readonly Bindings: { readonly peer: Peer | undefined }
+  readonly Variables: { readonly record: RequestRecord }
+}
+
+export type App = Hono<AppEnv>
 
 const maxPreflightAgeSeconds = 600
 
 /** The routes behind the rules that hold for all of them. */
 export function createApp(options: AppOptions): App {
-  const { routes, basePath, rules, pipeline, ids, logger } = options
+  const { routes, basePath, rules, pipeline, clock, ids, logger } = options
   const app: App = new Hono()
-  app.onError((error, context) => refuse(error, context, requestIdOf(context.req.raw, ids), logger))
-  app.notFound((context) => refuse(noRoute(), context, requestIdOf(context.req.raw, ids), logger))
+  app.onError((error, context) => refuse(error, context, logger))
+  app.notFound((context) => refuse(noRoute(), context, logger))
   app.use(async (context, next) => {
-    context.res.headers.set('x-request-id', requestIdOf(context.req.raw, ids))
-    checkAccess(context.req.raw, context.env.peer, rules)
+    const { peer } = context.env
+    const requestId = requestIdOf(context.req.raw, ids)
+    context.set('record', { requestId, startedAt: clock.now(), peer })
+    context.res.headers.set('x-request-id', requestId)
+    checkAccess(context.req.raw, peer, rules)
     await next()
     // A HEAD request is answered by its GET route, and nobody reads the body.
     if (context.req.method === 'HEAD') await context.res.body?.cancel()
@@ -53,7 +64,7 @@ function corsFor({ origins, credentials = false }: CorsOptions): MiddlewareHandl
   const handle = cors({
     origin: origins.includes('*') ? '*' : [...origins],
     credentials,
-    allowMethods: ['GET', 'HEAD', 'POST'],
+    allowMethods: ['GET', 'HEAD', 'POST', 'DELETE'],
     allowHeaders: ['authorization', 'content-type', 'idempotency-key', 'if-none-match', 'last-event-id', 'x-request-id'],
     exposeHeaders: ['etag', 'retry-after', 'x-request-id', 'x-run-id', 'x-session-id'],
     maxAge: maxPreflightAgeSeconds,
@@ -66,6 +77,6 @@ function noRoute(): ProblemError {
 }
 
 function allowedMethods(routes: readonly Route[]): string {
-  const names = routes.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : ['POST']))
+  const names = routes.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()]))
   return [...names, 'OPTIONS'].join(', ')
 }

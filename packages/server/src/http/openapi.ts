@@ -54,11 +54,11 @@ function configOf(route: Route, basePath: string): RouteConfig {
 
 function answersOf({ answers }: Route): Responses {
   const responses: Responses = {}
-  for (const { status, description, schema, stream } of answers) {
+  for (const { status, description, schema, mediaType } of answers) {
     responses[status] = {
       description,
       ...(schema && { content: { 'application/json': { schema } } }),
-      ...(stream && { content: { 'text/event-stream': { schema: z.string() } } }),
+      ...(mediaType !== undefined && { content: { [mediaType]: { schema: z.string() } } }),
     }
   }
   return responses

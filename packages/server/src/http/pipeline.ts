@@ -1,12 +1,14 @@
-import type { Context } from 'hono'
+import type { Context as HonoContext } from 'hono'
 import { allows, type Principal } from '../auth/principal.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
 import { encodeJson } from '../json.ts'
-import type { Limits, Logger } from '../options.ts'
-import { problemBody, ProblemError, retryAfterSeconds, statusOf } from '../problems.ts'
+import type { Limits } from '../limits.ts'
+import type { Logger } from '../options.ts'
+import { problemBody, ProblemError, statusOf } from '../problems.ts'
 import type { Answer, Route } from '../routes/route.ts'
 import { streamHeaders } from '../sse/frames.ts'
 import { toProblemError } from '../to-problem-error.ts'
+import type { AppEnv } from './app.ts'
 import { readJsonBody } from './request-body.ts'
 import { validate } from './validate.ts'
 
@@ -16,7 +18,11 @@ export interface Pipeline {
   readonly isDraining: () => boolean
 }
 
+type Context = HonoContext<AppEnv>
+
 const nobody: Principal = { id: '', tenant: '', scopes: [] }
+
+const msPerSecond = 1000
 
 const safetyHeaders: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
@@ -25,6 +31,7 @@ const safetyHeaders: Readonly<Record<string, string>> = {
 }
 
 export async function carryOut(route: Route, context: Context, pipeline: Pipeline): Promise<Response> {
+  context.get('record').route = route
   try {
     return await answer(route, context, pipeline)
   } catch (error) {
@@ -36,25 +43,31 @@ export async function carryOut(route: Route, context: Context, pipeline: Pipelin
 /** One request of one route: who asks, may they, is it well-formed; then the route itself. */
 async function answer(route: Route, context: Context, pipeline: Pipeline): Promise<Response> {
   const request = context.req.raw
+  const record = context.get('record')
   const principal = route.scope ? await authorize(route.scope, request, pipeline) : nobody
+  record.principal = principal
   if (route.work && pipeline.isDraining()) throw new ProblemError('draining', 'Send it again: another process takes it.')
   const query = route.query ? validate(route.query, context.req.query(), 'invalid-query') : undefined
   const body = route.body ? validate(route.body, await readJsonBody(request, pipeline.limits), 'invalid-body') : undefined
-  return toResponse(await route.handle({ request, principal, params: context.req.param(), query, body }))
+  const { requestId } = record
+  return toResponse(await route.handle({ request, requestId, principal, params: context.req.param(), query, body }))
 }
 
 /** The one form of every refusal and failure. Failures of ours are logged, without what was said. */
-export function refuse(error: unknown, context: Context, requestId: string, logger: Logger): Response {
+export function refuse(error: unknown, context: Context, logger: Logger): Response {
   const problem = toProblemError(error)
+  const record = context.get('record')
+  const { requestId } = record
+  record.problem = problem
   const status = statusOf(problem.code)
   if (status >= 500 && problem.code !== 'draining') logger.error({ requestId, ...faultOf(problem.cause) }, problem.code)
-  const retryAfter = retryAfterSeconds(problem.code)
+  const { retryAfterMs } = problem
   return new Response(encodeJson(problemBody(problem, { path: context.req.path, id: requestId })), {
     status,
     headers: {
       ...safetyHeaders,
       'content-type': 'application/problem+json',
-      ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
+      ...(retryAfterMs !== undefined && { 'retry-after': String(Math.ceil(retryAfterMs / msPerSecond)) }),
       ...problem.headers,
     },
   })
@@ -75,6 +88,7 @@ async function authorize(scope: NonNullable<Route['scope']>, request: Request, {
 }
 
 function toResponse(answer: Answer<unknown>): Response {
+  if ('response' in answer) return withSafetyHeaders(answer.response)
   const { status, headers } = answer
   if ('stream' in answer) {
     return new Response(answer.stream.body, { status, headers: { ...safetyHeaders, ...streamHeaders, ...headers } })
@@ -84,4 +98,8 @@ function toResponse(answer: Answer<unknown>): Response {
     status,
     headers: { ...safetyHeaders, 'content-type': 'application/json', ...headers },
   })
+}
+
+function withSafetyHeaders({ body, status, headers }: Response): Response {
+  return new Response(body, { status, headers: { ...safetyHeaders, ...Object.fromEntries(headers) } })
 }

@@ -1,4 +1,4 @@
-import type { Limits } from '../options.ts'
+import type { Limits } from '../limits.ts'
 import { ProblemError } from '../problems.ts'
 
 type BodyLimits = Required<Pick<Limits, 'bodyBytes' | 'jsonDepth' | 'jsonKeys'>>

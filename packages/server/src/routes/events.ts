@@ -22,11 +22,13 @@ export function eventsRoute(services: Services): Route {
     query,
     headers: [{ name: 'Last-Event-ID', description: 'The cursor of the last event that was read; it wins over ?cursor=.' }],
     answers: [
-      { status: 200, description: 'Events, until the reader leaves or a stream-end says why it ends.', stream: true },
+      { status: 200, description: 'Events, until the reader leaves or a stream-end says why it ends.', mediaType: 'text/event-stream' },
       { status: 204, description: 'With until=settled: no run is open and nothing is left to read.' },
     ],
     problems: ['invalid-cursor', 'session-missing', 'cursor-ahead', 'cursor-expired'],
-    async handle({ request, principal, params, query: { from, until, ...rest } }) {
+    async handle(call) {
+      const { request, principal, params } = call
+      const { from, until, ...rest } = call.query
       const { session, info } = await ownedSession(services, principal, params.id)
       const given = request.headers.get('last-event-id') ?? rest.cursor
       const isOver = until === 'settled' && info.openRun === undefined
@@ -40,7 +42,7 @@ export function eventsRoute(services: Services): Route {
         cursor,
         ...(until && { isLast: (event) => event.type === 'settled' && isAfter(event, info) }),
         complete: () => Promise.resolve({ type: 'stream-end', reason: 'settled', resume: false }),
-        toFrame: (error) => services.streamError(error, request),
+        toFrame: (error) => services.streamError(error, call),
         clock: services.clock,
         heartbeatMs: services.heartbeatMs,
       })

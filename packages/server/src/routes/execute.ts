@@ -30,7 +30,7 @@ export function executeRoute(services: Services): Route {
     work: true,
     body: executeRequest,
     headers: [{ name: 'Idempotency-Key', description: 'Repeats with the same key and input join the same run.' }],
-    answers: [{ status: 200, description: 'The events of the run; the last frame is execute-complete.', stream: true }],
+    answers: [{ status: 200, description: 'The events of the run; the last frame is execute-complete.', mediaType: 'text/event-stream' }],
     problems: [
       'context-required',
       'option-not-allowed',
@@ -73,7 +73,7 @@ async function acceptResults(
   return { sessionId: owned.sessionId, run, submission: receipt, cursor }
 }
 
-function streamRun(services: Services, { request, body }: Call<unknown, ExecuteRequest>, accepted: Accepted): Answer<never> {
+function streamRun(services: Services, call: Call<unknown, ExecuteRequest>, accepted: Accepted): Answer<never> {
   const { run, sessionId, submission, cursor } = accepted
   const { runtime, clock, heartbeatMs } = services
   const completion = followCompletion(runtime, { sessionId, runId: run.runId, ...(submission && { submission }) })
@@ -82,10 +82,10 @@ function streamRun(services: Services, { request, body }: Call<unknown, ExecuteR
     ...(cursor !== undefined && { cursor }),
     select: (event: LoggedEvent) => {
       completion.see(event)
-      return body.options?.deltas !== false || !isDelta(event)
+      return call.body.options?.deltas !== false || !isDelta(event)
     },
     complete: () => completion.frame(),
-    toFrame: (error) => services.streamError(error, request),
+    toFrame: (error) => services.streamError(error, call),
     clock,
     heartbeatMs,
   })

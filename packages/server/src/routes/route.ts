@@ -5,7 +5,7 @@ import type { EventStream } from '../sse/event-stream.ts'
 
 /** A route as data: what it takes, what it answers, who may call it. The pipeline and the OpenAPI document read it. */
 export interface Route<Query = unknown, Body = unknown, Reply = unknown> {
-  readonly method: 'get' | 'post'
+  readonly method: 'get' | 'post' | 'delete'
   /** With `{name}` for parameters. */
   readonly path: string
   readonly summary: string
@@ -28,15 +28,17 @@ export interface RequestHeader {
 }
 
 export interface RouteAnswer<Reply> {
-  readonly status: 200 | 202 | 204 | 304 | 503
+  readonly status: 200 | 201 | 202 | 204 | 304 | 503
   readonly description: string
-  /** Absent: no body, or a stream of events. */
+  /** Absent: no body, or one that is no JSON. */
   readonly schema?: z.ZodType<Reply>
-  readonly stream?: true
+  /** The media type of a body that is no JSON. */
+  readonly mediaType?: string
 }
 
 export interface Call<Query, Body> {
   readonly request: Request
+  readonly requestId: string
   readonly principal: Principal
   readonly params: Readonly<Record<string, string>>
   readonly query: Query
@@ -46,9 +48,11 @@ export interface Call<Query, Body> {
 type Headers = Readonly<Record<string, string>>
 
 export type Answer<Reply> =
-  | { readonly status: 200 | 202 | 503; readonly body: Reply; readonly headers?: Headers }
+  | { readonly status: 200 | 201 | 202 | 503; readonly body: Reply; readonly headers?: Headers }
   | { readonly status: 204 | 304; readonly headers?: Headers }
   | { readonly status: 200; readonly stream: EventStream; readonly headers?: Headers }
+  /** A body of another form. It gets the headers that every answer has. */
+  | { readonly response: Response }
 
 /** Lets the schemas of a route say what its handler gets. */
 export function defineRoute<Query, Body, Reply extends object>(route: Route<Query, Body, Reply>): Route {

@@ -1,0 +1,15 @@
+import type { Principal } from '../auth/principal.ts'
+import type { ProblemError } from '../problems.ts'
+import type { Route } from '../routes/route.ts'
+import type { Peer } from './access.ts'
+
+/** What becomes known of a request on its way: for refusals, and for those who look on. */
+export interface RequestRecord {
+  readonly requestId: string
+  readonly startedAt: number
+  readonly peer: Peer | undefined
+  route?: Route
+  principal?: Principal
+  /** What it was refused with. */
+  problem?: ProblemError
+}

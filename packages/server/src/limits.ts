@@ -1,0 +1,52 @@
+/** What one caller may cost. All have a default. */
+export interface Limits {
+  /** Default 1 MiB. */
+  readonly bodyBytes?: number
+  /** Default 64. */
+  readonly jsonDepth?: number
+  /** Keys in one body. Default 10,000. */
+  readonly jsonKeys?: number
+  /** Of one principal. Default 600. */
+  readonly requestsPerMinute?: number
+  /** Requests of one principal that start work. Default 60. */
+  readonly workPerMinute?: number
+  /** Failed logins from one address. Default 20. */
+  readonly authFailuresPerMinute?: number
+  /** Runs of one tenant that are executed at once. Default 20. */
+  readonly runsPerTenant?: number
+  /** Open streams of this process. Default 5,000. */
+  readonly streams?: number
+  /** Default 100. */
+  readonly streamsPerPrincipal?: number
+  /** Default 50. */
+  readonly streamsPerSession?: number
+  /** What is held for one reader that is behind. Default 256 KiB. */
+  readonly streamBufferBytes?: number
+  /** How long a reader may take nothing while there is something to take. Default 10,000. */
+  readonly slowReaderMs?: number
+  /** After which a reader has to come back. Default one hour. */
+  readonly streamMaxAgeMs?: number
+  /** Default 10. */
+  readonly queuedRunsPerSession?: number
+}
+
+const kibibyte = 1024
+const secondMs = 1000
+const hourMs = 3600 * secondMs
+
+export const defaultLimits: Required<Limits> = {
+  bodyBytes: kibibyte * kibibyte,
+  jsonDepth: 64,
+  jsonKeys: 10_000,
+  requestsPerMinute: 600,
+  workPerMinute: 60,
+  authFailuresPerMinute: 20,
+  runsPerTenant: 20,
+  streams: 5000,
+  streamsPerPrincipal: 100,
+  streamsPerSession: 50,
+  streamBufferBytes: 256 * kibibyte,
+  slowReaderMs: 10 * secondMs,
+  streamMaxAgeMs: hourMs,
+  queuedRunsPerSession: 10,
+}

@@ -1,0 +1,29 @@
+import { describeRoutes } from '../http/openapi.ts'
+import type { RouteOptions } from '../options.ts'
+import type { Services } from '../services.ts'
+import { resolveRoute, stopRoute, toolResultsRoute } from './control.ts'
+import { eventsRoute } from './events.ts'
+import { executeRoute } from './execute.ts'
+import { agentsRoute, healthRoute, openApiRoute, readyRoute } from './operations.ts'
+import type { Route } from './route.ts'
+import { listSessionsRoute, readSessionRoute } from './sessions.ts'
+
+/** Every route that there is, less those that are switched off. */
+export function allRoutes(services: Services, basePath: string, { openapi = true }: RouteOptions = {}): readonly Route[] {
+  const routes: Route[] = [
+    executeRoute(services),
+    readSessionRoute(services),
+    eventsRoute(services),
+    stopRoute(services),
+    toolResultsRoute(services),
+    resolveRoute(services),
+    listSessionsRoute(services),
+    agentsRoute(services),
+    healthRoute(),
+    readyRoute(services),
+  ]
+  if (!openapi) return routes
+  let document: object | undefined
+  const openApi: Route = openApiRoute(() => (document ??= describeRoutes([...routes, openApi], basePath)))
+  return [...routes, openApi]
+}
