@@ -44,7 +44,7 @@ export const layers = {
   server: {
     packages: ['bridge', 'sessions', 'agent-loop', 'llm'],
     typesOf: ['client'],
-    libraries: ['hono', '@hono/*', 'zod'],
+    libraries: ['hono', '@hono/*', 'zod', 'jose', 'ipaddr.js', 'rate-limiter-flexible'],
     builtins: ['src/node/**', 'src/bin/**'],
   },
   client: {
