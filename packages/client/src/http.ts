@@ -66,12 +66,19 @@ async function tryJson<T>(options: HttpOptions, request: HttpRequest, signal: Ab
 
 /** One request with one token; after a 401 once more with a new one. */
 async function attempt(options: HttpOptions, request: HttpRequest, accept: string, signal: AbortSignal): Promise<Response> {
-  const first = await send(options, request, accept, signal)
+  const leaving = new AbortController()
+  const ended = AbortSignal.any([signal, leaving.signal])
+  const first = await send(options, request, accept, ended)
   const again = first.status === 401 && typeof options.token === 'function'
   if (again) await first.body?.cancel()
-  const response = again ? await send(options, request, accept, signal) : first
+  const response = again ? await send(options, request, accept, ended) : first
   if (response.ok) return response
-  throw await refusalOf(response, options.clock.now())
+  try {
+    throw await inTime(options, leaving, () => refusalOf(response, options.clock.now()))
+  } catch (error) {
+    // A refusal that was cut off says nothing: what it was is told when the request is made again.
+    throw asClientError(error, signal)
+  }
 }
 
 async function send(options: HttpOptions, request: HttpRequest, accept: string, signal: AbortSignal): Promise<Response> {

@@ -2,11 +2,15 @@ import type { Problem } from './wire.ts'
 
 const maxProblemCharacters = 1024 * 1024
 
-/** The problem of a refused answer; undefined when something else than the server wrote it, such as a proxy. */
+/**
+ * The problem of a refused answer; undefined when something else than the server wrote it, such as a proxy. Rejects when
+ * the body does not arrive as a whole.
+ */
 export async function problemOf(response: Response): Promise<Problem | undefined> {
+  const text = await response.text()
+  if (text.length > maxProblemCharacters) return undefined
   try {
-    const text = await response.text()
-    return text.length > maxProblemCharacters ? undefined : asProblem(JSON.parse(text))
+    return asProblem(JSON.parse(text))
   } catch {
     return undefined
   }

@@ -48,6 +48,23 @@ describe('requests', () => {
     ])
   })
 
+  it('C5, C9: a refusal that is cut off is no answer: the request is made again', async () => {
+    const server = await startServer()
+    let losses = 2
+    server.intercept = (_seen, response) => {
+      if (losses-- <= 0) return undefined
+      response.writeHead(400, { 'content-type': 'application/problem+json', 'content-length': '200' })
+      response.write('{"code":"context-re', () => response.destroy())
+      return 'handled'
+    }
+    const client = connect(server)
+    const session = client.session('s1')
+    server.onRun = () => server.add(textRun({ runId: 'r1', turn: 1 }, 'hello', ['hi']))
+    expect(await session.send('hello').result()).toMatchObject({ status: 'completed' })
+    losses = 1
+    expect((await session.state()).messages).toHaveLength(2)
+  })
+
   it('C21: the token goes to baseUrl only: a redirect is not followed', async () => {
     const elsewhere = createServer((_request, response) => response.end('{}'))
     let reached = 0

@@ -10,11 +10,11 @@ export interface ServerProcess {
   readonly ended: Promise<number | string>
 }
 
-const entry = fileURLToPath(new URL('../fixtures/server-process.ts', import.meta.url))
-
-/** Starts the server of the fixture and waits until it listens. */
-export async function serverProcess(file: string, pace: 'slow' | 'fast'): Promise<ServerProcess> {
-  const child = fork(entry, [file, pace], { execArgv: ['--disable-warning=ExperimentalWarning'] })
+/** Starts a server over a store file and waits until it listens: that of one agent, slow or fast, or that of the answers. */
+export async function serverProcess(file: string, kind: 'slow' | 'fast' | 'answering'): Promise<ServerProcess> {
+  const fixture = kind === 'answering' ? 'answering-process.ts' : 'server-process.ts'
+  const entry = fileURLToPath(new URL(`../fixtures/${fixture}`, import.meta.url))
+  const child = fork(entry, [file, kind], { execArgv: ['--disable-warning=ExperimentalWarning'] })
   const ended = once(child, 'exit').then(([code, signal]: unknown[]) => (code ?? signal) as number | string)
   onTestFinished(() => void child.kill('SIGKILL'))
   const listening = once(child, 'message').then(([message]: unknown[]) => (message as { url: string }).url)
