@@ -1,0 +1,60 @@
+/** What is taken out besides what always is. */
+export interface RedactConfig {
+  /** Names of fields whose values are secret. Upper case, `-` and `_` make no difference. */
+  readonly fields?: readonly string[]
+  /** What is replaced wherever it stands in a text: by `[redacted]`, or by the text beside it. */
+  readonly patterns?: readonly (RegExp | readonly [pattern: RegExp, replacement: string])[]
+}
+
+/** Takes secrets out of what leaves the process or is kept: whole values by the name of their field, parts of texts by their form. */
+export interface Redaction {
+  text(text: string): string
+  /** A copy; what is neither text, list nor plain object stays as it is. */
+  value(value: unknown): unknown
+}
+
+type Rule = readonly [pattern: RegExp, replacement: string]
+
+const redacted = '[redacted]'
+
+/** Applied in this order. Each takes time in proportion to the text, whatever the text is. */
+const knownForms: readonly Rule[] = [
+  [/\b(authorization|proxy-authorization|cookie|set-cookie|x-api-key|api-key)(["']?\s*[:=]\s*)[^\r\n]+/gi, `$1$2${redacted}`],
+  [/\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi, `$1 ${redacted}`],
+  [/(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*/g, redacted],
+  [/\b(sk|pk|rk|ghp|gho|ghs|xoxa|xoxb|xoxp|AIza|AKIA|bwl)[-_]?[A-Za-z0-9_-]{12,}/g, redacted],
+  [/\b((?:api[-_]?key|access[-_]?token|token|secret|password|ticket)["']?\s*[:=]\s*["']?)[^\s"',;&]+/gi, `$1${redacted}`],
+]
+
+/** How the names of secret fields end, without their separators. */
+const knownFields = /(authorization|cookie|apikey|token|secret|password|ticket)$/
+
+export function createRedaction({ fields = [], patterns = [] }: RedactConfig = {}): Redaction {
+  const names = new Set(fields.map(plainName))
+  const rules = [...knownForms, ...patterns.map(ruleOf)]
+  const isSecret = (name: string): boolean => knownFields.test(plainName(name)) || names.has(plainName(name))
+  const text = (given: string): string => rules.reduce((result, [pattern, replacement]) => result.replaceAll(pattern, replacement), given)
+  const value = (given: unknown): unknown => {
+    if (typeof given === 'string') return text(given)
+    if (Array.isArray(given)) return given.map(value)
+    if (!isPlain(given)) return given
+    const defined = Object.entries(given).filter(([, field]) => field !== undefined)
+    return Object.fromEntries(defined.map(([name, field]) => [name, isSecret(name) ? redacted : value(field)]))
+  }
+  return { text, value }
+}
+
+function plainName(name: string): string {
+  return name.toLowerCase().replaceAll(/[-_]/g, '')
+}
+
+function ruleOf(given: RegExp | Rule): Rule {
+  const [pattern, replacement] = given instanceof RegExp ? ([given, redacted] as const) : given
+  return [pattern.global ? pattern : new RegExp(pattern, `${pattern.flags}g`), replacement]
+}
+
+function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
