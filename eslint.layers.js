@@ -44,7 +44,10 @@ export const layers = {
   server: {
     packages: ['bridge', 'sessions', 'agent-loop', 'llm'],
     typesOf: ['client'],
-    libraries: ['hono', '@hono/*', 'zod', 'jose', 'ipaddr.js', 'rate-limiter-flexible'],
+    libraries: [
+      ...['hono', '@hono/*', 'zod', 'jose', 'ipaddr.js', 'rate-limiter-flexible', 'pino', 'prom-client'],
+      ...['@modelcontextprotocol/server', '@opentelemetry/api'],
+    ],
     builtins: ['src/node/**', 'src/bin/**'],
   },
   client: {
@@ -129,6 +132,11 @@ const special = [
   {
     from: { element: { type: 'client', fileInternalPath: ['src/react.{ts,tsx}', 'src/react/**'] } },
     allow: { to: { module: { origin: 'external', source: 'react' } } },
+  },
+  // What only Node can load comes into the root of the server from outside.
+  {
+    from: { element: { type: 'server', fileInternalPath: ['src/*.ts', 'src/!(node|bin)/**'] }, file: { categories: 'source' } },
+    disallow: { to: { module: { origin: 'external', source: ['pino', 'prom-client', 'rate-limiter-flexible'] } } },
   },
   {
     from: { file: { categories: 'testing' } },

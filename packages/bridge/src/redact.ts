@@ -12,7 +12,9 @@ const redaction = createRedaction({
   ],
 })
 
-export const redactText: (text: string) => string = redaction.text
+export function redactText(text: string): string {
+  return redaction.text(text)
+}
 
 export function redactValue(value: JSONValue): JSONValue {
   return redaction.value(value) as JSONValue
