@@ -1,18 +1,19 @@
 import { systemClock } from '@bowline/llm'
-import { checkAuth, createAuthenticate } from './auth/authenticate.ts'
-import type { Peer } from './http/access.ts'
+import { authFaults, createAuthenticate } from './auth/authenticate.ts'
 import { createApp } from './http/app.ts'
+import { parseRanges, type Peer, type TrustedProxies } from './http/caller.ts'
 import { faultOf } from './http/pipeline.ts'
 import { defaultLimits } from './limits.ts'
 import {
-  checkCors,
   consoleLogger,
   defaultHeartbeatMs,
+  corsFaults,
   systemServerIds,
   type ServerOptions,
 } from './options.ts'
 import { problemBody } from './problems.ts'
 import { allRoutes } from './routes/all-routes.ts'
+import { ServerError } from './server-error.ts'
 import type { Services } from './services.ts'
 import { OpenStreams } from './sse/open-streams.ts'
 import { toProblemError } from './to-problem-error.ts'
@@ -37,8 +38,7 @@ const defaultDrainMs = 25_000
 
 /** All of a runtime over HTTP and SSE. It holds no conversation: any process with the same store serves any session. */
 export function createServer(options: ServerOptions): Server {
-  checkAuth(options.auth)
-  checkCors(options.cors)
+  const trustedProxies = checkOptions(options)
   const { auth, runtime, clock = systemClock, logger = consoleLogger, ids = systemServerIds, basePath = '' } = options
   const limits = { ...defaultLimits, ...options.limits }
   const streams = new OpenStreams()
@@ -64,6 +64,7 @@ export function createServer(options: ServerOptions): Server {
     routes: allRoutes(services, basePath, options.routes),
     basePath,
     rules: { hosts: options.hosts ?? [], origins: options.cors?.origins ?? [], loopbackOnly },
+    trustedProxies,
     cors: options.cors,
     pipeline: { authenticate: createAuthenticate(auth, clock), limits, isDraining },
     clock,
@@ -78,4 +79,12 @@ export function createServer(options: ServerOptions): Server {
     },
     loopbackOnly,
   }
+}
+
+/** Throws with everything that is wrong. */
+function checkOptions({ auth, cors, trustedProxies = [] }: ServerOptions): TrustedProxies {
+  const { ranges, faults } = parseRanges(trustedProxies, 'trustedProxies')
+  const all = [...authFaults(auth), ...corsFaults(cors), ...faults]
+  if (all.length > 0) throw new ServerError('invalid-config', all.join('; '))
+  return ranges
 }

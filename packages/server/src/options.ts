@@ -3,7 +3,6 @@ import type { Clock } from '@bowline/llm'
 import type { OnBusy, Runtime } from '@bowline/sessions'
 import type { Auth } from './auth/authenticate.ts'
 import type { Limits } from './limits.ts'
-import { ServerError } from './server-error.ts'
 import { randomSessionId } from './session-keys.ts'
 
 export interface ServerOptions {
@@ -20,6 +19,8 @@ export interface ServerOptions {
   readonly cors?: CorsOptions
   /** Names, with or without a port, under which the server is reached besides loopback names and its own address. */
   readonly hosts?: readonly string[]
+  /** Addresses and ranges of proxies whose `X-Forwarded-For`, `-Host` and `-Proto` are believed. Default: none. */
+  readonly trustedProxies?: readonly string[]
   readonly routes?: RouteOptions
   /** In front of every route, `/bowline` for example. */
   readonly basePath?: string
@@ -81,8 +82,6 @@ export const consoleLogger: Logger = {
   },
 }
 
-export function checkCors(cors: CorsOptions | undefined): void {
-  if (cors?.credentials && cors.origins.includes('*')) {
-    throw new ServerError('invalid-config', 'cors: credentials need a list of origins, not "*".')
-  }
+export function corsFaults(cors: CorsOptions | undefined): readonly string[] {
+  return cors?.credentials && cors.origins.includes('*') ? ['cors: credentials need a list of origins, not "*"'] : []
 }

@@ -1,6 +1,5 @@
 import type { Clock } from '@bowline/llm'
 import { ProblemError } from '../problems.ts'
-import { ServerError } from '../server-error.ts'
 import { isTenant, type Principal } from './principal.ts'
 import { equalInConstantTime, hashToken, tokenFaults, tokenId, type TokenConfig } from './token.ts'
 
@@ -36,17 +35,15 @@ export function createAuthenticate(auth: Auth, clock: Clock): Authenticate {
   }
 }
 
-export function checkAuth(auth: Auth | undefined): asserts auth is Auth {
-  if (auth === undefined) {
-    throw new ServerError('invalid-config', "auth is required: tokens, a verifier, or 'none' for this machine only.")
-  }
-  if (auth === 'none' || typeof auth === 'function') return
+/** Everything that is wrong with it. */
+export function authFaults(auth: Auth | undefined): readonly string[] {
+  if (auth === undefined) return ["auth is required: tokens, a verifier, or 'none' for this machine only"]
+  if (auth === 'none' || typeof auth === 'function') return []
   const ids = auth.tokens.map((token) => token.id)
-  const faults = [
+  return [
     ...auth.tokens.flatMap(tokenFaults),
     ...ids.filter((id, index) => ids.indexOf(id) < index).map((id) => `token ${JSON.stringify(id)}: the id is taken`),
   ]
-  if (faults.length > 0) throw new ServerError('invalid-config', faults.join('; '))
 }
 
 function tokenVerifier({ tokens }: AuthConfig, clock: Clock): AuthVerifier {

@@ -5,7 +5,8 @@ import type { Clock } from '@bowline/llm'
 import type { CorsOptions, Logger } from '../options.ts'
 import { ProblemError } from '../problems.ts'
 import type { Route } from '../routes/route.ts'
-import { checkAccess, type AccessRules, type Peer } from './access.ts'
+import { checkAccess, type AccessRules } from './access.ts'
+import { callerOf, type Peer, type TrustedProxies } from './caller.ts'
 import { carryOut, refuse, type Pipeline } from './pipeline.ts'
 import { requestIdOf } from './request-id.ts'
 import type { RequestRecord } from './request-record.ts'
@@ -14,6 +15,7 @@ export interface AppOptions {
   readonly routes: readonly Route[]
   readonly basePath: string
   readonly rules: AccessRules
+  readonly trustedProxies: TrustedProxies
   readonly cors: CorsOptions | undefined
   readonly pipeline: Pipeline
   readonly clock: Clock
@@ -32,16 +34,17 @@ const maxPreflightAgeSeconds = 600
 
 /** The routes behind the rules that hold for all of them. */
 export function createApp(options: AppOptions): App {
-  const { routes, basePath, rules, pipeline, clock, ids, logger } = options
+  const { routes, basePath, rules, trustedProxies, pipeline, clock, ids, logger } = options
   const app: App = new Hono()
   app.onError((error, context) => refuse(error, context, logger))
   app.notFound((context) => refuse(noRoute(), context, logger))
   app.use(async (context, next) => {
-    const { peer } = context.env
-    const requestId = requestIdOf(context.req.raw, ids)
-    context.set('record', { requestId, startedAt: clock.now(), peer })
+    const request = context.req.raw
+    const requestId = requestIdOf(request, ids)
+    const caller = callerOf(request, context.env.peer, trustedProxies)
+    context.set('record', { requestId, startedAt: clock.now(), caller })
     context.res.headers.set('x-request-id', requestId)
-    checkAccess(context.req.raw, peer, rules)
+    checkAccess(request, caller, rules)
     await next()
     // A HEAD request is answered by its GET route, and nobody reads the body.
     if (context.req.method === 'HEAD') await context.res.body?.cancel()

@@ -1,13 +1,13 @@
 import type { Principal } from '../auth/principal.ts'
 import type { ProblemError } from '../problems.ts'
 import type { Route } from '../routes/route.ts'
-import type { Peer } from './access.ts'
+import type { Caller } from './caller.ts'
 
 /** What becomes known of a request on its way: for refusals, and for those who look on. */
 export interface RequestRecord {
   readonly requestId: string
   readonly startedAt: number
-  readonly peer: Peer | undefined
+  readonly caller: Caller
   route?: Route
   principal?: Principal
   /** What it was refused with. */

@@ -1,5 +1,6 @@
 import { createServer, ServerError } from '@bowline/server'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { callerOf, parseRanges } from '../../src/http/caller.ts'
 import { bench, refusal } from '../support/bench.ts'
 import { ask } from '../support/request.ts'
 
@@ -127,4 +128,53 @@ it('V98: every route works under a base path', async () => {
   expect(await answer.text()).toContain('execute-complete')
   const document = (await (await get('/bowline/openapi.json')).json()) as { paths: object }
   expect(Object.keys(document.paths)).toContain('/bowline/api/agent/execute')
+})
+
+describe('proxies', () => {
+  const proxy = { remoteAddress: '10.0.0.9', localAddress: '10.0.0.1' }
+  const forwarded = { 'x-forwarded-for': '127.0.0.1', 'x-forwarded-host': 'bowline.example', 'x-forwarded-proto': 'https' }
+
+  it('V69: forwarded headers count only from trusted proxies', async () => {
+    const { server } = await bench({ auth: open, hosts: ['bowline.example'], trustedProxies: ['10.0.0.9', 'fd00::/8'] })
+    const headers = { ...forwarded, origin: 'https://bowline.example' }
+    const through = (peer: object) => ask(server, '/api/agents', { host: 'inside.example', headers, peer })
+    expect((await through(proxy)).status).toBe(200)
+    expect((await through({ remoteAddress: 'fd00::7' })).status).toBe(200)
+    expect((await through({ remoteAddress: '::ffff:10.0.0.9' })).status).toBe(200)
+    for (const peer of [{ remoteAddress: '10.0.0.8' }, { remoteAddress: 'fe80::7' }, {}]) {
+      await refusal(through(peer), 403, 'host-not-allowed')
+    }
+    const other = { ...headers, origin: 'http://bowline.example' }
+    await refusal(ask(server, '/api/agents', { host: 'inside.example', headers: other, peer: proxy }), 403, 'origin-not-allowed')
+    await refusal(ask(server, '/api/agents', { host: 'bowline.example', headers: { 'x-forwarded-host': 'evil.example' }, peer: proxy }), 403, 'host-not-allowed')
+  })
+
+  it("V69: with auth 'none' a caller behind a proxy is not on this machine, whatever anybody claims", async () => {
+    const { server } = await bench({ auth: 'none', trustedProxies: ['127.0.0.1', '10.0.0.0/8'] })
+    const from = (remoteAddress: string, chain: string) =>
+      ask(server, '/api/agents', { peer: { remoteAddress }, headers: { 'x-forwarded-for': chain } })
+    await refusal(from('127.0.0.1', '192.0.2.1'), 403, 'host-not-allowed')
+    await refusal(from('127.0.0.1', '127.0.0.1, 192.0.2.1, 10.0.0.4'), 403, 'host-not-allowed')
+    await refusal(from('192.0.2.1', '127.0.0.1'), 403, 'host-not-allowed')
+    expect((await from('127.0.0.1', '192.0.2.1, 127.0.0.1:5000')).status).toBe(403)
+    expect((await from('10.0.0.1', '[::1]:4711')).status).toBe(200)
+  })
+
+  it('V69: the address of a caller is the last one that no trusted proxy has', () => {
+    const { ranges } = parseRanges(['10.0.0.0/8', '::1'], 'x')
+    const address = (remoteAddress: string, chain: string) =>
+      callerOf(new Request('http://a.example', { headers: { 'x-forwarded-for': chain } }), { remoteAddress }, ranges).address
+    expect(address('10.0.0.1', '198.51.100.9, 192.0.2.7, 10.0.0.2')).toBe('192.0.2.7')
+    expect(address('::1', '2001:db8::1')).toBe('2001:db8::1')
+    expect(address('10.0.0.1', '::ffff:192.0.2.7')).toBe('192.0.2.7')
+    expect(address('10.0.0.1', '192.0.2.7:4711')).toBe('192.0.2.7')
+    expect(address('10.0.0.1', '192.0.2.7, unknown')).toBe('10.0.0.1')
+    expect(address('10.0.0.1', '0300.0250.0.1')).toBe('10.0.0.1')
+    expect(address('192.0.2.1', '10.0.0.5')).toBe('192.0.2.1')
+  })
+
+  it('V69: a list that cannot be read is refused at start, with every entry', () => {
+    const options = { runtime: {} as never, auth: 'none' as const, trustedProxies: ['10.0.0.0/8', '10/8', 'proxy.example', '1.2.3.4/33'] }
+    expect(() => createServer(options)).toThrow(/"10\/8".*"proxy.example".*"1.2.3.4\/33"/s)
+  })
 })
