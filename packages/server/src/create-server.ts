@@ -12,6 +12,7 @@ import {
   type ServerOptions,
 } from './options.ts'
 import { problemBody } from './problems.ts'
+import { RateLimits } from './rate/rate-limits.ts'
 import { allRoutes } from './routes/all-routes.ts'
 import { ServerError } from './server-error.ts'
 import type { Services } from './services.ts'
@@ -42,6 +43,12 @@ export function createServer(options: ServerOptions): Server {
   const { auth, runtime, clock = systemClock, logger = consoleLogger, ids = systemServerIds, basePath = '' } = options
   const limits = { ...defaultLimits, ...options.limits }
   const streams = new OpenStreams()
+  const rateLimits = new RateLimits({
+    create: options.rateLimiter,
+    limits,
+    clock,
+    onFault: (error) => logger.error(faultOf(error), 'the rate limiter failed'),
+  })
   let closing: Promise<void> | undefined
   const isDraining = (): boolean => closing !== undefined
   const services: Services = {
@@ -53,6 +60,7 @@ export function createServer(options: ServerOptions): Server {
     clock,
     ids,
     streams,
+    rateLimits,
     isDraining,
     streamError(error, { request, requestId: id }) {
       logger.error({ requestId: id, ...faultOf(error) }, 'a stream broke')
@@ -66,7 +74,7 @@ export function createServer(options: ServerOptions): Server {
     rules: { hosts: options.hosts ?? [], origins: options.cors?.origins ?? [], loopbackOnly },
     trustedProxies,
     cors: options.cors,
-    pipeline: { authenticate: createAuthenticate(auth, clock), limits, isDraining },
+    pipeline: { authenticate: createAuthenticate(auth, clock), rateLimits, limits, isDraining },
     clock,
     ids,
     logger,

@@ -3,6 +3,7 @@ import type { Clock } from '@bowline/llm'
 import type { OnBusy, Runtime } from '@bowline/sessions'
 import type { Auth } from './auth/authenticate.ts'
 import type { Limits } from './limits.ts'
+import type { CreateRateLimiter } from './rate/rate-limiter.ts'
 import { randomSessionId } from './session-keys.ts'
 
 export interface ServerOptions {
@@ -15,6 +16,8 @@ export interface ServerOptions {
   /** Of new sessions that name none. Default: the runtime's. */
   readonly defaultAgent?: string
   readonly limits?: Limits
+  /** Counts for `requestsPerMinute`, `workPerMinute` and `authFailuresPerMinute`. Default: nothing is counted. */
+  readonly rateLimiter?: CreateRateLimiter
   /** Other origins whose pages may call. Default: none. */
   readonly cors?: CorsOptions
   /** Names, with or without a port, under which the server is reached besides loopback names and its own address. */

@@ -4,6 +4,7 @@ import type { Clock } from '@bowline/llm'
 import type { Runtime } from '@bowline/sessions'
 import type { Limits } from './limits.ts'
 import type { AgentAccess } from './options.ts'
+import type { RateLimits } from './rate/rate-limits.ts'
 import type { OpenStreams } from './sse/open-streams.ts'
 
 /** What the routes work with. They hold no state of their own. */
@@ -16,6 +17,7 @@ export interface Services {
   readonly clock: Clock
   readonly ids: IdSource
   readonly streams: OpenStreams
+  readonly rateLimits: RateLimits
   readonly isDraining: () => boolean
   /** Logs what broke a stream and says what it is to the reader. */
   readonly streamError: (error: unknown, call: { readonly request: Request; readonly requestId: string }) => StreamError

@@ -57,6 +57,13 @@ export function parseAddress(text: string | undefined): Address | undefined {
   return ipaddr.process(text)
 }
 
+/** Who is likely to be one: whoever has an IPv6 address has the rest of its /64 too. Callers from nowhere are one. */
+export function networkOf(address: string | undefined): string {
+  const parsed = parseAddress(address)
+  if (!parsed || !('parts' in parsed)) return address ?? 'unknown'
+  return `${parsed.parts.slice(0, 4).map((part) => part.toString(16)).join(':')}::/64`
+}
+
 export function isWithin(address: Address, ranges: readonly AddressRange[]): boolean {
   return ranges.some((range) => range[0].kind() === address.kind() && address.match(range))
 }

@@ -7,7 +7,7 @@ type RouteConfig = Parameters<typeof createRoute>[0]
 type Responses = RouteConfig['responses']
 
 const everywhere: readonly ProblemCode[] = ['host-not-allowed', 'origin-not-allowed', 'internal']
-const withScope: readonly ProblemCode[] = ['unauthenticated', 'scope-missing', 'auth-unavailable']
+const withScope: readonly ProblemCode[] = ['unauthenticated', 'scope-missing', 'rate-limited', 'auth-unavailable']
 const withStore: readonly ProblemCode[] = ['store-unavailable', 'store-full', 'store-corrupt']
 const withBody: readonly ProblemCode[] = ['invalid-body', 'body-too-large', 'unsupported-media-type']
 

@@ -1,10 +1,11 @@
 import type { Context as HonoContext } from 'hono'
-import { allows, type Principal } from '../auth/principal.ts'
+import { allows, type Principal, type Scope } from '../auth/principal.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
 import { encodeJson } from '../json.ts'
 import type { Limits } from '../limits.ts'
 import type { Logger } from '../options.ts'
 import { problemBody, ProblemError, statusOf } from '../problems.ts'
+import type { RateLimits } from '../rate/rate-limits.ts'
 import type { Answer, Route } from '../routes/route.ts'
 import { streamHeaders } from '../sse/frames.ts'
 import { toProblemError } from '../to-problem-error.ts'
@@ -14,6 +15,7 @@ import { validate } from './validate.ts'
 
 export interface Pipeline {
   readonly authenticate: Authenticate
+  readonly rateLimits: RateLimits
   readonly limits: Required<Limits>
   readonly isDraining: () => boolean
 }
@@ -44,8 +46,7 @@ export async function carryOut(route: Route, context: Context, pipeline: Pipelin
 async function answer(route: Route, context: Context, pipeline: Pipeline): Promise<Response> {
   const request = context.req.raw
   const record = context.get('record')
-  const principal = route.scope ? await authorize(route.scope, request, pipeline) : nobody
-  record.principal = principal
+  const principal = route.scope ? await authorize(route, route.scope, context, pipeline) : nobody
   if (route.work && pipeline.isDraining()) throw new ProblemError('draining', 'Send it again: another process takes it.')
   const query = route.query ? validate(route.query, context.req.query(), 'invalid-query') : undefined
   const body = route.body ? validate(route.body, await readJsonBody(request, pipeline.limits), 'invalid-body') : undefined
@@ -81,10 +82,28 @@ export function faultOf(error: unknown): Readonly<Record<string, unknown>> {
   return { name: error.name, ...(typeof code === 'string' && { code }), at: frames?.slice(0, 5).map((line) => line.trim()) }
 }
 
-async function authorize(scope: NonNullable<Route['scope']>, request: Request, { authenticate }: Pipeline): Promise<Principal> {
-  const principal = await authenticate(request)
+/** Who asks, whether that is too often, and whether they may. */
+async function authorize(route: Route, scope: Scope, context: Context, { authenticate, rateLimits }: Pipeline): Promise<Principal> {
+  const request = context.req.raw
+  const record = context.get('record')
+  const { address } = record.caller
+  await rateLimits.checkAddress(address)
+  const principal = await authenticate(request).catch(async (error: unknown) => {
+    if (isFailedLogin(error, request)) await rateLimits.countFailure(address)
+    throw error
+  })
+  record.principal = principal
+  const headers = await rateLimits.take(route.rate ?? (route.work ? 'work' : 'read'), principal)
+  // On every answer from here on, also on refusals.
+  for (const [name, value] of Object.entries(headers)) context.res.headers.set(name, value)
   if (!allows(principal, scope)) throw new ProblemError('scope-missing', `The scope ${scope} is needed.`)
   return principal
+}
+
+/** Whoever says nothing of who they are has not tried to log in. */
+function isFailedLogin(error: unknown, { headers }: Request): boolean {
+  const tried = headers.has('authorization') || headers.has('cookie')
+  return tried && error instanceof ProblemError && error.code === 'unauthenticated'
 }
 
 function toResponse(answer: Answer<unknown>): Response {

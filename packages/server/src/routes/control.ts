@@ -11,6 +11,7 @@ export function stopRoute(services: Services): Route {
     path: '/api/agent/session/{id}/stop',
     summary: 'Stop a run. The request is durable before it is answered.',
     scope: 'sessions:write',
+    rate: 'control',
     body: stopRequest,
     answers: [
       { status: 200, description: 'What settled.', schema: stopReceipt },
@@ -32,6 +33,7 @@ export function toolResultsRoute(services: Services): Route {
     summary: 'Give the results of calls that wait for them, all or none.',
     scope: 'sessions:write',
     work: true,
+    rate: 'control',
     body: toolResultsRequest,
     answers: [{ status: 200, description: 'Which were taken, known already, and are still missing.', schema: submissionReceipt }],
     problems: ['url-not-allowed', 'option-not-allowed', 'session-missing', 'tool-result-conflict', 'unknown-tool-call', 'invalid-input'],
@@ -49,6 +51,7 @@ export function resolveRoute(services: Services): Route {
     summary: 'Say what became of a call whose outcome is unknown; the run goes on.',
     scope: 'approvals',
     work: true,
+    rate: 'control',
     body: toolResolution,
     answers: [{ status: 200, description: 'The run that goes on.', schema: runReference }],
     problems: ['session-missing', 'tool-result-conflict', 'unknown-tool-call', 'invalid-input'],

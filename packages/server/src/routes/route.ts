@@ -1,6 +1,7 @@
 import type { z } from '@hono/zod-openapi'
 import type { Principal, Scope } from '../auth/principal.ts'
 import type { ProblemCode } from '../problems.ts'
+import type { Rate } from '../rate/rate-limits.ts'
 import type { EventStream } from '../sse/event-stream.ts'
 
 /** A route as data: what it takes, what it answers, who may call it. The pipeline and the OpenAPI document read it. */
@@ -13,6 +14,8 @@ export interface Route<Query = unknown, Body = unknown, Reply = unknown> {
   readonly scope?: Scope
   /** It starts work, so a server that goes away refuses it. */
   readonly work?: true
+  /** What it is counted as. Default: `work` if it is that, else `read`. */
+  readonly rate?: Rate
   readonly query?: z.ZodType<Query> & z.ZodObject
   readonly body?: z.ZodType<Body>
   readonly headers?: readonly RequestHeader[]

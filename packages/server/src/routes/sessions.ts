@@ -33,6 +33,7 @@ export function readSessionRoute(services: Services): Route {
     path: '/api/agent/session/{id}',
     summary: 'Read a session: its messages, newest page first, and what it waits for.',
     scope: 'sessions:read',
+    rate: 'control',
     query: readQuery,
     headers: [{ name: 'If-None-Match', description: 'The ETag of an earlier answer.' }],
     answers: [

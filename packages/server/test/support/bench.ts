@@ -36,6 +36,8 @@ export interface BenchOptions extends Partial<ServerOptions> {
   readonly store?: SessionStore
   readonly runtimeOptions?: Partial<RuntimeOptions>
   readonly serveOptions?: ServeOptions
+  /** Default: createServer. */
+  readonly make?: (options: ServerOptions) => Server
 }
 
 /** A server on loopback over a real runtime and a scripted model. It ends with the test. */
@@ -46,6 +48,7 @@ export async function bench({
   store = memoryStore(),
   runtimeOptions,
   serveOptions,
+  make = createServer,
   ...options
 }: BenchOptions = {}): Promise<Bench> {
   const faults: unknown[] = []
@@ -54,7 +57,7 @@ export async function bench({
   const runtime = createRuntime({ agents: [agent, ...otherAgents], store, onError: (error) => faults.push(error), ...runtimeOptions })
   await runtime.start()
   const logger = { error: (fields: object, message: string) => faults.push({ message, ...fields }) }
-  const server = createServer({ runtime, auth: 'none', logger, ...options })
+  const server = make({ runtime, auth: 'none', logger, ...options })
   const running = await serve(server, { port: 0, ...serveOptions })
   onTestFinished(() => running.close({ drainMs: 0 }))
   const post: Bench['post'] = (path, body, headers = {}) =>

@@ -1,0 +1,50 @@
+import { RateLimiterMemory, type RateLimiterAbstract, type RateLimiterRes } from 'rate-limiter-flexible'
+import type { CreateRateLimiter, RateLimitState } from '../rate/rate-limiter.ts'
+
+/** What a limiter of rate-limiter-flexible is made with. */
+export interface FlexibleLimiterOptions {
+  readonly keyPrefix: string
+  readonly points: number
+  /** Seconds. */
+  readonly duration: number
+}
+
+const msPerSecond = 1000
+
+/**
+ * Counts with rate-limiter-flexible: in memory, or for many processes with one of its stores, for example
+ * `flexibleRateLimiter((options) => new RateLimiterRedis({ storeClient, ...options }))`.
+ */
+export function flexibleRateLimiter(
+  make: (options: FlexibleLimiterOptions) => Pick<RateLimiterAbstract, 'consume' | 'get'> = (options) => new RateLimiterMemory(options),
+): CreateRateLimiter {
+  return ({ name, points, windowMs }) => {
+    const limiter = make({ keyPrefix: `bowline-${name}`, points, duration: windowMs / msPerSecond })
+    const state = ({ consumedPoints, msBeforeNext }: RateLimiterRes, allowed: boolean): RateLimitState => ({
+      allowed,
+      remaining: Math.max(points - consumedPoints, 0),
+      resetMs: Math.max(msBeforeNext, 0),
+    })
+    return {
+      async take(key) {
+        try {
+          return state(await limiter.consume(key), true)
+        } catch (refused) {
+          // The library rejects with an error when it failed, and with a result when there was no point left.
+          if (!isResult(refused)) throw refused
+          return state(refused, false)
+        }
+      },
+      async look(key) {
+        const result = await limiter.get(key)
+        // A record may be a moment older than its window.
+        if (result === null || result.msBeforeNext <= 0) return { allowed: points > 0, remaining: points, resetMs: 0 }
+        return state(result, result.consumedPoints < points)
+      },
+    }
+  }
+}
+
+function isResult(value: unknown): value is RateLimiterRes {
+  return typeof value === 'object' && value !== null && !(value instanceof Error) && 'msBeforeNext' in value
+}
