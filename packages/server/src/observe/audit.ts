@@ -1,0 +1,64 @@
+import type { ProblemCode } from '../problems.ts'
+import type { Logger } from '../options.ts'
+import type { RequestReport, ServerObserver } from './server-observer.ts'
+
+/** What was decided. Routes name theirs; a refusal of access and the use of a token are decisions of any route. */
+export type AuditAction = 'stop' | 'approval' | 'resolve' | 'recover' | 'delete' | 'fork' | 'ticket' | 'token' | 'refusal'
+
+/** One decision: who, what, about what, and how it came out. */
+export interface AuditRecord {
+  readonly action: AuditAction
+  /** Absent: nobody that the server knows. */
+  readonly principal?: { readonly id: string; readonly tenant: string }
+  /** The route, and what its path names. */
+  readonly target: Readonly<Record<string, string>>
+  /** `done`, or the code of the refusal. */
+  readonly result: 'done' | ProblemCode
+  readonly requestId: string
+  /** Epoch milliseconds. */
+  readonly at: number
+}
+
+/** Gives one record for each request that decided something. */
+export function auditObserver(onAudit: (record: AuditRecord) => void): ServerObserver {
+  return {
+    requestEnded(report) {
+      const action = actionOf(report)
+      if (action) onAudit(recordOf(action, report))
+    },
+  }
+}
+
+/** The line of a request tells already who used a token, where, and with what result. */
+export function logAudit(logger: Logger): (record: AuditRecord) => void {
+  return (record) => {
+    if (record.action !== 'token') logger.info({ ...record }, 'audit')
+  }
+}
+
+function actionOf({ record, status }: RequestReport): AuditAction | undefined {
+  const { route, principal, problem } = record
+  const refused = status === 401 || status === 403 || problem?.code === 'auth-unavailable'
+  // Who was not let in has decided nothing.
+  if (route?.audit && principal) return route.audit
+  if (refused) return 'refusal'
+  return route?.scope && principal ? 'token' : undefined
+}
+
+function recordOf(action: AuditAction, { record, route, durationMs, sessionId, runId }: RequestReport): AuditRecord {
+  const { principal, problem, params, requestId, startedAt } = record
+  const { id: _id, ...named } = params ?? {}
+  return {
+    action,
+    ...(principal && principal.id !== '' && { principal: { id: principal.id, tenant: principal.tenant } }),
+    target: {
+      ...(route !== undefined && { route }),
+      ...named,
+      ...(sessionId !== undefined && { sessionId }),
+      ...(runId !== undefined && { runId }),
+    },
+    result: problem?.code ?? 'done',
+    requestId,
+    at: startedAt + durationMs,
+  }
+}

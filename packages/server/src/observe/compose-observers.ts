@@ -1,0 +1,29 @@
+import { faultOf } from '../http/fault.ts'
+import type { Logger } from '../options.ts'
+import type { ServerObserver } from './server-observer.ts'
+
+type Observer = Required<ServerObserver>
+type Call = Exclude<keyof ServerObserver, 'around'>
+
+/** One for all. The first stands around the others; what one does wrong concerns neither the others nor the request. */
+export function composeObservers(observers: readonly ServerObserver[], logger: Logger): Observer {
+  const tell = <Name extends Call>(name: Name, ...report: Parameters<Observer[Name]>): void => {
+    for (const observer of observers) {
+      try {
+        ;(observer[name] as ((...each: Parameters<Observer[Name]>) => void) | undefined)?.(...report)
+      } catch (error) {
+        logger.error(faultOf(error), 'an observer failed')
+      }
+    }
+  }
+  return {
+    around: (record, answer) =>
+      observers.reduceRight<() => Promise<Response>>(
+        (inner, observer) => () => (observer.around ? observer.around(record, inner) : inner()),
+        answer,
+      )(),
+    requestEnded: (report) => tell('requestEnded', report),
+    streamOpened: (report) => tell('streamOpened', report),
+    streamEnded: (report) => tell('streamEnded', report),
+  }
+}

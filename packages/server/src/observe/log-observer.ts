@@ -1,0 +1,43 @@
+import { faultOf } from '../http/fault.ts'
+import type { Logger } from '../options.ts'
+import type { RequestReport, ServerObserver } from './server-observer.ts'
+
+export interface LogOptions {
+  /** Bodies of requests are logged too. Default false: no content is. */
+  readonly content?: boolean
+}
+
+/** One line for each request at its end, and one for each stream at its close. Both tell ids, never what was said. */
+export function logObserver(logger: Logger, { content = false }: LogOptions = {}): ServerObserver {
+  return {
+    requestEnded(report) {
+      const { record, status, durationMs } = report
+      const { problem, body } = record
+      const fields = {
+        ...idsOf(report),
+        method: record.request.method,
+        status,
+        durationMs,
+        ...(problem && { code: problem.code }),
+        ...(content && body !== undefined && { content: body }),
+      }
+      if (status < 500 || problem?.code === 'draining') logger.info(fields, 'request')
+      else logger.error({ ...fields, ...(problem?.cause !== undefined && { fault: faultOf(problem.cause) }) }, 'request')
+    },
+    streamEnded({ opened, endReason, frames, bytes, durationMs }) {
+      const level = endReason === 'error' ? 'warn' : 'info'
+      logger[level]({ ...idsOf(opened), endReason, frames, bytes, durationMs }, 'stream')
+    },
+  }
+}
+
+function idsOf({ record, route, sessionId, runId }: RequestReport): Readonly<Record<string, unknown>> {
+  const { requestId, principal } = record
+  return {
+    requestId,
+    ...(route !== undefined && { route }),
+    ...(principal && principal.id !== '' && { tenant: principal.tenant, principal: principal.id }),
+    ...(sessionId !== undefined && { sessionId }),
+    ...(runId !== undefined && { runId }),
+  }
+}

@@ -1,0 +1,32 @@
+import type { RequestRecord } from '../http/request-record.ts'
+import type { EventStream } from '../sse/event-stream.ts'
+import type { RequestReport, ServerObserver } from './server-observer.ts'
+
+/** What a caller may name a session: those of children included. Anything else is no id, and none of ours to repeat. */
+const idForm = /^[A-Za-z0-9][A-Za-z0-9_.:~-]{0,511}$/
+
+/** What is known of a request when its answer is there. */
+export function reportOf(record: RequestRecord, answer: Pick<Response, 'status' | 'headers'>, now: number): RequestReport {
+  const { route, params, body } = record
+  const sessionId = answer.headers.get('x-session-id') ?? params?.id ?? sessionIdIn(body)
+  const runId = answer.headers.get('x-run-id') ?? params?.runId
+  return {
+    record,
+    route: route?.path,
+    status: answer.status,
+    durationMs: now - record.startedAt,
+    ...(sessionId !== undefined && idForm.test(sessionId) && { sessionId }),
+    ...(runId !== undefined && idForm.test(runId) && { runId }),
+  }
+}
+
+/** Tells of a stream from its opening to its close. */
+export function watchStream(observer: Required<ServerObserver>, stream: EventStream, opened: RequestReport): void {
+  observer.streamOpened(opened)
+  void stream.closed.then((summary) => observer.streamEnded({ opened, ...summary }))
+}
+
+function sessionIdIn(body: unknown): string | undefined {
+  if (typeof body !== 'object' || body === null || !('sessionId' in body)) return undefined
+  return typeof body.sessionId === 'string' ? body.sessionId : undefined
+}
