@@ -1,9 +1,11 @@
-import { systemClock } from '@bowline/llm'
+import { createRedaction, systemClock } from '@bowline/llm'
 import { authFaults, createAuthenticate } from './auth/authenticate.ts'
 import { createApp } from './http/app.ts'
 import { parseRanges, type Peer, type TrustedProxies } from './http/caller.ts'
-import { faultOf } from './http/pipeline.ts'
+import { faultOf } from './http/fault.ts'
 import { defaultLimits } from './limits.ts'
+import { observerOf } from './observe/observer-of.ts'
+import { redactingLogger } from './observe/redacting-logger.ts'
 import {
   consoleLogger,
   defaultHeartbeatMs,
@@ -40,7 +42,9 @@ const defaultDrainMs = 25_000
 /** All of a runtime over HTTP and SSE. It holds no conversation: any process with the same store serves any session. */
 export function createServer(options: ServerOptions): Server {
   const trustedProxies = checkOptions(options)
-  const { auth, runtime, clock = systemClock, logger = consoleLogger, ids = systemServerIds, basePath = '' } = options
+  const { auth, runtime, clock = systemClock, ids = systemServerIds, basePath = '' } = options
+  const redaction = createRedaction(options.redact)
+  const logger = redactingLogger(options.logger ?? consoleLogger, redaction)
   const limits = { ...defaultLimits, ...options.limits }
   const streams = new OpenStreams()
   const rateLimits = new RateLimits({
@@ -64,7 +68,7 @@ export function createServer(options: ServerOptions): Server {
     isDraining,
     streamError(error, { request, requestId: id }) {
       logger.error({ requestId: id, ...faultOf(error) }, 'a stream broke')
-      return { type: 'stream-error', problem: problemBody(toProblemError(error), { path: new URL(request.url).pathname, id }) }
+      return { type: 'stream-error', problem: problemBody(toProblemError(error), { path: new URL(request.url).pathname, id }, redaction) }
     },
   }
   const loopbackOnly = auth === 'none'
@@ -77,7 +81,8 @@ export function createServer(options: ServerOptions): Server {
     pipeline: { authenticate: createAuthenticate(auth, clock), rateLimits, limits, isDraining },
     clock,
     ids,
-    logger,
+    observer: observerOf(options, logger, redaction),
+    redaction,
   })
   return {
     fetch: async (request, peer) => app.fetch(request, { peer }),

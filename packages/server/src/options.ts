@@ -1,8 +1,10 @@
 import type { IdSource } from '@bowline/agent-loop'
-import type { Clock } from '@bowline/llm'
+import type { Clock, RedactConfig } from '@bowline/llm'
 import type { OnBusy, Runtime } from '@bowline/sessions'
 import type { Auth } from './auth/authenticate.ts'
 import type { Limits } from './limits.ts'
+import type { AuditRecord } from './observe/audit.ts'
+import type { LogOptions } from './observe/log-observer.ts'
 import type { CreateRateLimiter } from './rate/rate-limiter.ts'
 import { randomSessionId } from './session-keys.ts'
 
@@ -32,7 +34,13 @@ export interface ServerOptions {
   readonly clock?: Clock
   /** `session` ids must match `[A-Za-z0-9][A-Za-z0-9_-]{0,127}` and must not be guessable. */
   readonly ids?: IdSource
+  /** Gets one line for each request, each stream and each decision. Default: the console, for faults only. */
   readonly logger?: Logger
+  readonly log?: LogOptions
+  /** What is secret in logs, problems, errors and spans besides what always is. */
+  readonly redact?: RedactConfig
+  /** Gets each decision on access, runs and sessions. Default: the logger gets them, but for the use of tokens. */
+  readonly onAudit?: (record: AuditRecord) => void
 }
 
 export interface AgentAccess {
@@ -68,8 +76,12 @@ export interface CorsOptions {
 
 /** The part of a pino logger that the server uses. */
 export interface Logger {
-  error(fields: Readonly<Record<string, unknown>>, message: string): void
+  info(fields: LogFields, message: string): void
+  warn(fields: LogFields, message: string): void
+  error(fields: LogFields, message: string): void
 }
+
+export type LogFields = Readonly<Record<string, unknown>>
 
 export const defaultHeartbeatMs = 15_000
 
@@ -77,8 +89,10 @@ export const systemServerIds: IdSource = {
   next: (kind) => (kind === 'session' ? randomSessionId() : `${kind}_${crypto.randomUUID()}`),
 }
 
-/** Says that something failed and where, never what was said. */
+/** Says that something failed and where. */
 export const consoleLogger: Logger = {
+  info() {},
+  warn() {},
   error(fields, message) {
     // eslint-disable-next-line no-console -- without a logger a fault must still be seen
     console.error(`bowline: ${message}`, fields)

@@ -1,4 +1,5 @@
 import type { Problem } from '@bowline/client'
+import type { Redaction } from '@bowline/llm'
 
 interface ProblemKind {
   readonly status: number
@@ -92,9 +93,10 @@ export function statusOf(code: ProblemCode): number {
   return kinds[code].status
 }
 
-export function problemBody(error: ProblemError, request: { readonly path: string; readonly id: string }): Problem {
+/** Holds no secret, whoever said it. */
+export function problemBody(error: ProblemError, request: { readonly path: string; readonly id: string }, redaction: Redaction): Problem {
   const kind: ProblemKind = kinds[error.code]
-  return {
+  const body: Problem = {
     type: `urn:bowline:problem:${error.code}`,
     title: kind.title,
     status: kind.status,
@@ -106,6 +108,7 @@ export function problemBody(error: ProblemError, request: { readonly path: strin
     ...(error.retryAfterMs !== undefined && { retryAfterMs: error.retryAfterMs }),
     ...error.facts,
   }
+  return redaction.value(body) as Problem
 }
 
 export function titleOf(code: ProblemCode): string {

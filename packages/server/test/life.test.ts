@@ -38,7 +38,7 @@ it('V84: a store that fails makes work routes and readyz 503, and recovery needs
   expect((await get('/readyz')).status).toBe(503)
   expect((await get('/healthz')).status).toBe(200)
   await refusal(get('/api/agent/session/mine'), 503, 'store-unavailable')
-  expect(faults).toContainEqual(expect.objectContaining({ message: 'store-unavailable', code: 'store-unavailable' }))
+  expect(faults).toContainEqual(expect.objectContaining({ message: 'request', code: 'store-unavailable' }))
   store.failing = false
   expect((await get('/readyz')).status).toBe(200)
   expect((await execute({ sessionId: 'mine', input: say('again') })).status).toBe(200)

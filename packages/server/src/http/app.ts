@@ -1,8 +1,10 @@
 import { Hono, type MiddlewareHandler } from 'hono'
 import { cors } from 'hono/cors'
 import type { IdSource } from '@bowline/agent-loop'
-import type { Clock } from '@bowline/llm'
-import type { CorsOptions, Logger } from '../options.ts'
+import type { Clock, Redaction } from '@bowline/llm'
+import { reportOf } from '../observe/report.ts'
+import type { ComposedObserver } from '../observe/server-observer.ts'
+import type { CorsOptions } from '../options.ts'
 import { ProblemError } from '../problems.ts'
 import type { Route } from '../routes/route.ts'
 import { checkAccess, type AccessRules } from './access.ts'
@@ -20,7 +22,8 @@ export interface AppOptions {
   readonly pipeline: Pipeline
   readonly clock: Clock
   readonly ids: IdSource
-  readonly logger: Logger
+  readonly observer: ComposedObserver
+  readonly redaction: Redaction
 }
 
 export interface AppEnv {
@@ -34,17 +37,25 @@ const maxPreflightAgeSeconds = 600
 
 /** The routes behind the rules that hold for all of them. */
 export function createApp(options: AppOptions): App {
-  const { routes, basePath, rules, trustedProxies, pipeline, clock, ids, logger } = options
+  const { routes, basePath, rules, trustedProxies, pipeline, clock, ids, observer, redaction } = options
   const app: App = new Hono()
-  app.onError((error, context) => refuse(error, context, logger))
-  app.notFound((context) => refuse(noRoute(), context, logger))
+  app.onError((error, context) => refuse(error, context, redaction))
+  app.notFound((context) => refuse(noRoute(), context, redaction))
   app.use(async (context, next) => {
     const request = context.req.raw
     const requestId = requestIdOf(request, ids)
     const caller = callerOf(request, context.env.peer, trustedProxies)
-    context.set('record', { requestId, startedAt: clock.now(), caller })
+    const record: RequestRecord = { requestId, startedAt: clock.now(), caller, request }
+    context.set('record', record)
     context.res.headers.set('x-request-id', requestId)
-    checkAccess(request, caller, rules)
+    const response = await observer.around(record, async () => {
+      await next()
+      return context.res
+    })
+    observer.requestEnded(reportOf(record, response, clock.now()))
+  })
+  app.use(async (context, next) => {
+    checkAccess(context.req.raw, context.get('record').caller, rules)
     await next()
     // A HEAD request is answered by its GET route, and nobody reads the body.
     if (context.req.method === 'HEAD') await context.res.body?.cancel()

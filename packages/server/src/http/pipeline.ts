@@ -1,9 +1,9 @@
 import type { Context as HonoContext } from 'hono'
+import type { Redaction } from '@bowline/llm'
 import { allows, type Principal, type Scope } from '../auth/principal.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
 import { encodeJson } from '../json.ts'
 import type { Limits } from '../limits.ts'
-import type { Logger } from '../options.ts'
 import { problemBody, ProblemError, statusOf } from '../problems.ts'
 import type { RateLimits } from '../rate/rate-limits.ts'
 import type { Answer, Route } from '../routes/route.ts'
@@ -33,7 +33,9 @@ const safetyHeaders: Readonly<Record<string, string>> = {
 }
 
 export async function carryOut(route: Route, context: Context, pipeline: Pipeline): Promise<Response> {
-  context.get('record').route = route
+  const record = context.get('record')
+  record.route = route
+  record.params = context.req.param()
   try {
     return await answer(route, context, pipeline)
   } catch (error) {
@@ -50,21 +52,20 @@ async function answer(route: Route, context: Context, pipeline: Pipeline): Promi
   if (route.work && pipeline.isDraining()) throw new ProblemError('draining', 'Send it again: another process takes it.')
   const query = route.query ? validate(route.query, context.req.query(), 'invalid-query') : undefined
   const body = route.body ? validate(route.body, await readJsonBody(request, pipeline.limits), 'invalid-body') : undefined
-  const { requestId } = record
-  return toResponse(await route.handle({ request, requestId, principal, params: context.req.param(), query, body }))
+  record.body = body
+  const { requestId, params = {} } = record
+  return toResponse(await route.handle({ request, requestId, principal, params, query, body }))
 }
 
-/** The one form of every refusal and failure. Failures of ours are logged, without what was said. */
-export function refuse(error: unknown, context: Context, logger: Logger): Response {
+/** The one form of every refusal and failure. */
+export function refuse(error: unknown, context: Context, redaction: Redaction): Response {
   const problem = toProblemError(error)
   const record = context.get('record')
   const { requestId } = record
   record.problem = problem
-  const status = statusOf(problem.code)
-  if (status >= 500 && problem.code !== 'draining') logger.error({ requestId, ...faultOf(problem.cause) }, problem.code)
   const { retryAfterMs } = problem
-  return new Response(encodeJson(problemBody(problem, { path: context.req.path, id: requestId })), {
-    status,
+  return new Response(encodeJson(problemBody(problem, { path: context.req.path, id: requestId }, redaction)), {
+    status: statusOf(problem.code),
     headers: {
       ...safetyHeaders,
       'content-type': 'application/problem+json',
@@ -72,14 +73,6 @@ export function refuse(error: unknown, context: Context, logger: Logger): Respon
       ...problem.headers,
     },
   })
-}
-
-/** What a fault was and where, for a log: messages of errors may hold content. */
-export function faultOf(error: unknown): Readonly<Record<string, unknown>> {
-  if (!(error instanceof Error)) return { name: typeof error }
-  const code = (error as { readonly code?: unknown }).code
-  const frames = error.stack?.split('\n').filter((line) => /^\s+at /.test(line))
-  return { name: error.name, ...(typeof code === 'string' && { code }), at: frames?.slice(0, 5).map((line) => line.trim()) }
 }
 
 /** Who asks, whether that is too often, and whether they may. */

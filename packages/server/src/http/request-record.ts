@@ -8,8 +8,13 @@ export interface RequestRecord {
   readonly requestId: string
   readonly startedAt: number
   readonly caller: Caller
+  readonly request: Request
   route?: Route
   principal?: Principal
+  /** What its path names. */
+  params?: Readonly<Record<string, string>>
+  /** As its route takes it. */
+  body?: unknown
   /** What it was refused with. */
   problem?: ProblemError
 }

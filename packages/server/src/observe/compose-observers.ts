@@ -1,16 +1,15 @@
 import { faultOf } from '../http/fault.ts'
 import type { Logger } from '../options.ts'
-import type { ServerObserver } from './server-observer.ts'
+import type { ComposedObserver, ServerObserver } from './server-observer.ts'
 
-type Observer = Required<ServerObserver>
 type Call = Exclude<keyof ServerObserver, 'around'>
 
 /** One for all. The first stands around the others; what one does wrong concerns neither the others nor the request. */
-export function composeObservers(observers: readonly ServerObserver[], logger: Logger): Observer {
-  const tell = <Name extends Call>(name: Name, ...report: Parameters<Observer[Name]>): void => {
+export function composeObservers(observers: readonly ServerObserver[], logger: Logger): ComposedObserver {
+  const tell = <Name extends Call>(name: Name, ...report: Parameters<ComposedObserver[Name]>): void => {
     for (const observer of observers) {
       try {
-        ;(observer[name] as ((...each: Parameters<Observer[Name]>) => void) | undefined)?.(...report)
+        ;(observer[name] as ((...each: Parameters<ComposedObserver[Name]>) => void) | undefined)?.(...report)
       } catch (error) {
         logger.error(faultOf(error), 'an observer failed')
       }
@@ -23,7 +22,5 @@ export function composeObservers(observers: readonly ServerObserver[], logger: L
         answer,
       )(),
     requestEnded: (report) => tell('requestEnded', report),
-    streamOpened: (report) => tell('streamOpened', report),
-    streamEnded: (report) => tell('streamEnded', report),
   }
 }

@@ -11,6 +11,7 @@ export function stopRoute(services: Services): Route {
     path: '/api/agent/session/{id}/stop',
     summary: 'Stop a run. The request is durable before it is answered.',
     scope: 'sessions:write',
+    audit: 'stop',
     rate: 'control',
     body: stopRequest,
     answers: [
@@ -50,6 +51,7 @@ export function resolveRoute(services: Services): Route {
     path: '/api/agent/session/{id}/tool-calls/{toolCallId}/resolve',
     summary: 'Say what became of a call whose outcome is unknown; the run goes on.',
     scope: 'approvals',
+    audit: 'resolve',
     work: true,
     rate: 'control',
     body: toolResolution,

@@ -1,5 +1,6 @@
 import type { z } from '@hono/zod-openapi'
 import type { Principal, Scope } from '../auth/principal.ts'
+import type { AuditAction } from '../observe/audit.ts'
 import type { ProblemCode } from '../problems.ts'
 import type { Rate } from '../rate/rate-limits.ts'
 import type { EventStream } from '../sse/event-stream.ts'
@@ -12,6 +13,8 @@ export interface Route<Query = unknown, Body = unknown, Reply = unknown> {
   readonly summary: string
   /** Absent: public. */
   readonly scope?: Scope
+  /** What it decides. */
+  readonly audit?: AuditAction
   /** It starts work, so a server that goes away refuses it. */
   readonly work?: true
   /** What it is counted as. Default: `work` if it is that, else `read`. */

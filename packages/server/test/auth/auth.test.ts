@@ -98,7 +98,7 @@ it('V61: a verifier that throws, or gives no valid tenant, is 503 and never a pa
     const { get, faults } = await bench({ auth })
     const problem = await refusal(get(list), 503, 'auth-unavailable')
     expect(problem).toMatchObject({ retryable: true, retryAfterMs: 1000 })
-    expect(faults).toMatchObject([{ message: 'auth-unavailable', name: 'Error' }])
+    expect(faults).toMatchObject([{ code: 'auth-unavailable', fault: { name: 'Error' } }])
     expect(JSON.stringify(faults)).not.toContain('database')
   }
 })

@@ -56,7 +56,8 @@ export async function bench({
   const agent = defineAgent({ name: 'assistant', model, tools })
   const runtime = createRuntime({ agents: [agent, ...otherAgents], store, onError: (error) => faults.push(error), ...runtimeOptions })
   await runtime.start()
-  const logger = { error: (fields: object, message: string) => faults.push({ message, ...fields }) }
+  const nothing = (): void => undefined
+  const logger = { info: nothing, warn: nothing, error: (fields: object, message: string) => faults.push({ message, ...fields }) }
   const server = make({ runtime, auth: 'none', logger, ...options })
   const running = await serve(server, { port: 0, ...serveOptions })
   onTestFinished(() => running.close({ drainMs: 0 }))

@@ -1,0 +1,12 @@
+import type { Redaction } from '@bowline/llm'
+import type { Logger, ServerOptions } from '../options.ts'
+import { auditObserver, logAudit, type AuditRecord } from './audit.ts'
+import { composeObservers } from './compose-observers.ts'
+import { logObserver } from './log-observer.ts'
+import type { ComposedObserver } from './server-observer.ts'
+
+/** Everybody who looks on at a server with these options. */
+export function observerOf({ log, onAudit }: ServerOptions, logger: Logger, redaction: Redaction): ComposedObserver {
+  const audit = onAudit ? (record: AuditRecord) => onAudit(redaction.value(record) as AuditRecord) : logAudit(logger)
+  return composeObservers([logObserver(logger, log), auditObserver(audit)], logger)
+}
