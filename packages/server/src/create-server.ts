@@ -46,7 +46,8 @@ export function createServer(options: ServerOptions): Server {
   const redaction = createRedaction(options.redact)
   const logger = redactingLogger(options.logger ?? consoleLogger, redaction)
   const limits = { ...defaultLimits, ...options.limits }
-  const streams = new OpenStreams()
+  const heartbeatMs = options.heartbeatMs ?? defaultHeartbeatMs
+  const streams = new OpenStreams({ clock, heartbeatMs, limits })
   const rateLimits = new RateLimits({
     create: options.rateLimiter,
     limits,
@@ -60,7 +61,6 @@ export function createServer(options: ServerOptions): Server {
     agents: options.agents ?? {},
     defaultAgent: options.defaultAgent,
     limits,
-    heartbeatMs: options.heartbeatMs ?? defaultHeartbeatMs,
     clock,
     ids,
     streams,
@@ -87,7 +87,7 @@ export function createServer(options: ServerOptions): Server {
   return {
     fetch: async (request, peer) => app.fetch(request, { peer }),
     close({ drainMs = defaultDrainMs } = {}) {
-      closing ??= streams.drain(drainMs, clock).then(() => runtime.stop())
+      closing ??= streams.drain(drainMs).then(() => runtime.stop())
       return closing
     },
     loopbackOnly,

@@ -13,7 +13,6 @@ export interface Services {
   readonly agents: Readonly<Record<string, AgentAccess>>
   readonly defaultAgent: string | undefined
   readonly limits: Required<Limits>
-  readonly heartbeatMs: number
   readonly clock: Clock
   readonly ids: IdSource
   readonly streams: OpenStreams

@@ -139,6 +139,20 @@ describe.each(stores)('events over the $name store', ({ make }) => {
     expect((await it.get(`${events}?until=settled`, { 'last-event-id': rest.at(-1)?.id ?? '' })).status).toBe(204)
   })
 
+  it('V24: the streams of a session that is deleted end with deleted, and nobody is told to come back', async () => {
+    const hold = gate()
+    const it = await bench({ store: make(), steps: [{ parts: [{ wait: hold.passed }], text: 'Hi.' }] })
+    const execute = await it.execute({ sessionId: 'mine', input: say('hi'), context: {} })
+    const readings = [execute, await it.get(events), await it.get(`${events}?until=settled`)].map((answer) => allFrames(answer))
+    const [session] = (await it.runtime.sessions()).items
+    await it.runtime.session(session?.key ?? '').delete()
+    for (const frames of await Promise.all(readings)) {
+      expect(typesOf(frames).slice(-2)).toEqual(['session-end', 'stream-end'])
+      expect(frames.at(-1)).toEqual({ id: frames.at(-2)?.id, data: { type: 'stream-end', reason: 'deleted', resume: false } })
+    }
+    expect(it.faults).toEqual([])
+  })
+
   it('V34: closing any stream never stops a run', async () => {
     const hold = gate()
     const it = await bench({ store: make(), steps: [{ parts: [{ wait: hold.passed }], text: 'Done.' }] })

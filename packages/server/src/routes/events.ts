@@ -2,10 +2,10 @@ import { z } from '@hono/zod-openapi'
 import type { LoggedEvent, Session, SessionInfo } from '@bowline/sessions'
 import { logStart } from '../log-start.ts'
 import type { Services } from '../services.ts'
-import { EventStream } from '../sse/event-stream.ts'
+import type { StreamPlace } from '../sse/open-streams.ts'
 import { ownedSession } from './owned-session.ts'
 import { optional } from '../wire/optional.ts'
-import { defineRoute, type Route } from './route.ts'
+import { defineRoute, type Answer, type Call, type Route } from './route.ts'
 
 const query = z.strictObject({
   cursor: optional(z.string().max(64)),
@@ -25,30 +25,31 @@ export function eventsRoute(services: Services): Route {
       { status: 200, description: 'Events, until the reader leaves or a stream-end says why it ends.', mediaType: 'text/event-stream' },
       { status: 204, description: 'With until=settled: no run is open and nothing is left to read.' },
     ],
-    problems: ['invalid-cursor', 'session-missing', 'cursor-ahead', 'cursor-expired'],
-    async handle(call) {
-      const { request, principal, params } = call
-      const { from, until, ...rest } = call.query
-      const { session, info } = await ownedSession(services, principal, params.id)
-      const given = request.headers.get('last-event-id') ?? rest.cursor
-      const isOver = until === 'settled' && info.openRun === undefined
-      if (isOver && given === undefined) return { status: 204 }
-      const cursor = given ?? (await startingPoint(session, info, from ?? 'run'))
-      // The first read of the log tells whether it holds that position, and it must be told before the headers.
-      const next = await firstEvent(session.events({ live: false, cursor }))
-      if (isOver && !next) return { status: 204 }
-      const stream = new EventStream({
-        open: (abortSignal) => session.events({ live: !isOver, abortSignal, cursor }),
-        cursor,
-        ...(until && { isLast: (event) => event.type === 'settled' && isAfter(event, info) }),
-        complete: () => Promise.resolve({ type: 'stream-end', reason: 'settled', resume: false }),
-        toFrame: (error) => services.streamError(error, call),
-        clock: services.clock,
-        heartbeatMs: services.heartbeatMs,
-      })
-      return { status: 200, stream: services.streams.add(stream) }
-    },
+    problems: ['invalid-cursor', 'session-missing', 'cursor-ahead', 'cursor-expired', 'too-many-streams'],
+    handle: (call) => services.streams.withPlace(call.principal, call.params.id, (place) => readLog(services, call, place)),
   })
+}
+
+async function readLog(services: Services, call: Call<z.output<typeof query>, unknown>, place: StreamPlace): Promise<Answer<never>> {
+  const { request, principal, params } = call
+  const { from, until, ...rest } = call.query
+  const { session, info } = await ownedSession(services, principal, params.id)
+  const given = request.headers.get('last-event-id') ?? rest.cursor
+  const isOver = until === 'settled' && info.openRun === undefined
+  if (isOver && given === undefined) return { status: 204 }
+  const cursor = given ?? (await startingPoint(session, info, from ?? 'run'))
+  // The first read of the log tells whether it holds that position, and it must be told before the headers.
+  const next = await firstEvent(session.events({ live: false, cursor }))
+  if (isOver && !next) return { status: 204 }
+  const { streamBufferBytes: bufferBytes } = services.limits
+  const stream = place.open({
+    open: (abortSignal) => session.events({ live: !isOver, abortSignal, cursor, bufferBytes }),
+    cursor,
+    ...(until && { isLast: (event) => event.type === 'settled' && isAfter(event, info) }),
+    complete: () => Promise.resolve({ type: 'stream-end', reason: 'settled', resume: false }),
+    toFrame: (error) => services.streamError(error, call),
+  })
+  return { status: 200, stream }
 }
 
 /** The cursor before the first event to give. */

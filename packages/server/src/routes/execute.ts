@@ -8,7 +8,7 @@ import { followCompletion } from '../execute/completion.ts'
 import { validate } from '../http/validate.ts'
 import { ProblemError } from '../problems.ts'
 import type { Services } from '../services.ts'
-import { EventStream } from '../sse/event-stream.ts'
+import type { StreamPlace } from '../sse/open-streams.ts'
 import { executeRequest, idempotencyKey } from '../wire/requests.ts'
 import { ownedSession } from './owned-session.ts'
 import { defineRoute, type Answer, type Call, type Route } from './route.ts'
@@ -44,9 +44,15 @@ export function executeRoute(services: Services): Route {
       'id-reused',
       'unknown-tool-call',
       'invalid-input',
+      'too-many-streams',
       'queue-full',
     ],
-    handle: async (call: Call<unknown, ExecuteRequest>) => streamRun(services, call, await accept(services, call)),
+    handle: (call: Call<unknown, ExecuteRequest>) =>
+      services.streams.withPlace(call.principal, call.body.sessionId, async (place) => {
+        const accepted = await accept(services, call)
+        if (call.body.sessionId === undefined) place.ofSession(accepted.sessionId)
+        return streamRun(services, call, accepted, place)
+      }),
   })
 }
 
@@ -73,12 +79,17 @@ async function acceptResults(
   return { sessionId: owned.sessionId, run, submission: receipt, cursor }
 }
 
-function streamRun(services: Services, call: Call<unknown, ExecuteRequest>, accepted: Accepted): Answer<never> {
-  const { run, sessionId, submission, cursor } = accepted
-  const { runtime, clock, heartbeatMs } = services
+function streamRun(
+  services: Services,
+  call: Call<unknown, ExecuteRequest>,
+  { run, sessionId, submission, cursor }: Accepted,
+  place: StreamPlace,
+): Answer<never> {
+  const { runtime, limits } = services
+  const { streamBufferBytes: bufferBytes } = limits
   const completion = followCompletion(runtime, { sessionId, runId: run.runId, ...(submission && { submission }) })
-  const stream = new EventStream({
-    open: (abortSignal) => run.events({ abortSignal, ...(cursor !== undefined && { cursor }) }),
+  const stream = place.open({
+    open: (abortSignal) => run.events({ abortSignal, bufferBytes, ...(cursor !== undefined && { cursor }) }),
     ...(cursor !== undefined && { cursor }),
     select: (event: LoggedEvent) => {
       completion.see(event)
@@ -86,14 +97,8 @@ function streamRun(services: Services, call: Call<unknown, ExecuteRequest>, acce
     },
     complete: () => completion.frame(),
     toFrame: (error) => services.streamError(error, call),
-    clock,
-    heartbeatMs,
   })
-  return {
-    status: 200,
-    stream: services.streams.add(stream),
-    headers: { 'x-session-id': sessionId, 'x-run-id': run.runId },
-  }
+  return { status: 200, stream, headers: { 'x-session-id': sessionId, 'x-run-id': run.runId } }
 }
 
 function idempotencyKeyOf(request: Request): string | undefined {

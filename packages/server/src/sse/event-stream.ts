@@ -1,11 +1,15 @@
 import type { ExecuteComplete, StreamEnd, StreamError } from '@bowline/client'
-import type { Clock } from '@bowline/llm'
-import type { LoggedEvent } from '@bowline/sessions'
-import { eventFrame, heartbeatBytes, openingBytes, transportFrame } from './frames.ts'
+import type { LogEvents, LoggedEvent, LogIterator } from '@bowline/sessions'
+import { Chunk } from './chunk.ts'
+import { heartbeatBytes, openingBytes, transportFrame } from './frames.ts'
+import type { SharedFrames } from './shared-frames.ts'
+import { StreamTimer, type StreamTimes } from './stream-timer.ts'
 
-export interface EventStreamOptions {
+export interface EventSource {
+  /** The key of the session whose log is read. */
+  readonly log: string
   /** Called at the first read. Must end when the signal is aborted. */
-  readonly open: (abortSignal: AbortSignal) => AsyncIterable<LoggedEvent>
+  readonly open: (abortSignal: AbortSignal) => LogEvents
   /** The position before the first event; absent when nobody knows it. */
   readonly cursor?: string
   /** Sees each event; false leaves it out of the stream. */
@@ -16,53 +20,88 @@ export interface EventStreamOptions {
   readonly complete: () => Promise<ExecuteComplete | StreamEnd>
   /** What a failure is to the reader. */
   readonly toFrame: (error: unknown) => StreamError
-  readonly clock: Clock
-  readonly heartbeatMs: number
 }
 
-type Last = { readonly frame: Uint8Array; readonly error?: unknown }
+export interface EventStreamOptions extends EventSource, StreamTimes {
+  readonly shared: SharedFrames
+  /** The last frame at `endsAt`. */
+  readonly endsWith?: StreamEnd
+}
+
+/** How a stream went, once it is closed. `left`: its reader went away. */
+export interface StreamSummary {
+  readonly endReason: 'complete' | StreamEnd['reason'] | 'error' | 'left'
+  readonly frames: number
+  readonly bytes: number
+  readonly durationMs: number
+}
+
+type Last = { readonly frame: ExecuteComplete | StreamEnd | StreamError; readonly error?: unknown }
+
+/** How long a reader has to take its last frame. */
+export const lastFrameMs = 1000
+
+const slowReader: StreamEnd = { type: 'stream-end', reason: 'slow-reader', resume: true }
+const deleted: StreamEnd = { type: 'stream-end', reason: 'deleted', resume: false }
 
 /**
- * Events as frames, pulled by the reader: nothing is read ahead of it. A stream ends with its last frame, or is cut
- * with an error; it never just stops. A reader that leaves ends its own reading only.
+ * Events as frames, pulled by the reader: nothing is encoded ahead of it, and what is at hand when it asks comes at once.
+ * A stream ends with its last frame, or is cut with an error; it never just stops. A reader that leaves ends its own
+ * reading only.
  */
 export class EventStream {
   readonly body: ReadableStream<Uint8Array>
-  /** Resolves when the last frame was taken, or the reader left. */
-  readonly closed: Promise<void>
+  /** Resolves when the last frame was taken, the reader left, or it was cut off. */
+  readonly closed: Promise<StreamSummary>
   readonly #options: EventStreamOptions
   readonly #reading = new AbortController()
-  readonly #close: () => void
-  #events: AsyncIterator<LoggedEvent> | undefined
-  #waiting = false
-  #arrived: IteratorResult<LoggedEvent, unknown> | undefined
+  readonly #close: (summary: StreamSummary) => void
+  readonly #openedAt: number
+  readonly #timer: StreamTimer
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined
+  #events: LogIterator | undefined
+  #isWaiting = false
+  #arrived: LoggedEvent | undefined
+  #isOver = false
+  #isDeleted = false
   #failure: { readonly error: unknown } | undefined
   #ending: StreamEnd | undefined
-  #silent = false
+  #isSilent = false
   #wake: () => void = () => undefined
   #cursor: string | undefined
-  #sentAt: number
-  #cancelHeartbeat: () => void = () => undefined
   #cut: { readonly error: unknown } | undefined
+  #isClosed = false
+  #endReason: StreamSummary['endReason'] = 'left'
+  #frames = 0
+  #bytes = 0
 
   constructor(options: EventStreamOptions) {
+    const { cursor, clock, endsWith } = options
     this.#options = options
-    this.#cursor = options.cursor
-    this.#sentAt = options.clock.now()
-    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#cursor = cursor
+    this.#openedAt = clock.now()
+    const { promise, resolve } = Promise.withResolvers<StreamSummary>()
     this.closed = promise
     this.#close = resolve
     this.body = new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
+          this.#controller = controller
           controller.enqueue(openingBytes)
-          this.#armHeartbeat()
         },
-        pull: (controller) => this.#pull(controller),
+        pull: () => this.#pull(),
         cancel: () => this.#leave(),
       },
       { highWaterMark: 0 },
     )
+    this.#timer = new StreamTimer(options, {
+      onSilence: () => {
+        this.#isSilent = true
+        this.#wake()
+      },
+      onSlow: () => this.#onSlow(),
+      onEnd: () => endsWith && this.end(endsWith),
+    })
   }
 
   /** Ends the stream with a last frame at the next read. */
@@ -71,26 +110,14 @@ export class EventStream {
     this.#wake()
   }
 
-  async #pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
-    if (this.#cut) {
-      controller.error(this.#cut.error)
-      this.#leave()
-      return
-    }
+  async #pull(): Promise<void> {
+    if (this.#cut) return this.#cutOff(this.#cut.error)
+    this.#timer.asked()
     const next = await this.#next()
-    if (next === undefined) return
-    if (next instanceof Uint8Array) {
-      this.#sentAt = this.#options.clock.now()
-      controller.enqueue(next)
-      return
-    }
-    controller.enqueue(next.frame)
-    // An error would take the last frame with it: it comes at the next read.
-    if ('error' in next) this.#cut = { error: next.error }
-    else {
-      controller.close()
-      this.#leave()
-    }
+    if (next === undefined || this.#isClosed) return
+    this.#timer.given()
+    if (next instanceof Uint8Array) this.#enqueue(next)
+    else this.#giveLast(next)
   }
 
   /** Undefined when the reader has left. */
@@ -98,35 +125,54 @@ export class EventStream {
     try {
       while (!this.#reading.signal.aborted) {
         if (this.#failure) throw this.#failure.error
-        if (this.#ending) return this.#last(this.#ending)
-        const arrived = this.#arrived
-        if (arrived?.done) return this.#last(await this.#options.complete())
-        if (arrived) {
-          const frame = this.#take(arrived.value)
-          if (frame) return frame
-          continue
-        }
-        if (this.#silent) {
-          this.#silent = false
-          return heartbeatBytes
-        }
+        if (this.#ending) return { frame: this.#ending }
+        const chunk = this.#arrived && this.#gather(this.#arrived)
+        if (chunk) return chunk
+        if (this.#isOver) return { frame: this.#isDeleted ? deleted : await this.#options.complete() }
+        if (this.#isSilent) return heartbeatBytes
         await this.#wait()
       }
-      return undefined
+      // Who was too slow may still come back in time for the last frame.
+      return this.#ending && { frame: this.#ending }
     } catch (error) {
-      return { frame: transportFrame(this.#cursor, this.#options.toFrame(error)), error }
+      return { frame: this.#options.toFrame(error), error }
     }
   }
 
-  #take(event: LoggedEvent): Uint8Array | undefined {
-    this.#arrived = this.#options.isLast?.(event) ? { done: true, value: undefined } : undefined
-    if (this.#options.select && !this.#options.select(event)) return undefined
-    this.#cursor = event.cursor
-    return eventFrame(event)
+  /** All that is at hand, up to a measure. */
+  #gather(first: LoggedEvent): Uint8Array | undefined {
+    const { select, isLast, log, shared } = this.#options
+    const chunk = new Chunk(shared, log)
+    this.#arrived = undefined
+    for (let event: LoggedEvent | undefined = first; event; event = chunk.isFull ? undefined : this.#events?.take()) {
+      if (!select || select(event)) chunk.add(event)
+      this.#isDeleted = event.type === 'session-end'
+      this.#isOver = this.#isDeleted || (isLast?.(event) ?? false)
+      if (this.#isOver) break
+    }
+    const closed = chunk.close()
+    if (!closed) return undefined
+    this.#cursor = chunk.cursor
+    this.#frames += closed.frames
+    return closed.bytes
   }
 
-  #last(frame: ExecuteComplete | StreamEnd): Last {
-    return { frame: transportFrame(this.#cursor, frame) }
+  #giveLast({ frame, ...last }: Last): void {
+    this.#frames++
+    this.#enqueue(transportFrame(this.#cursor, frame))
+    this.#endReason = frame.type === 'stream-end' ? frame.reason : frame.type === 'stream-error' ? 'error' : 'complete'
+    // An error would take the last frame with it: it comes at the next read.
+    if ('error' in last) this.#cut = { error: last.error }
+    else {
+      this.#controller?.close()
+      this.#leave()
+    }
+  }
+
+  #enqueue(bytes: Uint8Array): void {
+    this.#bytes += bytes.length
+    this.#isSilent = false
+    this.#controller?.enqueue(bytes)
   }
 
   /** Until an event, the end, a failure or silence. One waiter at a time, so nothing piles up behind a quiet stream. */
@@ -138,13 +184,14 @@ export class EventStream {
   }
 
   #readOn(): void {
-    if (this.#waiting) return
-    this.#waiting = true
+    if (this.#isWaiting) return
+    this.#isWaiting = true
     this.#events ??= this.#options.open(this.#reading.signal)[Symbol.asyncIterator]()
     this.#events.next().then(
       (result) => {
-        this.#waiting = false
-        this.#arrived = result
+        this.#isWaiting = false
+        if (result.done) this.#isOver = true
+        else this.#arrived = result.value
         this.#wake()
       },
       (error: unknown) => {
@@ -154,23 +201,35 @@ export class EventStream {
     )
   }
 
-  #armHeartbeat(): void {
-    const { clock, heartbeatMs } = this.#options
-    this.#cancelHeartbeat = clock.setTimer(this.#sentAt + heartbeatMs, () => {
-      if (clock.now() - this.#sentAt >= heartbeatMs) {
-        this.#silent = true
-        this.#sentAt = clock.now()
-        this.#wake()
-      }
-      this.#armHeartbeat()
-    })
+  /** What the reader has not seen it gets when it comes back. Until then nothing is held for it. */
+  #onSlow(): void {
+    if (this.#ending || this.#cut) {
+      this.#endReason = this.#ending?.reason ?? 'error'
+      this.#cutOff(new Error('The reader takes nothing.'))
+      return
+    }
+    this.#stopReading()
+    this.end(slowReader)
+    this.#timer.giveTime(lastFrameMs)
+  }
+
+  #cutOff(error: unknown): void {
+    this.#controller?.error(error)
+    this.#leave()
   }
 
   #leave(): void {
-    this.#cancelHeartbeat()
-    this.#reading.abort()
+    this.#isClosed = true
+    this.#timer.stop()
+    this.#stopReading()
     this.#wake()
-    this.#close()
+    const durationMs = this.#options.clock.now() - this.#openedAt
+    this.#close({ endReason: this.#endReason, frames: this.#frames, bytes: this.#bytes, durationMs })
+  }
+
+  #stopReading(): void {
+    this.#reading.abort()
+    this.#arrived = undefined
     // A reading that fails after everybody left has nobody to tell.
     void this.#events?.return?.().catch(() => undefined)
   }

@@ -3,7 +3,6 @@ import type { LoggedEvent } from '@bowline/sessions'
 import { encodeJson } from '../json.ts'
 
 const encoder = new TextEncoder()
-const encoded = new WeakMap<LoggedEvent, Uint8Array>()
 
 export const streamHeaders: Readonly<Record<string, string>> = {
   'content-type': 'text/event-stream; charset=utf-8',
@@ -16,14 +15,9 @@ export const streamHeaders: Readonly<Record<string, string>> = {
 export const openingBytes = encoder.encode('retry: 2000\n: open\n\n')
 export const heartbeatBytes = encoder.encode(': hb\n\n')
 
-/** Made once for an event, whoever reads it. The cursor is the id, and no part of the data. */
-export function eventFrame(event: LoggedEvent): Uint8Array {
-  const existing = encoded.get(event)
-  if (existing) return existing
-  const { cursor, ...data } = event
-  const frame = frameBytes(cursor, data)
-  encoded.set(event, frame)
-  return frame
+/** The cursor is the id, and no part of the data. */
+export function eventFrame({ cursor, ...data }: LoggedEvent): Uint8Array {
+  return frameBytes(cursor, data)
 }
 
 /** Frames of the transport are not in the log: their id repeats the last cursor, if there was any. */

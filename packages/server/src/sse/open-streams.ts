@@ -1,33 +1,112 @@
+import type { StreamEnd } from '@bowline/client'
 import type { Clock } from '@bowline/llm'
-import type { EventStream } from './event-stream.ts'
+import type { Principal } from '../auth/principal.ts'
+import type { Limits } from '../limits.ts'
+import { sessionKey } from '../session-keys.ts'
+import { EventStream, lastFrameMs, type EventSource } from './event-stream.ts'
+import { Seat } from './seat.ts'
+import { SharedFrames } from './shared-frames.ts'
+import { Tally } from './tally.ts'
 
-/** How long a reader has to take its last frame. */
-const lastFrameMs = 1000
+export interface OpenStreamsOptions {
+  readonly clock: Clock
+  readonly heartbeatMs: number
+  readonly limits: Required<Pick<Limits, 'streams' | 'streamsPerPrincipal' | 'streamsPerSession' | 'slowReaderMs' | 'streamMaxAgeMs'>>
+}
+
+/** Where a stream is opened, or not. */
+export interface StreamPlace {
+  /** Names the session when it was not known before. Throws `too-many-streams`. */
+  ofSession(sessionId: string): void
+  open(source: Omit<EventSource, 'log'>): EventStream
+}
 
 /** The streams of this process that somebody reads. */
 export class OpenStreams {
+  readonly #options: OpenStreamsOptions
   readonly #streams = new Set<EventStream>()
+  readonly #shared = new SharedFrames()
+  readonly #all: Tally
+  readonly #ofPrincipal: Tally
+  readonly #ofSession: Tally
+
+  constructor(options: OpenStreamsOptions) {
+    const { streams, streamsPerPrincipal, streamsPerSession } = options.limits
+    this.#options = options
+    this.#all = new Tally(streams)
+    this.#ofPrincipal = new Tally(streamsPerPrincipal)
+    this.#ofSession = new Tally(streamsPerSession)
+  }
 
   get count(): number {
     return this.#streams.size
   }
 
-  add(stream: EventStream): EventStream {
-    this.#streams.add(stream)
-    void stream.closed.then(() => this.#streams.delete(stream))
-    return stream
+  /**
+   * Keeps a place free while the work finds out whether there is something to stream. Throws `too-many-streams` before it
+   * began: a request that is refused has changed nothing.
+   */
+  async withPlace<T>(principal: Principal, sessionId: string | undefined, work: (place: StreamPlace) => Promise<T>): Promise<T> {
+    const seat = new Seat()
+    let log: string | undefined
+    let stream: EventStream | undefined
+    const place: StreamPlace = {
+      ofSession: (id) => {
+        log = sessionKey(principal.tenant, id)
+        seat.take(this.#ofSession, log, 'of one session')
+      },
+      open: (source) => {
+        if (log === undefined) throw new Error('A stream is one of a session.')
+        stream = this.#open(principal, { ...source, log })
+        return stream
+      },
+    }
+    try {
+      seat.take(this.#all, '', 'of this server')
+      seat.take(this.#ofPrincipal, JSON.stringify([principal.tenant, principal.id]), 'of one caller')
+      if (sessionId !== undefined) place.ofSession(sessionId)
+      return await work(place)
+    } finally {
+      if (stream) this.#keep(stream, seat)
+      else seat.leave()
+    }
   }
 
   /** Lets streams finish for `drainMs`, then ends the rest with `drained`: readers come back to another process. */
-  async drain(drainMs: number, clock: Clock): Promise<void> {
-    await this.#settle(drainMs, clock)
+  async drain(drainMs: number): Promise<void> {
+    await this.#settle(drainMs)
     for (const stream of this.#streams) stream.end({ type: 'stream-end', reason: 'drained', resume: true })
-    await this.#settle(lastFrameMs, clock)
+    await this.#settle(lastFrameMs)
+  }
+
+  #open(principal: Principal, source: EventSource): EventStream {
+    const { clock, heartbeatMs, limits } = this.#options
+    const { slowReaderMs, streamMaxAgeMs } = limits
+    const oldAt = clock.now() + streamMaxAgeMs
+    const { expiresAt = Infinity } = principal
+    return new EventStream({
+      ...source,
+      clock,
+      heartbeatMs,
+      slowReaderMs,
+      shared: this.#shared,
+      endsAt: Math.min(oldAt, expiresAt),
+      endsWith: { type: 'stream-end', reason: expiresAt < oldAt ? 'token-expired' : 'max-age', resume: true },
+    })
+  }
+
+  #keep(stream: EventStream, seat: Seat): void {
+    this.#streams.add(stream)
+    void stream.closed.then(() => {
+      this.#streams.delete(stream)
+      seat.leave()
+    })
   }
 
   /** Resolves when all streams of now are closed, at the latest after `withinMs`. */
-  async #settle(withinMs: number, clock: Clock): Promise<void> {
+  async #settle(withinMs: number): Promise<void> {
     if (this.#streams.size === 0) return
+    const { clock } = this.#options
     const late = Promise.withResolvers<void>()
     const cancel = clock.setTimer(clock.now() + withinMs, () => late.resolve())
     await Promise.race([Promise.all([...this.#streams].map((stream) => stream.closed)), late.promise])

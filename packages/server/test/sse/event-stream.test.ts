@@ -1,61 +1,7 @@
-import type { ExecuteComplete, StreamEnd } from '@bowline/client'
-import { manualClock, type ManualClock } from '@bowline/llm/testing'
-import type { LoggedEvent } from '@bowline/sessions'
+import { manualClock } from '@bowline/llm/testing'
 import { expect, it } from 'vitest'
-import { EventStream, type EventStreamOptions } from '../../src/sse/event-stream.ts'
-import { OpenStreams } from '../../src/sse/open-streams.ts'
-
-const decoder = new TextDecoder()
-const end: StreamEnd = { type: 'stream-end', reason: 'settled', resume: false }
-const problem = { type: 'stream-error', problem: { code: 'internal' } } as never
-
-/** A source that the test feeds. */
-function feed() {
-  const waiting: LoggedEvent[] = []
-  let wake = (): void => undefined
-  let over: { readonly error?: unknown } | undefined
-  let signal: AbortSignal | undefined
-  return {
-    push(event: object) {
-      waiting.push(event as LoggedEvent)
-      wake()
-    },
-    finish(error?: unknown) {
-      over = error === undefined ? {} : { error }
-      wake()
-    },
-    get aborted() {
-      return signal?.aborted
-    },
-    async *open(abortSignal: AbortSignal) {
-      signal = abortSignal
-      abortSignal.addEventListener('abort', () => wake())
-      while (!abortSignal.aborted) {
-        const event = waiting.shift()
-        if (event) yield event
-        else if (over) {
-          if ('error' in over) throw over.error
-          return
-        } else await new Promise<void>((resolve) => (wake = resolve))
-      }
-    },
-  }
-}
-
-function make(source: ReturnType<typeof feed>, clock: ManualClock = manualClock(), options: Partial<EventStreamOptions> = {}) {
-  const stream = new EventStream({
-    open: (signal) => source.open(signal),
-    complete: (): Promise<ExecuteComplete | StreamEnd> => Promise.resolve(end),
-    toFrame: () => problem,
-    clock,
-    heartbeatMs: 15_000,
-    ...options,
-  })
-  return { stream, clock, reader: stream.body.getReader() }
-}
-
-const text = ({ value }: { value?: Uint8Array | undefined }): string => decoder.decode(value)
-const event = (cursor: string, more: object = {}) => ({ type: 'save-point', cursor, ...more })
+import { SharedFrames } from '../../src/sse/shared-frames.ts'
+import { end, event, feed, make, problem, text } from '../support/feed.ts'
 
 it('V36: the first bytes are there before any event, and tell how soon to come back', async () => {
   const { reader } = make(feed())
@@ -124,31 +70,28 @@ it('V34: a reader that leaves ends its own reading and leaves no timer behind', 
   expect(clock.pendingTimers).toBe(0)
 })
 
-it('V40: nothing is read ahead of the reader', async () => {
+it('V40: nothing is taken before the reader asks, and then no more than a chunk', async () => {
   const source = feed()
-  let pulled = 0
-  const { reader } = make(source, manualClock(), {
-    select: () => {
-      pulled++
-      return true
-    },
-  })
-  for (let n = 1; n <= 100; n++) source.push(event(String(n)))
+  const { reader } = make(source)
+  for (let n = 1; n <= 1000; n++) source.push(event(String(n), { text: 'x'.repeat(1000) }))
   await reader.read()
-  await reader.read()
-  await reader.read()
-  expect(pulled).toBe(2)
+  expect(source.waiting).toBe(1000)
+  const chunk = text(await reader.read())
+  expect(chunk.length).toBeGreaterThan(60_000)
+  expect(chunk.length).toBeLessThan(70_000)
+  expect(source.waiting).toBe(1000 - chunk.split('\n\n').length + 1)
   await reader.cancel()
 })
 
 it('V37: an event is encoded once, whoever reads it', async () => {
   let encoded = 0
-  const shared = event('1', { detail: { toJSON: () => ++encoded } })
+  const shared = new SharedFrames()
+  const one = event('1', { detail: { toJSON: () => ++encoded } })
   const frames: string[] = []
   for (let n = 0; n < 3; n++) {
     const source = feed()
-    const { reader } = make(source)
-    source.push(shared)
+    const { reader } = make(source, manualClock(), { shared })
+    source.push(one)
     await reader.read()
     frames.push(text(await reader.read()))
     await reader.cancel()
@@ -157,36 +100,3 @@ it('V37: an event is encoded once, whoever reads it', async () => {
   expect(new Set(frames).size).toBe(1)
 })
 
-it('V82: draining lets streams finish, then ends the others with drained so that their readers come back', async () => {
-  const clock = manualClock()
-  const streams = new OpenStreams()
-  const finishing = feed()
-  const idle = feed()
-  const a = make(finishing, clock)
-  const b = make(idle, clock)
-  streams.add(a.stream)
-  streams.add(b.stream)
-  await a.reader.read()
-  await b.reader.read()
-  let drained = false
-  const draining = streams.drain(1000, clock).then(() => (drained = true))
-  finishing.finish()
-  expect(text(await a.reader.read())).toContain('"settled"')
-  const last = b.reader.read()
-  await clock.advance(999)
-  expect(drained).toBe(false)
-  await clock.advance(1)
-  expect(text(await last)).toBe('data: {"type":"stream-end","reason":"drained","resume":true}\n\n')
-  await draining
-  expect(streams.count).toBe(0)
-  expect(idle.aborted).toBe(true)
-})
-
-it('V82: draining does not wait for ever for a reader that takes nothing', async () => {
-  const clock = manualClock()
-  const streams = new OpenStreams()
-  streams.add(make(feed(), clock).stream)
-  const draining = streams.drain(1000, clock)
-  await clock.advance(2000)
-  await expect(draining).resolves.toBeUndefined()
-})

@@ -2,11 +2,10 @@ import type { DeltaEvent } from '@bowline/agent-loop'
 import type { StoredEvent } from '../store/records.ts'
 import type { LoggedEvent } from '../session/types.ts'
 import { printCursor } from './cursor.ts'
+import { deltaBytes, durableBytes } from './event-bytes.ts'
 import { ReaderQueue } from './reader-queue.ts'
 
 const ringBytes = 1024 * 1024
-/** What a delta weighs besides its text. */
-const deltaOverheadBytes = 200
 
 /**
  * What is going on in one session right now: the deltas since the active run's own last durable event, kept for readers
@@ -30,7 +29,9 @@ export class LiveSession {
     for (const event of events) {
       this.lastSeq = Math.max(this.lastSeq, event.seq)
       const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(event.seq, n) })
-      for (const reader of this.#readers) reader.pushDurable(logged, event.seq)
+      if (this.#readers.size === 0) continue
+      const bytes = durableBytes(event)
+      for (const reader of this.#readers) reader.pushDurable(logged, event.seq, bytes)
     }
     const newest = events.at(-1)
     if (ofRun && newest) {
@@ -63,15 +64,17 @@ export class LiveSession {
    * Listens from the delta after `n` on, for a reader that has read up to `seq`. When the ring no longer holds that delta,
    * those of this stretch are left out: the durable event that replaces them follows.
    */
-  subscribe(seq: number, n: number): ReaderQueue {
+  subscribe(seq: number, n: number, maxBytes?: number): ReaderQueue {
     const inReach = n >= this.#dropped
-    const queue = new ReaderQueue(inReach ? undefined : this.base)
+    const queue = new ReaderQueue(inReach ? undefined : this.base, maxBytes)
     if (inReach) {
       for (let index = n - this.#dropped; index < this.#ring.length; index++) {
         const event = this.#ring[index]
         const place = this.#dropped + index + 1
+        if (!event) continue
         // Positions never go back within a stream, whatever was written between the delta and now.
-        if (event) queue.pushDelta({ ...event, cursor: printCursor(seq, place) }, this.base, place, 0)
+        const cursor = printCursor(seq, place)
+        queue.pushDelta(cursor === event.cursor ? event : { ...event, cursor }, this.base, place, 0)
       }
     }
     this.#readers.add(queue)
@@ -116,11 +119,6 @@ export class LiveSession {
     this.#ring = kept
     this.#ringBytes = kept.reduce((sum, event) => sum + deltaBytes(event), 0)
   }
-}
-
-function deltaBytes(event: object): number {
-  const text = (event as { delta?: unknown; text?: unknown }).delta ?? (event as { text?: unknown }).text
-  return deltaOverheadBytes + (typeof text === 'string' ? text.length : 0)
 }
 
 /** The live sessions of one process, by key; those that nobody needs are let go. */

@@ -1,13 +1,14 @@
 import type { AgentEvent } from '@bowline/agent-loop'
 import type { Clock } from '@bowline/llm'
 import type { LiveLog } from './live-log.ts'
-import type { QueueItem, ReaderQueue } from './reader-queue.ts'
+import { firstPage, nextPage } from './page-size.ts'
+import { maxQueueBytes, type QueueItem, type ReaderQueue } from './reader-queue.ts'
 import { printCursor, type Position } from './cursor.ts'
 import { SessionError } from '../errors.ts'
-import type { LoggedEvent } from '../session/types.ts'
+import type { LoggedEvent, LogIterator } from '../session/types.ts'
 import type { EventPage, SessionStore } from '../store/contract.ts'
+import type { StoredEvent } from '../store/records.ts'
 
-const pageSize = 500
 /** Commits of other processes are not announced here: look at least so often. */
 export const pollMs = 1000
 
@@ -24,18 +25,22 @@ export interface LogReading {
   readonly runId?: string
   readonly isResting: (runId: string) => Promise<boolean>
   readonly abortSignal?: AbortSignal | undefined
+  /** What may wait for this reader, before it is read from the store instead. */
+  readonly bufferBytes?: number | undefined
 }
 
 /** One stream from any position: first the log, then what happens live, without a seam. */
-export function readLog(reading: LogReading): AsyncIterableIterator<LoggedEvent> {
+export function readLog(reading: LogReading): LogIterator {
   const leaving = new AbortController()
   const signal = reading.abortSignal ? AbortSignal.any([leaving.signal, reading.abortSignal]) : leaving.signal
-  const events = new LogReader(reading, signal).read()
+  const reader = new LogReader(reading, signal)
+  const events = reader.read()
   return {
     [Symbol.asyncIterator]() {
       return this
     },
     next: () => events.next(),
+    take: () => reader.take(),
     // A generator that waits cannot be returned from: it has to be woken first.
     return: async () => {
       leaving.abort()
@@ -54,6 +59,11 @@ class LogReader {
   #countedAt = 0
   #sessionId: string | undefined
   #ended = false
+  /** What was read of the log and not given yet. */
+  #page: readonly StoredEvent[] = []
+  #place = 0
+  /** What the reader follows live. */
+  #queue: ReaderQueue | undefined
   /** The newest event that a run made; deltas of that run from before it are void. */
   #newest: { readonly runId: string; readonly seq: number } | undefined
 
@@ -77,10 +87,12 @@ class LogReader {
         if (resting || !follow || this.#ended || this.#signal.aborted) return
         // What was read now may hold the end of the run. No await between this test and the subscription.
         if (this.#seq > before || session.lastSeq > this.#seq) continue
-        const queue = session.subscribe(this.#seq, session.base <= this.#countedAt ? this.#n : 0)
+        const queue = session.subscribe(this.#seq, session.base <= this.#countedAt ? this.#n : 0, this.#reading.bufferBytes)
+        this.#queue = queue
         try {
           if ((yield* this.#followLive(queue)) === 'ended') return
         } finally {
+          this.#queue = undefined
           session.unsubscribe(queue)
         }
       }
@@ -89,51 +101,78 @@ class LogReader {
     }
   }
 
+  take(): LoggedEvent | undefined {
+    if (this.#signal.aborted) return undefined
+    return this.#queue ? this.#nextDelta(this.#queue) : this.#nextOfPage()
+  }
+
   async *#catchUp(): AsyncGenerator<LoggedEvent, void, undefined> {
-    const { store, key } = this.#reading
+    const { store, key, bufferBytes = maxQueueBytes } = this.#reading
+    let limit = firstPage
     for (;;) {
-      const page = await store.readEvents(key, this.#seq, pageSize)
+      const page = await store.readEvents(key, this.#seq, limit)
       if (this.#hasEnded(page)) {
         yield this.#lastEvent(page)
         return
       }
       this.#checkReach(page.firstSeq, page.lastSeq)
-      for (const event of page.events) {
-        if (isOfRun(event)) this.#n = 0
-        const logged: LoggedEvent = { ...event, cursor: printCursor(event.seq, this.#n) }
-        this.#pass(logged, event.seq)
-        if (this.#concerns(logged)) yield logged
-        if (event.type === 'session-end') this.#ended = true
-        if (this.#signal.aborted || this.#ended) return
-      }
-      if (this.#seq >= page.lastSeq) return
+      limit = nextPage(limit, page.events, bufferBytes)
+      this.#page = page.events
+      this.#place = 0
+      for (let event = this.#nextOfPage(); event && !this.#signal.aborted; event = this.#nextOfPage()) yield event
+      this.#page = []
+      if (this.#signal.aborted || this.#ended || this.#seq >= page.lastSeq) return
     }
+  }
+
+  #nextOfPage(): LoggedEvent | undefined {
+    for (let event = this.#page[this.#place]; event && !this.#ended; event = this.#page[this.#place]) {
+      this.#place++
+      if (isOfRun(event)) this.#n = 0
+      const logged: LoggedEvent = { ...event, cursor: printCursor(event.seq, this.#n) }
+      this.#pass(logged, event.seq)
+      this.#ended = event.type === 'session-end'
+      if (this.#concerns(logged)) return logged
+    }
+    return undefined
   }
 
   async *#followLive(queue: ReaderQueue): AsyncGenerator<LoggedEvent, 'ended' | 'behind', undefined> {
     const { clock } = this.#reading
     while (!this.#signal.aborted) {
+      const delta = this.#nextDelta(queue)
+      if (delta) {
+        yield delta
+        continue
+      }
       const item = queue.shift()
-      if (item === undefined) {
+      if (item?.kind !== 'durable') {
         if (queue.overflowed || queue.outdated) return 'behind'
         if ((await queue.wait(this.#signal, clock, clock.now() + pollMs)) && (await this.#isBehind())) return 'behind'
         continue
       }
-      if (item.kind === 'delta') {
-        if (this.#isVoid(item)) continue
-        this.#n = item.n
-        this.#countedAt = this.#seq
-      } else {
-        if (item.seq <= this.#seq) continue
-        if (item.seq > this.#seq + 1) return 'behind'
-        this.#pass(item.event, item.seq)
-      }
-      if (!this.#concerns(item.event)) continue
-      yield item.event
-      if (item.event.type === 'session-end') return 'ended'
-      if (await this.#endsWith(item.event)) return 'ended'
+      const { event, seq } = item
+      if (seq <= this.#seq) continue
+      if (seq > this.#seq + 1) return 'behind'
+      this.#pass(event, seq)
+      if (!this.#concerns(event)) continue
+      yield event
+      if (event.type === 'session-end') return 'ended'
+      if (await this.#endsWith(event)) return 'ended'
     }
     return 'ended'
+  }
+
+  /** The next delta to give; undefined when something else comes before it. */
+  #nextDelta(queue: ReaderQueue): LoggedEvent | undefined {
+    for (let item = queue.head; item?.kind === 'delta'; item = queue.head) {
+      queue.shift()
+      if (this.#isVoid(item)) continue
+      this.#n = item.n
+      this.#countedAt = this.#seq
+      if (this.#concerns(item.event)) return item.event
+    }
+    return undefined
   }
 
   /** Also when the run that is followed came to rest in another process, without an event. */

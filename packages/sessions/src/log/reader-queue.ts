@@ -1,8 +1,8 @@
 import type { Clock } from '@bowline/llm'
 import type { LoggedEvent } from '../session/types.ts'
 
-const maxQueueBytes = 1024 * 1024
-const durableBytes = 1024
+/** What a reader may have waiting, if it does not ask for less. */
+export const maxQueueBytes = 1024 * 1024
 
 export type QueueItem =
   | { readonly kind: 'durable'; readonly event: LoggedEvent; readonly seq: number }
@@ -18,18 +18,25 @@ export class ReaderQueue {
   #bytes = 0
   #wake: (() => void) | undefined
   readonly #mutedBase: number | undefined
+  readonly #maxBytes: number
 
   /** Deltas that follow `mutedBase` are not taken. */
-  constructor(mutedBase: number | undefined) {
+  constructor(mutedBase: number | undefined, maxBytes = maxQueueBytes) {
     this.#mutedBase = mutedBase
+    this.#maxBytes = Math.min(maxBytes, maxQueueBytes)
   }
 
-  pushDurable(event: LoggedEvent, seq: number): void {
-    this.#push({ kind: 'durable', event, seq }, durableBytes)
+  pushDurable(event: LoggedEvent, seq: number, bytes: number): void {
+    this.#push({ kind: 'durable', event, seq }, bytes)
   }
 
   pushDelta(event: LoggedEvent, base: number, n: number, bytes: number): void {
     if (base !== this.#mutedBase) this.#push({ kind: 'delta', event, base, n }, bytes)
+  }
+
+  /** What `shift` would give. */
+  get head(): QueueItem | undefined {
+    return this.#items[this.#next]?.item
   }
 
   shift(): QueueItem | undefined {
@@ -70,7 +77,7 @@ export class ReaderQueue {
   #push(item: QueueItem, bytes: number): void {
     if (this.overflowed) return
     this.#bytes += bytes
-    if (this.#bytes > maxQueueBytes) {
+    if (this.#bytes > this.#maxBytes) {
       this.overflowed = true
       this.#items = []
       this.#next = 0

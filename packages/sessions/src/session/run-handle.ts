@@ -23,7 +23,7 @@ export function runHandle(
       if (SessionError.isInstance(error) && error.code === 'unknown-run') await session.info()
       throw error
     })
-  const events: RunHandle['events'] = ({ cursor, abortSignal } = {}) => {
+  const events: RunHandle['events'] = ({ cursor, abortSignal, bufferBytes } = {}) => {
     const start = cursor === undefined ? from : parseCursor(cursor)
     return readLog({
       store: context.store,
@@ -35,6 +35,7 @@ export function runHandle(
       runId,
       isResting: restingIn(context),
       abortSignal,
+      bufferBytes,
     })
   }
   return {

@@ -22,7 +22,7 @@ import { nothingToStop, stopSession } from './stop.ts'
 import { usageOf } from './usage.ts'
 import { switchSession } from './switch.ts'
 import { exportSession } from './transfer/export.ts'
-import type { EventsOptions, LoggedEvent, MessagesOptions, Session } from './types.ts'
+import type { EventsOptions, LogEvents, MessagesOptions, Session } from './types.ts'
 import { toRunInfo, toSessionInfo } from './views.ts'
 
 const defaultPageSize = 100
@@ -155,8 +155,8 @@ function sessionEvents(
   context: SessionContext,
   required: () => Promise<SessionRecord>,
   key: string,
-  { cursor, live = true, runId, abortSignal }: EventsOptions,
-): AsyncIterable<LoggedEvent> {
+  { cursor, live = true, runId, abortSignal, bufferBytes }: EventsOptions,
+): LogEvents {
   const position = cursor === undefined ? undefined : parseCursor(cursor)
   const reading: LogReading = {
     store: context.store,
@@ -172,6 +172,7 @@ function sessionEvents(
     ...(runId === undefined ? {} : { runId }),
     isResting: restingIn(context),
     abortSignal,
+    bufferBytes,
   }
   return { [Symbol.asyncIterator]: () => readLog(reading) }
 }

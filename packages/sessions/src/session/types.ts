@@ -90,7 +90,7 @@ export interface Session {
    * The log from a cursor on (a string is a cursor; default: from the first event), then live. Ends only with
    * `live: false`, the abort signal, or, with `runId`, when that run waits or ends.
    */
-  events(options?: string | EventsOptions): AsyncIterable<LoggedEvent>
+  events(options?: string | EventsOptions): LogEvents
   /** The active path, oldest first within the page; the newest page comes first and `before` gives older ones. */
   messages(options?: MessagesOptions): Promise<Page<StoredMessage> & { readonly cursor: string }>
   runs(query?: RunQuery): Promise<Page<RunInfo>>
@@ -196,6 +196,21 @@ export interface EventsOptions {
   /** Only until this run waits for outside help or ends. */
   readonly runId?: string
   readonly abortSignal?: AbortSignal
+  /** What may wait in memory for this reader before it is read from the store again. Default and most: 1 MiB. */
+  readonly bufferBytes?: number
+}
+
+export interface LogEvents extends AsyncIterable<LoggedEvent> {
+  [Symbol.asyncIterator](): LogIterator
+}
+
+export interface LogIterator extends AsyncIterator<LoggedEvent> {
+  [Symbol.asyncIterator](): LogIterator
+  /**
+   * The next event, when it is at hand; otherwise `next` must be asked, which may have it too. Must not be called while
+   * `next` is pending. It lets a reader take at once what has come while it did something else.
+   */
+  take(): LoggedEvent | undefined
 }
 
 export interface MessagesOptions {
@@ -217,7 +232,7 @@ export interface RunHandle extends AsyncIterable<LoggedEvent> {
   readonly accepted: 'queued' | 'steered' | 'duplicate'
   status(): Promise<RunStatus>
   /** From the run's first event (or the cursor) to the `turn-end` and `save-point` with which it waits or ends. */
-  events(options?: { readonly cursor?: string; readonly abortSignal?: AbortSignal }): AsyncIterable<LoggedEvent>
+  events(options?: Pick<EventsOptions, 'cursor' | 'abortSignal' | 'bufferBytes'>): LogEvents
   /** Settles when the run ends or waits for outside help; never rejects for a failed run. */
   result(): Promise<RunResult>
   stop(options?: { readonly reason?: string; readonly waitMs?: number }): Promise<StopReceipt>

@@ -1,0 +1,57 @@
+import type { LoggedEvent } from '@bowline/sessions'
+import { eventFrame } from './frames.ts'
+import { joinDeltas, type TextDelta } from './join-deltas.ts'
+
+const maxStoredBytes = 4 * 1024 * 1024
+const maxFrameBytes = 64 * 1024
+
+/**
+ * The frames of this process: made once for an event, whoever reads it. What is happening now is one object for all
+ * readers; what was read from the store is another one each time, and known by its place in the log.
+ */
+export class SharedFrames {
+  readonly #ofEvent = new WeakMap<LoggedEvent, Uint8Array>()
+  /** By the last delta: readers that take at the same time have most often the same ones before them. */
+  readonly #joined = new WeakMap<LoggedEvent, { readonly first: LoggedEvent; readonly frame: Uint8Array }>()
+  readonly #stored = new Map<string, Uint8Array>()
+  #storedBytes = 0
+
+  /** `log` is the key of the session. */
+  frame(log: string, event: LoggedEvent): Uint8Array {
+    const existing = this.#ofEvent.get(event)
+    if (existing) return existing
+    const isStored = 'seq' in event && event.seq !== undefined
+    const frame = isStored ? this.#storedFrame(log, event) : eventFrame(event)
+    this.#ofEvent.set(event, frame)
+    return frame
+  }
+
+  /** Consecutive deltas of one part, as one frame with the cursor of the last. */
+  joinedFrame(log: string, deltas: readonly [TextDelta, ...TextDelta[]]): Uint8Array {
+    const [first] = deltas
+    const last = deltas.at(-1) ?? first
+    if (last === first) return this.frame(log, first)
+    const existing = this.#joined.get(last)
+    if (existing?.first === first) return existing.frame
+    const frame = eventFrame(joinDeltas(deltas))
+    this.#joined.set(last, { first, frame })
+    return frame
+  }
+
+  /** The time stands for the incarnation of the session: numbers begin anew when nothing is left of a deleted one. */
+  #storedFrame(log: string, event: LoggedEvent): Uint8Array {
+    const place = `${log}\n${event.cursor}\n${event.at}`
+    const existing = this.#stored.get(place)
+    if (existing) return existing
+    const frame = eventFrame(event)
+    if (frame.length > maxFrameBytes) return frame
+    this.#stored.set(place, frame)
+    this.#storedBytes += frame.length
+    for (const [oldest, { length }] of this.#stored) {
+      if (this.#storedBytes <= maxStoredBytes) break
+      this.#stored.delete(oldest)
+      this.#storedBytes -= length
+    }
+    return frame
+  }
+}

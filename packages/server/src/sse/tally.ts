@@ -1,0 +1,23 @@
+/** Counts by name up to a limit. A name that counts nothing is forgotten. */
+export class Tally {
+  readonly limit: number
+  readonly #counts = new Map<string, number>()
+
+  constructor(limit: number) {
+    this.limit = limit
+  }
+
+  isFull(name: string): boolean {
+    return (this.#counts.get(name) ?? 0) >= this.limit
+  }
+
+  add(name: string): void {
+    this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1)
+  }
+
+  remove(name: string): void {
+    const left = (this.#counts.get(name) ?? 0) - 1
+    if (left > 0) this.#counts.set(name, left)
+    else this.#counts.delete(name)
+  }
+}

@@ -1,0 +1,13 @@
+import type { StoredEvent } from '../store/records.ts'
+import { durableBytes } from './event-bytes.ts'
+
+/** Small, as its events may be large. */
+export const firstPage = 16
+const largestPage = 500
+
+/** As many events as a reader may hold, by what those of the page before weighed. */
+export function nextPage(size: number, events: readonly StoredEvent[], bufferBytes: number): number {
+  const bytes = events.reduce((sum, event) => sum + durableBytes(event), 0)
+  const fitting = bytes === 0 ? largestPage : Math.floor((bufferBytes * events.length) / bytes)
+  return Math.max(1, Math.min(fitting, size * 4, largestPage))
+}
