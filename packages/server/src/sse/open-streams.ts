@@ -1,4 +1,3 @@
-import type { StreamEnd } from '@bowline/client'
 import type { Clock } from '@bowline/llm'
 import type { Principal } from '../auth/principal.ts'
 import type { Limits } from '../limits.ts'
