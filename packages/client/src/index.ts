@@ -26,6 +26,7 @@ export type {
   StreamEnd,
   StreamError,
   SubmissionReceipt,
+  Ticket,
   ToolResolution,
   ToolResultInput,
   TransportFrame,

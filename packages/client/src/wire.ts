@@ -127,6 +127,13 @@ export type ToolResolution =
   | { readonly runAgain: true }
   | { readonly unknown: true }
 
+/** For `?ticket=` of one stream of events of one session, for an `EventSource` for example. */
+export interface Ticket {
+  readonly ticket: string
+  /** Epoch milliseconds by which the stream must be open. */
+  readonly expiresAt: number
+}
+
 /** `application/problem+json`. */
 export interface Problem {
   readonly type: string

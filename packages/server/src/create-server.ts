@@ -1,5 +1,7 @@
 import { createRedaction, systemClock } from '@bowline/llm'
-import { authFaults, createAuthenticate } from './auth/authenticate.ts'
+import { authFaults, type Auth } from './auth/auth.ts'
+import { Authenticator } from './auth/authenticator.ts'
+import { Tickets } from './auth/tickets.ts'
 import { createApp } from './http/app.ts'
 import { parseRanges, type Peer, type TrustedProxies } from './http/caller.ts'
 import { faultOf } from './http/fault.ts'
@@ -31,6 +33,11 @@ export interface Server {
   close(options?: CloseOptions): Promise<void>
   /** There is no authentication: it must listen on a loopback address only. */
   readonly loopbackOnly: boolean
+  /**
+   * Knows callers by another configuration from now on, without a restart. Streams of callers who are not known any more,
+   * or known otherwise, end with `token-expired`. Rejects, and changes nothing, when the configuration cannot be right.
+   */
+  reload(auth: Auth): Promise<void>
 }
 
 export interface CloseOptions {
@@ -48,6 +55,8 @@ export function createServer(options: ServerOptions): Server {
   const limits = { ...defaultLimits, ...options.limits }
   const heartbeatMs = options.heartbeatMs ?? defaultHeartbeatMs
   const streams = new OpenStreams({ clock, heartbeatMs, limits })
+  const authenticator = new Authenticator(auth, clock)
+  const tickets = new Tickets(() => runtime.store.state, clock)
   const rateLimits = new RateLimits({
     create: options.rateLimiter,
     limits,
@@ -65,6 +74,7 @@ export function createServer(options: ServerOptions): Server {
     ids,
     streams,
     rateLimits,
+    tickets,
     isDraining,
     streamError(error, { request, requestId: id }) {
       logger.error({ requestId: id, ...faultOf(error) }, 'a stream broke')
@@ -78,7 +88,7 @@ export function createServer(options: ServerOptions): Server {
     rules: { hosts: options.hosts ?? [], origins: options.cors?.origins ?? [], loopbackOnly },
     trustedProxies,
     cors: options.cors,
-    pipeline: { authenticate: createAuthenticate(auth, clock), rateLimits, limits, isDraining },
+    pipeline: { authenticator, tickets, rateLimits, limits, isDraining },
     clock,
     ids,
     observer: observerOf(options, logger, redaction),
@@ -91,6 +101,14 @@ export function createServer(options: ServerOptions): Server {
       return closing
     },
     loopbackOnly,
+    async reload(next) {
+      const moved = (next === 'none') === loopbackOnly ? [] : ["auth: 'none' is decided when the server is made"]
+      const faults = [...authFaults(next), ...moved]
+      if (faults.length > 0) throw new ServerError('invalid-config', faults.join('; '))
+      authenticator.replace(next)
+      tickets.revokeAll()
+      await streams.recheck((principal) => authenticator.stillKnows(principal))
+    },
   }
 }
 

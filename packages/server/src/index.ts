@@ -1,4 +1,5 @@
-export type { Auth, AuthConfig, AuthVerifier } from './auth/authenticate.ts'
+export type { Auth, AuthConfig, AuthVerifier } from './auth/auth.ts'
+export type { JwtConfig } from './auth/jwt.ts'
 export type { Principal, Scope } from './auth/principal.ts'
 export { createToken, type CreatedToken, type TokenConfig } from './auth/token.ts'
 export { createServer, type CloseOptions, type Server } from './create-server.ts'

@@ -1,7 +1,7 @@
 import type { IdSource } from '@bowline/agent-loop'
 import type { Clock, RedactConfig } from '@bowline/llm'
 import type { OnBusy, Runtime } from '@bowline/sessions'
-import type { Auth } from './auth/authenticate.ts'
+import type { Auth } from './auth/auth.ts'
 import type { Limits } from './limits.ts'
 import type { AuditRecord } from './observe/audit.ts'
 import type { LogOptions } from './observe/log-observer.ts'

@@ -2,6 +2,7 @@ import type { StreamError } from '@bowline/client'
 import type { IdSource } from '@bowline/agent-loop'
 import type { Clock } from '@bowline/llm'
 import type { Runtime } from '@bowline/sessions'
+import type { Tickets } from './auth/tickets.ts'
 import type { Limits } from './limits.ts'
 import type { AgentAccess } from './options.ts'
 import type { RateLimits } from './rate/rate-limits.ts'
@@ -17,6 +18,7 @@ export interface Services {
   readonly ids: IdSource
   readonly streams: OpenStreams
   readonly rateLimits: RateLimits
+  readonly tickets: Tickets
   readonly isDraining: () => boolean
   /** Logs what broke a stream and says what it is to the reader. */
   readonly streamError: (error: unknown, call: { readonly request: Request; readonly requestId: string }) => StreamError

@@ -42,6 +42,7 @@ it('V94: the document has every route, and says of each what it takes', async ()
       "post /api/agent/execute",
       "get /api/agent/session/{id}",
       "get /api/agent/session/{id}/events",
+      "post /api/agent/session/{id}/ticket",
       "post /api/agent/session/{id}/stop",
       "post /api/agent/session/{id}/tool-results",
       "post /api/agent/session/{id}/tool-calls/{toolCallId}/resolve",
@@ -53,7 +54,7 @@ it('V94: the document has every route, and says of each what it takes', async ()
     ]
   `)
   const parameters = paths['/api/agent/session/{id}/events']?.get?.parameters?.map(({ name, required }) => [name, required ?? false])
-  expect(parameters).toEqual([['id', true], ['cursor', false], ['from', false], ['until', false], ['Last-Event-ID', false]])
+  expect(parameters).toEqual([['id', true], ['cursor', false], ['from', false], ['until', false], ['ticket', false], ['Last-Event-ID', false]])
 })
 
 it('V94: real answers of every route are those of the document, refusals included', async () => {
@@ -106,6 +107,7 @@ it('V94: real answers of every route are those of the document, refusals include
   await check('post', `${session}/tool-calls/{toolCallId}/resolve`, `${mine}/tool-calls/call-place/resolve`, { nothing: 1 })
   await check('get', `${session}/events`, `${mine}/events?until=settled&from=start`)
   await check('get', `${session}/events`, `${mine}/events?cursor=x`)
+  await check('post', `${session}/ticket`, `${mine}/ticket`, {})
   await check('post', `${session}/stop`, `${mine}/stop`, {})
   await check('get', '/api/agent/sessions', '/api/agent/sessions?limit=1')
   await check('get', '/api/agents', '/api/agents')

@@ -1,7 +1,8 @@
 import type { Context as HonoContext } from 'hono'
 import type { Redaction } from '@bowline/llm'
 import { allows, type Principal, type Scope } from '../auth/principal.ts'
-import type { Authenticate } from '../auth/authenticate.ts'
+import type { Authenticator } from '../auth/authenticator.ts'
+import type { Tickets } from '../auth/tickets.ts'
 import { encodeJson } from '../json.ts'
 import type { Limits } from '../limits.ts'
 import { problemBody, ProblemError, statusOf } from '../problems.ts'
@@ -14,7 +15,8 @@ import { readJsonBody } from './request-body.ts'
 import { validate } from './validate.ts'
 
 export interface Pipeline {
-  readonly authenticate: Authenticate
+  readonly authenticator: Authenticator
+  readonly tickets: Tickets
   readonly rateLimits: RateLimits
   readonly limits: Required<Limits>
   readonly isDraining: () => boolean
@@ -76,13 +78,16 @@ export function refuse(error: unknown, context: Context, redaction: Redaction): 
 }
 
 /** Who asks, whether that is too often, and whether they may. */
-async function authorize(route: Route, scope: Scope, context: Context, { authenticate, rateLimits }: Pipeline): Promise<Principal> {
+async function authorize(route: Route, scope: Scope, context: Context, pipeline: Pipeline): Promise<Principal> {
+  const { authenticator, tickets, rateLimits } = pipeline
   const request = context.req.raw
   const record = context.get('record')
   const { address } = record.caller
   await rateLimits.checkAddress(address)
-  const principal = await authenticate(request).catch(async (error: unknown) => {
-    if (isFailedLogin(error, request)) await rateLimits.countFailure(address)
+  const ticket = route.takesTicket && !request.headers.has('authorization') ? context.req.query('ticket') : undefined
+  const login = ticket === undefined ? authenticator.authenticate(request) : tickets.redeem(ticket, context.req.param('id'))
+  const principal = await login.catch(async (error: unknown) => {
+    if (isUnauthenticated(error) && (ticket !== undefined || hasCredentials(request))) await rateLimits.countFailure(address)
     throw error
   })
   record.principal = principal
@@ -94,9 +99,12 @@ async function authorize(route: Route, scope: Scope, context: Context, { authent
 }
 
 /** Whoever says nothing of who they are has not tried to log in. */
-function isFailedLogin(error: unknown, { headers }: Request): boolean {
-  const tried = headers.has('authorization') || headers.has('cookie')
-  return tried && error instanceof ProblemError && error.code === 'unauthenticated'
+function hasCredentials({ headers }: Request): boolean {
+  return headers.has('authorization') || headers.has('cookie')
+}
+
+function isUnauthenticated(error: unknown): boolean {
+  return error instanceof ProblemError && error.code === 'unauthenticated'
 }
 
 function toResponse(answer: Answer<unknown>): Response {

@@ -7,6 +7,7 @@ import { executeRoute } from './execute.ts'
 import { agentsRoute, healthRoute, openApiRoute, readyRoute } from './operations.ts'
 import type { Route } from './route.ts'
 import { listSessionsRoute, readSessionRoute } from './sessions.ts'
+import { ticketRoute } from './ticket.ts'
 
 /** Every route that there is, less those that are switched off. */
 export function allRoutes(services: Services, basePath: string, { openapi = true }: RouteOptions = {}): readonly Route[] {
@@ -14,6 +15,7 @@ export function allRoutes(services: Services, basePath: string, { openapi = true
     executeRoute(services),
     readSessionRoute(services),
     eventsRoute(services),
+    ticketRoute(services),
     stopRoute(services),
     toolResultsRoute(services),
     resolveRoute(services),

@@ -11,6 +11,7 @@ const query = z.strictObject({
   cursor: optional(z.string().max(64)),
   from: optional(z.enum(['run', 'start', 'now'])),
   until: optional(z.literal('settled')),
+  ticket: optional(z.string().max(128)),
 })
 
 export function eventsRoute(services: Services): Route {
@@ -19,6 +20,7 @@ export function eventsRoute(services: Services): Route {
     path: '/api/agent/session/{id}/events',
     summary: 'Read the log of a session from any position on, then live.',
     scope: 'sessions:read',
+    takesTicket: true,
     query,
     headers: [{ name: 'Last-Event-ID', description: 'The cursor of the last event that was read; it wins over ?cursor=.' }],
     answers: [
@@ -32,9 +34,9 @@ export function eventsRoute(services: Services): Route {
 
 async function readLog(services: Services, call: Call<z.output<typeof query>, unknown>, place: StreamPlace): Promise<Answer<never>> {
   const { request, principal, params } = call
-  const { from, until, ...rest } = call.query
+  const { from, until, cursor: asked } = call.query
   const { session, info } = await ownedSession(services, principal, params.id)
-  const given = request.headers.get('last-event-id') ?? rest.cursor
+  const given = request.headers.get('last-event-id') ?? asked
   const isOver = until === 'settled' && info.openRun === undefined
   if (isOver && given === undefined) return { status: 204 }
   const cursor = given ?? (await startingPoint(session, info, from ?? 'run'))

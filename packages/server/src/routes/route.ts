@@ -13,6 +13,8 @@ export interface Route<Query = unknown, Body = unknown, Reply = unknown> {
   readonly summary: string
   /** Absent: public. */
   readonly scope?: Scope
+  /** Without an Authorization header a ticket in `?ticket=` is as good. */
+  readonly takesTicket?: true
   /** What it decides. */
   readonly audit?: AuditAction
   /** It starts work, so a server that goes away refuses it. */

@@ -23,7 +23,7 @@ export interface StreamPlace {
 /** The streams of this process that somebody reads. */
 export class OpenStreams {
   readonly #options: OpenStreamsOptions
-  readonly #streams = new Set<EventStream>()
+  readonly #streams = new Map<EventStream, Principal>()
   readonly #shared = new SharedFrames()
   readonly #all: Tally
   readonly #ofPrincipal: Tally
@@ -66,7 +66,7 @@ export class OpenStreams {
       if (sessionId !== undefined) place.ofSession(sessionId)
       return await work(place)
     } finally {
-      if (stream) this.#keep(stream, seat)
+      if (stream) this.#keep(stream, principal, seat)
       else seat.leave()
     }
   }
@@ -74,8 +74,14 @@ export class OpenStreams {
   /** Lets streams finish for `drainMs`, then ends the rest with `drained`: readers come back to another process. */
   async drain(drainMs: number): Promise<void> {
     await this.#settle(drainMs)
-    for (const stream of this.#streams) stream.end({ type: 'stream-end', reason: 'drained', resume: true })
+    for (const stream of this.#streams.keys()) stream.end({ type: 'stream-end', reason: 'drained', resume: true })
     await this.#settle(lastFrameMs)
+  }
+
+  /** Ends the streams of those who are not known any more: they come back, and are told so. */
+  async recheck(isKnown: (principal: Principal) => Promise<boolean>): Promise<void> {
+    const end = { type: 'stream-end', reason: 'token-expired', resume: true } as const
+    await Promise.all([...this.#streams].map(async ([stream, principal]) => (await isKnown(principal)) || stream.end(end)))
   }
 
   #open(principal: Principal, source: EventSource): EventStream {
@@ -94,8 +100,8 @@ export class OpenStreams {
     })
   }
 
-  #keep(stream: EventStream, seat: Seat): void {
-    this.#streams.add(stream)
+  #keep(stream: EventStream, principal: Principal, seat: Seat): void {
+    this.#streams.set(stream, principal)
     void stream.closed.then(() => {
       this.#streams.delete(stream)
       seat.leave()
@@ -108,7 +114,7 @@ export class OpenStreams {
     const { clock } = this.#options
     const late = Promise.withResolvers<void>()
     const cancel = clock.setTimer(clock.now() + withinMs, () => late.resolve())
-    await Promise.race([Promise.all([...this.#streams].map((stream) => stream.closed)), late.promise])
+    await Promise.race([Promise.all([...this.#streams.keys()].map((stream) => stream.closed)), late.promise])
     cancel()
   }
 }

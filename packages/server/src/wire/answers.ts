@@ -7,6 +7,7 @@ import type {
   SessionSummary,
   SessionView,
   StopReceipt,
+  Ticket,
 } from '@bowline/client'
 import type { SubmissionReceipt } from '@bowline/agent-loop'
 import { optional } from './optional.ts'
@@ -96,6 +97,8 @@ export const stopReceipt = sameAs<StopReceipt>()(
 export const submissionReceipt = sameAs<SubmissionReceipt>()(
   z.strictObject({ accepted: z.array(z.string()), repeated: z.array(z.string()), missing: z.array(z.string()) }),
 ).openapi('SubmissionReceipt')
+
+export const ticket = sameAs<Ticket>()(z.strictObject({ ticket: z.string(), expiresAt: z.int() })).openapi('Ticket')
 
 export const runReference = z.strictObject({ runId: z.string() }).openapi('RunReference')
 

@@ -126,6 +126,7 @@ it('V62: a missing scope is 403 and named; admin contains all', async () => {
     ['GET', '/api/agents', 'agents:read'],
     ['POST', '/api/agent/execute', 'sessions:write'],
     ['POST', '/api/agent/session/mine/stop', 'sessions:write'],
+    ['POST', '/api/agent/session/mine/ticket', 'sessions:read'],
     ['POST', '/api/agent/session/mine/tool-calls/x/resolve', 'approvals'],
   ] as const
   const nothing = await createToken({ id: 'n', tenant: 'demo', scopes: [] })

@@ -54,6 +54,7 @@ it('V35: a stream without its last frame is cut by destroying the socket, never 
         ),
       ),
     close: () => Promise.resolve(),
+    reload: () => Promise.resolve(),
     loopbackOnly: true,
   }
   let sent = 0

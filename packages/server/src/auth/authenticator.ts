@@ -1,0 +1,77 @@
+import type { Clock } from '@bowline/llm'
+import { ProblemError } from '../problems.ts'
+import type { Auth, AuthVerifier } from './auth.ts'
+import { bearerVerifier } from './bearer.ts'
+import { isTenant, type Principal } from './principal.ts'
+
+const verifierTimeoutMs = 5000
+const everybody: Principal = { id: 'local', tenant: 'local', scopes: ['admin'] }
+
+/** Says who makes a request, by a configuration that may be replaced. */
+export class Authenticator {
+  readonly #clock: Clock
+  readonly #requests = new WeakMap<Principal, Request>()
+  #verify: AuthVerifier
+
+  constructor(auth: Auth, clock: Clock) {
+    this.#clock = clock
+    this.#verify = verifierOf(auth, clock)
+  }
+
+  /** Throws `unauthenticated` for whoever it does not know, without a reason. */
+  async authenticate(request: Request): Promise<Principal> {
+    const known = await this.#verify(request)
+    if (!known || (known.expiresAt !== undefined && known.expiresAt <= this.#clock.now())) throw unauthenticated()
+    // One object for each request, whatever a verifier gives.
+    const principal = { ...known }
+    this.#requests.set(principal, request)
+    return principal
+  }
+
+  replace(auth: Auth): void {
+    this.#verify = verifierOf(auth, this.#clock)
+  }
+
+  /** Whether the request that a principal came with would make exactly that principal now. */
+  async stillKnows(principal: Principal): Promise<boolean> {
+    const request = this.#requests.get(principal)
+    if (!request) return false
+    try {
+      return fingerprint(await this.authenticate(request)) === fingerprint(principal)
+    } catch {
+      // Not known, or nobody can tell: whoever it is comes back and is told which.
+      return false
+    }
+  }
+}
+
+export function unauthenticated(): ProblemError {
+  return new ProblemError('unauthenticated', 'Send valid credentials.', { headers: { 'www-authenticate': 'Bearer' } })
+}
+
+function verifierOf(auth: Auth, clock: Clock): AuthVerifier {
+  if (auth === 'none') return () => Promise.resolve(everybody)
+  return guardVerifier(typeof auth === 'function' ? auth : bearerVerifier(auth, clock), clock)
+}
+
+/** One that throws or hangs must not let anybody in. */
+function guardVerifier(verifier: AuthVerifier, clock: Clock): AuthVerifier {
+  return async (request) => {
+    const late = Promise.withResolvers<never>()
+    const cancel = clock.setTimer(clock.now() + verifierTimeoutMs, () => late.reject(new Error('The verifier took too long.')))
+    try {
+      const principal = await Promise.race([verifier(request), late.promise])
+      // A tenant outside its alphabet could name the sessions of another one.
+      if (principal && !isTenant(principal.tenant)) throw new Error('The verifier gave a principal without a valid tenant.')
+      return principal
+    } catch (error) {
+      throw new ProblemError('auth-unavailable', 'The credentials could not be checked.', { cause: error })
+    } finally {
+      cancel()
+    }
+  }
+}
+
+function fingerprint({ id, tenant, scopes, expiresAt }: Principal): string {
+  return JSON.stringify([id, tenant, [...scopes].sort(), expiresAt])
+}

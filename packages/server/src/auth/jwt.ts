@@ -1,0 +1,99 @@
+import type { JWTPayload } from 'jose'
+import { createRemoteJWKSet } from 'jose/jwks/remote'
+import { jwtVerify } from 'jose/jwt/verify'
+import type { Clock } from '@bowline/llm'
+import { isScope, isTenant, type Principal } from './principal.ts'
+
+/** Signed by `issuer` for `audience`, with `sub`, `exp` and the claims that name tenant and scopes. */
+export interface JwtConfig {
+  /** Where the public keys of the issuer are: https, or http on this machine. */
+  readonly jwksUrl?: string
+  /** Or a secret that is shared with the issuer: at least 32 bytes. */
+  readonly secret?: string
+  readonly issuer: string
+  readonly audience: string
+  /** Default `tenant`. */
+  readonly tenantClaim?: string
+  /** A list, or words with spaces between them; scopes that nobody knows are left out. Default `scope`. */
+  readonly scopeClaim?: string
+  /** Default: every one that fits the kind of key. */
+  readonly algorithms?: readonly string[]
+}
+
+const publicKeyAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+const secretAlgorithms = ['HS256', 'HS384', 'HS512']
+const skewSeconds = 30
+const msPerSecond = 1000
+/** Less than a verifier may take. */
+const fetchTimeoutMs = 4000
+const minSecretBytes = 32
+const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
+
+/** Failures of the token, which make its bearer nobody. Every other one is of the keys: then nobody can tell. */
+const tokenFailures: readonly unknown[] = [
+  'ERR_JOSE_ALG_NOT_ALLOWED',
+  'ERR_JOSE_NOT_SUPPORTED',
+  'ERR_JWKS_MULTIPLE_MATCHING_KEYS',
+  'ERR_JWKS_NO_MATCHING_KEY',
+  'ERR_JWS_INVALID',
+  'ERR_JWS_SIGNATURE_VERIFICATION_FAILED',
+  'ERR_JWT_CLAIM_VALIDATION_FAILED',
+  'ERR_JWT_EXPIRED',
+  'ERR_JWT_INVALID',
+]
+
+export type JwtVerifier = (token: string) => Promise<Principal | null>
+
+/** Keys come from the configured place only, whatever a token says of itself. Rejects when they cannot be had. */
+export function jwtVerifier(config: JwtConfig, clock: Clock): JwtVerifier {
+  const { issuer, audience, tenantClaim = 'tenant', scopeClaim = 'scope' } = config
+  const algorithms = [...(config.algorithms ?? algorithmsOf(config))]
+  // Keys are kept for ten minutes; a key that is not among them is looked for once in thirty seconds.
+  const keys = config.jwksUrl === undefined ? undefined : createRemoteJWKSet(new URL(config.jwksUrl), { timeoutDuration: fetchTimeoutMs })
+  const secret = new TextEncoder().encode(config.secret)
+  return async (token) => {
+    const rules = { issuer, audience, algorithms, clockTolerance: skewSeconds, requiredClaims: ['sub', 'exp'] }
+    const options = { ...rules, currentDate: new Date(clock.now()) }
+    try {
+      const { payload } = keys ? await jwtVerify(token, keys, options) : await jwtVerify(token, secret, options)
+      return principalOf(payload, payload[tenantClaim], payload[scopeClaim])
+    } catch (error) {
+      if (tokenFailures.includes((error as { readonly code?: unknown }).code)) return null
+      throw error
+    }
+  }
+}
+
+/** Everything that is wrong with it. */
+export function jwtFaults(config: JwtConfig): readonly string[] {
+  const { jwksUrl, secret, algorithms = [] } = config
+  const allowed = algorithmsOf(config)
+  return [
+    ...((jwksUrl === undefined) === (secret === undefined) ? ['jwt: give either jwksUrl or secret'] : []),
+    ...(jwksUrl !== undefined && !isSafeUrl(jwksUrl) ? ['jwt: jwksUrl must be an https address, or http on this machine'] : []),
+    ...(secret !== undefined && new TextEncoder().encode(secret).length < minSecretBytes ? [`jwt: the secret must have ${minSecretBytes} bytes`] : []),
+    ...(['issuer', 'audience'] as const).filter((name) => !config[name]).map((name) => `jwt: ${name} must be there`),
+    ...(config.algorithms?.length === 0 ? ['jwt: algorithms must not be empty'] : []),
+    ...algorithms
+      .filter((name) => !allowed.includes(name))
+      .map((name) => `jwt: the algorithm ${JSON.stringify(name)} is none of ${allowed.join(', ')}`),
+  ]
+}
+
+/** A shared secret is never taken for a public key, nor a public key for a secret. */
+function algorithmsOf({ secret }: JwtConfig): readonly string[] {
+  return secret === undefined ? publicKeyAlgorithms : secretAlgorithms
+}
+
+function isSafeUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { protocol, hostname } = new URL(text)
+  return protocol === 'https:' || (protocol === 'http:' && loopbackNames.includes(hostname))
+}
+
+function principalOf({ sub, exp }: JWTPayload, tenant: unknown, scope: unknown): Principal | null {
+  if (typeof sub !== 'string' || sub === '' || !isTenant(tenant) || exp === undefined) return null
+  const words: readonly unknown[] = Array.isArray(scope) ? scope : typeof scope === 'string' ? scope.split(' ') : []
+  const scopes = words.filter((word) => typeof word === 'string').filter(isScope)
+  return { id: sub, tenant, scopes, expiresAt: (exp + skewSeconds) * msPerSecond }
+}

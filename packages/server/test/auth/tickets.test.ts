@@ -1,0 +1,115 @@
+import { defineAgent } from '@bowline/agent-loop'
+import type { Ticket } from '@bowline/client'
+import { manualClock, scriptedModel } from '@bowline/llm/testing'
+import { createRuntime } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
+import { createServer, createToken } from '@bowline/server'
+import { flexibleRateLimiter, serve } from '@bowline/server/node'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { bench, refusal, say, stores, type Bench } from '../support/bench.ts'
+import { allFrames, framesUntil } from '../support/frames.ts'
+
+const session = '/api/agent/session'
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+const isSettled = ({ data }: { data: { type: string } }) => data.type === 'settled'
+
+async function withToken(options: Parameters<typeof bench>[0] = {}) {
+  const { token, config } = await createToken({ id: 'ada', tenant: 'demo', scopes: ['admin'] })
+  const it = await bench({ steps: [{ text: 'Hi.' }, { text: 'Hi.' }], auth: { tokens: [config] }, ...options })
+  for (const sessionId of ['mine', 'other']) await allFrames(await it.execute({ sessionId, input: say('hi'), context: {} }, bearer(token)))
+  return { ...it, token, config }
+}
+
+async function ticketFor(it: Bench, token: string, id = 'mine'): Promise<Ticket> {
+  const answer = await it.post(`${session}/${id}/ticket`, {}, bearer(token))
+  expect(answer.status).toBe(201)
+  return (await answer.json()) as Ticket
+}
+
+describe.each(stores)('over the $name store', ({ make }) => {
+  it('V43: a ticket opens one stream of its session, without any header', async () => {
+    const it = await withToken({ store: make() })
+    const { ticket } = await ticketFor(it, it.token)
+    const events = `${session}/mine/events?from=start&ticket=${ticket}`
+    const frames = await framesUntil(await it.get(events), isSettled)
+    expect(frames[0]?.data.type).toBe('session-start')
+    // A browser that comes back by itself with the same address is told that it must not.
+    await refusal(it.get(events, { 'last-event-id': frames.at(-1)?.id ?? '' }), 401, 'unauthenticated')
+  })
+
+  it('V43: of all that come with one ticket at the same time, one gets in', async () => {
+    const it = await withToken({ store: make() })
+    const { ticket } = await ticketFor(it, it.token)
+    const answers = await Promise.all(Array.from({ length: 10 }, () => it.get(`${session}/mine/events?until=settled&from=start&ticket=${ticket}`)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([204, ...Array.from({ length: 9 }, () => 401)])
+  })
+
+  it('V43: it is over after 60 s, and what nobody used does not stay', async () => {
+    const clock = manualClock(Date.parse('2030-01-01'))
+    const store = make()
+    const it = await withToken({ store, clock, runtimeOptions: { clock } })
+    const early = await ticketFor(it, it.token)
+    expect(early.expiresAt).toBe(clock.now() + 60_000)
+    await clock.advance(59_999)
+    const { ticket } = await ticketFor(it, it.token)
+    expect((await it.get(`${session}/mine/events?until=settled&ticket=${early.ticket}`)).status).toBe(204)
+    await clock.advance(60_000)
+    await refusal(it.get(`${session}/mine/events?ticket=${ticket}`), 401, 'unauthenticated')
+    for (let count = 0; count < 3; count++) await ticketFor(it, it.token)
+    await clock.advance(60_000)
+    await ticketFor(it, it.token)
+    expect((await store.state.list('server-tickets', {})).items).toHaveLength(1)
+  })
+})
+
+it('V43: it reads its session only, and does nothing else', async () => {
+  const it = await withToken()
+  const spend = async (path: string) => it.get(path.replace('TICKET', (await ticketFor(it, it.token)).ticket))
+  await refusal(spend(`${session}/other/events?ticket=TICKET`), 401, 'unauthenticated')
+  await refusal(spend(`${session}/mine?ticket=TICKET`), 401, 'unauthenticated')
+  await refusal(spend('/api/agent/sessions?ticket=TICKET'), 401, 'unauthenticated')
+  const { ticket } = await ticketFor(it, it.token)
+  await refusal(it.post(`${session}/mine/stop?ticket=${ticket}`, {}), 401, 'unauthenticated')
+  await refusal(it.get(`${session}/mine/events`, bearer(ticket)), 401, 'unauthenticated')
+  await refusal(it.post(`${session}/none/ticket`, {}, bearer(it.token)), 404, 'session-missing')
+})
+
+it('V43: a ticket is not kept anywhere: the store has its hash, logs and refusals have nothing', async () => {
+  const store = memoryStore()
+  const it = await withToken({ store })
+  const { ticket } = await ticketFor(it, it.token)
+  expect(JSON.stringify((await store.state.list('server-tickets', {})).items)).not.toContain(ticket)
+  it.runtime.store.state.delete = () => Promise.reject(new Error(`cannot delete ${ticket}`))
+  const problem = await refusal(it.get(`${session}/mine/events?ticket=${ticket}`), 500, 'internal')
+  expect(JSON.stringify([problem, it.faults])).not.toContain(ticket)
+  expect(it.faults).toHaveLength(1)
+})
+
+it('V43: it does not outlive the credentials it was got with', async () => {
+  const clock = manualClock(Date.parse('2030-01-01'))
+  const { token, config } = await createToken({ id: 'ada', tenant: 'demo', scopes: ['admin'], expiresAt: '2030-01-01T00:00:30Z' })
+  const it = await bench({ clock, steps: [{ text: 'Hi.' }], auth: { tokens: [config] } })
+  await allFrames(await it.execute({ sessionId: 'mine', input: say('hi'), context: {} }, bearer(token)))
+  const { ticket } = await ticketFor(it, token)
+  await clock.advance(30_000)
+  await refusal(it.get(`${session}/mine/events?ticket=${ticket}`), 401, 'unauthenticated')
+})
+
+it('V43: every process with the same store honours it, once', async () => {
+  const store = memoryStore()
+  const it = await withToken({ store })
+  const runtime = createRuntime({ agents: [defineAgent({ name: 'assistant', model: scriptedModel([]) })], store })
+  await runtime.start()
+  const other = await serve(createServer({ runtime, auth: { tokens: [it.config] } }), { port: 0 })
+  onTestFinished(() => other.close({ drainMs: 0 }))
+  const { ticket } = await ticketFor(it, it.token)
+  const path = `${session}/mine/events?until=settled&ticket=${ticket}`
+  expect((await fetch(other.url + path)).status).toBe(204)
+  await refusal(it.get(path), 401, 'unauthenticated')
+})
+
+it('V75: tickets that are guessed count as failed logins', async () => {
+  const it = await withToken({ rateLimiter: flexibleRateLimiter(), limits: { authFailuresPerMinute: 2 } })
+  for (let count = 0; count < 2; count++) await refusal(it.get(`${session}/mine/events?ticket=bwlt_x`), 401, 'unauthenticated')
+  await refusal(it.get(`${session}/mine/events?ticket=bwlt_x`), 429, 'rate-limited')
+})
