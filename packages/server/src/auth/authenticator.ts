@@ -12,6 +12,7 @@ export class Authenticator {
   readonly #clock: Clock
   readonly #requests = new WeakMap<Principal, Request>()
   #verify: AuthVerifier
+  #generation = 0
 
   constructor(auth: Auth, clock: Clock) {
     this.#clock = clock
@@ -30,6 +31,12 @@ export class Authenticator {
 
   replace(auth: Auth): void {
     this.#verify = verifierOf(auth, this.#clock)
+    this.#generation += 1
+  }
+
+  /** Another one when the configuration was replaced. */
+  get generation(): number {
+    return this.#generation
   }
 
   /** Whether the request that a principal came with would make exactly that principal now. */

@@ -9,6 +9,7 @@ import { problemBody, ProblemError, statusOf } from '../problems.ts'
 import type { RateLimits } from '../rate/rate-limits.ts'
 import type { Answer, Route } from '../routes/route.ts'
 import { streamHeaders } from '../sse/frames.ts'
+import { tokenExpired } from '../sse/open-streams.ts'
 import { toProblemError } from '../to-problem-error.ts'
 import type { AppEnv } from './app.ts'
 import { readJsonBody } from './request-body.ts'
@@ -50,13 +51,20 @@ export async function carryOut(route: Route, context: Context, pipeline: Pipelin
 async function answer(route: Route, context: Context, pipeline: Pipeline): Promise<Response> {
   const request = context.req.raw
   const record = context.get('record')
+  const { authenticator } = pipeline
+  const { generation } = authenticator
   const principal = route.scope ? await authorize(route, route.scope, context, pipeline) : nobody
   if (route.work && pipeline.isDraining()) throw new ProblemError('draining', 'Send it again: another process takes it.')
   const query = route.query ? validate(route.query, context.req.query(), 'invalid-query') : undefined
   const body = route.body ? validate(route.body, await readJsonBody(request, pipeline.limits), 'invalid-body') : undefined
   record.body = body
   const { requestId, params = {} } = record
-  return toResponse(await route.handle({ request, requestId, principal, params, query, body }))
+  const given = await route.handle({ request, requestId, principal, params, query, body })
+  // Who is known was changed while this was on its way: the stream was not there to be looked at.
+  if ('stream' in given && generation !== authenticator.generation && !(await authenticator.stillKnows(principal))) {
+    given.stream.end(tokenExpired)
+  }
+  return toResponse(given)
 }
 
 /** The one form of every refusal and failure. */

@@ -1,3 +1,4 @@
+import type { StreamEnd } from '@bowline/client'
 import type { Clock } from '@bowline/llm'
 import type { Principal } from '../auth/principal.ts'
 import type { Limits } from '../limits.ts'
@@ -12,6 +13,9 @@ export interface OpenStreamsOptions {
   readonly heartbeatMs: number
   readonly limits: Required<Pick<Limits, 'streams' | 'streamsPerPrincipal' | 'streamsPerSession' | 'slowReaderMs' | 'streamMaxAgeMs'>>
 }
+
+/** The reader comes back, and is told whether anybody knows it. */
+export const tokenExpired: StreamEnd = { type: 'stream-end', reason: 'token-expired', resume: true }
 
 /** Where a stream is opened, or not. */
 export interface StreamPlace {
@@ -78,10 +82,9 @@ export class OpenStreams {
     await this.#settle(lastFrameMs)
   }
 
-  /** Ends the streams of those who are not known any more: they come back, and are told so. */
+  /** Ends the streams of those who are not known any more. */
   async recheck(isKnown: (principal: Principal) => Promise<boolean>): Promise<void> {
-    const end = { type: 'stream-end', reason: 'token-expired', resume: true } as const
-    await Promise.all([...this.#streams].map(async ([stream, principal]) => (await isKnown(principal)) || stream.end(end)))
+    await Promise.all([...this.#streams].map(async ([stream, principal]) => (await isKnown(principal)) || stream.end(tokenExpired)))
   }
 
   #open(principal: Principal, source: EventSource): EventStream {
