@@ -4,6 +4,7 @@ import type { Clock } from '@bowline/llm'
 import type { Runtime } from '@bowline/sessions'
 import type { Tickets } from './auth/tickets.ts'
 import type { Limits } from './limits.ts'
+import type { Metrics } from './observe/metrics.ts'
 import type { AgentAccess } from './options.ts'
 import type { RateLimits } from './rate/rate-limits.ts'
 import type { OpenStreams } from './sse/open-streams.ts'
@@ -19,6 +20,8 @@ export interface Services {
   readonly streams: OpenStreams
   readonly rateLimits: RateLimits
   readonly tickets: Tickets
+  /** Undefined: nothing is counted. */
+  readonly metrics: Metrics | undefined
   readonly isDraining: () => boolean
   /** Logs what broke a stream and says what it is to the reader. */
   readonly streamError: (error: unknown, call: { readonly request: Request; readonly requestId: string }) => StreamError

@@ -4,13 +4,13 @@ import type { Services } from '../services.ts'
 import { resolveRoute, stopRoute, toolResultsRoute } from './control.ts'
 import { eventsRoute } from './events.ts'
 import { executeRoute } from './execute.ts'
-import { agentsRoute, healthRoute, openApiRoute, readyRoute } from './operations.ts'
+import { agentsRoute, healthRoute, metricsRoute, openApiRoute, readyRoute } from './operations.ts'
 import type { Route } from './route.ts'
 import { listSessionsRoute, readSessionRoute } from './sessions.ts'
 import { ticketRoute } from './ticket.ts'
 
 /** Every route that there is, less those that are switched off. */
-export function allRoutes(services: Services, basePath: string, { openapi = true }: RouteOptions = {}): readonly Route[] {
+export function allRoutes(services: Services, basePath: string, { openapi = true, metrics = true }: RouteOptions = {}): readonly Route[] {
   const routes: Route[] = [
     executeRoute(services),
     readSessionRoute(services),
@@ -23,6 +23,7 @@ export function allRoutes(services: Services, basePath: string, { openapi = true
     agentsRoute(services),
     healthRoute(),
     readyRoute(services),
+    ...(metrics && services.metrics ? [metricsRoute(services.metrics)] : []),
   ]
   if (!openapi) return routes
   let document: object | undefined

@@ -1,3 +1,4 @@
+import type { Metrics } from '../observe/metrics.ts'
 import type { Services } from '../services.ts'
 import { agentList, health, openApiDocument } from '../wire/answers.ts'
 import { defineRoute, type Route } from './route.ts'
@@ -52,6 +53,17 @@ export function readyRoute({ runtime, isDraining }: Services): Route {
         return notReady
       }
     },
+  })
+}
+
+export function metricsRoute(metrics: Metrics): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/metrics',
+    summary: 'What this process counts, for Prometheus.',
+    scope: 'metrics',
+    answers: [{ status: 200, description: 'The figures.', mediaType: 'text/plain' }],
+    handle: async () => ({ response: new Response(await metrics.text(), { headers: { 'content-type': metrics.contentType } }) }),
   })
 }
 

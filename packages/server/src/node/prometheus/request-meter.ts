@@ -1,0 +1,21 @@
+import type { RequestReport, ServerObserver } from '../../observe/server-observer.ts'
+import type { Instruments } from './instruments.ts'
+
+const msPerSecond = 1000
+const tooMany = 429
+const knownMethods: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+
+/** Requests and streams in figures. What a caller can make up as it likes is no label. */
+export function requestMeter(instruments: Instruments, tenants: boolean): ServerObserver {
+  const tenantOf = ({ record }: RequestReport) => (tenants ? { tenant: record.principal?.tenant ?? '' } : {})
+  return {
+    requestEnded(report) {
+      const { status, durationMs, record } = report
+      const route = report.route ?? 'none'
+      const method = knownMethods.includes(record.request.method) ? record.request.method : 'other'
+      instruments.requests.inc({ method, route, status: String(status), ...tenantOf(report) })
+      instruments.requestSeconds.observe({ method, route }, durationMs / msPerSecond)
+      if (status === tooMany) instruments.rateLimited.inc({ route, code: record.problem?.code ?? 'none', ...tenantOf(report) })
+    },
+  }
+}

@@ -1,0 +1,126 @@
+import { createToken } from '@bowline/server'
+import { createNodeServer, prometheusMetrics } from '@bowline/server/node'
+import { memoryStore } from '@bowline/sessions/memory'
+import { expect, it, onTestFinished } from 'vitest'
+import { bench, gate, refusal, say, type BenchOptions } from '../support/bench.ts'
+import { allFrames } from '../support/frames.ts'
+import { logs } from '../support/logs.ts'
+
+const names = [
+  'bowline_http_requests_total',
+  'bowline_http_duration_seconds',
+  'bowline_streams_open',
+  'bowline_stream_frames_total',
+  'bowline_stream_end_total',
+  'bowline_reader_lag_events',
+  'bowline_runs_running',
+  'bowline_runs_total',
+  'bowline_queue_age_seconds',
+  'bowline_tokens_total',
+  'bowline_cost_total',
+  'bowline_store_commit_seconds',
+  'bowline_recoveries_total',
+  'bowline_rate_limited_total',
+]
+
+async function measured({ tenants = false, ...options }: BenchOptions & { readonly tenants?: boolean } = {}) {
+  const metrics = prometheusMetrics({ tenants })
+  onTestFinished(() => metrics.close())
+  const started = await bench({ metrics, store: metrics.measure(memoryStore()), ...options })
+  const lines = async () => (await metrics.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  return {
+    ...started,
+    lines,
+    /** The value of the one line that begins so. */
+    async value(beginning: string): Promise<number | undefined> {
+      const line = (await lines()).find((each) => each.startsWith(beginning))
+      return line === undefined ? undefined : Number(line.split(' ').at(-1))
+    },
+  }
+}
+
+it('V91: the figures are these, with these labels', async () => {
+  const { execute, get, lines } = await measured({ steps: [{ text: 'Hi.' }] })
+  await allFrames(await execute({ sessionId: 'mine', input: say('hi'), context: {} }))
+  const answer = await get('/metrics')
+  expect(answer.headers.get('content-type')).toMatch(/^text\/plain/)
+  const types = [...(await answer.text()).matchAll(/^# TYPE (\S+) \S+$/gm)].map(([, name]) => name)
+  expect(types.sort()).toEqual([...names].sort())
+  const labels = new Set((await lines()).flatMap((line) => [...line.matchAll(/(\w+)="/g)].map(([, label]) => label)))
+  expect([...labels].sort()).toEqual(['code', 'currency', 'kind', 'le', 'method', 'model', 'reason', 'route', 'status'].filter((label) => labels.has(label)))
+})
+
+it('V91: requests are counted by pattern, never by what a caller made up', async () => {
+  const { get, post, lines, value, server } = await measured()
+  for (const id of ['one', 'two', 'three']) await get(`/api/agent/session/${id}`)
+  await post('/nothing/here', {})
+  await server.fetch(new Request('http://localhost/healthz', { method: 'BREW' }), { remoteAddress: '127.0.0.1' })
+  expect(await value('bowline_http_requests_total{method="GET",route="/api/agent/session/{id}",status="404"}')).toBe(3)
+  expect(await value('bowline_http_requests_total{method="POST",route="none",status="404"}')).toBe(1)
+  expect(await value('bowline_http_requests_total{method="other",route="none",status="405"}')).toBe(1)
+  expect(await value('bowline_http_duration_seconds_count{method="GET",route="/api/agent/session/{id}"}')).toBe(3)
+  for (const madeUp of ['one', 'BREW', 'here']) expect((await lines()).join()).not.toContain(madeUp)
+})
+
+it('V91: runs, their waiting, their tokens and cost, and commits are counted where the run is executed', async () => {
+  const held = gate()
+  const { execute, value } = await measured({
+    steps: [{ parts: [{ wait: held.passed }], text: 'Hi.', usage: { inputTokens: 100, outputTokens: 7, cacheReadTokens: 40 } }, { error: new Error('no') }],
+  })
+  const open = await execute({ sessionId: 'mine', input: say('hi'), context: {} })
+  expect(await value('bowline_runs_running')).toBe(1)
+  held.open()
+  await allFrames(open)
+  await allFrames(await execute({ sessionId: 'mine', input: say('again') }))
+  expect(await value('bowline_runs_total{status="completed"}')).toBe(1)
+  expect(await value('bowline_runs_total{status="error"}')).toBe(1)
+  expect(await value('bowline_queue_age_seconds_count')).toBe(2)
+  expect(await value('bowline_tokens_total{model="scripted",kind="input"}')).toBe(100)
+  expect(await value('bowline_store_commit_seconds_count')).toBeGreaterThan(4)
+  expect(await value('bowline_recoveries_total')).toBe(0)
+  await expect.poll(() => value('bowline_runs_running')).toBe(0)
+})
+
+it('V91: tenants are labels only when that is asked for', async () => {
+  const auth = () => Promise.resolve({ id: 'x', tenant: 'acme', scopes: ['admin'] as const })
+  const without = await measured({ auth })
+  await without.get('/api/agents')
+  expect((await without.lines()).join()).not.toContain('acme')
+  const withThem = await measured({ auth, tenants: true })
+  await withThem.get('/api/agents')
+  expect(await withThem.value('bowline_http_requests_total{method="GET",route="/api/agents",status="200",tenant="acme"}')).toBe(1)
+})
+
+it('V91: a limit that is hit is counted with its code', async () => {
+  const { execute, value } = await measured({ limits: { queuedRunsPerSession: 0 }, steps: [{ hang: 'end' }] })
+  await execute({ sessionId: 'mine', input: say('hi'), context: {} })
+  await refusal(execute({ sessionId: 'mine', input: say('more'), options: { onBusy: 'queue' } }), 429, 'queue-full')
+  expect(await value('bowline_rate_limited_total{route="/api/agent/execute",code="queue-full"}')).toBe(1)
+})
+
+it('V93: /metrics needs its scope, tells no names, and is not there when nothing is counted', async () => {
+  const tokens = await Promise.all(
+    (['metrics', 'sessions:read'] as const).map((scope) => createToken({ id: scope.replace(':', '-'), tenant: 'acme', scopes: [scope] })),
+  )
+  const [scraper, reader] = tokens.map(({ token }) => ({ authorization: `Bearer ${token}` }))
+  const auth = { tokens: tokens.map(({ config }) => config) }
+  const { get } = await measured({ auth })
+  await get('/api/agent/session/private', reader)
+  await refusal(get('/metrics'), 401, 'unauthenticated')
+  await refusal(get('/metrics', reader), 403, 'scope-missing')
+  const answer = await get('/metrics', scraper)
+  expect(answer.status).toBe(200)
+  const text = await answer.text()
+  for (const name of ['acme', 'private', 'sessions-read', 'assistant']) expect(text).not.toContain(name)
+  const without = await bench()
+  await refusal(without.get('/metrics'), 404, 'route-not-found')
+  const off = await measured({ routes: { metrics: false } })
+  await refusal(off.get('/metrics'), 404, 'route-not-found')
+})
+
+it('V91: createNodeServer counts by itself, and stops with the server', async () => {
+  const { logger } = logs()
+  const { get } = await bench({ make: createNodeServer, logger })
+  await get('/healthz')
+  expect(await (await get('/metrics')).text()).toContain('bowline_http_requests_total{method="GET",route="/healthz",status="200"} 1')
+})
