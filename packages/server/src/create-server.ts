@@ -54,7 +54,7 @@ export function createServer(options: ServerOptions): Server {
   const logger = redactingLogger(options.logger ?? consoleLogger, redaction)
   const limits = { ...defaultLimits, ...options.limits }
   const heartbeatMs = options.heartbeatMs ?? defaultHeartbeatMs
-  const streams = new OpenStreams({ clock, heartbeatMs, limits })
+  const streams = new OpenStreams({ clock, heartbeatMs, limits, redaction })
   const authenticator = new Authenticator(auth, clock)
   const tickets = new Tickets(() => runtime.store.state, clock)
   const rateLimits = new RateLimits({
@@ -63,6 +63,7 @@ export function createServer(options: ServerOptions): Server {
     clock,
     onFault: (error) => logger.error(faultOf(error), 'the rate limiter failed'),
   })
+  const observer = observerOf(options, logger, redaction)
   let closing: Promise<void> | undefined
   const isDraining = (): boolean => closing !== undefined
   const services: Services = {
@@ -75,6 +76,7 @@ export function createServer(options: ServerOptions): Server {
     streams,
     rateLimits,
     tickets,
+    metrics: options.metrics,
     isDraining,
     streamError(error, { request, requestId: id }) {
       logger.error({ requestId: id, ...faultOf(error) }, 'a stream broke')
@@ -88,10 +90,10 @@ export function createServer(options: ServerOptions): Server {
     rules: { hosts: options.hosts ?? [], origins: options.cors?.origins ?? [], loopbackOnly },
     trustedProxies,
     cors: options.cors,
-    pipeline: { authenticator, tickets, rateLimits, limits, isDraining },
+    pipeline: { authenticator, tickets, rateLimits, limits, isDraining, observer, clock },
     clock,
     ids,
-    observer: observerOf(options, logger, redaction),
+    observer,
     redaction,
   })
   return {

@@ -5,6 +5,7 @@ import type { Auth } from './auth/auth.ts'
 import type { Limits } from './limits.ts'
 import type { AuditRecord } from './observe/audit.ts'
 import type { LogOptions } from './observe/log-observer.ts'
+import type { Metrics } from './observe/metrics.ts'
 import type { CreateRateLimiter } from './rate/rate-limiter.ts'
 import { randomSessionId } from './session-keys.ts'
 
@@ -37,6 +38,8 @@ export interface ServerOptions {
   /** Gets one line for each request, each stream and each decision. Default: the console, for faults only. */
   readonly logger?: Logger
   readonly log?: LogOptions
+  /** Default: nothing is counted, and there is no `/metrics`. `createNodeServer` counts. */
+  readonly metrics?: Metrics
   /** What is secret in logs, problems, errors and spans besides what always is. */
   readonly redact?: RedactConfig
   /** Gets each decision on access, runs and sessions. Default: the logger gets them, but for the use of tokens. */
@@ -64,6 +67,8 @@ export interface AgentAccess {
 export interface RouteOptions {
   /** Default true. */
   readonly openapi?: boolean
+  /** Default true: there when something counts. */
+  readonly metrics?: boolean
 }
 
 export type ClientTools = 'none' | 'declared' | 'any'

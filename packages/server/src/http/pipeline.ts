@@ -1,10 +1,12 @@
 import type { Context as HonoContext } from 'hono'
-import type { Redaction } from '@bowline/llm'
+import type { Clock, Redaction } from '@bowline/llm'
 import { allows, type Principal, type Scope } from '../auth/principal.ts'
 import type { Authenticator } from '../auth/authenticator.ts'
 import type { Tickets } from '../auth/tickets.ts'
 import { encodeJson } from '../json.ts'
 import type { Limits } from '../limits.ts'
+import { reportOf, watchStream } from '../observe/report.ts'
+import type { ComposedObserver } from '../observe/server-observer.ts'
 import { problemBody, ProblemError, statusOf } from '../problems.ts'
 import type { RateLimits } from '../rate/rate-limits.ts'
 import type { Answer, Route } from '../routes/route.ts'
@@ -21,6 +23,8 @@ export interface Pipeline {
   readonly rateLimits: RateLimits
   readonly limits: Required<Limits>
   readonly isDraining: () => boolean
+  readonly observer: ComposedObserver
+  readonly clock: Clock
 }
 
 type Context = HonoContext<AppEnv>
@@ -64,7 +68,9 @@ async function answer(route: Route, context: Context, pipeline: Pipeline): Promi
   if ('stream' in given && generation !== authenticator.generation && !(await authenticator.stillKnows(principal))) {
     given.stream.end(tokenExpired)
   }
-  return toResponse(given)
+  const response = toResponse(given)
+  if ('stream' in given) watchStream(pipeline.observer, given.stream, reportOf(record, response, pipeline.clock.now()))
+  return response
 }
 
 /** The one form of every refusal and failure. */

@@ -15,7 +15,9 @@ export interface FlushedLogger extends Logger {
 
 /** Lines of JSON, written beside the work. */
 export function pinoLogger({ level = 'info', to = 1 }: PinoLoggerOptions = {}): FlushedLogger {
-  const logger = pino({ level, formatters: { level: (label) => ({ level: label }) } }, destination({ dest: to, sync: false }))
+  // With a least length of nothing a flush waits for nothing.
+  const stream = destination({ dest: to, sync: false, minLength: 1 })
+  const logger = pino({ level, formatters: { level: (label) => ({ level: label }) } }, stream)
   return {
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),

@@ -22,5 +22,7 @@ export function composeObservers(observers: readonly ServerObserver[], logger: L
         answer,
       )(),
     requestEnded: (report) => tell('requestEnded', report),
+    streamOpened: (report) => tell('streamOpened', report),
+    streamEnded: (report) => tell('streamEnded', report),
   }
 }

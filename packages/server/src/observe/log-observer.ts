@@ -7,7 +7,7 @@ export interface LogOptions {
   readonly content?: boolean
 }
 
-/** One line for each request at its end. It tells ids, never what was said. */
+/** One line for each request at its end, and one for each stream at its close. Both tell ids, never what was said. */
 export function logObserver(logger: Logger, { content = false }: LogOptions = {}): ServerObserver {
   return {
     requestEnded(report) {
@@ -23,6 +23,10 @@ export function logObserver(logger: Logger, { content = false }: LogOptions = {}
       }
       if (status < 500 || problem?.code === 'draining') logger.info(fields, 'request')
       else logger.error({ ...fields, ...(problem?.cause !== undefined && { fault: faultOf(problem.cause) }) }, 'request')
+    },
+    streamEnded({ opened, endReason, frames, bytes, durationMs }) {
+      const level = endReason === 'error' ? 'warn' : 'info'
+      logger[level]({ ...idsOf(opened), endReason, frames, bytes, durationMs }, 'stream')
     },
   }
 }

@@ -1,5 +1,6 @@
 import type { RequestRecord } from '../http/request-record.ts'
-import type { RequestReport } from './server-observer.ts'
+import type { EventStream } from '../sse/event-stream.ts'
+import type { RequestReport, ComposedObserver } from './server-observer.ts'
 
 /** What a caller may name a session: those of children included. Anything else is no id, and none of ours to repeat. */
 const idForm = /^[A-Za-z0-9][A-Za-z0-9_.:~-]{0,511}$/
@@ -17,6 +18,12 @@ export function reportOf(record: RequestRecord, answer: Pick<Response, 'status' 
     ...(sessionId !== undefined && idForm.test(sessionId) && { sessionId }),
     ...(runId !== undefined && idForm.test(runId) && { runId }),
   }
+}
+
+/** Tells of a stream from its opening to its close. */
+export function watchStream(observer: ComposedObserver, stream: EventStream, opened: RequestReport): void {
+  observer.streamOpened(opened)
+  void stream.closed.then((summary) => observer.streamEnded({ opened, ...summary }))
 }
 
 function sessionIdIn(body: unknown): string | undefined {

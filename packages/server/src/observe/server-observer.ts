@@ -1,4 +1,5 @@
 import type { RequestRecord } from '../http/request-record.ts'
+import type { StreamSummary } from '../sse/event-stream.ts'
 
 /** A request that was answered. The body of a stream is still to come. */
 export interface RequestReport {
@@ -11,11 +12,18 @@ export interface RequestReport {
   readonly runId?: string
 }
 
+/** A stream that is closed, with the request that opened it. */
+export interface StreamReport extends StreamSummary {
+  readonly opened: RequestReport
+}
+
 /** Looks on. Nothing that it does may change an answer; what it throws is logged. */
 export interface ServerObserver {
   /** Opens something around the work of a request. Must call `answer` once and give what it gives. */
   around?(record: RequestRecord, answer: () => Promise<Response>): Promise<Response>
   requestEnded?(report: RequestReport): void
+  streamOpened?(opened: RequestReport): void
+  streamEnded?(report: StreamReport): void
 }
 
 /** All who look on, as one. */

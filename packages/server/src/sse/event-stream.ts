@@ -1,7 +1,7 @@
 import type { ExecuteComplete, StreamEnd, StreamError } from '@bowline/client'
 import type { LogEvents, LoggedEvent, LogIterator } from '@bowline/sessions'
 import { Chunk } from './chunk.ts'
-import { heartbeatBytes, openingBytes, transportFrame } from './frames.ts'
+import { heartbeatBytes, openingBytes } from './frames.ts'
 import type { SharedFrames } from './shared-frames.ts'
 import { StreamTimer, type StreamTimes } from './stream-timer.ts'
 
@@ -34,6 +34,8 @@ export interface StreamSummary {
   readonly frames: number
   readonly bytes: number
   readonly durationMs: number
+  /** The most events that were at hand behind one when the reader asked. */
+  readonly lagEvents: number
 }
 
 type Last = { readonly frame: ExecuteComplete | StreamEnd | StreamError; readonly error?: unknown }
@@ -73,7 +75,8 @@ export class EventStream {
   #isClosed = false
   #endReason: StreamSummary['endReason'] = 'left'
   #frames = 0
-  #bytes = 0
+  #bytes = openingBytes.length
+  #lagEvents = 0
 
   constructor(options: EventStreamOptions) {
     const { cursor, clock, endsWith } = options
@@ -144,12 +147,15 @@ export class EventStream {
     const { select, isLast, log, shared } = this.#options
     const chunk = new Chunk(shared, log)
     this.#arrived = undefined
+    let events = 0
     for (let event: LoggedEvent | undefined = first; event; event = chunk.isFull ? undefined : this.#events?.take()) {
+      events++
       if (!select || select(event)) chunk.add(event)
       this.#isDeleted = event.type === 'session-end'
       this.#isOver = this.#isDeleted || (isLast?.(event) ?? false)
       if (this.#isOver) break
     }
+    this.#lagEvents = Math.max(this.#lagEvents, events - 1)
     const closed = chunk.close()
     if (!closed) return undefined
     this.#cursor = chunk.cursor
@@ -159,7 +165,7 @@ export class EventStream {
 
   #giveLast({ frame, ...last }: Last): void {
     this.#frames++
-    this.#enqueue(transportFrame(this.#cursor, frame))
+    this.#enqueue(this.#options.shared.lastFrame(this.#cursor, frame))
     this.#endReason = frame.type === 'stream-end' ? frame.reason : frame.type === 'stream-error' ? 'error' : 'complete'
     // An error would take the last frame with it: it comes at the next read.
     if ('error' in last) this.#cut = { error: last.error }
@@ -224,7 +230,7 @@ export class EventStream {
     this.#stopReading()
     this.#wake()
     const durationMs = this.#options.clock.now() - this.#openedAt
-    this.#close({ endReason: this.#endReason, frames: this.#frames, bytes: this.#bytes, durationMs })
+    this.#close({ endReason: this.#endReason, frames: this.#frames, bytes: this.#bytes, durationMs, lagEvents: this.#lagEvents })
   }
 
   #stopReading(): void {

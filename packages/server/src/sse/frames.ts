@@ -1,4 +1,5 @@
 import type { TransportFrame } from '@bowline/client'
+import type { Redaction } from '@bowline/llm'
 import type { LoggedEvent } from '@bowline/sessions'
 import { encodeJson } from '../json.ts'
 
@@ -16,13 +17,20 @@ export const openingBytes = encoder.encode('retry: 2000\n: open\n\n')
 export const heartbeatBytes = encoder.encode(': hb\n\n')
 
 /** The cursor is the id, and no part of the data. */
-export function eventFrame({ cursor, ...data }: LoggedEvent): Uint8Array {
-  return frameBytes(cursor, data)
+export function eventFrame({ cursor, ...data }: LoggedEvent, redaction: Redaction): Uint8Array {
+  return frameBytes(cursor, withoutSecrets(data, redaction))
 }
 
 /** Frames of the transport are not in the log: their id repeats the last cursor, if there was any. */
-export function transportFrame(cursor: string | undefined, frame: TransportFrame): Uint8Array {
-  return frameBytes(cursor, frame)
+export function transportFrame(cursor: string | undefined, frame: TransportFrame, redaction: Redaction): Uint8Array {
+  return frameBytes(cursor, withoutSecrets(frame, redaction))
+}
+
+/** What went wrong may have been told by somebody who was given a key. */
+function withoutSecrets(data: object, redaction: Redaction): object {
+  const { type, error, message } = data as { readonly type?: unknown; readonly error?: unknown; readonly message?: unknown }
+  if (type === 'error' && typeof message === 'string') return { ...data, message: redaction.text(message) }
+  return error === undefined ? data : { ...data, error: redaction.value(error) }
 }
 
 function frameBytes(cursor: string | undefined, data: object): Uint8Array {

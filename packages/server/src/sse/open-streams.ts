@@ -1,5 +1,5 @@
 import type { StreamEnd } from '@bowline/client'
-import type { Clock } from '@bowline/llm'
+import type { Clock, Redaction } from '@bowline/llm'
 import type { Principal } from '../auth/principal.ts'
 import type { Limits } from '../limits.ts'
 import { sessionKey } from '../session-keys.ts'
@@ -11,6 +11,7 @@ import { Tally } from './tally.ts'
 export interface OpenStreamsOptions {
   readonly clock: Clock
   readonly heartbeatMs: number
+  readonly redaction?: Redaction
   readonly limits: Required<Pick<Limits, 'streams' | 'streamsPerPrincipal' | 'streamsPerSession' | 'slowReaderMs' | 'streamMaxAgeMs'>>
 }
 
@@ -28,7 +29,7 @@ export interface StreamPlace {
 export class OpenStreams {
   readonly #options: OpenStreamsOptions
   readonly #streams = new Map<EventStream, Principal>()
-  readonly #shared = new SharedFrames()
+  readonly #shared: SharedFrames
   readonly #all: Tally
   readonly #ofPrincipal: Tally
   readonly #ofSession: Tally
@@ -36,6 +37,7 @@ export class OpenStreams {
   constructor(options: OpenStreamsOptions) {
     const { streams, streamsPerPrincipal, streamsPerSession } = options.limits
     this.#options = options
+    this.#shared = new SharedFrames(options.redaction)
     this.#all = new Tally(streams)
     this.#ofPrincipal = new Tally(streamsPerPrincipal)
     this.#ofSession = new Tally(streamsPerSession)

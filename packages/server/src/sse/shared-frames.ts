@@ -1,5 +1,7 @@
+import type { TransportFrame } from '@bowline/client'
+import { createRedaction, type Redaction } from '@bowline/llm'
 import type { LoggedEvent } from '@bowline/sessions'
-import { eventFrame } from './frames.ts'
+import { eventFrame, transportFrame } from './frames.ts'
 import { joinDeltas, type TextDelta } from './join-deltas.ts'
 
 const maxStoredBytes = 4 * 1024 * 1024
@@ -15,13 +17,23 @@ export class SharedFrames {
   readonly #joined = new WeakMap<LoggedEvent, { readonly first: LoggedEvent; readonly frame: Uint8Array }>()
   readonly #stored = new Map<string, Uint8Array>()
   #storedBytes = 0
+  readonly #redaction: Redaction
+
+  constructor(redaction = createRedaction()) {
+    this.#redaction = redaction
+  }
+
+  /** Frames of the transport end one stream, and are its own. */
+  lastFrame(cursor: string | undefined, frame: TransportFrame): Uint8Array {
+    return transportFrame(cursor, frame, this.#redaction)
+  }
 
   /** `log` is the key of the session. */
   frame(log: string, event: LoggedEvent): Uint8Array {
     const existing = this.#ofEvent.get(event)
     if (existing) return existing
     const isStored = 'seq' in event && event.seq !== undefined
-    const frame = isStored ? this.#storedFrame(log, event) : eventFrame(event)
+    const frame = isStored ? this.#storedFrame(log, event) : eventFrame(event, this.#redaction)
     this.#ofEvent.set(event, frame)
     return frame
   }
@@ -33,7 +45,7 @@ export class SharedFrames {
     if (last === first) return this.frame(log, first)
     const existing = this.#joined.get(last)
     if (existing?.first === first) return existing.frame
-    const frame = eventFrame(joinDeltas(deltas))
+    const frame = eventFrame(joinDeltas(deltas), this.#redaction)
     this.#joined.set(last, { first, frame })
     return frame
   }
@@ -43,7 +55,7 @@ export class SharedFrames {
     const place = `${log}\n${event.cursor}\n${event.at}`
     const existing = this.#stored.get(place)
     if (existing) return existing
-    const frame = eventFrame(event)
+    const frame = eventFrame(event, this.#redaction)
     if (frame.length > maxFrameBytes) return frame
     this.#stored.set(place, frame)
     this.#storedBytes += frame.length

@@ -1,3 +1,5 @@
+import { defineAgent, defineExtension } from '@bowline/agent-loop'
+import { scriptedModel } from '@bowline/llm/testing'
 import { createToken } from '@bowline/server'
 import { memoryStore } from '@bowline/sessions/memory'
 import { expect, it } from 'vitest'
@@ -58,6 +60,46 @@ it('V89: a request is one line at its end, with what it was about and nothing th
   ])
   expect(requests()[2]).not.toHaveProperty('route')
   expect(JSON.stringify(lines)).not.toContain('private')
+})
+
+it('V89: a stream is one line at its close, with how it went', async () => {
+  const { logger, lines } = logs()
+  const { execute, get } = await bench({ logger, steps: [{ text: 'A private answer.' }] })
+  const answer = await execute({ sessionId: 'mine', input: say('private'), context: {} })
+  const text = await answer.text()
+  const streams = () => lines.filter(({ message }) => message === 'stream')
+  await expect.poll(streams).toEqual([
+    {
+      level: 'info',
+      message: 'stream',
+      requestId: answer.headers.get('x-request-id'),
+      route: '/api/agent/execute',
+      tenant: 'local',
+      principal: 'local',
+      sessionId: 'mine',
+      runId: answer.headers.get('x-run-id'),
+      endReason: 'complete',
+      durationMs: expect.any(Number),
+      frames: text.match(/^data:/gm)?.length,
+      bytes: new TextEncoder().encode(text).length,
+    },
+  ])
+  const reader = await get('/api/agent/session/mine/events?from=start')
+  await reader.body?.cancel()
+  await expect.poll(() => streams()[1]).toMatchObject({ route: '/api/agent/session/{id}/events', sessionId: 'mine', endReason: 'left' })
+  expect(JSON.stringify(lines)).not.toContain('private')
+})
+
+it('V90: what an event tells of a failure holds no secret', async () => {
+  const { logger } = logs()
+  const failing = defineExtension({ name: 'audit', hooks: { onTurnStart: () => Promise.reject(new Error(`refused sk-${secret}`)) } })
+  const model = scriptedModel([{ error: new Error(`Incorrect API key sk-${secret}`) }])
+  const agent = defineAgent({ name: 'failing', model, tools: [], extensions: [failing] })
+  const { execute } = await bench({ logger, otherAgents: [agent] })
+  const text = await (await execute({ input: say('hi'), context: { agent: 'failing' } })).text()
+  expect(text).toContain('"type":"execute-complete"')
+  expect(text).toContain('"message":"refused [redacted]"')
+  expect(text).not.toContain(secret)
 })
 
 it('V89: what a client says is logged only when that is asked for', async () => {

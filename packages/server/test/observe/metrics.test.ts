@@ -52,33 +52,49 @@ it('V91: the figures are these, with these labels', async () => {
 
 it('V91: requests are counted by pattern, never by what a caller made up', async () => {
   const { get, post, lines, value, server } = await measured()
-  for (const id of ['one', 'two', 'three']) await get(`/api/agent/session/${id}`)
+  for (const id of ['first', 'second', 'third']) await get(`/api/agent/session/${id}`)
   await post('/nothing/here', {})
   await server.fetch(new Request('http://localhost/healthz', { method: 'BREW' }), { remoteAddress: '127.0.0.1' })
   expect(await value('bowline_http_requests_total{method="GET",route="/api/agent/session/{id}",status="404"}')).toBe(3)
   expect(await value('bowline_http_requests_total{method="POST",route="none",status="404"}')).toBe(1)
   expect(await value('bowline_http_requests_total{method="other",route="none",status="405"}')).toBe(1)
   expect(await value('bowline_http_duration_seconds_count{method="GET",route="/api/agent/session/{id}"}')).toBe(3)
-  for (const madeUp of ['one', 'BREW', 'here']) expect((await lines()).join()).not.toContain(madeUp)
+  for (const madeUp of ['first', 'BREW', 'here']) expect((await lines()).join()).not.toContain(madeUp)
 })
 
 it('V91: runs, their waiting, their tokens and cost, and commits are counted where the run is executed', async () => {
   const held = gate()
-  const { execute, value } = await measured({
-    steps: [{ parts: [{ wait: held.passed }], text: 'Hi.', usage: { inputTokens: 100, outputTokens: 7, cacheReadTokens: 40 } }, { error: new Error('no') }],
+  const { execute, post, value } = await measured({
+    steps: [{ parts: [{ wait: held.passed }], text: 'Hi.', usage: { input: 100, output: 7, cacheRead: 40 } }, { parts: [{ wait: gate().passed }] }],
   })
   const open = await execute({ sessionId: 'mine', input: say('hi'), context: {} })
   expect(await value('bowline_runs_running')).toBe(1)
   held.open()
   await allFrames(open)
-  await allFrames(await execute({ sessionId: 'mine', input: say('again') }))
+  const hanging = await execute({ sessionId: 'mine', input: say('again') })
+  await post('/api/agent/session/mine/stop', {})
+  await allFrames(hanging)
   expect(await value('bowline_runs_total{status="completed"}')).toBe(1)
-  expect(await value('bowline_runs_total{status="error"}')).toBe(1)
+  expect(await value('bowline_runs_total{status="aborted"}')).toBe(1)
   expect(await value('bowline_queue_age_seconds_count')).toBe(2)
-  expect(await value('bowline_tokens_total{model="scripted",kind="input"}')).toBe(100)
+
+  expect(await value('bowline_tokens_total{model="scripted-model",kind="input"}')).toBe(100)
   expect(await value('bowline_store_commit_seconds_count')).toBeGreaterThan(4)
   expect(await value('bowline_recoveries_total')).toBe(0)
   await expect.poll(() => value('bowline_runs_running')).toBe(0)
+})
+
+it('V91, V78: streams are counted from their opening to their close, with frames and the reason', async () => {
+  const { execute, get, value } = await measured({ steps: [{ text: 'Hi.' }] })
+  const frames = await allFrames(await execute({ sessionId: 'mine', input: say('hi'), context: {} }))
+  await expect.poll(() => value('bowline_stream_end_total{reason="complete"}')).toBe(1)
+  expect(await value('bowline_stream_frames_total')).toBe(frames.length)
+  expect(await value('bowline_reader_lag_events_count')).toBe(1)
+  const reader = await get('/api/agent/session/mine/events?from=now')
+  expect(await value('bowline_streams_open')).toBe(1)
+  await reader.body?.cancel()
+  await expect.poll(() => value('bowline_stream_end_total{reason="left"}')).toBe(1)
+  expect(await value('bowline_streams_open')).toBe(0)
 })
 
 it('V91: tenants are labels only when that is asked for', async () => {

@@ -17,5 +17,12 @@ export function requestMeter(instruments: Instruments, tenants: boolean): Server
       instruments.requestSeconds.observe({ method, route }, durationMs / msPerSecond)
       if (status === tooMany) instruments.rateLimited.inc({ route, code: record.problem?.code ?? 'none', ...tenantOf(report) })
     },
+    streamOpened: () => instruments.streamsOpen.inc(),
+    streamEnded({ endReason: reason, frames, lagEvents }) {
+      instruments.streamsOpen.dec()
+      instruments.streamFrames.inc(frames)
+      instruments.streamEnds.inc({ reason })
+      instruments.readerLag.observe(lagEvents)
+    },
   }
 }
