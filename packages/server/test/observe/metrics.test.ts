@@ -1,8 +1,14 @@
+import { defineAgent } from '@bowline/agent-loop'
+import { scriptedModel } from '@bowline/llm/testing'
 import { createToken } from '@bowline/server'
 import { createNodeServer, prometheusMetrics } from '@bowline/server/node'
+import { createRuntime } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
+import { sqliteStore } from '@bowline/sessions/sqlite'
+import { tracingChannel } from 'node:diagnostics_channel'
+import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { bench, gate, refusal, say, type BenchOptions } from '../support/bench.ts'
+import { bench, gate, refusal, say, temporaryFolder, type BenchOptions } from '../support/bench.ts'
 import { allFrames } from '../support/frames.ts'
 import { logs } from '../support/logs.ts'
 
@@ -68,20 +74,30 @@ it('V91: runs, their waiting, their tokens and cost, and commits are counted whe
     steps: [{ parts: [{ wait: held.passed }], text: 'Hi.', usage: { input: 100, output: 7, cacheRead: 40 } }, { parts: [{ wait: gate().passed }] }],
   })
   const open = await execute({ sessionId: 'mine', input: say('hi'), context: {} })
-  expect(await value('bowline_runs_running')).toBe(1)
+  await expect.poll(() => value('bowline_runs_running')).toBe(1)
   held.open()
   await allFrames(open)
+  expect(await value('bowline_tokens_total{model="scripted-model",kind="input"}')).toBe(100)
   const hanging = await execute({ sessionId: 'mine', input: say('again') })
   await post('/api/agent/session/mine/stop', {})
   await allFrames(hanging)
   expect(await value('bowline_runs_total{status="completed"}')).toBe(1)
   expect(await value('bowline_runs_total{status="aborted"}')).toBe(1)
   expect(await value('bowline_queue_age_seconds_count')).toBe(2)
-
-  expect(await value('bowline_tokens_total{model="scripted-model",kind="input"}')).toBe(100)
   expect(await value('bowline_store_commit_seconds_count')).toBeGreaterThan(4)
   expect(await value('bowline_recoveries_total')).toBe(0)
   await expect.poll(() => value('bowline_runs_running')).toBe(0)
+})
+
+it('V91: model calls are counted by what they used and cost, whoever made them', async () => {
+  const { value } = await measured()
+  const { asyncStart } = tracingChannel('bowline:llm')
+  const usage = { inputTokens: 10, cacheReadTokens: 4, outputTokens: 3, reasoningTokens: 2 }
+  for (let call = 0; call < 2; call++) asyncStart.publish({ modelId: 'dear', result: { usage, cost: { currency: 'USD', total: '0.25' } } })
+  asyncStart.publish({ modelId: 'failed' })
+  expect(await value('bowline_cost_total{model="dear",currency="USD"}')).toBe(0.5)
+  const kinds = ['input', 'output', 'cache-read', 'reasoning', 'cache-write'].map((kind) => value(`bowline_tokens_total{model="dear",kind="${kind}"}`))
+  expect(await Promise.all(kinds)).toEqual([20, 6, 8, 4, undefined])
 })
 
 it('V91, V78: streams are counted from their opening to their close, with frames and the reason', async () => {
@@ -139,4 +155,20 @@ it('V91: createNodeServer counts by itself, and stops with the server', async ()
   const { get } = await bench({ make: createNodeServer, logger })
   await get('/healthz')
   expect(await (await get('/metrics')).text()).toContain('bowline_http_requests_total{method="GET",route="/healthz",status="200"} 1')
+})
+
+it('V91: a run that is taken up after its process was lost is a recovery', async () => {
+  const folder = temporaryFolder()
+  const store = () => sqliteStore({ file: join(folder, 'data.db') })
+  const lost = store()
+  const agent = { name: 'assistant', model: scriptedModel([{ parts: [{ wait: gate().passed }] }]), tools: [] }
+  const first = createRuntime({ agents: [defineAgent(agent)], store: lost })
+  const run = await first.session('tenant:local:s:mine').send({ role: 'user', content: 'hi' })
+  await expect.poll(async () => (await first.run(run.runId))?.status).toBe('running')
+  await lost.close()
+  const metrics = prometheusMetrics()
+  onTestFinished(() => metrics.close())
+  const { runtime } = await bench({ store: metrics.measure(store()), metrics, steps: [{ text: 'Hi.' }] })
+  await expect.poll(async () => (await runtime.run(run.runId))?.status).toBe('completed')
+  expect(await metrics.text()).toMatch(/^bowline_recoveries_total 1$/m)
 })
