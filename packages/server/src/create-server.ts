@@ -74,6 +74,7 @@ export function createServer(options: ServerOptions): Server {
     clock,
     ids,
     streams,
+    redaction,
     rateLimits,
     tickets,
     metrics: options.metrics,

@@ -65,6 +65,8 @@ export interface AgentAccess {
 
 /** Groups of routes; false: they are not there. */
 export interface RouteOptions {
+  /** For pages that use the AI SDK. Default true. */
+  readonly chat?: boolean
   /** Default true. */
   readonly openapi?: boolean
   /** Default true: there when something counts. */

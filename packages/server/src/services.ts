@@ -1,6 +1,6 @@
 import type { StreamError } from '@bowline/client'
 import type { IdSource } from '@bowline/agent-loop'
-import type { Clock } from '@bowline/llm'
+import type { Clock, Redaction } from '@bowline/llm'
 import type { Runtime } from '@bowline/sessions'
 import type { Tickets } from './auth/tickets.ts'
 import type { Limits } from './limits.ts'
@@ -22,6 +22,7 @@ export interface Services {
   readonly tickets: Tickets
   /** Undefined: nothing is counted. */
   readonly metrics: Metrics | undefined
+  readonly redaction: Redaction
   readonly isDraining: () => boolean
   /** Logs what broke a stream and says what it is to the reader. */
   readonly streamError: (error: unknown, call: { readonly request: Request; readonly requestId: string }) => StreamError

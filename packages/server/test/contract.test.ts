@@ -48,6 +48,9 @@ it('V94: the document has every route, and says of each what it takes', async ()
       "post /api/agent/session/{id}/tool-calls/{toolCallId}/resolve",
       "get /api/agent/sessions",
       "get /api/agents",
+      "post /api/chat",
+      "get /api/chat/{id}/stream",
+      "post /api/chat/{id}/stop",
       "get /healthz",
       "get /readyz",
       "get /openapi.json",
@@ -60,7 +63,7 @@ it('V94: the document has every route, and says of each what it takes', async ()
 it('V94: real answers of every route are those of the document, refusals included', async () => {
   const tokens = await Promise.all(['admin', 'none'].map((id) => createToken({ id, tenant: 'demo', scopes: id === 'admin' ? ['admin'] : [] })))
   const [admin = '', none = ''] = tokens.map((each) => `Bearer ${each.token}`)
-  const steps = [{ toolCalls: [{ id: 'call-place', name: 'place', input: {} }] }, { text: 'There.' }]
+  const steps = [{ toolCalls: [{ id: 'call-place', name: 'place', input: {} }] }, { text: 'There.' }, { text: 'Hello.' }]
   const it = await bench({
     auth: { tokens: tokens.map((each) => each.config) },
     agents: { assistant: { description: 'Helps.' } },
@@ -115,6 +118,12 @@ it('V94: real answers of every route are those of the document, refusals include
   await check('get', '/api/agents', '/api/agents', undefined, { authorization: 'Bearer x' })
   await check('post', '/api/agent/execute', '/api/agent/execute', { nothing: true })
   await check('post', '/api/agent/execute', '/api/agent/execute', '', { 'content-type': 'text/plain' })
+  const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'hi' }] }
+  await check('post', '/api/chat', '/api/chat', { id: 'chat', messages: [message], trigger: 'submit-message' })
+  await check('post', '/api/chat', '/api/chat', { id: 'chat', messages: [], trigger: 'submit-message' })
+  await check('get', '/api/chat/{id}/stream', '/api/chat/chat/stream')
+  await check('post', '/api/chat/{id}/stop', '/api/chat/chat/stop', {})
+  await check('post', '/api/chat/{id}/stop', '/api/chat/none/stop', {})
   await check('get', '/healthz', '/healthz')
   await check('get', '/readyz', '/readyz')
   await check('get', '/openapi.json', '/openapi.json')

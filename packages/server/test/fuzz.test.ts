@@ -24,6 +24,9 @@ const path = fc.constantFrom(
   '/api/agent/session/mine/tool-calls/x/resolve',
   '/api/agent/sessions',
   '/api/agents',
+  '/api/chat',
+  '/api/chat/mine/stream',
+  '/api/chat/mine/stop',
   '/nothing',
 )
 const headerValue = fc.string({ unit: fc.constantFrom(...'abc019.,;="-*/% '), maxLength: 20 }).map((text) => text.trim())

@@ -19,6 +19,7 @@ export function followCompletion(
   let turnEnd: TurnEnd | undefined
   return {
     see(event) {
+      if (event.type === 'turn-start') turnEnd = undefined
       if (event.type === 'turn-end') turnEnd = event
     },
     async frame() {

@@ -68,6 +68,7 @@ async function answer(route: Route, context: Context, pipeline: Pipeline): Promi
   if ('stream' in given && generation !== authenticator.generation && !(await authenticator.stillKnows(principal))) {
     given.stream.end(tokenExpired)
   }
+  if ('audit' in given) record.decided = given.audit
   const response = toResponse(given)
   if ('stream' in given) watchStream(pipeline.observer, given.stream, reportOf(record, response, pipeline.clock.now()))
   return response

@@ -1,5 +1,6 @@
 import type { Principal } from '../auth/principal.ts'
 import type { ProblemError } from '../problems.ts'
+import type { AuditAction } from '../observe/audit.ts'
 import type { Route } from '../routes/route.ts'
 import type { Caller } from './caller.ts'
 
@@ -15,6 +16,8 @@ export interface RequestRecord {
   params?: Readonly<Record<string, string>>
   /** As its route takes it. */
   body?: unknown
+  /** What it decided, when its route does not say so of every request. */
+  decided?: AuditAction
   /** What it was refused with. */
   problem?: ProblemError
 }

@@ -4,11 +4,11 @@ import { ProblemError } from '../problems.ts'
 type Fault = { readonly path: string; readonly message: string }
 type Issue = z.core.$ZodIssue
 
-/** The value as the schema gives it back, or a problem that names each place that is wrong. */
-export function validate<T>(schema: z.ZodType<T>, value: unknown, code: 'invalid-body' | 'invalid-query'): T {
+/** The value as the schema gives it back, or a problem that names each place that is wrong. `place` is that of the value. */
+export function validate<T>(schema: z.ZodType<T>, value: unknown, code: 'invalid-body' | 'invalid-query', place: readonly PropertyKey[] = []): T {
   const result = schema.safeParse(value)
   if (result.success) return result.data
-  const errors = result.error.issues.flatMap((issue) => faultsOf(issue, []))
+  const errors = result.error.issues.flatMap((issue) => faultsOf(issue, place))
   throw new ProblemError(code, errors.map(({ path, message }) => `${path || 'body'}: ${message}`).join('; '), { errors })
 }
 

@@ -40,7 +40,8 @@ function actionOf({ record, status }: RequestReport): AuditAction | undefined {
   const { route, principal, problem } = record
   const refused = status === 401 || status === 403 || problem?.code === 'auth-unavailable'
   // Who was not let in has decided nothing.
-  if (route?.audit && principal) return route.audit
+  const decided = record.decided ?? route?.audit
+  if (decided && principal) return decided
   if (refused) return 'refusal'
   return route?.scope && principal ? 'token' : undefined
 }

@@ -1,6 +1,7 @@
 import { describeRoutes } from '../http/openapi.ts'
 import type { RouteOptions } from '../options.ts'
 import type { Services } from '../services.ts'
+import { chatRoutes } from './chat.ts'
 import { resolveRoute, stopRoute, toolResultsRoute } from './control.ts'
 import { eventsRoute } from './events.ts'
 import { executeRoute } from './execute.ts'
@@ -10,7 +11,7 @@ import { listSessionsRoute, readSessionRoute } from './sessions.ts'
 import { ticketRoute } from './ticket.ts'
 
 /** Every route that there is, less those that are switched off. */
-export function allRoutes(services: Services, basePath: string, { openapi = true, metrics = true }: RouteOptions = {}): readonly Route[] {
+export function allRoutes(services: Services, basePath: string, { openapi = true, metrics = true, chat = true }: RouteOptions = {}): readonly Route[] {
   const routes: Route[] = [
     executeRoute(services),
     readSessionRoute(services),
@@ -21,6 +22,7 @@ export function allRoutes(services: Services, basePath: string, { openapi = true
     resolveRoute(services),
     listSessionsRoute(services),
     agentsRoute(services),
+    ...(chat ? chatRoutes(services) : []),
     healthRoute(),
     readyRoute(services),
     ...(metrics && services.metrics ? [metricsRoute(services.metrics)] : []),

@@ -58,7 +58,7 @@ type Headers = Readonly<Record<string, string>>
 export type Answer<Reply> =
   | { readonly status: 200 | 201 | 202 | 503; readonly body: Reply; readonly headers?: Headers }
   | { readonly status: 204 | 304; readonly headers?: Headers }
-  | { readonly status: 200; readonly stream: EventStream; readonly headers?: Headers }
+  | { readonly status: 200; readonly stream: EventStream; readonly headers?: Headers; readonly audit?: AuditAction }
   /** A body of another form. It gets the headers that every answer has. */
   | { readonly response: Response }
 

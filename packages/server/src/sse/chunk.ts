@@ -1,6 +1,7 @@
 import type { LoggedEvent } from '@bowline/sessions'
+import { concatenate } from './concatenate.ts'
+import type { FrameForm, Frames } from './frame-form.ts'
 import { continues, isTextDelta, type TextDelta } from './join-deltas.ts'
-import type { SharedFrames } from './shared-frames.ts'
 
 /** About what a socket takes at once. */
 const fullBytes = 64 * 1024
@@ -9,15 +10,13 @@ const fullBytes = 64 * 1024
 export class Chunk {
   /** Of what is in it. */
   cursor: string | undefined
-  readonly #shared: SharedFrames
-  readonly #log: string
+  readonly #form: FrameForm
   readonly #frames: Uint8Array[] = []
   #deltas: [TextDelta, ...TextDelta[]] | undefined
   #bytes = 0
 
-  constructor(shared: SharedFrames, log: string) {
-    this.#shared = shared
-    this.#log = log
+  constructor(form: FrameForm) {
+    this.#form = form
   }
 
   get isFull(): boolean {
@@ -28,7 +27,7 @@ export class Chunk {
     this.cursor = event.cursor
     if (!isTextDelta(event)) {
       this.#closeDeltas()
-      this.#push(this.#shared.frame(this.#log, event))
+      this.#push(this.#form.event(event))
       return
     }
     this.#bytes += event.delta.length
@@ -43,29 +42,20 @@ export class Chunk {
   /** The frames in one piece; undefined when nothing was added. */
   close(): { readonly bytes: Uint8Array; readonly frames: number } | undefined {
     this.#closeDeltas()
-    const [first] = this.#frames
-    if (!first) return undefined
-    return { bytes: this.#frames.length === 1 ? first : concatenate(this.#frames), frames: this.#frames.length }
+    if (this.#frames.length === 0) return undefined
+    return { bytes: concatenate(this.#frames), frames: this.#frames.length }
   }
 
   #closeDeltas(): void {
     if (!this.#deltas) return
-    this.#push(this.#shared.joinedFrame(this.#log, this.#deltas))
+    this.#push(this.#form.deltas(this.#deltas))
     this.#deltas = undefined
   }
 
-  #push(frame: Uint8Array): void {
-    this.#frames.push(frame)
-    this.#bytes += frame.length
+  #push(frames: Frames): void {
+    for (const frame of frames) {
+      this.#frames.push(frame)
+      this.#bytes += frame.length
+    }
   }
-}
-
-function concatenate(pieces: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
-  for (const piece of pieces) {
-    whole.set(piece, at)
-    at += piece.length
-  }
-  return whole
 }

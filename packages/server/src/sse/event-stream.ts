@@ -1,6 +1,8 @@
 import type { ExecuteComplete, StreamEnd, StreamError } from '@bowline/client'
 import type { LogEvents, LoggedEvent, LogIterator } from '@bowline/sessions'
 import { Chunk } from './chunk.ts'
+import { concatenate } from './concatenate.ts'
+import { logForm, type FrameForm } from './frame-form.ts'
 import { heartbeatBytes, openingBytes } from './frames.ts'
 import type { SharedFrames } from './shared-frames.ts'
 import { StreamTimer, type StreamTimes } from './stream-timer.ts'
@@ -20,6 +22,8 @@ export interface EventSource {
   readonly complete: () => Promise<ExecuteComplete | StreamEnd>
   /** What a failure is to the reader. */
   readonly toFrame: (error: unknown) => StreamError
+  /** Default: that of the log. */
+  readonly form?: FrameForm
 }
 
 export interface EventStreamOptions extends EventSource, StreamTimes {
@@ -56,6 +60,7 @@ export class EventStream {
   /** Resolves when the last frame was taken, the reader left, or it was cut off. */
   readonly closed: Promise<StreamSummary>
   readonly #options: EventStreamOptions
+  readonly #form: FrameForm
   readonly #reading = new AbortController()
   readonly #close: (summary: StreamSummary) => void
   readonly #openedAt: number
@@ -79,8 +84,9 @@ export class EventStream {
   #lagEvents = 0
 
   constructor(options: EventStreamOptions) {
-    const { cursor, clock, endsWith } = options
+    const { cursor, clock, endsWith, shared, log, form = logForm(shared, log) } = options
     this.#options = options
+    this.#form = form
     this.#cursor = cursor
     this.#openedAt = clock.now()
     const { promise, resolve } = Promise.withResolvers<StreamSummary>()
@@ -144,8 +150,8 @@ export class EventStream {
 
   /** All that is at hand, up to a measure. */
   #gather(first: LoggedEvent): Uint8Array | undefined {
-    const { select, isLast, log, shared } = this.#options
-    const chunk = new Chunk(shared, log)
+    const { select, isLast } = this.#options
+    const chunk = new Chunk(this.#form)
     this.#arrived = undefined
     let events = 0
     for (let event: LoggedEvent | undefined = first; event; event = chunk.isFull ? undefined : this.#events?.take()) {
@@ -157,16 +163,18 @@ export class EventStream {
     }
     this.#lagEvents = Math.max(this.#lagEvents, events - 1)
     const closed = chunk.close()
+    this.#cursor = chunk.cursor ?? this.#cursor
     if (!closed) return undefined
-    this.#cursor = chunk.cursor
     this.#frames += closed.frames
     return closed.bytes
   }
 
   #giveLast({ frame, ...last }: Last): void {
-    this.#frames++
-    this.#enqueue(this.#options.shared.lastFrame(this.#cursor, frame))
+    const frames = this.#form.last(frame, this.#cursor)
     this.#endReason = frame.type === 'stream-end' ? frame.reason : frame.type === 'stream-error' ? 'error' : 'complete'
+    if (frames.length === 0) return this.#cutOff(new Error('The stream ends before its time.'))
+    this.#frames += frames.length
+    this.#enqueue(concatenate(frames))
     // An error would take the last frame with it: it comes at the next read.
     if ('error' in last) this.#cut = { error: last.error }
     else {

@@ -27,13 +27,18 @@ export function transportFrame(cursor: string | undefined, frame: TransportFrame
 }
 
 /** What went wrong may have been told by somebody who was given a key. */
-function withoutSecrets(data: object, redaction: Redaction): object {
+export function withoutSecrets<Data extends object>(data: Data, redaction: Redaction): Data {
   const { type, error, message } = data as { readonly type?: unknown; readonly error?: unknown; readonly message?: unknown }
   if (type === 'error' && typeof message === 'string') return { ...data, message: redaction.text(message) }
   return error === undefined ? data : { ...data, error: redaction.value(error) }
 }
 
-function frameBytes(cursor: string | undefined, data: object): Uint8Array {
+/** `data` must be one line. */
+export function textFrame(cursor: string | undefined, data: string): Uint8Array {
   const id = cursor === undefined ? '' : `id: ${cursor}\n`
-  return encoder.encode(`${id}data: ${encodeJson(data)}\n\n`)
+  return encoder.encode(`${id}data: ${data}\n\n`)
+}
+
+function frameBytes(cursor: string | undefined, data: object): Uint8Array {
+  return textFrame(cursor, encodeJson(data))
 }

@@ -1,0 +1,61 @@
+import type { RunInfo, Session } from '@bowline/sessions'
+import type { Principal } from '../auth/principal.ts'
+import { checkParts } from '../execute/check-parts.ts'
+import { ProblemError } from '../problems.ts'
+import type { Services } from '../services.ts'
+import { sessionKey } from '../session-keys.ts'
+import { admitAnswers } from './admit-answers.ts'
+import { messageInputId } from './chat-input-id.ts'
+import { lastMessageOf, type ChatRequest, type UserInput } from './chat-request.ts'
+import { runAgain } from './run-again.ts'
+
+/** A turn whose events are to be streamed. */
+export interface ChatTurn {
+  readonly session: Session
+  readonly runId: string
+  /** The position before its first event. */
+  readonly cursor: string
+  /** Up to this number the page has the message already. */
+  readonly knownUntil?: number
+  /** Questions about calls were answered. */
+  readonly hasDecided?: true
+}
+
+/** Takes what a page sends: only its last message, and of that only what the session does not know yet. */
+export async function admitChat(services: Services, principal: Principal, request: ChatRequest): Promise<ChatTurn> {
+  const { runtime } = services
+  const session = runtime.session(sessionKey(principal.tenant, request.id))
+  const message = lastMessageOf(request)
+  if (message?.role === 'user') checkFiles(message)
+  if (request.trigger === 'regenerate-message') {
+    const messageId = request.messageId ?? message?.id
+    if (messageId === undefined) throw invalid('messageId', 'Say which message to make again.')
+    return runAgain(runtime, session, messageId)
+  }
+  if (!message) throw invalid('messages', 'A message is needed.')
+  if (message.role === 'assistant') return admitAnswers(services, principal, session, message)
+  // The page has replaced a message of its own.
+  return request.messageId === message.id ? runAgain(runtime, session, message.id, message.input) : admitInput(services, session, message)
+}
+
+async function admitInput(services: Services, existing: Session, { id, input }: UserInput): Promise<ChatTurn> {
+  const { runtime, defaultAgent } = services
+  const isNew = (await existing.info()) === null
+  const session = isNew && defaultAgent !== undefined ? runtime.session(existing.key, { agent: defaultAgent }) : existing
+  const { runId } = await session.send(input, { id: await messageInputId(id), onBusy: 'reject' })
+  return turnOf(session, await runtime.run(runId))
+}
+
+/** All of a turn, from its beginning. */
+export function turnOf(session: Session, run: RunInfo | null): ChatTurn {
+  if (!run) throw new ProblemError('unknown-run', 'The run is no longer there.')
+  return { session, runId: run.runId, cursor: run.cursor }
+}
+
+function checkFiles({ input: { content } }: UserInput): void {
+  if (typeof content !== 'string') checkParts(content)
+}
+
+function invalid(path: string, message: string): ProblemError {
+  return new ProblemError('invalid-body', `${path}: ${message}`, { errors: [{ path, message }] })
+}

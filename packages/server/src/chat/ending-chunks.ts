@@ -1,0 +1,69 @@
+import type { ExecuteComplete } from '@bowline/client'
+import type { ErrorKind, ModelError } from '@bowline/llm'
+import type { UiChunk } from './ui-chunk.ts'
+
+/** How a segment of a turn came to rest. */
+export type Ending = Pick<ExecuteComplete, 'status' | 'reason' | 'error'>
+
+type FinishReason = Extract<UiChunk, { type: 'finish' }>['finishReason']
+
+/** The last chunk of a stream. */
+export function endingChunk(ending: Ending): UiChunk {
+  switch (ending.status) {
+    case 'completed':
+    case 'limit':
+      return { type: 'finish', finishReason: finishReasonOf(ending) }
+    case 'awaiting-tools':
+    case 'awaiting-approval':
+      return { type: 'finish', finishReason: 'tool-calls' }
+    case 'aborted':
+      return { type: 'abort' }
+    case 'error':
+    case 'halted':
+    case 'needs-recovery':
+      return { type: 'error', errorText: errorTextOf(ending) }
+    default: {
+      const unknown: never = ending.status
+      return unknown
+    }
+  }
+}
+
+/** The turn went wrong: its details are told beside the text for people. */
+export function isFailure({ status }: Ending): boolean {
+  return status === 'error' || status === 'halted' || status === 'needs-recovery'
+}
+
+/** Somebody may answer, and the turn goes on. */
+export function isWaiting({ status }: Ending): boolean {
+  return status === 'awaiting-tools' || status === 'awaiting-approval' || status === 'needs-recovery'
+}
+
+function finishReasonOf({ status, reason }: Ending): FinishReason {
+  if (reason === 'length' || reason === 'output-length') return 'length'
+  return status === 'completed' ? 'stop' : 'other'
+}
+
+const later = 'Try again in a moment.'
+const modelTexts: Readonly<Partial<Record<ErrorKind, string>>> = {
+  network: `The model could not be reached. ${later}`,
+  timeout: `The model took too long. ${later}`,
+  'rate-limit': `The model takes no more requests right now. ${later}`,
+  overloaded: `The model is busy. ${later}`,
+  'server-error': `The model failed. ${later}`,
+  'stream-broken': `The answer broke off. ${later}`,
+  'empty-response': `The model gave no answer. ${later}`,
+  'content-blocked': 'The provider of the model refused to answer this.',
+  'context-overflow': 'The conversation has become too long for the model.',
+  'payload-too-large': 'What was sent is too large for the model.',
+}
+
+function errorTextOf({ status, error }: Ending): string {
+  if (status === 'halted') return 'The answer was stopped by a rule of this assistant.'
+  if (status === 'needs-recovery') return 'Nobody knows whether the last action was carried out. Somebody has to decide how to go on.'
+  return (error && isModelError(error) && modelTexts[error.kind]) || 'The answer could not be finished.'
+}
+
+function isModelError(error: object): error is ModelError {
+  return 'kind' in error
+}

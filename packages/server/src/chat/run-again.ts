@@ -1,0 +1,40 @@
+import type { UserMessageInput } from '@bowline/client'
+import type { AgentInput } from '@bowline/agent-loop'
+import type { RunInfo, Runtime, Session } from '@bowline/sessions'
+import { ProblemError } from '../problems.ts'
+import { toProblemError } from '../to-problem-error.ts'
+import { turnOf, type ChatTurn } from './admit-chat.ts'
+import { successorInputId } from './chat-input-id.ts'
+import { originOf } from './origin.ts'
+import { versionOf } from './version.ts'
+
+/**
+ * Runs a user message again, as it was or with other content, from the place where it stood: a new branch, nothing is
+ * deleted. `messageId` is the message itself or its answer. The same request again joins the run that the first one made.
+ */
+export async function runAgain(runtime: Runtime, session: Session, messageId: string, input?: UserMessageInput): Promise<ChatTurn> {
+  if (!(await session.info())) throw new ProblemError('session-missing', 'There is no session of that id.')
+  const { id, run, successor } = await versionOf(session, messageId)
+  if (successor) return turnOf(session, successor)
+  if (run && run.endedAt === undefined) throw busy(run)
+  const origin = await originOf(session, run ?? id)
+  try {
+    if (origin.entryId !== undefined) await moveBefore(session, origin.entryId)
+    const { runId } = await session.send((input as AgentInput | undefined) ?? origin.input, { id: await successorInputId(id), onBusy: 'reject' })
+    return turnOf(session, await runtime.run(runId))
+  } catch (error) {
+    // Of two that come together one finds the run of the other in its way.
+    const other = toProblemError(error).code === 'busy' ? (await versionOf(session, messageId)).successor : undefined
+    if (!other) throw error
+    return turnOf(session, other)
+  }
+}
+
+async function moveBefore(session: Session, entryId: string): Promise<void> {
+  const { items, next } = await session.messages({ leaf: entryId, before: entryId, limit: 1 })
+  await session.switchTo(next ?? items[0]?.id ?? null)
+}
+
+function busy({ runId }: RunInfo): ProblemError {
+  return new ProblemError('busy', 'The message is being answered: wait for the run, or stop it.', { runId })
+}

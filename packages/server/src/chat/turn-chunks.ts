@@ -1,0 +1,156 @@
+import type { AgentEvent } from '@bowline/agent-loop'
+import type { LoggedEvent } from '@bowline/sessions'
+import { dataChunk } from './data-chunks.ts'
+import { isFailure, isWaiting } from './ending-chunks.ts'
+import { MessageChunks } from './message-chunks.ts'
+import { outcomeChunks } from './part-chunks.ts'
+import { noChunks, type Chunks, type UiChunk } from './ui-chunk.ts'
+
+type EventOf<Type extends AgentEvent['type']> = Extract<AgentEvent, { readonly type: Type }>
+type Table = { readonly [Type in AgentEvent['type']]: (turn: TurnState, event: EventOf<Type>) => Chunks }
+
+/** What the chunks so far have made of the message. */
+interface TurnState {
+  /** Of the step that is under way. */
+  message: MessageChunks | undefined
+  /** Ids of the answers of earlier steps. */
+  readonly earlier: Set<string>
+  /** Ids of the calls that the message has. */
+  readonly calls: Set<string>
+  /** What was decided about calls; of an approved one until it waits for its result. */
+  readonly decisions: Map<string, 'approve' | 'deny'>
+}
+
+export interface TurnName {
+  readonly sessionId: string
+  /** The id of the message: one message is one turn, with all its steps and segments. */
+  readonly runId: string
+}
+
+/** The events of a turn as the chunks of one AI SDK message. */
+export class TurnChunks {
+  readonly #name: TurnName
+  readonly #state: TurnState = { message: undefined, earlier: new Set(), calls: new Set(), decisions: new Map() }
+
+  constructor(name: TurnName) {
+    this.#name = name
+  }
+
+  /** Comes first in every stream, whether it tells the message from its beginning or goes on with it. */
+  get start(): UiChunk {
+    const { sessionId, runId } = this.#name
+    return { type: 'start', messageId: runId, messageMetadata: { sessionId, runId } }
+  }
+
+  push(event: LoggedEvent): Chunks {
+    // An event of a later version is nothing to this one.
+    if (!Object.hasOwn(table, event.type)) return noChunks
+    return (table[event.type] as (turn: TurnState, event: AgentEvent) => Chunks)(this.#state, event)
+  }
+}
+
+const nothing = (): Chunks => noChunks
+const asData = (_turn: TurnState, event: AgentEvent): Chunks => [dataChunk(event)]
+const asDelta = (turn: TurnState, event: Parameters<MessageChunks['push']>[0]): Chunks =>
+  turn.message?.messageId === event.messageId ? turn.message.push(event) : noChunks
+
+const table: Table = {
+  'turn-start': nothing,
+  'step-start': (turn) => {
+    if (turn.message) turn.earlier.add(turn.message.messageId)
+    turn.message = undefined
+    return [{ type: 'start-step' }]
+  },
+  'step-end': () => [{ type: 'finish-step' }],
+  'turn-end': endTurn,
+
+  'message-start': (turn, { messageId }) => {
+    turn.message = new MessageChunks(messageId, turn.calls)
+    return noChunks
+  },
+  'message-end': (turn, { messageId, message }) => (turn.message?.messageId === messageId ? turn.message.complete(message) : noChunks),
+  'message-discarded': discard,
+  'text-start': asDelta,
+  'text-delta': asDelta,
+  'text-end': asDelta,
+  'reasoning-start': asDelta,
+  'reasoning-delta': asDelta,
+  'reasoning-end': asDelta,
+  'tool-call-start': asDelta,
+  'tool-call-delta': asDelta,
+  'tool-call-end': asDelta,
+  'content-part': asDelta,
+
+  'tool-execution-start': nothing,
+  'tool-execution-delta': (_turn, { toolCallId, delta, replace }) => [
+    { type: 'data-tool-progress', transient: true, data: { toolCallId, delta, ...(replace && { replace }) } },
+  ],
+  'tool-execution-end': (turn, event) => 
+    turn.calls.has(event.toolCallId) ? outcomeChunks(event, turn.decisions.get(event.toolCallId) === 'deny') : noChunks,
+  'awaiting-tools': awaitTools,
+  'approval-requested': (turn, event) => {
+    const { toolCallId, approvalId, reason } = event
+    if (!turn.calls.has(toolCallId)) return [dataChunk(event)]
+    return [{ type: 'tool-approval-request', toolCallId, approvalId, ...(reason !== undefined && { reason }) }]
+  },
+  'approval-resolved': (turn, event) => {
+    const { toolCallId, approvalId, decision, reason } = event
+    if (!turn.calls.has(toolCallId)) return [dataChunk(event)]
+    // Of a question that is called off the outcome of the call tells.
+    if (decision === 'cancelled') return noChunks
+    turn.decisions.set(toolCallId, decision)
+    return [{ type: 'tool-approval-response', approvalId, approved: decision === 'approve', ...(reason !== undefined && { reason }) }]
+  },
+
+  'runtime-input': asData,
+  'child-start': asData,
+  'child-update': asData,
+  'child-end': asData,
+  usage: asData,
+  'compaction-start': asData,
+  'compaction-end': asData,
+  'retry-start': asData,
+  'retry-end': asData,
+  'orchestration-step': asData,
+
+  'session-start': nothing,
+  'session-end': nothing,
+  'run-queued': nothing,
+  'branch-switched': nothing,
+  'user-message': nothing,
+  'save-point': nothing,
+  settled: nothing,
+  error: nothing,
+}
+
+/**
+ * An approved call that the page has to run is offered again: so far the message says that it waits for the server. Calls
+ * of a subagent are answered by their path, which a message cannot: of them it is only told.
+ */
+function awaitTools({ decisions }: TurnState, event: EventOf<'awaiting-tools'>): Chunks {
+  const approved = event.pendingToolCalls.filter(({ path, toolCallId }) => path.length === 0 && decisions.delete(toolCallId))
+  const chunks = approved.map(({ toolCallId, toolName, input }): UiChunk => ({ type: 'tool-input-available', toolCallId, toolName, input, dynamic: true }))
+  return event.pendingToolCalls.some(({ path }) => path.length > 0) ? [...chunks, dataChunk(event)] : chunks
+}
+
+/** The page drops the step. Of a step that is over it is only told: a message cannot take it back. */
+function discard({ message, earlier }: TurnState, event: EventOf<'message-discarded'>): Chunks {
+  if (message?.messageId === event.messageId) {
+    message.asksForTools = false
+    return [{ type: 'reset-step' }]
+  }
+  return earlier.has(event.messageId) ? [dataChunk(event)] : noChunks
+}
+
+/** What the turn leaves in the message. How its stream ends is told at the end of the stream. */
+function endTurn(turn: TurnState, event: EventOf<'turn-end'>): Chunks {
+  const { runId, status, reason, usage, cost, error, receipt = [] } = event
+  const chunks: UiChunk[] = []
+  // A page that sends complete calls back by itself would send those of a turn that is over, again and again.
+  if (!isWaiting(event) && turn.message?.asksForTools) chunks.push({ type: 'start-step' }, { type: 'finish-step' })
+  chunks.push({ type: 'data-usage', id: runId, data: { purpose: 'turn', usage, ...(cost && { cost }) } })
+  if (status === 'aborted') chunks.push({ type: 'data-stopped', data: { runId, calls: receipt } })
+  if (isFailure(event)) chunks.push({ type: 'data-error', data: { status, reason, ...(error && { error }) } })
+  return chunks
+}
+

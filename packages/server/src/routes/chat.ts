@@ -1,0 +1,119 @@
+import type { RunInfo } from '@bowline/sessions'
+import { z } from '@hono/zod-openapi'
+import { admitChat, turnOf, type ChatTurn } from '../chat/admit-chat.ts'
+import { ChatForm } from '../chat/chat-form.ts'
+import { chatRequest, type ChatRequest } from '../chat/chat-request.ts'
+import { followCompletion } from '../execute/completion.ts'
+import type { Services } from '../services.ts'
+import { sessionIdOf } from '../session-keys.ts'
+import type { StreamPlace } from '../sse/open-streams.ts'
+import { toProblemError } from '../to-problem-error.ts'
+import { stopReceipt } from '../wire/answers.ts'
+import { ownedSession } from './owned-session.ts'
+import { defineRoute, type Answer, type Call, type Route } from './route.ts'
+
+/** For pages that use the AI SDK: the conversation is the session, and a message is a turn. */
+export function chatRoutes(services: Services): readonly Route[] {
+  return [sendRoute(services), resumeRoute(services), stopRoute(services)]
+}
+
+const mediaType = 'text/event-stream'
+const noBody = z.strictObject({})
+
+function sendRoute(services: Services): Route {
+  return defineRoute({
+    method: 'post',
+    path: '/api/chat',
+    summary: 'Take the last message of a conversation in the form of the AI SDK, and stream the answer in its form.',
+    scope: 'sessions:write',
+    work: true,
+    body: chatRequest,
+    answers: [{ status: 200, description: 'A UI message stream; it ends with [DONE], or it was cut.', mediaType }],
+    problems: [
+      ...(['option-not-allowed', 'url-not-allowed', 'session-missing', 'unknown-agent', 'unknown-run', 'unknown-entry', 'busy'] as const),
+      ...(['session-expired', 'session-deleted', 'tool-result-conflict', 'approval-conflict', 'unknown-approval', 'cursor-expired'] as const),
+      ...(['entry-too-large', 'id-reused', 'unknown-tool-call', 'invalid-input', 'too-many-streams'] as const),
+    ],
+    handle: (call: Call<unknown, ChatRequest>) =>
+      services.streams.withPlace(call.principal, call.body.id, async (place) => {
+        return streamTurn(services, call, await admitChat(services, call.principal, call.body), place)
+      }),
+  })
+}
+
+function resumeRoute(services: Services): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/api/chat/{id}/stream',
+    summary: 'Stream the answer that is under way from its beginning.',
+    scope: 'sessions:read',
+    answers: [
+      { status: 200, description: 'A UI message stream.', mediaType },
+      { status: 204, description: 'No answer is under way, or it waits for the page.' },
+    ],
+    problems: ['session-expired', 'session-deleted', 'too-many-streams'],
+    async handle(call) {
+      const owned = await knownSession(services, call)
+      const run = owned?.info.openRun
+      if (!owned || !run || !isMoving(run)) return { status: 204 }
+      const turn = turnOf(owned.session, run)
+      return services.streams.withPlace(call.principal, owned.sessionId, (place) => Promise.resolve(streamTurn(services, call, turn, place)))
+    },
+  })
+}
+
+function stopRoute(services: Services): Route {
+  return defineRoute({
+    method: 'post',
+    path: '/api/chat/{id}/stop',
+    summary: 'Stop the answer that is under way. The request is durable before it is answered.',
+    scope: 'sessions:write',
+    audit: 'stop',
+    rate: 'control',
+    body: noBody,
+    answers: [{ status: 200, description: 'What settled.', schema: stopReceipt }],
+    problems: ['session-missing', 'session-expired', 'session-deleted'],
+    async handle({ principal, params }) {
+      const { session } = await ownedSession(services, principal, params.id)
+      return { status: 200, body: await session.stop() }
+    },
+  })
+}
+
+/** A page asks for the stream of a conversation before it has said anything in it. */
+async function knownSession(services: Services, { principal, params }: Call<unknown, unknown>) {
+  try {
+    return await ownedSession(services, principal, params.id)
+  } catch (error) {
+    if (toProblemError(error).code === 'session-missing') return undefined
+    throw error
+  }
+}
+
+function isMoving({ status }: RunInfo): boolean {
+  return status === 'queued' || status === 'running'
+}
+
+function streamTurn(services: Services, call: Call<unknown, unknown>, turn: ChatTurn, place: StreamPlace): Answer<never> {
+  const { session, runId, cursor, knownUntil, hasDecided } = turn
+  const { streamBufferBytes: bufferBytes } = services.limits
+  const sessionId = sessionIdOf(call.principal.tenant, session.key)
+  const completion = followCompletion(services.runtime, { sessionId, runId })
+  const stream = place.open({
+    open: (abortSignal) => session.events({ runId, cursor, bufferBytes, abortSignal }),
+    cursor,
+    select: (event) => {
+      completion.see(event)
+      return true
+    },
+    complete: () => completion.frame(),
+    toFrame: (error) => services.streamError(error, call),
+    form: new ChatForm({ sessionId, runId, knownUntil, redaction: services.redaction }),
+  })
+  return {
+    status: 200,
+    stream,
+    headers: { 'x-vercel-ai-ui-message-stream': 'v1', 'x-session-id': sessionId, 'x-run-id': runId },
+    ...(hasDecided && { audit: 'approval' }),
+  }
+}

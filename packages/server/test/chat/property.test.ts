@@ -1,0 +1,141 @@
+import { defineAgent, defineTool } from '@bowline/agent-loop'
+import { scriptedModel, type Step } from '@bowline/llm/testing'
+import { createRuntime, type LoggedEvent, type RunHandle } from '@bowline/sessions'
+import type { UIMessage, UIMessageChunk } from 'ai'
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { chunksOf, framesSent, messageOf } from '../support/chat.ts'
+import { localTool, remoteTool } from '../support/bench.ts'
+import { collect } from '../support/frames.ts'
+
+const failure = Object.assign(new Error('busy'), { statusCode: 529, responseBody: '', isRetryable: true })
+const tools = [
+  localTool('look', () => 'seen'),
+  localTool('break', () => Promise.reject(new Error('broken'))),
+  remoteTool('place'),
+  { ...localTool('erase', () => 'erased'), needsApproval: true },
+  defineTool({
+    ...{ name: 'say', description: 'Says how far it is.', inputSchema: { type: 'object' } },
+    effect: 'pure',
+    execute: (_input, { emit }) => {
+      emit('so ')
+      emit('far')
+      return { output: { said: [1] } }
+    },
+  }),
+]
+
+const parts = [
+  { type: 'source', sourceType: 'url', id: 's1', url: 'https://knots.example/', title: 'Knots' },
+  { type: 'source', sourceType: 'document', id: 's2', mediaType: 'text/plain', title: 'Ropes', filename: 'ropes.txt' },
+  { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'iVBORw0KGgo=' } },
+  { type: 'tool-call', toolCallId: 'p1', toolName: 'search', input: '{"q":"knot"}', providerExecuted: true },
+  { type: 'tool-result', toolCallId: 'p1', toolName: 'search', result: { hits: 3 } },
+] as const satisfies Step['parts']
+
+const text = fc.string({ unit: fc.constantFrom('a', 'ö', '🌍', ' ', '\n'), minLength: 1, maxLength: 12 })
+const call = fc.record({
+  name: fc.constantFrom(...tools.map(({ name }) => name), 'unknown'),
+  input: fc.constantFrom<object>({}, {}, {}, { raw: '{"cut' }, { raw: '[]' }, { extra: 1 }),
+})
+const content = fc.record(
+  {
+    reasoning: text,
+    text,
+    chunk: fc.integer({ min: 1, max: 4 }),
+    toolCalls: fc.array(call, { minLength: 1, maxLength: 3 }),
+    parts: fc.constant([...parts]),
+  },
+  { requiredKeys: [] },
+)
+const attempt = fc.oneof(
+  { weight: 4, arbitrary: content },
+  { weight: 1, arbitrary: content.map((step) => ({ ...step, failAfter: { parts: 2, error: failure, as: 'part' as const } })) },
+  { weight: 1, arbitrary: fc.constant({ error: failure }) },
+)
+
+/** All events of a turn as a reader gets them who was there, one list for each segment. */
+async function turnOf(steps: readonly object[], approves: boolean): Promise<readonly (readonly LoggedEvent[])[]> {
+  const script = [...steps, { text: 'The end.' }] as readonly Step[]
+  const model = scriptedModel((_call, index) => script[index] ?? { text: 'Behind the end.' })
+  const retry = { maxRetries: 1, baseDelayMs: 0, jitter: 0 }
+  const agent = defineAgent({ name: 'assistant', model, tools, retry, limits: { maxSteps: 6 } })
+  const runtime = createRuntime({ agents: [agent] })
+  await runtime.start()
+  try {
+    const session = runtime.session('s')
+    const segments: (readonly LoggedEvent[])[] = []
+    let run: RunHandle = await session.send('go')
+    for (let cursor: string | undefined; ; cursor = segments.at(-1)?.at(-1)?.cursor) {
+      segments.push(await collect(run.events(cursor === undefined ? {} : { cursor })))
+      const info = await runtime.run(run.runId)
+      const results = (info?.pendingToolCalls ?? []).map(({ toolCallId }) => ({ toolCallId, output: 'Oslo' }))
+      if (results.length > 0) ({ run } = await session.submitToolResults(results))
+      for (const { approvalId } of info?.pendingApprovals ?? []) await (approves ? session.approve(approvalId) : session.deny(approvalId))
+      if (info?.endedAt !== undefined) return segments
+    }
+  } finally {
+    await runtime.stop()
+  }
+}
+
+const isDurable = (event: LoggedEvent): boolean => 'seq' in event && event.seq !== undefined
+
+/** What a stream sends to a page; each chunk is tested with the schema of the AI SDK. */
+async function sent(events: readonly LoggedEvent[], knownUntil = 0): Promise<readonly UIMessageChunk[]> {
+  const runId = events.flatMap((event) => ('runId' in event ? event.runId : []))[0] ?? ''
+  return chunksOf(await framesSent(events, { sessionId: 's', runId, knownUntil }))
+}
+
+/** The message of a page that has read every stream of the turn, each from its beginning. */
+async function pageOf(segments: readonly (readonly LoggedEvent[])[]): Promise<UIMessage | undefined> {
+  let message: UIMessage | undefined
+  let known: readonly LoggedEvent[] = []
+  for (const segment of segments) {
+    const knownUntil = Number.parseInt(known.at(-1)?.cursor ?? '0', 10)
+    message = await messageOf(await sent([...known.filter(isDurable), ...segment], knownUntil), message)
+    known = [...known, ...segment]
+  }
+  return message
+}
+
+/** What a reader gets who comes behind so many events: the log, the deltas since its end, and all that follows. */
+function resumedAt(events: readonly LoggedEvent[], place: number, keepsDeltas: boolean): readonly LoggedEvent[] {
+  const before = events.slice(0, place)
+  const lastDurable = before.findLastIndex(isDurable)
+  return [...before.filter((event, index) => isDurable(event) || (keepsDeltas && index > lastDurable)), ...afterGap(events.slice(place), keepsDeltas)]
+}
+
+/** Without its beginning the rest of a stretch of deltas is not given either. */
+function afterGap(events: readonly LoggedEvent[], keepsDeltas: boolean): readonly LoggedEvent[] {
+  const next = keepsDeltas ? 0 : events.findIndex(isDurable)
+  return next < 0 ? [] : events.slice(next)
+}
+
+/** Deltas of one part that follow each other, as one. */
+function joined(events: readonly LoggedEvent[]): readonly LoggedEvent[] {
+  const result: LoggedEvent[] = []
+  for (const event of events) {
+    const last = result.at(-1)
+    const isSame = last && 'delta' in last && 'index' in last && 'index' in event && last.type === event.type && last.index === event.index
+    if (isSame && 'delta' in event) result[result.length - 1] = { ...event, delta: last.delta + event.delta }
+    else result.push(event)
+  }
+  return result
+}
+
+it('V49: whatever a turn does and wherever a page comes in, it reads the message of the page that was there', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(attempt, { minLength: 1, maxLength: 4 }), fc.boolean(), fc.array(fc.nat(), { minLength: 3, maxLength: 3 }), async (steps, approves, places) => {
+      const segments = await turnOf(steps, approves)
+      for (let count = 1; count <= segments.length; count++) {
+        const known = segments.slice(0, count)
+        const page = JSON.stringify(await pageOf(known))
+        const all = known.flat()
+        const ways = [...places.flatMap((place) => [true, false].map((keeps) => resumedAt(all, place % (all.length + 1), keeps))), joined(all), all.filter(isDurable)]
+        for (const events of ways) expect(JSON.stringify(await messageOf(await sent(events)))).toBe(page)
+      }
+    }),
+    { numRuns: 40, seed: 1 },
+  )
+})

@@ -1,0 +1,185 @@
+import type { AgentEvent } from '@bowline/agent-loop'
+import type { AssistantPart } from '@bowline/llm'
+import type { LoggedEvent } from '@bowline/sessions'
+import type { UIMessageChunk } from 'ai'
+import { expect, it } from 'vitest'
+import type { UiChunk } from '../../src/chat/ui-chunk.ts'
+import { chunkTypes, chunksOf, framesSent, messageOf } from '../support/chat.ts'
+
+/** That what is sent is what the AI SDK knows, the compiler tests. */
+const known: (chunk: UiChunk) => UIMessageChunk = (chunk) => chunk
+
+const base = { at: 0, runId: 'r1', turn: 1, step: 1 }
+const model = { provider: 'p', modelId: 'm' }
+const usage = { inputTokens: 1, outputTokens: 2 }
+const block = { ...base, messageId: 'm1' }
+
+type Fields = { readonly type: AgentEvent['type'] } & Readonly<Record<string, unknown>>
+
+/** Durable events are numbered, deltas count on from them. */
+function log(...events: readonly Fields[]): LoggedEvent[] {
+  let [seq, n] = [0, 0]
+  return events.map((event) => {
+    const isDelta = /-delta$|^(text|reasoning|tool-call)-|^content-part$/.test(event.type)
+    if (isDelta) n++
+    else [seq, n] = [seq + 1, 0]
+    return { ...base, ...event, ...(!isDelta && { seq }), cursor: n === 0 ? `${seq}` : `${seq}.${n}` } as unknown as LoggedEvent
+  })
+}
+
+const framesOf = (events: readonly LoggedEvent[], knownUntil?: number) =>
+  framesSent(events, { sessionId: 's', runId: 'r1', ...(knownUntil !== undefined && { knownUntil }) })
+
+const chunks = async (...events: readonly Fields[]) => chunksOf(await framesOf(log(...events)))
+const turnStart = { type: 'turn-start', resumed: false, attempt: 1 } as const
+const stepStart = { type: 'step-start', contextTokens: 1, model } as const
+const messageStart = { type: 'message-start', messageId: 'm1', attempt: 1, model } as const
+const begin = [turnStart, stepStart, messageStart]
+const messageEnd = (...content: readonly AssistantPart[]) => ({ type: 'message-end', messageId: 'm1', attempt: 1, message: { role: 'assistant', id: 'm1', content } }) as const
+const turnEnd = (status: string, more: object = {}) => ({ type: 'turn-end', status, reason: 'stop', usage, steps: 1, overlaysExpired: 0, ...more }) as const
+const call = { type: 'tool-call', toolCallId: 'c1', toolName: 'look', input: { at: 'sea' } } as const
+const callEnd = { type: 'tool-call-end', index: 0, messageId: 'm1', toolCallId: 'c1', toolCall: call } as const
+const callStart = { type: 'tool-call-start', index: 0, messageId: 'm1', toolCallId: 'c1', toolName: 'look' } as const
+const executed = (status: string, output: object) => ({ type: 'tool-execution-end', toolCallId: 'c1', executed: 'here', durationMs: 1, message: { role: 'tool-result', toolCallId: 'c1', status, output } }) as const
+
+it('V48: a turn of text is start, its steps with their parts, and finish; every frame has the cursor of its event', async () => {
+  const frames = await framesOf(
+    log(
+      ...[...begin, { ...block, type: 'text-start', index: 0 }, { ...block, type: 'text-delta', index: 0, delta: 'Hi' }] as const,
+      ...[{ ...block, type: 'text-end', index: 0, text: 'Hi' }, messageEnd({ type: 'text', text: 'Hi' }), { type: 'step-end' }, turnEnd('completed'), { type: 'save-point' }] as const,
+    ),
+  )
+  expect(frames.map(({ id, data }) => [id, typeof data === 'string' ? data : data.type])).toEqual([
+    ['1', 'start'],
+    ['2', 'start-step'],
+    ['3.1', 'text-start'],
+    ['3.2', 'text-delta'],
+    ['3.3', 'text-end'],
+    ['5', 'finish-step'],
+    ['6', 'data-usage'],
+    ['7', 'finish'],
+    ['7', '[DONE]'],
+  ])
+  expect(chunksOf(frames)[0]).toEqual(known({ type: 'start', messageId: 'r1', messageMetadata: { sessionId: 's', runId: 'r1' } }))
+  expect(chunksOf(frames)[2]).toEqual({ type: 'text-start', id: 'm1.0' })
+})
+
+it('V48: whoever has seen half of a part gets the rest of it from the whole message', async () => {
+  const sent = await chunks(...begin, { ...block, type: 'text-start', index: 0 }, { ...block, type: 'text-delta', index: 0, delta: 'Hel' }, messageEnd({ type: 'text', text: 'Hello.' }, call), turnEnd('awaiting-tools'))
+  expect(sent.filter(({ type }) => type.startsWith('text') || type.startsWith('tool'))).toEqual([
+    { type: 'text-start', id: 'm1.0' },
+    { type: 'text-delta', id: 'm1.0', delta: 'Hel' },
+    { type: 'text-delta', id: 'm1.0', delta: 'lo.' },
+    { type: 'text-end', id: 'm1.0' },
+    { type: 'tool-input-start', toolCallId: 'c1', toolName: 'look', dynamic: true },
+    { type: 'tool-input-available', toolCallId: 'c1', toolName: 'look', dynamic: true, input: { at: 'sea' } },
+  ])
+})
+
+it('V48: deltas without their message, and events of a later version, are nothing', async () => {
+  const stray = { ...block, messageId: 'm0', index: 0 }
+  const later = { type: 'brand-new' } as unknown as Fields
+  const sent = await chunks(turnStart, { ...stray, type: 'text-delta', delta: 'x' }, later, { type: 'toString' } as unknown as Fields, turnEnd('completed'))
+  expect(sent.map(({ type }) => type)).toEqual(['start', 'data-usage', 'finish'])
+})
+
+it('V48: an attempt that is withdrawn takes its step back', async () => {
+  const retry = { type: 'retry-start', attempt: 2, maxAttempts: 3, delayMs: 0, notBefore: 0, cause: 'error', error: { kind: 'overloaded' } } as const
+  const sent = await chunks(
+    ...[...begin, { ...block, type: 'text-start', index: 0 }, { ...block, type: 'text-delta', index: 0, delta: 'wrong' }] as const,
+    ...[{ type: 'message-discarded', messageId: 'm1', reason: 'retry' }, retry, { ...messageStart, messageId: 'm2' }] as const,
+    ...[{ ...messageEnd({ type: 'text', text: 'right' }), messageId: 'm2' }, { type: 'step-end' }, turnEnd('completed')] as const,
+  )
+  expect(sent.map(({ type }) => type)).toContain('reset-step')
+  const message = await messageOf(sent)
+  expect(message.parts.map(({ type }) => type)).toEqual(['step-start', 'data-retry-start', 'text', 'data-usage'])
+  expect(JSON.stringify(message)).not.toContain('wrong')
+})
+
+it('V48: what a message cannot take back is told as data', async () => {
+  const sent = await chunks(
+    ...[...begin, messageEnd({ type: 'text', text: 'old' }), { type: 'step-end' }, stepStart, { ...messageStart, messageId: 'm2' }] as const,
+    ...[{ type: 'message-discarded', messageId: 'm2', reason: 'retry' }, { type: 'message-discarded', messageId: 'm1', reason: 'rewind' }] as const,
+    ...[{ type: 'message-discarded', messageId: 'u1', reason: 'failed' }, turnEnd('error', { reason: 'model-error', error: { kind: 'overloaded' } })] as const,
+  )
+  expect(sent.filter(({ type }) => type === 'data-message-discarded')).toMatchObject([{ data: { messageId: 'm1', reason: 'rewind' } }])
+})
+
+it.each([
+  ['result', { type: 'text', value: 'seen' }, { type: 'tool-output-available', output: 'seen' }],
+  ['result', { type: 'json', value: { a: 1 } }, { type: 'tool-output-available', output: { a: 1 } }],
+  ['error', { type: 'error-text', value: 'broken' }, { type: 'tool-output-error', errorText: 'broken' }],
+  ['error', { type: 'error-json', value: { code: 1 } }, { type: 'tool-output-error', errorText: '{"code":1}' }],
+  ['denied', { type: 'execution-denied', reason: 'a rule' }, { type: 'tool-output-error', errorText: 'a rule' }],
+  ['cancelled', { type: 'error-text', value: 'not run: stopped' }, { type: 'tool-output-error', errorText: 'not run: stopped' }],
+  ['unknown', { type: 'error-text', value: 'who knows' }, { type: 'tool-output-error', errorText: 'who knows' }],
+])('V48: a call that ends as %s with %o', async (status, output, chunk) => {
+  const sent = await chunks(...begin, callStart, callEnd, executed(status, output), turnEnd('completed'))
+  expect(sent).toContainEqual({ ...chunk, toolCallId: 'c1' })
+  await messageOf(sent)
+})
+
+it('V48: a call that somebody has denied is denied, with the question and its answer', async () => {
+  const question = { type: 'approval-requested', toolCallId: 'c1', approvalId: 'a1', toolName: 'look', input: {}, inputHash: 'h', path: [], reason: 'costly' } as const
+  const decision = { type: 'approval-resolved', toolCallId: 'c1', approvalId: 'a1', decision: 'deny', reason: 'no' } as const
+  const sent = await chunks(...begin, callStart, callEnd, question, decision, executed('denied', { type: 'execution-denied', reason: 'no' }), turnEnd('completed'))
+  expect(sent.slice(4, 7)).toEqual([
+    { type: 'tool-approval-request', toolCallId: 'c1', approvalId: 'a1', reason: 'costly' },
+    { type: 'tool-approval-response', approvalId: 'a1', approved: false, reason: 'no' },
+    { type: 'tool-output-denied', toolCallId: 'c1' },
+  ])
+  expect((await messageOf(sent)).parts[1]).toMatchObject({ state: 'output-denied', approval: { id: 'a1', approved: false, reason: 'no' } })
+})
+
+it('V48: what a subagent asks is told as data: the message has no part for its calls', async () => {
+  const question = { type: 'approval-requested', toolCallId: 'x9', approvalId: 'a9', toolName: 'erase', input: {}, inputHash: 'h', path: ['c1'] } as const
+  const decision = { type: 'approval-resolved', toolCallId: 'x9', approvalId: 'a9', decision: 'approve' } as const
+  const waiting = { type: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'x8', toolName: 'place', input: {}, path: ['c1'], agent: ['sub'] }] } as const
+  const sent = await chunks(...begin, callStart, callEnd, question, decision, waiting, turnEnd('awaiting-tools'))
+  expect(sent.map(({ type }) => type).slice(4)).toEqual(['data-approval-requested', 'data-approval-resolved', 'data-awaiting-tools', 'data-usage', 'finish'])
+  await messageOf(sent)
+})
+
+it('V48: progress of a tool is transient, and only the delta', async () => {
+  const sent = await chunks(...begin, callStart, callEnd, { type: 'tool-execution-delta', toolCallId: 'c1', delta: 'half' }, turnEnd('completed'))
+  expect(sent).toContainEqual({ type: 'data-tool-progress', transient: true, data: { toolCallId: 'c1', delta: 'half' } })
+})
+
+it('V48: the data of an event replaces that of the same child, and carries no numbers of the log', async () => {
+  const child = { toolCallId: 'c1', childRunId: 'k1', toolNames: [] }
+  const sent = await chunks(...begin, callStart, callEnd, { ...child, type: 'child-update', step: 1, status: 'running' }, { ...child, type: 'child-update', step: 2, status: 'completed' }, turnEnd('completed'))
+  expect(sent).toContainEqual({ type: 'data-child-update', id: 'k1', data: { at: 0, ...child, step: 2, status: 'completed' } })
+  expect((await messageOf(sent)).parts.filter(({ type }) => type === 'data-child-update')).toHaveLength(1)
+})
+
+it.each([
+  ['completed', { reason: 'stop' }, ['data-usage', 'finish'], { finishReason: 'stop' }],
+  ['completed', { reason: 'length' }, ['data-usage', 'finish'], { finishReason: 'length' }],
+  ['limit', { reason: 'max-steps' }, ['data-usage', 'finish'], { finishReason: 'other' }],
+  ['limit', { reason: 'output-length' }, ['data-usage', 'finish'], { finishReason: 'length' }],
+  ['awaiting-tools', { reason: 'pending' }, ['data-usage', 'finish'], { finishReason: 'tool-calls' }],
+  ['awaiting-approval', { reason: 'pending' }, ['data-usage', 'finish'], { finishReason: 'tool-calls' }],
+  ['aborted', { reason: 'abort', receipt: [] }, ['data-usage', 'data-stopped', 'abort'], {}],
+  ['error', { reason: 'model-error', error: { kind: 'rate-limit' } }, ['data-usage', 'data-error', 'error'], { errorText: expect.stringContaining('in a moment') as string }],
+  ['halted', { reason: 'guardrail' }, ['data-usage', 'data-error', 'error'], { errorText: expect.stringContaining('rule') as string }],
+  ['needs-recovery', { reason: 'unknown-outcome' }, ['data-usage', 'data-error', 'error'], { errorText: expect.stringContaining('Somebody') as string }],
+])('V48: a turn that ends as %s %o', async (status, more, types, last) => {
+  const frames = await framesOf(log(turnStart, turnEnd(status, more)))
+  expect(chunkTypes(frames)).toEqual(['start', ...types, '[DONE]'])
+  expect(chunksOf(frames).at(-1)).toMatchObject(last)
+})
+
+it('V48: a stream that goes on with a message does not tell it again, and a turn that goes on is not finished in between', async () => {
+  const events = log(...begin, callStart, callEnd, messageEnd(call), turnEnd('awaiting-tools'), { ...turnStart, resumed: true }, executed('result', { type: 'text', value: 'seen' }), turnEnd('completed'))
+  expect(chunkTypes(await framesOf(events, 5))).toEqual(['start', 'tool-output-available', 'start-step', 'finish-step', 'data-usage', 'finish', '[DONE]'])
+  const all = chunkTypes(await framesOf(events))
+  expect([all.filter((type) => type === 'start'), all.filter((type) => type === 'finish')]).toEqual([['start'], ['finish']])
+})
+
+it('V90: what a page is told of an error holds no key', async () => {
+  const key = `sk-${'a1B2c3D4'.repeat(4)}`
+  const error = { kind: 'auth', retryable: false, phase: 'before-output', message: `no such key: ${key}` }
+  const sent = JSON.stringify(await chunks(turnStart, turnEnd('error', { reason: 'model-error', error })))
+  expect(sent).toContain('no such key')
+  expect(sent).not.toContain(key)
+})

@@ -1,0 +1,105 @@
+import { Chat } from '@ai-sdk/react'
+import {
+  asSchema,
+  DefaultChatTransport,
+  readUIMessageStream,
+  uiMessageChunkSchema,
+  type ChatInit,
+  type UIMessage,
+  type UIMessageChunk,
+} from 'ai'
+import { createParser, type EventSourceMessage } from 'eventsource-parser'
+import { expect } from 'vitest'
+import { createRedaction } from '@bowline/llm'
+import type { LoggedEvent } from '@bowline/sessions'
+import { ChatForm } from '../../src/chat/chat-form.ts'
+import { concatenate } from '../../src/sse/concatenate.ts'
+import type { Bench } from './bench.ts'
+import { collect } from './frames.ts'
+
+export interface UiFrame {
+  readonly id: string | undefined
+  /** Text: `[DONE]`. */
+  readonly data: UIMessageChunk | string
+}
+
+/** A chat of the AI SDK against a server. */
+export function openChat({ url }: Pick<Bench, 'url'>, init: Partial<ChatInit<UIMessage>> = {}): Chat<UIMessage> {
+  return new Chat<UIMessage>({ id: 'mine', transport: new DefaultChatTransport({ api: `${url}/api/chat` }), ...init })
+}
+
+/** What a page sends, as its transport sends it. */
+export function chatBody(messages: readonly object[], rest: object = {}): object {
+  return { id: 'mine', messages, trigger: 'submit-message', ...rest }
+}
+
+export function userMessage(id: string, text: string): object {
+  return { id, role: 'user', parts: [{ type: 'text', text }] }
+}
+
+/** The frames of a UI message stream, each chunk tested with the schema of the AI SDK. Throws where the body was cut. */
+export async function* uiFrames(response: Response): AsyncGenerator<UiFrame, void, undefined> {
+  const parsed: EventSourceMessage[] = []
+  const parser = createParser({ onEvent: (message) => parsed.push(message) })
+  const decoder = new TextDecoder()
+  if (!response.body) throw new Error('The answer has no body.')
+  for await (const chunk of response.body) {
+    parser.feed(decoder.decode(chunk as Uint8Array, { stream: true }))
+    for (const { id, data } of parsed.splice(0)) {
+      yield { id, data: data === '[DONE]' ? data : await validChunk(data) }
+    }
+  }
+}
+
+const chunkSchema = asSchema(uiMessageChunkSchema)
+
+async function validChunk(data: string): Promise<UIMessageChunk> {
+  const result = (await chunkSchema.validate?.(JSON.parse(data))) ?? expect.fail('the schema of the AI SDK validates nothing')
+  if (result.success) return result.value
+  throw result.error
+}
+
+export async function allUiFrames(response: Response, see: (frame: UiFrame) => void = () => undefined): Promise<UiFrame[]> {
+  expect(response.status).toBe(200)
+  const frames: UiFrame[] = []
+  for await (const frame of uiFrames(response)) {
+    frames.push(frame)
+    see(frame)
+  }
+  return frames
+}
+
+/** The frames of a stream of these events, of one turn, up to where it came to rest. */
+export function framesSent(events: readonly LoggedEvent[], name: { readonly sessionId: string; readonly runId: string; readonly knownUntil?: number }) {
+  const form = new ChatForm({ ...name, redaction: createRedaction() })
+  const frames = events.flatMap((event) => form.event(event))
+  const end = events.findLast((event) => event.type === 'turn-end') ?? expect.fail('the turn has no end')
+  const last = form.last({ ...end, ...name, type: 'execute-complete' }, events.at(-1)?.cursor)
+  return collect(uiFrames(new Response(concatenate([...frames, ...last]) as Uint8Array<ArrayBuffer>)))
+}
+
+export function chunksOf(frames: readonly UiFrame[]): UIMessageChunk[] {
+  return frames.flatMap(({ data }) => (typeof data === 'string' ? [] : data))
+}
+
+export function chunkTypes(frames: readonly UiFrame[]): string[] {
+  return frames.map(({ data }) => (typeof data === 'string' ? data : data.type))
+}
+
+/** The message that the reader of the AI SDK makes of chunks. What the reader refuses is thrown. */
+export async function messageOf(chunks: readonly UIMessageChunk[], message?: UIMessage): Promise<UIMessage> {
+  const stream = new ReadableStream<UIMessageChunk>({
+    start(controller) {
+      for (const chunk of chunks) if (chunk.type !== 'error') controller.enqueue(structuredClone(chunk))
+      controller.close()
+    },
+  })
+  let last: UIMessage | undefined
+  const states = readUIMessageStream<UIMessage>({ stream, terminateOnError: true, ...(message && { message: structuredClone(message) }) })
+  for await (const state of states) last = state
+  return last ?? expect.fail('there is no message')
+}
+
+export function textOf({ parts }: UIMessage): string {
+  return parts.flatMap((part) => (part.type === 'text' ? part.text : [])).join('')
+}
