@@ -6,6 +6,7 @@ import { createApp } from './http/app.ts'
 import { parseRanges, type Peer, type TrustedProxies } from './http/caller.ts'
 import { faultOf } from './http/fault.ts'
 import { defaultLimits } from './limits.ts'
+import { createMcpService } from './mcp/mcp-service.ts'
 import { observerOf } from './observe/observer-of.ts'
 import { redactingLogger } from './observe/redacting-logger.ts'
 import {
@@ -63,6 +64,7 @@ export function createServer(options: ServerOptions): Server {
     clock,
     onFault: (error) => logger.error(faultOf(error), 'the rate limiter failed'),
   })
+  const mcp = options.bridge && createMcpService(options.bridge, { mayUse: options.mayUse, heartbeatMs })
   const observer = observerOf(options, logger, redaction)
   let closing: Promise<void> | undefined
   const isDraining = (): boolean => closing !== undefined
@@ -77,6 +79,7 @@ export function createServer(options: ServerOptions): Server {
     redaction,
     rateLimits,
     tickets,
+    mcp,
     metrics: options.metrics,
     isDraining,
     streamError(error, { request, requestId: id }) {
@@ -100,7 +103,10 @@ export function createServer(options: ServerOptions): Server {
   return {
     fetch: async (request, peer) => app.fetch(request, { peer }),
     close({ drainMs = defaultDrainMs } = {}) {
-      closing ??= streams.drain(drainMs).then(() => runtime.stop())
+      closing ??= streams
+        .drain(drainMs)
+        .then(() => mcp?.close())
+        .then(() => runtime.stop())
       return closing
     },
     loopbackOnly,

@@ -1,7 +1,9 @@
 import type { IdSource } from '@bowline/agent-loop'
+import type { Bridge } from '@bowline/bridge'
 import type { Clock, RedactConfig } from '@bowline/llm'
 import type { OnBusy, Runtime } from '@bowline/sessions'
 import type { Auth } from './auth/auth.ts'
+import type { Principal } from './auth/principal.ts'
 import type { Limits } from './limits.ts'
 import type { AuditRecord } from './observe/audit.ts'
 import type { LogOptions } from './observe/log-observer.ts'
@@ -18,6 +20,10 @@ export interface ServerOptions {
   readonly agents?: Readonly<Record<string, AgentAccess>>
   /** Of new sessions that name none. Default: the runtime's. */
   readonly defaultAgent?: string
+  /** Whose agents other programs reach over MCP. Must be started and stopped by its owner. Default: there is no `/mcp`. */
+  readonly bridge?: Bridge
+  /** Whether somebody may reach an agent of the bridge. Default: everybody all. */
+  readonly mayUse?: (principal: Principal, agentId: string) => boolean
   readonly limits?: Limits
   /** Counts for `requestsPerMinute`, `workPerMinute` and `authFailuresPerMinute`. Default: nothing is counted. */
   readonly rateLimiter?: CreateRateLimiter
@@ -71,6 +77,8 @@ export interface RouteOptions {
   readonly openapi?: boolean
   /** Default true: there when something counts. */
   readonly metrics?: boolean
+  /** Default true: there with a bridge. */
+  readonly mcp?: boolean
 }
 
 export type ClientTools = 'none' | 'declared' | 'any'

@@ -4,6 +4,7 @@ import type { Clock, Redaction } from '@bowline/llm'
 import type { Runtime } from '@bowline/sessions'
 import type { Tickets } from './auth/tickets.ts'
 import type { Limits } from './limits.ts'
+import type { McpService } from './mcp/mcp-service.ts'
 import type { Metrics } from './observe/metrics.ts'
 import type { AgentAccess } from './options.ts'
 import type { RateLimits } from './rate/rate-limits.ts'
@@ -20,6 +21,8 @@ export interface Services {
   readonly streams: OpenStreams
   readonly rateLimits: RateLimits
   readonly tickets: Tickets
+  /** Undefined: there is no bridge. */
+  readonly mcp: McpService | undefined
   /** Undefined: nothing is counted. */
   readonly metrics: Metrics | undefined
   readonly redaction: Redaction

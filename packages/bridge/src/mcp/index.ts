@@ -1,1 +1,2 @@
+export type { BridgeUser } from './bridge-view.ts'
 export { createBridgeMcpServer } from './server.ts'

@@ -5,15 +5,20 @@ import manifest from '../../package.json' with { type: 'json' }
 import type { Bridge } from '../bridge.ts'
 import { invalidInput, issuesOf } from '../delegate-schema.ts'
 import { BridgeError } from '../errors.ts'
+import { bridgeView, type BridgeUser } from './bridge-view.ts'
 import { failure, success } from './envelope.ts'
 import { bridgeTools } from './tools.ts'
 import type { BridgeTool } from './tools.ts'
 
-/** Gives the factory that the SDK serves: `serveStdio(factory)`. A connection keeps no state of its own. */
-export function createBridgeMcpServer(bridge: Bridge): McpServerFactory {
+/**
+ * Gives the factory that the SDK serves: `serveStdio(factory)`, `createMcpHandler(factory)`. A connection keeps no state of
+ * its own.
+ */
+export function createBridgeMcpServer(bridge: Bridge, user: BridgeUser = {}): McpServerFactory {
+  const view = bridgeView(bridge, user)
   return () => {
     const server = new McpServer({ name: 'bowline-bridge', version: manifest.version }, { capabilities: { tools: {} } })
-    for (const tool of bridgeTools) register(server, bridge, tool)
+    for (const tool of bridgeTools) register(server, view, tool)
     return server
   }
 }

@@ -5,13 +5,15 @@ import { chatRoutes } from './chat.ts'
 import { resolveRoute, stopRoute, toolResultsRoute } from './control.ts'
 import { eventsRoute } from './events.ts'
 import { executeRoute } from './execute.ts'
+import { mcpRoutes } from './mcp.ts'
 import { agentsRoute, healthRoute, metricsRoute, openApiRoute, readyRoute } from './operations.ts'
 import type { Route } from './route.ts'
 import { listSessionsRoute, readSessionRoute } from './sessions.ts'
 import { ticketRoute } from './ticket.ts'
 
 /** Every route that there is, less those that are switched off. */
-export function allRoutes(services: Services, basePath: string, { openapi = true, metrics = true, chat = true }: RouteOptions = {}): readonly Route[] {
+export function allRoutes(services: Services, basePath: string, options: RouteOptions = {}): readonly Route[] {
+  const { openapi = true, metrics = true, chat = true, mcp = true } = options
   const routes: Route[] = [
     executeRoute(services),
     readSessionRoute(services),
@@ -25,6 +27,7 @@ export function allRoutes(services: Services, basePath: string, { openapi = true
     ...(chat ? chatRoutes(services) : []),
     healthRoute(),
     readyRoute(services),
+    ...(mcp && services.mcp ? mcpRoutes(services, services.mcp) : []),
     ...(metrics && services.metrics ? [metricsRoute(services.metrics)] : []),
   ]
   if (!openapi) return routes

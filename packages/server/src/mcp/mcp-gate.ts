@@ -1,0 +1,22 @@
+import type { Bridge } from '@bowline/bridge'
+import { createBridgeMcpServer } from '@bowline/bridge/mcp'
+import { createMcpHandler, type AuthInfo, type McpHttpHandler } from '@modelcontextprotocol/server'
+import type { Principal } from '../auth/principal.ts'
+import type { McpOptions } from './mcp-service.ts'
+
+/** The bridge's tools over HTTP, for both eras of the protocol. Every request is served for whoever made it. */
+export function createMcpGate(bridge: Bridge, { mayUse = () => true, heartbeatMs }: McpOptions): McpHttpHandler {
+  return createMcpHandler(
+    (context) => {
+      const { principal } = context.authInfo?.extra as unknown as { readonly principal: Principal }
+      const owner = `${principal.tenant}/${principal.id}`
+      return createBridgeMcpServer(bridge, { owner, mayUse: (agentId) => mayUse(principal, agentId) })(context)
+    },
+    { keepAliveMs: heartbeatMs },
+  )
+}
+
+/** Who asks, as the SDK hands it on. The token was used up before: nothing behind needs it. */
+export function authInfoOf(principal: Principal): AuthInfo {
+  return { token: '', clientId: principal.id, scopes: [...principal.scopes], extra: { principal } }
+}

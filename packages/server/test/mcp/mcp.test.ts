@@ -1,0 +1,104 @@
+import { createBridge, defineBridgeAgent, inProcessExecutor, type SessionContext } from '@bowline/bridge'
+import { Client, StreamableHTTPClientTransport, type ClientOptions } from '@modelcontextprotocol/client'
+import { createToken, type AuditRecord } from '@bowline/server'
+import { createNodeServer } from '@bowline/server/node'
+import { expect, it, onTestFinished } from 'vitest'
+import { bench, refusal, type BenchOptions } from '../support/bench.ts'
+
+const eras: readonly { readonly era: string; readonly options: ClientOptions }[] = [
+  { era: 'of 2025', options: { versionNegotiation: { mode: 'legacy' } } },
+  { era: 'of 2026', options: { versionNegotiation: { mode: { pin: '2026-07-28' } } } },
+]
+
+/** A server with a bridge to two agents, which repeat the prompt and say whose it is. */
+async function bridged(options: BenchOptions = {}) {
+  const owners: string[] = []
+  const agents = ['echo', 'other'].map((id) =>
+    defineBridgeAgent({
+      specificationVersion: 'v1',
+      info: { id },
+      onSessionCreate: ({ owner }: SessionContext) => void owners.push(owner),
+      onPrompt: ({ prompt }) => ({ text: `${id}: ${prompt}`, stopReason: 'end_turn' }),
+    }),
+  )
+  const bridge = createBridge({ executors: [inProcessExecutor({ agents })] })
+  await bridge.start()
+  onTestFinished(() => bridge.stop())
+  const { token, config } = await createToken({ id: 'ci', tenant: 'acme', scopes: ['mcp'] })
+  const started = await bench({ bridge, auth: { tokens: [config] }, ...options })
+  const authorization = { authorization: `Bearer ${token}` }
+  async function connect(clientOptions: ClientOptions = {}): Promise<Client> {
+    const client = new Client({ name: 'test', version: '1.0.0' }, clientOptions)
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${started.url}/mcp`), { requestInit: { headers: authorization } }))
+    onTestFinished(() => client.close())
+    return client
+  }
+  return { ...started, bridge, owners, authorization, connect }
+}
+
+const delegate = (client: Client, prompt: string, agentId?: string) =>
+  client.callTool({ name: 'tasks_delegate', arguments: { prompt, ...(agentId !== undefined && { agentId }) } })
+
+const listMessage = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
+const accept = { accept: 'application/json, text/event-stream' }
+
+it.each(eras)('V53, V55: a client $era lists the tools of the bridge and delegates', async ({ options }) => {
+  const { connect } = await bridged()
+  const client = await connect(options)
+  expect((await client.listTools()).tools.map(({ name }) => name)).toContain('tasks_delegate')
+  expect((await delegate(client, 'hi')).structuredContent).toMatchObject({ status: 'completed', agentId: 'echo', text: 'echo: hi' })
+})
+
+it('V53: without a bridge, or switched off, there is no such route', async () => {
+  const { post } = await bench()
+  await refusal(post('/mcp', listMessage, accept), 404, 'route-not-found')
+  const off = await bridged({ routes: { mcp: false } })
+  await refusal(off.post('/mcp', listMessage, { ...accept, ...off.authorization }), 404, 'route-not-found')
+})
+
+it('V54: work belongs to the tenant and the principal', async () => {
+  const { connect, owners } = await bridged()
+  await delegate(await connect(), 'hi')
+  expect(owners).toEqual(['acme/ci'])
+})
+
+it('V54: agents that the principal may not use are not there', async () => {
+  const { connect } = await bridged({ mayUse: ({ tenant, id }, agentId) => tenant === 'acme' && id === 'ci' && agentId === 'other' })
+  const client = await connect()
+  const found = await client.callTool({ name: 'agents_discover', arguments: {} })
+  expect((found.structuredContent as { agents: { id: string }[] }).agents.map(({ id }) => id)).toEqual(['other'])
+  expect((await delegate(client, 'hi')).structuredContent).toMatchObject({ agentId: 'other' })
+  const hidden = await delegate(client, 'hi', 'echo')
+  const unknown = await delegate(client, 'hi', 'nobody')
+  expect(hidden.isError).toBe(true)
+  expect(JSON.stringify(hidden).replaceAll('echo', 'nobody')).toBe(JSON.stringify(unknown))
+})
+
+it('V55: credentials, Host, Origin and body are judged as on the other routes', async () => {
+  const records: AuditRecord[] = []
+  const reader = await createToken({ id: 'reader', tenant: 'acme', scopes: ['sessions:read'] })
+  const { post, authorization } = await bridged({ limits: { bodyBytes: 2000 }, onAudit: (record) => records.push(record) })
+  await refusal(post('/mcp', listMessage, accept), 401, 'unauthenticated')
+  await refusal(post('/mcp', listMessage, { ...accept, authorization: `Bearer ${reader.token}` }), 401, 'unauthenticated')
+  await refusal(post('/mcp', listMessage, { ...accept, ...authorization, origin: 'https://evil.example' }), 403, 'origin-not-allowed')
+  await refusal(post('/mcp', { ...listMessage, params: { text: 'x'.repeat(3000) } }, { ...accept, ...authorization }), 413, 'body-too-large')
+  await refusal(post('/mcp', '{', { ...accept, ...authorization }), 400, 'invalid-body')
+  const answer = await post('/mcp', listMessage, { ...accept, ...authorization })
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+  expect(records.map(({ action }) => action)).toEqual(['refusal', 'refusal', 'refusal', 'token', 'token', 'token'])
+})
+
+it('V62: MCP needs its scope', async () => {
+  const { token, config } = await createToken({ id: 'reader', tenant: 'acme', scopes: ['sessions:read', 'sessions:write'] })
+  const { post } = await bridged({ auth: { tokens: [config] } })
+  await refusal(post('/mcp', listMessage, { ...accept, authorization: `Bearer ${token}` }), 403, 'scope-missing')
+})
+
+it('V56: what starts work is counted as work; what looks gets through when there is no more', async () => {
+  const { connect } = await bridged({ make: createNodeServer, limits: { workPerMinute: 1 } })
+  const client = await connect()
+  await delegate(client, 'one')
+  await expect(delegate(client, 'two')).rejects.toThrow(/429|rate-limited/)
+  for (let call = 0; call < 5; call++) expect((await client.callTool({ name: 'agents_discover', arguments: {} })).isError).toBeFalsy()
+})
