@@ -2,6 +2,9 @@ import type { ServerResponse } from 'node:http'
 
 /** How long a reader may take for what was written to it before the end. */
 const lingerMs = 10_000
+/** Small writes that would follow each other within this time become one. */
+const gatherMs = 5
+const largeBytes = 16 * 1024
 
 /**
  * Writes a body as fast as it is taken. One that fails must not look finished: what was written is delivered, if the reader
@@ -15,13 +18,16 @@ export async function writeStream(body: ReadableStream<Uint8Array>, outgoing: Se
   // A body that cannot even be cancelled has nobody left to tell.
   const leave = (): void => void reader.cancel().catch(() => undefined)
   outgoing.once('close', leave)
+  let wroteAt = -Infinity
   try {
     while (!outgoing.destroyed) {
       const { done, value } = await reader.read()
       if (done) break
       if (!outgoing.write(value)) await Promise.race([drained(outgoing), failed])
-      // What comes within the turn is then taken at once.
-      await nextTurn()
+      // What comes meanwhile is then taken at once. Who is not in a hurry is never kept waiting.
+      const now = performance.now()
+      await (now - wroteAt < gatherMs && value.length < largeBytes ? pause() : nextTurn())
+      wroteAt = now
     }
     if (!outgoing.destroyed) outgoing.end()
     linger(outgoing)
@@ -47,6 +53,10 @@ function drained(outgoing: ServerResponse): Promise<void> {
   outgoing.on('drain', done)
   outgoing.on('close', done)
   return promise
+}
+
+function pause(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, gatherMs))
 }
 
 function nextTurn(): Promise<void> {

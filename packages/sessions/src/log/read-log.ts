@@ -32,8 +32,12 @@ export interface LogReading {
 /** One stream from any position: first the log, then what happens live, without a seam. */
 export function readLog(reading: LogReading): LogIterator {
   const leaving = new AbortController()
-  const signal = reading.abortSignal ? AbortSignal.any([leaving.signal, reading.abortSignal]) : leaving.signal
-  const reader = new LogReader(reading, signal)
+  // Not `AbortSignal.any`: it is asked at every event, and a signal made of others is slow to answer.
+  const leave = (): void => leaving.abort()
+  reading.abortSignal?.addEventListener('abort', leave)
+  if (reading.abortSignal?.aborted) leave()
+  const forget = (): void => reading.abortSignal?.removeEventListener('abort', leave)
+  const reader = new LogReader(reading, leaving.signal, forget)
   const events = reader.read()
   return {
     [Symbol.asyncIterator]() {
@@ -43,7 +47,8 @@ export function readLog(reading: LogReading): LogIterator {
     take: () => reader.take(),
     // A generator that waits cannot be returned from: it has to be woken first.
     return: async () => {
-      leaving.abort()
+      leave()
+      forget()
       await events.return()
       return { done: true, value: undefined }
     },
@@ -67,9 +72,12 @@ class LogReader {
   /** The newest event that a run made; deltas of that run from before it are void. */
   #newest: { readonly runId: string; readonly seq: number } | undefined
 
-  constructor(reading: LogReading, signal: AbortSignal) {
+  readonly #onEnd: () => void
+
+  constructor(reading: LogReading, signal: AbortSignal, onEnd: () => void) {
     this.#reading = reading
     this.#signal = signal
+    this.#onEnd = onEnd
   }
 
   async *read(): AsyncGenerator<LoggedEvent, void, undefined> {
@@ -88,16 +96,19 @@ class LogReader {
         // What was read now may hold the end of the run. No await between this test and the subscription.
         if (this.#seq > before || session.lastSeq > this.#seq) continue
         const queue = session.subscribe(this.#seq, session.base <= this.#countedAt ? this.#n : 0, this.#reading.bufferBytes)
+        const leave = queue.attend(this.#signal, this.#reading.clock, pollMs)
         this.#queue = queue
         try {
           if ((yield* this.#followLive(queue)) === 'ended') return
         } finally {
           this.#queue = undefined
+          leave()
           session.unsubscribe(queue)
         }
       }
     } finally {
       letGo()
+      this.#onEnd()
     }
   }
 
@@ -138,7 +149,6 @@ class LogReader {
   }
 
   async *#followLive(queue: ReaderQueue): AsyncGenerator<LoggedEvent, 'ended' | 'behind', undefined> {
-    const { clock } = this.#reading
     while (!this.#signal.aborted) {
       const delta = this.#nextDelta(queue)
       if (delta) {
@@ -148,7 +158,7 @@ class LogReader {
       const item = queue.shift()
       if (item?.kind !== 'durable') {
         if (queue.overflowed || queue.outdated) return 'behind'
-        if ((await queue.wait(this.#signal, clock, clock.now() + pollMs)) && (await this.#isBehind())) return 'behind'
+        if ((await queue.wait(this.#signal)) && (await this.#isBehind())) return 'behind'
         continue
       }
       const { event, seq } = item

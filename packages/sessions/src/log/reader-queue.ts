@@ -16,6 +16,9 @@ export class ReaderQueue {
   #items: { readonly item: QueueItem; readonly bytes: number }[] = []
   #next = 0
   #bytes = 0
+  /** How often; only whether it has changed is of interest. */
+  #pushed = 0
+  #wasQuiet = false
   #wake: (() => void) | undefined
   readonly #mutedBase: number | undefined
   readonly #maxBytes: number
@@ -57,25 +60,43 @@ export class ReaderQueue {
     this.#wake?.()
   }
 
-  /** Waits for the next push or the abort of the signal; true when the time came first. */
-  async wait(signal: AbortSignal, clock: Clock, untilMs: number): Promise<boolean> {
-    if (this.overflowed || this.outdated || this.#items.length > 0 || signal.aborted) return false
-    const { promise, resolve } = Promise.withResolvers<boolean>()
-    const wake = (): void => resolve(false)
-    const cancelTimer = clock.setTimer(untilMs, () => resolve(true))
-    this.#wake = wake
+  /** Wakes who waits when the signal is aborted, and each time nothing was pushed for `quietMs`. Returns what ends it. */
+  attend(signal: AbortSignal, clock: Clock, quietMs: number): () => void {
+    let cancelTimer: () => void
+    const arm = (): void => {
+      const before = this.#pushed
+      cancelTimer = clock.setTimer(clock.now() + quietMs, () => {
+        arm()
+        if (this.#pushed !== before) return
+        this.#wasQuiet = true
+        this.#wake?.()
+      })
+    }
+    const wake = (): void => this.#wake?.()
+    arm()
     signal.addEventListener('abort', wake)
-    try {
-      return await promise
-    } finally {
+    return () => {
       cancelTimer()
-      this.#wake = undefined
       signal.removeEventListener('abort', wake)
     }
   }
 
+  /** Until the next push, a change, or whatever `attend` tells; true when nothing was pushed for a while. */
+  async wait(signal: AbortSignal): Promise<boolean> {
+    if (!this.overflowed && !this.outdated && this.#items.length === 0 && !signal.aborted && !this.#wasQuiet) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#wake = resolve
+      await promise
+      this.#wake = undefined
+    }
+    const wasQuiet = this.#wasQuiet
+    this.#wasQuiet = false
+    return wasQuiet
+  }
+
   #push(item: QueueItem, bytes: number): void {
     if (this.overflowed) return
+    this.#pushed++
     this.#bytes += bytes
     if (this.#bytes > this.#maxBytes) {
       this.overflowed = true

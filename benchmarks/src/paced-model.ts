@@ -1,0 +1,57 @@
+import { setImmediate, setTimeout } from 'node:timers/promises'
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { countRole, toolName } from './contender.ts'
+
+/** What a user asks this model for, as JSON. */
+export interface PacedAnswer {
+  readonly deltas: number
+  /** As fast as they are taken, ten in each turn of the event loop, when absent. */
+  readonly perSecond?: number
+  /** Length of a delta, if it is to be longer than the time that it tells. */
+  readonly characters?: number
+  /** Tool calls before the last answer; each is a step of its own, behind a text of the same length. */
+  readonly calls?: number
+}
+
+const perTurn = 10
+
+/** Now, for all processes of a machine, in milliseconds. */
+export const sharedNow = (): number => performance.timeOrigin + performance.now()
+
+/** Says when it said what: every delta begins with its time. */
+export const pacedModel: LanguageModelV4 = {
+  specificationVersion: 'v4',
+  provider: 'benchmark',
+  modelId: 'paced',
+  supportedUrls: {},
+  doGenerate: () => Promise.reject(new Error('The benchmark model only streams')),
+  doStream: (options) => Promise.resolve({ stream: ReadableStream.from(partsOf(options)) }),
+}
+
+async function* partsOf({ prompt }: LanguageModelV4CallOptions): AsyncGenerator<LanguageModelV4StreamPart, void, undefined> {
+  const { deltas, perSecond, characters = 0, calls = 0 } = askedFor(prompt)
+  const step = countRole(prompt, 'tool')
+  yield { type: 'stream-start', warnings: [] }
+  yield { type: 'text-start', id: '0' }
+  const startedAt = performance.now()
+  for (let count = 0; count < deltas; count += 1) {
+    if (perSecond !== undefined) await setTimeout(Math.max(0, startedAt + (count * 1000) / perSecond - performance.now()))
+    else if (count % perTurn === 0) await setImmediate()
+    yield { type: 'text-delta', id: '0', delta: `${sharedNow().toFixed(2)} `.padEnd(characters, '.') }
+  }
+  yield { type: 'text-end', id: '0' }
+  const isLast = step >= calls
+  if (!isLast) yield { type: 'tool-call', toolCallId: `call-${step}`, toolName, input: JSON.stringify({ text: `${step}` }) }
+  const unified = isLast ? 'stop' : 'tool-calls'
+  yield {
+    type: 'finish',
+    finishReason: { unified, raw: unified },
+    usage: { inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 }, outputTokens: { total: 1, text: 1, reasoning: 0 } },
+  }
+}
+
+function askedFor(prompt: LanguageModelV4CallOptions['prompt']): PacedAnswer {
+  const question = prompt.findLast((message) => message.role === 'user')?.content[0]
+  if (question?.type !== 'text') throw new Error('Nothing was asked for')
+  return JSON.parse(question.text) as PacedAnswer
+}

@@ -1,0 +1,45 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+
+export interface ServerFigures {
+  /** Of all its threads since it began. */
+  readonly cpuMs: number
+  readonly rssBytes: number
+  /** On the heap and beside it, after a collection. */
+  readonly heldBytes: number
+}
+
+export interface ServerProcess {
+  readonly url: string
+  figures(): Promise<ServerFigures>
+}
+
+/** A server in a process of its own, so that what the load costs is not counted. */
+export async function withServer<T>(file: string | undefined, work: (server: ServerProcess) => Promise<T>): Promise<T> {
+  const args = file === undefined ? [] : [file]
+  const child = fork(join(import.meta.dirname, 'server-child.ts'), args, {
+    execArgv: ['--expose-gc', '--disable-warning=ExperimentalWarning', ...(process.env['SERVER_ARGS']?.split(' ') ?? [])],
+    env: { ...process.env, NODE_ENV: 'production' },
+  })
+  const answer = async (): Promise<unknown> => {
+    const ended = once(child, 'exit').then(() => Promise.reject(new Error('The server ended')))
+    const [message] = (await Promise.race([once(child, 'message'), ended])) as unknown[]
+    return message
+  }
+  try {
+    const { url } = (await answer()) as { readonly url: string }
+    return await work({
+      url,
+      async figures() {
+        const figures = answer()
+        child.send('figures')
+        return (await figures) as ServerFigures
+      },
+    })
+  } finally {
+    const ended = once(child, 'exit')
+    if (child.connected) child.disconnect()
+    await ended
+  }
+}

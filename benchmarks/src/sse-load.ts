@@ -1,0 +1,62 @@
+import { Agent, request, type IncomingMessage } from 'node:http'
+import type { PacedAnswer } from './paced-model.ts'
+
+export interface SseReader {
+  readonly response: IncomingMessage
+  /** Resolves with the end of the answer; rejects when it was cut. */
+  readonly ended: Promise<void>
+  leave(): void
+}
+
+const agent = new Agent({ keepAlive: false, maxSockets: Infinity })
+
+/** Reads a stream as an SSE reader does, and no more: `onFrame` gets the data of each frame. */
+export async function readEvents(url: string, path: string, onFrame: (data: string) => void, body?: object): Promise<SseReader> {
+  const response = await ask(url, path, body)
+  let rest = ''
+  response.setEncoding('latin1')
+  response.on('data', (text: string) => {
+    const frames = (rest + text).split('\n\n')
+    rest = frames.pop() ?? ''
+    for (const frame of frames) onFrame(frame.slice(frame.indexOf('data: ') + 'data: '.length))
+  })
+  const { promise: ended, resolve, reject } = Promise.withResolvers<void>()
+  response.once('close', () => (response.complete ? resolve() : reject(new Error(`The stream ${path} was cut`))))
+  // Who leaves does not ask how it ended.
+  ended.catch(() => undefined)
+  return { response, ended, leave: () => response.destroy() }
+}
+
+/** The answer, of which nothing is read. */
+export function ask(url: string, path: string, body?: object): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  const method = body ? 'POST' : 'GET'
+  const sent = request(`${url}${path}`, { agent, method, headers: { 'content-type': 'application/json' } }, (response) => {
+    if (response.statusCode === 200) resolve(response)
+    else reject(new Error(`${path} was answered with ${response.statusCode}`))
+  })
+  sent.once('error', reject)
+  sent.end(body && JSON.stringify(body))
+  return promise
+}
+
+export function executeBody(sessionId: string, answer: PacedAnswer, isNew: boolean): object {
+  return { sessionId, input: { role: 'user', content: JSON.stringify(answer) }, ...(isNew && { context: {} }) }
+}
+
+export const eventsPath = (sessionId: string, query = ''): string => `/api/agent/session/${sessionId}/events${query}`
+export const executePath = '/api/agent/execute'
+
+const isTextDelta = '"type":"text-delta"'
+
+/** The times at which the model said what is in this frame; empty for other frames. */
+export function timesIn(data: string): readonly number[] {
+  if (!data.includes(isTextDelta)) return []
+  const text = (JSON.parse(data) as { readonly delta: string }).delta
+  return [...text.matchAll(/\d+\.\d\d /g)].map(([time]) => Number(time))
+}
+
+/** The value below which this share of them lies. */
+export function percentile(values: readonly number[], share: number): number {
+  return values.toSorted((left, right) => left - right)[Math.ceil(values.length * share) - 1] ?? NaN
+}
