@@ -17,8 +17,8 @@ const limits = { streams: many, streamsPerPrincipal: many, streamsPerSession: ma
 const { url } = await serve(createServer({ runtime, auth: 'none', limits }), { port: 0 })
 
 process.on('message', () => {
-  globalThis.gc?.()
   const { user, system } = process.cpuUsage()
+  globalThis.gc?.()
   const { rss, heapUsed, external } = process.memoryUsage()
   const figures: ServerFigures = { cpuMs: (user + system) / 1000, rssBytes: rss, heldBytes: heapUsed + external }
   process.send?.(figures)

@@ -22,9 +22,10 @@ export async function withServer<T>(file: string | undefined, work: (server: Ser
     execArgv: ['--expose-gc', '--disable-warning=ExperimentalWarning', ...(process.env['SERVER_ARGS']?.split(' ') ?? [])],
     env: { ...process.env, NODE_ENV: 'production' },
   })
+  const ended = once(child, 'exit')
   const answer = async (): Promise<unknown> => {
-    const ended = once(child, 'exit').then(() => Promise.reject(new Error('The server ended')))
     const [message] = (await Promise.race([once(child, 'message'), ended])) as unknown[]
+    if (typeof message !== 'object') throw new Error('The server ended')
     return message
   }
   try {
@@ -38,7 +39,6 @@ export async function withServer<T>(file: string | undefined, work: (server: Ser
       },
     })
   } finally {
-    const ended = once(child, 'exit')
     if (child.connected) child.disconnect()
     await ended
   }

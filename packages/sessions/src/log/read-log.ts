@@ -2,15 +2,13 @@ import type { AgentEvent } from '@bowline/agent-loop'
 import type { Clock } from '@bowline/llm'
 import type { LiveLog } from './live-log.ts'
 import { firstPage, nextPage } from './page-size.ts'
+import { pollsOf } from './poll.ts'
 import { maxQueueBytes, type QueueItem, type ReaderQueue } from './reader-queue.ts'
 import { printCursor, type Position } from './cursor.ts'
 import { SessionError } from '../errors.ts'
 import type { LoggedEvent, LogIterator } from '../session/types.ts'
 import type { EventPage, SessionStore } from '../store/contract.ts'
 import type { StoredEvent } from '../store/records.ts'
-
-/** Commits of other processes are not announced here: look at least so often. */
-export const pollMs = 1000
 
 export interface LogReading {
   readonly store: SessionStore
@@ -96,7 +94,7 @@ class LogReader {
         // What was read now may hold the end of the run. No await between this test and the subscription.
         if (this.#seq > before || session.lastSeq > this.#seq) continue
         const queue = session.subscribe(this.#seq, session.base <= this.#countedAt ? this.#n : 0, this.#reading.bufferBytes)
-        const leave = queue.attend(this.#signal, this.#reading.clock, pollMs)
+        const leave = queue.attend(this.#signal, this.#reading.clock, pollsOf(this.#reading.store))
         this.#queue = queue
         try {
           if ((yield* this.#followLive(queue)) === 'ended') return

@@ -60,20 +60,23 @@ export class ReaderQueue {
     this.#wake?.()
   }
 
-  /** Wakes who waits when the signal is aborted, and each time nothing was pushed for `quietMs`. Returns what ends it. */
-  attend(signal: AbortSignal, clock: Clock, quietMs: number): () => void {
+  /**
+   * Wakes who waits when the signal is aborted, and when nothing was pushed for `quiet.firstMs`, then ever more rarely, up to
+   * each `quiet.mostMs`. Returns what ends it.
+   */
+  attend(signal: AbortSignal, clock: Clock, quiet: { readonly firstMs: number; readonly mostMs: number }): () => void {
     let cancelTimer: () => void
-    const arm = (): void => {
+    const arm = (quietMs: number): void => {
       const before = this.#pushed
       cancelTimer = clock.setTimer(clock.now() + quietMs, () => {
-        arm()
-        if (this.#pushed !== before) return
+        if (this.#pushed !== before) return arm(quiet.firstMs)
+        arm(Math.min(quietMs * 4, quiet.mostMs))
         this.#wasQuiet = true
         this.#wake?.()
       })
     }
     const wake = (): void => this.#wake?.()
-    arm()
+    arm(quiet.firstMs)
     signal.addEventListener('abort', wake)
     return () => {
       cancelTimer()

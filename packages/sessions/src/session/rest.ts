@@ -1,7 +1,7 @@
 import type { Clock } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
 import type { LiveLog } from '../log/live-log.ts'
-import { pollMs } from '../log/read-log.ts'
+import { pollMs } from '../log/poll.ts'
 import type { SessionStore } from '../store/contract.ts'
 import type { RunRecord } from '../store/records.ts'
 import { isResting } from './views.ts'

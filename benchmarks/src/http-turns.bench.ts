@@ -1,0 +1,63 @@
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import type { Bench } from './harness.ts'
+import type { PacedAnswer } from './paced-model.ts'
+import { withServer, type ServerProcess } from './server-process.ts'
+import { executeBody, executePath, percentile, readEvents, timesIn } from './sse-load.ts'
+import { withTemporaryFolder } from './temporary-folder.ts'
+
+const turns = 200
+const answer: PacedAnswer = { deltas: 100, perSecond: 50, calls: 1 }
+/** Over which the turns begin: they last longer, so that all are open at once. */
+const spreadMs = 3_000
+
+export const bench: Bench = {
+  title: 'Durable turns over HTTP',
+  text: [
+    `${turns} turns in sessions of their own, open at once, over SQLite with \`synchronous=FULL\`: a text of 100 deltas at 50 per second with a tool call, then another one. They begin within`,
+    `${spreadMs / 1000} s. *First delta* is from the request to the first delta at the reader, in another process.`,
+  ].join('\n'),
+  run: () =>
+    withTemporaryFolder(async (folder) => ({
+      head: ['turns', 'deltas', 'first delta p50 ms', 'p99', 'longest', 'failed', 'CPU ms per turn'],
+      rows: [await withServer(join(folder, 'bench.sqlite'), taken)],
+    })),
+}
+
+async function taken(server: ServerProcess): Promise<string[]> {
+  await Promise.all(Array.from({ length: 20 }, (_, place) => turn(server.url, `warm-up-${place}`, { deltas: 20, perSecond: 200, calls: 1 })))
+  const before = await server.figures()
+  const results = await Promise.all(
+    Array.from({ length: turns }, async (_, place) => {
+      await setTimeout((place * spreadMs) / turns)
+      return turn(server.url, `session-${place}`, answer)
+    }),
+  )
+  const { cpuMs } = await server.figures()
+  const firstMs = results.map((result) => result.firstMs)
+  return [
+    String(turns),
+    results.reduce((sum, { deltas }) => sum + deltas, 0).toLocaleString('en'),
+    ...[0.5, 0.99, 1].map((each) => percentile(firstMs, each).toFixed(0)),
+    String(results.filter(({ completed }) => !completed).length),
+    ((cpuMs - before.cpuMs) / turns).toFixed(1),
+  ]
+}
+
+async function turn(url: string, sessionId: string, asked: PacedAnswer): Promise<{ firstMs: number; deltas: number; completed: boolean }> {
+  const startedAt = performance.now()
+  let [firstMs, deltas, completed] = [Infinity, 0, false]
+  const { ended } = await readEvents(
+    url,
+    executePath,
+    (data) => {
+      const said = timesIn(data).length
+      if (said > 0) firstMs = Math.min(firstMs, performance.now() - startedAt)
+      deltas += said
+      if (data.includes('"type":"execute-complete"') && data.includes('"status":"completed"')) completed = true
+    },
+    executeBody(sessionId, asked, true),
+  )
+  await ended.catch(() => (completed = false))
+  return { firstMs, deltas, completed }
+}
