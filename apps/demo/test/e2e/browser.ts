@@ -1,6 +1,6 @@
 import { chromium } from 'playwright-core'
 import type { Browser, BrowserContext } from 'playwright-core'
-import { afterAll, beforeAll, describe } from 'vitest'
+import { afterAll, beforeAll, describe, it } from 'vitest'
 import { findChromium } from '../../../../scripts/find-chromium.mjs'
 import { makeDataFolder, removeDataFolder, startDemo } from '../demo-process.ts'
 import type { DemoEnv, DemoProcess } from '../demo-process.ts'
@@ -8,6 +8,7 @@ import { DemoPage } from './demo-page.ts'
 
 /** In CI a missing browser throws here, so that the job fails. */
 const executablePath = findChromium()
+const missing = 'skipped: there is no Chromium; install it or name one in CHROMIUM'
 
 const flags = [
   '--no-sandbox',
@@ -27,20 +28,37 @@ export interface Stage {
   openBeside(page: DemoPage, address?: string): Promise<DemoPage>
 }
 
+/** A test of what a page can do with a server of ours. Without a browser it is skipped, and says so. */
+export function testInBrowser(name: string, test: (browser: Browser) => Promise<void>): void {
+  const title = executablePath === undefined ? `${name} (${missing})` : name
+  it.skipIf(executablePath === undefined)(title, async () => {
+    const browser = await launch()
+    try {
+      await test(browser)
+    } finally {
+      await browser.close()
+    }
+  })
+}
+
+function launch(): Promise<Browser> {
+  return chromium.launch({ executablePath: executablePath ?? '', args: flags })
+}
+
 /** A suite in a real browser against what `npm start` starts. Without a browser it is skipped, and says so. */
 export function describeInBrowser(
   name: string,
   env: DemoEnv | (() => Promise<DemoEnv>),
   suite: (stage: () => Stage) => void,
 ): void {
-  const title = executablePath === undefined ? `${name} (skipped: there is no Chromium; install it or name one in CHROMIUM)` : name
+  const title = executablePath === undefined ? `${name} (${missing})` : name
   describe.skipIf(executablePath === undefined)(title, () => {
     let browser: Browser
     let demo: DemoProcess
 
     beforeAll(async () => {
       demo = await startDemo(await makeDataFolder(), typeof env === 'function' ? await env() : env)
-      browser = await chromium.launch({ executablePath: executablePath ?? '', args: flags })
+      browser = await launch()
     })
 
     afterAll(async () => {

@@ -1,7 +1,5 @@
-import { EventSource as PortedEventSource } from 'eventsource'
-import { chromium } from 'playwright-core'
+import { EventSource } from 'eventsource'
 import { expect, it } from 'vitest'
-import { findChromium } from '../../../../scripts/find-chromium.mjs'
 import { bench, gate, say, type Bench } from '../support/bench.ts'
 import { allFrames } from '../support/frames.ts'
 
@@ -10,10 +8,6 @@ const messageText = 'One, two, “three”. '.repeat(3)
 
 /** Text that a line and a chunk may break anywhere: a reader of ours must not care. */
 const steps = [{ text: `Begun.\n\ndata: no frame\n`, chunk: 3 }, { text: messageText, chunk: 2 }]
-
-/** In CI a missing browser throws here, so that the job fails. */
-const executablePath = findChromium()
-const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
 
 interface Message {
   readonly id: string
@@ -38,7 +32,7 @@ it('V99: eventsource reads a log as it is written, on one connection', async () 
   await withTwoTurns(async ({ url }) => {
     const messages: Message[] = []
     let connections = 0
-    const source = new PortedEventSource(`${url}${events}?from=start`, {
+    const source = new EventSource(`${url}${events}?from=start`, {
       fetch: (input, init) => {
         connections++
         return fetch(input, init)
@@ -68,41 +62,12 @@ it('V99, V33: eventsource comes back behind the last frame it has seen, and stop
   await allFrames(await it.execute({ sessionId: 'mine', input: say('hi'), context: {} }))
   const seen: number[] = []
   const { cursor } = (await (await it.get('/api/agent/session/mine')).json()) as { cursor: string }
-  const source = new PortedEventSource(`${it.url}${events}?cursor=0&until=settled`, { fetch: cutOnce as never })
+  const source = new EventSource(`${it.url}${events}?cursor=0&until=settled`, { fetch: cutOnce as never })
   source.addEventListener('message', ({ lastEventId, data }) => {
     if (!String(data).includes('"stream-end"')) seen.push(Number(lastEventId))
   })
-  await expect.poll(() => source.readyState, { timeout: 20_000 }).toBe(PortedEventSource.CLOSED)
+  await expect.poll(() => source.readyState, { timeout: 20_000 }).toBe(EventSource.CLOSED)
   expect(seen).toEqual(Array.from({ length: Number(cursor) }, (_, place) => place + 1))
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 204])
   expect(answers.map(({ lastEventId }) => lastEventId)).toEqual([null, expect.stringMatching(/^\d+$/), cursor])
-})
-
-const title = 'V99: the EventSource of Chromium reads a log as it is written'
-const skipped = `${title} (skipped: there is no Chromium; install it or name one in CHROMIUM)`
-it.skipIf(executablePath === undefined)(executablePath === undefined ? skipped : title, async () => {
-  const browser = await chromium.launch({ executablePath: executablePath ?? '', args: flags })
-  try {
-    await withTwoTurns(async ({ url }) => {
-      const page = await browser.newPage()
-      // A page of the same origin, as no other may read.
-      await page.goto(`${url}/healthz`)
-      return page.evaluate(
-        (address) =>
-          new Promise<Message[]>((resolve) => {
-            const messages: Message[] = []
-            const source = new EventSource(address)
-            source.onmessage = ({ lastEventId: id, data }: { lastEventId: string; data: string }) => {
-              messages.push({ id, data })
-              if (messages.filter((each) => each.data.includes('"type":"settled"')).length < 2) return
-              source.close()
-              resolve(messages)
-            }
-          }),
-        `${url}${events}?from=start`,
-      )
-    })
-  } finally {
-    await browser.close()
-  }
 })
