@@ -2,7 +2,7 @@ import { emptyView, reduceEvents, type AgentEvent, type RunView } from '@bowline
 import type { SessionView } from '@bowline/client'
 import { describe, expect, it } from 'vitest'
 import { bench, gate, localTool, refusal, remoteTool, say, stores, watchedScript, type Bench } from './support/bench.ts'
-import { allFrames, completion, eventsOf, framesUntil, typesOf, type Frame } from './support/frames.ts'
+import { allFrames, completion, eventsOf, framesOf, framesUntil, typesOf, type Frame } from './support/frames.ts'
 
 const events = '/api/agent/session/mine/events'
 const fold = (list: readonly AgentEvent[]): RunView => list.reduce(reduceEvents, emptyView)
@@ -151,6 +151,25 @@ describe.each(stores)('events over the $name store', ({ make }) => {
       expect(frames.at(-1)).toEqual({ id: frames.at(-2)?.id, data: { type: 'stream-end', reason: 'deleted', resume: false } })
     }
     expect(it.faults).toEqual([])
+  })
+
+  it('V38: deltas that come while the reader is busy with what is before them are not left out', async () => {
+    const begun = gate()
+    const deltas = ['One ', 'two ', 'three.'].map((delta) => ({ type: 'text-delta', id: 't', delta }) as const)
+    const parts = [{ type: 'text-start', id: 't' } as const, { wait: begun.passed }, ...deltas, { type: 'text-end', id: 't' } as const]
+    const it = await bench({ store: make(), steps: [{ parts }] })
+    const execute = await it.execute({ sessionId: 'mine', input: say('count'), context: {} })
+    const frames: Frame[] = []
+    for await (const frame of framesOf(await it.get(`${events}?from=start`))) {
+      frames.push(frame)
+      // The whole message is there before anything more is read.
+      if (frame.data.type === 'message-start') {
+        begun.open()
+        await allFrames(execute)
+      }
+      if (frame.data.type === 'settled') break
+    }
+    expect(frames.flatMap(({ data }) => (data.type === 'text-delta' ? [data.delta] : [])).join('')).toBe('One two three.')
   })
 
   it('V34: closing any stream never stops a run', async () => {

@@ -162,6 +162,8 @@ export class EventStream {
       if (this.#isOver) break
     }
     this.#lagEvents = Math.max(this.#lagEvents, events - 1)
+    // One event ahead: a log that is asked for its next event listens, and misses no delta meanwhile.
+    if (!this.#isOver) this.#readOn()
     const closed = chunk.close()
     this.#cursor = chunk.cursor ?? this.#cursor
     if (!closed) return undefined
