@@ -36,6 +36,7 @@ export type {
   SendOptions,
   Session,
   SessionInfo,
+  SessionReader,
   Spent,
   StopOptions,
   StopReceipt,

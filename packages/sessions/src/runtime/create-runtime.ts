@@ -2,12 +2,13 @@ import { systemIds } from '@bowline/agent-loop'
 import { systemClock } from '@bowline/llm'
 import type { BackgroundSettings } from '../children/child-context.ts'
 import { SessionError } from '../errors.ts'
-import { checkKey, checkNamespace, checkTtl } from '../keys.ts'
+import { checkAnyKey, checkKey, checkNamespace, checkTtl } from '../keys.ts'
 import { LiveLog } from '../log/live-log.ts'
 import type { SessionContext } from '../session/context.ts'
 import { endSession } from '../session/end-session.ts'
 import { expiredBefore } from '../session/expired-before.ts'
 import { isHalf, removeDeadHalves } from '../session/half-session.ts'
+import { historyOf } from '../session/history.ts'
 import { startLeftovers } from '../session/leftovers.ts'
 import { restWithin } from '../session/rest.ts'
 import { ExpectedDrivers } from '../session/run-driver.ts'
@@ -120,6 +121,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     start: (startOptions = {}) => lifecycle.start(startOptions),
     stop: ({ graceMs = defaultStopGraceMs } = {}) => lifecycle.stop(graceMs),
     session: (key, sessionOptions = {}) => openHandle(key, sessionOptions),
+    reader(key, { owner } = {}) {
+      checkAnyKey(key)
+      const given = { key, agent: directory.default, agentNamed: false, metadata: {}, settings: {} }
+      return createSession(context, { ...given, ...(owner === undefined ? {} : { owner }) })
+    },
     async sessions(query = {}) {
       const page = await store.listSessions(query)
       const whole = page.items.filter((record) => !isHalf(record))
@@ -169,7 +175,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 
   function openHandle(key: string, given: SessionOptions) {
-    const { agent, owner, metadata = {}, ttl = options.ttl, runtimeParams, channel, remoteTools } = given
+    const { agent, owner, metadata = {}, ttl = options.ttl, runtimeParams, channel, remoteTools, history } = given
     checkKey(key)
     checkTtl(ttl)
     if (agent !== undefined && !directory.roots.has(agent)) {
@@ -187,6 +193,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         ...(channel !== undefined && { channel }),
         ...(remoteTools && { remoteTools }),
       },
+      ...(history && history.length > 0 && { history: historyOf(history, ids) }),
       ...(owner === undefined ? {} : { owner }),
     })
   }

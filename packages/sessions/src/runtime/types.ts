@@ -1,7 +1,7 @@
 import type { Agent, IdSource, ToolDeclaration } from '@bowline/agent-loop'
-import type { Clock, JSONObject, RuntimeParams } from '@bowline/llm'
+import type { Clock, JSONObject, Message, RuntimeParams } from '@bowline/llm'
 import type { DefinitionPolicy } from '../definition/definition-diff.ts'
-import type { OnBusy, RunHandle, RunInfo, Session, SessionInfo } from '../session/types.ts'
+import type { OnBusy, RunHandle, RunInfo, Session, SessionInfo, SessionReader } from '../session/types.ts'
 import type { Page, PruneReport, SessionQuery, SessionStore } from '../store/contract.ts'
 import type { SessionTtl } from '../store/records.ts'
 
@@ -78,6 +78,11 @@ export interface Runtime extends AsyncDisposable {
   stop(options?: { readonly graceMs?: number }): Promise<void>
   /** No I/O. Throws `invalid-key` and `unknown-agent`. */
   session(key: string, options?: SessionOptions): Session
+  /**
+   * Any session, that of a child too, which no other handle reaches: its parent decides what becomes of it. No I/O. Throws
+   * `invalid-key`.
+   */
+  reader(key: string, options?: Pick<SessionOptions, 'owner'>): SessionReader
   sessions(query?: SessionQuery): Promise<Page<SessionInfo>>
   /** Looks only, never claims. */
   run(runId: string): Promise<RunInfo | null>
@@ -161,4 +166,9 @@ export interface SessionOptions {
   readonly channel?: string
   /** Tools that somebody outside runs. */
   readonly remoteTools?: readonly ToolDeclaration[]
+  /**
+   * Messages from elsewhere that a new session begins with, at most 1,000: stored in the commit that makes it. Must be a
+   * transcript that a run takes, else `invalid-input`.
+   */
+  readonly history?: readonly Message[]
 }

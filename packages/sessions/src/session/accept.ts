@@ -5,6 +5,7 @@ import type { Batch, CommitRefusal, CommitResult, Expect, NewRun, PartialEvent, 
 import type { SessionRecord, StoredEvent } from '../store/records.ts'
 import type { SessionAccess, SessionIdentity } from './access.ts'
 import type { SessionContext } from './context.ts'
+import { historyWrites } from './history.ts'
 import { newRun, type NewInput } from './new-run.ts'
 import { readRun } from './rest.ts'
 import { requestStop, stoppingOf, type Stopping } from './stop.ts'
@@ -36,7 +37,7 @@ export async function acceptInput(
   if (options.driver) context.drivers.add(run.id, options.driver)
   let isNew = false
   try {
-    const answer = await acceptRun(context, access, run, onBusy)
+    const answer = await acceptRun(context, access, run, { onBusy, maxQueued: maxQueuedOf(options) })
     isNew = answer.accepted === 'queued'
     return answer
   } finally {
@@ -44,13 +45,25 @@ export async function acceptInput(
   }
 }
 
-async function acceptRun(context: SessionContext, access: SessionAccess, run: NewRun, onBusy: OnBusy): Promise<Accepted> {
+/** What is to be true of the runs that are open. */
+interface Conditions {
+  readonly onBusy: OnBusy
+  readonly maxQueued: number
+}
+
+function maxQueuedOf({ maxQueued = maxQueuedRuns }: NewInput): number {
+  if (Number.isInteger(maxQueued) && maxQueued >= 0) return Math.min(maxQueued, maxQueuedRuns)
+  throw new SessionError('invalid-input', 'maxQueued must be a whole number from 0 on.')
+}
+
+async function acceptRun(context: SessionContext, access: SessionAccess, run: NewRun, conditions: Conditions): Promise<Accepted> {
+  const { onBusy } = conditions
   for (let tries = 0; tries < maxTries; tries++) {
     const session = await access.find()
     if (session) access.checkAlive(session)
     const active = onBusy === 'interrupt' && session ? activeRun(await openRuns(context.store, access.key)) : undefined
     const stopping = active && stoppingOf(active, active.stop ?? { at: run.at, reason: interrupted })
-    const batch = acceptBatch(context, access.identity, session, run, onBusy, stopping)
+    const batch = acceptBatch(context, access.identity, session, run, conditions, stopping)
     const result = await commitOnce(context.store, batch)
     if (result.ok) {
       const answer = accepted(context, access, run, session, result)
@@ -77,7 +90,7 @@ export async function openSession(context: SessionContext, access: SessionAccess
     writes: creation(context, identity, at),
   })
   if (result.ok) {
-    publishOwn(context, identity.key, result, [sessionStart(identity.key, at)])
+    publishOwn(context, identity.key, result, [startOf(identity, at)])
     if (identity.settings.ttl) context.lookAhead()
   } else if (result.reason !== 'conflict') throw await refusal(context, result.reason, identity.key)
   return access.required()
@@ -108,11 +121,11 @@ function acceptBatch(
   identity: SessionIdentity,
   session: SessionRecord | null,
   run: NewRun,
-  onBusy: OnBusy,
+  { onBusy, maxQueued }: Conditions,
   stopping: Stopping | undefined,
 ): Batch {
   const expect: Expect[] = [expectedSession(session, onBusy === 'interrupt' && !stopping)]
-  if (session) expect.push(onBusy === 'reject' ? { that: 'idle', exceptCompaction: true } : { that: 'queue-below', max: maxQueuedRuns })
+  if (session) expect.push(onBusy === 'reject' ? { that: 'idle', exceptCompaction: true } : { that: 'queue-below', max: maxQueued })
   if (stopping) expect.push(stopping.expect)
   return {
     id: context.ids.next('batch'),
@@ -140,14 +153,20 @@ export function insertion(run: NewRun): Write[] {
 }
 
 function creation(context: SessionContext, identity: SessionIdentity, at: number): Write[] {
-  const { agent, owner, metadata, settings, key } = identity
+  const { agent, owner, metadata, settings, history = [] } = identity
   return [
     {
       op: 'session.ensure',
       session: { id: context.ids.next('session'), agent, metadata, settings, at, ...(owner === undefined ? {} : { owner }) },
     },
-    { op: 'event.append', events: [{ event: sessionStart(key, at) }] },
+    ...historyWrites(history, at),
+    { op: 'event.append', events: [{ event: startOf(identity, at) }] },
   ]
+}
+
+/** What is not in the log has to be read elsewhere. */
+function startOf({ key, history }: SessionIdentity, at: number) {
+  return { ...sessionStart(key, at), ...(history && { copied: true as const }) }
 }
 
 export function sessionStart(sessionKey: string, at: number) {
@@ -169,7 +188,7 @@ function accepted(
   access.bind(result.sessionId)
   if (result.existing) return { runId: result.existing.runId, accepted: 'duplicate' }
   const queued = queuedEvent(run)
-  publishOwn(context, access.key, result, session ? [queued] : [sessionStart(access.key, run.at), queued])
+  publishOwn(context, access.key, result, session ? [queued] : [startOf(access.identity, run.at), queued])
   if (!session && access.identity.settings.ttl) context.lookAhead()
   context.wake(run.notBefore)
   return { runId: run.id, accepted: 'queued' }
@@ -212,7 +231,7 @@ export async function refusal(context: SessionContext, reason: CommitRefusal, ke
     case 'id-reused':
       return new SessionError('id-reused', 'The input id was accepted before with other content.')
     case 'queue-full':
-      return new SessionError('queue-full', `Too much waits in the session ${key}: at most ${maxQueuedRuns} runs, and as many other inputs of a kind.`)
+      return new SessionError('queue-full', `Too much waits in the session ${key}.`)
     default:
       return new SessionError('conflict', `The store refused the input: ${reason}.`)
   }

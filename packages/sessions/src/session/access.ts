@@ -1,3 +1,4 @@
+import type { StoredMessage } from '@bowline/agent-loop'
 import { SessionError } from '../errors.ts'
 import type { SessionStore } from '../store/contract.ts'
 import type { SessionRecord, SessionSettings } from '../store/records.ts'
@@ -12,6 +13,8 @@ export interface SessionIdentity {
   readonly owner?: string
   readonly metadata: SessionRecord['metadata']
   readonly settings: SessionSettings
+  /** The messages that it begins with. */
+  readonly history?: readonly StoredMessage[]
 }
 
 /**

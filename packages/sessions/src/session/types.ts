@@ -96,11 +96,16 @@ export interface Session {
   runs(query?: RunQuery): Promise<Page<RunInfo>>
 }
 
+/** A session as something to look at. */
+export type SessionReader = Pick<Session, 'key' | 'info' | 'usage' | 'events' | 'messages' | 'runs' | 'branches' | 'labels' | 'export'>
+
 export interface SendOptions {
   /** Idempotency id, 1–200 bytes, scoped to the session: equal content gives the same run, other content `id-reused`. */
   readonly id?: string
   /** What to do while a run is open. Default: the runtime's, else `queue`. */
   readonly onBusy?: OnBusy
+  /** How many runs may be queued in the session, this one included. Else `queue-full`. Default and most: 1,000. */
+  readonly maxQueued?: number
   /** Before those of the agent. */
   readonly runtimeParams?: RuntimeParams
   /** Holds the run, and those behind it, until this time (milliseconds since 1970). */
@@ -117,9 +122,11 @@ export interface SendOptions {
 export interface InputOptions {
   /** Idempotency id, 1–200 bytes, scoped to the session. */
   readonly id?: string
+  /** Of an input that becomes a run: as that of `send`. */
+  readonly maxQueued?: number
 }
 
-export interface OverlayOptions extends InputOptions {
+export interface OverlayOptions extends Pick<InputOptions, 'id'> {
   /** How many of the next turns see it. Default 1. */
   readonly turns?: number
 }
@@ -262,7 +269,10 @@ export interface SessionInfo {
   readonly cursor: string
   readonly openRun?: RunInfo
   readonly queued: number
+  /** Of its own runs. */
   readonly usage: Usage
+  /** As far as prices are known. */
+  readonly cost?: Cost
   readonly metadata: JSONObject
   /** The session that handed work to this one. */
   readonly parent?: string

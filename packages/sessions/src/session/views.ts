@@ -122,7 +122,7 @@ export async function openRuns(store: SessionStore, key: string): Promise<readon
 export async function toSessionInfo(store: SessionStore, session: SessionRecord): Promise<SessionInfo> {
   const open = await openRuns(store, session.key)
   const first = firstInLine(open)
-  const { key, agent, status, leaf, version, usage, metadata, parent, forkedFrom, createdAt, activeAt, expiresAt } = session
+  const { key, agent, status, leaf, version, usage, cost, metadata, parent, forkedFrom, createdAt, activeAt, expiresAt } = session
   return {
     key,
     agent,
@@ -133,6 +133,7 @@ export async function toSessionInfo(store: SessionStore, session: SessionRecord)
     ...(first ? { openRun: await toRunInfo(store, first) } : {}),
     queued: open.filter((run) => run.status === 'queued').length,
     usage,
+    ...(cost ? { cost } : {}),
     metadata,
     ...(parent === undefined ? {} : { parent }),
     ...(forkedFrom ? { forkedFrom } : {}),

@@ -141,8 +141,8 @@ export interface SessionQuery extends PageRequest {
   readonly agent?: string
   readonly status?: SessionStatus
   readonly keyPrefix?: string
-  /** Child sessions of this key. */
-  readonly parent?: string
+  /** Child sessions of this key; null: sessions that are no child. */
+  readonly parent?: string | null
   /** Something happened at this time or later. */
   readonly activeSince?: number
 }

@@ -26,6 +26,22 @@ describe('a subagent that is waited for', () => {
     await runtime.stop()
   })
 
+  it('S131: is read by its key, under which no handle can be had', async () => {
+    const { runtime, session } = await team([{ toolCalls: [handOver('d', 'scout')] }, { text: 'done' }], {
+      subagents: [helper('scout', [{ text: 'it is there' }])],
+    })
+    await (await session.send('go')).result()
+    const [found] = (await runtime.sessions({ parent: root })).items
+    const child = runtime.reader(found?.key ?? '')
+    expect(await child.info()).toEqual(found)
+    expect((await child.messages()).items.map(({ role }) => role)).toEqual(['user', 'assistant'])
+    expect((await child.runs()).items).toMatchObject([{ kind: 'child', status: 'completed' }])
+    expect(() => runtime.session(found?.key ?? '')).toThrow(expect.objectContaining({ code: 'invalid-key' }))
+    expect(() => runtime.reader(`${root}~`)).toThrow(expect.objectContaining({ code: 'invalid-key' }))
+    expect(await runtime.reader(root).info()).toEqual(await session.info())
+    await runtime.stop()
+  })
+
   it('S133: with one slot, three levels deep, nothing waits for ever, and nobody is woken for nothing', async () => {
     const store = memoryStore()
     const third = helper('third', [{ text: 'three' }])

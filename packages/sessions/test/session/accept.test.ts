@@ -128,4 +128,21 @@ describe('send', () => {
     expect(await session.info()).toEqual(before)
     await runtime.stop()
   })
+
+  it('S32: an input may ask for a shorter queue, and a repeat is no input', async () => {
+    const hold = gate()
+    const { runtime } = setup({ steps: [{ parts: [{ wait: hold.passed }], text: 'ok' }, { text: 'ok' }] })
+    await runtime.start()
+    const session = runtime.session('room:1')
+    const run = await session.send('first')
+    for await (const event of run) if (event.type === 'message-start') break
+    await session.send('second', { maxQueued: 1, id: 'b' })
+    await expect(session.send('third', { maxQueued: 1 })).rejects.toMatchObject({ code: 'queue-full' })
+    await expect(session.followUp('third', { maxQueued: 1 })).rejects.toMatchObject({ code: 'queue-full' })
+    expect(await session.send('second', { maxQueued: 1, id: 'b' })).toMatchObject({ accepted: 'duplicate' })
+    expect(await session.steer('now', { maxQueued: 0 })).toMatchObject({ accepted: 'steered' })
+    await expect(session.send('x', { maxQueued: -1 })).rejects.toMatchObject({ code: 'invalid-input' })
+    hold.open()
+    await runtime.stop()
+  })
 })

@@ -97,7 +97,7 @@ export function readsOf(space: () => Space, now: () => number): Reads {
         .filter((record) => agent === undefined || record.agent === agent)
         .filter((record) => status === undefined || record.status === status)
         .filter((record) => record.key.startsWith(keyPrefix))
-        .filter((record) => parent === undefined || record.parent === parent)
+        .filter((record) => parent === undefined || (record.parent ?? null) === parent)
         .filter((record) => record.activeAt >= activeSince)
         .filter((record) => after === undefined || byActivity(after, record) < 0)
         .sort(byActivity)

@@ -51,6 +51,8 @@ interface ListSlots {
   readonly agent: string | null
   readonly status: string | null
   readonly parent: string | null
+  /** 1: sessions with a parent are left out. */
+  readonly noChildren: number
   readonly activeSince: number
   readonly now: number
   readonly prefix: string
@@ -60,12 +62,13 @@ interface ListSlots {
   readonly limit: number
 }
 
-const list = statement((db, { namespace, agent, status, parent, activeSince, now, prefix, prefixLength, activeAt, key, limit }: ListSlots) =>
+const list = statement((db, { namespace, agent, status, parent, noChildren, activeSince, now, prefix, prefixLength, activeAt, key, limit }: ListSlots) =>
   selectSessions(db)
     .where('session.namespace', '=', namespace)
     .where('session.agent', '=', (where) => where.fn.coalesce(sql<string>`${agent}`, 'session.agent'))
     .where(statusAt(now), '=', (where) => where.fn.coalesce(sql<SessionRow['status']>`${status}`, statusAt(now)))
     .where((where) => where.or([where(sql`${parent}`, 'is', null), where('session.parent', '=', parent)]))
+    .where((where) => where.or([where(sql`${noChildren}`, '=', 0), where('session.parent', 'is', null)]))
     .where('session_state.active_at', '>=', activeSince)
     // Not LIKE: it is blind to case and gives some characters of keys a meaning.
     .where(sql<string>`substr(${sql.ref('session.key')}, 1, ${prefixLength})`, '=', prefix)
@@ -120,10 +123,12 @@ export function* readSession(namespace: string, key: string, now: number): Steps
 const beforeAll = { activeAt: Number.MAX_SAFE_INTEGER, key: '' }
 
 export function* listSessions(namespace: string, query: SessionQuery, now: number): Steps<Page<SessionRecord>> {
-  const { agent = null, status = null, keyPrefix: prefix = '', parent = null, activeSince = 0, page } = query
+  const { agent = null, status = null, keyPrefix: prefix = '', activeSince = 0, page } = query
+  const parent = query.parent ?? null
+  const noChildren = query.parent === null ? 1 : 0
   const limit = pageLimit(query.limit)
   const position = page === undefined ? beforeAll : parseSessionPosition(page)
-  const slots = { namespace, agent, status, parent, activeSince, now, prefix, prefixLength: [...prefix].length, ...position, limit: limit + 1 }
+  const slots = { namespace, agent, status, parent, noChildren, activeSince, now, prefix, prefixLength: [...prefix].length, ...position, limit: limit + 1 }
   const rows = yield* all(list, slots)
   return pageOf(rows.map((row) => readableRecord(sessionRecord(row), now)), limit, printSessionPosition)
 }

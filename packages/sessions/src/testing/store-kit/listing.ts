@@ -22,6 +22,8 @@ export const listing: Topic = ({ it }) => {
     assert.deepEqual(await keysOf(bench, { parent: first }), [deep])
     assert.deepEqual(await keysOf(bench, { parent: room, keyPrefix: `${room}~b` }), [second])
     assert.deepEqual(await keysOf(bench, { parent: 'room' }), [])
+    assert.deepEqual(await keysOf(bench, { parent: null }), [room])
+    assert.deepEqual(await keysOf(bench, { parent: null, keyPrefix: `${room}~` }), [])
     await bench.commit([deleteSession({ leavesNothing: true })], { key: first })
     assert.deepEqual(await keysOf(bench, { parent: room }), [second])
   })
