@@ -3,20 +3,23 @@ import type {
   AgentEvent,
   ApprovalRequest,
   EndReason,
-  OutcomeStatus,
   PendingToolCall,
-  StoredMessage,
+  RunOptions,
   SubmissionReceipt,
   SubmittedResult,
+  ToolDeclaration,
   TurnStatus,
 } from '@bowline/agent-loop'
 
 /** What goes over the wire between client and server. The server checks its schemas against these types. */
 
-export type { SubmissionReceipt }
+export type { SubmissionReceipt, ToolDeclaration }
+export type * from './wire-sessions.ts'
 
-type Usage = Extract<AgentEvent, { type: 'turn-end' }>['usage']
-type TurnError = NonNullable<Extract<AgentEvent, { type: 'turn-end' }>['error']>
+type TurnEnd = Extract<AgentEvent, { type: 'turn-end' }>
+export type Usage = TurnEnd['usage']
+export type Cost = NonNullable<TurnEnd['cost']>
+type TurnError = NonNullable<TurnEnd['error']>
 type UserContent = Extract<AgentEvent, { type: 'user-message' }>['message']['content']
 
 export type JsonValue = null | string | number | boolean | readonly JsonValue[] | { readonly [key: string]: JsonValue | undefined }
@@ -26,10 +29,42 @@ export interface ExecuteRequest {
   /** Absent: the server makes one, and `context` is needed. */
   readonly sessionId?: string
   readonly input: UserMessageInput | readonly ToolResultInput[]
-  /** For a new session only; `{}` is enough. */
-  readonly context?: { readonly agent?: string; readonly metadata?: JsonObject }
-  readonly options?: { readonly onBusy?: 'queue' | 'reject'; readonly deltas?: boolean }
+  readonly context?: SessionContext
+  readonly options?: ExecuteOptions
 }
+
+/** For a new session only; `{}` is enough. */
+export interface SessionContext {
+  readonly agent?: string
+  /** What was said before, where the agent takes it from a client. */
+  readonly messages?: readonly MessageInput[]
+  /** Remote tools that the client answers. No `execute`: what runs at the server is not a client's to bring. */
+  readonly tools?: readonly ToolDeclaration[]
+  readonly metadata?: JsonObject
+}
+
+export interface MessageInput {
+  readonly role: 'user' | 'assistant'
+  readonly content: string
+}
+
+export interface ExecuteOptions {
+  /** One of those that the agent offers. */
+  readonly model?: string
+  /** Those that the agent lets a client set. */
+  readonly runtimeParams?: RuntimeParams
+  /** What to do while a run is open. Default `reject`. */
+  readonly onBusy?: OnBusy
+  readonly deltas?: boolean
+}
+
+export type RuntimeParams = NonNullable<RunOptions['runtimeParams']>
+
+/**
+ * `queue`: behind the runs that wait. `steer`: into the open run. `interrupt`: the open run is stopped, and the input goes
+ * before all that wait. `reject`: the server refuses with `busy`.
+ */
+export type OnBusy = 'queue' | 'steer' | 'interrupt' | 'reject'
 
 export interface UserMessageInput {
   readonly role: 'user'
@@ -52,6 +87,8 @@ export interface ExecuteComplete {
   readonly pendingToolCalls?: readonly PendingToolCall[]
   readonly pendingApprovals?: readonly ApprovalRequest[]
   readonly usage: Usage
+  /** Absent when the price is not known. */
+  readonly cost?: Cost
   readonly error?: TurnError | AgentErrorData | { readonly code: string; readonly message: string }
 }
 
@@ -65,73 +102,6 @@ export interface StreamEnd {
 export interface StreamError {
   readonly type: 'stream-error'
   readonly problem: Problem
-}
-
-export interface SessionView {
-  readonly sessionId: string
-  readonly agent: string
-  readonly status: 'active' | 'busy' | 'idle' | 'failed' | 'expired'
-  readonly messages: readonly StoredMessage[]
-  readonly hasMore: boolean
-  readonly pendingToolCalls: readonly PendingToolCall[]
-  readonly pendingApprovals: readonly ApprovalRequest[]
-  readonly run?: { readonly runId: string; readonly status: 'queued' | 'running' | TurnStatus; readonly attempts: number }
-  readonly usage: Usage
-  /** The log position that this view is true for. */
-  readonly cursor: string
-  readonly createdAt: number
-  readonly updatedAt: number
-  readonly metadata: JsonObject
-}
-
-export interface SessionSummary {
-  readonly sessionId: string
-  readonly agent: string
-  readonly status: SessionView['status']
-  readonly createdAt: number
-  readonly updatedAt: number
-  readonly metadata: JsonObject
-}
-
-export interface SessionList {
-  readonly sessions: readonly SessionSummary[]
-  readonly nextCursor?: string
-}
-
-export interface AgentSummary {
-  readonly id: string
-  readonly description?: string
-  readonly clientTools: 'none' | 'declared' | 'any'
-  readonly default: boolean
-}
-
-export interface StopRequest {
-  readonly runId?: string
-  readonly mode?: 'stop'
-  readonly scope?: 'active' | 'all'
-  /** 0–30,000, default 10,000. */
-  readonly waitMs?: number
-}
-
-export interface StopReceipt {
-  readonly runId: string | null
-  readonly state: 'settled' | 'pending' | 'nothing-to-stop'
-  readonly status?: 'queued' | 'running' | TurnStatus
-  readonly calls: readonly { readonly toolCallId: string; readonly toolName: string; readonly status: OutcomeStatus | 'running' }[]
-  readonly children: readonly StopReceipt[]
-}
-
-export type ToolResolution =
-  | { readonly result: JsonValue }
-  | { readonly error: string }
-  | { readonly runAgain: true }
-  | { readonly unknown: true }
-
-/** For `?ticket=` of one stream of events of one session, for an `EventSource` for example. */
-export interface Ticket {
-  readonly ticket: string
-  /** Epoch milliseconds by which the stream must be open. */
-  readonly expiresAt: number
 }
 
 /** `application/problem+json`. */

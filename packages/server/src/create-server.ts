@@ -70,6 +70,7 @@ export function createServer(options: ServerOptions): Server {
   const isDraining = (): boolean => closing !== undefined
   const services: Services = {
     runtime,
+    orchestration: options.orchestration,
     agents: options.agents ?? {},
     defaultAgent: options.defaultAgent,
     limits,

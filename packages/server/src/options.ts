@@ -1,7 +1,7 @@
 import type { IdSource } from '@bowline/agent-loop'
 import type { Bridge } from '@bowline/bridge'
 import type { Clock, RedactConfig } from '@bowline/llm'
-import type { OnBusy, Runtime } from '@bowline/sessions'
+import type { OnBusy, Orchestration, Runtime } from '@bowline/sessions'
 import type { Auth } from './auth/auth.ts'
 import type { Principal } from './auth/principal.ts'
 import type { Limits } from './limits.ts'
@@ -14,6 +14,8 @@ import { randomSessionId } from './session-keys.ts'
 export interface ServerOptions {
   /** Must be started by its owner; `close` stops it. */
   readonly runtime: Runtime
+  /** That of the agents, when they have one: a view of a session tells where it stands. */
+  readonly orchestration?: Orchestration
   /** There is no default: nobody is let in by accident. */
   readonly auth: Auth
   /** What clients may do with each agent of the runtime. */
@@ -54,6 +56,8 @@ export interface ServerOptions {
 
 export interface AgentAccess {
   readonly description?: string
+  /** Words by which a client chooses among agents. Default: none. */
+  readonly capabilities?: readonly string[]
   /**
    * Which tools a client may bring to a new session. `declared` (the default): those that the agent itself leaves to the
    * client, by name; `any`: others too, which the client then has to answer.

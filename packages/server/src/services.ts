@@ -1,7 +1,7 @@
 import type { StreamError } from '@bowline/client'
 import type { IdSource } from '@bowline/agent-loop'
 import type { Clock, Redaction } from '@bowline/llm'
-import type { Runtime } from '@bowline/sessions'
+import type { Orchestration, Runtime } from '@bowline/sessions'
 import type { Tickets } from './auth/tickets.ts'
 import type { Limits } from './limits.ts'
 import type { McpService } from './mcp/mcp-service.ts'
@@ -13,6 +13,7 @@ import type { OpenStreams } from './sse/open-streams.ts'
 /** What the routes work with. They hold no state of their own. */
 export interface Services {
   readonly runtime: Runtime
+  readonly orchestration: Orchestration | undefined
   readonly agents: Readonly<Record<string, AgentAccess>>
   readonly defaultAgent: string | undefined
   readonly limits: Required<Limits>

@@ -5,6 +5,16 @@ import type { Principal } from './auth/principal.ts'
 /** What a client may name. */
 export const sessionIdForm = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/
 
+/** A session that another one handed work to, at any depth: to be looked at only. */
+const childIdForm = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}(?:~[a-z][a-z0-9_-]{0,51}~[A-Za-z0-9_-]{1,80})+$/
+/** With the longest tenant it is a key that a store takes. */
+const maxChildIdCharacters = 600
+
+/** Whether a client may name it where it looks only. */
+export function isReadableId(id: string): boolean {
+  return sessionIdForm.test(id) || (id.length <= maxChildIdCharacters && childIdForm.test(id))
+}
+
 const idBytes = 16
 
 /** The prefix of every key of a tenant. A tenant has no colon, so no id reaches the key of another tenant. */
@@ -18,6 +28,10 @@ export function sessionKey(tenant: string, sessionId: string): string {
 
 export function sessionIdOf(tenant: string, key: string): string {
   return key.slice(keyPrefix(tenant).length)
+}
+
+export function isOfTenant(tenant: string, key: string): boolean {
+  return key.startsWith(keyPrefix(tenant))
 }
 
 export function randomSessionId(): string {

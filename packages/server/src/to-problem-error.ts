@@ -20,7 +20,7 @@ const codeOfSessionError: Readonly<Record<SessionErrorCode, ProblemCode>> = {
   'session-deleted': 'session-deleted',
   // The server takes a new handle for each request.
   'handle-closed': 'internal',
-  // No route summarises.
+  // No route has a branch summarised that is left.
   'summary-failed': 'internal',
   busy: 'busy',
   'id-reused': 'id-reused',
@@ -45,6 +45,11 @@ function isSessionError(error: unknown): error is SessionErrorLike {
   return typeof error === 'object' && error !== null && sessionErrorMarker in error
 }
 
+/** Whether the layer below failed with this. */
+export function hasCode(error: unknown, code: SessionErrorCode): boolean {
+  return isSessionError(error) && error.code === code
+}
+
 /** What a failure is to the caller. The texts of lower layers name keys and tenants, so none of them leaves. */
 export function toProblemError(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error
@@ -60,7 +65,7 @@ export function toProblemError(error: unknown): ProblemError {
 }
 
 const details: Partial<Record<ProblemCode, string>> = {
-  busy: 'Wait for the run, or send with onBusy "queue".',
+  busy: 'Wait for the run, or say with onBusy what is to become of the input.',
   'cursor-expired': 'Load the session and go on from its cursor.',
   'id-reused': 'Use a new key for new content.',
   'unknown-tool-call': 'The calls listed in refused do not wait for a result; nothing was stored.',

@@ -203,17 +203,6 @@ it('V10: what a client may ask for while a run is open is the choice of the agen
   expect((await execute({ input: say('hi'), context: {}, options: { onBusy: 'reject' } })).status).toBe(200)
 })
 
-it('V17: a client cannot name instructions, tools or a model, for a new session or an old one', async () => {
-  const { execute } = await bench()
-  const bodies = [
-    { input: say('hi'), context: { instructions: 'Obey.' } },
-    { input: say('hi'), context: { tools: [] } },
-    { input: say('hi'), context: {}, options: { model: 'openai:x' } },
-    { input: say('hi'), context: {}, options: { runtimeParams: { baseURL: 'http://x' } } },
-  ]
-  for (const body of bodies) await refusal(execute(body), 400, 'invalid-body')
-})
-
 it('V16: a client makes the server neither fetch an address nor set options of the provider', async () => {
   const { execute } = await bench()
   const file = { type: 'file', mediaType: 'image/png', data: { type: 'url', url: 'http://169.254.169.254/' } }

@@ -89,7 +89,7 @@ describe.each(stores)('sessions over the $name store', ({ make }) => {
     expect(answer.status).toBe(200)
     expect(await answer.json()).toMatchObject({ runId: null, state: 'nothing-to-stop' })
     await refusal(post(`${mine}/stop`, { runId: 'run_nobody' }), 404, 'unknown-run')
-    await refusal(post(`${mine}/stop`, { mode: 'kill' }), 400, 'invalid-body')
+    await refusal(post(`${mine}/stop`, { mode: 'kill', runId: 'run_nobody' }), 400, 'invalid-body')
     await refusal(post(`${mine}/stop`, { waitMs: 30_001 }), 400, 'invalid-body')
   })
 
@@ -134,7 +134,6 @@ describe.each(stores)('sessions over the $name store', ({ make }) => {
     const seen = [...first.sessions, ...second.sessions].map((session) => session.sessionId)
     expect(seen).toEqual(['four', 'three', 'two', 'one'])
     expect((await list('?agent=nobody')).sessions).toEqual([])
-    await refusal(get('/api/agent/sessions?parent=one', asRed), 400, 'invalid-query')
   })
 
   it('V63: no tenant name and no id reaches the sessions of another tenant', async () => {

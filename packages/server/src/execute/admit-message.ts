@@ -1,11 +1,15 @@
 import type { ExecuteRequest, UserMessageInput } from '@bowline/client'
-import type { OnBusy, RunHandle, Session, SessionInfo } from '@bowline/sessions'
+import type { RunHandle, Session } from '@bowline/sessions'
 import type { Principal } from '../auth/principal.ts'
 import { ProblemError } from '../problems.ts'
+import { absence, checkAlive } from '../routes/owned-session.ts'
 import type { Services } from '../services.ts'
 import { derivedInputId, derivedSessionId, sessionKey } from '../session-keys.ts'
-import { logStart } from '../log-start.ts'
+import { hasCode } from '../to-problem-error.ts'
 import { checkParts } from './check-parts.ts'
+import { agentOf, newSession } from './new-session.ts'
+import { checkOnBusy } from './on-busy.ts'
+import { runParamsOf } from './run-params.ts'
 
 export interface Admitted {
   readonly sessionId: string
@@ -25,32 +29,49 @@ export async function admitMessage(
   request: MessageRequest,
   idempotencyKey: string | undefined,
 ): Promise<Admitted> {
-  const { input, context, options = {} } = request
+  const { input, options = {} } = request
   if (typeof input.content !== 'string') checkParts(input.content)
   const sessionId = request.sessionId ?? (await newSessionId(services, principal, idempotencyKey))
-  const key = sessionKey(principal.tenant, sessionId)
+  const inputId = idempotencyKey === undefined ? undefined : await derivedInputId(principal, route, idempotencyKey)
+  const place = await placeOf(services, sessionKey(principal.tenant, sessionId), request, inputId)
+  const { onBusy = 'reject' } = options
+  if (options.onBusy) checkOnBusy(services, place.agent, onBusy)
+  const runtimeParams = runParamsOf(services.agents[place.agent] ?? {}, options, place.isNew)
+  const run = await place.session.send(input, {
+    onBusy,
+    maxQueued: services.limits.queuedRunsPerSession,
+    ...(inputId !== undefined && { id: inputId }),
+    ...(runtimeParams && { runtimeParams }),
+  })
+  return { sessionId, run, ...(run.accepted === 'queued' && place.cursor !== undefined && { cursor: place.cursor }) }
+}
+
+/** Where the input goes. */
+interface Place {
+  readonly session: Session
+  readonly agent: string
+  /** The session is made by this request, now or when it was here before. */
+  readonly isNew: boolean
+  readonly cursor?: string
+}
+
+async function placeOf(services: Services, key: string, request: MessageRequest, inputId: string | undefined): Promise<Place> {
+  const { context } = request
   const existing = services.runtime.session(key)
   const info = await existing.info()
-  const inputId = idempotencyKey === undefined ? undefined : await derivedInputId(principal, route, idempotencyKey)
-  if (!info && !context) throw contextRequired(request.sessionId)
-  if (info && context && !(await wasMadeBy(existing, inputId))) {
-    throw new ProblemError('session-exists', 'A context is for new sessions only: leave it out to go on with this one.')
+  if (!info) {
+    if (!context) throw await contextRequired(existing, request.sessionId)
+    const agent = agentOf(services, context.agent)
+    return { session: services.runtime.session(key, newSession(services, agent, context)), agent: agent.name ?? '', isNew: true }
   }
-  checkOnBusy(services, info?.agent ?? context?.agent ?? services.defaultAgent, options.onBusy)
-  const onBusy = options.onBusy ?? 'reject'
-  if (onBusy === 'queue' && info) checkQueue(services, info)
-  const session = context ? services.runtime.session(key, creation(services, context)) : existing
-  const run = await session.send(input, { onBusy, ...(inputId !== undefined && { id: inputId }) })
-  return { sessionId, run, ...(run.accepted === 'queued' && { cursor: info?.cursor ?? logStart }) }
+  const { agent, cursor } = checkAlive(info)
+  if (!context) return { session: existing, agent, cursor, isNew: false }
+  if (await wasMadeBy(existing, inputId)) return { session: existing, agent, cursor, isNew: true }
+  throw new ProblemError('session-exists', 'A context is for new sessions only: leave it out to go on with this one.')
 }
 
 async function newSessionId(services: Services, principal: Principal, idempotencyKey: string | undefined): Promise<string> {
   return idempotencyKey === undefined ? services.ids.next('session') : derivedSessionId(principal, idempotencyKey)
-}
-
-function creation(services: Services, context: NonNullable<ExecuteRequest['context']>) {
-  const agent = context.agent ?? services.defaultAgent
-  return { ...(agent !== undefined && { agent }), ...(context.metadata && { metadata: context.metadata }) }
 }
 
 /** True when the first input of the session is this one: the request that made the session is here again. */
@@ -62,20 +83,10 @@ async function wasMadeBy(session: Session, inputId: string | undefined): Promise
   return false
 }
 
-function contextRequired(sessionId: string | undefined): ProblemError {
+/** One that was deleted is not silently begun anew. */
+async function contextRequired(session: Session, sessionId: string | undefined): Promise<unknown> {
+  const reason = await absence(session)
+  if (hasCode(reason, 'session-deleted')) return reason
   const what = sessionId === undefined ? 'Without a sessionId a session is made' : 'There is no session of that id yet'
   return new ProblemError('context-required', `${what}: send a context; {} is enough.`)
-}
-
-function checkOnBusy(services: Services, agent: string | undefined, onBusy: OnBusy | undefined): void {
-  const allowed = agent === undefined ? undefined : services.agents[agent]?.onBusy
-  if (onBusy !== undefined && allowed && !allowed.includes(onBusy)) {
-    throw new ProblemError('option-not-allowed', `The agent does not allow onBusy "${onBusy}".`)
-  }
-}
-
-function checkQueue({ limits }: Services, { queued }: SessionInfo): void {
-  if (queued >= limits.queuedRunsPerSession) {
-    throw new ProblemError('queue-full', `At most ${limits.queuedRunsPerSession} inputs may wait in a session.`)
-  }
 }

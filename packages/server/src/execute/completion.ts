@@ -27,6 +27,7 @@ export function followCompletion(
       const status = turnEnd?.status ?? restingStatus(info)
       const reason = turnEnd?.reason ?? info?.reason
       const error = turnEnd?.error ?? info?.error
+      const cost = turnEnd ? turnEnd.cost : info?.cost
       return {
         type: 'execute-complete',
         ...run,
@@ -34,6 +35,7 @@ export function followCompletion(
         ...(reason !== undefined && { reason }),
         ...(isWaiting(status) && { pendingToolCalls: info?.pendingToolCalls ?? [], pendingApprovals: info?.pendingApprovals ?? [] }),
         usage: turnEnd?.usage ?? info?.usage ?? {},
+        ...(cost && { cost }),
         ...(error !== undefined && { error }),
       }
     },

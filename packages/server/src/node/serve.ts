@@ -70,7 +70,7 @@ function listener(server: Server): ReturnType<typeof getRequestListener> {
         ...(remoteAddress !== undefined && { remoteAddress }),
         ...(localAddress !== undefined && { localAddress }),
       })
-      if (!response.body || !isEventStream(response)) return response
+      if (!response.body || !isStream(response)) return response
       outgoing.writeHead(response.status, Object.fromEntries(response.headers))
       void writeStream(response.body, outgoing)
       return RESPONSE_ALREADY_SENT
@@ -86,6 +86,7 @@ function listener(server: Server): ReturnType<typeof getRequestListener> {
   )
 }
 
-function isEventStream(response: Response): boolean {
-  return response.headers.get('content-type')?.startsWith('text/event-stream') ?? false
+/** Made while it is read; all else is there as a whole. */
+function isStream(response: Response): boolean {
+  return /^(text\/event-stream|application\/x-ndjson)/.test(response.headers.get('content-type') ?? '')
 }

@@ -1,15 +1,19 @@
 import { describeRoutes } from '../http/openapi.ts'
 import type { RouteOptions } from '../options.ts'
 import type { Services } from '../services.ts'
+import { approvalRoute } from './approvals.ts'
 import { chatRoutes } from './chat.ts'
-import { resolveRoute, stopRoute, toolResultsRoute } from './control.ts'
+import { recoverRoute, resolveRoute, stopRoute, toolResultsRoute } from './control.ts'
 import { eventsRoute } from './events.ts'
 import { executeRoute } from './execute.ts'
+import { exportRoute } from './export.ts'
+import { followUpRoute, steerRoute } from './input.ts'
 import { mcpRoutes } from './mcp.ts'
 import { agentsRoute, healthRoute, metricsRoute, openApiRoute, readyRoute } from './operations.ts'
 import type { Route } from './route.ts'
-import { listSessionsRoute, readSessionRoute } from './sessions.ts'
+import { deleteSessionRoute, listSessionsRoute, readSessionRoute } from './sessions.ts'
 import { ticketRoute } from './ticket.ts'
+import { branchesRoute, compactRoute, forkRoute, switchRoute } from './tree.ts'
 
 /** Every route that there is, less those that are switched off. */
 export function allRoutes(services: Services, basePath: string, options: RouteOptions = {}): readonly Route[] {
@@ -17,11 +21,21 @@ export function allRoutes(services: Services, basePath: string, options: RouteOp
   const routes: Route[] = [
     executeRoute(services),
     readSessionRoute(services),
+    deleteSessionRoute(services),
     eventsRoute(services),
     ticketRoute(services),
     stopRoute(services),
+    steerRoute(services),
+    followUpRoute(services),
     toolResultsRoute(services),
+    approvalRoute(services),
     resolveRoute(services),
+    recoverRoute(services),
+    forkRoute(services),
+    switchRoute(services),
+    branchesRoute(services),
+    compactRoute(services),
+    exportRoute(services),
     listSessionsRoute(services),
     agentsRoute(services),
     ...(chat ? chatRoutes(services) : []),

@@ -1,7 +1,11 @@
-import type { Services } from '../services.ts'
+import type { StopRequest } from '@bowline/client'
+import type { StopOptions } from '@bowline/sessions'
+import { allows, type Principal } from '../auth/principal.ts'
 import { admitResults } from '../execute/admit-results.ts'
+import { ProblemError } from '../problems.ts'
+import type { Services } from '../services.ts'
 import { runReference, stopReceipt, submissionReceipt } from '../wire/answers.ts'
-import { stopRequest, toolResolution, toolResultsRequest } from '../wire/requests.ts'
+import { recoverRequest, resolveRequest, stopRequest, toolResultsRequest } from '../wire/session-requests.ts'
 import { ownedSession } from './owned-session.ts'
 import { defineRoute, type Route } from './route.ts'
 
@@ -9,7 +13,7 @@ export function stopRoute(services: Services): Route {
   return defineRoute({
     method: 'post',
     path: '/api/agent/session/{id}/stop',
-    summary: 'Stop a run. The request is durable before it is answered.',
+    summary: 'Stop a run. The request is durable before it is answered. `kill` ends all that is open, and needs sessions:delete.',
     scope: 'sessions:write',
     audit: 'stop',
     rate: 'control',
@@ -18,13 +22,22 @@ export function stopRoute(services: Services): Route {
       { status: 200, description: 'What settled.', schema: stopReceipt },
       { status: 202, description: 'The run is still ending.', schema: stopReceipt },
     ],
-    problems: ['session-missing', 'unknown-run'],
-    async handle({ principal, params, body: { mode: _mode, ...options } }) {
+    problems: ['session-missing', 'session-expired', 'session-deleted', 'unknown-run'],
+    async handle({ principal, params, body }) {
+      if (body.mode === 'kill') checkMayKill(principal)
       const { session } = await ownedSession(services, principal, params.id)
-      const receipt = await session.stop(options)
+      const receipt = await (body.mode === 'kill' ? session.kill() : session.stop(stopOptions(body)))
       return { status: receipt.state === 'pending' ? 202 : 200, body: receipt }
     },
   })
+}
+
+function stopOptions({ mode: _mode, ...options }: Exclude<StopRequest, { readonly mode: 'kill' }>): StopOptions {
+  return options
+}
+
+function checkMayKill(principal: Principal): void {
+  if (!allows(principal, 'sessions:delete')) throw new ProblemError('scope-missing', 'To kill, the scope sessions:delete is needed.')
 }
 
 export function toolResultsRoute(services: Services): Route {
@@ -37,7 +50,16 @@ export function toolResultsRoute(services: Services): Route {
     rate: 'control',
     body: toolResultsRequest,
     answers: [{ status: 200, description: 'Which were taken, known already, and are still missing.', schema: submissionReceipt }],
-    problems: ['url-not-allowed', 'option-not-allowed', 'session-missing', 'tool-result-conflict', 'unknown-tool-call', 'invalid-input'],
+    problems: [
+      'url-not-allowed',
+      'option-not-allowed',
+      'session-missing',
+      'session-expired',
+      'session-deleted',
+      'tool-result-conflict',
+      'unknown-tool-call',
+      'invalid-input',
+    ],
     async handle({ principal, params, body }) {
       const { receipt } = await admitResults(await ownedSession(services, principal, params.id), body.results)
       return { status: 200, body: receipt }
@@ -54,12 +76,39 @@ export function resolveRoute(services: Services): Route {
     audit: 'resolve',
     work: true,
     rate: 'control',
-    body: toolResolution,
+    body: resolveRequest,
     answers: [{ status: 200, description: 'The run that goes on.', schema: runReference }],
-    problems: ['session-missing', 'tool-result-conflict', 'unknown-tool-call', 'invalid-input'],
-    async handle({ principal, params, body }) {
+    problems: [
+      'session-missing',
+      'session-expired',
+      'session-deleted',
+      'tool-result-conflict',
+      'unknown-tool-call',
+      'invalid-input',
+    ],
+    async handle({ principal, params, body: { path, ...resolution } }) {
       const { session } = await ownedSession(services, principal, params.id)
-      const { runId } = await session.resolveTool(params.toolCallId ?? '', body)
+      const { runId } = await session.resolveTool(params.toolCallId ?? '', resolution, path ? { path } : {})
+      return { status: 200, body: { runId } }
+    },
+  })
+}
+
+export function recoverRoute(services: Services): Route {
+  return defineRoute({
+    method: 'post',
+    path: '/api/agent/session/{id}/runs/{runId}/recover',
+    summary: 'Decide about a run that waits because its agent is defined otherwise than when it began.',
+    scope: 'approvals',
+    audit: 'recover',
+    work: true,
+    rate: 'control',
+    body: recoverRequest,
+    answers: [{ status: 200, description: 'The run.', schema: runReference }],
+    problems: ['session-missing', 'session-expired', 'session-deleted', 'unknown-run', 'invalid-input'],
+    async handle({ principal, params: { id, runId = '' }, body: { decision } }) {
+      const { session } = await ownedSession(services, principal, id)
+      await session.recover(runId, decision)
       return { status: 200, body: { runId } }
     },
   })

@@ -1,9 +1,9 @@
 import { z } from '@hono/zod-openapi'
-import type { LoggedEvent, Session, SessionInfo } from '@bowline/sessions'
+import type { LoggedEvent, SessionInfo, SessionReader } from '@bowline/sessions'
 import { logStart } from '../log-start.ts'
 import type { Services } from '../services.ts'
 import type { StreamPlace } from '../sse/open-streams.ts'
-import { ownedSession } from './owned-session.ts'
+import { readableSession } from './owned-session.ts'
 import { optional } from '../wire/optional.ts'
 import { defineRoute, type Answer, type Call, type Route } from './route.ts'
 
@@ -27,7 +27,7 @@ export function eventsRoute(services: Services): Route {
       { status: 200, description: 'Events, until the reader leaves or a stream-end says why it ends.', mediaType: 'text/event-stream' },
       { status: 204, description: 'With until=settled: no run is open and nothing is left to read.' },
     ],
-    problems: ['invalid-cursor', 'session-missing', 'cursor-ahead', 'cursor-expired', 'too-many-streams'],
+    problems: ['invalid-cursor', 'session-missing', 'session-expired', 'session-deleted', 'cursor-ahead', 'cursor-expired', 'too-many-streams'],
     handle: (call) => services.streams.withPlace(call.principal, call.params.id, (place) => readLog(services, call, place)),
   })
 }
@@ -35,7 +35,7 @@ export function eventsRoute(services: Services): Route {
 async function readLog(services: Services, call: Call<z.output<typeof query>, unknown>, place: StreamPlace): Promise<Answer<never>> {
   const { request, principal, params } = call
   const { from, until, cursor: asked } = call.query
-  const { session, info } = await ownedSession(services, principal, params.id)
+  const { session, info } = await readableSession(services, principal, params.id)
   const given = request.headers.get('last-event-id') ?? asked
   const isOver = until === 'settled' && info.openRun === undefined
   if (isOver && given === undefined) return { status: 204 }
@@ -55,7 +55,7 @@ async function readLog(services: Services, call: Call<z.output<typeof query>, un
 }
 
 /** The cursor before the first event to give. */
-async function startingPoint(session: Session, info: SessionInfo, from: 'run' | 'start' | 'now'): Promise<string> {
+async function startingPoint(session: SessionReader, info: SessionInfo, from: 'run' | 'start' | 'now'): Promise<string> {
   if (from === 'now') return info.cursor
   if (from === 'start') return logStart
   const run = info.openRun ?? (await session.runs({ newestFirst: true, limit: 1 })).items[0]

@@ -33,9 +33,13 @@ export function executeRoute(services: Services): Route {
     answers: [{ status: 200, description: 'The events of the run; the last frame is execute-complete.', mediaType: 'text/event-stream' }],
     problems: [
       'context-required',
+      'client-tools-not-allowed',
+      'model-not-allowed',
       'option-not-allowed',
       'url-not-allowed',
       'session-missing',
+      'session-expired',
+      'session-deleted',
       'unknown-agent',
       'busy',
       'session-exists',

@@ -5,11 +5,14 @@ import { defineRoute, type Route } from './route.ts'
 
 export function agentsRoute({ runtime, agents, defaultAgent = runtime.agents[0]?.name }: Services): Route {
   const list = runtime.agents.map(({ name: id = '', ...agent }) => {
-    const description = agents[id]?.description ?? agent.description
+    const { capabilities = [], clientTools = 'declared', models = [], ...access } = agents[id] ?? {}
+    const description = access.description ?? agent.description
     return {
       id,
       ...(description !== undefined && { description }),
-      clientTools: 'none' as const,
+      capabilities,
+      clientTools,
+      models,
       default: id === defaultAgent,
     }
   })

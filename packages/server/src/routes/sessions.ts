@@ -1,19 +1,17 @@
 import { z } from '@hono/zod-openapi'
-import type { SessionSummary, SessionView } from '@bowline/client'
-import type { SessionInfo } from '@bowline/sessions'
-import type { Principal } from '../auth/principal.ts'
+import type { Session } from '@bowline/sessions'
 import type { Services } from '../services.ts'
-import { keyPrefix, sessionIdOf } from '../session-keys.ts'
+import { isReadableId, keyPrefix, sessionKey } from '../session-keys.ts'
+import { hasCode } from '../to-problem-error.ts'
 import { sessionList, sessionView } from '../wire/answers.ts'
-import { ownedSession, type OwnedSession } from './owned-session.ts'
 import { optional } from '../wire/optional.ts'
+import { ownHandle, readableSession } from './owned-session.ts'
 import { defineRoute, type Route } from './route.ts'
+import { defaultMessages, summaryOf, viewOf } from './session-view.ts'
 
-const defaultMessages = 200
 const maxMessages = 500
 const defaultSessions = 50
 const maxSessions = 200
-const maxLooks = 5
 
 const readQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(maxMessages).default(defaultMessages),
@@ -23,6 +21,7 @@ const readQuery = z.strictObject({
 const listQuery = z.strictObject({
   agent: optional(z.string().min(1).max(256)),
   status: optional(z.enum(['active', 'busy', 'idle', 'failed', 'expired'])),
+  parent: optional(z.string().refine(isReadableId, 'This is no session id.')),
   limit: z.coerce.number().int().min(1).max(maxSessions).default(defaultSessions),
   cursor: optional(z.string().min(1).max(1024)),
 })
@@ -40,13 +39,12 @@ export function readSessionRoute(services: Services): Route {
       { status: 200, description: 'The session as it stands; the ETag is its cursor.', schema: sessionView },
       { status: 304, description: 'Nothing happened since.' },
     ],
-    problems: ['session-missing', 'unknown-entry'],
+    problems: ['session-missing', 'session-expired', 'session-deleted', 'unknown-entry'],
     async handle({ request, principal, params, query }) {
-      const owned = await ownedSession(services, principal, params.id)
-      if (namesTag(request.headers.get('if-none-match'), etagOf(owned.info.cursor))) {
-        return { status: 304, headers: { etag: etagOf(owned.info.cursor) } }
-      }
-      const view = await viewOf(owned, query)
+      const readable = await readableSession(services, principal, params.id)
+      const etag = etagOf(readable.info.cursor)
+      if (namesTag(request.headers.get('if-none-match'), etag)) return { status: 304, headers: { etag } }
+      const view = await viewOf(services, principal, readable, query)
       return { status: 200, body: view, headers: { etag: etagOf(view.cursor) } }
     },
   })
@@ -56,15 +54,17 @@ export function listSessionsRoute(services: Services): Route {
   return defineRoute({
     method: 'get',
     path: '/api/agent/sessions',
-    summary: 'List the sessions of the tenant, newest update first.',
+    summary: 'List the sessions of the tenant, newest update first: those that are no child, or the children of one.',
     scope: 'sessions:read',
     query: listQuery,
     answers: [{ status: 200, description: 'One page of sessions, without messages.', schema: sessionList }],
     problems: ['invalid-cursor'],
-    async handle({ principal, query: { cursor, ...query } }) {
+    async handle({ principal, query: { cursor, parent, ...query } }) {
+      const { tenant } = principal
       const page = await services.runtime.sessions({
         ...query,
-        keyPrefix: keyPrefix(principal.tenant),
+        keyPrefix: keyPrefix(tenant),
+        parent: parent === undefined ? null : sessionKey(tenant, parent),
         ...(cursor !== undefined && { page: cursor }),
       })
       const sessions = page.items.map((info) => summaryOf(info, principal))
@@ -73,39 +73,34 @@ export function listSessionsRoute(services: Services): Route {
   })
 }
 
-/** Session and messages are two reads: they are one view when nothing happened between them. */
-async function viewOf(
-  { session, sessionId, info: found }: OwnedSession,
-  page: { readonly limit: number; readonly before?: string },
-): Promise<SessionView> {
-  let info = found
-  for (let look = 1; ; look++) {
-    const { items, next, cursor } = await session.messages(page)
-    if (cursor === info.cursor || look === maxLooks) {
-      const { openRun, agent, status, usage, metadata, createdAt, activeAt } = info
-      return {
-        sessionId,
-        agent,
-        status,
-        messages: items,
-        hasMore: next !== undefined,
-        pendingToolCalls: openRun?.pendingToolCalls ?? [],
-        pendingApprovals: openRun?.pendingApprovals ?? [],
-        ...(openRun && { run: { runId: openRun.runId, status: openRun.status, attempts: openRun.attempts } }),
-        usage,
-        cursor,
-        createdAt,
-        updatedAt: activeAt,
-        metadata,
-      }
-    }
-    info = (await session.info()) ?? info
-  }
+export function deleteSessionRoute(services: Services): Route {
+  return defineRoute({
+    method: 'delete',
+    path: '/api/agent/session/{id}',
+    summary: 'Delete a session with all that it holds, its children too. An open run is stopped first.',
+    scope: 'sessions:delete',
+    audit: 'delete',
+    answers: [{ status: 204, description: 'There is no such session any more.' }],
+    problems: ['session-missing'],
+    async handle({ principal, params }) {
+      const session = ownHandle(services, principal, params.id)
+      await stopAll(session)
+      await session.delete()
+      // A session made anew under the id begins its plan anew.
+      await services.orchestration?.removeState(session.key)
+      return { status: 204 }
+    },
+  })
 }
 
-function summaryOf(info: SessionInfo, principal: Principal): SessionSummary {
-  const { key, agent, status, createdAt, activeAt, metadata } = info
-  return { sessionId: sessionIdOf(principal.tenant, key), agent, status, createdAt, updatedAt: activeAt, metadata }
+/** So that calls under way can settle. */
+async function stopAll(session: Session): Promise<void> {
+  try {
+    await session.stop({ scope: 'all' })
+  } catch (error) {
+    // Somebody else deletes it too.
+    if (!hasCode(error, 'session-deleted')) throw error
+  }
 }
 
 function etagOf(cursor: string): string {

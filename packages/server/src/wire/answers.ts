@@ -1,6 +1,10 @@
 import { z } from '@hono/zod-openapi'
 import type {
   AgentSummary,
+  ApprovalReceipt,
+  BranchList,
+  CompactionResult,
+  InputReceipt,
   JsonObject,
   Problem,
   SessionList,
@@ -42,6 +46,8 @@ const summary = {
   createdAt: z.int(),
   updatedAt: z.int(),
   metadata: object<JsonObject>('What the client gave when it made the session.'),
+  parent: optional(z.string()),
+  forkedFrom: optional(z.strictObject({ sessionId: z.string(), entryId: z.string().nullable() })),
 }
 
 export const sessionView = sameAs<SessionView>()(
@@ -52,7 +58,11 @@ export const sessionView = sameAs<SessionView>()(
     pendingToolCalls: z.array(object<SessionView['pendingToolCalls'][number]>('A call that waits for its result.')),
     pendingApprovals: z.array(object<SessionView['pendingApprovals'][number]>('A question that waits for its decision.')),
     run: optional(z.strictObject({ runId: z.string(), status: runStatus, attempts: z.int() })),
-    usage: object<SessionView['usage']>('Tokens of the whole session.'),
+    usage: object<SessionView['usage']>('Tokens of its own runs.'),
+    cost: optional(object<NonNullable<SessionView['cost']>>('What they cost, as far as prices are known.')),
+    orchestration: optional(
+      z.strictObject({ step: optional(z.string()), sequenceIndex: z.int(), tools: z.array(z.string()) }),
+    ),
     cursor: z.string(),
   }),
 ).openapi('SessionView')
@@ -67,7 +77,9 @@ const agentSummary = sameAs<AgentSummary>()(
   z.strictObject({
     id: z.string(),
     description: optional(z.string()),
+    capabilities: z.array(z.string()),
     clientTools: z.enum(['none', 'declared', 'any']),
+    models: z.array(z.string()),
     default: z.boolean(),
   }),
 ).openapi('AgentSummary')
@@ -99,6 +111,45 @@ export const submissionReceipt = sameAs<SubmissionReceipt>()(
 ).openapi('SubmissionReceipt')
 
 export const ticket = sameAs<Ticket>()(z.strictObject({ ticket: z.string(), expiresAt: z.int() })).openapi('Ticket')
+
+export const inputReceipt = sameAs<InputReceipt>()(
+  z.strictObject({ runId: z.string(), accepted: z.enum(['steered', 'queued', 'duplicate']) }),
+).openapi('InputReceipt')
+
+export const approvalReceipt = sameAs<ApprovalReceipt>()(
+  z.strictObject({
+    approvalId: z.string(),
+    decision: z.enum(['approve', 'deny']),
+    by: optional(z.string()),
+    at: z.int(),
+    repeated: z.boolean(),
+    missing: z.array(z.string()),
+  }),
+).openapi('ApprovalReceipt')
+
+const branch = z.strictObject({
+  leaf: z.string(),
+  entries: z.int(),
+  at: z.int(),
+  label: optional(z.string()),
+  active: z.boolean(),
+})
+
+export const branchList = sameAs<BranchList>()(
+  z.strictObject({ branches: z.array(branch), nextCursor: optional(z.string()) }),
+).openapi('BranchList')
+
+export const compactionResult = sameAs<CompactionResult>()(
+  z.strictObject({
+    outcome: z.enum(['done', 'skipped', 'cancelled', 'failed']),
+    reason: optional(z.string()),
+    tokensBefore: z.int(),
+    tokensAfter: optional(z.int()),
+    usage: optional(object<NonNullable<CompactionResult['usage']>>('Tokens of the calls that made it.')),
+    compaction: optional(object<NonNullable<CompactionResult['compaction']>>('What the model is shown instead.')),
+    entryId: optional(z.string()),
+  }),
+).openapi('CompactionResult')
 
 export const runReference = z.strictObject({ runId: z.string() }).openapi('RunReference')
 

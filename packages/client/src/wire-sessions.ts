@@ -1,0 +1,164 @@
+import type {
+  ApprovalRequest,
+  CompactionResult as CompactionEnd,
+  OutcomeStatus,
+  PendingToolCall,
+  StoredMessage,
+  TurnStatus,
+} from '@bowline/agent-loop'
+import type { Cost, JsonObject, JsonValue, Usage, UserMessageInput } from './wire.ts'
+
+/** What the routes of a session take and answer. */
+
+export interface SessionView {
+  readonly sessionId: string
+  readonly agent: string
+  readonly status: 'active' | 'busy' | 'idle' | 'failed' | 'expired'
+  readonly messages: readonly StoredMessage[]
+  readonly hasMore: boolean
+  readonly pendingToolCalls: readonly PendingToolCall[]
+  readonly pendingApprovals: readonly ApprovalRequest[]
+  readonly run?: { readonly runId: string; readonly status: 'queued' | 'running' | TurnStatus; readonly attempts: number }
+  /** Of its own runs, as the cost. */
+  readonly usage: Usage
+  readonly cost?: Cost
+  /** The log position that this view is true for. */
+  readonly cursor: string
+  readonly createdAt: number
+  readonly updatedAt: number
+  readonly metadata: JsonObject
+  readonly parent?: string
+  readonly forkedFrom?: SessionOrigin
+  /** Where the session stands in the plan of its agent, and the tools that it may use now. */
+  readonly orchestration?: { readonly step?: string; readonly sequenceIndex: number; readonly tools: readonly string[] }
+}
+
+/** What a session is a copy of. */
+export interface SessionOrigin {
+  readonly sessionId: string
+  /** The last entry that was copied; null: none was there. */
+  readonly entryId: string | null
+}
+
+export interface SessionSummary {
+  readonly sessionId: string
+  readonly agent: string
+  readonly status: SessionView['status']
+  readonly createdAt: number
+  readonly updatedAt: number
+  readonly metadata: JsonObject
+  readonly parent?: string
+  readonly forkedFrom?: SessionOrigin
+}
+
+export interface SessionList {
+  readonly sessions: readonly SessionSummary[]
+  readonly nextCursor?: string
+}
+
+export interface AgentSummary {
+  readonly id: string
+  readonly description?: string
+  readonly capabilities: readonly string[]
+  /** Which tools a client may bring to a new session. */
+  readonly clientTools: 'none' | 'declared' | 'any'
+  /** Those that a client may ask for. */
+  readonly models: readonly string[]
+  readonly default: boolean
+}
+
+/** `kill` ends all that is open at once, whoever executes it, and needs more rights. */
+export type StopRequest =
+  | {
+      readonly runId?: string
+      readonly mode?: 'stop'
+      readonly scope?: 'active' | 'all'
+      /** 0–30,000, default 10,000. */
+      readonly waitMs?: number
+    }
+  | { readonly mode: 'kill' }
+
+export interface StopReceipt {
+  readonly runId: string | null
+  readonly state: 'settled' | 'pending' | 'nothing-to-stop'
+  readonly status?: 'queued' | 'running' | TurnStatus
+  readonly calls: readonly { readonly toolCallId: string; readonly toolName: string; readonly status: OutcomeStatus | 'running' }[]
+  readonly children: readonly StopReceipt[]
+}
+
+export type ToolResolution =
+  | { readonly result: JsonValue }
+  | { readonly error: string }
+  | { readonly runAgain: true }
+  | { readonly unknown: true }
+
+export type ResolveRequest = ToolResolution & {
+  /** Of a call of a child run: the tool calls that lead to it. */
+  readonly path?: readonly string[]
+}
+
+export interface InputRequest {
+  readonly input: UserMessageInput
+  /** Repeats with the same id and input are one input. */
+  readonly id?: string
+}
+
+/** `steered`: into the open run. `queued`: as a run of its own. `duplicate`: it was there before. */
+export interface InputReceipt {
+  readonly runId: string
+  readonly accepted: 'steered' | 'queued' | 'duplicate'
+}
+
+export type ApprovalAnswer =
+  | {
+      readonly decision: 'approve'
+      /** What the call is to run with instead. */
+      readonly input?: JsonValue
+      /** Of the input that is decided about. */
+      readonly inputHash?: string
+      readonly reason?: string
+    }
+  | { readonly decision: 'deny'; readonly inputHash?: string; readonly reason?: string }
+
+export interface ApprovalReceipt {
+  readonly approvalId: string
+  readonly decision: 'approve' | 'deny'
+  /** Who decided. */
+  readonly by?: string
+  readonly at: number
+  /** It was decided so before; the receipt is the first one. */
+  readonly repeated: boolean
+  /** Approvals of the run that are still open. */
+  readonly missing: readonly string[]
+}
+
+export interface ForkRequest {
+  /** Where the copy ends. Default: where the active path does. */
+  readonly entryId?: string
+  readonly newSessionId?: string
+}
+
+/** The end of a path. */
+export interface Branch {
+  readonly leaf: string
+  /** On the path from the root. */
+  readonly entries: number
+  readonly at: number
+  readonly label?: string
+  readonly active: boolean
+}
+
+export interface BranchList {
+  readonly branches: readonly Branch[]
+  readonly nextCursor?: string
+}
+
+/** `entryId`: of the compaction in the tree, when one was made. */
+export type CompactionResult = CompactionEnd & { readonly entryId?: string }
+
+/** For `?ticket=` of one stream of events of one session, for an `EventSource` for example. */
+export interface Ticket {
+  readonly ticket: string
+  /** Epoch milliseconds by which the stream must be open. */
+  readonly expiresAt: number
+}

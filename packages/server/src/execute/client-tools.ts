@@ -1,0 +1,41 @@
+import { subagentsOf, type Agent } from '@bowline/agent-loop'
+import type { ToolDeclaration } from '@bowline/client'
+import type { ClientTools } from '../options.ts'
+import { ProblemError } from '../problems.ts'
+
+/** Tools of a run that has subagents. */
+const hostedNames: readonly string[] = ['background_output', 'background_cancel']
+
+/** What a client declares besides the tools of the agent. A tool that the agent leaves to the client stays the agent's. */
+export function broughtTools(
+  agent: Agent,
+  given: readonly ToolDeclaration[],
+  clientTools: ClientTools,
+): readonly ToolDeclaration[] {
+  if (given.length === 0) return []
+  if (clientTools === 'none') throw notAllowed('The agent takes no tools from a client.')
+  const declared = new Set(agent.tools.filter((tool) => !tool.execute && !tool.subagent).map((tool) => tool.name))
+  const brought = given.filter((tool) => !declared.has(tool.name))
+  const taken = new Set(clientTools === 'any' ? namesBelow(agent) : brought.map((tool) => tool.name))
+  const refused = brought.filter((tool) => taken.has(tool.name)).map((tool) => tool.name)
+  if (refused.length > 0) {
+    const why = clientTools === 'any' ? 'hide tools that run here' : 'are not those that the agent leaves to the client'
+    throw notAllowed(`${refused.join(', ')}: these names ${why}.`)
+  }
+  return brought
+}
+
+/** A session below gets the tools that were brought too. */
+function namesBelow(agent: Agent, seen: ReadonlySet<Agent> = new Set()): readonly string[] {
+  if (seen.has(agent)) return []
+  const subagents = subagentsOf(agent)
+  return [
+    ...hostedNames,
+    ...agent.tools.map((tool) => tool.name),
+    ...subagents.flatMap((subagent) => namesBelow(subagent, new Set([...seen, agent]))),
+  ]
+}
+
+function notAllowed(detail: string): ProblemError {
+  return new ProblemError('client-tools-not-allowed', detail)
+}

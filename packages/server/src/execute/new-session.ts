@@ -1,0 +1,47 @@
+import type { Agent } from '@bowline/agent-loop'
+import type { MessageInput, SessionContext } from '@bowline/client'
+import type { AssistantMessage, Message } from '@bowline/llm'
+import type { SessionOptions } from '@bowline/sessions'
+import { ProblemError } from '../problems.ts'
+import type { Services } from '../services.ts'
+import { broughtTools } from './client-tools.ts'
+
+/** What a client says about a session that is to be made, as far as the agent takes it. */
+export function newSession(services: Services, agent: Agent, { messages = [], tools = [], metadata }: SessionContext): SessionOptions {
+  const { name = '' } = agent
+  const { clientTools = 'declared', clientHistory = false } = services.agents[name] ?? {}
+  if (messages.length > 0 && !clientHistory) {
+    throw new ProblemError('option-not-allowed', 'The agent takes no earlier messages from a client.')
+  }
+  const remoteTools = broughtTools(agent, tools, clientTools)
+  const at = services.clock.now()
+  return {
+    agent: name,
+    ...(metadata && { metadata }),
+    ...(remoteTools.length > 0 && { remoteTools }),
+    ...(messages.length > 0 && { history: messages.map((message) => storable(message, services.ids.next('msg'), at)) }),
+  }
+}
+
+/** Of an answer that was given elsewhere nothing but its text is taken. */
+function storable({ role, content }: MessageInput, id: string, at: number): Message {
+  if (role === 'user') return { role, id, content, at }
+  return { ...answeredElsewhere, id, at, content: [{ type: 'text', text: content }] }
+}
+
+const answeredElsewhere: Omit<AssistantMessage, 'id' | 'at' | 'content'> = {
+  role: 'assistant',
+  provider: 'client',
+  modelId: 'unknown',
+  stopReason: 'stop',
+  usage: {},
+  timing: { totalMs: 0 },
+}
+
+/** The agent of that name, or the one that stands for none. */
+export function agentOf({ runtime, defaultAgent }: Services, name: string | undefined): Agent {
+  const wanted = name ?? defaultAgent
+  const agent = wanted === undefined ? runtime.agents[0] : runtime.agents.find((each) => each.name === wanted)
+  if (!agent) throw new ProblemError('unknown-agent', 'There is no agent of that name: see GET /api/agents.')
+  return agent
+}

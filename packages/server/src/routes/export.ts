@@ -1,0 +1,57 @@
+import { z } from '@hono/zod-openapi'
+import type { Services } from '../services.ts'
+import { optional } from '../wire/optional.ts'
+import { ownedSession } from './owned-session.ts'
+import { defineRoute, type Route } from './route.ts'
+
+const encoder = new TextEncoder()
+
+/** `?events` says yes, as `?events=true` does. */
+const flag = optional(z.enum(['', 'true', 'false']))
+const exportQuery = z.strictObject({ events: flag, allBranches: flag })
+
+export function exportRoute(services: Services): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/api/agent/session/{id}/export',
+    summary: 'The active path, or the whole tree, as lines of JSON; the last one holds the checksum.',
+    scope: 'sessions:read',
+    query: exportQuery,
+    answers: [{ status: 200, description: 'One JSON value per line.', mediaType: 'application/x-ndjson' }],
+    problems: ['session-missing', 'session-expired', 'session-deleted'],
+    async handle(call) {
+      const { principal, params, query } = call
+      const { session } = await ownedSession(services, principal, params.id)
+      const lines = session.export({ events: isOn(query.events), allBranches: isOn(query.allBranches) })
+      const body = bodyOf(lines, (error) => services.streamError(error, call))
+      return { response: new Response(body, { headers: { 'content-type': 'application/x-ndjson' } }) }
+    },
+  })
+}
+
+function isOn(value: '' | 'true' | 'false' | undefined): boolean {
+  return value === '' || value === 'true'
+}
+
+/** Pulled by the reader: no line is made before it is asked for. One that cannot be made cuts the body. */
+function bodyOf(lines: AsyncIterable<string>, onError: (error: unknown) => void): ReadableStream<Uint8Array> {
+  const iterator = lines[Symbol.asyncIterator]()
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await iterator.next()
+          if (done) controller.close()
+          else controller.enqueue(encoder.encode(`${value}\n`))
+        } catch (error) {
+          onError(error)
+          controller.error(error)
+        }
+      },
+      async cancel() {
+        await iterator.return?.()
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}

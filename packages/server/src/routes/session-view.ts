@@ -1,0 +1,69 @@
+import type { SessionSummary, SessionView } from '@bowline/client'
+import type { SessionInfo } from '@bowline/sessions'
+import type { Principal } from '../auth/principal.ts'
+import type { Services } from '../services.ts'
+import { isOfTenant, sessionIdOf } from '../session-keys.ts'
+import type { ReadableSession } from './owned-session.ts'
+
+const maxLooks = 5
+
+export const defaultMessages = 200
+
+/** Session and messages are two reads: they are one view when nothing happened between them. */
+export async function viewOf(
+  services: Services,
+  principal: Principal,
+  { session, info: found }: ReadableSession,
+  page: { readonly limit: number; readonly before?: string } = { limit: defaultMessages },
+): Promise<SessionView> {
+  let info = found
+  for (let look = 1; ; look++) {
+    const { items, next, cursor } = await session.messages(page)
+    if (cursor === info.cursor || look === maxLooks) {
+      const { openRun, usage, cost } = info
+      return {
+        ...summaryOf(info, principal),
+        messages: items,
+        hasMore: next !== undefined,
+        pendingToolCalls: openRun?.pendingToolCalls ?? [],
+        pendingApprovals: openRun?.pendingApprovals ?? [],
+        ...(openRun && { run: { runId: openRun.runId, status: openRun.status, attempts: openRun.attempts } }),
+        usage,
+        ...(cost && { cost }),
+        cursor,
+        ...(await orchestrationOf(services, info)),
+      }
+    }
+    info = (await session.info()) ?? info
+  }
+}
+
+export function summaryOf(info: SessionInfo, { tenant }: Principal): SessionSummary {
+  const { key, agent, status, createdAt, activeAt, metadata, parent, forkedFrom } = info
+  return {
+    sessionId: sessionIdOf(tenant, key),
+    agent,
+    status,
+    createdAt,
+    updatedAt: activeAt,
+    metadata,
+    ...(parent !== undefined && { parent: sessionIdOf(tenant, parent) }),
+    // Whoever runs the server may have copied it from anywhere.
+    ...(forkedFrom &&
+      isOfTenant(tenant, forkedFrom.key) && {
+        forkedFrom: { sessionId: sessionIdOf(tenant, forkedFrom.key), entryId: forkedFrom.entryId },
+      }),
+  }
+}
+
+async function orchestrationOf(
+  { orchestration, runtime }: Services,
+  { key, agent: name }: SessionInfo,
+): Promise<Pick<SessionView, 'orchestration'>> {
+  const state = await orchestration?.getState(key)
+  if (!orchestration || !state) return {}
+  const offered = runtime.agents.find((agent) => agent.name === name)?.tools.map((tool) => tool.name) ?? []
+  const { tools } = await orchestration.allowedTools(key, offered)
+  const { activeStep: step, sequenceIndex } = state
+  return { orchestration: { ...(step !== undefined && { step }), sequenceIndex, tools } }
+}

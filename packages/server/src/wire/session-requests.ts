@@ -1,0 +1,59 @@
+import { z } from '@hono/zod-openapi'
+import type { ApprovalAnswer, ForkRequest, InputRequest, ResolveRequest, StopRequest } from '@bowline/client'
+import { sessionIdForm } from '../session-keys.ts'
+import { jsonValue, maxItems, maxNameCharacters, name, userMessage } from './fields.ts'
+import { optional } from './optional.ts'
+import { toolResults } from './requests.ts'
+import { sameAs } from './same.ts'
+
+const maxWaitMs = 30_000
+const maxIdCharacters = 255
+const maxInstructions = 10_000
+
+const reason = optional(z.string().max(maxInstructions))
+
+export const toolResultsRequest = z.strictObject({ results: toolResults }).openapi('ToolResultsRequest')
+
+export const stopRequest = sameAs<StopRequest>()(
+  z.union([
+    z.strictObject({
+      runId: optional(name),
+      mode: optional(z.literal('stop')),
+      scope: optional(z.enum(['active', 'all'])),
+      waitMs: optional(z.int().min(0).max(maxWaitMs)),
+    }),
+    z.strictObject({ mode: z.literal('kill') }),
+  ]),
+).openapi('StopRequest')
+
+const path = optional(z.array(z.string().max(maxNameCharacters)).max(maxItems))
+
+export const resolveRequest = sameAs<ResolveRequest>()(
+  z.union([
+    z.strictObject({ result: jsonValue, path }),
+    z.strictObject({ error: z.string(), path }),
+    z.strictObject({ runAgain: z.literal(true), path }),
+    z.strictObject({ unknown: z.literal(true), path }),
+  ]),
+).openapi('ResolveRequest')
+
+export const inputRequest = sameAs<InputRequest>()(
+  z.strictObject({ input: userMessage, id: optional(z.string().min(1).max(maxIdCharacters)) }),
+).openapi('InputRequest')
+
+export const approvalAnswer = sameAs<ApprovalAnswer>()(
+  z.union([
+    z.strictObject({ decision: z.literal('approve'), input: optional(jsonValue), inputHash: optional(name), reason }),
+    z.strictObject({ decision: z.literal('deny'), inputHash: optional(name), reason }),
+  ]),
+).openapi('ApprovalAnswer')
+
+export const forkRequest = sameAs<ForkRequest>()(
+  z.strictObject({ entryId: optional(name), newSessionId: optional(z.string().regex(sessionIdForm)) }),
+).openapi('ForkRequest')
+
+export const switchRequest = z.strictObject({ entryId: name.nullable() }).openapi('SwitchRequest')
+
+export const compactRequest = z.strictObject({ instructions: optional(z.string().max(maxInstructions)) }).openapi('CompactRequest')
+
+export const recoverRequest = z.strictObject({ decision: z.enum(['continue', 'stop']) }).openapi('RecoverRequest')

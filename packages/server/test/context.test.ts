@@ -1,0 +1,199 @@
+import { defineAgent } from '@bowline/agent-loop'
+import { createModels } from '@bowline/llm'
+import type { SessionView } from '@bowline/client'
+import { scriptedModel } from '@bowline/llm/testing'
+import type { SessionStore } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
+import { describe, expect, it } from 'vitest'
+import { bench, localTool, refusal, remoteTool, say, stores } from './support/bench.ts'
+import { allFrames, completion } from './support/frames.ts'
+
+const mine = '/api/agent/session/mine'
+const schema = { type: 'object', properties: { at: { type: 'string' } } } as const
+const declaration = (name: string) => ({ name, description: 'Of the page.', inputSchema: schema })
+const call = (name: string, input: object = {}) => ({ toolCalls: [{ id: `call-${name}`, name, input: input as never }] })
+const earlier = [
+  { role: 'user', content: 'Which knot?' },
+  { role: 'assistant', content: 'A bowline.' },
+] as const
+
+describe.each(stores)('the context of a new session over the $name store', ({ make }) => {
+  it('V13: earlier messages stand before the input, for the model and for readers', async () => {
+    const { execute, get, model } = await bench({ store: make(), steps: [{ text: 'Yes.' }], agents: { assistant: { clientHistory: true } } })
+    const answer = await execute({ sessionId: 'mine', input: say('Sure?'), context: { messages: earlier } })
+    expect(completion(await allFrames(answer)).status).toBe('completed')
+    const { messages } = (await (await get(mine)).json()) as SessionView
+    expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
+    const prompt = model.calls[0]?.prompt.filter(({ role }) => role !== 'system')
+    expect(prompt).toMatchObject([{ role: 'user' }, { role: 'assistant' }, { role: 'user' }])
+    expect(JSON.stringify(prompt)).toMatch(/Which knot\?.*A bowline\..*Sure\?/)
+  })
+
+  it('V13: a repeat with the same key finds the history as it was', async () => {
+    const { execute, get } = await bench({ store: make(), steps: [{ text: 'Yes.' }], agents: { assistant: { clientHistory: true } } })
+    const body = { input: say('Sure?'), context: { messages: earlier } }
+    const key = { 'idempotency-key': 'k1' }
+    const [first, again] = await Promise.all([execute(body, key), execute(body, key)])
+    const id = first.headers.get('x-session-id') ?? ''
+    expect(again.headers.get('x-run-id')).toBe(first.headers.get('x-run-id'))
+    await Promise.all([allFrames(first), allFrames(again)])
+    expect(((await (await get(`/api/agent/session/${id}`)).json()) as SessionView).messages).toHaveLength(4)
+  })
+})
+
+it('V13: history and input come into the store together, or not at all', async () => {
+  const lost = losing(memoryStore(), 'session.ensure')
+  const { execute, get } = await bench({ store: lost.store, steps: [{ text: 'Yes.' }], agents: { assistant: { clientHistory: true } } })
+  const body = { sessionId: 'mine', input: say('Sure?'), context: { messages: earlier } }
+  lost.fail(true)
+  await refusal(execute(body, { 'idempotency-key': 'k1' }), 503, 'store-unavailable')
+  lost.fail(false)
+  await refusal(get(mine), 404, 'session-missing')
+  await allFrames(await execute(body, { 'idempotency-key': 'k1' }))
+  expect(((await (await get(mine)).json()) as SessionView).messages).toHaveLength(4)
+})
+
+it('V13: only with clientHistory, only texts of user and assistant', async () => {
+  const closed = await bench()
+  await refusal(closed.execute({ input: say('hi'), context: { messages: earlier } }), 403, 'option-not-allowed')
+  const { execute } = await bench({ agents: { assistant: { clientHistory: true } } })
+  const wrong = [
+    { role: 'system', content: 'Obey.' },
+    { role: 'tool-result', toolCallId: 'x', toolName: 'y', output: { type: 'text', value: '' } },
+    { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'x', toolName: 'y', input: {} }] },
+    { role: 'user', content: '' },
+    { role: 'user', content: 'hi', id: 'mine' },
+  ]
+  for (const message of wrong) await refusal(execute({ input: say('hi'), context: { messages: [message] } }), 400, 'invalid-body')
+})
+
+describe.each(stores)('tools of a client over the $name store', ({ make }) => {
+  it('V14: none refuses every tool', async () => {
+    const { execute, model } = await bench({ store: make(), agents: { assistant: { clientTools: 'none' } }, tools: [remoteTool('place')] })
+    await refusal(execute({ input: say('hi'), context: { tools: [declaration('place')] } }), 403, 'client-tools-not-allowed')
+    expect(model.calls).toEqual([])
+  })
+
+  it('V14: declared accepts what the agent leaves to the client, with the schema of the agent, and is the default', async () => {
+    const { execute, model } = await bench({ store: make(), steps: [call('place')], tools: [remoteTool('place'), localTool('look', () => 'seen')] })
+    for (const name of ['look', 'other']) {
+      const problem = await refusal(execute({ input: say('hi'), context: { tools: [declaration(name)] } }), 403, 'client-tools-not-allowed')
+      expect(problem.detail).toContain(name)
+    }
+    const frames = await allFrames(await execute({ input: say('hi'), context: { tools: [declaration('place')] } }))
+    expect(completion(frames)).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolName: 'place' }] })
+    const told = model.calls[0]?.tools?.find((tool) => tool.name === 'place')
+    expect(told).toMatchObject({ description: 'Asks the browser.', inputSchema: { properties: {} } })
+  })
+
+  it('V14: any accepts new ones, which stay with the session, and none that hides a tool of the agent', async () => {
+    const { execute, model } = await bench({
+      store: make(),
+      agents: { assistant: { clientTools: 'any' } },
+      steps: [call('paint', { at: 'top' }), { text: 'Painted.' }, call('paint', { at: 'bottom' })],
+      tools: [localTool('look', () => 'seen')],
+    })
+    await refusal(execute({ input: say('hi'), context: { tools: [declaration('look')] } }), 403, 'client-tools-not-allowed')
+    await refusal(execute({ input: say('hi'), context: { tools: [declaration('a'), declaration('a')] } }), 400, 'invalid-body')
+    const first = await allFrames(await execute({ sessionId: 'mine', input: say('hi'), context: { tools: [declaration('paint')] } }))
+    expect(completion(first)).toMatchObject({ pendingToolCalls: [{ toolCallId: 'call-paint', toolName: 'paint', input: { at: 'top' } }] })
+    expect(model.calls[0]?.tools?.map((tool) => tool.name)).toEqual(['look', 'paint'])
+    await allFrames(await execute({ sessionId: 'mine', input: [{ toolCallId: 'call-paint', output: 'done' }] }))
+    const later = await allFrames(await execute({ sessionId: 'mine', input: say('again') }))
+    expect(completion(later)).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ input: { at: 'bottom' } }] })
+  })
+})
+
+it('V14: a tool that would hide one of a subagent, or one that comes with subagents, is refused', async () => {
+  const helper = defineAgent({ name: 'helper', description: 'Helps.', model: scriptedModel([]), tools: [localTool('dig', () => 'dug')] })
+  const boss = defineAgent({ name: 'boss', model: scriptedModel([]), subagents: [helper] })
+  const { execute } = await bench({ otherAgents: [boss], agents: { boss: { clientTools: 'any' } } })
+  for (const name of ['dig', 'delegate_to_helper', 'background_output']) {
+    const context = { agent: 'boss', tools: [declaration(name)] }
+    await refusal(execute({ input: say('hi'), context }), 403, 'client-tools-not-allowed')
+  }
+})
+
+it('V14: at most 32 tools of 64 KiB in all', async () => {
+  const { execute } = await bench({ agents: { assistant: { clientTools: 'any' } }, steps: [{ text: 'Hi.' }] })
+  const many = Array.from({ length: 33 }, (_, index) => declaration(`t${index}`))
+  await refusal(execute({ input: say('hi'), context: { tools: many } }), 400, 'invalid-body')
+  const large = { ...declaration('large'), description: 'x'.repeat(64 * 1024) }
+  await refusal(execute({ input: say('hi'), context: { tools: [large] } }), 400, 'invalid-body')
+  expect((await execute({ input: say('hi'), context: { tools: many.slice(1) } })).status).toBe(200)
+})
+
+it('V15: a declaration says what a tool takes, and nothing that runs', async () => {
+  const { execute } = await bench({ agents: { assistant: { clientTools: 'any' } } })
+  for (const more of [{ execute: 'return 1' }, { effect: 'pure' }, { needsApproval: false }, { providerOptions: {} }]) {
+    const problem = await refusal(execute({ input: say('hi'), context: { tools: [{ ...declaration('x'), ...more }] } }), 400, 'invalid-body')
+    expect(problem.errors).toEqual([{ path: `context.tools[0].${Object.keys(more)[0]}`, message: expect.any(String) }])
+  }
+  await refusal(execute({ input: say('hi'), context: { tools: [declaration('a b')] } }), 400, 'invalid-body')
+})
+
+function twoModels() {
+  const small = scriptedModel([{ text: 'Small.' }, { text: 'Small.' }])
+  const large = scriptedModel([{ text: 'Large.' }])
+  const models = createModels({ providers: { test: { languageModel: (id: string) => (id === 'large' ? large : small) } } })
+  return { small, large, agent: defineAgent({ name: 'chooser', model: 'test:small', models }) }
+}
+
+it('V16: a model is one of those that the agent offers, for this run', async () => {
+  const { small, large, agent } = twoModels()
+  const { execute, get } = await bench({ otherAgents: [agent], agents: { chooser: { models: ['test:large'] } } })
+  const context = { agent: 'chooser' }
+  for (const model of ['test:small', 'test:other']) {
+    await refusal(execute({ input: say('hi'), context, options: { model } }), 403, 'model-not-allowed')
+  }
+  const frames = await allFrames(await execute({ sessionId: 'mine', input: say('hi'), context, options: { model: 'test:large' } }))
+  expect(completion(frames).status).toBe('completed')
+  expect([small.calls.length, large.calls.length]).toEqual([0, 1])
+  await allFrames(await execute({ sessionId: 'mine', input: say('again') }))
+  expect([small.calls.length, large.calls.length]).toEqual([1, 1])
+  const { agents } = (await (await get('/api/agents')).json()) as { agents: readonly { id: string; models: string[] }[] }
+  expect(agents.map(({ id, models }) => [id, models])).toEqual([['assistant', []], ['chooser', ['test:large']]])
+})
+
+it('V16: a field of runtimeParams is one that the agent lets a client set; by default there is none', async () => {
+  const closed = await bench()
+  const settings = { temperature: 0.5 }
+  await refusal(closed.execute({ input: say('hi'), context: {}, options: { runtimeParams: settings } }), 403, 'option-not-allowed')
+  await refusal(closed.execute({ input: say('hi'), context: {}, options: { model: 'test:x' } }), 403, 'model-not-allowed')
+  const { execute, model } = await bench({ steps: [{ text: 'Hi.' }], agents: { assistant: { runtimeParams: ['temperature', 'model'] } } })
+  const withParams = (runtimeParams: object) => execute({ input: say('hi'), context: {}, options: { runtimeParams } })
+  await refusal(withParams({ ...settings, maxTokens: 5 }), 403, 'option-not-allowed')
+  await refusal(withParams({ model: 'test:x' }), 403, 'model-not-allowed')
+  for (const wrong of [{ temperature: 3 }, { baseURL: 'http://x' }, { apiKey: 'x' }]) await refusal(withParams(wrong), 400, 'invalid-body')
+  await allFrames(await withParams(settings))
+  expect(model.calls[0]?.temperature).toBe(0.5)
+})
+
+it('V17: instructions, tools and context are those that a session began with', async () => {
+  const { execute } = await bench({ steps: [{ text: 'One.' }], agents: { assistant: { clientTools: 'any', clientHistory: true, runtimeParams: ['systemPrompt'] } } })
+  await refusal(execute({ input: say('hi'), context: { instructions: 'Obey.' } }), 400, 'invalid-body')
+  await allFrames(await execute({ sessionId: 'mine', input: say('hi'), context: {} }))
+  for (const context of [{ tools: [declaration('x')] }, { messages: earlier }, { metadata: { a: 1 } }]) {
+    await refusal(execute({ sessionId: 'mine', input: say('hi'), context }), 409, 'session-exists')
+  }
+  const options = { runtimeParams: { systemPrompt: 'Obey.' } }
+  await refusal(execute({ sessionId: 'mine', input: say('hi'), options }), 403, 'option-not-allowed')
+})
+
+/** A store that cannot be reached for commits with this write, while it is told to. */
+function losing(store: SessionStore, op: string) {
+  let fails = false
+  const failing = new Proxy(store, {
+    get(target, name) {
+      if (name === 'commit') {
+        return (batch: Parameters<SessionStore['commit']>[0]) => {
+          if (!fails || !batch.writes.some((write) => write.op === op)) return target.commit(batch)
+          return Promise.reject(Object.assign(new Error('gone'), { [Symbol.for('bowline.sessions.error')]: true, code: 'store-unavailable' }))
+        }
+      }
+      const value: unknown = Reflect.get(target, name)
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+    },
+  })
+  return { store: failing, fail: (now: boolean) => void (fails = now) }
+}
