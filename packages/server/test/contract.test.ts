@@ -1,4 +1,6 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
+import { defineTool } from '@bowline/agent-loop'
+import type { SessionView } from '@bowline/client'
 import { z } from '@hono/zod-openapi'
 import { createToken, problemCodes } from '@bowline/server'
 import { execFileSync } from 'node:child_process'
@@ -6,7 +8,15 @@ import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { encodeJson } from '../src/json.ts'
 import { bench, refusal, remoteTool, say, watchedScript, type Bench } from './support/bench.ts'
-import { allFrames, eventsOf } from './support/frames.ts'
+import { allFrames, eventsOf, framesUntil } from './support/frames.ts'
+
+const cut = defineTool({
+  name: 'cut',
+  description: 'Cuts a rope.',
+  inputSchema: { type: 'object', properties: {} },
+  needsApproval: true,
+  execute: () => 'cut',
+})
 
 interface Document {
   readonly openapi: string
@@ -41,11 +51,21 @@ it('V94: the document has every route, and says of each what it takes', async ()
     [
       "post /api/agent/execute",
       "get /api/agent/session/{id}",
+      "delete /api/agent/session/{id}",
       "get /api/agent/session/{id}/events",
       "post /api/agent/session/{id}/ticket",
       "post /api/agent/session/{id}/stop",
+      "post /api/agent/session/{id}/steer",
+      "post /api/agent/session/{id}/follow-up",
       "post /api/agent/session/{id}/tool-results",
+      "post /api/agent/session/{id}/approvals/{approvalId}",
       "post /api/agent/session/{id}/tool-calls/{toolCallId}/resolve",
+      "post /api/agent/session/{id}/runs/{runId}/recover",
+      "post /api/agent/session/{id}/fork",
+      "post /api/agent/session/{id}/switch",
+      "get /api/agent/session/{id}/branches",
+      "post /api/agent/session/{id}/compact",
+      "get /api/agent/session/{id}/export",
       "get /api/agent/sessions",
       "get /api/agents",
       "post /api/chat",
@@ -63,17 +83,18 @@ it('V94: the document has every route, and says of each what it takes', async ()
 it('V94: real answers of every route are those of the document, refusals included', async () => {
   const tokens = await Promise.all(['admin', 'none'].map((id) => createToken({ id, tenant: 'demo', scopes: id === 'admin' ? ['admin'] : [] })))
   const [admin = '', none = ''] = tokens.map((each) => `Bearer ${each.token}`)
-  const steps = [{ toolCalls: [{ id: 'call-place', name: 'place', input: {} }] }, { text: 'There.' }, { text: 'Hello.' }]
+  const call = (name: string) => ({ toolCalls: [{ id: `call-${name}`, name, input: {} }] })
+  const steps = [call('place'), { text: 'There.' }, { text: 'Steered.' }, { text: 'Behind.' }, call('cut'), { text: 'Cut.' }, { text: 'Hello.' }]
   const it = await bench({
     auth: { tokens: tokens.map((each) => each.config) },
     agents: { assistant: { description: 'Helps.' } },
     steps,
-    tools: [remoteTool('place')],
+    tools: [remoteTool('place'), cut],
   })
   const described = await document(it)
   const checked = new Set<string>()
 
-  async function check(method: 'get' | 'post', pattern: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
+  async function check(method: 'get' | 'post' | 'delete', pattern: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
     const answer = await fetch(it.url + path, {
       method,
       headers: { authorization: admin, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
@@ -86,7 +107,7 @@ it('V94: real answers of every route are those of the document, refusals include
     const text = await answer.text()
     expect(Object.keys(response?.content ?? {})).toEqual(type === '' ? [] : [type])
     const schema = response?.content?.[type]?.schema
-    if (schema && type.includes('json')) {
+    if (schema && /[/+]json$/.test(type)) {
       expect(validator(described, schema).safeParse(JSON.parse(text)).error?.issues ?? []).toEqual([])
       if (answer.ok && body !== undefined) {
         const requestSchema = operation?.requestBody?.content['application/json']?.schema ?? {}
@@ -95,6 +116,13 @@ it('V94: real answers of every route are those of the document, refusals include
     }
     checked.add(`${method} ${pattern}`)
     return answer
+  }
+
+  /** The id of the newest run, when it is over. */
+  async function settled(): Promise<string> {
+    const frames = await framesUntil(await it.get(`${mine}/events`, { authorization: admin }), ({ data }) => data.type === 'settled')
+    const last = frames.at(-1)?.data
+    return last && 'runId' in last ? last.runId : ''
   }
 
   const session = '/api/agent/session/{id}'
@@ -112,6 +140,32 @@ it('V94: real answers of every route are those of the document, refusals include
   await check('get', `${session}/events`, `${mine}/events?cursor=x`)
   await check('post', `${session}/ticket`, `${mine}/ticket`, {})
   await check('post', `${session}/stop`, `${mine}/stop`, {})
+  await check('post', `${session}/stop`, `${mine}/stop`, { mode: 'kill' })
+  await settled()
+  const input = { input: say('more'), id: 'a' }
+  for (const route of ['steer', 'follow-up']) {
+    for (const id of ['mine', 'none']) await check('post', `${session}/${route}`, `/api/agent/session/${id}/${route}`, input)
+    await settled()
+  }
+  await check('post', '/api/agent/execute', '/api/agent/execute', { sessionId: 'mine', input: say('cut'), options: { onBusy: 'steer' } })
+  const { pendingApprovals = [] } = (await (await it.get(mine, { authorization: admin })).json()) as SessionView
+  const approvals = `${session}/approvals/{approvalId}`
+  await check('post', approvals, `${mine}/approvals/nobody`, { decision: 'approve' })
+  await check('post', approvals, `${mine}/approvals/${pendingApprovals[0]?.approvalId}`, { decision: 'approve', input: {} })
+  await check('post', approvals, `${mine}/approvals/${pendingApprovals[0]?.approvalId}`, { decision: 'deny', reason: 'No.' })
+  const runId = await settled()
+  for (const id of ['nobody', runId]) await check('post', `${session}/runs/{runId}/recover`, `${mine}/runs/${id}/recover`, { decision: 'stop' })
+  for (const id of ['mine', 'none']) await check('post', `${session}/fork`, `/api/agent/session/${id}/fork`, { newSessionId: 'copy' })
+  await check('post', `${session}/fork`, `${mine}/fork`, { newSessionId: 'copy' })
+  await check('get', session, '/api/agent/session/copy')
+  await check('get', '/api/agent/sessions', '/api/agent/sessions?parent=mine')
+  for (const entryId of [null, 'nobody']) await check('post', `${session}/switch`, `${mine}/switch`, { entryId })
+  await check('get', `${session}/branches`, `${mine}/branches?limit=1`)
+  await check('get', `${session}/branches`, `${mine}/branches?cursor=x`)
+  await check('post', `${session}/compact`, `${mine}/compact`, { instructions: 'Short.' })
+  await check('get', `${session}/export`, `${mine}/export?events`)
+  for (const each of [mine, mine, `${mine}~a`]) await check('delete', session, each)
+  for (const path of ['', '/events', '/branches', '/export']) await check('get', session + path, mine + path)
   await check('get', '/api/agent/sessions', '/api/agent/sessions?limit=1')
   await check('get', '/api/agents', '/api/agents')
   await check('get', '/api/agents', '/api/agents', undefined, { authorization: none })

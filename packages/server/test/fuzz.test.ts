@@ -4,8 +4,8 @@ import { expect, it } from 'vitest'
 import { bench } from './support/bench.ts'
 import { ask } from './support/request.ts'
 
-const words = ['user', 'tool-result', 'mine', 'assistant', 'queue', 'text', '__proto__', 'constructor', '\u0000', '~', '']
-const keys = ['sessionId', 'input', 'context', 'options', 'role', 'content', 'type', 'results', 'toolCallId', 'output', 'error']
+const words = ['user', 'tool-result', 'approve', 'mine', 'assistant', 'queue', 'text', '__proto__', 'constructor', '\u0000', '~', '']
+const keys = ['sessionId', 'input', 'context', 'options', 'role', 'content', 'type', 'results', 'toolCallId', 'output', 'error', 'decision', 'entryId', 'messages', 'tools']
 const { value } = fc.letrec((tie) => ({
   value: fc.oneof(
     { depthSize: 'small' },
@@ -22,6 +22,16 @@ const path = fc.constantFrom(
   '/api/agent/session/mine/stop',
   '/api/agent/session/mine/tool-results',
   '/api/agent/session/mine/tool-calls/x/resolve',
+  '/api/agent/session/mine/runs/x/recover',
+  '/api/agent/session/mine/approvals/x',
+  '/api/agent/session/mine/steer',
+  '/api/agent/session/mine/follow-up',
+  '/api/agent/session/mine/fork',
+  '/api/agent/session/mine/switch',
+  '/api/agent/session/mine/branches',
+  '/api/agent/session/mine/compact',
+  '/api/agent/session/mine/export',
+  '/api/agent/session/mine~a~1',
   '/api/agent/sessions',
   '/api/agents',
   '/api/chat',
