@@ -14,7 +14,26 @@ import type {
 /** What goes over the wire between client and server. The server checks its schemas against these types. */
 
 export type { SubmissionReceipt, ToolDeclaration }
-export type * from './wire-sessions.ts'
+export type {
+  AgentSummary,
+  ApprovalAnswer,
+  ApprovalReceipt,
+  Branch,
+  BranchList,
+  CompactionResult,
+  ForkRequest,
+  InputReceipt,
+  InputRequest,
+  ResolveRequest,
+  SessionList,
+  SessionOrigin,
+  SessionSummary,
+  SessionView,
+  StopReceipt,
+  StopRequest,
+  Ticket,
+  ToolResolution,
+} from './wire-sessions.ts'
 
 type TurnEnd = Extract<AgentEvent, { type: 'turn-end' }>
 export type Usage = TurnEnd['usage']

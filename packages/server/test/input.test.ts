@@ -112,7 +112,7 @@ const cut = defineTool({
   description: 'Cuts a rope.',
   inputSchema: { type: 'object', properties: { length: { type: 'number' } }, required: ['length'], additionalProperties: false },
   needsApproval: true,
-  execute: ({ length }) => `cut ${String(length)}`,
+  execute: ({ length }) => `cut ${JSON.stringify(length)}`,
 })
 
 describe.each(stores)('approvals over the $name store', ({ make }) => {

@@ -40,9 +40,9 @@ function bodyOf(lines: AsyncIterable<string>, onError: (error: unknown) => void)
     {
       async pull(controller) {
         try {
-          const { done, value } = await iterator.next()
-          if (done) controller.close()
-          else controller.enqueue(encoder.encode(`${value}\n`))
+          const line = await iterator.next()
+          if (line.done) controller.close()
+          else controller.enqueue(encoder.encode(`${line.value}\n`))
         } catch (error) {
           onError(error)
           controller.error(error)

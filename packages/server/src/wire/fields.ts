@@ -11,9 +11,8 @@ const jsonTypes = ['object', 'array', 'string', 'number', 'boolean', 'null'] as 
 
 export const name = z.string().min(1).max(maxNameCharacters)
 export const jsonValue = anyJson<JsonValue>()
-export const jsonObject = z
-  .custom<JsonObject>((value) => typeof value === 'object' && value !== null && !Array.isArray(value), 'An object is needed.')
-  .openapi({ type: 'object', additionalProperties: true })
+export const anyObject = { type: 'object', additionalProperties: true } as const
+export const jsonObject = z.custom<JsonObject>(isObject, 'An object is needed.').openapi(anyObject)
 const providerOptions = z.record(z.string(), jsonObject) as unknown as z.ZodType<ProviderOptions>
 
 const textPart = z.strictObject({
@@ -37,6 +36,10 @@ export const userMessage = sameAs<UserMessageInput>()(
     content: z.union([z.string(), z.array(z.discriminatedUnion('type', [textPart, filePart])).min(1).max(maxItems)]),
   }),
 ).openapi('UserMessageInput')
+
+export function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
 
 /** The body was parsed as JSON before: every value in it is a JSON value. */
 export function anyJson<T>() {

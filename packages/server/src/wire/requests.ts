@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import type { ExecuteOptions, ExecuteRequest, RuntimeParams, SessionContext, ToolDeclaration, ToolResultInput } from '@bowline/client'
 import { sessionIdForm } from '../session-keys.ts'
-import { anyJson, jsonObject, maxItems, maxNameCharacters, name, userMessage } from './fields.ts'
+import { anyJson, anyObject, isObject, jsonObject, maxItems, name, userMessage } from './fields.ts'
 import { optional } from './optional.ts'
 import { sameAs } from './same.ts'
 
@@ -34,7 +34,7 @@ const toolDeclaration = sameAs<ToolDeclaration>()(
   z.strictObject({
     name: z.string().regex(toolNameForm),
     description: z.string(),
-    inputSchema: jsonObject as unknown as z.ZodType<ToolDeclaration['inputSchema']>,
+    inputSchema: z.custom<ToolDeclaration['inputSchema']>(isObject, 'A JSON Schema is needed.').openapi(anyObject),
   }),
 ).openapi('ToolDeclaration')
 
