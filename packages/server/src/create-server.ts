@@ -11,6 +11,7 @@ import { observerOf } from './observe/observer-of.ts'
 import { redactingLogger } from './observe/redacting-logger.ts'
 import {
   consoleLogger,
+  defaultDrainMs,
   defaultHeartbeatMs,
   corsFaults,
   systemServerIds,
@@ -44,8 +45,6 @@ export interface Server {
 export interface CloseOptions {
   readonly drainMs?: number
 }
-
-const defaultDrainMs = 25_000
 
 /** All of a runtime over HTTP and SSE. It holds no conversation: any process with the same store serves any session. */
 export function createServer(options: ServerOptions): Server {

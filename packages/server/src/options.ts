@@ -104,6 +104,8 @@ export type LogFields = Readonly<Record<string, unknown>>
 
 export const defaultHeartbeatMs = 15_000
 
+export const defaultDrainMs = 25_000
+
 export const systemServerIds: IdSource = {
   next: (kind) => (kind === 'session' ? randomSessionId() : `${kind}_${crypto.randomUUID()}`),
 }

@@ -1,0 +1,85 @@
+import { z } from 'zod'
+import { checkAuth, type Auth, type AuthConfig } from '../auth/authenticate.ts'
+import { scopes } from '../auth/principal.ts'
+import type { AgentAccess } from '../options.ts'
+import { ServerError } from '../server-error.ts'
+import { optional } from '../wire/optional.ts'
+import { sameAs } from '../wire/same.ts'
+import type { Fault } from './config-error.ts'
+import type { ServerConfig } from './server-config.ts'
+import { settingKeys, settings, splitKey } from './settings.ts'
+import { suggestion } from './suggest.ts'
+
+const token = z.strictObject({
+  id: z.string(),
+  hash: z.templateLiteral(['sha256:', z.string()]),
+  tenant: z.string(),
+  scopes: z.array(z.enum(scopes)),
+  expiresAt: optional(z.string()),
+  disabled: optional(z.boolean()),
+})
+
+const authConfig = sameAs<AuthConfig>()(z.strictObject({ tokens: z.array(token) }))
+
+/** Everything that is wrong with it, and not that it is none of three things. */
+const auth = z.unknown().superRefine((value, context) => {
+  if (value === 'none' || typeof value === 'function') return
+  const result = authConfig.safeParse(value)
+  if (!result.success) return result.error.issues.forEach((issue) => context.addIssue({ ...issue }))
+  try {
+    checkAuth(result.data)
+  } catch (error) {
+    if (!ServerError.isInstance(error)) throw error
+    context.addIssue(error.message)
+  }
+}) as z.ZodType<Auth>
+
+const agentAccess = sameAs<AgentAccess>()(
+  z.strictObject({
+    description: optional(z.string()),
+    clientTools: optional(z.enum(['none', 'declared', 'any'])),
+    models: optional(z.array(z.string())),
+    runtimeParams: optional(z.array(z.string())),
+    clientHistory: optional(z.boolean()),
+    onBusy: optional(z.array(z.enum(['queue', 'steer', 'interrupt', 'reject']))),
+  }),
+)
+
+/** The keys of the table as a file holds them, with more in `auth`, and what only a file can say. */
+const fileSchema = z.strictObject({
+  ...sectionSchemas(),
+  auth: optional(auth),
+  access: optional(z.record(z.string(), agentAccess)),
+})
+
+export type FileCheck = { readonly config: ServerConfig } | { readonly faults: readonly Fault[] }
+
+/** Everything that is wrong with what a file says, each with its path. */
+export function checkFile(content: unknown, origin: string): FileCheck {
+  const result = fileSchema.safeParse(content)
+  if (result.success) return { config: result.data as ServerConfig }
+  return { faults: result.error.issues.flatMap((issue) => faultsOf(issue, origin)) }
+}
+
+function sectionSchemas(): Record<string, z.ZodType> {
+  const top: Record<string, z.ZodType> = {}
+  const sections: Record<string, Record<string, z.ZodType>> = {}
+  for (const key of settingKeys) {
+    const [section, name] = splitKey(key)
+    const keys = section === undefined ? top : (sections[section] ??= {})
+    keys[name] = optional(settings[key].schema)
+  }
+  const sectionSchema = ([name, shape]: [string, Record<string, z.ZodType>]) => [name, optional(z.strictObject(shape))] as const
+  return { ...top, ...Object.fromEntries(Object.entries(sections).map(sectionSchema)) }
+}
+
+function faultsOf(issue: z.core.$ZodIssue, origin: string): readonly Fault[] {
+  const path = issue.path.map(String)
+  if (issue.code !== 'unrecognized_keys') return [{ path: path.join('.') || 'the file', origin, message: issue.message }]
+  return issue.keys.map((key) => {
+    const whole = [...path, key].join('.')
+    return { path: whole, origin, message: `there is no such key${suggestion(whole, knownKeys)}` }
+  })
+}
+
+const knownKeys: readonly string[] = [...settingKeys, 'access']

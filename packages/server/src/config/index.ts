@@ -1,0 +1,2 @@
+export { defineServerConfig } from './server-config.ts'
+export type { LogLevel, LogOptions, ServerConfig, SocketLimits } from './server-config.ts'

@@ -1,0 +1,24 @@
+import { basename } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+
+/** `version` makes it another module than the one that was loaded before. What it imports stays as it was. */
+export function loadModule(file: string, version = 0): Promise<Readonly<Record<string, unknown>>> {
+  const { href } = pathToFileURL(file)
+  return import(version === 0 ? href : `${href}?version=${version}`) as Promise<Record<string, unknown>>
+}
+
+/** Why a module cannot be loaded, in one line that names the place. */
+export function describeLoadFailure(error: unknown, file: string): string {
+  if (!(error instanceof Error)) return `cannot be loaded: it threw ${typeof error}`
+  const [message = ''] = error.message.split('\n')
+  return `cannot be loaded: ${message}${placeOf(error, file)}`
+}
+
+const placeForm = /(?:^|\()((?:file:\/\/)?\/[^\n]+?):(\d+)(?::\d+\)?)?$/m
+
+function placeOf({ stack = '' }: Error, file: string): string {
+  const [, place = '', line] = placeForm.exec(stack) ?? []
+  const path = place.startsWith('file://') ? fileURLToPath(place.replace(/\?.*$/, '')) : place
+  if (line === undefined || path.includes('node_modules')) return ''
+  return path === file ? ` (line ${line})` : ` (${basename(path)}, line ${line})`
+}

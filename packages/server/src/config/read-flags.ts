@@ -1,0 +1,82 @@
+import { parseArgs } from 'node:util'
+import type { Fault } from './config-error.ts'
+import { readTexts, type Reading } from './given.ts'
+import type { Setting } from './setting.ts'
+import { flagName, settingKeys, settings, type SettingKey } from './settings.ts'
+import { suggestion } from './suggest.ts'
+
+/** A flag that is no key of the configuration. */
+export interface ExtraFlag {
+  readonly type: 'string' | 'boolean'
+  readonly short?: string
+}
+
+export interface Flags<Extra extends string> extends Reading {
+  readonly positionals: readonly string[]
+  readonly extra: Readonly<Partial<Record<Extra, string>>>
+}
+
+type Token = NonNullable<ReturnType<typeof parseArgs>['tokens']>[number]
+type OptionToken = Extract<Token, { kind: 'option' }>
+
+const keysByFlag: ReadonlyMap<string, SettingKey> = new Map(settingKeys.map((key) => [flagName(key), key]))
+
+/** Reads the flags of all keys, and of `extra`. With `settings: false` those of `extra` alone. */
+export function readFlags<Extra extends string>(
+  argv: readonly string[],
+  extra: Readonly<Record<Extra, ExtraFlag>>,
+  options: { readonly base: string; readonly settings?: boolean },
+): Flags<Extra> {
+  const keys = options.settings === false ? new Map<string, SettingKey>() : keysByFlag
+  const types = new Map<string, ExtraFlag>([
+    ...[...keys].map(([name, key]) => [name, { type: isToggle(settings[key]) ? 'boolean' : 'string' }] as const),
+    ...Object.entries<ExtraFlag>(extra),
+  ])
+  const { tokens } = parseArgs({
+    args: [...argv],
+    options: Object.fromEntries(types),
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  })
+  const faults: Fault[] = []
+  const texts = new Map<SettingKey, { key: SettingKey; text: string; origin: string }>()
+  const others: Partial<Record<string, string>> = {}
+  for (const token of tokens.filter((each) => each.kind === 'option')) {
+    const fault = faultOf(token, types)
+    const key = keys.get(token.name)
+    if (fault) faults.push(fault)
+    else if (key) texts.set(key, { key, text: textOf(key, token.value, texts.get(key)?.text), origin: token.rawName })
+    else others[token.name] = token.value ?? 'true'
+  }
+  const reading = readTexts([...texts.values()], options.base)
+  return {
+    given: reading.given,
+    faults: [...faults, ...reading.faults],
+    positionals: tokens.flatMap((token) => (token.kind === 'positional' ? [token.value] : [])),
+    extra: others as Flags<Extra>['extra'],
+  }
+}
+
+/** A list goes on where its flag is given again; of other keys the last one counts. */
+function textOf(key: SettingKey, value = 'true', before?: string): string {
+  const { repeats }: Setting = settings[key]
+  return repeats && before !== undefined ? `${before},${value}` : value
+}
+
+function isToggle({ placeholder }: Setting): boolean {
+  return placeholder === undefined
+}
+
+function faultOf({ name, rawName, value, inlineValue }: OptionToken, types: ReadonlyMap<string, ExtraFlag>): Fault | undefined {
+  const type = types.get(name)?.type
+  if (type === undefined) {
+    const flags = [...types.keys()].map((each) => `--${each}`)
+    return { path: rawName, message: `there is no such flag${suggestion(rawName, flags)}` }
+  }
+  // The next flag is not a value: `--port --host` forgot one.
+  if (type === 'string' && (value === undefined || (!inlineValue && value.startsWith('--')))) {
+    return { path: rawName, message: 'needs a value' }
+  }
+  return undefined
+}

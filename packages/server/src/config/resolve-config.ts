@@ -1,0 +1,106 @@
+import { basename, resolve } from 'node:path'
+import type { Auth } from '../auth/authenticate.ts'
+import { isLoopbackHost } from '../http/access.ts'
+import type { AgentAccess } from '../options.ts'
+import { ConfigError, type Fault } from './config-error.ts'
+import type { Given } from './given.ts'
+import { findConfigFile, readConfigFile, type FileReading } from './read-file.ts'
+import type { Flags } from './read-flags.ts'
+import { configVariable, readVariables, type Environment } from './read-variables.ts'
+import { settingKeys, settings, type SettingKey, type SettingValues } from './settings.ts'
+import { parseStore, type StoreChoice } from './store-choice.ts'
+
+/** What the command uses: of each key the value of the first of flag, variable, file and default that has one. */
+export interface ResolvedConfig {
+  readonly values: SettingValues
+  /** Who said it: a flag, a variable, a file, or `default`. */
+  readonly originOf: (key: SettingKey) => string
+  readonly file: string | undefined
+  /** Absolute. Undefined only where it was not required. */
+  readonly agents: string | undefined
+  readonly store: StoreChoice
+  /** Undefined only where it was not required. */
+  readonly auth: Auth | undefined
+  readonly access: Readonly<Record<string, AgentAccess>>
+}
+
+export interface Sources {
+  readonly flags: Flags<'config'>
+  readonly environment: Environment
+  readonly folder: string
+  /** Keys without which the command cannot do its work. */
+  readonly required: readonly ('agents' | 'auth')[]
+  /** Of the file, when it is read again. Default 0. */
+  readonly version?: number
+}
+
+/** Throws a `ConfigError` with everything that is wrong, wherever it was said. */
+export async function resolveConfig({ flags, environment, folder, required, version = 0 }: Sources): Promise<ResolvedConfig> {
+  const named = flags.extra.config ?? (environment[configVariable] || undefined)
+  const fileOrigin = flags.extra.config === undefined ? configVariable : '--config'
+  const variables = readVariables(environment, folder)
+  const early = [...flags.faults, ...variables.faults]
+  const reading = await collecting(early, async () => {
+    return readConfigFile(findConfigFile(folder, named, fileOrigin), version)
+  })
+  const winners = new Map<SettingKey, Given>(
+    [...reading.given, ...variables.given, ...flags.given].map((given) => [given.key, given]),
+  )
+  const config = resolvedConfig(winners, reading, folder)
+  const faults = [...early, ...reading.faults, ...togetherFaults(config)]
+  const isSaid = (key: string): boolean => reading.mentions.includes(key) || faults.some(({ path }) => path === key || path === `--${key}`)
+  const missing = required.filter((key) => config[key] === undefined && !isSaid(key))
+  const all = [...faults, ...missing.map((path) => ({ path, message: howToSet[path] }))]
+  if (all.length > 0) throw new ConfigError(all)
+  return config
+}
+
+/** A file that cannot be read does not hide what is wrong elsewhere. */
+async function collecting(early: readonly Fault[], read: () => Promise<FileReading>): Promise<FileReading> {
+  try {
+    return await read()
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    throw new ConfigError([...early, ...error.faults], error.cause)
+  }
+}
+
+function resolvedConfig(winners: ReadonlyMap<SettingKey, Given>, { file, auth, access = {} }: FileReading, folder: string): ResolvedConfig {
+  // Each value has passed the schema of its key.
+  const values = Object.fromEntries(
+    settingKeys.map((key) => [key, winners.get(key)?.value ?? settings[key].default]),
+  ) as unknown as SettingValues
+  const baseOf = (key: SettingKey): string => winners.get(key)?.base ?? folder
+  const store = parseStore(values.store, baseOf('store'))
+  if (store.kind === 'invalid') throw new TypeError(store.fault)
+  return {
+    values,
+    originOf: (key) => winners.get(key)?.origin ?? (key === 'auth' && auth && file ? basename(file) : 'default'),
+    file,
+    agents: values.agents === undefined ? undefined : resolve(baseOf('agents'), values.agents),
+    store,
+    auth: values.auth === 'none' ? 'none' : auth,
+    access,
+  }
+}
+
+/** What holds for two keys at once. */
+function togetherFaults({ values, auth, originOf }: ResolvedConfig): readonly Fault[] {
+  const faults: Fault[] = []
+  if (auth === 'none' && !isLoopbackHost(values.host)) {
+    const message = `with auth none ${values.host} would let everybody in: use 127.0.0.1, or set tokens`
+    faults.push({ path: 'host', origin: originOf('host'), message })
+  }
+  if (values['cors.credentials'] && values['cors.origins'].includes('*')) {
+    const message = 'credentials need a list of origins, not *'
+    faults.push({ path: 'cors.origins', origin: originOf('cors.origins'), message })
+  }
+  return faults
+}
+
+const howToSet = {
+  agents: 'is required: name the module with --agents, BOWLINE_AGENTS or agents in bowline.config.ts',
+  auth:
+    'is required, so that nobody is let in by accident: make a token with "bowline-server token create" and put its line ' +
+    'into auth.tokens of bowline.config.ts, or use --auth none on this machine alone',
+}

@@ -1,0 +1,57 @@
+import type { Auth } from '../auth/authenticate.ts'
+import type { Limits } from '../limits.ts'
+import type { AgentAccess, CorsOptions, RouteOptions } from '../options.ts'
+
+/** What `bowline-server` reads from `bowline.config.ts`, `.js`, `.mjs` or `.json`. Paths are relative to the file. */
+export interface ServerConfig {
+  /** The module whose exports are the agents. */
+  readonly agents?: string
+  /** Of new sessions that name none. Default: the first agent. */
+  readonly defaultAgent?: string
+  /** What clients may do with each agent, by its name. */
+  readonly access?: Readonly<Record<string, AgentAccess>>
+  /** `sqlite:<file>` (default `sqlite:./.bowline/data.db`), `file:<folder>` or `memory:`. */
+  readonly store?: string
+  /** There is no default: nobody is let in by accident. */
+  readonly auth?: Auth
+  /** Default 127.0.0.1. */
+  readonly host?: string
+  /** Default 8787; 0 takes a free one. */
+  readonly port?: number
+  /** Names, with or without a port, under which the server is reached besides loopback names and its own address. */
+  readonly hosts?: readonly string[]
+  /** In front of every route, `/bowline` for example. */
+  readonly basePath?: string
+  readonly cors?: CorsOptions
+  readonly routes?: RouteOptions
+  readonly limits?: Limits & SocketLimits
+  /** Silence after which a stream gets a comment. Default 15,000. */
+  readonly heartbeatMs?: number
+  /** How long open streams may finish when the process is asked to end. Default 25,000. */
+  readonly drainMs?: number
+  readonly log?: LogOptions
+}
+
+/** What a connection may cost before there is a request. */
+export interface SocketLimits {
+  /** All headers of a request with its address. Default 16 KiB. */
+  readonly headerBytes?: number
+  /** Default 10,000. */
+  readonly headersTimeoutMs?: number
+  /** For a whole request with its body. Default 30,000. */
+  readonly bodyTimeoutMs?: number
+}
+
+export interface LogOptions {
+  /** Default `info`. */
+  readonly level?: LogLevel
+  /** Messages may be logged too. Default false. */
+  readonly content?: boolean
+}
+
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
+
+/** Gives the configuration back, with its type checked. */
+export function defineServerConfig(config: ServerConfig): ServerConfig {
+  return config
+}

@@ -1,0 +1,84 @@
+import { z } from 'zod'
+
+/** One key of the configuration, as the flag, the variable, the help and the check of a file read it. */
+export interface Setting<Value = unknown, Default extends Value | undefined = Value | undefined> {
+  readonly schema: z.ZodType<Value>
+  readonly default: Default
+  readonly group: Group
+  /** What it is, in one line. */
+  readonly about: string
+  /** What stands for its value in the help. Absent: the flag alone means true. */
+  readonly placeholder?: string
+  /** The flag may be given again, for more items. */
+  readonly repeats?: true
+  /** Reads the text of a flag or a variable. What it cannot read it gives back, for the schema to refuse. */
+  readonly read: (text: string) => unknown
+}
+
+export const groups = ['What is served', 'Where', 'Who may call', 'Limits of a request', 'Limits of a caller', 'Streams', 'Log'] as const
+
+export type Group = (typeof groups)[number]
+
+interface About<Default> {
+  readonly group: Group
+  readonly about: string
+  readonly default: Default
+}
+
+interface Range {
+  readonly min?: number
+  readonly max?: number
+  readonly placeholder?: string
+}
+
+const largest = 2 ** 31 - 1
+
+/** Timers of Node hold no more, and no size here needs more. */
+export function integer(about: About<number>, { min = 1, max = largest, placeholder = 'N' }: Range = {}): Setting<number, number> {
+  const isInRange = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= min && Number(value) <= max
+  return {
+    ...about,
+    placeholder,
+    schema: z.custom<number>(isInRange, `must be a whole number from ${min} to ${max}`),
+    read: (text) => (/^-?\d+$/.test(text) ? Number(text) : text),
+  }
+}
+
+export const milliseconds = (about: About<number>, range: Range = {}): Setting<number, number> =>
+  integer(about, { placeholder: 'MS', ...range })
+
+export const bytes = (about: About<number>, range: Range = {}): Setting<number, number> =>
+  integer(about, { placeholder: 'BYTES', ...range })
+
+/** `schema` says what is wrong with a text in words that follow the name of the key. */
+export function text<Default extends string | undefined>(
+  about: About<Default>,
+  placeholder: string,
+  schema: z.ZodType<string> = z.string('must be a text').min(1, 'must not be empty'),
+): Setting<string, Default> {
+  return { ...about, placeholder, schema, read: (given) => given }
+}
+
+export function oneOf<const Value extends string, Default extends Value | undefined>(
+  values: readonly Value[],
+  about: About<Default>,
+): Setting<Value, Default> {
+  return { ...about, placeholder: values.join('|'), schema: z.enum(values, `must be one of ${values.join(', ')}`), read: (given) => given }
+}
+
+export function list(about: About<readonly string[]>, placeholder: string): Setting<readonly string[], readonly string[]> {
+  const fault = 'must be a list of texts'
+  return {
+    ...about,
+    placeholder: `${placeholder},…`,
+    repeats: true,
+    schema: z.array(z.string(fault).min(1, fault), fault),
+    read: (given) => given.split(',').map((item) => item.trim()),
+  }
+}
+
+const truths: Readonly<Record<string, boolean>> = { true: true, false: false }
+
+export function toggle(about: About<boolean>): Setting<boolean, boolean> {
+  return { ...about, schema: z.boolean('must be true or false'), read: (given) => truths[given] ?? given }
+}

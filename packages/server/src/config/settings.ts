@@ -1,0 +1,112 @@
+import { z } from 'zod'
+import { defaultLimits } from '../limits.ts'
+import { defaultDrainMs, defaultHeartbeatMs } from '../options.ts'
+import { bytes, integer, list, milliseconds, oneOf, text, toggle, type Setting } from './setting.ts'
+import type { ServerConfig } from './server-config.ts'
+import { parseStore } from './store-choice.ts'
+
+type DottedKeys<Config> = {
+  [Key in keyof Config & string]-?: NonNullable<Config[Key]> extends string | number | boolean | readonly unknown[]
+    ? Key
+    : `${Key}.${keyof NonNullable<Config[Key]> & string}`
+}[keyof Config & string]
+
+const maxPort = 65_535
+const kibibyte = 1024
+const storeSchema = z.string('must be a text').superRefine((value, context) => {
+  const store = parseStore(value, '.')
+  if (store.kind === 'invalid') context.addIssue(store.fault)
+})
+const basePathSchema = z.string('must be a text').regex(/^(\/[\w.~-]+)*$/, 'must be empty or begin with a slash and not end with one')
+
+/** Every key: flags, variables, help and the check of files are made of this table. */
+export const settings = {
+  agents: text({ group: 'What is served', about: 'Module whose exports are the agents', default: undefined }, 'FILE'),
+  defaultAgent: text({ group: 'What is served', about: 'Agent of new sessions that name none', default: undefined }, 'NAME'),
+  store: text(
+    { group: 'What is served', about: 'sqlite:FILE, file:FOLDER or memory:', default: 'sqlite:./.bowline/data.db' },
+    'STORE',
+    storeSchema,
+  ),
+  'routes.openapi': toggle({ group: 'What is served', about: 'Serve /openapi.json', default: true }),
+  host: text({ group: 'Where', about: 'Address to listen on', default: '127.0.0.1' }, 'ADDRESS'),
+  port: integer({ group: 'Where', about: 'Port; 0 takes a free one', default: 8787 }, { min: 0, max: maxPort }),
+  basePath: text({ group: 'Where', about: 'In front of every route', default: '' }, 'PATH', basePathSchema),
+  drainMs: milliseconds({ group: 'Where', about: 'What open streams have to finish at the end', default: defaultDrainMs }, { min: 0 }),
+  auth: text(
+    { group: 'Who may call', about: 'none: everybody on this machine. Tokens and JWT are set in the file', default: undefined },
+    'none',
+    z.literal('none', 'can only be none here: tokens and JWT are set in the file'),
+  ),
+  hosts: list({ group: 'Who may call', about: 'Names of this server besides its address', default: [] }, 'NAME'),
+  'cors.origins': list({ group: 'Who may call', about: 'Other origins whose pages may call', default: [] }, 'ORIGIN'),
+  'cors.credentials': toggle({ group: 'Who may call', about: 'Their pages may send cookies', default: false }),
+  ...limitSettings(),
+  heartbeatMs: milliseconds({ group: 'Streams', about: 'Silence after which a stream gets a comment', default: defaultHeartbeatMs }),
+  'log.level': oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
+    group: 'Log',
+    about: 'What is logged',
+    default: 'info',
+  }),
+  'log.content': toggle({ group: 'Log', about: 'Messages may be logged too', default: false }),
+} as const satisfies Readonly<Record<DottedKeys<Omit<ServerConfig, 'access' | 'auth'>> | 'auth', Setting>>
+
+export type SettingKey = keyof typeof settings
+
+export type SettingValues = {
+  readonly [Key in SettingKey]: (typeof settings)[Key] extends Setting<infer Value, infer Default> ? Value | Default : never
+}
+
+export const settingKeys = Object.keys(settings) as readonly SettingKey[]
+
+/** `limits.bodyBytes` is `--limits.body-bytes`. */
+export function flagOf(key: SettingKey): string {
+  return `--${flagName(key)}`
+}
+
+export function flagName(key: SettingKey): string {
+  return key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}
+
+/** `limits.bodyBytes` is `BOWLINE_LIMITS_BODY_BYTES`. */
+export function variableOf(key: SettingKey): string {
+  return `BOWLINE_${flagName(key).replaceAll(/[.-]/g, '_').toUpperCase()}`
+}
+
+/** `limits.bodyBytes` is `bodyBytes` of the section `limits`. */
+export function splitKey(key: SettingKey): readonly [section: string | undefined, name: string] {
+  const [first = '', second] = key.split('.')
+  return second === undefined ? [undefined, first] : [first, second]
+}
+
+function limitSettings() {
+  const request = 'Limits of a request'
+  const caller = 'Limits of a caller'
+  const limit = defaultLimits
+  return {
+    'limits.bodyBytes': bytes({ group: request, about: 'Longest body', default: limit.bodyBytes }),
+    'limits.jsonDepth': integer({ group: request, about: 'Depth of a body', default: limit.jsonDepth }),
+    'limits.jsonKeys': integer({ group: request, about: 'Keys in a body', default: limit.jsonKeys }),
+    'limits.headerBytes': bytes({ group: request, about: 'All headers with the address', default: 16 * kibibyte }),
+    'limits.headersTimeoutMs': milliseconds({ group: request, about: 'Time for the headers', default: 10_000 }),
+    'limits.bodyTimeoutMs': milliseconds({ group: request, about: 'Time for a request with its body', default: 30_000 }),
+    'limits.requestsPerMinute': integer({ group: caller, about: 'Requests of a principal', default: limit.requestsPerMinute }),
+    'limits.workPerMinute': integer({ group: caller, about: 'Requests of a principal that start work', default: limit.workPerMinute }),
+    'limits.authFailuresPerMinute': integer({
+      group: caller,
+      about: 'Failed logins of an address',
+      default: limit.authFailuresPerMinute,
+    }),
+    'limits.runsPerTenant': integer({ group: caller, about: 'Runs of a tenant at once', default: limit.runsPerTenant }),
+    'limits.queuedRunsPerSession': integer(
+      { group: caller, about: 'Inputs that wait in a session', default: limit.queuedRunsPerSession },
+      { min: 0 },
+    ),
+    'limits.streams': integer({ group: 'Streams', about: 'Open streams of the process', default: limit.streams }),
+    'limits.streamsPerPrincipal': integer({ group: 'Streams', about: 'Of a principal', default: limit.streamsPerPrincipal }),
+    'limits.streamsPerSession': integer({ group: 'Streams', about: 'Of a session', default: limit.streamsPerSession }),
+    'limits.streamBufferBytes': bytes({ group: 'Streams', about: 'Held for a reader that is behind', default: limit.streamBufferBytes }),
+    'limits.slowReaderMs': milliseconds({ group: 'Streams', about: 'A reader may take nothing for', default: limit.slowReaderMs }),
+    'limits.streamMaxAgeMs': milliseconds({ group: 'Streams', about: 'A reader has to come back after', default: limit.streamMaxAgeMs }),
+  } as const
+}
