@@ -53,9 +53,15 @@ export function readFlags<Extra extends string>(
   return {
     given: reading.given,
     faults: [...faults, ...reading.faults],
-    positionals: tokens.flatMap((token) => (token.kind === 'positional' ? [token.value] : [])),
+    positionals: positionalsOf(tokens, types),
     extra: others as Flags<Extra>['extra'],
   }
+}
+
+/** Without the words that may be values of unknown flags. */
+function positionalsOf(tokens: readonly Token[], types: ReadonlyMap<string, ExtraFlag>): readonly string[] {
+  const unknown = new Set(tokens.flatMap((token) => (token.kind === 'option' && !types.has(token.name) ? [token.index] : [])))
+  return tokens.flatMap((token) => (token.kind === 'positional' && !unknown.has(token.index - 1) ? [token.value] : []))
 }
 
 /** A list goes on where its flag is given again; of other keys the last one counts. */

@@ -8,6 +8,8 @@ export type Environment = Readonly<Record<string, string | undefined>>
 export const configVariable = 'BOWLINE_CONFIG'
 
 const prefix = 'BOWLINE_'
+/** Few: a variable of somebody else must not be taken for a mistake. */
+const charactersPerMistake = 4
 
 /** An empty variable says nothing. */
 export function readVariables(environment: Environment, base: string): Reading {
@@ -27,7 +29,7 @@ export function misspelledVariables(environment: Environment): readonly { readon
   const known = [...settingKeys.map(variableOf), configVariable]
   return Object.keys(environment).flatMap((name) => {
     if (!name.startsWith(prefix) || known.includes(name)) return []
-    const meant = closest(name.slice(prefix.length), known.map((each) => each.slice(prefix.length)))
+    const meant = closest(name.slice(prefix.length), known.map((each) => each.slice(prefix.length)), charactersPerMistake)
     return meant === undefined ? [] : [{ name, meant: prefix + meant }]
   })
 }

@@ -16,26 +16,31 @@ export interface ResolvedConfig {
   /** Who said it: a flag, a variable, a file, or `default`. */
   readonly originOf: (key: SettingKey) => string
   readonly file: string | undefined
-  /** Absolute. Undefined only where it was not required. */
+  /** Absolute. */
   readonly agents: string | undefined
   readonly store: StoreChoice
-  /** Undefined only where it was not required. */
   readonly auth: Auth | undefined
   readonly access: Readonly<Record<string, AgentAccess>>
 }
 
-export interface Sources {
+/** What has no default. */
+export type Requirable = 'agents' | 'auth'
+
+export type WholeConfig<Key extends Requirable> = ResolvedConfig & { readonly [Name in Key]: NonNullable<ResolvedConfig[Name]> }
+
+export interface Sources<Key extends Requirable> {
   readonly flags: Flags<'config'>
   readonly environment: Environment
   readonly folder: string
   /** Keys without which the command cannot do its work. */
-  readonly required: readonly ('agents' | 'auth')[]
+  readonly required: readonly Key[]
   /** Of the file, when it is read again. Default 0. */
   readonly version?: number
 }
 
 /** Throws a `ConfigError` with everything that is wrong, wherever it was said. */
-export async function resolveConfig({ flags, environment, folder, required, version = 0 }: Sources): Promise<ResolvedConfig> {
+export async function resolveConfig<Key extends Requirable>(sources: Sources<Key>): Promise<WholeConfig<Key>> {
+  const { flags, environment, folder, required, version = 0 } = sources
   const named = flags.extra.config ?? (environment[configVariable] || undefined)
   const fileOrigin = flags.extra.config === undefined ? configVariable : '--config'
   const variables = readVariables(environment, folder)
@@ -52,7 +57,7 @@ export async function resolveConfig({ flags, environment, folder, required, vers
   const missing = required.filter((key) => config[key] === undefined && !isSaid(key))
   const all = [...faults, ...missing.map((path) => ({ path, message: howToSet[path] }))]
   if (all.length > 0) throw new ConfigError(all)
-  return config
+  return config as WholeConfig<Key>
 }
 
 /** A file that cannot be read does not hide what is wrong elsewhere. */

@@ -59,11 +59,8 @@ export function text<Default extends string | undefined>(
   return { ...about, placeholder, schema, read: (given) => given }
 }
 
-export function oneOf<const Value extends string, Default extends Value | undefined>(
-  values: readonly Value[],
-  about: About<Default>,
-): Setting<Value, Default> {
-  return { ...about, placeholder: values.join('|'), schema: z.enum(values, `must be one of ${values.join(', ')}`), read: (given) => given }
+export function oneOf<const Value extends string>(values: readonly Value[], about: About<Value>, placeholder: string): Setting<Value, Value> {
+  return { ...about, placeholder, schema: z.enum(values, `must be one of ${values.join(', ')}`), read: (given) => given }
 }
 
 export function list(about: About<readonly string[]>, placeholder: string): Setting<readonly string[], readonly string[]> {

@@ -11,6 +11,7 @@ type DottedKeys<Config> = {
     : `${Key}.${keyof NonNullable<Config[Key]> & string}`
 }[keyof Config & string]
 
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 const maxPort = 65_535
 const kibibyte = 1024
 const storeSchema = z.string('must be a text').superRefine((value, context) => {
@@ -43,11 +44,7 @@ export const settings = {
   'cors.credentials': toggle({ group: 'Who may call', about: 'Their pages may send cookies', default: false }),
   ...limitSettings(),
   heartbeatMs: milliseconds({ group: 'Streams', about: 'Silence after which a stream gets a comment', default: defaultHeartbeatMs }),
-  'log.level': oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
-    group: 'Log',
-    about: 'What is logged',
-    default: 'info',
-  }),
+  'log.level': oneOf(logLevels, { group: 'Log', about: `One of ${logLevels.join(', ')}`, default: 'info' }, 'LEVEL'),
   'log.content': toggle({ group: 'Log', about: 'Messages may be logged too', default: false }),
 } as const satisfies Readonly<Record<DottedKeys<Omit<ServerConfig, 'access' | 'auth'>> | 'auth', Setting>>
 

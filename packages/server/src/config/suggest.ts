@@ -2,15 +2,15 @@ import { distance } from 'fastest-levenshtein'
 
 const maxDistance = 3
 
-/** The known name that was probably meant. */
-export function closest(name: string, known: readonly string[]): string | undefined {
+/** The known name that was probably meant: with at most one mistake in so many characters. */
+export function closest(name: string, known: readonly string[], charactersPerMistake = 2): string | undefined {
   const near = known
     .map((candidate) => ({ candidate, away: distance(plain(name), plain(candidate)) }))
-    .filter(({ away, candidate }) => away <= Math.min(maxDistance, plain(candidate).length / 3))
+    .filter(({ away, candidate }) => away <= Math.min(maxDistance, plain(candidate).length / charactersPerMistake))
   return near.sort((left, right) => left.away - right.away)[0]?.candidate
 }
 
-/** To follow a sentence: ` Did you mean port?`, or nothing. */
+/** What follows a sentence: `; did you mean port?`, or nothing. */
 export function suggestion(name: string, known: readonly string[]): string {
   const meant = closest(name, known)
   return meant === undefined ? '' : `; did you mean ${meant}?`

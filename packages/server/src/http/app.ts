@@ -34,6 +34,7 @@ export interface AppEnv {
 export type App = Hono<AppEnv>
 
 const maxPreflightAgeSeconds = 600
+const maxUrlLength = 8 * 1024
 
 /** The routes behind the rules that hold for all of them. */
 export function createApp(options: AppOptions): App {
@@ -55,6 +56,7 @@ export function createApp(options: AppOptions): App {
     observer.requestEnded(reportOf(record, response, clock.now()))
   })
   app.use(async (context, next) => {
+    checkLength(context.req.raw)
     checkAccess(context.req.raw, context.get('record').caller, rules)
     await next()
     // A HEAD request is answered by its GET route, and nobody reads the body.
@@ -84,6 +86,10 @@ function corsFor({ origins, credentials = false }: CorsOptions): MiddlewareHandl
     maxAge: maxPreflightAgeSeconds,
   })
   return (context, next) => (context.req.header('origin') === undefined ? next() : handle(context, next))
+}
+
+function checkLength({ url }: Request): void {
+  if (url.length > maxUrlLength) throw new ProblemError('invalid-query', `The address has more than ${maxUrlLength} characters.`)
 }
 
 function noRoute(): ProblemError {

@@ -6,7 +6,7 @@ import { problem } from '../wire/answers.ts'
 type RouteConfig = Parameters<typeof createRoute>[0]
 type Responses = RouteConfig['responses']
 
-const everywhere: readonly ProblemCode[] = ['host-not-allowed', 'origin-not-allowed', 'internal']
+const everywhere: readonly ProblemCode[] = ['invalid-query', 'host-not-allowed', 'origin-not-allowed', 'internal']
 const withScope: readonly ProblemCode[] = ['unauthenticated', 'scope-missing', 'rate-limited', 'auth-unavailable']
 const withStore: readonly ProblemCode[] = ['store-unavailable', 'store-full', 'store-corrupt']
 const withBody: readonly ProblemCode[] = ['invalid-body', 'body-too-large', 'unsupported-media-type']
@@ -17,7 +17,6 @@ function problemsOf(route: Route): readonly ProblemCode[] {
     ...everywhere,
     ...(route.scope ? [...withScope, ...withStore] : []),
     ...(route.work ? (['draining'] as const) : []),
-    ...(route.query || route.headers ? (['invalid-query'] as const) : []),
     ...(route.body ? withBody : []),
     ...(route.problems ?? []),
   ]

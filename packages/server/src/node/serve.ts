@@ -32,18 +32,23 @@ export interface RunningServer {
   close(options?: CloseOptions): Promise<void>
 }
 
+const maxCheckMs = 1000
+
 /** Listens. Rejects when the address is taken, and when a server without authentication would be reached from outside. */
 export async function serve(server: Server, options: ServeOptions = {}): Promise<RunningServer> {
   const { host = '127.0.0.1', port = 8787, drainMs } = options
   if (server.loopbackOnly && !isLoopbackHost(host)) {
     throw new ServerError('invalid-config', `auth is 'none': ${host} would let everybody in. Use 127.0.0.1, or configure auth.`)
   }
+  const { headerBytes = 16 * 1024, headersTimeoutMs = 10_000, bodyTimeoutMs = 30_000 } = options
   const onRequest = listener(server)
   const http = createHttpServer(
     {
-      maxHeaderSize: options.headerBytes ?? 16 * 1024,
-      headersTimeout: options.headersTimeoutMs ?? 10_000,
-      requestTimeout: options.bodyTimeoutMs ?? 30_000,
+      maxHeaderSize: headerBytes,
+      headersTimeout: headersTimeoutMs,
+      requestTimeout: Math.max(headersTimeoutMs, bodyTimeoutMs),
+      // By default Node looks twice a minute, and lets the slow ones live until then.
+      connectionsCheckingInterval: Math.min(maxCheckMs, headersTimeoutMs, bodyTimeoutMs),
     },
     (incoming, outgoing) => void onRequest(incoming, outgoing),
   )

@@ -1,0 +1,42 @@
+import { nameStore } from '../config/store-choice.ts'
+import { settingKeys } from '../config/settings.ts'
+import type { ResolvedConfig } from '../config/resolve-config.ts'
+import type { Agent } from '@bowline/agent-loop'
+import type { CommandCall, Outcome } from './command.ts'
+import { columns } from './help.ts'
+import { configuredAgents } from './load-agents.ts'
+import { readConfig } from './read-config.ts'
+
+export async function check(call: CommandCall): Promise<Outcome> {
+  const config = await readConfig(call, ['agents', 'auth'])
+  const agents = await configuredAgents(config)
+  await call.print(columns(describeConfig(config, agents)).join('\n'))
+  return 'done'
+}
+
+type Row = readonly [key: string, value: string, origin: string]
+
+/** Without secrets: of tokens only who they are for. */
+function describeConfig(config: ResolvedConfig, agents: readonly Agent[]): readonly Row[] {
+  const special: Readonly<Partial<Record<string, string>>> = {
+    agents: `${config.agents} (${agents.map(({ name }) => name).join(', ')})`,
+    store: nameStore(config.store),
+    auth: describeAuth(config),
+  }
+  return [
+    ['config', config.file ?? 'no file', ''],
+    ...settingKeys.map((key): Row => [key, special[key] ?? describeValue(config.values[key]), config.originOf(key)]),
+    ['access', Object.keys(config.access).join(', ') || 'the defaults', ''],
+  ]
+}
+
+function describeValue(value: unknown): string {
+  if (Array.isArray(value)) return value.join(', ')
+  return value === undefined ? '' : String(value)
+}
+
+function describeAuth({ auth }: ResolvedConfig): string {
+  if (auth === undefined || typeof auth === 'string') return auth ?? ''
+  if (typeof auth === 'function') return 'a function'
+  return `tokens ${auth.tokens.map(({ id, tenant, disabled }) => `${id} (${tenant}${disabled ? ', disabled' : ''})`).join(', ')}`
+}

@@ -1,0 +1,38 @@
+import type { Command } from './command.ts'
+import { configFlag, tokenFlags } from './flags.ts'
+
+/** What the command line knows. Each loads its own code, so that help and tokens are there at once. */
+export const commands: readonly Command[] = [
+  {
+    name: 'start',
+    usage: '[start] [flags]',
+    about: 'Serve the agents until somebody asks the process to end',
+    takesSettings: true,
+    flags: configFlag,
+    run: async (call) => (await import('./start.ts')).start(call),
+  },
+  {
+    name: 'check',
+    usage: 'check [flags]',
+    about: 'Check the configuration, load the agents, and print what would be used',
+    takesSettings: true,
+    flags: configFlag,
+    run: async (call) => (await import('./check.ts')).check(call),
+  },
+  {
+    name: 'token create',
+    usage: 'token create --tenant T --scopes A,B [--expires 90d] [--id ID]',
+    about: 'Make a token, and print it with the line for the file',
+    takesSettings: false,
+    flags: tokenFlags,
+    run: async (call) => (await import('./token-create.ts')).createTokenLine(call),
+  },
+  {
+    name: 'openapi',
+    usage: 'openapi [flags]',
+    about: 'Print the API as OpenAPI 3.1',
+    takesSettings: true,
+    flags: configFlag,
+    run: async (call) => (await import('./openapi.ts')).printOpenApi(call),
+  },
+]

@@ -1,0 +1,52 @@
+import { existsSync } from 'node:fs'
+import type { Agent } from '@bowline/agent-loop'
+import { ConfigError } from '../config/config-error.ts'
+import type { WholeConfig } from '../config/resolve-config.ts'
+import { describeLoadFailure, loadModule } from '../config/load-module.ts'
+
+/** The agents that are configured. Throws where the configuration names one that there is not. */
+export async function configuredAgents({ agents: file, values, access }: WholeConfig<'agents'>): Promise<readonly Agent[]> {
+  const agents = await loadAgents(file)
+  const names = agents.flatMap(({ name }) => name ?? [])
+  const { defaultAgent } = values
+  const named = [
+    ...(defaultAgent === undefined ? [] : [{ path: 'defaultAgent', name: defaultAgent }]),
+    ...Object.keys(access).map((name) => ({ path: 'access', name })),
+  ]
+  const unknown = named.filter(({ name }) => !names.includes(name))
+  if (unknown.length === 0) return agents
+  throw new ConfigError(unknown.map(({ path, name }) => ({ path, message: `there is no agent ${name}; there are ${names.join(', ')}` })))
+}
+
+/** The agents of a module: its export `agents`, else its default export, else all exports that are agents. */
+async function loadAgents(file: string): Promise<readonly Agent[]> {
+  if (!existsSync(file)) throw noAgents(`there is no file ${file}`)
+  const module = await loadModule(file).catch((error: unknown) => {
+    throw noAgents(`${file} ${describeLoadFailure(error, file)}`, error)
+  })
+  const named = 'agents' in module ? 'agents' : 'default'
+  const chosen = module[named]
+  const agents = chosen === undefined ? Object.values(module).filter(isAgent) : agentsIn(chosen, `${file}: the export ${named}`)
+  if (agents.length === 0) throw noAgents(`${file} exports no agent: export what defineAgent gives`)
+  return [...new Set(agents)]
+}
+
+function agentsIn(value: unknown, what: string): readonly Agent[] {
+  if (isAgent(value)) return [value]
+  const list: unknown[] = typeof value === 'object' && value !== null ? Object.values(value) : [value]
+  return list.map((each) => {
+    if (isAgent(each)) return each
+    throw noAgents(`${what} must be an agent of defineAgent, a list of them, or a record`)
+  })
+}
+
+/** By what it can do: another installed copy of the package may have made it. */
+function isAgent(value: unknown): value is Agent {
+  if (typeof value !== 'object' || value === null) return false
+  const { run, compact, tools } = value as Partial<Agent>
+  return typeof run === 'function' && typeof compact === 'function' && Array.isArray(tools)
+}
+
+function noAgents(message: string, cause?: unknown): ConfigError {
+  return new ConfigError([{ path: 'agents', message }], cause)
+}

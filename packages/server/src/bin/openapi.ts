@@ -1,0 +1,19 @@
+import { defineAgent } from '@bowline/agent-loop'
+import { createRuntime } from '@bowline/sessions'
+import { createNodeServer } from '../node/create-node-server.ts'
+import type { CommandCall, Outcome } from './command.ts'
+import { readConfig } from './read-config.ts'
+import { serverOptions } from './server-options.ts'
+
+export async function printOpenApi(call: CommandCall): Promise<Outcome> {
+  const config = await readConfig(call, [])
+  // The document is that of the routes: no agent has a part in it, and nothing is opened.
+  const nobody = defineAgent({ name: 'nobody', model: () => Promise.resolve([]) })
+  const options = serverOptions(config)
+  const runtime = createRuntime({ agents: [nobody] })
+  const server = createNodeServer({ ...options, runtime, auth: 'none', routes: { ...options.routes, openapi: true } })
+  const request = new Request(`http://localhost${config.values.basePath}/openapi.json`)
+  const answer = await server.fetch(request, { remoteAddress: '127.0.0.1' })
+  await call.print(JSON.stringify(await answer.json(), undefined, 2))
+  return 'done'
+}

@@ -1,0 +1,48 @@
+import { ConfigError } from '../config/config-error.ts'
+import { closest } from '../config/suggest.ts'
+import { ServerError } from '../server-error.ts'
+import type { Command, Outcome, Surroundings } from './command.ts'
+import { commands } from './commands.ts'
+import { describeFailure, wantsDetails } from './describe-failure.ts'
+import { helpOf, overview } from './help.ts'
+
+const exitClean = 0
+const exitFailure = 1
+const exitBadConfiguration = 2
+
+/** Runs the command and gives its exit code, or `serving` when the process lives on. */
+export async function runCommand(argv: readonly string[], version: string, around: Surroundings): Promise<number | 'serving'> {
+  try {
+    return (await dispatch(argv, version, around)) === 'serving' ? 'serving' : exitClean
+  } catch (error) {
+    await around.tell(describeFailure(error, wantsDetails(argv, around.environment)))
+    return isBadConfiguration(error) ? exitBadConfiguration : exitFailure
+  }
+}
+
+async function dispatch(argv: readonly string[], version: string, around: Surroundings): Promise<Outcome> {
+  const done = (text: string) => around.print(text).then(() => 'done' as const)
+  const [first = ''] = argv
+  if (['--help', '-h', 'help'].includes(first)) return done(overview(commands))
+  if (['--version', '-v'].includes(first)) return done(version)
+  const { command, rest } = findCommand(argv)
+  if (rest.some((word) => word === '--help' || word === '-h')) return done(helpOf(command))
+  return command.run({ ...around, argv: rest })
+}
+
+function findCommand(given: readonly string[]): { readonly command: Command; readonly rest: readonly string[] } {
+  const [first = ''] = given
+  const argv = first === '' || first.startsWith('-') ? ['start', ...given] : given
+  for (const command of commands) {
+    const words = command.name.split(' ')
+    if (words.every((word, index) => argv[index] === word)) return { command, rest: argv.slice(words.length) }
+  }
+  const names = commands.map(({ name }) => name)
+  const meant = closest(first, names) ?? names.find((name) => name.startsWith(`${first} `))
+  const message = `there is no such command; there are ${names.join(', ')}${meant === undefined ? '' : `. Did you mean ${meant}?`}`
+  throw new ConfigError([{ path: first, message }])
+}
+
+function isBadConfiguration(error: unknown): boolean {
+  return error instanceof ConfigError || ServerError.isInstance(error)
+}

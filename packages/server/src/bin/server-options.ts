@@ -1,0 +1,39 @@
+import type { ResolvedConfig } from '../config/resolve-config.ts'
+import { settingKeys, splitKey, type SettingKey, type SettingValues } from '../config/settings.ts'
+import type { NodeServerOptions } from '../node/create-node-server.ts'
+import type { ServeOptions } from '../node/serve.ts'
+
+type SectionValues<Section extends string> = {
+  readonly [Key in SettingKey as Key extends `${Section}.${infer Name}` ? Name : never]: SettingValues[Key]
+}
+
+/** What the configuration says to a server. */
+export function serverOptions({ values, access }: ResolvedConfig): Omit<NodeServerOptions, 'runtime' | 'auth'> {
+  const { basePath, hosts, heartbeatMs, defaultAgent } = values
+  return {
+    agents: access,
+    ...(defaultAgent !== undefined && { defaultAgent }),
+    limits: sectionOf(values, 'limits'),
+    cors: sectionOf(values, 'cors'),
+    routes: sectionOf(values, 'routes'),
+    hosts,
+    basePath,
+    heartbeatMs,
+  }
+}
+
+/** What it says to the socket. */
+export function socketOptions({ values }: ResolvedConfig): ServeOptions {
+  const { host, port, drainMs } = values
+  const { headerBytes, headersTimeoutMs, bodyTimeoutMs } = sectionOf(values, 'limits')
+  return { host, port, drainMs, headerBytes, headersTimeoutMs, bodyTimeoutMs, signals: true }
+}
+
+/** `limits.bodyBytes` as `bodyBytes`. */
+function sectionOf<Section extends string>(values: SettingValues, section: Section): SectionValues<Section> {
+  const entries = settingKeys.flatMap((key) => {
+    const [of, name] = splitKey(key)
+    return of === section ? [[name, values[key]] as const] : []
+  })
+  return Object.fromEntries(entries) as SectionValues<Section>
+}

@@ -1,0 +1,44 @@
+import type { Agent } from '@bowline/agent-loop'
+import { createRuntime, SessionError, type Runtime } from '@bowline/sessions'
+import { ConfigError } from '../config/config-error.ts'
+import type { ResolvedConfig, WholeConfig } from '../config/resolve-config.ts'
+import { createNodeServer } from '../node/create-node-server.ts'
+import { endOnCrash } from '../node/end-on-crash.ts'
+import { serve, type RunningServer } from '../node/serve.ts'
+import { consoleLogger } from '../options.ts'
+import type { CommandCall, Outcome } from './command.ts'
+import { createStore } from './create-store.ts'
+import { configuredAgents } from './load-agents.ts'
+import { readConfig } from './read-config.ts'
+import { serverOptions, socketOptions } from './server-options.ts'
+
+export async function start(call: CommandCall): Promise<Outcome> {
+  const config = await readConfig(call, ['agents', 'auth'])
+  endOnCrash(consoleLogger, () => call.tell('bowline-server: ends'))
+  const { url } = await startServer(config)
+  await call.tell(`bowline-server: listening on ${url}`)
+  return 'serving'
+}
+
+/** Listening comes last: before it nobody can ask whether the server is ready. */
+async function startServer(config: WholeConfig<'agents' | 'auth'>): Promise<RunningServer> {
+  const agents = await configuredAgents(config)
+  const runtime = runtimeOf(agents, config)
+  const server = createNodeServer({ ...serverOptions(config), runtime, auth: config.auth })
+  await runtime.start()
+  try {
+    return await serve(server, socketOptions(config))
+  } catch (error) {
+    await server.close({ drainMs: 0 })
+    throw error
+  }
+}
+
+function runtimeOf(agents: readonly Agent[], config: ResolvedConfig): Runtime {
+  try {
+    return createRuntime({ agents, store: createStore(config.store) })
+  } catch (error) {
+    if (!SessionError.isInstance(error)) throw error
+    throw new ConfigError([{ path: 'agents', message: error.message }], error)
+  }
+}

@@ -1,0 +1,15 @@
+import type { Surroundings } from './command.ts'
+
+/** Those of this process. */
+export const processSurroundings: Surroundings = {
+  environment: process.env,
+  folder: process.cwd(),
+  print: (text) => write(process.stdout, text),
+  tell: (text) => write(process.stderr, text),
+}
+
+function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  stream.write(`${text}\n`, () => resolve())
+  return promise
+}

@@ -1,0 +1,69 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+
+/** The command in a process of its own. It ends with the test. */
+export interface RunningCommand {
+  readonly child: ChildProcess
+  /** What it said so far. */
+  stdout(): string
+  stderr(): string
+  /** Resolves with what the form finds, as soon as stderr has it. */
+  says(form: RegExp): Promise<RegExpExecArray>
+  /** Resolves with the exit code, or the signal. */
+  readonly ended: Promise<number | string>
+}
+
+export interface CommandOptions {
+  /** The working folder. */
+  readonly folder: string
+  readonly environment?: Readonly<Record<string, string>>
+}
+
+const bin = fileURLToPath(new URL('../../src/bin/bowline-server.ts', import.meta.url))
+
+/** A module with agents that do what their input says. */
+export const agentsFile = fileURLToPath(new URL('../fixtures/agents.ts', import.meta.url))
+
+export function command(argv: readonly string[], { folder, environment = {} }: CommandOptions): RunningCommand {
+  const { PATH = '' } = process.env
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', bin, ...argv], {
+    cwd: folder,
+    env: { PATH, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const said = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) child[name].setEncoding('utf8').on('data', (text: string) => (said[name] += text))
+  const ended = once(child, 'close').then(([code, signal]: unknown[]) => (code ?? signal) as number | string)
+  const over = ended.then((code) => Promise.reject(new Error(`It ended with ${code}: ${said.stderr}`)))
+  over.catch(() => undefined)
+  return {
+    child,
+    stdout: () => said.stdout,
+    stderr: () => said.stderr,
+    ended,
+    async says(form) {
+      for (;;) {
+        const found = form.exec(said.stderr)
+        if (found) return found
+        await Promise.race([once(child.stderr, 'data'), over])
+      }
+    },
+  }
+}
+
+/** Runs it to its end. */
+export async function commandResult(argv: readonly string[], options: CommandOptions) {
+  const running = command(argv, options)
+  const code = await running.ended
+  return { code, stdout: running.stdout(), stderr: running.stderr() }
+}
+
+/** Starts a server without authentication and waits until it listens. */
+export async function servingCommand(argv: readonly string[], options: CommandOptions): Promise<RunningCommand & { readonly url: string }> {
+  const running = command(['--agents', agentsFile, '--auth', 'none', '--port', '0', ...argv], options)
+  const [, url = ''] = await running.says(/listening on (\S+)\n/)
+  return { ...running, url }
+}
