@@ -1,8 +1,10 @@
 import * as root from '@bowline/server'
+import * as config from '@bowline/server/config'
 import * as node from '@bowline/server/node'
 import { expect, it } from 'vitest'
 
 it('the names that the package exports are these', () => {
   expect(Object.keys(root).sort()).toEqual(['ServerError', 'createServer', 'createToken', 'problemCodes'])
+  expect(Object.keys(config)).toEqual(['defineServerConfig'])
   expect(Object.keys(node).sort()).toEqual(['createNodeServer', 'flexibleRateLimiter', 'pinoLogger', 'prometheusMetrics', 'serve'])
 })

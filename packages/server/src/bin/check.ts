@@ -3,7 +3,7 @@ import { settingKeys } from '../config/settings.ts'
 import type { ResolvedConfig } from '../config/resolve-config.ts'
 import type { Agent } from '@bowline/agent-loop'
 import type { CommandCall, Outcome } from './command.ts'
-import { columns } from './help.ts'
+import { columns, textOf } from './help.ts'
 import { configuredAgents } from './load-agents.ts'
 import { readConfig } from './read-config.ts'
 
@@ -25,14 +25,9 @@ function describeConfig(config: ResolvedConfig, agents: readonly Agent[]): reado
   }
   return [
     ['config', config.file ?? 'no file', ''],
-    ...settingKeys.map((key): Row => [key, special[key] ?? describeValue(config.values[key]), config.originOf(key)]),
+    ...settingKeys.map((key): Row => [key, special[key] ?? textOf(config.values[key]), config.originOf(key)]),
     ['access', Object.keys(config.access).join(', ') || 'the defaults', ''],
   ]
-}
-
-function describeValue(value: unknown): string {
-  if (Array.isArray(value)) return value.join(', ')
-  return value === undefined ? '' : String(value)
 }
 
 function describeAuth({ auth }: ResolvedConfig): string {

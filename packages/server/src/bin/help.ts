@@ -49,9 +49,15 @@ function flagAndValue(flag: string, placeholder: string | undefined): string {
   return placeholder === undefined ? flag : `${flag} ${placeholder}`
 }
 
-function defaultOf(value: unknown): string {
-  const isNothing = value === undefined || value === '' || (Array.isArray(value) && value.length === 0)
-  return isNothing || value === false ? '' : ` (${String(value)})`
+function defaultOf(value: Setting['default']): string {
+  const text = value === false ? '' : textOf(value)
+  return text === '' ? '' : ` (${text})`
+}
+
+/** A value of the configuration as a person writes it. */
+export function textOf(value: unknown): string {
+  if (Array.isArray(value)) return value.join(', ')
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : ''
 }
 
 /** Rows whose cells stand below each other. */

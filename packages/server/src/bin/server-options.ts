@@ -9,7 +9,7 @@ type SectionValues<Section extends string> = {
 
 /** What the configuration says to a server. */
 export function serverOptions({ values, access }: ResolvedConfig): Omit<NodeServerOptions, 'runtime' | 'auth'> {
-  const { basePath, hosts, heartbeatMs, defaultAgent } = values
+  const { basePath, hosts, trustedProxies, heartbeatMs, defaultAgent } = values
   return {
     agents: access,
     ...(defaultAgent !== undefined && { defaultAgent }),
@@ -17,6 +17,7 @@ export function serverOptions({ values, access }: ResolvedConfig): Omit<NodeServ
     cors: sectionOf(values, 'cors'),
     routes: sectionOf(values, 'routes'),
     hosts,
+    trustedProxies,
     basePath,
     heartbeatMs,
   }

@@ -1,8 +1,7 @@
 import { z } from 'zod'
-import { checkAuth, type Auth, type AuthConfig } from '../auth/authenticate.ts'
+import { authFaults, type Auth, type AuthConfig } from '../auth/authenticate.ts'
 import { scopes } from '../auth/principal.ts'
 import type { AgentAccess } from '../options.ts'
-import { ServerError } from '../server-error.ts'
 import { optional } from '../wire/optional.ts'
 import { sameAs } from '../wire/same.ts'
 import type { Fault } from './config-error.ts'
@@ -26,12 +25,7 @@ const auth = z.unknown().superRefine((value, context) => {
   if (value === 'none' || typeof value === 'function') return
   const result = authConfig.safeParse(value)
   if (!result.success) return result.error.issues.forEach((issue) => context.addIssue({ ...issue }))
-  try {
-    checkAuth(result.data)
-  } catch (error) {
-    if (!ServerError.isInstance(error)) throw error
-    context.addIssue(error.message)
-  }
+  authFaults(result.data).forEach((fault) => context.addIssue(fault))
 }) as z.ZodType<Auth>
 
 const agentAccess = sameAs<AgentAccess>()(

@@ -1,7 +1,7 @@
 import { basename, resolve } from 'node:path'
 import type { Auth } from '../auth/authenticate.ts'
 import { isLoopbackHost } from '../http/access.ts'
-import type { AgentAccess } from '../options.ts'
+import { corsFaults, type AgentAccess } from '../options.ts'
 import { ConfigError, type Fault } from './config-error.ts'
 import type { Given } from './given.ts'
 import { findConfigFile, readConfigFile, type FileReading } from './read-file.ts'
@@ -96,11 +96,9 @@ function togetherFaults({ values, auth, originOf }: ResolvedConfig): readonly Fa
     const message = `with auth none ${values.host} would let everybody in: use 127.0.0.1, or set tokens`
     faults.push({ path: 'host', origin: originOf('host'), message })
   }
-  if (values['cors.credentials'] && values['cors.origins'].includes('*')) {
-    const message = 'credentials need a list of origins, not *'
-    faults.push({ path: 'cors.origins', origin: originOf('cors.origins'), message })
-  }
-  return faults
+  const cors = { origins: values['cors.origins'], credentials: values['cors.credentials'] }
+  const ofCors = corsFaults(cors).map((message) => ({ path: 'cors.origins', origin: originOf('cors.origins'), message }))
+  return [...faults, ...ofCors]
 }
 
 const howToSet = {

@@ -23,6 +23,8 @@ export interface ServerConfig {
   /** In front of every route, `/bowline` for example. */
   readonly basePath?: string
   readonly cors?: CorsOptions
+  /** Addresses and ranges of proxies whose `X-Forwarded-*` headers are believed. Default: none. */
+  readonly trustedProxies?: readonly string[]
   readonly routes?: RouteOptions
   readonly limits?: Limits & SocketLimits
   /** Silence after which a stream gets a comment. Default 15,000. */

@@ -63,13 +63,18 @@ export function oneOf<const Value extends string>(values: readonly Value[], abou
   return { ...about, placeholder, schema: z.enum(values, `must be one of ${values.join(', ')}`), read: (given) => given }
 }
 
-export function list(about: About<readonly string[]>, placeholder: string): Setting<readonly string[], readonly string[]> {
+/** `faults` says what is wrong with texts that are a list. */
+export function list(
+  about: About<readonly string[]>,
+  placeholder: string,
+  faults: (items: readonly string[]) => readonly string[] = () => [],
+): Setting<readonly string[], readonly string[]> {
   const fault = 'must be a list of texts'
   return {
     ...about,
     placeholder: `${placeholder},…`,
     repeats: true,
-    schema: z.array(z.string(fault).min(1, fault), fault),
+    schema: z.array(z.string(fault).min(1, fault), fault).superRefine((items, context) => faults(items).forEach((each) => context.addIssue(each))),
     read: (given) => given.split(',').map((item) => item.trim()),
   }
 }

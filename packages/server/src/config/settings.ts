@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseRanges } from '../http/caller.ts'
 import { defaultLimits } from '../limits.ts'
 import { defaultDrainMs, defaultHeartbeatMs } from '../options.ts'
 import { bytes, integer, list, milliseconds, oneOf, text, toggle, type Setting } from './setting.ts'
@@ -40,6 +41,11 @@ export const settings = {
     z.literal('none', 'can only be none here: tokens and JWT are set in the file'),
   ),
   hosts: list({ group: 'Who may call', about: 'Names of this server besides its address', default: [] }, 'NAME'),
+  trustedProxies: list(
+    { group: 'Who may call', about: 'Proxies whose X-Forwarded-* headers are believed', default: [] },
+    'RANGE',
+    (ranges) => parseRanges(ranges, 'the list').faults,
+  ),
   'cors.origins': list({ group: 'Who may call', about: 'Other origins whose pages may call', default: [] }, 'ORIGIN'),
   'cors.credentials': toggle({ group: 'Who may call', about: 'Their pages may send cookies', default: false }),
   ...limitSettings(),

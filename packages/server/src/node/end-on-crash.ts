@@ -1,4 +1,4 @@
-import { faultOf } from '../http/pipeline.ts'
+import { faultOf } from '../http/fault.ts'
 import type { Logger } from '../options.ts'
 
 const flushMs = 1000

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { temporaryFolder } from '../support/bench.ts'
 import { agentsFile, commandResult } from '../support/command.ts'
 import { runHere } from '../support/in-process.ts'
+import { describeFailure } from '../../src/bin/describe-failure.ts'
 import { hashToken } from '../../src/auth/token.ts'
 
 const usual = ['--agents', agentsFile, '--auth', 'none']
@@ -87,6 +88,14 @@ describe('wrong usage', () => {
     const long = await runHere(['check', '--log.level', 'debug'], folder)
     expect(long.code).toBe(2)
     expect(long.stderr).toMatch(/Caused by Error: not today\n +at /)
+  })
+
+  it.each([
+    ['EADDRNOTAVAIL', 'this machine does not have the address 192.0.2.1: choose another one with --host'],
+    ['EACCES', 'port 80 may not be used by this user: choose one above 1023 with --port'],
+  ])('an address that cannot be listened on is told in words: %s', (code, text) => {
+    const error = Object.assign(new Error('listen'), { code, address: '192.0.2.1', port: 80 })
+    expect(describeFailure(error, false)).toBe(`bowline-server: ${text}`)
   })
 
   it('an agent that is configured and not there is told of', async () => {

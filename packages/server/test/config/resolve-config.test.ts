@@ -50,6 +50,7 @@ function otherValue(key: SettingKey): { readonly text: string; readonly value: u
   if (text !== undefined) return { text, value: text }
   if (typeof value === 'number') return { text: String(value + 1), value: value + 1 }
   if (typeof value === 'boolean') return { text: String(!value), value: !value }
+  if (key === 'trustedProxies') return { text: '10.0.0.0/8', value: ['10.0.0.0/8'] }
   return placeholder.endsWith('…') ? { text: 'one, two', value: ['one', 'two'] } : { text: 'other', value: 'other' }
 }
 
@@ -175,6 +176,11 @@ describe('what is wrong', () => {
     ['memory:x', 'must be sqlite:<file>'],
   ])('the store %s is refused', async (store, fault) => {
     expect(await faultsOf({ argv: ['--store', store] })).toEqual([expect.stringContaining(`store (--store): ${fault}`)])
+  })
+
+  it('V69: what is no address and no range is no trusted proxy', async () => {
+    const faults = await faultsOf({ argv: ['--trusted-proxies', '10.0.0.0/8,anybody'] })
+    expect(faults).toEqual(['trustedProxies (--trusted-proxies): the list: "anybody" is neither an address nor a range such as 10.0.0.0/8'])
   })
 
   it('what the file says of tokens is checked as the server checks it', async () => {

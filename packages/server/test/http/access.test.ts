@@ -178,3 +178,9 @@ describe('proxies', () => {
     expect(() => createServer(options)).toThrow(/"10\/8".*"proxy.example".*"1.2.3.4\/33"/s)
   })
 })
+
+it('V72: an address that is too long is refused', async () => {
+  const { server } = await bench()
+  await refusal(ask(server, `/healthz?${'x'.repeat(9000)}`), 400, 'invalid-query')
+  expect((await ask(server, `/healthz?${'x'.repeat(4000)}`)).status).toBe(200)
+})

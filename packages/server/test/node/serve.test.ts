@@ -86,11 +86,23 @@ it('V35: a failure of the store while a stream is open is told and cuts the sock
   expect(faults).toContainEqual(expect.objectContaining({ message: 'a stream broke' }))
 })
 
-it('V72: headers that do not come, and headers that are too long, end the connection', async () => {
-  const { running } = await bench({ serveOptions: { headerBytes: 1024, headersTimeoutMs: 50, bodyTimeoutMs: 100 } })
+it('V72: headers that are too long end the connection', async () => {
+  const { running } = await bench({ serveOptions: { headerBytes: 1024 } })
   const long = connect(running.port, '127.0.0.1')
   long.write(`GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(2000)}\r\n\r\n`)
   expect(await readText(long)).toContain('431')
+})
+
+it('V72: headers and bodies that come too slowly, or not at all, are cut in time, and others are served', async () => {
+  const { running, get } = await bench({ serveOptions: { headersTimeoutMs: 50, bodyTimeoutMs: 100 } })
+  const head = 'POST /api/agent/execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n'
+  const slow = ['', 'GET /healthz HTTP/1.1\r\nHost: local', `${head}\r\n{"input":`].map((begin) => {
+    const socket = connect(running.port, '127.0.0.1')
+    socket.write(begin)
+    return readText(socket)
+  })
+  expect((await get('/healthz')).status).toBe(200)
+  expect(await Promise.all(slow)).toEqual(Array.from({ length: 3 }, () => expect.stringMatching(/^HTTP\/1\.1 408 /)))
 })
 
 it('a request whose target cannot be read is refused with a problem', async () => {

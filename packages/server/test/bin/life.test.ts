@@ -1,0 +1,103 @@
+import type { SessionView } from '@bowline/client'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { refusal, say, temporaryFolder } from '../support/bench.ts'
+import { agentsFile, commandResult, servingCommand } from '../support/command.ts'
+import { allFrames, completion, framesOf, framesUntil, type Frame } from '../support/frames.ts'
+
+const mine = '/api/agent/session/mine'
+
+function execute(url: string, content: string, sessionId = 'mine'): Promise<Response> {
+  const body = JSON.stringify({ sessionId, input: say(content), context: {} })
+  return fetch(`${url}/api/agent/execute`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+}
+
+const isType = (type: string) => (frame: Frame) => frame.data.type === type
+
+/** Until the server says that it goes away. */
+async function draining(url: string): Promise<void> {
+  while ((await fetch(`${url}/readyz`)).status !== 503);
+}
+
+/** What became of the session, from a server that goes on where the last one ended. */
+async function afterwards(folder: string): Promise<SessionView> {
+  const { url } = await servingCommand([], { folder, environment: { PACE: 'fast' } })
+  await framesUntil(await fetch(`${url}${mine}/events?from=start`), isType('settled'))
+  return (await (await fetch(url + mine)).json()) as SessionView
+}
+
+it('V81: it is ready when it says where it listens; V86: a second one on its file or its port is told why it cannot start', async () => {
+  const folder = temporaryFolder()
+  const { url } = await servingCommand([], { folder })
+  expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+  expect((await fetch(`${url}/readyz`)).status).toBe(200)
+  expect(completion(await allFrames(await execute(url, 'hi'))).status).toBe('completed')
+  const usual = ['--agents', agentsFile, '--auth', 'none', '--port', new URL(url).port]
+  const [sameFile, samePort] = await Promise.all([
+    commandResult(usual, { folder }),
+    commandResult([...usual, '--store', 'memory:'], { folder }),
+  ])
+  expect(sameFile).toMatchObject({ code: 1, stdout: '' })
+  expect(sameFile.stderr).toMatch(/^bowline-server: The database \S+data\.db is in use by process \d+; only one process can open it\n$/)
+  expect(sameFile.stderr).toContain(join('.bowline', 'data.db'))
+  expect(samePort).toMatchObject({ code: 1, stdout: '' })
+  expect(samePort.stderr).toMatch(/^bowline-server: port \d+ of 127\.0\.0\.1 is taken: .*--port\n$/)
+})
+
+it('V82: SIGTERM refuses new work, lets reads and open streams go on, and ends with 0', async () => {
+  const { url, child, ended } = await servingCommand([], { folder: temporaryFolder() })
+  const frames = framesOf(await execute(url, 'hold'))
+  const seen: Frame[] = []
+  for await (const frame of frames) {
+    seen.push(frame)
+    if (frame.data.type !== 'message-start') continue
+    child.kill('SIGTERM')
+    await draining(url)
+    const refused = await execute(url, 'hi', 'other')
+    expect(refused.headers.get('retry-after')).toBe('1')
+    await refusal(refused, 503, 'draining')
+    expect((await fetch(url + mine)).status).toBe(200)
+    const again = await fetch(`${url}${mine}/events?from=run`)
+    await framesUntil(again, isType('message-start'))
+    child.kill('SIGUSR2')
+  }
+  expect(completion(seen).status).toBe('completed')
+  expect(await ended).toBe(0)
+})
+
+it('V82: what is open when the time is over is ended with drained', async () => {
+  const { url, child, ended } = await servingCommand(['--drain-ms', '1'], { folder: temporaryFolder() })
+  const frames = await allFrames(await execute(url, 'hang'), ({ data }) => void (data.type === 'text-delta' && child.kill('SIGTERM')))
+  expect(frames.at(-1)?.data).toEqual({ type: 'stream-end', reason: 'drained', resume: true })
+  expect(await ended).toBe(0)
+})
+
+it('V83: a second signal ends it at once with 130, and the run survives', async () => {
+  const folder = temporaryFolder()
+  const { url, child, ended } = await servingCommand([], { folder })
+  const reading = (async () => {
+    for await (const { data } of framesOf(await execute(url, 'hang'))) {
+      if (data.type !== 'text-delta') continue
+      child.kill('SIGINT')
+      await draining(url)
+      child.kill('SIGINT')
+    }
+  })()
+  await expect(reading).rejects.toThrow()
+  expect(await ended).toBe(130)
+  expect((await afterwards(folder)).messages.at(-1)).toMatchObject({ content: [{ type: 'text', text: 'Hello there.' }] })
+})
+
+it('V85: an exception that nobody caught is logged without what it says, ends the process with 1, and the run survives', async () => {
+  const folder = temporaryFolder()
+  const { url, ended, stdout, stderr } = await servingCommand([], { folder })
+  const reading = execute(url, 'crash').then((answer) => allFrames(answer))
+  await expect(reading).rejects.toThrow()
+  expect(await ended).toBe(1)
+  const log = stdout() + stderr()
+  expect(log).toContain('nobody caught this: the process ends')
+  expect(log).toContain('agents.ts:')
+  expect(log).not.toContain('secret words')
+  const { messages } = await afterwards(folder)
+  expect(messages.at(-1)).toMatchObject({ content: [{ type: 'text', text: 'Hello there.' }] })
+})
