@@ -20,6 +20,7 @@ export function serverOptions({ values, access }: ResolvedConfig): Omit<NodeServ
     trustedProxies,
     basePath,
     heartbeatMs,
+    log: { content: values['log.content'] },
   }
 }
 

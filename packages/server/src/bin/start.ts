@@ -2,11 +2,13 @@ import type { Agent } from '@bowline/agent-loop'
 import { createRuntime, SessionError, type Runtime } from '@bowline/sessions'
 import { ConfigError } from '../config/config-error.ts'
 import type { ResolvedConfig, WholeConfig } from '../config/resolve-config.ts'
+import { faultOf } from '../http/fault.ts'
 import { createNodeServer } from '../node/create-node-server.ts'
 import { endOnCrash } from '../node/end-on-crash.ts'
 import { serve, type RunningServer } from '../node/serve.ts'
-import { consoleLogger } from '../options.ts'
+import type { Logger } from '../options.ts'
 import type { CommandCall, Outcome } from './command.ts'
+import { createLogger } from './create-logger.ts'
 import { createStore } from './create-store.ts'
 import { configuredAgents } from './load-agents.ts'
 import { readConfig } from './read-config.ts'
@@ -14,17 +16,19 @@ import { serverOptions, socketOptions } from './server-options.ts'
 
 export async function start(call: CommandCall): Promise<Outcome> {
   const config = await readConfig(call, ['agents', 'auth'])
-  endOnCrash(consoleLogger, () => call.tell('bowline-server: ends'))
-  const { url } = await startServer(config)
+  const logger = createLogger(config)
+  endOnCrash(logger, () => logger.written())
+  const { url } = await startServer(config, logger)
+  logger.info({ url }, 'listening')
   await call.tell(`bowline-server: listening on ${url}`)
   return 'serving'
 }
 
 /** Listening comes last: before it nobody can ask whether the server is ready. */
-async function startServer(config: WholeConfig<'agents' | 'auth'>): Promise<RunningServer> {
+async function startServer(config: WholeConfig<'agents' | 'auth'>, logger: Logger): Promise<RunningServer> {
   const agents = await configuredAgents(config)
-  const runtime = runtimeOf(agents, config)
-  const server = createNodeServer({ ...serverOptions(config), runtime, auth: config.auth })
+  const runtime = runtimeOf(agents, config, logger)
+  const server = createNodeServer({ ...serverOptions(config), runtime, auth: config.auth, logger })
   await runtime.start()
   try {
     return await serve(server, socketOptions(config))
@@ -34,9 +38,13 @@ async function startServer(config: WholeConfig<'agents' | 'auth'>): Promise<Runn
   }
 }
 
-function runtimeOf(agents: readonly Agent[], config: ResolvedConfig): Runtime {
+function runtimeOf(agents: readonly Agent[], config: ResolvedConfig, logger: Logger): Runtime {
   try {
-    return createRuntime({ agents, store: createStore(config.store) })
+    return createRuntime({
+      agents,
+      store: createStore(config.store),
+      onError: (error, where) => logger.error({ ...where, ...faultOf(error) }, 'the runtime failed in the background'),
+    })
   } catch (error) {
     if (!SessionError.isInstance(error)) throw error
     throw new ConfigError([{ path: 'agents', message: error.message }], error)

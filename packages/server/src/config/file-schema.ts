@@ -51,7 +51,7 @@ export type FileCheck = { readonly config: ServerConfig } | { readonly faults: r
 /** Everything that is wrong with what a file says, each with its path. */
 export function checkFile(content: unknown, origin: string): FileCheck {
   const result = fileSchema.safeParse(content)
-  if (result.success) return { config: result.data as ServerConfig }
+  if (result.success) return { config: result.data }
   return { faults: result.error.issues.flatMap((issue) => faultsOf(issue, origin)) }
 }
 

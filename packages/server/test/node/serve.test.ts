@@ -102,7 +102,7 @@ it('V72: headers and bodies that come too slowly, or not at all, are cut in time
     return readText(socket)
   })
   expect((await get('/healthz')).status).toBe(200)
-  expect(await Promise.all(slow)).toEqual(Array.from({ length: 3 }, () => expect.stringMatching(/^HTTP\/1\.1 408 /)))
+  for (const answer of await Promise.all(slow)) expect(answer).toMatch(/^HTTP\/1\.1 408 /)
 })
 
 it('a request whose target cannot be read is refused with a problem', async () => {

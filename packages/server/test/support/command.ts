@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 
 /** The command in a process of its own. It ends with the test. */
-export interface RunningCommand {
+interface RunningCommand {
   readonly child: ChildProcess
   /** What it said so far. */
   stdout(): string
@@ -15,7 +15,7 @@ export interface RunningCommand {
   readonly ended: Promise<number | string>
 }
 
-export interface CommandOptions {
+interface CommandOptions {
   /** The working folder. */
   readonly folder: string
   readonly environment?: Readonly<Record<string, string>>
@@ -29,7 +29,7 @@ const compileCache = fileURLToPath(new URL('../../../../node_modules/.cache/bowl
 /** A module with agents that do what their input says. */
 export const agentsFile = fileURLToPath(new URL('../fixtures/agents.ts', import.meta.url))
 
-export function command(argv: readonly string[], { folder, environment = {} }: CommandOptions): RunningCommand {
+function command(argv: readonly string[], { folder, environment = {} }: CommandOptions): RunningCommand {
   const { PATH = '' } = process.env
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', bin, ...argv], {
     cwd: folder,
