@@ -33,5 +33,7 @@ function describeConfig(config: ResolvedConfig, agents: readonly Agent[]): reado
 function describeAuth({ auth }: ResolvedConfig): string {
   if (auth === undefined || typeof auth === 'string') return auth ?? ''
   if (typeof auth === 'function') return 'a function'
-  return `tokens ${auth.tokens.map(({ id, tenant, disabled }) => `${id} (${tenant}${disabled ? ', disabled' : ''})`).join(', ')}`
+  const { tokens = [], jwt } = auth
+  const known = tokens.map(({ id, tenant, disabled }) => `${id} (${tenant}${disabled ? ', disabled' : ''})`)
+  return [...(known.length > 0 ? [`tokens ${known.join(', ')}`] : []), ...(jwt ? [`jwt of ${jwt.issuer}`] : [])].join('; ')
 }

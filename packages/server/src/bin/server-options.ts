@@ -8,7 +8,7 @@ type SectionValues<Section extends string> = {
 }
 
 /** What the configuration says to a server. */
-export function serverOptions({ values, access }: ResolvedConfig): Omit<NodeServerOptions, 'runtime' | 'auth'> {
+export function serverOptions({ values, access, redact }: ResolvedConfig): Omit<NodeServerOptions, 'runtime' | 'auth'> {
   const { basePath, hosts, trustedProxies, heartbeatMs, defaultAgent } = values
   return {
     agents: access,
@@ -20,6 +20,7 @@ export function serverOptions({ values, access }: ResolvedConfig): Omit<NodeServ
     trustedProxies,
     basePath,
     heartbeatMs,
+    ...(redact && { redact }),
     log: { content: values['log.content'] },
   }
 }

@@ -12,26 +12,30 @@ import { createLogger } from './create-logger.ts'
 import { createStore } from './create-store.ts'
 import { configuredAgents } from './load-agents.ts'
 import { readConfig } from './read-config.ts'
+import { reloadOnHangup, type ReadAuth } from './reload-on-hangup.ts'
 import { serverOptions, socketOptions } from './server-options.ts'
 
 export async function start(call: CommandCall): Promise<Outcome> {
   const config = await readConfig(call, ['agents', 'auth'])
   const logger = createLogger(config)
   endOnCrash(logger, () => logger.written())
-  const { url } = await startServer(config, logger)
+  const readAuth = async (version: number) => (await readConfig(call, ['agents', 'auth'], version)).auth
+  const { url } = await startServer(config, logger, readAuth)
   logger.info({ url }, 'listening')
   await call.tell(`bowline-server: listening on ${url}`)
   return 'serving'
 }
 
 /** Listening comes last: before it nobody can ask whether the server is ready. */
-async function startServer(config: WholeConfig<'agents' | 'auth'>, logger: Logger): Promise<RunningServer> {
+async function startServer(config: WholeConfig<'agents' | 'auth'>, logger: Logger, readAuth: ReadAuth): Promise<RunningServer> {
   const agents = await configuredAgents(config)
   const runtime = runtimeOf(agents, config, logger)
   const server = createNodeServer({ ...serverOptions(config), runtime, auth: config.auth, logger })
   await runtime.start()
   try {
-    return await serve(server, socketOptions(config))
+    const running = await serve(server, socketOptions(config))
+    reloadOnHangup(server, readAuth, logger)
+    return running
   } catch (error) {
     await server.close({ drainMs: 0 })
     throw error

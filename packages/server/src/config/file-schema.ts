@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { authFaults, type Auth, type AuthConfig } from '../auth/authenticate.ts'
+import { authFaults, type Auth, type AuthConfig } from '../auth/auth.ts'
 import { scopes } from '../auth/principal.ts'
 import type { AgentAccess } from '../options.ts'
 import { optional } from '../wire/optional.ts'
@@ -18,7 +18,17 @@ const token = z.strictObject({
   disabled: optional(z.boolean()),
 })
 
-const authConfig = sameAs<AuthConfig>()(z.strictObject({ tokens: z.array(token) }))
+const jwt = z.strictObject({
+  jwksUrl: optional(z.string()),
+  secret: optional(z.string()),
+  issuer: z.string(),
+  audience: z.string(),
+  tenantClaim: optional(z.string()),
+  scopeClaim: optional(z.string()),
+  algorithms: optional(z.array(z.string())),
+})
+
+const authConfig = sameAs<AuthConfig>()(z.strictObject({ tokens: optional(z.array(token)), jwt: optional(jwt) }))
 
 /** Everything that is wrong with it, and not that it is none of three things. */
 const auth = z.unknown().superRefine((value, context) => {
@@ -39,11 +49,26 @@ const agentAccess = sameAs<AgentAccess>()(
   }),
 )
 
+const isPattern = (value: unknown): boolean => value instanceof RegExp
+
+const redact = z.strictObject({
+  fields: optional(z.array(z.string())),
+  patterns: optional(
+    z.array(
+      z.custom<RegExp | readonly [RegExp, string]>(
+        (value) => isPattern(value) || (Array.isArray(value) && isPattern(value[0]) && typeof value[1] === 'string'),
+        'must be a regular expression, or one and the text in its place',
+      ),
+    ),
+  ),
+})
+
 /** The keys of the table as a file holds them, with more in `auth`, and what only a file can say. */
 const fileSchema = z.strictObject({
   ...sectionSchemas(),
   auth: optional(auth),
   access: optional(z.record(z.string(), agentAccess)),
+  redact: optional(redact),
 })
 
 export type FileCheck = { readonly config: ServerConfig } | { readonly faults: readonly Fault[] }
@@ -76,4 +101,4 @@ function faultsOf(issue: z.core.$ZodIssue, origin: string): readonly Fault[] {
   })
 }
 
-const knownKeys: readonly string[] = [...settingKeys, 'access']
+const knownKeys: readonly string[] = [...settingKeys, 'access', 'redact']

@@ -15,8 +15,8 @@ export interface FileReading {
   readonly faults: readonly Fault[]
   /** Its first keys, also where what they say is wrong. */
   readonly mentions: readonly string[]
-  readonly auth?: ServerConfig['auth']
-  readonly access?: ServerConfig['access']
+  /** What only the file can say. */
+  readonly more: Pick<ServerConfig, 'auth' | 'access' | 'redact'>
 }
 
 const extensions = ['ts', 'mjs', 'js', 'json']
@@ -36,14 +36,13 @@ export function findConfigFile(folder: string, named: string | undefined, origin
 
 /** `version` reads it again. Throws where it holds no configuration at all. */
 export async function readConfigFile(file: string | undefined, version: number): Promise<FileReading> {
-  if (file === undefined) return { given: [], faults: [], mentions: [] }
+  if (file === undefined) return { given: [], faults: [], mentions: [], more: {} }
   const origin = basename(file)
   const content = await loadContent(file, origin, version)
   const mentions = Object.keys(content)
   const check = checkFile(content, origin)
-  if ('faults' in check) return { file, given: [], faults: check.faults, mentions }
-  const { auth, access } = check.config
-  return { file, given: givenOf(check.config, file), faults: [], mentions, ...(auth && { auth }), ...(access && { access }) }
+  if ('faults' in check) return { file, given: [], faults: check.faults, mentions, more: {} }
+  return { file, given: givenOf(check.config, file), faults: [], mentions, more: check.config }
 }
 
 async function loadContent(file: string, origin: string, version: number): Promise<object> {

@@ -1,5 +1,6 @@
 import { basename, resolve } from 'node:path'
-import type { Auth } from '../auth/authenticate.ts'
+import type { RedactConfig } from '@bowline/llm'
+import type { Auth } from '../auth/auth.ts'
 import { isLoopbackHost } from '../http/access.ts'
 import { corsFaults, type AgentAccess } from '../options.ts'
 import { ConfigError, type Fault } from './config-error.ts'
@@ -21,6 +22,7 @@ export interface ResolvedConfig {
   readonly store: StoreChoice
   readonly auth: Auth | undefined
   readonly access: Readonly<Record<string, AgentAccess>>
+  readonly redact: RedactConfig | undefined
 }
 
 /** What has no default. */
@@ -70,12 +72,13 @@ async function collecting(early: readonly Fault[], read: () => Promise<FileReadi
   }
 }
 
-function resolvedConfig(winners: ReadonlyMap<SettingKey, Given>, { file, auth, access = {} }: FileReading, folder: string): ResolvedConfig {
+function resolvedConfig(winners: ReadonlyMap<SettingKey, Given>, { file, more }: FileReading, folder: string): ResolvedConfig {
   // Each value has passed the schema of its key.
   const values = Object.fromEntries(
     settingKeys.map((key) => [key, winners.get(key)?.value ?? settings[key].default]),
   ) as unknown as SettingValues
   const baseOf = (key: SettingKey): string => winners.get(key)?.base ?? folder
+  const { auth, access = {}, redact } = more
   const store = parseStore(values.store, baseOf('store'))
   if (store.kind === 'invalid') throw new TypeError(store.fault)
   return {
@@ -86,6 +89,7 @@ function resolvedConfig(winners: ReadonlyMap<SettingKey, Given>, { file, auth, a
     store,
     auth: values.auth === 'none' ? 'none' : auth,
     access,
+    redact,
   }
 }
 

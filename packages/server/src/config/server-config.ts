@@ -1,4 +1,5 @@
-import type { Auth } from '../auth/authenticate.ts'
+import type { RedactConfig } from '@bowline/llm'
+import type { Auth } from '../auth/auth.ts'
 import type { Limits } from '../limits.ts'
 import type { AgentAccess, CorsOptions, RouteOptions } from '../options.ts'
 
@@ -32,6 +33,8 @@ export interface ServerConfig {
   /** How long open streams may finish when the process is asked to end. Default 25,000. */
   readonly drainMs?: number
   readonly log?: LogOptions
+  /** What is secret in logs, problems, errors and spans besides what always is. */
+  readonly redact?: RedactConfig
 }
 
 /** What a connection may cost before there is a request. */

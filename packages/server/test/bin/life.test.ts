@@ -1,4 +1,6 @@
 import type { SessionView } from '@bowline/client'
+import { createToken } from '@bowline/server'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { refusal, say, temporaryFolder } from '../support/bench.ts'
@@ -100,4 +102,32 @@ it('V85: an exception that nobody caught is logged without what it says, ends th
   expect(log).not.toContain('secret words')
   const { messages } = await afterwards(folder)
   expect(messages.at(-1)).toMatchObject({ content: [{ type: 'text', text: 'Hello there.' }] })
+})
+
+it('V65: on SIGHUP the tokens of the file are read again; a wrong file changes nothing; streams of a removed token end', async () => {
+  const folder = temporaryFolder()
+  const [kept, removed] = await Promise.all(
+    ['kept', 'removed'].map((id) => createToken({ id, tenant: 'acme', scopes: ['sessions:read', 'sessions:write'] })),
+  )
+  const file = join(folder, 'bowline.config.json')
+  const write = (...tokens: unknown[]) => writeFileSync(file, JSON.stringify({ auth: { tokens } }))
+  write(kept?.config, removed?.config)
+  const { url, child, logs } = await servingCommand(['--store', 'memory:'], { folder, auth: 'file' })
+  const headers = { authorization: `Bearer ${removed?.token}` }
+  const as = (token: string | undefined) => fetch(`${url}${mine}`, { headers: { authorization: `Bearer ${token}` } })
+  const body = JSON.stringify({ sessionId: 'mine', input: say('hi'), context: {} })
+  await allFrames(await fetch(`${url}/api/agent/execute`, { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body }))
+  const open = await fetch(`${url}${mine}/events`, { headers })
+
+  writeFileSync(file, '{ "auth": { "tokens": [{ "id": "kept" }] } }')
+  child.kill('SIGHUP')
+  await logs(/auth stays as it was/)
+  expect((await as(removed?.token)).status).toBe(200)
+
+  write(kept?.config)
+  child.kill('SIGHUP')
+  expect((await allFrames(open)).at(-1)?.data).toEqual({ type: 'stream-end', reason: 'token-expired', resume: true })
+  await logs(/auth was read again/)
+  await refusal(as(removed?.token), 401, 'unauthenticated')
+  expect((await as(kept?.token)).status).toBe(200)
 })

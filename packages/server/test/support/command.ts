@@ -9,8 +9,9 @@ interface RunningCommand {
   /** What it said so far. */
   stdout(): string
   stderr(): string
-  /** Resolves with what the form finds, as soon as stderr has it. */
+  /** Resolve with what the form finds, as soon as stderr or stdout has it. */
   says(form: RegExp): Promise<RegExpExecArray>
+  logs(form: RegExp): Promise<RegExpExecArray>
   /** Resolves with the exit code, or the signal. */
   readonly ended: Promise<number | string>
 }
@@ -42,19 +43,14 @@ function command(argv: readonly string[], { folder, environment = {} }: CommandO
   const ended = once(child, 'close').then(([code, signal]: unknown[]) => (code ?? signal) as number | string)
   const over = ended.then((code) => Promise.reject(new Error(`It ended with ${code}: ${said.stderr}`)))
   over.catch(() => undefined)
-  return {
-    child,
-    stdout: () => said.stdout,
-    stderr: () => said.stderr,
-    ended,
-    async says(form) {
-      for (;;) {
-        const found = form.exec(said.stderr)
-        if (found) return found
-        await Promise.race([once(child.stderr, 'data'), over])
-      }
-    },
+  const heard = (name: 'stdout' | 'stderr') => async (form: RegExp) => {
+    for (;;) {
+      const found = form.exec(said[name])
+      if (found) return found
+      await Promise.race([once(child[name], 'data'), over])
+    }
   }
+  return { child, stdout: () => said.stdout, stderr: () => said.stderr, ended, says: heard('stderr'), logs: heard('stdout') }
 }
 
 /** Runs it to its end. */
@@ -64,9 +60,13 @@ export async function commandResult(argv: readonly string[], options: CommandOpt
   return { code, stdout: running.stdout(), stderr: running.stderr() }
 }
 
-/** Starts a server without authentication and waits until it listens. */
-export async function servingCommand(argv: readonly string[], options: CommandOptions): Promise<RunningCommand & { readonly url: string }> {
-  const running = command(['--agents', agentsFile, '--auth', 'none', '--port', '0', ...argv], options)
+/** Starts a server and waits until it listens: without authentication, unless the file says who may call. */
+export async function servingCommand(
+  argv: readonly string[],
+  { auth = 'none', ...options }: CommandOptions & { readonly auth?: 'none' | 'file' },
+): Promise<RunningCommand & { readonly url: string }> {
+  const usual = ['--agents', agentsFile, '--port', '0', ...(auth === 'none' ? ['--auth', 'none'] : [])]
+  const running = command([...usual, ...argv], options)
   const [, url = ''] = await running.says(/listening on (\S+)\n/)
   return { ...running, url }
 }
