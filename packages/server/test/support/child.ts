@@ -2,6 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { compileCache } from './compile-cache.ts'
 
 export interface ServerProcess {
   readonly url: string
@@ -14,7 +15,10 @@ export interface ServerProcess {
 export async function serverProcess(file: string, kind: 'slow' | 'fast' | 'answering'): Promise<ServerProcess> {
   const fixture = kind === 'answering' ? 'answering-process.ts' : 'server-process.ts'
   const entry = fileURLToPath(new URL(`../fixtures/${fixture}`, import.meta.url))
-  const child = fork(entry, [file, kind], { execArgv: ['--disable-warning=ExperimentalWarning'] })
+  const child = fork(entry, [file, kind], {
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+    env: { ...process.env, ...compileCache },
+  })
   const ended = once(child, 'exit').then(([code, signal]: unknown[]) => (code ?? signal) as number | string)
   onTestFinished(() => void child.kill('SIGKILL'))
   const listening = once(child, 'message').then(([message]: unknown[]) => (message as { url: string }).url)

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { compileCache } from './compile-cache.ts'
 
 /** The command in a process of its own. It ends with the test. */
 interface RunningCommand {
@@ -24,9 +25,6 @@ interface CommandOptions {
 
 const bin = fileURLToPath(new URL('../../src/bin/bowline-server.ts', import.meta.url))
 
-/** What Node has compiled once it need not compile for each process again: most of the time that a start takes from sources. */
-const compileCache = fileURLToPath(new URL('../../../../node_modules/.cache/bowline/compile', import.meta.url))
-
 /** A module with agents that do what their input says. */
 export const agentsFile = fileURLToPath(new URL('../fixtures/agents.ts', import.meta.url))
 
@@ -34,7 +32,7 @@ function command(argv: readonly string[], { folder, environment = {} }: CommandO
   const { PATH = '' } = process.env
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', bin, ...argv], {
     cwd: folder,
-    env: { PATH, NODE_COMPILE_CACHE: compileCache, ...environment },
+    env: { PATH, ...compileCache, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))
