@@ -1,6 +1,7 @@
 import { defineAgent } from '@bowline/agent-loop'
 import { createRuntime } from '@bowline/sessions'
 import { createNodeServer } from '../node/create-node-server.ts'
+import { consoleLogger } from '../options.ts'
 import type { CommandCall, Outcome } from './command.ts'
 import { readConfig } from './read-config.ts'
 import { serverOptions } from './server-options.ts'
@@ -11,7 +12,9 @@ export async function printOpenApi(call: CommandCall): Promise<Outcome> {
   const nobody = defineAgent({ name: 'nobody', model: () => Promise.resolve([]) })
   const options = serverOptions(config)
   const runtime = createRuntime({ agents: [nobody] })
-  const server = createNodeServer({ ...options, runtime, auth: 'none', routes: { ...options.routes, openapi: true } })
+  // Nothing but the document goes to the standard output.
+  const quiet = { ...options, logger: consoleLogger, routes: { ...options.routes, openapi: true } }
+  const server = createNodeServer({ ...quiet, runtime, auth: 'none' })
   const request = new Request(`http://localhost${config.values.basePath}/openapi.json`)
   const answer = await server.fetch(request, { remoteAddress: '127.0.0.1' })
   await call.print(JSON.stringify(await answer.json(), undefined, 2))

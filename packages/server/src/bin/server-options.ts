@@ -27,9 +27,9 @@ export function serverOptions({ values, access, redact }: ResolvedConfig): Omit<
 
 /** What it says to the socket. */
 export function socketOptions({ values }: ResolvedConfig): ServeOptions {
-  const { host, port, drainMs } = values
+  const { host, port } = values
   const { headerBytes, headersTimeoutMs, bodyTimeoutMs } = sectionOf(values, 'limits')
-  return { host, port, drainMs, headerBytes, headersTimeoutMs, bodyTimeoutMs, signals: true }
+  return { host, port, headerBytes, headersTimeoutMs, bodyTimeoutMs }
 }
 
 /** `limits.bodyBytes` as `bodyBytes`. */

@@ -5,10 +5,11 @@ import type { ResolvedConfig, WholeConfig } from '../config/resolve-config.ts'
 import { faultOf } from '../http/fault.ts'
 import { createNodeServer } from '../node/create-node-server.ts'
 import { endOnCrash } from '../node/end-on-crash.ts'
+import { pinoLogger } from '../node/pino-logger.ts'
 import { serve, type RunningServer } from '../node/serve.ts'
+import { closeOnSignals } from '../node/signals.ts'
 import type { Logger } from '../options.ts'
 import type { CommandCall, Outcome } from './command.ts'
-import { createLogger } from './create-logger.ts'
 import { createStore } from './create-store.ts'
 import { configuredAgents } from './load-agents.ts'
 import { readConfig } from './read-config.ts'
@@ -17,10 +18,15 @@ import { serverOptions, socketOptions } from './server-options.ts'
 
 export async function start(call: CommandCall): Promise<Outcome> {
   const config = await readConfig(call, ['agents', 'auth'])
-  const logger = createLogger(config)
-  endOnCrash(logger, () => logger.written())
+  const logger = pinoLogger({ level: config.values['log.level'] })
+  endOnCrash(logger, () => logger.flush())
   const readAuth = async (version: number) => (await readConfig(call, ['agents', 'auth'], version)).auth
-  const { url } = await startServer(config, logger, readAuth)
+  const { url, close } = await startServer(config, logger, readAuth)
+  closeOnSignals(async () => {
+    logger.info({}, 'closing')
+    await close({ drainMs: config.values.drainMs })
+    await logger.flush()
+  })
   logger.info({ url }, 'listening')
   await call.tell(`bowline-server: listening on ${url}`)
   return 'serving'
