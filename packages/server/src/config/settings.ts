@@ -31,6 +31,8 @@ export const settings = {
     storeSchema,
   ),
   'routes.openapi': toggle({ group: 'What is served', about: 'Serve /openapi.json', default: true }),
+  'routes.chat': toggle({ group: 'What is served', about: 'Serve /api/chat', default: true }),
+  'routes.mcp': toggle({ group: 'What is served', about: 'Serve /mcp, where there is a bridge', default: true }),
   'routes.metrics': toggle({ group: 'What is served', about: 'Serve /metrics', default: true }),
   host: text({ group: 'Where', about: 'Address to listen on', default: '127.0.0.1' }, 'ADDRESS'),
   port: integer({ group: 'Where', about: 'Port; 0 takes a free one', default: 8787 }, { min: 0, max: maxPort }),

@@ -22,6 +22,11 @@ export function pinoLogger({ level = 'info', to = 1 }: PinoLoggerOptions = {}): 
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),
     error: (fields, message) => logger.error(fields, message),
-    flush: () => new Promise((resolve, reject) => logger.flush((error) => (error ? reject(error) : resolve()))),
+    flush: () => new Promise((resolve, reject) => logger.flush((error) => (error && !hasNoDisk(error) ? reject(error) : resolve()))),
   }
+}
+
+/** Pipes and terminals have no disk to wait for, and say so when every line is written. */
+function hasNoDisk({ code }: NodeJS.ErrnoException): boolean {
+  return code === 'EINVAL' || code === 'ENOTSUP'
 }
