@@ -21,14 +21,14 @@ export async function start(call: CommandCall): Promise<Outcome> {
   const logger = pinoLogger({ level: config.values['log.level'] })
   endOnCrash(logger, () => logger.flush())
   const readAuth = async (version: number) => (await readConfig(call, ['agents', 'auth'], version)).auth
-  const { url, close } = await startServer(config, logger, readAuth)
+  const running = await startServer(config, logger, readAuth)
   closeOnSignals(async () => {
     logger.info({}, 'closing')
-    await close({ drainMs: config.values.drainMs })
+    await running.close({ drainMs: config.values.drainMs })
     await logger.flush()
   })
-  logger.info({ url }, 'listening')
-  await call.tell(`bowline-server: listening on ${url}`)
+  logger.info({ url: running.url }, 'listening')
+  await call.tell(`bowline-server: listening on ${running.url}`)
   return 'serving'
 }
 
