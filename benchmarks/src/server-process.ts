@@ -15,7 +15,7 @@ export interface ServerProcess {
   figures(): Promise<ServerFigures>
 }
 
-/** A server in a process of its own, so that what the load costs is not counted. */
+/** A server in a process of its own, so that what the load costs is not counted. `SERVER_ARGS` go to its Node, `--cpu-prof` for one. */
 export async function withServer<T>(file: string | undefined, work: (server: ServerProcess) => Promise<T>): Promise<T> {
   const args = file === undefined ? [] : [file]
   const child = fork(join(import.meta.dirname, 'server-child.ts'), args, {

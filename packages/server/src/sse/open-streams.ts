@@ -71,6 +71,10 @@ export class OpenStreams {
       seat.take(this.#ofPrincipal, JSON.stringify([principal.tenant, principal.id]), 'of one caller')
       if (sessionId !== undefined) place.ofSession(sessionId)
       return await work(place)
+    } catch (error) {
+      // Nobody will read what was opened before.
+      await stream?.body.cancel()
+      throw error
     } finally {
       if (stream) this.#keep(stream, principal, seat)
       else seat.leave()

@@ -62,7 +62,7 @@ it('V99, V33: eventsource comes back behind the last frame it has seen, and stop
   await allFrames(await it.execute({ sessionId: 'mine', input: say('hi'), context: {} }))
   const seen: number[] = []
   const { cursor } = (await (await it.get('/api/agent/session/mine')).json()) as { cursor: string }
-  const source = new EventSource(`${it.url}${events}?cursor=0&until=settled`, { fetch: cutOnce as never })
+  const source = new EventSource(`${it.url}${events}?cursor=0&until=settled`, { fetch: cutOnce })
   source.addEventListener('message', ({ lastEventId, data }) => {
     if (!String(data).includes('"stream-end"')) seen.push(Number(lastEventId))
   })

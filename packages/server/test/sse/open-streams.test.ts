@@ -80,6 +80,17 @@ it('V78: a place that is not used, for whatever reason, is given back', async ()
   await open()
 })
 
+it('V78: a stream that was opened for nothing is closed', async () => {
+  const { clock, streams, open } = setUp({ streams: 1 })
+  const failing = streams.withPlace(ada, 'mine', async (place) => {
+    await opening(place)
+    throw new Error('the answer could not be made')
+  })
+  await expect(failing).rejects.toThrow('could not be made')
+  expect(clock.pendingTimers).toBe(0)
+  await open()
+})
+
 it('V78: a place is taken while the work goes on', async () => {
   const { streams, open } = setUp({ streams: 1 })
   const work = Promise.withResolvers<void>()
