@@ -2,11 +2,13 @@ export { SessionError, type SessionErrorCode, type SessionErrorFacts } from './e
 export type { DefinitionDecision, DefinitionDiff, DefinitionPolicy } from './definition/definition-diff.ts'
 export { createRuntime } from './runtime/create-runtime.ts'
 export type {
+  AroundRun,
   DrainOptions,
   DrainReport,
   ErrorContext,
   ImportOptions,
   Retention,
+  RunExecution,
   Runtime,
   RuntimeOptions,
   SessionOptions,

@@ -1,12 +1,13 @@
-import type { Redaction } from '@bowline/llm'
+import { systemClock, type Redaction } from '@bowline/llm'
 import type { Logger, ServerOptions } from '../options.ts'
 import { auditObserver, logAudit, type AuditRecord } from './audit.ts'
 import { composeObservers } from './compose-observers.ts'
 import { logObserver } from './log-observer.ts'
+import { spanObserver } from './span-observer.ts'
 import type { ComposedObserver } from './server-observer.ts'
 
 /** Everybody who looks on at a server with these options. */
-export function observerOf({ log, onAudit, metrics }: ServerOptions, logger: Logger, redaction: Redaction): ComposedObserver {
+export function observerOf({ log, onAudit, metrics, clock = systemClock }: ServerOptions, logger: Logger, redaction: Redaction): ComposedObserver {
   const audit = onAudit ? (record: AuditRecord) => onAudit(redaction.value(record) as AuditRecord) : logAudit(logger)
-  return composeObservers([logObserver(logger, log), auditObserver(audit), ...(metrics ? [metrics] : [])], logger)
+  return composeObservers([spanObserver(redaction, () => clock.now()), logObserver(logger, log), auditObserver(audit), ...(metrics ? [metrics] : [])], logger)
 }

@@ -3,9 +3,9 @@ import type { Claim } from '../store/contract.ts'
 import type { StopRequest } from '../store/records.ts'
 import { executeRun, notWritten, type ExecutionOptions, type Remainder } from './execute-run.ts'
 import { bringToRest, endLostRun, giveBack, holdForDecision } from './recover.ts'
-import type { ErrorContext } from './types.ts'
+import type { AroundRun, ErrorContext, RunExecution, RuntimeOptions } from './types.ts'
 
-export interface ActiveRunsOptions extends ExecutionOptions {
+export interface ActiveRunsOptions extends ExecutionOptions, Pick<RuntimeOptions, 'aroundRun'> {
   /** Must not throw. */
   readonly onError: (error: unknown, where: ErrorContext) => void
   /** An execution is over, and what was left of it is written. Must not throw. */
@@ -90,7 +90,7 @@ export class ActiveRuns {
 
   /** Must not reject. */
   async #execute(claim: Claim, abort: AbortController): Promise<Leaving> {
-    const remainder = await executeRun(this.#options, claim, abort).catch((error: unknown): Remainder => {
+    const remainder = await this.#surrounded(claim, abort).catch((error: unknown): Remainder => {
       this.#report(error, claim)
       return { kind: 'end', status: 'error', reason: 'journal-error', error: notWritten }
     })
@@ -100,6 +100,11 @@ export class ActiveRuns {
       if (!(await this.#nextTry())) break
     }
     return 'gave-back'
+  }
+
+  async #surrounded(claim: Claim, abort: AbortController): Promise<Remainder> {
+    const { aroundRun = alone } = this.#options
+    return aroundRun(executionOf(claim), () => executeRun(this.#options, claim, abort))
   }
 
   /** False: the store did not take it. */
@@ -119,6 +124,12 @@ export class ActiveRuns {
   #report(error: unknown, { run }: Claim): void {
     this.#options.onError(error, { during: 'run', runId: run.id, session: run.session })
   }
+}
+
+const alone: AroundRun = (_run, execute) => execute()
+
+function executionOf({ run, session }: Claim): RunExecution {
+  return { runId: run.id, session: run.session, agent: session.agent, kind: run.kind, claims: run.epoch - 1 }
 }
 
 export function stopCause(request: StopRequest): AbortCause {

@@ -3,7 +3,7 @@ import type { Clock, JSONObject, Message, RuntimeParams } from '@bowline/llm'
 import type { DefinitionPolicy } from '../definition/definition-diff.ts'
 import type { OnBusy, RunHandle, RunInfo, Session, SessionInfo, SessionReader } from '../session/types.ts'
 import type { Page, PruneReport, SessionQuery, SessionStore } from '../store/contract.ts'
-import type { SessionTtl } from '../store/records.ts'
+import type { RunKind, SessionTtl } from '../store/records.ts'
 
 export interface RuntimeOptions {
   /** Unique names; the first is the default agent. */
@@ -43,10 +43,25 @@ export interface RuntimeOptions {
   readonly timers?: boolean
   /** Called whenever work or a timer is left: "call `drain()` then" (epoch milliseconds). For hosts with alarms. */
   readonly onWake?: (atMs: number) => void | Promise<void>
+  /** Stands around each execution of a run: what the run does happens within what is opened there. */
+  readonly aroundRun?: AroundRun
   readonly clock?: Clock
   readonly ids?: IdSource
   /** Background faults. Default: `console.error`, without content. */
   readonly onError?: (error: unknown, where: ErrorContext) => void
+}
+
+/** Must call `execute` once, at once, and give what it gives. */
+export type AroundRun = <T>(run: RunExecution, execute: () => Promise<T>) => Promise<T>
+
+/** One execution of a run, from its claim to where it rests, ends or is given back. */
+export interface RunExecution {
+  readonly runId: string
+  readonly session: string
+  readonly agent: string
+  readonly kind: RunKind
+  /** How often it was claimed before. */
+  readonly claims: number
 }
 
 /** How long what is over is kept, in milliseconds. */

@@ -1,0 +1,66 @@
+import type { SpanContext, SpanStatusCode } from '@opentelemetry/api'
+import type { AroundRun, SessionStore } from '@bowline/sessions'
+import { requestSpan, tracing, within } from '../observe/open-telemetry.ts'
+
+/** Requests that are remembered for runs that have not begun; the oldest are forgotten first. */
+const maxRemembered = 10_000
+const failed: SpanStatusCode.ERROR = 2
+
+/**
+ * The options of a runtime each of whose executions is a span, linked to the request that brought its input. Calls of
+ * models are within it. Without an SDK there are no spans, and next to no cost.
+ */
+export function tracedRuns<Options extends { readonly store: SessionStore }>(options: Options): Options & { readonly aroundRun: AroundRun } {
+  const origins = new Map<string, SpanContext>()
+  return { ...options, store: rememberOrigins(options.store, origins), aroundRun: around(origins) }
+}
+
+/** A run that other requests wake is no part of them: it is a trace of its own, or goes on in the one of its process. */
+function around(origins: Map<string, SpanContext>): AroundRun {
+  return (run, execute) => {
+    const found = tracing()
+    const origin = origins.get(run.runId)
+    origins.delete(run.runId)
+    if (!found) return execute()
+    const span = {
+      root: true,
+      attributes: { 'bowline.run_id': run.runId, 'bowline.run_kind': run.kind, 'bowline.agent': run.agent, 'bowline.run_claims': run.claims },
+      ...(origin && { links: [{ context: origin }] }),
+    }
+    return within(
+      (work) =>
+        found.trace.getTracer('@bowline/server').startActiveSpan(`run ${run.agent}`, span, async (started) => {
+          try {
+            return await work()
+          } catch (error) {
+            started.setStatus({ code: failed })
+            throw error
+          } finally {
+            started.end()
+          }
+        }),
+      execute,
+    )
+  }
+}
+
+/** The commit that makes a run happens within the request that asks for it. */
+function rememberOrigins(store: SessionStore, origins: Map<string, SpanContext>): SessionStore {
+  const commit: SessionStore['commit'] = (batch) => {
+    const origin = requestSpan()
+    for (const write of origin ? batch.writes : []) if (write.op === 'run.insert' && origin) remember(write.run.id, origin, origins)
+    return store.commit(batch)
+  }
+  return new Proxy(store, {
+    get(target, name) {
+      const value: unknown = name === 'commit' ? commit : Reflect.get(target, name)
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+    },
+  })
+}
+
+function remember(runId: string, origin: SpanContext, origins: Map<string, SpanContext>): void {
+  origins.set(runId, origin)
+  const [oldest] = origins.keys()
+  if (origins.size > maxRemembered && oldest !== undefined) origins.delete(oldest)
+}
