@@ -10,6 +10,7 @@ export function ticketRoute(services: Services): Route {
     path: '/api/agent/session/{id}/ticket',
     summary: 'Get a ticket with which a reader that sends no headers may open one stream of events, within a minute.',
     scope: 'sessions:read',
+    audit: 'ticket',
     body: z.strictObject({}),
     answers: [{ status: 201, description: 'For ?ticket= of the events of this session.', schema: ticket }],
     problems: ['session-missing'],

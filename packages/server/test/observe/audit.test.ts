@@ -63,3 +63,23 @@ it('V64: without a listener the logger gets decisions; the line of a request is 
   await post('/api/agent/session/none/stop', {})
   expect(lines.filter(({ message }) => message === 'audit')).toMatchObject([{ level: 'info', action: 'stop', result: 'session-missing' }])
 })
+
+it('V64: each route that decides says what: approvals, deletions, forks, tickets', async () => {
+  const { records, post, url, boss } = await audited({ steps: [{ text: 'Hi.' }] })
+  await allFrames(await post('/api/agent/execute', { sessionId: 'mine', input: say('hi'), context: {} }, boss))
+  const s = '/api/agent/session/mine'
+  await post(`${s}/fork`, {}, boss)
+  await post(`${s}/ticket`, {}, boss)
+  await post(`${s}/approvals/none`, { decision: 'approve' }, boss)
+  await post(`${s}/runs/none/recover`, { decision: 'stop' }, boss)
+  await post(`${s}/tool-calls/none/resolve`, { result: 'done' }, boss)
+  await fetch(url + s, { method: 'DELETE', headers: boss })
+  expect(records.slice(1).map(({ action, result, target }) => [action, result, target])).toEqual([
+    ['fork', 'done', expect.objectContaining({ sessionId: 'mine' })],
+    ['ticket', 'done', expect.objectContaining({ sessionId: 'mine' })],
+    ['approval', 'unknown-approval', expect.objectContaining({ approvalId: 'none' })],
+    ['recover', expect.not.stringMatching('done'), expect.objectContaining({ runId: 'none' })],
+    ['resolve', expect.not.stringMatching('done'), expect.objectContaining({ toolCallId: 'none' })],
+    ['delete', 'done', expect.objectContaining({ sessionId: 'mine' })],
+  ])
+})
