@@ -6,8 +6,10 @@ import { faultOf } from '../http/fault.ts'
 import { createNodeServer } from '../node/create-node-server.ts'
 import { endOnCrash } from '../node/end-on-crash.ts'
 import { pinoLogger } from '../node/pino-logger.ts'
+import { prometheusMetrics, type PrometheusMetrics } from '../node/prometheus/prometheus-metrics.ts'
 import { serve, type RunningServer } from '../node/serve.ts'
 import { closeOnSignals } from '../node/signals.ts'
+import { tracedRuns } from '../node/traced-runs.ts'
 import type { Logger } from '../options.ts'
 import type { CommandCall, Outcome } from './command.ts'
 import { createStore } from './create-store.ts'
@@ -35,8 +37,9 @@ export async function start(call: CommandCall): Promise<Outcome> {
 /** Listening comes last: before it nobody can ask whether the server is ready. */
 async function startServer(config: WholeConfig<'agents' | 'auth'>, logger: Logger, readAuth: ReadAuth): Promise<RunningServer> {
   const agents = await configuredAgents(config)
-  const runtime = runtimeOf(agents, config, logger)
-  const server = createNodeServer({ ...serverOptions(config), runtime, auth: config.auth, logger })
+  const metrics = prometheusMetrics()
+  const runtime = runtimeOf(agents, config, { logger, metrics })
+  const server = createNodeServer({ ...serverOptions(config), runtime, auth: config.auth, logger, metrics })
   await runtime.start()
   try {
     const running = await serve(server, socketOptions(config))
@@ -48,11 +51,16 @@ async function startServer(config: WholeConfig<'agents' | 'auth'>, logger: Logge
   }
 }
 
-function runtimeOf(agents: readonly Agent[], config: ResolvedConfig, logger: Logger): Runtime {
+/** What it does is counted and traced. */
+function runtimeOf(
+  agents: readonly Agent[],
+  config: ResolvedConfig,
+  { logger, metrics }: { readonly logger: Logger; readonly metrics: PrometheusMetrics },
+): Runtime {
   try {
     return createRuntime({
       agents,
-      store: createStore(config.store),
+      ...tracedRuns({ store: metrics.measure(createStore(config.store)) }),
       onError: (error, where) => logger.error({ ...where, ...faultOf(error) }, 'the runtime failed in the background'),
     })
   } catch (error) {
