@@ -2,8 +2,9 @@ import { ClientError } from './client-error.ts'
 import { systemClock, type Clock } from './clock.ts'
 import { createHttp } from './http.ts'
 import type { ReconnectOptions } from './patience.ts'
+import type { CallOptions, ClientSession } from './client-session.ts'
 import type { ClientTools } from './client-tool.ts'
-import { createSession, queryOf, type CallOptions, type ClientSession } from './session.ts'
+import { createSession, queryOf } from './session.ts'
 import type { AgentSummary, SessionList, SessionView } from './wire.ts'
 
 export interface ClientOptions {
@@ -33,6 +34,8 @@ export interface Client {
 export interface SessionQuery {
   readonly agent?: string
   readonly status?: SessionView['status']
+  /** Those that this one handed work to. Their ids are good for `state`, `messages` and `attach` only. */
+  readonly parent?: string
   /** 1–200, default 50. */
   readonly limit?: number
   readonly cursor?: string

@@ -13,12 +13,14 @@ export interface HttpOptions {
 }
 
 export interface HttpRequest {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'DELETE'
   /** Below `baseUrl`, with its query. */
   readonly path: string
   /** JSON. Made before the first try, so that what is no JSON is a misuse and no failed connection. */
   readonly body?: string
   readonly headers?: Readonly<Record<string, string>>
+  /** It is not safe to repeat. */
+  readonly once?: boolean
 }
 
 export interface Http {
@@ -34,7 +36,7 @@ const retriedStatuses: readonly number[] = [429, 502, 503, 504]
 export function createHttp(options: HttpOptions): Http {
   return {
     options,
-    open: (request, signal) => attempt(options, request, 'text/event-stream', signal),
+    open: (request, signal) => attempt(options, request, 'text/event-stream, application/x-ndjson', signal),
     json: (request, signal) => jsonOf(options, request, signal),
   }
 }
@@ -46,7 +48,7 @@ async function jsonOf<T>(options: HttpOptions, request: HttpRequest, signal: Abo
       return await tryJson<T>(options, request, signal)
     } catch (reason) {
       const error = asClientError(reason, signal)
-      if (!error.retryable) throw error
+      if (request.once || !error.retryable) throw error
       await patience.wait(error, signal)
     }
   }
@@ -57,6 +59,7 @@ async function tryJson<T>(options: HttpOptions, request: HttpRequest, signal: Ab
   const ended = signal ? AbortSignal.any([signal, leaving.signal]) : leaving.signal
   const response = await attempt(options, request, 'application/json', ended)
   const text = await inTime(options, leaving, () => response.text())
+  if (response.status === 204) return undefined as T
   try {
     return JSON.parse(text) as T
   } catch (cause) {

@@ -10,7 +10,16 @@ export type { ReconnectOptions } from './patience.ts'
 export type { ClientTool, ClientToolContext, ClientTools, InputSchema } from './client-tool.ts'
 export type { Acceptance, Run } from './run.ts'
 export type { ExecuteResult } from './run-reader.ts'
-export type { AttachOptions, CallOptions, ClientSession, PageOptions, SendInput, SendOptions } from './session.ts'
+export type {
+  ApproveOptions,
+  AttachOptions,
+  CallOptions,
+  ClientSession,
+  InputOptions,
+  PageOptions,
+  SendInput,
+  SendOptions,
+} from './client-session.ts'
 export type {
   AgentSummary,
   ApprovalAnswer,

@@ -4,7 +4,7 @@ import type { ClientEvent } from './client-event.ts'
 import { SessionStore, emptySnapshot } from './react/session-store.ts'
 import type { SessionActions, SessionSnapshot } from './react/session-store.ts'
 import type { ClientTools } from './client-tool.ts'
-import type { ClientSession } from './session.ts'
+import type { ClientSession } from './client-session.ts'
 
 export type { HookSendOptions, PendingCall, SessionActions, SessionSnapshot } from './react/session-store.ts'
 

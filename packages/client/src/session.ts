@@ -1,80 +1,35 @@
 import type { HttpRequest, Http } from './http.ts'
 import { ClientError } from './client-error.ts'
-import type { ClientEvent } from './client-event.ts'
-import type { Connection } from './connection.ts'
-import { EventReader } from './event-reader.ts'
+import type {
+  ApproveOptions,
+  AttachOptions,
+  CallOptions,
+  ClientSession,
+  InputOptions,
+  PageOptions,
+  SendInput,
+  SendOptions,
+} from './client-session.ts'
 import type { ClientTools } from './client-tool.ts'
+import { EventReader } from './event-reader.ts'
 import { RunHandle, type Run } from './run.ts'
 import { RunReader } from './run-reader.ts'
 import { wholeState } from './whole-state.ts'
 import type {
-  ExecuteRequest,
-  JsonObject,
+  ApprovalAnswer,
+  ApprovalReceipt,
+  BranchList,
+  CompactionResult,
+  ForkRequest,
+  InputReceipt,
+  ResolveRequest,
   SessionView,
   StopReceipt,
   StopRequest,
   SubmissionReceipt,
-  ToolResolution,
   ToolResultInput,
   UserMessageInput,
 } from './wire.ts'
-
-export type SendInput = string | UserMessageInput | readonly ToolResultInput[]
-
-export interface SendOptions {
-  /** Besides the client's; the same name replaces. */
-  readonly tools?: ClientTools
-  /** Ends the reading and the client tools, not the run. */
-  readonly abortSignal?: AbortSignal
-  /** For the session that this input makes; without effect when there is one already. */
-  readonly agent?: string
-  readonly metadata?: JsonObject
-  /** What to do while a run is open. Default: the server refuses with `busy`. */
-  readonly onBusy?: 'queue' | 'reject'
-}
-
-export interface AttachOptions {
-  /** Go on behind this position. Without it `from` says where to begin. */
-  readonly cursor?: string
-  /** `run`: the open or last run (default); `start`: the whole log; `now`: what happens next. */
-  readonly from?: 'run' | 'start' | 'now'
-  /** End when nothing is open. Default: never. */
-  readonly until?: 'settled'
-  readonly abortSignal?: AbortSignal
-  readonly onConnection?: (connection: Connection) => void
-}
-
-export interface CallOptions {
-  readonly abortSignal?: AbortSignal
-}
-
-/** A conversation at the server. A handle makes no request until a method is called. */
-export interface ClientSession {
-  readonly id: string
-  /** The client's tools. */
-  readonly tools: ClientTools
-  /** Sends the input at once. It becomes at most one run, however often the connection is lost. */
-  send(input: SendInput, options?: SendOptions): Run
-  /** The session's events over all its runs, over any number of connections. Rejects with a `ClientError` when there is no going on. */
-  attach(options?: AttachOptions): AsyncIterable<ClientEvent> & { readonly cursor: string | undefined }
-  /** The newest page of messages and what is open. */
-  state(options?: CallOptions & PageOptions): Promise<SessionView>
-  /** A page of messages, oldest first; the newest page comes first and `before` gives older ones. */
-  messages(options?: CallOptions & PageOptions): Promise<Pick<SessionView, 'messages' | 'hasMore' | 'cursor'>>
-  /** Ends the run. Safe to repeat. */
-  stop(options?: CallOptions & StopRequest): Promise<StopReceipt>
-  /** Answers waiting calls. Safe to repeat with the same results. */
-  submitToolResults(results: readonly ToolResultInput[], options?: CallOptions): Promise<SubmissionReceipt>
-  /** Says what became of a call whose outcome is unknown. Safe to repeat. */
-  resolveTool(toolCallId: string, resolution: ToolResolution, options?: CallOptions): Promise<{ readonly runId: string }>
-}
-
-export interface PageOptions {
-  /** 1–500; the server's default is 200. */
-  readonly limit?: number
-  /** Only what is older than this message. */
-  readonly before?: string
-}
 
 export interface SessionParts {
   readonly http: Http
@@ -98,8 +53,11 @@ class SessionHandle implements ClientSession {
   readonly #ids: () => string
   readonly #path: string
   readonly #unsent: Set<string>
+  readonly #parts: SessionParts
 
-  constructor({ http, tools, ids, unsent }: SessionParts, id: string) {
+  constructor(parts: SessionParts, id: string) {
+    const { http, tools, ids, unsent } = parts
+    this.#parts = parts
     this.id = id
     this.tools = tools
     this.#http = http
@@ -158,10 +116,70 @@ class SessionHandle implements ClientSession {
 
   resolveTool(
     toolCallId: string,
-    resolution: ToolResolution,
+    resolution: ResolveRequest,
     { abortSignal }: CallOptions = {},
   ): Promise<{ readonly runId: string }> {
     return this.#post(`/tool-calls/${encodeURIComponent(toolCallId)}/resolve`, resolution, abortSignal)
+  }
+
+  steer(input: string | UserMessageInput, options?: InputOptions): Promise<InputReceipt> {
+    return this.#give('/steer', input, options)
+  }
+
+  followUp(input: string | UserMessageInput, options?: InputOptions): Promise<InputReceipt> {
+    return this.#give('/follow-up', input, options)
+  }
+
+  approve(approvalId: string, { abortSignal, ...given }: ApproveOptions = {}): Promise<ApprovalReceipt> {
+    return this.#decide(approvalId, { ...given, decision: 'approve' }, abortSignal)
+  }
+
+  deny(approvalId: string, { abortSignal, ...given }: Omit<ApproveOptions, 'input'> = {}): Promise<ApprovalReceipt> {
+    return this.#decide(approvalId, { ...given, decision: 'deny' }, abortSignal)
+  }
+
+  async fork({ abortSignal, newSessionId, ...given }: CallOptions & ForkRequest = {}): Promise<ClientSession> {
+    const id = newSessionId ?? `s_${this.#ids()}`
+    const fork = createSession(this.#parts, id)
+    await this.#post('/fork', { ...given, newSessionId: id }, abortSignal).catch((error: unknown) => {
+      // Nobody else has an id that was made here: an earlier try arrived, and its answer did not.
+      if (newSessionId !== undefined || !ClientError.isInstance(error) || error.code !== 'session-exists') throw error
+    })
+    return fork
+  }
+
+  switchTo(entryId: string | null, { abortSignal }: CallOptions = {}): Promise<SessionView> {
+    return this.#post('/switch', { entryId }, abortSignal)
+  }
+
+  branches({ abortSignal, ...page }: CallOptions & { readonly limit?: number; readonly cursor?: string } = {}): Promise<BranchList> {
+    return this.#http.json({ method: 'GET', path: `${this.#path}/branches${queryOf({ ...page })}` }, abortSignal)
+  }
+
+  compact({ abortSignal, ...body }: CallOptions & { readonly instructions?: string } = {}): Promise<CompactionResult> {
+    return this.#http.json({ method: 'POST', path: `${this.#path}/compact`, body: JSON.stringify(body), once: true }, abortSignal)
+  }
+
+  async export(
+    { abortSignal, ...flags }: CallOptions & { readonly events?: boolean; readonly allBranches?: boolean } = {},
+  ): Promise<ReadableStream<Uint8Array>> {
+    const path = `${this.#path}/export${queryOf({ ...flags })}`
+    const { body } = await this.#http.open({ method: 'GET', path }, abortSignal ?? new AbortController().signal)
+    if (!body) throw new ClientError('invalid-answer', 'The answer has no body.')
+    return body
+  }
+
+  async delete({ abortSignal }: CallOptions = {}): Promise<void> {
+    await this.#http.json<undefined>({ method: 'DELETE', path: this.#path }, abortSignal)
+    this.#unsent.add(this.id)
+  }
+
+  #give(path: string, input: string | UserMessageInput, { id = this.#ids(), abortSignal }: InputOptions = {}): Promise<InputReceipt> {
+    return this.#post(path, { input: messageOf(input), id }, abortSignal)
+  }
+
+  #decide(approvalId: string, answer: ApprovalAnswer, signal: AbortSignal | undefined): Promise<ApprovalReceipt> {
+    return this.#post(`/approvals/${encodeURIComponent(approvalId)}`, answer, signal)
   }
 
   async #post<T>(path: string, body: unknown, signal: AbortSignal | undefined): Promise<T> {
@@ -173,13 +191,16 @@ class SessionHandle implements ClientSession {
   }
 
   /** One key for all tries. Whether the session exists is known to the server only: it asks for the context or refuses it. */
-  #execution(input: SendInput, { agent, metadata, onBusy }: SendOptions): (signal: AbortSignal) => Promise<Response> {
+  #execution(input: SendInput, given: SendOptions): (signal: AbortSignal) => Promise<Response> {
+    const { agent, metadata, history: messages, declarations: tools, model, runtimeParams, onBusy } = given
     const headers = { 'idempotency-key': this.#ids() }
-    const context = { ...(agent === undefined ? {} : { agent }), ...(metadata === undefined ? {} : { metadata }) }
-    const body: ExecuteRequest = {
+    // JSON leaves out what is undefined.
+    const context = { agent, messages, tools, metadata }
+    const options = { model, runtimeParams, onBusy }
+    const body = {
       sessionId: this.id,
-      input: typeof input === 'string' ? { role: 'user', content: input } : input,
-      ...(onBusy === undefined ? {} : { options: { onBusy } }),
+      input: isResults(input) ? input : messageOf(input),
+      ...(Object.values(options).some((option) => option !== undefined) ? { options } : {}),
     }
     const request: HttpRequest = { method: 'POST', path: '/api/agent/execute', headers, body: JSON.stringify(body) }
     const requestWithContext: HttpRequest = { ...request, body: JSON.stringify({ ...body, context }) }
@@ -199,7 +220,15 @@ class SessionHandle implements ClientSession {
   }
 }
 
-export function queryOf(fields: Readonly<Record<string, string | number | undefined>>): string {
+function isResults(input: SendInput): input is readonly ToolResultInput[] {
+  return Array.isArray(input)
+}
+
+function messageOf(input: string | UserMessageInput): UserMessageInput {
+  return typeof input === 'string' ? { role: 'user', content: input } : input
+}
+
+export function queryOf(fields: Readonly<Record<string, string | number | boolean | undefined>>): string {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(fields)) if (value !== undefined) query.set(name, String(value))
   return query.size === 0 ? '' : `?${query.toString()}`

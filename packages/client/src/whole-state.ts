@@ -1,4 +1,4 @@
-import type { ClientSession } from './session.ts'
+import type { ClientSession } from './client-session.ts'
 import type { SessionView } from './wire.ts'
 
 const limit = 500

@@ -9,7 +9,7 @@ import { SessionStore } from '../src/react/session-store.ts'
 import { openPage, visibilityChange, type Page } from './support/dom.ts'
 import { askStep, pendingCall, runEnd, runStart, textRun, textStep } from './support/events.ts'
 import { connect, startServer } from './support/setup.ts'
-import { resumedBy, type WireServer } from './support/wire-server.ts'
+import { json, resumedBy, type WireServer } from './support/wire-server.ts'
 
 const words = ['The ', 'knot ', 'holds.']
 const run = { runId: 'r1', turn: 1 }
@@ -108,6 +108,30 @@ describe('useSession', { timeout: 30_000 }, () => {
     await view.last().send('again')
     await expect.poll(view.page.text).toBe('completed:4')
     expect(view.last().error).toBeUndefined()
+  })
+
+  it('C23: steer, approve, deny, fork and switchTo are actions that stay the same and never reject', async () => {
+    const server = await holding()
+    const view = show(connect(server))
+    await expect.poll(view.page.text).toBe('completed:2')
+    const { steer, approve, deny, fork, switchTo, cost } = view.last()
+    expect(cost).toBeUndefined()
+    server.intercept = ({ method }, response) => {
+      if (method !== 'POST') return undefined
+      json(response, { runId: 'r9' }, 202)
+      return 'handled'
+    }
+    expect(await steer('more')).toMatchObject({ runId: 'r9' })
+    await approve('a1', { input: 1 })
+    await deny('a2', { reason: 'No.' })
+    expect((await fork({ newSessionId: 'copy' }))?.id).toBe('copy')
+    await switchTo('m1')
+    const sent = server.seen.filter(({ method }) => method === 'POST').map(({ path }) => path.split('/s1/')[1])
+    expect(sent).toEqual(['steer', 'approvals/a1', 'approvals/a2', 'fork', 'switch'])
+    server.intercept = ({ method }) => (method === 'POST' ? { status: 409, code: 'busy' } : undefined)
+    expect(await switchTo('m1')).toBeUndefined()
+    await expect.poll(() => view.last().error).toMatchObject({ code: 'busy' })
+    expect(view.last()).toMatchObject({ steer, approve, deny, fork, switchTo })
   })
 
   it('a connection that was given up can be taken up again', async () => {

@@ -18,12 +18,12 @@ describe('requests', () => {
       return 'handled'
     }
     expect(await client.agents()).toEqual([{ id: 'demo' }])
-    expect(await client.sessions({ agent: 'demo', limit: 5 })).toEqual({ sessions: [], nextCursor: 'n' })
+    expect(await client.sessions({ agent: 'demo', parent: 's1', limit: 5 })).toEqual({ sessions: [], nextCursor: 'n' })
     expect(server.seen.map(({ path, query }) => `${path}?${query.toString()}`)).toEqual([
       '/api/agent/session/s1?',
       '/api/agent/session/s1?limit=10&before=m1',
       '/api/agents?',
-      '/api/agent/sessions?agent=demo&limit=5',
+      '/api/agent/sessions?agent=demo&parent=s1&limit=5',
     ])
   })
 
@@ -63,6 +63,90 @@ describe('requests', () => {
     expect(await session.send('hello').result()).toMatchObject({ status: 'completed' })
     losses = 1
     expect((await session.state()).messages).toHaveLength(2)
+  })
+
+  it('C22: steer, followUp, approve, deny, switchTo and delete are tried again, each as the same request', async () => {
+    const server = await startServer()
+    const session = connect(server).session('s1')
+    let losses = 0
+    server.intercept = ({ method }, response) => {
+      if (losses-- > 0) response.destroy()
+      else if (method === 'DELETE') response.writeHead(204).end()
+      else json(response, { runId: 'r1', accepted: 'queued' }, 202)
+      return 'handled'
+    }
+    const calls = [
+      () => session.steer('now'),
+      () => session.followUp({ role: 'user', content: 'then' }, { id: 'mine' }),
+      () => session.approve('a/1', { input: { x: 1 }, inputHash: 'h', reason: 'Fine.' }),
+      () => session.deny('a2', { reason: 'No.' }),
+      () => session.switchTo(null),
+      () => session.delete(),
+    ]
+    for (const call of calls) {
+      losses = 1
+      await call()
+    }
+    const seen = server.seen.map(({ method, path, body }) => [method, path, body])
+    const once = seen.filter((_, place) => place % 2 === 0)
+    expect(seen.filter((_, place) => place % 2 === 1)).toEqual(once)
+    expect(once).toEqual([
+      ['POST', '/api/agent/session/s1/steer', { input: { role: 'user', content: 'now' }, id: 'id1' }],
+      ['POST', '/api/agent/session/s1/follow-up', { input: { role: 'user', content: 'then' }, id: 'mine' }],
+      ['POST', '/api/agent/session/s1/approvals/a%2F1', { decision: 'approve', input: { x: 1 }, inputHash: 'h', reason: 'Fine.' }],
+      ['POST', '/api/agent/session/s1/approvals/a2', { decision: 'deny', reason: 'No.' }],
+      ['POST', '/api/agent/session/s1/switch', { entryId: null }],
+      ['DELETE', '/api/agent/session/s1', undefined],
+    ])
+  })
+
+  it('C22: a fork whose answer was lost is found; a compaction is not tried again', async () => {
+    const server = await startServer()
+    const session = connect(server).session('s1')
+    let losses = 1
+    let exists = false
+    server.intercept = ({ path }, response) => {
+      if (losses-- > 0) {
+        exists = true
+        response.destroy()
+        return 'handled'
+      }
+      if (path.endsWith('/fork') && exists) return { status: 409, code: 'session-exists' }
+      json(response, {}, 201)
+      return 'handled'
+    }
+    expect((await session.fork({ entryId: 'm1' })).id).toBe('s_id1')
+    expect(server.seen.map(({ body }) => body)).toEqual([1, 2].map(() => ({ entryId: 'm1', newSessionId: 's_id1' })))
+    await expect(session.fork({ newSessionId: 'taken' })).rejects.toMatchObject({ code: 'session-exists' })
+    losses = 1
+    await expect(session.compact({ instructions: 'Short.' })).rejects.toMatchObject({ code: 'network' })
+    expect(server.requests('POST', '/compact')).toHaveLength(1)
+  })
+
+  it('a session that was deleted begins anew with its next input, which brings the context', async () => {
+    const server = await startServer()
+    server.exists = true
+    server.onRun = (runId) => server.play(textRun({ runId, turn: 1 }, 'hello', ['hi']))
+    server.intercept = ({ method }, response) => {
+      if (method !== 'DELETE') return undefined
+      server.exists = false
+      response.writeHead(204).end()
+      return 'handled'
+    }
+    const session = connect(server).session('s1')
+    await session.delete()
+    await expect(session.state()).rejects.toMatchObject({ code: 'session-missing' })
+    const declarations = [{ name: 'paint', description: 'Paints.', inputSchema: { type: 'object' } }] as const
+    const options = { agent: 'demo', history: [{ role: 'user', content: 'before' }], declarations, model: 'm', onBusy: 'interrupt' } as const
+    expect((await session.send('hello', options).result()).status).toBe('completed')
+    expect(server.requests('POST', '/execute').map(({ body }) => body)).toEqual([
+      {
+        sessionId: 's1',
+        input: { role: 'user', content: 'hello' },
+        context: { agent: 'demo', messages: options.history, tools: declarations },
+        options: { model: 'm', onBusy: 'interrupt' },
+      },
+    ])
   })
 
   it('C21: the token goes to baseUrl only: a redirect is not followed', async () => {

@@ -37,6 +37,8 @@ describe('surface', () => {
     expectTypeOf<Exclude<root.ClientEvent, AgentEvent>['type']>().toEqualTypeOf<'unknown' | 'resync'>()
     expectTypeOf<Session['submitToolResults']>().returns.resolves.toEqualTypeOf<root.SubmissionReceipt>()
     expectTypeOf<Session['stop']>().returns.resolves.toEqualTypeOf<root.StopReceipt>()
+    expectTypeOf<Session['approve']>().returns.resolves.toEqualTypeOf<root.ApprovalReceipt>()
+    expectTypeOf<Session['deny']>().returns.resolves.toEqualTypeOf<root.ApprovalReceipt>()
     expectTypeOf<Session['state']>().returns.resolves.toEqualTypeOf<root.SessionView>()
     expectTypeOf<root.TransportFrame['type']>().toEqualTypeOf<'execute-complete' | 'stream-end' | 'stream-error'>()
   })

@@ -1,3 +1,4 @@
+import { defineTool } from '@bowline/agent-loop'
 import { emptyView } from '@bowline/agent-loop/events'
 import { createClient, foldEvent, type Client, type ClientEvent } from '@bowline/client'
 import { describe, expect, it } from 'vitest'
@@ -107,6 +108,79 @@ describe.each(stores)('the client against $name', { timeout: 60_000 }, ({ make }
     const other = connect(url).session(session.id)
     await expect(other.submitToolResults([{ toolCallId, output: 'land' }])).rejects.toMatchObject({ code: 'tool-result-conflict' })
     await expect(other.submitToolResults([{ toolCallId: 'no-such', output: 1 }])).rejects.toMatchObject({ code: 'unknown-tool-call' })
+  })
+
+  it('V22, V25: what is steered, followed up, forked and switched in the client is what the server has', async () => {
+    const held = gate()
+    const steps = [{ parts: [{ wait: held.passed }], text: 'One.' }, { text: 'Two.' }, { text: 'Three.' }, { text: 'Other.' }]
+    const { url } = await bench({ store: make(), steps })
+    const client = connect(url)
+    const session = client.session()
+    const run = session.send('hi')
+    for await (const event of run) {
+      if (event.type !== 'message-start') continue
+      expect(await session.steer('and this', { id: 'a' })).toEqual({ runId: run.runId, accepted: 'steered' })
+      expect(await session.steer('and this', { id: 'a' })).toEqual({ runId: run.runId, accepted: 'duplicate' })
+      break
+    }
+    const behind = await session.followUp('then')
+    expect(behind.accepted).toBe('queued')
+    await expect(session.fork()).rejects.toMatchObject({ code: 'busy' })
+    held.open()
+    await collect(session.attach({ from: 'start' }), (event) => event.type === 'settled' && event.runId === behind.runId)
+    const { messages } = await session.state()
+    const fork = await session.fork()
+    expect(await fork.state()).toMatchObject({ messages, forkedFrom: { sessionId: session.id, entryId: messages.at(-1)?.id } })
+    const answer = messages.find((message) => message.role === 'assistant')?.id ?? ''
+    expect((await fork.switchTo(answer)).messages).toHaveLength(2)
+    expect((await fork.send('other').result()).status).toBe('completed')
+    expect((await fork.branches()).branches.map(({ active }) => active)).toEqual([false, true])
+    expect(await fork.compact()).toMatchObject({ outcome: 'skipped' })
+    expect((await new Response(await fork.export({ allBranches: true })).text()).trimEnd().split('\n').length).toBeGreaterThan(4)
+    await fork.delete()
+    await expect(connect(url).session(fork.id).state()).rejects.toMatchObject({ code: 'session-deleted' })
+    expect((await client.sessions()).sessions.map(({ sessionId }) => sessionId)).toEqual([session.id])
+    expect(await client.sessions({ parent: session.id })).toEqual({ sessions: [] })
+  })
+
+  it('V23: an approval in the client lets the call run, and its receipt says so', async () => {
+    const asking = defineTool({
+      name: 'cut',
+      description: 'Cuts a rope.',
+      inputSchema: { type: 'object', properties: { length: { type: 'number' } } },
+      needsApproval: true,
+      execute: ({ length }) => `cut ${JSON.stringify(length)}`,
+    })
+    const cut = { toolCalls: [{ name: 'cut', input: { length: 5 } }] }
+    const { url } = await bench({ store: make(), steps: [cut, { text: 'Done.' }, cut, { text: 'Left.' }], tools: [asking] })
+    const session = connect(url).session()
+    const { status, pendingApprovals = [] } = await session.send('cut').result()
+    expect(status).toBe('awaiting-approval')
+    const { approvalId = '', inputHash = '' } = pendingApprovals[0] ?? {}
+    const receipt = await session.approve(approvalId, { input: { length: 3 }, inputHash })
+    expect(receipt).toMatchObject({ approvalId, decision: 'approve', by: 'local', repeated: false, missing: [] })
+    expect(await session.approve(approvalId, { input: { length: 3 } })).toEqual({ ...receipt, repeated: true })
+    await expect(session.deny(approvalId)).rejects.toMatchObject({ code: 'approval-conflict' })
+    await collect(session.attach(), (event) => event.type === 'settled')
+    const again = await session.send('again').result()
+    expect(await session.deny(again.pendingApprovals?.[0]?.approvalId ?? '', { reason: 'No.' })).toMatchObject({ decision: 'deny' })
+  })
+
+  it('V10, V13, V14: what a client brings to a session, and what it asks for while a run is open', async () => {
+    const held = gate()
+    const steps = [{ parts: [{ wait: held.passed }], text: 'One.' }, { toolCalls: [{ name: 'paint', input: {} }] }, { text: 'Painted.' }]
+    const { url } = await bench({ store: make(), steps, agents: { assistant: { clientTools: 'any', clientHistory: true } } })
+    const session = connect(url, { tools: { paint: { execute: () => 'done' } } }).session()
+    const declarations = [{ name: 'paint', description: 'Paints.', inputSchema: { type: 'object', properties: {} } }] as const
+    const first = session.send('hi', { history: [{ role: 'user', content: 'before' }], declarations })
+    await first.accepted()
+    const second = session.send('instead', { onBusy: 'interrupt' })
+    expect((await second.result()).status).toBe('completed')
+    expect((await first.result()).status).toBe('aborted')
+    expect((await session.state()).messages[0]).toMatchObject({ role: 'user', content: 'before' })
+    const refused = await session.send('x', { model: 'test:none' }).result()
+    expect(refused.error).toMatchObject({ code: 'model-not-allowed' })
+    held.open()
   })
 
   it('C14: stop ends the run and says what became of its calls', async () => {

@@ -10,9 +10,20 @@ import type { ClientTools } from '../client-tool.ts'
 import { ToolRunner, type LocalState } from '../tool-runner.ts'
 import type { Acceptance } from '../run.ts'
 import type { ExecuteResult } from '../run-reader.ts'
-import type { AttachOptions, ClientSession, SendInput, SendOptions } from '../session.ts'
+import type { ApproveOptions, AttachOptions, ClientSession, SendInput, SendOptions } from '../client-session.ts'
 import { wholeState } from '../whole-state.ts'
-import type { StopReceipt, StopRequest, SubmissionReceipt, ToolResolution, ToolResultInput } from '../wire.ts'
+import type {
+  ApprovalReceipt,
+  ForkRequest,
+  InputReceipt,
+  ResolveRequest,
+  SessionView,
+  StopReceipt,
+  StopRequest,
+  SubmissionReceipt,
+  ToolResultInput,
+  UserMessageInput,
+} from '../wire.ts'
 import { nextFrame } from './next-frame.ts'
 
 /** What a page shows of a session. It changes only as a whole; what stayed the same keeps its reference. */
@@ -26,6 +37,8 @@ export interface SessionSnapshot {
   readonly pending: readonly PendingCall[]
   /** Of the latest turn. */
   readonly usage: RunView['usage']
+  /** Likewise; undefined when a part of it is not known. */
+  readonly cost: RunView['cost']
   readonly connection: Connection
   /** The newest events, at most 10,000 of them. */
   readonly events: readonly ClientEvent[]
@@ -45,7 +58,13 @@ export interface SessionActions {
   send(input: SendInput, options?: HookSendOptions): Promise<Acceptance>
   stop(options?: StopRequest): Promise<StopReceipt | undefined>
   submitToolResults(results: readonly ToolResultInput[]): Promise<SubmissionReceipt | undefined>
-  resolveTool(toolCallId: string, resolution: ToolResolution): Promise<{ readonly runId: string } | undefined>
+  resolveTool(toolCallId: string, resolution: ResolveRequest): Promise<{ readonly runId: string } | undefined>
+  /** Into the open run; without one it starts a run. */
+  steer(input: string | UserMessageInput): Promise<InputReceipt | undefined>
+  approve(approvalId: string, options?: Omit<ApproveOptions, 'abortSignal'>): Promise<ApprovalReceipt | undefined>
+  deny(approvalId: string, options?: Omit<ApproveOptions, 'abortSignal' | 'input'>): Promise<ApprovalReceipt | undefined>
+  fork(options?: ForkRequest): Promise<ClientSession | undefined>
+  switchTo(entryId: string | null): Promise<SessionView | undefined>
   /** Runs a client tool that may have run before this page was loaded. */
   confirmTool(toolCallId: string): void
   /** Connects again after the connection was given up. */
@@ -61,6 +80,7 @@ export const emptySnapshot: SessionSnapshot = Object.freeze({
   run: undefined,
   pending: Object.freeze([]),
   usage: emptyView.usage,
+  cost: undefined,
   connection: Object.freeze({ state: 'idle' }),
   events: Object.freeze([]),
   error: undefined,
@@ -108,6 +128,11 @@ export class SessionStore {
       stop: (options) => this.#try(() => session.stop(options)),
       submitToolResults: (results) => this.#try(() => session.submitToolResults(results)),
       resolveTool: (toolCallId, resolution) => this.#try(() => session.resolveTool(toolCallId, resolution)),
+      steer: (input) => this.#try(() => session.steer(input)),
+      approve: (approvalId, options) => this.#try(() => session.approve(approvalId, options)),
+      deny: (approvalId, options) => this.#try(() => session.deny(approvalId, options)),
+      fork: (options) => this.#try(() => session.fork(options)),
+      switchTo: (entryId) => this.#try(() => session.switchTo(entryId)),
       confirmTool: (toolCallId) => this.#confirm(toolCallId),
       reconnect: () => this.#start(),
     }
@@ -239,6 +264,7 @@ export class SessionStore {
         return local ? { ...call, local } : call
       }),
       usage: view.usage,
+      cost: view.cost,
       connection,
       events: this.#events.slice(-keptEvents),
       error: this.#failure ?? this.#runner.error ?? view.error,

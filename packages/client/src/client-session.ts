@@ -1,0 +1,122 @@
+import type { ClientEvent } from './client-event.ts'
+import type { ClientTools } from './client-tool.ts'
+import type { Connection } from './connection.ts'
+import type { Run } from './run.ts'
+import type {
+  ApprovalReceipt,
+  BranchList,
+  CompactionResult,
+  ForkRequest,
+  InputReceipt,
+  JsonObject,
+  JsonValue,
+  MessageInput,
+  OnBusy,
+  ResolveRequest,
+  RuntimeParams,
+  SessionView,
+  StopReceipt,
+  StopRequest,
+  SubmissionReceipt,
+  ToolDeclaration,
+  ToolResultInput,
+  UserMessageInput,
+} from './wire.ts'
+
+export type SendInput = string | UserMessageInput | readonly ToolResultInput[]
+
+export interface SendOptions {
+  /** Besides the client's; the same name replaces. */
+  readonly tools?: ClientTools
+  /** Ends the reading and the client tools, not the run. */
+  readonly abortSignal?: AbortSignal
+  /** For the session that this input makes; without effect when there is one already. */
+  readonly agent?: string
+  readonly metadata?: JsonObject
+  /** Likewise: what was said before, where the agent takes it from a client. */
+  readonly history?: readonly MessageInput[]
+  /** Likewise: remote tools that the agent does not have itself. `tools` answers them. */
+  readonly declarations?: readonly ToolDeclaration[]
+  /** One of those that the agent offers, for this run. */
+  readonly model?: string
+  /** Those that the agent lets a client set, for this run. */
+  readonly runtimeParams?: RuntimeParams
+  /** What to do while a run is open. Default: the server refuses with `busy`. */
+  readonly onBusy?: OnBusy
+}
+
+export interface InputOptions extends CallOptions {
+  /** Inputs under one id are one input. Default: a new one, so that a try that is repeated is the same input. */
+  readonly id?: string
+}
+
+export interface ApproveOptions extends CallOptions {
+  /** What the call is to run with instead. */
+  readonly input?: JsonValue
+  /** Of the input that was shown: another one is refused. */
+  readonly inputHash?: string
+  readonly reason?: string
+}
+
+export interface AttachOptions {
+  /** Go on behind this position. Without it `from` says where to begin. */
+  readonly cursor?: string
+  /** `run`: the open or last run (default); `start`: the whole log; `now`: what happens next. */
+  readonly from?: 'run' | 'start' | 'now'
+  /** End when nothing is open. Default: never. */
+  readonly until?: 'settled'
+  readonly abortSignal?: AbortSignal
+  readonly onConnection?: (connection: Connection) => void
+}
+
+export interface CallOptions {
+  readonly abortSignal?: AbortSignal
+}
+
+/** A conversation at the server. A handle makes no request until a method is called. */
+export interface ClientSession {
+  readonly id: string
+  /** The client's tools. */
+  readonly tools: ClientTools
+  /** Sends the input at once. It becomes at most one run, however often the connection is lost. */
+  send(input: SendInput, options?: SendOptions): Run
+  /** The session's events over all its runs, over any number of connections. Rejects with a `ClientError` when there is no going on. */
+  attach(options?: AttachOptions): AsyncIterable<ClientEvent> & { readonly cursor: string | undefined }
+  /** The newest page of messages and what is open. */
+  state(options?: CallOptions & PageOptions): Promise<SessionView>
+  /** A page of messages, oldest first; the newest page comes first and `before` gives older ones. */
+  messages(options?: CallOptions & PageOptions): Promise<Pick<SessionView, 'messages' | 'hasMore' | 'cursor'>>
+  /** Ends the run. Safe to repeat. */
+  stop(options?: CallOptions & StopRequest): Promise<StopReceipt>
+  /** Answers waiting calls. Safe to repeat with the same results. */
+  submitToolResults(results: readonly ToolResultInput[], options?: CallOptions): Promise<SubmissionReceipt>
+  /** Says what became of a call whose outcome is unknown. Safe to repeat. */
+  resolveTool(toolCallId: string, resolution: ResolveRequest, options?: CallOptions): Promise<{ readonly runId: string }>
+  /** Into the open run, for its next model call; without one it starts a run, as the receipt says. */
+  steer(input: string | UserMessageInput, options?: InputOptions): Promise<InputReceipt>
+  /** A run of its own right behind the open one. */
+  followUp(input: string | UserMessageInput, options?: InputOptions): Promise<InputReceipt>
+  /** Lets a call run that was asked about. Safe to repeat. */
+  approve(approvalId: string, options?: ApproveOptions): Promise<ApprovalReceipt>
+  /** Ends it as denied; the model is told why. Safe to repeat. */
+  deny(approvalId: string, options?: Omit<ApproveOptions, 'input'>): Promise<ApprovalReceipt>
+  /** A session of its own with a copy of the path to an entry. */
+  fork(options?: CallOptions & ForkRequest): Promise<ClientSession>
+  /** Goes on at another entry (null: before the first one); nothing is deleted. */
+  switchTo(entryId: string | null, options?: CallOptions): Promise<SessionView>
+  /** The ends of all paths. */
+  branches(options?: CallOptions & { readonly limit?: number; readonly cursor?: string }): Promise<BranchList>
+  /** Has the older part summarised for the model. It is not tried again: what came of a lost try is in the log. */
+  compact(options?: CallOptions & { readonly instructions?: string }): Promise<CompactionResult>
+  /** Lines of JSON, for a file. */
+  export(options?: CallOptions & { readonly events?: boolean; readonly allBranches?: boolean }): Promise<ReadableStream<Uint8Array>>
+  /** Stops the open run and deletes all. Safe to repeat; the next input begins a new session under the id. */
+  delete(options?: CallOptions): Promise<void>
+}
+
+export interface PageOptions {
+  /** 1–500; the server's default is 200. */
+  readonly limit?: number
+  /** Only what is older than this message. */
+  readonly before?: string
+}
