@@ -18,12 +18,19 @@ try {
   copyFileSync(fileURLToPath(new URL('smoke/use-packages.mjs', import.meta.url)), join(project, 'use-packages.mjs'))
   const entries = packages.flatMap((entry) => entry.entries)
   process.stdout.write(run(nodeBinary, ['use-packages.mjs', ...entries], { cwd: project }))
+  // As a shell finds it: by its name, with the line that says what runs it.
+  const version = run(join(project, 'node_modules/.bin/bowline-server'), ['--version'], { cwd: project, env }).trim()
+  if (version !== versionOfServer()) throw new Error(`bowline-server says that it is ${version}`)
 } finally {
   rmSync(project, { recursive: true, force: true })
 }
 
 function tarballs() {
   return Object.fromEntries(packages.map(({ name, tarball }) => [name, `file:${tarball}`]))
+}
+
+function versionOfServer() {
+  return JSON.parse(readFileSync(join(root, 'packages/server/package.json'), 'utf8')).version
 }
 
 /** The peers in the versions that this repository is tested with. */

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { memoryStore } from '@bowline/sessions/memory'
 import type { SessionStore } from '@bowline/sessions'
 import { bench, refusal, say } from './support/bench.ts'
-import { allFrames } from './support/frames.ts'
+import { allFrames, completion, framesOf, type Frame } from './support/frames.ts'
 
 const unavailable = Object.assign(new Error('no'), { [Symbol.for('bowline.sessions.error')]: true, code: 'store-unavailable' })
 
@@ -42,6 +42,27 @@ it('V84: a store that fails makes work routes and readyz 503, and recovery needs
   store.failing = false
   expect((await get('/readyz')).status).toBe(200)
   expect((await execute({ sessionId: 'mine', input: say('again') })).status).toBe(200)
+})
+
+it('V84: a reader stays while the store fails, and sees what comes when it is back', async () => {
+  const store = failingStore()
+  const { execute, get } = await bench({ store, steps: [{ text: 'One.' }, { text: 'Two.' }] })
+  await allFrames(await execute({ sessionId: 'mine', input: say('hi'), context: {} }))
+  const frames = framesOf(await get('/api/agent/session/mine/events?from=now'))
+  // The answer was there, so the reader is; it waits for what comes next.
+  const next = frames.next()
+  store.failing = true
+  expect((await get('/readyz')).status).toBe(503)
+  await refusal(execute({ sessionId: 'mine', input: say('again') }), 503, 'store-unavailable')
+  store.failing = false
+  const answered = completion(await allFrames(await execute({ sessionId: 'mine', input: say('again') })))
+  expect(answered.status).toBe('completed')
+  const seen = [(await next).value as Frame]
+  for await (const frame of frames) {
+    seen.push(frame)
+    if (frame.data.type === 'settled') break
+  }
+  expect(JSON.stringify(seen)).toContain('Two.')
 })
 
 it('V93: healthz does no I/O, and neither it nor readyz tells names', async () => {

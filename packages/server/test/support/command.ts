@@ -23,7 +23,7 @@ interface CommandOptions {
   readonly environment?: Readonly<Record<string, string>>
 }
 
-const bin = fileURLToPath(new URL('../../src/bin/bowline-server.ts', import.meta.url))
+export const bin = fileURLToPath(new URL('../../src/bin/bowline-server.ts', import.meta.url))
 
 /** A module with agents that do what their input says. */
 export const agentsFile = fileURLToPath(new URL('../fixtures/agents.ts', import.meta.url))
