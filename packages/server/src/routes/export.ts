@@ -5,6 +5,8 @@ import { ownedSession } from './owned-session.ts'
 import { defineRoute, type Route } from './route.ts'
 
 const encoder = new TextEncoder()
+/** About what a socket takes at once. */
+const pieceCharacters = 64 * 1024
 
 /** `?events` says yes, as `?events=true` does. */
 const flag = optional(z.enum(['', 'true', 'false']))
@@ -33,25 +35,42 @@ function isOn(value: '' | 'true' | 'false' | undefined): boolean {
   return value === '' || value === 'true'
 }
 
-/** Pulled by the reader: no line is made before it is asked for. One that cannot be made cuts the body. */
+/** Pulled by the reader: no piece is made before it is asked for. One that cannot be made cuts the body. */
 function bodyOf(lines: AsyncIterable<string>, onError: (error: unknown) => void): ReadableStream<Uint8Array> {
-  const iterator = lines[Symbol.asyncIterator]()
+  const pieces = inPieces(lines)
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         try {
-          const line = await iterator.next()
-          if (line.done) controller.close()
-          else controller.enqueue(encoder.encode(`${line.value}\n`))
+          const piece = await pieces.next()
+          if (piece.done) controller.close()
+          else controller.enqueue(encoder.encode(piece.value))
         } catch (error) {
           onError(error)
           controller.error(error)
         }
       },
       async cancel() {
-        await iterator.return?.()
+        await pieces.return()
       },
     },
     { highWaterMark: 0 },
   )
+}
+
+/** Many lines at a time; those before a failure come before it. */
+async function* inPieces(lines: AsyncIterable<string>): AsyncGenerator<string, void, undefined> {
+  let piece = ''
+  try {
+    for await (const line of lines) {
+      piece += `${line}\n`
+      if (piece.length < pieceCharacters) continue
+      yield piece
+      piece = ''
+    }
+  } catch (error) {
+    if (piece !== '') yield piece
+    throw error
+  }
+  if (piece !== '') yield piece
 }

@@ -12,11 +12,15 @@ export interface ServerProcess {
 }
 
 /** Starts a server over a store file and waits until it listens: that of one agent, slow or fast, or that of the answers. */
-export async function serverProcess(file: string, kind: 'slow' | 'fast' | 'answering'): Promise<ServerProcess> {
-  const fixture = kind === 'answering' ? 'answering-process.ts' : 'server-process.ts'
+export function serverProcess(file: string, kind: 'slow' | 'fast' | 'answering'): Promise<ServerProcess> {
+  return spawnServer(kind === 'answering' ? 'answering-process.ts' : 'server-process.ts', [file, kind])
+}
+
+/** Starts a server of the fixtures in a process of its own and waits until it listens. */
+export async function spawnServer(fixture: string, args: readonly string[], { execArgv = [] }: SpawnOptions = {}): Promise<ServerProcess> {
   const entry = fileURLToPath(new URL(`../fixtures/${fixture}`, import.meta.url))
-  const child = fork(entry, [file, kind], {
-    execArgv: ['--disable-warning=ExperimentalWarning'],
+  const child = fork(entry, args, {
+    execArgv: ['--disable-warning=ExperimentalWarning', ...execArgv],
     env: { ...process.env, ...compileCache },
   })
   const ended = once(child, 'exit').then(([code, signal]: unknown[]) => (code ?? signal) as number | string)
@@ -27,4 +31,8 @@ export async function serverProcess(file: string, kind: 'slow' | 'fast' | 'answe
     ended.then((code) => Promise.reject(new Error(`The server ended with ${code} before it listened.`))),
   ])
   return { url, child, ended }
+}
+
+interface SpawnOptions {
+  readonly execArgv?: readonly string[]
 }
