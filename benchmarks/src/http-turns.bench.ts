@@ -7,24 +7,39 @@ import { executeBody, executePath, percentile, readEvents, timesIn } from './sse
 import { withTemporaryFolder } from './temporary-folder.ts'
 
 const turns = 200
-const answer: PacedAnswer = { deltas: 100, perSecond: 50, calls: 1 }
-/** Over which the turns begin: they last longer, so that all are open at once. */
-const spreadMs = 3_000
+
+interface Load {
+  readonly perSecond: number
+  /** Over which the turns begin: about as long as they last, so that all are open at once. */
+  readonly spreadMs: number
+}
+
+const loads: readonly Load[] = [
+  { perSecond: 25, spreadMs: 8000 },
+  { perSecond: 50, spreadMs: 3000 },
+]
 
 export const bench: Bench = {
   title: 'Durable turns over HTTP',
   text: [
-    `${turns} turns in sessions of their own, open at once, over SQLite with \`synchronous=FULL\`: a text of 100 deltas at 50 per second with a tool call, then another one. They begin within`,
-    `${spreadMs / 1000} s. *First delta* is from the request to the first delta at the reader, in another process.`,
+    `${turns} turns in sessions of their own, open at once, over SQLite with \`synchronous=FULL\`: a text of 100 deltas with a tool call, then another one. They begin`,
+    'evenly within a time. *First delta* is from the request to the first delta at the reader, in another process.',
   ].join('\n'),
   run: () =>
     withTemporaryFolder(async (folder) => ({
-      head: ['turns', 'deltas', 'first delta p50 ms', 'p99', 'longest', 'failed', 'CPU ms per turn'],
-      rows: [await withServer(join(folder, 'bench.sqlite'), taken)],
+      head: ['turns', 'begin within s', 'deltas/s of each', 'deltas', 'first delta p50 ms', 'p99', 'longest', 'failed', 'CPU ms per turn'],
+      rows: await inTurn(loads, (load, place) => withServer(join(folder, `bench-${place}.sqlite`), (server) => taken(server, load))),
     })),
 }
 
-async function taken(server: ServerProcess): Promise<string[]> {
+async function inTurn<T, R>(all: readonly T[], work: (each: T, place: number) => Promise<R>): Promise<R[]> {
+  const results: R[] = []
+  for (const [place, each] of all.entries()) results.push(await work(each, place))
+  return results
+}
+
+async function taken(server: ServerProcess, { perSecond, spreadMs }: Load): Promise<string[]> {
+  const answer: PacedAnswer = { deltas: 100, perSecond, calls: 1 }
   await Promise.all(Array.from({ length: 20 }, (_, place) => turn(server.url, `warm-up-${place}`, { deltas: 20, perSecond: 200, calls: 1 })))
   const before = await server.figures()
   const results = await Promise.all(
@@ -37,6 +52,8 @@ async function taken(server: ServerProcess): Promise<string[]> {
   const firstMs = results.map((result) => result.firstMs)
   return [
     String(turns),
+    String(spreadMs / 1000),
+    String(perSecond),
     results.reduce((sum, { deltas }) => sum + deltas, 0).toLocaleString('en'),
     ...[0.5, 0.99, 1].map((each) => percentile(firstMs, each).toFixed(0)),
     String(results.filter(({ completed }) => !completed).length),
