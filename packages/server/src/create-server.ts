@@ -3,7 +3,8 @@ import { authFaults, type Auth } from './auth/auth.ts'
 import { Authenticator } from './auth/authenticator.ts'
 import { Tickets } from './auth/tickets.ts'
 import { createApp } from './http/app.ts'
-import { parseRanges, type Peer, type TrustedProxies } from './http/caller.ts'
+import { parseRanges } from './http/addresses.ts'
+import type { Peer, TrustedProxies } from './http/caller.ts'
 import { faultOf } from './http/fault.ts'
 import { defaultLimits } from './limits.ts'
 import { createMcpService } from './mcp/mcp-service.ts'
@@ -78,6 +79,7 @@ export function createServer(options: ServerOptions): Server {
     streams,
     redaction,
     rateLimits,
+    download: options.download,
     tickets,
     mcp,
     metrics: options.metrics,

@@ -1,6 +1,6 @@
 import type { IdSource } from '@bowline/agent-loop'
 import type { Bridge } from '@bowline/bridge'
-import type { Clock, RedactConfig } from '@bowline/llm'
+import type { Clock, Download, RedactConfig } from '@bowline/llm'
 import type { OnBusy, Orchestration, Runtime } from '@bowline/sessions'
 import type { Auth } from './auth/auth.ts'
 import type { Principal } from './auth/principal.ts'
@@ -27,6 +27,8 @@ export interface ServerOptions {
   /** Whether somebody may reach an agent of the bridge. Default: everybody all. */
   readonly mayUse?: (principal: Principal, agentId: string) => boolean
   readonly limits?: Limits
+  /** Fetches files that clients give by their address. It must reach nothing that they may not. Default: such files are refused. */
+  readonly download?: Download
   /** Counts for `requestsPerMinute`, `workPerMinute` and `authFailuresPerMinute`. Default: nothing is counted. */
   readonly rateLimiter?: CreateRateLimiter
   /** Other origins whose pages may call. Default: none. */

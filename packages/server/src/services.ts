@@ -1,6 +1,6 @@
 import type { StreamError } from '@bowline/client'
 import type { IdSource } from '@bowline/agent-loop'
-import type { Clock, Redaction } from '@bowline/llm'
+import type { Clock, Download, Redaction } from '@bowline/llm'
 import type { Orchestration, Runtime } from '@bowline/sessions'
 import type { Tickets } from './auth/tickets.ts'
 import type { Limits } from './limits.ts'
@@ -21,6 +21,8 @@ export interface Services {
   readonly ids: IdSource
   readonly streams: OpenStreams
   readonly rateLimits: RateLimits
+  /** Absent: files are not taken by their address. */
+  readonly download: Download | undefined
   readonly tickets: Tickets
   /** Undefined: there is no bridge. */
   readonly mcp: McpService | undefined

@@ -104,7 +104,8 @@ it('V10, V22: what the agent does not allow is refused, on every route', async (
   }
   for (const route of ['steer', 'follow-up']) await refusal(post(`${mine}/${route}`, { input: say('x') }), 403, 'option-not-allowed')
   const file = { type: 'file', mediaType: 'image/png', data: { type: 'url', url: 'http://169.254.169.254/' } }
-  await refusal(post(`${mine}/steer`, { input: { role: 'user', content: [file] } }), 403, 'url-not-allowed')
+  const { post: steer } = await openRun({})
+  await refusal(steer(`${mine}/steer`, { input: { role: 'user', content: [file] } }), 403, 'url-not-allowed')
 })
 
 const cut = defineTool({

@@ -6,5 +6,5 @@ import { expect, it } from 'vitest'
 it('the names that the package exports are these', () => {
   expect(Object.keys(root).sort()).toEqual(['ServerError', 'createServer', 'createToken', 'problemCodes'])
   expect(Object.keys(config)).toEqual(['defineServerConfig'])
-  expect(Object.keys(node).sort()).toEqual(['createNodeServer', 'flexibleRateLimiter', 'pinoLogger', 'prometheusMetrics', 'serve', 'tracedRuns'])
+  expect(Object.keys(node).sort()).toEqual(['createNodeServer', 'flexibleRateLimiter', 'guardedDownload', 'pinoLogger', 'prometheusMetrics', 'serve', 'tracedRuns'])
 })

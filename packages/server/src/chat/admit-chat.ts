@@ -1,6 +1,6 @@
 import type { RunInfo, Session } from '@bowline/sessions'
 import type { Principal } from '../auth/principal.ts'
-import { checkParts } from '../execute/check-parts.ts'
+import { takeFiles } from '../execute/take-files.ts'
 import { ProblemError } from '../problems.ts'
 import type { Services } from '../services.ts'
 import { sessionKey } from '../session-keys.ts'
@@ -22,11 +22,15 @@ export interface ChatTurn {
 }
 
 /** Takes what a page sends: only its last message, and of that only what the session does not know yet. */
-export async function admitChat(services: Services, principal: Principal, request: ChatRequest): Promise<ChatTurn> {
-  const { runtime } = services
+export async function admitChat(
+  services: Services,
+  principal: Principal,
+  request: ChatRequest,
+  abortSignal: AbortSignal,
+): Promise<ChatTurn> {
+  const { runtime, download } = services
   const session = runtime.session(sessionKey(principal.tenant, request.id))
   const message = lastMessageOf(request)
-  if (message?.role === 'user') checkFiles(message)
   if (request.trigger === 'regenerate-message') {
     const messageId = request.messageId ?? message?.id
     if (messageId === undefined) throw invalid('messageId', 'Say which message to make again.')
@@ -34,8 +38,11 @@ export async function admitChat(services: Services, principal: Principal, reques
   }
   if (!message) throw invalid('messages', 'A message is needed.')
   if (message.role === 'assistant') return admitAnswers(services, principal, session, message)
+  const input = await takeFiles(download, message.input, abortSignal)
   // The page has replaced a message of its own.
-  return request.messageId === message.id ? runAgain(runtime, session, message.id, message.input) : admitInput(services, session, message)
+  return request.messageId === message.id
+    ? runAgain(runtime, session, message.id, input)
+    : admitInput(services, session, { ...message, input })
 }
 
 async function admitInput(services: Services, existing: Session, { id, input }: UserInput): Promise<ChatTurn> {
@@ -50,10 +57,6 @@ async function admitInput(services: Services, existing: Session, { id, input }: 
 export function turnOf(session: Session, run: RunInfo | null): ChatTurn {
   if (!run) throw new ProblemError('unknown-run', 'The run is no longer there.')
   return { session, runId: run.runId, cursor: run.cursor }
-}
-
-function checkFiles({ input: { content } }: UserInput): void {
-  if (typeof content !== 'string') checkParts(content)
 }
 
 function invalid(path: string, message: string): ProblemError {

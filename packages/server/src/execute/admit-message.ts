@@ -6,10 +6,10 @@ import { absence, checkAlive } from '../routes/owned-session.ts'
 import type { Services } from '../services.ts'
 import { derivedInputId, derivedSessionId, sessionKey } from '../session-keys.ts'
 import { hasCode } from '../to-problem-error.ts'
-import { checkParts } from './check-parts.ts'
 import { agentOf, newSession } from './new-session.ts'
 import { checkOnBusy } from './on-busy.ts'
 import { runParamsOf } from './run-params.ts'
+import { takeFiles } from './take-files.ts'
 
 export interface Admitted {
   readonly sessionId: string
@@ -28,15 +28,16 @@ export async function admitMessage(
   principal: Principal,
   request: MessageRequest,
   idempotencyKey: string | undefined,
+  abortSignal: AbortSignal,
 ): Promise<Admitted> {
-  const { input, options = {} } = request
-  if (typeof input.content !== 'string') checkParts(input.content)
+  const { options = {} } = request
   const sessionId = request.sessionId ?? (await newSessionId(services, principal, idempotencyKey))
   const inputId = idempotencyKey === undefined ? undefined : await derivedInputId(principal, route, idempotencyKey)
   const place = await placeOf(services, sessionKey(principal.tenant, sessionId), request, inputId)
   const { onBusy = 'reject' } = options
   if (options.onBusy) checkOnBusy(services, place.agent, onBusy)
   const runtimeParams = runParamsOf(services.agents[place.agent] ?? {}, options, place.isNew)
+  const input = await takeFiles(services.download, request.input, abortSignal)
   const run = await place.session.send(input, {
     onBusy,
     maxQueued: services.limits.queuedRunsPerSession,

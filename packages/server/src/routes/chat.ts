@@ -36,7 +36,7 @@ function sendRoute(services: Services): Route {
     ],
     handle: (call: Call<unknown, ChatRequest>) =>
       services.streams.withPlace(call.principal, call.body.id, async (place) => {
-        return streamTurn(services, call, await admitChat(services, call.principal, call.body), place)
+        return streamTurn(services, call, await admitChat(services, call.principal, call.body, call.request.signal), place)
       }),
   })
 }

@@ -64,7 +64,7 @@ function accept(services: Services, call: Call<unknown, ExecuteRequest>): Promis
   const { input, ...request } = call.body
   const key = idempotencyKeyOf(call.request)
   return isMessage(input)
-    ? admitMessage(services, call.principal, { ...request, input }, key)
+    ? admitMessage(services, call.principal, { ...request, input }, key, call.request.signal)
     : acceptResults(services, call, input)
 }
 

@@ -1,7 +1,7 @@
 import type { OnBusy, RunHandle, Session } from '@bowline/sessions'
 import type { UserMessageInput } from '@bowline/client'
-import { checkParts } from '../execute/check-parts.ts'
 import { checkOnBusy } from '../execute/on-busy.ts'
+import { takeFiles } from '../execute/take-files.ts'
 import type { Services } from '../services.ts'
 import { derivedInputId } from '../session-keys.ts'
 import { inputReceipt } from '../wire/answers.ts'
@@ -60,10 +60,10 @@ function inputRoute(services: Services, { path, summary, onBusy, give }: InputKi
       'invalid-input',
       'queue-full',
     ],
-    async handle({ principal, params, body: { input, id } }) {
-      if (typeof input.content !== 'string') checkParts(input.content)
+    async handle({ request, principal, params, body: { input: given, id } }) {
       const { session, info } = await ownedSession(services, principal, params.id)
       checkOnBusy(services, info.agent, onBusy)
+      const input = await takeFiles(services.download, given, request.signal)
       const { runId, accepted } = await give(session, input, {
         maxQueued: services.limits.queuedRunsPerSession,
         ...(id !== undefined && { id: await derivedInputId(principal, path, id) }),

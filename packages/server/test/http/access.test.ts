@@ -1,6 +1,7 @@
 import { createServer, ServerError } from '@bowline/server'
 import { describe, expect, it } from 'vitest'
-import { callerOf, parseRanges } from '../../src/http/caller.ts'
+import { parseRanges } from '../../src/http/addresses.ts'
+import { callerOf } from '../../src/http/caller.ts'
 import { bench, refusal } from '../support/bench.ts'
 import { ask } from '../support/request.ts'
 
