@@ -20,6 +20,7 @@ import {
 } from './options.ts'
 import { problemBody } from './problems.ts'
 import { RateLimits } from './rate/rate-limits.ts'
+import { RunningRuns } from './rate/running-runs.ts'
 import { allRoutes } from './routes/all-routes.ts'
 import { ServerError } from './server-error.ts'
 import type { Services } from './services.ts'
@@ -64,6 +65,7 @@ export function createServer(options: ServerOptions): Server {
     clock,
     onFault: (error) => logger.error(faultOf(error), 'the rate limiter failed'),
   })
+  const runningRuns = new RunningRuns({ runtime, limit: limits.runsPerTenant, clock })
   const mcp = options.bridge && createMcpService(options.bridge, { mayUse: options.mayUse, heartbeatMs })
   const observer = observerOf(options, logger, redaction)
   let closing: Promise<void> | undefined
@@ -79,6 +81,7 @@ export function createServer(options: ServerOptions): Server {
     streams,
     redaction,
     rateLimits,
+    runningRuns,
     download: options.download,
     tickets,
     mcp,
@@ -109,6 +112,7 @@ export function createServer(options: ServerOptions): Server {
         .drain(drainMs)
         .then(() => mcp?.close())
         .then(() => runtime.stop())
+        .finally(() => runningRuns.close())
       return closing
     },
     loopbackOnly,

@@ -8,6 +8,7 @@ import type { McpService } from './mcp/mcp-service.ts'
 import type { Metrics } from './observe/metrics.ts'
 import type { AgentAccess } from './options.ts'
 import type { RateLimits } from './rate/rate-limits.ts'
+import type { RunningRuns } from './rate/running-runs.ts'
 import type { OpenStreams } from './sse/open-streams.ts'
 
 /** What the routes work with. They hold no state of their own. */
@@ -21,6 +22,7 @@ export interface Services {
   readonly ids: IdSource
   readonly streams: OpenStreams
   readonly rateLimits: RateLimits
+  readonly runningRuns: RunningRuns
   /** Absent: files are not taken by their address. */
   readonly download: Download | undefined
   readonly tickets: Tickets

@@ -28,21 +28,22 @@ export async function admitChat(
   request: ChatRequest,
   abortSignal: AbortSignal,
 ): Promise<ChatTurn> {
-  const { runtime, download } = services
+  const { runtime, download, runningRuns } = services
   const session = runtime.session(sessionKey(principal.tenant, request.id))
+  const start = (run: () => Promise<ChatTurn>): Promise<ChatTurn> => runningRuns.within(principal.tenant, session.key, run)
   const message = lastMessageOf(request)
   if (request.trigger === 'regenerate-message') {
     const messageId = request.messageId ?? message?.id
     if (messageId === undefined) throw invalid('messageId', 'Say which message to make again.')
-    return runAgain(runtime, session, messageId)
+    return start(() => runAgain(runtime, session, messageId))
   }
   if (!message) throw invalid('messages', 'A message is needed.')
   if (message.role === 'assistant') return admitAnswers(services, principal, session, message)
   const input = await takeFiles(download, message.input, abortSignal)
   // The page has replaced a message of its own.
   return request.messageId === message.id
-    ? runAgain(runtime, session, message.id, input)
-    : admitInput(services, session, { ...message, input })
+    ? start(() => runAgain(runtime, session, message.id, input))
+    : start(() => admitInput(services, session, { ...message, input }))
 }
 
 async function admitInput(services: Services, existing: Session, { id, input }: UserInput): Promise<ChatTurn> {

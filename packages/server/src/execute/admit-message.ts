@@ -38,12 +38,13 @@ export async function admitMessage(
   if (options.onBusy) checkOnBusy(services, place.agent, onBusy)
   const runtimeParams = runParamsOf(services.agents[place.agent] ?? {}, options, place.isNew)
   const input = await takeFiles(services.download, request.input, abortSignal)
-  const run = await place.session.send(input, {
+  const sendOptions = {
     onBusy,
     maxQueued: services.limits.queuedRunsPerSession,
     ...(inputId !== undefined && { id: inputId }),
     ...(runtimeParams && { runtimeParams }),
-  })
+  }
+  const run = await services.runningRuns.within(principal.tenant, place.session.key, () => place.session.send(input, sendOptions))
   return { sessionId, run, ...(run.accepted === 'queued' && place.cursor !== undefined && { cursor: place.cursor }) }
 }
 

@@ -32,7 +32,7 @@ function sendRoute(services: Services): Route {
     problems: [
       ...(['option-not-allowed', 'url-not-allowed', 'session-missing', 'unknown-agent', 'unknown-run', 'unknown-entry', 'busy'] as const),
       ...(['session-expired', 'session-deleted', 'tool-result-conflict', 'approval-conflict', 'unknown-approval', 'cursor-expired'] as const),
-      ...(['entry-too-large', 'id-reused', 'unknown-tool-call', 'invalid-input', 'too-many-streams'] as const),
+      ...(['entry-too-large', 'id-reused', 'unknown-tool-call', 'invalid-input', 'too-many-runs', 'too-many-streams'] as const),
     ],
     handle: (call: Call<unknown, ChatRequest>) =>
       services.streams.withPlace(call.principal, call.body.id, async (place) => {

@@ -48,6 +48,7 @@ export function executeRoute(services: Services): Route {
       'id-reused',
       'unknown-tool-call',
       'invalid-input',
+      'too-many-runs',
       'too-many-streams',
       'queue-full',
     ],

@@ -58,16 +58,18 @@ function inputRoute(services: Services, { path, summary, onBusy, give }: InputKi
       'entry-too-large',
       'id-reused',
       'invalid-input',
+      'too-many-runs',
       'queue-full',
     ],
     async handle({ request, principal, params, body: { input: given, id } }) {
       const { session, info } = await ownedSession(services, principal, params.id)
       checkOnBusy(services, info.agent, onBusy)
       const input = await takeFiles(services.download, given, request.signal)
-      const { runId, accepted } = await give(session, input, {
+      const options = {
         maxQueued: services.limits.queuedRunsPerSession,
         ...(id !== undefined && { id: await derivedInputId(principal, path, id) }),
-      })
+      }
+      const { runId, accepted } = await services.runningRuns.within(principal.tenant, session.key, () => give(session, input, options))
       return { status: 202, body: { runId, accepted } }
     },
   })

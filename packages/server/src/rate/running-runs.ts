@@ -1,0 +1,130 @@
+import type { Clock } from '@bowline/llm'
+import type { Runtime } from '@bowline/sessions'
+import { ProblemError } from '../problems.ts'
+import { keyPrefix } from '../session-keys.ts'
+
+type RunStatus = NonNullable<Awaited<ReturnType<Runtime['run']>>>['status']
+
+/** What is known of one tenant. */
+interface Tenant {
+  /** Sessions in which something happened since they were looked at last, and those that were at work then; with a number that rises. */
+  readonly seen: Map<string, number>
+  /** Keys of inputs on their way into the store. */
+  readonly entering: Set<{ readonly key: string }>
+  readAt: number
+}
+
+const openStatuses: readonly RunStatus[] = ['queued', 'running', 'awaiting-tools', 'awaiting-approval', 'needs-recovery']
+const maxSeen = 1000
+const maxRuns = 50
+/** After which the store is read again, where other processes write to it: what it tells of them may be lost. */
+const rereadMs = 60_000
+
+export interface RunningRunsOptions {
+  readonly runtime: Runtime
+  readonly limit: number
+  readonly clock: Clock
+}
+
+/**
+ * Holds back new runs of a tenant that has enough at work. The store says which those are; its hints say where to look, so
+ * that most inputs cost no read at all.
+ */
+export class RunningRuns {
+  readonly #options: RunningRunsOptions
+  readonly #tenants = new Map<string, Promise<Tenant>>()
+  #changes = 0
+  #unsubscribe: (() => void) | undefined
+
+  constructor(options: RunningRunsOptions) {
+    this.#options = options
+  }
+
+  /** Does the work, which may start a run in the session. Throws `too-many-runs` instead. */
+  async within<T>(tenantName: string, key: string, work: () => Promise<T>): Promise<T> {
+    if (this.#options.limit === Infinity) return work()
+    const tenant = await this.#tenantOf(tenantName)
+    if (this.#othersOf(tenant, key) >= this.#options.limit) await this.#lookAgain(tenant)
+    // In a session that is at work the input waits, or joins what is there.
+    if (this.#othersOf(tenant, key) >= this.#options.limit && !tenant.seen.has(key)) {
+      throw new ProblemError('too-many-runs', `At most ${this.#options.limit} runs of a tenant are executed at once.`)
+    }
+    const entry = { key }
+    tenant.entering.add(entry)
+    try {
+      return await work()
+    } finally {
+      tenant.entering.delete(entry)
+      this.#see(tenant, key)
+    }
+  }
+
+  close(): void {
+    this.#unsubscribe?.()
+  }
+
+  #othersOf({ seen, entering }: Tenant, key: string): number {
+    const keys = new Set([...seen.keys(), ...[...entering].map((entry) => entry.key)])
+    keys.delete(key)
+    return keys.size
+  }
+
+  async #tenantOf(name: string): Promise<Tenant> {
+    const { runtime, clock } = this.#options
+    this.#unsubscribe ??= runtime.store.subscribe(({ key }) => void this.#onHint(key))
+    const known = this.#tenants.get(name)
+    if (known) {
+      const tenant = await known
+      const isStale = runtime.store.capabilities.processes === 'many' && clock.now() - tenant.readAt >= rereadMs
+      if (isStale || tenant.seen.size > maxSeen) await this.#read(name, tenant)
+      return tenant
+    }
+    const reading = this.#read(name, { seen: new Map(), entering: new Set(), readAt: 0 })
+    this.#tenants.set(name, reading)
+    // The next one tries again; this one is told.
+    reading.catch(() => this.#tenants.delete(name))
+    return reading
+  }
+
+  async #onHint(key: string): Promise<void> {
+    const name = /^tenant:([^:]+):s:/.exec(key)?.[1]
+    const tenant = name === undefined ? undefined : await this.#tenants.get(name)?.catch(() => undefined)
+    if (tenant && tenant.seen.size <= maxSeen) this.#see(tenant, key)
+  }
+
+  #see({ seen }: Tenant, key: string): void {
+    seen.set(key, ++this.#changes)
+  }
+
+  /** All sessions of the tenant that are busy: some of them wait for somebody. */
+  async #read(name: string, tenant: Tenant): Promise<Tenant> {
+    const { runtime, clock } = this.#options
+    tenant.readAt = clock.now()
+    const before = new Map(tenant.seen)
+    let page: string | undefined
+    do {
+      const query = { status: 'busy', keyPrefix: keyPrefix(name), limit: maxSeen } as const
+      const { items, next } = await runtime.store.listSessions({ ...query, ...(page !== undefined && { page }) })
+      for (const { key } of items) this.#see(tenant, key)
+      page = next
+    } while (page !== undefined)
+    for (const [key, change] of before) if (tenant.seen.get(key) === change) tenant.seen.delete(key)
+    return tenant
+  }
+
+  /** Forgets the sessions that are not at work, unless something happened in them meanwhile. */
+  async #lookAgain({ seen }: Tenant): Promise<void> {
+    await Promise.all(
+      [...seen].map(async ([key, change]) => {
+        if (!(await this.#isAtWork(key)) && seen.get(key) === change) seen.delete(key)
+      }),
+    )
+  }
+
+  async #isAtWork(key: string): Promise<boolean> {
+    const { items } = await this.#options.runtime.store.listRuns(key, { status: openStatuses, limit: maxRuns })
+    const statuses = items.map(({ status }) => status)
+    // One that waits keeps those behind it back.
+    return statuses.includes('running') || (statuses.length > 0 && statuses.every((status) => status === 'queued'))
+  }
+}
