@@ -6,7 +6,7 @@ import { createApp } from './http/app.ts'
 import { parseRanges } from './http/addresses.ts'
 import type { Peer, TrustedProxies } from './http/caller.ts'
 import { faultOf } from './http/fault.ts'
-import { defaultLimits } from './limits.ts'
+import { defaultLimits, limitFaults } from './limits.ts'
 import { createMcpService } from './mcp/mcp-service.ts'
 import { observerOf } from './observe/observer-of.ts'
 import { redactingLogger } from './observe/redacting-logger.ts'
@@ -128,9 +128,9 @@ export function createServer(options: ServerOptions): Server {
 }
 
 /** Throws with everything that is wrong. */
-function checkOptions({ auth, cors, trustedProxies = [] }: ServerOptions): TrustedProxies {
+function checkOptions({ auth, cors, limits, trustedProxies = [] }: ServerOptions): TrustedProxies {
   const { ranges, faults } = parseRanges(trustedProxies, 'trustedProxies')
-  const all = [...authFaults(auth), ...corsFaults(cors), ...faults]
+  const all = [...authFaults(auth), ...corsFaults(cors), ...limitFaults(limits), ...faults]
   if (all.length > 0) throw new ServerError('invalid-config', all.join('; '))
   return ranges
 }

@@ -50,3 +50,9 @@ export const defaultLimits: Required<Limits> = {
   streamMaxAgeMs: hourMs,
   queuedRunsPerSession: 10,
 }
+
+/** Everything that is wrong with them. `Infinity` is no limit. */
+export function limitFaults(limits: Limits = {}): readonly string[] {
+  const bad = Object.entries(limits).filter(([, value]) => value !== undefined && !(typeof value === 'number' && value >= 0))
+  return bad.map(([name]) => `limits.${name} must be a number of 0 or more`)
+}

@@ -19,7 +19,7 @@ const seen = ({ model }: Bench) => model.calls[0]?.prompt.find(({ role }) => rol
 it('V74: a file that a client gave by its address is fetched once, through the guard, and stored as data', async () => {
   const picture = randomBytes(100_000)
   const { port, asked } = await fileServer(open, (_request, response) => response.setHeader('content-type', 'image/png').end(picture))
-  const it = await bench({ make: createNodeServer, download, steps: [{ text: 'A cat.' }] } as BenchOptions)
+  const it = await bench({ make: createNodeServer, download, steps: [{ text: 'A cat.' }] })
   const answer = await it.execute({ sessionId: 'mine', input: message(`http://files.example:${port}/a`), context: {} })
   expect(completion(await allFrames(answer)).status).toBe('completed')
   expect(seen(it)).toMatchObject([{ type: 'text' }, { type: 'file', mediaType: 'image/png', data: { type: 'data' } }])
@@ -78,7 +78,7 @@ it('V73: without a guard addresses are refused, and in tool results always', asy
     await refusal(execute({ input: message('https://files.example/'), context: {} }), 403, 'url-not-allowed')
   }
   const steps = [{ toolCalls: [{ id: 'call-look', name: 'look', input: {} }] }]
-  const { execute } = await bench({ make: createNodeServer, download, tools: [remoteTool('look')], steps } as BenchOptions)
+  const { execute } = await bench({ make: createNodeServer, download, tools: [remoteTool('look')], steps })
   await allFrames(await execute({ sessionId: 'mine', input: { role: 'user', content: 'look' }, context: {} }))
   const [, file] = message('https://files.example/').content
   const results = [{ toolCallId: 'call-look', output: { type: 'content', value: [file] } }]

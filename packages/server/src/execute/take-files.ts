@@ -5,7 +5,6 @@ import { ProblemError } from '../problems.ts'
 import { checkParts } from './check-parts.ts'
 
 type Part = Exclude<UserMessageInput['content'], string>[number]
-type FilePart = Extract<Part, { readonly type: 'file' }>
 
 /** Each may be as large as the download lets it be. */
 const maxAddresses = 8
@@ -28,13 +27,13 @@ export async function takeFiles(
   const addresses = content.filter((part) => part.type === 'file' && part.data.type === 'url')
   checkParts(content.filter((part) => !addresses.includes(part)))
   if (addresses.length > maxAddresses) throw new ProblemError('url-not-allowed', `A message may have at most ${maxAddresses} addresses.`)
-  const parts = await Promise.all(content.map((part) => (part.type === 'file' ? fetchPart(download, part, abortSignal) : part)))
+  const parts = await Promise.all(content.map((part) => fetchPart(download, part, abortSignal)))
   checkParts(parts)
   return { ...message, content: parts }
 }
 
-async function fetchPart(download: Download, part: FilePart, abortSignal: AbortSignal): Promise<FilePart> {
-  if (part.data.type !== 'url') return part
+async function fetchPart(download: Download, part: Part, abortSignal: AbortSignal): Promise<Part> {
+  if (part.type !== 'file' || part.data.type !== 'url') return part
   if (!URL.canParse(part.data.url)) throw new ProblemError('url-not-allowed', 'The address of a file is no URL.')
   const { data, mediaType } = await download(new URL(part.data.url), abortSignal).catch((cause: unknown) => {
     throw cause instanceof ProblemError ? cause : new ProblemError('invalid-input', 'A file could not be fetched.', { cause })

@@ -82,6 +82,11 @@ describe('per principal', () => {
   })
 })
 
+it('V75: limits that are no numbers are refused when the server is made, all of them', async () => {
+  const limits = { workPerMinute: Number.NaN, runsPerTenant: -1, requestsPerMinute: '600' as unknown as number, streams: Infinity }
+  await expect(bench({ limits })).rejects.toThrow(/limits.workPerMinute.*limits.runsPerTenant.*limits.requestsPerMinute must be/s)
+})
+
 describe('failed logins', () => {
   const from = (remoteAddress: string) => ({ peer: { remoteAddress } })
 
