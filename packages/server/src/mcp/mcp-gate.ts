@@ -1,6 +1,6 @@
 import type { Bridge } from '@bowline/bridge'
 import { createBridgeMcpServer } from '@bowline/bridge/mcp'
-import { createMcpHandler, type AuthInfo, type McpHttpHandler } from '@modelcontextprotocol/server'
+import { createMcpHandler, type McpHttpHandler } from '@modelcontextprotocol/server'
 import type { Principal } from '../auth/principal.ts'
 import type { McpOptions } from './mcp-service.ts'
 
@@ -14,9 +14,4 @@ export function createMcpGate(bridge: Bridge, { mayUse = () => true, heartbeatMs
     },
     { keepAliveMs: heartbeatMs },
   )
-}
-
-/** Who asks, as the SDK hands it on. The token was used up before: nothing behind needs it. */
-export function authInfoOf(principal: Principal): AuthInfo {
-  return { token: '', clientId: principal.id, scopes: [...principal.scopes], extra: { principal } }
 }

@@ -1,4 +1,5 @@
 import type { Bridge } from '@bowline/bridge'
+import type { AuthInfo } from '@modelcontextprotocol/server'
 import type { Principal } from '../auth/principal.ts'
 
 export interface McpOptions {
@@ -13,17 +14,21 @@ export interface McpService {
 
 /** The SDK is loaded here, since most servers have no bridge and no need of it. */
 export function createMcpService(bridge: Bridge, options: McpOptions): McpService {
-  const loading = import('./mcp-gate.ts').then((module) => ({ ...module, gate: module.createMcpGate(bridge, options) }))
+  const loading = import('./mcp-gate.ts').then(({ createMcpGate }) => createMcpGate(bridge, options))
   // Told by the first request.
   loading.catch(() => undefined)
   return {
     async answer(request, principal, parsedBody) {
-      const { gate, authInfoOf } = await loading
+      const gate = await loading
       return gate.fetch(request, { authInfo: authInfoOf(principal), ...(parsedBody !== undefined && { parsedBody }) })
     },
     async close() {
-      const { gate } = await loading
-      await gate.close()
+      await (await loading).close()
     },
   }
+}
+
+/** Who asks, as the SDK hands it on. The token was used up before: nothing behind needs it. */
+function authInfoOf(principal: Principal): AuthInfo {
+  return { token: '', clientId: principal.id, scopes: [...principal.scopes], extra: { principal } }
 }

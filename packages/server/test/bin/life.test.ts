@@ -28,7 +28,7 @@ async function afterwards(folder: string): Promise<SessionView> {
   return (await (await fetch(url + mine)).json()) as SessionView
 }
 
-it('V81: it is ready when it says where it listens; V86: a second one on its file or its port is told why it cannot start', async () => {
+it('V81, V86: it is ready when it says where it listens, and a second one on its file or its port is told why it cannot start', async () => {
   const folder = temporaryFolder()
   const { url } = await servingCommand([], { folder })
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
