@@ -33,7 +33,7 @@ describe('what is fetched', () => {
   })
 
   it('V73: https, with the certificate of the name and not of the address', async () => {
-    const tls = certificateFor('files.example')
+    const tls = await certificateFor('files.example')
     const { port } = await fileServer(open, png, { tls })
     const get = download({ http: false, ca: [tls.cert] })
     expect((await get(`https://files.example:${port}/`)).mediaType).toBe('image/png')
