@@ -58,7 +58,7 @@ export function createClient(options: ClientOptions): Client {
     random,
   })
   const unsent = new Set<string>()
-  const parts = { http, tools, ids, unsent }
+  const parts = { http, tools, ids, unsent, deleted: new Set<string>() }
   return {
     session(id) {
       if (id !== undefined) return createSession(parts, id)

@@ -37,6 +37,8 @@ export interface SessionParts {
   readonly ids: () => string
   /** Ids made here of which the server has not heard yet. */
   readonly unsent: Set<string>
+  /** Ids of sessions that were deleted here: their next input begins anew. */
+  readonly deleted: Set<string>
 }
 
 const sessionIdForm = /^[A-Za-z0-9][A-Za-z0-9_~-]{0,255}$/
@@ -171,7 +173,7 @@ class SessionHandle implements ClientSession {
 
   async delete({ abortSignal }: CallOptions = {}): Promise<void> {
     await this.#http.json<undefined>({ method: 'DELETE', path: this.#path }, abortSignal)
-    this.#unsent.add(this.id)
+    this.#parts.deleted.add(this.id)
   }
 
   #give(path: string, input: string | UserMessageInput, { id = this.#ids(), abortSignal }: InputOptions = {}): Promise<InputReceipt> {
@@ -208,13 +210,15 @@ class SessionHandle implements ClientSession {
       return this.#http.open(withContext ? requestWithContext : request, signal)
     }
     return async (signal) => {
-      const withContext = this.#unsent.has(this.id)
+      const { deleted } = this.#parts
+      const withContext = this.#unsent.has(this.id) || deleted.has(this.id)
       const response = await post(withContext, signal).catch((error: unknown) => {
         const contrary = withContext ? 'session-exists' : 'context-required'
         if (ClientError.isInstance(error) && error.code === contrary) return post(!withContext, signal)
         throw error
       })
       this.#unsent.delete(this.id)
+      deleted.delete(this.id)
       return response
     }
   }

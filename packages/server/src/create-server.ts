@@ -130,7 +130,7 @@ export function createServer(options: ServerOptions): Server {
 /** Throws with everything that is wrong. */
 function checkOptions({ auth, cors, limits, trustedProxies = [] }: ServerOptions): TrustedProxies {
   const { ranges, faults } = parseRanges(trustedProxies, 'trustedProxies')
-  const all = [...authFaults(auth), ...corsFaults(cors), ...limitFaults(limits), ...faults]
+  const all = [...authFaults(auth), ...corsFaults(cors, auth === 'none'), ...limitFaults(limits), ...faults]
   if (all.length > 0) throw new ServerError('invalid-config', all.join('; '))
   return ranges
 }

@@ -122,6 +122,11 @@ export const consoleLogger: Logger = {
   },
 }
 
-export function corsFaults(cors: CorsOptions | undefined): readonly string[] {
-  return cors?.credentials && cors.origins.includes('*') ? ['cors: credentials need a list of origins, not "*"'] : []
+/** `isOpen`: callers need no credentials. */
+export function corsFaults(cors: CorsOptions | undefined, isOpen: boolean): readonly string[] {
+  if (!cors?.origins.includes('*')) return []
+  return [
+    ...(cors.credentials ? ['cors: credentials need a list of origins, not "*"'] : []),
+    ...(isOpen ? ['cors: with auth none the origin "*" would let in every page that is open on this machine: list origins'] : []),
+  ]
 }

@@ -55,6 +55,16 @@ describe.each(stores)('idempotency keys over the $name store', ({ make }) => {
     expect(model.calls).toHaveLength(1)
   })
 
+  it('V11: another model or other runtime params under the same key are refused, the same ones join', async () => {
+    const { execute, model } = await bench({ store: make(), steps: [{ text: 'Once.' }], agents: { assistant: { runtimeParams: ['temperature'] } } })
+    const body = { sessionId: 'mine', input: say('hi'), context: {}, options: { runtimeParams: { temperature: 0.5 } } }
+    await allFrames(await execute(body, key('k1')))
+    await allFrames(await execute(body, key('k1')))
+    await refusal(execute({ ...body, options: { runtimeParams: { temperature: 0.7 } } }, key('k1')), 422, 'id-reused')
+    await refusal(execute({ ...body, options: {} }, key('k1')), 422, 'id-reused')
+    expect(model.calls).toHaveLength(1)
+  })
+
   it('V3: a context is not refused when the request that made the session is repeated, and is under another key', async () => {
     const { execute } = await bench({ store: make(), steps: [{ text: 'Once.' }, { text: 'Twice.' }] })
     const body = { sessionId: 'mine', input: say('hi'), context: {} }

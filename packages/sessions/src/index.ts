@@ -42,6 +42,7 @@ export type {
   Spent,
   StopOptions,
   StopReceipt,
+  SubmitOptions,
   ToolResolution,
   UsageReport,
 } from './session/types.ts'

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { Agent } from '@bowline/agent-loop'
+import { createRuntime, SessionError } from '@bowline/sessions'
 import { ConfigError } from '../config/config-error.ts'
 import type { WholeConfig } from '../config/resolve-config.ts'
 import { describeLoadFailure, loadModule } from '../config/load-module.ts'
@@ -7,6 +8,7 @@ import { describeLoadFailure, loadModule } from '../config/load-module.ts'
 /** The agents that are configured. Throws where the configuration names one that there is not. */
 export async function configuredAgents({ agents: file, values, access }: WholeConfig<'agents'>): Promise<readonly Agent[]> {
   const agents = await loadAgents(file)
+  checkNames(agents)
   const names = agents.flatMap(({ name }) => name ?? [])
   const { defaultAgent } = values
   const named = [
@@ -16,6 +18,17 @@ export async function configuredAgents({ agents: file, values, access }: WholeCo
   const unknown = named.filter(({ name }) => !names.includes(name))
   if (unknown.length === 0) return agents
   throw new ConfigError(unknown.map(({ path, name }) => ({ path, message: `there is no agent ${name}; there are ${names.join(', ')}` })))
+}
+
+/** As a runtime will. It does nothing until it is started. */
+function checkNames(agents: readonly Agent[]): void {
+  if (agents.some(({ name }) => name === undefined)) throw noAgents('an agent has no name: defineAgent({ name })')
+  try {
+    createRuntime({ agents })
+  } catch (error) {
+    if (!SessionError.isInstance(error)) throw error
+    throw noAgents(error.message, error)
+  }
 }
 
 /** The agents of a module: its export `agents`, else its default export, else all exports that are agents. */

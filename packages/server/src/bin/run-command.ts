@@ -37,6 +37,8 @@ function findCommand(given: readonly string[]): { readonly command: Command; rea
     const words = command.name.split(' ')
     if (words.every((word, index) => argv[index] === word)) return { command, rest: argv.slice(words.length) }
   }
+  const [only, ...more] = commands.filter(({ name }) => name.startsWith(`${first} `))
+  if (only && more.length === 0 && argv.slice(1).every((word) => word.startsWith('-'))) return { command: only, rest: argv.slice(1) }
   const names = commands.map(({ name }) => name)
   const meant = closest(first, names) ?? names.find((name) => name.startsWith(`${first} `))
   const message = `there is no such command; there are ${names.join(', ')}${meant === undefined ? '' : `. Did you mean ${meant}?`}`

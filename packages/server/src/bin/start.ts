@@ -1,6 +1,5 @@
 import type { Agent } from '@bowline/agent-loop'
-import { createRuntime, SessionError, type Runtime } from '@bowline/sessions'
-import { ConfigError } from '../config/config-error.ts'
+import { createRuntime, type Runtime } from '@bowline/sessions'
 import type { ResolvedConfig, WholeConfig } from '../config/resolve-config.ts'
 import { faultOf } from '../http/fault.ts'
 import { createNodeServer } from '../node/create-node-server.ts'
@@ -57,14 +56,9 @@ function runtimeOf(
   config: ResolvedConfig,
   { logger, metrics }: { readonly logger: Logger; readonly metrics: PrometheusMetrics },
 ): Runtime {
-  try {
-    return createRuntime({
-      agents,
-      ...tracedRuns({ store: metrics.measure(createStore(config.store)) }),
-      onError: (error, where) => logger.error({ ...where, ...faultOf(error) }, 'the runtime failed in the background'),
-    })
-  } catch (error) {
-    if (!SessionError.isInstance(error)) throw error
-    throw new ConfigError([{ path: 'agents', message: error.message }], error)
-  }
+  return createRuntime({
+    agents,
+    ...tracedRuns({ store: metrics.measure(createStore(config.store)) }),
+    onError: (error, where) => logger.error({ ...where, ...faultOf(error) }, 'the runtime failed in the background'),
+  })
 }

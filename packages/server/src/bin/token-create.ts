@@ -26,7 +26,7 @@ function checked({ tenant, scopes: list, expires, id }: Given, now: number): Par
   const wanted = (list ?? '').split(',').map((scope) => scope.trim()).filter((scope) => scope !== '')
   const lifeMs = expires === undefined ? undefined : durationOf(expires)
   const faults: Fault[] = [
-    ...(isTenant(tenant) ? [] : [{ path: '--tenant', message: 'is required: letters, digits and _ . @ -, at most 64' }]),
+    ...(isTenant(tenant) ? [] : [{ path: '--tenant', message: `${tenant === undefined ? 'is required' : 'may have only'}: letters, digits and _ . @ -, at most 64` }]),
     ...(wanted.length > 0 ? [] : [{ path: '--scopes', message: `is required: some of ${scopes.join(', ')}` }]),
     ...wanted.filter((scope) => !isScope(scope)).map((scope) => ({
       path: '--scopes',

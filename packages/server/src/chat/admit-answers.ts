@@ -20,7 +20,7 @@ export async function admitAnswers(services: Services, principal: Principal, ses
     throw new ProblemError('scope-missing', 'The scope approvals is needed to answer a question about a call.')
   }
   for (const result of results) if ('output' in result) checkOutput(result.output)
-  if (results.length > 0) await session.submitToolResults(results as readonly SubmittedResult[])
+  if (results.length > 0) await session.submitToolResults(results as readonly SubmittedResult[], { unknownOutcomes: false })
   for (const { approvalId, approved, reason } of decisions) {
     const decision = { by: principal.id, ...(reason !== undefined && { reason }) }
     await (approved ? session.approve(approvalId, decision) : session.deny(approvalId, decision))

@@ -2,8 +2,10 @@ import type { RunInfo, Session } from '@bowline/sessions'
 import type { Principal } from '../auth/principal.ts'
 import { takeFiles } from '../execute/take-files.ts'
 import { ProblemError } from '../problems.ts'
+import { absence } from '../routes/owned-session.ts'
 import type { Services } from '../services.ts'
 import { sessionKey } from '../session-keys.ts'
+import { hasCode } from '../to-problem-error.ts'
 import { admitAnswers } from './admit-answers.ts'
 import { messageInputId } from './chat-input-id.ts'
 import { lastMessageOf, type ChatRequest, type UserInput } from './chat-request.ts'
@@ -49,9 +51,16 @@ export async function admitChat(
 async function admitInput(services: Services, existing: Session, { id, input }: UserInput): Promise<ChatTurn> {
   const { runtime, defaultAgent } = services
   const isNew = (await existing.info()) === null
+  if (isNew) await checkNeverDeleted(existing)
   const session = isNew && defaultAgent !== undefined ? runtime.session(existing.key, { agent: defaultAgent }) : existing
   const { runId } = await session.send(input, { id: await messageInputId(id), onBusy: 'reject' })
   return turnOf(session, await runtime.run(runId))
+}
+
+/** A page that was left open must not begin anew what was deleted elsewhere. */
+async function checkNeverDeleted(session: Session): Promise<void> {
+  const reason = await absence(session)
+  if (hasCode(reason, 'session-deleted')) throw reason
 }
 
 /** All of a turn, from its beginning. */

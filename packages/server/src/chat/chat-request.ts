@@ -98,7 +98,8 @@ export function lastMessageOf({ messages }: ChatRequest): ChatMessage | undefine
 
 function contentOf(parts: readonly InputPart[]): UserMessageInput['content'] {
   const [first, ...others] = parts
-  if (!first) throw invalid(['messages'], 'The last message must have a text or a file.')
+  const isEmpty = parts.every((part) => part.type === 'text' && part.text === '')
+  if (!first || isEmpty) throw invalid(['messages'], 'The last message must have a text or a file.')
   return first.type === 'text' && others.length === 0 ? first.text : [...parts]
 }
 

@@ -14,7 +14,7 @@ export function describeLoadFailure(error: unknown, file: string): string {
   return `cannot be loaded: ${message}${placeOf(error, file)}`
 }
 
-const placeForm = /(?:^|\()((?:file:\/\/)?\/[^\n]+?):(\d+)(?::\d+\)?)?$/m
+const placeForm = /(?:^|\(|at )((?:file:\/\/)?\/[^\n]+?):(\d+)(?::\d+\)?)?$/m
 
 function placeOf({ stack = '' }: Error, file: string): string {
   const [, place = '', line] = placeForm.exec(stack) ?? []

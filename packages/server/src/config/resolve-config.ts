@@ -101,7 +101,7 @@ function togetherFaults({ values, auth, originOf }: ResolvedConfig): readonly Fa
     faults.push({ path: 'host', origin: originOf('host'), message })
   }
   const cors = { origins: values['cors.origins'], credentials: values['cors.credentials'] }
-  const ofCors = corsFaults(cors).map((message) => ({ path: 'cors.origins', origin: originOf('cors.origins'), message }))
+  const ofCors = corsFaults(cors, auth === 'none').map((message) => ({ path: 'cors.origins', origin: originOf('cors.origins'), message }))
   return [...faults, ...ofCors]
 }
 

@@ -12,18 +12,15 @@ export interface AdmittedResults {
 
 /** Stores tool results, all or none. A call whose outcome is unknown is decided by `resolve`, which asks for more rights. */
 export async function admitResults(
-  { session, info }: OwnedSession,
+  { session }: OwnedSession,
   results: readonly ToolResultInput[],
 ): Promise<AdmittedResults> {
   for (const result of results) if ('output' in result) checkOutput(result.output)
-  const undecided = new Set(info.openRun?.pendingToolCalls.flatMap((call) => (call.unknown ? [call.toolCallId] : [])))
-  const refused = results
-    .filter((result) => 'unknown' in result || undecided.has(result.toolCallId))
-    .map((result) => ({ id: result.toolCallId, code: 'unknown-tool-call' }))
+  const refused = results.filter((result) => 'unknown' in result).map((result) => ({ id: result.toolCallId, code: 'unknown-tool-call' }))
   if (refused.length > 0) {
-    throw new ProblemError('unknown-tool-call', 'The outcome of these calls is unknown: resolve them instead.', { refused })
+    throw new ProblemError('unknown-tool-call', 'What is unknown is said by resolving the call.', { refused })
   }
-  const { accepted, repeated, missing, run } = await session.submitToolResults(results)
+  const { accepted, repeated, missing, run } = await session.submitToolResults(results, { unknownOutcomes: false })
   return { run, receipt: { accepted, repeated, missing } }
 }
 

@@ -21,8 +21,9 @@ export function logObserver(logger: Logger, { content = false }: LogOptions = {}
         ...(problem && { code: problem.code }),
         ...(content && body !== undefined && { content: body }),
       }
-      if (status < 500 || problem?.code === 'draining') logger.info(fields, 'request')
-      else logger.error({ ...fields, ...(problem?.cause !== undefined && { fault: faultOf(problem.cause) }) }, 'request')
+      // A route that says "not ready" has not failed.
+      if (status < 500 || !problem || problem.code === 'draining') logger.info(fields, 'request')
+      else logger.error({ ...fields, ...(problem.cause !== undefined && { fault: faultOf(problem.cause) }) }, 'request')
     },
     streamEnded({ opened, endReason, frames, bytes, durationMs }) {
       const level = endReason === 'error' ? 'warn' : 'info'

@@ -46,7 +46,7 @@ export class RunningRuns {
     const tenant = await this.#tenantOf(tenantName)
     if (this.#othersOf(tenant, key) >= this.#options.limit) await this.#lookAgain(tenant)
     // In a session that is at work the input waits, or joins what is there.
-    if (this.#othersOf(tenant, key) >= this.#options.limit && !tenant.seen.has(key)) {
+    if (this.#othersOf(tenant, key) >= this.#options.limit && !(await this.#isAtWork(key))) {
       throw new ProblemError('too-many-runs', `At most ${this.#options.limit} runs of a tenant are executed at once.`)
     }
     const entry = { key }

@@ -102,10 +102,11 @@ export function compactRoute(services: Services): Route {
     work: true,
     body: compactRequest,
     answers: [{ status: 200, description: 'What came of it.', schema: compactionResult }],
-    problems: ['session-missing', 'session-expired', 'session-deleted', 'unknown-agent', 'busy'],
+    problems: ['session-missing', 'session-expired', 'session-deleted', 'unknown-agent', 'busy', 'too-many-runs'],
     async handle({ principal, params, body }) {
       const { session } = await ownedSession(services, principal, params.id)
-      return { status: 200, body: await session.compact(body) }
+      const compact = async () => session.compact(body)
+      return { status: 200, body: await services.runningRuns.within(principal.tenant, session.key, compact) }
     },
   })
 }

@@ -33,7 +33,13 @@ const filePart = z.strictObject({
 export const userMessage = sameAs<UserMessageInput>()(
   z.strictObject({
     role: z.literal('user'),
-    content: z.union([z.string(), z.array(z.discriminatedUnion('type', [textPart, filePart])).min(1).max(maxItems)]),
+    content: z.union([
+      z.string().min(1),
+      z
+        .array(z.discriminatedUnion('type', [textPart, filePart]))
+        .max(maxItems)
+        .refine((parts) => parts.some((part) => part.type !== 'text' || part.text !== ''), 'A text or a file is needed.'),
+    ]),
   }),
 ).openapi('UserMessageInput')
 

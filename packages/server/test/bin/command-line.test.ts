@@ -41,10 +41,16 @@ describe('help', () => {
   })
 })
 
+/** What `check` and `start` take for agents. */
+function agentsNamed(...names: readonly (string | undefined)[]): string {
+  return `const like = { run() {}, compact() {}, tools: [] }
+export const agents = [${names.map((name) => `{ ...like, name: ${JSON.stringify(name)} }`).join(', ')}]`
+}
+
 describe('wrong usage', () => {
   it.each([
     [['chek'], 'bowline-server: chek: there is no such command; there are start, check, token create, openapi. Did you mean check?\n'],
-    [['token'], 'Did you mean token create?'],
+    [['token'], '--tenant: is required'],
     [['check', 'now', ...usual], 'bowline-server: now: is no argument of this command\n'],
     [['start', ...usual, '--prot', '1'], '--prot: there is no such flag; did you mean --port?'],
     [['token', 'create', '--tenant', 'a', '--scopes', 'sesions:read', '--expires', 'soon'], 'there is no scope sesions:read; did you mean sessions:read?'],
@@ -65,8 +71,10 @@ describe('wrong usage', () => {
 
   it.each([
     ['that is not there', {}, /^bowline-server: agents: there is no file \S+agents\.ts\n$/],
-    ['that throws', { 'agents.ts': '\nthrow new Error("MODEL_KEY is not set")' }, /cannot be loaded: MODEL_KEY is not set.*\n$/],
+    ['that throws', { 'agents.ts': '\nthrow new Error("MODEL_KEY is not set")' }, /cannot be loaded: MODEL_KEY is not set \(line 2\)\n$/],
     ['without agents', { 'agents.ts': 'export const name = "assistant"' }, /exports no agent: export what defineAgent gives\n$/],
+    ['with an agent without a name', { 'agents.ts': agentsNamed(undefined) }, /an agent has no name: defineAgent\(\{ name \}\)/],
+    ['with two agents of one name', { 'agents.ts': agentsNamed('a', 'a') }, /Two agents have the name a/],
     ['of other things', { 'agents.ts': 'export const agents = [{}]' }, /the export agents must be an agent of defineAgent/],
   ])('a module %s is one line, and no stack', async (_what, files, fault) => {
     const { code, stderr } = await runHere(['--agents', 'agents.ts', '--auth', 'none'], folderWith(files))

@@ -90,6 +90,14 @@ describe.each(stores)('what a page sends, over the $name store', ({ make }) => {
   })
 })
 
+it('V19: a page that was left open does not begin anew what was deleted elsewhere', async () => {
+  const it = await bench({ steps: [{ text: 'Hello.' }] })
+  await send(it, [userMessage('u1', 'hi')])
+  expect((await fetch(`${it.url}/api/agent/session/mine`, { method: 'DELETE' })).status).toBe(204)
+  await refusal(post(it, [userMessage('u2', 'are you there?')]), 410, 'session-deleted')
+  await refusal(post(it, [userMessage('u3', '')]), 400, 'invalid-body')
+})
+
 it('V46: what the transport does not send is refused, and so is an id that no session may have', async () => {
   const it = await bench()
   const messages = [userMessage('u1', 'hi')]

@@ -66,6 +66,12 @@ it('V67: every origin with credentials is refused at start', () => {
   expect(() => createServer(options)).toThrow(ServerError)
 })
 
+it('V57, V67: where callers need no credentials, not every page may call', () => {
+  const options = { runtime: {} as never, auth: 'none' as const, cors: { origins: ['*'] } }
+  expect(() => createServer(options)).toThrow(/would let in every page/)
+  expect(() => createServer({ ...options, auth: () => Promise.resolve(null) })).not.toThrow(/page/)
+})
+
 it('V68: a POST must be application/json, so that no form can post', async () => {
   const { server } = await bench()
   for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'application/jsonp']) {

@@ -50,6 +50,8 @@ it('V95: a malformed body names each place that is wrong', async () => {
   expect(await paths(execute({ input: { role: 'system', content: 'hi' }, context: {} }))).toEqual(['input.role'])
   expect(await paths(execute({ input: { role: 'user', content: [{ type: 'text' }] } }))).toEqual(['input.content[0].text'])
   expect(await paths(execute({ input: { role: 'user', content: [] } }))).toEqual(['input.content'])
+  expect(await paths(execute({ input: say('') }))).toEqual(['input.content'])
+  expect(await paths(execute({ input: { role: 'user', content: [{ type: 'text', text: '' }] } }))).toEqual(['input.content'])
   expect(await paths(execute({ input: [{ output: 1 }] }))).toEqual(['input[0].toolCallId'])
   expect(await paths(execute({ input: say('hi'), options: { onBusy: 'perhaps' } }))).toEqual(['options.onBusy'])
   expect(await paths(post('/api/agent/session/x/stop', { waitMs: -1, scope: 'some' }))).toEqual(['scope', 'waitMs'])

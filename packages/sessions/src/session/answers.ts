@@ -8,7 +8,7 @@ import type { SessionContext } from './context.ts'
 import { readSession, storeAnswers } from './inbox.ts'
 import { readRun } from './rest.ts'
 import { answeredAbove, sessionBelow } from './route.ts'
-import type { ToolResolution } from './types.ts'
+import type { SubmitOptions, ToolResolution } from './types.ts'
 import { answerId, isAllAnswered, isTerminal, openQuestions, readAnswers, type OpenQuestions } from './views.ts'
 
 const maxTries = 20
@@ -48,6 +48,7 @@ export async function submitAnswers(
   context: SessionContext,
   key: string,
   results: readonly SubmittedResult[],
+  { unknownOutcomes = true }: SubmitOptions = {},
 ): Promise<SubmissionReceipt & { readonly runId: string }> {
   const answers = await toAnswers(results)
   const target = await targetOf(context, key, results)
@@ -56,7 +57,7 @@ export async function submitAnswers(
     const inbox = await readAnswers(context.store, target)
     const verdicts = new Map<string, Verdict>()
     for (const answer of answers) {
-      verdicts.set(answer.toolCallId, await judge(context, session, inbox, answer))
+      verdicts.set(answer.toolCallId, await judge(context, session, inbox, answer, unknownOutcomes))
     }
     refuseAny(verdicts)
     const runId = runOf(verdicts)
@@ -170,6 +171,7 @@ async function judge(
   session: SessionRecord,
   inbox: readonly InboxRecord[],
   answer: Answer,
+  unknownOutcomes: boolean,
 ): Promise<Verdict> {
   const read = await context.store.readCall(session.key, answer.toolCallId)
   if (read.status === 'missing') return { kind: 'refused', code: 'unknown-tool-call' }
@@ -186,6 +188,7 @@ async function judge(
   if (run.stop && pending) return { kind: 'refused', code: 'tool-result-conflict' }
   // A call that runs here, or will, is nobody's to answer; only an unknown outcome can be told to stay unknown.
   if (!pending || isTerminal(run.status)) return { kind: 'refused', code: 'unknown-tool-call' }
+  if (pending.unknown && !unknownOutcomes) return { kind: 'refused', code: 'unknown-tool-call' }
   if ('unknown' in answer.body && !pending.unknown) return { kind: 'refused', code: 'tool-result-conflict' }
   return { kind: 'accepted', runId: call.runId }
 }

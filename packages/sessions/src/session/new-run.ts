@@ -1,5 +1,5 @@
 import { AgentError, hashJson, parseInput, type AgentInput } from '@bowline/agent-loop'
-import { runtimeParamsSchema, type RuntimeParams, type UserMessage } from '@bowline/llm'
+import { runtimeParamsSchema, type JSONObject, type RuntimeParams, type UserMessage } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
 import { checkInputId } from '../keys.ts'
 import type { NewRun } from '../store/batch.ts'
@@ -20,14 +20,15 @@ export function newRun({ ids, clock }: Pick<SessionContext, 'clock' | 'ids'>, in
   const { id, kind = 'user', lane, notBefore, runtimeParams } = options
   if (id !== undefined) checkInputId(id)
   const body = messageOf(input) as unknown as NewRun['input']
+  const params = runtimeParams === undefined ? undefined : (runtimeParamsOf(runtimeParams) as JSONObject & RuntimeParams)
   return {
     id: ids.next('run'),
     kind,
     ...(lane === undefined ? {} : { lane }),
     ...(id === undefined ? {} : { inputId: id }),
     ...(notBefore === undefined ? {} : { notBefore: checkTime(notBefore) }),
-    ...(runtimeParams === undefined ? {} : { options: { runtimeParams: runtimeParamsOf(runtimeParams) } }),
-    inputHash: hashJson(body),
+    ...(params === undefined ? {} : { options: { runtimeParams: params } }),
+    inputHash: hashJson(params === undefined ? body : { input: body, runtimeParams: params }),
     input: body,
     at: clock.now(),
   }

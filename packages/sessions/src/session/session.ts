@@ -59,10 +59,10 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       const record = await access.find()
       return record ? stopSession(context, record, options) : nothingToStop
     },
-    async submitToolResults(results) {
+    async submitToolResults(results, options) {
       const copies = copyResults(results)
       const from = logEnd(await access.writable())
-      const { runId, ...receipt } = await submitAnswers(context, key, copies)
+      const { runId, ...receipt } = await submitAnswers(context, key, copies, options)
       // Repeats cause no new segment: their stream is the run as it stands.
       const repeatsOnly = receipt.accepted.length === 0
       const ofSession = await runAbove(context.store, key, runId)

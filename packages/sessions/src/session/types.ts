@@ -40,7 +40,7 @@ export interface Session {
    * Must check the submission as a whole before anything is stored: `unknown-tool-call` and `tool-result-conflict` refuse
    * all of it. The last open answer queues the run in the same commit.
    */
-  submitToolResults(results: readonly SubmittedResult[]): Promise<SubmissionReceipt & { readonly run: RunHandle }>
+  submitToolResults(results: readonly SubmittedResult[], options?: SubmitOptions): Promise<SubmissionReceipt & { readonly run: RunHandle }>
   /**
    * Lets a call run whose approval was asked for. Must be durable before it resolves; the last open answer of the run
    * queues it in the same commit. The same decision again gives the first receipt, another one is refused with
@@ -145,6 +145,11 @@ export interface StopOptions {
   readonly reason?: string
   /** How long to wait for the end; then the receipt is `pending`. Default 10,000; 0 answers at once. */
   readonly waitMs?: number
+}
+
+export interface SubmitOptions {
+  /** False: a call whose outcome is unknown is left to `resolveTool`, and refused as `unknown-tool-call`. Default true. */
+  readonly unknownOutcomes?: boolean
 }
 
 /** What settled. `calls` are those of the run that was stopped, with what became of each. */

@@ -93,6 +93,18 @@ describe('a run that waits for an answer and for word on a doubtful call', () =>
     await runtime.stop()
   })
 
+  it('S80: who may only answer does not decide about a doubtful call: all of the submission is refused', async () => {
+    const { session, runtime } = await inDoubt()
+    const before = await session.info()
+    const answers = [{ toolCallId: 'c-place', output: 'Oslo' }, { toolCallId: 'c-pay', output: 'paid' }]
+    await expect(session.submitToolResults(answers, { unknownOutcomes: false })).rejects.toMatchObject({
+      code: 'unknown-tool-call',
+      refused: [{ id: 'c-pay', code: 'unknown-tool-call' }],
+    })
+    expect(await session.info()).toEqual(before)
+    await runtime.stop()
+  })
+
   it('S81, S89: the answer first, then runAgain: both count', async () => {
     const doubt = await inDoubt()
     const part = await doubt.session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }])
