@@ -1,11 +1,12 @@
-const chunkBytes = 0x8000
+/** A multiple of three: the texts of the chunks are the text of the whole. */
+const chunkBytes = 0x6000
 
 export function base64(bytes: Uint8Array): string {
   const pieces: string[] = []
   for (let start = 0; start < bytes.length; start += chunkBytes) {
-    pieces.push(String.fromCharCode(...bytes.subarray(start, start + chunkBytes)))
+    pieces.push(btoa(String.fromCharCode(...bytes.subarray(start, start + chunkBytes))))
   }
-  return btoa(pieces.join(''))
+  return pieces.join('')
 }
 
 /** Base64url without padding. */

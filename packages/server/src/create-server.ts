@@ -2,6 +2,7 @@ import { createRedaction, systemClock } from '@bowline/llm'
 import { authFaults, type Auth } from './auth/auth.ts'
 import { Authenticator } from './auth/authenticator.ts'
 import { Tickets } from './auth/tickets.ts'
+import { limitDownloads } from './execute/limit-downloads.ts'
 import { createApp } from './http/app.ts'
 import { parseRanges } from './http/addresses.ts'
 import type { Peer, TrustedProxies } from './http/caller.ts'
@@ -82,7 +83,7 @@ export function createServer(options: ServerOptions): Server {
     redaction,
     rateLimits,
     runningRuns,
-    download: options.download,
+    download: options.download && limitDownloads(options.download),
     tickets,
     mcp,
     metrics: options.metrics,

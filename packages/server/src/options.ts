@@ -1,9 +1,10 @@
 import type { IdSource } from '@bowline/agent-loop'
 import type { Bridge } from '@bowline/bridge'
-import type { Clock, Download, RedactConfig } from '@bowline/llm'
+import type { Clock, RedactConfig } from '@bowline/llm'
 import type { OnBusy, Orchestration, Runtime } from '@bowline/sessions'
 import type { Auth } from './auth/auth.ts'
 import type { Principal } from './auth/principal.ts'
+import type { FileDownload } from './execute/file-download.ts'
 import type { Limits } from './limits.ts'
 import type { AuditRecord } from './observe/audit.ts'
 import type { LogOptions } from './observe/log-observer.ts'
@@ -28,7 +29,7 @@ export interface ServerOptions {
   readonly mayUse?: (principal: Principal, agentId: string) => boolean
   readonly limits?: Limits
   /** Fetches files that clients give by their address. It must reach nothing that they may not. Default: such files are refused. */
-  readonly download?: Download
+  readonly download?: FileDownload
   /** Counts for `requestsPerMinute`, `workPerMinute` and `authFailuresPerMinute`. Default: nothing is counted. */
   readonly rateLimiter?: CreateRateLimiter
   /** Other origins whose pages may call. Default: none. */

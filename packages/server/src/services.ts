@@ -1,8 +1,9 @@
 import type { StreamError } from '@bowline/client'
 import type { IdSource } from '@bowline/agent-loop'
-import type { Clock, Download, Redaction } from '@bowline/llm'
+import type { Clock, Redaction } from '@bowline/llm'
 import type { Orchestration, Runtime } from '@bowline/sessions'
 import type { Tickets } from './auth/tickets.ts'
+import type { FileDownload } from './execute/file-download.ts'
 import type { Limits } from './limits.ts'
 import type { McpService } from './mcp/mcp-service.ts'
 import type { Metrics } from './observe/metrics.ts'
@@ -24,7 +25,7 @@ export interface Services {
   readonly rateLimits: RateLimits
   readonly runningRuns: RunningRuns
   /** Absent: files are not taken by their address. */
-  readonly download: Download | undefined
+  readonly download: FileDownload | undefined
   readonly tickets: Tickets
   /** Undefined: there is no bridge. */
   readonly mcp: McpService | undefined

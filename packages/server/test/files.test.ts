@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { createNodeServer, guardedDownload } from '@bowline/server/node'
-import { expect, it } from 'vitest'
-import { bench, refusal, remoteTool, type Bench, type BenchOptions } from './support/bench.ts'
+import { describe, expect, it } from 'vitest'
+import { bench, gate, refusal, remoteTool, stores, type Bench, type BenchOptions } from './support/bench.ts'
 import { fileServer } from './support/file-server.ts'
-import { allFrames, completion } from './support/frames.ts'
+import { allFrames, completion, eventsOf } from './support/frames.ts'
 
 const open = '127.0.0.2'
 const download = guardedDownload({ http: true, allow: [open], resolve: () => Promise.resolve([open]) })
@@ -70,6 +70,163 @@ it('V74: wherever a message comes in, its files are fetched the same way', async
   const view = (await (await it.get('/api/agent/session/mine')).json()) as { messages: { role: string; content: { type: string; data?: { data: string } }[] }[] }
   const files = view.messages.flatMap(({ content }) => content.flatMap(({ data }) => (data ? [Buffer.from(data.data, 'base64').toString()] : [])))
   expect(files).toEqual(['/execute', '/steer', '/follow-up', '/chat'])
+})
+
+const mebibyte = 1024 * 1024
+
+it('V74: the files of a message share 10 MiB, and are fetched one after the other with what is left of them', async () => {
+  const bounds: (number | undefined)[] = []
+  let now = 0
+  const it = await bench({
+    steps: [{ text: 'Hi.' }],
+    download: async (_url, _signal, maxBytes?: number) => {
+      expect(++now).toBe(1)
+      bounds.push(maxBytes)
+      await new Promise((resolve) => setImmediate(resolve))
+      now--
+      return { data: new Uint8Array(4 * mebibyte), mediaType: 'image/png' }
+    },
+  })
+  const urls = ['a', 'b', 'c', 'd'].map((name) => `https://files.example/${name}`)
+  await refusal(it.execute({ sessionId: 'mine', input: message(...urls), context: {} }), 422, 'invalid-input')
+  expect(bounds).toEqual([10 * mebibyte, 6 * mebibyte, 2 * mebibyte])
+  await refusal(it.get('/api/agent/session/mine'), 404, 'session-missing')
+})
+
+it('V74: what the download has as text is not encoded again, and what it has not is', async () => {
+  const bytes = randomBytes(100_001)
+  const it = await bench({
+    steps: [{ text: 'Hi.' }],
+    download: ({ pathname }) => Promise.resolve({ data: bytes, mediaType: 'image/png', ...(pathname === '/text' && { toBase64: () => 'QUJD' }) }),
+  })
+  await allFrames(await it.execute({ input: message('https://files.example/text', 'https://files.example/bytes'), context: {} }))
+  const parts = seen(it) as readonly { readonly data?: { readonly data: string } }[]
+  expect(parts.map(({ data }) => data?.data)).toEqual([undefined, 'QUJD', bytes.toString('base64')])
+})
+
+it('V74: four files are fetched at once, the others wait, as long as their requests do', async () => {
+  const gates = new Map<string, ReturnType<typeof gate>>()
+  let begun = gate()
+  const it = await bench({
+    download: async ({ pathname }) => {
+      const hold = gate()
+      gates.set(pathname, hold)
+      if (gates.size >= 4) begun.open()
+      await hold.passed
+      return { data: new Uint8Array([1]), mediaType: 'image/png' }
+    },
+    steps: Array.from({ length: 6 }, () => ({ text: 'Hi.' })),
+  })
+  const given = (name: string, signal?: AbortSignal) =>
+    it.server.fetch(
+      new Request('http://127.0.0.1/api/agent/execute', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ input: message(`https://files.example/${name}`), context: {} }),
+        ...(signal && { signal }),
+      }),
+      { remoteAddress: '127.0.0.1' },
+    )
+  const first = ['1', '2', '3', '4'].map((name) => given(name))
+  await begun.passed
+  const leaving = new AbortController()
+  const gone = given('5', leaving.signal)
+  const last = given('6')
+  await (await it.get('/api/agents')).text()
+  expect([...gates.keys()].sort()).toEqual(['/1', '/2', '/3', '/4'])
+  leaving.abort()
+  await gone.catch(() => undefined)
+  begun = gate()
+  gates.get('/1')?.open()
+  await begun.passed
+  expect([...gates.keys()].sort()).toEqual(['/1', '/2', '/3', '/4', '/6'])
+  for (const { open: go } of gates.values()) go()
+  for (const answer of [...first, last]) expect(completion(await allFrames(await answer)).status).toBe('completed')
+})
+
+describe.each(stores)('a repeat of a message with addresses, over the $name store', ({ make }) => {
+  /** Each address works once. */
+  const once = () => {
+    const asked: string[] = []
+    return {
+      asked,
+      download: ({ pathname }: URL) => {
+        if (asked.includes(pathname)) return Promise.reject(new Error('It is gone.'))
+        asked.push(pathname)
+        return Promise.resolve({ data: randomBytes(10), mediaType: 'image/png' })
+      },
+    }
+  }
+
+  it('V11: joins the run, and its files are not fetched again', async () => {
+    const { asked, download } = once()
+    const it = await bench({ store: make(), download, steps: [{ text: 'One.' }, { text: 'Two.' }] })
+    const body = { sessionId: 'mine', input: message('https://files.example/a'), context: {} }
+    const first = await allFrames(await it.execute(body, { 'idempotency-key': 'k1' }))
+    await allFrames(await it.execute({ sessionId: 'mine', input: { role: 'user', content: 'more' } }))
+    const again = await allFrames(await it.execute(body, { 'idempotency-key': 'k1' }))
+    expect(completion(again)).toEqual(completion(first))
+    expect(eventsOf(again)).toEqual(eventsOf(first).filter((event) => event.seq !== undefined))
+    expect(asked).toEqual(['/a'])
+    expect(it.model.calls).toHaveLength(2)
+  })
+
+  it('V11: of two at once that cannot both have the file both join the run', async () => {
+    const { asked, download } = once()
+    const begun = gate()
+    const it = await bench({
+      store: make(),
+      steps: [{ text: 'One.' }],
+      download: async (url) => {
+        const isFirst = asked.length === 0
+        if (!isFirst) begun.open()
+        const file = download(url).catch((error: unknown) => error as Error)
+        await begun.passed
+        const got = await file
+        if (!(got instanceof Error)) return got
+        while ((await it.runtime.session('tenant:local:s:mine').info()) === null) await new Promise((resolve) => setImmediate(resolve))
+        throw got
+      },
+    })
+    const body = { sessionId: 'mine', input: message('https://files.example/a'), context: {} }
+    const answers = await Promise.all([1, 2].map(() => it.execute(body, { 'idempotency-key': 'k1' })))
+    const ends = await Promise.all(answers.map(async (answer) => completion(await allFrames(answer))))
+    expect(ends[0]).toEqual(ends[1])
+    expect(it.model.calls).toHaveLength(1)
+  })
+
+  it('V46: sent by a page joins too', async () => {
+    const { asked, download } = once()
+    const it = await bench({ store: make(), download, steps: [{ text: 'One.' }] })
+    const part = { type: 'file', mediaType: 'image/png', url: 'https://files.example/chat' }
+    const body = { id: 'mine', trigger: 'submit-message', messages: [{ id: 'u1', role: 'user', parts: [part] }] }
+    const first = await it.post('/api/chat', body)
+    await first.text()
+    const again = await it.post('/api/chat', body)
+    expect([again.status, again.headers.get('x-run-id')]).toEqual([200, first.headers.get('x-run-id')])
+    expect(await again.text()).toContain('One.')
+    expect(asked).toEqual(['/chat'])
+  })
+
+  it('V11: of a steering or a follow-up answers with the same run', async () => {
+    const { asked, download } = once()
+    const hold = gate()
+    const it = await bench({ store: make(), download, steps: [{ parts: [{ wait: hold.passed }], text: 'One.' }, { text: 'Two.' }, { text: 'Three.' }] })
+    const answer = await it.execute({ sessionId: 'mine', input: { role: 'user', content: 'hi' }, context: {} })
+    const receipts = new Map<string, unknown>()
+    const give = async (path: string) => {
+      const given = await it.post(`/api/agent/session/mine/${path}`, { id: path, input: message(`https://files.example/${path}`) })
+      expect(given.status).toBe(202)
+      return ((await given.json()) as { runId: string }).runId
+    }
+    for (const path of ['steer', 'follow-up']) receipts.set(path, await give(path))
+    for (const path of ['steer', 'follow-up']) expect(await give(path)).toBe(receipts.get(path))
+    hold.open()
+    await allFrames(answer)
+    await (await it.get('/api/agent/session/mine/events?until=settled')).text()
+    for (const path of ['steer', 'follow-up']) expect(await give(path)).toBe(receipts.get(path))
+    expect(asked).toEqual(['/steer', '/follow-up'])
+  })
 })
 
 it('V73: without a guard addresses are refused, and in tool results always', async () => {

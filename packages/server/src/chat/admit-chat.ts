@@ -1,5 +1,6 @@
 import type { RunInfo, Session } from '@bowline/sessions'
 import type { Principal } from '../auth/principal.ts'
+import { giveInput } from '../execute/give-input.ts'
 import { takeFiles } from '../execute/take-files.ts'
 import { ProblemError } from '../problems.ts'
 import { absence } from '../routes/owned-session.ts'
@@ -41,19 +42,27 @@ export async function admitChat(
   }
   if (!message) throw invalid('messages', 'A message is needed.')
   if (message.role === 'assistant') return admitAnswers(services, principal, session, message)
-  const input = await takeFiles(download, message.input, abortSignal)
   // The page has replaced a message of its own.
   return request.messageId === message.id
-    ? start(() => runAgain(runtime, session, message.id, input))
-    : start(() => admitInput(services, session, { ...message, input }))
+    ? start(() => runAgain(runtime, session, message.id, () => takeFiles(download, message.input, abortSignal)))
+    : admitInput(services, principal, session, message, abortSignal)
 }
 
-async function admitInput(services: Services, existing: Session, { id, input }: UserInput): Promise<ChatTurn> {
+async function admitInput(
+  services: Services,
+  principal: Principal,
+  existing: Session,
+  { id, input: message }: UserInput,
+  abortSignal: AbortSignal,
+): Promise<ChatTurn> {
   const { runtime, defaultAgent } = services
   const isNew = (await existing.info()) === null
   if (isNew) await checkNeverDeleted(existing)
   const session = isNew && defaultAgent !== undefined ? runtime.session(existing.key, { agent: defaultAgent }) : existing
-  const { runId } = await session.send(input, { id: await messageInputId(id), onBusy: 'reject' })
+  const inputId = await messageInputId(id)
+  const { runId } = await giveInput(services, principal, session, { message, inputId, abortSignal }, (input) =>
+    session.send(input, { id: inputId, onBusy: 'reject' }),
+  )
   return turnOf(session, await runtime.run(runId))
 }
 

@@ -12,15 +12,21 @@ import { versionOf } from './version.ts'
  * Runs a user message again, as it was or with other content, from the place where it stood: a new branch, nothing is
  * deleted. `messageId` is the message itself or its answer. The same request again joins the run that the first one made.
  */
-export async function runAgain(runtime: Runtime, session: Session, messageId: string, input?: UserMessageInput): Promise<ChatTurn> {
+export async function runAgain(
+  runtime: Runtime,
+  session: Session,
+  messageId: string,
+  replace?: () => Promise<UserMessageInput>,
+): Promise<ChatTurn> {
   if (!(await session.info())) throw new ProblemError('session-missing', 'There is no session of that id.')
   const { id, run, successor } = await versionOf(session, messageId)
   if (successor) return turnOf(session, successor)
   if (run && run.endedAt === undefined) throw busy(run)
   const origin = await originOf(session, run ?? id)
+  const input = ((await replace?.()) as AgentInput | undefined) ?? origin.input
   try {
     if (origin.entryId !== undefined) await moveBefore(session, origin.entryId)
-    const { runId } = await session.send((input as AgentInput | undefined) ?? origin.input, { id: await successorInputId(id), onBusy: 'reject' })
+    const { runId } = await session.send(input, { id: await successorInputId(id), onBusy: 'reject' })
     return turnOf(session, await runtime.run(runId))
   } catch (error) {
     // Of two that come together one finds the run of the other in its way.

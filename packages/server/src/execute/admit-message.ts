@@ -1,19 +1,19 @@
 import type { ExecuteRequest, UserMessageInput } from '@bowline/client'
-import type { RunHandle, Session } from '@bowline/sessions'
+import type { Session } from '@bowline/sessions'
 import type { Principal } from '../auth/principal.ts'
 import { ProblemError } from '../problems.ts'
 import { absence, checkAlive } from '../routes/owned-session.ts'
 import type { Services } from '../services.ts'
 import { derivedInputId, derivedSessionId, sessionKey } from '../session-keys.ts'
 import { hasCode } from '../to-problem-error.ts'
+import { giveInput, type GivenTo } from './give-input.ts'
 import { agentOf, newSession } from './new-session.ts'
 import { checkOnBusy } from './on-busy.ts'
 import { runParamsOf } from './run-params.ts'
-import { takeFiles } from './take-files.ts'
 
 export interface Admitted {
   readonly sessionId: string
-  readonly run: RunHandle
+  readonly run: GivenTo
   /** The position before the run; a run that was there before is read from its first event. */
   readonly cursor?: string
 }
@@ -37,14 +37,14 @@ export async function admitMessage(
   const { onBusy = 'reject' } = options
   if (options.onBusy) checkOnBusy(services, place.agent, onBusy)
   const runtimeParams = runParamsOf(services.agents[place.agent] ?? {}, options, place.isNew)
-  const input = await takeFiles(services.download, request.input, abortSignal)
   const sendOptions = {
     onBusy,
     maxQueued: services.limits.queuedRunsPerSession,
     ...(inputId !== undefined && { id: inputId }),
     ...(runtimeParams && { runtimeParams }),
   }
-  const run = await services.runningRuns.within(principal.tenant, place.session.key, () => place.session.send(input, sendOptions))
+  const given = { message: request.input, inputId, abortSignal }
+  const run = await giveInput(services, principal, place.session, given, (input) => place.session.send(input, sendOptions))
   return { sessionId, run, ...(run.accepted === 'queued' && place.cursor !== undefined && { cursor: place.cursor }) }
 }
 

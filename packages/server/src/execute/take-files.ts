@@ -1,20 +1,23 @@
 import type { UserMessageInput } from '@bowline/client'
-import type { Download } from '@bowline/llm'
 import { base64 } from '../base64url.ts'
 import { ProblemError } from '../problems.ts'
 import { checkParts } from './check-parts.ts'
+import type { FetchedFile, FileDownload } from './file-download.ts'
 
 type Part = Exclude<UserMessageInput['content'], string>[number]
+type FilePart = Extract<Part, { type: 'file' }>
+type AddressPart = FilePart & { readonly data: Extract<FilePart['data'], { type: 'url' }> }
 
-/** Each may be as large as the download lets it be. */
 const maxAddresses = 8
+/** Of all files of a message that are fetched. */
+const maxFetchedBytes = 10 * 1024 * 1024
 
 /**
  * The message as it may be stored: files that a client gave by their address are fetched and held as data, so that what
  * the model sees does not change, and nobody fetches them again.
  */
 export async function takeFiles(
-  download: Download | undefined,
+  download: FileDownload | undefined,
   message: UserMessageInput,
   abortSignal: AbortSignal,
 ): Promise<UserMessageInput> {
@@ -24,21 +27,51 @@ export async function takeFiles(
     checkParts(content)
     return message
   }
-  const addresses = content.filter((part) => part.type === 'file' && part.data.type === 'url')
-  checkParts(content.filter((part) => !addresses.includes(part)))
+  const addresses = content.filter(isAddress)
+  checkParts(content.filter((part) => !isAddress(part)))
   if (addresses.length > maxAddresses) throw new ProblemError('url-not-allowed', `A message may have at most ${maxAddresses} addresses.`)
-  const parts = await Promise.all(content.map((part) => fetchPart(download, part, abortSignal)))
+  const parts: Part[] = []
+  let bytesLeft = maxFetchedBytes
+  // One after the other, so that all of them together hold no more than is left.
+  for (const part of content) {
+    if (!isAddress(part)) parts.push(part)
+    else {
+      const file = await fetchFile(download, part.data.url, bytesLeft, abortSignal)
+      bytesLeft -= file.data.length
+      parts.push(withData(part, file))
+    }
+  }
   checkParts(parts)
   return { ...message, content: parts }
 }
 
-async function fetchPart(download: Download, part: Part, abortSignal: AbortSignal): Promise<Part> {
-  if (part.type !== 'file' || part.data.type !== 'url') return part
-  if (!URL.canParse(part.data.url)) throw new ProblemError('url-not-allowed', 'The address of a file is no URL.')
-  const { data, mediaType } = await download(new URL(part.data.url), abortSignal).catch((cause: unknown) => {
+export function hasAddresses({ content }: UserMessageInput): boolean {
+  return typeof content !== 'string' && content.some(isAddress)
+}
+
+async function fetchFile(
+  download: FileDownload,
+  address: string,
+  bytesLeft: number,
+  abortSignal: AbortSignal,
+): Promise<FetchedFile> {
+  if (!URL.canParse(address)) throw new ProblemError('url-not-allowed', 'The address of a file is no URL.')
+  const file = await download(new URL(address), abortSignal, bytesLeft).catch((cause: unknown) => {
     throw cause instanceof ProblemError ? cause : new ProblemError('invalid-input', 'A file could not be fetched.', { cause })
   })
-  return { ...part, mediaType: isWhole(part.mediaType) ? part.mediaType : mediaType, data: { type: 'data', data: base64(data) } }
+  if (file.data.length > bytesLeft) {
+    throw new ProblemError('invalid-input', `The files of a message that are fetched may have at most ${maxFetchedBytes} bytes together.`)
+  }
+  return file
+}
+
+function withData(part: AddressPart, { data, mediaType, toBase64 }: FetchedFile): Part {
+  const text = toBase64?.() ?? base64(data)
+  return { ...part, mediaType: isWhole(part.mediaType) ? part.mediaType : mediaType, data: { type: 'data', data: text } }
+}
+
+function isAddress(part: Part): part is AddressPart {
+  return part.type === 'file' && part.data.type === 'url'
 }
 
 function isWhole(mediaType: string): boolean {

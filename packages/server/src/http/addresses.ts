@@ -3,6 +3,9 @@ import ipaddr from 'ipaddr.js'
 export type AddressRange = ReturnType<typeof ipaddr.parseCIDR>
 export type Address = AddressRange[0]
 
+/** Looks public, and leads to the machines that run this one: virtual machines of a cloud reach its services there. */
+const platformAddress = ipaddr.parseCIDR('168.63.129.16/32')
+
 /** All of IPv6 that is given out to be reached from anywhere. */
 const globalUnicast = ipaddr.parseCIDR('2000::/3')
 
@@ -38,5 +41,6 @@ export function isWithin(address: Address, ranges: readonly AddressRange[]): boo
 
 /** Neither of this machine nor of a private, special or reserved network, nor a way around to one. */
 export function isPublic(address: Address): boolean {
-  return address.range() === 'unicast' && (address.kind() === 'ipv4' || isWithin(address, [globalUnicast]))
+  if (address.range() !== 'unicast') return false
+  return address.kind() === 'ipv4' ? !isWithin(address, [platformAddress]) : isWithin(address, [globalUnicast])
 }

@@ -1,6 +1,6 @@
-import type { Download } from '@bowline/llm'
 import type { Registry } from 'prom-client'
 import { createServer, type Server } from '../create-server.ts'
+import type { FileDownload } from '../execute/file-download.ts'
 import type { ServerOptions } from '../options.ts'
 import { flexibleRateLimiter } from './flexible-rate-limiter.ts'
 import { guardedDownload } from './guarded-download.ts'
@@ -9,7 +9,7 @@ import { prometheusMetrics } from './prometheus/prometheus-metrics.ts'
 
 export interface NodeServerOptions extends Omit<ServerOptions, 'download'> {
   /** Default: `guardedDownload()`. False: files are not taken by their address. */
-  readonly download?: Download | false
+  readonly download?: FileDownload | false
   /** Where the figures are kept that `/metrics` gives, unless `metrics` is given. Default: one of its own. */
   readonly registry?: Registry
 }

@@ -3,7 +3,8 @@ import { lookup as resolveName } from 'node:dns/promises'
 import { request as requestHttp, type IncomingMessage } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { rootCertificates } from 'node:tls'
-import { systemClock, type Clock, type Download } from '@bowline/llm'
+import { systemClock, type Clock } from '@bowline/llm'
+import type { FetchedFile, FileDownload } from '../execute/file-download.ts'
 import { isPublic, isWithin, parseAddress, parseRanges, type Address } from '../http/addresses.ts'
 import { ProblemError } from '../problems.ts'
 import { ServerError } from '../server-error.ts'
@@ -13,7 +14,7 @@ export interface GuardedDownloadOptions {
   readonly http?: boolean
   /** Addresses and ranges of your own network that may be reached all the same. Default: none. */
   readonly allow?: readonly string[]
-  /** Default 10 MiB. */
+  /** Of one file, where the caller has not less to give. Default 10 MiB. */
   readonly maxBytes?: number
   /** For the whole of it, with all redirects. Default 10,000. */
   readonly timeoutMs?: number
@@ -40,7 +41,7 @@ const octets = 'application/octet-stream'
  * Fetches what somebody else named, and nothing within this network: the addresses that were tested are the ones that
  * are connected to, and each redirect is tested anew. What is refused, and what cannot be resolved, are one refusal.
  */
-export function guardedDownload(options: GuardedDownloadOptions = {}): Download {
+export function guardedDownload(options: GuardedDownloadOptions = {}): FileDownload {
   const { maxBytes = defaultMaxBytes, timeoutMs = 10_000, maxRedirects = 3, resolve = systemResolve, ca, clock = systemClock } = options
   const { ranges, faults } = parseRanges(options.allow ?? [], 'allow')
   if (faults.length > 0) throw new ServerError('invalid-config', faults.join('; '))
@@ -49,12 +50,12 @@ export function guardedDownload(options: GuardedDownloadOptions = {}): Download 
     protocols: options.http ? ['https:', 'http:'] : ['https:'],
     resolve,
   }
-  return async (url, abortSignal) => {
+  return async (url, abortSignal, mostBytes = maxBytes) => {
     const late = new AbortController()
     const cancel = clock.setTimer(clock.now() + timeoutMs, () => late.abort())
     const signal = AbortSignal.any([abortSignal, late.signal])
     try {
-      return await follow(url, { guard, ca, maxBytes, maxRedirects, signal })
+      return await unlessAborted(follow(url, { guard, ca, maxBytes: Math.min(maxBytes, mostBytes), maxRedirects, signal }), signal)
     } catch (error) {
       throw error instanceof ProblemError ? error : failed('A file could not be fetched.', error)
     } finally {
@@ -71,12 +72,13 @@ interface Fetching {
   readonly signal: AbortSignal
 }
 
-async function follow(start: URL, fetching: Fetching): ReturnType<Download> {
+async function follow(start: URL, fetching: Fetching): Promise<FetchedFile> {
   const { guard, maxBytes, maxRedirects, signal } = fetching
   let url = start
   for (let count = 0; count <= maxRedirects; count++) {
+    const addresses = await addressesOf(url, guard)
     signal.throwIfAborted()
-    const response = await send(url, await addressesOf(url, guard, signal), fetching)
+    const response = await send(url, addresses, fetching)
     const { statusCode, headers } = response
     if (!redirects.includes(statusCode) || headers.location === undefined) return read(response, maxBytes)
     response.destroy()
@@ -86,13 +88,13 @@ async function follow(start: URL, fetching: Fetching): ReturnType<Download> {
   throw failed(`The address of a file leads on more than ${maxRedirects} times.`)
 }
 
-/** The addresses behind a URL. One that is not allowed is enough to refuse them all. */
-async function addressesOf(url: URL, guard: Guard, signal: AbortSignal): Promise<readonly Address[]> {
+/** The addresses behind a URL. One that is not allowed is enough to refuse them all; what cannot be resolved is refused alike. */
+async function addressesOf(url: URL, guard: Guard): Promise<readonly Address[]> {
   if (!guard.protocols.includes(url.protocol)) throw refused(`The address of a file must begin with ${guard.protocols.join(' or ')}`)
   if (url.username !== '' || url.password !== '') throw refused('The address of a file must not have a user or a password.')
   const name = url.hostname.replace(/^\[|\]$/g, '')
   const literal = parseAddress(name)
-  const found = literal ? [literal] : (await unlessAborted(guard.resolve(name), signal)).map(parseAddress)
+  const found = literal ? [literal] : (await guard.resolve(name).catch(() => [])).map(parseAddress)
   if (found.length === 0 || !found.every((address) => address !== undefined && guard.isAllowed(address))) throw notPublic()
   return found as readonly Address[]
 }
@@ -111,12 +113,18 @@ function send(url: URL, addresses: readonly Address[], { signal, ca }: Fetching)
   const options = { lookup, signal, agent: false, headers, ...(ca && { ca: [...rootCertificates, ...ca] }) } as const
   const request = url.protocol === 'https:' ? requestHttps(url, options) : requestHttp(url, options)
   request.once('response', resolve)
+  request.once('upgrade', (_response, socket) => {
+    socket.destroy()
+    reject(failed('A file could not be fetched: its server wants to speak another protocol.'))
+  })
   request.on('error', reject)
+  // After an answer this says nothing new.
+  request.once('close', () => reject(failed('A file could not be fetched: there was no answer.')))
   request.end()
   return promise
 }
 
-async function read(response: IncomingMessage, maxBytes: number): ReturnType<Download> {
+async function read(response: IncomingMessage, maxBytes: number): Promise<FetchedFile> {
   const { statusCode = 0, headers } = response
   try {
     if (statusCode < 200 || statusCode > 299) throw failed('A file could not be fetched: its server refuses.')
@@ -130,7 +138,9 @@ async function read(response: IncomingMessage, maxBytes: number): ReturnType<Dow
       if (length > maxBytes) throw tooLarge(maxBytes)
       chunks.push(chunk)
     }
-    return { data: new Uint8Array(Buffer.concat(chunks)), mediaType: headers['content-type']?.split(';')[0]?.trim() || octets }
+    const bytes = Buffer.concat(chunks)
+    const data = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    return { data, mediaType: headers['content-type']?.split(';')[0]?.trim() || octets, toBase64: () => bytes.toString('base64') }
   } finally {
     response.destroy()
   }
@@ -141,13 +151,14 @@ async function systemResolve(name: string): Promise<readonly string[]> {
   return found.map(({ address }) => address)
 }
 
-/** A resolver cannot be stopped, but it need not be waited for. What cannot be resolved is refused like what must not be reached. */
-async function unlessAborted(resolving: Promise<readonly string[]>, signal: AbortSignal): Promise<readonly string[]> {
+/** Not all of it can be stopped, a resolver for one, but it need not be waited for. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>()
   const onAbort = (): void => aborted.reject(new Error('It took too long.'))
   signal.addEventListener('abort', onAbort, { once: true })
+  if (signal.aborted) onAbort()
   try {
-    return await Promise.race([resolving.catch(() => []), aborted.promise])
+    return await Promise.race([work, aborted.promise])
   } finally {
     signal.removeEventListener('abort', onAbort)
   }

@@ -1,10 +1,11 @@
 import { isDelta } from '@bowline/agent-loop/events'
 import type { ExecuteRequest, ToolResultInput, UserMessageInput } from '@bowline/client'
 import type { SubmissionReceipt } from '@bowline/agent-loop'
-import type { LoggedEvent, RunHandle } from '@bowline/sessions'
+import type { LoggedEvent } from '@bowline/sessions'
 import { admitMessage } from '../execute/admit-message.ts'
 import { admitResults, startOfSegment } from '../execute/admit-results.ts'
 import { followCompletion } from '../execute/completion.ts'
+import type { GivenTo } from '../execute/give-input.ts'
 import { validate } from '../http/validate.ts'
 import { ProblemError } from '../problems.ts'
 import type { Services } from '../services.ts'
@@ -16,7 +17,7 @@ import { defineRoute, type Answer, type Call, type Route } from './route.ts'
 /** A run whose input is durable, with the place from which its events are read. */
 interface Accepted {
   readonly sessionId: string
-  readonly run: RunHandle
+  readonly run: GivenTo
   readonly submission?: SubmissionReceipt
   readonly cursor?: string
 }

@@ -1,7 +1,7 @@
 import type { OnBusy, RunHandle, Session } from '@bowline/sessions'
 import type { UserMessageInput } from '@bowline/client'
+import { giveInput } from '../execute/give-input.ts'
 import { checkOnBusy } from '../execute/on-busy.ts'
-import { takeFiles } from '../execute/take-files.ts'
 import type { Services } from '../services.ts'
 import { derivedInputId } from '../session-keys.ts'
 import { inputReceipt } from '../wire/answers.ts'
@@ -61,15 +61,16 @@ function inputRoute(services: Services, { path, summary, onBusy, give }: InputKi
       'too-many-runs',
       'queue-full',
     ],
-    async handle({ request, principal, params, body: { input: given, id } }) {
+    async handle({ request, principal, params, body: { input: message, id } }) {
       const { session, info } = await ownedSession(services, principal, params.id)
       checkOnBusy(services, info.agent, onBusy)
-      const input = await takeFiles(services.download, given, request.signal)
+      const inputId = id === undefined ? undefined : await derivedInputId(principal, path, id)
       const options = {
         maxQueued: services.limits.queuedRunsPerSession,
-        ...(id !== undefined && { id: await derivedInputId(principal, path, id) }),
+        ...(inputId !== undefined && { id: inputId }),
       }
-      const { runId, accepted } = await services.runningRuns.within(principal.tenant, session.key, () => give(session, input, options))
+      const given = { message, inputId, abortSignal: request.signal }
+      const { runId, accepted } = await giveInput(services, principal, session, given, (input) => give(session, input, options))
       return { status: 202, body: { runId, accepted } }
     },
   })

@@ -1,8 +1,11 @@
 import { manualClock } from '@bowline/llm/testing'
 import { ServerError } from '@bowline/server'
 import { guardedDownload, type GuardedDownloadOptions } from '@bowline/server/node'
+import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
-import { describe, expect, it } from 'vitest'
+import { createServer as createRaw, type AddressInfo } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { isPublic, parseAddress } from '../../src/http/addresses.ts'
 import { certificateFor, fileServer } from '../support/file-server.ts'
 
 // One address of loopback stands for what is public here, all others are as private as they are.
@@ -62,7 +65,7 @@ describe('what is fetched', () => {
 describe('addresses', () => {
   const refusedHosts = [
     '127.0.0.1', 'localhost.example', '127.1', '2130706433', '0x7f000001', '0177.0.0.1', '0.0.0.0', '10.0.0.1', '172.16.0.1', '192.168.1.1',
-    '169.254.169.254', '100.64.0.1', '192.0.0.1', '198.18.0.1', '224.0.0.1', '240.0.0.1', '255.255.255.255',
+    '169.254.169.254', '100.64.0.1', '192.0.0.1', '198.18.0.1', '224.0.0.1', '240.0.0.1', '255.255.255.255', '168.63.129.16', '[::ffff:168.63.129.16]',
     '[::1]', '[::]', '[fe80::1]', '[fc00::1]', '[fd00:ec2::254]', '[ff02::1]', '[::ffff:127.0.0.1]', '[::ffff:a9fe:a9fe]', '[::127.0.0.1]',
     '[64:ff9b::7f00:1]', '[2002:7f00:1::]', '[2001:0:7f00:1::]', '[2001:db8::1]', '[fec0::1]',
   ]
@@ -97,6 +100,11 @@ describe('addresses', () => {
     expect(asked).toBe(1)
     await expect(get(`http://rebound.example:${outside.port}/`)).rejects.toEqual(code('url-not-allowed'))
     expect([outside.asked.length, secret.asked.length]).toEqual([1, 0])
+  })
+
+  it('V73: of the public addresses only that of the platform of a cloud is refused', () => {
+    expect(isPublic(parseAddress('168.63.129.16') ?? expect.fail())).toBe(false)
+    expect(isPublic(parseAddress('168.63.129.17') ?? expect.fail())).toBe(true)
   })
 
   it('V73: a list that cannot be read is refused', () => {
@@ -164,6 +172,32 @@ describe('bounds', () => {
       await ended
       expect(clock.pendingTimers).toBe(0)
     }
+  })
+
+  it('V73: a server that wants another protocol, or hangs up, is no file, and its connection is let go', async () => {
+    for (const answer of ['HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n', 'HTTP/1.1 101 Switching Protocols\r\n\r\n', '']) {
+      const clock = manualClock()
+      const closed = Promise.withResolvers<void>()
+      const server = createRaw((socket) => {
+        socket.on('error', () => undefined).on('close', () => closed.resolve())
+        socket.once('data', () => (answer === '' ? socket.destroy() : socket.write(answer)))
+      })
+      server.listen(0, open)
+      await once(server, 'listening')
+      onTestFinished(() => void server.close())
+      const { port } = server.address() as AddressInfo
+      await expect(download({ clock })(`http://files.example:${port}/`)).rejects.toEqual(code('invalid-input'))
+      await closed.promise
+      expect(clock.pendingTimers).toBe(0)
+    }
+  })
+
+  it('V73: the caller may have less to give than a file may be large', async () => {
+    const { port } = await fileServer(open, png)
+    const guarded = guardedDownload({ http: true, allow: [open], resolve: () => Promise.resolve([open]) })
+    const url = new URL(`http://files.example:${port}/`)
+    await expect(guarded(url, signal, 6)).rejects.toMatchObject({ message: 'A file may have at most 6 bytes.' })
+    expect((await guarded(url, signal, 7)).toBase64?.()).toBe(btoa('picture'))
   })
 
   it('V73: refusals of the server, and compressed files, are no files', async () => {

@@ -1,0 +1,44 @@
+import { ProblemError } from '../problems.ts'
+import type { FileDownload } from './file-download.ts'
+
+const maxAtOnce = 4
+const maxWaiting = 1000
+
+/** So many at once and no more: the others wait, as long as somebody waits for them. */
+export function limitDownloads(download: FileDownload): FileDownload {
+  const waiting = new Set<() => void>()
+  let free = maxAtOnce
+  const enter = async (abortSignal: AbortSignal): Promise<void> => {
+    abortSignal.throwIfAborted()
+    if (free > 0) {
+      free--
+      return
+    }
+    if (waiting.size >= maxWaiting) throw new ProblemError('rate-limited', 'Too many files wait to be fetched.')
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const onAbort = (): void => {
+      waiting.delete(resolve)
+      reject(new Error('Nobody waits for the file any more.'))
+    }
+    waiting.add(resolve)
+    abortSignal.addEventListener('abort', onAbort, { once: true })
+    await promise.finally(() => abortSignal.removeEventListener('abort', onAbort))
+  }
+  const leave = (): void => {
+    const [next] = waiting
+    if (!next) {
+      free++
+      return
+    }
+    waiting.delete(next)
+    next()
+  }
+  return async (url, abortSignal, maxBytes) => {
+    await enter(abortSignal)
+    try {
+      return await download(url, abortSignal, maxBytes)
+    } finally {
+      leave()
+    }
+  }
+}
