@@ -1,5 +1,6 @@
 import type { ListedAgent } from '../agent-directory.ts'
 import type { Bridge } from '../bridge.ts'
+import { invalidInput } from '../delegate-schema.ts'
 import { BridgeError } from '../errors.ts'
 
 /** Who uses a bridge over MCP, and which of its agents. */
@@ -8,10 +9,12 @@ export interface BridgeUser {
   readonly owner?: string
   /** Agents for which this is false are not there. Default: all are. */
   readonly mayUse?: (agentId: string) => boolean
+  /** The fields of `runtimeParams` that it may set. Default: all. */
+  readonly runtimeParams?: readonly string[]
 }
 
 /** What a bridge is to one of its users. */
-export function bridgeView(bridge: Bridge, { owner, mayUse = () => true }: BridgeUser): Bridge {
+export function bridgeView(bridge: Bridge, { owner, mayUse = () => true, runtimeParams }: BridgeUser): Bridge {
   const usable = (agents: readonly ListedAgent[]): readonly ListedAgent[] => agents.filter(({ id }) => mayUse(id))
   const chosen = (given: string | undefined): string | undefined => {
     const agents = bridge.discover()
@@ -27,8 +30,15 @@ export function bridgeView(bridge: Bridge, { owner, mayUse = () => true }: Bridg
     health: () => bridge.health(),
     discover: (query) => usable(bridge.discover(query)),
     delegate(input) {
+      if (runtimeParams) checkParams(input.runtimeParams ?? {}, runtimeParams)
       const agentId = chosen(input.agentId)
       return bridge.delegate({ ...input, ...(agentId !== undefined && { agentId }), ...(owner !== undefined && { owner }) })
     },
   }
+}
+
+function checkParams(given: object, allowed: readonly string[]): void {
+  const refused = Object.keys(given).filter((name) => !allowed.includes(name))
+  if (refused.length === 0) return
+  throw invalidInput(refused.map((name) => ({ path: `runtimeParams.${name}`, message: 'may not be set here' })))
 }

@@ -10,7 +10,7 @@ export function createMcpGate(bridge: Bridge, { mayUse = () => true, heartbeatMs
     (context) => {
       const { principal } = context.authInfo?.extra as unknown as { readonly principal: Principal }
       const owner = `${principal.tenant}/${principal.id}`
-      return createBridgeMcpServer(bridge, { owner, mayUse: (agentId) => mayUse(principal, agentId) })(context)
+      return createBridgeMcpServer(bridge, { owner, mayUse: (agentId) => mayUse(principal, agentId), runtimeParams: [] })(context)
     },
     { keepAliveMs: heartbeatMs },
   )
