@@ -157,3 +157,17 @@ it('V6: recover decides about a run whose agent has changed', async () => {
   const answer = await it.post(`${mine}/runs/${run?.runId}/recover`, { decision: 'continue' })
   expect(await answer.json()).toEqual({ runId: run?.runId })
 })
+
+it('V78: an export has a place among the streams until it is read or left', async () => {
+  const it = await bench({ steps: answers('One.'), limits: { streamsPerSession: 1 } })
+  await talk(it, 'first')
+  const request = () => new Request(`http://127.0.0.1${mine}/export`, { headers: { host: '127.0.0.1' } })
+  const ask = () => it.server.fetch(request(), { remoteAddress: '127.0.0.1' })
+  const left = await ask()
+  await refusal(ask(), 429, 'too-many-streams')
+  await left.body?.cancel()
+  const read = await ask()
+  await refusal(it.get(`${mine}/events`), 429, 'too-many-streams')
+  await read.text()
+  expect((await ask()).status).toBe(200)
+})

@@ -28,8 +28,8 @@ export function serverOptions({ values, access, redact }: ResolvedConfig): Omit<
 /** What it says to the socket. */
 export function socketOptions({ values }: ResolvedConfig): ServeOptions {
   const { host, port } = values
-  const { headerBytes, headersTimeoutMs, bodyTimeoutMs } = sectionOf(values, 'limits')
-  return { host, port, headerBytes, headersTimeoutMs, bodyTimeoutMs }
+  const { headerBytes, headersTimeoutMs, bodyTimeoutMs, slowReaderMs } = sectionOf(values, 'limits')
+  return { host, port, headerBytes, headersTimeoutMs, bodyTimeoutMs, slowReaderMs }
 }
 
 /** `limits.bodyBytes` as `bodyBytes`. */

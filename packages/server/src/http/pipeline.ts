@@ -65,9 +65,8 @@ async function answer(route: Route, context: Context, pipeline: Pipeline): Promi
   const { requestId, params = {} } = record
   const given = await route.handle({ request, requestId, principal, params, query, body })
   // Who is known was changed while this was on its way: the stream was not there to be looked at.
-  if ('stream' in given && generation !== authenticator.generation && !(await authenticator.stillKnows(principal))) {
-    given.stream.end(tokenExpired)
-  }
+  const opened = 'stream' in given ? given.stream : 'held' in given ? given.held : undefined
+  if (opened && generation !== authenticator.generation && !(await authenticator.stillKnows(principal))) opened.end(tokenExpired)
   if ('audit' in given) record.decided = given.audit
   const response = toResponse(given)
   if ('stream' in given) watchStream(pipeline.observer, given.stream, reportOf(record, response, pipeline.clock.now()))

@@ -1,4 +1,4 @@
-import { createServer as createHttpServer } from 'node:http'
+import { createServer as createHttpServer, type ServerResponse } from 'node:http'
 import { getRequestListener, RequestError, type HttpBindings } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { CloseOptions, Server } from '../create-server.ts'
@@ -21,6 +21,8 @@ export interface ServeOptions {
   readonly headersTimeoutMs?: number
   /** For a whole request with its body. Default 30,000. */
   readonly bodyTimeoutMs?: number
+  /** For a reader that takes nothing of an answer. Streams have the limit of the server. Default 10,000. */
+  readonly slowReaderMs?: number
   /** How long open streams may finish when a signal ends the process. Default 25,000. */
   readonly drainMs?: number
 }
@@ -33,6 +35,8 @@ export interface RunningServer {
 }
 
 const maxCheckMs = 1000
+/** A longer one fires at once. */
+const maxTimerMs = 2 ** 31 - 1
 
 /** Listens. Rejects when the address is taken, and when a server without authentication would be reached from outside. */
 export async function serve(server: Server, options: ServeOptions = {}): Promise<RunningServer> {
@@ -40,7 +44,7 @@ export async function serve(server: Server, options: ServeOptions = {}): Promise
   if (server.loopbackOnly && !isLoopbackHost(host)) {
     throw new ServerError('invalid-config', `auth is 'none': ${host} would let everybody in. Use 127.0.0.1, or configure auth.`)
   }
-  const { headerBytes = 16 * 1024, headersTimeoutMs = 10_000, bodyTimeoutMs = 30_000 } = options
+  const { headerBytes = 16 * 1024, headersTimeoutMs = 10_000, bodyTimeoutMs = 30_000, slowReaderMs = 10_000 } = options
   const onRequest = listener(server)
   const http = createHttpServer(
     {
@@ -50,7 +54,10 @@ export async function serve(server: Server, options: ServeOptions = {}): Promise
       // By default Node looks twice a minute, and lets the slow ones live until then.
       connectionsCheckingInterval: Math.min(maxCheckMs, headersTimeoutMs, bodyTimeoutMs),
     },
-    (incoming, outgoing) => void onRequest(incoming, outgoing),
+    (incoming, outgoing) => {
+      cutSlowReader(outgoing, slowReaderMs)
+      void onRequest(incoming, outgoing)
+    },
   )
   const address = await listen(http, host, port)
   let closing: Promise<void> | undefined
@@ -76,6 +83,8 @@ function listener(server: Server): ReturnType<typeof getRequestListener> {
         ...(localAddress !== undefined && { localAddress }),
       })
       if (!response.body || !isStream(response)) return response
+      // It has times of its own.
+      outgoing.setTimeout(0)
       outgoing.writeHead(response.status, Object.fromEntries(response.headers))
       void writeStream(response.body, outgoing)
       return RESPONSE_ALREADY_SENT
@@ -89,6 +98,13 @@ function listener(server: Server): ReturnType<typeof getRequestListener> {
       },
     },
   )
+}
+
+/** The system knows whether anything was taken: its time begins again with every byte. Who waits for an answer is not slow. */
+function cutSlowReader(outgoing: ServerResponse, slowReaderMs: number): void {
+  outgoing.setTimeout(Math.min(slowReaderMs, maxTimerMs), () => {
+    if (outgoing.writableLength > 0) outgoing.destroy()
+  })
 }
 
 /** Made while it is read; all else is there as a whole. */

@@ -20,13 +20,15 @@ export function exportRoute(services: Services): Route {
     scope: 'sessions:read',
     query: exportQuery,
     answers: [{ status: 200, description: 'One JSON value per line.', mediaType: 'application/x-ndjson' }],
-    problems: ['session-missing', 'session-expired', 'session-deleted'],
-    async handle(call) {
+    problems: ['session-missing', 'session-expired', 'session-deleted', 'too-many-streams'],
+    handle(call) {
       const { principal, params, query } = call
-      const { session } = await ownedSession(services, principal, params.id)
-      const lines = session.export({ events: isOn(query.events), allBranches: isOn(query.allBranches) })
-      const body = bodyOf(lines, (error) => services.streamError(error, call))
-      return { response: new Response(body, { headers: { 'content-type': 'application/x-ndjson' } }) }
+      return services.streams.withPlace(principal, params.id, async (place) => {
+        const { session } = await ownedSession(services, principal, params.id)
+        const lines = session.export({ events: isOn(query.events), allBranches: isOn(query.allBranches) })
+        const held = place.hold(bodyOf(lines, (error) => services.streamError(error, call)))
+        return { response: new Response(held.body, { headers: { 'content-type': 'application/x-ndjson' } }), held }
+      })
     },
   })
 }

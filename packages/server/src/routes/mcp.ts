@@ -17,27 +17,41 @@ const answers = [{ status: 200, description: 'As the protocol has it.', mediaTyp
 export function mcpRoutes(services: Services, mcp: McpService): readonly Route[] {
   const path = '/mcp'
   const shared = { path, scope: 'mcp', rate: 'control', answers } as const
-  const answer = async ({ request, principal }: Call<unknown, unknown>) => ({ response: await mcp.answer(request, principal) })
+  const plain = async ({ request, principal, body }: Call<unknown, unknown>) => ({ response: await mcp.answer(request, principal, body) })
+  /** What may come as a stream has a place among them, from before there is an answer. */
+  const streamed = (call: Call<unknown, unknown>) =>
+    services.streams.withPlace(call.principal, undefined, async (place) => {
+      const { response } = await plain(call)
+      const { body, status, headers } = response
+      if (!body || !headers.get('content-type')?.startsWith('text/event-stream')) return { response }
+      const held = place.hold(body)
+      return { response: new Response(held.body, { status, headers }), held }
+    })
   return [
     defineRoute({
       ...shared,
       method: 'post',
       summary: 'Hand work to the agents of the bridge: MCP over HTTP.',
       body: messages,
-      problems: ['draining'],
-      async handle({ request, principal, body }) {
-        for (let left = startsOfWork(body); left > 0; left--) await admitWork(services, principal)
-        return { response: await mcp.answer(request, principal, body) }
+      problems: ['draining', 'too-many-streams'],
+      async handle(call) {
+        for (let left = startsOfWork(call.body); left > 0; left--) await admitWork(services, call.principal)
+        return asksForAnswer(call.body) ? streamed(call) : plain(call)
       },
     }),
-    defineRoute({ ...shared, method: 'get', summary: 'What MCP asks for by GET.', handle: answer }),
-    defineRoute({ ...shared, method: 'delete', summary: 'What MCP asks for by DELETE.', handle: answer }),
+    defineRoute({ ...shared, method: 'get', summary: 'What MCP asks for by GET.', problems: ['too-many-streams'], handle: streamed }),
+    defineRoute({ ...shared, method: 'delete', summary: 'What MCP asks for by DELETE.', handle: plain }),
   ]
 }
 
 async function admitWork({ isDraining, rateLimits }: Services, principal: Call<unknown, unknown>['principal']): Promise<void> {
   if (isDraining()) throw new ProblemError('draining', 'Send it again: another process takes it.')
   await rateLimits.take('work', principal)
+}
+
+/** Notifications and results bring something, and get through when there is no place: they may end what has one. */
+function asksForAnswer(body: Messages): boolean {
+  return [body].flat().some((message) => 'method' in message && 'id' in message)
 }
 
 function startsOfWork(body: Messages): number {

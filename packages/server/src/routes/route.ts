@@ -4,6 +4,7 @@ import type { AuditAction } from '../observe/audit.ts'
 import type { ProblemCode } from '../problems.ts'
 import type { Rate } from '../rate/rate-limits.ts'
 import type { EventStream } from '../sse/event-stream.ts'
+import type { HeldBody } from '../sse/held-body.ts'
 
 /** A route as data: what it takes, what it answers, who may call it. The pipeline and the OpenAPI document read it. */
 export interface Route<Query = unknown, Body = unknown, Reply = unknown> {
@@ -59,8 +60,8 @@ export type Answer<Reply> =
   | { readonly status: 200 | 201 | 202 | 503; readonly body: Reply; readonly headers?: Headers }
   | { readonly status: 204 | 304; readonly headers?: Headers }
   | { readonly status: 200; readonly stream: EventStream; readonly headers?: Headers; readonly audit?: AuditAction }
-  /** A body of another form. It gets the headers that every answer has. */
-  | { readonly response: Response }
+  /** A body of another form. It gets the headers that every answer has. `held`: its body, where that is one of the streams. */
+  | { readonly response: Response; readonly held?: HeldBody }
 
 /** Lets the schemas of a route say what its handler gets. */
 export function defineRoute<Query, Body, Reply extends object>(route: Route<Query, Body, Reply>): Route {

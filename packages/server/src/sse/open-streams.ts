@@ -4,8 +4,10 @@ import type { Principal } from '../auth/principal.ts'
 import type { Limits } from '../limits.ts'
 import { sessionKey } from '../session-keys.ts'
 import { EventStream, lastFrameMs, type EventSource } from './event-stream.ts'
+import { HeldBody } from './held-body.ts'
 import { Seat } from './seat.ts'
 import { SharedFrames } from './shared-frames.ts'
+import type { StreamTimes } from './stream-timer.ts'
 import { Tally } from './tally.ts'
 
 export interface OpenStreamsOptions {
@@ -23,12 +25,16 @@ export interface StreamPlace {
   /** Names the session when it was not known before. Throws `too-many-streams`. */
   ofSession(sessionId: string): void
   open(source: Omit<EventSource, 'log'>): EventStream
+  /** Holds a body of another form: it ends when a stream would. */
+  hold(body: ReadableStream<Uint8Array>): HeldBody
 }
+
+type OpenStream = EventStream | HeldBody
 
 /** The streams of this process that somebody reads. */
 export class OpenStreams {
   readonly #options: OpenStreamsOptions
-  readonly #streams = new Map<EventStream, Principal>()
+  readonly #streams = new Map<OpenStream, Principal>()
   readonly #shared: SharedFrames
   readonly #all: Tally
   readonly #ofPrincipal: Tally
@@ -54,7 +60,7 @@ export class OpenStreams {
   async withPlace<T>(principal: Principal, sessionId: string | undefined, work: (place: StreamPlace) => Promise<T>): Promise<T> {
     const seat = new Seat()
     let log: string | undefined
-    let stream: EventStream | undefined
+    let stream: OpenStream | undefined
     const place: StreamPlace = {
       ofSession: (id) => {
         log = sessionKey(principal.tenant, id)
@@ -62,8 +68,14 @@ export class OpenStreams {
       },
       open: (source) => {
         if (log === undefined) throw new Error('A stream is one of a session.')
-        stream = this.#open(principal, { ...source, log })
-        return stream
+        const opened = this.#open(principal, { ...source, log })
+        stream = opened
+        return opened
+      },
+      hold: (body) => {
+        const held = new HeldBody(body, this.#timesOf(principal))
+        stream = held
+        return held
       },
     }
     try {
@@ -94,22 +106,18 @@ export class OpenStreams {
   }
 
   #open(principal: Principal, source: EventSource): EventStream {
-    const { clock, heartbeatMs, limits } = this.#options
-    const { slowReaderMs, streamMaxAgeMs } = limits
-    const oldAt = clock.now() + streamMaxAgeMs
-    const { expiresAt = Infinity } = principal
-    return new EventStream({
-      ...source,
-      clock,
-      heartbeatMs,
-      slowReaderMs,
-      shared: this.#shared,
-      endsAt: Math.min(oldAt, expiresAt),
-      endsWith: { type: 'stream-end', reason: expiresAt < oldAt ? 'token-expired' : 'max-age', resume: true },
-    })
+    const times = this.#timesOf(principal)
+    const reason = times.endsAt === principal.expiresAt ? 'token-expired' : 'max-age'
+    return new EventStream({ ...source, ...times, shared: this.#shared, endsWith: { type: 'stream-end', reason, resume: true } })
   }
 
-  #keep(stream: EventStream, principal: Principal, seat: Seat): void {
+  #timesOf({ expiresAt = Infinity }: Principal): Required<StreamTimes> {
+    const { clock, heartbeatMs, limits } = this.#options
+    const { slowReaderMs, streamMaxAgeMs } = limits
+    return { clock, heartbeatMs, slowReaderMs, endsAt: Math.min(clock.now() + streamMaxAgeMs, expiresAt) }
+  }
+
+  #keep(stream: OpenStream, principal: Principal, seat: Seat): void {
     this.#streams.set(stream, principal)
     void stream.closed.then(() => {
       this.#streams.delete(stream)

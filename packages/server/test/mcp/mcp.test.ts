@@ -1,7 +1,9 @@
 import { createBridge, defineBridgeAgent, inProcessExecutor, type SessionContext } from '@bowline/bridge'
 import { Client, StreamableHTTPClientTransport, type ClientOptions } from '@modelcontextprotocol/client'
 import { createToken, type AuditRecord } from '@bowline/server'
+import { manualClock } from '@bowline/llm/testing'
 import { createNodeServer } from '@bowline/server/node'
+import { once } from 'node:events'
 import { expect, it, onTestFinished } from 'vitest'
 import { bench, refusal, type BenchOptions } from '../support/bench.ts'
 
@@ -18,7 +20,10 @@ async function bridged(options: BenchOptions = {}) {
       specificationVersion: 'v1',
       info: { id },
       onSessionCreate: ({ owner }: SessionContext) => void owners.push(owner),
-      onPrompt: ({ prompt }) => ({ text: `${id}: ${prompt}`, stopReason: 'end_turn' }),
+      onPrompt: async ({ prompt, abortSignal }) => {
+        if (prompt === 'wait') await once(abortSignal, 'abort')
+        return { text: `${id}: ${prompt}`, stopReason: 'end_turn' }
+      },
     }),
   )
   const bridge = createBridge({ executors: [inProcessExecutor({ agents })] })
@@ -101,4 +106,45 @@ it('V56: what starts work is counted as work; what looks gets through when there
   await delegate(client, 'one')
   await expect(delegate(client, 'two')).rejects.toThrow(/429|rate-limited/)
   for (let call = 0; call < 5; call++) expect((await client.callTool({ name: 'agents_discover', arguments: {} })).isError).toBeFalsy()
+})
+
+const waiting = { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'tasks_delegate', arguments: { prompt: 'wait' } } }
+const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 2 } }
+
+it('V78: an answer of MCP has a place among the streams, and who leaves gives it back', async () => {
+  const { post, authorization } = await bridged({ limits: { streamsPerPrincipal: 1 } })
+  const headers = { ...accept, ...authorization }
+  const answer = await post('/mcp', waiting, headers)
+  expect(answer.headers.get('content-type')).toContain('text/event-stream')
+  await refusal(post('/mcp', listMessage, headers), 429, 'too-many-streams')
+  expect((await post('/mcp', cancelled, headers)).status).toBe(202)
+  await answer.body?.cancel()
+  await expect.poll(async () => (await post('/mcp', listMessage, headers)).status).toBe(200)
+})
+
+it('V65: an answer of MCP ends when its reader is not known any more', async () => {
+  const { post, authorization, server } = await bridged()
+  const answer = await post('/mcp', waiting, { ...accept, ...authorization })
+  const cut = expect(answer.text()).rejects.toThrow()
+  await server.reload({ tokens: [] })
+  await cut
+})
+
+it('V42: an answer of MCP ends when it has grown old', async () => {
+  const clock = manualClock(Date.now())
+  const { post, authorization } = await bridged({ clock, limits: { streamMaxAgeMs: 60_000, slowReaderMs: 600_000 } })
+  const cut = expect((await post('/mcp', waiting, { ...accept, ...authorization })).text()).rejects.toThrow()
+  await clock.advance(60_000)
+  await cut
+})
+
+it('V16: over MCP nobody sets runtimeParams of an agent', async () => {
+  const { connect, owners } = await bridged()
+  const client = await connect()
+  const refused = await client.callTool({ name: 'tasks_delegate', arguments: { prompt: 'hi', runtimeParams: { temperature: 1 } } })
+  expect(refused.isError).toBe(true)
+  expect(JSON.stringify(refused)).toContain('runtimeParams.temperature')
+  expect(owners).toEqual([])
+  const empty = await client.callTool({ name: 'tasks_delegate', arguments: { prompt: 'hi', runtimeParams: {} } })
+  expect(empty.isError).toBeFalsy()
 })

@@ -1,7 +1,9 @@
-import { manualClock } from '@bowline/llm/testing'
+import { manualClock, type ManualClock } from '@bowline/llm/testing'
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { expect, it } from 'vitest'
-import { bench, gate, localTool, say, type Bench } from '../support/bench.ts'
+import { serve } from '@bowline/server/node'
+import { bench, gate, localTool, refusal, say, type Bench } from '../support/bench.ts'
 import { allFrames, completion, eventsOf, framesUntil, type Frame } from '../support/frames.ts'
 
 const events = '/api/agent/session/mine/events'
@@ -17,11 +19,19 @@ const steps = Array.from({ length: messages }, (_, place) => ({
   ...(place < messages - 1 && { toolCalls: [{ name: 'look', input: {} }] }),
 }))
 
-/** Asks for the log, and takes nothing of the answer. */
-function stuckReader({ running }: Bench): Socket {
+/** What is answered some seconds later. */
+async function passed(clock: ManualClock, { get }: Bench, path: string): Promise<number> {
+  await clock.advance(5000)
+  const { status, body } = await get(path)
+  await body?.cancel()
+  return status
+}
+
+/** Asks for the log, or something else, and takes nothing of the answer. */
+function stuckReader({ running }: Pick<Bench, 'running'>, path = `${events}?from=start`): Socket {
   const socket = connect(running.port, '127.0.0.1')
   socket.pause()
-  socket.write(`GET ${events}?from=start HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
   return socket
 }
 
@@ -59,4 +69,45 @@ it('V40: a run goes on at its pace beside a reader that takes nothing', async ()
   begun.open()
   expect(completion(await allFrames(await queued)).status).toBe('completed')
   stuck.destroy()
+})
+
+it('V39: an export that nobody takes is cut off by time', async () => {
+  const clock = manualClock()
+  const it = await bench({ clock, steps, tools: [localTool('look', () => 'seen')], limits: { streamsPerSession: 1 } })
+  await (await it.execute({ sessionId: 'mine', input: say('hi'), context: {}, options: { deltas: false } })).text()
+  const path = '/api/agent/session/mine/export'
+  const socket = stuckReader(it, `${path}?events`)
+  await once(socket, 'readable')
+  await refusal(it.get(path), 429, 'too-many-streams')
+  await expect.poll(() => passed(clock, it, path), { timeout: 20_000 }).toBe(200)
+  const received: Buffer[] = []
+  for await (const bytes of socket) received.push(bytes as Buffer)
+  expect(Buffer.concat(received).toString()).not.toMatch(/\r\n0\r\n\r\n$/)
+})
+
+it('V39: an ordinary answer that nobody takes is cut off by time', async () => {
+  const { promise: gone, resolve } = Promise.withResolvers<void>()
+  const large = {
+    fetch(request: Request) {
+      request.signal.addEventListener('abort', () => resolve())
+      return Promise.resolve(Response.json('x'.repeat(messages * messageBytes)))
+    },
+    close: () => Promise.resolve(),
+    reload: () => Promise.resolve(),
+    loopbackOnly: true,
+  }
+  const running = await serve(large, { port: 0, slowReaderMs: 100 })
+  const socket = stuckReader({ running }, '/')
+  await gone
+  socket.destroy()
+  await running.close()
+})
+
+it('V39: who waits for an answer, or for the next frame of a stream, is not cut off', async () => {
+  const hold = gate()
+  const it = await bench({ serveOptions: { slowReaderMs: 1 }, steps: [{ parts: [{ wait: hold.passed }], text: 'Hi.' }] })
+  const answer = await it.execute({ sessionId: 'mine', input: say('hi'), context: {} })
+  for (let look = 0; look < 20; look++) expect((await it.get('/api/agent/session/mine')).status).toBe(200)
+  hold.open()
+  expect(completion(await allFrames(answer)).status).toBe('completed')
 })
