@@ -2,8 +2,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus } from 'node:os'
 import { join } from 'node:path'
 
-/** Each command writes its own section and leaves the other's as it was. This is their order. */
-const sections = ['bench', 'peers'] as const
+/** Each command writes its own section and leaves the others as they were. This is their order. */
+const sections = ['bench', 'http', 'peers'] as const
 
 export type SectionName = (typeof sections)[number]
 

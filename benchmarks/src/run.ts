@@ -1,23 +1,36 @@
-// pnpm bench [name...]: runs every *.bench.ts, or those whose file name holds one of the names, and writes results.md.
+// pnpm bench [name...]: runs every *.bench.ts, or those whose file name holds one of the names. All of them, or all whose
+// name begins with `http-` (pnpm bench http), are written into their section of results.md.
 import { globSync } from 'node:fs'
 import { markdownTable, type Bench } from './harness.ts'
-import { machineLine, writeSection } from './results-file.ts'
+import { machineLine, writeSection, type SectionName } from './results-file.ts'
 
 const wanted = process.argv.slice(2)
-const files = globSync('*.bench.ts', { cwd: import.meta.dirname })
-  .sort()
-  .filter((file) => wanted.length === 0 || wanted.some((name) => file.includes(name)))
+const files = globSync('*.bench.ts', { cwd: import.meta.dirname }).sort()
+const isOfHttp = (file: string): boolean => file.startsWith('http-')
 
-const parts: string[] = []
-for (const file of files) {
+async function partOf(file: string): Promise<string> {
   const { bench } = (await import(`./${file}`)) as { readonly bench: Bench }
   const part = `## ${bench.title}\n\n${bench.text}\n\n${markdownTable(await bench.run())}\n`
   console.log(part)
-  parts.push(part)
+  return part
 }
 
-// A part of the figures must not replace the whole.
-if (wanted.length === 0) {
-  const head = `${machineLine()}\nCommand: \`pnpm bench\`. Medians of 9 interleaved rounds, where nothing else is said.\n`
-  writeSection('bench', [head, ...parts].join('\n'))
+async function partsOf(some: readonly string[]): Promise<string[]> {
+  const parts: string[] = []
+  for (const file of some) parts.push(await partOf(file))
+  return parts
+}
+
+async function write(section: SectionName, command: string, some: readonly string[]): Promise<void> {
+  const head = `${machineLine()}\nCommand: \`${command}\`. Medians of 9 interleaved rounds, where nothing else is said.\n`
+  writeSection(section, [head, ...(await partsOf(some))].join('\n'))
+}
+
+// A part of the figures of a section must not replace the whole.
+const [only] = wanted
+if (only !== undefined && !(wanted.length === 1 && only === 'http')) {
+  await partsOf(files.filter((file) => wanted.some((name) => file.includes(name))))
+} else {
+  if (only === undefined) await write('bench', 'pnpm bench', files.filter((file) => !isOfHttp(file)))
+  await write('http', 'pnpm bench http', files.filter(isOfHttp))
 }
