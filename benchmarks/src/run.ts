@@ -21,8 +21,8 @@ async function partsOf(some: readonly string[]): Promise<string[]> {
   return parts
 }
 
-async function write(section: SectionName, command: string, some: readonly string[]): Promise<void> {
-  const head = `${machineLine()}\nCommand: \`${command}\`. Medians of 9 interleaved rounds, where nothing else is said.\n`
+async function write(section: SectionName, how: string, some: readonly string[]): Promise<void> {
+  const head = `${machineLine()}\nCommand: ${how}\n`
   writeSection(section, [head, ...(await partsOf(some))].join('\n'))
 }
 
@@ -31,6 +31,6 @@ const [only] = wanted
 if (only !== undefined && !(wanted.length === 1 && only === 'http')) {
   await partsOf(files.filter((file) => wanted.some((name) => file.includes(name))))
 } else {
-  if (only === undefined) await write('bench', 'pnpm bench', files.filter((file) => !isOfHttp(file)))
-  await write('http', 'pnpm bench http', files.filter(isOfHttp))
+  if (only === undefined) await write('bench', '`pnpm bench`. Medians of 9 interleaved rounds, where nothing else is said.', files.filter((file) => !isOfHttp(file)))
+  await write('http', '`pnpm bench http`. One run of each: a server in one process, its callers in another.', files.filter(isOfHttp))
 }
