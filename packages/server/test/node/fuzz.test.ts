@@ -43,8 +43,13 @@ interface Health {
   readonly faults: readonly unknown[]
 }
 
-/** These need a question, or a run whose agent has changed. */
-const outOfReach = ['post /api/agent/session/{id}/approvals/{approvalId}', 'post /api/agent/session/{id}/runs/{runId}/recover']
+/** These are of use only in a moment in which a run waits for just that. */
+const needMoment: readonly string[] = [
+  'post /api/agent/session/{id}/approvals/{approvalId}',
+  'post /api/agent/session/{id}/runs/{runId}/recover',
+  'post /api/agent/session/{id}/tool-calls/{toolCallId}/resolve',
+  'post /api/agent/session/{id}/tool-results',
+]
 
 const batches = 1000
 const batchSize = 20
@@ -239,7 +244,7 @@ it('V71, V95: twenty thousand requests of any kind: no failure of ours, nothing 
   const { sessions } = (await (await fetch(`${url}/api/agent/sessions?limit=200`)).json()) as { sessions: { sessionId: string }[] }
   expect(sessions.length).toBeGreaterThan(0)
   const routes = Object.entries(document.paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`))
-  expect(routes.filter((route) => !reached.has(route))).toEqual(outOfReach)
+  expect(routes.filter((route) => !reached.has(route) && !needMoment.includes(route))).toEqual([])
   for (const { sessionId } of sessions) expect((await fetch(`${url}/api/agent/session/${sessionId}`)).status).toBe(200)
   // Sessions are kept, so a little more is to be expected; what a request leaves behind would come to far more.
   expect(heaps.at(-1)).toBeLessThan((heaps[0] ?? 0) + maxGrowthBytes)
