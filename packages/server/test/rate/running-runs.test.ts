@@ -90,8 +90,25 @@ it('V77: every way to start a run counts, and is held back', async () => {
   for (const path of ['steer', 'follow-up']) {
     await refusal(busy.post(`${session}/idle/${path}`, { input: say('x') }), 429, 'too-many-runs')
   }
+  await refusal(busy.post(`${session}/idle/compact`, {}), 429, 'too-many-runs')
   const text = { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'x' }] }
   await refusal(busy.post('/api/chat', { id: 'new', trigger: 'submit-message', messages: [text] }), 429, 'too-many-runs')
+  hold.open()
+})
+
+it('V77: a session in which something just happened is not at work for that', async () => {
+  const hold = gate()
+  const it = await bench({ steps: [{ text: 'Hi.' }, { parts: [{ wait: hold.passed }], text: 'Hi.' }], limits: { runsPerTenant: 1 } })
+  await allFrames(await send(it, 'idle'))
+  await framesUntil(await send(it, 'a'), isType('message-start'))
+  const { store } = it.runtime
+  const listRuns = store.listRuns.bind(store)
+  // Whenever the server looks what is at work, somebody changes the session in which nothing is.
+  store.listRuns = async (key, query) => {
+    await it.runtime.session('tenant:local:s:idle').overlay('It is late.')
+    return listRuns(key, query)
+  }
+  await refusal(it.execute({ sessionId: 'idle', input: say('more') }), 429, 'too-many-runs')
   hold.open()
 })
 
