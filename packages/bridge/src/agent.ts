@@ -1,5 +1,5 @@
 import type { AgentEvent } from '@bowline/agent-loop'
-import type { JSONObject, JSONValue, RuntimeParams, Usage } from '@bowline/llm'
+import type { Cost, JSONObject, JSONValue, RuntimeParams, Usage } from '@bowline/llm'
 import { BridgeError } from './errors.ts'
 
 /**
@@ -17,6 +17,11 @@ export interface BridgeAgent {
   /** Awaited before the prompt. When it throws, nothing remains and `onSessionClose` is not called. */
   onSessionCreate?(session: SessionContext): void | Promise<void>
   onPrompt(request: PromptContext): AsyncIterable<BridgeEvent> | Promise<PromptResult> | PromptResult
+  /**
+   * Answers to a `needs-input` whose stream is still open. Without this hook they wait until the stream ends and come
+   * with the next `onPrompt`, as those to a turn that ended with `needs_input` always do.
+   */
+  onAnswers?(request: AnswersContext): void | Promise<void>
   onCancel?(request: CancelContext): void | Promise<void>
   /** Called once per created session. A throw is logged and changes nothing. */
   onSessionClose?(session: SessionContext, reason: CloseReason): void | Promise<void>
@@ -45,16 +50,31 @@ export interface SessionContext {
   /** As the caller gave it. */
   readonly metadata: JSONObject
   readonly createdAt: number
+  /** Delegations above this one: 0 for work that no agent handed on. */
+  readonly depth: number
+  /** Ids of the agents above, from the outermost, as far as they are known here. */
+  readonly path: readonly string[]
+  /** The session whose conversation goes on under this handle; its own id unless it was opened with `resumeSessionId`. */
+  readonly conversationId: string
 }
 
 export interface PromptContext {
   readonly session: SessionContext
   readonly requestId: string
+  /** Empty when there are `answers`. */
   readonly prompt: string
+  /** What the turn before waited for. */
+  readonly answers?: readonly Answer[]
   /** As the caller gave them, for this prompt only. */
   readonly runtimeParams: RuntimeParams
   readonly abortSignal: AbortSignal
   readonly deadlineAt?: number
+}
+
+export interface AnswersContext {
+  readonly session: SessionContext
+  readonly requestId: string
+  readonly answers: readonly Answer[]
 }
 
 export interface CancelContext {
@@ -71,15 +91,18 @@ export type BridgeEvent =
   /** An event of the loop, untouched. */
   | { readonly type: 'agent-event'; readonly event: AgentEvent }
   | { readonly type: 'progress'; readonly message?: string; readonly progress?: number; readonly total?: number }
+  /** The agent waits, with its stream open, for `answers` to all of these. */
+  | { readonly type: 'needs-input'; readonly pending: readonly PendingInput[] }
   /** The last event that counts. */
   | { readonly type: 'result'; readonly result: PromptResult }
 
-/** `structured` and `usage` reach the caller unchanged. `pending` says what a `needs_input` waits for. */
+/** `structured`, `usage` and `cost` reach the caller unchanged. `pending` says what a `needs_input` waits for. */
 export interface PromptResult {
   readonly text: string
   readonly stopReason: StopReason
   readonly structured?: JSONValue
   readonly usage?: Usage
+  readonly cost?: Cost
   readonly pending?: readonly PendingInput[]
 }
 
@@ -102,6 +125,12 @@ export interface PendingInput {
   /** Names of the agents from the root to the one that waits; absent at the root. */
   readonly agent?: readonly string[]
 }
+
+/** What somebody says to a `PendingInput`. `input` of an approval replaces that of the call. */
+export type Answer =
+  | { readonly id: string; readonly decision: 'approve' | 'deny'; readonly input?: JSONValue; readonly reason?: string }
+  | { readonly id: string; readonly output: JSONValue }
+  | { readonly id: string; readonly error: string }
 
 const idForm = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
 

@@ -84,10 +84,11 @@ class ExecutorBridge implements Bridge {
 
   async #start(): Promise<void> {
     const { clock, logger } = this.#settings
+    const host = { clock, logger, sessionFailed: () => {}, notify: () => {} }
     const started: BridgeExecutor[] = []
     try {
       for (const executor of this.#settings.executors) {
-        await executor.start({ clock, logger })
+        await executor.start(host)
         started.push(executor)
       }
       this.#directory.check(logger)
@@ -171,12 +172,16 @@ class ExecutorBridge implements Bridge {
     const found = this.#directory.find(input.agentId)
     this.#checkCapacity()
     const { clock, ids, timeoutMs, inactivityMs } = this.#settings
+    const sessionId = ids.next('bs')
     const watch = watchRequest({ clock, timeoutMs: input.timeoutMs ?? timeoutMs, inactivityMs })
     if (input.abortSignal) watch.follow(input.abortSignal)
     const request = this.#begin({
       found,
       session: {
-        sessionId: ids.next('bs'),
+        sessionId,
+        conversationId: sessionId,
+        depth: 0,
+        path: [],
         agentId: found.agent.id,
         owner,
         metadata: structuredClone(input.metadata ?? {}),

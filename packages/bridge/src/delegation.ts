@@ -74,7 +74,7 @@ class DelegationTask {
   /** Gives the interruption that came before the session was there. */
   async #open(): Promise<Interruption | undefined> {
     const { found, session, watch } = this.#work
-    const opening = found.executor.open(session)
+    const opening = found.executor.open(session, 'create')
     const early = await Promise.race([opening.then(() => undefined), watch.fired])
     if (!early) return undefined
     // The hook still runs: the session that it may yet open must not stay.

@@ -52,6 +52,7 @@ export function collectResult(agentId: string, maxResultBytes: number): ResultCo
           view = reduceEvents(view, event.event)
           break
         case 'progress':
+        case 'needs-input':
           break
         case 'result':
           checkResult(event.result, agentId)

@@ -45,7 +45,7 @@ async function temporaryFile(): Promise<string> {
 }
 
 function promptOf(requestId: string, sessionId = 'bs_1'): PromptContext {
-  const session = { sessionId, agentId: 'writer', owner: 'local', metadata: { team: 'red' }, createdAt: 0 }
+  const session = { sessionId, conversationId: sessionId, agentId: 'writer', owner: 'local', metadata: { team: 'red' }, createdAt: 0, depth: 0, path: [] }
   return { session, requestId, prompt: 'Write a line.', runtimeParams: {}, abortSignal: new AbortController().signal }
 }
 

@@ -2,13 +2,16 @@ import type { Clock } from '@bowline/llm'
 import type {
   AgentInfo,
   AgentProvider,
+  AnswersContext,
   BridgeEvent,
   CancelContext,
   CloseReason,
   PromptContext,
   SessionContext,
 } from '../agent.ts'
+import type { BridgeError } from '../errors.ts'
 import type { BridgeLogger } from '../logger.ts'
+import type { NoticeBody } from '../notices.ts'
 
 /**
  * Reaches agents of one kind. It only moves work: ids, limits, deadlines and outcomes are the bridge's. Session ids of
@@ -17,33 +20,70 @@ import type { BridgeLogger } from '../logger.ts'
 export interface BridgeExecutor {
   readonly specificationVersion: 'v1'
   readonly kind: string
+  /** Kept by the bridge, for the sessions of all agents of this executor. */
+  readonly limits?: ExecutorLimits
   start(host: ExecutorHost): Promise<void>
   /** Must resolve within `deadlineMs`. */
   stop(options: { readonly deadlineMs: number }): Promise<void>
   /** In order of registration, true at call time. */
   agents(): readonly DiscoveredAgent[]
   health(): ExecutorHealth
-  /** Rejects with what the agent's `onSessionCreate` threw; the session does not exist then. */
-  open(session: SessionContext): Promise<void>
+  /** Looks anew at what may have come or gone, so that `agents()` is true. Never rejects. */
+  refresh?(): Promise<void>
+  /**
+   * Rejects with what the agent's `onSessionCreate` threw; the session does not exist then. `attach`: the session was
+   * created before, by this process or another, and no hook runs. When `conversationId` is not the session's own id and
+   * the agent cannot go on with an earlier conversation, rejects with `CONFIG`, `reason: 'not-resumable'`.
+   */
+  open(session: SessionContext, how: 'create' | 'attach'): Promise<void>
   /** The events of one prompt. A failure rejects the reading. The bridge does not wait for `return()`. */
   prompt(request: PromptContext): AsyncIterable<BridgeEvent>
+  /** Hands answers to the open prompt. False: it takes none while it is open, so they must wait for its end. */
+  answer?(request: AnswersContext): Promise<boolean>
   cancel(request: CancelContext): Promise<void>
+  /** Forgets a session that lives on elsewhere, or that its agent no longer has. No hook runs. */
+  detach?(session: SessionContext): void
   close(session: SessionContext, reason: CloseReason): Promise<void>
+}
+
+/** 0 is off. */
+export interface ExecutorLimits {
+  /** From creation. Default off. */
+  readonly ttlMs?: number
+  /** From the last end of a prompt. Default off. */
+  readonly idleMs?: number
+  /** Default 1,000. */
+  readonly maxSessions?: number
+  /** For prompts of this executor, unless the bridge was told its own. Default 2 minutes. */
+  readonly inactivityMs?: number
 }
 
 export interface ExecutorHost {
   readonly clock: Clock
   readonly logger: BridgeLogger
+  /** A session without a prompt can no longer be prompted. For one with a prompt its failure says so: `sessionValid: false`. */
+  sessionFailed(sessionId: string, error: BridgeError): void
+  /** A transition, drop or restart that only the executor sees: one line of the log, one event, one count. */
+  notify(notice: NoticeBody): void
 }
 
 export interface ExecutorHealth {
   readonly healthy: boolean
+  readonly workers?: readonly WorkerHealth[]
+}
+
+export interface WorkerHealth {
+  readonly id: string
+  readonly state: 'starting' | 'ready' | 'waiting' | 'unavailable' | 'stopped'
+  readonly restarts: number
 }
 
 export interface DiscoveredAgent extends AgentInfo {
   readonly capabilities: readonly string[]
   readonly status: 'ready' | 'busy' | 'unavailable'
   readonly durable: boolean
+  /** An earlier conversation can go on under a new session. Default: as `durable`. */
+  readonly resumable?: boolean
   /** Only when declared and not empty. */
   readonly providers?: readonly AgentProvider[]
 }

@@ -1,0 +1,24 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+/** Whose work the code at hand does. */
+export interface WorkContext {
+  readonly owner: string
+  readonly sessionId: string
+  readonly agentId: string
+  readonly requestId?: string
+  /** Of the session at work: its own depth, and the agents above it. */
+  readonly depth: number
+  readonly path: readonly string[]
+}
+
+const storage = new AsyncLocalStorage<WorkContext>()
+
+/** What agents do inside runs with its own context, so that log lines and delegations know where they come from. */
+export function withWorkContext<T>(context: WorkContext, work: () => T): T {
+  return storage.run(context, work)
+}
+
+/** Undefined outside of agents. */
+export function workContext(): WorkContext | undefined {
+  return storage.getStore()
+}

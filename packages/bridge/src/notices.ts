@@ -1,0 +1,11 @@
+/** What happened inside a bridge, for logs and counters: `onEvent`. Plain JSON. */
+export type BridgeNotice = NoticeBody & { readonly at: number }
+
+export type NoticeBody =
+  | { readonly type: 'session-changed'; readonly sessionId: string; readonly agentId: string; readonly owner: string; readonly from: string; readonly to: string; readonly reason?: string }
+  | { readonly type: 'request-changed'; readonly requestId: string; readonly sessionId: string; readonly agentId: string; readonly owner: string; readonly from: string; readonly to: string; readonly reason?: string }
+  /** A call that changed nothing. */
+  | { readonly type: 'refused'; readonly call: string; readonly code: string; readonly reason?: string }
+  /** Something came too late or from somebody who is no longer asked. */
+  | { readonly type: 'dropped'; readonly what: string; readonly sessionId?: string; readonly requestId?: string; readonly workerId?: string }
+  | { readonly type: 'worker-changed'; readonly workerId: string; readonly instance: number; readonly generation: number; readonly to: string; readonly restarts: number; readonly reason?: string }
