@@ -15,6 +15,10 @@ export type {
   StopReason,
 } from './agent.ts'
 export type { ListedAgent } from './agent-directory.ts'
+export type { HistoryLimits } from './agents/conversation-history.ts'
+export { multiProviderAgent } from './agents/multi-provider-agent.ts'
+export type { MultiProviderAgentOptions } from './agents/multi-provider-agent.ts'
+export type { ProviderChoice } from './agents/provider-choice.ts'
 export { runtimeAgent } from './agents/runtime-agent.ts'
 export type { RuntimeAgentOptions } from './agents/runtime-agent.ts'
 export { createBridge } from './bridge.ts'

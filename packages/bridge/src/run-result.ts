@@ -1,9 +1,9 @@
 import type { AgentErrorData, ApprovalRequest, PendingToolCall } from '@bowline/agent-loop/events'
 import type { RunView } from '@bowline/agent-loop/events'
-import type { ErrorKind, ModelError, Usage } from '@bowline/llm'
+import type { ModelError, Usage } from '@bowline/llm'
 import type { PendingInput, PromptResult, StopReason } from './agent.ts'
 import { BridgeError } from './errors.ts'
-import type { BridgeErrorCode } from './errors.ts'
+import { modelFailure } from './model-failure.ts'
 
 export type OutcomeStatus = 'awaiting-tools' | 'awaiting-approval' | 'completed' | 'aborted' | 'halted' | 'limit'
 
@@ -57,24 +57,8 @@ export function settledRun(view: RunView, agentId: string): Settled {
   }
 }
 
-const codeByKind: Partial<Record<ErrorKind, BridgeErrorCode>> = {
-  auth: 'AUTH',
-  'auth-permanent': 'AUTH',
-  permission: 'AUTH',
-  billing: 'AUTH',
-  'model-not-found': 'CONFIG',
-  network: 'TRANSPORT',
-  timeout: 'TIMEOUT',
-}
-
 function failedRun(error: ModelError | AgentErrorData | undefined, agentId: string): BridgeError {
-  if (error && 'kind' in error) {
-    const { kind, retryAfterMs } = error
-    return new BridgeError(codeByKind[kind] ?? 'UPSTREAM', error.message, {
-      retryable: error.retryable,
-      details: { agentId, upstreamCode: kind, ...(retryAfterMs !== undefined && { retryAfterMs }) },
-    })
-  }
+  if (error && 'kind' in error) return modelFailure(error, agentId)
   return new BridgeError('UPSTREAM', `Agent ${agentId} failed`, {
     details: { agentId, ...(error && { upstreamCode: error.code }) },
   })

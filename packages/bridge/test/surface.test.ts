@@ -12,6 +12,7 @@ describe('what others can see', () => {
       'defineBridgeAgent',
       'defineBridgeConfig',
       'inProcessExecutor',
+      'multiProviderAgent',
       'runtimeAgent',
     ])
     expect(Object.keys(mcp)).toEqual(['createBridgeMcpServer'])

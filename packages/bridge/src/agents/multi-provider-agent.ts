@@ -1,0 +1,121 @@
+import { LlmError, mergeRuntimeParams, streamMessage } from '@bowline/llm'
+import type { MessageStream, Models, RuntimeParams, UserMessage } from '@bowline/llm'
+import { defineBridgeAgent } from '../agent.ts'
+import type { AgentInfo, AgentProvider, BridgeAgent, BridgeEvent, PromptContext, SessionContext } from '../agent.ts'
+import { BridgeError } from '../errors.ts'
+import { completionResult } from './completion-result.ts'
+import { conversationHistory } from './conversation-history.ts'
+import type { ConversationHistory, HistoryLimits } from './conversation-history.ts'
+import { checkedParams, providerTable } from './provider-choice.ts'
+import type { ProviderChoice } from './provider-choice.ts'
+
+export interface MultiProviderAgentOptions extends AgentInfo {
+  /** Knows the models of every provider: `createModels` of `@bowline/llm`. */
+  readonly models: Models
+  readonly providers: readonly ProviderChoice[]
+  /** For sessions whose `metadata.provider` is absent. */
+  readonly defaultProviderId: string
+  readonly instructions?: string
+  /** Below the `defaults` of the providers. */
+  readonly defaults?: RuntimeParams
+  readonly history?: HistoryLimits
+}
+
+interface Conversation {
+  readonly provider: ProviderChoice
+  readonly params: RuntimeParams
+  readonly history: ConversationHistory
+}
+
+/**
+ * An agent that is one model call per prompt. `metadata.provider` and `metadata.runtimeParams` hold for a session, the
+ * `runtimeParams` of a prompt for that prompt. Conversations are kept in memory. Throws `CONFIG`.
+ */
+export function multiProviderAgent(options: MultiProviderAgentOptions): BridgeAgent {
+  const { id, models, providers, defaults, instructions = '' } = options
+  const table = providerTable(options)
+  const limits = historyLimits(options)
+  const conversations = new Map<string, Conversation>()
+
+  function open({ sessionId, metadata }: SessionContext): void {
+    const provider = table.find(metadata)
+    const given = checkedParams(metadata['runtimeParams'], 'metadata.runtimeParams', 'PROTOCOL')
+    const params = mergeRuntimeParams(defaults, provider.defaults, given)
+    table.modelOf(provider, params)
+    conversations.set(sessionId, { provider, params, history: conversationHistory(limits) })
+  }
+
+  function conversationOf({ sessionId }: SessionContext): Conversation {
+    const conversation = conversations.get(sessionId)
+    if (conversation) return conversation
+    throw new BridgeError('NOT_FOUND', 'Session not found', { details: { agentId: id, sessionId, sessionValid: false } })
+  }
+
+  async function* answer({ session, prompt, runtimeParams, abortSignal }: PromptContext): AsyncGenerator<BridgeEvent> {
+    const { provider, params, history } = conversationOf(session)
+    const { systemPrompt = instructions, ...merged } = mergeRuntimeParams(
+      params,
+      checkedParams(runtimeParams, 'runtimeParams', 'PROTOCOL'),
+    )
+    const question: UserMessage = { role: 'user', content: prompt }
+    const { model: _resolved, ...settings } = merged
+    const call = callModel(() =>
+      streamMessage({
+        ...{ models, model: { provider: provider.id, model: table.modelOf(provider, merged) }, abortSignal },
+        ...{ messages: [...history.messages(), question], instructions: systemPrompt },
+        // Also when it is empty: the registry's own defaults stand below it.
+        runtimeParams: { ...settings, systemPrompt },
+      }),
+    )
+    yield* eventsOf(call)
+    const message = await call.result()
+    const result = completionResult(message, id)
+    if (result.stopReason !== 'cancelled') history.add(question, message)
+    yield { type: 'result', result }
+  }
+
+  return defineBridgeAgent({
+    specificationVersion: 'v1',
+    info: infoOf(options),
+    providers: providers.map(withoutSettings),
+    onSessionCreate: open,
+    onPrompt: answer,
+    onSessionClose: ({ sessionId }) => void conversations.delete(sessionId),
+  })
+}
+
+/** What could never work is told by a throw; it says nothing that a caller must not know. */
+function callModel(call: () => MessageStream): MessageStream {
+  try {
+    return call()
+  } catch (error) {
+    if (!LlmError.isInstance(error)) throw error
+    throw new BridgeError('CONFIG', error.message)
+  }
+}
+
+async function* eventsOf(stream: MessageStream): AsyncGenerator<BridgeEvent> {
+  for await (const event of stream) {
+    if (event.type === 'text-delta') yield { type: 'text-delta', delta: event.delta }
+    // A model that thinks for long is not silent.
+    else if (event.type === 'reasoning-delta') yield { type: 'progress', message: 'reasoning' }
+  }
+}
+
+function infoOf({ id, name, description, version }: MultiProviderAgentOptions): AgentInfo {
+  return { id, ...(name && { name }), ...(description && { description }), ...(version && { version }) }
+}
+
+/** What callers may see of a provider. */
+function withoutSettings({ defaults: _defaults, allowOtherModels: _allow, ...provider }: ProviderChoice): AgentProvider {
+  return provider
+}
+
+function historyLimits({ id, history = {} }: MultiProviderAgentOptions): Required<HistoryLimits> {
+  const limits = { maxMessages: 200, maxBytes: 1024 * 1024, ...history }
+  for (const [name, value] of Object.entries(limits)) {
+    if (Number.isSafeInteger(value) && value >= 0) continue
+    throw new BridgeError('CONFIG', `Agent ${id}: history.${name} must be an integer of at least 0`, { details: { agentId: id } })
+  }
+  return limits
+}

@@ -1,0 +1,72 @@
+import { mergeRuntimeParams, runtimeParamsSchema } from '@bowline/llm'
+import type { JSONObject, Models, RuntimeParams } from '@bowline/llm'
+import type { AgentProvider } from '../agent.ts'
+import { issuesOf } from '../delegate-schema.ts'
+import { BridgeError } from '../errors.ts'
+
+/** A provider that the registry of models knows by this id. */
+export interface ProviderChoice extends AgentProvider {
+  /** Names without the provider. The first is used where nobody names one. */
+  readonly models: readonly string[]
+  /** Below the `runtimeParams` of session and prompt. */
+  readonly defaults?: RuntimeParams
+  /** Also models that are not in `models`. Default false. */
+  readonly allowOtherModels?: boolean
+}
+
+export interface ProviderTable {
+  /** Of a session with this metadata. Throws `CONFIG` for a provider that is not there. */
+  find(metadata: JSONObject): ProviderChoice
+  /** The model that the params name, else the provider's first. Throws `CONFIG` for one that is not offered. */
+  modelOf(provider: ProviderChoice, params: RuntimeParams): string
+}
+
+export interface ProviderTableOptions {
+  readonly id: string
+  readonly models: Models
+  readonly providers: readonly ProviderChoice[]
+  readonly defaultProviderId: string
+  readonly defaults?: RuntimeParams
+}
+
+/** Throws `CONFIG` for providers that could never work. */
+export function providerTable({ id, models, providers, defaultProviderId, defaults }: ProviderTableOptions): ProviderTable {
+  const fault = (text: string): BridgeError => new BridgeError('CONFIG', `Agent ${id}: ${text}`, { details: { agentId: id } })
+  const table = new Map<string, ProviderChoice>()
+  const known = models.providers()
+  for (const provider of providers) {
+    if (table.has(provider.id)) throw fault(`two providers have the id ${provider.id}`)
+    if (!known.includes(provider.id)) throw fault(`the registry of models has no provider ${provider.id}`)
+    if (provider.models.length === 0) throw fault(`the provider ${provider.id} has no models`)
+    table.set(provider.id, provider)
+  }
+  if (table.size === 0) throw fault('there are no providers')
+  if (!table.has(defaultProviderId)) throw fault(`defaultProviderId names no provider: ${defaultProviderId}`)
+
+  const checked: ProviderTable = {
+    find({ provider: wanted = defaultProviderId }) {
+      const found = typeof wanted === 'string' ? table.get(wanted) : undefined
+      if (found) return found
+      throw fault(`metadata.provider ${JSON.stringify(wanted)} is not one of ${[...table.keys()].join(', ')}`)
+    },
+    modelOf(provider, { model = provider.models.at(0) }) {
+      if (model !== undefined && (provider.allowOtherModels || provider.models.includes(model))) return model
+      throw fault(`the provider ${provider.id} does not offer the model ${JSON.stringify(model)}`)
+    },
+  }
+  const base = checkedParams(defaults, 'defaults', 'CONFIG')
+  for (const provider of providers) {
+    const own = checkedParams(provider.defaults, `providers.${provider.id}.defaults`, 'CONFIG')
+    checked.modelOf(provider, mergeRuntimeParams(base, own))
+  }
+  return checked
+}
+
+/** What may come from outside as `runtimeParams`. Throws with the issues. */
+export function checkedParams(value: unknown, place: string, code: 'CONFIG' | 'PROTOCOL'): RuntimeParams {
+  const parsed = runtimeParamsSchema.safeParse(value ?? {})
+  if (parsed.success) return mergeRuntimeParams(parsed.data)
+  const issues = issuesOf(parsed.error).map(({ path, message }) => ({ path: path ? `${place}.${path}` : place, message }))
+  const named = issues.map(({ path, message }) => `${path}: ${message}`).join('; ')
+  throw new BridgeError(code, `Invalid runtimeParams: ${named}`, { details: { issues } })
+}
