@@ -3,6 +3,7 @@ export { defineBridgeAgent } from './agent.ts'
 export type {
   AgentInfo,
   AgentProvider,
+  Answer,
   BridgeAgent,
   BridgeEvent,
   CancelContext,

@@ -23,7 +23,7 @@ export function settledRun(view: RunView, agentId: string): Settled {
     text: lastText(view),
     stopReason,
     ...(hasNumbers(view.usage) && { usage: view.usage }),
-    ...withPending([...view.pendingToolCalls.map(pendingCall), ...view.pendingApprovals.map(pendingApproval)]),
+    ...withPending(pendingInputs(view)),
   })
   switch (view.status) {
     case 'completed':
@@ -86,6 +86,14 @@ function hasNumbers(usage: Usage): boolean {
 
 function withPending(pending: readonly PendingInput[]): Pick<PromptResult, 'pending'> {
   return pending.length > 0 ? { pending } : {}
+}
+
+/** What a run waits for, tools first. */
+export function pendingInputs({
+  pendingToolCalls,
+  pendingApprovals,
+}: Pick<RunView, 'pendingToolCalls' | 'pendingApprovals'>): readonly PendingInput[] {
+  return [...pendingToolCalls.map(pendingCall), ...pendingApprovals.map(pendingApproval)]
 }
 
 function pendingApproval({ approvalId, toolName, input, agent }: ApprovalRequest): PendingInput {

@@ -1,60 +1,21 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { defineAgent, defineTool } from '@bowline/agent-loop'
 import type { AgentEvent } from '@bowline/agent-loop'
+import { defineTool } from '@bowline/agent-loop'
 import { scriptedModel } from '@bowline/llm/testing'
 import type { Script } from '@bowline/llm/testing'
-import { createRuntime } from '@bowline/sessions'
 import type { Runtime, SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import { APICallError } from 'ai'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { createBridge, inProcessExecutor, runtimeAgent } from '../src/index.ts'
-import type { Bridge, BridgeAgent, BridgeEvent, PromptContext } from '../src/index.ts'
-import { failureOf, outcomeOf, recordingLogger } from './support.ts'
-
-const cleanUps: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
-})
+import { runtimeAgent } from '../src/index.ts'
+import { failureOf, outcomeOf } from './support.ts'
+import { eventsOf, promptOf, startBridgeOver, startWriter, temporaryFile } from './runtime-support.ts'
 
 const locate = defineTool({ name: 'locate', description: 'Where the user is.', inputSchema: z.object({ exact: z.boolean() }) })
 
-async function startRuntime(steps: Script, store: SessionStore = memoryStore()): Promise<Runtime> {
-  const writer = defineAgent({ name: 'writer', model: scriptedModel(steps), instructions: 'Write.', tools: [locate] })
-  const runtime = createRuntime({ agents: [writer], store })
-  await runtime.start()
-  cleanUps.push(() => runtime.stop({ graceMs: 0 }))
-  return runtime
-}
-
-async function startBridgeOver(agent: BridgeAgent): Promise<Bridge> {
-  const bridge = createBridge({ executors: [inProcessExecutor({ agents: [agent] })], logger: recordingLogger() })
-  await bridge.start()
-  cleanUps.push(() => bridge.stop({ deadlineMs: 1000 }))
-  return bridge
-}
-
-async function temporaryFile(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'bowline-bridge-'))
-  cleanUps.push(() => rm(folder, { recursive: true }))
-  return join(folder, 'sessions.db')
-}
-
-function promptOf(requestId: string, sessionId = 'bs_1'): PromptContext {
-  const session = { sessionId, conversationId: sessionId, agentId: 'writer', owner: 'local', metadata: { team: 'red' }, createdAt: 0, depth: 0, path: [] }
-  return { session, requestId, prompt: 'Write a line.', runtimeParams: {}, abortSignal: new AbortController().signal }
-}
-
-async function eventsOf(agent: BridgeAgent, request: PromptContext): Promise<AgentEvent[]> {
-  const events: AgentEvent[] = []
-  for await (const event of agent.onPrompt(request) as AsyncIterable<BridgeEvent>) {
-    if (event.type === 'agent-event') events.push(event.event)
-  }
-  return events
+function startRuntime(steps: Script, store: SessionStore = memoryStore()): Promise<Runtime> {
+  return startWriter(steps, { store, tools: [locate] })
 }
 
 describe('runtimeAgent', () => {
@@ -162,11 +123,21 @@ describe('runtimeAgent', () => {
     expect(() => runtimeAgent(runtime, { agent: 'nobody' })).toThrow(expect.objectContaining({ code: 'CONFIG' }))
   })
 
-  it('runtimeParams are refused: a run takes none', async () => {
+  it('B38: runtimeParams reach the model of this run, and no other', async () => {
+    const model = scriptedModel([{ text: 'one' }, { text: 'two' }])
+    const runtime = await startWriter(model)
+    const agent = runtimeAgent(runtime, { agent: 'writer' })
+    await eventsOf(agent, { ...promptOf('r1'), runtimeParams: { seed: 7, systemPrompt: 'Shout.' } })
+    await eventsOf(agent, promptOf('r2'))
+    expect(model.calls.map(({ seed }) => seed)).toEqual([7, undefined])
+    expect(model.calls.map(({ prompt }) => prompt[0]?.content)).toEqual(['Shout.', 'Write.'])
+  })
+
+  it('B38: runtimeParams that the runtime does not take are PROTOCOL, and no run is made', async () => {
     const runtime = await startRuntime([])
-    const bridge = await startBridgeOver(runtimeAgent(runtime, { agent: 'writer' }))
-    const error = failureOf(await bridge.delegate({ prompt: 'Write.', runtimeParams: { seed: 1 } }).result())
-    expect(error).toMatchObject({ code: 'PROTOCOL', details: { issues: [{ path: 'runtimeParams' }] } })
+    const agent = runtimeAgent(runtime, { agent: 'writer' })
+    await expect(eventsOf(agent, { ...promptOf('r1'), runtimeParams: { temperature: 9 } })).rejects.toMatchObject({ code: 'PROTOCOL' })
+    expect(await runtime.session('bridge:local:bs_1').info()).toBeNull()
   })
 
   it('what the runtime refuses keeps its code and loses its text', async () => {

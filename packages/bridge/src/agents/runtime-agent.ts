@@ -1,66 +1,137 @@
 import { createHash } from 'node:crypto'
+import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
 import { SessionError } from '@bowline/sessions'
-import type { RunHandle, Runtime, Session } from '@bowline/sessions'
-import type { BridgeAgent, BridgeEvent, PromptContext, SessionContext } from '../agent.ts'
+import type { LoggedEvent, RunInfo, Runtime, Session } from '@bowline/sessions'
+import type { BridgeAgent, BridgeEvent, CancelContext, PromptContext, SessionContext } from '../agent.ts'
 import { defineBridgeAgent } from '../agent.ts'
 import { BridgeError } from '../errors.ts'
-import type { BridgeErrorCode } from '../errors.ts'
+import { lastText } from '../run-result.ts'
+import { giveAnswers, waitingResult } from './runtime-answers.ts'
+import { throwRuntimeFailure } from './runtime-failure.ts'
 
 export interface RuntimeAgentOptions {
   /** The name of the agent in the runtime. */
   readonly agent: string
   /** Its id in the bridge. Default: its name. */
   readonly id?: string
+  /**
+   * What becomes of the runtime's session when that of the bridge is closed. `delete` also ends it for other handles on
+   * the same conversation. Default `keep`.
+   */
+  readonly onClose?: 'keep' | 'delete'
 }
 
-/**
- * A durable agent: each bridge session is a session of the runtime, each request a run under the request's id. The
- * runtime is not started or stopped here.
- */
-export function runtimeAgent(runtime: Runtime, { agent, id = agent }: RuntimeAgentOptions): BridgeAgent {
-  checkAgentOf(runtime, agent)
-  const runs = new Map<string, RunHandle>()
+type LoopEvent = Extract<BridgeEvent, { type: 'agent-event' }>
 
-  function sessionOf({ owner, sessionId, metadata }: SessionContext): Session {
-    return runtime.session(`bridge:${keyPart(owner)}:${sessionId}`, { agent, metadata })
+const stopWaitMs = 5000
+
+/**
+ * A durable agent: each conversation is a session of the runtime, each request a run under the request's id, whichever
+ * process executes it. The runtime is not started or stopped here.
+ */
+export function runtimeAgent(runtime: Runtime, { agent, id = agent, onClose = 'keep' }: RuntimeAgentOptions): BridgeAgent {
+  checkAgentOf(runtime, agent)
+  /** Run ids by request, of the runs whose events are being read here. */
+  const followed = new Map<string, string>()
+
+  function sessionOf({ owner, conversationId, metadata }: SessionContext): Session {
+    return runtime.session(`bridge:${keyPart(owner)}:${conversationId}`, { agent, metadata })
   }
 
-  async function* events(request: PromptContext, reading: AbortSignal): AsyncGenerator<BridgeEvent> {
-    const run = await sessionOf(request.session).send(request.prompt, { id: request.requestId }).catch(throwAs('none'))
-    const key = runKey(request)
-    runs.set(key, run)
+  async function* answer(request: PromptContext, reading: AbortSignal): AsyncGenerator<BridgeEvent> {
+    const session = sessionOf(request.session)
+    yield* request.answers ? resumed(session, request, request.answers, reading) : begun(session, request, reading)
+  }
+
+  /** Starts the run, or joins the one that is there under this id. */
+  async function* begun(session: Session, request: PromptContext, reading: AbortSignal): AsyncGenerator<BridgeEvent> {
+    const { prompt, requestId, runtimeParams } = request
+    const run = await session
+      // A session has one prompt at a time, in whichever process: the store decides.
+      .send(prompt, { id: requestId, onBusy: 'reject', ...(Object.keys(runtimeParams).length > 0 && { runtimeParams }) })
+      .catch(throwRuntimeFailure(id, 'prompt'))
+    yield* follow(session, run.runId, request, run.events({ abortSignal: reading }))
+  }
+
+  async function* resumed(
+    session: Session,
+    request: PromptContext,
+    answers: NonNullable<PromptContext['answers']>,
+    reading: AbortSignal,
+  ): AsyncGenerator<BridgeEvent> {
+    const before = await session.info().catch(throwRuntimeFailure(id, 'answers'))
+    const run = await runOf(session, request).catch(throwRuntimeFailure(id, 'answers'))
+    if (!run || !before) throw unknownRequest(request)
+    const { runId } = run
+    const fresh = await giveAnswers(session, run, answers, request.session.owner).catch(throwRuntimeFailure(id, 'answers'))
+    // Of answers that were taken before nobody knows how far the run has come since: all of it is told again.
+    const cursor = fresh ? before.cursor : run.cursor
+    let view = emptyView
+    for await (const event of follow(session, runId, request, session.events({ runId, cursor, abortSignal: reading }))) {
+      view = reduceEvents(view, event.event)
+      yield event
+    }
+    const after = await runOf(session, request).catch(throwRuntimeFailure(id, 'events'))
+    const result = after && waitingResult(after, lastText(view))
+    // The log does not say which of several questions have their answer.
+    if (result) yield { type: 'result', result }
+  }
+
+  async function* follow(
+    session: Session,
+    runId: string,
+    request: PromptContext,
+    events: AsyncIterable<LoggedEvent>,
+  ): AsyncGenerator<LoopEvent> {
+    const key = followKey(request)
+    followed.set(key, runId)
     try {
       // The cancel may have come before there was a run to stop.
-      if (request.abortSignal.aborted) await run.stop({ waitMs: 0 })
-      for await (const event of run.events({ abortSignal: reading })) yield { type: 'agent-event', event }
+      if (request.abortSignal.aborted) await session.stop({ runId, waitMs: 0 })
+      for await (const event of events) yield { type: 'agent-event', event }
     } catch (error) {
-      throwAs('unknown')(error)
+      throwRuntimeFailure(id, 'events')(error)
     } finally {
-      runs.delete(key)
+      followed.delete(key)
     }
   }
 
-  function throwAs(outcome: 'none' | 'unknown'): (error: unknown) => never {
-    return (error) => {
-      throw SessionError.isInstance(error) ? failureOf(error, id, outcome) : error
-    }
+  function unknownRequest({ requestId }: PromptContext): BridgeError {
+    return new BridgeError('NOT_FOUND', `Agent ${id} has no run of the request`, { details: { agentId: id, requestId } })
   }
 
   return defineBridgeAgent({
     specificationVersion: 'v1',
     info: { id },
     durable: true,
-    onPrompt(request) {
-      if (Object.keys(request.runtimeParams).length > 0) {
-        const issues = [{ path: 'runtimeParams', message: `agent ${id} takes none` }]
-        throw new BridgeError('PROTOCOL', `Agent ${id} takes no runtimeParams`, { details: { agentId: id, issues } })
-      }
-      return readable(events, request)
+    async onSessionCreate(context) {
+      if (onClose === 'keep' || context.conversationId === context.sessionId) return
+      if (!(await sessionOf(context).info().catch(throwRuntimeFailure(id, 'prompt')))) throw notResumable(id)
     },
+    onPrompt: (request) => readable(answer, request),
     async onCancel(request) {
-      await runs.get(runKey(request))?.stop({ reason: request.reason, waitMs: 0 })
+      const session = sessionOf(request.session)
+      const reading = followed.get(followKey(request))
+      const runId = reading ?? (await runOf(session, request))?.runId
+      // Whoever reads the events sees the end in them.
+      if (runId !== undefined) await session.stop({ runId, reason: request.reason, waitMs: reading === undefined ? stopWaitMs : 0 })
+    },
+    async onSessionClose(context) {
+      if (onClose === 'delete') await sessionOf(context).delete().catch(throwRuntimeFailure(id, 'close'))
     },
   })
+}
+
+/** The run that was sent under the request's id. It is the open one, or not far from the newest. */
+async function runOf(session: Session, { requestId }: Pick<PromptContext, 'requestId'>): Promise<RunInfo | undefined> {
+  const info = await session.info()
+  if (!info || info.openRun?.inputId === requestId) return info?.openRun
+  for (let page: string | undefined; ; ) {
+    const { items, next } = await session.runs({ newestFirst: true, ...(page !== undefined && { page }) })
+    const found = items.find(({ inputId }) => inputId === requestId)
+    if (found || next === undefined) return found
+    page = next
+  }
 }
 
 /** A handle does no I/O, and no handle is given for an agent that is not there. Throws `CONFIG`. */
@@ -71,6 +142,11 @@ function checkAgentOf(runtime: Runtime, agent: string): void {
     if (!SessionError.isInstance(error)) throw error
     throw new BridgeError('CONFIG', `The runtime has no agent ${agent}`, { details: { reason: error.code } })
   }
+}
+
+function notResumable(agentId: string): BridgeError {
+  const details = { agentId, reason: 'not-resumable' }
+  return new BridgeError('CONFIG', `Agent ${agentId} no longer has this conversation`, { details })
 }
 
 /** A stream whose `return` ends a reading that waits for the next event. */
@@ -91,7 +167,7 @@ function readable(
   }
 }
 
-function runKey({ session, requestId }: Pick<PromptContext, 'session' | 'requestId'>): string {
+function followKey({ session, requestId }: Pick<CancelContext, 'session' | 'requestId'>): string {
   return `${session.sessionId} ${requestId}`
 }
 
@@ -99,23 +175,4 @@ const plainOwner = /^[A-Za-z0-9_@-]{1,64}$/
 
 function keyPart(owner: string): string {
   return plainOwner.test(owner) ? owner : `=${createHash('sha256').update(owner).digest('base64url')}`
-}
-
-const codeBySessionError: Readonly<Record<string, BridgeErrorCode>> = {
-  'unknown-agent': 'CONFIG',
-  'agent-mismatch': 'CONFIG',
-  'invalid-config': 'CONFIG',
-  'invalid-input': 'PROTOCOL',
-  'id-reused': 'PROTOCOL',
-  'queue-full': 'CAPACITY',
-  busy: 'BUSY',
-}
-
-/** What the runtime said about it may name files of this machine, so only its code goes on. */
-function failureOf({ code, retryable }: SessionError, agentId: string, outcome: 'none' | 'unknown'): BridgeError {
-  const what = outcome === 'none' ? 'did not take the prompt' : 'cannot be followed'
-  return new BridgeError(codeBySessionError[code] ?? 'UPSTREAM', `Agent ${agentId} ${what}: ${code}`, {
-    retryable,
-    details: { agentId, reason: code, outcome },
-  })
 }

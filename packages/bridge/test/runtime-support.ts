@@ -1,0 +1,70 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { defineAgent } from '@bowline/agent-loop'
+import type { AgentEvent, AgentOptions } from '@bowline/agent-loop'
+import { scriptedModel } from '@bowline/llm/testing'
+import type { Script, ScriptedModel } from '@bowline/llm/testing'
+import { createRuntime } from '@bowline/sessions'
+import type { Runtime, SessionStore } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
+import { afterEach } from 'vitest'
+import { createBridge, inProcessExecutor } from '../src/index.ts'
+import type { Bridge, BridgeAgent, BridgeEvent, PromptContext, SessionContext } from '../src/index.ts'
+import { recordingLogger } from './support.ts'
+
+const cleanUps: (() => Promise<unknown>)[] = []
+
+/** Done after the test, the last one first. */
+export function later(cleanUp: () => Promise<unknown>): void {
+  cleanUps.push(cleanUp)
+}
+
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+export type WriterOptions = Partial<AgentOptions> & { readonly store?: SessionStore }
+
+/** A started runtime with the agent `writer`. */
+export async function startWriter(steps: Script | ScriptedModel, { store = memoryStore(), ...options }: WriterOptions = {}): Promise<Runtime> {
+  const model = 'doStream' in steps ? steps : scriptedModel(steps)
+  const writer = defineAgent({ name: 'writer', model, instructions: 'Write.', abortGraceMs: 10, ...options })
+  const runtime = createRuntime({ agents: [writer], store })
+  await runtime.start()
+  later(() => runtime.stop({ graceMs: 0 }))
+  return runtime
+}
+
+export async function startBridgeOver(agent: BridgeAgent): Promise<Bridge> {
+  const bridge = createBridge({ executors: [inProcessExecutor({ agents: [agent] })], logger: recordingLogger() })
+  await bridge.start()
+  later(() => bridge.stop({ deadlineMs: 1000 }))
+  return bridge
+}
+
+export async function temporaryFile(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'bowline-bridge-'))
+  later(() => rm(folder, { recursive: true }))
+  return join(folder, 'sessions.db')
+}
+
+export function sessionOf(sessionId = 'bs_1', parts: Partial<SessionContext> = {}): SessionContext {
+  const standard = { agentId: 'writer', owner: 'local', metadata: { team: 'red' }, createdAt: 0, depth: 0, path: [] }
+  return { sessionId, conversationId: sessionId, ...standard, ...parts }
+}
+
+export function promptOf(requestId: string, parts: Partial<PromptContext> = {}): PromptContext {
+  const prompt = parts.answers ? '' : 'Write a line.'
+  return { session: sessionOf(), requestId, prompt, runtimeParams: {}, abortSignal: new AbortController().signal, ...parts }
+}
+
+export async function bridgeEvents(agent: BridgeAgent, request: PromptContext): Promise<BridgeEvent[]> {
+  const events: BridgeEvent[] = []
+  for await (const event of agent.onPrompt(request) as AsyncIterable<BridgeEvent>) events.push(event)
+  return events
+}
+
+export async function eventsOf(agent: BridgeAgent, request: PromptContext): Promise<AgentEvent[]> {
+  return (await bridgeEvents(agent, request)).flatMap((event) => (event.type === 'agent-event' ? [event.event] : []))
+}
