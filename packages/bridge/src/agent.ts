@@ -1,5 +1,6 @@
 import type { AgentEvent } from '@bowline/agent-loop'
 import type { Cost, JSONObject, JSONValue, RuntimeParams, Usage } from '@bowline/llm'
+import type { StateStore } from '@bowline/sessions'
 import { BridgeError } from './errors.ts'
 
 /**
@@ -14,6 +15,8 @@ export interface BridgeAgent {
   readonly providers?: readonly AgentProvider[]
   /** A second `onPrompt` with the same session and `requestId` must join the first, also in a fresh process. */
   readonly durable?: boolean
+  /** Where a bridge keeps its records of such work, unless it was told another store. */
+  readonly stateStore?: StateStore
   /** Awaited before the prompt. When it throws, nothing remains and `onSessionClose` is not called. */
   onSessionCreate?(session: SessionContext): void | Promise<void>
   onPrompt(request: PromptContext): AsyncIterable<BridgeEvent> | Promise<PromptResult> | PromptResult

@@ -20,7 +20,7 @@ export interface Bridge {
   health(): BridgeHealth
   counters(): BridgeCounters
   /** Executors in order, their agents in order of registration. `capability` must be in the agent's list exactly. */
-  discover(query?: { readonly capability?: string }): readonly ListedAgent[]
+  discover(query?: OwnerOption & { readonly capability?: string }): readonly ListedAgent[]
   /** Lets every executor look anew at its agents, at most once per second. Never rejects. */
   refresh(): Promise<void>
   /** Throws a `BridgeError`; then no session remains. */

@@ -1,76 +1,75 @@
+import { memoryStateStore } from '@bowline/sessions'
 import manifest from '../package.json' with { type: 'json' }
-import type { BridgeEvent } from './agent.ts'
 import { AgentDirectory } from './agent-directory.ts'
 import type { ListedAgent } from './agent-directory.ts'
-import { checkDelegateInput, payloadHash } from './delegate-input.ts'
-import type { DelegateInput } from './delegate-input.ts'
-import { runDelegation } from './delegation.ts'
-import type { Delegation } from './delegation.ts'
+import type { Bridge, BridgeCounters, BridgeHealth, BridgeLimits, BridgeResult, BridgeRun, BridgeSession } from './bridge-contract.ts'
+import type { CancelInput, CancelReceipt, CloseInput, CloseReceipt, CreateSessionInput, DelegateInput } from './bridge-contract.ts'
+import type { OwnerOption, PromptInput, RequestQuery, SessionFilter, SessionPage } from './bridge-contract.ts'
+import type { Core } from './core.ts'
 import { BridgeError } from './errors.ts'
-import { createEventReaders } from './event-readers.ts'
-import type { BridgeExecutor } from './executors/executor.ts'
-import type { BridgeResult } from './outcome.ts'
-import { RequestBook } from './request-book.ts'
+import type { BridgeExecutor, ExecutorHost } from './executors/executor.ts'
+import { contextLogger, createObserver } from './observer.ts'
+import { cancel } from './operations/cancel.ts'
+import { close } from './operations/close.ts'
+import { createSession } from './operations/create-session.ts'
+import { delegate } from './operations/delegate.ts'
+import type { Desk } from './operations/desk.ts'
+import { listSessions } from './operations/list-sessions.ts'
+import { look } from './operations/look.ts'
+import { prompt } from './operations/prompt.ts'
+import { stopMarginMs, stopWork } from './operations/stop.ts'
+import { Processes } from './records/processes.ts'
+import { Retention } from './records/retention.ts'
+import { Places } from './requests/places.ts'
+import { RequestBook } from './requests/request-book.ts'
+import { settlesWithin } from './requests/watch.ts'
+import { Reaper } from './sessions/reaper.ts'
+import { sessionView } from './sessions/session-record.ts'
+import { SessionRegistry } from './sessions/session-registry.ts'
+import { capacityOf } from './sessions/slots.ts'
 import { settingsFrom } from './settings.ts'
 import type { BridgeOptions, BridgeSettings } from './settings.ts'
-import { settlesWithin, watchRequest } from './watch.ts'
-
-/** Takes prompts to agents and brings back exactly one outcome of each. */
-export interface Bridge {
-  /** Starts the executors in order. When one fails, those that run are stopped and its error is thrown. Repeatable. */
-  start(): Promise<void>
-  /**
-   * Takes no new work, cancels what runs and waits for it, then stops the executors in reverse order. Durable agents
-   * are left to go on. Resolves within `deadlineMs` (default 10,000) plus one second.
-   */
-  stop(options?: { readonly deadlineMs?: number }): Promise<void>
-  health(): BridgeHealth
-  /** Executors in order, their agents in order of registration. `capability` must be in the agent's list exactly. */
-  discover(query?: { readonly capability?: string }): readonly ListedAgent[]
-  /** Opens a session, sends the prompt, closes the session. Never throws for a refused call: its result says so. */
-  delegate(input: DelegateInput): BridgeRun
-}
-
-/** One request. Iterating gives its events from then on; to stop iterating does not stop the work. */
-export interface BridgeRun extends AsyncIterable<BridgeEvent> {
-  readonly requestId: string
-  readonly sessionId: string
-  /** Always settles, never rejects. */
-  result(): Promise<BridgeResult>
-}
-
-export interface BridgeHealth {
-  /** Started, with an agent, and every executor healthy. */
-  readonly healthy: boolean
-  readonly version: string
-  readonly uptimeMs: number
-  readonly agents: { readonly total: number; readonly ready: number }
-  readonly requests: { readonly inFlight: number; readonly capacity: number }
-  readonly executors: readonly { readonly kind: string; readonly healthy: boolean }[]
-}
 
 export function createBridge(options: BridgeOptions = {}): Bridge {
-  return new ExecutorBridge(options)
+  return new ExecutorBridge(settingsFrom(options))
 }
 
-const retryWhenFullMs = 1000
-/** After the deadline of a stop: once for hooks that are still at it, once for the executors. */
-const stopMarginMs = 450
+const hourMs = 3_600_000
+const refreshEveryMs = 1000
 
 class ExecutorBridge implements Bridge {
+  readonly limits: BridgeLimits
   readonly #settings: BridgeSettings
   readonly #directory: AgentDirectory
-  readonly #requests: RequestBook<ActiveRequest>
+  readonly #core: Core
+  readonly #desk: Desk
+  readonly #reaper: Reaper
   #starting: Promise<void> | undefined
   #stopping: Promise<void> | undefined
   #state: 'new' | 'started' | 'stopped' = 'new'
   #startedAt = 0
+  #refreshedAt = Number.NEGATIVE_INFINITY
 
-  constructor(options: BridgeOptions) {
-    this.#settings = settingsFrom(options)
-    const { executors, defaultAgentId, clock, requestRetentionMs: retentionMs, maxRequestRecords: maxRecords } = this.#settings
-    this.#directory = new AgentDirectory(executors, defaultAgentId)
-    this.#requests = new RequestBook({ clock, retentionMs, maxRecords })
+  constructor(given: BridgeSettings) {
+    const settings = { ...given, logger: contextLogger(given.logger) }
+    const { waitMs, heartbeatMs, maxTimeoutMs, clock } = settings
+    this.limits = { waitMs, heartbeatMs, maxTimeoutMs }
+    this.#settings = settings
+    this.#directory = new AgentDirectory(settings.executors, settings.defaultAgentId)
+    this.#core = coreOf(settings)
+    const retention = new Retention({
+      ...{ clock, retentionMs: this.#core.retentionMs(true), maxRecords: settings.maxRequestRecords },
+      onError: (error) => settings.logger.warn({ cause: error }, 'an old record was not removed'),
+    })
+    const onOver = (forget: () => Promise<void>): void => retention.add(forget)
+    const sessions = new SessionRegistry(this.#core, this.#directory, onOver)
+    this.#desk = {
+      ...{ core: this.#core, directory: this.#directory, sessions, places: new Places(settings) },
+      book: new RequestBook(this.#core, onOver),
+      checkRunning: () => this.#checkRunning(),
+    }
+    this.#reaper = new Reaper(this.#core, sessions)
+    sessions.onLiveChange = () => this.#reaper.look()
   }
 
   async start(): Promise<void> {
@@ -84,21 +83,33 @@ class ExecutorBridge implements Bridge {
 
   async #start(): Promise<void> {
     const { clock, logger } = this.#settings
-    const host = { clock, logger, sessionFailed: () => {}, notify: () => {} }
     const started: BridgeExecutor[] = []
     try {
       for (const executor of this.#settings.executors) {
-        await executor.start(host)
+        await executor.start(this.#host())
         started.push(executor)
       }
       this.#directory.check(logger)
+      await this.#core.processes.start()
       if (this.#stopping) throw notRunning('stopped')
     } catch (error) {
-      await this.#stopExecutors(started)
+      await this.#stopExecutors(started, stopMarginMs)
       throw error
     }
     this.#startedAt = clock.now()
     this.#state = 'started'
+  }
+
+  #host(): ExecutorHost {
+    const { clock, logger } = this.#settings
+    const { observer } = this.#core
+    return {
+      ...{ clock, logger },
+      notify: (notice) => observer.notify(notice),
+      sessionFailed: (sessionId, error) => {
+        void this.#core.attempt('the session was not marked as failed', () => this.#desk.sessions.fail(sessionId, error))
+      },
+    }
   }
 
   stop({ deadlineMs = 10_000 }: { readonly deadlineMs?: number } = {}): Promise<void> {
@@ -107,23 +118,23 @@ class ExecutorBridge implements Bridge {
   }
 
   async #stop(deadlineMs: number): Promise<void> {
+    const { clock } = this.#settings
     const before = this.#state
     this.#state = 'stopped'
-    if (before === 'new' && this.#starting) await settlesWithin(this.#settings.clock, deadlineMs, this.#starting)
+    if (before === 'new' && this.#starting) await settlesWithin(clock, deadlineMs, this.#starting)
     if (before !== 'started') return
-    const { clock, logger } = this.#settings
-    const running = this.#requests.running()
-    logger.info({ running: running.length, deadlineMs }, 'the bridge stops')
-    for (const { watch } of running) watch.interrupt({ cause: 'shutdown', deadlineAt: clock.now() + deadlineMs })
-    const settling = Promise.all(running.map(({ run }) => run.result()))
-    await settlesWithin(clock, deadlineMs + stopMarginMs, settling)
-    await settlesWithin(clock, stopMarginMs, this.#stopExecutors(this.#settings.executors))
+    const deadlineAt = clock.now() + deadlineMs
+    this.#reaper.stop()
+    await stopWork(this.#desk, deadlineAt)
+    const leftMs = Math.max(0, deadlineAt + stopMarginMs - clock.now()) + stopMarginMs
+    await settlesWithin(clock, leftMs, this.#stopExecutors(this.#settings.executors, leftMs))
+    await this.#core.attempt('the record of this bridge was not removed', () => this.#core.processes.stop())
   }
 
-  async #stopExecutors(executors: readonly BridgeExecutor[]): Promise<void> {
+  async #stopExecutors(executors: readonly BridgeExecutor[], deadlineMs: number): Promise<void> {
     for (const executor of executors.toReversed()) {
       try {
-        await executor.stop({ deadlineMs: stopMarginMs })
+        await executor.stop({ deadlineMs })
       } catch (error) {
         this.#settings.logger.error({ executor: executor.kind, cause: error }, 'the executor did not stop cleanly')
       }
@@ -131,104 +142,96 @@ class ExecutorBridge implements Bridge {
   }
 
   health(): BridgeHealth {
+    const { executors, clock, maxInFlight } = this.#settings
+    const { places, sessions } = this.#desk
     const agents = this.#directory.list()
-    const executors = this.#settings.executors.map((executor) => ({ kind: executor.kind, healthy: executor.health().healthy }))
+    const states = executors.map((executor) => ({ kind: executor.kind, ...executor.health() }))
     const running = this.#state === 'started'
     return {
-      healthy: running && agents.length > 0 && executors.every(({ healthy }) => healthy),
+      healthy: running && agents.length > 0 && states.every(({ healthy }) => healthy),
       version: manifest.version,
-      uptimeMs: running ? this.#settings.clock.now() - this.#startedAt : 0,
+      uptimeMs: running ? clock.now() - this.#startedAt : 0,
       agents: { total: agents.length, ready: agents.filter(({ status }) => status === 'ready').length },
-      requests: { inFlight: this.#requests.runningCount, capacity: this.#settings.maxInFlight },
-      executors,
+      sessions: {
+        active: executors.reduce((sum, executor) => sum + sessions.slots.takenOf(executor), 0),
+        capacity: executors.reduce((sum, executor) => sum + capacityOf(executor), 0),
+      },
+      requests: { inFlight: places.inFlight, capacity: maxInFlight, queued: places.queued },
+      executors: states,
     }
   }
 
-  discover({ capability }: { readonly capability?: string } = {}): readonly ListedAgent[] {
-    const agents = this.#directory.list()
+  counters(): BridgeCounters {
+    return { ...this.#core.observer.counters(), inFlight: this.#desk.places.inFlight }
+  }
+
+  discover({ capability, owner = 'local' }: OwnerOption & { readonly capability?: string } = {}): readonly ListedAgent[] {
+    const agents = this.#directory.list().filter(({ id }) => this.#settings.authorize(owner, 'discover', id))
     return capability === undefined ? agents : agents.filter(({ capabilities }) => capabilities.includes(capability))
   }
 
+  async refresh(): Promise<void> {
+    const now = this.#settings.clock.now()
+    if (now - this.#refreshedAt < refreshEveryMs) return
+    this.#refreshedAt = now
+    await Promise.all(this.#settings.executors.map((executor) => this.#core.attempt('the executor did not look anew', () => executor.refresh?.())))
+  }
+
+  createSession(input: CreateSessionInput = {}): Promise<BridgeSession> {
+    return createSession(this.#desk, input)
+  }
+
+  prompt(input: PromptInput): BridgeRun {
+    return prompt(this.#desk, input)
+  }
+
   delegate(input: DelegateInput): BridgeRun {
-    try {
-      return this.#accept(input).run
-    } catch (error) {
-      if (BridgeError.isInstance(error)) return this.#refused(input, error)
-      throw error
-    }
+    return delegate(this.#desk, input)
   }
 
-  /** Everything that can refuse a call stands before the first thing that it would change. */
-  #accept(input: DelegateInput): ActiveRequest {
+  async session(sessionId: string, { owner = 'local' }: OwnerOption = {}): Promise<BridgeSession> {
+    return sessionView(await this.#desk.sessions.read({ owner, id: sessionId }))
+  }
+
+  sessions(filter: SessionFilter = {}): Promise<SessionPage> {
+    return listSessions(this.#desk, filter)
+  }
+
+  request(requestId: string, options: RequestQuery = {}): Promise<BridgeResult> {
+    return look(this.#desk, requestId, options)
+  }
+
+  cancel(input: CancelInput): Promise<CancelReceipt> {
+    return cancel(this.#desk, input)
+  }
+
+  close(input: CloseInput): Promise<CloseReceipt> {
+    return close(this.#desk, input)
+  }
+
+  #checkRunning(): void {
     if (this.#state !== 'started') throw notRunning(this.#state)
-    checkDelegateInput(input, this.#settings)
-    const { owner = 'local', requestId = this.#settings.ids.next('req') } = input
-    const hash = payloadHash(input)
-    const joined = this.#requests.find({ owner, requestId }, hash)
-    if (joined) {
-      if (input.abortSignal) joined.watch.follow(input.abortSignal)
-      return joined
-    }
-    const found = this.#directory.find(input.agentId)
-    this.#checkCapacity()
-    const { clock, ids, timeoutMs, inactivityMs } = this.#settings
-    const sessionId = ids.next('bs')
-    const watch = watchRequest({ clock, timeoutMs: input.timeoutMs ?? timeoutMs, inactivityMs })
-    if (input.abortSignal) watch.follow(input.abortSignal)
-    const request = this.#begin({
-      found,
-      session: {
-        sessionId,
-        conversationId: sessionId,
-        depth: 0,
-        path: [],
-        agentId: found.agent.id,
-        owner,
-        metadata: structuredClone(input.metadata ?? {}),
-        createdAt: clock.now(),
-      },
-      requestId,
-      prompt: input.prompt,
-      runtimeParams: structuredClone(input.runtimeParams ?? {}),
-      watch,
-      readers: createEventReaders(),
-    })
-    this.#requests.add({ owner, requestId }, hash, request)
-    return request
-  }
-
-  #checkCapacity(): void {
-    if (this.#requests.runningCount < this.#settings.maxInFlight) return
-    const details = { reason: 'in-flight', retryAfterMs: retryWhenFullMs }
-    throw new BridgeError('CAPACITY', `All ${this.#settings.maxInFlight} places are taken`, { details })
-  }
-
-  #begin(work: Delegation): ActiveRequest {
-    const { requestId, session, readers, watch } = work
-    // A tick later, so that a caller who iterates at once misses nothing.
-    const result = Promise.resolve()
-      .then(() => runDelegation(work, this.#settings))
-      .finally(() => {
-        this.#requests.finish({ owner: session.owner, requestId })
-        readers.end()
-      })
-    return { watch, run: { requestId, sessionId: session.sessionId, result: () => result, [Symbol.asyncIterator]: () => readers.open() } }
-  }
-
-  #refused(input: DelegateInput, error: BridgeError): BridgeRun {
-    const { ids, logger } = this.#settings
-    const requestId = typeof input.requestId === 'string' ? input.requestId : ids.next('req')
-    logger.info({ requestId, code: error.code, reason: error.details.reason }, 'request refused')
-    const readers = createEventReaders()
-    readers.end()
-    const result = async (): Promise<BridgeResult> => ({ ok: false, error })
-    return { requestId, sessionId: ids.next('bs'), result, [Symbol.asyncIterator]: () => readers.open() }
   }
 }
 
-interface ActiveRequest {
-  readonly run: BridgeRun
-  readonly watch: Delegation['watch']
+function coreOf(settings: BridgeSettings): Core {
+  const { clock, logger, onEvent, requestRetentionMs, executors } = settings
+  const shared = settings.store ?? executors.find(({ stateStore }) => stateStore)?.stateStore
+  const store = shared ?? memoryStateStore({ clock })
+  const onError = (error: unknown): void => logger.warn({ cause: error }, 'the store did not answer')
+  return {
+    ...{ settings, store },
+    processes: new Processes({ store, clock, isShared: shared !== undefined, onError }),
+    observer: createObserver({ clock, logger, onEvent }),
+    retentionMs: (durable) => Math.max(1, requestRetentionMs ?? (durable ? 24 * hourMs : hourMs)),
+    async attempt(what, work) {
+      try {
+        await work()
+      } catch (error) {
+        logger.warn({ cause: error }, what)
+      }
+    },
+  }
 }
 
 function notRunning(state: 'new' | 'stopped' | 'started'): BridgeError {

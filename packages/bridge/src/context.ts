@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import type { SessionContext } from './agent.ts'
 
 /** Whose work the code at hand does. */
 export interface WorkContext {
@@ -16,6 +17,10 @@ const storage = new AsyncLocalStorage<WorkContext>()
 /** What agents do inside runs with its own context, so that log lines and delegations know where they come from. */
 export function withWorkContext<T>(context: WorkContext, work: () => T): T {
   return storage.run(context, work)
+}
+
+export function workContextOf({ owner, sessionId, agentId, depth, path }: SessionContext, requestId: string | undefined): WorkContext {
+  return { owner, sessionId, agentId, depth, path, ...(requestId !== undefined && { requestId }) }
 }
 
 /** Undefined outside of agents. */

@@ -4,6 +4,7 @@ export type {
   AgentInfo,
   AgentProvider,
   Answer,
+  AnswersContext,
   BridgeAgent,
   BridgeEvent,
   CancelContext,
@@ -23,16 +24,41 @@ export type { ProviderChoice } from './agents/provider-choice.ts'
 export { runtimeAgent } from './agents/runtime-agent.ts'
 export type { RuntimeAgentOptions } from './agents/runtime-agent.ts'
 export { createBridge } from './bridge.ts'
-export type { Bridge, BridgeHealth, BridgeRun } from './bridge.ts'
+export type {
+  Bridge,
+  BridgeCounters,
+  BridgeHealth,
+  BridgeLimits,
+  BridgeOutcome,
+  BridgeResult,
+  BridgeRun,
+  BridgeSession,
+  CancelInput,
+  CancelReceipt,
+  CloseInput,
+  CloseReceipt,
+  CreateSessionInput,
+  DelegateInput,
+  DepthOption,
+  OutcomeStatus,
+  OwnerOption,
+  PromptInput,
+  RequestIds,
+  RequestOptions,
+  RequestQuery,
+  SessionFilter,
+  SessionPage,
+  SessionStatus,
+  SettledStatus,
+} from './bridge-contract.ts'
 export { defineBridgeConfig } from './config.ts'
 export type { BridgeConfig } from './config.ts'
-export type { DelegateInput } from './delegate-input.ts'
 export { BridgeError, bridgeErrorCodes } from './errors.ts'
 export type { BridgeErrorBody, BridgeErrorCode, BridgeErrorDetails } from './errors.ts'
-export type { BridgeExecutor, DiscoveredAgent, ExecutorHealth, ExecutorHost } from './executors/executor.ts'
+export type { BridgeExecutor, DiscoveredAgent, ExecutorHealth, ExecutorHost, ExecutorLimits, WorkerHealth } from './executors/executor.ts'
 export { inProcessExecutor } from './executors/in-process.ts'
-export type { InProcessExecutorOptions } from './executors/in-process.ts'
+export type { InProcessExecutor, InProcessExecutorOptions } from './executors/in-process.ts'
 export type { BridgeLogger, LogFields } from './logger.ts'
-export type { BridgeOutcome, BridgeResult, RequestIds } from './outcome.ts'
-export type { OutcomeStatus } from './run-result.ts'
+export type { BridgeNotice, NoticeBody } from './notices.ts'
+export type { BridgeAction } from './operations/desk.ts'
 export type { BridgeOptions } from './settings.ts'

@@ -2,18 +2,28 @@ import { randomBytes } from 'node:crypto'
 import type { IdSource } from '@bowline/agent-loop'
 import { systemClock } from '@bowline/llm'
 import type { Clock } from '@bowline/llm'
+import type { StateStore } from '@bowline/sessions'
 import { BridgeError } from './errors.ts'
 import type { BridgeExecutor } from './executors/executor.ts'
 import { stderrLogger } from './logger.ts'
 import type { BridgeLogger } from './logger.ts'
+import type { BridgeNotice } from './notices.ts'
+import type { BridgeAction } from './operations/desk.ts'
 
 export interface BridgeOptions {
   /** In order of precedence: an agent id in an earlier one wins. Default none. */
   readonly executors?: readonly BridgeExecutor[]
   /** Used when a call names no agent. Default: the first agent of the first executor that has one. */
   readonly defaultAgentId?: string
+  /**
+   * Where sessions and requests are kept. Default: the store of the first runtime agent, else memory. With a store that
+   * outlives the process, calls are still told what became of requests after it.
+   */
+  readonly store?: StateStore
   /** Running requests. Default 50. */
   readonly maxInFlight?: number
+  /** Requests that wait for a place, owners in turns. Default 0. */
+  readonly maxQueued?: number
   /** UTF-8 bytes. Default 1 MiB. */
   readonly maxPromptBytes?: number
   /** Metadata and runtimeParams together, as JSON. Default 64 KiB. */
@@ -24,30 +34,47 @@ export interface BridgeOptions {
   readonly timeoutMs?: number
   /** The most that a caller may ask for. Default 24 hours. */
   readonly maxTimeoutMs?: number
-  /** An agent that says nothing for so long has timed out; 0 is never. Default 5 minutes. */
+  /** An agent that says nothing for so long has timed out; 0 is never. Default 5 minutes in process, 2 minutes elsewhere. */
   readonly inactivityMs?: number
   /** How long a cancelled agent may take to settle. Default 5,000. */
   readonly cancelGraceMs?: number
-  /** How long a finished request can be joined by its id. Default 1 hour. */
+  /** How long a tool call stays open before it answers `running`. Default 50,000. */
+  readonly waitMs?: number
+  /** Progress on a quiet request, for callers that asked for progress. Default 10,000. */
+  readonly heartbeatMs?: number
+  /** How long what is over can be asked for and joined. Default 1 hour; of durable agents 24 hours. */
   readonly requestRetentionMs?: number
-  /** How many finished requests are kept. Default 10,000. */
+  /** How many finished requests and sessions that are over are kept. Default 10,000. */
   readonly maxRequestRecords?: number
+  /** How often agents may hand on work to agents. Default 4. */
+  readonly maxDepth?: number
+  /** Whether an agent may be handed work that it handed on itself. Default false. */
+  readonly allowLoops?: boolean
+  /** Whether an owner may do this with an agent; to others it is not there. Default: everybody everything. */
+  readonly authorize?: (owner: string, action: BridgeAction, agentId: string) => boolean
+  /** Told of all that happens. Must not throw. */
+  readonly onEvent?: (notice: BridgeNotice) => void
   readonly clock?: Clock
   readonly ids?: IdSource
   /** Default: JSON lines on stderr. */
   readonly logger?: BridgeLogger
 }
 
-type Settings = Required<Omit<BridgeOptions, 'defaultAgentId' | 'executors'>>
+type Optional = 'defaultAgentId' | 'store' | 'inactivityMs' | 'onEvent' | 'requestRetentionMs'
+type Settings = Required<Omit<BridgeOptions, Optional>>
 
 export interface BridgeSettings extends Settings {
-  readonly executors: readonly BridgeExecutor[]
   readonly defaultAgentId: string | undefined
+  readonly store: StateStore | undefined
+  readonly inactivityMs: number | undefined
+  readonly requestRetentionMs: number | undefined
+  readonly onEvent: ((notice: BridgeNotice) => void) | undefined
 }
 
 /** The least value of every number. */
 const leastValues = {
   maxInFlight: 1,
+  maxQueued: 0,
   maxPromptBytes: 1,
   maxMetadataBytes: 0,
   maxResultBytes: 0,
@@ -55,9 +82,12 @@ const leastValues = {
   maxTimeoutMs: 1,
   inactivityMs: 0,
   cancelGraceMs: 0,
+  waitMs: 0,
+  heartbeatMs: 1,
   requestRetentionMs: 0,
   maxRequestRecords: 0,
-} as const satisfies Partial<Record<keyof Settings, number>>
+  maxDepth: 0,
+} as const satisfies Partial<Record<keyof BridgeSettings, number>>
 
 /** Throws `CONFIG` for an unknown option or a number out of range. */
 export function settingsFrom(options: BridgeOptions): BridgeSettings {
@@ -67,7 +97,7 @@ export function settingsFrom(options: BridgeOptions): BridgeSettings {
   const settings = { ...standard, ...options, executors: [...(options.executors ?? [])] }
   for (const [name, least] of Object.entries(leastValues)) {
     const value = settings[name as keyof typeof leastValues]
-    if (!Number.isSafeInteger(value) || value < least) {
+    if (value !== undefined && (!Number.isSafeInteger(value) || value < least)) {
       throw new BridgeError('CONFIG', `The bridge option ${name} must be an integer of at least ${least}`)
     }
   }
@@ -78,16 +108,24 @@ function defaults(): BridgeSettings {
   return {
     executors: [],
     defaultAgentId: undefined,
+    store: undefined,
     maxInFlight: 50,
+    maxQueued: 0,
     maxPromptBytes: 1024 * 1024,
     maxMetadataBytes: 64 * 1024,
     maxResultBytes: 8 * 1024 * 1024,
     timeoutMs: 30 * 60_000,
     maxTimeoutMs: 24 * 3_600_000,
-    inactivityMs: 5 * 60_000,
+    inactivityMs: undefined,
     cancelGraceMs: 5000,
-    requestRetentionMs: 3_600_000,
+    waitMs: 50_000,
+    heartbeatMs: 10_000,
+    requestRetentionMs: undefined,
     maxRequestRecords: 10_000,
+    maxDepth: 4,
+    allowLoops: false,
+    authorize: () => true,
+    onEvent: undefined,
     clock: systemClock,
     // 128 random bits: whoever knows an id was given it.
     ids: { next: (kind) => `${kind}_${randomBytes(16).toString('base64url')}` },

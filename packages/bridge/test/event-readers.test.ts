@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { BridgeEvent } from '../src/index.ts'
-import { createEventReaders } from '../src/event-readers.ts'
+import { createEventReaders } from '../src/requests/event-readers.ts'
 import { answer, startBridge, testAgent } from './support.ts'
 
 const delta = (text: string): BridgeEvent => ({ type: 'text-delta', delta: text })

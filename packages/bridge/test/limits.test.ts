@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createBridge, inProcessExecutor } from '../src/index.ts'
 import type { BridgeEvent, BridgeExecutor, PromptContext } from '../src/index.ts'
-import { RequestBook } from '../src/request-book.ts'
-import { manualClock } from '@bowline/llm/testing'
 import { aborted, answer, failureOf, never, outcomeOf, recordingLogger, startBridge, testAgent } from './support.ts'
 
 describe('in flight', () => {
@@ -14,7 +12,7 @@ describe('in flight', () => {
     }
     const { bridge } = await startBridge([testAgent('a', { onPrompt })], { maxInFlight: 2 })
     const running = [bridge.delegate({ prompt: 'one' }), bridge.delegate({ prompt: 'two' })]
-    expect(bridge.health().requests).toEqual({ inFlight: 2, capacity: 2 })
+    expect(bridge.health().requests).toEqual({ inFlight: 2, capacity: 2, queued: 0 })
     const refused = failureOf(await bridge.delegate({ prompt: 'three' }).result())
     expect(refused).toMatchObject({ code: 'CAPACITY', retryable: true, details: { retryAfterMs: expect.any(Number) } })
     expect(bridge.discover()).toHaveLength(1)
@@ -85,18 +83,23 @@ describe('repeats', () => {
   })
 
   it('B69: finished records beyond the cap or the age leave oldest first, running ones never', async () => {
-    const clock = manualClock(0)
-    const book = new RequestBook<string>({ clock, retentionMs: 1000, maxRecords: 2 })
-    const key = (requestId: string) => ({ owner: 'local', requestId })
-    book.add(key('running'), 'hash', 'running')
-    for (const id of ['one', 'two', 'three']) {
-      book.add(key(id), 'hash', id)
-      book.finish(key(id))
+    const gate = Promise.withResolvers<void>()
+    const onPrompt = async ({ prompt }: PromptContext) => {
+      if (prompt === 'wait') await gate.promise
+      return answer(prompt)
     }
-    expect(['one', 'two', 'three', 'running'].map((id) => book.find(key(id), 'hash'))).toEqual([undefined, 'two', 'three', 'running'])
+    const { bridge, clock } = await startBridge([testAgent('a', { onPrompt })], { maxRequestRecords: 2, requestRetentionMs: 1000, inactivityMs: 0 })
+    const [first, second] = [await bridge.createSession(), await bridge.createSession()]
+    bridge.prompt({ sessionId: first.sessionId, prompt: 'wait', requestId: 'running' })
+    for (const id of ['one', 'two', 'three']) await bridge.prompt({ sessionId: second.sessionId, prompt: id, requestId: id }).result()
+    const known = async () => {
+      const results = await Promise.all(['one', 'two', 'three', 'running'].map((id) => bridge.request(id)))
+      return results.map((result) => (result.ok ? result.status : result.error.code))
+    }
+    expect(await known()).toEqual(['NOT_FOUND', 'completed', 'completed', 'running'])
     await clock.advance(1001)
-    expect(['two', 'three', 'running'].map((id) => book.find(key(id), 'hash'))).toEqual([undefined, undefined, 'running'])
-    expect(book.runningCount).toBe(1)
+    expect(await known()).toEqual(['NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND', 'running'])
+    gate.resolve()
   })
 })
 
@@ -198,7 +201,8 @@ describe('health', () => {
       version: expect.stringMatching(/^\d+\.\d+\.\d+/),
       uptimeMs: 250,
       agents: { total: 2, ready: 2 },
-      requests: { inFlight: 0, capacity: 50 },
+      sessions: { active: 0, capacity: 100 },
+      requests: { inFlight: 0, capacity: 50, queued: 0 },
       executors: [{ kind: 'in-process', healthy: true }],
     })
     await bridge.stop()

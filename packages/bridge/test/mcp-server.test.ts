@@ -43,7 +43,7 @@ describe('tools', () => {
     expect(discover?.annotations).toEqual({ readOnlyHint: true })
     expect(delegate?.annotations).toEqual({ openWorldHint: true })
     expect(Object.keys(delegate?.inputSchema.properties ?? {})).toEqual([
-      ...['prompt', 'agentId', 'metadata', 'runtimeParams', 'requestId', 'timeoutMs'],
+      ...['prompt', 'agentId', 'metadata', 'runtimeParams', 'requestId', 'idempotencyKey', 'timeoutMs'],
     ])
     expect(delegate?.inputSchema.required).toEqual(['prompt'])
   })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { BridgeError } from '../src/index.ts'
-import { errorBody } from '../src/mcp/envelope.ts'
+import { errorBody } from '../src/error-body.ts'
 
 const sent = (message: string, details: object = {}) => errorBody(new BridgeError('UPSTREAM', message, { details }))
 

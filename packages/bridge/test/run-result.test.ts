@@ -1,7 +1,7 @@
 import { emptyView } from '@bowline/agent-loop/events'
 import type { RunView } from '@bowline/agent-loop/events'
 import { describe, expect, it } from 'vitest'
-import { hasSettled, settledRun } from '../src/run-result.ts'
+import { hasSettled, settledRun } from '../src/requests/run-result.ts'
 
 const of = (changes: Partial<RunView>): RunView => ({ ...emptyView, ...changes })
 const call = { toolCallId: 'c', toolName: 't', input: {}, path: ['p'], agent: ['child'] }

@@ -8,8 +8,8 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { runtimeAgent } from '../src/index.ts'
 import type { Answer, BridgeAgent, BridgeEvent, PendingInput, PromptContext } from '../src/index.ts'
-import { collectResult } from '../src/result-collector.ts'
-import type { Settled } from '../src/run-result.ts'
+import { collectResult } from '../src/requests/result-collector.ts'
+import type { Settled } from '../src/requests/run-result.ts'
 import { bridgeEvents, promptOf, sessionOf, startWriter, temporaryFile } from './runtime-support.ts'
 
 const where = defineTool({ name: 'where', description: 'Where the user is.', inputSchema: z.object({}) })

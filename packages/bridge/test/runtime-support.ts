@@ -10,7 +10,7 @@ import type { Runtime, SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { afterEach } from 'vitest'
 import { createBridge, inProcessExecutor } from '../src/index.ts'
-import type { Bridge, BridgeAgent, BridgeEvent, PromptContext, SessionContext } from '../src/index.ts'
+import type { Bridge, BridgeAgent, BridgeOptions, BridgeEvent, PromptContext, SessionContext } from '../src/index.ts'
 import { recordingLogger } from './support.ts'
 
 const cleanUps: (() => Promise<unknown>)[] = []
@@ -36,8 +36,8 @@ export async function startWriter(steps: Script | ScriptedModel, { store = memor
   return runtime
 }
 
-export async function startBridgeOver(agent: BridgeAgent): Promise<Bridge> {
-  const bridge = createBridge({ executors: [inProcessExecutor({ agents: [agent] })], logger: recordingLogger() })
+export async function startBridgeOver(agent: BridgeAgent, options: BridgeOptions = {}): Promise<Bridge> {
+  const bridge = createBridge({ executors: [inProcessExecutor({ agents: [agent] })], logger: recordingLogger(), ...options })
   await bridge.start()
   later(() => bridge.stop({ deadlineMs: 1000 }))
   return bridge

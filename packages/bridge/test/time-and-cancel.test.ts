@@ -92,7 +92,8 @@ describe('time', () => {
     expect(bridge.health().requests.inFlight).toBe(0)
     finish.resolve()
     await clock.advance(0)
-    expect(logger.lines.at(-1)).toMatchObject({ message: 'late event dropped', fields: { lateEvents: 1 } })
+    expect(logger.lines.at(-1)).toMatchObject({ message: 'late event dropped', fields: { requestId: expect.any(String) } })
+    expect(bridge.counters().dropped).toBe(1)
     expect(trace).toEqual(['cancel timeout', 'close failed'])
   })
 

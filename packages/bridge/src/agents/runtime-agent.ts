@@ -1,11 +1,11 @@
-import { createHash } from 'node:crypto'
 import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
 import { SessionError } from '@bowline/sessions'
 import type { LoggedEvent, RunInfo, Runtime, Session } from '@bowline/sessions'
 import type { BridgeAgent, BridgeEvent, CancelContext, PromptContext, SessionContext } from '../agent.ts'
 import { defineBridgeAgent } from '../agent.ts'
 import { BridgeError } from '../errors.ts'
-import { lastText } from '../run-result.ts'
+import { ownerKey } from '../owner-key.ts'
+import { lastText } from '../requests/run-result.ts'
 import { giveAnswers, waitingResult } from './runtime-answers.ts'
 import { throwRuntimeFailure } from './runtime-failure.ts'
 
@@ -35,7 +35,7 @@ export function runtimeAgent(runtime: Runtime, { agent, id = agent, onClose = 'k
   const followed = new Map<string, string>()
 
   function sessionOf({ owner, conversationId, metadata }: SessionContext): Session {
-    return runtime.session(`bridge:${keyPart(owner)}:${conversationId}`, { agent, metadata })
+    return runtime.session(`bridge:${ownerKey(owner)}:${conversationId}`, { agent, metadata })
   }
 
   async function* answer(request: PromptContext, reading: AbortSignal): AsyncGenerator<BridgeEvent> {
@@ -104,6 +104,7 @@ export function runtimeAgent(runtime: Runtime, { agent, id = agent, onClose = 'k
     specificationVersion: 'v1',
     info: { id },
     durable: true,
+    stateStore: runtime.store.state,
     async onSessionCreate(context) {
       if (onClose === 'keep' || context.conversationId === context.sessionId) return
       if (!(await sessionOf(context).info().catch(throwRuntimeFailure(id, 'prompt')))) throw notResumable(id)
@@ -169,10 +170,4 @@ function readable(
 
 function followKey({ session, requestId }: Pick<CancelContext, 'session' | 'requestId'>): string {
   return `${session.sessionId} ${requestId}`
-}
-
-const plainOwner = /^[A-Za-z0-9_@-]{1,64}$/
-
-function keyPart(owner: string): string {
-  return plainOwner.test(owner) ? owner : `=${createHash('sha256').update(owner).digest('base64url')}`
 }

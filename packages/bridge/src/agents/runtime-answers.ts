@@ -1,7 +1,7 @@
 import type { SubmittedResult } from '@bowline/agent-loop'
 import type { RunInfo, Session } from '@bowline/sessions'
 import type { Answer, PromptResult } from '../agent.ts'
-import { pendingInputs } from '../run-result.ts'
+import { pendingInputs } from '../requests/run-result.ts'
 
 type ToolAnswer = Exclude<Answer, { readonly decision: unknown }>
 

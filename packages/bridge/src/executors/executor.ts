@@ -1,4 +1,5 @@
 import type { Clock } from '@bowline/llm'
+import type { StateStore } from '@bowline/sessions'
 import type {
   AgentInfo,
   AgentProvider,
@@ -22,6 +23,8 @@ export interface BridgeExecutor {
   readonly kind: string
   /** Kept by the bridge, for the sessions of all agents of this executor. */
   readonly limits?: ExecutorLimits
+  /** Where the bridge keeps its records unless it was told another store. */
+  readonly stateStore?: StateStore | undefined
   start(host: ExecutorHost): Promise<void>
   /** Must resolve within `deadlineMs`. */
   stop(options: { readonly deadlineMs: number }): Promise<void>

@@ -1,44 +1,75 @@
 import { checkAgent } from '../agent.ts'
-import type { AgentInfo, AgentProvider, BridgeAgent, BridgeEvent, PromptContext, PromptResult } from '../agent.ts'
+import type { AgentInfo, AgentProvider, BridgeAgent, BridgeEvent, PromptResult, SessionContext } from '../agent.ts'
 import { BridgeError } from '../errors.ts'
 import type { BridgeExecutor, DiscoveredAgent } from './executor.ts'
 
 export interface InProcessExecutorOptions {
   readonly agents: readonly BridgeAgent[]
+  /** How long a session lives; 0 is for ever. Default 1 hour. */
+  readonly ttlMs?: number
+  /** How long a session without a prompt stays; 0 is for ever. Default 10 minutes. */
+  readonly idleMs?: number
+  /** Default 100. */
+  readonly maxSessions?: number
 }
 
+export interface InProcessExecutor extends BridgeExecutor {
+  /** Throws `CONFIG` for an agent that is not one, and for an id that is there. Then nothing has changed. */
+  add(agent: BridgeAgent): void
+}
+
+const usualLimits = { ttlMs: 3_600_000, idleMs: 600_000, maxSessions: 100, inactivityMs: 5 * 60_000 }
+
 /** Agents of this process. Throws `CONFIG` for an agent that is not one, and for an id that is there twice. */
-export function inProcessExecutor(options: InProcessExecutorOptions): BridgeExecutor {
-  const agents = registered(options.agents)
-  const listing = [...agents.values()].map(describe)
+export function inProcessExecutor({ agents: given, ...limits }: InProcessExecutorOptions): InProcessExecutor {
+  const agents = new Map<string, { readonly agent: BridgeAgent; readonly listed: DiscoveredAgent }>()
   // A session keeps the agent it was opened on.
   const sessions = new Map<string, BridgeAgent>()
   let running = false
 
-  function agentOf(session: PromptContext['session']): BridgeAgent {
-    const agent = sessions.get(session.sessionId)
-    if (!agent) throw new BridgeError('NOT_FOUND', 'Session not found', { details: { sessionId: session.sessionId } })
+  function add(agent: BridgeAgent): void {
+    checkAgent(agent)
+    const { id } = agent.info
+    if (agents.has(id)) throw new BridgeError('CONFIG', `Two agents have the id ${id}`, { details: { agentId: id } })
+    agents.set(id, { agent, listed: describe(agent) })
+  }
+
+  function agentOf({ sessionId }: SessionContext): BridgeAgent {
+    const agent = sessions.get(sessionId)
+    if (!agent) throw new BridgeError('NOT_FOUND', 'Session not found', { details: { sessionId } })
     return agent
   }
 
+  for (const agent of given) add(agent)
   return {
     specificationVersion: 'v1',
     kind: 'in-process',
+    limits: checkedLimits({ ...usualLimits, ...limits }),
+    get stateStore() {
+      return [...agents.values()].find(({ agent }) => agent.stateStore)?.agent.stateStore
+    },
+    add,
     start: async () => void (running = true),
     stop: async () => {
       running = false
       sessions.clear()
     },
-    agents: () => listing,
+    agents: () => [...agents.values()].map(({ listed }) => listed),
     health: () => ({ healthy: running }),
-    open: async (session) => {
-      const agent = agents.get(session.agentId)
+    open: async (session, how) => {
+      const agent = agents.get(session.agentId)?.agent
       if (!agent) throw new BridgeError('NOT_FOUND', `No agent ${session.agentId}`, { details: { agentId: session.agentId } })
-      await agent.onSessionCreate?.(session)
+      if (how === 'create') await agent.onSessionCreate?.(session)
       sessions.set(session.sessionId, agent)
     },
     prompt: (request) => eventsOf(agentOf(request.session).onPrompt(request)),
+    answer: async (request) => {
+      const agent = agentOf(request.session)
+      await agent.onAnswers?.(request)
+      return agent.onAnswers !== undefined
+    },
     cancel: async (request) => agentOf(request.session).onCancel?.(request),
+    detach: ({ sessionId }) => void sessions.delete(sessionId),
     close: async (session, reason) => {
       const agent = agentOf(session)
       sessions.delete(session.sessionId)
@@ -47,15 +78,14 @@ export function inProcessExecutor(options: InProcessExecutorOptions): BridgeExec
   }
 }
 
-function registered(agents: readonly BridgeAgent[]): ReadonlyMap<string, BridgeAgent> {
-  const byId = new Map<string, BridgeAgent>()
-  for (const agent of agents) {
-    checkAgent(agent)
-    const { id } = agent.info
-    if (byId.has(id)) throw new BridgeError('CONFIG', `Two agents have the id ${id}`, { details: { agentId: id } })
-    byId.set(id, agent)
+/** Throws `CONFIG` for a number out of range. */
+function checkedLimits(limits: typeof usualLimits): typeof usualLimits {
+  for (const [name, value] of Object.entries(limits)) {
+    const least = name === 'maxSessions' ? 1 : 0
+    if (Number.isSafeInteger(value) && value >= least) continue
+    throw new BridgeError('CONFIG', `${name} of inProcessExecutor must be an integer of at least ${least}`)
   }
-  return byId
+  return limits
 }
 
 function describe(agent: BridgeAgent): DiscoveredAgent {

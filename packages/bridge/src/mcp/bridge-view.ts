@@ -1,6 +1,6 @@
 import type { ListedAgent } from '../agent-directory.ts'
-import type { Bridge } from '../bridge.ts'
-import { invalidInput } from '../delegate-schema.ts'
+import type { Bridge } from '../bridge-contract.ts'
+import { invalidInput } from '../input/schemas.ts'
 import { BridgeError } from '../errors.ts'
 
 /** Who uses a bridge over MCP, and which of its agents. */
@@ -14,7 +14,7 @@ export interface BridgeUser {
 }
 
 /** What a bridge is to one of its users. */
-export function bridgeView(bridge: Bridge, { owner, mayUse = () => true, runtimeParams }: BridgeUser): Bridge {
+export function bridgeView(bridge: Bridge, { owner, mayUse = () => true, runtimeParams }: BridgeUser): Pick<Bridge, 'discover' | 'delegate'> {
   const usable = (agents: readonly ListedAgent[]): readonly ListedAgent[] => agents.filter(({ id }) => mayUse(id))
   const chosen = (given: string | undefined): string | undefined => {
     const agents = bridge.discover()
@@ -25,9 +25,6 @@ export function bridgeView(bridge: Bridge, { owner, mayUse = () => true, runtime
     throw new BridgeError('NOT_FOUND', `No agent ${agentId}`, { details: { agentId } })
   }
   return {
-    start: () => bridge.start(),
-    stop: (options) => bridge.stop(options),
-    health: () => bridge.health(),
     discover: (query) => usable(bridge.discover(query)),
     delegate(input) {
       if (runtimeParams) checkParams(input.runtimeParams ?? {}, runtimeParams)

@@ -2,8 +2,8 @@ import { McpServer } from '@modelcontextprotocol/server'
 import type { McpServerFactory, StandardSchemaWithJSON } from '@modelcontextprotocol/server'
 import type { z } from 'zod'
 import manifest from '../../package.json' with { type: 'json' }
-import type { Bridge } from '../bridge.ts'
-import { invalidInput, issuesOf } from '../delegate-schema.ts'
+import type { Bridge } from '../bridge-contract.ts'
+import { invalidInput, issuesOf } from '../input/schemas.ts'
 import { BridgeError } from '../errors.ts'
 import { bridgeView, type BridgeUser } from './bridge-view.ts'
 import { failure, success } from './envelope.ts'
@@ -23,7 +23,7 @@ export function createBridgeMcpServer(bridge: Bridge, user: BridgeUser = {}): Mc
   }
 }
 
-function register(server: McpServer, bridge: Bridge, tool: BridgeTool): void {
+function register(server: McpServer, bridge: Pick<Bridge, 'discover' | 'delegate'>, tool: BridgeTool): void {
   const { title, description, annotations } = tool
   const schemas = { inputSchema: unchecked(tool.input), outputSchema: unchecked(tool.output) }
   server.registerTool(tool.name, { title, description, annotations, ...schemas }, async (input, context) => {

@@ -1,9 +1,7 @@
 import type { ToolAnnotations } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import type { Bridge } from '../bridge.ts'
-import type { DelegateInput } from '../delegate-input.ts'
-import { delegateInputSchema, idSchema } from '../delegate-schema.ts'
-import type { BridgeOutcome } from '../outcome.ts'
+import type { Bridge, BridgeOutcome, DelegateInput } from '../bridge-contract.ts'
+import { delegateInputSchema, idSchema } from '../input/schemas.ts'
 
 /** One tool: what it is called, what it takes and gives, and what it does. */
 export interface BridgeTool<Input extends z.ZodType = z.ZodType> {
@@ -15,7 +13,7 @@ export interface BridgeTool<Input extends z.ZodType = z.ZodType> {
   readonly output: z.ZodType
   readonly annotations: ToolAnnotations
   /** Throws a `BridgeError` for a failure. */
-  run(bridge: Bridge, input: z.infer<Input>, abortSignal: AbortSignal): Promise<object>
+  run(bridge: Pick<Bridge, 'discover' | 'delegate'>, input: z.infer<Input>, abortSignal: AbortSignal): Promise<object>
 }
 
 const agentsDiscover = tool({

@@ -1,14 +1,14 @@
 import type { AgentErrorData, ApprovalRequest, PendingToolCall } from '@bowline/agent-loop/events'
 import type { RunView } from '@bowline/agent-loop/events'
 import type { ModelError, Usage } from '@bowline/llm'
-import type { PendingInput, PromptResult, StopReason } from './agent.ts'
-import { BridgeError } from './errors.ts'
-import { modelFailure } from './model-failure.ts'
+import type { PendingInput, PromptResult, StopReason } from '../agent.ts'
+import type { SettledStatus } from '../bridge-contract.ts'
+import { BridgeError } from '../errors.ts'
+import { modelFailure } from '../model-failure.ts'
 
-export type OutcomeStatus = 'awaiting-tools' | 'awaiting-approval' | 'completed' | 'aborted' | 'halted' | 'limit'
-
+/** How one prompt of an agent ended. */
 export interface Settled {
-  readonly status: OutcomeStatus
+  readonly status: SettledStatus
   readonly result: PromptResult
 }
 
@@ -23,6 +23,7 @@ export function settledRun(view: RunView, agentId: string): Settled {
     text: lastText(view),
     stopReason,
     ...(hasNumbers(view.usage) && { usage: view.usage }),
+    ...(view.cost && { cost: view.cost }),
     ...withPending(pendingInputs(view)),
   })
   switch (view.status) {

@@ -1,13 +1,18 @@
 import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
-import type { BridgeEvent, PromptResult, StopReason } from './agent.ts'
-import { BridgeError } from './errors.ts'
+import type { BridgeEvent, PendingInput, PromptResult, StopReason } from '../agent.ts'
+import type { SettledStatus } from '../bridge-contract.ts'
+import { BridgeError } from '../errors.ts'
 import { hasSettled, lastText, settledRun } from './run-result.ts'
-import type { OutcomeStatus, Settled } from './run-result.ts'
+import type { Settled } from './run-result.ts'
 
 /** Makes one result of the events of a prompt. A `result` event wins over loop events, those over text deltas. */
 export interface ResultCollector {
   /** The agent has said how it ended; what comes after does not count. */
   readonly complete: boolean
+  /** UTF-16 units of text so far. */
+  readonly chars: number
+  /** So far. */
+  readonly text: string
   /** Throws when the result grows too large or the event is none. */
   add(event: BridgeEvent): void
   /** Throws when the agent failed. */
@@ -19,6 +24,7 @@ export interface ResultCollector {
 export function collectResult(agentId: string, maxResultBytes: number): ResultCollector {
   let text = ''
   let textBytes = 0
+  let loopChars = 0
   let view = emptyView
   let result: PromptResult | undefined
 
@@ -41,6 +47,12 @@ export function collectResult(agentId: string, maxResultBytes: number): ResultCo
     get complete() {
       return result !== undefined
     },
+    get chars() {
+      return text.length + loopChars
+    },
+    get text() {
+      return view === emptyView ? text : lastText(view)
+    },
     add(event) {
       switch (event.type) {
         case 'text-delta':
@@ -50,6 +62,7 @@ export function collectResult(agentId: string, maxResultBytes: number): ResultCo
           break
         case 'agent-event':
           view = reduceEvents(view, event.event)
+          if (event.event.type === 'text-delta') loopChars += event.event.delta.length
           break
         case 'progress':
         case 'needs-input':
@@ -75,7 +88,7 @@ export function collectResult(agentId: string, maxResultBytes: number): ResultCo
   }
 }
 
-const statusByStopReason: Readonly<Record<StopReason, OutcomeStatus>> = {
+const statusByStopReason: Readonly<Record<StopReason, SettledStatus>> = {
   end_turn: 'completed',
   max_tokens: 'completed',
   other: 'completed',
@@ -93,9 +106,13 @@ function checkResult(result: PromptResult | undefined, agentId: string): void {
 }
 
 function settledResult(result: PromptResult): Settled {
-  const onlyApprovals = result.pending?.length && result.pending.every((input) => input.kind === 'approval')
   const status = statusByStopReason[result.stopReason]
-  return { status: status === 'awaiting-tools' && onlyApprovals ? 'awaiting-approval' : status, result }
+  return { status: status === 'awaiting-tools' ? statusOfPending(result.pending ?? []) : status, result }
+}
+
+/** With a tool among them it is tools that are waited for. */
+export function statusOfPending(pending: readonly PendingInput[]): 'awaiting-tools' | 'awaiting-approval' {
+  return pending.length > 0 && pending.every(({ kind }) => kind === 'approval') ? 'awaiting-approval' : 'awaiting-tools'
 }
 
 function resultBytes({ text, structured }: PromptResult): number {

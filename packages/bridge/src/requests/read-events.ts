@@ -1,4 +1,4 @@
-import type { BridgeEvent } from './agent.ts'
+import type { BridgeEvent } from '../agent.ts'
 
 /** One reading of a prompt's events. */
 export interface Reading {

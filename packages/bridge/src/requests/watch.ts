@@ -2,7 +2,7 @@ import type { Clock } from '@bowline/llm'
 
 /** Why the bridge stops waiting for an agent. */
 export type Interruption =
-  | { readonly cause: 'caller' }
+  | { readonly cause: 'caller' | 'closing' }
   | { readonly cause: 'timeout'; readonly stage: 'total' | 'inactivity' }
   | { readonly cause: 'shutdown'; readonly deadlineAt: number }
 
@@ -16,6 +16,10 @@ export interface Watch {
   follow(signal: AbortSignal): void
   /** The agent said something. */
   touch(): void
+  /** From now on, or no longer, somebody else must say something: only the deadline counts. */
+  pause(paused: boolean): void
+  /** So much silence is too much; 0 is never, which holds until it is said. */
+  limitSilence(inactivityMs: number): void
   /** What remains must be over in so many milliseconds. */
   shorten(leftMs: number): void
   /** Nothing fires any more. */
@@ -24,23 +28,23 @@ export interface Watch {
 
 export interface WatchOptions {
   readonly clock: Clock
-  readonly timeoutMs: number
-  /** 0 is off. */
-  readonly inactivityMs: number
+  readonly deadlineAt: number
 }
 
 /** One timer, armed for whichever limit comes first; `touch` moves no timer. */
-export function watchRequest({ clock, timeoutMs, inactivityMs }: WatchOptions): Watch {
+export function watchRequest({ clock, ...options }: WatchOptions): Watch {
   const { promise, resolve } = Promise.withResolvers<Interruption>()
   const signals = new Map<AbortSignal, () => void>()
   let interruption: Interruption | undefined
   let over = false
-  let deadlineAt = clock.now() + timeoutMs
+  let { deadlineAt } = options
+  let inactivityMs = 0
+  let paused = false
   let activeAt = clock.now()
   let cancelTimer = (): void => {}
 
   function quietAt(): number {
-    return inactivityMs > 0 ? activeAt + inactivityMs : Number.POSITIVE_INFINITY
+    return inactivityMs > 0 && !paused ? activeAt + inactivityMs : Number.POSITIVE_INFINITY
   }
 
   function arm(): void {
@@ -86,6 +90,16 @@ export function watchRequest({ clock, timeoutMs, inactivityMs }: WatchOptions): 
     },
     touch() {
       activeAt = clock.now()
+    },
+    pause(asleep) {
+      paused = asleep
+      activeAt = clock.now()
+      if (!over) arm()
+    },
+    limitSilence(limitMs) {
+      inactivityMs = limitMs
+      activeAt = clock.now()
+      if (!over) arm()
     },
     shorten(leftMs) {
       if (over) return

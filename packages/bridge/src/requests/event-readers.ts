@@ -1,6 +1,6 @@
 import { isDelta } from '@bowline/agent-loop/events'
-import type { BridgeEvent } from './agent.ts'
-import { BridgeError } from './errors.ts'
+import type { BridgeEvent } from '../agent.ts'
+import { BridgeError } from '../errors.ts'
 
 const maxQueuedEvents = 10_000
 

@@ -1,0 +1,86 @@
+import type { Clock } from '@bowline/llm'
+import type { BridgeCounters } from './bridge-contract.ts'
+import { workContext } from './context.ts'
+import type { BridgeObserver } from './core.ts'
+import type { BridgeLogger } from './logger.ts'
+import type { BridgeNotice, NoticeBody } from './notices.ts'
+
+export interface ObserverOptions {
+  readonly clock: Clock
+  readonly logger: BridgeLogger
+  readonly onEvent: ((notice: BridgeNotice) => void) | undefined
+}
+
+/** One line of the log, one event and one count for each thing that happens. */
+export function createObserver({ clock, logger, onEvent }: ObserverOptions): BridgeObserver {
+  const sessionsClosed = { closed: 0, expired: 0, failed: 0, shutdown: 0 }
+  const requests = { completed: 0, aborted: 0, error: 0, halted: 0, limit: 0 }
+  let sessionsOpened = 0
+  let refused = 0
+  let workerRestarts = 0
+  let dropped = 0
+
+  function count(notice: NoticeBody): void {
+    switch (notice.type) {
+      case 'session-changed':
+        if (notice.from === 'none') sessionsOpened += 1
+        if (notice.to === 'over' && isKey(sessionsClosed, notice.reason)) sessionsClosed[notice.reason] += 1
+        break
+      case 'request-changed':
+        if (isKey(requests, notice.to)) requests[notice.to] += 1
+        break
+      case 'refused':
+        refused += 1
+        break
+      case 'dropped':
+        dropped += 1
+        break
+      case 'worker-changed':
+        if (notice.to === 'starting' && notice.restarts > 0) workerRestarts += 1
+        break
+      default: {
+        const unknown: never = notice
+        return unknown
+      }
+    }
+  }
+
+  return {
+    notify(body) {
+      count(body)
+      const { type, ...fields } = body
+      logger[type === 'dropped' ? 'warn' : 'info'](fields, lineOf[type])
+      try {
+        onEvent?.({ ...body, at: clock.now() })
+      } catch (error) {
+        logger.error({ cause: error }, 'onEvent failed')
+      }
+    },
+    counters: () => ({ sessionsOpened, sessionsClosed: { ...sessionsClosed }, requests: { ...requests }, refused, workerRestarts, dropped }),
+  }
+}
+
+const lineOf: Readonly<Record<NoticeBody['type'], string>> = {
+  'session-changed': 'session changed',
+  'request-changed': 'request changed',
+  refused: 'request refused',
+  dropped: 'late event dropped',
+  'worker-changed': 'worker changed',
+}
+
+function isKey<T extends object>(counts: T, name: unknown): name is keyof T {
+  return typeof name === 'string' && Object.hasOwn(counts, name)
+}
+
+/** A logger whose lines say whose work they are about. */
+export function contextLogger(logger: BridgeLogger): BridgeLogger {
+  const withContext = (level: keyof BridgeLogger): BridgeLogger['info'] => {
+    return (fields, message) => {
+      const work = workContext()
+      if (!work) return logger[level](fields, message)
+      const { owner, sessionId, agentId, requestId } = work
+      logger[level]({ owner, sessionId, agentId, ...(requestId !== undefined && { requestId }), ...fields }, message)
+    }
+  }
+  return { info: withContext('info'), warn: withContext('warn'), error: withContext('error') }
+}

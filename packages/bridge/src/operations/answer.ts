@@ -1,0 +1,93 @@
+import type { Answer } from '../agent.ts'
+import type { BridgeRun, PromptInput } from '../bridge-contract.ts'
+import { BridgeError } from '../errors.ts'
+import { checkAnswers } from '../requests/answers.ts'
+import type { CheckedAnswers } from '../requests/answers.ts'
+import { Episode } from '../requests/episode.ts'
+import type { BookEntry } from '../requests/request-book.ts'
+import { idsOf, resultOf } from '../requests/request-record.ts'
+import { statusOfPending } from '../requests/result-collector.ts'
+import { missingRequest } from './desk.ts'
+import type { Desk } from './desk.ts'
+import { takeUp } from './join.ts'
+import { internalError, refusedRun, tellRefusal } from './refuse.ts'
+import { pause } from './work-on.ts'
+
+/** Answers to what a request waits for. Never refused for load: whoever waits has been let in. */
+export function answer(desk: Desk, input: PromptInput, answers: readonly Answer[]): BridgeRun {
+  const { owner = 'local', sessionId } = input
+  const here = desk.book.entries().find(({ request }) => request.owner === owner && request.ids.sessionId === sessionId)
+  const ids = { sessionId, requestId: input.requestId ?? here?.request.ids.requestId ?? '' }
+  const passing = pass(desk, input, answers).catch((error: unknown) => {
+    const refusal = BridgeError.isInstance(error) ? error : internalError(desk.core, error)
+    tellRefusal(desk.core, 'answer', refusal)
+    return refusedRun(ids, refusal)
+  })
+  return runOf(passing, ids)
+}
+
+async function pass(desk: Desk, input: PromptInput, answers: readonly Answer[]): Promise<BridgeRun> {
+  const { owner = 'local', sessionId } = input
+  const requestId = input.requestId ?? (await waitingIn(desk, owner, sessionId))
+  const key = { owner, id: requestId }
+  const found = desk.book.entry(key) ?? (await takeUp(desk, key))
+  const record = found && 'request' in found ? found.stored?.value : found
+  if (!found || !record || record.sessionId !== sessionId) throw missingRequest(requestId)
+  if ('request' in found) return passOn(desk, found, answers)
+  checkAnswers(record, answers)
+  const episode = new Episode()
+  episode.settle(resultOf(record))
+  return { ...idsOf(record), accepted: async () => true, result: () => episode.result, [Symbol.asyncIterator]: () => episode.open() }
+}
+
+async function passOn(desk: Desk, entry: BookEntry, answers: readonly Answer[]): Promise<BridgeRun> {
+  const { book } = desk
+  const { request } = entry
+  let checked: CheckedAnswers | undefined
+  const changed = await book.change(entry, (record) => {
+    checked = checkAnswers(record, answers)
+    if (checked.fresh.length === 0) return undefined
+    const { outcome: _waited, ...rest } = record
+    return { ...rest, status: 'running', answered: checked.answered }
+  })
+  if (!checked || !changed) return request.run()
+  request.goOn()
+  request.watch.pause(false)
+  entry.place?.step(false)
+  const run = request.run()
+  const { fresh, remaining } = checked
+  const isTaken = await entry.work?.answer(fresh)
+  if (isTaken && remaining.length > 0) {
+    await pause(desk, entry, { status: statusOfPending(remaining), result: { text: '', stopReason: 'needs_input', pending: remaining } })
+  }
+  return run
+}
+
+/** The request of a session that is or was at work last. Throws `NOT_FOUND`. */
+async function waitingIn({ book, sessions }: Desk, owner: string, sessionId: string): Promise<string> {
+  const here = book.entries().find(({ request }) => request.owner === owner && request.ids.sessionId === sessionId)
+  if (here) return here.request.ids.requestId
+  const { currentRequestId, lastRequestId } = await sessions.read({ owner, id: sessionId })
+  const requestId = currentRequestId ?? lastRequestId
+  if (requestId !== undefined) return requestId
+  throw new BridgeError('NOT_FOUND', 'Nothing in this session waits for answers', { details: { sessionId } })
+}
+
+/** The run that a promise leads to. */
+function runOf(promise: Promise<BridgeRun>, ids: { readonly requestId: string; readonly sessionId: string }): BridgeRun {
+  let found: Pick<BridgeRun, 'requestId' | 'sessionId'> = ids
+  const run = promise.then((known) => (found = known) && known)
+  return {
+    get requestId() {
+      return found.requestId
+    },
+    get sessionId() {
+      return found.sessionId
+    },
+    accepted: async () => (await run).accepted(),
+    result: async () => (await run).result(),
+    async *[Symbol.asyncIterator]() {
+      yield* await run
+    },
+  }
+}

@@ -1,0 +1,42 @@
+import type { BridgeResult, CancelInput, CancelReceipt } from '../bridge-contract.ts'
+import { checkShape, ownerIssues } from '../input/check-input.ts'
+import { cancelInputSchema } from '../input/schemas.ts'
+import type { BookEntry } from '../requests/request-book.ts'
+import { missingRequest } from './desk.ts'
+import type { Desk } from './desk.ts'
+import { takeUp } from './join.ts'
+
+/** Stops a request, by its id or as the one that runs in a session. Never says so of one that it did not stop. */
+export async function cancel(desk: Desk, { owner = 'local', ...input }: CancelInput): Promise<CancelReceipt> {
+  const isNone = input.sessionId === undefined && input.requestId === undefined
+  checkShape(cancelInputSchema, input, [...ownerIssues(owner), ...(isNone ? [{ path: '', message: 'give sessionId, requestId or both' }] : [])])
+  const requestId = input.requestId ?? (await runningIn(desk, owner, input.sessionId as string))
+  if (requestId === undefined) return { cancelled: false, sessionId: input.sessionId as string, settled: true, reason: 'not-running' }
+  const key = { owner, id: requestId }
+  const found = desk.book.entry(key) ?? (await takeUp(desk, key))
+  if (!found || ('request' in found && !(await found.request.accepted))) throw missingRequest(requestId)
+  const sessionId = 'request' in found ? found.request.ids.sessionId : found.sessionId
+  if (input.sessionId !== undefined && input.sessionId !== sessionId) throw missingRequest(requestId)
+  if (!('request' in found)) return { cancelled: false, sessionId, requestId, settled: true, reason: 'not-running' }
+  return stop(found)
+}
+
+async function stop(entry: BookEntry): Promise<CancelReceipt> {
+  const { request } = entry
+  const { sessionId, requestId } = request.ids
+  request.watch.interrupt({ cause: 'caller' })
+  await request.ended
+  const isCancelled = wasAborted(request.now())
+  return { cancelled: isCancelled, sessionId, requestId, settled: entry.settled, ...(!isCancelled && { reason: 'not-running' }) }
+}
+
+function wasAborted(result: BridgeResult): boolean {
+  return result.ok && result.status === 'aborted'
+}
+
+/** The request of a session, which a delegation may still be opening. Throws `NOT_FOUND`. */
+async function runningIn({ book, sessions }: Desk, owner: string, sessionId: string): Promise<string | undefined> {
+  const here = book.entries().find(({ request }) => request.owner === owner && request.ids.sessionId === sessionId)
+  if (here) return here.request.ids.requestId
+  return (await sessions.read({ owner, id: sessionId })).currentRequestId
+}

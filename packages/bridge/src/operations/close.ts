@@ -1,0 +1,23 @@
+import type { CloseInput, CloseReceipt } from '../bridge-contract.ts'
+import { checkShape, ownerIssues } from '../input/check-input.ts'
+import { closeInputSchema } from '../input/schemas.ts'
+import { keyOf } from '../sessions/session-registry.ts'
+import type { Desk } from './desk.ts'
+import { takeUp } from './join.ts'
+
+/** Ends a session, and before that what runs in it. */
+export async function close(desk: Desk, { owner = 'local', ...input }: CloseInput): Promise<CloseReceipt> {
+  checkShape(closeInputSchema, input, ownerIssues(owner))
+  const { sessionId, reason } = input
+  const { core, book, sessions } = desk
+  const record = await sessions.find({ owner, id: sessionId })
+  if (!record || record.status === 'over') return { closed: true, sessionId, existed: false }
+  const live = await sessions.held({ owner, id: sessionId })
+  const running = live.stored.value.currentRequestId
+  if (running !== undefined && !book.entry({ owner, id: running })) await takeUp(desk, { owner, id: running })
+  const existed = await sessions.end(live, 'closed')
+  if (existed) core.settings.logger.info({ sessionId, owner, ...(reason !== undefined && { reason }) }, 'session closed')
+  if (running !== undefined) book.entry({ owner, id: running })?.request.watch.interrupt({ cause: 'closing' })
+  await sessions.takeDown(live, 'closed')
+  return { closed: true, sessionId: keyOf(live.context).id, existed }
+}

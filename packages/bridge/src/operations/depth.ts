@@ -1,0 +1,24 @@
+import type { DepthOption } from '../bridge-contract.ts'
+import { workContext } from '../context.ts'
+import { BridgeError } from '../errors.ts'
+
+export interface Lineage {
+  readonly depth: number
+  readonly path: readonly string[]
+}
+
+/** Where a new session stands among delegations: below the agent that asks, if one does. */
+export function lineageOf({ depth, path }: DepthOption): Lineage {
+  const above = workContext()
+  const agents = path ?? (above ? [...above.path, above.agentId] : [])
+  return { depth: depth ?? (above ? above.depth + 1 : agents.length), path: agents }
+}
+
+/** Throws `PROTOCOL` when agents hand on too often, or in a circle. */
+export function checkLineage({ depth, path }: Lineage, agentId: string, limits: { readonly maxDepth: number; readonly allowLoops: boolean }): void {
+  const refuse = (reason: string, message: string): never => {
+    throw new BridgeError('PROTOCOL', message, { details: { reason, agentId } })
+  }
+  if (depth > limits.maxDepth) refuse('too-deep', `Agents may hand work on ${limits.maxDepth} times at most`)
+  if (!limits.allowLoops && path.includes(agentId)) refuse('loop', `Agent ${agentId} is already at this work: ${[...path, agentId].join(' → ')}`)
+}

@@ -1,0 +1,31 @@
+import type { AgentDirectory, FoundAgent } from '../agent-directory.ts'
+import type { Core } from '../core.ts'
+import { BridgeError } from '../errors.ts'
+import type { Places } from '../requests/places.ts'
+import type { RequestBook } from '../requests/request-book.ts'
+import type { SessionRegistry } from '../sessions/session-registry.ts'
+
+/** What the operations of a bridge work with. */
+export interface Desk {
+  readonly core: Core
+  readonly directory: AgentDirectory
+  readonly sessions: SessionRegistry
+  readonly book: RequestBook
+  readonly places: Places
+  /** Throws unless the bridge runs. */
+  checkRunning(): void
+}
+
+export type BridgeAction = 'discover' | 'create' | 'prompt' | 'delegate' | 'cancel' | 'close' | 'read'
+
+/** An agent that this owner may use so. To others it is not there. */
+export function findAgent({ core, directory }: Desk, owner: string, action: BridgeAction, agentId: string | undefined): FoundAgent {
+  const found = directory.find(agentId)
+  const { id } = found.agent
+  if (core.settings.authorize(owner, action, id)) return found
+  throw new BridgeError('NOT_FOUND', `No agent ${id}`, { details: { agentId: id } })
+}
+
+export function missingRequest(requestId: string): BridgeError {
+  return new BridgeError('NOT_FOUND', 'Request not found', { details: { requestId } })
+}

@@ -1,0 +1,109 @@
+import type { BridgeResult } from '../bridge-contract.ts'
+import { BridgeError } from '../errors.ts'
+import type { Owned } from '../records/record-table.ts'
+import { detached } from '../requests/outcome.ts'
+import { checkSamePayload, keyOfCall } from '../requests/request-book.ts'
+import type { BookEntry, RequestCall } from '../requests/request-book.ts'
+import { idsOf, isEnded, isWaiting, lostRequest, resultOf } from '../requests/request-record.ts'
+import type { RequestRecord } from '../requests/request-record.ts'
+import type { LiveSession } from '../sessions/live-session.ts'
+import { keyOf } from '../sessions/session-registry.ts'
+import { limitSilence } from './call.ts'
+import type { Desk } from './desk.ts'
+import { refuseEntry } from './refuse.ts'
+import { workOnDelegation, workOnPrompt } from './work-on.ts'
+
+const lookAgainMs = 500
+
+/** Joins the earlier call of this id, if there was one. Throws `PROTOCOL` when its payload was another. */
+export async function joinEarlier(desk: Desk, entry: BookEntry, call: RequestCall): Promise<boolean> {
+  const record = await desk.book.read(keyOfCall(call))
+  if (!record) return false
+  checkSamePayload(call, record)
+  await join(desk, entry, record)
+  return true
+}
+
+/** What became of a request that this process is not at: it is taken up if it goes on. Undefined: there is none. */
+export async function takeUp(desk: Desk, key: Owned): Promise<BookEntry | RequestRecord | undefined> {
+  const record = await desk.book.read(key)
+  if (!record || isEnded(record)) {
+    if (record) await freeSession(desk, record)
+    return record
+  }
+  const { owner, kind, payloadHash, deadlineAt } = record
+  const here = desk.book.entry(key)
+  if (here) return here
+  const call = { owner, kind, payloadHash, ids: idsOf(record), deadlineAt, isRepeatable: true, abortSignal: undefined }
+  const entry = desk.book.open(call)
+  entry.request.accept()
+  join(desk, entry, record).catch((error: unknown) => refuseEntry(desk.core, desk.book, entry, error))
+  return entry
+}
+
+/** The entry becomes what the record says: its end, the work on it, or the waiting for whoever works on it. */
+async function join(desk: Desk, entry: BookEntry, record: RequestRecord): Promise<void> {
+  const { book, core } = desk
+  entry.request.become(idsOf(record))
+  entry.request.accept()
+  if (isEnded(record)) return book.leave(entry, resultOf(record))
+  entry.stored = await book.stored({ owner: record.owner, id: record.requestId })
+  if (record.durable && record.kind !== 'create') return resume(desk, entry, record)
+  if (await core.processes.isAlive(record.home)) return follow(desk, entry)
+  await book.change(entry, lostRequest)
+  const result = entry.stored ? resultOf(entry.stored.value) : lost(record)
+  await freeSession(desk, record)
+  book.leave(entry, result)
+}
+
+/** Asks the durable agent again, under the same id: it joins its own run. */
+async function resume(desk: Desk, entry: BookEntry, record: RequestRecord): Promise<void> {
+  const { work } = record
+  if (!work) throw new BridgeError('INTERNAL', 'The record of the request does not say what was asked')
+  const found = desk.directory.find(record.agentId)
+  limitSilence(desk.core, entry, found)
+  const home = desk.core.processes.id
+  await desk.book.change(entry, (current) => (isEnded(current) ? undefined : { ...current, home, status: 'running' }))
+  const key = keyOf(work.session)
+  if (record.kind === 'prompt') return workOnPrompt(desk, entry, await desk.sessions.held(key), work)
+  const releaseSlot = (): void => {}
+  await workOnDelegation(desk, entry, { found, releaseSlot, open: () => reopened(desk, record, work.session) }, work)
+}
+
+/** The session of a delegation: the one that was opened, or, where the bridge ended before that, a new one. */
+async function reopened({ sessions, directory }: Desk, { requestId }: RequestRecord, context: NonNullable<RequestRecord['work']>['session']): Promise<LiveSession> {
+  const earlier = await sessions.find(keyOf(context))
+  if (earlier && earlier.status !== 'over') return sessions.held(keyOf(context))
+  const found = directory.find(context.agentId)
+  return sessions.open({ context, found, releaseSlot: sessions.slots.take(found.executor), requestId })
+}
+
+/** Another process works on it, and only its record can tell. */
+async function follow(desk: Desk, entry: BookEntry): Promise<void> {
+  const { book, core } = desk
+  const { clock } = core.settings
+  const { watch, ids, owner } = entry.request
+  watch.pause(true)
+  while (!watch.interruption) {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const cancelTimer = clock.setTimer(clock.now() + lookAgainMs, resolve)
+    await Promise.race([promise, watch.fired]).finally(cancelTimer)
+    const record = await book.read({ owner, id: ids.requestId })
+    if (!record) break
+    if (isWaiting(record)) entry.request.pause(resultOf(record))
+    else entry.request.goOn()
+    if (isEnded(record) || !(await core.processes.isAlive(record.home))) return join(desk, entry, record)
+  }
+  book.leave(entry, detached(ids))
+}
+
+/** A session that was left busy by a request that has ended. */
+async function freeSession({ sessions, core }: Desk, record: RequestRecord): Promise<void> {
+  if (!record.durable || record.kind !== 'prompt') return
+  const { requestId, owner, sessionId } = record
+  await sessions.settle({ owner, id: sessionId }, { requestId, now: core.settings.clock.now(), valid: true })
+}
+
+function lost(record: RequestRecord): BridgeResult {
+  return resultOf(lostRequest(record) ?? record)
+}

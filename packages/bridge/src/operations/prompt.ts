@@ -1,0 +1,69 @@
+import type { BridgeRun, PromptInput } from '../bridge-contract.ts'
+import { BridgeError } from '../errors.ts'
+import { checkPromptInput } from '../input/check-input.ts'
+import type { BookEntry, RequestCall } from '../requests/request-book.ts'
+import type { LiveSession } from '../sessions/live-session.ts'
+import { busySession } from '../sessions/session-errors.ts'
+import { withPrompt } from '../sessions/session-record.ts'
+import { answer } from './answer.ts'
+import { callOf, limitSilence, newRecord } from './call.ts'
+import { findAgent } from './desk.ts'
+import type { Desk } from './desk.ts'
+import { joinEarlier, takeUp } from './join.ts'
+import { refuseEntry, refusedRun, tellRefusal } from './refuse.ts'
+import { workOnPrompt } from './work-on.ts'
+
+/** One prompt in a session that is open, or answers to what its request waits for. */
+export function prompt(desk: Desk, input: PromptInput): BridgeRun {
+  const { core, book } = desk
+  try {
+    desk.checkRunning()
+    checkPromptInput(input, core.settings)
+    if (input.answers !== undefined) return answer(desk, input, input.answers)
+    const { sessionId, runtimeParams } = input
+    const call = callOf(core, { kind: 'prompt', input, sessionId, payload: { prompt: input.prompt, sessionId, runtimeParams } })
+    const joined = book.join(call)
+    if (joined) return joined.request.run()
+    const entry = book.open(call)
+    admit(desk, entry, call, input).catch((error: unknown) => refuseEntry(core, book, entry, error))
+    return entry.request.run()
+  } catch (error) {
+    if (!BridgeError.isInstance(error)) throw error
+    tellRefusal(core, 'prompt', error)
+    return refusedRun({ requestId: input.requestId ?? core.settings.ids.next('req'), sessionId: input.sessionId }, error)
+  }
+}
+
+/** What can refuse the call stands before what it would change; the session's own compare-and-set accepts it. */
+async function admit(desk: Desk, entry: BookEntry, call: RequestCall, input: PromptInput): Promise<void> {
+  const { core, book, places, sessions } = desk
+  if (call.isRepeatable && (await joinEarlier(desk, entry, call))) return
+  const live = await sessions.held({ owner: call.owner, id: input.sessionId })
+  findAgent(desk, call.owner, 'prompt', live.context.agentId)
+  await checkFree(desk, live)
+  entry.request.become({ ...entry.request.ids, agentId: live.context.agentId })
+  entry.place = places.reserve(call.owner)
+  limitSilence(core, entry, live.found)
+  const { prompt: text = '', runtimeParams = {} } = input
+  const record = newRecord(core, entry, { session: live.context, durable: live.found.agent.durable, prompt: text, runtimeParams })
+  if (!(await book.insert(entry, record))) {
+    entry.place.release()
+    if (await joinEarlier(desk, entry, call)) return
+  }
+  await sessions.take(live, record.requestId).catch(async (error: unknown) => {
+    await book.withdraw(entry)
+    throw error
+  })
+  entry.request.accept()
+  await workOnPrompt(desk, entry, live, { prompt: text, runtimeParams: structuredClone(runtimeParams) })
+}
+
+/** Throws when the session takes no prompt. One that a request left busy whose bridge is gone is looked after. */
+async function checkFree(desk: Desk, live: LiveSession): Promise<void> {
+  const { currentRequestId, owner } = live.stored.value
+  if (currentRequestId !== undefined && !desk.book.entry({ owner, id: currentRequestId })) {
+    await takeUp(desk, { owner, id: currentRequestId })
+  }
+  if (live.stored.value.status === 'busy') throw busySession(live.stored.value)
+  withPrompt(live.stored.value, '', 0)
+}

@@ -1,0 +1,20 @@
+import { settlesWithin } from '../requests/watch.ts'
+import type { Desk } from './desk.ts'
+
+/** After the deadline: once for hooks that are still at it, once for the executors. */
+export const stopMarginMs = 450
+
+/** Cancels what runs, waits for it until the deadline, then ends the sessions. Durable ones are let go of. */
+export async function stopWork({ core, book, sessions }: Desk, deadlineAt: number): Promise<void> {
+  const { clock, logger } = core.settings
+  const running = book.entries()
+  logger.info({ running: running.length, deadlineMs: deadlineAt - clock.now() }, 'the bridge stops')
+  for (const { request } of running) request.watch.interrupt({ cause: 'shutdown', deadlineAt })
+  const leftMs = (): number => Math.max(0, deadlineAt + stopMarginMs - clock.now())
+  await settlesWithin(clock, leftMs(), Promise.all(running.map(({ request }) => request.ended)))
+  const ending = sessions.live().map(async (live) => {
+    if (live.found.agent.durable) return sessions.detach(live)
+    if (await sessions.end(live, 'shutdown')) await sessions.takeDown(live, 'shutdown', leftMs())
+  })
+  await settlesWithin(clock, leftMs(), core.attempt('the sessions were not closed', () => Promise.all(ending)))
+}

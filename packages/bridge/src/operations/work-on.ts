@@ -1,0 +1,146 @@
+import type { RuntimeParams } from '@bowline/llm'
+import type { CloseReason } from '../agent.ts'
+import type { FoundAgent } from '../agent-directory.ts'
+import type { BridgeResult } from '../bridge-contract.ts'
+import { BridgeError } from '../errors.ts'
+import { abortedResult, detached, outcomeResult, timedOut } from '../requests/outcome.ts'
+import { asBridgeError, PromptWork } from '../requests/prompt-work.ts'
+import type { WorkEnd } from '../requests/prompt-work.ts'
+import type { BookEntry } from '../requests/request-book.ts'
+import { withResult, withStatus } from '../requests/request-record.ts'
+import type { Settled } from '../requests/run-result.ts'
+import type { Interruption } from '../requests/watch.ts'
+import type { LiveSession } from '../sessions/live-session.ts'
+import { keyOf } from '../sessions/session-registry.ts'
+import type { Desk } from './desk.ts'
+
+export interface Work {
+  readonly prompt: string
+  readonly runtimeParams: RuntimeParams
+}
+
+export interface Opening {
+  readonly found: FoundAgent
+  readonly releaseSlot: () => void
+  readonly open: () => Promise<LiveSession>
+}
+
+/** The accepted prompt, from its turn in the queue until its outcome is recorded and its session free. Never rejects. */
+export async function workOnPrompt(desk: Desk, entry: BookEntry, live: LiveSession, work: Work): Promise<void> {
+  const { core, book, sessions } = desk
+  const early = await turnComes(desk, entry)
+  const end = early ? endedEarly(entry, live.found, early) : await workIn(desk, entry, live, work)
+  if (end.detached) return leave(desk, entry, end.result)
+  const result = await book.recordEnd(entry, end.result)
+  const { requestId } = entry.request.ids
+  await core.attempt('the session was not freed', () =>
+    sessions.settle(keyOf(live.context), { requestId, now: core.settings.clock.now(), ...sessionAfter(result, end.settled) }),
+  )
+  leave(desk, entry, result)
+}
+
+/** The accepted delegation: a session of its own, opened, prompted and closed. Never rejects. */
+export async function workOnDelegation(desk: Desk, entry: BookEntry, { found, releaseSlot, open }: Opening, work: Work): Promise<void> {
+  const { core, book, sessions } = desk
+  const early = await turnComes(desk, entry)
+  if (early) releaseSlot()
+  const session = early ?? (await openedInTime(desk, entry, open))
+  if ('cause' in session || BridgeError.isInstance(session)) {
+    const end = BridgeError.isInstance(session) ? { result: { ok: false as const, error: session }, detached: false } : endedEarly(entry, found, session)
+    return leave(desk, entry, end.detached ? end.result : await book.recordEnd(entry, end.result))
+  }
+  const end = await workIn(desk, entry, session, work)
+  if (end.detached) return leave(desk, entry, end.result)
+  const result = await book.recordEnd(entry, end.result)
+  await core.attempt('the session was not closed', async () => {
+    await sessions.end(session, 'closed')
+    await sessions.takeDown(session, closeReason(entry, result), Math.max(0, entry.request.watch.deadlineAt - core.settings.clock.now()))
+  })
+  leave(desk, entry, result)
+}
+
+function leave({ book }: Desk, entry: BookEntry, result: BridgeResult): void {
+  entry.place?.release()
+  book.leave(entry, result)
+}
+
+/** Gives the interruption that came while the request stood in the queue. */
+async function turnComes({ book, core }: Desk, entry: BookEntry): Promise<Interruption | undefined> {
+  const { request, place } = entry
+  if (!place || place.taken) return request.watch.interruption
+  request.watch.pause(true)
+  const early = await Promise.race([place.entered.then(() => undefined), request.watch.fired])
+  request.watch.pause(false)
+  if (!early) await core.attempt('the start was not recorded', () => book.change(entry, (record) => withStatus(record, 'running')))
+  return early ?? request.watch.interruption
+}
+
+/** The session, or what came before it was there. */
+async function openedInTime({ core, sessions }: Desk, entry: BookEntry, open: () => Promise<LiveSession>): Promise<LiveSession | Interruption | BridgeError> {
+  const { request } = entry
+  const opening = open().catch((error: unknown) => asBridgeError(core, error, request))
+  const opened = await Promise.race([opening, request.watch.fired])
+  if ('cause' in opened && !BridgeError.isInstance(opened)) {
+    // The hook still runs: the session that it may yet open must not stay.
+    void core.attempt('an abandoned session was not closed', async () => {
+      const late = await opening
+      if (BridgeError.isInstance(late)) return
+      await sessions.end(late, 'closed')
+      await sessions.takeDown(late, 'failed')
+    })
+  }
+  return opened
+}
+
+async function workIn(desk: Desk, entry: BookEntry, live: LiveSession, { prompt, runtimeParams }: Work): Promise<WorkEnd> {
+  const { request } = entry
+  const work = new PromptWork(desk.core, { request, session: live.context, found: live.found, runtimeParams }, (settled) => void pause(desk, entry, settled))
+  entry.work = work
+  request.start()
+  const running = work.run({ prompt })
+  live.quiet = running.then(() => undefined)
+  const end = await running
+  entry.settled = end.settled
+  return end
+}
+
+/** Nobody works on the request until its answers come. */
+export async function pause({ book, core }: Desk, entry: BookEntry, settled: Settled): Promise<void> {
+  const { request, place } = entry
+  request.watch.pause(true)
+  place?.step(true)
+  const result = outcomeResult(request.ids, settled)
+  await core.attempt('the waiting was not recorded', () => book.change(entry, (record) => withResult(record, result)))
+  request.pause(result)
+}
+
+/** The end of a request whose agent was not asked. */
+function endedEarly({ request }: BookEntry, { agent }: FoundAgent, interruption: Interruption): WorkEnd {
+  const { ids } = request
+  if (interruption.cause === 'timeout') return { result: timedOut(ids, interruption.stage, true), settled: true, detached: false }
+  if (interruption.cause === 'shutdown' && agent.durable) return { result: detached(ids), settled: true, detached: true }
+  return { result: abortedResult(ids), settled: true, detached: false }
+}
+
+/** What the outcome makes of the session. */
+function sessionAfter(result: BridgeResult, settled: boolean): { readonly valid: boolean; readonly error?: BridgeError } {
+  if (result.ok) return settled ? { valid: true } : { valid: false, error: didNotStop(result) }
+  return { valid: isSessionValid(result.error), error: result.error }
+}
+
+const harmlessCodes: readonly string[] = ['AUTH', 'CONFIG', 'CAPACITY']
+
+function isSessionValid({ code, retryable, details }: BridgeError): boolean {
+  return details.sessionValid ?? (retryable || harmlessCodes.includes(code))
+}
+
+function didNotStop({ sessionId, agentId, requestId }: Extract<BridgeResult, { ok: true }>): BridgeError {
+  const details = { sessionId, agentId, requestId, reason: 'did-not-stop', sessionValid: false }
+  return new BridgeError('TIMEOUT', `Agent ${agentId} did not stop when it was told to`, { retryable: false, details })
+}
+
+function closeReason({ request }: BookEntry, result: BridgeResult): CloseReason {
+  if (request.watch.interruption?.cause === 'shutdown') return 'shutdown'
+  return result.ok ? 'closed' : 'failed'
+}
+

@@ -1,0 +1,77 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import type { Clock } from '@bowline/llm'
+import type { StateStore } from '@bowline/sessions'
+
+const space = 'bridge-process'
+const lifeMs = 30_000
+const touchEveryMs = 10_000
+
+export interface ProcessesOptions {
+  readonly store: StateStore
+  readonly clock: Clock
+  /** False: nobody else can look into the store. */
+  readonly isShared: boolean
+  readonly onError: (error: unknown) => void
+}
+
+/**
+ * Which bridges on one store still live: what a dead one left must be told to whoever asks. A bridge is dead when its
+ * record has run out, or at once when its process is seen to be gone on this machine.
+ */
+export class Processes {
+  /** This bridge. */
+  readonly id = randomUUID()
+  readonly #options: ProcessesOptions
+  #cancelTimer = (): void => {}
+  #running = false
+
+  constructor(options: ProcessesOptions) {
+    this.#options = options
+  }
+
+  async start(): Promise<void> {
+    this.#running = true
+    if (!this.#options.isShared) return
+    await this.#options.store.compareAndSet(space, this.id, null, { host: hostname(), pid: process.pid }, { ttlMs: lifeMs })
+    this.#touchLater()
+  }
+
+  async stop(): Promise<void> {
+    if (!this.#running) return
+    this.#running = false
+    this.#cancelTimer()
+    if (!this.#options.isShared) return
+    await this.#options.store.delete(space, this.id)
+  }
+
+  async isAlive(id: string): Promise<boolean> {
+    if (id === this.id) return this.#running
+    const read = await this.#options.store.get(space, id)
+    if (read.status !== 'found') return false
+    const { host, pid } = read.value.value as { readonly host: string; readonly pid: number }
+    return host !== hostname() || pid === process.pid || processLives(pid)
+  }
+
+  #touchLater(): void {
+    this.#cancelTimer = this.#options.clock.setTimer(this.#options.clock.now() + touchEveryMs, () => void this.#touch())
+  }
+
+  async #touch(): Promise<void> {
+    try {
+      await this.#options.store.touch(space, this.id, lifeMs)
+    } catch (error) {
+      this.#options.onError(error)
+    }
+    if (this.#running) this.#touchLater()
+  }
+}
+
+function processLives(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}

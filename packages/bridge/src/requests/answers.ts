@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto'
+import { canonicalJson } from '@bowline/agent-loop'
+import type { JSONObject } from '@bowline/llm'
+import type { Answer, PendingInput } from '../agent.ts'
+import { BridgeError } from '../errors.ts'
+import type { RequestRecord } from './request-record.ts'
+
+export interface CheckedAnswers {
+  /** Those that were not given before. */
+  readonly fresh: readonly Answer[]
+  /** What is still waited for. */
+  readonly remaining: readonly PendingInput[]
+  readonly answered: Readonly<Record<string, string>>
+}
+
+/** Judges answers as a whole, before any is passed on. Throws `NOT_FOUND` or `PROTOCOL`, with the ids that are at fault. */
+export function checkAnswers(record: RequestRecord, answers: readonly Answer[]): CheckedAnswers {
+  const answered = record.answered ?? {}
+  const pending = new Map((record.outcome?.pending ?? []).map((input) => [input.id, input]))
+  const fresh = answers.filter(({ id }) => !Object.hasOwn(answered, id))
+  refuseSome('NOT_FOUND', 'Nothing waits for', fresh.filter(({ id }) => !pending.has(id)), record)
+  const others = answers.filter((answer) => Object.hasOwn(answered, answer.id) && answered[answer.id] !== hashOf(answer))
+  refuseSome('PROTOCOL', 'There is another answer to', others, record)
+  refuseSome('PROTOCOL', 'Answered twice at once:', repeated(fresh), record)
+  refuseSome('PROTOCOL', 'An approval takes a decision, and a tool an output or error:', fresh.filter((answer) => !fits(answer, pending.get(answer.id))), record)
+  const given = new Set(fresh.map(({ id }) => id))
+  return {
+    fresh,
+    remaining: [...pending.values()].filter(({ id }) => !given.has(id)),
+    answered: { ...answered, ...Object.fromEntries(fresh.map((answer) => [answer.id, hashOf(answer)])) },
+  }
+}
+
+function repeated(answers: readonly Answer[]): readonly Answer[] {
+  const seen = new Map<string, string>()
+  return answers.filter((answer) => {
+    const isRepeated = seen.has(answer.id)
+    seen.set(answer.id, hashOf(answer))
+    return isRepeated
+  })
+}
+
+function fits(answer: Answer, pending: PendingInput | undefined): boolean {
+  return 'decision' in answer === (pending?.kind === 'approval')
+}
+
+function refuseSome(code: 'NOT_FOUND' | 'PROTOCOL', message: string, answers: readonly Answer[], { requestId, sessionId, agentId }: RequestRecord): void {
+  if (answers.length === 0) return
+  const issues = answers.map(({ id }) => ({ path: id, message }))
+  throw new BridgeError(code, `${message} ${answers.map(({ id }) => id).join(', ')}`, { details: { requestId, sessionId, agentId, issues } })
+}
+
+function hashOf(answer: Answer): string {
+  return createHash('sha256').update(canonicalJson(answer as unknown as JSONObject)).digest('base64url')
+}

@@ -1,0 +1,221 @@
+import type { Answer, BridgeEvent, CancelReason, PendingInput, PromptContext, SessionContext } from '../agent.ts'
+import type { FoundAgent } from '../agent-directory.ts'
+import type { BridgeResult, RequestIds } from '../bridge-contract.ts'
+import { BridgeError } from '../errors.ts'
+import type { Core } from '../core.ts'
+import { inSession } from '../sessions/live-session.ts'
+import type { LiveRequest } from './live-request.ts'
+import { abortedResult, detached, outcomeResult, timedOut } from './outcome.ts'
+import { readEvents } from './read-events.ts'
+import type { Reading } from './read-events.ts'
+import { collectResult, statusOfPending } from './result-collector.ts'
+import type { ResultCollector } from './result-collector.ts'
+import type { Settled } from './run-result.ts'
+import { settlesWithin } from './watch.ts'
+import type { Interruption } from './watch.ts'
+
+export interface WorkInput {
+  readonly request: LiveRequest
+  readonly session: SessionContext
+  readonly found: FoundAgent
+  readonly runtimeParams: PromptContext['runtimeParams']
+}
+
+/** One prompt to an agent; `answers` when it goes on with what it waited for. */
+export type Leg = Pick<PromptContext, 'prompt' | 'answers'>
+
+export interface WorkEnd {
+  readonly result: BridgeResult
+  /** False: the agent did not stop when it was told to. */
+  readonly settled: boolean
+  /** The agent goes on without this process, and so does the record. */
+  readonly detached: boolean
+}
+
+/** An agent's work on one request: prompts, and in between the waiting for answers. Ends once. */
+export class PromptWork {
+  readonly #core: Core
+  readonly #input: WorkInput
+  /** Called when the agent waits for input, with what it has said so far. */
+  readonly #onWaiting: (settled: Settled) => void
+  readonly #abort = new AbortController()
+  /** Answers for the next prompt. */
+  readonly #answers: Answer[] = []
+  #wake = (): void => {}
+  #reading: Reading | undefined
+  #collector: ResultCollector
+
+  constructor(core: Core, input: WorkInput, onWaiting: (settled: Settled) => void) {
+    this.#core = core
+    this.#input = input
+    this.#onWaiting = onWaiting
+    this.#collector = this.#newCollector()
+  }
+
+  /** Never rejects. */
+  async run(first: Leg): Promise<WorkEnd> {
+    const { request, session } = this.#input
+    try {
+      return await inSession(session, request.ids.requestId, () => this.#legs(first))
+    } catch (error) {
+      return { result: { ok: false, error: asBridgeError(this.#core, error, request) }, settled: true, detached: false }
+    } finally {
+      request.watch.dispose()
+    }
+  }
+
+  /** True: the open prompt took them. Else they go with the next one. */
+  async answer(answers: readonly Answer[]): Promise<boolean> {
+    const { found, session, request } = this.#input
+    const { requestId } = request.ids
+    const taken = this.#reading?.open && (await inSession(session, requestId, () => found.executor.answer?.({ session, requestId, answers })))
+    if (taken) return true
+    this.#answers.push(...answers)
+    this.#wake()
+    return false
+  }
+
+  async #legs(first: Leg): Promise<WorkEnd> {
+    const { watch } = this.#input.request
+    for (let leg: Leg = first; ; leg = { prompt: '', answers: this.#answers.splice(0) }) {
+      if (watch.interruption) return this.#interrupt(watch.interruption)
+      const settled = await this.#leg(leg)
+      if ('detached' in settled) return settled
+      if (!isWaiting(settled)) return { result: outcomeResult(this.#input.request.ids, settled), settled: true, detached: false }
+      if (this.#answers.length > 0) continue
+      this.#onWaiting(settled)
+      const interruption = await Promise.race([this.#answered(), watch.fired])
+      if (interruption) return this.#interrupt(interruption)
+    }
+  }
+
+  async #answered(): Promise<undefined> {
+    await new Promise<void>((resolve) => (this.#wake = resolve))
+    return undefined
+  }
+
+  async #leg(leg: Leg): Promise<Settled | WorkEnd> {
+    const { found, request } = this.#input
+    this.#collector = this.#newCollector()
+    const reading = readEvents(() => found.executor.prompt(this.#promptContext(leg)), {
+      onEvent: (event) => this.#take(event),
+      onLate: () => this.#dropLate(),
+    })
+    this.#reading = reading
+    try {
+      const interruption = await Promise.race([reading.ended.then(() => undefined), request.watch.fired]).catch((error: unknown) => {
+        // A result is known: a stream that breaks afterwards changes nothing.
+        if (!this.#collector.complete) throw error
+        return undefined
+      })
+      if (interruption && !this.#collector.complete) return await this.#interrupt(interruption)
+      return this.#collector.finish()
+    } finally {
+      this.#reading = undefined
+      if (reading.open) this.#letGo(reading)
+    }
+  }
+
+  #newCollector(): ResultCollector {
+    return collectResult(this.#input.session.agentId, this.#core.settings.maxResultBytes)
+  }
+
+  #promptContext(leg: Leg): PromptContext {
+    const { session, request, runtimeParams } = this.#input
+    const { watch, ids } = request
+    return { session, requestId: ids.requestId, ...leg, runtimeParams, abortSignal: this.#abort.signal, deadlineAt: watch.deadlineAt }
+  }
+
+  #take(event: BridgeEvent): void {
+    const { request } = this.#input
+    request.watch.touch()
+    if (this.#collector.complete) return this.#dropLate()
+    this.#collector.add(event)
+    request.note(event, this.#collector.chars)
+    if (this.#collector.complete) request.watch.shorten(this.#core.settings.cancelGraceMs)
+    if (event.type === 'needs-input') this.#onWaiting(waitingFor(event.pending, this.#collector.text))
+  }
+
+  async #interrupt(interruption: Interruption): Promise<WorkEnd> {
+    const { ids } = this.#input.request
+    if (this.#isDetached(interruption)) return { result: detached(ids), settled: true, detached: true }
+    const settled = await this.#stopAgent(interruption)
+    if (interruption.cause === 'timeout') {
+      if (this.#collector.complete) this.#dropLate()
+      return { result: timedOut(ids, interruption.stage, settled), settled, detached: false }
+    }
+    return { result: this.#cancelledResult(), settled, detached: false }
+  }
+
+  #cancelledResult(): BridgeResult {
+    const { ids } = this.#input.request
+    try {
+      return outcomeResult(ids, this.#collector.finishCancelled())
+    } catch (error) {
+      this.#log('warn', 'the cancelled request has no text', { cause: error })
+      return abortedResult(ids)
+    }
+  }
+
+  /** True when the agent stopped within the grace. */
+  async #stopAgent(interruption: Interruption): Promise<boolean> {
+    const ended = this.#reading?.ended.catch(() => {})
+    const settling = this.#tellAgent(interruption.cause).then(() => ended)
+    const settled = await settlesWithin(this.#core.settings.clock, this.#graceMs(interruption), settling)
+    this.#log('info', 'request cancelled', { cause: interruption.cause, settled })
+    return settled
+  }
+
+  #graceMs(interruption: Interruption): number {
+    const { clock, cancelGraceMs } = this.#core.settings
+    return interruption.cause === 'shutdown' ? Math.min(cancelGraceMs, interruption.deadlineAt - clock.now()) : cancelGraceMs
+  }
+
+  async #tellAgent(reason: CancelReason): Promise<void> {
+    const { found, session, request } = this.#input
+    this.#abort.abort(reason)
+    await this.#core.attempt('onCancel failed', () => found.executor.cancel({ session, requestId: request.ids.requestId, reason }))
+  }
+
+  /** The agent still runs although its answer is known. A detached one may. */
+  #letGo(reading: Reading): void {
+    const isTold = this.#abort.signal.aborted
+    if (!isTold && !this.#isDetached(this.#input.request.watch.interruption)) void this.#tellAgent('closing')
+    reading.stop()
+  }
+
+  #isDetached(interruption: Interruption | undefined): boolean {
+    return interruption?.cause === 'shutdown' && this.#input.found.agent.durable
+  }
+
+  #dropLate(): void {
+    const { sessionId, requestId } = this.#input.request.ids
+    this.#core.observer.notify({ type: 'dropped', what: 'late event', sessionId, requestId })
+  }
+
+  #log(level: 'info' | 'warn', message: string, fields: Readonly<Record<string, unknown>>): void {
+    const { ids, owner } = this.#input.request
+    this.#core.settings.logger[level]({ ...fields, owner, ...ids }, message)
+  }
+}
+
+/** Whose work failed, as far as it has ids. */
+export interface FailedWork {
+  readonly owner: string
+  readonly ids: Partial<RequestIds> & Pick<RequestIds, 'agentId'>
+}
+
+/** What an agent threw, as its caller may know it. */
+export function asBridgeError({ settings }: Core, error: unknown, { ids, owner }: FailedWork): BridgeError {
+  if (BridgeError.isInstance(error)) return error
+  settings.logger.error({ cause: error, owner, ...ids }, 'the agent failed')
+  return new BridgeError('UPSTREAM', `Agent ${ids.agentId} failed`, { details: ids })
+}
+
+function isWaiting({ status }: Settled): boolean {
+  return status === 'awaiting-tools' || status === 'awaiting-approval'
+}
+
+function waitingFor(pending: readonly PendingInput[], text: string): Settled {
+  return { status: statusOfPending(pending), result: { text, stopReason: 'needs_input', pending } }
+}

@@ -1,0 +1,86 @@
+import type { Cost, JSONValue, RuntimeParams, Usage } from '@bowline/llm'
+import type { PendingInput, SessionContext, StopReason } from '../agent.ts'
+import type { BridgeResult, RequestIds, SettledStatus } from '../bridge-contract.ts'
+import { errorFrom, storedError } from '../error-body.ts'
+import type { BridgeErrorBody } from '../errors.ts'
+import { BridgeError } from '../errors.ts'
+
+export type RequestKind = 'prompt' | 'delegate' | 'create'
+type WaitingStatus = 'awaiting-tools' | 'awaiting-approval'
+export type RequestStatus = 'queued' | 'running' | SettledStatus | 'error'
+
+/** What an agent said, as it is stored and told. */
+export interface StoredOutcome {
+  readonly text: string
+  readonly stopReason: StopReason
+  readonly structured?: JSONValue
+  readonly usage?: Usage
+  readonly cost?: Cost
+  readonly pending?: readonly PendingInput[]
+}
+
+/** A request as it is stored, from acceptance on. */
+export interface RequestRecord {
+  readonly requestId: string
+  readonly owner: string
+  readonly kind: RequestKind
+  readonly agentId: string
+  readonly sessionId: string
+  readonly payloadHash: string
+  readonly status: RequestStatus
+  readonly createdAt: number
+  readonly deadlineAt: number
+  readonly durable: boolean
+  /** The bridge that works on it. */
+  readonly home: string
+  /** What it takes to ask the agent again: of durable agents only. */
+  readonly work?: { readonly session: SessionContext; readonly prompt: string; readonly runtimeParams: RuntimeParams }
+  readonly outcome?: StoredOutcome
+  readonly error?: BridgeErrorBody
+  /** Hashes of the answers that were given, by id. */
+  readonly answered?: Readonly<Record<string, string>>
+}
+
+export function isEnded({ status }: RequestRecord): boolean {
+  return status !== 'queued' && status !== 'running' && !isWaitingStatus(status)
+}
+
+export function isWaiting({ status }: RequestRecord): boolean {
+  return isWaitingStatus(status)
+}
+
+function isWaitingStatus(status: RequestStatus): status is WaitingStatus {
+  return status === 'awaiting-tools' || status === 'awaiting-approval'
+}
+
+export function idsOf({ sessionId, agentId, requestId }: RequestRecord): RequestIds {
+  return { sessionId, agentId, requestId }
+}
+
+/** What a record says to whoever asks. */
+export function resultOf(record: RequestRecord): BridgeResult {
+  const { status, error, outcome } = record
+  if (status === 'error') return { ok: false, error: error ? errorFrom(error) : new BridgeError('INTERNAL', 'Internal error') }
+  return { ok: true, status, ...idsOf(record), ...outcome }
+}
+
+/** The record once this is its result. Undefined: it has ended before, and that stays. */
+export function withResult(record: RequestRecord, result: BridgeResult): RequestRecord | undefined {
+  if (isEnded(record)) return undefined
+  const { outcome: _before, work, ...rest } = record
+  if (!result.ok) return { ...rest, status: 'error', error: storedError(result.error) }
+  const { ok: _ok, status, sessionId: _s, agentId: _a, requestId: _r, progress: _p, ...outcome } = result
+  const next = { ...rest, status, outcome: outcome as StoredOutcome }
+  return isEnded(next) || !work ? next : { ...next, work }
+}
+
+export function withStatus(record: RequestRecord, status: 'running'): RequestRecord | undefined {
+  return isEnded(record) ? undefined : { ...record, status }
+}
+
+/** What became of a request whose bridge is gone, and of whose agent nobody else knows. */
+export function lostRequest(record: RequestRecord): RequestRecord | undefined {
+  const details = { ...idsOf(record), outcome: 'unknown' as const, reason: 'bridge-lost' }
+  const error = new BridgeError('TRANSPORT', 'The bridge ended before the request', { retryable: false, details })
+  return withResult(record, { ok: false, error })
+}

@@ -1,0 +1,25 @@
+import type { SessionContext } from '../agent.ts'
+import type { FoundAgent } from '../agent-directory.ts'
+import { withWorkContext, workContextOf } from '../context.ts'
+import type { Stored } from '../records/record-table.ts'
+import type { SessionRecord } from './session-record.ts'
+
+/** A session that this process holds open with its executor. */
+export interface LiveSession {
+  readonly context: SessionContext
+  /** What it was opened on stays its agent. */
+  readonly found: FoundAgent
+  /** As it was seen last. */
+  stored: Stored<SessionRecord>
+  /** Set once it is being taken down. */
+  leaving: Promise<void> | undefined
+  /** Resolves when no agent works in it any more. */
+  quiet: Promise<void>
+  /** Gives back its place among the sessions of its executor. Repeatable. */
+  readonly releaseSlot: () => void
+}
+
+/** Runs what the agent of a session does, in that session's name. */
+export function inSession<T>(context: SessionContext, requestId: string | undefined, work: () => T): T {
+  return withWorkContext(workContextOf(context, requestId), work)
+}

@@ -1,0 +1,48 @@
+import type { Core } from '../core.ts'
+import type { SessionRegistry } from './session-registry.ts'
+import { expiryOf, isExpired } from './session-record.ts'
+
+const sweepEveryMs = 60_000
+
+/** Ends sessions whose time has passed, while there are any that can run out. One sweep at a time. */
+export class Reaper {
+  readonly #core: Core
+  readonly #sessions: SessionRegistry
+  #cancelTimer: (() => void) | undefined
+  #sweeping = false
+  #stopped = false
+
+  constructor(core: Core, sessions: SessionRegistry) {
+    this.#core = core
+    this.#sessions = sessions
+  }
+
+  /** To be called when sessions have come or gone. */
+  look(): void {
+    if (this.#stopped || this.#sweeping) return
+    const isNeeded = this.#sessions.live().some(({ stored }) => Number.isFinite(expiryOf(stored.value)))
+    if (!isNeeded) return this.#disarm()
+    this.#cancelTimer ??= this.#core.settings.clock.setTimer(this.#core.settings.clock.now() + sweepEveryMs, () => void this.sweep())
+  }
+
+  async sweep(): Promise<void> {
+    this.#disarm()
+    if (this.#sweeping) return
+    this.#sweeping = true
+    const now = this.#core.settings.clock.now()
+    const due = this.#sessions.live().filter(({ stored }) => isExpired(stored.value, now))
+    await Promise.all(due.map((live) => this.#core.attempt('an expired session was not closed', () => this.#sessions.expire(live))))
+    this.#sweeping = false
+    this.look()
+  }
+
+  stop(): void {
+    this.#stopped = true
+    this.#disarm()
+  }
+
+  #disarm(): void {
+    this.#cancelTimer?.()
+    this.#cancelTimer = undefined
+  }
+}

@@ -1,0 +1,34 @@
+import { BridgeError } from '../errors.ts'
+import type { SessionRecord } from './session-record.ts'
+
+/** The same for a session that never was, that is over, and that is somebody else's. */
+export function missingSession(sessionId: string): BridgeError {
+  return new BridgeError('NOT_FOUND', 'Session not found', { details: { sessionId } })
+}
+
+export function overSession({ sessionId, agentId, end }: SessionRecord): BridgeError {
+  const details = { sessionId, agentId, ...(end !== undefined && { reason: end }) }
+  switch (end) {
+    case 'expired':
+      return new BridgeError('EXPIRED', 'Session not found: it has expired, create a new one', { details })
+    case 'shutdown':
+      return new BridgeError('EXPIRED', 'Session not found: its bridge stopped, create a new one', { details })
+    case 'closed':
+    case undefined:
+      return missingSession(sessionId)
+    default: {
+      const unknown: never = end
+      return unknown
+    }
+  }
+}
+
+export function busySession({ sessionId, agentId, currentRequestId }: SessionRecord): BridgeError {
+  const details = { sessionId, agentId, ...(currentRequestId !== undefined && { requestId: currentRequestId }) }
+  return new BridgeError('BUSY', 'The session has a running request', { details })
+}
+
+export function failedSession({ sessionId, agentId }: SessionRecord): BridgeError {
+  const details = { sessionId, agentId, reason: 'session-failed', sessionValid: false }
+  return new BridgeError('UPSTREAM', 'The session has failed: close it and create a new one', { details })
+}

@@ -1,0 +1,250 @@
+import type { CloseReason, SessionContext } from '../agent.ts'
+import type { AgentDirectory, FoundAgent } from '../agent-directory.ts'
+import type { Core } from '../core.ts'
+import { BridgeError } from '../errors.ts'
+import { RecordTable } from '../records/record-table.ts'
+import type { Change, Owned, Stored } from '../records/record-table.ts'
+import { settlesWithin } from '../requests/watch.ts'
+import { inSession } from './live-session.ts'
+import type { LiveSession } from './live-session.ts'
+import { missingSession, overSession } from './session-errors.ts'
+import { asFailed, asOver, contextOf, isExpired, newSessionRecord, withoutPrompt, withPrompt } from './session-record.ts'
+import type { PromptEnd, SessionEnd, SessionRecord } from './session-record.ts'
+import { Slots } from './slots.ts'
+
+const hookMs = 10_000
+
+export interface OpenSession {
+  readonly context: SessionContext
+  readonly found: FoundAgent
+  readonly releaseSlot: () => void
+  /** Opened for this request, which runs in it from the start. */
+  readonly requestId?: string
+}
+
+/** The sessions: what their records say, and those that this process holds open with their executors. */
+export class SessionRegistry {
+  readonly slots = new Slots()
+  /** Told when sessions came or went. */
+  onLiveChange = (): void => {}
+  readonly #core: Core
+  readonly #directory: AgentDirectory
+  readonly #table: RecordTable<SessionRecord>
+  readonly #onOver: (forget: () => Promise<void>) => void
+  readonly #live = new Map<string, LiveSession>()
+  readonly #attaching = new Map<string, Promise<LiveSession>>()
+
+  /** `onOver` is told of each record that is kept only so that calls can be told that the session is over. */
+  constructor(core: Core, directory: AgentDirectory, onOver: (forget: () => Promise<void>) => void) {
+    this.#core = core
+    this.#directory = directory
+    this.#onOver = onOver
+    this.#table = new RecordTable(core.store, 'bridge-session', ({ status, durable }) => (status === 'over' ? core.retentionMs(durable) : 'never'))
+  }
+
+  live(): readonly LiveSession[] {
+    return [...this.#live.values()]
+  }
+
+  /** Rejects with what the agent's hook threw; then nothing remains. */
+  async open({ context, found, releaseSlot, requestId }: OpenSession): Promise<LiveSession> {
+    try {
+      await inSession(context, requestId, () => found.executor.open(context, 'create'))
+    } catch (error) {
+      releaseSlot()
+      throw error
+    }
+    const limits = found.executor.limits ?? {}
+    const record = newSessionRecord({ context, limits, durable: found.agent.durable, home: this.#core.processes.id, now: this.#now(), requestId })
+    const live: LiveSession = { context, found, releaseSlot, stored: { version: 0, value: record }, leaving: undefined, quiet: Promise.resolve() }
+    try {
+      const stored = await this.#table.insert(keyOf(context), record)
+      if (!stored) throw new BridgeError('INTERNAL', 'The id of the session is taken')
+      live.stored = stored
+    } catch (error) {
+      await this.takeDown(live, 'failed')
+      throw error
+    }
+    this.#live.set(mapKey(keyOf(context)), live)
+    this.onLiveChange()
+    this.#tell(record, 'none')
+    return live
+  }
+
+  /** Also a session that is over, as long as its record is kept. */
+  async find(key: Owned): Promise<SessionRecord | undefined> {
+    return (await this.#newest(key))?.value
+  }
+
+  /** Throws `NOT_FOUND`, or `EXPIRED`. */
+  async read(key: Owned): Promise<SessionRecord> {
+    const record = await this.find(key)
+    if (!record) throw missingSession(key.id)
+    if (record.status === 'over') throw overSession(record)
+    return record
+  }
+
+  /** Those of an owner that are not over. */
+  async *list(owner: string): AsyncGenerator<SessionRecord> {
+    for await (const record of this.#table.list(owner)) {
+      const due = await this.#dueEnd(record)
+      if (record.status !== 'over' && !due) yield record
+    }
+  }
+
+  /** The session, held open here: a durable one of another process is attached. Throws `NOT_FOUND`, `EXPIRED`. */
+  async held(key: Owned): Promise<LiveSession> {
+    const record = await this.read(key)
+    const id = mapKey(key)
+    const live = this.#live.get(id)
+    if (live) return live
+    if (!record.durable) throw elsewhere(record)
+    const attaching = this.#attaching.get(id) ?? this.#attach(record).finally(() => this.#attaching.delete(id))
+    this.#attaching.set(id, attaching)
+    return attaching
+  }
+
+  async #attach(record: SessionRecord): Promise<LiveSession> {
+    const context = contextOf(record)
+    const found = this.#directory.find(record.agentId)
+    const releaseSlot = this.slots.take(found.executor)
+    try {
+      await inSession(context, undefined, () => found.executor.open(context, 'attach'))
+      const stored = await this.#table.read(keyOf(context))
+      if (!stored) throw missingSession(context.sessionId)
+      const live: LiveSession = { context, found, stored, leaving: undefined, quiet: Promise.resolve(), releaseSlot }
+      this.#live.set(mapKey(keyOf(context)), live)
+      this.onLiveChange()
+      return live
+    } catch (error) {
+      releaseSlot()
+      throw error
+    }
+  }
+
+  /** The session takes the prompt. Throws `BUSY`, `NOT_FOUND`, `EXPIRED`, or `UPSTREAM` when it has failed. */
+  async take(live: LiveSession, requestId: string): Promise<void> {
+    const home = this.#core.processes.id
+    const taken = await this.#change(live, (record) => ({ ...withPrompt(record, requestId, this.#now()), home }))
+    if (!taken) throw missingSession(live.context.sessionId)
+  }
+
+  /** The prompt is over, wherever it ran; a session whose time passed meanwhile leaves now. */
+  async settle(key: Owned, end: PromptEnd): Promise<void> {
+    const live = this.#live.get(mapKey(key))
+    if (!live) return void (await this.#table.change(key, undefined, (record) => withoutPrompt(record, end)))
+    await this.#change(live, (record) => withoutPrompt(record, end))
+    await this.expire(live)
+  }
+
+  async fail(sessionId: string, error: BridgeError): Promise<void> {
+    const live = this.live().find(({ context }) => context.sessionId === sessionId)
+    if (live) await this.#change(live, (record) => asFailed(record, error, this.#now()))
+  }
+
+  /** True for the one caller that ended it. From then on it takes no prompt. */
+  async end(live: LiveSession, end: SessionEnd): Promise<boolean> {
+    const ended = await this.#change(live, (record) => asOver(record, end, this.#now()))
+    return ended?.changed ?? false
+  }
+
+  /** Ends the session if its time has passed and nobody works in it, and waits for the hook. */
+  async expire(live: LiveSession): Promise<void> {
+    if (isExpired(live.stored.value, this.#now())) await this.#endDue(keyOf(live.context), live.stored, 'expired')
+    if (live.stored.value.end === 'expired') await live.leaving
+  }
+
+  /** Waits until nobody works in it, then calls the close hook, once. Waits no longer than `withinMs`. Never rejects. */
+  async takeDown(live: LiveSession, reason: CloseReason, withinMs = hookMs): Promise<void> {
+    live.leaving ??= this.#takeDown(live, reason)
+    await settlesWithin(this.#core.settings.clock, withinMs, live.leaving)
+  }
+
+  async #takeDown(live: LiveSession, reason: CloseReason): Promise<void> {
+    const { context, found } = live
+    await live.quiet
+    this.#forget(live)
+    const closing = this.#core.attempt('onSessionClose failed', () => inSession(context, undefined, () => found.executor.close(context, reason)))
+    await settlesWithin(this.#core.settings.clock, hookMs, closing)
+  }
+
+  /** Lets go of a session that goes on without this process. */
+  detach(live: LiveSession): void {
+    this.#forget(live)
+    live.found.executor.detach?.(live.context)
+  }
+
+  #forget(live: LiveSession): void {
+    this.#live.delete(mapKey(keyOf(live.context)))
+    live.releaseSlot()
+    this.onLiveChange()
+  }
+
+  /** The record, once what has run out or was left behind is ended. */
+  async #newest(key: Owned): Promise<Stored<SessionRecord> | undefined> {
+    const live = this.#live.get(mapKey(key))
+    // Nobody else writes what only this process can hold.
+    const stored = live && !live.stored.value.durable ? live.stored : await this.#table.read(key)
+    if (!stored) return undefined
+    if (live) live.stored = stored
+    const due = await this.#dueEnd(stored.value)
+    return due ? this.#endDue(key, stored, due) : stored
+  }
+
+  async #dueEnd(record: SessionRecord): Promise<'expired' | 'shutdown' | undefined> {
+    if (record.status === 'over') return undefined
+    if (isExpired(record, this.#now())) return 'expired'
+    const isKept = record.durable || this.#live.has(mapKey(keyOf(record))) || (await this.#core.processes.isAlive(record.home))
+    return isKept ? undefined : 'shutdown'
+  }
+
+  async #endDue(key: Owned, known: Stored<SessionRecord>, end: 'expired' | 'shutdown'): Promise<Stored<SessionRecord> | undefined> {
+    const live = this.#live.get(mapKey(key))
+    const isDue = (record: SessionRecord): boolean => end === 'shutdown' || isExpired(record, this.#now())
+    const ended = await this.#table.change(key, known, (record) => (isDue(record) ? asOver(record, end, this.#now()) : undefined))
+    if (!ended) return undefined
+    this.#noteChange(ended, known.value.status)
+    if (live) {
+      live.stored = ended.stored
+      if (ended.changed) void this.takeDown(live, known.value.status === 'failed' ? 'failed' : 'expired')
+    }
+    return ended.stored
+  }
+
+  async #change(live: LiveSession, change: (record: SessionRecord) => SessionRecord | undefined): Promise<Change<SessionRecord> | undefined> {
+    const before = live.stored.value.status
+    const result = await this.#table.change(keyOf(live.context), live.stored, change)
+    if (!result) return undefined
+    live.stored = result.stored
+    this.#noteChange(result, before)
+    return result
+  }
+
+  #noteChange({ changed, stored }: Change<SessionRecord>, before: string): void {
+    if (!changed) return
+    const { value } = stored
+    this.#tell(value, before)
+    if (value.status === 'over') this.#onOver(() => this.#table.remove(keyOf(value)))
+  }
+
+  #tell({ sessionId, agentId, owner, status, end }: SessionRecord, from: string): void {
+    this.#core.observer.notify({ type: 'session-changed', sessionId, agentId, owner, from, to: status, ...(end && { reason: end }) })
+  }
+
+  #now(): number {
+    return this.#core.settings.clock.now()
+  }
+}
+
+export function keyOf({ owner, sessionId }: { readonly owner: string; readonly sessionId: string }): Owned {
+  return { owner, id: sessionId }
+}
+
+function mapKey({ owner, id }: Owned): string {
+  return JSON.stringify([owner, id])
+}
+
+function elsewhere({ sessionId, agentId }: SessionRecord): BridgeError {
+  const details = { sessionId, agentId, reason: 'elsewhere', outcome: 'none' as const }
+  return new BridgeError('TRANSPORT', 'The session belongs to another process', { retryable: false, details })
+}
