@@ -1,6 +1,7 @@
 import { BridgeError } from './errors.ts'
 import type { BridgeExecutor, DiscoveredAgent } from './executors/executor.ts'
 import type { BridgeLogger } from './logger.ts'
+import type { BridgeSettings } from './settings.ts'
 
 export interface ListedAgent extends DiscoveredAgent {
   /** The kind of the executor that reaches it. */
@@ -17,10 +18,12 @@ export interface FoundAgent {
 export class AgentDirectory {
   readonly #executors: readonly BridgeExecutor[]
   readonly #defaultAgentId: string | undefined
+  readonly #logger: BridgeLogger
 
-  constructor(executors: readonly BridgeExecutor[], defaultAgentId: string | undefined) {
+  constructor({ executors, defaultAgentId, logger }: Pick<BridgeSettings, 'executors' | 'defaultAgentId' | 'logger'>) {
     this.#executors = executors
     this.#defaultAgentId = defaultAgentId
+    this.#logger = logger
   }
 
   list(): readonly ListedAgent[] {
@@ -39,17 +42,17 @@ export class AgentDirectory {
   }
 
   /** Throws `CONFIG` when there is no such default agent; logs ids that an earlier executor took. */
-  check(logger: BridgeLogger): void {
+  check(): void {
     const id = this.#defaultAgentId
     if (id !== undefined && !byId(this.#found(), id)) {
       throw new BridgeError('CONFIG', `There is no default agent ${id}`, { details: { agentId: id } })
     }
     const winners = new Map(this.#found().map(({ agent, executor }) => [agent.id, executor]))
     for (const executor of this.#executors) {
-      for (const { id: agentId } of executor.agents()) {
+      for (const { id: agentId } of this.#agentsOf(executor)) {
         const winner = winners.get(agentId)
         if (winner === executor) continue
-        logger.warn({ agentId, executor: executor.kind, winner: winner?.kind }, 'an earlier executor has this agent id')
+        this.#logger.warn({ agentId, executor: executor.kind, winner: winner?.kind }, 'an earlier executor has this agent id')
       }
     }
   }
@@ -57,11 +60,20 @@ export class AgentDirectory {
   #found(): readonly FoundAgent[] {
     const found = new Map<string, FoundAgent>()
     for (const executor of this.#executors) {
-      for (const agent of executor.agents()) {
+      for (const agent of this.#agentsOf(executor)) {
         if (!found.has(agent.id)) found.set(agent.id, { agent, executor })
       }
     }
     return [...found.values()]
+  }
+
+  #agentsOf(executor: BridgeExecutor): readonly DiscoveredAgent[] {
+    try {
+      return executor.agents()
+    } catch (error) {
+      this.#logger.error({ executor: executor.kind, cause: error }, 'the agents of an executor cannot be listed')
+      return []
+    }
   }
 
   #chosen(found: readonly FoundAgent[]): FoundAgent | undefined {

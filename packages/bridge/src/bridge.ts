@@ -55,7 +55,7 @@ class ExecutorBridge implements Bridge {
     const { waitMs, heartbeatMs, maxTimeoutMs, clock } = settings
     this.limits = { waitMs, heartbeatMs, maxTimeoutMs }
     this.#settings = settings
-    this.#directory = new AgentDirectory(settings.executors, settings.defaultAgentId)
+    this.#directory = new AgentDirectory(settings)
     this.#core = coreOf(settings)
     const retention = new Retention({
       ...{ clock, retentionMs: this.#core.retentionMs(true), maxRecords: settings.maxRequestRecords },
@@ -82,14 +82,14 @@ class ExecutorBridge implements Bridge {
   }
 
   async #start(): Promise<void> {
-    const { clock, logger } = this.#settings
+    const { clock } = this.#settings
     const started: BridgeExecutor[] = []
     try {
       for (const executor of this.#settings.executors) {
         await executor.start(this.#host())
         started.push(executor)
       }
-      this.#directory.check(logger)
+      this.#directory.check()
       await this.#core.processes.start()
       if (this.#stopping) throw notRunning('stopped')
     } catch (error) {

@@ -1,7 +1,7 @@
 import { manualClock } from '@bowline/llm/testing'
 import type { ManualClock } from '@bowline/llm/testing'
 import { createBridge, defineBridgeAgent, inProcessExecutor } from '../src/index.ts'
-import type { Bridge, BridgeAgent, BridgeError, BridgeLogger, BridgeOptions, BridgeResult, LogFields, PromptResult } from '../src/index.ts'
+import type { Bridge, BridgeAgent, BridgeExecutor, BridgeError, BridgeLogger, BridgeOptions, BridgeResult, LogFields, PromptResult } from '../src/index.ts'
 
 export interface LogLine {
   readonly level: keyof BridgeLogger
@@ -44,6 +44,13 @@ export async function startBridge(agents: readonly BridgeAgent[], options: Bridg
   const bridge = createBridge({ executors: [inProcessExecutor({ agents })], clock, logger, ...options })
   await bridge.start()
   return { bridge, clock, logger }
+}
+
+/** As `startBridge`, over these executors. Options may come first. */
+export async function startBridgeOf(...given: readonly [BridgeOptions | BridgeExecutor, ...BridgeExecutor[]]): Promise<TestBridge> {
+  const isExecutor = (each: BridgeOptions | BridgeExecutor): each is BridgeExecutor => 'specificationVersion' in each
+  const options = given.find((each): each is BridgeOptions => !isExecutor(each))
+  return startBridge([], { executors: given.filter(isExecutor), ...options })
 }
 
 export function failureOf(result: BridgeResult): BridgeError {

@@ -67,10 +67,14 @@ function leave({ book }: Desk, entry: BookEntry, result: BridgeResult): void {
 /** Gives the interruption that came while the request stood in the queue. */
 async function turnComes({ book, core }: Desk, entry: BookEntry): Promise<Interruption | undefined> {
   const { request, place } = entry
-  if (!place || place.taken) return request.watch.interruption
+  if (!place || place.taken) {
+    request.start()
+    return request.watch.interruption
+  }
   request.watch.pause(true)
   const early = await Promise.race([place.entered.then(() => undefined), request.watch.fired])
   request.watch.pause(false)
+  request.start()
   if (!early) await core.attempt('the start was not recorded', () => book.change(entry, (record) => withStatus(record, 'running')))
   return early ?? request.watch.interruption
 }
@@ -96,7 +100,6 @@ async function workIn(desk: Desk, entry: BookEntry, live: LiveSession, { prompt,
   const { request } = entry
   const work = new PromptWork(desk.core, { request, session: live.context, found: live.found, runtimeParams }, (settled) => void pause(desk, entry, settled))
   entry.work = work
-  request.start()
   const running = work.run({ prompt })
   live.quiet = running.then(() => undefined)
   const end = await running

@@ -1,0 +1,302 @@
+import { describe, expect, it } from 'vitest'
+import type { Answer, BridgeEvent, PendingInput, PromptContext } from '../src/index.ts'
+import { answer, failureOf, never, outcomeOf, startBridge, testAgent } from './support.ts'
+
+const approval: PendingInput = { id: 'ap_1', kind: 'approval', toolName: 'pay', input: { eur: 3 } }
+const tool: PendingInput = { id: 'child/call_1', kind: 'tool', toolName: 'locate', input: {}, agent: ['writer'] }
+const approve: Answer = { id: 'ap_1', decision: 'approve' }
+const located: Answer = { id: 'child/call_1', output: { city: 'Bonn' } }
+
+/** Ends its turn with what it waits for, and goes on with the answers until it has all. */
+function turnAgent(pending: readonly PendingInput[], legs: unknown[] = []) {
+  const given: Answer[] = []
+  return testAgent('a', {
+    onPrompt: ({ prompt, answers = [], requestId }: PromptContext) => {
+      legs.push({ prompt, answers, requestId })
+      given.push(...answers)
+      const open = pending.filter(({ id }) => !given.some((each) => each.id === id))
+      return open.length > 0 ? { text: 'wait', stopReason: 'needs_input' as const, pending: open } : answer(`done with ${given.length}`)
+    },
+  })
+}
+
+/** Asks with its stream open, and takes answers there. */
+function streamAgent(pending: readonly PendingInput[], taken: Answer[] = []) {
+  const all = Promise.withResolvers<void>()
+  return testAgent('a', {
+    onPrompt: async function* (): AsyncGenerator<BridgeEvent> {
+      yield { type: 'text-delta', delta: 'before ' }
+      yield { type: 'needs-input', pending }
+      await all.promise
+      yield { type: 'text-delta', delta: 'after' }
+    },
+    onAnswers: ({ answers }) => {
+      taken.push(...answers)
+      if (taken.length === pending.length) all.resolve()
+    },
+  })
+}
+
+describe('an agent that needs input while its stream is open', () => {
+  it('B40: the request stays open and the session busy; answers go on with it', async () => {
+    const taken: Answer[] = []
+    const { bridge, clock } = await startBridge([streamAgent([approval], taken)])
+    const { sessionId } = await bridge.createSession()
+    const run = bridge.prompt({ sessionId, prompt: 'hi', requestId: 'r1' })
+    const seen: string[] = []
+    for await (const event of run) seen.push(event.type)
+    expect(seen).toEqual(['text-delta', 'needs-input'])
+    expect(await run.result()).toEqual({
+      ...{ ok: true, status: 'awaiting-approval', sessionId, agentId: 'a', requestId: 'r1' },
+      ...{ text: 'before ', stopReason: 'needs_input', pending: [approval] },
+    })
+    expect(await bridge.request('r1', { waitMs: 10_000 })).toEqual(await run.result())
+    expect(await bridge.session(sessionId)).toMatchObject({ status: 'busy', currentRequestId: 'r1' })
+    expect(bridge.health().requests.inFlight).toBe(0)
+    const second = bridge.prompt({ sessionId, answers: [approve] })
+    const outcome = outcomeOf(await second.result())
+    expect(outcome).toMatchObject({ status: 'completed', text: 'before after', requestId: 'r1' })
+    expect(second.requestId).toBe('r1')
+    expect(taken).toEqual([approve])
+    expect(await bridge.request('r1')).toEqual(outcome)
+    expect((await bridge.session(sessionId)).status).toBe('idle')
+    expect(clock.pendingTimers).toBe(1)
+  })
+
+  it('B40: while it waits inactivity does not count, and the deadline does', async () => {
+    const { bridge, clock } = await startBridge([streamAgent([approval])], { inactivityMs: 1000, cancelGraceMs: 100 })
+    const { sessionId } = await bridge.createSession()
+    const run = bridge.prompt({ sessionId, prompt: 'hi', timeoutMs: 60_000, requestId: 'r1' })
+    outcomeOf(await run.result())
+    await clock.advance(59_999)
+    expect(await bridge.request('r1')).toMatchObject({ status: 'awaiting-approval' })
+    await clock.advance(101)
+    expect(failureOf(await bridge.request('r1'))).toMatchObject({ code: 'TIMEOUT', details: { stage: 'total' } })
+  })
+
+  it('B40: with some answers it waits for the others', async () => {
+    const taken: Answer[] = []
+    const { bridge } = await startBridge([streamAgent([approval, tool], taken)])
+    const { sessionId } = await bridge.createSession()
+    expect(outcomeOf(await bridge.prompt({ sessionId, prompt: 'hi' }).result()).status).toBe('awaiting-tools')
+    const some = outcomeOf(await bridge.prompt({ sessionId, answers: [located] }).result())
+    expect(some).toMatchObject({ status: 'awaiting-approval', pending: [approval] })
+    expect(outcomeOf(await bridge.prompt({ sessionId, answers: [approve] }).result()).status).toBe('completed')
+    expect(taken).toEqual([located, approve])
+  })
+
+  it('B41: answers that the open stream does not take come with the next prompt', async () => {
+    const legs: unknown[] = []
+    const end = Promise.withResolvers<void>()
+    const onPrompt = async function* ({ answers }: PromptContext): AsyncGenerator<BridgeEvent> {
+      legs.push(answers)
+      if (answers) return yield { type: 'result', result: answer('done') }
+      yield { type: 'needs-input', pending: [approval] }
+      await end.promise
+      yield { type: 'result', result: { text: '', stopReason: 'needs_input', pending: [approval] } }
+    }
+    const { bridge, clock } = await startBridge([testAgent('a', { onPrompt })])
+    const { sessionId } = await bridge.createSession()
+    outcomeOf(await bridge.prompt({ sessionId, prompt: 'hi' }).result())
+    const answered = bridge.prompt({ sessionId, answers: [approve] })
+    await clock.advance(0)
+    expect(legs).toEqual([undefined])
+    end.resolve()
+    expect(outcomeOf(await answered.result()).text).toBe('done')
+    expect(legs).toEqual([undefined, [approve]])
+  })
+})
+
+describe('an agent whose turn ends with what it needs', () => {
+  it('B41: answers start the next leg under the same request id', async () => {
+    const legs: unknown[] = []
+    const { bridge } = await startBridge([turnAgent([approval, tool], legs)])
+    const { sessionId } = await bridge.createSession()
+    const first = bridge.prompt({ sessionId, prompt: 'hi', requestId: 'r1' })
+    expect(outcomeOf(await first.result())).toMatchObject({ status: 'awaiting-tools', text: 'wait', pending: [approval, tool] })
+    const second = bridge.prompt({ sessionId, answers: [approve] })
+    expect(outcomeOf(await second.result())).toMatchObject({ status: 'awaiting-tools', pending: [tool] })
+    const third = bridge.prompt({ sessionId, answers: [located], requestId: 'r1' })
+    expect(outcomeOf(await third.result())).toMatchObject({ status: 'completed', text: 'done with 2', requestId: 'r1' })
+    expect(legs).toEqual([
+      { prompt: 'hi', answers: [], requestId: 'r1' },
+      { prompt: '', answers: [approve], requestId: 'r1' },
+      { prompt: '', answers: [located], requestId: 'r1' },
+    ])
+  })
+
+  it('B41: a delegation waits with its session open, and closes it after the last leg', async () => {
+    const trace: string[] = []
+    const agent = { ...turnAgent([approval]), onSessionClose: (_session: unknown, reason: string) => void trace.push(reason) }
+    const { bridge } = await startBridge([agent])
+    const run = bridge.delegate({ prompt: 'hi' })
+    expect(outcomeOf(await run.result()).status).toBe('awaiting-approval')
+    expect(trace).toEqual([])
+    const { sessionId } = run
+    expect(outcomeOf(await bridge.prompt({ sessionId, answers: [approve] }).result()).text).toBe('done with 1')
+    expect(trace).toEqual(['closed'])
+  })
+
+  it('B40: a request that waits can be cancelled, and closed with its session', async () => {
+    const { bridge } = await startBridge([turnAgent([approval])])
+    const { sessionId } = await bridge.createSession()
+    outcomeOf(await bridge.prompt({ sessionId, prompt: 'hi', requestId: 'r1' }).result())
+    expect(await bridge.cancel({ sessionId })).toMatchObject({ cancelled: true, settled: true, requestId: 'r1' })
+    expect(await bridge.request('r1')).toMatchObject({ status: 'aborted', stopReason: 'cancelled' })
+    expect((await bridge.session(sessionId)).status).toBe('idle')
+  })
+})
+
+describe('answers', () => {
+  async function waiting() {
+    const legs: unknown[] = []
+    const { bridge } = await startBridge([turnAgent([approval, tool], legs)])
+    const { sessionId } = await bridge.createSession()
+    outcomeOf(await bridge.prompt({ sessionId, prompt: 'hi', requestId: 'r1' }).result())
+    return { bridge, sessionId, legs }
+  }
+
+  it('B40: are checked as a whole before any is passed on; unknown ids are NOT_FOUND', async () => {
+    const { bridge, sessionId, legs } = await waiting()
+    const error = failureOf(await bridge.prompt({ sessionId, answers: [approve, { id: 'nothing', output: 1 }] }).result())
+    expect(error).toMatchObject({ code: 'NOT_FOUND', details: { issues: [{ path: 'nothing' }], requestId: 'r1' } })
+    expect(legs).toHaveLength(1)
+    expect(await bridge.request('r1')).toMatchObject({ status: 'awaiting-tools', pending: [approval, tool] })
+  })
+
+  it('B40: the same again is a no-op, another is PROTOCOL, also when the request is over', async () => {
+    const { bridge, sessionId, legs } = await waiting()
+    outcomeOf(await bridge.prompt({ sessionId, answers: [approve] }).result())
+    expect(outcomeOf(await bridge.prompt({ sessionId, answers: [approve] }).result())).toMatchObject({ pending: [tool] })
+    expect(legs).toHaveLength(2)
+    const contrary: Answer = { id: 'ap_1', decision: 'deny' }
+    const refused = { code: 'PROTOCOL', details: { issues: [{ path: 'ap_1' }] } }
+    expect(failureOf(await bridge.prompt({ sessionId, answers: [contrary] }).result())).toMatchObject(refused)
+    expect(failureOf(await bridge.prompt({ sessionId, answers: [contrary, located] }).result())).toMatchObject(refused)
+    const end = outcomeOf(await bridge.prompt({ sessionId, answers: [located] }).result())
+    expect(await bridge.prompt({ sessionId, answers: [approve, located] }).result()).toEqual(end)
+    expect(failureOf(await bridge.prompt({ sessionId, answers: [contrary] }).result())).toMatchObject(refused)
+    expect(legs).toHaveLength(3)
+  })
+
+  it.each<[string, Answer[]]>([
+    ['an output for an approval', [{ id: 'ap_1', output: 1 }]],
+    ['a decision for a tool', [{ id: 'child/call_1', decision: 'approve' }]],
+    ['two answers to one', [approve, { id: 'ap_1', decision: 'deny' }]],
+  ])('B40: %s is PROTOCOL', async (_what, answers) => {
+    const { bridge, sessionId, legs } = await waiting()
+    const error = failureOf(await bridge.prompt({ sessionId, answers }).result())
+    expect(error.code).toBe('PROTOCOL')
+    expect(error.details.issues?.length).toBeGreaterThan(0)
+    expect(legs).toHaveLength(1)
+  })
+
+  it('B40: are taken from the owner only', async () => {
+    const { bridge, sessionId, legs } = await waiting()
+    expect(failureOf(await bridge.prompt({ sessionId, answers: [approve], owner: 'ann' }).result()).code).toBe('NOT_FOUND')
+    expect(failureOf(await bridge.prompt({ sessionId, answers: [approve], requestId: 'r1', owner: 'ann' }).result()).code).toBe('NOT_FOUND')
+    expect(legs).toHaveLength(1)
+  })
+
+  it('B40: where nothing waits they are NOT_FOUND', async () => {
+    const { bridge } = await startBridge([testAgent('a')])
+    const { sessionId } = await bridge.createSession()
+    expect(failureOf(await bridge.prompt({ sessionId, answers: [approve] }).result()).code).toBe('NOT_FOUND')
+    outcomeOf(await bridge.prompt({ sessionId, prompt: 'hi' }).result())
+    expect(failureOf(await bridge.prompt({ sessionId, answers: [approve] }).result()).code).toBe('NOT_FOUND')
+    expect(failureOf(await bridge.prompt({ sessionId, answers: [approve], requestId: 'none' }).result()).code).toBe('NOT_FOUND')
+  })
+})
+
+describe('cancel', () => {
+  const trace: string[] = []
+  const polite = testAgent('a', {
+    onPrompt: async function* ({ abortSignal }: PromptContext): AsyncGenerator<BridgeEvent> {
+      yield { type: 'text-delta', delta: 'some ' }
+      abortSignal.addEventListener('abort', () => trace.push('abortSignal'))
+      await new Promise((resolve) => abortSignal.addEventListener('abort', resolve))
+      yield { type: 'text-delta', delta: 'text' }
+    },
+    onCancel: async ({ reason }) => void trace.push(`onCancel ${reason}`),
+  })
+
+  it('B44: by requestId, by sessionId, by both; a pair that does not match is NOT_FOUND', async () => {
+    const { bridge, clock } = await startBridge([polite])
+    const other = await bridge.createSession()
+    for (const way of ['request', 'session', 'both'] as const) {
+      const { sessionId } = await bridge.createSession()
+      const { requestId, ...run } = bridge.prompt({ sessionId, prompt: 'hi' })
+      await clock.advance(0)
+      await expect(bridge.cancel({ sessionId: other.sessionId, requestId })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      const input = { request: { requestId }, session: { sessionId }, both: { sessionId, requestId } }[way]
+      expect(await bridge.cancel(input)).toEqual({ cancelled: true, sessionId, requestId, settled: true })
+      expect(outcomeOf(await run.result())).toMatchObject({ status: 'aborted', text: 'some text' })
+      expect((await bridge.session(sessionId)).status).toBe('idle')
+    }
+    await expect(bridge.cancel({ requestId: 'never' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(bridge.cancel({})).rejects.toMatchObject({ code: 'PROTOCOL' })
+  })
+
+  it('B45: works from acceptance on, and while a delegation opens its session, by either id', async () => {
+    for (const way of ['requestId', 'sessionId'] as const) {
+      const prompts: string[] = []
+      const agent = testAgent('a', { onSessionCreate: () => never, onPrompt: ({ prompt }) => (prompts.push(prompt), answer('')) })
+      const { bridge } = await startBridge([agent])
+      const run = bridge.delegate({ prompt: 'hi' })
+      expect(await run.accepted()).toBe(true)
+      expect(await bridge.cancel({ [way]: run[way] })).toMatchObject({ cancelled: true })
+      expect(outcomeOf(await run.result()).status).toBe('aborted')
+      expect(prompts).toEqual([])
+    }
+  })
+
+  it('B46: the signal is aborted, then onCancel awaited; an agent that does not stop fails its session and frees its place', async () => {
+    trace.length = 0
+    const { bridge, clock } = await startBridge([polite, testAgent('stubborn', { onPrompt: () => never })], { cancelGraceMs: 200 })
+    const one = await bridge.createSession()
+    bridge.prompt({ sessionId: one.sessionId, prompt: 'hi' })
+    await clock.advance(0)
+    await bridge.cancel({ sessionId: one.sessionId })
+    expect(trace).toEqual(['abortSignal', 'onCancel caller'])
+    const two = await bridge.createSession({ agentId: 'stubborn' })
+    bridge.prompt({ sessionId: two.sessionId, prompt: 'hi' })
+    await clock.advance(0)
+    const receipt = bridge.cancel({ sessionId: two.sessionId })
+    await clock.advance(200)
+    expect(await receipt).toMatchObject({ cancelled: true, settled: false })
+    expect(await bridge.session(two.sessionId)).toMatchObject({ status: 'failed', lastError: { details: { reason: 'did-not-stop' } } })
+    expect(bridge.health().requests.inFlight).toBe(0)
+  })
+
+  it('B47: with nothing running it says so', async () => {
+    const { bridge } = await startBridge([testAgent('a')])
+    const { sessionId } = await bridge.createSession()
+    expect(await bridge.cancel({ sessionId })).toEqual({ cancelled: false, sessionId, settled: true, reason: 'not-running' })
+    const run = bridge.prompt({ sessionId, prompt: 'hi' })
+    outcomeOf(await run.result())
+    const { requestId } = run
+    expect(await bridge.cancel({ requestId })).toEqual({ cancelled: false, sessionId, requestId, settled: true, reason: 'not-running' })
+    expect(outcomeOf(await bridge.request(requestId)).status).toBe('completed')
+  })
+
+  it('B49: of cancel and completion at once, what is recorded first is what everyone reads', async () => {
+    for (let ticks = 0; ticks < 12; ticks++) {
+      const gate = Promise.withResolvers<void>()
+      const onPrompt = async () => {
+        await gate.promise
+        return answer('done')
+      }
+      const { bridge, clock } = await startBridge([testAgent('a', { onPrompt })])
+      const { sessionId } = await bridge.createSession()
+      const run = bridge.prompt({ sessionId, prompt: 'hi' })
+      await clock.advance(0)
+      gate.resolve()
+      for (let tick = 0; tick < ticks; tick++) await undefined
+      const receipt = await bridge.cancel({ requestId: run.requestId })
+      const read = outcomeOf(await run.result())
+      expect(await bridge.request(run.requestId)).toEqual(read)
+      expect(receipt.cancelled).toBe(read.status === 'aborted')
+      expect(['aborted', 'completed']).toContain(read.status)
+    }
+  })
+})
