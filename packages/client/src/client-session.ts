@@ -43,6 +43,10 @@ export interface SendOptions {
   readonly runtimeParams?: RuntimeParams
   /** What to do while a run is open. Default: the server refuses with `busy`. */
   readonly onBusy?: OnBusy
+  /** Inputs under one id are one run, also from another process. Default: a new one. */
+  readonly id?: string
+  /** Sent along with the input. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 export interface InputOptions extends CallOptions {

@@ -22,6 +22,8 @@ export interface ExecuteResult {
   readonly reason?: ExecuteComplete['reason']
   /** Of the run, or of the way to it: `disconnected`, `reading-aborted`, or the code of the server's refusal. */
   readonly error?: NonNullable<ExecuteComplete['error']>
+  /** Why the reading failed; absent when it is the run that did. */
+  readonly failure?: ClientError
 }
 
 export interface RunReading {
@@ -194,7 +196,7 @@ export class RunReader {
 
   /** The run itself may go on: this is how the reading of it ended. */
   #failure(error: ClientError): ExecuteResult {
-    return { ...this.#facts(), status: 'error', usage: this.#view.usage, error: { code: error.code, message: error.message } }
+    return { ...this.#facts(), status: 'error', usage: this.#view.usage, error: { code: error.code, message: error.message }, failure: error }
   }
 
   #facts(): Pick<ExecuteResult, 'sessionId' | 'runId' | 'messages'> {

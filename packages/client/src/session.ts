@@ -194,8 +194,8 @@ class SessionHandle implements ClientSession {
 
   /** One key for all tries. Whether the session exists is known to the server only: it asks for the context or refuses it. */
   #execution(input: SendInput, given: SendOptions): (signal: AbortSignal) => Promise<Response> {
-    const { agent, metadata, history: messages, declarations: tools, model, runtimeParams, onBusy } = given
-    const headers = { 'idempotency-key': this.#ids() }
+    const { agent, metadata, history: messages, declarations: tools, model, runtimeParams, onBusy, id = this.#ids() } = given
+    const headers = { ...given.headers, 'idempotency-key': id }
     // JSON leaves out what is undefined.
     const context = { agent, messages, tools, metadata }
     const options = { model, runtimeParams, onBusy }

@@ -87,6 +87,29 @@ describe('run', { timeout: 30_000 }, () => {
     }
     const result = await connect(server).session('s1').send('hi').result()
     expect(result).toMatchObject({ status: 'error', reason: 'model-error', error: { kind: 'rate-limit' } })
+    expect(result.failure).toBeUndefined()
+  })
+
+  it('an input has the id and the headers that it is given, on every try', async () => {
+    const server = await answering()
+    let losses = 1
+    server.intercept = ({ path }, response) => {
+      if (!path.endsWith('/execute') || losses-- <= 0) return undefined
+      response.destroy()
+      return 'handled'
+    }
+    const run = connect(server).session('s1').send('hello', { id: 'r-7', headers: { 'x-depth': '2', 'idempotency-key': 'other' } })
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    const tries = server.requests('POST', '/execute').map(({ headers }) => [headers['idempotency-key'], headers['x-depth']])
+    expect(tries.length).toBeGreaterThan(1)
+    expect(new Set(tries.map(String))).toEqual(new Set(['r-7,2']))
+  })
+
+  it('a reading that failed says so with all that the server said, a run that failed does not', async () => {
+    const server = await answering()
+    server.intercept = ({ path }) => (path.endsWith('/execute') ? { status: 422, code: 'id-reused' } : undefined)
+    const { failure } = await connect(server).session('s1').send('hello').result()
+    expect(failure).toMatchObject({ code: 'id-reused', status: 422, retryable: false, problem: { code: 'id-reused' } })
   })
 
   it('C3: a refusal is a status with the code of the problem, and the iteration ends', async () => {
