@@ -13,6 +13,7 @@ describe('what others can see', () => {
       'defineBridgeConfig',
       'inProcessExecutor',
       'multiProviderAgent',
+      'remoteExecutor',
       'runtimeAgent',
     ])
     expect(Object.keys(mcp)).toEqual(['createBridgeMcpServer'])

@@ -1,12 +1,14 @@
 import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
 import { SessionError } from '@bowline/sessions'
 import type { LoggedEvent, RunInfo, Runtime, Session } from '@bowline/sessions'
-import type { BridgeAgent, BridgeEvent, CancelContext, PromptContext, SessionContext } from '../agent.ts'
+import type { BridgeAgent, BridgeEvent, CancelContext, PromptContext, PromptResult, SessionContext } from '../agent.ts'
 import { defineBridgeAgent } from '../agent.ts'
 import { BridgeError } from '../errors.ts'
 import { ownerKey } from '../owner-key.ts'
-import { lastText } from '../requests/run-result.ts'
-import { giveAnswers, waitingResult } from './runtime-answers.ts'
+import { readableEvents } from '../readable-events.ts'
+import { lastText, pendingInputs } from '../requests/run-result.ts'
+import { giveAnswers } from './give-answers.ts'
+import type { AnswerTarget } from './give-answers.ts'
 import { throwRuntimeFailure } from './runtime-failure.ts'
 
 export interface RuntimeAgentOptions {
@@ -63,7 +65,7 @@ export function runtimeAgent(runtime: Runtime, { agent, id = agent, onClose = 'k
     const run = await runOf(session, request).catch(throwRuntimeFailure(id, 'answers'))
     if (!run || !before) throw unknownRequest(request)
     const { runId } = run
-    const fresh = await giveAnswers(session, run, answers, request.session.owner).catch(throwRuntimeFailure(id, 'answers'))
+    const fresh = await giveAnswers(targetOf(session, run, request), answers).catch(throwRuntimeFailure(id, 'answers'))
     // Of answers that were taken before nobody knows how far the run has come since: all of it is told again.
     const cursor = fresh ? before.cursor : run.cursor
     let view = emptyView
@@ -109,7 +111,7 @@ export function runtimeAgent(runtime: Runtime, { agent, id = agent, onClose = 'k
       if (onClose === 'keep' || context.conversationId === context.sessionId) return
       if (!(await sessionOf(context).info().catch(throwRuntimeFailure(id, 'prompt')))) throw notResumable(id)
     },
-    onPrompt: (request) => readable(answer, request),
+    onPrompt: (request) => readableEvents((reading) => answer(request, reading)),
     async onCancel(request) {
       const session = sessionOf(request.session)
       const reading = followed.get(followKey(request))
@@ -121,6 +123,22 @@ export function runtimeAgent(runtime: Runtime, { agent, id = agent, onClose = 'k
       if (onClose === 'delete') await sessionOf(context).delete().catch(throwRuntimeFailure(id, 'close'))
     },
   })
+}
+
+function targetOf(session: Session, { pendingToolCalls }: RunInfo, { session: { owner } }: PromptContext): AnswerTarget {
+  return {
+    pendingToolCalls,
+    decide: (approvalId, decision, details) => session[decision](approvalId, { ...details, by: owner }),
+    submit: (results) => session.submitToolResults(results, { unknownOutcomes: false }),
+  }
+}
+
+/** Of a run that has questions left. */
+function waitingResult(run: RunInfo, text: string): PromptResult | undefined {
+  const pending = pendingInputs(run)
+  if (pending.length === 0) return undefined
+  const { usage, cost } = run
+  return { text, stopReason: 'needs_input', pending, ...(Object.keys(usage).length > 0 && { usage }), ...(cost && { cost }) }
 }
 
 /** The run that was sent under the request's id. It is the open one, or not far from the newest. */
@@ -148,24 +166,6 @@ function checkAgentOf(runtime: Runtime, agent: string): void {
 function notResumable(agentId: string): BridgeError {
   const details = { agentId, reason: 'not-resumable' }
   return new BridgeError('CONFIG', `Agent ${agentId} no longer has this conversation`, { details })
-}
-
-/** A stream whose `return` ends a reading that waits for the next event. */
-function readable(
-  open: (request: PromptContext, reading: AbortSignal) => AsyncGenerator<BridgeEvent>,
-  request: PromptContext,
-): AsyncIterable<BridgeEvent> {
-  const reading = new AbortController()
-  const events = open(request, reading.signal)
-  return {
-    [Symbol.asyncIterator]: () => ({
-      next: () => events.next(),
-      return: () => {
-        reading.abort()
-        return events.return(undefined)
-      },
-    }),
-  }
 }
 
 function followKey({ session, requestId }: Pick<CancelContext, 'session' | 'requestId'>): string {

@@ -1,0 +1,79 @@
+import type { BridgeEvent, PromptContext, SessionContext } from '../../agent.ts'
+import { BridgeError } from '../../errors.ts'
+import { readableEvents } from '../../readable-events.ts'
+import type { BridgeExecutor, DiscoveredAgent, ExecutorLimits } from '../executor.ts'
+import { RemoteServer, checkServers } from './remote-server.ts'
+import type { RemoteServerOptions } from './remote-server.ts'
+import { RemoteSession } from './remote-session.ts'
+
+export interface RemoteExecutorOptions extends ExecutorLimits {
+  /** In order of precedence: an agent id of an earlier one wins. */
+  readonly servers: readonly RemoteServerOptions[]
+}
+
+/**
+ * Agents of other Bowline servers. A session is one of that server, under an id that only this executor knows; a request
+ * is a run there, which goes on when this process does not. Throws `CONFIG`.
+ */
+export function remoteExecutor({ servers: given, ...limits }: RemoteExecutorOptions): BridgeExecutor {
+  checkServers(given)
+  const sessions = new Map<string, RemoteSession>()
+  let servers: readonly RemoteServer[] = []
+  let running = false
+
+  function placeOf(agentId: string): { readonly server: RemoteServer; readonly name: string } {
+    for (const server of servers) {
+      const name = server.nameOf(agentId)
+      if (name !== undefined) return { server, name }
+    }
+    throw new BridgeError('NOT_FOUND', `No agent ${agentId}`, { details: { agentId } })
+  }
+
+  function sessionOf({ sessionId }: SessionContext): RemoteSession {
+    const session = sessions.get(sessionId)
+    if (!session) throw new BridgeError('NOT_FOUND', 'Session not found', { details: { sessionId } })
+    return session
+  }
+
+  return {
+    specificationVersion: 'v1',
+    kind: 'remote',
+    limits,
+    async start(host) {
+      servers = given.map((options) => new RemoteServer(options, host))
+      // A server that cannot be reached is looked for again later.
+      await Promise.all(servers.map((server) => server.refresh()))
+      running = true
+    },
+    stop: async () => {
+      running = false
+      sessions.clear()
+    },
+    agents: () => firstOfEach(servers.flatMap((server) => server.agents())),
+    health: () => ({ healthy: running && servers.every(({ reached }) => reached) }),
+    refresh: async () => void (await Promise.all(servers.map((server) => server.refresh()))),
+    async open(session, how) {
+      const { server, name } = placeOf(session.agentId)
+      const opened = new RemoteSession(server, name, session)
+      if (how === 'create' && session.conversationId !== session.sessionId) await opened.checkResumable()
+      sessions.set(session.sessionId, opened)
+    },
+    prompt: (request: PromptContext): AsyncIterable<BridgeEvent> => {
+      const session = sessionOf(request.session)
+      return readableEvents((reading) => session.events(request, reading))
+    },
+    cancel: (request) => sessionOf(request.session).cancel(request),
+    detach: ({ sessionId }) => void sessions.delete(sessionId),
+    async close(session) {
+      const closing = sessionOf(session)
+      sessions.delete(session.sessionId)
+      await closing.close()
+    },
+  }
+}
+
+function firstOfEach(agents: readonly DiscoveredAgent[]): readonly DiscoveredAgent[] {
+  const byId = new Map<string, DiscoveredAgent>()
+  for (const agent of agents) if (!byId.has(agent.id)) byId.set(agent.id, agent)
+  return [...byId.values()]
+}

@@ -1,0 +1,82 @@
+import { ClientError } from '@bowline/client'
+import type { JSONValue } from '@bowline/llm'
+import { BridgeError } from '../../errors.ts'
+import type { BridgeErrorCode } from '../../errors.ts'
+
+/** Codes that say more than their status. */
+const codeByProblem: Readonly<Record<string, BridgeErrorCode>> = {
+  busy: 'BUSY',
+  'session-expired': 'EXPIRED',
+  'session-deleted': 'NOT_FOUND',
+  'unknown-tool-call': 'NOT_FOUND',
+  'invalid-config': 'CONFIG',
+  'redirect-refused': 'CONFIG',
+  'token-failed': 'AUTH',
+  'invalid-answer': 'UPSTREAM',
+  'frame-too-large': 'UPSTREAM',
+}
+
+const codeByStatus: Readonly<Record<number, BridgeErrorCode>> = {
+  401: 'AUTH',
+  403: 'AUTH',
+  404: 'NOT_FOUND',
+  413: 'CAPACITY',
+  429: 'CAPACITY',
+  503: 'CAPACITY',
+}
+
+/** No prompt can succeed any more. */
+const endsSession: readonly string[] = ['session-missing', 'session-expired', 'session-deleted']
+
+export interface RemotePlace {
+  readonly agentId: string
+  /** The server goes on with the work, and takes the same request again. */
+  readonly durable: boolean
+}
+
+/** What a server refused, or that it could not be reached. Its own words stay here. */
+export function remoteFailure(error: unknown, { agentId, durable }: RemotePlace): unknown {
+  if (!ClientError.isInstance(error)) return error
+  const { code, status, retryAfterMs, retryable, problem } = decisive(error)
+  const reached = status !== undefined
+  // Of a refusal that somebody else than the server wrote, only the status says something.
+  const said = problem || !reached || status < 400 ? codeByProblem[code] : undefined
+  const bridgeCode = said ?? (reached ? codeOfStatus(status) : 'TRANSPORT')
+  return new BridgeError(bridgeCode, messageOf(agentId, code, status), {
+    retryable: retryableBy(bridgeCode, durable, retryable),
+    details: {
+      ...{ agentId, reason: code, outcome: reached && status < 500 ? 'none' : 'unknown' },
+      ...(reached && { upstreamCode: status }),
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+      ...(endsSession.includes(code) && { sessionValid: false }),
+      ...(problem?.refused && { issues: problem.refused.map(issueOf) }),
+    },
+  })
+}
+
+export function isMissing(error: unknown): boolean {
+  return ClientError.isInstance(error) && endsSession.includes(error.code)
+}
+
+/** Behind one that was given up stands what stood in the way: also a proxy may say that it is overloaded. */
+function decisive(error: ClientError): ClientError {
+  const { cause } = error
+  return error.code === 'disconnected' && ClientError.isInstance(cause) && cause.status !== undefined ? cause : error
+}
+
+function codeOfStatus(status: number): BridgeErrorCode {
+  return codeByStatus[status] ?? (status >= 500 ? 'UPSTREAM' : 'PROTOCOL')
+}
+
+function retryableBy(code: BridgeErrorCode, durable: boolean, said: boolean): boolean {
+  if (code === 'TRANSPORT') return durable
+  return code === 'BUSY' || code === 'CAPACITY' || (code === 'UPSTREAM' && said)
+}
+
+function messageOf(agentId: string, code: string, status: number | undefined): string {
+  return status === undefined ? `The server of agent ${agentId} was not reached: ${code}` : `The server of agent ${agentId} answered ${status}: ${code}`
+}
+
+function issueOf({ id, code }: { readonly id: string; readonly code: string }): JSONValue {
+  return { path: 'answers', id, message: code }
+}

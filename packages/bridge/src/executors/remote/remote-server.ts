@@ -1,0 +1,120 @@
+import { ClientError, createClient } from '@bowline/client'
+import type { AgentSummary, Client, ClientOptions, ReconnectOptions } from '@bowline/client'
+import { BridgeError } from '../../errors.ts'
+import type { DiscoveredAgent, ExecutorHost } from '../executor.ts'
+
+export interface RemoteServerOptions {
+  /** For logs. */
+  readonly id: string
+  /** http or https, without query. */
+  readonly baseUrl: string
+  /** Sent to `baseUrl` only; a function is asked for each request. */
+  readonly token?: ClientOptions['token']
+  /** Names at the server. Only these are offered, also while the server is out of reach. Default: all that it lists. */
+  readonly agents?: readonly string[]
+  /** Before the names of the server's agents. Default none. */
+  readonly agentIdPrefix?: string
+  /** What becomes of the server's session when that of the bridge is closed. Default `keep`. */
+  readonly onClose?: 'keep' | 'delete'
+  /** False: the server keeps its sessions in memory, and a restart of it loses the runs. Default true. */
+  readonly durable?: boolean
+  /** How long to try without contact. Default: two minutes. */
+  readonly reconnect?: ReconnectOptions
+  readonly fetch?: typeof globalThis.fetch
+}
+
+const freshMs = 30_000
+/** For a look at the agents: whoever asks for them waits. */
+const lookMs = 5000
+
+/** One server and what is known of its agents. */
+export class RemoteServer {
+  readonly options: RemoteServerOptions
+  readonly durable: boolean
+  readonly client: Client
+  readonly #lookout: Client
+  readonly #host: ExecutorHost
+  #listed: readonly AgentSummary[] | undefined
+  #reached = false
+  #lookedAt = Number.NEGATIVE_INFINITY
+  #looking: Promise<void> | undefined
+
+  constructor(options: RemoteServerOptions, host: ExecutorHost) {
+    this.options = options
+    this.durable = options.durable ?? true
+    this.#host = host
+    this.client = clientFor(options, host, options.reconnect ?? {})
+    this.#lookout = clientFor(options, host, { maxDownMs: 0, silenceMs: lookMs })
+  }
+
+  get reached(): boolean {
+    return this.#reached
+  }
+
+  /** As last seen; what is older than 30 seconds is looked at anew, for whoever asks next. */
+  agents(): readonly DiscoveredAgent[] {
+    if (this.#host.clock.now() - this.#lookedAt >= freshMs) void this.refresh()
+    const { agents: wanted, agentIdPrefix = '' } = this.options
+    const listed = new Map(this.#listed?.map((agent) => [agent.id, agent]))
+    return [...new Set(wanted ?? listed.keys())].map((name) => {
+      const found = listed.get(name)
+      return {
+        id: agentIdPrefix + name,
+        ...(found?.description && { description: found.description }),
+        capabilities: found?.capabilities ?? [],
+        status: found && this.#reached ? 'ready' : 'unavailable',
+        durable: this.durable,
+        resumable: true,
+      }
+    })
+  }
+
+  /** The name at the server. */
+  nameOf(agentId: string): string | undefined {
+    const { agentIdPrefix = '' } = this.options
+    return this.agents().some(({ id }) => id === agentId) ? agentId.slice(agentIdPrefix.length) : undefined
+  }
+
+  /** Never rejects. */
+  refresh(): Promise<void> {
+    this.#looking ??= this.#look().finally(() => (this.#looking = undefined))
+    return this.#looking
+  }
+
+  async #look(): Promise<void> {
+    this.#lookedAt = this.#host.clock.now()
+    try {
+      this.#listed = await this.#lookout.agents()
+      this.#notice(true)
+    } catch (error) {
+      this.#notice(false, ClientError.isInstance(error) ? error.code : String(error))
+    }
+  }
+
+  #notice(reached: boolean, reason?: string): void {
+    const { logger } = this.#host
+    if (reached && !this.#reached) logger.info({ server: this.options.id }, 'the server is reached')
+    if (!reached) logger.warn({ server: this.options.id, reason }, 'the server is out of reach')
+    this.#reached = reached
+  }
+}
+
+/** Throws `CONFIG`. */
+export function checkServers(servers: readonly RemoteServerOptions[]): void {
+  const ids = new Set<string>()
+  for (const { id, baseUrl } of servers) {
+    if (typeof id !== 'string' || id === '') throw new BridgeError('CONFIG', 'A server must have an id')
+    if (ids.has(id)) throw new BridgeError('CONFIG', `Two servers have the id ${id}`)
+    ids.add(id)
+    try {
+      createClient({ baseUrl })
+    } catch (error) {
+      if (!ClientError.isInstance(error)) throw error
+      throw new BridgeError('CONFIG', `Server ${id}: ${error.message}`)
+    }
+  }
+}
+
+function clientFor({ baseUrl, token, fetch }: RemoteServerOptions, { clock }: ExecutorHost, reconnect: ReconnectOptions): Client {
+  return createClient({ baseUrl, clock, reconnect, ...(token !== undefined && { token }), ...(fetch && { fetch }) })
+}

@@ -1,0 +1,183 @@
+import { createHash } from 'node:crypto'
+import { emptyView } from '@bowline/agent-loop/events'
+import type { RunView } from '@bowline/agent-loop/events'
+import { foldEvent } from '@bowline/client'
+import type { ClientEvent, ClientSession, ExecuteResult, Run, SendOptions, SessionView } from '@bowline/client'
+import type { RuntimeParams } from '@bowline/llm'
+import type { Answer, BridgeEvent, CancelContext, PromptContext, PromptResult, SessionContext } from '../../agent.ts'
+import { giveAnswers } from '../../agents/give-answers.ts'
+import { BridgeError } from '../../errors.ts'
+import { hasSettled, lastText, pendingInputs, settledRun } from '../../requests/run-result.ts'
+import { isMissing, remoteFailure } from './remote-failure.ts'
+import type { RemoteServer } from './remote-server.ts'
+
+const stopWaitMs = 5000
+
+/** One conversation at a server. Nothing is kept here that the server does not have. */
+export class RemoteSession {
+  readonly #server: RemoteServer
+  readonly #agentName: string
+  readonly #context: SessionContext
+  readonly #session: ClientSession
+  /** By request, while its first leg is read. */
+  readonly #runs = new Map<string, Run>()
+
+  constructor(server: RemoteServer, agentName: string, context: SessionContext) {
+    this.#server = server
+    this.#agentName = agentName
+    this.#context = context
+    this.#session = server.client.session(sessionIdOf(context))
+  }
+
+  /** Of a conversation that goes on. Where sessions are deleted when they are closed, one that is missing is over. */
+  async checkResumable(): Promise<void> {
+    const { agentId } = this.#context
+    if (this.#server.options.onClose !== 'delete') return
+    try {
+      await this.#session.state({ limit: 1 })
+    } catch (error) {
+      if (!isMissing(error)) throw this.#failure(error)
+      throw new BridgeError('CONFIG', `Agent ${agentId} no longer has this conversation`, { details: { agentId, reason: 'not-resumable' } })
+    }
+  }
+
+  async *events(request: PromptContext, reading: AbortSignal): AsyncGenerator<BridgeEvent> {
+    try {
+      yield* request.answers ? this.#resumed(request.answers, reading) : this.#begun(request, reading)
+    } catch (error) {
+      throw this.#failure(error)
+    }
+  }
+
+  async cancel({ requestId }: CancelContext): Promise<void> {
+    const run = this.#runs.get(requestId)
+    try {
+      if (!run) await this.#session.stop({ waitMs: stopWaitMs })
+      else if ((await run.accepted()).ok) await this.#session.stop({ ...(run.runId !== undefined && { runId: run.runId }), waitMs: 0 })
+    } catch (error) {
+      if (!isMissing(error)) throw this.#failure(error)
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#server.options.onClose !== 'delete') return
+    await this.#session.delete().catch((error: unknown) => {
+      if (!isMissing(error)) throw this.#failure(error)
+    })
+  }
+
+  /** Makes the run, or joins the one that the server has under this id. */
+  async *#begun({ prompt, requestId, runtimeParams }: PromptContext, reading: AbortSignal): AsyncGenerator<BridgeEvent> {
+    const { metadata, depth } = this.#context
+    const run = this.#session.send(prompt, {
+      ...{ id: requestId, agent: this.#agentName, metadata, abortSignal: reading },
+      ...paramsOf(runtimeParams),
+      ...(depth > 0 && { headers: { 'x-bowline-depth': String(depth) } }),
+    })
+    this.#runs.set(requestId, run)
+    let resynced = false
+    try {
+      for await (const event of run) {
+        resynced ||= event.type === 'resync'
+        if (isLoopEvent(event)) yield { type: 'agent-event', event }
+      }
+    } finally {
+      this.#runs.delete(requestId)
+    }
+    const result = await run.result()
+    if (result.failure) throw result.failure
+    // Events are missing: what the server says of the whole stands in place of their fold.
+    if (resynced) yield { type: 'result', result: this.#resultOf(viewOfResult(result)) }
+  }
+
+  async *#resumed(answers: readonly Answer[], reading: AbortSignal): AsyncGenerator<BridgeEvent> {
+    const session = this.#session
+    const options = { abortSignal: reading }
+    const before = await this.#state(reading)
+    const fresh = await giveAnswers(
+      {
+        pendingToolCalls: before.pendingToolCalls,
+        decide: (approvalId, decision, details) => session[decision](approvalId, { ...details, ...options }),
+        submit: (results) => session.submitToolResults(results, options),
+      },
+      answers,
+    )
+    const after = await this.#state(reading)
+    if (isLeftOver(after, fresh ? before : after)) return yield waitingFor(after, '')
+    // Of answers that were taken before nobody knows how far the run has come since: all of it is told again.
+    yield* this.#followed(fresh ? { cursor: before.cursor } : { from: 'run' }, reading)
+  }
+
+  /** The events of the open run until it ends or waits for somebody. */
+  async *#followed(from: { readonly cursor: string } | { readonly from: 'run' }, reading: AbortSignal): AsyncGenerator<BridgeEvent> {
+    let view = emptyView
+    let resynced = false
+    for await (const event of this.#session.attach({ ...from, abortSignal: reading })) {
+      view = foldEvent(view, event)
+      resynced ||= event.type === 'resync'
+      if (isLoopEvent(event)) yield { type: 'agent-event', event }
+      if (event.type !== 'save-point' && event.type !== 'resync') continue
+      if (!hasSettled(view) && !(event.type === 'resync' && !event.state.run)) continue
+      if (!isWaiting(view)) break
+      // It may wait for agents below it, or for what has been answered since.
+      const state = await this.#state(reading)
+      if (pendingInputs(state).length > 0) return yield waitingFor(state, lastText(view))
+    }
+    if (resynced) yield { type: 'result', result: this.#resultOf(endedView(view)) }
+  }
+
+  async #state(abortSignal: AbortSignal): Promise<SessionView> {
+    return this.#session.state({ limit: 1, abortSignal })
+  }
+
+  #resultOf(view: RunView): PromptResult {
+    return settledRun(view, this.#context.agentId).result
+  }
+
+  #failure(error: unknown): unknown {
+    return remoteFailure(error, { agentId: this.#context.agentId, durable: this.#server.durable })
+  }
+}
+
+type LoopEvent = Extract<BridgeEvent, { type: 'agent-event' }>['event']
+
+/** Of the run, and known to this version. */
+function isLoopEvent(event: ClientEvent): event is LoopEvent & ClientEvent {
+  return event.type !== 'unknown' && event.type !== 'resync' && 'runId' in event
+}
+
+function isWaiting({ status }: RunView): boolean {
+  return status === 'awaiting-tools' || status === 'awaiting-approval'
+}
+
+/** What was asked before is still asked. */
+function isLeftOver(after: SessionView, before: SessionView): boolean {
+  const asked = new Set(pendingInputs(before).map(({ id }) => id))
+  return pendingInputs(after).some(({ id }) => asked.has(id))
+}
+
+function waitingFor(state: SessionView, text: string): BridgeEvent {
+  return { type: 'result', result: { text, stopReason: 'needs_input', pending: pendingInputs(state) } }
+}
+
+function viewOfResult({ status, messages, usage, pendingToolCalls = [], pendingApprovals = [], error }: ExecuteResult): RunView {
+  const told = error && ('kind' in error || 'code' in error) ? { error: error as NonNullable<RunView['error']> } : {}
+  return { ...emptyView, phase: 'idle', status, messages, usage, pendingToolCalls, pendingApprovals, ...told }
+}
+
+/** The events that said how it ended are gone; the last answer says as much as is left. What all runs cost is not its own. */
+function endedView(view: RunView): RunView {
+  if (view.status) return view
+  const answer = view.messages.findLast((message) => message.role === 'assistant')
+  const cut = answer?.role === 'assistant' && (answer.stopReason === 'error' || answer.stopReason === 'aborted')
+  return { ...view, usage: {}, status: cut ? (answer.stopReason as 'error' | 'aborted') : 'completed' }
+}
+
+function paramsOf({ model, ...runtimeParams }: RuntimeParams): Pick<SendOptions, 'model' | 'runtimeParams'> {
+  return { ...(model !== undefined && { model }), ...(Object.keys(runtimeParams).length > 0 && { runtimeParams }) }
+}
+
+/** Servers know sessions by ids of letters and digits; nobody else is to guess this one. */
+function sessionIdOf({ owner, conversationId }: SessionContext): string {
+  return `bridge-${createHash('sha256').update(JSON.stringify([owner, conversationId])).digest('base64url')}`
+}
