@@ -10,7 +10,7 @@ import { runtimeAgent } from '../src/index.ts'
 import type { Answer, BridgeAgent, BridgeEvent, PendingInput, PromptContext } from '../src/index.ts'
 import { collectResult } from '../src/requests/result-collector.ts'
 import type { Settled } from '../src/requests/run-result.ts'
-import { bridgeEvents, promptOf, sessionOf, startWriter, temporaryFile } from './runtime-support.ts'
+import { bridgeEvents, promptOf, sessionOf, startBridgeOver, startWriter, temporaryFile } from './runtime-support.ts'
 
 const where = defineTool({ name: 'where', description: 'Where the user is.', inputSchema: z.object({}) })
 const calls = (...names: readonly string[]) => ({ toolCalls: names.map((name, place) => ({ id: `${name}-${place}`, name, input: {} })) })
@@ -200,6 +200,16 @@ describe('cancel without a reading', () => {
     await agent.onCancel?.({ session: sessionOf(), requestId: 'r1', reason: 'caller' })
     expect(await runs()).toEqual(['aborted'])
     expect(await leg(agent)).toMatchObject({ status: 'aborted', result: { stopReason: 'cancelled' } })
+  })
+
+  it('B48: a request that is cancelled while it waits is aborted, with the text so far', async () => {
+    const runtime = await startWriter([{ text: 'Where are you?', ...calls('where') }], { tools: [where] })
+    const bridge = await startBridgeOver(runtimeAgent(runtime, { agent: 'writer' }))
+    const run = bridge.delegate({ prompt: 'Go' })
+    expect(await run.result()).toMatchObject({ status: 'awaiting-tools' })
+    expect(await bridge.cancel({ requestId: run.requestId })).toMatchObject({ cancelled: true, settled: true })
+    expect(await bridge.request(run.requestId)).toMatchObject({ status: 'aborted', stopReason: 'cancelled', text: 'Where are you?' })
+    expect((await runtime.session(`bridge:local:${run.sessionId}`).runs()).items).toMatchObject([{ status: 'aborted' }])
   })
 
   it('B50: a cancel reaches the child runs', async () => {

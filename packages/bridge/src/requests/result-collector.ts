@@ -2,7 +2,7 @@ import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
 import type { BridgeEvent, PendingInput, PromptResult, StopReason } from '../agent.ts'
 import type { SettledStatus } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
-import { hasSettled, lastText, settledRun } from './run-result.ts'
+import { hasSettled, isWaiting, lastText, settledRun } from './run-result.ts'
 import type { Settled } from './run-result.ts'
 
 /** Makes one result of the events of a prompt. A `result` event wins over loop events, those over text deltas. */
@@ -80,8 +80,8 @@ export function collectResult(agentId: string, maxResultBytes: number): ResultCo
     finish,
     finishCancelled() {
       // A run that ended before the cancel reached it keeps its own end.
-      if (hasSettled(view)) return finish()
-      const soFar = view === emptyView ? text : lastText(view)
+      if (hasSettled(view) && !isWaiting(view)) return finish()
+      const soFar = result?.text ?? (view === emptyView ? text : lastText(view))
       checkSize(Buffer.byteLength(soFar))
       return { status: 'aborted', result: { text: soFar, stopReason: 'cancelled' } }
     },

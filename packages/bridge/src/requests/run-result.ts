@@ -17,6 +17,11 @@ export function hasSettled(view: RunView): boolean {
   return view.phase === 'idle' && view.status !== undefined && view.status !== 'queued' && view.status !== 'running'
 }
 
+/** It asks somebody, or the agents below it are at work. */
+export function isWaiting({ status }: Pick<RunView, 'status'>): boolean {
+  return status === 'awaiting-tools' || status === 'awaiting-approval'
+}
+
 /** What the folded events of a run say. Throws when they say that it failed. */
 export function settledRun(view: RunView, agentId: string): Settled {
   const result = (stopReason: StopReason): PromptResult => ({

@@ -24,8 +24,8 @@ export interface RemoteServerOptions {
 }
 
 const freshMs = 30_000
-/** For a look at the agents: whoever asks for them waits. */
-const lookMs = 5000
+/** For a look at the agents, whoever asks for them waits: a lost connection is tried again, but not for long. */
+const looking: ReconnectOptions = { baseMs: 100, maxMs: 250, maxDownMs: 1000, silenceMs: 5000 }
 
 /** One server and what is known of its agents. */
 export class RemoteServer {
@@ -44,7 +44,7 @@ export class RemoteServer {
     this.durable = options.durable ?? true
     this.#host = host
     this.client = clientFor(options, host, options.reconnect ?? {})
-    this.#lookout = clientFor(options, host, { maxDownMs: 0, silenceMs: lookMs })
+    this.#lookout = clientFor(options, host, looking)
   }
 
   get reached(): boolean {

@@ -7,7 +7,7 @@ import type { RuntimeParams } from '@bowline/llm'
 import type { Answer, BridgeEvent, CancelContext, PromptContext, PromptResult, SessionContext } from '../../agent.ts'
 import { giveAnswers } from '../../agents/give-answers.ts'
 import { BridgeError } from '../../errors.ts'
-import { hasSettled, lastText, pendingInputs, settledRun } from '../../requests/run-result.ts'
+import { hasSettled, isWaiting, lastText, pendingInputs, settledRun } from '../../requests/run-result.ts'
 import { isMissing, remoteFailure } from './remote-failure.ts'
 import type { RemoteServer } from './remote-server.ts'
 
@@ -144,10 +144,6 @@ type LoopEvent = Extract<BridgeEvent, { type: 'agent-event' }>['event']
 /** Of the run, and known to this version. */
 function isLoopEvent(event: ClientEvent): event is LoopEvent & ClientEvent {
   return event.type !== 'unknown' && event.type !== 'resync' && 'runId' in event
-}
-
-function isWaiting({ status }: RunView): boolean {
-  return status === 'awaiting-tools' || status === 'awaiting-approval'
 }
 
 /** What was asked before is still asked. */
