@@ -103,7 +103,10 @@ export class RemoteSession {
       answers,
     )
     const after = await this.#state(reading)
-    if (isLeftOver(after, fresh ? before : after)) return yield waitingFor(after, '')
+    if (isLeftOver(after, fresh ? before : after)) {
+      yield waitingFor(after, '')
+      return
+    }
     // Of answers that were taken before nobody knows how far the run has come since: all of it is told again.
     yield* this.#followed(fresh ? { cursor: before.cursor } : { from: 'run' }, reading)
   }
@@ -121,7 +124,9 @@ export class RemoteSession {
       if (!isWaiting(view)) break
       // It may wait for agents below it, or for what has been answered since.
       const state = await this.#state(reading)
-      if (pendingInputs(state).length > 0) return yield waitingFor(state, lastText(view))
+      if (pendingInputs(state).length === 0) continue
+      yield waitingFor(state, lastText(view))
+      return
     }
     if (resynced) yield { type: 'result', result: this.#resultOf(endedView(view)) }
   }
@@ -157,16 +162,15 @@ function waitingFor(state: SessionView, text: string): BridgeEvent {
 }
 
 function viewOfResult({ status, messages, usage, pendingToolCalls = [], pendingApprovals = [], error }: ExecuteResult): RunView {
-  const told = error && ('kind' in error || 'code' in error) ? { error: error as NonNullable<RunView['error']> } : {}
-  return { ...emptyView, phase: 'idle', status, messages, usage, pendingToolCalls, pendingApprovals, ...told }
+  return { ...emptyView, phase: 'idle', status, messages, usage, pendingToolCalls, pendingApprovals, ...(error && { error: error as NonNullable<RunView['error']> }) }
 }
 
 /** The events that said how it ended are gone; the last answer says as much as is left. What all runs cost is not its own. */
 function endedView(view: RunView): RunView {
   if (view.status) return view
   const answer = view.messages.findLast((message) => message.role === 'assistant')
-  const cut = answer?.role === 'assistant' && (answer.stopReason === 'error' || answer.stopReason === 'aborted')
-  return { ...view, usage: {}, status: cut ? (answer.stopReason as 'error' | 'aborted') : 'completed' }
+  const end = answer?.role === 'assistant' ? answer.stopReason : undefined
+  return { ...view, usage: {}, status: end === 'error' || end === 'aborted' ? end : 'completed' }
 }
 
 function paramsOf({ model, ...runtimeParams }: RuntimeParams): Pick<SendOptions, 'model' | 'runtimeParams'> {
