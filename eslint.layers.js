@@ -38,7 +38,7 @@ export const layers = {
   bridge: {
     packages: ['sessions', 'agent-loop', 'llm', 'client'],
     typesOf: [],
-    libraries: ['zod', 'uuid', '@modelcontextprotocol/*', '@agentclientprotocol/sdk'],
+    libraries: ['zod', 'uuid', '@modelcontextprotocol/*', '@agentclientprotocol/sdk', 'fastest-levenshtein', 'string-argv'],
     builtins: ['src/**'],
   },
   server: {

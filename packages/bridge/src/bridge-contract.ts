@@ -1,4 +1,4 @@
-import type { Cost, JSONObject, JSONValue, RuntimeParams, Usage } from '@bowline/llm'
+import type { Clock, Cost, JSONObject, JSONValue, RuntimeParams, Usage } from '@bowline/llm'
 import type { Answer, BridgeEvent, PendingInput, StopReason } from './agent.ts'
 import type { ListedAgent } from './agent-directory.ts'
 import type { BridgeError, BridgeErrorBody } from './errors.ts'
@@ -10,6 +10,8 @@ import type { WorkerHealth } from './executors/executor.ts'
  */
 export interface Bridge {
   readonly limits: BridgeLimits
+  /** What all its times are measured by. */
+  readonly clock: Clock
   /** Starts the executors in order. When one fails, those that run are stopped and its error is thrown. Repeatable. */
   start(): Promise<void>
   /**

@@ -1,3 +1,4 @@
+import type { Clock } from '@bowline/llm'
 import { memoryStateStore } from '@bowline/sessions'
 import manifest from '../package.json' with { type: 'json' }
 import { AgentDirectory } from './agent-directory.ts'
@@ -39,6 +40,7 @@ const refreshEveryMs = 1000
 
 class ExecutorBridge implements Bridge {
   readonly limits: BridgeLimits
+  readonly clock: Clock
   readonly #settings: BridgeSettings
   readonly #directory: AgentDirectory
   readonly #core: Core
@@ -54,6 +56,7 @@ class ExecutorBridge implements Bridge {
     const settings = { ...given, logger: contextLogger(given.logger) }
     const { waitMs, heartbeatMs, maxTimeoutMs, clock } = settings
     this.limits = { waitMs, heartbeatMs, maxTimeoutMs }
+    this.clock = clock
     this.#settings = settings
     this.#directory = new AgentDirectory(settings)
     this.#core = coreOf(settings)

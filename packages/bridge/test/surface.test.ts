@@ -20,7 +20,10 @@ describe('what others can see', () => {
   })
 
   it('names of tools', () => {
-    expect(bridgeTools.map(({ name }) => name)).toEqual(['agents_discover', 'tasks_delegate'])
+    expect(bridgeTools.map(({ name }) => name)).toEqual([
+      ...['bridge_health', 'agents_discover', 'sessions_create', 'sessions_prompt', 'sessions_status', 'sessions_list'],
+      ...['sessions_cancel', 'sessions_close', 'tasks_delegate', 'tasks_status'],
+    ])
   })
 
   it('error codes', () => {

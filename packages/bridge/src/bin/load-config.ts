@@ -1,37 +1,37 @@
-import { resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { basename, extname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { parseArgs } from 'node:util'
 import type { BridgeConfig } from '../config.ts'
 import { BridgeError } from '../errors.ts'
 
-/** Throws `CONFIG` for anything that somebody must correct before the bridge can start. */
-export async function loadConfig(argv: readonly string[]): Promise<BridgeConfig> {
-  const file = configFile(argv)
+const extensions = ['ts', 'js', 'json']
+
+/**
+ * Reads the file that was named, else the one that stands in the folder, else nothing. Throws `CONFIG` for anything that
+ * somebody must correct before the bridge can start.
+ */
+export async function loadConfig(named: string | undefined, folder: string): Promise<BridgeConfig> {
+  const file = named === undefined ? configFileIn(folder) : resolve(folder, named)
   if (file === undefined) return {}
-  const config = await importDefault(file)
-  if (typeof config !== 'object' || config === null) {
-    throw new BridgeError('CONFIG', `${file} must export the result of defineBridgeConfig as its default`)
-  }
-  return config
+  const config = await loadDefault(file)
+  if (typeof config === 'object' && config !== null) return config
+  throw new BridgeError('CONFIG', `${file} must export the result of defineBridgeConfig as its default`)
 }
 
-function configFile(argv: readonly string[]): string | undefined {
-  try {
-    return parseArgs({ args: [...argv], options: { config: { type: 'string' } } }).values.config
-  } catch (error) {
-    throw new BridgeError('CONFIG', `${messageOf(error)}\nUsage: bowline-bridge [--config FILE]`)
-  }
+function configFileIn(folder: string): string | undefined {
+  const found = extensions.map((extension) => join(folder, `bowline.bridge.${extension}`)).filter((file) => existsSync(file))
+  if (found.length <= 1) return found[0]
+  const names = found.map((file) => basename(file)).join(' and ')
+  throw new BridgeError('CONFIG', `There are ${names}: name one of them with --config`)
 }
 
-async function importDefault(file: string): Promise<unknown> {
+async function loadDefault(file: string): Promise<unknown> {
   try {
-    const module = (await import(pathToFileURL(resolve(file)).href)) as { readonly default?: unknown }
+    if (extname(file) === '.json') return JSON.parse(await readFile(file, 'utf8'))
+    const module = (await import(pathToFileURL(file).href)) as { readonly default?: unknown }
     return module.default
   } catch (error) {
-    throw new BridgeError('CONFIG', `${file} cannot be loaded: ${messageOf(error)}`)
+    throw new BridgeError('CONFIG', `${file} cannot be loaded: ${error instanceof Error ? error.message : String(error)}`)
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

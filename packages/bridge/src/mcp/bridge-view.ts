@@ -1,41 +1,84 @@
-import type { ListedAgent } from '../agent-directory.ts'
-import type { Bridge } from '../bridge-contract.ts'
+import type { JSONObject, RuntimeParams } from '@bowline/llm'
+import type { Bridge, BridgeRun, CancelInput, DelegateInput, OwnerOption, PromptInput } from '../bridge-contract.ts'
 import { invalidInput } from '../input/schemas.ts'
-import { BridgeError } from '../errors.ts'
+import { Reach } from './reach.ts'
 
 /** Who uses a bridge over MCP, and which of its agents. */
 export interface BridgeUser {
   /** Default: the bridge's own, `local`. */
   readonly owner?: string
-  /** Agents for which this is false are not there. Default: all are. */
+  /** Agents for which this is false are not there, nor are sessions with them. Default: all are. */
   readonly mayUse?: (agentId: string) => boolean
   /** The fields of `runtimeParams` that it may set. Default: all. */
   readonly runtimeParams?: readonly string[]
 }
 
-/** What a bridge is to one of its users. */
-export function bridgeView(bridge: Bridge, { owner, mayUse = () => true, runtimeParams }: BridgeUser): Pick<Bridge, 'discover' | 'delegate'> {
-  const usable = (agents: readonly ListedAgent[]): readonly ListedAgent[] => agents.filter(({ id }) => mayUse(id))
-  const chosen = (given: string | undefined): string | undefined => {
-    const agents = bridge.discover()
-    const agentId = given ?? agents.find((agent) => agent.default)?.id
-    if (agentId === undefined || mayUse(agentId)) return given
-    const first = given === undefined ? usable(agents)[0] : undefined
-    if (first) return first.id
-    throw new BridgeError('NOT_FOUND', `No agent ${agentId}`, { details: { agentId } })
-  }
+type Plain = 'clock' | 'limits' | 'health' | 'discover' | 'refresh' | 'createSession' | 'session' | 'sessions' | 'request' | 'cancel' | 'close'
+
+/** What a bridge is to one of its users: every call is its own, and what starts and stops the bridge is not there. */
+export interface BridgeView extends Pick<Bridge, Plain> {
+  prompt(input: PromptInput): Promise<BridgeRun>
+  delegate(input: DelegateInput): Promise<BridgeRun>
+}
+
+export function bridgeView(bridge: Bridge, user: BridgeUser): BridgeView {
+  const mine: OwnerOption = { owner: user.owner ?? 'local' }
+  const reach = user.mayUse && new Reach(bridge, mine, user.mayUse)
+  const ownerFor = async (input: CancelInput): Promise<OwnerOption> => (reach ? reach.ownerFor(input) : mine)
+  const chosen = <T extends AgentChoice>(input: T): T => (reach ? { ...input, agentId: reach.chosen(input.agentId) } : input)
   return {
-    discover: (query) => usable(bridge.discover(query)),
-    delegate(input) {
-      if (runtimeParams) checkParams(input.runtimeParams ?? {}, runtimeParams)
-      const agentId = chosen(input.agentId)
-      return bridge.delegate({ ...input, ...(agentId !== undefined && { agentId }), ...(owner !== undefined && { owner }) })
+    clock: bridge.clock,
+    limits: bridge.limits,
+    health: () => (reach ?? bridge).health(),
+    discover: (query) => (reach ?? bridge).discover({ ...query, ...mine }),
+    refresh: () => bridge.refresh(),
+    async createSession(input = {}) {
+      checkParams(input, user)
+      const { resumeSessionId, agentId } = input
+      // The agent of an earlier session goes without saying.
+      const choice = resumeSessionId !== undefined && agentId === undefined ? input : chosen(input)
+      const asked = resumeSessionId === undefined ? mine : await ownerFor({ sessionId: resumeSessionId })
+      return bridge.createSession({ ...choice, ...asked })
     },
+    async prompt(input) {
+      checkParams(input, user)
+      return bridge.prompt({ ...input, ...(await ownerFor({ sessionId: input.sessionId })) })
+    },
+    async delegate(input) {
+      checkParams(input, user)
+      return bridge.delegate({ ...chosen(input), ...mine })
+    },
+    session: async (sessionId) => bridge.session(sessionId, await ownerFor({ sessionId })),
+    async sessions(filter) {
+      const page = await bridge.sessions({ ...filter, ...mine })
+      return reach ? { ...page, sessions: reach.within(page.sessions) } : page
+    },
+    request: async (requestId, options) => bridge.request(requestId, { ...options, ...(await ownerFor({ requestId })) }),
+    cancel: async (input) => bridge.cancel({ ...input, ...(await ownerFor(input)) }),
+    close: async (input) => bridge.close({ ...input, ...(await ownerFor({ sessionId: input.sessionId })) }),
   }
 }
 
-function checkParams(given: object, allowed: readonly string[]): void {
-  const refused = Object.keys(given).filter((name) => !allowed.includes(name))
-  if (refused.length === 0) return
-  throw invalidInput(refused.map((name) => ({ path: `runtimeParams.${name}`, message: 'may not be set here' })))
+interface AgentChoice {
+  readonly agentId?: string
+}
+
+interface GivenParams {
+  readonly runtimeParams?: RuntimeParams
+  readonly metadata?: JSONObject
+}
+
+/** Agents may take params from the metadata of a session too. */
+function checkParams({ runtimeParams, metadata }: GivenParams, { runtimeParams: allowed }: BridgeUser): void {
+  if (!allowed) return
+  const refused = [
+    ...otherKeys(runtimeParams, allowed).map((name) => `runtimeParams.${name}`),
+    ...otherKeys(metadata?.['runtimeParams'], allowed).map((name) => `metadata.runtimeParams.${name}`),
+  ]
+  if (refused.length > 0) throw invalidInput(refused.map((path) => ({ path, message: 'may not be set here' })))
+}
+
+function otherKeys(given: unknown, allowed: readonly string[]): readonly string[] {
+  if (typeof given !== 'object' || given === null) return []
+  return Object.keys(given).filter((name) => !allowed.includes(name))
 }

@@ -1,64 +1,97 @@
 import { McpServer } from '@modelcontextprotocol/server'
-import type { McpServerFactory, StandardSchemaWithJSON } from '@modelcontextprotocol/server'
+import type { McpServerFactory, ServerContext } from '@modelcontextprotocol/server'
 import type { z } from 'zod'
 import manifest from '../../package.json' with { type: 'json' }
 import type { Bridge } from '../bridge-contract.ts'
-import { invalidInput, issuesOf } from '../input/schemas.ts'
 import { BridgeError } from '../errors.ts'
-import { bridgeView, type BridgeUser } from './bridge-view.ts'
+import { invalidInput, issuesOf } from '../input/schemas.ts'
+import { advertisedSchema } from './advertised-schema.ts'
+import { bridgeView, type BridgeUser, type BridgeView } from './bridge-view.ts'
 import { failure, success } from './envelope.ts'
+import type { ProgressSender } from './report-progress.ts'
+import type { BridgeTool } from './tool.ts'
 import { bridgeTools } from './tools.ts'
-import type { BridgeTool } from './tools.ts'
 
 /**
  * Gives the factory that the SDK serves: `serveStdio(factory)`, `createMcpHandler(factory)`. A connection keeps no state of
  * its own.
  */
-export function createBridgeMcpServer(bridge: Bridge, user: BridgeUser = {}): McpServerFactory {
+export function createBridgeMcpServer(bridge: Bridge, user: BridgeUser = {}, onerror: OnError = () => {}): McpServerFactory {
   const view = bridgeView(bridge, user)
   return () => {
     const server = new McpServer({ name: 'bowline-bridge', version: manifest.version }, { capabilities: { tools: {} } })
-    for (const tool of bridgeTools) register(server, view, tool)
+    for (const each of advertised) register(server, { bridge: view, onerror }, each)
     return server
   }
 }
 
-function register(server: McpServer, bridge: Pick<Bridge, 'discover' | 'delegate'>, tool: BridgeTool): void {
+/** Gets what no caller is told: faults that are the bridge's own. */
+export type OnError = (error: unknown) => void
+
+interface Served {
+  readonly bridge: BridgeView
+  readonly onerror: OnError
+}
+
+const advertised = bridgeTools.map((tool) => {
   const { title, description, annotations } = tool
-  const schemas = { inputSchema: unchecked(tool.input), outputSchema: unchecked(tool.output) }
-  server.registerTool(tool.name, { title, description, annotations, ...schemas }, async (input, context) => {
+  const schemas = { inputSchema: advertisedSchema(tool.input), outputSchema: advertisedSchema(tool.output) }
+  return { tool, config: { title, description, annotations, ...schemas } }
+})
+
+function register(server: McpServer, { bridge, onerror }: Served, { tool, config }: (typeof advertised)[number]): void {
+  server.registerTool(tool.name, config, async (input, context) => {
     try {
-      const output = await tool.run(bridge, checkedInput(tool, input), context.mcpReq.signal)
-      return success(checkedOutput(tool, output))
+      const call = { bridge, abortSignal: context.mcpReq.signal, sendProgress: progressSender(context) }
+      return success(checkedOutput(tool, await tool.run(call, checkedInput(tool, input))))
     } catch (error) {
+      if (!BridgeError.isInstance(error)) onerror(error)
       return failure(error)
     }
   })
 }
 
-/** Advertises the schema and lets every value through, so that a refusal has the bridge's form and not the SDK's. */
-function unchecked(schema: z.ZodType): StandardSchemaWithJSON {
-  const standard = (schema as unknown as StandardSchemaWithJSON)['~standard']
-  return { '~standard': { ...standard, validate: (value: unknown) => ({ value }) } }
-}
-
+/** The value as it was given: what the schema would copy, agents are to get unchanged. */
 function checkedInput(tool: BridgeTool, input: unknown): unknown {
-  const renamed = withNewNames(input)
-  const parsed = tool.input.safeParse(renamed)
-  if (!parsed.success) throw invalidInput(issuesOf(parsed.error))
+  const renamed = withNewNames(input, tool.oldNames)
+  const { error } = parse(tool.input, renamed)
+  if (error) throw invalidInput(issuesOf(error))
   return renamed
 }
 
+function parse(schema: z.ZodType, value: unknown): { readonly error?: z.ZodError | undefined } {
+  try {
+    return schema.safeParse(value)
+  } catch (error) {
+    // Nested deeper than the stack.
+    if (error instanceof RangeError) throw invalidInput([{ path: '', message: 'too deeply nested' }])
+    throw error
+  }
+}
+
 function checkedOutput(tool: BridgeTool, output: object): object {
-  const parsed = tool.output.safeParse(output)
-  if (parsed.success) return output
-  const details = { issues: issuesOf(parsed.error).map((issue) => ({ ...issue })) }
+  const { error } = parse(tool.output, output)
+  if (!error) return output
+  const details = { issues: issuesOf(error).map((issue) => ({ ...issue })) }
   throw new BridgeError('PROTOCOL', `The agent gave what ${tool.name} cannot answer with`, { details })
 }
 
-/** `timeout` is an old name of `timeoutMs`. */
-function withNewNames(input: unknown): unknown {
-  if (typeof input !== 'object' || input === null || !('timeout' in input) || 'timeoutMs' in input) return input
-  const { timeout, ...rest } = input
-  return { ...rest, timeoutMs: timeout }
+/** Of a value with both names the old one stays, to be refused. */
+function withNewNames(input: unknown, oldNames: BridgeTool['oldNames'] = {}): unknown {
+  if (typeof input !== 'object' || input === null) return input
+  const renamed = Object.entries(input).map(([name, value]) => {
+    const newName = Object.hasOwn(oldNames, name) ? oldNames[name] : undefined
+    return [newName === undefined || newName in input ? name : newName, value] as const
+  })
+  return Object.fromEntries(renamed)
+}
+
+function progressSender({ mcpReq }: ServerContext): ProgressSender | undefined {
+  const progressToken = mcpReq._meta?.progressToken
+  if (progressToken === undefined) return undefined
+  return (note) => {
+    const notification = { method: 'notifications/progress' as const, params: { progressToken, ...note } }
+    // Nobody is there any more: the signal of the call says so too.
+    mcpReq.notify(notification).catch(() => undefined)
+  }
 }

@@ -55,5 +55,12 @@ function asksForAnswer(body: Messages): boolean {
 }
 
 function startsOfWork(body: Messages): number {
-  return [body].flat().filter(({ method, params }) => method === 'tools/call' && workTools.includes((params as { name?: unknown } | null)?.name)).length
+  return [body].flat().filter(({ method, params }) => method === 'tools/call' && startsWork(params as CallParams | null)).length
+}
+
+type CallParams = { readonly name?: unknown; readonly arguments?: { readonly answers?: unknown } | null }
+
+/** Answers go to work that has begun. */
+function startsWork(params: CallParams | null): boolean {
+  return workTools.includes(params?.name) && params?.arguments?.answers === undefined
 }

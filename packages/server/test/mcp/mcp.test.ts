@@ -50,8 +50,23 @@ const accept = { accept: 'application/json, text/event-stream' }
 it.each(eras)('V53, V55: a client $era lists the tools of the bridge and delegates', async ({ options }) => {
   const { connect } = await bridged()
   const client = await connect(options)
-  expect((await client.listTools()).tools.map(({ name }) => name)).toContain('tasks_delegate')
+  expect((await client.listTools()).tools).toHaveLength(10)
   expect((await delegate(client, 'hi')).structuredContent).toMatchObject({ status: 'completed', agentId: 'echo', text: 'echo: hi' })
+})
+
+it.each(eras)('V53: a client $era keeps a session, and finds its work again', async ({ options }) => {
+  const { connect } = await bridged()
+  const client = await connect(options)
+  const ask = async (name: string, input: object) =>
+    (await client.callTool({ name, arguments: input as Record<string, unknown> })).structuredContent as Record<string, unknown>
+  const { sessionId } = await ask('sessions_create', { agentId: 'other' })
+  const { requestId } = await ask('sessions_prompt', { sessionId, prompt: 'hi', waitMs: 0 })
+  expect(await ask('tasks_status', { requestId, waitMs: 10_000 })).toMatchObject({ status: 'completed', text: 'other: hi' })
+  expect(await ask('sessions_list', {})).toMatchObject({ sessions: [{ sessionId, status: 'idle' }] })
+  expect(await ask('sessions_status', { sessionId })).toMatchObject({ sessionId, agentId: 'other' })
+  expect(await ask('sessions_cancel', { sessionId })).toMatchObject({ cancelled: false, reason: 'not-running' })
+  expect(await ask('sessions_close', { sessionId })).toEqual({ closed: true, sessionId, existed: true })
+  expect(await ask('bridge_health', {})).toMatchObject({ healthy: true, agents: { total: 2 } })
 })
 
 it('V53: without a bridge, or switched off, there is no such route', async () => {
@@ -106,6 +121,9 @@ it('V56: what starts work is counted as work; what looks gets through when there
   await delegate(client, 'one')
   await expect(delegate(client, 'two')).rejects.toThrow(/429|rate-limited/)
   for (let call = 0; call < 5; call++) expect((await client.callTool({ name: 'agents_discover', arguments: {} })).isError).toBeFalsy()
+  const answers = { name: 'sessions_prompt', arguments: { sessionId: 'none', answers: [{ id: 'x', output: 1 }] } }
+  expect(JSON.stringify(await client.callTool(answers))).toContain('NOT_FOUND')
+  await expect(client.callTool({ name: 'sessions_prompt', arguments: { sessionId: 'none', prompt: 'hi' } })).rejects.toThrow(/429|rate-limited/)
 })
 
 const waiting = { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'tasks_delegate', arguments: { prompt: 'wait' } } }

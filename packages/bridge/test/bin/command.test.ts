@@ -1,73 +1,29 @@
-import { spawn } from 'node:child_process'
-import type { ChildProcessWithoutNullStreams } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
+import { pathToFileURL } from 'node:url'
 import { defineAgent } from '@bowline/agent-loop'
 import { scriptedModel } from '@bowline/llm/testing'
 import { createRuntime } from '@bowline/sessions'
 import { sqliteStore } from '@bowline/sessions/sqlite'
-import { Client } from '@modelcontextprotocol/client'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { fixture, nodeArgs, startCommand, startHttpCommand, type Command } from './command-support.ts'
 
 // Every test starts processes.
 vi.setConfig({ testTimeout: 30_000 })
 
-const bin = join(import.meta.dirname, '../src/bin/bowline-bridge.ts')
-const fixture = (name: string): string => join(import.meta.dirname, 'fixtures', `${name}.config.ts`)
-
 let folder: string
-const children: ChildProcessWithoutNullStreams[] = []
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'bowline-bridge-'))
 })
 afterEach(async () => {
-  for (const child of children.splice(0)) child.kill('SIGKILL')
   await rm(folder, { recursive: true })
 })
 
-interface Command {
-  readonly child: ChildProcessWithoutNullStreams
-  /** What stderr said so far. */
-  stderr(): string
-  stdout(): string
-  /** Resolves when stderr has said it. */
-  says(text: string): Promise<void>
-  /** The next line of stdout. */
-  line(): Promise<string>
-  readonly lines: readonly string[]
-  readonly exit: Promise<[code: number | null, signal: NodeJS.Signals | null]>
-}
-
 function start(...args: string[]): Command {
-  const env = { ...process.env, STORE_FILE: join(folder, 'sessions.db') }
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', bin, ...args], { env })
-  children.push(child)
-  let stderr = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-  let stdout = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
-  const lines: string[] = []
-  const reader = createInterface({ input: child.stdout })
-  const iterator = reader[Symbol.asyncIterator]()
-  return {
-    child,
-    stderr: () => stderr,
-    stdout: () => stdout,
-    says: async (text) => {
-      while (!stderr.includes(text)) await once(child.stderr, 'data')
-    },
-    line: async () => {
-      const { value } = await iterator.next()
-      lines.push(value as string)
-      return value as string
-    },
-    lines,
-    exit: once(child, 'close') as Command['exit'],
-  }
+  return startCommand(args, { environment: { STORE_FILE: join(folder, 'sessions.db') }, folder })
 }
 
 function send({ child }: Command, message: object): void {
@@ -88,7 +44,7 @@ function call(id: number, name: string, input: object): object {
 async function connected(...args: string[]) {
   const client = new Client({ name: 'test', version: '1.0.0' })
   const env = { ...process.env, STORE_FILE: join(folder, 'sessions.db') } as Record<string, string>
-  await client.connect(new StdioClientTransport({ command: process.execPath, args: [bin, ...args], env, stderr: 'ignore' }))
+  await client.connect(new StdioClientTransport({ command: process.execPath, args: [...nodeArgs, ...args], env, cwd: folder, stderr: 'ignore' }))
   return client
 }
 
@@ -96,7 +52,7 @@ describe('bowline-bridge', () => {
   it('a client over stdio delegates to an agent with a tool on a runtime with SQLite', async () => {
     const client = await connected('--config', fixture('bridge'))
     const { tools } = await client.listTools()
-    expect(tools.map(({ name }) => name)).toEqual(['agents_discover', 'tasks_delegate'])
+    expect(tools).toHaveLength(10)
     const found = await client.callTool({ name: 'agents_discover', arguments: {} })
     expect(found.structuredContent).toMatchObject({
       agents: [{ id: 'sailor', durable: true, default: true }, { id: 'slow', durable: false }, { id: 'stuck' }, { id: 'dreamer' }],
@@ -189,8 +145,15 @@ describe('bowline-bridge', () => {
     await client.close()
   })
 
+  it('B114: without agents health is told too', async () => {
+    const client = await connected()
+    const health = await client.callTool({ name: 'bridge_health', arguments: {} })
+    expect(health.structuredContent).toMatchObject({ healthy: false, agents: { total: 0, ready: 0 }, executors: [] })
+    await client.close()
+  })
+
   it.each<[string, string[], RegExp]>([
-    ['an unknown flag', ['--colour', 'red'], /--colour/],
+    ['an unknown flag', ['--defalt-agent', 'red'], /There is no --defalt-agent; did you mean --default-agent\?/],
     ['a file that is not there', ['--config', 'nowhere.config.ts'], /nowhere\.config\.ts cannot be loaded/],
     ['a file without default export', ['--config', fixture('no-default')], /must export the result of defineBridgeConfig/],
     ['a default agent that does not exist', ['--config', fixture('bad-default')], /no default agent nobody/],
@@ -206,5 +169,109 @@ describe('bowline-bridge', () => {
     const command = start('--config', fixture('bridge'))
     expect(await command.exit).toEqual([1, null])
     expect(command.stderr()).toContain('sessions.db')
+  })
+
+  it('check prints the agents and stops', async () => {
+    const command = start('--config', fixture('clients'), '--default-agent', 'asking', 'check')
+    expect(await command.exit).toEqual([0, null])
+    const { agents } = JSON.parse(command.stdout()) as { agents: { id: string; default: boolean }[] }
+    expect(agents.map(({ id, default: isDefault }) => [id, isDefault])).toEqual([
+      ['echo', false],
+      ['waiting', false],
+      ['asking', true],
+    ])
+    expect(agents[0]).toMatchObject({ capabilities: ['repeat'], status: 'ready', executor: 'in-process', durable: false })
+  })
+
+  it('exit code 2 for a default agent of the command line that does not exist', async () => {
+    const command = start('--config', fixture('clients'), '--default-agent', 'nobody', 'check')
+    expect(await command.exit).toEqual([2, null])
+    expect(command.stderr()).toMatch(/no default agent nobody/)
+  })
+
+  it('help and version are for stdout', async () => {
+    const help = start('--help')
+    const version = start('--version')
+    expect([await help.exit, await version.exit]).toEqual([[0, null], [0, null]])
+    for (const flag of ['--config', '--worker', '--default-agent', '--http', '--allow-host', '--log-level']) expect(help.stdout()).toContain(flag)
+    expect(version.stdout()).toMatch(/^\d+\.\d+\.\d+\n$/)
+  })
+
+  it('takes the configuration that stands in the folder', async () => {
+    await writeFile(join(folder, 'bowline.bridge.json'), JSON.stringify({ defaultAgentId: 'from-json' }))
+    const json = start('check')
+    expect(await json.exit).toEqual([2, null])
+    expect(json.stderr()).toContain('from-json')
+    await writeFile(join(folder, 'bowline.bridge.ts'), `export { default } from ${JSON.stringify(pathToFileURL(fixture('clients')).href)}`)
+    const both = start('check')
+    expect(await both.exit).toEqual([2, null])
+    expect(both.stderr()).toContain('There are bowline.bridge.ts and bowline.bridge.json: name one of them with --config')
+    await rm(join(folder, 'bowline.bridge.json'))
+    const module = start('check')
+    expect(await module.exit).toEqual([0, null])
+    expect(module.stdout()).toContain('"echo"')
+  })
+
+  it('takes the configuration that BOWLINE_BRIDGE_CONFIG names, and a flag before it', async () => {
+    const environment = { BOWLINE_BRIDGE_CONFIG: fixture('clients') }
+    const named = startCommand(['check'], { environment, folder })
+    const flag = startCommand(['--config', fixture('bad-default'), 'check'], { environment, folder })
+    expect([await named.exit, await flag.exit]).toEqual([[0, null], [2, null]])
+    expect(named.stdout()).toContain('"waiting"')
+  })
+
+  it('tells no more than the level of the log asks for', async () => {
+    const told = startCommand(['--config', fixture('clients'), 'check'], { folder })
+    const silent = startCommand(['--config', fixture('clients'), 'check'], { environment: { BOWLINE_LOG_LEVEL: 'silent' }, folder })
+    expect([await told.exit, await silent.exit]).toEqual([[0, null], [0, null]])
+    expect(told.stderr()).toContain('"level":"info"')
+    expect(silent.stderr()).toBe('')
+  })
+})
+
+describe('bowline-bridge --http', () => {
+  it('B113: says where it listens, on loopback, and ends clean by a signal while somebody waits', async () => {
+    const command = await startHttpCommand(['--config', fixture('clients')])
+    expect(command.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/mcp$/)
+    const client = new Client({ name: 'test', version: '1.0.0' })
+    await client.connect(new StreamableHTTPClientTransport(new URL(command.url)))
+    const calling = client.callTool({ name: 'tasks_delegate', arguments: { prompt: 'hi', agentId: 'waiting', requestId: 'r1' } })
+    await command.says('waiting has begun r1')
+    command.child.kill('SIGTERM')
+    expect((await calling).structuredContent).toMatchObject({ status: 'aborted', stopReason: 'cancelled' })
+    expect(await command.exit).toEqual([0, null])
+    expect(command.stdout()).toBe('')
+  })
+
+  it('B112: the end of stdin does not end it: others may start it in the background', async () => {
+    const command = await startHttpCommand(['--config', fixture('clients')])
+    command.child.stdin.end()
+    command.child.stdout.destroy()
+    expect((await fetch(command.url)).status).toBe(405)
+    command.child.kill('SIGINT')
+    expect(await command.exit).toEqual([0, null])
+  })
+
+  it('exit code 1 where the port is taken, 2 where everybody could use the agents', async () => {
+    const first = await startHttpCommand([])
+    const { host } = new URL(first.url)
+    const taken = startCommand(['--http', host], { folder })
+    expect(await taken.exit).toEqual([1, null])
+    expect(taken.stderr()).toContain('EADDRINUSE')
+    const open = startCommand(['--http', '0.0.0.0:0'], { environment: { BOWLINE_BRIDGE_TOKEN: '' }, folder })
+    expect(await open.exit).toEqual([2, null])
+    expect(open.stderr()).toContain('BOWLINE_BRIDGE_TOKEN')
+  })
+
+  it('B113: the token of BOWLINE_BRIDGE_TOKEN is asked for, and is in no line of the log', async () => {
+    const environment = { BOWLINE_BRIDGE_TOKEN: 'a-token-of-this-test' }
+    const command = await startHttpCommand(['--config', fixture('clients')], { environment })
+    expect((await fetch(command.url, { method: 'POST' })).status).toBe(401)
+    const headers = { authorization: 'Bearer a-token-of-this-test' }
+    const client = new Client({ name: 'test', version: '1.0.0' })
+    await client.connect(new StreamableHTTPClientTransport(new URL(command.url), { requestInit: { headers } }))
+    const result = await client.callTool({ name: 'tasks_delegate', arguments: { prompt: 'hi' } })
+    expect(result.structuredContent).toMatchObject({ status: 'completed', text: 'echo: hi' })
+    expect(command.stderr()).not.toContain('a-token-of-this-test')
   })
 })

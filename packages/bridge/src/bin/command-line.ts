@@ -1,0 +1,103 @@
+import { parseArgs } from 'node:util'
+import { distance } from 'fastest-levenshtein'
+import { BridgeError } from '../errors.ts'
+import { isLoopback, readAddress, type HttpAddress } from './http-address.ts'
+import { logLevels, type LogLevel } from './log-level.ts'
+import { readWorker, type WorkerFlag } from './worker-flag.ts'
+
+/** What somebody asked `bowline-bridge` to do. */
+export interface CommandLine {
+  readonly command: 'serve' | 'check' | 'help' | 'version'
+  /** Default: the one that stands in the folder. */
+  readonly configFile: string | undefined
+  readonly workers: readonly WorkerFlag[]
+  readonly defaultAgentId: string | undefined
+  /** Undefined: stdin and stdout. */
+  readonly http: HttpFlags | undefined
+  readonly logLevel: LogLevel
+}
+
+export interface HttpFlags extends HttpAddress {
+  /** Names besides its own under which it may be asked. */
+  readonly allowedHosts: readonly string[]
+  /** What a caller must show. Undefined: nobody is asked. */
+  readonly token: string | undefined
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+const flags = {
+  config: { type: 'string' },
+  worker: { type: 'string', multiple: true },
+  'default-agent': { type: 'string' },
+  http: { type: 'string' },
+  'allow-host': { type: 'string', multiple: true },
+  'log-level': { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean', short: 'v' },
+} as const
+
+const commands = ['check'] as const
+
+/** A flag wins over its variable. Throws `CONFIG` with what to do about it. */
+export function readCommandLine(argv: readonly string[], environment: Environment): CommandLine {
+  const { values, positionals } = parse(argv)
+  return {
+    command: values.help ? 'help' : values.version ? 'version' : readCommand(positionals),
+    configFile: values.config ?? given(environment['BOWLINE_BRIDGE_CONFIG']),
+    workers: (values.worker ?? []).map(readWorker),
+    defaultAgentId: values['default-agent'],
+    http: readHttp(values.http, values['allow-host'] ?? [], given(environment['BOWLINE_BRIDGE_TOKEN'])),
+    logLevel: readLevel(values['log-level'] ?? given(environment['BOWLINE_LOG_LEVEL'])),
+  }
+}
+
+function parse(argv: readonly string[]) {
+  const { tokens } = parseArgs({ args: [...argv], options: flags, allowPositionals: true, strict: false, tokens: true })
+  for (const token of tokens) {
+    if (token.kind === 'option' && !Object.hasOwn(flags, token.name)) throw unknownWord(token.rawName, Object.keys(flags), '--')
+  }
+  try {
+    return parseArgs({ args: [...argv], options: flags, allowPositionals: true })
+  } catch (error) {
+    throw new BridgeError('CONFIG', error instanceof Error ? error.message : String(error))
+  }
+}
+
+function readCommand(words: readonly string[]): 'serve' | 'check' {
+  const [word, more] = words
+  if (word === undefined) return 'serve'
+  if (word !== 'check') throw unknownWord(word, commands)
+  if (more !== undefined) throw new BridgeError('CONFIG', `check takes no ${JSON.stringify(more)}`)
+  return word
+}
+
+function readHttp(address: string | undefined, allowedHosts: readonly string[], token: string | undefined): HttpFlags | undefined {
+  if (address === undefined) {
+    if (allowedHosts.length > 0) throw new BridgeError('CONFIG', '--allow-host is for --http only')
+    return undefined
+  }
+  const { host, port } = readAddress(address)
+  if (token === undefined && !isLoopback(host)) {
+    throw new BridgeError('CONFIG', `On ${host} everybody could use the agents: set BOWLINE_BRIDGE_TOKEN, or choose 127.0.0.1`)
+  }
+  return { host, port, allowedHosts, token }
+}
+
+function readLevel(text: string | undefined): LogLevel {
+  const level = logLevels.find((known) => known === (text ?? 'info'))
+  if (level) return level
+  throw new BridgeError('CONFIG', `There is no log level ${text}; there are ${logLevels.join(', ')}`)
+}
+
+/** An empty variable is none. */
+function given(value: string | undefined): string | undefined {
+  return value === '' ? undefined : value
+}
+
+function unknownWord(word: string, known: readonly string[], prefix = ''): BridgeError {
+  const plain = word.replace(/^-+/, '')
+  const [nearest] = known.map((name) => ({ name, away: distance(plain, name) })).sort((left, right) => left.away - right.away)
+  const advice = nearest && nearest.away <= 3 ? `; did you mean ${prefix}${nearest.name}?` : ': see bowline-bridge --help'
+  return new BridgeError('CONFIG', `There is no ${word}${advice}`)
+}

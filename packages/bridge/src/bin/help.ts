@@ -1,0 +1,22 @@
+/** What `bowline-bridge --help` prints. */
+export const helpText = `Hands work to other agents: an MCP server on stdin and stdout, or over HTTP.
+
+Usage: bowline-bridge [flags] [check]
+
+  check                 Start, print the agents as JSON, and stop
+
+  --config FILE         Default: bowline.bridge.ts, .js or .json in this folder
+  --worker ID=COMMAND   An agent in a process of its own; may be given several times
+  --default-agent ID    Who works when nobody is named
+  --http HOST:PORT      Serve http://HOST:PORT/mcp. Without HOST: 127.0.0.1
+  --allow-host NAME     A further name under which it may be asked over HTTP; several times
+  --log-level LEVEL     info, warn, error or silent (info)
+  --help, --version
+
+BOWLINE_BRIDGE_CONFIG and BOWLINE_LOG_LEVEL stand for their flags. BOWLINE_BRIDGE_TOKEN is what callers over HTTP
+must show as their bearer token; it must be set where others than this machine can reach the address.
+
+Exit codes: 0 clean, 1 failure, 2 bad configuration, 130 second interrupt
+
+  bowline-bridge --worker reviewer="node reviewer.js" check
+`

@@ -1,0 +1,26 @@
+import { isIPv4 } from 'node:net'
+import { BridgeError } from '../errors.ts'
+
+export interface HttpAddress {
+  /** Without brackets. */
+  readonly host: string
+  /** 0: any free one. */
+  readonly port: number
+}
+
+const addressForm = /^(?:(?:\[(?<six>[0-9a-f:.]+)\]|(?<name>[^:[\]/]+)):|:)?(?<port>\d{1,5})$/i
+
+/** `HOST:PORT`, where the host may be left out. Throws `CONFIG`. */
+export function readAddress(text: string): HttpAddress {
+  const parts = addressForm.exec(text)?.groups
+  const port = Number(parts?.['port'])
+  if (!parts || port > 65_535) {
+    throw new BridgeError('CONFIG', `--http ${text} is no address: give HOST:PORT, such as 127.0.0.1:8808 or [::1]:8808`)
+  }
+  return { host: parts['six'] ?? parts['name'] ?? '127.0.0.1', port }
+}
+
+/** Only this machine reaches it. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
+}

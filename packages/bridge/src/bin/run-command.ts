@@ -1,0 +1,60 @@
+import type { Writable } from 'node:stream'
+import manifest from '../../package.json' with { type: 'json' }
+import type { Bridge } from '../bridge-contract.ts'
+import { BridgeError } from '../errors.ts'
+import { readCommandLine, type CommandLine, type Environment } from './command-line.ts'
+import { endOfService } from './end-of-service.ts'
+import { helpText } from './help.ts'
+import { tellError } from './tell.ts'
+import { withBridge } from './with-bridge.ts'
+
+const exitClean = 0
+const exitFailure = 1
+const exitBadConfiguration = 2
+
+/** Runs the command and gives its exit code. */
+export async function runCommand(argv: readonly string[], environment: Environment, protocol: Writable): Promise<number> {
+  try {
+    await run(readCommandLine(argv, environment), protocol)
+    return exitClean
+  } catch (error) {
+    tellError(error)
+    return BridgeError.isInstance(error) && error.code === 'CONFIG' ? exitBadConfiguration : exitFailure
+  }
+}
+
+async function run(line: CommandLine, protocol: Writable): Promise<void> {
+  switch (line.command) {
+    case 'help':
+      return print(protocol, helpText)
+    case 'version':
+      return print(protocol, `${manifest.version}\n`)
+    case 'check':
+      return withBridge(line, process.cwd(), (bridge) => check(bridge, protocol))
+    case 'serve': {
+      const over = endOfService()
+      if (!line.http) protocol.once('error', () => over.abort())
+      return withBridge(line, process.cwd(), (bridge) => serve(bridge, line, protocol, over))
+    }
+    default:
+      return line.command satisfies never
+  }
+}
+
+async function check(bridge: Bridge, protocol: Writable): Promise<void> {
+  await bridge.refresh()
+  await print(protocol, `${JSON.stringify({ agents: bridge.discover() }, null, 2)}\n`)
+}
+
+/** Each way loads its own code, so that the first answer comes soon. */
+async function serve(bridge: Bridge, { http }: CommandLine, protocol: Writable, over: AbortController): Promise<void> {
+  if (http) return (await import('./serve-http.ts')).serveOverHttp(bridge, http, over)
+  return (await import('./serve-stdio.ts')).serveOverStdio(bridge, protocol, over)
+}
+
+function print(protocol: Writable, text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    protocol.once('error', reject)
+    protocol.write(text, (error) => (error ? reject(error) : resolve()))
+  })
+}

@@ -1,0 +1,20 @@
+import { parseArgsStringToArgv } from 'string-argv'
+import { BridgeError } from '../errors.ts'
+
+/** One `--worker ID=COMMAND`. */
+export interface WorkerFlag {
+  readonly id: string
+  readonly command: string
+  readonly args: readonly string[]
+}
+
+/** No shell reads the command: words and quotes are all it has. Throws `CONFIG`. */
+export function readWorker(text: string): WorkerFlag {
+  const at = text.indexOf('=')
+  const id = text.slice(0, Math.max(0, at)).trim()
+  const [command, ...args] = parseArgsStringToArgv(text.slice(at + 1))
+  if (at === -1 || id === '' || command === undefined) {
+    throw new BridgeError('CONFIG', `--worker ${text} must be ID=COMMAND, such as reviewer="node reviewer.js"`)
+  }
+  return { id, command, args }
+}

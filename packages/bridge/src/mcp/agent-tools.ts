@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import { agentListSchema, healthSchema } from './schemas.ts'
+import { tool } from './tool.ts'
+
+export const bridgeHealth = tool({
+  name: 'bridge_health',
+  title: 'Bridge health',
+  description: 'Says whether the bridge works and how much it has to do: agents, sessions, requests, executors.',
+  input: z.strictObject({}),
+  output: healthSchema,
+  annotations: { readOnlyHint: true },
+  run: async ({ bridge }) => bridge.health(),
+})
+
+export const agentsDiscover = tool({
+  name: 'agents_discover',
+  title: 'Discover agents',
+  description: 'Lists the agents that work can be given to, in order of precedence.',
+  input: z.strictObject({
+    capability: z.string().optional().describe('Only agents that list exactly this capability.'),
+    refresh: z.boolean().optional().describe('Looks anew at every agent before it answers.'),
+  }),
+  output: agentListSchema,
+  annotations: { readOnlyHint: true },
+  run: async ({ bridge }, { capability, refresh }) => {
+    if (refresh) await bridge.refresh()
+    return { agents: bridge.discover(capability === undefined ? {} : { capability }) }
+  },
+})

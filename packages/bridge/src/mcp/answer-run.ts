@@ -1,0 +1,52 @@
+import { SdkError, SdkErrorCode } from '@modelcontextprotocol/server'
+import type { BridgeRun } from '../bridge-contract.ts'
+import { outcomeOnTheWire } from './outcome-on-the-wire.ts'
+import { reportProgress } from './report-progress.ts'
+import type { ToolCall } from './tool.ts'
+
+export interface OpenCall {
+  readonly start: (abortSignal: AbortSignal) => Promise<BridgeRun>
+  readonly waitMs: number
+  /** The caller knows enough to ask for the request again. */
+  readonly canBeFound: boolean
+}
+
+/**
+ * Starts a run and answers with its outcome, or after `waitMs` with what is known of it by then: then the work goes on.
+ * A caller that cancels ends the work; one that is lost does so only when it could never ask for it again.
+ */
+export async function answerRun(call: ToolCall, { start, waitMs, canBeFound }: OpenCall): Promise<object> {
+  const { bridge, abortSignal } = call
+  const cancel = new AbortController()
+  const waited = Promise.withResolvers<undefined>()
+  const leave = (): void => {
+    if (!(canBeFound && isLostConnection(abortSignal.reason))) cancel.abort()
+    waited.resolve(undefined)
+  }
+  abortSignal.addEventListener('abort', leave, { once: true })
+  const cancelTimer = bridge.clock.setTimer(bridge.clock.now() + waitMs, () => waited.resolve(undefined))
+  let endProgress = (): void => {}
+  try {
+    if (abortSignal.aborted) leave()
+    const run = await start(cancel.signal)
+    if (!(await run.accepted())) return outcomeOnTheWire(await run.result())
+    endProgress = progressOf(call, run)
+    const result = waitMs === 0 ? undefined : await Promise.race([run.result(), waited.promise])
+    return outcomeOnTheWire(result ?? (await bridge.request(run.requestId)))
+  } finally {
+    // From here on the signal means nothing: it is aborted at the end of every exchange.
+    abortSignal.removeEventListener('abort', leave)
+    cancelTimer()
+    endProgress()
+  }
+}
+
+function progressOf({ bridge, sendProgress }: ToolCall, run: BridgeRun): () => void {
+  if (!sendProgress) return () => {}
+  return reportProgress(run, { clock: bridge.clock, heartbeatMs: bridge.limits.heartbeatMs, send: sendProgress })
+}
+
+/** A cancel carries what the caller gave as its reason, which is no error of the SDK. */
+function isLostConnection(reason: unknown): boolean {
+  return reason instanceof SdkError && reason.code === SdkErrorCode.ConnectionClosed
+}

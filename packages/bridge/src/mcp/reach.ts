@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto'
+import type { ListedAgent } from '../agent-directory.ts'
+import type { Bridge, BridgeHealth, BridgeSession, CancelInput, OwnerOption } from '../bridge-contract.ts'
+import { BridgeError } from '../errors.ts'
+
+type MayUse = (agentId: string) => boolean
+
+/** The part of a bridge that is there for somebody who may not use all agents. */
+export class Reach {
+  readonly #bridge: Bridge
+  readonly #mine: OwnerOption
+  readonly #mayUse: MayUse
+  /** Owns nothing: what is asked for in this name is refused like what never was. */
+  readonly #nobody: OwnerOption = { owner: `nobody_${randomUUID()}` }
+
+  constructor(bridge: Bridge, mine: OwnerOption, mayUse: MayUse) {
+    this.#bridge = bridge
+    this.#mine = mine
+    this.#mayUse = mayUse
+  }
+
+  discover(query?: { readonly capability?: string }): readonly ListedAgent[] {
+    const standard = this.#default()
+    const agents = this.#bridge.discover({ ...query, ...this.#mine }).filter(({ id }) => this.#mayUse(id))
+    return agents.map((agent) => ({ ...agent, default: agent.id === standard }))
+  }
+
+  within(sessions: readonly BridgeSession[]): readonly BridgeSession[] {
+    return sessions.filter(({ agentId }) => this.#mayUse(agentId))
+  }
+
+  /** The agent for who named it, or named none. Throws as for an agent that never was. */
+  chosen(given: string | undefined): string {
+    const agentId = given ?? this.#default()
+    if (agentId === undefined) throw new BridgeError('CONFIG', 'No agents registered')
+    if (this.#mayUse(agentId)) return agentId
+    throw new BridgeError('NOT_FOUND', `No agent ${agentId}`, { details: { agentId } })
+  }
+
+  health(): BridgeHealth {
+    const health = this.#bridge.health()
+    const agents = this.discover()
+    return {
+      ...health,
+      healthy: health.healthy && agents.length > 0,
+      agents: { total: agents.length, ready: agents.filter(({ status }) => status === 'ready').length },
+      executors: health.executors.map(({ workers, ...executor }) => ({
+        ...executor,
+        ...(workers && { workers: workers.filter(({ id }) => this.#mayUse(id)) }),
+      })),
+    }
+  }
+
+  /** In whose name a session or a request is asked for. */
+  async ownerFor({ sessionId, requestId }: CancelInput): Promise<OwnerOption> {
+    const agentIds = [
+      sessionId === undefined ? undefined : await agentOf(this.#bridge.session(sessionId, this.#mine)),
+      requestId === undefined ? undefined : await agentOf(this.#bridge.request(requestId, this.#mine)),
+    ]
+    return agentIds.every((agentId) => agentId === undefined || this.#mayUse(agentId)) ? this.#mine : this.#nobody
+  }
+
+  #default(): string | undefined {
+    const agents = this.#bridge.discover(this.#mine).filter(({ id }) => this.#mayUse(id))
+    return (agents.find((agent) => agent.default) ?? agents[0])?.id
+  }
+}
+
+/** What sessions and results of requests have in common. */
+interface AgentAnswer {
+  readonly agentId?: string
+  readonly error?: BridgeError
+}
+
+/** Undefined when there is no such thing: the bridge says so when it is asked. */
+async function agentOf(asking: Promise<AgentAnswer>): Promise<string | undefined> {
+  try {
+    const answer = await asking
+    return answer.agentId ?? answer.error?.details.agentId
+  } catch (error) {
+    if (BridgeError.isInstance(error)) return error.details.agentId
+    throw error
+  }
+}

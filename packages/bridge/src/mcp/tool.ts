@@ -1,0 +1,31 @@
+import type { ToolAnnotations } from '@modelcontextprotocol/server'
+import type { z } from 'zod'
+import type { BridgeView } from './bridge-view.ts'
+import type { ProgressSender } from './report-progress.ts'
+
+/** One tool: what it is called, what it takes and gives, and what it does. */
+export interface BridgeTool<Input extends z.ZodType = z.ZodType> {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly input: Input
+  /** Names that are still taken, with the ones that replaced them. */
+  readonly oldNames?: Readonly<Record<string, string>>
+  readonly output: z.ZodType
+  readonly annotations: ToolAnnotations
+  /** Throws a `BridgeError` for a failure. */
+  run(call: ToolCall, input: z.input<Input>): Promise<object>
+}
+
+/** What a tool has to do with besides its input. */
+export interface ToolCall {
+  readonly bridge: BridgeView
+  /** Aborted when the caller cancels, when its connection is lost, and after the answer, when it means nothing. */
+  readonly abortSignal: AbortSignal
+  /** Undefined: the caller asked for no progress. */
+  readonly sendProgress: ProgressSender | undefined
+}
+
+export function tool<Input extends z.ZodType>(definition: BridgeTool<Input>): BridgeTool {
+  return definition
+}

@@ -1,0 +1,72 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcessWithoutNullStreams } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { onTestFinished } from 'vitest'
+
+export const bin = join(import.meta.dirname, '../../src/bin/bowline-bridge.ts')
+
+/** What starts the command: a client of stdio takes it apart. */
+export const nodeArgs = ['--disable-warning=ExperimentalWarning', bin]
+
+export function fixture(name: string): string {
+  return join(import.meta.dirname, '../fixtures', `${name}.config.ts`)
+}
+
+export interface Command {
+  readonly child: ChildProcessWithoutNullStreams
+  /** What stderr said so far. */
+  stderr(): string
+  stdout(): string
+  /** Resolves with the first match once stderr has said it. Rejects when the process ends before. */
+  says(text: string | RegExp): Promise<string>
+  /** The next line of stdout. */
+  line(): Promise<string>
+  readonly lines: readonly string[]
+  readonly exit: Promise<[code: number | null, signal: NodeJS.Signals | null]>
+}
+
+export interface CommandOptions {
+  readonly environment?: Readonly<Record<string, string>>
+  readonly folder?: string
+}
+
+/** It ends with the test. */
+export function startCommand(args: readonly string[], { environment = {}, folder }: CommandOptions = {}): Command {
+  const child = spawn(process.execPath, [...nodeArgs, ...args], { env: { ...process.env, ...environment }, cwd: folder })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  let stdout = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+  const lines: string[] = []
+  const iterator = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  return {
+    child,
+    stderr: () => stderr,
+    stdout: () => stdout,
+    says: async (text) => {
+      for (;;) {
+        const found = typeof text === 'string' ? (stderr.includes(text) ? text : undefined) : text.exec(stderr)?.[0]
+        if (found !== undefined) return found
+        if (child.stderr.readableEnded) throw new Error(`it ended without saying ${text}: ${stderr}`)
+        await Promise.race([once(child.stderr, 'data'), once(child.stderr, 'end')])
+      }
+    },
+    line: async () => {
+      const { value } = await iterator.next()
+      lines.push(value as string)
+      return value as string
+    },
+    lines,
+    exit: once(child, 'close') as Command['exit'],
+  }
+}
+
+/** A bridge over HTTP in a process of its own. */
+export async function startHttpCommand(args: readonly string[], options: CommandOptions = {}): Promise<Command & { readonly url: string }> {
+  const command = startCommand(['--http', '127.0.0.1:0', ...args], options)
+  const line = await command.says(/listening on \S+\n/)
+  return { ...command, url: line.replace('listening on ', '').trim() }
+}
