@@ -1,4 +1,14 @@
 import { defineConfig } from 'tsup'
 import { packageBuild } from '../../scripts/tsup-package.mjs'
 
-export default defineConfig(packageBuild(import.meta.dirname))
+const build = packageBuild(import.meta.dirname)
+
+export default defineConfig({
+  ...build,
+  entry: {
+    ...(build.entry as Record<string, string>),
+    // Programs that the worker executor starts.
+    'executors/worker/guard': './src/executors/worker/guard.ts',
+    'worker/start-entry': './src/worker/start-entry.ts',
+  },
+})

@@ -61,6 +61,14 @@ export type { InProcessExecutor, InProcessExecutorOptions } from './executors/in
 export { remoteExecutor } from './executors/remote/remote-executor.ts'
 export type { RemoteExecutorOptions } from './executors/remote/remote-executor.ts'
 export type { RemoteServerOptions } from './executors/remote/remote-server.ts'
+export { workerExecutor } from './executors/worker.ts'
+export type {
+  CommandWorkerOptions,
+  EntryWorkerOptions,
+  RestartLimits,
+  WorkerExecutorOptions,
+  WorkerOptions,
+} from './executors/worker/options.ts'
 export type { BridgeLogger, LogFields } from './logger.ts'
 export type { BridgeNotice, NoticeBody } from './notices.ts'
 export type { BridgeAction } from './operations/desk.ts'

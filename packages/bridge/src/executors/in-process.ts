@@ -117,7 +117,7 @@ function describeProvider({ id, models, kind, displayName, description, capabili
 type Answer = ReturnType<BridgeAgent['onPrompt']>
 
 /** A stream goes through as it is, so that `return()` reaches the agent; an answer becomes a stream of one event. */
-function eventsOf(answer: Answer): AsyncIterable<BridgeEvent> {
+export function eventsOf(answer: Answer): AsyncIterable<BridgeEvent> {
   return isStream(answer) ? answer : oneResult(answer)
 }
 

@@ -1,0 +1,72 @@
+import type { SessionContext } from '../agent.ts'
+import { BridgeError } from '../errors.ts'
+import type { BridgeExecutor, DiscoveredAgent, ExecutorHost, ExecutorLimits } from './executor.ts'
+import { workerSettings } from './worker/options.ts'
+import type { WorkerExecutorOptions, WorkerSettings } from './worker/options.ts'
+import { createWorker } from './worker/worker.ts'
+import type { Worker } from './worker/worker.ts'
+
+// A worker keeps its own sessions, so they do not run out here.
+const standardLimits: Required<ExecutorLimits> = { ttlMs: 0, idleMs: 0, maxSessions: 1000, inactivityMs: 2 * 60_000 }
+const refreshMs = 2000
+
+/**
+ * Agents in child processes that speak the Agent Client Protocol v1: any program that does, or a module that calls
+ * `serveWorker`. A lost process is started again. Throws `CONFIG` for options that cannot work.
+ */
+export function workerExecutor(options: WorkerExecutorOptions): BridgeExecutor {
+  const settings = workerSettings(options)
+  const workers = new Map<string, Worker>()
+  let host: ExecutorHost | undefined
+
+  function workerOf({ agentId }: SessionContext): Worker {
+    const worker = workers.get(agentId)
+    if (!worker) throw new BridgeError('NOT_FOUND', `No agent ${agentId}`, { details: { agentId } })
+    return worker
+  }
+
+  const all = (): readonly Worker[] => [...workers.values()]
+  const isUsable = ({ health: { state } }: Worker): boolean => state !== 'unavailable' && state !== 'stopped'
+
+  return {
+    specificationVersion: 'v1',
+    kind: 'worker',
+    limits: limitsOf(options),
+    start: async (given) => {
+      host = given
+      for (const each of settings) workers.set(each.id, createWorker(each, given))
+      for (const worker of all()) worker.start()
+    },
+    async stop({ deadlineMs }) {
+      if (!host) return
+      const cancel = host.clock.setTimer(host.clock.now() + deadlineMs, () => all().forEach((worker) => worker.kill()))
+      await Promise.all(all().map((worker) => worker.stop()))
+      cancel()
+    },
+    agents: () => settings.map((each) => workers.get(each.id)?.describe() ?? notStarted(each)),
+    health: () => ({ healthy: host !== undefined && all().every(isUsable), workers: all().map((worker) => worker.health) }),
+    async refresh() {
+      const { clock } = host ?? {}
+      if (!clock) return
+      const late = Promise.withResolvers<void>()
+      const cancel = clock.setTimer(clock.now() + refreshMs, late.resolve)
+      await Promise.race([Promise.all(all().map((worker) => worker.settled())), late.promise])
+      cancel()
+    },
+    open: (session, how) => workerOf(session).open(session, how),
+    prompt: (request) => workerOf(request.session).prompt(request),
+    answer: (request) => workerOf(request.session).answer(request),
+    cancel: (request) => workerOf(request.session).cancel(request),
+    detach: (session) => void workerOf(session).close(session, { detach: true }).catch(() => {}),
+    close: (session, reason) => workerOf(session).close(session, { reason }),
+  }
+}
+
+function limitsOf({ ttlMs, idleMs, maxSessions, inactivityMs }: WorkerExecutorOptions): ExecutorLimits {
+  const given = { ttlMs, idleMs, maxSessions, inactivityMs }
+  return { ...standardLimits, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) }
+}
+
+function notStarted({ id, capabilities = [] }: WorkerSettings): DiscoveredAgent {
+  return { id, capabilities, status: 'unavailable', durable: false }
+}

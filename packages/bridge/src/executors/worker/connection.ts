@@ -1,0 +1,88 @@
+import { client } from '@agentclientprotocol/sdk'
+import type {
+  ClientConnection,
+  InitializeResponse,
+  PromptResponse,
+  RequestPermissionRequest,
+  RequestPermissionResponse,
+} from '@agentclientprotocol/sdk'
+import { acpVersion, answerMethod, pingMethod, recordOf, withBowline } from '../../worker/meta.ts'
+import type { AnswerParams, CancelMeta, CloseMeta, HelloMeta, PromptMeta, SessionMeta } from '../../worker/meta.ts'
+import type { WorkerProcess } from './process.ts'
+import { readUpdate } from './updates.ts'
+import type { Update } from './updates.ts'
+import { openWire } from './wire.ts'
+
+/** Where what a worker says of its own accord goes. */
+export interface ConnectionListeners {
+  /** While the promise is open nothing more is read from this worker. */
+  onUpdate(update: Update, bytes: number): Promise<void> | undefined
+  onPermission(request: RequestPermissionRequest): Promise<RequestPermissionResponse>
+}
+
+/** The protocol with one worker process. Requests reject with a `RequestError` of the worker, or when the connection ends. */
+export interface WorkerConnection {
+  /** Nothing is read because a reader is slow. */
+  readonly stalled: boolean
+  /** Resolves with why it ended: an error of the wire, else undefined. */
+  readonly closed: Promise<unknown>
+  initialize(hello: HelloMeta): Promise<InitializeResponse>
+  newSession(cwd: string, meta: SessionMeta): Promise<string>
+  reopen(how: 'resume' | 'load', sessionId: string, cwd: string, meta: SessionMeta): Promise<void>
+  prompt(sessionId: string, text: string, meta: PromptMeta): Promise<PromptResponse>
+  answer(params: AnswerParams): Promise<boolean>
+  cancel(sessionId: string, meta: CancelMeta): Promise<void>
+  closeSession(sessionId: string, meta: CloseMeta): Promise<void>
+  ping(): Promise<void>
+  close(): void
+}
+
+export function connectProcess({ stdin, stdout }: WorkerProcess, listeners: ConnectionListeners): WorkerConnection {
+  const wire = openWire(stdout, stdin, (params, bytes) => listeners.onUpdate(readUpdate(params), bytes))
+  // Files and terminals are not offered: the connection answers such requests with "method not found".
+  const connection = client({ name: 'bowline' })
+    .onRequest('session/request_permission', ({ params }) => listeners.onPermission(params))
+    .onNotification('*', () => {})
+    .connect(wire.stream)
+  const { agent } = connection
+
+  return {
+    get stalled() {
+      return wire.stalled
+    },
+    closed: endOf(connection),
+    initialize: (hello) =>
+      agent.request('initialize', {
+        protocolVersion: acpVersion,
+        clientCapabilities: {},
+        clientInfo: { name: 'bowline', version: '1' },
+        ...withBowline(hello),
+      }),
+    async newSession(cwd, meta) {
+      const { sessionId } = await agent.request('session/new', { cwd, mcpServers: [], ...withBowline(meta) })
+      return sessionId
+    },
+    async reopen(how, sessionId, cwd, meta) {
+      const params = { sessionId, cwd, mcpServers: [], ...withBowline(meta) }
+      await (how === 'resume' ? agent.request('session/resume', params) : agent.request('session/load', params))
+    },
+    prompt: (sessionId, text, meta) =>
+      agent.request('session/prompt', { sessionId, prompt: [{ type: 'text', text }], ...withBowline(meta) }),
+    async answer(params) {
+      return recordOf(await agent.request<unknown>(answerMethod, params))['taken'] === true
+    },
+    cancel: (sessionId, meta) => agent.notify('session/cancel', { sessionId, ...withBowline(meta) }),
+    async closeSession(sessionId, meta) {
+      await agent.request('session/close', { sessionId, ...withBowline(meta) })
+    },
+    async ping() {
+      await agent.request(pingMethod, {})
+    },
+    close: () => connection.close(),
+  }
+}
+
+async function endOf(connection: ClientConnection): Promise<unknown> {
+  await connection.closed
+  return connection.signal.reason
+}

@@ -1,0 +1,62 @@
+import type { BridgeEvent } from '../../agent.ts'
+
+const roomBytes = 256 * 1024
+
+/** What one prompt's reader has not read yet. Who adds to a full one waits, and with it the worker's pipe. */
+export interface EventQueue {
+  /** Undefined when there is room for more. */
+  push(event: BridgeEvent, bytes: number): Promise<void> | undefined
+  end(error?: unknown): void
+  /** Nobody reads any more: what comes is let go. */
+  leave(): void
+  next(): Promise<IteratorResult<BridgeEvent, undefined>>
+}
+
+export function createEventQueue(): EventQueue {
+  const events: { readonly event: BridgeEvent; readonly bytes: number }[] = []
+  let held = 0
+  let closed: { readonly error?: unknown } | undefined
+  let wakeReader: (() => void) | undefined
+  let room: PromiseWithResolvers<void> | undefined
+
+  function makeRoom(): void {
+    room?.resolve()
+    room = undefined
+  }
+
+  function close(end: { readonly error?: unknown }): void {
+    closed ??= end
+    wakeReader?.()
+    makeRoom()
+  }
+
+  return {
+    push(event, bytes) {
+      if (closed) return undefined
+      events.push({ event, bytes })
+      held += bytes
+      wakeReader?.()
+      if (held < roomBytes) return undefined
+      room ??= Promise.withResolvers()
+      return room.promise
+    },
+    end: (error) => close(error === undefined ? {} : { error }),
+    leave() {
+      events.length = 0
+      close({})
+    },
+    async next() {
+      while (events.length === 0) {
+        if (closed) {
+          if ('error' in closed) throw closed.error
+          return { done: true, value: undefined }
+        }
+        await new Promise<void>((resolve) => (wakeReader = resolve))
+      }
+      const { event, bytes } = events.shift() as (typeof events)[number]
+      held -= bytes
+      if (held < roomBytes) makeRoom()
+      return { done: false, value: event }
+    },
+  }
+}

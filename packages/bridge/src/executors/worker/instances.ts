@@ -1,0 +1,102 @@
+import { BridgeError } from '../../errors.ts'
+import type { DiscoveredAgent, ExecutorHost, WorkerHealth } from '../executor.ts'
+import type { WorkerSettings } from './options.ts'
+import { superviseWorker } from './supervisor.ts'
+import type { LiveWorker, Supervisor } from './supervisor.ts'
+import type { WorkerSessions } from './worker-sessions.ts'
+
+/** The processes of one worker. */
+export interface Instances {
+  start(): void
+  stop(): Promise<void>
+  kill(): void
+  settled(): Promise<unknown>
+  health(): Omit<WorkerHealth, 'id'>
+  describe(): DiscoveredAgent
+  /** Undefined while that instance is not ready. */
+  live(instance: number): LiveWorker | undefined
+  /** Waits until that instance is ready; rejects when it will not be soon. */
+  ready(instance: number): Promise<LiveWorker>
+  /** Gives the ready instance with the fewest sessions a new one. Throws `CAPACITY` when all are full. */
+  withLeast(open: (live: LiveWorker, instance: number) => Promise<void>): Promise<void>
+}
+
+export interface InstancesOptions {
+  readonly settings: WorkerSettings
+  readonly host: ExecutorHost
+  readonly sessions: WorkerSessions
+  onLost(instance: number, reason: string): void
+}
+
+// The state of a worker is that of the instance that fares best.
+const states: readonly WorkerHealth['state'][] = ['ready', 'starting', 'waiting', 'unavailable', 'stopped']
+
+export function createInstances({ settings, host, sessions, onLost }: InstancesOptions): Instances {
+  const { id } = settings
+  const supervisors = Array.from({ length: settings.instances }, (_, instance): Supervisor =>
+    superviseWorker({
+      settings,
+      instance,
+      host,
+      listeners: (generation) => ({
+        onUpdate: (update, bytes) => sessions.onUpdate(instance, generation, update, bytes),
+        onPermission: (request) => sessions.onPermission(instance, generation, request),
+      }),
+      onLost: (reason) => onLost(instance, reason),
+    }),
+  )
+  const opening = supervisors.map(() => 0)
+
+  const load = (instance: number): number => sessions.of(instance).length + (opening[instance] ?? 0)
+  const supervisor = (instance: number): Supervisor => supervisors[instance] as Supervisor
+  const hello = () => supervisors.find((each) => each.hello)?.hello
+
+  function state(): WorkerHealth['state'] {
+    return states.find((each) => supervisors.some((one) => one.state === each)) ?? 'stopped'
+  }
+
+  /** Of those that are ready, waiting for the first when none is. */
+  async function least(): Promise<LiveWorker & { readonly instance: number }> {
+    await Promise.any(supervisors.map((each) => each.ready())).catch((error: AggregateError) => Promise.reject(error.errors[0]))
+    const ready = supervisors.flatMap(({ live }, instance) => (live ? [{ ...live, instance }] : []))
+    const [first] = ready.sort((a, b) => load(a.instance) - load(b.instance))
+    if (!first) return least()
+    if (load(first.instance) < first.hello.maxConcurrentSessions) return first
+    throw new BridgeError('CAPACITY', `Worker ${id} has all the sessions that it takes`, { details: { agentId: id } })
+  }
+
+  function isBusy(): boolean {
+    const limit = hello()?.maxConcurrentSessions ?? Infinity
+    return supervisors.every((_, instance) => load(instance) >= limit)
+  }
+
+  return {
+    start: () => supervisors.forEach((each) => each.start()),
+    stop: async () => void (await Promise.all(supervisors.map((each) => each.stop()))),
+    kill: () => supervisors.forEach((each) => each.kill()),
+    settled: () => Promise.allSettled(supervisors.filter(({ state }) => state === 'starting').map((each) => each.ready())),
+    health: () => ({ state: state(), restarts: supervisors.reduce((sum, { restarts }) => sum + restarts, 0) }),
+    describe() {
+      const known = hello()
+      const status = state() !== 'ready' ? 'unavailable' : isBusy() ? 'busy' : 'ready'
+      return {
+        ...(known?.info ?? { id }),
+        capabilities: known?.capabilities ?? settings.capabilities ?? [],
+        status,
+        durable: known?.durable ?? false,
+        ...(known?.providers?.length && { providers: known.providers }),
+      }
+    },
+    live: (instance) => supervisor(instance).live,
+    ready: (instance) => supervisor(instance).ready(),
+    async withLeast(open) {
+      const { instance, ...live } = await least()
+      opening[instance] = (opening[instance] ?? 0) + 1
+      try {
+        await open(live, instance)
+      } finally {
+        opening[instance] = (opening[instance] ?? 0) - 1
+      }
+    },
+  }
+}

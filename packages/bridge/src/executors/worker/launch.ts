@@ -1,0 +1,100 @@
+import { RequestError } from '@agentclientprotocol/sdk'
+import { newSecret, tokenVariable } from '../../worker/handshake.ts'
+import type { ExecutorHost } from '../executor.ts'
+import { BrokenFrame } from './broken-frame.ts'
+import { connectProcess } from './connection.ts'
+import type { ConnectionListeners, WorkerConnection } from './connection.ts'
+import { workerEnvironment } from './environment.ts'
+import { watchPings } from './heartbeat.ts'
+import { readHello } from './hello.ts'
+import type { Hello } from './hello.ts'
+import type { WorkerSettings } from './options.ts'
+import { startProcess } from './process.ts'
+import type { ProcessOptions } from './process.ts'
+
+const drainMs = 2000
+
+/** One start of a worker, from its process to the end of it. */
+export interface Launch {
+  readonly connection: WorkerConnection
+  /** Rejects with a `BridgeError` when no other start would do better, else with another error. */
+  readonly ready: Promise<Hello>
+  /** Resolves when it can no longer be used. */
+  readonly lost: Promise<void>
+  /** Why, as far as it is known by now. */
+  loss(): string
+  stderr(bytes: number): string
+  /** Resolves after the exit. */
+  end(): Promise<void>
+  kill(): void
+}
+
+export function launchWorker(settings: WorkerSettings, { clock }: ExecutorHost, listeners: ConnectionListeners): Launch {
+  const token = newSecret()
+  const process = startProcess({ ...settings, ...environments(settings, token), clock })
+  const connection = connectProcess(process, listeners)
+  let fault: string | undefined
+  let exit: string | undefined
+  let stopPings = (): void => {}
+  let ended: Promise<void> | undefined
+
+  void connection.closed.then((reason) => {
+    stopPings()
+    if (reason instanceof BrokenFrame) fail(`sent ${reason.message}`)
+  })
+  void process.exited.then((how) => {
+    exit = how
+    letDrain()
+  })
+
+  function fail(reason: string): void {
+    fault ??= reason
+    connection.close()
+  }
+
+  /** What had been written before the exit still counts, but a child of the worker that kept the pipe holds nothing up. */
+  function letDrain(): void {
+    const cancel = clock.setTimer(clock.now() + drainMs, () => (connection.stalled ? letDrain() : connection.close()))
+    void connection.closed.then(cancel)
+  }
+
+  async function initialize(): Promise<Hello> {
+    const late = (): void => fail(`was not ready within ${settings.startTimeoutMs} ms`)
+    const cancel = clock.setTimer(clock.now() + settings.startTimeoutMs, late)
+    try {
+      const challenge = newSecret()
+      const hello = readHello(settings, await connection.initialize({ challenge }), token, challenge)
+      if (hello.pings) stopPings = watchPings(connection, clock, () => fail('left three pings unanswered'))
+      return hello
+    } catch (error) {
+      if (error instanceof RequestError) fault ??= `refused to initialize: ${error.code}`
+      throw error
+    } finally {
+      cancel()
+    }
+  }
+
+  async function end(): Promise<void> {
+    connection.close()
+    await process.end()
+  }
+
+  return {
+    connection,
+    ready: initialize(),
+    lost: connection.closed.then(() => {}),
+    loss: () => fault ?? exit ?? 'ended its output',
+    stderr: (bytes) => process.stderrTail(bytes).replaceAll(token, '[redacted]'),
+    end: () => (ended ??= end()),
+    kill: process.kill,
+  }
+}
+
+/** The token is for the worker alone, and in no list of arguments. */
+function environments(settings: WorkerSettings, token: string): Pick<ProcessOptions, 'env' | 'guardEnv'> {
+  const env = workerEnvironment(settings, process.env)
+  return {
+    env: settings.handshake === 'token' ? { ...env, [tokenVariable]: token } : env,
+    guardEnv: workerEnvironment({}, process.env),
+  }
+}

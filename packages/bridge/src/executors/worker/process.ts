@@ -1,0 +1,117 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import type { Readable, Writable } from 'node:stream'
+import type { Clock } from '@bowline/llm'
+import { programFile } from '../../worker/program-file.ts'
+import { keepStderr } from './stderr-ring.ts'
+
+const afterStdinMs = 2000
+
+export interface ProcessOptions {
+  readonly command: string
+  readonly args: readonly string[]
+  readonly cwd?: string
+  readonly env: Readonly<Record<string, string>>
+  /** Under the small program that ends the worker when this process is gone. */
+  readonly guard: boolean
+  /** What the guard itself needs; the variables of the worker are not its. */
+  readonly guardEnv: Readonly<Record<string, string>>
+  readonly cancelGraceMs: number
+  readonly clock: Clock
+}
+
+/** A worker's process and all that it started. */
+export interface WorkerProcess {
+  readonly stdin: Writable
+  readonly stdout: Readable
+  /** Resolves with how it ended, once nothing of its process group runs. */
+  readonly exited: Promise<string>
+  stderrTail(bytes: number): string
+  /** Asks ever more firmly, and resolves after the exit. */
+  end(): Promise<void>
+  /** Ends it at once. */
+  kill(): void
+}
+
+/** No shell is used. Whether the command can be started is told by `exited`. */
+export function startProcess(options: ProcessOptions): WorkerProcess {
+  const { clock, cancelGraceMs } = options
+  const child = options.guard ? spawnGuarded(options) : spawnBare(options)
+  const [stdin, stdout, stderr] = child.stdio as unknown as [Writable, Readable, Readable]
+  const ring = keepStderr(stderr)
+  const exited = exitOf(child)
+  let over = false
+  const signal = (name: NodeJS.Signals): void => {
+    if (!over) signalGroup(child, name)
+  }
+  void exited.then(() => (over = true))
+
+  async function end(): Promise<void> {
+    stdin.on('error', () => {}).end()
+    const steps = [
+      clock.setTimer(clock.now() + afterStdinMs, () => signal('SIGTERM')),
+      clock.setTimer(clock.now() + afterStdinMs + cancelGraceMs, () => signal('SIGKILL')),
+    ]
+    await exited
+    for (const cancel of steps) cancel()
+  }
+
+  return { stdin, stdout, exited, stderrTail: ring.tail, end, kill: () => signal('SIGKILL') }
+}
+
+function spawnBare({ command, args, cwd, env }: ProcessOptions): ChildProcess {
+  return spawn(command, args, { env, detached: true, windowsHide: true, stdio: ['pipe', 'pipe', 'pipe'], ...(cwd && { cwd }) })
+}
+
+function spawnGuarded({ command, args, cwd, env, guardEnv }: ProcessOptions): ChildProcess {
+  const guard = ['--disable-warning=ExperimentalWarning', programFile('executors/worker/guard')]
+  const child = spawn(process.execPath, guard, {
+    env: guardEnv,
+    detached: true,
+    windowsHide: true,
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+  })
+  const control = child.stdio[3] as Writable
+  control.on('error', () => {})
+  control.write(`${JSON.stringify({ command, args, cwd, env })}\n`)
+  return child
+}
+
+/** What the guard says of the worker goes before what is known of the guard. */
+async function exitOf(child: ChildProcess): Promise<string> {
+  let said = ''
+  const control = child.stdio[3] as Readable | undefined
+  const heard = new Promise<void>((resolve) => (control ? control.once('close', resolve) : resolve()))
+  control?.on('data', (text: Buffer) => (said += text.toString()))
+  const own = await new Promise<string>((resolve) => {
+    child.once('error', (error: NodeJS.ErrnoException) => resolve(describeEnd({ error: error.code })))
+    child.once('exit', (code, signal) => resolve(describeEnd({ code, signal })))
+  })
+  signalGroup(child, 'SIGKILL')
+  await heard
+  return said === '' ? own : describeEnd(JSON.parse(said) as End)
+}
+
+interface End {
+  readonly error?: string | undefined
+  readonly code?: number | null
+  readonly signal?: string | null
+}
+
+function describeEnd({ error, code, signal }: End): string {
+  if (error !== undefined) return `could not be started: ${error}`
+  return signal ? `ended by ${signal}` : `exited with ${code}`
+}
+
+/** Also when the leader is gone: the group keeps its number while anything of it runs. */
+function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  const { pid } = child
+  if (pid === undefined) return
+  try {
+    if (process.platform === 'win32') child.kill(signal)
+    else process.kill(-pid, signal)
+  } catch (error) {
+    // Nothing of it is left. macOS says EPERM of a group that has ended and was not waited for.
+    if (!['ESRCH', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+  }
+}

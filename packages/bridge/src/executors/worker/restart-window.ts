@@ -1,0 +1,34 @@
+import type { RestartLimits } from './options.ts'
+
+/** What comes after a loss: another start after a pause, and for how long the worker is out of reach before it. */
+export interface NextStart {
+  readonly state: 'waiting' | 'unavailable'
+  readonly delayMs: number
+}
+
+/** Counts the restarts of one worker process. */
+export interface RestartWindow {
+  /** Since the executor was started. */
+  readonly total: number
+  next(now: number): NextStart
+  restarted(now: number): void
+}
+
+export function createRestartWindow({ maxRestarts, windowMs, backoffMs, maxBackoffMs }: RestartLimits): RestartWindow {
+  let recent: number[] = []
+  let total = 0
+  return {
+    get total() {
+      return total
+    },
+    next(now) {
+      recent = recent.filter((at) => now - at < windowMs)
+      if (recent.length >= maxRestarts) return { state: 'unavailable', delayMs: (recent[0] ?? now) + windowMs - now }
+      return { state: 'waiting', delayMs: Math.min(maxBackoffMs, backoffMs * 2 ** recent.length) }
+    },
+    restarted(now) {
+      total += 1
+      recent.push(now)
+    },
+  }
+}

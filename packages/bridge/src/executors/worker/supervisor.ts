@@ -1,0 +1,182 @@
+import { BridgeError } from '../../errors.ts'
+import { redactText } from '../../redact.ts'
+import type { ExecutorHost, WorkerHealth } from '../executor.ts'
+import type { ConnectionListeners, WorkerConnection } from './connection.ts'
+import type { Hello } from './hello.ts'
+import { launchWorker } from './launch.ts'
+import type { Launch } from './launch.ts'
+import type { WorkerSettings } from './options.ts'
+import { createRestartWindow } from './restart-window.ts'
+
+/** One process of a worker that is ready. */
+export interface LiveWorker {
+  /** Counts the starts of this instance. */
+  readonly generation: number
+  readonly connection: WorkerConnection
+  readonly hello: Hello
+  /** Aborted, with why, when the process can no longer be used. */
+  readonly gone: AbortSignal
+}
+
+export interface SupervisorOptions {
+  readonly settings: WorkerSettings
+  readonly instance: number
+  readonly host: ExecutorHost
+  listeners(generation: number): ConnectionListeners
+  /** The process that was ready is gone, and with it all that it had under way. */
+  onLost(reason: string): void
+}
+
+type State = WorkerHealth['state']
+
+/** Keeps one instance of a worker running: starting → ready → waiting → starting … until it is stopped or of no use. */
+export interface Supervisor {
+  readonly state: State
+  readonly restarts: number
+  readonly live: LiveWorker | undefined
+  /** What the newest process that was ready said of itself. */
+  readonly hello: Hello | undefined
+  start(): void
+  /** The ready process. Waits while one is being started; rejects when none will be soon. */
+  ready(): Promise<LiveWorker>
+  /** Resolves after the exit. */
+  stop(): Promise<void>
+  /** Ends the process at once. */
+  kill(): void
+}
+
+const loggedStderrBytes = 8 * 1024
+
+export function superviseWorker({ settings, instance, host, listeners, onLost }: SupervisorOptions): Supervisor {
+  const { clock, logger } = host
+  const window = createRestartWindow(settings.restart)
+  let state: State = 'stopped'
+  let generation = 0
+  let live: LiveWorker | undefined
+  let gone = new AbortController()
+  let hello: Hello | undefined
+  let launch: Launch | undefined
+  let refusal: BridgeError | undefined
+  let waiting = nextWaiting()
+  let running: Promise<void> | undefined
+  let stopping = false
+  let wake: (() => void) | undefined
+
+  function become(to: State, reason?: string): void {
+    state = to
+    const about = { workerId: settings.id, instance, generation, to, restarts: window.total }
+    host.notify({ type: 'worker-changed', ...about, ...(reason !== undefined && { reason }) })
+  }
+
+  /** Whoever waits for a process need not wait on. */
+  function refuse(error: BridgeError): void {
+    refusal = error
+    waiting.reject(error)
+    waiting = nextWaiting()
+  }
+
+  async function keepRunning(): Promise<void> {
+    while (!stopping) {
+      const failure = await runOnce()
+      if (stopping) return
+      if (BridgeError.isInstance(failure)) {
+        // Another start would end in the same way.
+        become('unavailable', failure.code)
+        return refuse(failure)
+      }
+      await pauseAfter(failure)
+      window.restarted(clock.now())
+    }
+  }
+
+  /** From one start to the end of that process. Gives why it ended; an error is one for good. */
+  async function runOnce(): Promise<string | BridgeError> {
+    generation += 1
+    refusal = undefined
+    become('starting')
+    const current = (launch = launchWorker(settings, host, listeners(generation)))
+    const refused = await serve(current).catch((error: unknown) => (BridgeError.isInstance(error) ? error : undefined))
+    if (live) lose(current.loss())
+    await current.end()
+    const failure = refused ?? current.loss()
+    if (!stopping) logLoss(refused?.message ?? current.loss(), current)
+    return failure
+  }
+
+  async function serve(current: Launch): Promise<undefined> {
+    hello = await current.ready
+    gone = new AbortController()
+    live = { generation, connection: current.connection, hello, gone: gone.signal }
+    become('ready')
+    waiting.resolve(live)
+    waiting = nextWaiting()
+    await current.lost
+  }
+
+  function lose(reason: string): void {
+    live = undefined
+    gone.abort(reason)
+    onLost(reason)
+  }
+
+  function logLoss(reason: string, { stderr }: Launch): void {
+    const about = { workerId: settings.id, instance, generation, reason, stderr: redactText(stderr(loggedStderrBytes)) }
+    logger.warn(about, 'worker lost')
+  }
+
+  async function pauseAfter(reason: string): Promise<void> {
+    const { state: next, delayMs } = window.next(clock.now())
+    become(next, reason)
+    if (next === 'unavailable') refuse(unreachable(reason, delayMs))
+    await new Promise<void>((resolve) => {
+      const cancel = clock.setTimer(clock.now() + delayMs, resolve)
+      wake = () => {
+        cancel()
+        resolve()
+      }
+    })
+    wake = undefined
+  }
+
+  function unreachable(reason: string, retryAfterMs?: number): BridgeError {
+    return new BridgeError('TRANSPORT', `Worker ${settings.id} is not running: ${reason}`, {
+      details: { agentId: settings.id, reason: 'worker-unavailable', outcome: 'none', ...(retryAfterMs !== undefined && { retryAfterMs }) },
+    })
+  }
+
+  return {
+    get state() {
+      return state
+    },
+    get restarts() {
+      return window.total
+    },
+    get live() {
+      return live
+    },
+    get hello() {
+      return hello
+    },
+    start: () => void (running ??= keepRunning()),
+    ready() {
+      if (live) return Promise.resolve(live)
+      if (stopping || !running) return Promise.reject(unreachable('stopped'))
+      return refusal ? Promise.reject(refusal) : waiting.promise
+    },
+    async stop() {
+      stopping = true
+      wake?.()
+      await Promise.all([launch?.end(), running])
+      become('stopped')
+      refuse(unreachable('stopped'))
+    },
+    kill: () => launch?.kill(),
+  }
+}
+
+/** Nobody may be waiting for it. */
+function nextWaiting(): PromiseWithResolvers<LiveWorker> {
+  const waiting = Promise.withResolvers<LiveWorker>()
+  waiting.promise.catch(() => {})
+  return waiting
+}

@@ -1,0 +1,30 @@
+import { RequestError } from '@agentclientprotocol/sdk'
+import { BridgeError } from '../../errors.ts'
+import { bridgeErrorOf } from '../../worker/wire-error.ts'
+
+/** What became of a call: the worker's own error, or that the worker is gone. */
+export function callError(error: unknown, id: string, outcome: 'none' | 'unknown'): BridgeError {
+  if (BridgeError.isInstance(error)) return error
+  if (error instanceof RequestError) return bridgeErrorOf(error, id)
+  return new BridgeError('TRANSPORT', `Worker ${id} was lost`, { details: { agentId: id, reason: 'worker-lost', outcome } })
+}
+
+/** A prompt, or a session without one, that went with its process. */
+export function lostError(id: string, reason: string, facts: { readonly durable: boolean; readonly sessionValid: boolean }): BridgeError {
+  return new BridgeError('TRANSPORT', `Worker ${id} was lost: ${reason}`, {
+    retryable: facts.durable,
+    details: { agentId: id, reason: 'worker-lost', outcome: 'unknown', sessionValid: facts.sessionValid },
+  })
+}
+
+export function notResumable(id: string): BridgeError {
+  return new BridgeError('CONFIG', `Agent ${id} cannot go on with an earlier conversation`, {
+    details: { agentId: id, reason: 'not-resumable' },
+  })
+}
+
+/** The session did not come into the new process. */
+export function notReopened(error: unknown, id: string): BridgeError {
+  const { code, message, retryable, details } = callError(error, id, 'none')
+  return new BridgeError(code, message, { retryable, details: { ...details, sessionValid: false } })
+}

@@ -1,0 +1,54 @@
+import { Readable } from 'node:stream'
+import type { Writable } from 'node:stream'
+import { setTimeout } from 'node:timers/promises'
+import { ndJsonStream } from '@agentclientprotocol/sdk'
+import type { Agent } from '@bowline/agent-loop'
+import type { BridgeAgent } from '../agent.ts'
+import { defineBridgeAgent } from '../agent.ts'
+import { loopAgent } from './loop-agent.ts'
+import { takeStart } from './own-start.ts'
+import { createServedSessions } from './served-sessions.ts'
+import type { ServedSessions } from './served-sessions.ts'
+import { workerApp } from './worker-app.ts'
+
+// The bridge waits 2 s after it has closed stdin.
+const finishMs = 1500
+
+export interface ServeWorkerOptions {
+  /** How many sessions this process takes. Default: the bridge decides. */
+  readonly maxConcurrentSessions?: number
+}
+
+/**
+ * Makes this process a worker: it speaks the Agent Client Protocol on stdin and stdout, and ends when stdin ends. From the
+ * call on everything else that is written to stdout goes to stderr. Call it once, and before the agent does anything.
+ */
+export function serveWorker(agent: BridgeAgent | Agent, options: ServeWorkerOptions = {}): void {
+  const { token, protocol } = takeStart()
+  const served = 'onPrompt' in agent ? defineBridgeAgent(agent) : loopAgent(agent)
+  const sessions = createServedSessions(served)
+  const stream = ndJsonStream(webWritable(protocol), Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>)
+  const connection = workerApp({ agent: served, sessions, token, ...options }).connect(stream)
+  void connection.closed.then(() => finish(sessions, served)).finally(() => process.exit(0))
+}
+
+/** Written is what the pipe has taken, so that an agent is asked for no more than is read. */
+function webWritable(target: Writable): WritableStream<Uint8Array> {
+  target.on('error', () => {})
+  return new WritableStream({
+    write: (chunk) =>
+      new Promise((resolve, reject) => {
+        target.write(chunk, (error) => (error ? reject(error) : resolve()))
+      }),
+  })
+}
+
+/** What runs is told to stop. Sessions end with the process, but for those of an agent that goes on with them in another. */
+async function finish(sessions: ServedSessions, { durable }: BridgeAgent): Promise<void> {
+  const ended = sessions.all().map(async (session) => {
+    session.current?.abort.abort()
+    await session.current?.ended
+    if (!durable) await sessions.close(session, 'shutdown')
+  })
+  await Promise.race([Promise.allSettled(ended), setTimeout(finishMs)])
+}
