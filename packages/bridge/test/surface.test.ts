@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import * as root from '../src/index.ts'
+import * as worker from '../src/worker/index.ts'
 import * as mcp from '../src/mcp/index.ts'
 import { bridgeTools } from '../src/mcp/tools.ts'
 
@@ -15,8 +16,10 @@ describe('what others can see', () => {
       'multiProviderAgent',
       'remoteExecutor',
       'runtimeAgent',
+      'workerExecutor',
     ])
     expect(Object.keys(mcp)).toEqual(['createBridgeMcpServer'])
+    expect(Object.keys(worker)).toEqual(['serveWorker'])
   })
 
   it('names of tools', () => {

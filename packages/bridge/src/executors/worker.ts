@@ -39,8 +39,11 @@ export function workerExecutor(options: WorkerExecutorOptions): BridgeExecutor {
     },
     async stop({ deadlineMs }) {
       if (!host) return
-      const cancel = host.clock.setTimer(host.clock.now() + deadlineMs, () => all().forEach((worker) => worker.kill()))
-      await Promise.all(all().map((worker) => worker.stop()))
+      const stopped = Promise.all(all().map((worker) => worker.stop()))
+      const kill = (): void => all().forEach((worker) => worker.kill())
+      if (deadlineMs <= 0) kill()
+      const cancel = host.clock.setTimer(host.clock.now() + deadlineMs, kill)
+      await stopped
       cancel()
     },
     agents: () => settings.map((each) => workers.get(each.id)?.describe() ?? notStarted(each)),

@@ -5,8 +5,8 @@ import { ndJsonStream } from '@agentclientprotocol/sdk'
 import type { Agent } from '@bowline/agent-loop'
 import type { BridgeAgent } from '../agent.ts'
 import { defineBridgeAgent } from '../agent.ts'
-import { loopAgent } from './loop-agent.ts'
 import { takeStart } from './own-start.ts'
+import type { OwnStart } from './own-start.ts'
 import { createServedSessions } from './served-sessions.ts'
 import type { ServedSessions } from './served-sessions.ts'
 import { workerApp } from './worker-app.ts'
@@ -24,12 +24,23 @@ export interface ServeWorkerOptions {
  * call on everything else that is written to stdout goes to stderr. Call it once, and before the agent does anything.
  */
 export function serveWorker(agent: BridgeAgent | Agent, options: ServeWorkerOptions = {}): void {
-  const { token, protocol } = takeStart()
-  const served = 'onPrompt' in agent ? defineBridgeAgent(agent) : loopAgent(agent)
-  const sessions = createServedSessions(served)
+  const start = takeStart()
+  serve(start, agent, options).then(
+    () => process.exit(0),
+    (error: unknown) => {
+      process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
+      process.exit(1)
+    },
+  )
+}
+
+async function serve({ token, protocol }: OwnStart, given: BridgeAgent | Agent, options: ServeWorkerOptions): Promise<void> {
+  // Who has an agent of the loop has loaded the loop.
+  const agent = 'onPrompt' in given ? defineBridgeAgent(given) : (await import('./loop-agent.ts')).loopAgent(given)
+  const sessions = createServedSessions(agent)
   const stream = ndJsonStream(webWritable(protocol), Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>)
-  const connection = workerApp({ agent: served, sessions, token, ...options }).connect(stream)
-  void connection.closed.then(() => finish(sessions, served)).finally(() => process.exit(0))
+  await workerApp({ agent, sessions, token, ...options }).connect(stream).closed
+  await finish(sessions, agent)
 }
 
 /** Written is what the pipe has taken, so that an agent is asked for no more than is read. */

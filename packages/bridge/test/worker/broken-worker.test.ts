@@ -1,0 +1,134 @@
+import { manualClock } from '@bowline/llm/testing'
+import { describe, expect, it } from 'vitest'
+import type { NoticeBody } from '../../src/notices.ts'
+import { ask, brokenWorker, eventually, failureOf, isRunning, openSession, sessionOf, startWorkers, toldFile } from './support.ts'
+
+describe('a worker that does not do as it should', () => {
+  it.each([
+    ['garbage', 'sent a line that is not JSON'],
+    ['long', `sent a line of over ${4 * 1024 * 1024} bytes`],
+    ['frame', 'sent JSON that is no message'],
+    ['batch', 'sent JSON that is no message'],
+    ['stranger', 'sent JSON that is no message'],
+  ])('B85: %s is a broken frame: it is ended, and its last words are in the log, redacted', async (fault, reason) => {
+    const { executor, logger, becomes } = await startWorkers([brokenWorker(fault, { restart: { backoffMs: 1 } })])
+    const session = await openSession(executor, 'broken')
+    const error = await failureOf(ask(executor, session, 'go'))
+    expect(error).toMatchObject({ code: 'TRANSPORT', message: `Worker broken was lost: ${reason}`, details: { outcome: 'unknown' } })
+    await becomes('ready', 2)
+    const line = logger.lines.find(({ message }) => message === 'worker lost')
+    expect(line?.fields).toMatchObject({ workerId: 'broken', generation: 1, reason })
+    expect(line?.fields['stderr']).toContain(`fault: ${fault}`)
+    expect(line?.fields['stderr']).not.toMatch(/abcdefghijkl|secret\.txt/)
+  })
+
+  it.each([
+    ['leave', 'exited with 3'],
+    ['hang', 'exited with 0'],
+  ])('B81: %s: it is lost, and the reason is told', async (fault, reason) => {
+    const { executor, becomes } = await startWorkers([brokenWorker(fault, { restart: { backoffMs: 1 } })])
+    const session = await openSession(executor, 'broken')
+    expect(await failureOf(ask(executor, session, 'go'))).toMatchObject({ code: 'TRANSPORT', details: { outcome: 'unknown' } })
+    expect(await becomes('waiting')).toMatchObject({ reason })
+    await becomes('ready', 2)
+  })
+
+  it.each([
+    ['version', 'acp', 'PROTOCOL'],
+    ['proof', 'token', 'AUTH'],
+    ['noproof', 'token', 'AUTH'],
+  ] as const)('B74: %s: it is ended and not started again', async (fault, handshake, code) => {
+    const clock = manualClock()
+    const { env, told } = await toldFile()
+    const { executor, becomes, notices } = await startWorkers([brokenWorker(fault, { handshake, env })], { clock })
+    const waiting = failureOf(executor.open(sessionOf('broken'), 'create'))
+    await becomes('unavailable')
+    expect(await waiting).toMatchObject({ code, retryable: false })
+    expect(await failureOf(executor.open(sessionOf('broken'), 'create'))).toMatchObject({ code })
+    expect(isRunning(told()[0]?.['pid'] as number)).toBe(false)
+    await clock.advance(1_000_000)
+    expect(notices.filter((notice) => notice.type === 'worker-changed' && notice.to === 'starting')).toHaveLength(1)
+    expect(executor.agents()[0]?.status).toBe('unavailable')
+    expect(executor.health()).toEqual({ healthy: false, workers: [{ id: 'broken', state: 'unavailable', restarts: 0 }] })
+  })
+
+  it('B73: until it has answered, prompts wait; after startTimeoutMs it is ended', async () => {
+    const clock = manualClock()
+    const { executor, becomes, notices } = await startWorkers([brokenWorker('mute', { restart: { maxRestarts: 0 } })], { clock })
+    let settled = false
+    const open = failureOf(executor.open(sessionOf('broken'), 'create')).finally(() => (settled = true))
+    await clock.advance(9999)
+    expect(settled).toBe(false)
+    expect(executor.agents()[0]?.status).toBe('unavailable')
+    expect(executor.health().workers?.[0]?.state).toBe('starting')
+    await clock.advance(1)
+    expect(await becomes('unavailable')).toMatchObject({ reason: 'was not ready within 10000 ms' })
+    expect(await open).toMatchObject({ code: 'TRANSPORT', retryable: true, details: { outcome: 'none', retryAfterMs: 60_000 } })
+    expect(notices.some((notice) => notice.type === 'worker-changed' && notice.to === 'ready')).toBe(false)
+  })
+
+  it.each([true, false])('B83: one that cannot be started says why (guard: %s)', async (guard) => {
+    const missing = { id: 'missing', command: 'no-such-program-anywhere', guard, restart: { maxRestarts: 0 } }
+    const { executor, becomes } = await startWorkers([missing])
+    const error = await failureOf(executor.open(sessionOf('missing'), 'create'))
+    expect(error).toMatchObject({ code: 'TRANSPORT', message: 'Worker missing is not running: could not be started: ENOENT' })
+    expect(await becomes('unavailable')).toMatchObject({ restarts: 0 })
+  })
+
+  it('B83: each pause is twice the one before; after maxRestarts it is unavailable until the window has passed', async () => {
+    const clock = manualClock()
+    const restart = { maxRestarts: 3, windowMs: 10_000, backoffMs: 100, maxBackoffMs: 300 }
+    const short = { id: 'short', command: process.execPath, args: ['-e', 'process.exit(4)'], guard: false, restart }
+    const { becomes, notice, executor } = await startWorkers([short], { clock })
+    for (const [place, pauseMs] of [100, 200, 300].entries()) {
+      await becomes('waiting', place + 1)
+      await clock.advance(pauseMs - 1)
+      expect(executor.health().workers?.[0]).toMatchObject({ state: 'waiting', restarts: place })
+      await clock.advance(1)
+      await becomes('starting', place + 2)
+    }
+    expect(await becomes('unavailable', 4)).toMatchObject({ restarts: 3, reason: 'exited with 4' })
+    expect(await failureOf(executor.open(sessionOf('short'), 'create'))).toMatchObject({ code: 'TRANSPORT', details: { retryAfterMs: 9500 } })
+    await clock.advance(9499)
+    expect(executor.health().workers?.[0]?.state).toBe('unavailable')
+    await clock.advance(1)
+    const again = (each: NoticeBody): boolean => each.type === 'worker-changed' && each.to === 'starting' && each.generation === 5
+    expect(await notice(again)).toMatchObject({ restarts: 4 })
+  })
+
+  it('B81: three pings without an answer, and it is lost', async () => {
+    const clock = manualClock()
+    const { executor, becomes } = await startWorkers([brokenWorker('deaf')], { clock })
+    await openSession(executor, 'broken')
+    await clock.advance(39_999)
+    expect(executor.health().workers?.[0]?.state).toBe('ready')
+    await clock.advance(1)
+    expect(await becomes('waiting')).toMatchObject({ reason: 'left three pings unanswered' })
+  })
+
+  it('B90: stdin is closed, after 2 s comes SIGTERM, after the grace SIGKILL', async () => {
+    const clock = manualClock()
+    const { env, told } = await toldFile()
+    const { executor } = await startWorkers([brokenWorker('stubborn', { env })], { clock, cancelGraceMs: 700 })
+    await openSession(executor, 'broken')
+    const pid = told()[0]?.['pid'] as number
+    let stopped = false
+    const stop = executor.stop({ deadlineMs: 10_000 }).finally(() => (stopped = true))
+    await clock.advance(2699)
+    expect([isRunning(pid), stopped]).toEqual([true, false])
+    await clock.advance(1)
+    await stop
+    await eventually('it has ended', () => !isRunning(pid))
+  })
+
+  it('B90: whatever it does, stop ends with its deadline', async () => {
+    const clock = manualClock()
+    const { env, told } = await toldFile()
+    const { executor } = await startWorkers([brokenWorker('stubborn', { env })], { clock, cancelGraceMs: 60_000 })
+    await openSession(executor, 'broken')
+    const stop = executor.stop({ deadlineMs: 1000 })
+    await clock.advance(1000)
+    await stop
+    await eventually('it has ended', () => !isRunning(told()[0]?.['pid'] as number))
+  })
+})

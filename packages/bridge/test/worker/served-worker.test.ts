@@ -1,0 +1,192 @@
+import { describe, expect, it } from 'vitest'
+import { ask, failureOf, isRunning, eventually, openSession, reading, requestOf, servedWorker, sessionOf, startWorkers, summary, toldFile } from './support.ts'
+
+describe('a worker of our own', () => {
+  it('B6: B73: it is listed with what it says of itself, under the id of the configuration', async () => {
+    const { executor } = await startWorkers([servedWorker({ id: 'w1', capabilities: ['mine'] }), servedWorker({ id: 'w2' })])
+    expect(executor.agents()).toEqual([
+      { id: 'w1', capabilities: ['mine'], status: 'unavailable', durable: false },
+      { id: 'w2', capabilities: [], status: 'unavailable', durable: false },
+    ])
+    await openSession(executor, 'w1')
+    await openSession(executor, 'w2', 'bs_2')
+    const said = { name: 'Served', description: 'Does as it is told.', version: '1.2.3', status: 'ready', durable: false, providers: [{ id: 'p', models: ['m1'] }] }
+    expect(executor.agents()).toEqual([
+      { id: 'w1', capabilities: ['mine'], ...said },
+      { id: 'w2', capabilities: ['obey'], ...said },
+    ])
+    expect(executor.health()).toEqual({
+      healthy: true,
+      workers: [{ id: 'w1', state: 'ready', restarts: 0 }, { id: 'w2', state: 'ready', restarts: 0 }],
+    })
+  })
+
+  it('B32: the whole result travels untouched, and nothing that comes behind it', async () => {
+    const { executor } = await startWorkers([servedWorker()])
+    const session = await openSession(executor, 'served')
+    const { events } = await ask(executor, session, 'everything')
+    expect(events).toEqual([
+      { type: 'text-delta', delta: 'half' },
+      { type: 'progress', message: 'working', progress: 1, total: 2 },
+      {
+        type: 'result',
+        result: {
+          text: 'all',
+          stopReason: 'max_tokens',
+          structured: { b: null, a: [1.5, { z: '' }] },
+          usage: { inputTokens: 1, outputTokens: 2 },
+          cost: { currency: 'USD', total: '0.0001' },
+        },
+      },
+    ])
+    expect(JSON.stringify(events.at(-1))).toContain('{"b":null,"a":[1.5,{"z":""}]}')
+  })
+
+  it('B30: a result that is promised equals one in a stream, and a stream without result stays without', async () => {
+    const { executor } = await startWorkers([servedWorker()])
+    const session = await openSession(executor, 'served')
+    expect((await ask(executor, session, 'hello')).events).toEqual([{ type: 'result', result: { text: 'echo: hello', stopReason: 'end_turn' } }])
+    expect((await ask(executor, session, 'stream')).events.map(({ type }) => type)).toEqual(['text-delta', 'text-delta', 'text-delta'])
+  })
+
+  it('B37: B38: B56: session and request reach the agent as they are, and its own delegations know their depth', async () => {
+    const { executor } = await startWorkers([servedWorker()])
+    const metadata = { team: 'red', deep: [null] }
+    const session = await openSession(executor, 'served', 'bs_1', { metadata })
+    const parts = { requestId: 'r1', runtimeParams: { temperature: 0, stopSequences: [] }, deadlineAt: 123 }
+    const { result } = await ask(executor, session, 'request', parts)
+    expect(result?.structured).toEqual({
+      session,
+      ...parts,
+      prompt: 'request',
+      answers: null,
+      work: { owner: 'ann', sessionId: 'bs_1', agentId: 'served', requestId: 'r1', depth: 1, path: ['above'] },
+    })
+    const after = (await ask(executor, session, 'request')).result?.structured as { runtimeParams: object }
+    expect(after.runtimeParams).toEqual({})
+  })
+
+  it('B85: events and results that are longer than a line arrive whole', async () => {
+    const { executor } = await startWorkers([servedWorker()])
+    const session = await openSession(executor, 'served')
+    const { text, result } = await ask(executor, session, `long ${700_000}`)
+    const whole = 'é"\u0001'.repeat(700_000)
+    expect(text === whole).toBe(true)
+    expect(result?.text === whole).toBe(true)
+  })
+
+  it('B41: B40: answers go to the next leg, or to the stream that is still open', async () => {
+    const { executor } = await startWorkers([servedWorker()])
+    const session = await openSession(executor, 'served')
+    const answers = [{ id: 'a1', decision: 'approve' as const }]
+    expect((await ask(executor, session, 'ask', { requestId: 'r1' })).result).toMatchObject({ stopReason: 'needs_input', pending: [{ id: 'a1' }] })
+    expect(await executor.answer?.({ session, requestId: 'r1', answers })).toBe(false)
+    expect((await ask(executor, session, '', { requestId: 'r1', answers })).result?.text).toBe(JSON.stringify(answers))
+    const open = reading(executor, requestOf(session, 'askOpen', { requestId: 'r2' }))
+    expect(await open.next()).toMatchObject({ type: 'needs-input', pending: [{ id: 'a1' }] })
+    expect(await executor.answer?.({ session, requestId: 'r1', answers })).toBe(false)
+    expect(await executor.answer?.({ session, requestId: 'r2', answers })).toBe(true)
+    expect(summary(await open.rest()).text).toBe(JSON.stringify(answers))
+  })
+
+  it('B34: an error of ours arrives as thrown, another without its text', async () => {
+    const { executor } = await startWorkers([servedWorker()])
+    const session = await openSession(executor, 'served')
+    const own = await failureOf(ask(executor, session, 'bridgeError'))
+    expect(own).toMatchObject({ code: 'CAPACITY', message: 'come back', retryable: true, details: { retryAfterMs: 5, reason: 'tired' } })
+    const other = await failureOf(ask(executor, session, 'plainError'))
+    expect(other).toMatchObject({ code: 'UPSTREAM', retryable: false })
+    expect(JSON.stringify([other.message, other.details])).not.toContain('secret of the inside')
+  })
+
+  it('B11: what the create hook throws is passed on, and there is no session', async () => {
+    const { env, told } = await toldFile()
+    const { executor } = await startWorkers([servedWorker({ env })])
+    const session = sessionOf('served', 'bs_1', { metadata: { refuse: true } })
+    expect(await failureOf(executor.open(session, 'create'))).toMatchObject({ code: 'CONFIG', message: 'not with me' })
+    await executor.close(session, 'failed')
+    expect(told().some((each) => 'close' in each)).toBe(false)
+  })
+
+  it('B46: B48: a cancel aborts the agent and reaches its hook with the reason', async () => {
+    const { env, told } = await toldFile()
+    const { executor } = await startWorkers([servedWorker({ env })])
+    const session = await openSession(executor, 'served')
+    const prompt = reading(executor, requestOf(session, 'wait', { requestId: 'r1' }))
+    await prompt.next()
+    await executor.cancel({ session, requestId: 'r1', reason: 'timeout' })
+    expect(await prompt.rest()).toEqual([])
+    expect(told().filter((each) => 'cancel' in each)).toEqual([{ cancel: 'r1', reason: 'timeout' }])
+    expect((await ask(executor, session, 'hello')).result?.text).toBe('echo: hello')
+  })
+
+  it('B18: hooks run once, with the reason; a session that is detached has none', async () => {
+    const { env, told } = await toldFile()
+    const { executor } = await startWorkers([servedWorker({ env })])
+    const sessions = [await openSession(executor, 'served', 'bs_1'), await openSession(executor, 'served', 'bs_2'), await openSession(executor, 'served', 'bs_3')] as const
+    await executor.close(sessions[0], 'expired')
+    await executor.close(sessions[0], 'closed')
+    executor.detach?.(sessions[1])
+    await ask(executor, sessions[2], 'stream')
+    await executor.stop({ deadlineMs: 5000 })
+    expect(told().filter((each) => 'create' in each).map((each) => each['create'].sessionId)).toEqual(['bs_1', 'bs_2', 'bs_3'])
+    expect(told().filter((each) => 'close' in each)).toEqual([{ close: 'bs_1', reason: 'expired' }, { close: 'bs_3', reason: 'shutdown' }])
+  })
+
+  it('B84: B6: it takes the sessions that it says it takes, and is busy then', async () => {
+    const { executor } = await startWorkers([servedWorker()])
+    const sessions = []
+    for (const id of ['bs_1', 'bs_2', 'bs_3']) sessions.push(await openSession(executor, 'served', id))
+    expect(executor.agents()[0]?.status).toBe('busy')
+    expect(await failureOf(openSession(executor, 'served', 'bs_4'))).toMatchObject({ code: 'CAPACITY', retryable: true })
+    const answers = await Promise.all(sessions.map((session, place) => ask(executor, session, `number ${place}`)))
+    expect(answers.map(({ result }) => result?.text)).toEqual(['echo: number 0', 'echo: number 1', 'echo: number 2'])
+    await executor.close(sessions[0] as never, 'closed')
+    expect(executor.agents()[0]?.status).toBe('ready')
+    await openSession(executor, 'served', 'bs_4')
+  })
+
+  it('B78: a session stays where it was opened; a new one goes where the fewest are', async () => {
+    const { executor } = await startWorkers([servedWorker({ instances: 2 })])
+    await executor.refresh?.()
+    await expect.poll(() => executor.agents()[0]?.status).toBe('ready')
+    const pidOf = async (sessionId: string, create = true): Promise<unknown> => {
+      const session = create ? await openSession(executor, 'served', sessionId) : sessionOf('served', sessionId)
+      const { own } = JSON.parse((await ask(executor, session, 'token')).text) as { own: { WORKER_PID?: string } }
+      return own.WORKER_PID
+    }
+    await eventually('both are ready', () => executor.health().workers?.[0]?.state === 'ready')
+    const [first, second, third, fourth] = [await pidOf('bs_1'), await pidOf('bs_2'), await pidOf('bs_3'), await pidOf('bs_4')]
+    expect(second).not.toBe(first)
+    expect([third, fourth].sort()).toEqual([first, second].sort())
+    expect(await pidOf('bs_1', false)).toBe(first)
+  })
+
+  it('B111: what its module prints, also while it is read, is not of the protocol', async () => {
+    const { executor } = await startWorkers([servedWorker({ env: { NOISY: 'yes' } })])
+    const session = await openSession(executor, 'served')
+    await failureOf(ask(executor, session, 'plainError'))
+    expect((await ask(executor, session, 'hello')).result?.text).toBe('echo: hello')
+  })
+
+  it('B92: the token is gone before the module is read, and is in no arguments and in no child', async () => {
+    const { env, told } = await toldFile()
+    const { executor, logger, notices } = await startWorkers([servedWorker({ env })])
+    const session = await openSession(executor, 'served')
+    const seen = (await ask(executor, session, 'token')).text
+    expect(told()[0]).toEqual({ tokenAtImport: null })
+    expect(seen).not.toContain('BOWLINE_WORKER_TOKEN')
+    expect(JSON.stringify([logger.lines, notices])).not.toContain('TOKEN')
+  })
+
+  it('B90: B91: it ends by itself when its stdin ends', async () => {
+    const { executor, notices } = await startWorkers([servedWorker({ guard: false })])
+    const session = await openSession(executor, 'served')
+    const { own } = JSON.parse((await ask(executor, session, 'token')).text) as { own: { WORKER_PID: string } }
+    await executor.stop({ deadlineMs: 5000 })
+    expect(isRunning(Number(own.WORKER_PID))).toBe(false)
+    expect(notices.at(-1)).toMatchObject({ type: 'worker-changed', to: 'stopped' })
+    expect(executor.health()).toMatchObject({ healthy: false, workers: [{ state: 'stopped' }] })
+    expect(await failureOf(openSession(executor, 'served', 'bs_2'))).toMatchObject({ code: 'TRANSPORT' })
+  })
+})

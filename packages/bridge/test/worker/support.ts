@@ -1,0 +1,183 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import type { Clock } from '@bowline/llm'
+import { systemClock } from '@bowline/llm'
+import { afterEach } from 'vitest'
+import type { Answer, BridgeEvent, PromptContext, SessionContext } from '../../src/agent.ts'
+import type { BridgeExecutor, WorkerOptions } from '../../src/index.ts'
+import { BridgeError, workerExecutor } from '../../src/index.ts'
+import type { WorkerExecutorOptions } from '../../src/index.ts'
+import type { NoticeBody } from '../../src/notices.ts'
+import { recordingLogger } from '../support.ts'
+
+const fixture = (name: string): string => join(import.meta.dirname, 'fixtures', `${name}.ts`)
+const node = [process.execPath, '--disable-warning=ExperimentalWarning'] as const
+
+export type Parts = Partial<Omit<WorkerOptions, 'command' | 'entry' | 'args'>>
+
+/** The agent that knows the protocol only. */
+export function foreignWorker(features: readonly string[] = [], parts: Parts = {}): WorkerOptions {
+  return { id: 'foreign', command: node[0], args: [node[1], fixture('foreign-agent'), ...features], ...parts }
+}
+
+/** One that speaks wrongly. */
+export function brokenWorker(fault: string, parts: Parts = {}): WorkerOptions {
+  return { id: 'broken', command: node[0], args: [node[1], fixture('broken-worker'), fault], ...parts }
+}
+
+/** An agent of our own behind `serveWorker`. */
+export function servedWorker(parts: Parts = {}, name = 'served-agent'): WorkerOptions {
+  return { id: 'served', entry: fixture(name), ...parts }
+}
+
+export interface TestWorkers {
+  readonly executor: BridgeExecutor
+  readonly notices: NoticeBody[]
+  readonly failed: { readonly sessionId: string; readonly error: BridgeError }[]
+  readonly logger: ReturnType<typeof recordingLogger>
+  /** Resolves with the first notice of this kind, also when it has been. */
+  notice(matches: (notice: NoticeBody) => boolean): Promise<NoticeBody>
+  /** Until the worker has come to this state. */
+  becomes(to: string, generation?: number): Promise<NoticeBody>
+}
+
+const cleanUps: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+export function atEnd(cleanUp: () => Promise<unknown>): void {
+  cleanUps.push(cleanUp)
+}
+
+/** A started executor. Its clock is that of the machine unless another is given. */
+export async function startWorkers(
+  workers: readonly WorkerOptions[],
+  { clock = systemClock, ...options }: { readonly clock?: Clock } & Omit<WorkerExecutorOptions, 'workers'> = {},
+): Promise<TestWorkers> {
+  const executor = workerExecutor({ workers, cancelGraceMs: 500, ...options })
+  const notices: NoticeBody[] = []
+  const failed: { sessionId: string; error: BridgeError }[] = []
+  const logger = recordingLogger()
+  const waiting = new Set<() => void>()
+  await executor.start({
+    clock,
+    logger,
+    sessionFailed: (sessionId, error) => void failed.push({ sessionId, error }),
+    notify(notice) {
+      notices.push(notice)
+      for (const look of waiting) look()
+    },
+  })
+  // No clock of a test must be needed to end its processes.
+  atEnd(() => executor.stop({ deadlineMs: 0 }))
+  const notice: TestWorkers['notice'] = (matches) =>
+    new Promise((resolve) => {
+      const look = (): void => {
+        const found = notices.find(matches)
+        if (!found) return
+        waiting.delete(look)
+        resolve(found)
+      }
+      waiting.add(look)
+      look()
+    })
+  const becomes: TestWorkers['becomes'] = (to, generation) =>
+    notice((each) => each.type === 'worker-changed' && each.to === to && (generation === undefined || each.generation === generation))
+  return { executor, notices, failed, logger, notice, becomes }
+}
+
+export function sessionOf(agentId: string, sessionId = 'bs_1', parts: Partial<SessionContext> = {}): SessionContext {
+  return { sessionId, conversationId: sessionId, agentId, owner: 'ann', metadata: {}, createdAt: 7, depth: 1, path: ['above'], ...parts }
+}
+
+export async function openSession(executor: BridgeExecutor, agentId: string, sessionId = 'bs_1', parts: Partial<SessionContext> = {}): Promise<SessionContext> {
+  const session = sessionOf(agentId, sessionId, parts)
+  await executor.open(session, 'create')
+  return session
+}
+
+export interface Prompted {
+  readonly events: readonly BridgeEvent[]
+  readonly text: string
+  readonly result: Extract<BridgeEvent, { type: 'result' }>['result'] | undefined
+}
+
+let lastRequest = 0
+
+export function requestOf(session: SessionContext, prompt: string, parts: Partial<PromptContext> = {}): PromptContext {
+  lastRequest += 1
+  return { session, requestId: `r${lastRequest}`, prompt, runtimeParams: {}, abortSignal: new AbortController().signal, ...parts }
+}
+
+export async function ask(executor: BridgeExecutor, session: SessionContext, prompt: string, parts: Partial<PromptContext> = {}): Promise<Prompted> {
+  const events: BridgeEvent[] = []
+  for await (const event of executor.prompt(requestOf(session, prompt, parts))) events.push(event)
+  return summary(events)
+}
+
+export function summary(events: readonly BridgeEvent[]): Prompted {
+  const text = events.map((event) => (event.type === 'text-delta' ? event.delta : '')).join('')
+  const last = events.findLast((event) => event.type === 'result')
+  return { events, text, result: last?.result }
+}
+
+/** One prompt read step by step. */
+export function reading(executor: BridgeExecutor, request: PromptContext) {
+  const iterator = executor.prompt(request)[Symbol.asyncIterator]()
+  return {
+    request,
+    next: async (): Promise<BridgeEvent | undefined> => {
+      const step = await iterator.next()
+      return step.done ? undefined : step.value
+    },
+    rest: async (): Promise<BridgeEvent[]> => {
+      const events: BridgeEvent[] = []
+      for (let step = await iterator.next(); !step.done; step = await iterator.next()) events.push(step.value)
+      return events
+    },
+    leave: () => iterator.return?.(),
+  }
+}
+
+export async function failureOf(work: Promise<unknown>): Promise<BridgeError> {
+  const error = await work.then(
+    (value: unknown) => new Error(`expected a failure, got ${JSON.stringify(value)}`),
+    (thrown: unknown) => thrown,
+  )
+  if (!BridgeError.isInstance(error)) throw error
+  return error
+}
+
+export const approve = (id: string): Answer => ({ id, decision: 'approve' })
+
+/** A file in which a worker writes down what happens to it. */
+export async function toldFile(): Promise<{ readonly env: Record<string, string>; told(): Record<string, any>[] }> {
+  const folder = await mkdtemp(join(tmpdir(), 'bowline-worker-'))
+  atEnd(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'told.jsonl')
+  return {
+    env: { TOLD_FILE: file },
+    told: () => (existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>) : []),
+  }
+}
+
+export function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Looks again and again until it is so, and fails after the time. */
+export async function eventually(what: string, isSo: () => boolean, withinMs = 10_000): Promise<void> {
+  for (let waitedMs = 0; !isSo(); waitedMs += 20) {
+    if (waitedMs >= withinMs) throw new Error(`not within ${withinMs} ms: ${what}`)
+    await setTimeout(20)
+  }
+}
