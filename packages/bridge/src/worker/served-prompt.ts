@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AgentContext, ContentBlock, PromptRequest, PromptResponse, StopReason as AcpStopReason } from '@agentclientprotocol/sdk'
 import { RequestError } from '@agentclientprotocol/sdk'
-import type { RuntimeParams } from '@bowline/llm'
-import type { Answer, BridgeAgent, BridgeEvent, PromptContext, PromptResult } from '../agent.ts'
+import type { BridgeAgent, BridgeEvent, PromptContext, PromptResult } from '../agent.ts'
 import { eventsOf } from '../executors/in-process.ts'
 import { askApprovals } from './ask-approvals.ts'
 import { bowlineMeta, recordOf, withBowline } from './meta.ts'
@@ -98,8 +97,8 @@ function promptContext({ context }: ServedSession, params: PromptRequest, abortS
     session: context,
     requestId: typeof meta['requestId'] === 'string' ? meta['requestId'] : randomUUID(),
     prompt: params.prompt.map(textOf).join(''),
-    ...(Array.isArray(meta['answers']) && { answers: meta['answers'] as readonly Answer[] }),
-    runtimeParams: recordOf(meta['runtimeParams']) as RuntimeParams,
+    ...(Array.isArray(meta['answers']) && { answers: meta['answers'] }),
+    runtimeParams: recordOf(meta['runtimeParams']),
     ...(typeof meta['deadlineAt'] === 'number' && { deadlineAt: meta['deadlineAt'] }),
     abortSignal,
   }

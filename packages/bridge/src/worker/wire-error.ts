@@ -1,7 +1,7 @@
 import { RequestError } from '@agentclientprotocol/sdk'
 import type { JSONObject, JSONValue } from '@bowline/llm'
 import { BridgeError, bridgeErrorCodes } from '../errors.ts'
-import type { BridgeErrorCode, BridgeErrorDetails } from '../errors.ts'
+import type { BridgeErrorCode } from '../errors.ts'
 import { recordOf } from './meta.ts'
 
 const internalError = -32603
@@ -20,7 +20,7 @@ export function bridgeErrorOf(error: RequestError, agentId: string): BridgeError
   if (isCode(ours['code']) && typeof ours['message'] === 'string') {
     return new BridgeError(ours['code'], ours['message'], {
       retryable: ours['retryable'] === true,
-      details: recordOf(ours['details']) as BridgeErrorDetails,
+      details: recordOf(ours['details']),
     })
   }
   const upstreamCode: JSONValue = error.data === undefined ? error.code : { code: error.code, data: error.data as JSONObject }

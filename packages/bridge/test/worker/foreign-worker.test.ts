@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { bowlineMeta } from '../../src/worker/meta.ts'
 import { approve, ask, failureOf, foreignWorker, openSession, reading, requestOf, startWorkers, summary, toldFile } from './support.ts'
 
 describe('a worker that speaks the plain protocol', () => {
@@ -30,7 +31,7 @@ describe('a worker that speaks the plain protocol', () => {
     const session = await openSession(executor, 'foreign', 'bs_1', { metadata })
     await ask(executor, session, 'stream', { runtimeParams: { temperature: 0.5 }, requestId: 'r9', deadlineAt: 99 })
     await executor.close(session, 'closed')
-    const meta = told().map((each) => Object.values(each).map((params) => params._meta?.bowline)[0])
+    const meta = told().map((each) => bowlineMeta(Object.values(each)[0]))
     expect(meta[0]).toEqual({ challenge: expect.any(String) })
     expect(meta[1]).toEqual({ agentId: 'foreign', metadata, runtimeParams: { topK: 3 }, depth: 1, path: ['above'] })
     expect(meta[2]).toEqual({ requestId: 'r9', runtimeParams: { temperature: 0.5 }, deadlineAt: 99 })

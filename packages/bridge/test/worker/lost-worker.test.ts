@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { recordOf } from '../../src/worker/meta.ts'
 import { ask, eventually, failureOf, foreignWorker, isRunning, openSession, reading, requestOf, servedWorker, sessionOf, startWorkers, summary, toldFile } from './support.ts'
 
 const soon = { restart: { backoffMs: 1 } }
@@ -34,7 +35,7 @@ describe('a worker that is lost', () => {
     expect((await ask(executor, idle, 'stream')).text).toBe('one two three')
     expect((await ask(executor, doomed, 'stream')).text).toBe('one two three')
     expect(failed).toEqual([])
-    expect(told().flatMap((each) => (how in each ? [each[how].sessionId] : []))).toEqual(['session-1', 'session-2'])
+    expect(told().flatMap((each) => (how in each ? [recordOf(each[how])['sessionId']] : []))).toEqual(['session-1', 'session-2'])
     expect(notices.filter(({ type }) => type === 'dropped')).toEqual([])
   })
 

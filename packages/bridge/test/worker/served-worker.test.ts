@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { recordOf } from '../../src/worker/meta.ts'
 import { ask, failureOf, isRunning, eventually, openSession, reading, requestOf, servedWorker, sessionOf, startWorkers, summary, toldFile } from './support.ts'
 
 describe('a worker of our own', () => {
@@ -129,7 +130,7 @@ describe('a worker of our own', () => {
     executor.detach?.(sessions[1])
     await ask(executor, sessions[2], 'stream')
     await executor.stop({ deadlineMs: 5000 })
-    expect(told().filter((each) => 'create' in each).map((each) => each['create'].sessionId)).toEqual(['bs_1', 'bs_2', 'bs_3'])
+    expect(told().filter((each) => 'create' in each).map((each) => recordOf(each['create'])['sessionId'])).toEqual(['bs_1', 'bs_2', 'bs_3'])
     expect(told().filter((each) => 'close' in each)).toEqual([{ close: 'bs_1', reason: 'expired' }, { close: 'bs_3', reason: 'shutdown' }])
   })
 

@@ -154,14 +154,17 @@ export async function failureOf(work: Promise<unknown>): Promise<BridgeError> {
 
 export const approve = (id: string): Answer => ({ id, decision: 'approve' })
 
+/** What a worker wrote down: an object with one field. */
+export type Told = Readonly<Record<string, unknown>>
+
 /** A file in which a worker writes down what happens to it. */
-export async function toldFile(): Promise<{ readonly env: Record<string, string>; told(): Record<string, any>[] }> {
+export async function toldFile(): Promise<{ readonly env: Record<string, string>; told(): Told[] }> {
   const folder = await mkdtemp(join(tmpdir(), 'bowline-worker-'))
   atEnd(() => rm(folder, { recursive: true }))
   const file = join(folder, 'told.jsonl')
   return {
     env: { TOLD_FILE: file },
-    told: () => (existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>) : []),
+    told: () => (existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n').map((line) => JSON.parse(line) as Told) : []),
   }
 }
 

@@ -25,7 +25,7 @@ export interface InstancesOptions {
   readonly settings: WorkerSettings
   readonly host: ExecutorHost
   readonly sessions: WorkerSessions
-  onLost(instance: number, reason: string): void
+  readonly onLost: (instance: number, reason: string) => void
 }
 
 // The state of a worker is that of the instance that fares best.
@@ -57,7 +57,7 @@ export function createInstances({ settings, host, sessions, onLost }: InstancesO
 
   /** Of those that are ready, waiting for the first when none is. */
   async function least(): Promise<LiveWorker & { readonly instance: number }> {
-    await Promise.any(supervisors.map((each) => each.ready())).catch((error: AggregateError) => Promise.reject(error.errors[0]))
+    await Promise.any(supervisors.map((each) => each.ready())).catch(throwFirst)
     const ready = supervisors.flatMap(({ live }, instance) => (live ? [{ ...live, instance }] : []))
     const [first] = ready.sort((a, b) => load(a.instance) - load(b.instance))
     if (!first) return least()
@@ -83,7 +83,10 @@ export function createInstances({ settings, host, sessions, onLost }: InstancesO
         ...(known?.info ?? { id }),
         capabilities: known?.capabilities ?? settings.capabilities ?? [],
         status,
-        durable: known?.durable ?? false,
+        // Of a worker that is still being started it is not known yet, and who has found the agent asks when it matters.
+        get durable() {
+          return hello()?.durable ?? false
+        },
         ...(known?.providers?.length && { providers: known.providers }),
       }
     },
@@ -99,4 +102,9 @@ export function createInstances({ settings, host, sessions, onLost }: InstancesO
       }
     },
   }
+}
+
+/** Why one of several cannot be reached. */
+function throwFirst(error: unknown): never {
+  throw (error as AggregateError).errors[0]
 }

@@ -86,7 +86,7 @@ export function launchWorker(settings: WorkerSettings, { clock }: ExecutorHost, 
     loss: () => fault ?? exit ?? 'ended its output',
     stderr: (bytes) => process.stderrTail(bytes).replaceAll(token, '[redacted]'),
     end: () => (ended ??= end()),
-    kill: process.kill,
+    kill: () => process.kill(),
   }
 }
 

@@ -134,7 +134,7 @@ function settingsOf(worker: WorkerOptions): Omit<WorkerSettings, 'cancelGraceMs'
 function programOf(worker: WorkerOptions, who: string, cwd: string): Pick<WorkerSettings, 'command' | 'args'> {
   const { command, entry, args = [] } = worker as Partial<CommandWorkerOptions & EntryWorkerOptions>
   if ((command === undefined) === (entry === undefined)) throw fault(who, 'needs either a command or an entry')
-  if (!Array.isArray(args) || args.some((arg) => typeof arg !== 'string')) throw fault(who, 'must have a list of texts as args')
+  if (!isTexts(args)) throw fault(who, 'must have a list of texts as args')
   if (entry === undefined) {
     if (typeof command !== 'string' || command === '') throw fault(who, 'has an empty command')
     return { command, args }
@@ -142,6 +142,10 @@ function programOf(worker: WorkerOptions, who: string, cwd: string): Pick<Worker
   const file = entry.startsWith('file:') ? fileURLToPath(entry) : isAbsolute(entry) ? entry : resolve(cwd, entry)
   const start = ['--disable-warning=ExperimentalWarning', programFile('worker/start-entry')]
   return { command: process.execPath, args: [...start, file, ...args] }
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === 'string')
 }
 
 function refuseUnknown(given: object, known: readonly string[], who: string): void {

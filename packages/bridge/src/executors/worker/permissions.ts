@@ -45,7 +45,7 @@ export function createPermissions(onAsked: () => void): OpenPermissions {
     },
     cancel() {
       over = true
-      for (const { settle } of open.values()) settle(cancelled)
+      for (const request of open.values()) request.settle(cancelled)
       open.clear()
     },
   }

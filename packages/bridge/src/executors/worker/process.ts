@@ -56,7 +56,7 @@ export function startProcess(options: ProcessOptions): WorkerProcess {
     for (const cancel of steps) cancel()
   }
 
-  return { stdin, stdout, exited, stderrTail: ring.tail, end, kill: () => signal('SIGKILL') }
+  return { stdin, stdout, exited, stderrTail: (bytes) => ring.tail(bytes), end, kill: () => signal('SIGKILL') }
 }
 
 function spawnBare({ command, args, cwd, env }: ProcessOptions): ChildProcess {

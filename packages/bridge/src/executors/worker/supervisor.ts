@@ -22,9 +22,9 @@ export interface SupervisorOptions {
   readonly settings: WorkerSettings
   readonly instance: number
   readonly host: ExecutorHost
-  listeners(generation: number): ConnectionListeners
+  readonly listeners: (generation: number) => ConnectionListeners
   /** The process that was ready is gone, and with it all that it had under way. */
-  onLost(reason: string): void
+  readonly onLost: (reason: string) => void
 }
 
 type State = WorkerHealth['state']
@@ -119,8 +119,9 @@ export function superviseWorker({ settings, instance, host, listeners, onLost }:
     onLost(reason)
   }
 
-  function logLoss(reason: string, { stderr }: Launch): void {
-    const about = { workerId: settings.id, instance, generation, reason, stderr: redactText(stderr(loggedStderrBytes)) }
+  function logLoss(reason: string, launched: Launch): void {
+    const stderr = redactText(launched.stderr(loggedStderrBytes))
+    const about = { workerId: settings.id, instance, generation, reason, stderr }
     logger.warn(about, 'worker lost')
   }
 

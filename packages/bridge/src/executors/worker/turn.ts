@@ -1,7 +1,7 @@
 import { RequestError } from '@agentclientprotocol/sdk'
 import type { PromptResponse, RequestPermissionRequest, RequestPermissionResponse } from '@agentclientprotocol/sdk'
 import type { JSONObject, Usage } from '@bowline/llm'
-import type { Answer, AnswersContext, BridgeEvent, CancelReason, PromptContext, PromptResult, StopReason } from '../../agent.ts'
+import type { AnswersContext, BridgeEvent, CancelReason, PromptContext, PromptResult, StopReason } from '../../agent.ts'
 import { BridgeError } from '../../errors.ts'
 import { bowlineMeta, recordOf } from '../../worker/meta.ts'
 import type { PromptMeta } from '../../worker/meta.ts'
@@ -41,7 +41,7 @@ export interface TurnOptions {
   readonly request: PromptContext
   readonly permissions: 'ask' | 'deny'
   /** It was answered when nobody read any more. */
-  onLate(): void
+  readonly onLate: () => void
 }
 
 export function startTurn({ live, acpId, request, permissions, onLate }: TurnOptions): Turn {
@@ -106,7 +106,7 @@ export function startTurn({ live, acpId, request, permissions, onLate }: TurnOpt
   return {
     requestId,
     live,
-    next: queue.next,
+    next: () => queue.next(),
     leave() {
       left = true
       queue.leave()
@@ -135,7 +135,7 @@ function promptMeta({ requestId, runtimeParams, deadlineAt, answers }: PromptCon
     requestId,
     runtimeParams: runtimeParams as JSONObject,
     ...(deadlineAt !== undefined && { deadlineAt }),
-    ...(answers && { answers: answers as readonly Answer[] }),
+    ...(answers && { answers }),
   }
 }
 

@@ -84,10 +84,10 @@ export function createWorker(settings: WorkerSettings, host: ExecutorHost): Work
     get health() {
       return { id, ...instances.health() }
     },
-    start: instances.start,
-    stop: instances.stop,
-    kill: instances.kill,
-    settled: instances.settled,
+    start: () => instances.start(),
+    stop: () => instances.stop(),
+    kill: () => instances.kill(),
+    settled: () => instances.settled(),
     describe: () => instances.describe(),
     open,
     prompt: (request) => promptEvents({ request, session: sessionOf(request.session), sessions, settings, host, instances }),

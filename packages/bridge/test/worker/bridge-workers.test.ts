@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest'
+import { createBridge, workerExecutor } from '../../src/index.ts'
+import type { Bridge, BridgeOptions, WorkerOptions } from '../../src/index.ts'
+import { failureOf, outcomeOf, recordingLogger } from '../support.ts'
+import { atEnd, foreignWorker, servedWorker, toldFile } from './support.ts'
+
+async function startBridge(workers: readonly WorkerOptions[], options: BridgeOptions = {}): Promise<Bridge> {
+  const bridge = createBridge({ executors: [workerExecutor({ workers })], logger: recordingLogger(), ...options })
+  await bridge.start()
+  atEnd(() => bridge.stop({ deadlineMs: 1000 }))
+  return bridge
+}
+
+const soon = { restart: { backoffMs: 1 } }
+
+describe('workers behind a bridge', () => {
+  it('B51: a delegation opens a session, prompts and closes, in a worker of its own kind or a foreign one', async () => {
+    const { env, told } = await toldFile()
+    const bridge = await startBridge([servedWorker({ env }), foreignWorker()])
+    const run = bridge.delegate({ agentId: 'served', prompt: 'everything', metadata: { team: 'red' } })
+    expect(outcomeOf(await run.result())).toMatchObject({ status: 'completed', text: 'all', stopReason: 'max_tokens', agentId: 'served' })
+    expect(outcomeOf(await bridge.delegate({ agentId: 'foreign', prompt: 'stream' }).result())).toMatchObject({ text: 'one two three' })
+    expect(told().slice(1)).toEqual([
+      { create: expect.objectContaining({ sessionId: run.sessionId, metadata: { team: 'red' } }) as unknown },
+      { close: run.sessionId, reason: 'closed' },
+    ])
+  })
+
+  it('B40: a permission is asked for and given through the bridge', async () => {
+    const bridge = await startBridge([foreignWorker()])
+    const { sessionId } = await bridge.createSession({ agentId: 'foreign' })
+    const waiting = outcomeOf(await bridge.prompt({ sessionId, prompt: 'permission', requestId: 'r1' }).result())
+    expect(waiting).toMatchObject({ status: 'awaiting-approval', pending: [{ id: 'permission-1', toolName: 'Delete everything' }] })
+    const run = bridge.prompt({ sessionId, requestId: 'r1', answers: [{ id: 'permission-1', decision: 'deny' }] })
+    expect(outcomeOf(await run.result())).toMatchObject({ status: 'completed', text: 'no' })
+    expect((await bridge.session(sessionId)).status).toBe('idle')
+  })
+
+  it('B48: B50: a cancel reaches the worker and keeps the text so far', async () => {
+    const bridge = await startBridge([foreignWorker()])
+    const { sessionId } = await bridge.createSession({ agentId: 'foreign' })
+    const run = bridge.prompt({ sessionId, prompt: 'wait' })
+    for await (const event of run) if (event.type === 'text-delta') break
+    expect(await bridge.cancel({ sessionId })).toMatchObject({ cancelled: true, settled: true })
+    expect(outcomeOf(await run.result())).toMatchObject({ status: 'aborted', stopReason: 'cancelled', text: 'waiting' })
+    expect((await bridge.session(sessionId)).status).toBe('idle')
+  })
+
+  it('B46: one that does not stop leaves a failed session, and its worker goes on with others', async () => {
+    const bridge = await startBridge([foreignWorker()], { cancelGraceMs: 50 })
+    const { sessionId } = await bridge.createSession({ agentId: 'foreign' })
+    const run = bridge.prompt({ sessionId, prompt: 'stubborn' })
+    for await (const event of run) if (event.type === 'text-delta') break
+    expect(await bridge.cancel({ sessionId })).toMatchObject({ cancelled: true, settled: false })
+    expect((await bridge.session(sessionId)).status).toBe('failed')
+    expect(outcomeOf(await bridge.delegate({ prompt: 'stream' }).result()).text).toBe('one two three')
+  })
+
+  it('B81: a lost worker fails its requests and its idle sessions, and is counted', async () => {
+    const bridge = await startBridge([foreignWorker([], soon)])
+    const [idle, doomed] = [await bridge.createSession(), await bridge.createSession()]
+    const error = failureOf(await bridge.prompt({ sessionId: doomed.sessionId, prompt: 'die' }).result())
+    expect(error).toMatchObject({ code: 'TRANSPORT', retryable: false, details: { outcome: 'unknown' } })
+    expect(outcomeOf(await bridge.delegate({ prompt: 'stream' }).result()).text).toBe('one two three')
+    for (const { sessionId } of [idle, doomed]) expect((await bridge.session(sessionId)).status).toBe('failed')
+    expect(bridge.counters().workerRestarts).toBe(1)
+    expect(bridge.health()).toMatchObject({ healthy: true, executors: [{ kind: 'worker', workers: [{ id: 'foreign', state: 'ready', restarts: 1 }] }] })
+  })
+
+  it('B82: the caller of a durable agent sees one outcome, whatever happened to the process', async () => {
+    const { env, told } = await toldFile()
+    const bridge = await startBridge([servedWorker({ id: 'durable', env, ...soon }, 'durable-agent')])
+    const { sessionId } = await bridge.createSession()
+    const run = bridge.prompt({ sessionId, prompt: 'die 1', requestId: 'r1' })
+    expect(outcomeOf(await run.result())).toMatchObject({ status: 'completed', text: 'whole' })
+    expect(told().filter((each) => 'prompt' in each)).toHaveLength(2)
+    expect((await bridge.session(sessionId)).status).toBe('idle')
+  })
+
+  it('B67: B15: the places of sessions and requests are free again after a worker was lost', async () => {
+    const executor = workerExecutor({ workers: [foreignWorker([], soon)], maxSessions: 1 })
+    const bridge = createBridge({ executors: [executor], logger: recordingLogger(), maxInFlight: 1 })
+    await bridge.start()
+    atEnd(() => bridge.stop({ deadlineMs: 1000 }))
+    failureOf(await bridge.delegate({ prompt: 'die' }).result())
+    expect(outcomeOf(await bridge.delegate({ prompt: 'stream' }).result()).text).toBe('one two three')
+    expect(bridge.counters().inFlight).toBe(0)
+  })
+})
