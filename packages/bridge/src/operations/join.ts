@@ -36,29 +36,32 @@ export async function takeUp(desk: Desk, key: Owned): Promise<BookEntry | Reques
   if (here) return here
   const call = { owner, kind, payloadHash, ids: idsOf(record), deadlineAt, isRepeatable: true, abortSignal: undefined }
   const entry = desk.book.open(call)
-  entry.request.accept()
-  join(desk, entry, record).catch((error: unknown) => refuseEntry(desk.core, desk.book, entry, error))
+  await join(desk, entry, record)
   return entry
 }
 
-/** The entry becomes what the record says: its end, the work on it, or the waiting for whoever works on it. */
+/**
+ * The entry becomes what the record says: its end, the work on it, or the waiting for whoever works on it. Resolves when
+ * that is known, not when it is over.
+ */
 async function join(desk: Desk, entry: BookEntry, record: RequestRecord): Promise<void> {
   const { book, core } = desk
+  const goesOn = (work: Promise<void>): void => void work.catch((error: unknown) => refuseEntry(core, book, entry, error))
   entry.request.become(idsOf(record))
   entry.request.accept()
   if (isEnded(record)) return book.leave(entry, resultOf(record))
   entry.stored = await book.stored({ owner: record.owner, id: record.requestId })
-  if (record.durable && record.kind !== 'create') return resume(desk, entry, record)
-  if (await core.processes.isAlive(record.home)) return follow(desk, entry)
+  if (record.durable && record.kind !== 'create') return goesOn(resume(desk, entry, record))
+  if (await core.processes.isAlive(record.home)) return goesOn(follow(desk, entry))
   await book.change(entry, lostRequest)
-  const result = entry.stored ? resultOf(entry.stored.value) : lost(record)
-  await freeSession(desk, record)
-  book.leave(entry, result)
+  book.leave(entry, entry.stored ? resultOf(entry.stored.value) : lost(record))
 }
 
 /** Asks the durable agent again, under the same id: it joins its own run. */
 async function resume(desk: Desk, entry: BookEntry, record: RequestRecord): Promise<void> {
   const { work } = record
+  entry.isResumed = true
+  entry.request.start()
   if (!work) throw new BridgeError('INTERNAL', 'The record of the request does not say what was asked')
   const found = desk.directory.find(record.agentId)
   limitSilence(desk.core, entry, found)
@@ -83,6 +86,7 @@ async function follow(desk: Desk, entry: BookEntry): Promise<void> {
   const { book, core } = desk
   const { clock } = core.settings
   const { watch, ids, owner } = entry.request
+  entry.request.start()
   watch.pause(true)
   while (!watch.interruption) {
     const { promise, resolve } = Promise.withResolvers<void>()

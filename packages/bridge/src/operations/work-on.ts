@@ -69,7 +69,7 @@ async function turnComes({ book, core }: Desk, entry: BookEntry): Promise<Interr
   const { request, place } = entry
   if (!place || place.taken) {
     request.start()
-    return request.watch.interruption
+    return entry.isResumed ? undefined : request.watch.interruption
   }
   request.watch.pause(true)
   const early = await Promise.race([place.entered.then(() => undefined), request.watch.fired])

@@ -18,6 +18,8 @@ export interface BookEntry {
   stored: Stored<RequestRecord> | undefined
   place: Place | undefined
   work: PromptWork | undefined
+  /** The agent may be at it already: whatever interrupts the request must reach it. */
+  isResumed: boolean
   /** False: its agent was told to stop and did not. */
   settled: boolean
   /** The changes of its record, one after the other. */
@@ -71,7 +73,7 @@ export class RequestBook {
     const watch = watchRequest({ clock, deadlineAt: call.deadlineAt })
     if (call.abortSignal) watch.follow(call.abortSignal)
     const request = new LiveRequest(call, watch, clock)
-    const entry: BookEntry = { request, stored: undefined, place: undefined, work: undefined, settled: true, writing: Promise.resolve() }
+    const entry: BookEntry = { request, stored: undefined, place: undefined, work: undefined, isResumed: false, settled: true, writing: Promise.resolve() }
     this.#live.set(mapKey(keyOfCall(call)), entry)
     return entry
   }
