@@ -53,6 +53,8 @@ export type {
 } from './bridge-contract.ts'
 export { defineBridgeConfig } from './config.ts'
 export type { BridgeConfig } from './config.ts'
+export { delegateTool } from './delegate-tool.ts'
+export type { DelegateToolOptions } from './delegate-tool.ts'
 export { BridgeError, bridgeErrorCodes } from './errors.ts'
 export type { BridgeErrorBody, BridgeErrorCode, BridgeErrorDetails } from './errors.ts'
 export type { BridgeExecutor, DiscoveredAgent, ExecutorHealth, ExecutorHost, ExecutorLimits, WorkerHealth } from './executors/executor.ts'

@@ -12,6 +12,7 @@ describe('what others can see', () => {
       'createBridge',
       'defineBridgeAgent',
       'defineBridgeConfig',
+      'delegateTool',
       'inProcessExecutor',
       'multiProviderAgent',
       'remoteExecutor',

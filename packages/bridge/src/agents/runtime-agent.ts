@@ -3,12 +3,14 @@ import { SessionError } from '@bowline/sessions'
 import type { LoggedEvent, RunInfo, Runtime, Session } from '@bowline/sessions'
 import type { BridgeAgent, BridgeEvent, CancelContext, PromptContext, PromptResult, SessionContext } from '../agent.ts'
 import { defineBridgeAgent } from '../agent.ts'
+import { workContextOf } from '../context.ts'
 import { BridgeError } from '../errors.ts'
 import { ownerKey } from '../owner-key.ts'
 import { readableEvents } from '../readable-events.ts'
 import { lastText, pendingInputs } from '../requests/run-result.ts'
 import { giveAnswers } from './give-answers.ts'
 import type { AnswerTarget } from './give-answers.ts'
+import { noteRun } from './run-contexts.ts'
 import { throwRuntimeFailure } from './runtime-failure.ts'
 
 export interface RuntimeAgentOptions {
@@ -42,7 +44,12 @@ export function runtimeAgent(runtime: Runtime, { agent, id = agent, onClose = 'k
 
   async function* answer(request: PromptContext, reading: AbortSignal): AsyncGenerator<BridgeEvent> {
     const session = sessionOf(request.session)
-    yield* request.answers ? resumed(session, request, request.answers, reading) : begun(session, request, reading)
+    const forget = noteRun(session.key, workContextOf(request.session, request.requestId))
+    try {
+      yield* request.answers ? resumed(session, request, request.answers, reading) : begun(session, request, reading)
+    } finally {
+      forget()
+    }
   }
 
   /** Starts the run, or joins the one that is there under this id. */

@@ -1,0 +1,134 @@
+import { createHash } from 'node:crypto'
+import { defineTool } from '@bowline/agent-loop'
+import type { ChildReport, Tool, ToolContext, ToolReturnValue } from '@bowline/agent-loop'
+import { z } from 'zod'
+import { contextOfRun } from './agents/run-contexts.ts'
+import type { BridgeEvent } from './agent.ts'
+import type { Bridge, BridgeOutcome, BridgeResult, DepthOption, OwnerOption } from './bridge-contract.ts'
+import { workContext } from './context.ts'
+import { BridgeError } from './errors.ts'
+
+export interface DelegateToolOptions {
+  /** Ids of the agents that work may be handed to; the first is used when the model names none. Default: all. */
+  readonly agents?: readonly string[]
+  /** Default `delegate`. */
+  readonly name?: string
+  readonly description?: string
+}
+
+/**
+ * A tool that hands work to an agent of the bridge and gives its answer. A call that is repeated after a crash joins the
+ * same request; stopping the run cancels it; what it cost is added to the run.
+ */
+export function delegateTool(bridge: Bridge, options: DelegateToolOptions = {}): Tool {
+  const { agents, name = 'delegate', description = 'Hands a task to another agent and gives its answer.' } = options
+  if (agents?.length === 0) throw new BridgeError('CONFIG', 'delegateTool: agents must name at least one agent')
+  const agentId = agents ? z.enum(agents) : z.string()
+  return defineTool({
+    name,
+    description,
+    inputSchema: z.strictObject({
+      prompt: z.string().min(1).describe('All that the agent needs to know: it sees nothing else.'),
+      agentId: agentId.optional().describe('Which agent.'),
+    }),
+    effect: 'idempotent',
+    // The bridge has deadlines of its own.
+    timeoutMs: null,
+    execute: async (input, context) => {
+      const wanted = input.agentId ?? agents?.[0]
+      const { owner = 'local', ...lineage } = placeOf(context)
+      const run = bridge.delegate({
+        ...{ prompt: input.prompt, requestId: requestIdOf(context), abortSignal: context.abortSignal },
+        ...(wanted !== undefined && { agentId: wanted }),
+        ...{ owner, ...lineage },
+      })
+      const events = run[Symbol.asyncIterator]()
+      const child = new Child(run.requestId, wanted ?? defaultAgentOf(bridge), context)
+      await child.follow(events)
+      const result = await run.result()
+      child.end(result)
+      if (result.ok && result.status.startsWith('awaiting')) await bridge.cancel({ requestId: result.requestId, owner })
+      return returned(result)
+    },
+  })
+}
+
+/** What the loop is told of a request: the ids of a child are those of the request and of the agent. */
+class Child {
+  readonly #id: string
+  readonly #context: ToolContext
+  #updates = 0
+
+  constructor(id: string, subagent: string, context: ToolContext) {
+    this.#id = id
+    this.#context = context
+    context.reportChild({ kind: 'start', childRunId: id, subagent })
+  }
+
+  async follow(events: AsyncIterator<BridgeEvent>): Promise<void> {
+    for (let step = await events.next(); !step.done; step = await events.next()) {
+      if (step.value.type !== 'agent-event' || step.value.event.type !== 'message-end') continue
+      const { message, step: number } = step.value.event
+      const calls = message.content.flatMap((part) => (part.type === 'tool-call' ? [part.toolName] : []))
+      const text = message.content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+      this.#update({ step: number, text, toolNames: calls })
+    }
+  }
+
+  end(result: BridgeResult): void {
+    const childRunId = this.#id
+    if (!result.ok) {
+      const { code, message, retryable } = result.error
+      const error = { kind: 'unknown', code, message, retryable, phase: 'before-output' } as const
+      return this.#context.reportChild({ kind: 'end', childRunId, status: 'error', error })
+    }
+    const { usage, cost, text } = result
+    // Of an agent that has no steps.
+    if (this.#updates === 0) this.#update({ step: 1, text: text ?? '', toolNames: [] })
+    this.#context.reportChild({ kind: 'end', childRunId, status: endedAs(result), ...(usage && { usage }), ...(cost && { cost }) })
+  }
+
+  #update(update: Omit<Extract<ChildReport, { kind: 'update' }>, 'kind' | 'childRunId'>): void {
+    this.#updates += 1
+    this.#context.reportChild({ kind: 'update', childRunId: this.#id, ...update })
+  }
+}
+
+/** Nobody answers an agent that a tool waits for: such a request is given up. */
+function endedAs({ status }: BridgeOutcome): 'completed' | 'aborted' | 'halted' | 'limit' {
+  return status === 'completed' || status === 'halted' || status === 'limit' ? status : 'aborted'
+}
+
+function returned(result: BridgeResult): ToolReturnValue {
+  if (!result.ok) {
+    const { code, message, retryable } = result.error
+    return { output: { result: 'error', error: message, code, retryable }, isError: true }
+  }
+  const { status, text = '', structured, agentId, requestId, sessionId, pending } = result
+  return {
+    output: {
+      result: status,
+      text,
+      ...(structured !== undefined && { structured }),
+      ...(pending && { error: `It needs answers that cannot be given here: ${pending.map(({ toolName }) => toolName).join(', ')}` }),
+    },
+    details: { agentId, requestId, sessionId },
+    ...(status !== 'completed' && status !== 'limit' && { isError: true }),
+  }
+}
+
+/** The same for each attempt of one call. */
+function requestIdOf({ idempotencyKey }: ToolContext): string {
+  return `d_${createHash('sha256').update(idempotencyKey).digest('base64url')}`
+}
+
+/** Below the agent whose call it is. A run of a runtime is found by its session: it may be executed in anybody's context. */
+function placeOf({ sessionKey }: ToolContext): OwnerOption & DepthOption {
+  const above = sessionKey === undefined ? workContext() : contextOfRun(sessionKey)
+  if (!above) return { depth: 1, path: [] }
+  return { owner: above.owner, depth: above.depth + 1, path: [...above.path, above.agentId] }
+}
+
+function defaultAgentOf(bridge: Bridge): string {
+  return bridge.discover().find((agent) => agent.default)?.id ?? 'none'
+}
