@@ -3,6 +3,7 @@ import * as root from '../src/index.ts'
 import * as worker from '../src/worker/index.ts'
 import * as mcp from '../src/mcp/index.ts'
 import { bridgeTools } from '../src/mcp/tools.ts'
+import * as testing from '../src/testing/index.ts'
 
 describe('what others can see', () => {
   it('exports of the package', () => {
@@ -20,6 +21,7 @@ describe('what others can see', () => {
       'workerExecutor',
     ])
     expect(Object.keys(mcp)).toEqual(['createBridgeMcpServer'])
+    expect(Object.keys(testing).sort()).toEqual(['kitAgent', 'kitApproval', 'kitResult', 'testBridgeExecutor'])
     expect(Object.keys(worker)).toEqual(['serveWorker'])
   })
 

@@ -1,46 +1,44 @@
+import type { JSONValue } from '@bowline/llm'
 import { BridgeError } from '../errors.ts'
 import type { Answer, BridgeAgent, BridgeEvent, PendingInput, PromptContext, PromptResult, SessionContext } from '../agent.ts'
 
 export interface KitAgentOptions {
   /** Default `kit`. */
   readonly id?: string
-  /** Told what the agent goes through: `create`, `prompt <text>`, `abort`, `cancel <reason>`, `answers`, `close <reason>`. */
+  /** Told what the agent goes through: `create`, `created`, `prompt <text>`, `answers`, `abort`, `cancel <reason>`, `close <reason>`. */
   readonly note: (line: string) => void
 }
 
-/** What the kit expects of an executor's agent: the first word of each prompt says what to do. */
-export const kitWords = [
+/** What the agent of an executor under test must be able to do: the first word of each prompt says which. */
+export type KitWord =
   /** The rest of the prompt, as an answer. */
-  'say',
+  | 'say'
   /** The other words as deltas, and no result. */
-  'stream',
-  /** A result with all that a result can have, after a delta and some progress. */
-  'result',
-  /** A result, and more after it. */
-  'more',
+  | 'stream'
+  /** A delta, some progress, then `kitResult`. */
+  | 'result'
+  /** The result `first`, and more after it. */
+  | 'more'
   /** The context of the prompt, as a structured result. */
-  'see',
+  | 'see'
   /** As many characters as the next word says. */
-  'long',
+  | 'long'
   /** A delta `waiting`, then nothing until it is stopped. */
-  'wait',
+  | 'wait'
   /** As `wait`, and then a result nevertheless. */
-  'late',
+  | 'late'
   /** A delta `waiting`, then nothing, also when it is stopped. */
-  'stubborn',
+  | 'stubborn'
   /** Throws something with a secret. */
-  'fail',
+  | 'fail'
   /** Throws a typed error that says that a repeat may help. */
-  'refuse',
+  | 'refuse'
   /** Throws a typed error that says that the session is no more. */
-  'break',
-  /** Ends its turn with an approval pending; the next turn says what was answered. */
-  'ask',
-  /** Waits for an approval with its stream open, then says what was answered. */
-  'hold',
-] as const
-
-export type KitWord = (typeof kitWords)[number]
+  | 'break'
+  /** Ends its turn with `kitApproval` pending; the next turn says what was decided. */
+  | 'ask'
+  /** Waits for the decision on `kitApproval` with its stream open, then says it. */
+  | 'hold'
 
 export const kitApproval: PendingInput = { id: 'approval-1', kind: 'approval', toolName: 'pay', input: { amount: 5, note: null } }
 
@@ -51,13 +49,15 @@ export const kitResult: PromptResult = {
   usage: { inputTokens: 12, outputTokens: 3 },
 }
 
+/** Takes the answers of a session whose stream is open. */
+type Held = Map<string, (answers: readonly Answer[]) => void>
+
 /**
  * An agent that does what the prompt says. Its `metadata` decide about its hooks: `create` may be `refuse` or `hang`,
  * `close` may be `throw`.
  */
 export function kitAgent({ id = 'kit', note }: KitAgentOptions): BridgeAgent {
-  // Who waits for answers with an open stream.
-  const held = new Map<string, (answers: readonly Answer[]) => void>()
+  const held: Held = new Map()
   return {
     specificationVersion: 'v1',
     info: { id },
@@ -68,7 +68,7 @@ export function kitAgent({ id = 'kit', note }: KitAgentOptions): BridgeAgent {
       const noteAbort = (): void => note('abort')
       request.abortSignal.addEventListener('abort', noteAbort, { once: true })
       try {
-        yield* eventsOf(request, held)
+        yield* request.answers ? [says(request.answers)] : doing(request)(request, held)
       } finally {
         request.abortSignal.removeEventListener('abort', noteAbort)
       }
@@ -94,65 +94,55 @@ async function create({ metadata }: SessionContext, note: (line: string) => void
   note('created')
 }
 
-async function* eventsOf(request: PromptContext, held: Map<string, (answers: readonly Answer[]) => void>): AsyncGenerator<BridgeEvent> {
-  if (request.answers) return yield says(request.answers)
-  const [word = '', ...rest] = request.prompt.split(' ')
-  switch (word as KitWord) {
-    case 'say':
-      return yield result(rest.join(' '))
-    case 'stream':
-      for (const delta of rest) yield { type: 'text-delta', delta }
-      return
-    case 'result':
-      yield { type: 'text-delta', delta: 'not the whole' }
-      yield { type: 'progress', message: 'half', progress: 1, total: 2 }
-      return yield { type: 'result', result: kitResult }
-    case 'more':
-      yield result('first')
-      yield { type: 'text-delta', delta: 'more' }
-      return yield result('second')
-    case 'see':
-      return yield { type: 'result', result: { text: '', stopReason: 'end_turn', structured: seen(request) } }
-    case 'long':
-      return yield result('x'.repeat(Number(rest[0])))
-    case 'wait':
-      yield waiting
-      await stopped(request.abortSignal)
-      return
-    case 'late':
-      yield waiting
-      await stopped(request.abortSignal)
-      return yield result('too late')
-    case 'stubborn':
-      yield waiting
-      return await never
-    case 'fail':
-      throw new Error('the secret of the agent')
-    case 'refuse':
-      throw new BridgeError('UPSTREAM', 'Too many', { retryable: true, details: { reason: 'rate-limit', retryAfterMs: 1500 } })
-    case 'break':
-      throw new BridgeError('UPSTREAM', 'It broke', { retryable: true, details: { sessionValid: false } })
-    case 'ask':
-      return yield { type: 'result', result: { text: 'asking', stopReason: 'needs_input', pending: [kitApproval] } }
-    case 'hold':
-      return yield* hold(request, held)
-    default:
-      throw new Error(`The kit has no word ${word}`)
-  }
+type Doing = (request: PromptContext, held: Held) => AsyncIterable<BridgeEvent> | Iterable<BridgeEvent>
+
+function doing({ prompt }: PromptContext): Doing {
+  const word = prompt.split(' ')[0] ?? ''
+  if (!Object.hasOwn(doings, word)) throw new Error(`The kit has no word ${word}`)
+  return doings[word as KitWord]
 }
 
-async function* hold({ session, abortSignal }: PromptContext, held: Map<string, (answers: readonly Answer[]) => void>): AsyncGenerator<BridgeEvent> {
-  const answered = new Promise<readonly Answer[]>((resolve) => held.set(session.sessionId, resolve))
-  yield { type: 'needs-input', pending: [kitApproval] }
-  const answers = await Promise.race([answered, stopped(abortSignal)])
-  held.delete(session.sessionId)
-  if (answers) yield says(answers)
+const doings: Readonly<Record<KitWord, Doing>> = {
+  say: ({ prompt }) => [result(prompt.slice('say '.length))],
+  stream: ({ prompt }) => prompt.split(' ').slice(1).map(delta),
+  result: () => [delta('not the whole'), { type: 'progress', message: 'half', progress: 1, total: 2 }, { type: 'result', result: kitResult }],
+  more: () => [result('first'), delta('more'), result('second')],
+  see: (request) => [{ type: 'result', result: { text: '', stopReason: 'end_turn', structured: seen(request) } }],
+  long: ({ prompt }) => [result('x'.repeat(Number(prompt.split(' ')[1])))],
+  wait: ({ abortSignal }) => waitFor(stopped(abortSignal)),
+  async *late({ abortSignal }) {
+    yield* waitFor(stopped(abortSignal))
+    yield result('too late')
+  },
+  stubborn: () => waitFor(never),
+  fail: () => {
+    throw new Error('the secret of the agent')
+  },
+  refuse: () => {
+    throw new BridgeError('UPSTREAM', 'Too many', { retryable: true, details: { reason: 'rate-limit', retryAfterMs: 1500 } })
+  },
+  break: () => {
+    throw new BridgeError('UPSTREAM', 'It broke', { retryable: true, details: { sessionValid: false } })
+  },
+  ask: () => [{ type: 'result', result: { text: 'asking', stopReason: 'needs_input', pending: [kitApproval] } }],
+  async *hold({ session, abortSignal }, held) {
+    const answered = new Promise<readonly Answer[]>((resolve) => held.set(session.sessionId, resolve))
+    yield { type: 'needs-input', pending: [kitApproval] }
+    const answers = await Promise.race([answered, stopped(abortSignal)])
+    held.delete(session.sessionId)
+    if (answers) yield says(answers)
+  },
 }
 
-function seen({ session, runtimeParams, requestId, deadlineAt }: PromptContext) {
+async function* waitFor(end: Promise<unknown>): AsyncGenerator<BridgeEvent> {
+  yield delta('waiting')
+  await end
+}
+
+function seen({ session, runtimeParams, requestId, deadlineAt }: PromptContext): JSONValue {
   const { metadata, owner, agentId, depth } = session
   const text = JSON.stringify({ metadata, owner, agentId, depth, runtimeParams, requestId, hasDeadline: deadlineAt !== undefined })
-  return JSON.parse(text) as NonNullable<PromptResult['structured']>
+  return JSON.parse(text) as JSONValue
 }
 
 function says(answers: readonly Answer[]): BridgeEvent {
@@ -163,7 +153,9 @@ function result(text: string): BridgeEvent {
   return { type: 'result', result: { text, stopReason: 'end_turn' } }
 }
 
-const waiting: BridgeEvent = { type: 'text-delta', delta: 'waiting' }
+function delta(text: string): BridgeEvent {
+  return { type: 'text-delta', delta: text }
+}
 
 const never = new Promise<never>(() => {})
 

@@ -34,7 +34,7 @@ export type KitAbility =
 export interface ExecutorKitOptions {
   /** Names the executor in the titles of the tests. */
   readonly name: string
-  /** An executor that has an agent `kit`, and nobody else: a `kitAgent`, or one that keeps to `kitWords`. */
+  /** An executor that has an agent `kit`, and nobody else: a `kitAgent`, or one that knows each `KitWord` and notes the same. */
   readonly executor: (wanted: ExecutorLimits) => ExecutorUnderTest | Promise<ExecutorUnderTest>
   /** What the agent cannot do, and why: the tests that need it are skipped by that reason. */
   readonly cannot?: Readonly<Partial<Record<KitAbility, string>>>
@@ -60,13 +60,13 @@ export interface KitRunner {
 export interface ExecutorBench {
   readonly bridge: Bridge
   readonly clock: ManualClock
-  notes(): Promise<readonly string[]>
+  readonly notes: () => Promise<readonly string[]>
   /** Has a new session. */
-  open(input?: CreateSessionInput): Promise<BridgeSession>
+  readonly open: (input?: CreateSessionInput) => Promise<BridgeSession>
   /** Sends a prompt and waits for what comes of it. */
-  ask(sessionId: string, prompt: string, input?: Partial<PromptInput>): Promise<BridgeResult>
+  readonly ask: (sessionId: string, prompt: string, input?: Partial<PromptInput>) => Promise<BridgeResult>
   /** Sends a prompt and waits until the agent is at it. */
-  begin(sessionId: string, prompt: string, input?: Partial<PromptInput>): Promise<BridgeRun>
+  readonly begin: (sessionId: string, prompt: string, input?: Partial<PromptInput>) => Promise<BridgeRun>
 }
 
 type ExecutorTest = (bench: ExecutorBench) => Promise<void>

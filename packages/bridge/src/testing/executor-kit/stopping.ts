@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { cancelGraceMs, failureOf, firstEvent, hasCode, outcomeOf } from './kit.ts'
+import { cancelGraceMs, failureOf, hasCode, outcomeOf } from './kit.ts'
 import type { ExecutorTopic } from './kit.ts'
 
 /** Deadlines, cancels, and work that does not stop. */
@@ -107,11 +107,9 @@ export const stopping: ExecutorTopic = ({ it }) => {
 
   it('B71: a bridge that stops stops its agents', async ({ open, begin, bridge, notes }) => {
     const { sessionId } = await open()
-    const run = bridge.prompt({ sessionId, prompt: 'wait' })
-    await firstEvent(run)
+    const run = await begin(sessionId, 'wait')
     await bridge.stop({ deadlineMs: 5000 })
     assert.equal((await run.result()).ok, true)
     assert.deepEqual((await notes()).filter((line) => line === 'abort'), ['abort'])
-    void begin
   })
 }

@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest'
+import { inProcessExecutor } from '../../src/index.ts'
+import type { BridgeAgent, BridgeExecutor, ExecutorLimits } from '../../src/index.ts'
+import { kitAgent, testBridgeExecutor } from '../../src/testing/index.ts'
+import type { ExecutorKitOptions, KitRunner } from '../../src/testing/index.ts'
+import { brokenExecutors } from './broken-executors.ts'
+
+type MakeExecutor = (agent: BridgeAgent, limits: ExecutorLimits) => BridgeExecutor
+
+interface KitTest {
+  readonly name: string
+  readonly body: () => Promise<void>
+}
+
+function testsOf(make: MakeExecutor, cannot: ExecutorKitOptions['cannot'] = {}): { readonly tests: readonly KitTest[]; readonly skipped: readonly string[] } {
+  const tests: KitTest[] = []
+  const skipped: string[] = []
+  const it = Object.assign((name: string, body: () => Promise<void>) => void tests.push({ name, body }), { skip: (name: string) => void skipped.push(name) })
+  const runner: KitRunner = { describe: (_name, body) => body(), it }
+  const executor = (limits: ExecutorLimits) => {
+    const notes: string[] = []
+    return { executor: make(kitAgent({ note: (line) => notes.push(line) }), limits), notes: () => notes }
+  }
+  testBridgeExecutor({ name: 'under test', executor, cannot, runner })
+  return { tests, skipped }
+}
+
+/** The names of the tests that this executor does not pass. Those that hang, as a broken executor can make them, are among them. */
+async function failuresOf(make: MakeExecutor, hangsAfterMs?: number): Promise<readonly string[]> {
+  const { tests } = testsOf(make)
+  const failed = new Set(tests.map(({ name }) => name))
+  const { promise: late, resolve } = Promise.withResolvers<void>()
+  const timer = hangsAfterMs === undefined ? undefined : setTimeout(resolve, hangsAfterMs)
+  const ends = tests.map(({ name, body }) => body().then(() => failed.delete(name), () => {}))
+  await Promise.race([Promise.all(ends), late])
+  clearTimeout(timer)
+  return [...failed]
+}
+
+describe('the kit for executors', () => {
+  it('B10: lets a good executor pass', async () => {
+    expect(await failuresOf((agent, limits) => inProcessExecutor({ agents: [agent], ...limits }))).toEqual([])
+  })
+
+  it.each(brokenExecutors)('$rule: catches an executor that $fault', async ({ rule, over }) => {
+    const failures = await failuresOf(over, 2000)
+    expect(failures.filter((name) => name.includes(rule))).not.toEqual([])
+  })
+
+  it('B10: what an agent cannot do is skipped, and by which reason', () => {
+    const make: MakeExecutor = (agent) => inProcessExecutor({ agents: [agent] })
+    const all = testsOf(make)
+    const some = testsOf(make, { stubbornness: 'it is always stopped' })
+    expect(all.skipped).toEqual([])
+    expect(some.skipped.length).toBe(2)
+    expect(some.skipped.every((name) => name.endsWith('(stubbornness: it is always stopped)'))).toBe(true)
+    expect(some.tests.length).toBe(all.tests.length - 2)
+  })
+
+  it('B10: without a runner it needs the globals', () => {
+    expect(() => testBridgeExecutor({ name: 'x', executor: () => Promise.reject(new Error('not asked')) })).toThrow(/pass a runner/)
+  })
+})
