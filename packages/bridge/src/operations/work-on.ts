@@ -43,8 +43,9 @@ export async function workOnPrompt(desk: Desk, entry: BookEntry, live: LiveSessi
 export async function workOnDelegation(desk: Desk, entry: BookEntry, { found, releaseSlot, open }: Opening, work: Work): Promise<void> {
   const { core, book, sessions } = desk
   const early = await turnComes(desk, entry)
-  if (early) releaseSlot()
   const session = early ?? (await openedInTime(desk, entry, open))
+  // Its hook may go on for ever; whatever it opens in the end is closed at once.
+  if ('cause' in session) releaseSlot()
   if ('cause' in session || BridgeError.isInstance(session)) {
     const end = BridgeError.isInstance(session) ? { result: { ok: false as const, error: session }, detached: false } : endedEarly(entry, found, session)
     return leave(desk, entry, end.detached ? end.result : await book.recordEnd(entry, end.result))

@@ -43,6 +43,7 @@ export class PromptWork {
   readonly #answers: Answer[] = []
   #wake = (): void => {}
   #reading: Reading | undefined
+  #onComplete = (): void => {}
   #collector: ResultCollector
 
   constructor(core: Core, input: WorkInput, onWaiting: (settled: Settled) => void) {
@@ -82,10 +83,12 @@ export class PromptWork {
       const settled = await this.#leg(leg)
       if ('detached' in settled) return settled
       if (!isWaiting(settled)) return { result: outcomeResult(this.#input.request.ids, settled), settled: true, detached: false }
-      if (this.#answers.length > 0) continue
-      this.#onWaiting(settled)
-      const interruption = await Promise.race([this.#answered(), watch.fired])
-      if (interruption) return this.#interrupt(interruption)
+      if (this.#answers.length === 0) {
+        this.#onWaiting(settled)
+        const interruption = await Promise.race([this.#answered(), watch.fired])
+        if (interruption) return this.#interrupt(interruption)
+      }
+      watch.pause(false)
     }
   }
 
@@ -103,7 +106,7 @@ export class PromptWork {
     })
     this.#reading = reading
     try {
-      const interruption = await Promise.race([reading.ended.then(() => undefined), request.watch.fired]).catch((error: unknown) => {
+      const interruption = await Promise.race([this.#over(reading), request.watch.fired]).catch((error: unknown) => {
         // A result is known: a stream that breaks afterwards changes nothing.
         if (!this.#collector.complete) throw error
         return undefined
@@ -114,6 +117,18 @@ export class PromptWork {
       this.#reading = undefined
       if (reading.open) this.#letGo(reading)
     }
+  }
+
+  /** The end of the stream, which is not waited for long once the result is there. */
+  async #over(reading: Reading): Promise<undefined> {
+    const { clock, cancelGraceMs } = this.#core.settings
+    const complete = new Promise<void>((resolve) => (this.#onComplete = resolve))
+    const lingered = complete.then(() => {
+      this.#input.request.watch.pause(true)
+      return settlesWithin(clock, cancelGraceMs, reading.ended)
+    })
+    await Promise.race([reading.ended, lingered])
+    return undefined
   }
 
   #newCollector(): ResultCollector {
@@ -132,7 +147,7 @@ export class PromptWork {
     if (this.#collector.complete) return this.#dropLate()
     this.#collector.add(event)
     request.note(event, this.#collector.chars)
-    if (this.#collector.complete) request.watch.shorten(this.#core.settings.cancelGraceMs)
+    if (this.#collector.complete) this.#onComplete()
     if (event.type === 'needs-input') this.#onWaiting(waitingFor(event.pending, this.#collector.text))
   }
 

@@ -20,8 +20,6 @@ export interface Watch {
   pause(paused: boolean): void
   /** So much silence is too much; 0 is never, which holds until it is said. */
   limitSilence(inactivityMs: number): void
-  /** What remains must be over in so many milliseconds. */
-  shorten(leftMs: number): void
   /** Nothing fires any more. */
   dispose(): void
 }
@@ -37,7 +35,7 @@ export function watchRequest({ clock, ...options }: WatchOptions): Watch {
   const signals = new Map<AbortSignal, () => void>()
   let interruption: Interruption | undefined
   let over = false
-  let { deadlineAt } = options
+  const { deadlineAt } = options
   let inactivityMs = 0
   let paused = false
   let activeAt = clock.now()
@@ -100,11 +98,6 @@ export function watchRequest({ clock, ...options }: WatchOptions): Watch {
       inactivityMs = limitMs
       activeAt = clock.now()
       if (!over) arm()
-    },
-    shorten(leftMs) {
-      if (over) return
-      deadlineAt = Math.min(deadlineAt, clock.now() + leftMs)
-      arm()
     },
     dispose,
   }
