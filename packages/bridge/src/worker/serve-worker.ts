@@ -11,8 +11,8 @@ import { createServedSessions } from './served-sessions.ts'
 import type { ServedSessions } from './served-sessions.ts'
 import { workerApp } from './worker-app.ts'
 
-// The bridge waits 2 s after it has closed stdin.
-const finishMs = 1500
+// The bridge waits 2 s after it has closed stdin, the guard 1.5 s when the bridge is gone.
+const finishMs = 1200
 
 export interface ServeWorkerOptions {
   /** How many sessions this process takes. Default: the bridge decides. */

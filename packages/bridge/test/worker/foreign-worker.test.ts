@@ -101,6 +101,7 @@ describe('a worker that speaks the plain protocol', () => {
     const { executor, notice } = await startWorkers([foreignWorker()])
     const session = await openSession(executor, 'foreign')
     expect((await ask(executor, session, 'after')).text).toBe('')
+    await openSession(executor, 'foreign', 'bs_2')
     expect(await notice(({ type }) => type === 'dropped')).toMatchObject({ what: 'update', sessionId: 'bs_1', workerId: 'foreign' })
   })
 

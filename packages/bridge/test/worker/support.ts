@@ -168,10 +168,11 @@ export async function toldFile(): Promise<{ readonly env: Record<string, string>
   }
 }
 
+/** One that has ended and that nobody has waited for yet does not run. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0)
-    return true
+    return process.platform !== 'linux' || !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
   } catch {
     return false
   }

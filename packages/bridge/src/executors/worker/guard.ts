@@ -14,9 +14,9 @@ interface Order {
 }
 
 const controlPipe = 3
-// A worker whose stdin ends may finish; one that is asked to end, too. Both together stay well under 5 s.
-const finishMs = 2000
-const politeMs = 1500
+// A worker whose stdin ends may finish; one that is asked to end, too. Both together stay far under 5 s.
+const finishMs = 1500
+const politeMs = 1000
 
 // The group is asked to end by signals that also reach this process, and it must be the last to go.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
