@@ -33,6 +33,32 @@ describe('a worker that does not do as it should', () => {
     await becomes('ready', 2)
   })
 
+  it('B81: B83: killed while it starts it is started again, and whoever waits is told when that is of no use', async () => {
+    const { executor, notices } = await startWorkers([brokenWorker('initialize', { restart: { maxRestarts: 2, backoffMs: 1 } })])
+    const error = await failureOf(executor.open(sessionOf('broken'), 'create'))
+    expect(error).toMatchObject({ code: 'TRANSPORT', retryable: true, details: { outcome: 'none' } })
+    expect(error.message).toBe('Worker broken is not running: ended by SIGKILL')
+    const states = notices.flatMap((notice) => (notice.type === 'worker-changed' ? [notice.to] : []))
+    expect(states).toEqual(['starting', 'waiting', 'starting', 'waiting', 'starting', 'unavailable'])
+  })
+
+  it('B81: killed while it opens a session, there is no session', async () => {
+    const { executor, becomes, failed } = await startWorkers([brokenWorker('session/new', { restart: { backoffMs: 1 } })])
+    const error = await failureOf(executor.open(sessionOf('broken'), 'create'))
+    expect(error).toMatchObject({ code: 'TRANSPORT', retryable: true, details: { outcome: 'none' } })
+    await becomes('ready', 2)
+    expect(failed).toEqual([])
+    expect(await failureOf(ask(executor, sessionOf('broken'), 'go'))).toMatchObject({ code: 'NOT_FOUND' })
+  })
+
+  it('B20: killed while it closes a session, the session is closed', async () => {
+    const { executor, becomes } = await startWorkers([brokenWorker('session/close', { restart: { backoffMs: 1 } })])
+    const session = await openSession(executor, 'broken')
+    await executor.close(session, 'closed')
+    await becomes('ready', 2)
+    await executor.close(session, 'closed')
+  })
+
   it.each([
     ['version', 'acp', 'PROTOCOL'],
     ['proof', 'token', 'AUTH'],

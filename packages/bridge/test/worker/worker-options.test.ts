@@ -1,0 +1,62 @@
+import { PassThrough } from 'node:stream'
+import { describe, expect, it } from 'vitest'
+import { workerEnvironment } from '../../src/executors/worker/environment.ts'
+import { keepStderr } from '../../src/executors/worker/stderr-ring.ts'
+import { workerExecutor } from '../../src/index.ts'
+import type { WorkerExecutorOptions, WorkerOptions } from '../../src/index.ts'
+
+describe('options of the worker executor', () => {
+  it.each<[string, object, string]>([
+    ['an id that is none', { id: ' ', command: 'x' }, 'The worker id'],
+    ['neither command nor entry', { id: 'a' }, 'Worker a needs either a command or an entry'],
+    ['both', { id: 'a', command: 'x', entry: 'y' }, 'Worker a needs either a command or an entry'],
+    ['an empty command', { id: 'a', command: '' }, 'Worker a has an empty command'],
+    ['args that are one text', { id: 'a', command: 'x', args: '-c' }, 'Worker a must have a list of texts as args'],
+    ['an unknown option', { id: 'a', command: 'x', shell: true }, 'Worker a has no option shell'],
+    ['an unknown limit', { id: 'a', command: 'x', restart: { forever: true } }, 'Worker a has no option forever'],
+    ['no instances', { id: 'a', command: 'x', instances: 0 }, 'Worker a must have an integer of at least 1 as instances'],
+    ['a time that is none', { id: 'a', command: 'x', startTimeoutMs: 0.5 }, 'Worker a must have an integer of at least 1 as startTimeoutMs'],
+    ['another handshake', { id: 'a', command: 'x', handshake: 'none' }, 'Worker a must have the handshake acp or token'],
+    ['permissions by default', { id: 'a', command: 'x', permissions: 'allow' }, 'Worker a must have the permissions ask or deny'],
+    ['a variable that is no text', { id: 'a', command: 'x', env: { A: 1 } }, 'Worker a must have texts in env'],
+  ])('B2: %s is refused', (_, worker, message) => {
+    expect(() => workerExecutor({ workers: [worker as WorkerOptions] })).toThrow(message)
+  })
+
+  it('B2: so are two workers with one id, and options that are none', () => {
+    const worker = { id: 'a', command: 'x' }
+    expect(() => workerExecutor({ workers: [worker, worker] })).toThrow('Two workers have the id a')
+    expect(() => workerExecutor({ workers: [], retries: 3 } as WorkerExecutorOptions)).toThrow('The worker executor has no option retries')
+    expect(() => workerExecutor({ workers: [], cancelGraceMs: -1 })).toThrow('cancelGraceMs')
+  })
+
+  it('B16: sessions of workers do not run out, unless somebody wants it', () => {
+    expect(workerExecutor({ workers: [] }).limits).toEqual({ ttlMs: 0, idleMs: 0, maxSessions: 1000, inactivityMs: 120_000 })
+    expect(workerExecutor({ workers: [], idleMs: 5, maxSessions: 2 }).limits).toMatchObject({ idleMs: 5, maxSessions: 2 })
+  })
+
+  it('B6: before the start its workers are listed as unavailable', () => {
+    const executor = workerExecutor({ workers: [{ id: 'a', command: 'x', capabilities: ['c'] }] })
+    expect(executor.agents()).toEqual([{ id: 'a', capabilities: ['c'], status: 'unavailable', durable: false }])
+    expect(executor.health()).toEqual({ healthy: false, workers: [] })
+  })
+})
+
+describe('what a worker gets and what is kept of it', () => {
+  it('B75: names on the list count however they are written, secrets do not', () => {
+    const own = { Path: 'p', LC_ALL: 'C', SystemRoot: 'w', OPENAI_API_KEY: 'k', BOWLINE_BRIDGE_TOKEN: 't', NODE_OPTIONS: '-r x', TZ: undefined }
+    expect(workerEnvironment({ env: { A: '1', LC_ALL: 'de' } }, own)).toEqual({ Path: 'p', LC_ALL: 'de', SystemRoot: 'w', A: '1' })
+    expect(Object.keys(workerEnvironment({ inheritEnv: true }, own))).toEqual(['Path', 'LC_ALL', 'SystemRoot', 'OPENAI_API_KEY', 'NODE_OPTIONS'])
+  })
+
+  it('B85: of stderr the last 64 KiB are kept', async () => {
+    const stderr = new PassThrough()
+    const ring = keepStderr(stderr)
+    for (let line = 0; line < 10_000; line += 1) stderr.write(`line ${line}\n`.padEnd(64, '.'))
+    stderr.end('the end')
+    await new Promise((resolve) => stderr.once('end', resolve))
+    expect(ring.tail(7)).toBe('the end')
+    expect(ring.tail(1_000_000).length).toBe(64 * 1024)
+    expect(ring.tail(1_000_000).endsWith('the end')).toBe(true)
+  })
+})
