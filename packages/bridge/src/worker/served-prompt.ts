@@ -5,6 +5,7 @@ import type { BridgeAgent, BridgeEvent, PromptContext, PromptResult } from '../a
 import { eventsOf } from '../executors/in-process.ts'
 import { askApprovals } from './ask-approvals.ts'
 import { bowlineMeta, recordOf, withBowline } from './meta.ts'
+import type { AnswerMeta } from './meta.ts'
 import { inContext } from './served-sessions.ts'
 import type { ServedSession } from './served-sessions.ts'
 import { createSender } from './update-sender.ts'
@@ -47,7 +48,8 @@ async function answer(service: PromptService, request: PromptContext): Promise<P
   if (!ours && result) return answerForeign(service, request, sender, result)
   const stopReason = request.abortSignal.aborted ? 'cancelled' : acpStopReason(result)
   if (!result || (await sender.sendLong(result))) return { stopReason }
-  return { stopReason, ...withBowline({ result }) }
+  const meta: AnswerMeta = { result }
+  return { stopReason, ...withBowline(meta) }
 }
 
 /** One leg of the agent: its events go out, its result comes back. */
