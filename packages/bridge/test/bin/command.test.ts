@@ -178,6 +178,7 @@ describe('bowline-bridge', () => {
     expect(agents.map(({ id, default: isDefault }) => [id, isDefault])).toEqual([
       ['echo', false],
       ['waiting', false],
+      ['witness', false],
       ['asking', true],
     ])
     expect(agents[0]).toMatchObject({ capabilities: ['repeat'], status: 'ready', executor: 'in-process', durable: false })
