@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { basename, extname, join, resolve } from 'node:path'
+import { basename, dirname, extname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { BridgeConfig } from '../config.ts'
 import { BridgeError } from '../errors.ts'
@@ -15,8 +15,16 @@ export async function loadConfig(named: string | undefined, folder: string): Pro
   const file = named === undefined ? configFileIn(folder) : resolve(folder, named)
   if (file === undefined) return {}
   const config = await loadDefault(file)
-  if (typeof config === 'object' && config !== null) return config
-  throw new BridgeError('CONFIG', `${file} must export the result of defineBridgeConfig as its default`)
+  if (typeof config !== 'object' || config === null) {
+    throw new BridgeError('CONFIG', `${file} must export the result of defineBridgeConfig as its default`)
+  }
+  return withFolders(config, dirname(file))
+}
+
+/** Whoever starts the bridge, and where: the folder of the file is what its writer knows. */
+function withFolders(config: BridgeConfig, folder: string): BridgeConfig {
+  if (!config.workers) return config
+  return { ...config, workers: config.workers.map((worker) => ({ ...worker, cwd: resolve(folder, worker.cwd ?? '.') })) }
 }
 
 function configFileIn(folder: string): string | undefined {

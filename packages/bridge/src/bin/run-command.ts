@@ -11,15 +11,20 @@ import { withBridge } from './with-bridge.ts'
 const exitClean = 0
 const exitFailure = 1
 const exitBadConfiguration = 2
+const longestIntervalMs = 2 ** 31 - 1
 
 /** Runs the command and gives its exit code. */
 export async function runCommand(argv: readonly string[], environment: Environment, protocol: Writable): Promise<number> {
+  // No timer of a bridge holds its process, which must not end while the bridge waits for one.
+  const hold = setInterval(() => {}, longestIntervalMs)
   try {
     await run(readCommandLine(argv, environment), protocol)
     return exitClean
   } catch (error) {
     tellError(error)
     return BridgeError.isInstance(error) && error.code === 'CONFIG' ? exitBadConfiguration : exitFailure
+  } finally {
+    clearInterval(hold)
   }
 }
 

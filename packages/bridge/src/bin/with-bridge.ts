@@ -1,16 +1,17 @@
 import type { Runtime } from '@bowline/sessions'
 import type { Bridge } from '../bridge-contract.ts'
 import { createBridge } from '../bridge.ts'
+import type { BridgeConfig } from '../config.ts'
+import type { BridgeExecutor } from '../executors/executor.ts'
 import { stderrLogger } from '../logger.ts'
-import type { BridgeOptions } from '../settings.ts'
 import type { CommandLine } from './command-line.ts'
 import { loadConfig } from './load-config.ts'
 import { atLevel } from './log-level.ts'
 
 /** Starts what the configuration says, lets `work` use the bridge, and stops what runs. */
 export async function withBridge(line: CommandLine, folder: string, work: (bridge: Bridge) => Promise<void>): Promise<void> {
-  const { runtimes = [], ...options } = await loadConfig(line.configFile, folder)
-  const bridge = createBridge(withFlags(options, line))
+  const { runtimes = [], ...config } = await loadConfig(line.configFile, folder)
+  const bridge = await makeBridge(config, line)
   const started: Runtime[] = []
   try {
     for (const runtime of runtimes) {
@@ -24,11 +25,32 @@ export async function withBridge(line: CommandLine, folder: string, work: (bridg
   }
 }
 
+type Parts = Omit<BridgeConfig, 'runtimes'>
+
 /** What was said on the command line wins. */
-function withFlags(options: BridgeOptions, { defaultAgentId, logLevel }: CommandLine): BridgeOptions {
-  return {
+async function makeBridge({ workers = [], servers = [], ...options }: Parts, line: CommandLine): Promise<Bridge> {
+  const { defaultAgentId, logLevel } = line
+  return createBridge({
     ...options,
+    executors: [
+      ...(options.executors ?? []),
+      ...(await workersOf([...workers, ...line.workers])),
+      ...(await serversOf(servers)),
+    ],
     logger: atLevel(options.logger ?? stderrLogger(), logLevel),
     ...(defaultAgentId !== undefined && { defaultAgentId }),
-  }
+  })
+}
+
+/** Loaded where it is wanted: others are to have their first answer soon. */
+async function workersOf(workers: Required<Parts>['workers']): Promise<readonly BridgeExecutor[]> {
+  if (workers.length === 0) return []
+  const { workerExecutor } = await import('../executors/worker.ts')
+  return [workerExecutor({ workers })]
+}
+
+async function serversOf(servers: Required<Parts>['servers']): Promise<readonly BridgeExecutor[]> {
+  if (servers.length === 0) return []
+  const { remoteExecutor } = await import('../executors/remote/remote-executor.ts')
+  return [remoteExecutor({ servers })]
 }

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -227,6 +227,50 @@ describe('bowline-bridge', () => {
     expect([await told.exit, await silent.exit]).toEqual([[0, null], [0, null]])
     expect(told.stderr()).toContain('"level":"info"')
     expect(silent.stderr()).toBe('')
+  })
+})
+
+describe('bowline-bridge with workers', () => {
+  const foreignAgent = join(import.meta.dirname, '../worker/fixtures/foreign-agent.ts')
+  const agentCommand = `'${process.execPath}' --disable-warning=ExperimentalWarning '${foreignAgent}'`
+
+  it('--worker ID=COMMAND is an agent in a process of its own, which ends with the bridge', async () => {
+    const client = await connected('--worker', `one=${agentCommand}`, '--worker', `two=${agentCommand}`, '--default-agent', 'two')
+    const result = await client.callTool({ name: 'tasks_delegate', arguments: { prompt: 'stream' } })
+    expect(result.structuredContent).toMatchObject({ status: 'completed', agentId: 'two', text: 'one two three' })
+    const health = await client.callTool({ name: 'bridge_health', arguments: {} })
+    expect(health.structuredContent).toMatchObject({
+      agents: { total: 2 },
+      executors: [{ kind: 'worker', workers: [{ id: 'one' }, { id: 'two', state: 'ready', restarts: 0 }] }],
+    })
+    await client.close()
+  })
+
+  it('a file in JSON names workers, whose folder is its own', async () => {
+    await mkdir(join(folder, 'agents'))
+    await writeFile(join(folder, 'agents', 'agent.ts'), `import ${JSON.stringify(pathToFileURL(foreignAgent).href)}`)
+    const workers = [{ id: 'local', command: process.execPath, args: ['--disable-warning=ExperimentalWarning', 'agent.ts'] }]
+    const file = join(folder, 'agents', 'workers.json')
+    await writeFile(file, JSON.stringify({ workers, defaultAgentId: 'local' }))
+    const command = start('--config', file, 'check')
+    expect(await command.exit).toEqual([0, null])
+    expect(JSON.parse(command.stdout())).toMatchObject({ agents: [{ id: 'local', executor: 'worker', status: 'ready', default: true }] })
+  })
+
+  it('a file in JSON names servers; one that cannot be reached is no fault of the configuration', async () => {
+    const file = join(folder, 'servers.json')
+    await writeFile(file, JSON.stringify({ servers: [{ id: 'away', baseUrl: 'http://127.0.0.1:9', agents: ['writer'] }] }))
+    const command = start('--config', file, 'check')
+    expect(await command.exit).toEqual([0, null])
+    expect(JSON.parse(command.stdout())).toMatchObject({ agents: [{ id: 'writer', executor: 'remote', status: 'unavailable' }] })
+  })
+
+  it('exit code 2 where two workers have one id, or a worker has nothing to run', async () => {
+    const twice = start('--worker', 'one=true', '--worker', 'one=true')
+    await writeFile(join(folder, 'bowline.bridge.json'), JSON.stringify({ workers: [{ id: 'none' }] }))
+    const none = start()
+    expect([await twice.exit, await none.exit]).toEqual([[2, null], [2, null]])
+    expect(none.stderr()).toContain('Worker none')
   })
 })
 
