@@ -2,8 +2,23 @@ import { spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { readCommandLine } from '../src/bin/command-line.ts'
+import { errorBody } from '../src/error-body.ts'
+import { BridgeError, workerExecutor } from '../src/index.ts'
+import { bridgeTools } from '../src/mcp/tools.ts'
 
 const folder = join(import.meta.dirname, '..')
+
+/** A server as hosts of MCP write it down. */
+interface HostEntry {
+  readonly command: string
+  readonly args: readonly string[]
+}
+
+async function jsonBlocks(): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const readme = await readFile(join(folder, 'README.md'), 'utf8')
+  return [...readme.matchAll(/```json\n([\s\S]*?)```/g)].map(([, text = '']) => JSON.parse(text) as Record<string, unknown>)
+}
 
 describe('README', () => {
   it('its first example runs as it stands and has at most 15 lines', async () => {
@@ -15,4 +30,28 @@ describe('README', () => {
     expect(run.stdout).toBe('Nothing is wrong with "Tie the knot.".\n')
     expect(run.status).toBe(0)
   }, 30_000)
+
+  it('what hosts of MCP are told to start is a command line that is understood', async () => {
+    const blocks = await jsonBlocks()
+    for (const key of ['mcpServers', 'servers', 'context_servers']) {
+      const block = blocks.find((each) => typeof each[key] === 'object' && !Array.isArray(each[key]))
+      const { command, args } = (block?.[key] as { readonly bowline: HostEntry }).bowline
+      expect([command, ...args.slice(0, 4)]).toEqual(['npx', '-y', '-p', '@bowline/bridge', 'bowline-bridge'])
+      expect(readCommandLine(args.slice(4), {})).toMatchObject({ command: 'serve', configFile: expect.stringContaining('bowline.bridge.json') })
+    }
+  })
+
+  it('its configuration in JSON is one, and its error is an envelope', async () => {
+    const blocks = await jsonBlocks()
+    const { workers } = blocks.find((each) => 'workers' in each) as { readonly workers: Parameters<typeof workerExecutor>[0]['workers'] }
+    expect(workerExecutor({ workers }).agents()).toMatchObject([{ id: 'reviewer' }])
+    const { error } = blocks.find((each) => 'error' in each) as { readonly error: object }
+    const thrown = new BridgeError('NOT_FOUND', 'No agent nobody', { details: { agentId: 'nobody' } })
+    expect(errorBody(thrown)).toEqual(error)
+  })
+
+  it('it names every tool', async () => {
+    const readme = await readFile(join(folder, 'README.md'), 'utf8')
+    for (const { name } of bridgeTools) expect(readme).toContain(`\`${name}\``)
+  })
 })
