@@ -82,7 +82,7 @@ async function connectNewer(target: Target, options: ClientOptions): Promise<For
 async function connectOlder(target: Target): Promise<ForeignClient> {
   const client = new OlderClient(info)
   const transport = 'url' in target ? new OlderHttpTransport(new URL(target.url)) : new OlderStdioTransport(processOf(target.args))
-  await client.connect(transport as Parameters<OlderClient['connect']>[0])
+  await client.connect(transport)
   return {
     tools: async () => (await client.listTools()).tools.map(({ name }) => name),
     call: async (name, input, callOptions) =>
