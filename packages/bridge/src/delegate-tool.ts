@@ -123,10 +123,16 @@ function requestIdOf({ idempotencyKey }: ToolContext): string {
 }
 
 /** Below the agent whose call it is. A run of a runtime is found by its session: it may be executed in anybody's context. */
-function placeOf({ sessionKey }: ToolContext): OwnerOption & DepthOption {
+function placeOf({ sessionKey, context }: ToolContext): OwnerOption & DepthOption {
   const above = sessionKey === undefined ? workContext() : contextOfRun(sessionKey)
-  if (!above) return { depth: 1, path: [] }
+  if (!above) return { depth: depthIn(context) + 1, path: [] }
   return { owner: above.owner, depth: above.depth + 1, path: [...above.path, above.agentId] }
+}
+
+/** What a server was told by the bridge that handed the work to it: it keeps it with the session. */
+function depthIn(context: ToolContext['context']): number {
+  const depth = typeof context === 'object' && context !== null && 'bowline.depth' in context ? context['bowline.depth'] : 0
+  return typeof depth === 'number' && Number.isSafeInteger(depth) && depth > 0 ? depth : 0
 }
 
 function defaultAgentOf(bridge: Bridge): string {

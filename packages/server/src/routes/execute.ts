@@ -10,7 +10,7 @@ import { validate } from '../http/validate.ts'
 import { ProblemError } from '../problems.ts'
 import type { Services } from '../services.ts'
 import type { StreamPlace } from '../sse/open-streams.ts'
-import { executeRequest, idempotencyKey } from '../wire/requests.ts'
+import { delegationDepth, executeRequest, idempotencyKey } from '../wire/requests.ts'
 import { ownedSession } from './owned-session.ts'
 import { defineRoute, type Answer, type Call, type Route } from './route.ts'
 
@@ -30,7 +30,10 @@ export function executeRoute(services: Services): Route {
     scope: 'sessions:write',
     work: true,
     body: executeRequest,
-    headers: [{ name: 'Idempotency-Key', description: 'Repeats with the same key and input join the same run.' }],
+    headers: [
+      { name: 'Idempotency-Key', description: 'Repeats with the same key and input join the same run.' },
+      { name: 'X-Bowline-Depth', description: 'How often the work was handed on before it came here; kept with a new session.' },
+    ],
     answers: [{ status: 200, description: 'The events of the run; the last frame is execute-complete.', mediaType: 'text/event-stream' }],
     problems: [
       'context-required',
@@ -66,7 +69,7 @@ function accept(services: Services, call: Call<unknown, ExecuteRequest>): Promis
   const { input, ...request } = call.body
   const key = idempotencyKeyOf(call.request)
   return isMessage(input)
-    ? admitMessage(services, call.principal, { ...request, input }, key, call.request.signal)
+    ? admitMessage(services, call.principal, { ...withDepth(call.request, request), input }, key, call.request.signal)
     : acceptResults(services, call, input)
 }
 
@@ -110,6 +113,16 @@ function streamRun(
 function idempotencyKeyOf(request: Request): string | undefined {
   const key = request.headers.get('idempotency-key')
   return key === null ? undefined : validate(idempotencyKey, key, 'invalid-query')
+}
+
+/** Under this name in the metadata, the tools of the session find it. */
+const depthField = 'bowline.depth'
+
+function withDepth<T extends Pick<ExecuteRequest, 'context'>>(request: Request, body: T): T {
+  const given = request.headers.get('x-bowline-depth')
+  if (given === null || !body.context) return body
+  const depth = validate(delegationDepth, given, 'invalid-query')
+  return { ...body, context: { ...body.context, metadata: { ...body.context.metadata, [depthField]: depth } } }
 }
 
 function isMessage(input: ExecuteRequest['input']): input is UserMessageInput {

@@ -86,6 +86,11 @@ export const executeRequest = sameAs<ExecuteRequest>()(
 
 export const idempotencyKey = z.string().min(1).max(255)
 
+export const delegationDepth = z
+  .string()
+  .regex(/^\d{1,3}$/)
+  .transform(Number)
+
 function isSmall(tools: readonly ToolDeclaration[]): boolean {
   return new TextEncoder().encode(JSON.stringify(tools)).length <= maxToolBytes
 }

@@ -1,5 +1,5 @@
 import { defineAgent, defineTool } from '@bowline/agent-loop'
-import { createBridge, remoteExecutor } from '@bowline/bridge'
+import { createBridge, defineBridgeAgent, delegateTool, inProcessExecutor, remoteExecutor } from '@bowline/bridge'
 import type { Answer, Bridge, BridgeOptions, BridgeOutcome, BridgeResult, RemoteServerOptions } from '@bowline/bridge'
 import { scriptedModel } from '@bowline/llm/testing'
 import type { Script } from '@bowline/llm/testing'
@@ -7,7 +7,7 @@ import { memoryStateStore } from '@bowline/sessions'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { answering, answerTo, question } from '../support/answers.ts'
-import { bench, localTool, remoteTool, temporaryFolder, type Bench, type BenchOptions } from '../support/bench.ts'
+import { bench, localTool, refusal, remoteTool, temporaryFolder, type Bench, type BenchOptions } from '../support/bench.ts'
 import { serverProcess } from '../support/child.ts'
 import { cuttingProxy } from '../support/cutting-proxy.ts'
 
@@ -211,5 +211,28 @@ describe('cancel, and another process of the bridge', () => {
     outcomeOf(await bridge.delegate({ prompt: 'Hi', depth: 2 }).result())
     expect(new Set(depths.slice(0, 2))).toEqual(new Set([null]))
     expect(new Set(depths.slice(2))).toEqual(new Set(['2']))
+  })
+
+  it('B56: the bridge of the other server counts on from there, also below an agent of its own', async () => {
+    const seen: number[] = []
+    const leaf = defineBridgeAgent({
+      specificationVersion: 'v1',
+      info: { id: 'leaf' },
+      onPrompt: ({ session }) => (seen.push(session.depth), { text: 'leaf', stopReason: 'end_turn' }),
+    })
+    const own = createBridge({ executors: [inProcessExecutor({ agents: [leaf] })], logger, maxDepth: 4 })
+    await own.start()
+    onTestFinished(() => own.stop({ deadlineMs: 1000 }))
+    const delegate = { toolCalls: [{ id: 'd', name: 'delegate', input: { prompt: 'go' } }] }
+    const handOver = { toolCalls: [{ id: 'h', name: 'delegate_to_helper', input: { prompt: 'go' } }] }
+    const tools = [delegateTool(own)]
+    const helper = defineAgent({ name: 'helper', description: 'Helps.', model: scriptedModel(() => delegate), tools, limits: { maxSteps: 1 } })
+    const boss = defineAgent({ name: 'boss', model: scriptedModel(({ prompt }) => (prompt.at(-1)?.role === 'user' ? handOver : { text: 'done' })), subagents: [helper] })
+    const far = await bench({ otherAgents: [boss] })
+    const bridge = await bridgeTo(far.url)
+    for (const depth of [1, 3, 4]) outcomeOf(await bridge.delegate({ prompt: 'Hi', agentId: 'boss', depth }).result())
+    outcomeOf(await bridge.delegate({ prompt: 'Hi', agentId: 'boss' }).result())
+    expect(seen).toEqual([2, 4, 1])
+    await refusal(far.execute({ input: { role: 'user', content: 'Hi' }, context: {} }, { 'x-bowline-depth': 'deep' }), 400, 'invalid-query')
   })
 })

@@ -76,9 +76,11 @@ export class RemoteSession {
     })
     this.#runs.set(requestId, run)
     let resynced = false
+    let counted = false
     try {
       for await (const event of run) {
         resynced ||= event.type === 'resync'
+        counted ||= event.type === 'turn-end'
         if (isLoopEvent(event)) yield { type: 'agent-event', event }
       }
     } finally {
@@ -87,7 +89,7 @@ export class RemoteSession {
     const result = await run.result()
     if (result.failure) throw result.failure
     // Events are missing: what the server says of the whole stands in place of their fold.
-    if (resynced) yield { type: 'result', result: this.#resultOf(viewOfResult(result)) }
+    if (resynced) yield { type: 'result', result: this.#resultOf(viewOfResult(result, counted)) }
   }
 
   async *#resumed(answers: readonly Answer[], reading: AbortSignal): AsyncGenerator<BridgeEvent> {
@@ -161,8 +163,10 @@ function waitingFor(state: SessionView, text: string): BridgeEvent {
   return { type: 'result', result: { text, stopReason: 'needs_input', pending: pendingInputs(state) } }
 }
 
-function viewOfResult({ status, messages, usage, pendingToolCalls = [], pendingApprovals = [], error }: ExecuteResult): RunView {
-  return { ...emptyView, phase: 'idle', status, messages, usage, pendingToolCalls, pendingApprovals, ...(error && { error: error as NonNullable<RunView['error']> }) }
+/** `counted`: its usage is that of the run, and not of all runs of the session. */
+function viewOfResult({ status, messages, usage, pendingToolCalls = [], pendingApprovals = [], error }: ExecuteResult, counted: boolean): RunView {
+  const told = error && { error: error as NonNullable<RunView['error']> }
+  return { ...emptyView, phase: 'idle', status, messages, usage: counted ? usage : {}, pendingToolCalls, pendingApprovals, ...told }
 }
 
 /** The events that said how it ended are gone; the last answer says as much as is left. What all runs cost is not its own. */

@@ -1,0 +1,82 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { systemClock } from '@bowline/llm'
+import { describe, expect, it } from 'vitest'
+import { remoteExecutor } from '../src/index.ts'
+import type { BridgeExecutor, BridgeEvent, PromptContext } from '../src/index.ts'
+import { later, promptOf } from './runtime-support.ts'
+import { problem, stubServer } from './stub-server.ts'
+import { recordingLogger } from './support.ts'
+
+const asked = { approvalId: 'a1', toolCallId: 'c', toolName: 'send', input: {}, inputHash: 'h', path: [], agent: [] }
+const said = (stopReason: string) => ({
+  ...{ role: 'assistant', id: 'm2', at: 2, provider: 'p', modelId: 'm', usage: {}, timing: { totalMs: 1 } },
+  ...{ stopReason, content: [{ type: 'text', text: 'A line.' }] },
+})
+const state = (parts: object) => ({
+  ...{ sessionId: 's', agent: 'writer', status: 'idle', messages: [], hasMore: false, pendingToolCalls: [], pendingApprovals: [] },
+  ...{ usage: { inputTokens: 999 }, cursor: '9', createdAt: 0, updatedAt: 0, metadata: {}, ...parts },
+})
+const waiting = state({ pendingApprovals: [asked], run: { runId: 'r', status: 'awaiting-approval', attempts: 1 }, cursor: '5' })
+
+type Routes = Readonly<Record<string, (request: IncomingMessage, response: ServerResponse) => void>>
+
+const json = (value: unknown) => (_request: IncomingMessage, response: ServerResponse) => {
+  response.setHeader('content-type', 'application/json').end(JSON.stringify(value))
+}
+
+/** The run begins, and the connection breaks. */
+function brokenRun(_request: IncomingMessage, response: ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream', 'x-run-id': 'r' })
+  const start = { type: 'turn-start', at: 1, runId: 'r', turn: 1, seq: 1, source: 'user' }
+  response.write(`retry: 0\nid: 1\ndata: ${JSON.stringify(start)}\n\n`, () => response.destroy())
+}
+
+/** An executor over a server whose log no longer holds what a reader comes back for. */
+async function overCutLog(routes: Routes): Promise<BridgeExecutor> {
+  const cut: Routes = { 'GET events': problem(410, 'cursor-expired'), ...routes }
+  const { url } = await stubServer((request, response) => {
+    const [path = ''] = (request.url ?? '').split('?')
+    const name = /bridge-[^/]+$/.test(path) ? 'state' : path.split('/').at(-1)
+    const answer = cut[`${request.method} ${name}`]
+    if (answer) answer(request, response)
+    else response.writeHead(404).end()
+  })
+  const executor = remoteExecutor({ servers: [{ id: 'far', baseUrl: url, reconnect: { baseMs: 1, maxMs: 1 } }] })
+  await executor.start({ clock: systemClock, logger: recordingLogger(), sessionFailed: () => {}, notify: () => {} })
+  later(() => executor.stop({ deadlineMs: 0 }))
+  return executor
+}
+
+async function resultOf(executor: BridgeExecutor, parts: Partial<PromptContext> = {}): Promise<unknown> {
+  const request = promptOf('r1', parts)
+  await executor.open(request.session, 'create')
+  const events: BridgeEvent[] = []
+  for await (const event of executor.prompt(request)) events.push(event)
+  return events.find((event) => event.type === 'result')?.result
+}
+
+describe('a log that was cut off behind a lost connection', () => {
+  it('B94: what the server says of the run stands in place of its events', async () => {
+    const executor = await overCutLog({ 'POST execute': brokenRun, 'GET state': json(state({ messages: [said('stop')] })) })
+    expect(await resultOf(executor)).toEqual({ text: 'A line.', stopReason: 'end_turn' })
+  })
+
+  it('B94: also that it waits', async () => {
+    const executor = await overCutLog({ 'POST execute': brokenRun, 'GET state': json(waiting) })
+    expect(await resultOf(executor)).toMatchObject({ stopReason: 'needs_input', pending: [{ id: 'a1', kind: 'approval' }] })
+  })
+
+  const ends = [
+    { stopReason: 'stop', result: { text: 'A line.', stopReason: 'end_turn' } },
+    { stopReason: 'aborted', result: { text: 'A line.', stopReason: 'cancelled' } },
+  ]
+  it.each(ends)('B94: behind answers, of a run that ended as $stopReason', async ({ stopReason, result }) => {
+    const states = [waiting]
+    const executor = await overCutLog({
+      'GET state': (request, response) => json(states.shift() ?? state({ messages: [said(stopReason)] }))(request, response),
+      'POST a1': json({ approvalId: 'a1', decision: 'approve', at: 1, repeated: false, missing: [] }),
+    })
+    // What all runs of the session cost is not the cost of this one.
+    expect(await resultOf(executor, { answers: [{ id: 'a1', decision: 'approve' }] })).toEqual(result)
+  })
+})
