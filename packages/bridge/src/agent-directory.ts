@@ -41,6 +41,11 @@ export class AgentDirectory {
     return agent
   }
 
+  /** As it is now: an agent in another process says what it is once that runs. */
+  asNow({ agent, executor }: FoundAgent): FoundAgent {
+    return { agent: this.#agentsOf(executor).find(({ id }) => id === agent.id) ?? agent, executor }
+  }
+
   /** Throws `CONFIG` when there is no such default agent; logs ids that an earlier executor took. */
   check(): void {
     const id = this.#defaultAgentId

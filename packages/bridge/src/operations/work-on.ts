@@ -8,6 +8,7 @@ import { asBridgeError, PromptWork } from '../requests/prompt-work.ts'
 import type { WorkEnd } from '../requests/prompt-work.ts'
 import type { BookEntry } from '../requests/request-book.ts'
 import { withResult, withStatus } from '../requests/request-record.ts'
+import type { RequestRecord } from '../requests/request-record.ts'
 import type { Settled } from '../requests/run-result.ts'
 import type { Interruption } from '../requests/watch.ts'
 import type { LiveSession } from '../sessions/live-session.ts'
@@ -50,6 +51,7 @@ export async function workOnDelegation(desk: Desk, entry: BookEntry, { found, re
     const end = BridgeError.isInstance(session) ? { result: { ok: false as const, error: session }, detached: false } : endedEarly(entry, found, session)
     return leave(desk, entry, end.detached ? end.result : await book.recordEnd(entry, end.result))
   }
+  await core.attempt('what the agent is was not recorded', () => book.change(entry, (record) => withDurability(record, session, work)))
   const end = await workIn(desk, entry, session, work)
   if (end.detached) return leave(desk, entry, end.result)
   const result = await book.recordEnd(entry, end.result)
@@ -58,6 +60,12 @@ export async function workOnDelegation(desk: Desk, entry: BookEntry, { found, re
     await sessions.takeDown(session, closeReason(entry, result), Math.max(0, entry.request.watch.deadlineAt - core.settings.clock.now()))
   })
   leave(desk, entry, result)
+}
+
+/** That an agent is durable may show only once its session is open. */
+function withDurability(record: RequestRecord, { context, found }: LiveSession, work: Work): RequestRecord | undefined {
+  if (record.durable || !found.agent.durable) return undefined
+  return { ...record, durable: true, work: { session: context, ...work } }
 }
 
 function leave({ book }: Desk, entry: BookEntry, result: BridgeResult): void {

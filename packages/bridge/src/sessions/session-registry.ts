@@ -47,13 +47,14 @@ export class SessionRegistry {
   }
 
   /** Rejects with what the agent's hook threw; then nothing remains. */
-  async open({ context, found, releaseSlot, requestId }: OpenSession): Promise<LiveSession> {
+  async open({ context, found: wanted, releaseSlot, requestId }: OpenSession): Promise<LiveSession> {
     try {
-      await inSession(context, requestId, () => found.executor.open(context, 'create'))
+      await inSession(context, requestId, () => wanted.executor.open(context, 'create'))
     } catch (error) {
       releaseSlot()
       throw error
     }
+    const found = this.#directory.asNow(wanted)
     const limits = found.executor.limits ?? {}
     const record = newSessionRecord({ context, limits, durable: found.agent.durable, home: this.#core.processes.id, now: this.#now(), requestId })
     const live: LiveSession = { context, found, releaseSlot, stored: { version: 0, value: record }, leaving: undefined, quiet: Promise.resolve() }
@@ -112,7 +113,7 @@ export class SessionRegistry {
       await inSession(context, undefined, () => found.executor.open(context, 'attach'))
       const stored = await this.#table.read(keyOf(context))
       if (!stored) throw missingSession(context.sessionId)
-      const live: LiveSession = { context, found, stored, leaving: undefined, quiet: Promise.resolve(), releaseSlot }
+      const live: LiveSession = { context, found: this.#directory.asNow(found), stored, leaving: undefined, quiet: Promise.resolve(), releaseSlot }
       this.#live.set(mapKey(keyOf(context)), live)
       this.onLiveChange()
       return live
