@@ -34,5 +34,5 @@ export function storedError({ code, message, retryable, details }: BridgeError):
 }
 
 export function errorFrom({ code, message, retryable, details }: BridgeErrorBody): BridgeError {
-  return new BridgeError(code, message, { retryable, details: details as BridgeErrorDetails })
+  return new BridgeError(code, message, { retryable, details: details })
 }

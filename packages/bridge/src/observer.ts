@@ -1,5 +1,4 @@
 import type { Clock } from '@bowline/llm'
-import type { BridgeCounters } from './bridge-contract.ts'
 import { workContext } from './context.ts'
 import type { BridgeObserver } from './core.ts'
 import type { BridgeLogger } from './logger.ts'

@@ -118,7 +118,7 @@ describe('acceptance', () => {
   ] as const)('%j is PROTOCOL: %s', async (input, _what) => {
     const { bridge } = await startBridge([testAgent('a')])
     const { sessionId } = await bridge.createSession()
-    const error = failureOf(await bridge.prompt({ sessionId, ...(input as object) }).result())
+    const error = failureOf(await bridge.prompt({ sessionId, ...input } as never).result())
     expect(error.code).toBe('PROTOCOL')
     expect(error.details.issues?.length).toBeGreaterThan(0)
   })

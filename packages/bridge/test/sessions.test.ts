@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { BridgeError, createBridge, inProcessExecutor } from '../src/index.ts'
-import type { BridgeAgent, BridgeNotice, PromptContext } from '../src/index.ts'
-import { answer, failureOf, never, outcomeOf, recordingLogger, startBridge, startBridgeOf, testAgent } from './support.ts'
+import { BridgeError, inProcessExecutor } from '../src/index.ts'
+import type { BridgeAgent, PromptContext } from '../src/index.ts'
+import { answer, codeOf, failureOf, never, outcomeOf, startBridge, startBridgeOf, testAgent } from './support.ts'
 import type { AgentParts } from './support.ts'
 
 /** An agent that writes down every hook of its sessions, and answers when it is told to. */
@@ -22,15 +22,6 @@ function gatedAgent(parts: AgentParts = {}) {
     ...parts,
   })
   return { agent, trace, finish: () => gates.splice(0).forEach(({ resolve }) => resolve()) }
-}
-
-const codeOf = async (work: Promise<unknown>): Promise<string> => {
-  const error = await work.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  )
-  if (!BridgeError.isInstance(error)) throw new Error('expected a BridgeError')
-  return error.code
 }
 
 describe('a new session', () => {
@@ -365,77 +356,5 @@ describe('an earlier conversation', () => {
     await expect(bridge.createSession({ resumeSessionId: plain.sessionId })).rejects.toMatchObject(refused)
     await expect(bridge.createSession({ resumeSessionId: durable.sessionId, agentId: 'plain' })).rejects.toMatchObject(refused)
     expect(await codeOf(bridge.createSession({ resumeSessionId: 'bs_never' }))).toBe('NOT_FOUND')
-  })
-})
-
-describe('the list of sessions', () => {
-  it('B24: shows the own sessions, newest first, by agent and status', async () => {
-    const { bridge, clock } = await startBridge([testAgent('a'), testAgent('b')])
-    const ids: string[] = []
-    for (const agentId of ['a', 'b', 'a']) {
-      ids.unshift((await bridge.createSession({ agentId })).sessionId)
-      await clock.advance(10)
-    }
-    await bridge.createSession({ owner: 'ann' })
-    const listed = async (filter: object) => (await bridge.sessions(filter)).sessions.map(({ sessionId }) => sessionId)
-    expect(await listed({})).toEqual(ids)
-    expect(await listed({ agentId: 'b' })).toEqual([ids[1]])
-    await bridge.prompt({ sessionId: ids[2] ?? '', prompt: 'hi' }).result()
-    expect(await listed({ status: 'idle' })).toEqual([ids[2]])
-  })
-
-  it('B24: a cursor stays valid under inserts and deletes', async () => {
-    const { bridge, clock } = await startBridge([testAgent('a')])
-    const ids: string[] = []
-    for (let n = 0; n < 6; n++) {
-      ids.unshift((await bridge.createSession()).sessionId)
-      await clock.advance(n % 2)
-    }
-    const all = (await bridge.sessions()).sessions.map(({ sessionId }) => sessionId)
-    const first = await bridge.sessions({ limit: 2 })
-    await bridge.createSession()
-    await bridge.close({ sessionId: all[1] ?? '' })
-    await bridge.close({ sessionId: all[2] ?? '' })
-    const second = await bridge.sessions({ limit: 2, cursor: first.nextCursor ?? '' })
-    const third = await bridge.sessions({ limit: 2, cursor: second.nextCursor ?? '' })
-    expect([...second.sessions, ...third.sessions].map(({ sessionId }) => sessionId)).toEqual(all.slice(3))
-    expect(third).not.toHaveProperty('nextCursor')
-  })
-
-  it.each([[{ limit: 0 }], [{ limit: 201 }], [{ cursor: 'none' }], [{ status: 'gone' }], [{ agentId: '' }]])('%j is PROTOCOL', async (filter) => {
-    const { bridge } = await startBridge([testAgent('a')])
-    expect(await codeOf(bridge.sessions(filter as never))).toBe('PROTOCOL')
-  })
-})
-
-describe('what others may', () => {
-  it('an agent that an owner may not use is not there for it', async () => {
-    const logger = recordingLogger()
-    const authorize = (owner: string, _action: string, agentId: string): boolean => owner === 'ann' || agentId === 'a'
-    const bridge = createBridge({ executors: [inProcessExecutor({ agents: [testAgent('a'), testAgent('b')] })], logger, authorize })
-    await bridge.start()
-    expect(bridge.discover({ owner: 'bob' }).map(({ id }) => id)).toEqual(['a'])
-    expect(bridge.discover({ owner: 'ann' })).toHaveLength(2)
-    await expect(bridge.createSession({ owner: 'bob', agentId: 'b' })).rejects.toMatchObject({ code: 'NOT_FOUND', message: 'No agent b' })
-    expect(failureOf(await bridge.delegate({ owner: 'bob', agentId: 'b', prompt: 'hi' }).result()).code).toBe('NOT_FOUND')
-    outcomeOf(await bridge.delegate({ owner: 'ann', agentId: 'b', prompt: 'hi' }).result())
-  })
-
-  it('B116: every transition and refusal is one line of the log, one event and one count', async () => {
-    const notices: BridgeNotice[] = []
-    const { bridge, logger } = await startBridge([testAgent('a')], { onEvent: (notice) => void notices.push(notice) })
-    const { sessionId } = await bridge.createSession()
-    outcomeOf(await bridge.prompt({ sessionId, prompt: 'hi', requestId: 'r1' }).result())
-    failureOf(await bridge.prompt({ sessionId, prompt: '' }).result())
-    await bridge.close({ sessionId })
-    const told = notices.map((notice) => (notice.type === 'refused' ? `${notice.call} ${notice.code}` : 'to' in notice ? `${notice.type} ${notice.to}` : notice.type))
-    expect(told).toEqual([
-      ...['session-changed active', 'session-changed busy', 'request-changed completed', 'session-changed idle'],
-      ...['prompt PROTOCOL', 'session-changed over'],
-    ])
-    const lines = logger.lines.filter(({ message }) => /^(session|request) (changed|refused)$/.test(message))
-    expect(lines).toHaveLength(notices.length)
-    expect(lines[2]?.fields).toMatchObject({ requestId: 'r1', sessionId, agentId: 'a', owner: 'local' })
-    expect(bridge.counters()).toMatchObject({ sessionsOpened: 1, sessionsClosed: { closed: 1 }, requests: { completed: 1 }, refused: 1, inFlight: 0 })
   })
 })

@@ -1,7 +1,7 @@
 import { manualClock } from '@bowline/llm/testing'
 import type { ManualClock } from '@bowline/llm/testing'
-import { createBridge, defineBridgeAgent, inProcessExecutor } from '../src/index.ts'
-import type { Bridge, BridgeAgent, BridgeExecutor, BridgeError, BridgeLogger, BridgeOptions, BridgeResult, LogFields, PromptResult } from '../src/index.ts'
+import { BridgeError, createBridge, defineBridgeAgent, inProcessExecutor } from '../src/index.ts'
+import type { Bridge, BridgeAgent, BridgeExecutor, BridgeLogger, BridgeOptions, BridgeResult, LogFields, PromptResult } from '../src/index.ts'
 
 export interface LogLine {
   readonly level: keyof BridgeLogger
@@ -61,6 +61,16 @@ export function failureOf(result: BridgeResult): BridgeError {
 export function outcomeOf(result: BridgeResult): Extract<BridgeResult, { ok: true }> {
   if (!result.ok) throw result.error
   return result
+}
+
+/** The code with which the work was refused. */
+export async function codeOf(work: Promise<unknown>): Promise<string> {
+  const error = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  if (!BridgeError.isInstance(error)) throw new Error('expected a BridgeError')
+  return error.code
 }
 
 /** Resolves when the signal is aborted. */

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@bowline/agent-loop'
-import type { JSONObject } from '@bowline/llm'
 import type { Answer, PendingInput } from '../agent.ts'
 import { BridgeError } from '../errors.ts'
 import type { RequestRecord } from './request-record.ts'
@@ -51,5 +50,5 @@ function refuseSome(code: 'NOT_FOUND' | 'PROTOCOL', message: string, answers: re
 }
 
 function hashOf(answer: Answer): string {
-  return createHash('sha256').update(canonicalJson(answer as unknown as JSONObject)).digest('base64url')
+  return createHash('sha256').update(canonicalJson(answer)).digest('base64url')
 }

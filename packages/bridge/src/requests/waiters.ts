@@ -22,11 +22,12 @@ export class Waiters {
     const waiter = { dueAt: this.#clock.now() + waitMs, wake: resolve }
     this.#waiting.add(waiter)
     if (!this.#timer || waiter.dueAt < this.#timer.dueAt) this.#arm(waiter.dueAt)
-    signal?.addEventListener('abort', resolve as () => void, { once: true })
+    const leave = (): void => resolve()
+    signal?.addEventListener('abort', leave, { once: true })
     try {
       await promise
     } finally {
-      signal?.removeEventListener('abort', resolve as () => void)
+      signal?.removeEventListener('abort', leave)
       this.#waiting.delete(waiter)
       if (this.#waiting.size === 0) this.#disarm()
     }
