@@ -31,6 +31,14 @@ describe('README', () => {
     expect(run.status).toBe(0)
   }, 30_000)
 
+  it('its example of a conversation runs as it stands', async () => {
+    const readme = await readFile(join(folder, 'README.md'), 'utf8')
+    const code = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = '']) => text).find((text) => text.includes('createSession')) ?? ''
+    const run = spawnSync(process.execPath, ['--input-type=module-typescript', '--eval', code], { cwd: folder, encoding: 'utf8' })
+    expect(run.stdout).toBe('awaiting-approval\nDone.\n')
+    expect(run.status).toBe(0)
+  }, 30_000)
+
   it('what hosts of MCP are told to start is a command line that is understood', async () => {
     const blocks = await jsonBlocks()
     for (const key of ['mcpServers', 'servers', 'context_servers']) {
