@@ -16,7 +16,7 @@ const requestShape = {
   timeoutMs: z.int().positive().optional().describe('Limit for the whole request.'),
 }
 
-export const answerSchema = z.union([
+const answerSchema = z.union([
   z.strictObject({ id: z.string().min(1), decision: z.enum(['approve', 'deny']), input: z.json().optional(), reason: z.string().optional() }),
   z.strictObject({ id: z.string().min(1), output: z.json() }),
   z.strictObject({ id: z.string().min(1), error: z.string() }),

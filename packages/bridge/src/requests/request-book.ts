@@ -143,7 +143,7 @@ export class RequestBook {
   }
 }
 
-export function keyOfRecord({ owner, requestId }: RequestRecord): Owned {
+function keyOfRecord({ owner, requestId }: RequestRecord): Owned {
   return { owner, id: requestId }
 }
 

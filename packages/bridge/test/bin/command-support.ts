@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
 
-export const bin = join(import.meta.dirname, '../../src/bin/bowline-bridge.ts')
+const bin = join(import.meta.dirname, '../../src/bin/bowline-bridge.ts')
 
 /** What starts the command: a client of stdio takes it apart. */
 export const nodeArgs = ['--disable-warning=ExperimentalWarning', bin]

@@ -114,6 +114,7 @@ describe('a worker that speaks the plain protocol', () => {
     await executor.cancel({ session, requestId: 'r1', reason: 'timeout' })
     await prompt.leave()
     expect(await ended).toEqual([])
+    await openSession(executor, 'foreign', 'bs_2')
     expect(await notice((each) => each.type === 'dropped' && each.what === 'answer')).toMatchObject({ requestId: 'r1' })
   })
 
