@@ -1,6 +1,4 @@
 import { z } from 'zod'
-import type { BridgeSession } from '../bridge-contract.ts'
-import { errorBody, errorFrom } from '../error-body.ts'
 import { cancelInputSchema, closeInputSchema, createInputSchema, idSchema, listInputSchema } from '../input/schemas.ts'
 import { givenFields } from './given-fields.ts'
 import { sessionSchema } from './schemas.ts'
@@ -13,8 +11,7 @@ export const sessionsCreate = tool({
   input: createInputSchema.extend({ workerId: idSchema.optional().describe('Old name of agentId.') }),
   output: sessionSchema,
   annotations: {},
-  run: async ({ bridge }, { workerId, ...input }) =>
-    sessionOnTheWire(await bridge.createSession(givenFields({ ...input, agentId: input.agentId ?? workerId }))),
+  run: ({ bridge }, { workerId, ...input }) => bridge.createSession(givenFields({ ...input, agentId: input.agentId ?? workerId })),
 })
 
 export const sessionsStatus = tool({
@@ -24,7 +21,7 @@ export const sessionsStatus = tool({
   input: z.strictObject({ sessionId: idSchema }),
   output: sessionSchema,
   annotations: { readOnlyHint: true },
-  run: async ({ bridge }, input) => sessionOnTheWire(await bridge.session(input.sessionId)),
+  run: ({ bridge }, input) => bridge.session(input.sessionId),
 })
 
 export const sessionsList = tool({
@@ -34,10 +31,7 @@ export const sessionsList = tool({
   input: listInputSchema,
   output: z.looseObject({ sessions: z.array(sessionSchema), nextCursor: z.string().optional() }),
   annotations: { readOnlyHint: true },
-  run: async ({ bridge }, input) => {
-    const { sessions, ...page } = await bridge.sessions(givenFields(input))
-    return { ...page, sessions: sessions.map(sessionOnTheWire) }
-  },
+  run: ({ bridge }, input) => bridge.sessions(givenFields(input)),
 })
 
 export const sessionsCancel = tool({
@@ -65,8 +59,3 @@ export const sessionsClose = tool({
   annotations: { destructiveHint: true, idempotentHint: true },
   run: ({ bridge }, input) => bridge.close(givenFields(input)),
 })
-
-/** What ended it leaves the process as every error does. */
-function sessionOnTheWire({ lastError, ...session }: BridgeSession): BridgeSession {
-  return { ...session, ...(lastError && { lastError: errorBody(errorFrom(lastError)) }) }
-}

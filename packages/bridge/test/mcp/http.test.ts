@@ -110,6 +110,19 @@ describe.each(eras)('clients %s over HTTP', (_era, options) => {
     expect([nameless.cancels, named.cancels, kept.cancels]).toEqual([['caller'], [], []])
   })
 
+  it('B61: the end of the exchange after the answer means nothing, also to work that nobody named', async () => {
+    const { agent, began, finish, cancels } = heldAgent('a')
+    const { connect, bridge } = await serve([agent])
+    const client = await connect(options)
+    const call = { name: 'tasks_delegate', arguments: { prompt: 'hi', mode: 'background' } }
+    const { requestId } = contentOf<{ requestId: string }>(await client.callTool(call))
+    await began
+    await client.close()
+    finish('done')
+    expect(await bridge.request(requestId, { waitMs: 1000 })).toMatchObject({ status: 'completed', text: 'done' })
+    expect(cancels).toEqual([])
+  })
+
   it('B59: progress reaches the client', async () => {
     const { agent, began, finish } = heldAgent('a')
     const { connect } = await serve([agent])
