@@ -1,12 +1,12 @@
+import type { ListedAgent } from './bridge-contract.ts'
 import { BridgeError } from './errors.ts'
 import type { BridgeExecutor, DiscoveredAgent } from './executors/executor.ts'
 import type { BridgeLogger } from './logger.ts'
-import type { BridgeSettings } from './settings.ts'
 
-export interface ListedAgent extends DiscoveredAgent {
-  /** The kind of the executor that reaches it. */
-  readonly executor: string
-  readonly default: boolean
+export interface DirectoryOptions {
+  readonly executors: readonly BridgeExecutor[]
+  readonly defaultAgentId: string | undefined
+  readonly logger: BridgeLogger
 }
 
 export interface FoundAgent {
@@ -20,7 +20,7 @@ export class AgentDirectory {
   readonly #defaultAgentId: string | undefined
   readonly #logger: BridgeLogger
 
-  constructor({ executors, defaultAgentId, logger }: Pick<BridgeSettings, 'executors' | 'defaultAgentId' | 'logger'>) {
+  constructor({ executors, defaultAgentId, logger }: DirectoryOptions) {
     this.#executors = executors
     this.#defaultAgentId = defaultAgentId
     this.#logger = logger

@@ -1,8 +1,7 @@
 import type { Clock, Cost, JSONObject, JSONValue, RuntimeParams, Usage } from '@bowline/llm'
 import type { Answer, BridgeEvent, PendingInput, StopReason } from './agent.ts'
-import type { ListedAgent } from './agent-directory.ts'
 import type { BridgeError, BridgeErrorBody } from './errors.ts'
-import type { WorkerHealth } from './executors/executor.ts'
+import type { DiscoveredAgent, WorkerHealth } from './executors/executor.ts'
 
 /**
  * Takes prompts to agents and brings back exactly one outcome of each. Every call may name an `owner`, by default
@@ -41,6 +40,15 @@ export interface Bridge {
   cancel(input: CancelInput): Promise<CancelReceipt>
   close(input: CloseInput): Promise<CloseReceipt>
 }
+
+export interface ListedAgent extends DiscoveredAgent {
+  /** The kind of the executor that reaches it. */
+  readonly executor: string
+  readonly default: boolean
+}
+
+/** What an owner may be allowed to do with an agent. */
+export type BridgeAction = 'discover' | 'create' | 'prompt' | 'delegate' | 'cancel' | 'close' | 'read'
 
 export interface OwnerOption {
   /** Default `local`. */

@@ -23,6 +23,11 @@ export function workContextOf({ owner, sessionId, agentId, depth, path }: Sessio
   return { owner, sessionId, agentId, depth, path, ...(requestId !== undefined && { requestId }) }
 }
 
+/** Runs what the agent of a session does, in that session's name. */
+export function inSession<T>(context: SessionContext, requestId: string | undefined, work: () => T): T {
+  return withWorkContext(workContextOf(context, requestId), work)
+}
+
 /** Undefined outside of agents. */
 export function workContext(): WorkContext | undefined {
   return storage.getStore()

@@ -16,7 +16,6 @@ export type {
   SessionContext,
   StopReason,
 } from './agent.ts'
-export type { ListedAgent } from './agent-directory.ts'
 export type { HistoryLimits } from './agents/conversation-history.ts'
 export { multiProviderAgent } from './agents/multi-provider-agent.ts'
 export type { MultiProviderAgentOptions } from './agents/multi-provider-agent.ts'
@@ -26,6 +25,7 @@ export type { RuntimeAgentOptions } from './agents/runtime-agent.ts'
 export { createBridge } from './bridge.ts'
 export type {
   Bridge,
+  BridgeAction,
   BridgeCounters,
   BridgeHealth,
   BridgeLimits,
@@ -40,6 +40,7 @@ export type {
   CreateSessionInput,
   DelegateInput,
   DepthOption,
+  ListedAgent,
   OutcomeStatus,
   OwnerOption,
   PromptInput,
@@ -73,5 +74,4 @@ export type {
 } from './executors/worker/options.ts'
 export type { BridgeLogger, LogFields } from './logger.ts'
 export type { BridgeNotice, NoticeBody } from './notices.ts'
-export type { BridgeAction } from './operations/desk.ts'
 export type { BridgeOptions } from './settings.ts'

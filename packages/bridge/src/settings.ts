@@ -8,7 +8,7 @@ import type { BridgeExecutor } from './executors/executor.ts'
 import { stderrLogger } from './logger.ts'
 import type { BridgeLogger } from './logger.ts'
 import type { BridgeNotice } from './notices.ts'
-import type { BridgeAction } from './operations/desk.ts'
+import type { BridgeAction } from './bridge-contract.ts'
 
 export interface BridgeOptions {
   /** In order of precedence: an agent id in an earlier one wins. Default none. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { ListedAgent } from '../agent-directory.ts'
+import type { ListedAgent } from '../bridge-contract.ts'
 import type { Bridge, BridgeHealth, BridgeSession, CancelInput, OwnerOption } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
 

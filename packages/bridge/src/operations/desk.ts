@@ -1,4 +1,5 @@
 import type { AgentDirectory, FoundAgent } from '../agent-directory.ts'
+import type { BridgeAction } from '../bridge-contract.ts'
 import type { Core } from '../core.ts'
 import { BridgeError } from '../errors.ts'
 import type { Places } from '../requests/places.ts'
@@ -15,8 +16,6 @@ export interface Desk {
   /** Throws unless the bridge runs. */
   checkRunning(): void
 }
-
-export type BridgeAction = 'discover' | 'create' | 'prompt' | 'delegate' | 'cancel' | 'close' | 'read'
 
 /** An agent that this owner may use so. To others it is not there. */
 export function findAgent({ core, directory }: Desk, owner: string, action: BridgeAction, agentId: string | undefined): FoundAgent {

@@ -1,4 +1,4 @@
-import { settlesWithin } from '../requests/watch.ts'
+import { settlesWithin } from '../settles-within.ts'
 import type { Desk } from './desk.ts'
 
 /** After the deadline: once for hooks that are still at it, once for the executors. */

@@ -1,6 +1,5 @@
 import type { SessionContext } from '../agent.ts'
 import type { FoundAgent } from '../agent-directory.ts'
-import { withWorkContext, workContextOf } from '../context.ts'
 import type { Stored } from '../records/record-table.ts'
 import type { SessionRecord } from './session-record.ts'
 
@@ -17,9 +16,4 @@ export interface LiveSession {
   quiet: Promise<void>
   /** Gives back its place among the sessions of its executor. Repeatable. */
   readonly releaseSlot: () => void
-}
-
-/** Runs what the agent of a session does, in that session's name. */
-export function inSession<T>(context: SessionContext, requestId: string | undefined, work: () => T): T {
-  return withWorkContext(workContextOf(context, requestId), work)
 }

@@ -24,7 +24,7 @@ describe('a worker that speaks the plain protocol', () => {
     expect((await ask(executor, session, 'usage')).result?.usage).toEqual({ inputTokens: 3, outputTokens: 4, totalTokens: 7, cacheReadTokens: 1 })
   })
 
-  it('B10: B77: metadata and parameters reach it, and nothing that tells whose session it is', async () => {
+  it('B77, B10: metadata and parameters reach it, and nothing that tells whose session it is', async () => {
     const { env, told } = await toldFile()
     const { executor } = await startWorkers([foreignWorker(['close'], { env })])
     const metadata = { team: 'red', runtimeParams: { topK: 3 } }

@@ -1,0 +1,12 @@
+import type { Clock } from '@bowline/llm'
+
+/** True when the promise settled within the time, whichever way. Leaves no timer behind. */
+export async function settlesWithin(clock: Clock, leftMs: number, work: Promise<unknown>): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<false>()
+  const cancelTimer = clock.setTimer(clock.now() + Math.max(0, leftMs), () => resolve(false))
+  const settled = work.then(
+    () => true,
+    () => true,
+  )
+  return Promise.race([settled, late]).finally(cancelTimer)
+}
