@@ -1,12 +1,22 @@
 // pnpm bench [name...]: runs every *.bench.ts, or those whose file name holds one of the names. All of them, or all whose
-// name begins with `http-` (pnpm bench http), are written into their section of results.md.
+// name begins with `http-` or `bridge-` (pnpm bench http, pnpm bench bridge), are written into their section of results.md.
 import { globSync } from 'node:fs'
 import { markdownTable, type Bench } from './harness.ts'
 import { machineLine, writeSection, type SectionName } from './results-file.ts'
 
 const wanted = process.argv.slice(2)
 const files = globSync('*.bench.ts', { cwd: import.meta.dirname }).sort()
-const isOfHttp = (file: string): boolean => file.startsWith('http-')
+
+/** What has a command of its own, by the first word of its files. */
+const ownSections = {
+  http: '`pnpm bench http`. One run of each: a server in one process, its callers in another.',
+  bridge: '`pnpm bench bridge`, after `pnpm build`. One run of each, where nothing else is said.',
+} as const
+
+type OwnSection = keyof typeof ownSections
+
+const isOf = (name: string) => (file: string): boolean => file.startsWith(`${name}-`)
+const isOwnSection = (name: string | undefined): name is OwnSection => name !== undefined && Object.hasOwn(ownSections, name)
 
 async function partOf(file: string): Promise<string> {
   const { bench } = (await import(`./${file}`)) as { readonly bench: Bench }
@@ -26,11 +36,18 @@ async function write(section: SectionName, how: string, some: readonly string[])
   writeSection(section, [head, ...(await partsOf(some))].join('\n'))
 }
 
+async function writeOwn(name: OwnSection): Promise<void> {
+  await write(name, ownSections[name], files.filter(isOf(name)))
+}
+
 // A part of the figures of a section must not replace the whole.
 const [only] = wanted
-if (only !== undefined && !(wanted.length === 1 && only === 'http')) {
-  await partsOf(files.filter((file) => wanted.some((name) => file.includes(name))))
+if (only === undefined) {
+  const names = Object.keys(ownSections) as OwnSection[]
+  await write('bench', '`pnpm bench`. Medians of 9 interleaved rounds, where nothing else is said.', files.filter((file) => !names.some((name) => isOf(name)(file))))
+  for (const name of names) await writeOwn(name)
+} else if (wanted.length === 1 && isOwnSection(only)) {
+  await writeOwn(only)
 } else {
-  if (only === undefined) await write('bench', '`pnpm bench`. Medians of 9 interleaved rounds, where nothing else is said.', files.filter((file) => !isOfHttp(file)))
-  await write('http', '`pnpm bench http`. One run of each: a server in one process, its callers in another.', files.filter(isOfHttp))
+  await partsOf(files.filter((file) => wanted.some((name) => file.includes(name))))
 }

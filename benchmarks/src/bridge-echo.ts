@@ -1,0 +1,20 @@
+import { createBridge, inProcessExecutor } from '@bowline/bridge'
+import type { Bridge, BridgeAgent, BridgeLogger, BridgeOptions } from '@bowline/bridge'
+
+export const quiet: BridgeLogger = { info: () => undefined, warn: () => undefined, error: () => undefined }
+
+/** Says what it was asked. */
+export const echo = {
+  specificationVersion: 'v1',
+  info: { id: 'echo' },
+  onPrompt: async ({ prompt }: { readonly prompt: string }) => ({ text: prompt, stopReason: 'end_turn' as const }),
+} satisfies BridgeAgent
+
+const many = 1_000_000
+
+/** A running bridge with the echo in its own process. */
+export async function startEcho(options: BridgeOptions = {}): Promise<Bridge> {
+  const bridge = createBridge({ executors: [inProcessExecutor({ agents: [echo], maxSessions: many })], logger: quiet, ...options })
+  await bridge.start()
+  return bridge
+}
