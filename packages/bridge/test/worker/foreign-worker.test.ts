@@ -122,7 +122,7 @@ describe('a worker that speaks the plain protocol', () => {
     const { executor } = await startWorkers([foreignWorker()])
     const session = await openSession(executor, 'foreign')
     const error = await failureOf(ask(executor, session, 'fail'))
-    expect(error).toMatchObject({ code: 'UPSTREAM', retryable: false, details: { agentId: 'foreign', upstreamCode: { code: -32050, data: { shelf: 3 } } } })
+    expect(error).toMatchObject({ code: 'UPSTREAM', retryable: false, details: { agentId: 'foreign', sessionId: 'bs_1', upstreamCode: { code: -32050, data: { shelf: 3 } } } })
     expect(await failureOf(ask(executor, session, 'auth'))).toMatchObject({ code: 'AUTH' })
   })
 

@@ -92,7 +92,7 @@ export function startTurn({ live, acpId, request, permissions, onLate }: TurnOpt
     // Without an answer of the worker its process is gone, and `lost` says why.
     if (!(error instanceof RequestError)) return
     if (request.abortSignal.aborted && error.code === requestCancelled) answered({ stopReason: 'cancelled' })
-    else end(bridgeErrorOf(error, session.agentId))
+    else end(bridgeErrorOf(error, { agentId: session.agentId, sessionId: session.sessionId, requestId }))
   }
 
   function lost(): void {

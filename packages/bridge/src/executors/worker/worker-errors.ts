@@ -3,9 +3,9 @@ import { BridgeError } from '../../errors.ts'
 import { bridgeErrorOf } from '../../worker/wire-error.ts'
 
 /** What became of a call: the worker's own error, or that the worker is gone. */
-export function callError(error: unknown, id: string, outcome: 'none' | 'unknown'): BridgeError {
+export function callError(error: unknown, id: string, outcome: 'none' | 'unknown'): Error {
   if (BridgeError.isInstance(error)) return error
-  if (error instanceof RequestError) return bridgeErrorOf(error, id)
+  if (error instanceof RequestError) return bridgeErrorOf(error, { agentId: id })
   return new BridgeError('TRANSPORT', `Worker ${id} was lost`, { details: { agentId: id, reason: 'worker-lost', outcome } })
 }
 
@@ -24,7 +24,9 @@ export function notResumable(id: string): BridgeError {
 }
 
 /** The session did not come into the new process. */
-export function notReopened(error: unknown, id: string): BridgeError {
-  const { code, message, retryable, details } = callError(error, id, 'none')
+export function notReopened(error: unknown, id: string): Error {
+  const failure = callError(error, id, 'none')
+  if (!BridgeError.isInstance(failure)) return failure
+  const { code, message, retryable, details } = failure
   return new BridgeError(code, message, { retryable, details: { ...details, sessionValid: false } })
 }

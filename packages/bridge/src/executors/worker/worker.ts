@@ -76,7 +76,7 @@ export function createWorker(settings: WorkerSettings, host: ExecutorHost): Work
     if (live?.generation !== session.generation || !live.hello.closes) return
     await live.connection.closeSession(session.acpId, meta).catch((error: unknown) => {
       // The session went with its process.
-      if (error instanceof RequestError) throw bridgeErrorOf(error, id)
+      if (error instanceof RequestError) throw bridgeErrorOf(error, { agentId: id, sessionId: context.sessionId })
     })
   }
 
