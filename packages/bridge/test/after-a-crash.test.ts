@@ -170,6 +170,7 @@ describe('two bridges on one store', () => {
     expect(failureOf(await second.prompt({ sessionId, prompt: 'more' }).result())).toMatchObject({ code: 'TRANSPORT', details: { reason: 'elsewhere' } })
     expect(await second.request('r1')).toMatchObject({ status: 'running' })
     const following = second.request('r1', { waitMs: 20_000 })
+    expect(await second.cancel({ requestId: 'r1' })).toMatchObject({ cancelled: false, settled: false, reason: 'elsewhere' })
     await first.cancel({ requestId: 'r1' })
     expect(outcomeOf(await following).status).toBe('aborted')
   })

@@ -1,6 +1,7 @@
+import { memoryStateStore } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
 import type { Answer, BridgeEvent, PendingInput, PromptContext } from '../src/index.ts'
-import { answer, failureOf, outcomeOf, startBridge, testAgent } from './support.ts'
+import { answer, failureOf, never, outcomeOf, startBridge, testAgent } from './support.ts'
 
 const approval: PendingInput = { id: 'ap_1', kind: 'approval', toolName: 'pay', input: { eur: 3 } }
 const tool: PendingInput = { id: 'child/call_1', kind: 'tool', toolName: 'locate', input: {}, agent: ['writer'] }
@@ -208,5 +209,38 @@ describe('answers', () => {
     outcomeOf(await bridge.prompt({ sessionId, prompt: 'hi' }).result())
     expect(failureOf(await bridge.prompt({ sessionId, answers: [approve] }).result()).code).toBe('NOT_FOUND')
     expect(failureOf(await bridge.prompt({ sessionId, answers: [approve], requestId: 'none' }).result()).code).toBe('NOT_FOUND')
+  })
+})
+
+describe('after the bridge has gone', () => {
+  it('B41, B97: the next one takes the answers to what a durable agent waits for', async () => {
+    const legs: unknown[] = []
+    const durable = { ...turnAgent([approval, tool], legs), durable: true }
+    const store = memoryStateStore()
+    const first = await startBridge([durable], { store })
+    const { sessionId } = await first.bridge.createSession()
+    outcomeOf(await first.bridge.prompt({ sessionId, prompt: 'hi', requestId: 'r1' }).result())
+    await first.bridge.stop()
+    const { bridge } = await startBridge([durable], { store })
+    expect(outcomeOf(await bridge.prompt({ sessionId, answers: [approve] }).result())).toMatchObject({ status: 'awaiting-tools', pending: [tool] })
+    expect(outcomeOf(await bridge.prompt({ sessionId, answers: [located], requestId: 'r1' }).result())).toMatchObject({ status: 'completed', requestId: 'r1' })
+    expect(legs).toMatchObject([{ prompt: 'hi' }, { prompt: 'hi', requestId: 'r1' }, { answers: [approve] }, { answers: [located] }])
+    expect((await bridge.session(sessionId)).status).toBe('idle')
+  })
+
+  it('B40, B97: an answer that was recorded and may not have arrived is passed on again, and only where it is asked for', async () => {
+    const legs: unknown[] = []
+    const hanging = { ...testAgent('a', { onPrompt: ({ answers }: PromptContext) => (answers ? never : { text: '', stopReason: 'needs_input' as const, pending: [approval, tool] }) }), durable: true }
+    const store = memoryStateStore()
+    const first = await startBridge([hanging], { store })
+    const { sessionId } = await first.bridge.createSession()
+    outcomeOf(await first.bridge.prompt({ sessionId, prompt: 'hi', requestId: 'r1' }).result())
+    await first.bridge.prompt({ sessionId, answers: [approve] }).accepted()
+    await first.bridge.stop()
+    const { bridge } = await startBridge([{ ...turnAgent([approval, tool], legs), durable: true }], { store })
+    expect(await bridge.request('r1', { waitMs: 1000 })).toMatchObject({ status: 'awaiting-tools', pending: [tool] })
+    expect(outcomeOf(await bridge.prompt({ sessionId, answers: [approve] }).result()).status).toBe('awaiting-tools')
+    expect(outcomeOf(await bridge.prompt({ sessionId, answers: [located] }).result()).text).toBe('done with 2')
+    expect(legs).toMatchObject([{ prompt: 'hi' }, { answers: [approve] }, { answers: [located] }])
   })
 })

@@ -33,7 +33,11 @@ async function pass(desk: Desk, input: PromptInput, answers: readonly Answer[]):
   const found = desk.book.entry(key) ?? (await takeUp(desk, key))
   const record = found && 'request' in found ? found.stored?.value : found
   if (!found || !record || record.sessionId !== sessionId) throw missingRequest(requestId)
-  if ('request' in found) return passOn(desk, found, answers)
+  if ('request' in found) {
+    // Its agent is asked again, and says anew what it waits for.
+    if (found.isResumed && !found.work) await found.request.run().result()
+    return passOn(desk, found, answers)
+  }
   checkAnswers(record, answers)
   const episode = new Episode()
   episode.settle(resultOf(record))

@@ -24,6 +24,7 @@ export async function cancel(desk: Desk, { owner = 'local', ...input }: CancelIn
 async function stop(entry: BookEntry): Promise<CancelReceipt> {
   const { request } = entry
   const { sessionId, requestId } = request.ids
+  if (entry.isElsewhere) return { cancelled: false, sessionId, requestId, settled: false, reason: 'elsewhere' }
   request.watch.interrupt({ cause: 'caller' })
   await request.ended
   const isCancelled = wasAborted(request.now())

@@ -86,6 +86,7 @@ async function follow(desk: Desk, entry: BookEntry): Promise<void> {
   const { book, core } = desk
   const { clock } = core.settings
   const { watch, ids, owner } = entry.request
+  entry.isElsewhere = true
   entry.request.start()
   watch.pause(true)
   while (!watch.interruption) {

@@ -3,12 +3,14 @@ import type { CloseReason } from '../agent.ts'
 import type { FoundAgent } from '../agent-directory.ts'
 import type { BridgeResult } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
+import { givenBefore } from '../requests/answers.ts'
 import { abortedResult, detached, outcomeResult, timedOut } from '../requests/outcome.ts'
 import { asBridgeError, PromptWork } from '../requests/prompt-work.ts'
 import type { WorkEnd } from '../requests/prompt-work.ts'
 import type { BookEntry } from '../requests/request-book.ts'
 import { withResult, withStatus } from '../requests/request-record.ts'
 import type { RequestRecord } from '../requests/request-record.ts'
+import { statusOfPending } from '../requests/result-collector.ts'
 import type { Settled } from '../requests/run-result.ts'
 import type { Interruption } from '../requests/watch.ts'
 import type { LiveSession } from '../sessions/live-session.ts'
@@ -107,13 +109,26 @@ async function openedInTime({ core, sessions }: Desk, entry: BookEntry, open: ()
 
 async function workIn(desk: Desk, entry: BookEntry, live: LiveSession, { prompt, runtimeParams }: Work): Promise<WorkEnd> {
   const { request } = entry
-  const work = new PromptWork(desk.core, { request, session: live.context, found: live.found, runtimeParams }, (settled) => void pause(desk, entry, settled))
+  const work = new PromptWork(desk.core, { request, session: live.context, found: live.found, runtimeParams }, (settled) => {
+    void desk.core.attempt('the waiting was not told', () => wait(desk, entry, settled))
+  })
   entry.work = work
   const running = work.run({ prompt })
   live.quiet = running.then(() => undefined)
   const end = await running
   entry.settled = end.settled
   return end
+}
+
+/** The agent waits. After a crash it may ask for what was answered before. */
+async function wait(desk: Desk, entry: BookEntry, settled: Settled): Promise<void> {
+  const { pending = [] } = settled.result
+  const known = entry.isResumed && entry.stored ? givenBefore(entry.stored.value, pending) : []
+  if (known.length === 0) return pause(desk, entry, settled)
+  // Where they start a new prompt, it says what is still open.
+  const isTaken = await entry.work?.answer(known)
+  const open = pending.filter(({ id }) => known.every((answer) => answer.id !== id))
+  if (isTaken && open.length > 0) await pause(desk, entry, { status: statusOfPending(open), result: { ...settled.result, pending: open } })
 }
 
 /** Nobody works on the request until its answers come. */

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { canonicalJson } from '@bowline/agent-loop'
 import type { Answer, PendingInput } from '../agent.ts'
 import { BridgeError } from '../errors.ts'
@@ -9,7 +8,7 @@ export interface CheckedAnswers {
   readonly fresh: readonly Answer[]
   /** What is still waited for. */
   readonly remaining: readonly PendingInput[]
-  readonly answered: Readonly<Record<string, string>>
+  readonly answered: Readonly<Record<string, Answer>>
 }
 
 /** Judges answers as a whole, before any is passed on. Throws `NOT_FOUND` or `PROTOCOL`, with the ids that are at fault. */
@@ -18,7 +17,7 @@ export function checkAnswers(record: RequestRecord, answers: readonly Answer[]):
   const pending = new Map((record.outcome?.pending ?? []).map((input) => [input.id, input]))
   const fresh = answers.filter(({ id }) => !Object.hasOwn(answered, id))
   refuseSome('NOT_FOUND', 'Nothing waits for', fresh.filter(({ id }) => !pending.has(id)), record)
-  const others = answers.filter((answer) => Object.hasOwn(answered, answer.id) && answered[answer.id] !== hashOf(answer))
+  const others = answers.filter((answer) => Object.hasOwn(answered, answer.id) && !isSame(answered[answer.id], answer))
   refuseSome('PROTOCOL', 'There is another answer to', others, record)
   refuseSome('PROTOCOL', 'Answered twice at once:', repeated(fresh), record)
   refuseSome('PROTOCOL', 'An approval takes a decision, and a tool an output or error:', fresh.filter((answer) => !fits(answer, pending.get(answer.id))), record)
@@ -26,17 +25,18 @@ export function checkAnswers(record: RequestRecord, answers: readonly Answer[]):
   return {
     fresh,
     remaining: [...pending.values()].filter(({ id }) => !given.has(id)),
-    answered: { ...answered, ...Object.fromEntries(fresh.map((answer) => [answer.id, hashOf(answer)])) },
+    answered: { ...answered, ...Object.fromEntries(fresh.map((answer) => [answer.id, answer])) },
   }
 }
 
+/** Answers that were recorded before a crash, and of which nobody knows whether they reached the agent that asks again. */
+export function givenBefore({ answered = {} }: RequestRecord, pending: readonly PendingInput[]): readonly Answer[] {
+  return pending.flatMap(({ id }) => (Object.hasOwn(answered, id) ? [answered[id] as Answer] : []))
+}
+
 function repeated(answers: readonly Answer[]): readonly Answer[] {
-  const seen = new Map<string, string>()
-  return answers.filter((answer) => {
-    const isRepeated = seen.has(answer.id)
-    seen.set(answer.id, hashOf(answer))
-    return isRepeated
-  })
+  const seen = new Set<string>()
+  return answers.filter(({ id }) => seen.has(id) || !seen.add(id))
 }
 
 function fits(answer: Answer, pending: PendingInput | undefined): boolean {
@@ -49,6 +49,6 @@ function refuseSome(code: 'NOT_FOUND' | 'PROTOCOL', message: string, answers: re
   throw new BridgeError(code, `${message} ${answers.map(({ id }) => id).join(', ')}`, { details: { requestId, sessionId, agentId, issues } })
 }
 
-function hashOf(answer: Answer): string {
-  return createHash('sha256').update(canonicalJson(answer)).digest('base64url')
+function isSame(left: Answer | undefined, right: Answer): boolean {
+  return left !== undefined && canonicalJson(left) === canonicalJson(right)
 }

@@ -93,7 +93,7 @@ export class PromptWork {
   }
 
   async #answered(): Promise<undefined> {
-    await new Promise<void>((resolve) => (this.#wake = resolve))
+    if (this.#answers.length === 0) await new Promise<void>((resolve) => (this.#wake = resolve))
     return undefined
   }
 

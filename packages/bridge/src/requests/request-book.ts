@@ -20,6 +20,8 @@ export interface BookEntry {
   work: PromptWork | undefined
   /** The agent may be at it already: whatever interrupts the request must reach it. */
   isResumed: boolean
+  /** Another process works on it, and this one only watches its record. */
+  isElsewhere: boolean
   /** False: its agent was told to stop and did not. */
   settled: boolean
   /** The changes of its record, one after the other. */
@@ -73,7 +75,7 @@ export class RequestBook {
     const watch = watchRequest({ clock, deadlineAt: call.deadlineAt })
     if (call.abortSignal) watch.follow(call.abortSignal)
     const request = new LiveRequest(call, watch, clock)
-    const entry: BookEntry = { request, stored: undefined, place: undefined, work: undefined, isResumed: false, settled: true, writing: Promise.resolve() }
+    const entry: BookEntry = { request, stored: undefined, place: undefined, work: undefined, isResumed: false, isElsewhere: false, settled: true, writing: Promise.resolve() }
     this.#live.set(mapKey(keyOfCall(call)), entry)
     return entry
   }

@@ -1,5 +1,5 @@
 import type { Cost, JSONValue, RuntimeParams, Usage } from '@bowline/llm'
-import type { PendingInput, SessionContext, StopReason } from '../agent.ts'
+import type { Answer, PendingInput, SessionContext, StopReason } from '../agent.ts'
 import type { BridgeResult, RequestIds, SettledStatus } from '../bridge-contract.ts'
 import { errorFrom, storedError } from '../error-body.ts'
 import type { BridgeErrorBody } from '../errors.ts'
@@ -37,8 +37,8 @@ export interface RequestRecord {
   readonly work?: { readonly session: SessionContext; readonly prompt: string; readonly runtimeParams: RuntimeParams }
   readonly outcome?: StoredOutcome
   readonly error?: BridgeErrorBody
-  /** Hashes of the answers that were given, by id. */
-  readonly answered?: Readonly<Record<string, string>>
+  /** The answers that were given, by id. */
+  readonly answered?: Readonly<Record<string, Answer>>
 }
 
 export function isEnded({ status }: RequestRecord): boolean {
