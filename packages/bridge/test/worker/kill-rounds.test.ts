@@ -37,7 +37,7 @@ function checkOutcome(result: BridgeResult, told: readonly Told[], requestId: st
 
 /** Where in a request the worker is killed. */
 const workerPhases = ['before', 'opening', 'accepted', 'event 1', 'event 3', 'event 5', 'settled', 'closing'] as const
-const roundsOfWorkers = 60
+const roundsOfWorkers = 32
 
 describe('a worker that is killed at every phase', () => {
   it.each([
@@ -91,7 +91,7 @@ async function oneRequest(bridge: Bridge, requestId: string, at: (phase: string)
 
 const bridgePhases = ['start', 'created', 'accepted', 'event 1', 'event 3', 'event 5', 'settled', 'closed'] as const
 const victims = ['bridge', 'both'] as const
-const roundsOfBridges = 80
+const roundsOfBridges = 48
 
 describe('a bridge that is killed at every phase, with its worker or alone', () => {
   it.each([

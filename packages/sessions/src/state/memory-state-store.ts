@@ -15,7 +15,7 @@ export interface MemoryStateStoreOptions {
 /** Keeps records as long as the process lives. The reference for what other providers must do. */
 export function memoryStateStore({ maxRecords = Infinity, clock = systemClock }: MemoryStateStoreOptions = {}): StateStore {
   if (!(maxRecords >= 1)) throw new SessionError('invalid-config', 'maxRecords must be at least 1.')
-  const store = tableStateStore({ table: new StateTable(), now: () => clock.now(), maxRecords })
+  const store = tableStateStore({ table: new StateTable({ forgetsIds: true }), now: () => clock.now(), maxRecords })
   let closed = false
 
   function open(): StateStore {

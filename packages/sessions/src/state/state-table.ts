@@ -22,7 +22,15 @@ interface Space {
 /** Records in memory, in the order of their ids. Knows no rules and no time: what has expired is there until it is gone. */
 export class StateTable {
   readonly #spaces = new Map<string, Space>()
+  readonly #forgetsIds: boolean
   #size = 0
+  /** No version above it was used for an id that is forgotten. */
+  #forgotten = 0
+
+  /** `forgetsIds`: of a record that is gone nothing is left, and the versions of every new one begin above all of those. */
+  constructor({ forgetsIds = false }: { readonly forgetsIds?: boolean } = {}) {
+    this.#forgetsIds = forgetsIds
+  }
 
   get size(): number {
     return this.#size
@@ -32,9 +40,9 @@ export class StateTable {
     return this.#spaces.get(space)?.records.get(id)
   }
 
-  /** 0: the id was never used. */
+  /** Below the next version of this id. 0: the id was never used, nor anything forgotten. */
   lastVersion(space: string, id: string): number {
-    return this.#spaces.get(space)?.lastVersions.get(id) ?? 0
+    return this.#spaces.get(space)?.lastVersions.get(id) ?? this.#forgotten
   }
 
   /** Those of a space whose ids are not before this one. */
@@ -88,6 +96,9 @@ export class StateTable {
     if (!space.records.delete(id)) return
     space.ids.splice(placeOf(space.ids, id), 1)
     this.#size--
+    if (!this.#forgetsIds) return
+    this.#forgotten = Math.max(this.#forgotten, space.lastVersions.get(id) ?? 0)
+    space.lastVersions.delete(id)
   }
 }
 

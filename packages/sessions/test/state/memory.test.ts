@@ -3,6 +3,8 @@ import { manualClock } from '@bowline/llm/testing'
 import { memoryStateStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { testStateStore } from '@bowline/sessions/testing'
+import { StateTable } from '../../src/state/state-table.ts'
+import { tableStateStore } from '../../src/state/table-state-store.ts'
 
 const runner = { describe, it }
 
@@ -44,5 +46,16 @@ describe('the memory state store', () => {
 
   it('O58: of a store that is not open is unavailable', async () => {
     await expect(memoryStore().state.get('s', 'a')).rejects.toMatchObject({ code: 'store-unavailable' })
+  })
+
+  it('O61: of ids that are gone nothing is kept, and no version of theirs is used again', async () => {
+    const table = new StateTable({ forgetsIds: true })
+    const store = tableStateStore({ table, now: () => 0 })
+    for (let n = 0; n < 100; n++) {
+      await store.compareAndSet('s', `id-${n % 50}`, null, n, { ttlMs: 'never' })
+      await store.delete('s', `id-${n % 50}`)
+    }
+    expect([...table.changes()]).toEqual([])
+    expect(await store.compareAndSet('s', 'id-0', null, 1, { ttlMs: 'never' })).toEqual({ ok: true, version: 101 })
   })
 })
