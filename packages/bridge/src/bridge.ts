@@ -69,6 +69,7 @@ class ExecutorBridge implements Bridge {
     this.#desk = {
       ...{ core: this.#core, directory: this.#directory, sessions, places: new Places(settings) },
       book: new RequestBook(this.#core, onOver),
+      isRunning: () => this.#state === 'started',
       checkRunning: () => this.#checkRunning(),
     }
     this.#reaper = new Reaper(this.#core, sessions)

@@ -6,6 +6,7 @@ import { contextOfRun } from './agents/run-contexts.ts'
 import type { BridgeEvent } from './agent.ts'
 import type { Bridge, BridgeOutcome, BridgeResult, DepthOption, OwnerOption } from './bridge-contract.ts'
 import { workContext } from './context.ts'
+import { errorBody } from './error-body.ts'
 import { BridgeError } from './errors.ts'
 
 export interface DelegateToolOptions {
@@ -78,7 +79,7 @@ class Child {
   end(result: BridgeResult): void {
     const childRunId = this.#id
     if (!result.ok) {
-      const { code, message, retryable } = result.error
+      const { code, message, retryable } = errorBody(result.error)
       const error = { kind: 'unknown', code, message, retryable, phase: 'before-output' } as const
       return this.#context.reportChild({ kind: 'end', childRunId, status: 'error', error })
     }
@@ -101,7 +102,7 @@ function endedAs({ status }: BridgeOutcome): 'completed' | 'aborted' | 'halted' 
 
 function returned(result: BridgeResult): ToolReturnValue {
   if (!result.ok) {
-    const { code, message, retryable } = result.error
+    const { code, message, retryable } = errorBody(result.error)
     return { output: { result: 'error', error: message, code, retryable }, isError: true }
   }
   const { status, text = '', structured, agentId, requestId, sessionId, pending } = result

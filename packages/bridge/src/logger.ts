@@ -1,3 +1,5 @@
+import { inspect } from 'node:util'
+
 /** One structured line per call. The shape of pino, so that a pino logger fits as it is. */
 export interface BridgeLogger {
   info(fields: LogFields, message: string): void
@@ -15,8 +17,16 @@ export function stderrLogger(): BridgeLogger {
 
 function write(level: string): (fields: LogFields, message: string) => void {
   return (fields, message) => {
-    const line = JSON.stringify({ level, time: Date.now(), message, ...fields }, plainError)
-    process.stderr.write(`${line}\n`)
+    process.stderr.write(`${lineOf({ level, time: Date.now(), message }, fields)}\n`)
+  }
+}
+
+/** What somebody threw may be in circles or hold what JSON has no form for: it must not fail who tells of it. */
+function lineOf(head: object, fields: LogFields): string {
+  try {
+    return JSON.stringify({ ...head, ...fields }, plainError)
+  } catch {
+    return JSON.stringify({ ...head, fields: inspect(fields) })
   }
 }
 

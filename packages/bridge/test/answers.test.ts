@@ -1,7 +1,8 @@
 import { memoryStateStore } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
-import type { Answer, BridgeEvent, PendingInput, PromptContext } from '../src/index.ts'
-import { answer, failureOf, never, outcomeOf, startBridge, testAgent } from './support.ts'
+import { BridgeError } from '../src/index.ts'
+import type { Answer, AnswersContext, BridgeEvent, PendingInput, PromptContext, PromptResult } from '../src/index.ts'
+import { aborted, answer, failureOf, never, outcomeOf, startBridge, testAgent } from './support.ts'
 
 const approval: PendingInput = { id: 'ap_1', kind: 'approval', toolName: 'pay', input: { eur: 3 } }
 const tool: PendingInput = { id: 'child/call_1', kind: 'tool', toolName: 'locate', input: {}, agent: ['writer'] }
@@ -242,5 +243,112 @@ describe('after the bridge has gone', () => {
     expect(outcomeOf(await bridge.prompt({ sessionId, answers: [approve] }).result()).status).toBe('awaiting-tools')
     expect(outcomeOf(await bridge.prompt({ sessionId, answers: [located] }).result()).text).toBe('done with 2')
     expect(legs).toMatchObject([{ prompt: 'hi' }, { answers: [approve] }, { answers: [located] }])
+  })
+})
+
+describe('answers that meet others, or a fault', () => {
+  it('B40: two answers at once to two questions are both taken', async () => {
+    const legs: unknown[] = []
+    const { bridge } = await startBridge([turnAgent([approval, tool], legs)])
+    const { sessionId } = await bridge.createSession()
+    outcomeOf(await bridge.prompt({ sessionId, prompt: 'hi', requestId: 'r1' }).result())
+    const runs = [approve, located].map((each) => bridge.prompt({ sessionId, answers: [each] }))
+    for (const run of runs) expect(await run.accepted()).toBe(true)
+    for (const run of runs) outcomeOf(await run.result())
+    expect(await bridge.request('r1', { waitMs: 1000 })).toMatchObject({ status: 'completed', text: 'done with 2' })
+  })
+
+  it('B40: answers that the agent refuses are as if never given', async () => {
+    let refuse = true
+    const taken: Answer[] = []
+    const agent = streamAgent([approval, tool], taken)
+    const onAnswers = (request: AnswersContext): void => {
+      if (refuse) throw new BridgeError('PROTOCOL', 'Not so')
+      void agent.onAnswers?.(request)
+    }
+    const { bridge } = await startBridge([{ ...agent, onAnswers }])
+    const { sessionId } = await bridge.createSession()
+    const waiting = outcomeOf(await bridge.prompt({ sessionId, prompt: 'hi', requestId: 'r1' }).result())
+    expect(failureOf(await bridge.prompt({ sessionId, answers: [approve, located] }).result()).code).toBe('PROTOCOL')
+    expect(await bridge.request('r1')).toEqual(waiting)
+    expect(bridge.health().requests.inFlight).toBe(0)
+    refuse = false
+    const other: Answer = { id: 'ap_1', decision: 'deny' }
+    expect(outcomeOf(await bridge.prompt({ sessionId, answers: [other, located] }).result()).status).toBe('completed')
+    expect(taken).toEqual([other, located])
+  })
+
+  it('B40: what is asked once more takes the same answer once more', async () => {
+    let asked = 0
+    const onPrompt = (): PromptResult => {
+      asked += 1
+      return asked > 2 ? answer('done') : { text: '', stopReason: 'needs_input', pending: [approval] }
+    }
+    const { bridge } = await startBridge([testAgent('a', { onPrompt })])
+    const { sessionId } = await bridge.createSession()
+    outcomeOf(await bridge.prompt({ sessionId, prompt: 'hi' }).result())
+    expect(outcomeOf(await bridge.prompt({ sessionId, answers: [approve] }).result()).status).toBe('awaiting-approval')
+    expect(outcomeOf(await bridge.prompt({ sessionId, answers: [approve] }).result()).text).toBe('done')
+  })
+
+  it('B61: the signal of a call with answers cancels the request', async () => {
+    const onPrompt = async function* ({ abortSignal }: PromptContext): AsyncGenerator<BridgeEvent> {
+      yield { type: 'needs-input', pending: [approval] }
+      await aborted(abortSignal)
+    }
+    const { bridge, clock } = await startBridge([testAgent('a', { onPrompt, onAnswers: () => {} })])
+    const { sessionId } = await bridge.createSession()
+    outcomeOf(await bridge.prompt({ sessionId, prompt: 'hi' }).result())
+    const caller = new AbortController()
+    const run = bridge.prompt({ sessionId, answers: [approve], abortSignal: caller.signal })
+    await clock.advance(0)
+    caller.abort()
+    expect(outcomeOf(await run.result()).status).toBe('aborted')
+  })
+})
+
+describe('answers to what an earlier bridge left waiting', () => {
+  /** Durable: whoever asks it again under the same id is asked the same, until it has all answers. */
+  function durableAgent(legs: unknown[] = []) {
+    return { ...turnAgent([approval], legs), durable: true }
+  }
+
+  async function leftWaiting(store = memoryStateStore()) {
+    const { bridge } = await startBridge([durableAgent()], { store })
+    const { sessionId } = await bridge.createSession()
+    outcomeOf(await bridge.prompt({ sessionId, prompt: 'hi', requestId: 'r1' }).result())
+    await bridge.stop()
+    return { store, sessionId }
+  }
+
+  it('B97: two callers at once both find the request', async () => {
+    const { store, sessionId } = await leftWaiting()
+    const { bridge } = await startBridge([durableAgent()], { store })
+    const runs = [1, 2].map(() => bridge.prompt({ sessionId, requestId: 'r1', answers: [approve] }))
+    for (const run of runs) expect(outcomeOf(await run.result()).text).toBe('done with 1')
+  })
+
+  it('B72: while the bridge stops nobody takes it up again', async () => {
+    const { store } = await leftWaiting()
+    const legs: unknown[] = []
+    const { bridge, clock } = await startBridge([durableAgent(legs), testAgent('slow', { onPrompt: () => never })], { store })
+    await bridge.delegate({ prompt: 'hi', agentId: 'slow' }).accepted()
+    const stopping = bridge.stop({ deadlineMs: 1000 })
+    expect(await bridge.request('r1')).toMatchObject({ status: 'awaiting-approval' })
+    await clock.advance(5000)
+    await stopping
+    expect(await bridge.request('r1')).toMatchObject({ status: 'awaiting-approval' })
+    expect(legs).toEqual([])
+  })
+
+  it('B99: to those of another live process that is not durable they are refused as elsewhere', async () => {
+    const store = memoryStateStore()
+    const { bridge: first } = await startBridge([turnAgent([approval])], { store })
+    const { bridge: second } = await startBridge([turnAgent([approval])], { store })
+    const { sessionId } = await first.createSession()
+    outcomeOf(await first.prompt({ sessionId, prompt: 'hi', requestId: 'r1' }).result())
+    const refused = failureOf(await second.prompt({ sessionId, answers: [approve], requestId: 'r1' }).result())
+    expect(refused).toMatchObject({ code: 'TRANSPORT', details: { reason: 'elsewhere' } })
+    expect(outcomeOf(await first.prompt({ sessionId, answers: [approve] }).result()).text).toBe('done with 1')
   })
 })

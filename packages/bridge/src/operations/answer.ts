@@ -6,7 +6,8 @@ import type { CheckedAnswers } from '../requests/answers.ts'
 import { Episode } from '../requests/episode.ts'
 import type { BookEntry } from '../requests/request-book.ts'
 import { idsOf, resultOf } from '../requests/request-record.ts'
-import { statusOfPending } from '../requests/result-collector.ts'
+import { waitingFor } from '../requests/result-collector.ts'
+import { elsewhere } from '../sessions/session-errors.ts'
 import { missingRequest } from './desk.ts'
 import type { Desk } from './desk.ts'
 import { takeUp } from './join.ts'
@@ -31,12 +32,13 @@ async function pass(desk: Desk, input: PromptInput, answers: readonly Answer[]):
   const requestId = input.requestId ?? (await waitingIn(desk, owner, sessionId))
   const key = { owner, id: requestId }
   const found = desk.book.entry(key) ?? (await takeUp(desk, key))
-  const record = found && 'request' in found ? found.stored?.value : found
-  if (!found || !record || record.sessionId !== sessionId) throw missingRequest(requestId)
+  if (!found || ('request' in found && !(await found.request.accepted))) throw missingRequest(requestId)
+  const record = 'request' in found ? found.stored?.value : found
+  if (record?.sessionId !== sessionId) throw missingRequest(requestId)
   if ('request' in found) {
     // Its agent is asked again, and says anew what it waits for.
     if (found.isResumed && !found.work) await found.request.run().result()
-    return passOn(desk, found, answers)
+    return found.isResumed && !found.work ? found.request.run() : passOn(desk, found, { answers, abortSignal: input.abortSignal })
   }
   checkAnswers(record, answers)
   const episode = new Episode()
@@ -44,26 +46,37 @@ async function pass(desk: Desk, input: PromptInput, answers: readonly Answer[]):
   return { ...idsOf(record), accepted: async () => true, result: () => episode.result, [Symbol.asyncIterator]: () => episode.open() }
 }
 
-async function passOn(desk: Desk, entry: BookEntry, answers: readonly Answer[]): Promise<BridgeRun> {
+interface GivenAnswers {
+  readonly answers: readonly Answer[]
+  readonly abortSignal: AbortSignal | undefined
+}
+
+/** Records the answers, and hands them to the agent: what it does not take is asked again. */
+async function passOn(desk: Desk, entry: BookEntry, { answers, abortSignal }: GivenAnswers): Promise<BridgeRun> {
   const { book } = desk
   const { request } = entry
+  if (entry.isElsewhere) throw elsewhere(request.ids)
   let checked: CheckedAnswers | undefined
+  let text = ''
   const changed = await book.change(entry, (record) => {
     checked = checkAnswers(record, answers)
     if (checked.fresh.length === 0) return undefined
-    const { outcome: _waited, ...rest } = record
-    return { ...rest, status: 'running', answered: checked.answered }
+    const { outcome, ...rest } = record
+    text = outcome?.text ?? ''
+    return { ...rest, status: 'running', answered: checked.answered, asked: checked.remaining }
   })
+  if (abortSignal) request.watch.follow(abortSignal)
   if (!checked || !changed) return request.run()
   request.goOn()
   request.watch.pause(false)
   entry.place?.step(false)
   const run = request.run()
-  const { fresh, remaining } = checked
-  const isTaken = await entry.work?.answer(fresh)
-  if (isTaken && remaining.length > 0) {
-    await pause(desk, entry, { status: statusOfPending(remaining), result: { text: '', stopReason: 'needs_input', pending: remaining } })
-  }
+  const { pending, remaining } = checked
+  const isTaken = await entry.work?.answer(checked.fresh).catch(async (error: unknown) => {
+    await pause(desk, entry, waitingFor(pending, text))
+    throw error
+  })
+  if (isTaken && remaining.length > 0) await pause(desk, entry, waitingFor(remaining, ''))
   return run
 }
 

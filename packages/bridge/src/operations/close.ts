@@ -16,8 +16,10 @@ export async function close(desk: Desk, { owner = 'local', ...input }: CloseInpu
   const running = live.stored.value.currentRequestId
   if (running !== undefined && !book.entry({ owner, id: running })) await takeUp(desk, { owner, id: running })
   const existed = await sessions.end(live, 'closed')
+  // A prompt may have been taken until then.
+  const { lastRequestId } = live.stored.value
   if (existed) core.settings.logger.info({ sessionId, owner, ...(reason !== undefined && { reason }) }, 'session closed')
-  if (running !== undefined) book.entry({ owner, id: running })?.request.watch.interrupt({ cause: 'closing' })
+  if (lastRequestId !== undefined) book.entry({ owner, id: lastRequestId })?.request.watch.interrupt({ cause: 'closing' })
   await sessions.takeDown(live, 'closed')
   return { closed: true, sessionId: keyOf(live.context).id, existed }
 }

@@ -16,6 +16,7 @@ import { findAgent } from './desk.ts'
 import type { Desk } from './desk.ts'
 import { joinEarlier } from './join.ts'
 import { internalError, refuseEntry, tellRefusal } from './refuse.ts'
+import { endWithBridge } from './stop.ts'
 
 /** Opens a session. The same key with the same input gives the same one. */
 export async function createSession(desk: Desk, input: CreateSessionInput): Promise<BridgeSession> {
@@ -46,11 +47,13 @@ async function open(desk: Desk, input: CreateSessionInput, { lineage, sessionId 
   checkLineage(lineage, found.agent.id, core.settings)
   const releaseSlot = sessions.slots.take(found.executor)
   const context = newContext(core.settings.clock.now(), { sessionId, conversationId, agentId: found.agent.id, owner, metadata, ...lineage })
-  try {
-    return await sessions.open({ context, found, releaseSlot })
-  } catch (error) {
+  const live = await sessions.open({ context, found, releaseSlot }).catch((error: unknown) => {
     throw asBridgeError(core, error, { ids: { sessionId, agentId: found.agent.id }, owner })
-  }
+  })
+  // The bridge may have stopped while the hook ran: then nobody else ends this session.
+  if (!desk.isRunning()) await endWithBridge(sessions, live)
+  desk.checkRunning()
+  return live
 }
 
 /** Whom the session is with, and whose conversation it goes on with. */

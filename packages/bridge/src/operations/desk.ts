@@ -13,6 +13,8 @@ export interface Desk {
   readonly sessions: SessionRegistry
   readonly book: RequestBook
   readonly places: Places
+  /** From `start` until `stop`. */
+  isRunning(): boolean
   /** Throws unless the bridge runs. */
   checkRunning(): void
 }

@@ -1,6 +1,5 @@
-import type { BridgeResult } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
-import type { Owned } from '../records/record-table.ts'
+import type { Owned, Stored } from '../records/record-table.ts'
 import { detached } from '../requests/outcome.ts'
 import { checkSamePayload, keyOfCall } from '../requests/request-book.ts'
 import type { BookEntry, RequestCall } from '../requests/request-book.ts'
@@ -11,32 +10,36 @@ import { keyOf } from '../sessions/session-registry.ts'
 import { limitSilence } from './call.ts'
 import type { Desk } from './desk.ts'
 import { refuseEntry } from './refuse.ts'
-import { workOnDelegation, workOnPrompt } from './work-on.ts'
+import { sessionAfter, workOnDelegation, workOnPrompt } from './work-on.ts'
 
 const lookAgainMs = 500
 
 /** Joins the earlier call of this id, if there was one. Throws `PROTOCOL` when its payload was another. */
 export async function joinEarlier(desk: Desk, entry: BookEntry, call: RequestCall): Promise<boolean> {
-  const record = await desk.book.read(keyOfCall(call))
-  if (!record) return false
-  checkSamePayload(call, record)
-  await join(desk, entry, record)
+  const stored = await desk.book.read(keyOfCall(call))
+  if (!stored) return false
+  checkSamePayload(call, stored.value)
+  await join(desk, entry, stored)
   return true
 }
 
 /** What became of a request that this process is not at: it is taken up if it goes on. Undefined: there is none. */
 export async function takeUp(desk: Desk, key: Owned): Promise<BookEntry | RequestRecord | undefined> {
-  const record = await desk.book.read(key)
-  if (!record || isEnded(record)) {
-    if (record) await freeSession(desk, record)
+  const stored = await desk.book.read(key)
+  const record = stored?.value
+  if (!record) return undefined
+  if (isEnded(record)) {
+    await freeSession(desk, record)
     return record
   }
-  const { owner, kind, payloadHash, deadlineAt } = record
   const here = desk.book.entry(key)
   if (here) return here
+  // What a bridge that stops has let go of is left to the next one.
+  if (!desk.isRunning()) return record
+  const { owner, kind, payloadHash, deadlineAt } = record
   const call = { owner, kind, payloadHash, ids: idsOf(record), deadlineAt, isRepeatable: true, abortSignal: undefined }
   const entry = desk.book.open(call)
-  await join(desk, entry, record)
+  await join(desk, entry, stored).catch((error: unknown) => refuseEntry(desk.core, desk.book, entry, error))
   return entry
 }
 
@@ -44,23 +47,28 @@ export async function takeUp(desk: Desk, key: Owned): Promise<BookEntry | Reques
  * The entry becomes what the record says: its end, the work on it, or the waiting for whoever works on it. Resolves when
  * that is known, not when it is over.
  */
-async function join(desk: Desk, entry: BookEntry, record: RequestRecord): Promise<void> {
+async function join(desk: Desk, entry: BookEntry, stored: Stored<RequestRecord>): Promise<void> {
   const { book, core } = desk
+  const { value: record } = stored
   const goesOn = (work: Promise<void>): void => void work.catch((error: unknown) => refuseEntry(core, book, entry, error))
+  entry.stored = stored
   entry.request.become(idsOf(record))
+  const isResumable = record.durable && record.kind !== 'create'
+  // What this process is not at any more, nobody is.
+  entry.isElsewhere = !isResumable && record.home !== core.processes.id && (await core.processes.isAlive(record.home))
   entry.request.accept()
   if (isEnded(record)) return book.leave(entry, resultOf(record))
-  entry.stored = await book.stored({ owner: record.owner, id: record.requestId })
-  if (record.durable && record.kind !== 'create') return goesOn(resume(desk, entry, record))
-  if (await core.processes.isAlive(record.home)) return goesOn(follow(desk, entry))
+  if (isResumable) return goesOn(resume(desk, entry, record))
+  if (entry.isElsewhere) return goesOn(follow(desk, entry))
   await book.change(entry, lostRequest)
-  book.leave(entry, entry.stored ? resultOf(entry.stored.value) : lost(record))
+  book.leave(entry, resultOf(entry.stored.value))
 }
 
 /** Asks the durable agent again, under the same id: it joins its own run. */
 async function resume(desk: Desk, entry: BookEntry, record: RequestRecord): Promise<void> {
   const { work } = record
   entry.isResumed = true
+  for (const [id, answer] of Object.entries(record.answered ?? {})) entry.unsure.set(id, answer)
   entry.request.start()
   if (!work) throw new BridgeError('INTERNAL', 'The record of the request does not say what was asked')
   const found = desk.directory.find(record.agentId)
@@ -78,7 +86,7 @@ async function reopened({ sessions, directory }: Desk, { requestId }: RequestRec
   const earlier = await sessions.find(keyOf(context))
   if (earlier && earlier.status !== 'over') return sessions.held(keyOf(context))
   const found = directory.find(context.agentId)
-  return sessions.open({ context, found, releaseSlot: sessions.slots.take(found.executor), requestId })
+  return sessions.open({ context, found, releaseSlot: sessions.slots.hold(found.executor), requestId })
 }
 
 /** Another process works on it, and only its record can tell. */
@@ -86,29 +94,25 @@ async function follow(desk: Desk, entry: BookEntry): Promise<void> {
   const { book, core } = desk
   const { clock } = core.settings
   const { watch, ids, owner } = entry.request
-  entry.isElsewhere = true
   entry.request.start()
   watch.pause(true)
   while (!watch.interruption) {
     const { promise, resolve } = Promise.withResolvers<void>()
     const cancelTimer = clock.setTimer(clock.now() + lookAgainMs, resolve)
     await Promise.race([promise, watch.fired]).finally(cancelTimer)
-    const record = await book.read({ owner, id: ids.requestId })
-    if (!record) break
+    const stored = await book.read({ owner, id: ids.requestId })
+    if (!stored) break
+    const { value: record } = stored
     if (isWaiting(record)) entry.request.pause(resultOf(record))
     else entry.request.goOn()
-    if (isEnded(record) || !(await core.processes.isAlive(record.home))) return join(desk, entry, record)
+    if (isEnded(record) || !(await core.processes.isAlive(record.home))) return join(desk, entry, stored)
   }
   book.leave(entry, detached(ids))
 }
 
 /** A session that was left busy by a request that has ended. */
 async function freeSession({ sessions, core }: Desk, record: RequestRecord): Promise<void> {
-  if (!record.durable || record.kind !== 'prompt') return
+  if (record.kind !== 'prompt') return
   const { requestId, owner, sessionId } = record
-  await sessions.settle({ owner, id: sessionId }, { requestId, now: core.settings.clock.now(), valid: true })
-}
-
-function lost(record: RequestRecord): BridgeResult {
-  return resultOf(lostRequest(record) ?? record)
+  await sessions.settle({ owner, id: sessionId }, { requestId, now: core.settings.clock.now(), ...sessionAfter(resultOf(record), true) })
 }

@@ -1,3 +1,5 @@
+import type { LiveSession } from '../sessions/live-session.ts'
+import type { SessionRegistry } from '../sessions/session-registry.ts'
 import { settlesWithin } from '../settles-within.ts'
 import type { Desk } from './desk.ts'
 
@@ -12,9 +14,12 @@ export async function stopWork({ core, book, sessions }: Desk, deadlineAt: numbe
   for (const { request } of running) request.watch.interrupt({ cause: 'shutdown', deadlineAt })
   const leftMs = (): number => Math.max(0, deadlineAt + stopMarginMs - clock.now())
   await settlesWithin(clock, leftMs(), Promise.all(running.map(({ request }) => request.ended)))
-  const ending = sessions.live().map(async (live) => {
-    if (live.found.agent.durable) return sessions.detach(live)
-    if (await sessions.end(live, 'shutdown')) await sessions.takeDown(live, 'shutdown', leftMs())
-  })
+  const ending = sessions.live().map((live) => endWithBridge(sessions, live, leftMs()))
   await settlesWithin(clock, leftMs(), core.attempt('the sessions were not closed', () => Promise.all(ending)))
+}
+
+/** A durable session is let go of, any other ends. */
+export async function endWithBridge(sessions: SessionRegistry, live: LiveSession, withinMs?: number): Promise<void> {
+  if (live.found.agent.durable) return sessions.detach(live)
+  if (await sessions.end(live, 'shutdown')) await sessions.takeDown(live, 'shutdown', withinMs)
 }

@@ -3,14 +3,14 @@ import type { CloseReason } from '../agent.ts'
 import type { FoundAgent } from '../agent-directory.ts'
 import type { BridgeResult } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
-import { givenBefore } from '../requests/answers.ts'
+import { takeKnown } from '../requests/answers.ts'
 import { abortedResult, detached, outcomeResult, timedOut } from '../requests/outcome.ts'
 import { asBridgeError, PromptWork } from '../requests/prompt-work.ts'
 import type { WorkEnd } from '../requests/prompt-work.ts'
 import type { BookEntry } from '../requests/request-book.ts'
 import { withResult, withStatus } from '../requests/request-record.ts'
 import type { RequestRecord } from '../requests/request-record.ts'
-import { statusOfPending } from '../requests/result-collector.ts'
+import { waitingFor } from '../requests/result-collector.ts'
 import type { Settled } from '../requests/run-result.ts'
 import type { Interruption } from '../requests/watch.ts'
 import type { LiveSession } from '../sessions/live-session.ts'
@@ -123,12 +123,12 @@ async function workIn(desk: Desk, entry: BookEntry, live: LiveSession, { prompt,
 /** The agent waits. After a crash it may ask for what was answered before. */
 async function wait(desk: Desk, entry: BookEntry, settled: Settled): Promise<void> {
   const { pending = [] } = settled.result
-  const known = entry.isResumed && entry.stored ? givenBefore(entry.stored.value, pending) : []
+  const known = takeKnown(entry.unsure, pending)
   if (known.length === 0) return pause(desk, entry, settled)
   // Where they start a new prompt, it says what is still open.
   const isTaken = await entry.work?.answer(known)
   const open = pending.filter(({ id }) => known.every((answer) => answer.id !== id))
-  if (isTaken && open.length > 0) await pause(desk, entry, { status: statusOfPending(open), result: { ...settled.result, pending: open } })
+  if (isTaken && open.length > 0) await pause(desk, entry, waitingFor(open, settled.result.text))
 }
 
 /** Nobody works on the request until its answers come. */
@@ -150,7 +150,7 @@ function endedEarly({ request }: BookEntry, { agent }: FoundAgent, interruption:
 }
 
 /** What the outcome makes of the session. */
-function sessionAfter(result: BridgeResult, settled: boolean): { readonly valid: boolean; readonly error?: BridgeError } {
+export function sessionAfter(result: BridgeResult, settled: boolean): { readonly valid: boolean; readonly error?: BridgeError } {
   if (result.ok) return settled ? { valid: true } : { valid: false, error: didNotStop(result) }
   return { valid: isSessionValid(result.error), error: result.error }
 }

@@ -33,7 +33,7 @@ export class Processes {
   async start(): Promise<void> {
     this.#running = true
     if (!this.#options.isShared) return
-    await this.#options.store.compareAndSet(space, this.id, null, { host: hostname(), pid: process.pid }, { ttlMs: lifeMs })
+    await this.#write()
     this.#touchLater()
   }
 
@@ -53,13 +53,18 @@ export class Processes {
     return host !== hostname() || pid === process.pid || processLives(pid)
   }
 
+  async #write(): Promise<void> {
+    await this.#options.store.compareAndSet(space, this.id, null, { host: hostname(), pid: process.pid }, { ttlMs: lifeMs })
+  }
+
   #touchLater(): void {
     this.#cancelTimer = this.#options.clock.setTimer(this.#options.clock.now() + touchEveryMs, () => void this.#touch())
   }
 
   async #touch(): Promise<void> {
     try {
-      await this.#options.store.touch(space, this.id, lifeMs)
+      // A machine that slept finds its record gone.
+      if (!(await this.#options.store.touch(space, this.id, lifeMs)) && this.#running) await this.#write()
     } catch (error) {
       this.#options.onError(error)
     }

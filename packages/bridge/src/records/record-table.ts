@@ -77,6 +77,11 @@ export interface Change<T> {
   readonly stored: Stored<T>
 }
 
+/** Of what this process holds for a record. */
+export function mapKey({ owner, id }: Owned): string {
+  return JSON.stringify([owner, id])
+}
+
 const pageSize = 200
 
 function storeId({ owner, id }: Owned): string {

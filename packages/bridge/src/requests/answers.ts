@@ -6,6 +6,8 @@ import type { RequestRecord } from './request-record.ts'
 export interface CheckedAnswers {
   /** Those that were not given before. */
   readonly fresh: readonly Answer[]
+  /** What was waited for. */
+  readonly pending: readonly PendingInput[]
   /** What is still waited for. */
   readonly remaining: readonly PendingInput[]
   readonly answered: Readonly<Record<string, Answer>>
@@ -14,7 +16,7 @@ export interface CheckedAnswers {
 /** Judges answers as a whole, before any is passed on. Throws `NOT_FOUND` or `PROTOCOL`, with the ids that are at fault. */
 export function checkAnswers(record: RequestRecord, answers: readonly Answer[]): CheckedAnswers {
   const answered = record.answered ?? {}
-  const pending = new Map((record.outcome?.pending ?? []).map((input) => [input.id, input]))
+  const pending = new Map((record.outcome?.pending ?? record.asked ?? []).map((input) => [input.id, input]))
   const fresh = answers.filter(({ id }) => !Object.hasOwn(answered, id))
   refuseSome('NOT_FOUND', 'Nothing waits for', fresh.filter(({ id }) => !pending.has(id)), record)
   const others = answers.filter((answer) => Object.hasOwn(answered, answer.id) && !isSame(answered[answer.id], answer))
@@ -24,14 +26,19 @@ export function checkAnswers(record: RequestRecord, answers: readonly Answer[]):
   const given = new Set(fresh.map(({ id }) => id))
   return {
     fresh,
+    pending: [...pending.values()],
     remaining: [...pending.values()].filter(({ id }) => !given.has(id)),
     answered: { ...answered, ...Object.fromEntries(fresh.map((answer) => [answer.id, answer])) },
   }
 }
 
-/** Answers that were recorded before a crash, and of which nobody knows whether they reached the agent that asks again. */
-export function givenBefore({ answered = {} }: RequestRecord, pending: readonly PendingInput[]): readonly Answer[] {
-  return pending.flatMap(({ id }) => (Object.hasOwn(answered, id) ? [answered[id] as Answer] : []))
+/** Takes out what is asked for now: whoever asks for it once more wants another answer. */
+export function takeKnown(answers: Map<string, Answer>, pending: readonly PendingInput[]): readonly Answer[] {
+  return pending.flatMap(({ id }) => {
+    const known = answers.get(id)
+    answers.delete(id)
+    return known ? [known] : []
+  })
 }
 
 function repeated(answers: readonly Answer[]): readonly Answer[] {

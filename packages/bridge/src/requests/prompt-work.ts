@@ -1,4 +1,4 @@
-import type { Answer, BridgeEvent, CancelReason, PendingInput, PromptContext, SessionContext } from '../agent.ts'
+import type { Answer, BridgeEvent, CancelReason, PromptContext, SessionContext } from '../agent.ts'
 import type { FoundAgent } from '../agent-directory.ts'
 import type { BridgeResult, RequestIds } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
@@ -8,7 +8,7 @@ import type { LiveRequest } from './live-request.ts'
 import { abortedResult, detached, outcomeResult, timedOut } from './outcome.ts'
 import { readEvents } from './read-events.ts'
 import type { Reading } from './read-events.ts'
-import { collectResult, statusOfPending } from './result-collector.ts'
+import { collectResult, waitingFor } from './result-collector.ts'
 import type { ResultCollector } from './result-collector.ts'
 import type { Settled } from './run-result.ts'
 import { settlesWithin } from '../settles-within.ts'
@@ -229,8 +229,4 @@ export function asBridgeError({ settings }: Core, error: unknown, { ids, owner }
 
 function isWaiting({ status }: Settled): boolean {
   return status === 'awaiting-tools' || status === 'awaiting-approval'
-}
-
-function waitingFor(pending: readonly PendingInput[], text: string): Settled {
-  return { status: statusOfPending(pending), result: { text, stopReason: 'needs_input', pending } }
 }

@@ -1,6 +1,7 @@
+import type { Answer } from '../agent.ts'
 import type { Core } from '../core.ts'
 import { BridgeError } from '../errors.ts'
-import { RecordTable } from '../records/record-table.ts'
+import { mapKey, RecordTable } from '../records/record-table.ts'
 import type { Owned, Stored } from '../records/record-table.ts'
 import type { BridgeResult } from '../bridge-contract.ts'
 import { LiveRequest } from './live-request.ts'
@@ -18,6 +19,8 @@ export interface BookEntry {
   stored: Stored<RequestRecord> | undefined
   place: Place | undefined
   work: PromptWork | undefined
+  /** Answers that were recorded before a crash, and of which nobody knows whether they reached the agent. */
+  readonly unsure: Map<string, Answer>
   /** The agent may be at it already: whatever interrupts the request must reach it. */
   isResumed: boolean
   /** Another process works on it, and this one only watches its record. */
@@ -75,16 +78,12 @@ export class RequestBook {
     const watch = watchRequest({ clock, deadlineAt: call.deadlineAt })
     if (call.abortSignal) watch.follow(call.abortSignal)
     const request = new LiveRequest(call, watch, clock)
-    const entry: BookEntry = { request, stored: undefined, place: undefined, work: undefined, isResumed: false, isElsewhere: false, settled: true, writing: Promise.resolve() }
+    const entry: BookEntry = { request, stored: undefined, place: undefined, work: undefined, unsure: new Map(), isResumed: false, isElsewhere: false, settled: true, writing: Promise.resolve() }
     this.#live.set(mapKey(keyOfCall(call)), entry)
     return entry
   }
 
-  async read(key: Owned): Promise<RequestRecord | undefined> {
-    return (await this.#table.read(key))?.value
-  }
-
-  async stored(key: Owned): Promise<Stored<RequestRecord> | undefined> {
+  read(key: Owned): Promise<Stored<RequestRecord> | undefined> {
     return this.#table.read(key)
   }
 
@@ -123,7 +122,7 @@ export class RequestBook {
       const ended = await this.change(entry, (record) => withResult(record, result))
       const record = entry.stored?.value
       if (!ended) return record ? resultOf(record) : result
-      if (record) this.#onOver(() => this.#table.remove(keyOfRecord(record)))
+      if (record) this.#keepFor(keyOfRecord(record))
       return result
     } catch (error) {
       const cannotBeStored = result.ok && isInvalidValue(error)
@@ -137,6 +136,11 @@ export class RequestBook {
     this.#live.delete(mapKey({ owner: entry.request.owner, id: entry.request.ids.requestId }))
     entry.request.watch.dispose()
     entry.request.end(result)
+  }
+
+  /** A closure of its own: what is kept for a day must not keep the outcome in memory. */
+  #keepFor(key: Owned): void {
+    this.#onOver(() => this.#table.remove(key))
   }
 
   #tell(record: RequestRecord, from: string): void {
@@ -159,10 +163,6 @@ export function checkSamePayload(call: RequestIdentity, earlier: Pick<RequestRec
   const { requestId } = call.ids
   const details = { reason: 'id-reused', requestId }
   throw new BridgeError('PROTOCOL', `The request id ${requestId} was used for another request`, { details })
-}
-
-function mapKey({ owner, id }: Owned): string {
-  return JSON.stringify([owner, id])
 }
 
 function isInvalidValue(error: unknown): boolean {

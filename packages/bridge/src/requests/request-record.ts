@@ -37,6 +37,8 @@ export interface RequestRecord {
   readonly work?: { readonly session: SessionContext; readonly prompt: string; readonly runtimeParams: RuntimeParams }
   readonly outcome?: StoredOutcome
   readonly error?: BridgeErrorBody
+  /** What is still asked while the agent works with some of the answers. */
+  readonly asked?: readonly PendingInput[]
   /** The answers that were given, by id. */
   readonly answered?: Readonly<Record<string, Answer>>
 }
@@ -67,11 +69,18 @@ export function resultOf(record: RequestRecord): BridgeResult {
 /** The record once this is its result. Undefined: it has ended before, and that stays. */
 export function withResult(record: RequestRecord, result: BridgeResult): RequestRecord | undefined {
   if (isEnded(record)) return undefined
-  const { outcome: _before, work, ...rest } = record
+  const { outcome: _before, asked: _asked, work, ...rest } = record
   if (!result.ok) return { ...rest, status: 'error', error: storedError(result.error) }
   const { ok: _ok, status, sessionId: _s, agentId: _a, requestId: _r, progress: _p, ...outcome } = result
   const next = { ...rest, status, outcome: outcome as StoredOutcome }
-  return isEnded(next) || !work ? next : { ...next, work }
+  return isEnded(next) ? next : { ...next, ...(work && { work }), ...askedAnew(rest.answered, outcome.pending) }
+}
+
+/** What is asked once more takes an answer once more. */
+function askedAnew(answered: RequestRecord['answered'], pending: readonly PendingInput[] = []): Pick<RequestRecord, 'answered'> {
+  if (!answered) return {}
+  const asked = new Set(pending.map(({ id }) => id))
+  return { answered: Object.fromEntries(Object.entries(answered).filter(([id]) => !asked.has(id))) }
 }
 
 export function withStatus(record: RequestRecord, status: 'running'): RequestRecord | undefined {

@@ -111,8 +111,13 @@ function settledResult(result: PromptResult): Settled {
 }
 
 /** With a tool among them it is tools that are waited for. */
-export function statusOfPending(pending: readonly PendingInput[]): 'awaiting-tools' | 'awaiting-approval' {
+function statusOfPending(pending: readonly PendingInput[]): 'awaiting-tools' | 'awaiting-approval' {
   return pending.length > 0 && pending.every(({ kind }) => kind === 'approval') ? 'awaiting-approval' : 'awaiting-tools'
+}
+
+/** It has said so much, and asks this. */
+export function waitingFor(pending: readonly PendingInput[], text: string): Settled {
+  return { status: statusOfPending(pending), result: { text, stopReason: 'needs_input', pending } }
 }
 
 function resultBytes({ text, structured }: PromptResult): number {

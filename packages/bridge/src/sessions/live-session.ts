@@ -10,6 +10,8 @@ export interface LiveSession {
   readonly found: FoundAgent
   /** As it was seen last. */
   stored: Stored<SessionRecord>
+  /** This process writes its end, and takes it down. */
+  isEnding: boolean
   /** Set once it is being taken down. */
   leaving: Promise<void> | undefined
   /** Resolves when no agent works in it any more. */

@@ -32,3 +32,8 @@ export function failedSession({ sessionId, agentId }: SessionRecord): BridgeErro
   const details = { sessionId, agentId, reason: 'session-failed', sessionValid: false }
   return new BridgeError('UPSTREAM', 'The session has failed: close it and create a new one', { details })
 }
+
+export function elsewhere({ sessionId, agentId }: Pick<SessionRecord, 'sessionId' | 'agentId'>): BridgeError {
+  const details = { sessionId, agentId, reason: 'elsewhere', outcome: 'none' as const }
+  return new BridgeError('TRANSPORT', 'The session belongs to another process', { retryable: false, details })
+}

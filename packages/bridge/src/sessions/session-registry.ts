@@ -2,12 +2,12 @@ import type { CloseReason, SessionContext } from '../agent.ts'
 import type { AgentDirectory, FoundAgent } from '../agent-directory.ts'
 import type { Core } from '../core.ts'
 import { BridgeError } from '../errors.ts'
-import { RecordTable } from '../records/record-table.ts'
+import { mapKey, RecordTable } from '../records/record-table.ts'
 import type { Change, Owned, Stored } from '../records/record-table.ts'
 import { settlesWithin } from '../settles-within.ts'
 import { inSession } from '../context.ts'
 import type { LiveSession } from './live-session.ts'
-import { missingSession, overSession } from './session-errors.ts'
+import { elsewhere, missingSession, overSession } from './session-errors.ts'
 import { asFailed, asOver, contextOf, isExpired, newSessionRecord, withoutPrompt, withPrompt } from './session-record.ts'
 import type { PromptEnd, SessionEnd, SessionRecord } from './session-record.ts'
 import { Slots } from './slots.ts'
@@ -57,7 +57,7 @@ export class SessionRegistry {
     const found = this.#directory.asNow(wanted)
     const limits = found.executor.limits ?? {}
     const record = newSessionRecord({ context, limits, durable: found.agent.durable, home: this.#core.processes.id, now: this.#now(), requestId })
-    const live: LiveSession = { context, found, releaseSlot, stored: { version: 0, value: record }, leaving: undefined, quiet: Promise.resolve() }
+    const live: LiveSession = { context, found, releaseSlot, stored: { version: 0, value: record }, isEnding: false, leaving: undefined, quiet: Promise.resolve() }
     try {
       const stored = await this.#table.insert(keyOf(context), record)
       if (!stored) throw new BridgeError('INTERNAL', 'The id of the session is taken')
@@ -108,12 +108,16 @@ export class SessionRegistry {
   async #attach(record: SessionRecord): Promise<LiveSession> {
     const context = contextOf(record)
     const found = this.#directory.find(record.agentId)
-    const releaseSlot = this.slots.take(found.executor)
+    const releaseSlot = this.slots.hold(found.executor)
     try {
       await inSession(context, undefined, () => found.executor.open(context, 'attach'))
       const stored = await this.#table.read(keyOf(context))
-      if (!stored) throw missingSession(context.sessionId)
-      const live: LiveSession = { context, found: this.#directory.asNow(found), stored, leaving: undefined, quiet: Promise.resolve(), releaseSlot }
+      // It may have ended meanwhile.
+      if (!stored || stored.value.status === 'over') {
+        found.executor.detach?.(context)
+        throw stored ? overSession(stored.value) : missingSession(context.sessionId)
+      }
+      const live: LiveSession = { context, found: this.#directory.asNow(found), stored, isEnding: false, leaving: undefined, quiet: Promise.resolve(), releaseSlot }
       this.#live.set(mapKey(keyOf(context)), live)
       this.onLiveChange()
       return live
@@ -145,6 +149,7 @@ export class SessionRegistry {
 
   /** True for the one caller that ended it. From then on it takes no prompt. */
   async end(live: LiveSession, end: SessionEnd): Promise<boolean> {
+    live.isEnding = true
     const ended = await this.#change(live, (record) => asOver(record, end, this.#now()))
     return ended?.changed ?? false
   }
@@ -187,9 +192,17 @@ export class SessionRegistry {
     // Nobody else writes what only this process can hold.
     const stored = live && !live.stored.value.durable ? live.stored : await this.#table.read(key)
     if (!stored) return undefined
-    if (live) live.stored = stored
+    if (live) this.#see(live, stored)
     const due = await this.#dueEnd(stored.value)
     return due ? this.#endDue(key, stored, due) : stored
+  }
+
+  /** One that another process ended is not held open any longer. */
+  #see(live: LiveSession, stored: Stored<SessionRecord>): void {
+    live.stored = stored
+    if (stored.value.status !== 'over' || live.isEnding) return
+    live.isEnding = true
+    void live.quiet.then(() => this.detach(live))
   }
 
   async #dueEnd(record: SessionRecord): Promise<'expired' | 'shutdown' | undefined> {
@@ -202,11 +215,14 @@ export class SessionRegistry {
   async #endDue(key: Owned, known: Stored<SessionRecord>, end: 'expired' | 'shutdown'): Promise<Stored<SessionRecord> | undefined> {
     const live = this.#live.get(mapKey(key))
     const isDue = (record: SessionRecord): boolean => end === 'shutdown' || isExpired(record, this.#now())
+    const isEnding = live?.isEnding ?? false
+    if (live) live.isEnding = true
     const ended = await this.#table.change(key, known, (record) => (isDue(record) ? asOver(record, end, this.#now()) : undefined))
     if (!ended) return undefined
     this.#noteChange(ended, known.value.status)
     if (live) {
-      live.stored = ended.stored
+      live.isEnding = isEnding || ended.changed
+      this.#see(live, ended.stored)
       if (ended.changed) void this.takeDown(live, known.value.status === 'failed' ? 'failed' : 'expired')
     }
     return ended.stored
@@ -225,7 +241,12 @@ export class SessionRegistry {
     if (!changed) return
     const { value } = stored
     this.#tell(value, before)
-    if (value.status === 'over') this.#onOver(() => this.#table.remove(keyOf(value)))
+    if (value.status === 'over') this.#keepFor(keyOf(value))
+  }
+
+  /** A closure of its own: what is kept for a day must not keep the whole record in memory. */
+  #keepFor(key: Owned): void {
+    this.#onOver(() => this.#table.remove(key))
   }
 
   #tell({ sessionId, agentId, owner, status, end }: SessionRecord, from: string): void {
@@ -239,13 +260,4 @@ export class SessionRegistry {
 
 export function keyOf({ owner, sessionId }: { readonly owner: string; readonly sessionId: string }): Owned {
   return { owner, id: sessionId }
-}
-
-function mapKey({ owner, id }: Owned): string {
-  return JSON.stringify([owner, id])
-}
-
-function elsewhere({ sessionId, agentId }: SessionRecord): BridgeError {
-  const details = { sessionId, agentId, reason: 'elsewhere', outcome: 'none' as const }
-  return new BridgeError('TRANSPORT', 'The session belongs to another process', { retryable: false, details })
 }

@@ -16,7 +16,12 @@ export class Slots {
       const details = { reason: 'sessions', retryAfterMs: retryWhenFullMs }
       throw new BridgeError('CAPACITY', `All ${capacity} sessions of the ${executor.kind} executor are taken`, { details })
     }
-    this.#taken.set(executor, taken + 1)
+    return this.hold(executor)
+  }
+
+  /** For a session that has been let in before, by this process or another: never refused. */
+  hold(executor: BridgeExecutor): () => void {
+    this.#taken.set(executor, this.takenOf(executor) + 1)
     let held = true
     return () => {
       if (held) this.#taken.set(executor, this.takenOf(executor) - 1)

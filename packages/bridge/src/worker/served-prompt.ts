@@ -32,7 +32,7 @@ export async function servePrompt(service: PromptService, params: PromptRequest)
     return await answer(service, request)
   } catch (error) {
     if (abort.signal.aborted) return { stopReason: 'cancelled' }
-    process.stderr.write(`${describe(error)}\n`)
+    tell(error)
     throw requestErrorOf(error)
   } finally {
     session.current = undefined
@@ -63,7 +63,7 @@ async function runAgent({ agent, session, client, ours }: PromptService, request
       void inside(async () => events.return?.()).catch(() => {})
       return event.result
     }
-    if (event.type === 'needs-input' && !ours) void askOpen(agent, session, request, client, event.pending)
+    if (event.type === 'needs-input' && !ours) void askOpen(agent, session, request, client, event.pending).catch(tell)
     else await sender.send(event)
   }
   return undefined
@@ -117,6 +117,6 @@ function acpStopReason(result: PromptResult | undefined): AcpStopReason {
   return stopReason === 'needs_input' || stopReason === 'other' ? 'end_turn' : stopReason
 }
 
-function describe(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+function tell(error: unknown): void {
+  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
 }

@@ -16,6 +16,8 @@ export interface OpenPermissions {
 
 export function createPermissions(onAsked: () => void): OpenPermissions {
   const open = new Map<string, { readonly input: PendingInput; readonly options: readonly PermissionOption[]; settle(response: RequestPermissionResponse): void }>()
+  // What was asked before may be answered once more, by somebody who was told late.
+  const answered = new Set<string>()
   let asked = 0
   let over = false
 
@@ -34,11 +36,12 @@ export function createPermissions(onAsked: () => void): OpenPermissions {
       return [...open.values()].map(({ input }) => input)
     },
     answer(answers) {
-      if (!answers.every(({ id }) => open.has(id))) return false
+      if (!answers.every(({ id }) => open.has(id) || answered.has(id))) return false
       const decisions = answers.map((answer) => [answer.id, decisionOf(answer)] as const)
       for (const [id, decision] of decisions) {
         const request = open.get(id)
         open.delete(id)
+        answered.add(id)
         request?.settle(decision === 'approve' ? allowed(request.options) : refused(request.options))
       }
       return true

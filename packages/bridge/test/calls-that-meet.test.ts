@@ -1,0 +1,148 @@
+import { memoryStateStore } from '@bowline/sessions'
+import type { StateStore } from '@bowline/sessions'
+import { manualClock } from '@bowline/llm/testing'
+import { describe, expect, it } from 'vitest'
+import { Processes } from '../src/records/processes.ts'
+import { inProcessExecutor } from '../src/index.ts'
+import type { PromptContext } from '../src/index.ts'
+import { aborted, answer, codeOf, failureOf, outcomeOf, startBridge, startBridgeOf, testAgent } from './support.ts'
+
+/** Runs until it is cancelled. */
+function cancellable(id: string) {
+  return testAgent(id, {
+    onPrompt: async ({ abortSignal }: PromptContext) => {
+      await aborted(abortSignal)
+      return answer('too late')
+    },
+  })
+}
+
+/** A store whose next write of this kind fails. */
+function failingStore(space: string): { readonly store: StateStore; failOnce(): void } {
+  const store = memoryStateStore()
+  let fails = false
+  return {
+    failOnce: () => void (fails = true),
+    store: {
+      ...store,
+      compareAndSet: async (...given) => {
+        if (fails && given[0] === space) {
+          fails = false
+          throw new Error('the disk is full')
+        }
+        return store.compareAndSet(...given)
+      },
+    },
+  }
+}
+
+describe('a close and a prompt at once', () => {
+  it('B19: whichever comes first, nothing runs in the session afterwards', async () => {
+    const ends = new Set<string>()
+    for (let ticks = 0; ticks < 40; ticks++) {
+      const { bridge } = await startBridge([cancellable('a')])
+      const { sessionId } = await bridge.createSession()
+      const run = bridge.prompt({ sessionId, prompt: 'hi' })
+      for (let tick = 0; tick < ticks; tick++) await Promise.resolve()
+      expect(await bridge.close({ sessionId })).toMatchObject({ existed: true })
+      const result = await run.result()
+      ends.add(result.ok ? result.status : result.error.code)
+      expect(bridge.health()).toMatchObject({ requests: { inFlight: 0 }, sessions: { active: 0 } })
+    }
+    expect([...ends].sort()).toEqual(['NOT_FOUND', 'aborted'])
+  })
+})
+
+describe('a stop while a session is being opened', () => {
+  it.each(['with', 'without'])('B18, B71: the session ends with its hook, and the caller is told, %s a key', async (kind) => {
+    const opened = Promise.withResolvers<void>()
+    const closed: string[] = []
+    const agent = testAgent('a', { onSessionCreate: () => opened.promise, onSessionClose: (_session, reason) => void closed.push(reason) })
+    const { bridge, clock } = await startBridge([agent])
+    const refused = codeOf(bridge.createSession(kind === 'with' ? { idempotencyKey: 'k' } : {}))
+    const stopping = bridge.stop({ deadlineMs: 1000 })
+    await clock.advance(5000)
+    await stopping
+    opened.resolve()
+    expect(await refused).toBe('INTERNAL')
+    expect(closed).toEqual(['shutdown'])
+    expect(bridge.health().sessions.active).toBe(0)
+  })
+})
+
+describe('durable sessions of several bridges on one store', () => {
+  const durable = () => testAgent('a', { durable: true })
+  const small = () => inProcessExecutor({ agents: [durable()], maxSessions: 1 })
+
+  it('B66: with all its sessions taken a bridge still serves, closes and tells of those of others', async () => {
+    const store = memoryStateStore()
+    const { bridge: first } = await startBridgeOf({ store }, small())
+    const { bridge: second } = await startBridgeOf({ store }, small())
+    const { sessionId } = await first.createSession()
+    await second.createSession()
+    expect(await codeOf(second.createSession())).toBe('CAPACITY')
+    expect(outcomeOf(await second.prompt({ sessionId, prompt: 'hi' }).result()).text).toBe('a: hi')
+    expect(await second.close({ sessionId })).toMatchObject({ existed: true })
+  })
+
+  it('B15, B98: a session that another bridge closed takes no slot any longer', async () => {
+    const store = memoryStateStore()
+    const { bridge: first, clock } = await startBridgeOf({ store }, small())
+    const { bridge: second } = await startBridgeOf({ store }, small())
+    const { sessionId } = await first.createSession()
+    await second.close({ sessionId })
+    expect(await codeOf(first.session(sessionId))).toBe('NOT_FOUND')
+    await clock.advance(0)
+    expect(first.health().sessions.active).toBe(0)
+    const next = await first.createSession()
+    await second.close({ sessionId: next.sessionId })
+    await clock.advance(700_000)
+    expect(first.health().sessions.active).toBe(0)
+  })
+})
+
+describe('a store that fails in the middle', () => {
+  it('B67, B97: an end that could not be recorded is told as unknown, and nothing waits for it', async () => {
+    const { store, failOnce } = failingStore('bridge-request')
+    const end = Promise.withResolvers<void>()
+    const { bridge } = await startBridge([testAgent('a', { onPrompt: async () => (await end.promise, answer('done')) })], { store })
+    const { sessionId } = await bridge.createSession()
+    const run = bridge.prompt({ sessionId, prompt: 'hi', requestId: 'r1' })
+    await run.accepted()
+    failOnce()
+    end.resolve()
+    expect(outcomeOf(await run.result()).text).toBe('done')
+    expect(failureOf(await bridge.request('r1', { waitMs: 60_000 }))).toMatchObject({ code: 'TRANSPORT', details: { outcome: 'unknown' } })
+    expect((await bridge.session(sessionId)).status).toBe('idle')
+  })
+
+  it('B67: a session that could not be freed is freed by its next prompt', async () => {
+    const { store, failOnce } = failingStore('bridge-session')
+    const end = Promise.withResolvers<void>()
+    const { bridge } = await startBridge([testAgent('a', { onPrompt: async () => (await end.promise, answer('done')) })], { store })
+    const { sessionId } = await bridge.createSession()
+    const run = bridge.prompt({ sessionId, prompt: 'hi' })
+    await run.accepted()
+    failOnce()
+    end.resolve()
+    outcomeOf(await run.result())
+    expect(outcomeOf(await bridge.prompt({ sessionId, prompt: 'more' }).result()).text).toBe('done')
+  })
+})
+
+describe('the record of a process', () => {
+  it('B99: a process that slept longer than its record lives is there again', async () => {
+    const clock = manualClock(1000)
+    const store = memoryStateStore({ clock })
+    const options = { store, clock, isShared: true, onError: () => {} }
+    const [slept, other] = [new Processes(options), new Processes(options)]
+    await slept.start()
+    await store.delete('bridge-process', slept.id)
+    expect(await other.isAlive(slept.id)).toBe(false)
+    await clock.advance(10_000)
+    expect(await other.isAlive(slept.id)).toBe(true)
+    await slept.stop()
+    await clock.advance(60_000)
+    expect(await other.isAlive(slept.id)).toBe(false)
+  })
+})
