@@ -7,7 +7,7 @@ import { createRuntime } from '@bowline/sessions'
 import type { Runtime } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { createBridge, delegateTool, inProcessExecutor, runtimeAgent } from '../src/index.ts'
+import { BridgeError, createBridge, delegateTool, inProcessExecutor, runtimeAgent } from '../src/index.ts'
 import type { Bridge, BridgeAgent, BridgeOptions, PromptContext } from '../src/index.ts'
 import { later } from './runtime-support.ts'
 import { aborted, recordingLogger, testAgent } from './support.ts'
@@ -105,6 +105,16 @@ describe('delegateTool', () => {
     ])
     expect(told.filter(({ type }) => type === 'child-end')).toMatchObject([{ status: 'error' }, { status: 'aborted' }])
     expect(bridge.health().requests.inFlight).toBe(0)
+  })
+
+  it('B115: what failed is told to the model without keys and paths', async () => {
+    const failing = testAgent('sailor', {
+      onPrompt: () => {
+        throw new BridgeError('UPSTREAM', 'sk-ant-REDACTED in /home/me/secret/file.ts')
+      },
+    })
+    const { outputs } = await played(await bossOver(await bridgeOver([failing]), [delegate('Go', 'sailor'), { text: 'done' }]))
+    expect(JSON.stringify(outputs)).not.toMatch(/sk-ant|home/)
   })
 
   it('only the agents that were named can be asked, the first when none is', async () => {
