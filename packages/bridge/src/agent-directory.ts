@@ -50,7 +50,8 @@ export class AgentDirectory {
   check(): void {
     const id = this.#defaultAgentId
     if (id !== undefined && !byId(this.#found(), id)) {
-      throw new BridgeError('CONFIG', `There is no default agent ${id}`, { details: { agentId: id } })
+      const known = this.#found().map(({ agent }) => agent.id).join(', ') || 'no agents'
+      throw new BridgeError('CONFIG', `There is no default agent ${id}; there are ${known}`, { details: { agentId: id } })
     }
     const winners = new Map(this.#found().map(({ agent, executor }) => [agent.id, executor]))
     for (const executor of this.#executors) {

@@ -10,6 +10,7 @@ import type { Core } from './core.ts'
 import { BridgeError } from './errors.ts'
 import type { BridgeExecutor, ExecutorHost } from './executors/executor.ts'
 import { contextLogger, createObserver } from './observer.ts'
+import { OpenCalls } from './open-calls.ts'
 import { cancel } from './operations/cancel.ts'
 import { close } from './operations/close.ts'
 import { createSession } from './operations/create-session.ts'
@@ -46,6 +47,7 @@ class ExecutorBridge implements Bridge {
   readonly #core: Core
   readonly #desk: Desk
   readonly #reaper: Reaper
+  readonly #calls = new OpenCalls()
   #starting: Promise<void> | undefined
   #stopping: Promise<void> | undefined
   #state: 'new' | 'started' | 'stopped' = 'new'
@@ -82,7 +84,7 @@ class ExecutorBridge implements Bridge {
       this.#starting = undefined
       throw error
     })
-    return this.#starting
+    return this.#calls.during(this.#starting)
   }
 
   async #start(): Promise<void> {
@@ -117,7 +119,7 @@ class ExecutorBridge implements Bridge {
   }
 
   stop({ deadlineMs = 10_000 }: { readonly deadlineMs?: number } = {}): Promise<void> {
-    this.#stopping ??= this.#stop(deadlineMs)
+    this.#stopping ??= this.#calls.during(this.#stop(deadlineMs))
     return this.#stopping
   }
 
@@ -178,19 +180,20 @@ class ExecutorBridge implements Bridge {
     const now = this.#settings.clock.now()
     if (now - this.#refreshedAt < refreshEveryMs) return
     this.#refreshedAt = now
-    await Promise.all(this.#settings.executors.map((executor) => this.#core.attempt('the executor did not look anew', () => executor.refresh?.())))
+    const looking = this.#settings.executors.map((executor) => this.#core.attempt('the executor did not look anew', () => executor.refresh?.()))
+    await this.#calls.during(Promise.all(looking))
   }
 
   createSession(input: CreateSessionInput = {}): Promise<BridgeSession> {
-    return createSession(this.#desk, input)
+    return this.#calls.during(createSession(this.#desk, input))
   }
 
   prompt(input: PromptInput): BridgeRun {
-    return prompt(this.#desk, input)
+    return this.#open(prompt(this.#desk, input))
   }
 
   delegate(input: DelegateInput): BridgeRun {
-    return delegate(this.#desk, input)
+    return this.#open(delegate(this.#desk, input))
   }
 
   async session(sessionId: string, { owner = 'local' }: OwnerOption = {}): Promise<BridgeSession> {
@@ -202,15 +205,20 @@ class ExecutorBridge implements Bridge {
   }
 
   request(requestId: string, options: RequestQuery = {}): Promise<BridgeResult> {
-    return look(this.#desk, requestId, options)
+    return this.#calls.during(look(this.#desk, requestId, options))
   }
 
   cancel(input: CancelInput): Promise<CancelReceipt> {
-    return cancel(this.#desk, input)
+    return this.#calls.during(cancel(this.#desk, input))
   }
 
   close(input: CloseInput): Promise<CloseReceipt> {
-    return close(this.#desk, input)
+    return this.#calls.during(close(this.#desk, input))
+  }
+
+  #open(run: BridgeRun): BridgeRun {
+    void this.#calls.during(run.result())
+    return run
   }
 
   #checkRunning(): void {
@@ -239,5 +247,5 @@ function coreOf(settings: BridgeSettings): Core {
 }
 
 function notRunning(state: 'new' | 'stopped' | 'started'): BridgeError {
-  return new BridgeError('INTERNAL', state === 'stopped' ? 'The bridge is stopped' : 'The bridge is not started')
+  return new BridgeError('INTERNAL', state === 'stopped' ? 'The bridge is stopped' : 'The bridge is not started: await start() first')
 }

@@ -94,6 +94,9 @@ export function settingsFrom(options: BridgeOptions): BridgeSettings {
   const standard = defaults()
   const unknown = Object.keys(options).find((name) => !Object.hasOwn(standard, name))
   if (unknown !== undefined) throw new BridgeError('CONFIG', `There is no bridge option ${unknown}`)
+  if (options.executors?.some((executor) => typeof executor?.prompt !== 'function')) {
+    throw new BridgeError('CONFIG', 'executors must be a list of executors: agents go into inProcessExecutor({ agents })')
+  }
   const settings = { ...standard, ...options, executors: [...(options.executors ?? [])] }
   for (const [name, least] of Object.entries(leastValues)) {
     const value = settings[name as keyof typeof leastValues]

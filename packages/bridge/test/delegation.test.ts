@@ -269,10 +269,14 @@ describe('the result', () => {
   })
 
   it('a result without text, with an unknown stop reason, or an unknown event is PROTOCOL', async () => {
-    const wrong: unknown[] = [undefined, { stopReason: 'end_turn' }, { text: 'x', stopReason: 'stop' }]
-    for (const value of wrong) {
+    const wrong: [unknown, string][] = [
+      [undefined, 'Agent a gave a result without text'],
+      [{ stopReason: 'end_turn' }, 'Agent a gave a result without text'],
+      [{ text: 'x', stopReason: 'stop' }, 'Agent a gave the unknown stop reason "stop"'],
+    ]
+    for (const [value, message] of wrong) {
       const { result } = await delegateTo(testAgent('a', { onPrompt: () => value as never }))
-      expect(failureOf(result).code).toBe('PROTOCOL')
+      expect(failureOf(result)).toMatchObject({ code: 'PROTOCOL', message })
     }
     const { result } = await delegateTo(testAgent('a', { onPrompt: () => stream({ type: 'text' } as never) }))
     expect(failureOf(result)).toMatchObject({ code: 'PROTOCOL', message: expect.stringContaining('"text"') })

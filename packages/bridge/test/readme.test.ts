@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readCommandLine } from '../src/bin/command-line.ts'
 import { errorBody } from '../src/error-body.ts'
-import { BridgeError, workerExecutor } from '../src/index.ts'
+import { BridgeError, createBridge, workerExecutor } from '../src/index.ts'
 import { bridgeTools } from '../src/mcp/tools.ts'
+import { outcomeOf, recordingLogger } from './support.ts'
 
 const folder = join(import.meta.dirname, '..')
 
@@ -18,6 +19,17 @@ interface HostEntry {
 async function jsonBlocks(): Promise<readonly Readonly<Record<string, unknown>>[]> {
   const readme = await readFile(join(folder, 'README.md'), 'utf8')
   return [...readme.matchAll(/```json\n([\s\S]*?)```/g)].map(([, text = '']) => JSON.parse(text) as Record<string, unknown>)
+}
+
+async function codeBlocks(): Promise<readonly string[]> {
+  const readme = await readFile(join(folder, 'README.md'), 'utf8')
+  return [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = '']) => text)
+}
+
+/** One statement per line, however deep it stands. */
+function statementsOf(code: string): string {
+  const lines = code.replace('export default ', 'return ').split('\n').map((line) => line.trim())
+  return lines.filter((line) => line !== '' && !line.startsWith('import ')).join('\n')
 }
 
 describe('README', () => {
@@ -38,6 +50,23 @@ describe('README', () => {
     expect(run.stdout).toBe('awaiting-approval\nDone.\n')
     expect(run.status).toBe(0)
   }, 30_000)
+
+  it('its worker runs as it stands', async () => {
+    const code = (await codeBlocks()).find((text) => text.includes('serveWorker')) ?? ''
+    const worker = { id: 'reviewer', command: process.execPath, args: ['--input-type=module-typescript', '--eval', code], cwd: folder }
+    const bridge = createBridge({ executors: [workerExecutor({ workers: [worker] })], logger: recordingLogger() })
+    await bridge.start()
+    const result = await bridge.delegate({ prompt: 'Tie the knot.' }).result()
+    await bridge.stop()
+    expect(outcomeOf(result).text).toBe('Nothing is wrong with "Tie the knot.".')
+  }, 30_000)
+
+  it('its other examples have their types checked', async () => {
+    const checked = statementsOf(await readFile(join(import.meta.dirname, 'fixtures/readme-examples.ts'), 'utf8'))
+    const others = (await codeBlocks()).filter((code) => !/createBridge|serveWorker/.test(code))
+    expect(others).toHaveLength(7)
+    for (const code of others) expect(checked).toContain(statementsOf(code))
+  })
 
   it('what hosts of MCP are told to start is a command line that is understood', async () => {
     const blocks = await jsonBlocks()

@@ -34,9 +34,14 @@ describe('start', () => {
     expect(bridge.health().healthy).toBe(false)
   })
 
+  it('an agent is no executor', () => {
+    expect(() => createBridge({ executors: [{ id: 'a' } as never] })).toThrow('agents go into inProcessExecutor')
+  })
+
   it('a bridge that is not started, or is stopped, takes no work', async () => {
     const bridge = createBridge({ executors: [inProcessExecutor({ agents: [testAgent('a')] })], logger: recordingLogger() })
-    expect(failureOf(await bridge.delegate({ prompt: 'hi' }).result()).code).toBe('INTERNAL')
+    const early = failureOf(await bridge.delegate({ prompt: 'hi' }).result())
+    expect(early).toMatchObject({ code: 'INTERNAL', message: 'The bridge is not started: await start() first' })
     await bridge.start()
     await bridge.stop()
     expect(failureOf(await bridge.delegate({ prompt: 'hi' }).result()).code).toBe('INTERNAL')

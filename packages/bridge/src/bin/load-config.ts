@@ -6,6 +6,7 @@ import type { BridgeConfig } from '../config.ts'
 import { BridgeError } from '../errors.ts'
 
 const extensions = ['ts', 'js', 'json']
+const lists = ['runtimes', 'executors', 'workers', 'servers'] as const
 
 /**
  * Reads the file that was named, else the one that stands in the folder, else nothing. Throws `CONFIG` for anything that
@@ -15,10 +16,24 @@ export async function loadConfig(named: string | undefined, folder: string): Pro
   const file = named === undefined ? configFileIn(folder) : resolve(folder, named)
   if (file === undefined) return {}
   const config = await loadDefault(file)
-  if (typeof config !== 'object' || config === null) {
-    throw new BridgeError('CONFIG', `${file} must export the result of defineBridgeConfig as its default`)
-  }
+  if (!isObject(config)) throw new BridgeError('CONFIG', faultOf(file))
+  for (const name of lists) checkList(config, name, file)
   return withFolders(config, dirname(file))
+}
+
+function faultOf(file: string): string {
+  if (extname(file) === '.json') return `${file} must be an object, such as { "workers": [] }`
+  return `${file} must export the result of defineBridgeConfig as its default`
+}
+
+function checkList(config: BridgeConfig, name: (typeof lists)[number], file: string): void {
+  const given: unknown = config[name] ?? []
+  if (Array.isArray(given) && given.every(isObject)) return
+  throw new BridgeError('CONFIG', `In ${file} ${name} must be a list of objects`)
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Whoever starts the bridge, and where: the folder of the file is what its writer knows. */

@@ -99,10 +99,10 @@ const statusByStopReason: Readonly<Record<StopReason, SettledStatus>> = {
 }
 
 function checkResult(result: PromptResult | undefined, agentId: string): void {
-  if (typeof result?.text === 'string' && Object.hasOwn(statusByStopReason, result.stopReason)) return
-  throw new BridgeError('PROTOCOL', `Agent ${agentId} gave a result without text or with an unknown stop reason`, {
-    details: { agentId },
-  })
+  const fault = (what: string): BridgeError => new BridgeError('PROTOCOL', `Agent ${agentId} gave ${what}`, { details: { agentId } })
+  if (typeof result?.text !== 'string') throw fault('a result without text')
+  if (Object.hasOwn(statusByStopReason, result.stopReason)) return
+  throw fault(`the unknown stop reason ${JSON.stringify(result.stopReason)}`)
 }
 
 function settledResult(result: PromptResult): Settled {

@@ -156,12 +156,25 @@ describe('bowline-bridge', () => {
     ['an unknown flag', ['--defalt-agent', 'red'], /There is no --defalt-agent; did you mean --default-agent\?/],
     ['a file that is not there', ['--config', 'nowhere.config.ts'], /nowhere\.config\.ts cannot be loaded/],
     ['a file without default export', ['--config', fixture('no-default')], /must export the result of defineBridgeConfig/],
-    ['a default agent that does not exist', ['--config', fixture('bad-default')], /no default agent nobody/],
+    ['a default agent that does not exist', ['--config', fixture('bad-default')], /no default agent nobody; there are \w+/],
   ])('exit code 2 for bad configuration: %s', async (_what, args, text) => {
     const command = start(...args)
     expect(await command.exit).toEqual([2, null])
     expect(command.stderr()).toMatch(text)
     expect(command.stdout()).toBe('')
+  })
+
+  it.each<[string, string, RegExp]>([
+    ['a list', '[]', /must be an object/],
+    ['workers that are no list', '{ "workers": {} }', /workers must be a list of objects/],
+    ['a worker that is none', '{ "workers": [null] }', /workers must be a list of objects/],
+    ['runtimes in JSON', '{ "runtimes": ["main"] }', /runtimes must be a list of objects/],
+    ['a word that is none', '{ "worker": [] }', /There is no bridge option worker/],
+  ])('exit code 2 for a configuration in JSON: %s', async (_what, text, message) => {
+    await writeFile(join(folder, 'bowline.bridge.json'), text)
+    const command = start('check')
+    expect(await command.exit).toEqual([2, null])
+    expect(command.stderr()).toMatch(message)
   })
 
   it('exit code 1 for a failure: a store that is no store', async () => {

@@ -6,10 +6,11 @@ import { workerExecutor } from '../../src/index.ts'
 import type { WorkerExecutorOptions, WorkerOptions } from '../../src/index.ts'
 
 describe('options of the worker executor', () => {
-  it.each<[string, object, string]>([
+  it.each<[string, object, string | RegExp]>([
     ['an id that is none', { id: ' ', command: 'x' }, 'The worker id'],
     ['neither command nor entry', { id: 'a' }, 'Worker a needs either a command or an entry'],
     ['both', { id: 'a', command: 'x', entry: 'y' }, 'Worker a needs either a command or an entry'],
+    ['an entry that is not there', { id: 'a', entry: './nowhere.ts' }, /Worker a has no entry .*nowhere\.ts: .* looked for in cwd/],
     ['an empty command', { id: 'a', command: '' }, 'Worker a has an empty command'],
     ['args that are one text', { id: 'a', command: 'x', args: '-c' }, 'Worker a must have a list of texts as args'],
     ['an unknown option', { id: 'a', command: 'x', shell: true }, 'Worker a has no option shell'],

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { BridgeError } from '../../errors.ts'
@@ -140,6 +141,7 @@ function programOf(worker: WorkerOptions, who: string, cwd: string): Pick<Worker
     return { command, args }
   }
   const file = entry.startsWith('file:') ? fileURLToPath(entry) : isAbsolute(entry) ? entry : resolve(cwd, entry)
+  if (!existsSync(file)) throw fault(who, `has no entry ${file}: where it is not absolute it is looked for in cwd`)
   const start = ['--disable-warning=ExperimentalWarning', programFile('worker/start-entry')]
   return { command: process.execPath, args: [...start, file, ...args] }
 }

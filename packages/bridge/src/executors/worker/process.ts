@@ -39,7 +39,7 @@ export function startProcess(options: ProcessOptions): WorkerProcess {
   const child = options.guard ? spawnGuarded(options) : spawnBare(options)
   const [stdin, stdout, stderr] = child.stdio as unknown as [Writable, Readable, Readable]
   const ring = keepStderr(stderr)
-  const exited = exitOf(child)
+  const exited = exitOf(child, options.command)
   let over = false
   const signal = (name: NodeJS.Signals): void => {
     if (!over) signalGroup(child, name)
@@ -78,18 +78,18 @@ function spawnGuarded({ command, args, cwd, env, guardEnv }: ProcessOptions): Ch
 }
 
 /** What the guard says of the worker goes before what is known of the guard. */
-async function exitOf(child: ChildProcess): Promise<string> {
+async function exitOf(child: ChildProcess, command: string): Promise<string> {
   let said = ''
   const control = child.stdio[3] as Readable | undefined
   const heard = new Promise<void>((resolve) => (control ? control.once('close', resolve) : resolve()))
   control?.on('data', (text: Buffer) => (said += text.toString()))
   const own = await new Promise<string>((resolve) => {
-    child.once('error', (error: NodeJS.ErrnoException) => resolve(describeEnd({ error: error.code })))
-    child.once('exit', (code, signal) => resolve(describeEnd({ code, signal })))
+    child.once('error', (error: NodeJS.ErrnoException) => resolve(describeEnd({ error: error.code }, command)))
+    child.once('exit', (code, signal) => resolve(describeEnd({ code, signal }, command)))
   })
   signalGroup(child, 'SIGKILL')
   await heard
-  return said === '' ? own : describeEnd(JSON.parse(said) as End)
+  return said === '' ? own : describeEnd(JSON.parse(said) as End, command)
 }
 
 interface End {
@@ -98,7 +98,8 @@ interface End {
   readonly signal?: string | null
 }
 
-function describeEnd({ error, code, signal }: End): string {
+function describeEnd({ error, code, signal }: End, command: string): string {
+  if (error === 'ENOENT') return `could not be started: there is no program ${JSON.stringify(command)}, or no folder for it (ENOENT)`
   if (error !== undefined) return `could not be started: ${error}`
   return signal ? `ended by ${signal}` : `exited with ${code}`
 }

@@ -1,0 +1,26 @@
+const longestIntervalMs = 2 ** 31 - 1
+
+/**
+ * Holds the process while somebody waits for an answer. No timer does that, and a call whose agent is only waited for,
+ * because its worker is started again or its server cannot be reached, has nothing else that would.
+ */
+export class OpenCalls {
+  #open = 0
+  #hold: NodeJS.Timeout | undefined
+
+  async during<T>(call: Promise<T>): Promise<T> {
+    this.#hold ??= setInterval(() => {}, longestIntervalMs)
+    this.#open += 1
+    try {
+      return await call
+    } finally {
+      this.#open -= 1
+      if (this.#open === 0) this.#release()
+    }
+  }
+
+  #release(): void {
+    clearInterval(this.#hold)
+    this.#hold = undefined
+  }
+}
