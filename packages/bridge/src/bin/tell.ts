@@ -7,6 +7,11 @@ export function tell(text: string): void {
 
 /** What somebody can put right is told in a line; of anything else the place is told too. */
 export function tellError(error: unknown): void {
-  if (BridgeError.isInstance(error)) tell(error.message)
+  if (BridgeError.isInstance(error) || isRefusedBySystem(error)) tell(error.message)
   else tell(error instanceof Error ? (error.stack ?? error.message) : String(error))
+}
+
+/** Such as an address that is taken. */
+function isRefusedBySystem(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error
 }

@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -8,7 +11,7 @@ import { createRuntime } from '@bowline/sessions'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { fixture, nodeArgs, startCommand, startHttpCommand, type Command } from './command-support.ts'
 
 // Every test starts processes.
@@ -182,6 +185,16 @@ describe('bowline-bridge', () => {
     const command = start('--config', fixture('bridge'))
     expect(await command.exit).toEqual([1, null])
     expect(command.stderr()).toContain('sessions.db')
+  })
+
+  it('exit code 1 for a failure: an address that is taken is told in a line', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    onTestFinished(() => void other.close())
+    await once(other, 'listening')
+    const address = `127.0.0.1:${(other.address() as AddressInfo).port}`
+    const command = start('--http', address, '--log-level', 'silent')
+    expect(await command.exit).toEqual([1, null])
+    expect(command.stderr()).toBe(`bowline-bridge: listen EADDRINUSE: address already in use ${address}\n`)
   })
 
   it('check prints the agents and stops', async () => {
