@@ -19,6 +19,7 @@ import type { Desk } from './operations/desk.ts'
 import { listSessions } from './operations/list-sessions.ts'
 import { look } from './operations/look.ts'
 import { prompt } from './operations/prompt.ts'
+import { asTold, failed } from './operations/refuse.ts'
 import { stopMarginMs, stopWork } from './operations/stop.ts'
 import { Processes } from './records/processes.ts'
 import { Retention } from './records/retention.ts'
@@ -197,23 +198,33 @@ class ExecutorBridge implements Bridge {
   }
 
   async session(sessionId: string, { owner = 'local' }: OwnerOption = {}): Promise<BridgeSession> {
-    return sessionView(await this.#desk.sessions.read({ owner, id: sessionId }))
+    return sessionView(await this.#answered(this.#desk.sessions.read({ owner, id: sessionId })))
   }
 
   sessions(filter: SessionFilter = {}): Promise<SessionPage> {
-    return listSessions(this.#desk, filter)
+    return this.#answered(listSessions(this.#desk, filter))
   }
 
   request(requestId: string, options: RequestQuery = {}): Promise<BridgeResult> {
-    return this.#calls.during(look(this.#desk, requestId, options))
+    const looking = look(this.#desk, requestId, options)
+    return this.#calls.during(looking.catch((error: unknown) => failed(asTold(this.#core, error))))
   }
 
   cancel(input: CancelInput): Promise<CancelReceipt> {
-    return this.#calls.during(cancel(this.#desk, input))
+    return this.#answered(cancel(this.#desk, input))
   }
 
   close(input: CloseInput): Promise<CloseReceipt> {
-    return this.#calls.during(close(this.#desk, input))
+    return this.#answered(close(this.#desk, input))
+  }
+
+  /** Rejects with a `BridgeError` only. */
+  #answered<T>(call: Promise<T>): Promise<T> {
+    return this.#calls.during(
+      call.catch((error: unknown) => {
+        throw asTold(this.#core, error)
+      }),
+    )
   }
 
   #open(run: BridgeRun): BridgeRun {

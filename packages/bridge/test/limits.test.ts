@@ -1,3 +1,4 @@
+import { memoryStateStore } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
 import { createBridge, inProcessExecutor } from '../src/index.ts'
 import type { BridgeEvent, BridgeExecutor, PromptContext } from '../src/index.ts'
@@ -213,5 +214,19 @@ describe('health', () => {
     const { bridge } = await startBridge([])
     expect(bridge.health()).toMatchObject({ healthy: false, agents: { total: 0, ready: 0 } })
     expect(bridge.discover()).toEqual([])
+  })
+})
+
+describe('a store that does not answer', () => {
+  it('is told as TRANSPORT by every call, and nothing of its own words', async () => {
+    const store = memoryStateStore()
+    const { bridge } = await startBridge([testAgent('a')], { store })
+    const { sessionId } = await bridge.createSession()
+    await store.close()
+    const told = { code: 'TRANSPORT', retryable: true, message: 'The store does not answer' }
+    expect(failureOf(await bridge.delegate({ prompt: 'hi' }).result())).toMatchObject(told)
+    expect(failureOf(await bridge.request('r1'))).toMatchObject(told)
+    const calls = [bridge.createSession({ idempotencyKey: 'k' }), bridge.session('bs_other'), bridge.sessions(), bridge.cancel({ requestId: 'r1' }), bridge.close({ sessionId })]
+    for (const call of calls) await expect(call).rejects.toMatchObject(told)
   })
 })

@@ -7,7 +7,7 @@ import { busySession } from '../sessions/session-errors.ts'
 import { withPrompt } from '../sessions/session-record.ts'
 import { answer } from './answer.ts'
 import { callOf, limitSilence, newRecord } from './call.ts'
-import { findAgent } from './desk.ts'
+import { findAgent, missingRequest } from './desk.ts'
 import type { Desk } from './desk.ts'
 import { joinEarlier, takeUp } from './join.ts'
 import { refuseEntry, refusedRun, tellRefusal } from './refuse.ts'
@@ -49,6 +49,7 @@ async function admit(desk: Desk, entry: BookEntry, call: RequestCall, input: Pro
   if (!(await book.insert(entry, record))) {
     entry.place.release()
     if (await joinEarlier(desk, entry, call)) return
+    throw missingRequest(record.requestId)
   }
   await sessions.take(live, record.requestId).catch(async (error: unknown) => {
     await book.withdraw(entry)

@@ -18,10 +18,15 @@ export function tellRefusal({ observer }: Core, call: string, { code, details }:
 
 /** The call of this entry changed nothing, and whoever joined it is told so too. */
 export function refuseEntry(core: Core, book: RequestBook, entry: BookEntry, error: unknown): void {
-  const refusal = BridgeError.isInstance(error) ? error : internalError(core, error)
+  const refusal = asTold(core, error)
   tellRefusal(core, entry.request.kind, refusal)
   entry.place?.release()
   book.leave(entry, { ok: false, error: refusal })
+}
+
+/** What the caller is told of anything that was thrown. */
+export function asTold(core: Core, error: unknown): BridgeError {
+  return BridgeError.isInstance(error) ? error : internalError(core, error)
 }
 
 export function internalError({ settings }: Core, cause: unknown): BridgeError {

@@ -89,7 +89,18 @@ async function exitOf(child: ChildProcess, command: string): Promise<string> {
   })
   signalGroup(child, 'SIGKILL')
   await heard
-  return said === '' ? own : describeEnd(JSON.parse(said) as End, command)
+  const told = endTold(said)
+  return told ? describeEnd(told, command) : own
+}
+
+/** Undefined: the guard was killed before it had said all. */
+function endTold(said: string): End | undefined {
+  try {
+    return said === '' ? undefined : (JSON.parse(said) as End)
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
 }
 
 interface End {
