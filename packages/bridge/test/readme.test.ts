@@ -4,9 +4,8 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readCommandLine } from '../src/bin/command-line.ts'
 import { errorBody } from '../src/error-body.ts'
-import { BridgeError, createBridge, workerExecutor } from '../src/index.ts'
+import { BridgeError, workerExecutor } from '../src/index.ts'
 import { bridgeTools } from '../src/mcp/tools.ts'
-import { outcomeOf, recordingLogger } from './support.ts'
 
 const folder = join(import.meta.dirname, '..')
 
@@ -49,16 +48,6 @@ describe('README', () => {
     const run = spawnSync(process.execPath, ['--input-type=module-typescript', '--eval', code], { cwd: folder, encoding: 'utf8' })
     expect(run.stdout).toBe('awaiting-approval\nDone.\n')
     expect(run.status).toBe(0)
-  }, 30_000)
-
-  it('its worker runs as it stands', async () => {
-    const code = (await codeBlocks()).find((text) => text.includes('serveWorker')) ?? ''
-    const worker = { id: 'reviewer', command: process.execPath, args: ['--input-type=module-typescript', '--eval', code], cwd: folder }
-    const bridge = createBridge({ executors: [workerExecutor({ workers: [worker] })], logger: recordingLogger() })
-    await bridge.start()
-    const result = await bridge.delegate({ prompt: 'Tie the knot.' }).result()
-    await bridge.stop()
-    expect(outcomeOf(result).text).toBe('Nothing is wrong with "Tie the knot.".')
   }, 30_000)
 
   it('its other examples have their types checked', async () => {
