@@ -47,8 +47,8 @@ export interface ListedAgent extends DiscoveredAgent {
   readonly default: boolean
 }
 
-/** What an owner may be allowed to do with an agent. */
-export type BridgeAction = 'discover' | 'create' | 'prompt' | 'delegate' | 'cancel' | 'close' | 'read'
+/** What an owner may be allowed to do with an agent. What it has begun it may always see and end. */
+export type BridgeAction = 'discover' | 'create' | 'prompt' | 'delegate'
 
 export interface OwnerOption {
   /** Default `local`. */

@@ -1,15 +1,15 @@
 import type { Clock } from '@bowline/llm'
-import { memoryStateStore } from '@bowline/sessions'
 import manifest from '../package.json' with { type: 'json' }
 import { AgentDirectory } from './agent-directory.ts'
 import type { ListedAgent } from './bridge-contract.ts'
 import type { Bridge, BridgeCounters, BridgeHealth, BridgeLimits, BridgeResult, BridgeRun, BridgeSession } from './bridge-contract.ts'
 import type { CancelInput, CancelReceipt, CloseInput, CloseReceipt, CreateSessionInput, DelegateInput } from './bridge-contract.ts'
 import type { OwnerOption, PromptInput, RequestQuery, SessionFilter, SessionPage } from './bridge-contract.ts'
+import { coreOf } from './core.ts'
 import type { Core } from './core.ts'
 import { BridgeError } from './errors.ts'
 import type { BridgeExecutor, ExecutorHost } from './executors/executor.ts'
-import { contextLogger, createObserver } from './observer.ts'
+import { contextLogger } from './observer.ts'
 import { OpenCalls } from './open-calls.ts'
 import { cancel } from './operations/cancel.ts'
 import { close } from './operations/close.ts'
@@ -21,7 +21,6 @@ import { look } from './operations/look.ts'
 import { prompt } from './operations/prompt.ts'
 import { asTold, failed } from './operations/refuse.ts'
 import { stopMarginMs, stopWork } from './operations/stop.ts'
-import { Processes } from './records/processes.ts'
 import { Retention } from './records/retention.ts'
 import { Places } from './requests/places.ts'
 import { RequestBook } from './requests/request-book.ts'
@@ -37,7 +36,6 @@ export function createBridge(options: BridgeOptions = {}): Bridge {
   return new ExecutorBridge(settingsFrom(options))
 }
 
-const hourMs = 3_600_000
 const refreshEveryMs = 1000
 
 class ExecutorBridge implements Bridge {
@@ -234,26 +232,6 @@ class ExecutorBridge implements Bridge {
 
   #checkRunning(): void {
     if (this.#state !== 'started') throw notRunning(this.#state)
-  }
-}
-
-function coreOf(settings: BridgeSettings): Core {
-  const { clock, logger, onEvent, requestRetentionMs, executors } = settings
-  const shared = settings.store ?? executors.find(({ stateStore }) => stateStore)?.stateStore
-  const store = shared ?? memoryStateStore({ clock })
-  const onError = (error: unknown): void => logger.warn({ cause: error }, 'the store did not answer')
-  return {
-    ...{ settings, store },
-    processes: new Processes({ store, clock, isShared: shared !== undefined, onError }),
-    observer: createObserver({ clock, logger, onEvent }),
-    retentionMs: (durable) => Math.max(1, requestRetentionMs ?? (durable ? 24 * hourMs : hourMs)),
-    async attempt(what, work) {
-      try {
-        await work()
-      } catch (error) {
-        logger.warn({ cause: error }, what)
-      }
-    },
   }
 }
 

@@ -1,7 +1,8 @@
+import { memoryStateStore } from '@bowline/sessions'
 import type { StateStore } from '@bowline/sessions'
-import type { BridgeCounters } from './bridge-contract.ts'
-import type { NoticeBody } from './notices.ts'
-import type { Processes } from './records/processes.ts'
+import { createObserver } from './observer.ts'
+import type { BridgeObserver } from './observer.ts'
+import { Processes } from './records/processes.ts'
 import type { BridgeSettings } from './settings.ts'
 
 /** What every part of one bridge stands on. */
@@ -16,7 +17,24 @@ export interface Core {
   attempt(what: string, work: () => unknown): Promise<void>
 }
 
-export interface BridgeObserver {
-  notify(notice: NoticeBody): void
-  counters(): Omit<BridgeCounters, 'inFlight'>
+const hourMs = 3_600_000
+
+export function coreOf(settings: BridgeSettings): Core {
+  const { clock, logger, onEvent, requestRetentionMs, executors } = settings
+  const shared = settings.store ?? executors.find(({ stateStore }) => stateStore)?.stateStore
+  const store = shared ?? memoryStateStore({ clock })
+  const onError = (error: unknown): void => logger.warn({ cause: error }, 'the store did not answer')
+  return {
+    ...{ settings, store },
+    processes: new Processes({ store, clock, isShared: shared !== undefined, onError }),
+    observer: createObserver({ clock, logger, onEvent }),
+    retentionMs: (durable) => Math.max(1, requestRetentionMs ?? (durable ? 24 * hourMs : hourMs)),
+    async attempt(what, work) {
+      try {
+        await work()
+      } catch (error) {
+        logger.warn({ cause: error }, what)
+      }
+    },
+  }
 }

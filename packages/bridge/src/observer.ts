@@ -1,8 +1,13 @@
 import type { Clock } from '@bowline/llm'
 import { workContext } from './context.ts'
-import type { BridgeObserver } from './core.ts'
+import type { BridgeCounters } from './bridge-contract.ts'
 import type { BridgeLogger } from './logger.ts'
 import type { BridgeNotice, NoticeBody } from './notices.ts'
+
+export interface BridgeObserver {
+  notify(notice: NoticeBody): void
+  counters(): Omit<BridgeCounters, 'inFlight'>
+}
 
 export interface ObserverOptions {
   readonly clock: Clock

@@ -351,4 +351,16 @@ describe('answers to what an earlier bridge left waiting', () => {
     expect(refused).toMatchObject({ code: 'TRANSPORT', details: { reason: 'elsewhere' } })
     expect(outcomeOf(await first.prompt({ sessionId, answers: [approve] }).result()).text).toBe('done with 1')
   })
+
+  it('B98: of two bridges also the one that was not given the answers tells the end', async () => {
+    const durable = { ...turnAgent([approval]), durable: true }
+    const store = memoryStateStore()
+    const [first, second] = [await startBridge([durable], { store }), await startBridge([durable], { store })]
+    const { sessionId } = await first.bridge.createSession()
+    outcomeOf(await first.bridge.prompt({ sessionId, prompt: 'hi', requestId: 'r1' }).result())
+    const end = outcomeOf(await second.bridge.prompt({ sessionId, answers: [approve], requestId: 'r1' }).result())
+    expect(end.status).toBe('completed')
+    expect(await first.bridge.request('r1')).toEqual(end)
+    expect((await first.bridge.session(sessionId)).status).toBe('idle')
+  })
 })

@@ -1,5 +1,6 @@
 import type { BridgeResult, RequestQuery } from '../bridge-contract.ts'
-import { resultOf } from '../requests/request-record.ts'
+import type { Owned } from '../records/record-table.ts'
+import { isWaiting, resultOf } from '../requests/request-record.ts'
 import { missingRequest } from './desk.ts'
 import type { Desk } from './desk.ts'
 import { takeUp } from './join.ts'
@@ -13,5 +14,13 @@ export async function look(desk: Desk, requestId: string, { owner = 'local', wai
   if (!('request' in found)) return resultOf(found)
   if (!(await found.request.accepted)) return failed(missingRequest(requestId))
   await found.request.wait(waitMs, abortSignal)
-  return found.request.now()
+  const result = found.request.now()
+  const waits = result.ok && (result.status === 'awaiting-tools' || result.status === 'awaiting-approval')
+  return waits && found.stored?.value.durable ? toldElsewhere(desk, key, result) : result
+}
+
+/** Another bridge may have been given the answers, and this one does not hear of it. */
+async function toldElsewhere({ book }: Desk, key: Owned, result: BridgeResult): Promise<BridgeResult> {
+  const record = (await book.read(key))?.value
+  return record && !isWaiting(record) ? resultOf(record) : result
 }
