@@ -233,15 +233,20 @@ export class SessionRegistry {
     const result = await this.#table.change(keyOf(live.context), live.stored, change)
     if (!result) return undefined
     live.stored = result.stored
-    this.#noteChange(result, before)
+    this.#noteChange(result, before, live)
     return result
   }
 
-  #noteChange({ changed, stored }: Change<SessionRecord>, before: string): void {
+  #noteChange({ changed, stored }: Change<SessionRecord>, before: string, live?: LiveSession): void {
     if (!changed) return
     const { value } = stored
     this.#tell(value, before)
-    if (value.status === 'over') this.#keepFor(keyOf(value))
+    if (value.status !== 'over') return
+    const agent = live?.found.agent
+    // A closed session is as one that never was, unless its conversation may go on.
+    const isOfNoUse = value.end === 'closed' && agent !== undefined && !(agent.resumable ?? agent.durable)
+    if (isOfNoUse) void this.#core.attempt('the closed session was not removed', () => this.#table.remove(keyOf(value)))
+    else this.#keepFor(keyOf(value))
   }
 
   /** A closure of its own: what is kept for a day must not keep the whole record in memory. */
