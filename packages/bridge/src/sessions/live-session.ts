@@ -12,6 +12,8 @@ export interface LiveSession {
   stored: Stored<SessionRecord>
   /** This process writes its end, and takes it down. */
   isEnding: boolean
+  /** Opened by a delegation. */
+  readonly isForOneRequest: boolean
   /** Set once it is being taken down. */
   leaving: Promise<void> | undefined
   /** Resolves when no agent works in it any more. */

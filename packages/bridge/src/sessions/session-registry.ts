@@ -57,7 +57,7 @@ export class SessionRegistry {
     const found = this.#directory.asNow(wanted)
     const limits = found.executor.limits ?? {}
     const record = newSessionRecord({ context, limits, durable: found.agent.durable, home: this.#core.processes.id, now: this.#now(), requestId })
-    const live: LiveSession = { context, found, releaseSlot, stored: { version: 0, value: record }, isEnding: false, leaving: undefined, quiet: Promise.resolve() }
+    const live: LiveSession = { context, found, releaseSlot, stored: { version: 0, value: record }, isForOneRequest: requestId !== undefined, isEnding: false, leaving: undefined, quiet: Promise.resolve() }
     try {
       const stored = await this.#table.insert(keyOf(context), record)
       if (!stored) throw new BridgeError('INTERNAL', 'The id of the session is taken')
@@ -117,7 +117,7 @@ export class SessionRegistry {
         found.executor.detach?.(context)
         throw stored ? overSession(stored.value) : missingSession(context.sessionId)
       }
-      const live: LiveSession = { context, found: this.#directory.asNow(found), stored, isEnding: false, leaving: undefined, quiet: Promise.resolve(), releaseSlot }
+      const live: LiveSession = { context, found: this.#directory.asNow(found), stored, isForOneRequest: false, isEnding: false, leaving: undefined, quiet: Promise.resolve(), releaseSlot }
       this.#live.set(mapKey(keyOf(context)), live)
       this.onLiveChange()
       return live
@@ -243,8 +243,8 @@ export class SessionRegistry {
     this.#tell(value, before)
     if (value.status !== 'over') return
     const agent = live?.found.agent
-    // A closed session is as one that never was, unless its conversation may go on.
-    const isOfNoUse = value.end === 'closed' && agent !== undefined && !(agent.resumable ?? agent.durable)
+    // Nobody comes back to the session of a delegation, unless its conversation may go on.
+    const isOfNoUse = value.end === 'closed' && live?.isForOneRequest && agent !== undefined && !(agent.resumable ?? agent.durable)
     if (isOfNoUse) void this.#core.attempt('the closed session was not removed', () => this.#table.remove(keyOf(value)))
     else this.#keepFor(keyOf(value))
   }
