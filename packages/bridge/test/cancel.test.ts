@@ -1,3 +1,4 @@
+import { memoryStateStore } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
 import type { BridgeEvent, PromptContext } from '../src/index.ts'
 import { answer, never, outcomeOf, startBridge, testAgent } from './support.ts'
@@ -92,5 +93,28 @@ describe('cancel', () => {
       expect(receipt.cancelled).toBe(read.status === 'aborted')
       expect(['aborted', 'completed']).toContain(read.status)
     }
+  })
+
+  it('B49: of two outcomes of one request the first that is recorded stays, for every bridge on the store', async () => {
+    const store = memoryStateStore()
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
+    const bridgeOf = (text: string, gate: PromiseWithResolvers<void>) => {
+      const onPrompt = async () => {
+        await gate.promise
+        return answer(text)
+      }
+      return startBridge([{ ...testAgent('a', { onPrompt }), durable: true }], { store })
+    }
+    const [one, two] = [await bridgeOf('first', gates[0]), await bridgeOf('second', gates[1])]
+    const { sessionId } = await one.bridge.createSession()
+    const run = one.bridge.prompt({ sessionId, prompt: 'hi', requestId: 'r1' })
+    expect(await run.accepted()).toBe(true)
+    const joined = two.bridge.prompt({ sessionId, prompt: 'hi', requestId: 'r1' })
+    expect(await joined.accepted()).toBe(true)
+    gates[0].resolve()
+    expect(outcomeOf(await run.result()).text).toBe('first')
+    gates[1].resolve()
+    expect(outcomeOf(await joined.result()).text).toBe('first')
+    for (const { bridge } of [one, two]) expect(outcomeOf(await bridge.request('r1')).text).toBe('first')
   })
 })

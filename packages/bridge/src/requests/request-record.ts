@@ -1,5 +1,5 @@
-import type { Cost, JSONValue, RuntimeParams, Usage } from '@bowline/llm'
-import type { Answer, PendingInput, SessionContext, StopReason } from '../agent.ts'
+import type { RuntimeParams } from '@bowline/llm'
+import type { Answer, PendingInput, PromptResult, SessionContext } from '../agent.ts'
 import type { BridgeResult, RequestIds, SettledStatus } from '../bridge-contract.ts'
 import { errorFrom, storedError } from '../error-body.ts'
 import type { BridgeErrorBody } from '../errors.ts'
@@ -8,16 +8,6 @@ import { BridgeError } from '../errors.ts'
 export type RequestKind = 'prompt' | 'delegate' | 'create'
 type WaitingStatus = 'awaiting-tools' | 'awaiting-approval'
 export type RequestStatus = 'queued' | 'running' | SettledStatus | 'error'
-
-/** What an agent said, as it is stored and told. */
-export interface StoredOutcome {
-  readonly text: string
-  readonly stopReason: StopReason
-  readonly structured?: JSONValue
-  readonly usage?: Usage
-  readonly cost?: Cost
-  readonly pending?: readonly PendingInput[]
-}
 
 /** A request as it is stored, from acceptance on. */
 export interface RequestRecord {
@@ -35,7 +25,7 @@ export interface RequestRecord {
   readonly home: string
   /** What it takes to ask the agent again: of durable agents only. */
   readonly work?: { readonly session: SessionContext; readonly prompt: string; readonly runtimeParams: RuntimeParams }
-  readonly outcome?: StoredOutcome
+  readonly outcome?: PromptResult
   readonly error?: BridgeErrorBody
   /** What is still asked while the agent works with some of the answers. */
   readonly asked?: readonly PendingInput[]
@@ -72,7 +62,7 @@ export function withResult(record: RequestRecord, result: BridgeResult): Request
   const { outcome: _before, asked: _asked, work, ...rest } = record
   if (!result.ok) return { ...rest, status: 'error', error: storedError(result.error) }
   const { ok: _ok, status, sessionId: _s, agentId: _a, requestId: _r, progress: _p, ...outcome } = result
-  const next = { ...rest, status, outcome: outcome as StoredOutcome }
+  const next = { ...rest, status, outcome: outcome as PromptResult }
   return isEnded(next) ? next : { ...next, ...(work && { work }), ...askedAnew(rest.answered, outcome.pending) }
 }
 

@@ -1,4 +1,3 @@
-import type { JSONObject } from '@bowline/llm'
 import type { SessionContext } from '../agent.ts'
 import type { BridgeSession, SessionStatus } from '../bridge-contract.ts'
 import { errorBody } from '../error-body.ts'
@@ -10,15 +9,7 @@ import { busySession, failedSession, overSession } from './session-errors.ts'
 export type SessionEnd = 'closed' | 'expired' | 'shutdown'
 
 /** A session as it is stored. Once it is over it stays a while, so that calls can be told so. */
-export interface SessionRecord {
-  readonly sessionId: string
-  readonly conversationId: string
-  readonly agentId: string
-  readonly owner: string
-  readonly metadata: JSONObject
-  readonly createdAt: number
-  readonly depth: number
-  readonly path: readonly string[]
+export interface SessionRecord extends SessionContext {
   readonly status: SessionStatus | 'over'
   readonly lastActivityAt: number
   /** Creation, or the last end of a prompt. */
