@@ -20,7 +20,7 @@ export const layers = {
   llm: {
     packages: [],
     typesOf: [],
-    libraries: ['ai', '@ai-sdk/provider', 'zod', 'uuid', '@opentelemetry/api'],
+    libraries: ['ai', '@ai-sdk/provider', 'zod', 'uuid', 'fastest-levenshtein', '@opentelemetry/api'],
     builtins: [],
   },
   'agent-loop': {
@@ -38,14 +38,14 @@ export const layers = {
   bridge: {
     packages: ['sessions', 'agent-loop', 'llm', 'client'],
     typesOf: [],
-    libraries: ['zod', 'uuid', '@modelcontextprotocol/*', '@agentclientprotocol/sdk', 'fastest-levenshtein', 'string-argv'],
+    libraries: ['zod', 'uuid', '@modelcontextprotocol/*', '@agentclientprotocol/sdk', 'string-argv'],
     builtins: ['src/**'],
   },
   server: {
     packages: ['bridge', 'sessions', 'agent-loop', 'llm'],
     typesOf: ['client'],
     libraries: [
-      ...['hono', '@hono/*', 'zod', 'jose', 'ipaddr.js', 'rate-limiter-flexible', 'fastest-levenshtein', 'pino', 'prom-client'],
+      ...['hono', '@hono/*', 'zod', 'jose', 'ipaddr.js', 'rate-limiter-flexible', 'pino', 'prom-client'],
       ...['@modelcontextprotocol/server', '@opentelemetry/api'],
     ],
     builtins: ['src/node/**', 'src/config/**', 'src/bin/**'],
@@ -113,6 +113,15 @@ function policiesOf(name, layer) {
 const upwards = [2, 3, 4, 5, 6, 7, 8].map((depth) => `${'../'.repeat(depth)}**`)
 
 const special = [
+  // The checks of arguments are code that every package shares, so they bring no other code of the package with them.
+  {
+    from: { element: { type: 'client' } },
+    allow: { to: { element: { type: 'llm', fileInternalPath: 'src/arguments.ts' } } },
+  },
+  {
+    from: { element: { type: 'llm', fileInternalPath: 'src/arguments.ts' } },
+    disallow: { to: [{ element: { type: 'llm' } }, { module: { origin: 'core' } }] },
+  },
   // The pure reducer is code that the client shares with the loop, so it brings no other code with it.
   {
     from: { element: { type: 'client' } },

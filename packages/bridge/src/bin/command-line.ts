@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { distance } from 'fastest-levenshtein'
+import { closest } from '@bowline/llm/arguments'
 import { BridgeError } from '../errors.ts'
 import { isLoopback, readAddress, type HttpAddress } from './http-address.ts'
 import { logLevels, type LogLevel } from './log-level.ts'
@@ -96,8 +96,7 @@ function given(value: string | undefined): string | undefined {
 }
 
 function unknownWord(word: string, known: readonly string[], prefix = ''): BridgeError {
-  const plain = word.replace(/^-+/, '')
-  const [nearest] = known.map((name) => ({ name, away: distance(plain, name) })).sort((left, right) => left.away - right.away)
-  const advice = nearest && nearest.away <= 3 ? `; did you mean ${prefix}${nearest.name}?` : ': see bowline-bridge --help'
+  const meant = closest(word, known)
+  const advice = meant === undefined ? ': see bowline-bridge --help' : `; did you mean ${prefix}${meant}?`
   return new BridgeError('CONFIG', `There is no ${word}${advice}`)
 }

@@ -1,5 +1,5 @@
+import { closest } from '@bowline/llm/arguments'
 import { ConfigError } from '../config/config-error.ts'
-import { closest } from '../config/suggest.ts'
 import { ServerError } from '../server-error.ts'
 import type { Command, Outcome, Surroundings } from './command.ts'
 import { commands } from './commands.ts'

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { suggestion } from '@bowline/llm/arguments'
 import { authFaults, type Auth, type AuthConfig } from '../auth/auth.ts'
 import { scopes } from '../auth/principal.ts'
 import type { AgentAccess } from '../options.ts'
@@ -7,7 +8,6 @@ import { sameAs } from '../wire/same.ts'
 import type { Fault } from './config-error.ts'
 import type { ServerConfig } from './server-config.ts'
 import { settingKeys, settings, splitKey } from './settings.ts'
-import { suggestion } from './suggest.ts'
 
 const token = z.strictObject({
   id: z.string(),

@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util'
+import { suggestion } from '@bowline/llm/arguments'
 import type { Fault } from './config-error.ts'
 import { readTexts, type Reading } from './given.ts'
 import type { Setting } from './setting.ts'
 import { flagName, settingKeys, settings, type SettingKey } from './settings.ts'
-import { suggestion } from './suggest.ts'
 
 /** A flag that is no key of the configuration. */
 export interface ExtraFlag {

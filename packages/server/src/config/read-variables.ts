@@ -1,6 +1,6 @@
+import { closest } from '@bowline/llm/arguments'
 import { readTexts, type Reading } from './given.ts'
 import { settingKeys, variableOf } from './settings.ts'
-import { closest } from './suggest.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 

@@ -1,0 +1,116 @@
+import { distance } from 'fastest-levenshtein'
+
+const maxMistakes = 3
+/** Longer names are cut: in messages, and before they are compared. */
+const longestShown = 40
+
+/**
+ * Checks of what a caller hands to a public function. Each throws the error that `refuse` makes of one sentence: the path
+ * of the argument, what it must be, and the kind of value received. An optional argument that is `undefined` is absent.
+ */
+export type ArgumentChecks = ReturnType<typeof argumentChecks>
+
+export function argumentChecks(refuse: (message: string) => Error) {
+  function must(path: string, wanted: string, value: unknown): never {
+    throw refuse(`${path} must be ${wanted}; received ${describeValue(value)}`)
+  }
+  /** Requires `holds` of every value but `undefined`. */
+  function optional(path: string, value: unknown, wanted: string, holds: (value: unknown) => boolean): void {
+    if (value !== undefined && !holds(value)) must(path, wanted, value)
+  }
+  /** Refuses a value that is no object, and the first key that is not in `known`, with the nearest one that is. */
+  function checkKeys(path: string, value: unknown, known: readonly string[]): void {
+    if (!isObject(value)) must(path, 'an object', value)
+    const unknown = Object.keys(value).find((key) => !known.includes(key))
+    if (unknown !== undefined) throw refuse(`${path} has no option "${shortened(unknown)}"${suggestion(unknown, known)}`)
+  }
+  return {
+    checkKeys,
+    /** Like `checkKeys`, for an argument that may be left out. */
+    checkOptions(path: string, value: unknown, known: readonly string[]): void {
+      if (value !== undefined) checkKeys(path, value, known)
+    },
+    /** `least` 0 or more, and no fraction: counts, sizes, and times in milliseconds. */
+    checkWhole(path: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): void {
+      const range = most === Number.MAX_SAFE_INTEGER ? `from ${least}` : `from ${least} to ${most}`
+      optional(path, value, `a whole number ${range}`, (given) => Number.isSafeInteger(given) && Number(given) >= least && Number(given) <= most)
+    },
+    /** Any finite number from `least` on. */
+    checkNumber(path: string, value: unknown, least: number): void {
+      optional(path, value, `a number from ${least}`, (given) => Number.isFinite(given) && Number(given) >= least)
+    },
+    checkOneOf(path: string, value: unknown, allowed: readonly (string | boolean)[]): void {
+      if (value === undefined || allowed.some((one) => one === value)) return
+      const received = typeof value === 'string' ? `"${shortened(value)}"${suggestion(value, allowed.map(String))}` : describeValue(value)
+      throw refuse(`${path} must be one of ${allowed.join(', ')}; received ${received}`)
+    },
+    checkBoolean(path: string, value: unknown): void {
+      optional(path, value, 'true or false', (given) => typeof given === 'boolean')
+    },
+    checkText(path: string, value: unknown): void {
+      optional(path, value, 'a text', (given) => typeof given === 'string')
+    },
+    /** A text with at least one character, which must be given. */
+    checkName(path: string, value: unknown): void {
+      if (typeof value !== 'string' || value === '') must(path, 'a text with at least one character', value)
+    },
+    checkList(path: string, value: unknown): void {
+      optional(path, value, 'a list', Array.isArray)
+    },
+    checkObject(path: string, value: unknown): void {
+      optional(path, value, 'an object', isObject)
+    },
+    checkFunction(path: string, value: unknown): void {
+      optional(path, value, 'a function', (given) => typeof given === 'function')
+    },
+    /** An object with all these methods: a store, a journal, a clock. */
+    checkMethods(path: string, value: unknown, methods: readonly string[]): void {
+      optional(path, value, `an object with ${methods.join(' and ')}`, (given) => isObject(given) && methods.every((name) => typeof given[name] === 'function'))
+    },
+    checkSignal(path: string, value: unknown): void {
+      optional(path, value, 'an AbortSignal', (given) => isObject(given) && 'aborted' in given && typeof given['addEventListener'] === 'function')
+    },
+    /** Refuses an argument that must be given and is not what `holds` wants. */
+    checkRequired(path: string, value: unknown, wanted: string, holds: (value: unknown) => boolean): void {
+      if (!holds(value)) must(path, wanted, value)
+    },
+  }
+}
+
+/** Says what kind of value it is. Shows numbers, never a text: it may be a key, or part of a conversation. */
+export function describeValue(value: unknown): string {
+  if (value === null || value === undefined || typeof value === 'boolean' || typeof value === 'number') return String(value)
+  if (typeof value === 'string') return value === '' ? 'an empty text' : `a text of ${value.length} character${value.length === 1 ? '' : 's'}`
+  if (Array.isArray(value)) return `a list of ${value.length}`
+  if (typeof value !== 'object') return `a ${typeof value}`
+  if (typeof (value as { then?: unknown }).then === 'function') return 'a promise: await it first'
+  const name = (Object.getPrototypeOf(value) as { readonly constructor?: { readonly name?: unknown } } | null)?.constructor?.name
+  return typeof name === 'string' && name !== '' && name !== 'Object' ? `an instance of ${shortened(name)}` : 'an object'
+}
+
+/** The known name that was probably meant: at most one mistake in so many characters, and three in all. */
+export function closest(name: string, known: readonly string[], charactersPerMistake = 2): string | undefined {
+  const near = known
+    .map((candidate) => ({ candidate, away: distance(plain(name), plain(candidate)) }))
+    .filter(({ away, candidate }) => away <= Math.min(maxMistakes, plain(candidate).length / charactersPerMistake))
+  return near.sort((left, right) => left.away - right.away)[0]?.candidate
+}
+
+/** What follows a sentence: `; did you mean port?`, or nothing. */
+export function suggestion(name: string, known: readonly string[]): string {
+  const meant = closest(shortened(name), known)
+  return meant === undefined ? '' : `; did you mean ${meant}?`
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Cases and separators are mistaken most. */
+function plain(name: string): string {
+  return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
+}
+
+function shortened(name: string): string {
+  return name.length <= longestShown ? name : `${name.slice(0, longestShown)}…`
+}

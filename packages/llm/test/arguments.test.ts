@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest'
+import fc from 'fast-check'
+import { argumentChecks, closest, describeValue } from '../src/arguments.ts'
+
+const check = argumentChecks((message) => new RangeError(message))
+
+describe('checks of arguments', () => {
+  it('S206: an unknown key is refused by name, with the nearest known one', () => {
+    expect(() => check.checkKeys('send.options', { onBussy: 'queue' }, ['onBusy', 'notBefore'])).toThrow(
+      new RangeError('send.options has no option "onBussy"; did you mean onBusy?'),
+    )
+    expect(() => check.checkKeys('send.options', { colour: 1 }, ['onBusy'])).toThrow(new RangeError('send.options has no option "colour"'))
+    expect(() => check.checkKeys('send.options', { onBusy: 'queue' }, ['onBusy'])).not.toThrow()
+  })
+
+  it('S206: undefined means absent in every check of an optional argument', () => {
+    const { checkKeys: _keys, checkName: _name, checkRequired: _required, ...optional } = check
+    expect(Object.keys(optional).length).toBeGreaterThan(10)
+    check.checkOptions('a', undefined, [])
+    check.checkWhole('a', undefined, 0)
+    check.checkNumber('a', undefined, 0)
+    check.checkOneOf('a', undefined, [])
+    check.checkMethods('a', undefined, ['load'])
+    for (const one of [check.checkBoolean, check.checkText, check.checkList, check.checkObject, check.checkFunction, check.checkSignal]) one('a', undefined)
+  })
+
+  it.each([
+    ['checkKeys', () => check.checkKeys('a', [], []), 'a must be an object; received a list of 0'],
+    ['checkOptions', () => check.checkOptions('a', null, []), 'a must be an object; received null'],
+    ['checkWhole', () => check.checkWhole('a', 1.5, 0), 'a must be a whole number from 0; received 1.5'],
+    ['checkWhole with an end', () => check.checkWhole('a', 11, 1, 10), 'a must be a whole number from 1 to 10; received 11'],
+    ['checkNumber', () => check.checkNumber('a', Number.NaN, 0), 'a must be a number from 0; received NaN'],
+    ['checkOneOf', () => check.checkOneOf('a', 'que', ['queue', 'steer']), 'a must be one of queue, steer; received "que"; did you mean queue?'],
+    ['checkBoolean', () => check.checkBoolean('a', 'true'), 'a must be true or false; received a text of 4 characters'],
+    ['checkText', () => check.checkText('a', 3), 'a must be a text; received 3'],
+    ['checkName', () => check.checkName('a', ''), 'a must be a text with at least one character; received an empty text'],
+    ['checkList', () => check.checkList('a', { length: 0 }), 'a must be a list; received an object'],
+    ['checkObject', () => check.checkObject('a', () => 1), 'a must be an object; received a function'],
+    ['checkFunction', () => check.checkFunction('a', new Map()), 'a must be a function; received an instance of Map'],
+    ['checkMethods', () => check.checkMethods('a', { load: 1 }, ['load', 'commit']), 'a must be an object with load and commit; received an object'],
+    ['checkSignal', () => check.checkSignal('a', new AbortController()), 'a must be an AbortSignal; received an instance of AbortController'],
+    ['checkRequired', () => check.checkRequired('a', Promise.resolve(1), 'a model', () => false), 'a must be a model; received a promise: await it first'],
+  ])('S208: %s names the argument, what it must be, and the kind of value received', (_name, run, message) => {
+    expect(run).toThrow(new RangeError(message))
+  })
+
+  it('S208: no text that a caller handed in is shown, and no value makes the check itself fail', () => {
+    expect(describeValue('sk-secret')).toBe('a text of 9 characters')
+    fc.assert(
+      fc.property(fc.anything({ withNullPrototype: true, withBigInt: true, withDate: true, withMap: true }), (value) => {
+        expect(typeof describeValue(value)).toBe('string')
+        if (typeof value === 'string' && value.length > 12) expect(describeValue(value)).not.toContain(value)
+      }),
+    )
+  })
+
+  it('S208: the error stays short whatever the name of the key is', () => {
+    expect(() => check.checkKeys('a', { ['x'.repeat(100_000)]: 1 }, ['y'])).toThrow(/^.{0,80}$/)
+  })
+
+  it('S206: the nearest name is found across case and separators, and not at any price', () => {
+    expect(closest('max_tokens', ['maxTokens', 'temperature'])).toBe('maxTokens')
+    expect(closest('zzz', ['maxTokens', 'temperature'])).toBeUndefined()
+  })
+})
