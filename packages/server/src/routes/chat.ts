@@ -90,8 +90,9 @@ async function knownSession(services: Services, { principal, params }: Call<unkn
   }
 }
 
-function isMoving({ status }: RunInfo): boolean {
-  return status === 'queued' || status === 'running'
+/** A run that waits and asks nothing waits for its subagents: it goes on without the page. */
+function isMoving({ status, endedAt, pendingToolCalls, pendingApprovals }: RunInfo): boolean {
+  return status !== 'needs-recovery' && endedAt === undefined && pendingToolCalls.length + pendingApprovals.length === 0
 }
 
 function streamTurn(services: Services, call: Call<unknown, unknown>, turn: ChatTurn, place: StreamPlace): Answer<never> {

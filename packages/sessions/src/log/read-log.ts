@@ -19,8 +19,9 @@ export interface LogReading {
   readonly from: () => Position | Promise<Position>
   /** Go on with what happens after the present end. */
   readonly follow: boolean
-  /** Give the events of this run only, and end when it waits or has ended. */
+  /** Give the events of this run only, and end where it rests and the log has no later event of it. */
   readonly runId?: string
+  /** Whether the run waits or has ended in this moment. Says nothing about the place that the reader has reached. */
   readonly isResting: (runId: string) => Promise<boolean>
   readonly abortSignal?: AbortSignal | undefined
   /** What may wait for this reader, before it is read from the store instead. */
@@ -69,6 +70,10 @@ class LogReader {
   #queue: ReaderQueue | undefined
   /** The newest event that a run made; deltas of that run from before it are void. */
   #newest: { readonly runId: string; readonly seq: number } | undefined
+  /** The run that is followed has made a durable event since the store was asked whether it rests. */
+  #hasMoved = false
+  /** The last durable event of that run may be its last one; the store was not asked since. */
+  #mayRest = false
 
   readonly #onEnd: () => void
 
@@ -87,11 +92,13 @@ class LogReader {
       this.#seq = this.#countedAt = position.seq
       this.#n = position.n
       while (!this.#signal.aborted) {
+        this.#mayRest = this.#hasMoved = false
+        // Asked before the log is read: the run rests here only if the log has nothing of it beyond this place.
         const resting = runId !== undefined && (await isResting(runId))
         const before = this.#seq
         yield* this.#catchUp()
-        if (resting || !follow || this.#ended || this.#signal.aborted) return
-        // What was read now may hold the end of the run. No await between this test and the subscription.
+        if (!follow || this.#ended || this.#signal.aborted || (resting && !this.#hasMoved)) return
+        // The run may rest by now. No await between this test and the subscription.
         if (this.#seq > before || session.lastSeq > this.#seq) continue
         const queue = session.subscribe(this.#seq, session.base <= this.#countedAt ? this.#n : 0, this.#reading.bufferBytes)
         const leave = queue.attend(this.#signal, this.#reading.clock, pollsOf(this.#reading.store))
@@ -155,7 +162,7 @@ class LogReader {
       }
       const item = queue.shift()
       if (item?.kind !== 'durable') {
-        if (queue.overflowed || queue.outdated) return 'behind'
+        if (queue.overflowed || queue.outdated || this.#mayRest) return 'behind'
         if ((await queue.wait(this.#signal)) && (await this.#isBehind())) return 'behind'
         continue
       }
@@ -166,7 +173,6 @@ class LogReader {
       if (!this.#concerns(event)) continue
       yield event
       if (event.type === 'session-end') return 'ended'
-      if (await this.#endsWith(event)) return 'ended'
     }
     return 'ended'
   }
@@ -194,6 +200,9 @@ class LogReader {
   #pass(event: LoggedEvent, seq: number): void {
     this.#seq = seq
     if (isOfRun(event)) this.#newest = { runId: event.runId, seq }
+    if (!('runId' in event) || event.runId !== this.#reading.runId) return
+    this.#hasMoved = true
+    this.#mayRest = canBeLast(event)
   }
 
   /** The store may give an event before this process has published it; deltas from before it may come after it then. */
@@ -206,16 +215,6 @@ class LogReader {
     if (runId === undefined) return true
     // That nothing is queued any more is said of the session; the events of a run end with its save-point.
     return 'runId' in event && event.runId === runId && event.type !== 'settled'
-  }
-
-  /** The end of a run that was never started has no save-point behind it. */
-  async #endsWith(event: LoggedEvent): Promise<boolean> {
-    const { runId, isResting, store, key } = this.#reading
-    if (runId === undefined) return false
-    if (event.type === 'save-point') return isResting(runId)
-    if (event.type !== 'turn-end') return false
-    const next = await store.readEvents(key, this.#seq, 1)
-    return next.events[0]?.type !== 'save-point'
   }
 
   /** The session was deleted since the reader came, whether there is another one under its key or not. */
@@ -245,4 +244,9 @@ class LogReader {
 /** Made by the run itself, not by somebody who writes to its session meanwhile. */
 function isOfRun(event: AgentEvent): event is Extract<AgentEvent, { turn: number }> {
   return 'turn' in event
+}
+
+/** A run that never started ends with its turn, a compaction with `settled`. */
+function canBeLast({ type }: AgentEvent): boolean {
+  return type === 'turn-end' || type === 'save-point' || type === 'settled'
 }

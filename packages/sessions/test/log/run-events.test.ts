@@ -1,0 +1,109 @@
+import type { RunHandle, LoggedEvent, Session } from '@bowline/sessions'
+import type { Step } from '@bowline/llm/testing'
+import { describe, expect, it } from 'vitest'
+import { callTo, handOver, helper, remote, team } from '../children/support.ts'
+import { namesOfPlaces, placesOfStores } from '../stores/places.ts'
+import { collect, gate, types } from '../support.ts'
+
+const place = placesOfStores()
+
+interface LaggingReader {
+  /** Resolves with the rest of the events, once the test lets the reader go on. */
+  rest(): Promise<readonly LoggedEvent[]>
+}
+
+/** A reader that takes one event, asks for the next, and does not look at the answer until it is told to. */
+async function lagging(events: AsyncIterable<LoggedEvent>): Promise<LaggingReader> {
+  const reading = events[Symbol.asyncIterator]()
+  const taken = [await reading.next(), reading.next()]
+  return {
+    async rest() {
+      const all: LoggedEvent[] = []
+      const results = [...taken]
+      for (let result = await results.shift(); result && !result.done; result = await (results.shift() ?? reading.next())) all.push(result.value)
+      return all
+    },
+  }
+}
+
+describe.each(namesOfPlaces)('the events of a run over the %s store', (name) => {
+  /** A run whose model hands work to a subagent that answers at once; it is held before its first step. */
+  async function heldRun() {
+    const [store] = place(name)
+    const go = gate()
+    const steps: Step[] = [{ parts: [{ wait: go.passed }], toolCalls: [handOver('d', 'scout')] }, { text: 'the answer' }]
+    const made = await team(steps, { store, subagents: [helper('scout', [{ text: 'it is there' }])] })
+    const run = await made.session.send('go')
+    return { ...made, run, go }
+  }
+
+  const readers: Readonly<Record<string, (run: RunHandle, session: Session) => AsyncIterable<LoggedEvent>>> = {
+    'the handle': (run) => run,
+    'events() of the handle': (run) => run.events(),
+    'a small buffer': (run) => run.events({ bufferBytes: 1 }),
+    'the session by runId': (run, session) => session.events({ runId: run.runId }),
+  }
+
+  it.each(Object.keys(readers))('S117, S123: a lagging reader of %s gets the answer behind a subagent that ends at once', async (kind) => {
+    const { runtime, session, run, go } = await heldRun()
+    const reader = await lagging(readers[kind]!(run, session))
+    go.open()
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'the answer' })
+    const seen = types(await reader.rest())
+    expect(seen.filter((type) => type === 'turn-start')).toHaveLength(2)
+    expect(seen.slice(-2)).toEqual(['turn-end', 'save-point'])
+    expect(seen.filter((type) => type === 'message-end')).toHaveLength(2)
+    // What its queue holds it gets; one whose queue is too small gets the whole message instead.
+    expect(seen.includes('text-delta')).toBe(kind !== 'a small buffer')
+    await runtime.stop()
+  })
+
+  it('S117, S123: attached at any event of the run, a reader ends where an undisturbed one does', async () => {
+    const { runtime, session, run, go } = await heldRun()
+    go.open()
+    await run.result()
+    const durable: LoggedEvent[] = []
+    for await (const event of session.events({ live: false })) if ('runId' in event && event.runId === run.runId && event.type !== 'settled') durable.push(event)
+    for (const [index, { cursor }] of durable.entries()) {
+      const seen: LoggedEvent[] = []
+      for await (const event of run.events({ cursor })) seen.push(event)
+      expect(seen).toEqual(durable.slice(index + 1))
+    }
+    await runtime.stop()
+  })
+
+  it.each(['before', 'while'] as const)('S117, S123: attached %s a run waits, a lagging reader goes on with the segment that the answers caused', async (moment) => {
+    const [store] = place(name)
+    const steps: Step[] = [{ toolCalls: [callTo('r', 'ask')] }, { text: 'done' }]
+    const { runtime, session } = await team(steps, { store, tools: [remote('ask')], subagents: [] })
+    const run = await session.send('go')
+    const before = moment === 'before' ? await lagging(run.events()) : undefined
+    expect(await run.result()).toMatchObject({ status: 'awaiting-tools' })
+    const reader = before ?? (await lagging(run.events()))
+    await session.submitToolResults([{ toolCallId: 'r', output: { type: 'text', value: 'yes' } }])
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(types(await reader.rest()).filter((type) => type === 'turn-end')).toHaveLength(2)
+    await runtime.stop()
+  })
+
+  it('S123: while a run waits its events end at the end of its segment, whatever others write to the log', async () => {
+    const [store] = place(name)
+    const { runtime, session } = await team([{ toolCalls: [callTo('r', 'ask')] }], { store, tools: [remote('ask')], subagents: [] })
+    const run = await session.send('go')
+    await run.result()
+    await session.send('later', { onBusy: 'queue' })
+    expect(types(await collect(run)).at(-1)).toBe('save-point')
+    await runtime.stop()
+  })
+
+  it('S123, S126: the events of a run that is stopped before it starts end with its turn-end', async () => {
+    const [store] = place(name)
+    const { runtime, session } = await team([{ toolCalls: [callTo('r', 'ask')] }], { store, tools: [remote('ask')], subagents: [] })
+    await (await session.send('go')).result()
+    const queued = await session.send('later', { onBusy: 'queue' })
+    const reading = collect(queued)
+    await queued.stop()
+    expect(types(await reading)).toEqual(['run-queued', 'turn-end'])
+    await runtime.stop()
+  })
+})
