@@ -117,8 +117,9 @@ export class Turn {
     this.attempt = open?.attempt ?? 1
     this.retry = open?.retry
     this.activeTools = open?.activeTools && new Set(open.activeTools)
-    this.notBefore = open?.notBefore
     this.waitedMs = open?.waitedMs ?? 0
+    // If the clock was set back meanwhile, the retry waits no longer than what was announced.
+    this.notBefore = open?.notBefore === undefined ? undefined : Math.min(open.notBefore, run.clock.now() + this.waitedMs)
     this.overflowUsed = open?.overflowUsed ?? false
     const input = open && transcript.placeOf(open.inputMessageId)
     this.beginsAt = input ?? transcript.messages.length

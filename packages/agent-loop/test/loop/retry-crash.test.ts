@@ -24,6 +24,16 @@ describe('a crash', () => {
     expect(eventsOf(talk, 'retry-end')).toMatchObject([{ attempt: 2, success: true }])
   })
 
+  it('A177: a clock that was set back prolongs no retry wait', async () => {
+    const { talk, revive } = mortal('retry-start', 'after')
+    await playOut(talk, agentOf([busy], { retry: plain }), 'go')
+    revive()
+    await talk.clock.advance(-3_600_000)
+    const before = talk.clock.now()
+    expect((await playOut(talk, agentOf([{ text: 'done' }], { retry: plain }), undefined)).text).toBe('done')
+    expect(talk.clock.now() - before).toBeLessThanOrEqual(2_000)
+  })
+
   it('A177: counters and waits are those of before the crash', async () => {
     const { talk, revive } = mortal('retry-start', 'after', 2)
     const retry = { ...plain, maxRetries: 3, maxTotalDelayMs: 13_000 }

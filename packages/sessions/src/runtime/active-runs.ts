@@ -21,6 +21,8 @@ export interface ActiveRun {
   readonly done: Promise<void>
   /** By the clock of this process: nobody else can have the run before then. */
   heldUntil: number
+  /** Heartbeats since the store said last that this process holds the run. */
+  unheardBeats: number
 }
 
 /** The runs that this process executes, from their claim until the last of them is written. */
@@ -60,6 +62,7 @@ export class ActiveRuns {
       claim,
       abort,
       heldUntil,
+      unheardBeats: 0,
       done: this.#execute(claim, abort).then((how) => {
         letGo()
         const current = this.#active.get(run.id) ?? active

@@ -122,7 +122,8 @@ export class Clockwork {
       done.started += started.length
       // What is due hides what will be.
       if (fired.length + expired.length > 0) continue
-      const pruned = clock.now() - this.#prunedAt >= pruneMs ? await this.#prune() : nothingPruned
+      // The absolute value: a clock that was set back puts the last time into the future.
+      const pruned = Math.abs(clock.now() - this.#prunedAt) >= pruneMs ? await this.#prune() : nothingPruned
       return { ...done, pruned, nextDueAt: due.nextAt }
     }
   }

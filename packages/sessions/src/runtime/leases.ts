@@ -24,6 +24,7 @@ export class Leases {
   }
 
   beat(): void {
+    for (const active of this.#runs.all()) active.unheardBeats += 1
     if (this.#renewing) return this.#abortUnheld()
     this.#renewing = true
     this.#renew()
@@ -44,16 +45,22 @@ export class Leases {
       if (!active || active.claim.run.epoch !== leases[place]?.epoch) continue
       if (!held) this.#runs.abort(runId, { kind: 'fenced' })
       else if (stopping) this.#runs.abort(runId, stopCause(stopping))
-      if (held) active.heldUntil = heldUntil
+      if (!held) continue
+      active.heldUntil = heldUntil
+      active.unheardBeats = 0
     }
   }
 
-  /** Without word from the store a run is left before its lease can be over: somebody else may then take it. */
+  /**
+   * Aborts each run before its lease can end without a word from the store: another process may then take the run. The
+   * beats tell the time too: the clock may have been set back.
+   */
   #abortUnheld(): void {
-    const { clock, heartbeatMs } = this.#options
+    const { clock, heartbeatMs, leaseMs } = this.#options
     const nextBeatAt = clock.now() + heartbeatMs
-    for (const { claim, heldUntil } of this.#runs.all()) {
-      if (heldUntil <= nextBeatAt) this.#runs.abort(claim.run.id, { kind: 'fenced' })
+    for (const { claim, heldUntil, unheardBeats } of this.#runs.all()) {
+      const isLate = heldUntil <= nextBeatAt || (unheardBeats + 1) * heartbeatMs >= leaseMs
+      if (isLate) this.#runs.abort(claim.run.id, { kind: 'fenced' })
     }
   }
 }

@@ -41,7 +41,7 @@ export async function startLeftovers(context: LeftoverContext & Pick<SessionCont
 
 /** Nothing is executed, nor about to be. */
 function canBegin(first: RunRecord | undefined, now: number): boolean {
-  return first === undefined || (first.status === 'queued' && claimableAt(first) > now)
+  return first === undefined || (first.status === 'queued' && claimableAt(first, now) > now)
 }
 
 /** Input that came too late for the run before this one becomes a run too. True: this one went back into the queue for it. */

@@ -24,7 +24,7 @@ export const firstNumbers: Numbers = { version: 0, nextSeq: 1, nextRun: 1 }
 
 export function newSession(key: string, session: NewSession, numbers: Numbers): SessionRecord {
   const { at, settings = {}, ...given } = session
-  return withExpiry({
+  const created: SessionRecord = {
     ...given,
     ...numbers,
     key,
@@ -37,7 +37,8 @@ export function newSession(key: string, session: NewSession, numbers: Numbers): 
     settings,
     createdAt: at,
     activeAt: at,
-  })
+  }
+  return withExpiry(created, at)
 }
 
 export function patchSession(session: SessionRecord, patch: SessionPatch): SessionRecord {
@@ -60,7 +61,7 @@ function sumOf(before: Cost | undefined, cost: Cost): Cost {
 /** The session after a commit: nothing brings an expired one back, also when nobody has marked it yet. */
 export function touchSession(session: SessionRecord, now: number): SessionRecord {
   const touched = { ...session, activeAt: Math.max(session.activeAt, now), version: session.version + 1 }
-  return hasExpired(session, now) ? touched : withExpiry(touched)
+  return hasExpired(session, now) ? touched : withExpiry(touched, now)
 }
 
 /** Marked as over; at the latest its life ends now. */
@@ -68,10 +69,11 @@ export function expireSession(session: SessionRecord, now: number): SessionRecor
   return { ...session, status: 'expired', expiresAt: Math.min(session.expiresAt ?? now, now) }
 }
 
-/** The end of its life: so long after its creation, and so long after something happened in it. */
-function withExpiry(session: SessionRecord): SessionRecord {
+/** Ends its life `maxAgeMs` after its creation and `idleMs` after now. Both count from now if the clock was set back since. */
+function withExpiry(session: SessionRecord, now: number): SessionRecord {
   const { maxAgeMs = 'never', idleMs = 'never' } = session.settings.ttl ?? {}
-  const ends = [maxAgeMs === 'never' ? Infinity : session.createdAt + maxAgeMs, idleMs === 'never' ? Infinity : session.activeAt + idleMs]
+  const createdAt = Math.min(session.createdAt, now)
+  const ends = [maxAgeMs === 'never' ? Infinity : createdAt + maxAgeMs, idleMs === 'never' ? Infinity : now + idleMs]
   const expiresAt = Math.min(...ends)
   return expiresAt === Infinity ? session : { ...session, expiresAt }
 }
@@ -162,9 +164,13 @@ function takeoverDelayMs(attempts: number): number {
   return attempts === 0 ? 0 : Math.min(longestTakeoverDelayMs, 1000 * 2 ** (attempts - 1))
 }
 
-/** When the run may be claimed, as far as that is a matter of time; its lease is the store's own. */
-export function claimableAt({ status, notBefore = 0, claimedAt = 0, attempts }: RunState): number {
-  return status === 'running' ? claimedAt + takeoverDelayMs(attempts) : notBefore
+/**
+ * Returns when the run may be claimed, leases apart. A last claim that lies in the future was made before the clock was set
+ * back: the run is not kept waiting for as long as the clock went back.
+ */
+export function claimableAt({ status, notBefore = 0, claimedAt = 0, attempts }: RunState, now: number): number {
+  if (status !== 'running') return notBefore
+  return claimedAt > now ? now : claimedAt + takeoverDelayMs(attempts)
 }
 
 /** The run after a claim. A running one was lost by its owner, and that counts. */

@@ -55,6 +55,7 @@ export const brokenStores: readonly BrokenStore[] = [
   },
   { name: 'gives out what it holds', rules: ['S44'], create: replaced(sharing) },
   { name: 'lets a second claimer have the run too', rules: ['S55', 'S56'], create: replaced(claimingTwice) },
+  { name: 'leaves a lost run alone while another one of its session waits', rules: ['S60', 'S25'], create: replaced(leavingLostRuns) },
   { name: 'forgets which batches it has applied', rules: ['S35'], create: forgetful() },
   { name: 'ends a run with an open call', rules: ['S42'], create: replaced((store) => ({ commit: (batch) => commitSettled(store, batch) })) },
   { name: 'does not look for the parent of an entry', rules: ['S43'], create: changing(adoptOrphans) },
@@ -182,4 +183,17 @@ function withoutInputId(write: Write): Write {
   if (write.op !== 'run.insert') return write
   const { inputId: _inputId, ...run } = write.run
   return { ...write, run }
+}
+
+function leavingLostRuns(store: SessionStore): Partial<SessionStore> {
+  return {
+    async claim(request) {
+      const { items: sessions } = await store.listSessions({ limit: 1000 })
+      for (const { key } of sessions) {
+        const { items: open } = await store.listRuns(key, { status: ['running', 'queued'] })
+        if (open.length > 1 && open.some(({ status }) => status === 'running')) return []
+      }
+      return store.claim(request)
+    },
+  }
 }

@@ -11,6 +11,7 @@ export interface WholeKitOptions extends Omit<StoreKitOptions, 'runner'> {
 export const aloneWithItsData: readonly string[] = [
   'S6: two namespaces on one store at a time never see, claim or renew each other’s runs',
   'S56: a run whose lease lives is not taken over, to the millisecond',
+  'S60: a lease from before the clock was set back ends its own length after that was seen, unless it is renewed',
   'S57: a claimer’s wrong clock changes nothing',
   'S48: commits of another owner are told, those of another namespace are not',
 ]

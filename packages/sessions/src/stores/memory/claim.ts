@@ -32,7 +32,7 @@ function claimOne(space: Space, held: HeldSession, first: RunRecord, request: Cl
 function claimable(space: Space, request: ClaimRequest, now: number): { held: HeldSession; first: RunRecord }[] {
   const firstRuns = [...space.sessions.values()].flatMap((held) => {
     if (hasExpired(held.record, now) || !request.agents.includes(held.record.agent)) return []
-    const first = firstOpenRun(held)
+    const first = boundLease(space, held, firstOpenRun(held), now + request.leaseMs)
     const wanted = first && (request.runId ?? first.id) === first.id
     return wanted && isClaimable(space, first, request, now) ? [{ held, first }] : []
   })
@@ -40,9 +40,18 @@ function claimable(space: Space, request: ClaimRequest, now: number): { held: He
   return firstRuns.slice(0, Math.max(0, request.max))
 }
 
+/** Shortens a lease that ends later than any lease that is given now: it is from before the clock was set back. */
+function boundLease({ loss }: Space, held: HeldSession, run: RunRecord | undefined, latest: number): RunRecord | undefined {
+  if (loss === 'owner' || run?.leaseUntil === undefined || run.leaseUntil <= latest) return run
+  const bounded = { ...run, leaseUntil: latest }
+  held.runs.set(run.id, bounded)
+  held.openRuns.set(run.id, bounded)
+  return bounded
+}
+
 /** Queued, or running and lost by its owner; and not before its time. */
 function isClaimable({ loss }: Space, run: RunRecord, { owner, holds }: ClaimRequest, now: number): boolean {
   const { status, leaseUntil = 0 } = run
   const isLost = status === 'running' && (loss === 'owner' ? run.owner !== owner || !holds.includes(run.id) : leaseUntil <= now)
-  return (status === 'queued' || isLost) && claimableAt(run) <= now
+  return (status === 'queued' || isLost) && claimableAt(run, now) <= now
 }

@@ -13,7 +13,7 @@ export function dueIn(space: Space, now: number, limit: number): DueReport {
     .map((held) => held.record)
     .filter((record) => record.status !== 'expired' && hasExpired(record, now))
     .sort(byEnd)
-  const later = [...timers.map((timer) => timer.dueAt), ...sessions.flatMap(timesOf)].filter((time) => time > now)
+  const later = [...timers.map((timer) => timer.dueAt), ...sessions.flatMap((held) => timesOf(held, now))].filter((time) => time > now)
   return {
     timers: due.slice(0, limit),
     expired: expired.slice(0, limit).map((record) => record.key),
@@ -27,10 +27,10 @@ function isUnread({ record, openRuns, inbox }: HeldSession): boolean {
 }
 
 /** When a session expires, and when its next run may be claimed. */
-function timesOf(held: HeldSession): readonly number[] {
+function timesOf(held: HeldSession, now: number): readonly number[] {
   const { status, expiresAt } = held.record
   const first = firstOpenRun(held)
-  const times = first && (first.status === 'queued' || first.status === 'running') ? [claimableAt(first)] : []
+  const times = first && (first.status === 'queued' || first.status === 'running') ? [claimableAt(first, now)] : []
   return expiresAt === undefined || status === 'expired' ? times : [...times, expiresAt]
 }
 

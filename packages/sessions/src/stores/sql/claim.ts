@@ -25,25 +25,9 @@ interface CandidateSlots {
 
 /** Each by an index that holds the runs of this status alone, in the order of acceptance. */
 const queuedRuns = statement((db, slots: CandidateSlots, { listed }) =>
-  selectCandidates(db, slots, listed<string>(slots.agents)).where('run.status', '=', sql.lit('queued')).where((where) => where.or([where('run.not_before', 'is', null), where('run.not_before', '<=', slots.now)])),
-)
-
-const lostRuns = statement((db, slots: CandidateSlots & { readonly owner: string; readonly holds: string }, { listed }) =>
   selectCandidates(db, slots, listed<string>(slots.agents))
-    .where('run.status', '=', sql.lit('running'))
-    .where((where) => where.or([where('run_state.owner', 'is distinct from', slots.owner), where('run.id', 'not in', listed<string>(slots.holds))])),
-)
-
-/** Runs of living sessions of which no other one of their session is open and stands before it, or holds it. */
-function selectCandidates(db: Database, { namespace, runId, now, max }: CandidateSlots, agents: ReturnType<typeof sql<string>>) {
-  return selectRuns(db)
-    .innerJoin('session', 'session.row', 'run.session')
-    .innerJoin('session_state', 'session_state.session', 'run.session')
-    .where('session_state.status', '<>', sql.lit('expired'))
-    .where((where) => where.or([where('session_state.expires_at', 'is', null), where('session_state.expires_at', '>', now)]))
-    .where('run.namespace', '=', namespace)
-    .where('session.agent', 'in', agents)
-    .where('run.id', '=', (where) => where.fn.coalesce(sql<string>`${runId}`, 'run.id'))
+    .where('run.status', '=', sql.lit('queued'))
+    .where((where) => where.or([where('run.not_before', 'is', null), where('run.not_before', '<=', slots.now)]))
     .where((where) =>
       where.not(
         where.exists(
@@ -56,7 +40,26 @@ function selectCandidates(db: Database, { namespace, runId, now, max }: Candidat
             .where((other) => other.or([other('other.place', '<', other.ref('run.place')), other('other.status', '<>', sql.lit('queued'))])),
         ),
       ),
-    )
+    ),
+)
+
+/** A running run holds its session: it is the first, whatever the place of those that wait. */
+const lostRuns = statement((db, slots: CandidateSlots & { readonly owner: string; readonly holds: string }, { listed }) =>
+  selectCandidates(db, slots, listed<string>(slots.agents))
+    .where('run.status', '=', sql.lit('running'))
+    .where((where) => where.or([where('run_state.owner', 'is distinct from', slots.owner), where('run.id', 'not in', listed<string>(slots.holds))])),
+)
+
+/** Runs of living sessions, the oldest first. */
+function selectCandidates(db: Database, { namespace, runId, now, max }: CandidateSlots, agents: ReturnType<typeof sql<string>>) {
+  return selectRuns(db)
+    .innerJoin('session', 'session.row', 'run.session')
+    .innerJoin('session_state', 'session_state.session', 'run.session')
+    .where('session_state.status', '<>', sql.lit('expired'))
+    .where((where) => where.or([where('session_state.expires_at', 'is', null), where('session_state.expires_at', '>', now)]))
+    .where('run.namespace', '=', namespace)
+    .where('session.agent', 'in', agents)
+    .where('run.id', '=', (where) => where.fn.coalesce(sql<string>`${runId}`, 'run.id'))
     .orderBy('run.created_at')
     .orderBy('run.row')
     .limit(max)
@@ -71,7 +74,7 @@ export function* claimRuns(request: ClaimRequest, context: ClaimContext): Steps<
   if (max < 1 || agents.length === 0) return []
   const slots = { namespace: context.namespace, agents: JSON.stringify(agents), runId, now: context.now, max }
   const lost = yield* all(lostRuns, { ...slots, owner, holds: JSON.stringify(holds), max: Number.MAX_SAFE_INTEGER })
-  const due = lost.filter((row) => claimableAt(runState(row, '')) <= context.now)
+  const due = lost.filter((row) => claimableAt(runState(row, ''), context.now) <= context.now)
   const found = [...due, ...(yield* all(queuedRuns, slots))]
   const claims: Claim[] = []
   for (const row of found.sort(byAcceptance).slice(0, max)) claims.push(yield* claimRow(row, request, context))

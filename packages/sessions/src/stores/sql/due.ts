@@ -130,7 +130,7 @@ function* listsOfDue(slots: DueSlots): Steps<Omit<DueReport, 'nextAt'>> {
 
 function* nextTime(slots: DueSlots): Steps<number | null> {
   const rows = [yield* first(firstTimer, slots), yield* first(firstEnd, slots), yield* first(nextStart, slots)]
-  const delays = (yield* all(lostBefore, slots)).map((row) => claimableAt(runState(row, ''))).filter((at) => at > slots.now)
+  const delays = (yield* all(lostBefore, slots)).map((row) => claimableAt(runState(row, ''), slots.now)).filter((at) => at > slots.now)
   const times = [...rows.flatMap((row) => row?.at ?? []), ...delays]
   return times.length > 0 ? Math.max(slots.now, Math.min(...times)) : null
 }

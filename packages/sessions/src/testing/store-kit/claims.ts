@@ -109,6 +109,23 @@ export const claims: Topic = ({ it, options }) => {
       await bench.clock.advance(1)
       assert.equal((await bench.claim({ owner: 'owner-b' })).length, 1)
     })
+
+    it('S60: a lease from before the clock was set back ends its own length after that was seen, unless it is renewed', async (bench) => {
+      await bench.running('renewed')
+      await bench.running('lost', 'room:2')
+      await bench.clock.advance(-3_600_000)
+      const claimed = async () => (await bench.claim({ owner: 'owner-b' })).map(({ run }) => run.id)
+      assert.deepEqual(await claimed(), [])
+      await bench.clock.advance(9_999)
+      assert.deepEqual(await claimed(), [])
+      await bench.store.renew([{ runId: 'renewed', epoch: 1 }], 10_000)
+      await bench.clock.advance(1)
+      assert.deepEqual(await claimed(), ['lost'])
+      await bench.clock.advance(9_998)
+      assert.deepEqual(await claimed(), [])
+      await bench.clock.advance(1)
+      assert.deepEqual(await claimed(), ['renewed'])
+    })
   } else {
     it('S60: a running run of another owner is an orphan at once, one of the same owner never', async (bench) => {
       await bench.running('run-1')

@@ -59,6 +59,43 @@ export const lanes: Topic = ({ it }) => {
     }
   })
 
+  it('S60, S56: a lost run is claimed before all runs that wait behind it', async (bench, stores) => {
+    await bench.running('lost')
+    const waiting = (['compaction', 'interrupt', 'follow-up', 'queue'] as const).map((lane) => insertRun(`${lane} behind it`, { lane }))
+    await bench.commit(waiting)
+    await bench.clock.advance(10_000)
+    const again = await stores.reopen(bench, { owner: 'owner-b' })
+    assert.deepEqual(await again.claim({ owner: 'owner-b', runId: 'interrupt behind it' }), [])
+    assert.deepEqual((await again.claim({ owner: 'owner-b' })).map(({ run, previous }) => [run.id, previous]), [['lost', 'running']])
+    assert.deepEqual(await again.claim({ owner: 'owner-b' }), [])
+  })
+
+  it('S60, S62: behind a lost run that waits for its next takeover nothing is claimed, and its time is the next that is due', async (bench) => {
+    await bench.running('lost')
+    await bench.commit([insertRun('follow-up', { kind: 'follow-up' })])
+    await bench.clock.advance(10_000)
+    assert.equal((await bench.claim({ owner: 'owner-b', leaseMs: 1 })).length, 1)
+    await bench.clock.advance(1)
+    assert.deepEqual(await bench.claim({ owner: 'owner-c' }), [])
+    const { nextAt } = await bench.store.due(1)
+    assert.equal(nextAt, bench.clock.now() + 999)
+    await bench.clock.advance(999)
+    assert.deepEqual((await bench.claim({ owner: 'owner-c' })).map(({ run }) => run.id), ['lost'])
+  })
+
+  it('S60, S63: a clock that was set back keeps no lost run waiting for as long as it went back', async (bench) => {
+    await bench.running('lost')
+    await bench.clock.advance(10_000)
+    assert.equal((await bench.claim({ owner: 'owner-b', leaseMs: 1 })).length, 1)
+    await bench.clock.advance(-3_600_000)
+    const atOnce = await bench.claim({ owner: 'owner-c', leaseMs: 1 })
+    await bench.clock.advance(1_000)
+    const later = await bench.claim({ owner: 'owner-c', leaseMs: 1 })
+    assert.deepEqual([...atOnce, ...later].map(({ run }) => run.attempts), [2])
+    const { nextAt } = await bench.store.due(1)
+    assert.ok(nextAt !== null && nextAt <= bench.clock.now() + 2_000)
+  })
+
   it('S33: a run is held until its time, to the millisecond, and the runs behind it', async (bench, stores) => {
     await bench.commit([ensure(), insertRun('run-1', { notBefore: startMs + 500 }), insertRun('run-2')])
     assert.equal((await bench.run('run-1')).notBefore, startMs + 500)

@@ -48,6 +48,15 @@ export const lives: Topic = ({ it }) => {
     assert.equal(await statusOf(bench), 'expired')
   })
 
+  it('S163: a clock that was set back gives no session a longer life than its own after the next commit', async (bench) => {
+    await bench.commit([ensure(room, { ttl: { idleMs: 1000, maxAgeMs: 1500 } })])
+    await bench.clock.advance(-3_600_000)
+    await bench.commit([])
+    assert.equal(await expiresAt(bench), bench.clock.now() + 1000)
+    await bench.clock.advance(1000)
+    assert.equal(await statusOf(bench), 'expired')
+  })
+
   it('S163: of two ends the first counts', async (bench) => {
     await bench.commit([ensure(room, { ttl: { idleMs: 1000, maxAgeMs: 1500 } })])
     assert.equal(await expiresAt(bench), startMs + 1000)
