@@ -27,51 +27,51 @@ export function argumentChecks(refuse: (message: string) => Error) {
   return {
     checkKeys,
     /** Like `checkKeys`, for an argument that may be left out. */
-    checkOptions(path: string, value: unknown, known: readonly string[]): void {
+    checkOptions: (path: string, value: unknown, known: readonly string[]): void => {
       if (value !== undefined) checkKeys(path, value, known)
     },
     /** `least` 0 or more, and no fraction: counts, sizes, and times in milliseconds. */
-    checkWhole(path: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): void {
+    checkWhole: (path: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): void => {
       const range = most === Number.MAX_SAFE_INTEGER ? `from ${least}` : `from ${least} to ${most}`
       optional(path, value, `a whole number ${range}`, (given) => Number.isSafeInteger(given) && Number(given) >= least && Number(given) <= most)
     },
     /** Any finite number from `least` on. */
-    checkNumber(path: string, value: unknown, least: number): void {
+    checkNumber: (path: string, value: unknown, least: number): void => {
       optional(path, value, `a number from ${least}`, (given) => Number.isFinite(given) && Number(given) >= least)
     },
-    checkOneOf(path: string, value: unknown, allowed: readonly (string | boolean)[]): void {
+    checkOneOf: (path: string, value: unknown, allowed: readonly (string | boolean)[]): void => {
       if (value === undefined || allowed.some((one) => one === value)) return
       const received = typeof value === 'string' ? `"${shortened(value)}"${suggestion(value, allowed.map(String))}` : describeValue(value)
       throw refuse(`${path} must be one of ${allowed.join(', ')}; received ${received}`)
     },
-    checkBoolean(path: string, value: unknown): void {
+    checkBoolean: (path: string, value: unknown): void => {
       optional(path, value, 'true or false', (given) => typeof given === 'boolean')
     },
-    checkText(path: string, value: unknown): void {
+    checkText: (path: string, value: unknown): void => {
       optional(path, value, 'a text', (given) => typeof given === 'string')
     },
     /** A text with at least one character, which must be given. */
-    checkName(path: string, value: unknown): void {
+    checkName: (path: string, value: unknown): void => {
       if (typeof value !== 'string' || value === '') must(path, 'a text with at least one character', value)
     },
-    checkList(path: string, value: unknown): void {
+    checkList: (path: string, value: unknown): void => {
       optional(path, value, 'a list', Array.isArray)
     },
-    checkObject(path: string, value: unknown): void {
+    checkObject: (path: string, value: unknown): void => {
       optional(path, value, 'an object', isObject)
     },
-    checkFunction(path: string, value: unknown): void {
+    checkFunction: (path: string, value: unknown): void => {
       optional(path, value, 'a function', (given) => typeof given === 'function')
     },
     /** An object with all these methods: a store, a journal, a clock. */
-    checkMethods(path: string, value: unknown, methods: readonly string[]): void {
+    checkMethods: (path: string, value: unknown, methods: readonly string[]): void => {
       optional(path, value, `an object with ${methods.join(' and ')}`, (given) => isObject(given) && methods.every((name) => typeof given[name] === 'function'))
     },
-    checkSignal(path: string, value: unknown): void {
+    checkSignal: (path: string, value: unknown): void => {
       optional(path, value, 'an AbortSignal', (given) => isObject(given) && 'aborted' in given && typeof given['addEventListener'] === 'function')
     },
     /** Refuses an argument that must be given and is not what `holds` wants. */
-    checkRequired(path: string, value: unknown, wanted: string, holds: (value: unknown) => boolean): void {
+    checkRequired: (path: string, value: unknown, wanted: string, holds: (value: unknown) => boolean): void => {
       if (!holds(value)) must(path, wanted, value)
     },
   }

@@ -15,11 +15,11 @@ const triggers: readonly CompactionTrigger[] = ['threshold', 'overflow', 'window
 
 /** Between two turns. Throws `busy` and `invalid-config`; all else is the outcome. */
 export function compactConversation(agent: AgentDefinition, options: CompactOptions): Promise<CompactionResult> {
-  checkKeys('compact', options, ['journal', 'instructions', 'abortSignal', 'clock', 'ids', 'runId', 'trigger'])
+  checkKeys('compact.options', options, ['journal', 'instructions', 'abortSignal', 'clock', 'ids', 'runId', 'trigger'])
   checkText('instructions', options.instructions)
   checkText('runId', options.runId)
   checkOneOf('trigger', options.trigger, triggers)
-  checkJournal(options.journal)
+  checkJournal('journal', options.journal)
   checkSignal('abortSignal', options.abortSignal)
   const { journal, instructions, runId, trigger, abortSignal, clock = systemClock, ids = systemIds } = options
   const model = modelTarget(agent.model, agent.models, agent.runtimeParams)

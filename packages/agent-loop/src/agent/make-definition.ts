@@ -25,7 +25,7 @@ import {
   checkWhole,
   refuseConfig,
 } from './check-options.ts'
-import { checkModel } from './check-model.ts'
+import { checkAgentModel, checkModel } from './check-model.ts'
 import type { AgentDefinition } from './definition.ts'
 import { limitsOf } from './limits-of.ts'
 import { openLoaded, reloadLists } from './loaded.ts'
@@ -73,8 +73,8 @@ export function makeDefinition(options: AgentOptions): AgentDefinition {
 }
 
 function checkOptions(options: AgentOptions): void {
-  checkKeys('an agent', options, optionKeys)
-  checkModel('model', options.model)
+  checkKeys('defineAgent.options', options, optionKeys)
+  checkAgentModel('model', options.model)
   for (const key of ['name', 'description'] as const) checkText(key, options[key])
   checkWhole('toolConcurrency', options.toolConcurrency, 1)
   checkWhole('abortGraceMs', options.abortGraceMs, 0)
@@ -86,7 +86,7 @@ function checkOptions(options: AgentOptions): void {
   for (const key of ['subagents', 'extensions', 'guardrails', 'fallback'] as const) checkList(key, options[key])
   for (const [index, model] of (options.fallback ?? []).entries()) checkModel(`fallback[${index}]`, model)
   checkRuntimeParams(options.runtimeParams)
-  checkToolChoice(options.toolChoice)
+  checkToolChoice('toolChoice', options.toolChoice)
 }
 
 function isProviderTool(declaration: AgentDefinition['declarations'][number]): declaration is ProviderTool['declaration'] {

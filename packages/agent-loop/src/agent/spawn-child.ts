@@ -11,7 +11,7 @@ import type { Agent, SpawnChildOptions } from './options.ts'
  * are the parent's to the byte; what is not on its list gets an error outcome. Throws `invalid-config`.
  */
 export function spawnChildOf(parent: AgentDefinition, options: SpawnChildOptions = {}): Agent {
-  checkKeys('spawnChild', options, ['tools', 'channel', 'sessionKey'])
+  checkKeys('spawnChild.options', options, ['tools', 'channel', 'sessionKey'])
   const { tools = [], channel, sessionKey } = options
   checkText('channel', channel)
   checkText('sessionKey', sessionKey)

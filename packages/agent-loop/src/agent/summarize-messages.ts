@@ -32,7 +32,7 @@ export type MessagesSummary = { readonly usage: Usage; readonly cost?: Cost } & 
  */
 export async function summarizeMessages(agent: Agent, options: SummarizeOptions): Promise<MessagesSummary> {
   const definition = definitionOf(agent) ?? refuseConfig('summarizeMessages needs an agent that defineAgent has made')
-  checkKeys('summarizeMessages', options, ['messages', 'instructions', 'abortSignal', 'clock'])
+  checkKeys('summarizeMessages.options', options, ['messages', 'instructions', 'abortSignal', 'clock'])
   checkText('instructions', options.instructions)
   checkSignal('abortSignal', options.abortSignal)
   try {

@@ -1,6 +1,8 @@
 import type { AnyLanguageModel, Message, ModelRef, Usage } from '@bowline/llm'
-import { checkFunction, checkKeys, checkWhole, refuseConfig } from '../agent/check-options.ts'
+import { checkModel } from '../agent/check-model.ts'
+import { checkBoolean, checkFunction, checkKeys, checkName, checkRequired, checkText, checkWhole } from '../agent/check-options.ts'
 import type { Compaction, CompactionOutcome, CompactionTrigger, Fact } from '../events/types.ts'
+import { isRecord } from '../json.ts'
 
 export interface CompactionPolicy {
   /** A compaction is due after a turn when less than this is free in the window. Default 16,384. */
@@ -78,7 +80,7 @@ const policyKeys: readonly string[] = [
 export function compactionPolicyOf(option: Partial<CompactionPolicy> | Compactor | false | undefined): CompactionSetting {
   if (option === false || option === nullCompaction) return { kind: 'off' }
   if (option === undefined) return { kind: 'policy', policy: defaultPolicy }
-  if (typeof option !== 'object' || option === null) return refuseConfig('compaction must be a policy, a compactor or false')
+  checkRequired('compaction', option, 'a policy, a compactor or false', isRecord)
   if ('compact' in option) return { kind: 'compactor', policy: defaultPolicy, compactor: checkedCompactor(option) }
   checkKeys('compaction', option, policyKeys)
   checkPolicy(option)
@@ -89,7 +91,7 @@ export function compactionPolicyOf(option: Partial<CompactionPolicy> | Compactor
 function checkedCompactor(compactor: Compactor): Compactor {
   const { compact } = compactor as unknown as Readonly<Record<string, unknown>>
   checkFunction('compaction.compact', compact)
-  if (typeof compactor.name !== 'string' || compactor.name === '') refuseConfig('compaction.name must be a text')
+  checkName('compaction.name', compactor.name)
   return compactor
 }
 
@@ -100,19 +102,11 @@ function checkPolicy(policy: Partial<CompactionPolicy>): void {
   checkShare('compaction.triggerRatio', policy.triggerRatio)
   checkShare('compaction.minShrink', policy.minShrink)
   checkFunction('compaction.facts', policy.facts)
-  if (policy.automatic !== undefined && typeof policy.automatic !== 'boolean') {
-    refuseConfig('compaction.automatic must be true or false')
-  }
-  if (policy.instructions !== undefined && typeof policy.instructions !== 'string') {
-    refuseConfig('compaction.instructions must be a text')
-  }
-  const { model } = policy
-  if (model !== undefined && typeof model !== 'string' && (typeof model !== 'object' || model === null)) {
-    refuseConfig('compaction.model must be a model or the name of one')
-  }
+  checkBoolean('compaction.automatic', policy.automatic)
+  checkText('compaction.instructions', policy.instructions)
+  if (policy.model !== undefined) checkModel('compaction.model', policy.model)
 }
 
-function checkShare(name: string, value: number | undefined): void {
-  if (value === undefined) return
-  if (typeof value !== 'number' || !(value >= 0 && value <= 1)) refuseConfig(`${name} must be a number from 0 to 1`)
+function checkShare(path: string, value: unknown): void {
+  if (value !== undefined) checkRequired(path, value, 'a number from 0 to 1', (given) => typeof given === 'number' && given >= 0 && given <= 1)
 }

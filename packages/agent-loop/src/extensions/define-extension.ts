@@ -1,8 +1,10 @@
-import { checkBoolean, checkFunction, checkKeys, checkOneOf, checkWhole, refuseConfig } from '../agent/check-options.ts'
-import { defineGuardrail } from '../guardrails/define-guardrail.ts'
+import { checkBoolean, checkFunction, checkKeys, checkList, checkNotBlank, checkOneOf, checkRequired, checkWhole, refuseConfig } from '../agent/check-options.ts'
+import { isRecord } from '../json.ts'
+import { makeGuardrail } from '../guardrails/define-guardrail.ts'
 import { toolsOfExtension } from './extension-tools.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { GivenTools } from '../tools/tool-set.ts'
+import { checkPromptSections } from '../prompt/check-sections.ts'
 import type { Extension, HookName, Hooks } from './extension.ts'
 
 const optionKeys = [
@@ -15,7 +17,6 @@ const optionKeys = [
   'deltas',
   'hooks',
 ] satisfies (keyof Extension)[]
-const sectionKeys = ['append', 'memory', 'user', 'docs', 'skills'] satisfies (keyof NonNullable<Extension['promptSections']>)[]
 
 const hookNames = Object.keys({
   onInput: true,
@@ -43,21 +44,24 @@ const defined = new WeakSet<Extension>()
 
 /** Throws `invalid-config` that names what is wrong. An extension that is defined already comes back as it is. */
 export function defineExtension(options: Extension): Extension {
+  return makeExtension('defineExtension.options', options)
+}
+
+function makeExtension(path: string, options: Extension): Extension {
   if (defined.has(options)) return options
-  if (typeof options !== 'object' || options === null) return refuseConfig('an extension must be an object')
-  checkKeys('an extension', options, optionKeys)
+  checkKeys(path, options, optionKeys)
   const { name, tools, guardrails, promptSections } = options
-  if (typeof name !== 'string' || name.trim() === '') return refuseConfig('an extension needs a name')
-  checkWhole(`timeoutMs of the extension ${name}`, options.timeoutMs, 1)
-  checkOneOf(`onError of the extension ${name}`, options.onError, ['ignore', 'fail', 'reject'])
-  checkBoolean(`deltas of the extension ${name}`, options.deltas)
-  if (promptSections) checkKeys(`promptSections of the extension ${name}`, promptSections, sectionKeys)
-  if (guardrails !== undefined && !Array.isArray(guardrails)) refuseConfig(`guardrails of the extension ${name} must be a list`)
-  if (tools) toolsOfExtension(name, tools)
+  checkNotBlank(`${path}.name`, name)
+  checkWhole(`the extension ${name}: timeoutMs`, options.timeoutMs, 1)
+  checkOneOf(`the extension ${name}: onError`, options.onError, ['ignore', 'fail', 'reject'])
+  checkBoolean(`the extension ${name}: deltas`, options.deltas)
+  if (promptSections !== undefined) checkPromptSections(`the extension ${name}: promptSections`, promptSections)
+  checkList(`the extension ${name}: guardrails`, guardrails)
+  if (tools !== undefined) toolsOfExtension(name, tools)
   const extension = Object.freeze({
     ...options,
     ...(tools && { tools: copyOf(tools) }),
-    ...(guardrails && { guardrails: Object.freeze(guardrails.map(defineGuardrail)) }),
+    ...(guardrails && { guardrails: Object.freeze(guardrails.map((guardrail, index) => makeGuardrail(`the extension ${name}: guardrails[${index}]`, guardrail))) }),
     hooks: hooksOf(name, options.hooks),
   })
   defined.add(extension)
@@ -70,7 +74,7 @@ function copyOf(tools: GivenTools): GivenTools {
 
 /** Throws `invalid-config` for two of one name: their records and their errors could not be told apart. */
 export function defineExtensions(given: readonly Extension[]): readonly Extension[] {
-  const extensions = given.map(defineExtension)
+  const extensions = given.map((extension, index) => makeExtension(`extensions[${index}]`, extension))
   const names = extensions.map(({ name }) => name)
   const twice = names.find((name, index) => names.indexOf(name) !== index)
   return twice === undefined ? Object.freeze(extensions) : refuseConfig(`extensions has two extensions named "${twice}"`)
@@ -78,14 +82,12 @@ export function defineExtensions(given: readonly Extension[]): readonly Extensio
 
 /** Bound to the object that they came in, so that hooks may be methods of a class, beside fields of its own. */
 function hooksOf(name: string, given: unknown): Hooks {
-  if (typeof given !== 'object' || given === null) return refuseConfig(`hooks of the extension ${name} must be an object`)
-  const plain = Object.getPrototypeOf(given) === Object.prototype
-  const unknown = Object.keys(given).find((key) => plain && !hookNames.some((hook) => hook === key))
-  if (unknown !== undefined) return refuseConfig(`hooks of the extension ${name} has no hook "${unknown}"`)
+  checkRequired(`the extension ${name}: hooks`, given, 'an object', isRecord)
+  if (Object.getPrototypeOf(given) === Object.prototype) checkKeys(`the extension ${name}: hooks`, given, hookNames)
   const handlers = given as Readonly<Record<HookName, unknown>>
   const bound = hookNames.flatMap((hook) => {
     const handler = handlers[hook]
-    checkFunction(`${hook} of the extension ${name}`, handler)
+    checkFunction(`the extension ${name}: hooks.${hook}`, handler)
     return typeof handler === 'function' ? [[hook, handler.bind(given) as unknown] as const] : []
   })
   return Object.freeze(Object.fromEntries(bound))

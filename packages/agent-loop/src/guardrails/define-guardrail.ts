@@ -1,4 +1,5 @@
-import { checkFunction, checkKeys, checkOneOf, checkText, refuseConfig } from '../agent/check-options.ts'
+import { checkFunction, checkKeys, checkNotBlank, checkOneOf, checkRequired, checkText } from '../agent/check-options.ts'
+import { isRecord } from '../json.ts'
 import type { Guardrail } from './guardrail.ts'
 
 const handlerNames = ['onTurnStart', 'onTurnEnd', 'beforeCall', 'afterCall'] as const
@@ -8,13 +9,18 @@ const defined = new WeakSet<Guardrail>()
 
 /** Throws `invalid-config` that names what is wrong. A guardrail that is defined already comes back as it is. */
 export function defineGuardrail(options: Guardrail): Guardrail {
+  return makeGuardrail('defineGuardrail.options', options)
+}
+
+/** The same, where it is given at `path`. */
+export function makeGuardrail(path: string, options: Guardrail): Guardrail {
   if (defined.has(options)) return options
-  if (typeof options !== 'object' || options === null) return refuseConfig('a guardrail must be an object')
-  if (Object.getPrototypeOf(options) === Object.prototype) checkKeys('a guardrail', options, optionKeys)
+  checkRequired(path, options, 'a guardrail', isRecord)
+  if (Object.getPrototypeOf(options) === Object.prototype) checkKeys(path, options, optionKeys)
   const { name, description, onError } = options
-  if (typeof name !== 'string' || name.trim() === '') return refuseConfig('a guardrail needs a name')
-  checkText(`description of the guardrail ${name}`, description)
-  checkOneOf(`onError of the guardrail ${name}`, onError, ['block', 'allow'])
+  checkNotBlank(`${path}.name`, name)
+  checkText(`the guardrail ${name}: description`, description)
+  checkOneOf(`the guardrail ${name}: onError`, onError, ['block', 'allow'])
   const guardrail = Object.freeze({
     name,
     ...(description !== undefined && { description }),
@@ -30,7 +36,7 @@ function handlersOf(options: Guardrail): Pick<Guardrail, (typeof handlerNames)[n
   const handlers: Readonly<Record<string, unknown>> = options as unknown as Readonly<Record<string, unknown>>
   const bound = handlerNames.flatMap((key) => {
     const handler = handlers[key]
-    checkFunction(`${key} of the guardrail ${options.name}`, handler)
+    checkFunction(`the guardrail ${options.name}: ${key}`, handler)
     return typeof handler === 'function' ? [[key, handler.bind(options) as unknown] as const] : []
   })
   return Object.fromEntries(bound)

@@ -1,4 +1,5 @@
-import { checkKeys, checkWhole, refuseConfig } from '../agent/check-options.ts'
+import { checkKeys, checkRequired, checkWhole } from '../agent/check-options.ts'
+import { isRecord } from '../json.ts'
 
 interface WarnAndBlock {
   readonly warn: number
@@ -32,7 +33,7 @@ export interface LoopSettings {
 
 /** Throws `invalid-config`. */
 export function loopSettings(options: LoopGuardOptions): LoopSettings {
-  checkKeys('the loop guard', options, ['sameFailure', 'sameTool', 'sameResult', 'blocked'])
+  checkKeys('loopGuard.options', options, ['sameFailure', 'sameTool', 'sameResult', 'blocked'])
   return {
     sameFailure: thresholdsOf('sameFailure', { warn: 2, block: 5 }, options.sameFailure),
     sameTool: thresholdsOf('sameTool', { warn: 3, halt: 8 }, options.sameTool),
@@ -48,9 +49,9 @@ function thresholdsOf<Key extends string>(
 ): Readonly<Record<Key, number>> | false {
   if (given === false) return false
   if (given === undefined) return defaults
-  if (typeof given !== 'object' || given === null) return refuseConfig(`${name} must be thresholds or false`)
+  checkRequired(name, given, 'thresholds or false', isRecord)
   checkKeys(name, given, Object.keys(defaults))
   const set = Object.entries<number | null | undefined>(given).filter(([, value]) => value !== undefined)
-  for (const [key, value] of set) checkWhole(`${name}.${key}`, value ?? Number.NaN, 1)
+  for (const [key, value] of set) checkWhole(`${name}.${key}`, value, 1)
   return { ...defaults, ...Object.fromEntries(set) }
 }

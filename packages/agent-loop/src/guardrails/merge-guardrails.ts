@@ -1,6 +1,6 @@
 import type { Diagnostic } from '../agent/options.ts'
 import type { Extension } from '../extensions/extension.ts'
-import { defineGuardrail } from './define-guardrail.ts'
+import { makeGuardrail } from './define-guardrail.ts'
 import type { Guardrail } from './guardrail.ts'
 import { loopGuard } from './loop-guard.ts'
 
@@ -19,7 +19,7 @@ export function mergeGuardrails(
   extensions: readonly Extension[],
 ): { readonly guardrails: readonly Guardrail[]; readonly diagnostics: readonly Diagnostic[] } {
   const builtIn = loopGuard()
-  const given = own.map((guardrail) => defineGuardrail(guardrail))
+  const given = own.map((guardrail, index) => makeGuardrail(`guardrails[${index}]`, guardrail))
   const replaced = given.some(({ name }) => name === builtIn.name)
   const candidates: readonly Candidate[] = [
     ...given.map((guardrail) => ({ guardrail, origin: 'the agent' })),
@@ -35,5 +35,5 @@ export function mergeGuardrails(
     if (first) diagnostics.push({ kind: 'guardrail', name, message: `of ${candidate.origin} is not used: ${first.origin} has one of that name` })
     else used.set(name, candidate)
   }
-  return { guardrails: Object.freeze([...used.values()].map(({ guardrail }) => defineGuardrail(guardrail))), diagnostics }
+  return { guardrails: Object.freeze([...used.values()].map(({ guardrail, origin }) => makeGuardrail(`guardrails of ${origin}`, guardrail))), diagnostics }
 }

@@ -39,7 +39,7 @@ const decimals = 15
 
 /** Throws `invalid-config`. */
 export function createBudget(limits: BudgetLimits): Budget {
-  checkKeys('a budget', limits, ['maxTotalTokens', 'maxCost'])
+  checkKeys('createBudget.limits', limits, ['maxTotalTokens', 'maxCost'])
   checkWhole('maxTotalTokens', limits.maxTotalTokens, 0)
   checkDecimal('maxCost', limits.maxCost)
   const maxTokens = limits.maxTotalTokens

@@ -65,10 +65,10 @@ async function askPatch(turn: Turn, prepareStep: PrepareStep): Promise<Patched> 
 const patchKeys: readonly (keyof StepPatch)[] = ['model', 'runtimeParams', 'toolChoice', 'activeTools', 'instructions', 'messages']
 
 function checkedPatch(patch: StepPatch): StepPatch {
-  checkKeys('a step', patch, patchKeys)
+  checkKeys('the patch of prepareStep', patch, patchKeys)
   for (const key of ['activeTools', 'messages'] as const) checkList(key, patch[key])
   checkText('instructions', patch.instructions)
-  checkToolChoice(patch.toolChoice)
+  checkToolChoice('toolChoice', patch.toolChoice)
   checkRuntimeParams(patch.runtimeParams)
   for (const [index, message] of (patch.messages ?? []).entries()) {
     const wrong = wrongShape(message)

@@ -1,14 +1,12 @@
-import { checkKeys, refuseConfig } from '../agent/check-options.ts'
+import { checkKeys, checkName, checkRequired } from '../agent/check-options.ts'
 
 export interface Folders {
   readonly folders: readonly string[]
 }
 
 /** Throws `invalid-config`. What is wrong in the folders is no misuse and is told otherwise. */
-export function checkFolders(what: string, options: Folders): void {
-  checkKeys(what, options, ['folders'])
-  const { folders } = options
-  if (!Array.isArray(folders) || folders.some((folder) => typeof folder !== 'string')) {
-    refuseConfig(`${what} needs folders, a list of paths`)
-  }
+export function checkFolders(path: string, options: Folders): void {
+  checkKeys(`${path}.options`, options, ['folders'])
+  checkRequired('folders', options.folders, 'a list of paths', Array.isArray)
+  for (const [index, folder] of options.folders.entries()) checkName(`folders[${index}]`, folder)
 }

@@ -1,43 +1,42 @@
-import { checkKeys, refuseConfig } from '../agent/check-options.ts'
+import { checkKeys, checkRequired } from '../agent/check-options.ts'
+import { isRecord } from '../json.ts'
 import type { PromptSections, TextSource } from './sections.ts'
 
-type Check = (name: string, value: unknown) => void
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+type Check = (path: string, value: unknown) => void
 
 const must =
-  (holds: (value: unknown) => boolean, what: string): Check =>
-  (name, value) => {
-    if (!holds(value)) refuseConfig(`${name} must be ${what}`)
-  }
+  (wanted: string, holds: (value: unknown) => boolean): Check =>
+  (path, value) =>
+    checkRequired(path, value, wanted, holds)
 
-const text = must((value) => typeof value === 'string', 'a text')
-const flag = must((value) => typeof value === 'boolean', 'true or false')
-const source = must(isTextSource, 'a text, a { file } or a function')
+const text = must('a text', (value) => typeof value === 'string')
+const flag = must('true or false', (value) => typeof value === 'boolean')
+const source = must('a text, a { file } or a function', isTextSource)
+const list = must('a list', Array.isArray)
+const object = must('an object', isRecord)
 
 const listOf =
   (item: Check): Check =>
-  (name, value) => {
-    if (!Array.isArray(value)) return refuseConfig(`${name} must be a list`)
-    value.forEach((entry, index) => item(`${name}[${index}]`, entry))
+  (path, value) => {
+    list(path, value)
+    for (const [index, entry] of (value as readonly unknown[]).entries()) item(`${path}[${index}]`, entry)
   }
 
 const recordOf =
   (entry: Check): Check =>
-  (name, value) => {
-    if (!isObject(value)) return refuseConfig(`${name} must be an object`)
-    for (const [key, item] of Object.entries(value)) entry(`${name}.${key}`, item)
+  (path, value) => {
+    object(path, value)
+    for (const [key, item] of Object.entries(value as object)) entry(`${path}.${key}`, item)
   }
 
 /** Fields by name; those that are not needed may be absent or undefined. */
 const fields =
   (known: Readonly<Record<string, Check>>, needed: readonly string[] = []): Check =>
-  (name, value) => {
-    if (!isObject(value)) return refuseConfig(`${name} must be an object`)
-    checkKeys(name, value, Object.keys(known))
+  (path, value) => {
+    checkKeys(path, value, Object.keys(known))
+    const given = value as Readonly<Record<string, unknown>>
     for (const [key, check] of Object.entries(known)) {
-      if (value[key] !== undefined || needed.includes(key)) check(`${name}.${key}`, value[key])
+      if (given[key] !== undefined || needed.includes(key)) check(`${path}.${key}`, given[key])
     }
   }
 
@@ -75,5 +74,5 @@ export function checkPromptSections(name: string, sections: unknown): void {
 
 function isTextSource(value: unknown): value is TextSource {
   if (typeof value === 'string' || typeof value === 'function') return true
-  return isObject(value) && Object.keys(value).length === 1 && typeof value['file'] === 'string'
+  return isRecord(value) && Object.keys(value).length === 1 && typeof value['file'] === 'string'
 }

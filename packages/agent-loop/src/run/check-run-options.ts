@@ -21,7 +21,7 @@ const optionKeys: readonly (keyof RunOptions)[] = [
 
 /** Throws `invalid-config`. */
 export function checkRunOptions(options: RunOptions): void {
-  checkKeys('a run', options, optionKeys)
+  checkKeys('run.options', options, optionKeys)
   if (Object.keys(options).length === 0) return
   checkOneOf('mode', options.mode, ['live', 'synchronized'])
   checkOneOf('onBreak', options.onBreak, ['continue', 'abort'])
@@ -34,7 +34,7 @@ export function checkRunOptions(options: RunOptions): void {
   for (const key of ['overlays', 'remoteTools'] as const) checkList(key, options[key])
   checkRuntimeParams(options.runtimeParams)
   checkSignal('abortSignal', options.abortSignal)
-  if (options.budget !== undefined) checkMethods('budget', options.budget, ['reserve', 'charge'])
-  if (options.journal !== undefined) checkJournal(options.journal)
+  checkMethods('budget', options.budget, ['reserve', 'charge'])
+  if (options.journal !== undefined) checkJournal('journal', options.journal)
   if (options.journal && options.messages) refuseConfig('a run has either a journal or messages, not both')
 }

@@ -2,14 +2,15 @@ import {
   checkBoolean,
   checkFunction,
   checkOneOf,
+  checkRequired,
   checkText,
   checkWhole,
   checkWholeOrNull,
-  refuseConfig,
 } from '../agent/check-options.ts'
+import { isOptions } from '../content-part.ts'
 import { isRecord } from '../json.ts'
 import { makeTool } from './tool.ts'
-import type { Tool, ToolFields } from './tool.ts'
+import type { InputSchema, Tool, ToolFields } from './tool.ts'
 
 const namePattern = /^[A-Za-z0-9_-]{1,64}$/
 const localTimeoutMs = 120_000
@@ -17,13 +18,9 @@ const outputCharacters = 50_000
 
 /** The one place where tools are made, with checks and defaults. Throws `invalid-config`. */
 export function buildTool(fields: Partial<ToolFields>): Tool {
-  const name = checkToolName(fields.name)
-  const { description, inputSchema } = fields
-  if (typeof description !== 'string') return refuseConfig(`the tool ${name} needs a description`)
-  if (typeof inputSchema !== 'function' && (typeof inputSchema !== 'object' || inputSchema === null)) {
-    return refuseConfig(`the tool ${name} needs an inputSchema`)
-  }
+  const name = checkToolName('name', fields.name)
   checkFields(name, fields)
+  const { description, inputSchema } = fields as Pick<ToolFields, 'description' | 'inputSchema'>
   return makeTool({
     ...fields,
     ...{ name, description, inputSchema },
@@ -34,36 +31,35 @@ export function buildTool(fields: Partial<ToolFields>): Tool {
   })
 }
 
-export function checkToolName(name: unknown): string {
-  if (typeof name === 'string' && namePattern.test(name)) return name
-  return refuseConfig(`the tool name ${String(name)} is not valid: letters, digits, _ and -, 64 at most`)
+export function checkToolName(path: string, name: unknown): string {
+  checkRequired(path, name, 'a name of letters, digits, _ and -, 64 at most', (given) => typeof given === 'string' && namePattern.test(given))
+  return name as string
 }
 
 function checkFields(name: string, fields: Partial<ToolFields>): void {
-  checkText(`label of ${name}`, fields.label)
-  checkOneOf(`effect of ${name}`, fields.effect, ['pure', 'idempotent', 'once'])
-  checkOneOf(`onUnknownOutcome of ${name}`, fields.onUnknownOutcome, ['stop', 'tell-model'])
-  checkWholeOrNull(`timeoutMs of ${name}`, fields.timeoutMs, 1)
-  checkWholeOrNull(`approvalTimeoutMs of ${name}`, fields.approvalTimeoutMs, 1)
-  checkBoolean(`sequential of ${name}`, fields.sequential)
-  checkBoolean(`strict of ${name}`, fields.strict)
-  checkWhole(`concurrency of ${name}`, fields.concurrency, 1)
-  checkWhole(`maxOutputCharacters of ${name}`, fields.maxOutputCharacters, 1)
-  checkFunction(`execute of ${name}`, fields.execute)
-  checkFunction(`reconcile of ${name}`, fields.reconcile)
-  checkFunction(`toModelOutput of ${name}`, fields.toModelOutput)
-  if (typeof fields.needsApproval !== 'function') checkBoolean(`needsApproval of ${name}`, fields.needsApproval)
-  checkExamples(name, fields.inputExamples)
-  checkProviderOptions(name, fields.providerOptions)
+  checkRequired(`the tool ${name}: description`, fields.description, 'a text', (given) => typeof given === 'string')
+  checkRequired(`the tool ${name}: inputSchema`, fields.inputSchema, 'a schema: zod, Standard Schema or JSON Schema', isSchemaLike)
+  checkText(`the tool ${name}: label`, fields.label)
+  checkOneOf(`the tool ${name}: effect`, fields.effect, ['pure', 'idempotent', 'once'])
+  checkOneOf(`the tool ${name}: onUnknownOutcome`, fields.onUnknownOutcome, ['stop', 'tell-model'])
+  checkWholeOrNull(`the tool ${name}: timeoutMs`, fields.timeoutMs, 1)
+  checkWholeOrNull(`the tool ${name}: approvalTimeoutMs`, fields.approvalTimeoutMs, 1)
+  checkBoolean(`the tool ${name}: sequential`, fields.sequential)
+  checkBoolean(`the tool ${name}: strict`, fields.strict)
+  checkWhole(`the tool ${name}: concurrency`, fields.concurrency, 1)
+  checkWhole(`the tool ${name}: maxOutputCharacters`, fields.maxOutputCharacters, 1)
+  checkFunction(`the tool ${name}: execute`, fields.execute)
+  checkFunction(`the tool ${name}: reconcile`, fields.reconcile)
+  checkFunction(`the tool ${name}: toModelOutput`, fields.toModelOutput)
+  if (typeof fields.needsApproval !== 'function') checkBoolean(`the tool ${name}: needsApproval`, fields.needsApproval)
+  if (fields.inputExamples !== undefined) checkRequired(`the tool ${name}: inputExamples`, fields.inputExamples, 'a list of { input }', areExamples)
+  checkRequired(`the tool ${name}: providerOptions`, fields.providerOptions, 'objects by provider', isOptions)
 }
 
-function checkExamples(name: string, examples: unknown): void {
-  if (examples === undefined) return
-  const right = Array.isArray(examples) && examples.every((example) => isRecord(example) && isRecord(example['input']))
-  if (!right) refuseConfig(`inputExamples of ${name} must be a list of { input }`)
+function isSchemaLike(schema: unknown): schema is InputSchema {
+  return typeof schema === 'function' || isRecord(schema)
 }
 
-function checkProviderOptions(name: string, options: unknown): void {
-  if (options === undefined || (isRecord(options) && Object.values(options).every(isRecord))) return
-  refuseConfig(`providerOptions of ${name} must be objects by provider`)
+function areExamples(examples: unknown): boolean {
+  return Array.isArray(examples) && examples.every((example) => isRecord(example) && isRecord(example['input']))
 }

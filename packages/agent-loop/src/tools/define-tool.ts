@@ -1,7 +1,7 @@
 import type { FlexibleSchema, JSONValue } from '@bowline/llm'
 import { checkKeys, refuseConfig } from '../agent/check-options.ts'
 import { isRecord } from '../json.ts'
-import { buildTool } from './build-tool.ts'
+import { buildTool, checkToolName } from './build-tool.ts'
 import { fromAiSdk } from './from-ai-sdk.ts'
 import type { AiSdkTool } from './from-ai-sdk.ts'
 import { isTool } from './tool.ts'
@@ -47,12 +47,12 @@ export function defineTool<From extends AiSdkTool, Details extends JSONValue = J
 ): Tool
 export function defineTool(options: object): Tool {
   if (!isRecord(options) || !('from' in options)) {
-    checkKeys('a tool', options, toolKeys)
+    checkKeys('defineTool.options', options, toolKeys)
     return buildTool(options)
   }
-  checkKeys('a tool with "from"', options, [...factKeys, 'from'])
+  checkKeys('defineTool.options with from', options, [...factKeys, 'from'])
   const { from, ...given } = options as unknown as AdoptedToolOptions<AiSdkTool>
   if (typeof from !== 'object' || from === null || isTool(from)) return refuseConfig('from must be a tool of the AI SDK')
-  const tool = fromAiSdk(given.name, from, given)
+  const tool = fromAiSdk(checkToolName('name', given.name), from, given)
   return isTool(tool) ? tool : refuseConfig(`the tool ${tool.name} runs at its provider: give it by name, as it is`)
 }

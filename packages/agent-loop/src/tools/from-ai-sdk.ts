@@ -1,7 +1,7 @@
 import type { JSONValue, LanguageModelV4ProviderTool } from '@bowline/llm'
 import { checkFunction, refuseConfig } from '../agent/check-options.ts'
 import { messageOf } from '../agent-error.ts'
-import { buildTool, checkToolName } from './build-tool.ts'
+import { buildTool } from './build-tool.ts'
 import type { ProviderTool } from './declaration.ts'
 import { executeSdkTool, sdkOptions } from './run-ai-sdk.ts'
 import { fromSdkOutput } from './sdk-output.ts'
@@ -31,10 +31,9 @@ export interface AiSdkTool {
 }
 
 /** Its effect is `once` unless `given` says more, since the AI SDK says nothing about running twice. */
-export function fromAiSdk(givenName: string, sdkTool: AiSdkTool, given: Partial<ToolFields> = {}): Tool | ProviderTool {
-  const name = checkToolName(givenName)
-  checkFunction(`execute of ${name}`, sdkTool.execute)
-  checkFunction(`toModelOutput of ${name}`, sdkTool.toModelOutput)
+export function fromAiSdk(name: string, sdkTool: AiSdkTool, given: Partial<ToolFields> = {}): Tool | ProviderTool {
+  checkFunction(`the tool ${name}: execute`, sdkTool.execute)
+  checkFunction(`the tool ${name}: toModelOutput`, sdkTool.toModelOutput)
   switch (sdkTool.type) {
     case undefined:
     case 'function':

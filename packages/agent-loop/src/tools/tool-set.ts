@@ -1,6 +1,7 @@
 import { isRecord } from '../json.ts'
 import { refuseConfig } from '../agent/check-options.ts'
 import type { ProviderTool } from './declaration.ts'
+import { checkToolName } from './build-tool.ts'
 import { fromAiSdk } from './from-ai-sdk.ts'
 import type { AiSdkTool } from './from-ai-sdk.ts'
 import { isTool } from './tool.ts'
@@ -42,6 +43,6 @@ function ownTool(tool: unknown, index: number): Tool {
 
 function namedTool(name: string, tool: unknown): Tool | ProviderTool {
   if (!isRecord(tool)) return refuseConfig(`tools.${name} is no tool`)
-  if (!isTool(tool)) return fromAiSdk(name, tool as unknown as AiSdkTool)
+  if (!isTool(tool)) return fromAiSdk(checkToolName(`the name of tools["${name}"]`, name), tool as unknown as AiSdkTool)
   return tool.name === name ? tool : refuseConfig(`tools.${name} is named "${tool.name}"`)
 }

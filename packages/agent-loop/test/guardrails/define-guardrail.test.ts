@@ -9,12 +9,12 @@ import { bench, callOf, guardrail } from './support.ts'
 
 describe('defineGuardrail', () => {
   it.each([
-    ['a guardrail must be an object', 'strict'],
-    ['a guardrail has no option "before"', { name: 'x', before: () => undefined }],
-    ['a guardrail needs a name', { name: '' }],
-    ['description of the guardrail x must be a text', { name: 'x', description: 1 }],
-    ['onError of the guardrail x must be one of block, allow', { name: 'x', onError: 'fail' }],
-    ['afterCall of the guardrail x must be a function', { name: 'x', afterCall: 'warn' }],
+    ['defineGuardrail.options must be a guardrail; received a text of 6 characters', 'strict'],
+    ['defineGuardrail.options has no option "before"', { name: 'x', before: () => undefined }],
+    ['defineGuardrail.options.name must be a text that is not blank; received an empty text', { name: '' }],
+    ['the guardrail x: description must be a text; received 1', { name: 'x', description: 1 }],
+    ['the guardrail x: onError must be one of block, allow; received "fail"', { name: 'x', onError: 'fail' }],
+    ['the guardrail x: afterCall must be a function; received a text of 4 characters', { name: 'x', afterCall: 'warn' }],
   ])('refuses: %s', (message, options) => {
     expect(() => defineGuardrail(options as Guardrail)).toThrow(expect.objectContaining({ code: 'invalid-config', message }))
   })

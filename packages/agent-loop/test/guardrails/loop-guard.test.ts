@@ -144,11 +144,11 @@ describe('loop guard', () => {
   })
 
   it.each([
-    ['the loop guard has no option "sameFailures"', { sameFailures: {} }],
+    ['loopGuard.options has no option "sameFailures"; did you mean sameFailure?', { sameFailures: {} }],
     ['sameTool has no option "block"', { sameTool: { block: 1 } }],
-    ['blocked.halt must be a whole number from 1', { blocked: { halt: 0 } }],
-    ['sameResult.block must be a whole number from 1', { sameResult: { block: null } }],
-    ['sameResult must be thresholds or false', { sameResult: true }],
+    ['blocked.halt must be a whole number from 1; received 0', { blocked: { halt: 0 } }],
+    ['sameResult.block must be a whole number from 1; received null', { sameResult: { block: null } }],
+    ['sameResult must be thresholds or false; received true', { sameResult: true }],
   ])('refuses: %s', (message, options) => {
     expect(() => loopGuard(options as LoopGuardOptions)).toThrow(expect.objectContaining({ code: 'invalid-config', message }))
   })

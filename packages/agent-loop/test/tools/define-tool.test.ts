@@ -38,8 +38,8 @@ describe('defineTool', () => {
   })
 
   it.each<[string, unknown]>([
-    ['tool', undefined],
-    ['tool', 'w'],
+    ['defineTool.options', undefined],
+    ['defineTool.options', 'w'],
     ['name', { ...plain, name: 'two words' }],
     ['name', { ...plain, name: '' }],
     ['name', { ...plain, name: 'x'.repeat(65) }],
