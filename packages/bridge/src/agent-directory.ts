@@ -41,6 +41,11 @@ export class AgentDirectory {
     return agent
   }
 
+  /** Undefined if no executor has an agent of this id. */
+  executorOf(agentId: string): BridgeExecutor | undefined {
+    return byId(this.#found(), agentId)?.executor
+  }
+
   /** As it is now: an agent in another process says what it is once that runs. */
   asNow({ agent, executor }: FoundAgent): FoundAgent {
     return { agent: this.#agentsOf(executor).find(({ id }) => id === agent.id) ?? agent, executor }

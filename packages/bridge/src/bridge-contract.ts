@@ -18,7 +18,8 @@ export interface Bridge {
    * are left to go on. Resolves within `deadlineMs` (default 10,000) plus one second.
    */
   stop(options?: { readonly deadlineMs?: number }): Promise<void>
-  health(): BridgeHealth
+  /** Says in `owner` how much the caller uses of what one owner may use. */
+  health(options?: OwnerOption): BridgeHealth
   counters(): BridgeCounters
   /** Executors in order, their agents in order of registration. `capability` must be in the agent's list exactly. */
   discover(query?: OwnerOption & { readonly capability?: string }): readonly ListedAgent[]
@@ -208,6 +209,11 @@ export interface BridgeHealth {
   readonly agents: { readonly total: number; readonly ready: number }
   readonly sessions: { readonly active: number; readonly capacity: number }
   readonly requests: { readonly inFlight: number; readonly capacity: number; readonly queued: number }
+  /** How much the owner that asked uses, and may use. */
+  readonly owner: {
+    readonly sessions: { readonly active: number; readonly capacity: number }
+    readonly requests: { readonly inFlight: number; readonly capacity: number; readonly queued: number; readonly queueCapacity: number }
+  }
   readonly executors: readonly {
     readonly kind: string
     readonly healthy: boolean

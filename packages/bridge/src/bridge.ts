@@ -21,14 +21,14 @@ import { look } from './operations/look.ts'
 import { prompt } from './operations/prompt.ts'
 import { asTold, failed } from './operations/refuse.ts'
 import { stopMarginMs, stopWork } from './operations/stop.ts'
+import { capacityOf, localOwner } from './owner-limits.ts'
 import { Retention } from './records/retention.ts'
-import { Places } from './requests/places.ts'
+import { AdmissionQueue } from './requests/admission-queue.ts'
 import { RequestBook } from './requests/request-book.ts'
 import { settlesWithin } from './settles-within.ts'
 import { Reaper } from './sessions/reaper.ts'
 import { sessionView } from './sessions/session-record.ts'
 import { SessionRegistry } from './sessions/session-registry.ts'
-import { capacityOf } from './sessions/slots.ts'
 import { settingsFrom } from './settings.ts'
 import type { BridgeOptions, BridgeSettings } from './settings.ts'
 
@@ -68,7 +68,8 @@ class ExecutorBridge implements Bridge {
     const onOver = (forget: () => Promise<void>): void => retention.add(forget)
     const sessions = new SessionRegistry(this.#core, this.#directory, onOver)
     this.#desk = {
-      ...{ core: this.#core, directory: this.#directory, sessions, places: new Places(settings) },
+      ...{ core: this.#core, directory: this.#directory, sessions },
+      admission: new AdmissionQueue({ ...settings, ofOwner: this.#core.ownerLimits }),
       book: new RequestBook(this.#core, onOver),
       isRunning: () => this.#state === 'started',
       checkRunning: () => this.#checkRunning(),
@@ -146,9 +147,9 @@ class ExecutorBridge implements Bridge {
     }
   }
 
-  health(): BridgeHealth {
+  health({ owner = localOwner }: OwnerOption = {}): BridgeHealth {
     const { executors, clock, maxInFlight } = this.#settings
-    const { places, sessions } = this.#desk
+    const { admission, sessions } = this.#desk
     const agents = this.#directory.list()
     const states = executors.map((executor) => ({ kind: executor.kind, ...executor.health() }))
     const running = this.#state === 'started'
@@ -161,13 +162,27 @@ class ExecutorBridge implements Bridge {
         active: executors.reduce((sum, executor) => sum + sessions.slots.takenOf(executor), 0),
         capacity: executors.reduce((sum, executor) => sum + capacityOf(executor), 0),
       },
-      requests: { inFlight: places.inFlight, capacity: maxInFlight, queued: places.queued },
+      requests: { inFlight: admission.inFlight, capacity: maxInFlight, queued: admission.queued },
+      owner: this.#loadOf(owner),
       executors: states,
     }
   }
 
+  #loadOf(owner: string): BridgeHealth['owner'] {
+    const { core, admission, sessions } = this.#desk
+    const { executors } = this.#settings
+    const { ownerLimits } = core
+    return {
+      sessions: {
+        active: executors.reduce((sum, executor) => sum + sessions.slots.takenBy(owner, executor), 0),
+        capacity: executors.reduce((sum, executor) => sum + ownerLimits.maxSessions(owner, executor), 0),
+      },
+      requests: { ...admission.of(owner), capacity: ownerLimits.maxInFlight(owner), queueCapacity: ownerLimits.maxQueued(owner) },
+    }
+  }
+
   counters(): BridgeCounters {
-    return { ...this.#core.observer.counters(), inFlight: this.#desk.places.inFlight }
+    return { ...this.#core.observer.counters(), inFlight: this.#desk.admission.inFlight }
   }
 
   discover({ capability, owner = 'local' }: OwnerOption & { readonly capability?: string } = {}): readonly ListedAgent[] {

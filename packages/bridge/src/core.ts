@@ -2,6 +2,8 @@ import { memoryStateStore } from '@bowline/sessions'
 import type { StateStore } from '@bowline/sessions'
 import { createObserver } from './observer.ts'
 import type { BridgeObserver } from './observer.ts'
+import { ownerLimits } from './owner-limits.ts'
+import type { OwnerLimits } from './owner-limits.ts'
 import { Processes } from './records/processes.ts'
 import type { BridgeSettings } from './settings.ts'
 
@@ -11,6 +13,7 @@ export interface Core {
   readonly store: StateStore
   readonly processes: Processes
   readonly observer: BridgeObserver
+  readonly ownerLimits: OwnerLimits
   /** How long the record of what is over is kept. */
   retentionMs(durable: boolean): number
   /** What may fail without anybody's call failing: logged, and forgotten. */
@@ -28,6 +31,7 @@ export function coreOf(settings: BridgeSettings): Core {
     ...{ settings, store },
     processes: new Processes({ store, clock, isShared: shared !== undefined, onError }),
     observer: createObserver({ clock, logger, onEvent }),
+    ownerLimits: ownerLimits(settings),
     retentionMs: (durable) => Math.max(1, requestRetentionMs ?? (durable ? 24 * hourMs : hourMs)),
     async attempt(what, work) {
       try {

@@ -24,6 +24,12 @@ export interface BridgeOptions {
   readonly maxInFlight?: number
   /** Requests that wait for a place, owners in turns. Default 0. */
   readonly maxQueued?: number
+  /** Running requests of one owner. Default: half of `maxInFlight`, and all for `local`. */
+  readonly maxInFlightPerOwner?: number
+  /** Waiting requests of one owner. Default: half of `maxQueued`, and all for `local`. */
+  readonly maxQueuedPerOwner?: number
+  /** Sessions of one owner with each executor. Default: half of what the executor takes, and all for `local`. */
+  readonly maxSessionsPerOwner?: number
   /** UTF-8 bytes. Default 1 MiB. */
   readonly maxPromptBytes?: number
   /** Metadata and runtimeParams together, as JSON. Default 64 KiB. */
@@ -60,12 +66,16 @@ export interface BridgeOptions {
   readonly logger?: BridgeLogger
 }
 
-type Optional = 'defaultAgentId' | 'store' | 'inactivityMs' | 'onEvent' | 'requestRetentionMs'
+type OfOwner = 'maxInFlightPerOwner' | 'maxQueuedPerOwner' | 'maxSessionsPerOwner'
+type Optional = 'defaultAgentId' | 'store' | 'inactivityMs' | 'onEvent' | 'requestRetentionMs' | OfOwner
 type Settings = Required<Omit<BridgeOptions, Optional>>
 
 export interface BridgeSettings extends Settings {
   readonly defaultAgentId: string | undefined
   readonly store: StateStore | undefined
+  readonly maxInFlightPerOwner: number | undefined
+  readonly maxQueuedPerOwner: number | undefined
+  readonly maxSessionsPerOwner: number | undefined
   readonly inactivityMs: number | undefined
   readonly requestRetentionMs: number | undefined
   readonly onEvent: ((notice: BridgeNotice) => void) | undefined
@@ -75,6 +85,9 @@ export interface BridgeSettings extends Settings {
 const leastValues = {
   maxInFlight: 1,
   maxQueued: 0,
+  maxInFlightPerOwner: 1,
+  maxQueuedPerOwner: 0,
+  maxSessionsPerOwner: 1,
   maxPromptBytes: 1,
   maxMetadataBytes: 0,
   maxResultBytes: 0,
@@ -114,6 +127,9 @@ function defaults(): BridgeSettings {
     store: undefined,
     maxInFlight: 50,
     maxQueued: 0,
+    maxInFlightPerOwner: undefined,
+    maxQueuedPerOwner: undefined,
+    maxSessionsPerOwner: undefined,
     maxPromptBytes: 1024 * 1024,
     maxMetadataBytes: 64 * 1024,
     maxResultBytes: 8 * 1024 * 1024,

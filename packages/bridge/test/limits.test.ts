@@ -204,6 +204,7 @@ describe('health', () => {
       agents: { total: 2, ready: 2 },
       sessions: { active: 0, capacity: 100 },
       requests: { inFlight: 0, capacity: 50, queued: 0 },
+      owner: { sessions: { active: 0, capacity: 100 }, requests: { inFlight: 0, capacity: 50, queued: 0, queueCapacity: 0 } },
       executors: [{ kind: 'in-process', healthy: true }],
     })
     await bridge.stop()

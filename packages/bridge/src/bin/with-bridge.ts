@@ -25,12 +25,20 @@ export async function withBridge(line: CommandLine, folder: string, work: (bridg
   }
 }
 
+/** All callers of the command are one owner: there is no other to keep a share for. */
+const allForOneOwner = {
+  maxInFlightPerOwner: Number.MAX_SAFE_INTEGER,
+  maxQueuedPerOwner: Number.MAX_SAFE_INTEGER,
+  maxSessionsPerOwner: Number.MAX_SAFE_INTEGER,
+}
+
 type Parts = Omit<BridgeConfig, 'runtimes'>
 
 /** What was said on the command line wins. */
 async function makeBridge({ workers = [], servers = [], ...options }: Parts, line: CommandLine): Promise<Bridge> {
   const { defaultAgentId, logLevel } = line
   return createBridge({
+    ...allForOneOwner,
     ...options,
     executors: [
       ...(options.executors ?? []),

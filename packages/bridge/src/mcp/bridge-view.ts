@@ -29,7 +29,7 @@ export function bridgeView(bridge: Bridge, user: BridgeUser): BridgeView {
   return {
     clock: bridge.clock,
     limits: bridge.limits,
-    health: () => (reach ?? bridge).health(),
+    health: () => (reach ? reach.health() : bridge.health(mine)),
     discover: (query) => (reach ?? bridge).discover({ ...query, ...mine }),
     refresh: () => bridge.refresh(),
     async createSession(input = {}) {

@@ -38,7 +38,7 @@ export class Reach {
   }
 
   health(): BridgeHealth {
-    const health = this.#bridge.health()
+    const health = this.#bridge.health(this.#mine)
     const agents = this.discover()
     return {
       ...health,

@@ -80,6 +80,10 @@ export const healthSchema = z.looseObject({
   agents: z.looseObject({ total: z.int(), ready: z.int() }),
   sessions: z.looseObject({ active: z.int(), capacity: z.int() }),
   requests: z.looseObject({ inFlight: z.int(), capacity: z.int(), queued: z.int() }),
+  owner: z.looseObject({
+    sessions: z.looseObject({ active: z.int(), capacity: z.int() }),
+    requests: z.looseObject({ inFlight: z.int(), capacity: z.int(), queued: z.int(), queueCapacity: z.int() }),
+  }),
   executors: z.array(
     z.looseObject({
       kind: z.string(),

@@ -45,7 +45,7 @@ async function open(desk: Desk, input: CreateSessionInput, { lineage, sessionId 
   const { owner = 'local', metadata } = input
   const { found, conversationId } = await agentFor(desk, input, sessionId)
   checkLineage(lineage, found.agent.id, core.settings)
-  const releaseSlot = sessions.slots.take(found.executor)
+  const releaseSlot = await sessions.takeSlot(found.executor, owner)
   const context = newContext(core.settings.clock.now(), { sessionId, conversationId, agentId: found.agent.id, owner, metadata, ...lineage })
   const live = await sessions.open({ context, found, releaseSlot }).catch((error: unknown) => {
     throw asBridgeError(core, error, { ids: { sessionId, agentId: found.agent.id }, owner })

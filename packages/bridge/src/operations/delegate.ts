@@ -43,12 +43,12 @@ interface Admission {
 
 /** What can refuse the call stands before what it would change; the insert of its record accepts it. */
 async function admit(desk: Desk, entry: BookEntry, { call, input, lineage }: Admission): Promise<void> {
-  const { core, book, places, sessions } = desk
+  const { core, book, admission, sessions } = desk
   if (call.isRepeatable && (await joinEarlier(desk, entry, call))) return
   const found = findAgent(desk, call.owner, 'delegate', input.agentId)
   checkLineage(lineage, found.agent.id, core.settings)
-  entry.place = places.reserve(call.owner)
-  const releaseSlot = sessions.slots.take(found.executor)
+  entry.place = admission.reserve(call.owner)
+  const releaseSlot = await sessions.takeSlot(found.executor, call.owner)
   entry.request.become({ ...entry.request.ids, agentId: found.agent.id })
   limitSilence(core, entry, found)
   const context = newContext(core.settings.clock.now(), { owner: call.owner, ...entry.request.ids, ...lineage, metadata: input.metadata })

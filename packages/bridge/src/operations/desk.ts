@@ -2,7 +2,7 @@ import type { AgentDirectory, FoundAgent } from '../agent-directory.ts'
 import type { BridgeAction } from '../bridge-contract.ts'
 import type { Core } from '../core.ts'
 import { BridgeError } from '../errors.ts'
-import type { Places } from '../requests/places.ts'
+import type { AdmissionQueue } from '../requests/admission-queue.ts'
 import type { RequestBook } from '../requests/request-book.ts'
 import type { SessionRegistry } from '../sessions/session-registry.ts'
 
@@ -12,7 +12,7 @@ export interface Desk {
   readonly directory: AgentDirectory
   readonly sessions: SessionRegistry
   readonly book: RequestBook
-  readonly places: Places
+  readonly admission: AdmissionQueue
   /** From `start` until `stop`. */
   isRunning(): boolean
   /** Throws unless the bridge runs. */

@@ -68,6 +68,7 @@ async function join(desk: Desk, entry: BookEntry, stored: Stored<RequestRecord>)
 async function resume(desk: Desk, entry: BookEntry, record: RequestRecord): Promise<void> {
   const { work } = record
   entry.isResumed = true
+  entry.place = desk.admission.hold(record.owner)
   for (const [id, answer] of Object.entries(record.answered ?? {})) entry.unsure.set(id, answer)
   entry.request.start()
   if (!work) throw new BridgeError('INTERNAL', 'The record of the request does not say what was asked')
@@ -86,7 +87,7 @@ async function reopened({ sessions, directory }: Desk, { requestId }: RequestRec
   const earlier = await sessions.find(keyOf(context))
   if (earlier && earlier.status !== 'over') return sessions.held(keyOf(context))
   const found = directory.find(context.agentId)
-  return sessions.open({ context, found, releaseSlot: sessions.slots.hold(found.executor), requestId })
+  return sessions.open({ context, found, releaseSlot: sessions.slots.hold(found.executor, context.owner), requestId })
 }
 
 /** Another process works on it, and only its record can tell. */

@@ -36,13 +36,13 @@ export function prompt(desk: Desk, input: PromptInput): BridgeRun {
 
 /** What can refuse the call stands before what it would change; the session's own compare-and-set accepts it. */
 async function admit(desk: Desk, entry: BookEntry, call: RequestCall, input: PromptInput): Promise<void> {
-  const { core, book, places, sessions } = desk
+  const { core, book, admission, sessions } = desk
   if (call.isRepeatable && (await joinEarlier(desk, entry, call))) return
   const live = await sessions.held({ owner: call.owner, id: input.sessionId })
   findAgent(desk, call.owner, 'prompt', live.context.agentId)
   await checkFree(desk, live)
   entry.request.become({ ...entry.request.ids, agentId: live.context.agentId })
-  entry.place = places.reserve(call.owner)
+  entry.place = admission.reserve(call.owner)
   limitSilence(core, entry, live.found)
   const { prompt: text = '', runtimeParams = {} } = input
   const record = newRecord(core, entry, { session: live.context, durable: live.found.agent.durable, prompt: text, runtimeParams })

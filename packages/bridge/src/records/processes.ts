@@ -10,7 +10,7 @@ const touchEveryMs = 10_000
 export interface ProcessesOptions {
   readonly store: StateStore
   readonly clock: Clock
-  /** False: nobody else can look into the store. */
+  /** False if only this bridge uses the store. */
   readonly isShared: boolean
   readonly onError: (error: unknown) => void
 }
@@ -28,6 +28,10 @@ export class Processes {
 
   constructor(options: ProcessesOptions) {
     this.#options = options
+  }
+
+  get isShared(): boolean {
+    return this.#options.isShared
   }
 
   async start(): Promise<void> {

@@ -2,6 +2,7 @@ import type { CloseReason, SessionContext } from '../agent.ts'
 import type { AgentDirectory, FoundAgent } from '../agent-directory.ts'
 import type { Core } from '../core.ts'
 import { BridgeError } from '../errors.ts'
+import type { BridgeExecutor } from '../executors/executor.ts'
 import { mapKey, RecordTable } from '../records/record-table.ts'
 import type { Change, Owned, Stored } from '../records/record-table.ts'
 import { settlesWithin } from '../settles-within.ts'
@@ -11,6 +12,7 @@ import { elsewhere, missingSession, overSession } from './session-errors.ts'
 import { asFailed, asOver, contextOf, isExpired, newSessionRecord, withoutPrompt, withPrompt } from './session-record.ts'
 import type { PromptEnd, SessionEnd, SessionRecord } from './session-record.ts'
 import { Slots } from './slots.ts'
+import { UnattachedSessions } from './unattached-sessions.ts'
 
 const hookMs = 10_000
 
@@ -24,7 +26,7 @@ export interface OpenSession {
 
 /** The sessions: what their records say, and those that this process holds open with their executors. */
 export class SessionRegistry {
-  readonly slots = new Slots()
+  readonly slots: Slots
   /** Told when sessions came or went. */
   onLiveChange = (): void => {}
   readonly #core: Core
@@ -33,17 +35,33 @@ export class SessionRegistry {
   readonly #onOver: (forget: () => Promise<void>) => void
   readonly #live = new Map<string, LiveSession>()
   readonly #attaching = new Map<string, Promise<LiveSession>>()
+  readonly #unattached: UnattachedSessions
 
   /** `onOver` is told of each record that is kept only so that calls can be told that the session is over. */
   constructor(core: Core, directory: AgentDirectory, onOver: (forget: () => Promise<void>) => void) {
     this.#core = core
     this.#directory = directory
     this.#onOver = onOver
+    this.slots = new Slots(core.ownerLimits)
+    this.#unattached = new UnattachedSessions({
+      list: (owner) => this.list(owner),
+      isAttached: (record) => this.#live.has(mapKey(keyOf(record))) || this.#attaching.has(mapKey(keyOf(record))),
+    })
     this.#table = new RecordTable(core.store, 'bridge-session', ({ status, durable }) => (status === 'over' ? core.retentionMs(durable) : 'never'))
   }
 
   live(): readonly LiveSession[] {
     return [...this.#live.values()]
+  }
+
+  /** Throws `CAPACITY`. Returns what frees the slot. What an earlier process left in the store counts for its owner. */
+  async takeSlot(executor: BridgeExecutor, owner: string): Promise<() => void> {
+    if (!this.#core.processes.isShared || !this.slots.isLimited(executor, owner)) return this.slots.take(executor, owner)
+    const isCounted = (agentId: string): boolean => this.#directory.executorOf(agentId) === executor
+    const known = await this.#unattached.count(owner, isCounted)
+    if (known === 0 || !this.slots.isOwnerFull(executor, owner, known)) return this.slots.take(executor, owner, known)
+    this.#unattached.forget(owner)
+    return this.slots.take(executor, owner, await this.#unattached.count(owner, isCounted))
   }
 
   /** Rejects with what the agent's hook threw; then nothing remains. */
@@ -108,7 +126,7 @@ export class SessionRegistry {
   async #attach(record: SessionRecord): Promise<LiveSession> {
     const context = contextOf(record)
     const found = this.#directory.find(record.agentId)
-    const releaseSlot = this.slots.hold(found.executor)
+    const releaseSlot = this.slots.hold(found.executor, record.owner)
     try {
       await inSession(context, undefined, () => found.executor.open(context, 'attach'))
       const stored = await this.#table.read(keyOf(context))
@@ -242,6 +260,7 @@ export class SessionRegistry {
     const { value } = stored
     this.#tell(value, before)
     if (value.status !== 'over') return
+    this.#unattached.remove(value)
     const agent = live?.found.agent
     // Nobody comes back to the session of a delegation, unless its conversation may go on.
     const isOfNoUse = value.end === 'closed' && live?.isForOneRequest && agent !== undefined && !(agent.resumable ?? agent.durable)

@@ -1,39 +1,80 @@
 import { BridgeError } from '../errors.ts'
 import type { BridgeExecutor } from '../executors/executor.ts'
+import { capacityOf } from '../owner-limits.ts'
+import type { OwnerLimits } from '../owner-limits.ts'
 
-const usualMaxSessions = 1000
 const retryWhenFullMs = 1000
 
-/** How many sessions each executor has, and may have. */
-export class Slots {
-  readonly #taken = new Map<BridgeExecutor, number>()
+interface Taken {
+  total: number
+  readonly byOwner: Map<string, number>
+}
 
-  /** Throws `CAPACITY`. Gives what frees the slot, once. */
-  take(executor: BridgeExecutor): () => void {
-    const taken = this.takenOf(executor)
-    const capacity = capacityOf(executor)
-    if (taken >= capacity) {
-      const details = { reason: 'sessions', retryAfterMs: retryWhenFullMs }
-      throw new BridgeError('CAPACITY', `All ${capacity} sessions of the ${executor.kind} executor are taken`, { details })
-    }
-    return this.hold(executor)
+/** Counts the sessions of each executor, in all and by owner. */
+export class Slots {
+  readonly #limits: OwnerLimits
+  readonly #taken = new Map<BridgeExecutor, Taken>()
+
+  constructor(limits: OwnerLimits) {
+    this.#limits = limits
   }
 
-  /** For a session that has been let in before, by this process or another: never refused. */
-  hold(executor: BridgeExecutor): () => void {
-    this.#taken.set(executor, this.takenOf(executor) + 1)
+  /**
+   * Throws `CAPACITY`. Returns what frees the slot, once. `unattached`: sessions of this owner that are in the store only
+   * and count towards the limit of the owner.
+   */
+  take(executor: BridgeExecutor, owner: string, unattached = 0): () => void {
+    const capacity = capacityOf(executor)
+    if (this.takenOf(executor) >= capacity) throw full('sessions', `${sessions(capacity)} of the ${executor.kind} executor`, 'maxSessions')
+    if (this.isOwnerFull(executor, owner, unattached)) {
+      const limit = this.#limits.maxSessions(owner, executor)
+      throw full('owner-sessions', `${sessions(limit)} of the ${executor.kind} executor for one owner`, 'maxSessionsPerOwner')
+    }
+    return this.hold(executor, owner)
+  }
+
+  /** The owner may not use all that the executor takes. */
+  isLimited(executor: BridgeExecutor, owner: string): boolean {
+    return this.#limits.maxSessions(owner, executor) < capacityOf(executor)
+  }
+
+  isOwnerFull(executor: BridgeExecutor, owner: string, unattached: number): boolean {
+    return this.takenBy(owner, executor) + unattached >= this.#limits.maxSessions(owner, executor)
+  }
+
+  /** Counts a session that was accepted before, by this process or another. Never refused. */
+  hold(executor: BridgeExecutor, owner: string): () => void {
+    this.#change(executor, owner, 1)
     let held = true
     return () => {
-      if (held) this.#taken.set(executor, this.takenOf(executor) - 1)
+      if (held) this.#change(executor, owner, -1)
       held = false
     }
   }
 
   takenOf(executor: BridgeExecutor): number {
-    return this.#taken.get(executor) ?? 0
+    return this.#taken.get(executor)?.total ?? 0
+  }
+
+  takenBy(owner: string, executor: BridgeExecutor): number {
+    return this.#taken.get(executor)?.byOwner.get(owner) ?? 0
+  }
+
+  #change(executor: BridgeExecutor, owner: string, change: 1 | -1): void {
+    const taken = this.#taken.get(executor) ?? { total: 0, byOwner: new Map<string, number>() }
+    this.#taken.set(executor, taken)
+    taken.total += change
+    const own = (taken.byOwner.get(owner) ?? 0) + change
+    if (own === 0) taken.byOwner.delete(owner)
+    else taken.byOwner.set(owner, own)
   }
 }
 
-export function capacityOf(executor: BridgeExecutor): number {
-  return executor.limits?.maxSessions ?? usualMaxSessions
+function full(reason: string, limit: string, option: string): BridgeError {
+  const details = { reason, retryAfterMs: retryWhenFullMs }
+  return new BridgeError('CAPACITY', `The limit of ${limit} is reached: close one, or raise ${option}`, { details })
+}
+
+function sessions(count: number): string {
+  return `${count} session${count === 1 ? '' : 's'}`
 }

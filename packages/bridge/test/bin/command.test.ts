@@ -344,5 +344,8 @@ describe('bowline-bridge --http', () => {
     const result = await client.callTool({ name: 'tasks_delegate', arguments: { prompt: 'hi' } })
     expect(result.structuredContent).toMatchObject({ status: 'completed', text: 'echo: hi' })
     expect(command.stderr()).not.toContain('a-token-of-this-test')
+    // The command has one owner, which may use all of it.
+    const health = (await client.callTool({ name: 'bridge_health', arguments: {} })).structuredContent
+    expect(health).toMatchObject({ requests: { capacity: 50 }, owner: { requests: { capacity: 50 }, sessions: { capacity: 100 } } })
   })
 })
