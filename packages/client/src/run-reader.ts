@@ -92,6 +92,11 @@ export class RunReader {
     return this.#end?.pendingToolCalls ?? this.#view.pendingToolCalls
   }
 
+  /** The run asks nothing, and goes on by itself when the agents below it have ended. */
+  get #waitsForAgents(): boolean {
+    return this.#end?.status === 'awaiting-tools' && this.#pending.length === 0
+  }
+
   /** Calls run here, or all have their answer and the run goes on by itself. */
   get #goesOn(): boolean {
     return this.#tools.busy || this.#tools.open.size === 0
@@ -109,6 +114,7 @@ export class RunReader {
         const event = this.#take(frame)
         if (event) yield event
         if (this.#atRest) return
+        if (frame.type === 'save-point') cancelTimer?.()
         if (frame.type === 'turn-end') cancelTimer = clock.setTimer(clock.now() + savePointMs, () => leaving.abort())
       }
     } catch (error) {
@@ -162,7 +168,7 @@ export class RunReader {
     this.#view = foldEvent(this.#view, event)
     if (event.type === 'turn-start') this.#end = undefined
     if (event.type === 'turn-end') this.#end = event
-    if (event.type === 'save-point') this.#atRest = this.#end !== undefined
+    if (event.type === 'save-point') this.#atRest = this.#end !== undefined && !this.#waitsForAgents
     if (event.type === 'tool-execution-end') this.#tools.settle(event.toolCallId)
     return event
   }

@@ -5,7 +5,7 @@ import { checkOutput } from '../execute/check-parts.ts'
 import { ProblemError } from '../problems.ts'
 import type { Services } from '../services.ts'
 import type { ChatTurn } from './admit-chat.ts'
-import { numberOf } from './number-of.ts'
+import { numberOf } from '../session-log.ts'
 import type { AnsweredCall, Answers, Decision } from './chat-request.ts'
 
 /** Takes what of the answers is waited for. A message that brings nothing new goes on where the turn stands. */

@@ -7,7 +7,7 @@ import type { FrameForm, Frames } from '../sse/frame-form.ts'
 import { textFrame, withoutSecrets } from '../sse/frames.ts'
 import { joinDeltas, type TextDelta } from '../sse/join-deltas.ts'
 import { endingChunk } from './ending-chunks.ts'
-import { numberOf } from './number-of.ts'
+import { numberOf } from '../session-log.ts'
 import { TurnChunks, type TurnName } from './turn-chunks.ts'
 import type { UiChunk } from './ui-chunk.ts'
 

@@ -1,14 +1,15 @@
 import type { ExecuteComplete } from '@bowline/client'
 import type { SubmissionReceipt, TurnStatus } from '@bowline/agent-loop'
 import type { LoggedEvent, RunInfo, Runtime } from '@bowline/sessions'
+import { firstEvent } from '../session-log.ts'
 
 type TurnEnd = Extract<LoggedEvent, { type: 'turn-end' }>
 
 export interface Completion {
   /** To be called with every event of the run. */
   see(event: LoggedEvent): void
-  /** The last frame of the stream. Rejects when the run has neither ended nor waits. */
-  frame(): Promise<ExecuteComplete>
+  /** Returns the last frame of the stream, or undefined if the log has more of the run after this cursor. */
+  frame(cursor: string | undefined): Promise<ExecuteComplete | undefined>
 }
 
 /** Follows a run to its newest `turn-end` and says how it ended. */
@@ -22,8 +23,10 @@ export function followCompletion(
       if (event.type === 'turn-start') turnEnd = undefined
       if (event.type === 'turn-end') turnEnd = event
     },
-    async frame() {
+    async frame(cursor) {
       const info = await runtime.run(run.runId)
+      // A run that waited may have gone on between its last event and this look at it.
+      if (info && !(turnEnd && !isWaiting(turnEnd.status)) && (isMoving(info) || (await hasMore(runtime, info, cursor)))) return undefined
       const status = turnEnd?.status ?? restingStatus(info)
       const reason = turnEnd?.reason ?? info?.reason
       const error = turnEnd?.error ?? info?.error
@@ -46,10 +49,20 @@ function isWaiting(status: TurnStatus): boolean {
   return status === 'awaiting-tools' || status === 'awaiting-approval' || status === 'needs-recovery'
 }
 
-/** Of a run that was not moved by what the client sent: it waits as before, or ended before. */
+/** Returns the status of a run that was not moved by what the client sent. */
 function restingStatus(info: RunInfo | null): TurnStatus {
   if (!info || info.status === 'queued' || info.status === 'running') {
     throw new Error('The events of the run ended before the run did.')
   }
   return info.status
+}
+
+/** Whether the run goes on without the client. One that waits and asks nothing waits for its subagents. */
+export function isMoving({ status, endedAt, pendingToolCalls, pendingApprovals }: RunInfo): boolean {
+  return status !== 'needs-recovery' && endedAt === undefined && pendingToolCalls.length + pendingApprovals.length === 0
+}
+
+async function hasMore(runtime: Runtime, { session, runId }: RunInfo, cursor: string | undefined): Promise<boolean> {
+  if (cursor === undefined) return false
+  return (await firstEvent(runtime.reader(session).events({ runId, cursor, live: false }))) !== undefined
 }

@@ -1,9 +1,8 @@
-import type { RunInfo } from '@bowline/sessions'
 import { z } from '@hono/zod-openapi'
 import { admitChat, turnOf, type ChatTurn } from '../chat/admit-chat.ts'
 import { ChatForm } from '../chat/chat-form.ts'
 import { chatRequest, type ChatRequest } from '../chat/chat-request.ts'
-import { followCompletion } from '../execute/completion.ts'
+import { followCompletion, isMoving } from '../execute/completion.ts'
 import type { Services } from '../services.ts'
 import { sessionIdOf } from '../session-keys.ts'
 import type { StreamPlace } from '../sse/open-streams.ts'
@@ -90,24 +89,19 @@ async function knownSession(services: Services, { principal, params }: Call<unkn
   }
 }
 
-/** A run that waits and asks nothing waits for its subagents: it goes on without the page. */
-function isMoving({ status, endedAt, pendingToolCalls, pendingApprovals }: RunInfo): boolean {
-  return status !== 'needs-recovery' && endedAt === undefined && pendingToolCalls.length + pendingApprovals.length === 0
-}
-
 function streamTurn(services: Services, call: Call<unknown, unknown>, turn: ChatTurn, place: StreamPlace): Answer<never> {
   const { session, runId, cursor, knownUntil, hasDecided } = turn
   const { streamBufferBytes: bufferBytes } = services.limits
   const sessionId = sessionIdOf(call.principal.tenant, session.key)
   const completion = followCompletion(services.runtime, { sessionId, runId })
   const stream = place.open({
-    open: (abortSignal) => session.events({ runId, cursor, bufferBytes, abortSignal }),
+    open: (abortSignal, from = cursor) => session.events({ runId, cursor: from, bufferBytes, abortSignal }),
     cursor,
     select: (event) => {
       completion.see(event)
       return true
     },
-    complete: () => completion.frame(),
+    complete: (reached) => completion.frame(reached),
     toFrame: (error) => services.streamError(error, call),
     form: new ChatForm({ sessionId, runId, knownUntil, redaction: services.redaction }),
   })

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import type { LoggedEvent, SessionInfo, SessionReader } from '@bowline/sessions'
-import { logStart } from '../log-start.ts'
+import { firstEvent, logStart, numberOf } from '../session-log.ts'
 import type { Services } from '../services.ts'
 import type { StreamPlace } from '../sse/open-streams.ts'
 import { readableSession } from './owned-session.ts'
@@ -42,12 +42,13 @@ async function readLog(services: Services, call: Call<z.output<typeof query>, un
   const cursor = given ?? (await startingPoint(session, info, from ?? 'run'))
   // The first read of the log tells whether it holds that position, and it must be told before the headers.
   const next = await firstEvent(session.events({ live: false, cursor }))
-  if (isOver && !next) return { status: 204 }
+  // A run that begins after this look at the session is none of those that were to be waited for.
+  if (isOver && (!next || isAfter(next, info))) return { status: 204 }
   const { streamBufferBytes: bufferBytes } = services.limits
   const stream = place.open({
     open: (abortSignal) => session.events({ live: !isOver, abortSignal, cursor, bufferBytes }),
     cursor,
-    ...(until && { isLast: (event) => event.type === 'settled' && isAfter(event, info) }),
+    ...(until && { isLast: (event) => (isOver ? isPresent(event, info) : event.type === 'settled' && isAfter(event, info)) }),
     complete: () => Promise.resolve({ type: 'stream-end', reason: 'settled', resume: false }),
     toFrame: (error) => services.streamError(error, call),
   })
@@ -62,12 +63,12 @@ async function startingPoint(session: SessionReader, info: SessionInfo, from: 'r
   return run?.cursor ?? logStart
 }
 
-async function firstEvent(events: AsyncIterable<LoggedEvent>): Promise<LoggedEvent | undefined> {
-  for await (const event of events) return event
-  return undefined
-}
-
 /** Whether the event came after this look at the session: an earlier `settled` is history. */
 function isAfter(event: LoggedEvent, info: SessionInfo): boolean {
-  return 'seq' in event && event.seq !== undefined && event.seq > Number.parseInt(info.cursor, 10)
+  return 'seq' in event && event.seq !== undefined && event.seq > numberOf(info.cursor)
+}
+
+/** Whether the event was the newest one at this look at the session. */
+function isPresent(event: LoggedEvent, info: SessionInfo): boolean {
+  return 'seq' in event && event.seq === numberOf(info.cursor)
 }

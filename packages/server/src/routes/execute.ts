@@ -98,13 +98,13 @@ function streamRun(
   const { streamBufferBytes: bufferBytes } = limits
   const completion = followCompletion(runtime, { sessionId, runId: run.runId, ...(submission && { submission }) })
   const stream = place.open({
-    open: (abortSignal) => run.events({ abortSignal, bufferBytes, ...(cursor !== undefined && { cursor }) }),
+    open: (abortSignal, from) => run.events({ abortSignal, bufferBytes, ...(from !== undefined && { cursor: from }) }),
     ...(cursor !== undefined && { cursor }),
     select: (event: LoggedEvent) => {
       completion.see(event)
       return call.body.options?.deltas !== false || !isDelta(event)
     },
-    complete: () => completion.frame(),
+    complete: (reached) => completion.frame(reached),
     toFrame: (error) => services.streamError(error, call),
   })
   return { status: 200, stream, headers: { 'x-session-id': sessionId, 'x-run-id': run.runId } }

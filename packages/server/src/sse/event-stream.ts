@@ -10,16 +10,16 @@ import { StreamTimer, type StreamTimes } from './stream-timer.ts'
 export interface EventSource {
   /** The key of the session whose log is read. */
   readonly log: string
-  /** Called at the first read. Must end when the signal is aborted. */
-  readonly open: (abortSignal: AbortSignal) => LogEvents
+  /** Called at the first read, and after each `complete` that gave no frame: then with the cursor to go on from. Must end when the signal is aborted. */
+  readonly open: (abortSignal: AbortSignal, cursor: string | undefined) => LogEvents
   /** The position before the first event; absent when nobody knows it. */
   readonly cursor?: string
   /** Sees each event; false leaves it out of the stream. */
   readonly select?: (event: LoggedEvent) => boolean
   /** True for the event after which the stream ends. */
   readonly isLast?: (event: LoggedEvent) => boolean
-  /** The last frame, when the events have come to their end. */
-  readonly complete: () => Promise<ExecuteComplete | StreamEnd>
+  /** Returns the last frame once the events have ended, or undefined if there are more of them after this cursor. */
+  readonly complete: (cursor: string | undefined) => Promise<ExecuteComplete | StreamEnd | undefined>
   /** What a failure is to the reader. */
   readonly toFrame: (error: unknown) => StreamError
   /** Default: that of the log. */
@@ -137,7 +137,12 @@ export class EventStream {
         if (this.#ending) return { frame: this.#ending }
         const chunk = this.#arrived && this.#gather(this.#arrived)
         if (chunk) return chunk
-        if (this.#isOver) return { frame: this.#isDeleted ? deleted : await this.#options.complete() }
+        if (this.#isOver) {
+          const frame = this.#isDeleted ? deleted : await this.#options.complete(this.#cursor)
+          if (frame) return { frame }
+          this.#isOver = false
+          this.#events = undefined
+        }
         if (this.#isSilent) return heartbeatBytes
         await this.#wait()
       }
@@ -202,7 +207,7 @@ export class EventStream {
   #readOn(): void {
     if (this.#isWaiting) return
     this.#isWaiting = true
-    this.#events ??= this.#options.open(this.#reading.signal)[Symbol.asyncIterator]()
+    this.#events ??= this.#options.open(this.#reading.signal, this.#cursor)[Symbol.asyncIterator]()
     this.#events.next().then(
       (result) => {
         this.#isWaiting = false

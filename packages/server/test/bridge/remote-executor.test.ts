@@ -161,7 +161,35 @@ describe('questions of an agent of another server', () => {
     const answers: Answer[] = [{ id: 'd/c-where', output: 'Oslo' }, { id: first.pending?.[1]?.id ?? '', decision: 'approve' }]
     expect(outcomeOf(await bridge.prompt({ sessionId, answers }).result())).toMatchObject({ status: 'completed', text: 'Done.' })
   })
+
+  it('B100: a reader that lags gets all up to the next question, also behind a subagent that answers at once', async () => {
+    const helper = defineAgent({ name: 'helper', description: 'Helps.', model: scriptedModel([{ text: 'helped' }]) })
+    const handOver = { toolCalls: [{ id: 'd', name: 'delegate_to_helper', input: { prompt: 'do it' } }] }
+    const more = { text: 'One more thing.', toolCalls: [{ id: 'c-again', name: 'where', input: {} }] }
+    const writer = defineAgent({ name: 'writer', model: scriptedModel([calls('where'), handOver, more, { text: 'Done.' }]), tools: [where], subagents: [helper] })
+    const far = await bench({ otherAgents: [writer] })
+    let lags = false
+    const fetchLate: typeof fetch = async (input, init) => {
+      const url = input instanceof Request ? input.url : String(input)
+      if (lags && (init?.method ?? 'GET') === 'GET' && !url.includes('/events')) await askedAgain(far)
+      return fetch(input, init)
+    }
+    const bridge = await bridgeTo(far.url, { server: { fetch: fetchLate } })
+    const { sessionId } = await bridge.createSession({ agentId: 'writer' })
+    const first = outcomeOf(await bridge.prompt({ sessionId, prompt: 'Go' }).result())
+    const answering = bridge.prompt({ sessionId, answers: [{ id: first.pending?.[0]?.id ?? '', output: 'Oslo' }] })
+    for await (const event of answering) if (event.type === 'agent-event' && event.event.type === 'turn-start') lags = true
+    expect(outcomeOf(await answering.result())).toMatchObject({ status: 'awaiting-tools', text: 'One more thing.', pending: [{ id: 'c-again' }] })
+  })
 })
+
+/** Resolves when the run at the server asks its second question. */
+async function askedAgain({ runtime }: Bench): Promise<void> {
+  const [session] = (await runtime.sessions()).items
+  for await (const event of runtime.session(session?.key ?? '').events()) {
+    if (event.type === 'awaiting-tools' && event.pendingToolCalls.some(({ toolCallId }) => toolCallId === 'c-again')) return
+  }
+}
 
 describe('cancel, and another process of the bridge', () => {
   it('B50: a cancel stops the run at the server and keeps the text so far', async () => {

@@ -113,20 +113,24 @@ export class RemoteSession {
     yield* this.#followed(fresh ? { cursor: before.cursor } : { from: 'run' }, reading)
   }
 
-  /** The events of the open run until it ends or waits for somebody. */
+  /** Gives the events of the open run until it ends or asks something, and the log has no more of it. */
   async *#followed(from: { readonly cursor: string } | { readonly from: 'run' }, reading: AbortSignal): AsyncGenerator<BridgeEvent> {
     let view = emptyView
     let resynced = false
-    for await (const event of this.#session.attach({ ...from, abortSignal: reading })) {
+    let isBehind = false
+    const events = this.#session.attach({ ...from, abortSignal: reading })
+    for await (const event of events) {
       view = foldEvent(view, event)
       resynced ||= event.type === 'resync'
       if (isLoopEvent(event)) yield { type: 'agent-event', event }
-      if (event.type !== 'save-point' && event.type !== 'resync') continue
+      if (event.type !== 'save-point' && event.type !== 'resync' && !isBehind) continue
       if (!hasSettled(view) && !(event.type === 'resync' && !event.state.run)) continue
       if (!isWaiting(view)) break
       // It may wait for agents below it, or for what has been answered since.
       const state = await this.#state(reading)
-      if (pendingInputs(state).length === 0) continue
+      // The state of a later place says nothing about this one.
+      isBehind = state.cursor !== events.cursor
+      if (isBehind || pendingInputs(state).length === 0) continue
       yield waitingFor(state, lastText(view))
       return
     }

@@ -1,10 +1,11 @@
 import { defineAgent } from '@bowline/agent-loop'
 import { createClient, type ClientEvent } from '@bowline/client'
 import { scriptedModel, type Step } from '@bowline/llm/testing'
-import type { SessionStore } from '@bowline/sessions'
+import { createServer } from '@bowline/server'
+import type { SessionReader, SessionStore } from '@bowline/sessions'
 import { fileStore } from '@bowline/sessions/file'
 import { describe, expect, it } from 'vitest'
-import { bench, gate, say, stores, temporaryFolder, type Bench } from './support/bench.ts'
+import { bench, gate, remoteTool, say, stores, temporaryFolder, type Bench } from './support/bench.ts'
 import { allUiFrames, chatBody, chunkTypes, chunksOf, messageOf, textOf, userMessage } from './support/chat.ts'
 import { allFrames, collect, completion, eventsOf, framesUntil, typesOf } from './support/frames.ts'
 
@@ -117,5 +118,78 @@ describe.each(allStores)('a page that comes back while a subagent works, over th
     hold.open()
     expect(textOf(await messageOf(chunksOf(await allUiFrames(page))))).toBe(answer)
     expect(completion(await allFrames(response)).status).toBe('completed')
+  })
+})
+
+/** A server whose runtime is called between the rest of a run and the look at it. */
+async function benchWithHook(store: SessionStore, onLook: (it: Bench, runId: string) => Promise<void>): Promise<Bench> {
+  let looks = 0
+  const it: Bench = await bench({
+    store,
+    steps: [{ toolCalls: [{ id: 'r', name: 'ask', input: {} }] }, { text: answer }],
+    tools: [remoteTool('ask')],
+    make: ({ runtime, ...options }) =>
+      createServer({
+        ...options,
+        runtime: {
+          ...runtime,
+          run: async (runId) => {
+            if (looks++ === 0) await onLook(it, runId)
+            return runtime.run(runId)
+          },
+        },
+      }),
+  })
+  return it
+}
+
+async function answered(it: Bench): Promise<void> {
+  const { run } = await it.runtime.session('tenant:local:s:mine').submitToolResults([{ toolCallId: 'r', output: { type: 'text', value: 'yes' } }])
+  await run.result()
+}
+
+describe.each(allStores)('a run that goes on while its stream ends, over the $name store', ({ make }) => {
+  it('V5, V6: execute goes on with the segment that another client caused', async () => {
+    const it = await benchWithHook(make(), answered)
+    const frames = await allFrames(await it.execute({ sessionId: 'mine', input: say('go'), context: {} }))
+    expect(typesOf(frames).filter((type) => type === 'turn-end')).toHaveLength(2)
+    expect(completion(frames)).toMatchObject({ status: 'completed' })
+    expect(JSON.stringify(eventsOf(frames).filter(({ type }) => type === 'message-end'))).toContain(answer)
+  })
+
+  it('V8: a run that still waits ends with what is pending', async () => {
+    const it = await benchWithHook(make(), () => Promise.resolve())
+    const frames = await allFrames(await it.execute({ sessionId: 'mine', input: say('go'), context: {} }))
+    expect(completion(frames)).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'r' }] })
+  })
+})
+
+describe.each(allStores)('a stream until settled and a run that begins meanwhile, over the $name store', ({ make }) => {
+  it('V33: ends where nothing was open, not in the midst of the new run', async () => {
+    const hold = gate()
+    let onInfo: (() => Promise<unknown>) | undefined
+    const it = await bench({
+      store: make(),
+      steps: [{ text: 'one' }, { parts: [{ wait: hold.passed }], text: 'two' }],
+      make: ({ runtime, ...options }) => createServer({ ...options, runtime: { ...runtime, reader: (key, readerOptions) => watched(runtime.reader(key, readerOptions)) } }),
+    })
+    function watched(session: SessionReader): SessionReader {
+      const info: SessionReader['info'] = async () => {
+        const found = await session.info()
+        await onInfo?.()
+        return found
+      }
+      return { ...session, info }
+    }
+    await allFrames(await it.execute({ sessionId: 'mine', input: say('go'), context: {} }))
+    const session = it.runtime.session('tenant:local:s:mine')
+    const before = (await collect(session.events({ live: false }))).map(({ type }) => type)
+    onInfo = async () => {
+      onInfo = undefined
+      await session.send('again')
+      for await (const event of session.events()) if (event.type === 'message-start' && 'turn' in event && event.turn === 2) return
+    }
+    expect(typesOf(await allFrames(await it.get('/api/agent/session/mine/events?until=settled&cursor=0')))).toEqual([...before, 'stream-end'])
+    hold.open()
   })
 })
