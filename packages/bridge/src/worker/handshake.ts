@@ -1,7 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
-export const tokenVariable = 'BOWLINE_WORKER_TOKEN'
-
 /** 256 random bits. */
 export function newSecret(): string {
   return randomBytes(32).toString('base64url')
@@ -12,7 +10,7 @@ export function proofOf(token: string, challenge: string): string {
   return createHmac('sha256', token).update(challenge).digest('base64url')
 }
 
-/** Takes the same time wherever the two differ. */
+/** Constant-time comparison. */
 export function isProof(given: unknown, token: string, challenge: string): boolean {
   if (typeof given !== 'string') return false
   const [left, right] = [Buffer.from(given), Buffer.from(proofOf(token, challenge))]

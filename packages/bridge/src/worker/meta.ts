@@ -7,6 +7,8 @@ export const acpVersion = 1
 export const wireVersion = 1
 export const pingMethod = '_bowline/ping'
 export const answerMethod = '_bowline/answer'
+/** The first line to a worker that must prove itself: a notification with its `token`. */
+export const tokenMethod = '_bowline/token'
 
 /** In `initialize`. */
 export interface HelloMeta {

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
 import { reserveStdout } from '../bin/reserve-stdout.ts'
-import { tokenVariable } from './handshake.ts'
+import { takeToken } from './take-token.ts'
 
 /** What this process was started with: its secret, and the only way to its stdout. */
 export interface OwnStart {
@@ -8,22 +8,25 @@ export interface OwnStart {
   readonly protocol: Writable
 }
 
-// Two installed copies of this package may meet in one process: what starts the module, and what the module imports.
+// The copy of this package that starts the module may differ from the copy that the module imports.
 const slot = Symbol.for('bowline.worker.start')
 
 type Slot = { [slot]?: OwnStart | undefined }
 
-/** Takes the token out of the environment, and stdout from everything but the protocol. */
-export function prepareStart(): void {
-  const token = process.env[tokenVariable]
-  delete process.env[tokenVariable]
-  ;(globalThis as Slot)[slot] = { token, protocol: reserveStdout() }
+/** Takes the token from stdin, and stdout from everything but the protocol. */
+export async function prepareStart(): Promise<void> {
+  const prepared = start()
+  ;(globalThis as Slot)[slot] = await prepared
 }
 
-/** What was prepared, or is now. Nobody gets it a second time. */
-export function takeStart(): OwnStart {
-  if (!(globalThis as Slot)[slot]) prepareStart()
-  const start = (globalThis as Slot)[slot] as OwnStart
+/** Returns what was prepared, or prepares it now. A second call gets no token. */
+export async function takeStart(): Promise<OwnStart> {
+  const prepared = (globalThis as Slot)[slot]
   ;(globalThis as Slot)[slot] = undefined
-  return start
+  return prepared ?? start()
+}
+
+async function start(): Promise<OwnStart> {
+  const protocol = reserveStdout()
+  return { token: await takeToken(process.stdin), protocol }
 }

@@ -24,8 +24,7 @@ export interface ServeWorkerOptions {
  * call on everything else that is written to stdout goes to stderr. Call it once, and before the agent does anything.
  */
 export function serveWorker(agent: BridgeAgent | Agent, options: ServeWorkerOptions = {}): void {
-  const start = takeStart()
-  serve(start, agent, options).then(
+  serve(takeStart(), agent, options).then(
     () => process.exit(0),
     (error: unknown) => {
       process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
@@ -34,10 +33,11 @@ export function serveWorker(agent: BridgeAgent | Agent, options: ServeWorkerOpti
   )
 }
 
-async function serve({ token, protocol }: OwnStart, given: BridgeAgent | Agent, options: ServeWorkerOptions): Promise<void> {
+async function serve(start: Promise<OwnStart>, given: BridgeAgent | Agent, options: ServeWorkerOptions): Promise<void> {
   // Who has an agent of the loop has loaded the loop.
   const agent = 'onPrompt' in given ? defineBridgeAgent(given) : (await import('./loop-agent.ts')).loopAgent(given)
   const sessions = createServedSessions(agent)
+  const { token, protocol } = await start
   const stream = ndJsonStream(webWritable(protocol), Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>)
   await workerApp({ agent, sessions, token, ...options }).connect(stream).closed
   await finish(sessions, agent)

@@ -1,7 +1,20 @@
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
+import { workerEnvironment } from '../../src/executors/worker/environment.ts'
 import { BridgeError } from '../../src/index.ts'
+import type { WorkerOptions } from '../../src/index.ts'
 import { recordOf } from '../../src/worker/meta.ts'
+import { takeToken } from '../../src/worker/take-token.ts'
 import { ask, failureOf, isRunning, eventually, openSession, reading, requestOf, servedWorker, sessionOf, startWorkers, summary, toldFile } from './support.ts'
+
+const servedFile = join(import.meta.dirname, 'fixtures', 'served-agent.ts')
+/** 256 bits as the handshake writes them. */
+const tokenForm = /(?<![\w-])[\w-]{43}(?![\w-])/
+
+function namesOf(environ: readonly string[]): readonly string[] {
+  return environ.filter((line) => line !== '').map((line) => line.slice(0, line.indexOf('='))).sort()
+}
 
 describe('a worker of our own', () => {
   it('B6: B73: it is listed with what it says of itself, under the id of the configuration', async () => {
@@ -172,14 +185,38 @@ describe('a worker of our own', () => {
     expect((await ask(executor, session, 'hello')).result?.text).toBe('echo: hello')
   })
 
-  it('B92: the token is gone before the module is read, and is in no arguments and in no child', async () => {
+  const program = { command: process.execPath, args: ['--disable-warning=ExperimentalWarning', servedFile] }
+  it.each<[string, (env: Record<string, string>) => WorkerOptions]>([
+    ['that the bridge runs as an entry', (env) => servedWorker({ env })],
+    ['that is run as a command', (env) => ({ id: 'served', ...program, env, handshake: 'token' })],
+  ])('B92: the token of a worker %s is in no environment, no arguments, no child and no log', async (_what, workerWith) => {
     const { env, told } = await toldFile()
-    const { executor, logger, notices } = await startWorkers([servedWorker({ env })])
+    const { executor, logger, notices } = await startWorkers([workerWith(env)])
     const session = await openSession(executor, 'served')
     const seen = (await ask(executor, session, 'token')).text
-    expect(told()[0]).toEqual({ tokenAtImport: null })
-    expect(seen).not.toContain('BOWLINE_WORKER_TOKEN')
-    expect(JSON.stringify([logger.lines, notices])).not.toContain('TOKEN')
+    const { tokenAtImport, environ } = told()[0] as { tokenAtImport: unknown; environ: string[] }
+    expect(tokenAtImport).toBeNull()
+    // What /proc shows of the process, from its start on: the inherited variables and the configured one.
+    if (process.platform === 'linux') expect(namesOf(environ)).toEqual(Object.keys(workerEnvironment({ env }, process.env)).sort())
+    for (const text of [seen, ...environ, JSON.stringify([logger.lines, notices])]) {
+      expect(text).not.toMatch(tokenForm)
+      expect(text).not.toContain('TOKEN')
+    }
+  })
+
+  it('B92: the token is taken from the first line however that arrives, and any other line stays', async () => {
+    const token = (chunks: readonly string[]) => {
+      const stdin = new PassThrough()
+      for (const chunk of chunks) stdin.write(chunk)
+      stdin.end()
+      return takeToken(stdin).then(async (taken) => [taken, Buffer.concat(await stdin.toArray()).toString()])
+    }
+    const line = '{"jsonrpc":"2.0","method":"_bowline/token","params":{"token":"t"}}\n'
+    expect(await token([line, 'rest\n'])).toEqual(['t', 'rest\n'])
+    expect(await token([`${line}rest`])).toEqual(['t', 'rest'])
+    expect(await token(['{"method":"initialize"}\n', line])).toEqual([undefined, `{"method":"initialize"}\n${line}`])
+    expect(await token(['_bowline/token\n'])).toEqual([undefined, '_bowline/token\n'])
+    expect(await token([])).toEqual([undefined, ''])
   })
 
   it('B90: B91: it ends by itself when its stdin ends', async () => {

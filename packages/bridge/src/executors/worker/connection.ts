@@ -6,7 +6,7 @@ import type {
   RequestPermissionRequest,
   RequestPermissionResponse,
 } from '@agentclientprotocol/sdk'
-import { acpVersion, answerMethod, pingMethod, recordOf, withBowline } from '../../worker/meta.ts'
+import { acpVersion, answerMethod, pingMethod, recordOf, tokenMethod, withBowline } from '../../worker/meta.ts'
 import type { AnswerParams, CancelMeta, CloseMeta, HelloMeta, PromptMeta, SessionMeta } from '../../worker/meta.ts'
 import type { WorkerProcess } from './process.ts'
 import { readUpdate } from './updates.ts'
@@ -26,6 +26,8 @@ export interface WorkerConnection {
   readonly stalled: boolean
   /** Resolves with why it ended: an error of the wire, else undefined. */
   readonly closed: Promise<unknown>
+  /** Must come before anything else. */
+  sendToken(token: string): Promise<void>
   initialize(hello: HelloMeta): Promise<InitializeResponse>
   newSession(cwd: string, meta: SessionMeta): Promise<string>
   reopen(how: 'resume' | 'load', sessionId: string, cwd: string, meta: SessionMeta): Promise<void>
@@ -51,6 +53,7 @@ export function connectProcess({ stdin, stdout }: WorkerProcess, listeners: Conn
       return wire.stalled
     },
     closed: endOf(connection),
+    sendToken: (token) => agent.notify(tokenMethod, { token }),
     initialize: (hello) =>
       agent.request('initialize', {
         protocolVersion: acpVersion,

@@ -1,5 +1,5 @@
 import { RequestError } from '@agentclientprotocol/sdk'
-import { newSecret, tokenVariable } from '../../worker/handshake.ts'
+import { newSecret } from '../../worker/handshake.ts'
 import type { ExecutorHost } from '../executor.ts'
 import { BrokenFrame } from './broken-frame.ts'
 import { connectProcess } from './connection.ts'
@@ -10,7 +10,6 @@ import { readHello } from './hello.ts'
 import type { Hello } from './hello.ts'
 import type { WorkerSettings } from './options.ts'
 import { startProcess } from './process.ts'
-import type { ProcessOptions } from './process.ts'
 
 const drainMs = 2000
 
@@ -31,7 +30,7 @@ export interface Launch {
 
 export function launchWorker(settings: WorkerSettings, { clock }: ExecutorHost, listeners: ConnectionListeners): Launch {
   const token = newSecret()
-  const process = startProcess({ ...settings, ...environments(settings, token), clock })
+  const process = startProcess({ ...settings, ...environments(settings), clock })
   const connection = connectProcess(process, listeners)
   let fault: string | undefined
   let exit: string | undefined
@@ -62,6 +61,7 @@ export function launchWorker(settings: WorkerSettings, { clock }: ExecutorHost, 
     const late = (): void => fail(`was not ready within ${settings.startTimeoutMs} ms`)
     const cancel = clock.setTimer(clock.now() + settings.startTimeoutMs, late)
     try {
+      if (settings.handshake === 'token') await connection.sendToken(token)
       const challenge = newSecret()
       const hello = readHello(settings, await connection.initialize({ challenge }), token, challenge)
       if (hello.pings) stopPings = watchPings(connection, clock, () => fail('left three pings unanswered'))
@@ -90,11 +90,7 @@ export function launchWorker(settings: WorkerSettings, { clock }: ExecutorHost, 
   }
 }
 
-/** The token is for the worker alone, and in no list of arguments. */
-function environments(settings: WorkerSettings, token: string): Pick<ProcessOptions, 'env' | 'guardEnv'> {
-  const env = workerEnvironment(settings, process.env)
-  return {
-    env: settings.handshake === 'token' ? { ...env, [tokenVariable]: token } : env,
-    guardEnv: workerEnvironment({}, process.env),
-  }
+/** Neither holds the token: other processes of the user can read the environment of a process. */
+function environments(settings: WorkerSettings): { readonly env: Record<string, string>; readonly guardEnv: Record<string, string> } {
+  return { env: workerEnvironment(settings, process.env), guardEnv: workerEnvironment({}, process.env) }
 }

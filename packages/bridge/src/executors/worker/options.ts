@@ -37,7 +37,10 @@ interface CommonWorkerOptions {
   readonly instances?: number
   /** Open sessions of each process. Default: what the worker says. */
   readonly maxConcurrentSessions?: number
-  /** `token`: the worker must prove that it is the process that was started. Default with `entry`. */
+  /**
+   * `token`: the worker must prove that it is the process that was started. It gets its token as the first line of stdin,
+   * the notification `_bowline/token`; `serveWorker` answers with the proof. Default with `entry`.
+   */
   readonly handshake?: 'acp' | 'token'
   /** Ends the worker with all its children when this process is gone. Default true. */
   readonly guard?: boolean
