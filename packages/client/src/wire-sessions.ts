@@ -6,7 +6,7 @@ import type {
   StoredMessage,
   TurnStatus,
 } from '@bowline/agent-loop'
-import type { Cost, JsonObject, JsonValue, Usage, UserMessageInput } from './wire.ts'
+import type { Cost, JsonObject, JsonValue, ToolResultInput, Usage, UserMessageInput } from './wire.ts'
 
 /** What the routes of a session take and answer. */
 
@@ -86,11 +86,18 @@ export interface StopReceipt {
   readonly children: readonly StopReceipt[]
 }
 
+/** Exactly one answer; `output` is what a tool returns. The fields of the pending call may stand beside it. */
 export type ToolResolution =
-  | { readonly result: JsonValue }
-  | { readonly error: string }
-  | { readonly runAgain: true }
+  | (Partial<PendingToolCall> &
+      (
+        | { readonly result: JsonValue }
+        | ToolOutput
+        | { readonly error: string }
+        | { readonly runAgain: true }
+      ))
   | { readonly unknown: true }
+
+type ToolOutput = Pick<Extract<ToolResultInput, { readonly output: unknown }>, 'output' | 'details' | 'isError'>
 
 export type ResolveRequest = ToolResolution & {
   /** Of a call of a child run: the tool calls that lead to it. */

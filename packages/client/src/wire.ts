@@ -90,7 +90,16 @@ export interface UserMessageInput {
   readonly content: UserContent
 }
 
-export type ToolResultInput = { readonly role?: 'tool-result' } & SubmittedResult
+type Unknown = { readonly unknown: true }
+
+/** What the event says of a pending call. Sent back with an answer it must be that of the call that waits. */
+type OfPendingCall = Partial<Omit<PendingToolCall, 'toolCallId' | 'path'>>
+
+/** `{ ...call, output }` is an answer to a pending call. */
+export type ToolResultInput = { readonly role?: 'tool-result' } & (
+  | (OfPendingCall & Exclude<SubmittedResult, Unknown>)
+  | Extract<SubmittedResult, Unknown>
+)
 
 /** Frames of the transport: not in the log and not numbered; their SSE id repeats the last cursor. */
 export type TransportFrame = ExecuteComplete | StreamEnd | StreamError

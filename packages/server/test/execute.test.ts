@@ -162,6 +162,23 @@ describe.each(stores)('execute over the $name store', ({ make }) => {
     await refusal(execute({ sessionId: 'mine', input: lima }), 409, 'tool-result-conflict')
   })
 
+  it('S209: a pending call with its answer is taken on both routes; one that is not the call that waits is invalid', async () => {
+    const { execute, post, get } = await bench({ store: make(), steps: [calls('place'), calls('place'), { text: 'There.' }], tools: [remoteTool('place')] })
+    await allFrames(await execute({ sessionId: 'mine', input: say('where?'), context: {} }))
+    const waiting = async () => ((await (await get('/api/agent/session/mine')).json()) as SessionView).pendingToolCalls.map((call) => ({ ...call, output: 'Oslo' }))
+    const results = await waiting()
+    expect(results).toMatchObject([{ toolName: 'place', input: {}, path: [], agent: [] }])
+    for (const wrong of [{ toolName: 'pay' }, { input: { of: 'Bob' } }, { agent: ['scout'] }]) {
+      const input = results.map((result) => ({ ...result, ...wrong }))
+      await refusal(execute({ sessionId: 'mine', input }), 422, 'invalid-input')
+      await refusal(post('/api/agent/session/mine/tool-results', { results: input }), 422, 'invalid-input')
+    }
+    expect(await waiting()).toEqual(results)
+    expect(completion(await allFrames(await execute({ sessionId: 'mine', input: results }))).status).toBe('awaiting-tools')
+    const answered = await post('/api/agent/session/mine/tool-results', { results: await waiting() })
+    expect(await answered.json()).toEqual({ accepted: ['call-place~2'], repeated: [], missing: [] })
+  })
+
   it('V10: while a run is open a message is refused with its runId, or queued when asked for', async () => {
     const hold = gate()
     const steps = [{ parts: [{ wait: hold.passed }], text: 'One.' }, { text: 'Two.' }]

@@ -2,6 +2,7 @@ import type { StopRequest } from '@bowline/client'
 import type { StopOptions } from '@bowline/sessions'
 import { allows, type Principal } from '../auth/principal.ts'
 import { admitResults } from '../execute/admit-results.ts'
+import { checkOutput } from '../execute/check-parts.ts'
 import { ProblemError } from '../problems.ts'
 import type { Services } from '../services.ts'
 import { runReference, stopReceipt, submissionReceipt } from '../wire/answers.ts'
@@ -79,6 +80,8 @@ export function resolveRoute(services: Services): Route {
     body: resolveRequest,
     answers: [{ status: 200, description: 'The run that goes on.', schema: runReference }],
     problems: [
+      'url-not-allowed',
+      'option-not-allowed',
       'session-missing',
       'session-expired',
       'session-deleted',
@@ -87,6 +90,8 @@ export function resolveRoute(services: Services): Route {
       'invalid-input',
     ],
     async handle({ principal, params, body: { path, ...resolution } }) {
+      if ('output' in resolution) checkOutput(resolution.output)
+      if ('result' in resolution) checkOutput(resolution.result)
       const { session } = await ownedSession(services, principal, params.id)
       const { runId } = await session.resolveTool(params.toolCallId ?? '', resolution, path ? { path } : {})
       return { status: 200, body: { runId } }

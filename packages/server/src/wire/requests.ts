@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import type { ExecuteOptions, ExecuteRequest, RuntimeParams, SessionContext, ToolDeclaration, ToolResultInput } from '@bowline/client'
+import type { ExecuteOptions, ExecuteRequest, JsonValue, RuntimeParams, SessionContext, ToolDeclaration, ToolResultInput } from '@bowline/client'
 import { sessionIdForm } from '../session-keys.ts'
 import { anyJson, anyObject, isObject, jsonObject, maxItems, name, userMessage } from './fields.ts'
 import { optional } from './optional.ts'
@@ -16,15 +16,29 @@ const answered = {
   toolCallId: name,
   path: optional(z.array(z.string())),
 }
+/** What a client knows of the pending call, and may send back with the answer. */
+export const ofPendingCall = {
+  toolName: optional(name),
+  input: optional(anyJson<JsonValue>()),
+  deadlineAt: optional(z.number()),
+  agent: optional(z.array(z.string())),
+  background: optional(z.literal(true)),
+  unknown: optional(z.literal(true)),
+}
+export const toolOutput = {
+  output: anyJson<ToolOutput['output']>(),
+  details: optional(anyJson<Exclude<ToolOutput['details'], undefined>>()),
+  isError: optional(z.boolean()),
+}
+
 const toolResult = sameAs<ToolResultInput>()(
   z.union([
     z.strictObject({
       ...answered,
-      output: anyJson<ToolOutput['output']>(),
-      details: optional(anyJson<Exclude<ToolOutput['details'], undefined>>()),
-      isError: optional(z.boolean()),
+      ...ofPendingCall,
+      ...toolOutput,
     }),
-    z.strictObject({ ...answered, error: z.string() }),
+    z.strictObject({ ...answered, ...ofPendingCall, error: z.string() }),
     z.strictObject({ ...answered, unknown: z.literal(true) }),
   ]),
 ).openapi('ToolResultInput')

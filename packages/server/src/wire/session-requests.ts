@@ -3,7 +3,7 @@ import type { ApprovalAnswer, ForkRequest, InputRequest, ResolveRequest, StopReq
 import { sessionIdForm } from '../session-keys.ts'
 import { jsonValue, maxItems, maxNameCharacters, name, userMessage } from './fields.ts'
 import { optional } from './optional.ts'
-import { toolResults } from './requests.ts'
+import { ofPendingCall, toolOutput, toolResults } from './requests.ts'
 import { sameAs } from './same.ts'
 
 const maxWaitMs = 30_000
@@ -27,12 +27,14 @@ export const stopRequest = sameAs<StopRequest>()(
 ).openapi('StopRequest')
 
 const path = optional(z.array(z.string().max(maxNameCharacters)).max(maxItems))
+const resolved = { ...ofPendingCall, toolCallId: optional(name), path }
 
 export const resolveRequest = sameAs<ResolveRequest>()(
   z.union([
-    z.strictObject({ result: jsonValue, path }),
-    z.strictObject({ error: z.string(), path }),
-    z.strictObject({ runAgain: z.literal(true), path }),
+    z.strictObject({ ...resolved, result: jsonValue }),
+    z.strictObject({ ...resolved, ...toolOutput }),
+    z.strictObject({ ...resolved, error: z.string() }),
+    z.strictObject({ ...resolved, runAgain: z.literal(true) }),
     z.strictObject({ unknown: z.literal(true), path }),
   ]),
 ).openapi('ResolveRequest')

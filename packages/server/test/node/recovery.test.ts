@@ -8,7 +8,7 @@ import { allFrames, framesOf, framesUntil } from '../support/frames.ts'
 const mine = '/api/agent/session/mine'
 const headers = { 'content-type': 'application/json' }
 
-it('V8: a call whose outcome a crash left unknown waits until somebody says what became of it', async () => {
+it('V8, S209: a call whose outcome a crash left unknown waits until somebody says what became of it', async () => {
   const file = join(temporaryFolder(), 'data.db')
   const first = await serverProcess(file, 'slow')
   const send = (url: string, path: string, body: unknown) => fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
@@ -38,7 +38,12 @@ it('V8: a call whose outcome a crash left unknown waits until somebody says what
 
   const resolve = `${mine}/tool-calls/call-pay/resolve`
   await refusal(send(url, `${mine}/tool-calls/nobody/resolve`, { result: 1 }), 422, 'unknown-tool-call')
-  const resolved = await send(url, resolve, { result: 'It was paid.' })
+  const [pending] = view.pendingToolCalls
+  await refusal(send(url, resolve, pending), 400, 'invalid-body')
+  await refusal(send(url, resolve, { ...pending, toolName: 'refund', output: 'It was paid.' }), 422, 'invalid-input')
+  const linked = { type: 'content', value: [{ type: 'file', mediaType: 'image/png', data: { type: 'url', url: 'http://localhost/a.png' } }] }
+  await refusal(send(url, resolve, { result: linked }), 403, 'url-not-allowed')
+  const resolved = await send(url, resolve, { ...pending, output: 'It was paid.' })
   expect([resolved.status, await resolved.json()]).toEqual([200, { runId: view.run?.runId }])
   const open = await fetch(`${url}${mine}/events?until=settled`, { headers: { 'last-event-id': view.cursor } })
   await allFrames(open)

@@ -1,14 +1,14 @@
-import { hashJson, type SubmissionReceipt, type SubmittedResult } from '@bowline/agent-loop'
+import { hashJson, type SubmissionReceipt } from '@bowline/agent-loop'
 import type { JSONObject } from '@bowline/llm'
 import { SessionError, type SessionErrorCode } from '../errors.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { InboxRecord, SessionRecord, ToolCallRecord } from '../store/records.ts'
-import { copyJson } from '../stores/json.ts'
 import type { SessionContext } from './context.ts'
+import { checkAgrees, type GivenAnswer, type GivenResolution } from './given-answers.ts'
 import { readSession, storeAnswers } from './inbox.ts'
 import { readRun } from './rest.ts'
-import { answeredAbove, sessionBelow } from './route.ts'
-import type { SubmitOptions, ToolResolution } from './types.ts'
+import { agentsBelow, answeredAbove, sessionBelow } from './route.ts'
+import type { SubmitOptions } from './types.ts'
 import { answerId, isAllAnswered, isTerminal, openQuestions, readAnswers, type OpenQuestions } from './views.ts'
 
 const maxTries = 20
@@ -19,6 +19,8 @@ interface Answer {
   readonly toolCallId: string
   readonly body: JSONObject
   readonly hash: string
+  /** As it was given, once or more often. */
+  readonly given: readonly GivenAnswer[]
 }
 
 type Verdict =
@@ -26,38 +28,22 @@ type Verdict =
   | { readonly kind: 'repeated'; readonly runId: string }
   | { readonly kind: 'refused'; readonly code: SessionErrorCode }
 
-/** To be made before anything is awaited, as the copy of a resolution: a later change by the caller has no effect. */
-export function copyResults(results: readonly SubmittedResult[]): readonly SubmittedResult[] {
-  return copied(results, 'The results are no JSON.')
-}
-
-export function copyResolution(resolution: ToolResolution): ToolResolution {
-  return copied(resolution, 'The resolution is no JSON.')
-}
-
-function copied<T>(value: T, otherwise: string): T {
-  try {
-    return copyJson(value)
-  } catch {
-    throw new SessionError('invalid-input', otherwise)
-  }
-}
-
 /** Checked as a whole against what stands, then stored in one commit; the last open answer queues the run in it. */
 export async function submitAnswers(
   context: SessionContext,
   key: string,
-  results: readonly SubmittedResult[],
+  given: readonly GivenAnswer[],
   { unknownOutcomes = true }: SubmitOptions = {},
 ): Promise<SubmissionReceipt & { readonly runId: string }> {
-  const answers = await toAnswers(results)
-  const target = await targetOf(context, key, results)
+  const answers = toAnswers(given)
+  const target = await targetOf(context, key, given)
+  const asked = { agents: agentsBelow(key, target), unknownOutcomes }
   for (let tries = 0; tries < maxTries; tries++) {
     const session = await readSession(context, target)
     const inbox = await readAnswers(context.store, target)
     const verdicts = new Map<string, Verdict>()
     for (const answer of answers) {
-      verdicts.set(answer.toolCallId, await judge(context, session, inbox, answer, unknownOutcomes))
+      verdicts.set(answer.toolCallId, await judge(context, session, inbox, answer, asked))
     }
     refuseAny(verdicts)
     const runId = runOf(verdicts)
@@ -79,32 +65,23 @@ export async function submitAnswers(
 }
 
 /** Says what became of a call whose outcome is unknown. */
-export async function resolveCall(
-  context: SessionContext,
-  key: string,
-  toolCallId: string,
-  resolution: ToolResolution,
-  path: readonly string[] = [],
-): Promise<string> {
-  if ('runAgain' in resolution) return runAgain(context, await sessionBelow(context.store, key, path), toolCallId)
-  const place = { toolCallId, path }
-  const answer: SubmittedResult =
-    'result' in resolution
-      ? { ...place, output: resolution.result }
-      : 'error' in resolution
-        ? { ...place, error: resolution.error }
-        : { ...place, unknown: true }
-  return (await submitAnswers(context, key, [answer])).runId
+export async function resolveCall(context: SessionContext, key: string, toolCallId: string, given: GivenResolution): Promise<string> {
+  if ('result' in given) return (await submitAnswers(context, key, [given])).runId
+  return runAgain(context, key, toolCallId, given)
 }
 
 /** Puts the call back to `pending`: it starts anew, under the same key. */
-async function runAgain(context: SessionContext, key: string, toolCallId: string): Promise<string> {
+async function runAgain(context: SessionContext, root: string, toolCallId: string, given: Extract<GivenResolution, { runAgain: true }>): Promise<string> {
+  const key = await sessionBelow(context.store, root, given.path)
+  const agents = agentsBelow(root, key)
   for (let tries = 0; tries < maxTries; tries++) {
     const session = await readSession(context, key)
     const call = await readCall(context, key, toolCallId)
     const run = await readRun(context.store, call.runId)
+    const waiting = run.pendingToolCalls.find((pending) => pending.toolCallId === toolCallId)
+    checkAgrees(given, { call, pending: waiting, agents })
     if (call.state === 'pending') return run.id
-    if (!run.pendingToolCalls.some((pending) => pending.toolCallId === toolCallId && pending.unknown)) {
+    if (!waiting?.unknown) {
       throw new SessionError('tool-result-conflict', `The outcome of the call ${toolCallId} is not open.`)
     }
     const pendingToolCalls = run.pendingToolCalls.filter((pending) => pending.toolCallId !== toolCallId)
@@ -134,36 +111,32 @@ async function runAgain(context: SessionContext, key: string, toolCallId: string
 }
 
 /** Results of one submission belong to one run. */
-async function targetOf({ store }: SessionContext, key: string, results: readonly SubmittedResult[]): Promise<string> {
+async function targetOf({ store }: SessionContext, key: string, answers: readonly GivenAnswer[]): Promise<string> {
   const targets = new Set<string>()
-  for (const { path = [] } of results) targets.add(await sessionBelow(store, key, path))
+  for (const { result } of answers) targets.add(await sessionBelow(store, key, result.path ?? []))
   const [target = key, other] = targets
   if (other === undefined) return target
   throw new SessionError('invalid-input', 'The results are for different subagents: submit those of each by themselves.')
 }
 
 /** Two different answers to one call in one submission contradict each other. */
-async function toAnswers(results: readonly SubmittedResult[]): Promise<readonly Answer[]> {
-  if (results.length === 0) throw new SessionError('invalid-input', 'A submission must have at least one result.')
+function toAnswers(given: readonly GivenAnswer[]): readonly Answer[] {
   const answers = new Map<string, Answer>()
-  for (const result of results) {
-    const answer = await toAnswer(result)
+  for (const each of given) {
+    const answer = toAnswer(each)
     const other = answers.get(answer.toolCallId)
     if (other && other.hash !== answer.hash) throw refusal([[answer.toolCallId, 'tool-result-conflict']])
-    answers.set(answer.toolCallId, answer)
+    answers.set(answer.toolCallId, { ...answer, given: [...(other?.given ?? []), ...answer.given] })
   }
   return [...answers.values()]
 }
 
-async function toAnswer(result: SubmittedResult): Promise<Answer> {
-  const body = { ...result } as unknown as JSONObject
-  if (typeof result.toolCallId !== 'string' || !('output' in body || 'error' in body || 'unknown' in body)) {
-    throw new SessionError('invalid-input', 'A tool result must have a toolCallId and an output or an error.')
-  }
-  const { path: _path, role: _role, ...content } = body
+function toAnswer(given: GivenAnswer): Answer {
+  const { path: _path, ...content } = given.result
+  const { toolCallId } = content
   // `error` is short for an output with `isError`.
-  const canonical = 'error' in content ? { toolCallId: result.toolCallId, output: content.error, isError: true } : content
-  return { toolCallId: result.toolCallId, body: content, hash: hashJson(canonical) }
+  const canonical = 'error' in content ? { toolCallId, output: content.error, isError: true } : content
+  return { toolCallId, body: content as unknown as JSONObject, hash: hashJson(canonical as unknown as JSONObject), given: [given] }
 }
 
 async function judge(
@@ -171,23 +144,25 @@ async function judge(
   session: SessionRecord,
   inbox: readonly InboxRecord[],
   answer: Answer,
-  unknownOutcomes: boolean,
+  { agents, unknownOutcomes }: { readonly agents: readonly string[]; readonly unknownOutcomes: boolean },
 ): Promise<Verdict> {
   const read = await context.store.readCall(session.key, answer.toolCallId)
   if (read.status === 'missing') return { kind: 'refused', code: 'unknown-tool-call' }
   const call = read.value
+  const found = await context.store.readRun(call.runId)
+  const run = found.status === 'found' ? found.value : undefined
+  const pending = run?.pendingToolCalls.find((each) => each.toolCallId === call.toolCallId && each.path.length === 0)
+  for (const each of answer.given) checkAgrees(each, { call, pending, agents })
   const waiting = inbox.find((row) => row.id === answerId(call.runId, call.toolCallId))
   const given = waiting?.kind === 'answer' ? waiting.body.hash : call.answerHash
   if (given !== undefined) {
     return given === answer.hash ? { kind: 'repeated', runId: call.runId } : { kind: 'refused', code: 'tool-result-conflict' }
   }
   if (call.state === 'settled') return { kind: 'refused', code: 'tool-result-conflict' }
-  const run = await readRun(context.store, call.runId)
-  const pending = run.pendingToolCalls.find((each) => each.toolCallId === call.toolCallId)
   // Stopped, and not ended yet: the call is to be cancelled.
-  if (run.stop && pending) return { kind: 'refused', code: 'tool-result-conflict' }
+  if (run?.stop && pending) return { kind: 'refused', code: 'tool-result-conflict' }
   // A call that runs here, or will, is nobody's to answer; only an unknown outcome can be told to stay unknown.
-  if (!pending || isTerminal(run.status)) return { kind: 'refused', code: 'unknown-tool-call' }
+  if (!run || !pending || isTerminal(run.status)) return { kind: 'refused', code: 'unknown-tool-call' }
   if (pending.unknown && !unknownOutcomes) return { kind: 'refused', code: 'unknown-tool-call' }
   if ('unknown' in answer.body && !pending.unknown) return { kind: 'refused', code: 'tool-result-conflict' }
   return { kind: 'accepted', runId: call.runId }

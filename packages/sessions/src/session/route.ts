@@ -22,6 +22,11 @@ export async function runAbove(store: SessionStore, key: string, runId: string):
   return runAbove(store, key, read.value.parent.runId)
 }
 
+/** Names of the agents of the sessions between the two, that of the lower one included. */
+export function agentsBelow(key: string, below: string): readonly string[] {
+  return below.slice(key.length).split('~').filter((_part, place) => place % 2 === 1)
+}
+
 export function isBelow(key: string, root: string): boolean {
   return key === root || key.startsWith(`${root}~`)
 }

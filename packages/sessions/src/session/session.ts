@@ -4,12 +4,13 @@ import { readLog, type LogReading } from '../log/read-log.ts'
 import type { SessionRecord } from '../store/records.ts'
 import { acceptInput, openSession } from './accept.ts'
 import { SessionAccess, type SessionIdentity } from './access.ts'
-import { copyResolution, copyResults, resolveCall, submitAnswers } from './answers.ts'
+import { resolveCall, submitAnswers } from './answers.ts'
 import type { SessionContext } from './context.ts'
 import { compactSession } from './compact.ts'
 import { copyDecision, decideApproval } from './decisions.ts'
 import { endSession } from './end-session.ts'
 import { forkSession, identityOfCopy } from './fork.ts'
+import { parseResolution, parseResults } from './given-answers.ts'
 import { branchesOf, labelEntry, labelsOf } from './labels.ts'
 import { readRun, unknownRun } from './rest.ts'
 import { driverOf } from './run-driver.ts'
@@ -60,9 +61,9 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       return record ? stopSession(context, record, options) : nothingToStop
     },
     async submitToolResults(results, options) {
-      const copies = copyResults(results)
+      const given = parseResults(results)
       const from = logEnd(await access.writable())
-      const { runId, ...receipt } = await submitAnswers(context, key, copies, options)
+      const { runId, ...receipt } = await submitAnswers(context, key, given, options)
       // Repeats cause no new segment: their stream is the run as it stands.
       const repeatsOnly = receipt.accepted.length === 0
       const ofSession = await runAbove(context.store, key, runId)
@@ -78,10 +79,10 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       await access.writable()
       return decideApproval(context, key, decision)
     },
-    async resolveTool(toolCallId, resolution, { path = [] } = {}) {
-      const copy = copyResolution(resolution)
+    async resolveTool(toolCallId, resolution, options = {}) {
+      const given = parseResolution(toolCallId, resolution, options.path)
       const from = logEnd(await access.writable())
-      const runId = await resolveCall(context, key, toolCallId, copy, path)
+      const runId = await resolveCall(context, key, toolCallId, given)
       return runHandle(context, session, await runAbove(context.store, key, runId), 'queued', from)
     },
     async recover(runId, decision) {

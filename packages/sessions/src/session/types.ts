@@ -9,6 +9,7 @@ import type {
   StoredMessage,
   SubmissionReceipt,
   SubmittedResult,
+  ToolReturnValue,
 } from '@bowline/agent-loop'
 import type { AssistantMessage, Cost, JSONObject, JSONValue, ModelError, RuntimeParams, Usage } from '@bowline/llm'
 import type { RunFailure, RunKind, RunStatus, SessionStatus } from '../store/records.ts'
@@ -37,8 +38,9 @@ export interface Session {
   /** The request must be durable before anything is aborted. Without an open run the state is `nothing-to-stop`. */
   stop(options?: StopOptions): Promise<StopReceipt>
   /**
-   * Must check the submission as a whole before anything is stored: `unknown-tool-call` and `tool-result-conflict` refuse
-   * all of it. The last open answer queues the run in the same commit.
+   * Must check the submission as a whole before anything is stored: `invalid-input`, `unknown-tool-call` and
+   * `tool-result-conflict` refuse all of it. A result may hold the fields of its pending call (`{ ...call, output }`), which
+   * must agree with the call that waits. The last open answer queues the run in the same commit.
    */
   submitToolResults(results: readonly SubmittedResult[], options?: SubmitOptions): Promise<SubmissionReceipt & { readonly run: RunHandle }>
   /**
@@ -161,8 +163,13 @@ export interface StopReceipt {
   readonly children: readonly StopReceipt[]
 }
 
+/**
+ * Exactly one of these; `output` is what a tool returns. The fields of the pending call may stand beside it, as in
+ * `{ ...call, output }`: they must be those of the call that waits.
+ */
 export type ToolResolution =
   | { readonly result: JSONValue }
+  | { readonly output: ToolReturnValue['output']; readonly details?: JSONValue; readonly isError?: boolean }
   | { readonly error: string }
   | { readonly runAgain: true }
   | { readonly unknown: true }

@@ -1,0 +1,66 @@
+import { defineTool } from '@bowline/agent-loop'
+import { manualClock } from '@bowline/llm/testing'
+import type { Session, SessionStore } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
+import { faultyStore } from '@bowline/sessions/testing'
+import { z } from 'zod'
+import { gate, setup, type Setup } from '../support.ts'
+
+const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}) })
+
+interface Start {
+  readonly attempt: number
+  readonly idempotencyKey: string
+}
+
+/** A tool with an effect whose first start never ends. */
+function payTool(starts: Start[], onStart: () => void) {
+  return defineTool({
+    name: 'pay',
+    description: 'Pays.',
+    inputSchema: z.object({}),
+    effect: 'once',
+    execute: (_input, { attempt, idempotencyKey }) => {
+      starts.push({ attempt, idempotencyKey })
+      return starts.length > 1 ? 'paid' : new Promise<string>(() => onStart())
+    },
+  })
+}
+
+const asks = {
+  toolCalls: [
+    { id: 'c-pay', name: 'pay', input: {} },
+    { id: 'c-place', name: 'place', input: {} },
+  ],
+}
+
+export interface Doubt extends Setup {
+  readonly session: Session
+  readonly starts: readonly Start[]
+}
+
+/** A run whose owner died during the payment: the outcome of that call is unknown, and the other call waits for its answer. */
+export async function inDoubt(onUnknownOutcome: 'stop' | 'tell-model' = 'stop'): Promise<Doubt> {
+  const clock = manualClock()
+  const memory = memoryStore()
+  await memory.open({ namespace: 'default', clock, owner: 'keeper' })
+  const starts: Start[] = []
+  const started = gate()
+  const tools = [payTool(starts, started.open), place]
+  let dead = false
+  const dying: SessionStore = faultyStore(memory, [{ of: 'any', when: () => dead, fault: { error: new Error('dead') } }])
+  const first = setup({ steps: [asks], tools, store: dying, clock, onError: () => undefined })
+  await first.runtime.start()
+  await first.runtime.session('room:1').send('go')
+  await started.passed
+  dead = true
+  const stopping = first.runtime.stop({ graceMs: 0 })
+  await clock.advance(10_001)
+  await stopping
+  const second = setup({ steps: [{ text: 'all done' }], tools, store: memory, clock, onUnknownOutcome })
+  await second.runtime.start()
+  const session = second.runtime.session('room:1')
+  const [run] = (await session.runs()).items
+  for await (const _ of session.events({ runId: run?.runId ?? '' })) continue
+  return { ...second, session, starts }
+}

@@ -1,0 +1,150 @@
+import { defineTool, type PendingToolCall, type SubmittedResult } from '@bowline/agent-loop'
+import type { Session, SessionStore, ToolResolution } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { helper, handOver, callTo, remote, team } from '../children/support.ts'
+import { setup } from '../support.ts'
+import { inDoubt } from './doubt.ts'
+
+const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({ of: z.string() }) })
+const asks = { toolCalls: [{ id: 'c1', name: 'place', input: { of: 'Ann' } }] }
+
+async function waiting(store: SessionStore = memoryStore()) {
+  const made = setup({ steps: [asks, { text: 'done' }], tools: [place], store })
+  await made.runtime.start()
+  const session = made.runtime.session('room:1')
+  const [call] = (await (await session.send('where?')).result()).pendingToolCalls
+  return { ...made, session, call: call as PendingToolCall }
+}
+
+async function resultOf(session: Session, toolCallId: string) {
+  const { items } = await session.messages()
+  return items.find((message) => message.role === 'tool-result' && message.toolCallId === toolCallId)
+}
+
+describe('resolveTool', () => {
+  it.each<[string, unknown, string]>([
+    ['nothing', {}, 'resolveTool.resolution must have exactly one of result, output, error, runAgain, unknown; received none of them.'],
+    ['undefined', undefined, 'resolveTool.resolution must be an object; received undefined.'],
+    ['null', null, 'resolveTool.resolution must be an object; received null.'],
+    ['a text', 'paid 5', 'resolveTool.resolution must be an object; received a text of 6 characters.'],
+    ['a misspelled name', { resut: 'paid' }, 'resolveTool.resolution has no option "resut"; did you mean result?'],
+    ['an absent result', { result: undefined }, 'received none of them'],
+    ['a number that is none', { result: { paid: Number.NaN } }, 'resolveTool.resolution.result.paid is a number that JSON cannot hold'],
+    ['two answers', { result: 'paid', error: 'failed' }, 'received result and error'],
+    ['an error that is no text', { error: { message: 'failed' } }, 'resolveTool.resolution.error must be a text; received an object.'],
+    ['unknown that is not true', { unknown: 'yes' }, 'resolveTool.resolution.unknown must be true; received a text of 3 characters.'],
+    ['runAgain that is not true', { runAgain: false }, 'resolveTool.resolution.runAgain must be true; received false.'],
+    ['an end of the turn', { output: 'paid', terminate: true }, 'resolveTool.resolution has no option "terminate"'],
+    ['details of an error', { error: 'failed', details: 1 }, 'resolveTool.resolution.details belongs to an output'],
+    ['the path of another call', { result: 'paid', path: ['other'] }, 'resolveTool.resolution.path is not that of the call that waits'],
+    ['the id of another call', { result: 'paid', toolCallId: 'c-place' }, 'resolveTool.resolution.toolCallId is not that of the call that waits'],
+    ['the name of another tool', { result: 'paid', toolName: 'place' }, 'resolveTool.resolution.toolName is not that of the call that waits'],
+    ['another input', { runAgain: true, input: { amount: 6 } }, 'resolveTool.resolution.input is not that of the call that waits'],
+  ])('S209: %s settles nothing', async (_name, resolution, message) => {
+    const { session, runtime, starts } = await inDoubt()
+    const before = await session.info()
+    const refused = expect(session.resolveTool('c-pay', resolution as ToolResolution, { path: [] }))
+    await refused.rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining(message) as string })
+    expect(await session.info()).toEqual(before)
+    expect(starts).toHaveLength(1)
+    await runtime.stop()
+  })
+
+  it.each<[string, unknown, object]>([
+    ['an output that is a text', { output: 'paid 5' }, { status: 'result', output: { type: 'text', value: 'paid 5' } }],
+    ['an output that is JSON', { output: { paid: 5 } }, { status: 'result', output: { type: 'json', value: { paid: 5 } } }],
+    ['an output with details', { output: 'paid', details: { id: 7 } }, { status: 'result', output: { type: 'text', value: 'paid' }, details: { id: 7 } }],
+    ['an output that is an error', { output: 'no money', isError: true }, { status: 'error', output: { type: 'error-text', value: 'no money' } }],
+    ['absent options', { output: 'paid', details: undefined, isError: undefined, error: undefined }, { status: 'result' }],
+    ['a result', { result: 5 }, { status: 'result', output: { type: 'json', value: 5 } }],
+    ['an error', { error: 'no money' }, { status: 'error' }],
+    ['unknown', { unknown: true }, { status: 'unknown' }],
+  ])('S209: %s settles the call as it says', async (_name, resolution, outcome) => {
+    const { session, runtime } = await inDoubt()
+    await session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }])
+    await (await session.resolveTool('c-pay', resolution as ToolResolution)).result()
+    expect(await resultOf(session, 'c-pay')).toMatchObject(outcome)
+    await runtime.stop()
+  })
+
+  it('S209: the fields of the pending call may stand beside the answer, and answer nothing by themselves', async () => {
+    const { session, runtime } = await inDoubt()
+    const call = (await session.info())?.openRun?.pendingToolCalls.find(({ unknown }) => unknown)
+    expect(call).toMatchObject({ toolCallId: 'c-pay', unknown: true })
+    await expect(session.resolveTool('c-pay', { ...call } as ToolResolution)).rejects.toMatchObject({ code: 'invalid-input' })
+    await expect(session.submitToolResults([{ ...call } as SubmittedResult])).rejects.toMatchObject({ code: 'invalid-input' })
+    await session.resolveTool('c-pay', { ...call, output: 'paid 5' })
+    await (await session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }])).run.result()
+    expect(await resultOf(session, 'c-pay')).toMatchObject({ status: 'result', output: { type: 'text', value: 'paid 5' } })
+    await runtime.stop()
+  })
+})
+
+describe('submitToolResults', () => {
+  it('S209: a pending call with its answer is taken, and is a repeat of the answer alone', async () => {
+    const { session, runtime, call } = await waiting()
+    expect(call).toMatchObject({ toolName: 'place', input: { of: 'Ann' }, path: [], agent: [] })
+    const { run, accepted } = await session.submitToolResults([{ ...call, output: 'Oslo' }])
+    expect(accepted).toEqual(['c1'])
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'done' })
+    expect(await session.submitToolResults([{ toolCallId: 'c1', output: 'Oslo' }])).toMatchObject({ repeated: ['c1'] })
+    expect(await session.submitToolResults([{ ...call, output: 'Oslo' }])).toMatchObject({ repeated: ['c1'] })
+    await runtime.stop()
+  })
+
+  it('S209: a pending call of a subagent is taken where the root lists it', async () => {
+    const inner = helper('inner', [{ toolCalls: [callTo('w', 'where')] }, { text: 'inner' }], { tools: [remote('where')] })
+    const outer = helper('outer', [{ toolCalls: [handOver('i', 'inner')] }, { text: 'outer' }], { subagents: [inner] })
+    const { runtime, session } = await team([{ toolCalls: [handOver('o', 'outer')] }, { text: 'done' }], { subagents: [outer] })
+    const run = await session.send('go')
+    const [call] = (await run.result()).pendingToolCalls
+    expect(call).toMatchObject({ path: ['o', 'i'], agent: ['outer', 'inner'] })
+    const answer = { ...(call as PendingToolCall), output: 'Oslo' }
+    await expect(session.submitToolResults([{ ...answer, agent: ['outer'] } as SubmittedResult])).rejects.toMatchObject({
+      code: 'invalid-input',
+      message: expect.stringContaining('submitToolResults.results[0].agent') as string,
+    })
+    expect(await session.submitToolResults([answer])).toMatchObject({ accepted: ['w'] })
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    await runtime.stop()
+  })
+
+  it.each<[string, object, string]>([
+    ['the name of another tool', { toolName: 'pay' }, 'toolName is not that of the call that waits'],
+    ['another input', { input: { of: 'Bob' } }, 'input is not that of the call that waits'],
+    ['another deadline', { deadlineAt: 5 }, 'deadlineAt is not that of the call that waits'],
+    ['another agent', { agent: ['scout'] }, 'agent is not that of the call that waits'],
+    ['a misspelled name', { outpt: 'x' }, 'has no option "outpt"; did you mean output?'],
+    ['a name that is none', { toolName: 5 }, 'toolName must be a text with at least one character; received 5'],
+    ['another role', { role: 'user' }, 'role must be one of tool-result'],
+    ['a path that is a text', { path: 'o' }, 'path must be a list; received a text of 1 character'],
+    ['a word for an error', { isError: 'yes' }, 'isError must be true or false; received a text of 3 characters'],
+    ['no id', { toolCallId: undefined }, 'toolCallId must be a text with at least one character; received undefined'],
+    ['a second answer', { error: 'no' }, 'must have exactly one of output, error, unknown; received output and error'],
+    ['what is no JSON', { details: { at: Number.NaN } }, 'details.at is a number that JSON cannot hold'],
+  ])('S208, S209: a result with %s is refused as a whole, and the run still waits', async (_name, more, message) => {
+    const { session, runtime, call } = await waiting()
+    const before = await session.info()
+    const wrong = { ...call, output: 'Oslo', ...more } as unknown as SubmittedResult
+    await expect(session.submitToolResults([{ toolCallId: 'c1', output: 'Oslo' }, wrong])).rejects.toMatchObject({
+      code: 'invalid-input',
+      message: expect.stringMatching(new RegExp(`^submitToolResults\\.results\\[1\\].*${message.replaceAll(/[.*?()[\]]/g, '\\$&')}`)) as string,
+    })
+    expect(await session.info()).toEqual(before)
+    await runtime.stop()
+  })
+
+  it.each<[string, unknown]>([['nothing', []], ['no list', { toolCallId: 'c1', output: 'Oslo' }], ['null', null], ['an item that is null', [null]]])(
+    'S208: %s is no submission',
+    async (_name, results) => {
+      const { session, runtime } = await waiting()
+      await expect(session.submitToolResults(results as readonly SubmittedResult[])).rejects.toMatchObject({
+        code: 'invalid-input',
+        message: expect.stringContaining('submitToolResults.results') as string,
+      })
+      await runtime.stop()
+    },
+  )
+})
