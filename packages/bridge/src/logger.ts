@@ -7,7 +7,7 @@ export interface BridgeLogger {
   error(fields: LogFields, message: string): void
 }
 
-/** `cause` may be any thrown value; all else must be JSON. */
+/** `cause` may be any thrown value, and comes without secrets; all else must be JSON. */
 export type LogFields = Readonly<Record<string, unknown>>
 
 /** JSON lines on stderr: stdout may belong to a protocol. */

@@ -3,6 +3,7 @@ import { workContext } from './context.ts'
 import type { BridgeCounters } from './bridge-contract.ts'
 import type { BridgeLogger } from './logger.ts'
 import type { BridgeNotice, NoticeBody } from './notices.ts'
+import { redactCause } from './redact-cause.ts'
 
 export interface BridgeObserver {
   notify(notice: NoticeBody): void
@@ -76,10 +77,11 @@ function isKey<T extends object>(counts: T, name: unknown): name is keyof T {
   return typeof name === 'string' && Object.hasOwn(counts, name)
 }
 
-/** A logger whose lines say whose work they are about. */
+/** A logger whose lines say whose work they are about, and hold no secrets of what was thrown. */
 export function contextLogger(logger: BridgeLogger): BridgeLogger {
   const withContext = (level: keyof BridgeLogger): BridgeLogger['info'] => {
-    return (fields, message) => {
+    return (given, message) => {
+      const fields = 'cause' in given ? { ...given, cause: redactCause(given['cause']) } : given
       const work = workContext()
       if (!work) return logger[level](fields, message)
       const { owner, sessionId, agentId, requestId } = work

@@ -1,6 +1,8 @@
+import { inspect } from 'node:util'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createBridge, inProcessExecutor } from '../src/index.ts'
-import { failureOf, testAgent } from './support.ts'
+import type { PromptContext } from '../src/index.ts'
+import { failureOf, recordingLogger, startBridge, testAgent } from './support.ts'
 
 afterEach(() => void vi.restoreAllMocks())
 
@@ -25,5 +27,49 @@ describe('the logger of a bridge that was given none', () => {
     const told = lines.filter((line) => line.includes('the agent failed'))
     expect(told).toHaveLength(1)
     expect((JSON.parse(told[0] as string) as { fields: string }).fields).toContain('no route')
+  })
+
+  it('B34: B115: no secret of what an agent throws reaches a log, whatever shape it has', async () => {
+    const secret = 'sk-proj-abcdefghijkl1234'
+    class Headers {
+      readonly authorization = `Bearer ${secret}`
+    }
+    const inner = Object.assign(new Error(`upstream said ${secret}`), { headers: new Headers(), url: new URL(`https://a.example/?token=${secret}`) })
+    const thrown: readonly unknown[] = [
+      new Error(`Incorrect API key: ${secret}`),
+      new Error('failed', { cause: inner }),
+      Object.assign(new Error('failed'), { config: { apiKey: secret, password: [4711], list: [{ 'x-api-key': secret }] }, self: {} }),
+      `api_key=${secret}`,
+      { request: { headers: new Headers() }, toString: () => 'x' },
+      { get broken(): string { throw inner } },
+      new Proxy({}, { ownKeys: () => { throw inner } }),
+    ]
+    const lines: string[] = []
+    vi.spyOn(process.stderr, 'write').mockImplementation((line) => lines.push(String(line)) > 0)
+    const onPrompt = ({ prompt }: PromptContext) => {
+      throw thrown[Number(prompt)]
+    }
+    const logger = recordingLogger()
+    for (const options of [{}, { logger }]) {
+      const bridge = createBridge({ executors: [inProcessExecutor({ agents: [testAgent('a', { onPrompt })] })], ...options })
+      await bridge.start()
+      const failures = thrown.map((_, place) => bridge.delegate({ prompt: String(place) }).result())
+      expect((await Promise.all(failures)).map((result) => failureOf(result).message)).toEqual(thrown.map(() => 'Agent a failed'))
+      await bridge.stop()
+    }
+    expect(lines.filter((line) => line.includes('the agent failed'))).toHaveLength(thrown.length)
+    expect(lines.join('')).not.toContain(secret)
+    expect(inspect(logger.lines, { depth: 20 })).not.toContain(secret)
+    expect(lines.join('')).not.toContain('4711')
+    expect(lines.join('')).toContain('logger.test.ts')
+  })
+
+  it('B34: the cause of a logged error stays an error with its own cause', async () => {
+    const logger = recordingLogger()
+    const { bridge } = await startBridge([testAgent('a', { onPrompt: () => Promise.reject(new TypeError('no', { cause: new RangeError('why') })) })], { logger })
+    await bridge.delegate({ prompt: 'hi' }).result()
+    const { cause } = logger.lines.find(({ message }) => message === 'the agent failed')?.fields ?? {}
+    expect(cause).toBeInstanceOf(Error)
+    expect(cause).toMatchObject({ name: 'TypeError', message: 'no', stack: expect.stringContaining('logger.test.ts'), cause: { name: 'RangeError', message: 'why' } })
   })
 })

@@ -1,14 +1,15 @@
 import { BridgeError } from '../errors.ts'
+import { causeText } from '../redact-cause.ts'
 
 /** For people. */
 export function tell(text: string): void {
   process.stderr.write(`bowline-bridge: ${text}\n`)
 }
 
-/** What somebody can put right is told in a line; of anything else the place is told too. */
+/** An error that the user can put right is told in a line, any other with its stack. */
 export function tellError(error: unknown): void {
   if (BridgeError.isInstance(error) || isRefusedBySystem(error)) tell(error.message)
-  else tell(error instanceof Error ? (error.stack ?? error.message) : String(error))
+  else tell(causeText(error))
 }
 
 /** Such as an address that is taken. */

@@ -5,6 +5,7 @@ import { ndJsonStream } from '@agentclientprotocol/sdk'
 import type { Agent } from '@bowline/agent-loop'
 import type { BridgeAgent } from '../agent.ts'
 import { defineBridgeAgent } from '../agent.ts'
+import { causeText } from '../redact-cause.ts'
 import { takeStart } from './own-start.ts'
 import type { OwnStart } from './own-start.ts'
 import { createServedSessions } from './served-sessions.ts'
@@ -27,7 +28,7 @@ export function serveWorker(agent: BridgeAgent | Agent, options: ServeWorkerOpti
   serve(takeStart(), agent, options).then(
     () => process.exit(0),
     (error: unknown) => {
-      process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
+      process.stderr.write(`${causeText(error)}\n`)
       process.exit(1)
     },
   )

@@ -3,6 +3,7 @@ import type { AgentContext, ContentBlock, PromptRequest, PromptResponse, StopRea
 import { RequestError } from '@agentclientprotocol/sdk'
 import type { BridgeAgent, BridgeEvent, PromptContext, PromptResult } from '../agent.ts'
 import { eventsOf } from '../executors/in-process.ts'
+import { causeText } from '../redact-cause.ts'
 import { askApprovals } from './ask-approvals.ts'
 import { bowlineMeta, recordOf, withBowline } from './meta.ts'
 import type { AnswerMeta } from './meta.ts'
@@ -118,5 +119,5 @@ function acpStopReason(result: PromptResult | undefined): AcpStopReason {
 }
 
 function tell(error: unknown): void {
-  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
+  process.stderr.write(`${causeText(error)}\n`)
 }

@@ -1,6 +1,7 @@
 import { ClientError, createClient } from '@bowline/client'
 import type { AgentSummary, Client, ClientOptions, ReconnectOptions } from '@bowline/client'
 import { BridgeError } from '../../errors.ts'
+import type { LogFields } from '../../logger.ts'
 import type { DiscoveredAgent, ExecutorHost } from '../executor.ts'
 
 export interface RemoteServerOptions {
@@ -87,14 +88,14 @@ export class RemoteServer {
       this.#listed = await this.#lookout.agents()
       this.#notice(true)
     } catch (error) {
-      this.#notice(false, ClientError.isInstance(error) ? error.code : String(error))
+      this.#notice(false, ClientError.isInstance(error) ? { reason: error.code } : { cause: error })
     }
   }
 
-  #notice(reached: boolean, reason?: string): void {
+  #notice(reached: boolean, why: LogFields = {}): void {
     const { logger } = this.#host
     if (reached && !this.#reached) logger.info({ server: this.options.id }, 'the server is reached')
-    if (!reached) logger.warn({ server: this.options.id, reason }, 'the server is out of reach')
+    if (!reached) logger.warn({ server: this.options.id, ...why }, 'the server is out of reach')
     this.#reached = reached
   }
 }

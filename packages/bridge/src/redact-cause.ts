@@ -1,0 +1,72 @@
+import { createRedaction } from '@bowline/llm'
+
+const redaction = createRedaction()
+const maxDepth = 6
+const maxEntries = 100
+
+/**
+ * What was thrown, as it may be logged: a copy without secrets. Errors stay errors, with message, stack, cause and fields.
+ * Stack and paths stay, because a log stays on this machine; `errorBody` removes them from what leaves it.
+ */
+export function redactCause(cause: unknown): unknown {
+  try {
+    return copyOf(cause, new Map(), 0)
+  } catch {
+    // A getter or a proxy of the thrown value threw in turn.
+    return '[unreadable]'
+  }
+}
+
+/** The same as text: the stack if there is one. */
+export function causeText(cause: unknown): string {
+  if (!(cause instanceof Error)) return redaction.text(String(cause))
+  return redaction.text(cause.stack ?? cause.message)
+}
+
+function copyOf(value: unknown, known: Map<object, unknown>, depth: number): unknown {
+  if (typeof value === 'string') return redaction.text(value)
+  if (typeof value === 'function' || typeof value === 'symbol') return `[${typeof value}]`
+  if (typeof value !== 'object' || value === null) return value
+  if (known.has(value)) return known.get(value)
+  if (value instanceof Date) return value
+  if (value instanceof URL) return redaction.text(value.href)
+  if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`
+  if (depth >= maxDepth) return '[object]'
+  return copyOfObject(value, known, depth)
+}
+
+/** Instances too are copied by their fields: an error of a client library holds requests with their headers. */
+function copyOfObject(value: object, known: Map<object, unknown>, depth: number): unknown {
+  const copy: object = Array.isArray(value) ? [] : value instanceof Error ? copyOfError(value) : {}
+  known.set(value, copy)
+  for (const name of fieldsOf(value)) {
+    const field = isSecret(name) ? '[redacted]' : copyOf(readField(value, name), known, depth + 1)
+    Object.defineProperty(copy, name, { value: field, enumerable: true, configurable: true, writable: true })
+  }
+  return copy
+}
+
+function copyOfError(error: Error): Error {
+  const copy = new Error(redaction.text(String(error.message)))
+  copy.name = String(error.name)
+  copy.stack = redaction.text(String(error.stack ?? ''))
+  return copy
+}
+
+function fieldsOf(value: object): readonly string[] {
+  const names = Object.keys(value).slice(0, maxEntries)
+  return value instanceof Error && value.cause !== undefined && !names.includes('cause') ? [...names, 'cause'] : names
+}
+
+function readField(value: object, name: string): unknown {
+  try {
+    return (value as Readonly<Record<string, unknown>>)[name]
+  } catch {
+    return '[unreadable]'
+  }
+}
+
+/** The redaction decides by the name alone. */
+function isSecret(name: string): boolean {
+  return (redaction.value({ [name]: '' }) as Readonly<Record<string, unknown>>)[name] !== ''
+}
