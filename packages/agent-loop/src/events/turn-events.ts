@@ -128,7 +128,8 @@ export interface SettledEvent extends RunEventBase {
 /** Something beside the turn went wrong; `fatal` when it ends the turn. That of a `journal` is live only: it has no `seq`. */
 export interface ErrorEvent extends RunEventBase {
   readonly type: 'error'
-  readonly source: 'extension' | 'guardrail' | 'ephemeral' | 'prompt' | 'compaction' | 'tool' | 'journal'
+  /** `reminder`: the word of background tasks that did not reach the model. */
+  readonly source: 'extension' | 'guardrail' | 'ephemeral' | 'prompt' | 'compaction' | 'tool' | 'reminder' | 'journal'
   /** Of the extension, guardrail, section or tool. */
   readonly name?: string
   readonly hook?: string

@@ -10,6 +10,7 @@ import type { ChildContext } from './child-context.ts'
 import { childSessionKey, taskIdOf } from './child-keys.ts'
 import { decidedBelow } from './decided.ts'
 import { checkLimits } from './limits.ts'
+import { originOf } from './origin.ts'
 
 export interface ChildHostOptions {
   readonly context: ChildContext
@@ -48,8 +49,9 @@ export function childHost(options: ChildHostOptions): ChildHost {
   }
 }
 
-function depthOf({ parent }: RunRecord): Pick<ChildHost, 'depth' | 'maxDepth'> {
-  return parent ? { depth: parent.path.length, maxDepth: parent.maxDepth } : { depth: 0 }
+function depthOf(run: RunRecord): Pick<ChildHost, 'depth' | 'maxDepth'> {
+  const origin = originOf(run)
+  return origin ? { depth: origin.path.length, maxDepth: origin.maxDepth } : { depth: 0 }
 }
 
 async function readChild({ context: { store } }: ChildHostOptions, runId: string): Promise<RunRecord | undefined> {
@@ -82,14 +84,15 @@ function spawnOf({ context, session, run }: ChildHostOptions, request: ChildRequ
   const at = context.clock.now()
   const { agent, key: runId, toolCallId, description, background, maxDepth } = request
   const taskId = taskIdOf(runId)
+  const origin = originOf(run)
   const to = childSessionKey(session.key, agent, request.sessionKey ?? taskId)
   const parent: RunParent = {
     session: session.key,
     runId: run.id,
     toolCallId,
-    path: [...(run.parent?.path ?? []), agent],
-    root: run.parent?.root ?? session.key,
-    rootAgent: run.parent?.rootAgent ?? session.agent,
+    path: [...(origin?.path ?? []), agent],
+    root: origin?.root ?? session.key,
+    rootAgent: origin?.rootAgent ?? session.agent,
     maxDepth,
     ...(description === undefined ? {} : { description }),
     ...(background ? { taskId } : {}),

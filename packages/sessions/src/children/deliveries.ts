@@ -3,7 +3,7 @@ import type { Delivery } from '../store/batch.ts'
 import type { RunRecord, RunSpending, RunStatus } from '../store/records.ts'
 import { keysAbove } from './child-keys.ts'
 
-/** A child as it was before the commit. */
+/** A run of a subagent as it was before the commit. */
 type Child = Pick<RunRecord, 'id' | 'session' | 'parent' | 'stop'> & OpenQuestions
 
 /** What a commit makes of a child run. */
@@ -19,12 +19,11 @@ export interface ChildNews extends Partial<OpenQuestions> {
 }
 
 /**
- * What the sessions above a child are told in the commit in which it ends or comes to wait: what it cost, and the word to
- * whoever started it.
+ * Returns what the sessions above are told in the commit in which a run of a subagent ends or starts to wait: what it cost
+ * and, if the run is a child, the news for its parent.
  */
 export function newsOfChild(child: Child, news: ChildNews): readonly Delivery[] {
-  if (!child.parent) return []
-  return [...spendingAbove(child, news), ...wordToParent(child, child.parent, news)]
+  return [...spendingAbove(child, news), ...(child.parent ? wordToParent(child, child.parent, news) : [])]
 }
 
 function spendingAbove({ id, session }: Child, { status, spent }: ChildNews): readonly Delivery[] {

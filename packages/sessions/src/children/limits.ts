@@ -3,6 +3,7 @@ import { openStatuses } from '../session/views.ts'
 import type { SessionStore } from '../store/contract.ts'
 import type { RunRecord, RunStatus, SessionRecord } from '../store/records.ts'
 import type { BackgroundSettings } from './child-context.ts'
+import { originOf } from './origin.ts'
 
 interface Limited {
   readonly context: { readonly store: SessionStore; readonly background: BackgroundSettings }
@@ -14,7 +15,7 @@ interface Limited {
 export async function checkLimits({ context, session, run }: Limited, { background }: ChildRequest): Promise<void> {
   if (!background) return
   const { store, background: limits } = context
-  const depth = (run.parent?.path.length ?? 0) + 1
+  const depth = (originOf(run)?.path.length ?? 0) + 1
   if (depth > limits.maxDepth) throw refused(`Agents in the background may stand ${limits.maxDepth} deep.`)
   if ((await countTasks(store, session.key, limits.maxActive, openStatuses)) >= limits.maxActive) {
     throw refused(`${limits.maxActive} background tasks are under way: wait for one, or cancel one.`)

@@ -4,8 +4,9 @@ import type { OpenQuestions } from '../session/views.ts'
 import type { Delivery } from '../store/batch.ts'
 import type { SessionStore } from '../store/contract.ts'
 import type { RunRecord } from '../store/records.ts'
+import { originOf } from './origin.ts'
 
-type Task = Pick<RunRecord, 'id' | 'parent' | 'step' | 'turn'> & OpenQuestions
+type Task = Pick<RunRecord, 'id' | 'parent' | 'origin' | 'step' | 'turn'> & OpenQuestions
 
 interface Asked {
   /** Of the commit. */
@@ -17,12 +18,13 @@ interface Asked {
 }
 
 /**
- * Nobody looks into the log of a run in the background: what it asks, and what became of that, is told in the log of the
- * root, as what a run that is waited for asks is told by those above it.
+ * No run waits for a task in the background, nor for another run that is no child in the session of a subagent. What such a
+ * run asks, and what became of that, is told in the log of the root, as the questions of other children are told by the
+ * runs above them.
  */
 export async function questionsAtRoot(store: SessionStore, task: Task, { events, ends = false, at, batchId }: Asked): Promise<readonly Delivery[]> {
-  const { parent } = task
-  if (parent?.taskId === undefined) return []
+  const origin = originOf(task)
+  if (!origin || (task.parent && task.parent.taskId === undefined)) return []
   const begins = events.some((event) => event.type === 'turn-start')
   const own = events.filter((event) => event.type === 'approval-requested' || event.type === 'approval-resolved' || event.type === 'awaiting-tools')
   const answered = (begins || ends) && task.pendingToolCalls.length > 0 && !own.some((event) => event.type === 'awaiting-tools')
@@ -36,15 +38,16 @@ export async function questionsAtRoot(store: SessionStore, task: Task, { events,
     ...own,
     ...cancelled.map(({ approvalId, toolCallId }) => ({ ...base, type: 'approval-resolved', approvalId, toolCallId, decision: 'cancelled' }) as const),
   ]
-  const writes = [{ op: 'event.append', events: told.map((event) => newEvent(atRoot(event, parent.path, above))) }] as const
-  return [{ id: `asked:${batchId}`, to: parent.root, writes }]
+  const writes = [{ op: 'event.append', events: told.map((event) => newEvent(atRoot(event, origin.path, above))) }] as const
+  return [{ id: `asked:${batchId}`, to: origin.root, writes }]
 }
 
 /** Ids of the calls from the root down to the one that has launched the task. */
-async function callsAbove(store: SessionStore, { parent }: Pick<RunRecord, 'parent'>): Promise<readonly string[]> {
-  if (!parent) return []
-  const above = parent.session === parent.root ? undefined : await store.readRun(parent.runId)
-  return [...(above?.status === 'found' ? await callsAbove(store, above.value) : []), parent.toolCallId]
+async function callsAbove(store: SessionStore, run: Pick<RunRecord, 'parent' | 'origin'>): Promise<readonly string[]> {
+  const origin = originOf(run)
+  if (!origin) return []
+  const above = origin.session === origin.root ? undefined : await store.readRun(origin.runId)
+  return [...(above?.status === 'found' ? await callsAbove(store, above.value) : []), origin.toolCallId]
 }
 
 interface Placed {

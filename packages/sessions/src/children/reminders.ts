@@ -1,8 +1,11 @@
+import type { ErrorEvent } from '@bowline/agent-loop'
 import type { SessionStore } from '../store/contract.ts'
-import type { ChildSettled, InboxRecord } from '../store/records.ts'
+import type { ChildSettled, InboxRecord, RunRecord } from '../store/records.ts'
 import { openStatuses } from '../session/views.ts'
 
-type SettledRow = Extract<InboxRecord, { readonly kind: 'child-settled' }>
+export type SettledRow = Extract<InboxRecord, { readonly kind: 'child-settled' }>
+
+const mostNamed = 20
 
 /**
  * The rows of children that are to be told of now: failures and those that need help at once, successes when all that the
@@ -14,6 +17,23 @@ export async function announceable(store: SessionStore, key: string): Promise<re
   for (const group of groups) if (await hasSettled(store, group)) settled.add(group)
   // Read again: a child that ended meanwhile belongs with those of its group.
   return (await readSettled(store, key)).filter(({ body }) => needsWord(body) || settled.has(body.group))
+}
+
+/**
+ * Returns the rows that a notification run takes with it when it ends before its model was told of any: else the session
+ * would make the same run again, without end.
+ */
+export async function untoldBy(store: SessionStore, { kind, session, step }: Pick<RunRecord, 'kind' | 'session' | 'step'>): Promise<readonly SettledRow[]> {
+  return kind === 'notification' && step === 0 ? announceable(store, session) : []
+}
+
+/** Returns what the log says of rows that no model is told of any more. */
+export function untoldEvents(rows: readonly SettledRow[], base: Pick<ErrorEvent, 'at' | 'runId' | 'turn'>): readonly ErrorEvent[] {
+  if (rows.length === 0) return []
+  const named = rows.slice(0, mostNamed).map(({ body }) => body.taskId)
+  const others = rows.length > mostNamed ? ` and ${rows.length - mostNamed} more` : ''
+  const message = `The run ended before the model was told that these background tasks have settled: ${named.join(', ')}${others}.`
+  return [{ ...base, type: 'error', source: 'reminder', message, fatal: false }]
 }
 
 async function readSettled(store: SessionStore, key: string): Promise<readonly SettledRow[]> {

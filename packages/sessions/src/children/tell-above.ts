@@ -4,6 +4,7 @@ import type { Delivery, Write } from '../store/batch.ts'
 import type { SessionStore } from '../store/contract.ts'
 import type { RunRecord } from '../store/records.ts'
 import { newsOfChild, type ChildNews } from './deliveries.ts'
+import { originOf } from './origin.ts'
 import { questionsAtRoot } from './questions.ts'
 
 interface Boundary extends Pick<ChildNews, 'spent' | 'stopped' | 'batchId'> {
@@ -13,7 +14,7 @@ interface Boundary extends Pick<ChildNews, 'spent' | 'stopped' | 'batchId'> {
 
 /** What the sessions above a child are told in one of its commits. */
 export async function tellAbove(store: SessionStore, run: RunRecord, { records, writes, ...news }: Boundary): Promise<readonly Delivery[]> {
-  if (!run.parent) return []
+  if (!originOf(run)) return []
   const at = eventTimeOf(records)
   const patch = writes.flatMap((write) => (write.op === 'run.patch' ? write.patch : [])).find((each) => each.status)
   const events = records.flatMap((record) => (record.type === 'event' ? record.event : []))

@@ -47,6 +47,11 @@ export function isEnd(record: JournalRecord): boolean {
   return record.type === 'run' && record.run.state === 'ended'
 }
 
+/** The word of background tasks, put in front of the model. */
+export function isReminder(record: JournalRecord): boolean {
+  return record.type === 'event' && record.event.type === 'runtime-input' && record.event.source === 'notify' && record.event.inputId.startsWith('reminder:')
+}
+
 export function isFirstStart(record: JournalRecord): boolean {
   return record.type === 'event' && record.event.type === 'turn-start' && !record.event.resumed
 }

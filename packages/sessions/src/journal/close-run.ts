@@ -2,6 +2,7 @@ import type { DurableEvent, IdSource, TurnEndEvent } from '@bowline/agent-loop'
 import { addUsage, type Usage } from '@bowline/llm'
 import { newsOfChild } from '../children/deliveries.ts'
 import { questionsAtRoot } from '../children/questions.ts'
+import { untoldBy, untoldEvents, type SettledRow } from '../children/reminders.ts'
 import type { Delivery, NewEntry, Write } from '../store/batch.ts'
 import type { SessionStore } from '../store/contract.ts'
 import type { RunFailure, RunRecord, StopRequest } from '../store/records.ts'
@@ -33,6 +34,8 @@ export interface LostRun {
   readonly compacting: string | undefined
   /** Inbox rows that nobody will take any more. */
   readonly answers: readonly string[]
+  /** Word of background tasks of which a notification run was to tell its model. */
+  readonly untold: readonly SettledRow[]
   readonly end: LostRunEnd
   readonly at: number
 }
@@ -43,9 +46,9 @@ export async function lookAtLostRun(
   run: RunRecord,
   { leaf, answers, end, at }: Pick<LostRun, 'leaf' | 'answers' | 'end' | 'at'>,
 ): Promise<LostRun> {
-  const [calls, compacting] = await Promise.all([settleOpenCalls(store, ids, run, at), openCompaction(store, run)])
+  const [calls, compacting, untold] = await Promise.all([settleOpenCalls(store, ids, run, at), openCompaction(store, run), untoldBy(store, run)])
   const discarded = run.openMessageId === undefined ? undefined : await estimatedInput(store, run.session)
-  return { run, leaf, calls, discarded, compacting, answers, end, at }
+  return { run, leaf, calls, discarded, compacting, answers, untold, end, at }
 }
 
 /** What sessions above are told of the end. */
@@ -57,13 +60,14 @@ export async function newsOfLostRun(store: SessionStore, { run, end, discarded =
 
 /** One more segment, in which all that is open is closed. A run that never began has its end alone. */
 export function lastEvents(lost: LostRun, settled: boolean): DurableEvent[] {
-  const { run, calls, end, at, discarded, compacting: open } = lost
+  const { run, calls, end, at, discarded, untold, compacting: open } = lost
   if (run.kind === 'compaction') return lastEventsOfCompaction(run, end, { at, open, settled })
   const { step, openMessageId: messageId, turn = 0 } = run
   const usage = addUsage(run.usage, discarded ?? {})
   const base = { at, runId: run.id, turn }
   const turnEnd: TurnEndEvent = { ...base, type: 'turn-end', status: end.status, usage, steps: step, overlaysExpired: 0, ...wordsOfTheLoop(end) }
-  if (run.turn === undefined) return [turnEnd]
+  const errors = untoldEvents(untold, base)
+  if (run.turn === undefined) return [...errors, turnEnd]
   return [
     { ...base, type: 'turn-start', resumed: true, attempt: run.attempts + 1, cause: 'recovery' },
     ...(messageId === undefined ? [] : [{ ...base, type: 'message-discarded', step, messageId, reason: 'crash' } as const]),
@@ -74,6 +78,7 @@ export function lastEvents(lost: LostRun, settled: boolean): DurableEvent[] {
       return { ...base, type: 'tool-execution-end', step, toolCallId, executed, message: outcome, durationMs: 0 }
     }),
     { ...base, type: 'step-end', step, toolCalls: calls.length, continues: false },
+    ...errors,
     turnEnd,
     { ...base, type: 'save-point' },
     ...(settled ? [{ ...base, type: 'settled' } as const] : []),
@@ -92,16 +97,17 @@ function isRunFailure(error: NonNullable<LostRunEnd['error']>): error is RunFail
   return error.code === 'crash-loop' || error.code === 'store-unavailable'
 }
 
-export function lastWrites({ run, leaf, calls, answers, end, discarded = {} }: LostRun, events: readonly DurableEvent[]): readonly Write[] {
+export function lastWrites({ run, leaf, calls, answers, untold, end, discarded = {} }: LostRun, events: readonly DurableEvent[]): readonly Write[] {
   const fresh = calls.filter((call) => call.fresh).map(({ record }) => record)
   const entries = entriesOf(calls.filter((call) => !call.inTranscript), leaf, run.id)
   const { status, reason, error = null, stop } = end
   const usage = addUsage(run.usage, discarded)
+  const taken = [...answers, ...untold.map(({ id }) => id)]
   return [
     ...(fresh.length > 0 ? [{ op: 'call.put', calls: fresh } as const] : []),
     ...(entries.length > 0 ? [{ op: 'entry.append', entries } as const] : []),
     ...(events.length > 0 ? [{ op: 'event.append', events: events.map(newEvent) } as const] : []),
-    ...(answers.length > 0 ? [{ op: 'inbox.take', ids: answers } as const] : []),
+    ...(taken.length > 0 ? [{ op: 'inbox.take', ids: taken } as const] : []),
     ...withoutDeadline(run),
     { op: 'session.patch', patch: { usage: discarded } },
     { op: 'run.patch', runId: run.id, patch: { status, reason, error, usage, ...nothingOpen, ...(stop && { stop }) } },

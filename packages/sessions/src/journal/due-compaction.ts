@@ -1,4 +1,5 @@
 import { hashJson, type CompactionTrigger, type JournalRecord } from '@bowline/agent-loop'
+import { originOf } from '../children/origin.ts'
 import type { Write } from '../store/batch.ts'
 import type { RunParent, RunRecord } from '../store/records.ts'
 
@@ -9,34 +10,26 @@ export interface CompactionOrder {
   readonly turn: number
   /** Extra focus of the summary. */
   readonly instructions?: string
-  /** Of the conversation of a subagent: by this its agent is found. The compaction itself is nobody's child. */
-  readonly ofChild?: RunParent
 }
 
 /** Claimed before all others. */
-export function compactionRun(id: string, order: CompactionOrder, at: number): Write {
+export function compactionRun(id: string, order: CompactionOrder, at: number, origin?: RunParent): Write {
   const input = JSON.parse(JSON.stringify(order)) as RunRecord['input']
-  return { op: 'run.insert', run: { id, kind: 'compaction', inputHash: hashJson(input), input, at } }
+  return { op: 'run.insert', run: { id, kind: 'compaction', inputHash: hashJson(input), input, at, ...(origin && { origin }) } }
 }
 
 export function compactionOrder({ input }: Pick<RunRecord, 'input'>): CompactionOrder {
   return input as unknown as CompactionOrder
 }
 
-/** The run by which the agent of a conversation is found. */
-export function conversationOf(run: RunRecord): RunRecord {
-  const ofChild = run.kind === 'compaction' ? compactionOrder(run).ofChild : undefined
-  return ofChild ? { ...run, parent: ofChild } : run
-}
-
 /** The run that a turn leaves behind when a compaction is due at its end: it is stored with that end. */
-export function dueCompaction(records: readonly JournalRecord[], { parent }: RunRecord, nextRunId: () => string): readonly Write[] {
+export function dueCompaction(records: readonly JournalRecord[], run: RunRecord, nextRunId: () => string): readonly Write[] {
   let at = 0
   for (const record of records) {
     if (record.type === 'event') at = record.event.at
     if (record.type !== 'run' || !record.run.compactionDue) continue
     const { compactionDue: trigger, turn } = record.run
-    return [compactionRun(nextRunId(), { trigger, turn, ...(parent ? { ofChild: parent } : {}) }, at)]
+    return [compactionRun(nextRunId(), { trigger, turn }, at, originOf(run))]
   }
   return []
 }

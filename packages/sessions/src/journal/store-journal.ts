@@ -13,6 +13,8 @@ import {
   type JournalState,
 } from '@bowline/agent-loop'
 import type { JSONObject, JSONValue } from '@bowline/llm'
+import { originOf } from '../children/origin.ts'
+import { untoldBy, untoldEvents, type SettledRow } from '../children/reminders.ts'
 import { tellAbove } from '../children/tell-above.ts'
 import type { DefinitionDiff } from '../definition/definition-diff.ts'
 import type { LiveLog } from '../log/live-log.ts'
@@ -20,7 +22,7 @@ import { commitOnce } from '../store/commit-once.ts'
 import type { CommitRefusal, CommitResult, Delivery, Expect, Write } from '../store/batch.ts'
 import type { Claim, SessionStore } from '../store/contract.ts'
 import type { InboxRecord, StoredEvent } from '../store/records.ts'
-import { expectationsOf, goesOn, goingOn, isEnd, isFirstStart, isSuspension, mustBeStored, nothingNew, withdrawnIn } from './boundary.ts'
+import { eventTimeOf, expectationsOf, goesOn, goingOn, isEnd, isFirstStart, isReminder, isSuspension, mustBeStored, nothingNew, withdrawnIn } from './boundary.ts'
 import { runCommit, type RunStand } from './commits.ts'
 import { dueCompaction } from './due-compaction.ts'
 import { JournalInbox } from './journal-inbox.ts'
@@ -72,7 +74,7 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     leaf: session.leaf,
     usage: run.usage,
     turnState: run.turnState,
-    spent: run.parent && (run.turnState?.spent ?? { usage: {} }),
+    spent: originOf(run) && (run.turnState?.spent ?? { usage: {} }),
     callSteps: new Map(),
     ...takenFrom(options.answers, run.stop !== undefined),
     inputs: inbox.given,
@@ -83,6 +85,8 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
   const isTask = run.parent?.taskId !== undefined
   /** Inbox rows that the next commit takes, whatever it is about. */
   let news: readonly string[] = []
+  /** The model was given a reminder of background tasks, by this claim. */
+  let hasTold = false
   /** Records that wait to be stored with the next ones. */
   let held: readonly JournalRecord[] = []
   let heldEvents = 0
@@ -123,23 +127,35 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     return waits ? hold(given) : commitAll([...held, ...given], expect)
   }
 
-  async function commitAll(records: readonly JournalRecord[], expect?: CommitExpectation): Promise<CommitOutcome> {
+  async function commitAll(given: readonly JournalRecord[], expect?: CommitExpectation): Promise<CommitOutcome> {
+    const untold = await untoldIn(given)
+    const errors = untoldEvents(untold, { at: eventTimeOf(given), runId: run.id, turn: run.turn ?? session.turns + 1 })
+    // First, so that the numbers of the loop's own events follow each other.
+    const records = [...errors.map((event): JournalRecord => ({ type: 'event', event })), ...given]
     const withdrawn = withdrawnIn(records)
     const tail = withdrawn.size === 0 ? [] : await readBackTo(store, session.key, withdrawn)
     const { writes, events, after } = runCommit(records, stand, { tail, nextId: () => ids.next('entry') })
     const expectations = [...fence, ...expectationsOf(expect, run.id)]
-    const told = news.length > 0 ? [{ op: 'inbox.take', ids: news } as const] : []
+    const taken = [...news, ...untold.map(({ id }) => id)]
+    const told = taken.length > 0 ? [{ op: 'inbox.take', ids: taken } as const] : []
     const all = [...withDefinition(records, writes), ...told, ...deadlineOf(records, run), ...dueCompaction(records, run, () => ids.next('run'))]
     const result = await commitAsItStands(records, expectations, all, after)
     if (!result.ok) return refused(result.reason)
     stand = after
+    hasTold ||= records.some(isReminder)
     news = []
     held = []
     heldEvents = 0
     owesRest ||= records.some((record) => record.type === 'run' && record.run.followed === true)
     const numbered = events.map((event, index): StoredEvent => ({ ...event, seq: result.firstSeq + index }))
     live.publish(session.key, numbered, true)
-    return { ok: true, firstSeq: result.firstSeq }
+    return { ok: true, firstSeq: result.firstSeq + errors.length }
+  }
+
+  /** The rows of which this commit ends the run without having told its model. */
+  async function untoldIn(records: readonly JournalRecord[]): Promise<readonly SettledRow[]> {
+    if (hasTold || !records.some(isEnd) || records.some(isReminder)) return []
+    return untoldBy(store, run)
   }
 
   /** Nobody reads the numbers that these events get for now: they are published when they are stored. */

@@ -1,4 +1,5 @@
 import { subagentsOf, type Agent } from '@bowline/agent-loop'
+import { originOf } from '../children/origin.ts'
 import { SessionError } from '../errors.ts'
 import { checkAgentName } from '../keys.ts'
 import type { RunRecord, SessionRecord } from '../store/records.ts'
@@ -24,12 +25,13 @@ export class AgentDirectory {
     return this.#names
   }
 
-  /** The agent of a run; a child's is found on its way down from the root. Undefined: not in this version of the code. */
-  agentOf(session: SessionRecord, { parent }: RunRecord): Agent | undefined {
-    if (!parent) return this.roots.get(session.agent)
-    return parent.path.reduce<Agent | undefined>(
+  /** Returns the agent of a run; that of a subagent's run is found on its way down from the root. Undefined: not in this version of the code. */
+  agentOf(session: SessionRecord, run: RunRecord): Agent | undefined {
+    const origin = originOf(run)
+    if (!origin) return this.roots.get(session.agent)
+    return origin.path.reduce<Agent | undefined>(
       (agent, name) => agent && subagentsOf(agent).find((subagent) => subagent.name === name),
-      this.roots.get(parent.rootAgent),
+      this.roots.get(origin.rootAgent),
     )
   }
 }

@@ -25,7 +25,7 @@ export async function executeCompaction(context: CompactionContext, claim: Claim
   const { run, session } = claim
   const stored = storeJournal({
     ...{ store, live, ids, claim, answers: [], abort, durability: 'boundary', conversation: conversations.of(session.id) },
-    enqueue: (input) => acceptFollowUp(context, session, input),
+    enqueue: (input) => acceptFollowUp(context, session, run, input),
   })
   const journal: Journal = { ...stored, abortSignal: abort.signal, commit: (records, expect) => stored.commit(...closed(claim, abort.signal, records, expect)) }
   const { trigger, instructions } = compactionOrder(run)

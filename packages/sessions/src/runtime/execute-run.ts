@@ -3,9 +3,9 @@ import { mergeRuntimeParams, type Clock } from '@bowline/llm'
 import { backgroundTools } from '../children/background-tools.ts'
 import type { ChildContext } from '../children/child-context.ts'
 import { childHost } from '../children/child-host.ts'
+import { originOf } from '../children/origin.ts'
 import type { DefinitionDiff } from '../definition/definition-diff.ts'
 import type { LostRunEnd } from '../journal/close-run.ts'
-import { conversationOf } from '../journal/due-compaction.ts'
 import { storeJournal, type StoreJournal } from '../journal/store-journal.ts'
 import type { LiveLog } from '../log/live-log.ts'
 import { acceptFollowUp } from '../session/accept.ts'
@@ -50,7 +50,7 @@ export async function executeRun(options: ExecutionOptions, claim: Claim, abort:
   const isStopped = run.stop !== undefined || (await isStoppedAbove(store, run))
   if (isStopped && run.turn === undefined) return stopped
   if (run.turn === undefined && run.kind !== 'compaction' && (await letLeftoversPass(options, claim))) return { kind: 'nothing' }
-  const agent = directory.agentOf(session, conversationOf(run))
+  const agent = directory.agentOf(session, run)
   const lost = lostTooOften(options, run)
   if (!agent || lost) return lost ?? { kind: 'end', status: 'error', reason: 'refused', error: unknownAgent }
   if (run.kind === 'compaction') return executeCompaction(options, claim, agent, abort)
@@ -77,7 +77,7 @@ async function runAgent(options: ExecutionOptions, execution: Execution): Promis
   const { run, session } = claim
   const expected = drivers.take(run.id)
   const driver = run.turn === undefined ? expected : undefined
-  const enqueue = (input: AgentInput): Promise<Accepted> => acceptFollowUp(options, session, input)
+  const enqueue = (input: AgentInput): Promise<Accepted> => acceptFollowUp(options, session, run, input)
   const journal = storeJournal({
     ...{ store, live, ids, claim, answers, abort, enqueue, durability: driver ? 'boundary' : durability },
     conversation: conversations.of(session.id),
@@ -135,13 +135,13 @@ function isStop({ aborted, reason }: AbortSignal): boolean {
 }
 
 /** A run above it is being stopped, or was: what it started in the foreground must not go on. */
-async function isStoppedAbove(store: SessionStore, { parent }: RunRecord): Promise<boolean> {
-  for (let above = parent; above; ) {
+async function isStoppedAbove(store: SessionStore, run: RunRecord): Promise<boolean> {
+  for (let above = originOf(run); above; ) {
     const read = await store.readRun(above.runId)
     if (read.status === 'missing') return true
-    const { status, stop, parent: next } = read.value
+    const { status, stop } = read.value
     if (status === 'aborted' || (stop !== undefined && !isTerminal(status))) return true
-    above = next
+    above = originOf(read.value)
   }
   return false
 }

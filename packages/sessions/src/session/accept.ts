@@ -1,8 +1,9 @@
 import type { Accepted as EnqueuedInput, AgentInput } from '@bowline/agent-loop'
+import { originOf } from '../children/origin.ts'
 import { SessionError } from '../errors.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { Batch, CommitRefusal, CommitResult, Expect, NewRun, PartialEvent, Write } from '../store/batch.ts'
-import type { SessionRecord, StoredEvent } from '../store/records.ts'
+import type { RunRecord, SessionRecord, StoredEvent } from '../store/records.ts'
 import type { SessionAccess, SessionIdentity } from './access.ts'
 import type { SessionContext } from './context.ts'
 import { historyWrites } from './history.ts'
@@ -100,11 +101,13 @@ export async function openSession(context: SessionContext, access: SessionAccess
 export async function acceptFollowUp(
   context: Pick<SessionContext, 'store' | 'live' | 'clock' | 'ids'>,
   session: SessionRecord,
+  asking: RunRecord,
   input: AgentInput,
 ): Promise<EnqueuedInput> {
   const { key, id } = session
   const inputId = context.ids.next('input')
-  const run = newRun(context, input, { id: inputId, kind: 'follow-up' })
+  const origin = originOf(asking)
+  const run: NewRun = { ...newRun(context, input, { id: inputId, kind: 'follow-up' }), ...(origin && { origin }) }
   const result = await commitOnce(context.store, {
     id: context.ids.next('batch'),
     key,

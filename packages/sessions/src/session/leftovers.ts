@@ -1,4 +1,5 @@
 import { hashJson } from '@bowline/agent-loop'
+import { originIn } from '../children/origin.ts'
 import { announceable } from '../children/reminders.ts'
 import { inputKinds, takenInput } from '../journal/journal-inbox.ts'
 import { commitOnce } from '../store/commit-once.ts'
@@ -9,6 +10,8 @@ import { claimableAt } from '../stores/rules.ts'
 import { insertion, publishRunQueued } from './accept.ts'
 import type { SessionContext } from './context.ts'
 import { firstInLine, isTerminal, openRuns } from './views.ts'
+
+const maxTries = 20
 
 type LeftoverContext = Pick<SessionContext, 'store' | 'live' | 'clock' | 'ids'>
 type Steering = Extract<InboxRecord, { readonly kind: 'steer' }>
@@ -24,13 +27,14 @@ interface LeftoverRun {
  * was meant for, and word of children that have ended. A run that is about to be claimed sees to it itself.
  */
 export async function startLeftovers(context: LeftoverContext & Pick<SessionContext, 'wake'>, key: string): Promise<void> {
-  for (;;) {
+  // A session that changes all the time is found again by the end of a run, or by the sweep.
+  for (let tries = 0; tries < maxTries; tries++) {
     const session = await context.store.readSession(key)
     const rows = session.status === 'found' ? await context.store.readInbox(key, inputKinds) : []
     if (session.status !== 'found' || !rows.some((row) => row.kind !== 'overlay')) return
     const open = await openRuns(context.store, key)
     if (!canBegin(firstInLine(open), context.clock.now())) return
-    const next = (await leftSteering(context, rows)) ?? (open.length === 0 ? await notification(context, key) : undefined)
+    const next = (await leftSteering(context, key, rows)) ?? (open.length === 0 ? await notification(context, key) : undefined)
     if (!next) return
     const { id, version } = session.value
     const result = await storeLeftover(context, key, next, [{ that: 'session', id, version, alive: true }])
@@ -46,7 +50,7 @@ function canBegin(first: RunRecord | undefined, now: number): boolean {
 
 /** Input that came too late for the run before this one becomes a run too. True: this one went back into the queue for it. */
 export async function letLeftoversPass(context: LeftoverContext, { run, session: { key } }: Claim): Promise<boolean> {
-  const next = await leftSteering(context, await context.store.readInbox(key, ['steer']))
+  const next = await leftSteering(context, key, await context.store.readInbox(key, ['steer']))
   if (!next) return false
   const back: Write = { op: 'run.patch', runId: run.id, patch: { status: 'queued' } }
   const result = await storeLeftover(context, key, { ...next, writes: [...next.writes, back] }, [{ that: 'fence', runId: run.id, epoch: run.epoch }])
@@ -60,15 +64,15 @@ async function storeLeftover(context: LeftoverContext, key: string, { run, write
 }
 
 /** The first input begins the run, which takes the others. */
-async function leftSteering({ store, ids, clock }: LeftoverContext, rows: readonly InboxRecord[]): Promise<LeftoverRun | undefined> {
+async function leftSteering({ store, ids, clock }: LeftoverContext, key: string, rows: readonly InboxRecord[]): Promise<LeftoverRun | undefined> {
   const steering = rows.filter((row) => row.kind === 'steer')
   const [first, ...others] = await leftBehind(store, steering)
   if (!first) return undefined
-  const { input, inputId } = first.body
+  const { input, inputId, runId } = first.body
   const id = ids.next('run')
   const moved = others.map((row): Steering => ({ ...row, body: { ...row.body, runId: id } }))
   return {
-    run: { id, kind: 'user', lane: 'follow-up', inputId, inputHash: hashJson(input), input, at: clock.now() },
+    run: { id, kind: 'user', lane: 'follow-up', inputId, inputHash: hashJson(input), input, at: clock.now(), ...(await originIn(store, key, runId)) },
     writes: [{ op: 'inbox.take', ids: [first.id] }, ...(moved.length > 0 ? [{ op: 'inbox.patch', rows: moved } as const] : [])],
   }
 }
@@ -84,8 +88,10 @@ async function leftBehind(store: SessionStore, rows: readonly Steering[]): Promi
 }
 
 async function notification({ store, ids, clock }: LeftoverContext, key: string): Promise<LeftoverRun | undefined> {
-  if ((await announceable(store, key)).length === 0) return undefined
-  return { run: { id: ids.next('run'), kind: 'notification', inputHash: hashJson(null), input: null, at: clock.now() }, writes: [] }
+  const [first] = await announceable(store, key)
+  if (!first) return undefined
+  const origin = await originIn(store, key, first.body.group)
+  return { run: { id: ids.next('run'), kind: 'notification', inputHash: hashJson(null), input: null, at: clock.now(), ...origin }, writes: [] }
 }
 
 /** Input that was meant for a run that is stopped with all that waits is not to become a run. */

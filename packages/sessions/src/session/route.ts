@@ -1,3 +1,4 @@
+import { originOf } from '../children/origin.ts'
 import type { Delivery } from '../store/batch.ts'
 import type { SessionStore } from '../store/contract.ts'
 import type { RunRecord } from '../store/records.ts'
@@ -18,8 +19,8 @@ export async function sessionBelow(store: SessionStore, key: string, path: reado
 /** The run of this session for which a run below it works. */
 export async function runAbove(store: SessionStore, key: string, runId: string): Promise<string> {
   const read = await store.readRun(runId)
-  if (read.status === 'missing' || read.value.session === key || !read.value.parent) return runId
-  return runAbove(store, key, read.value.parent.runId)
+  const origin = read.status === 'missing' || read.value.session === key ? undefined : originOf(read.value)
+  return origin ? runAbove(store, key, origin.runId) : runId
 }
 
 /** Names of the agents of the sessions between the two, that of the lower one included. */

@@ -1,6 +1,8 @@
 import type { EndReason } from '@bowline/agent-loop'
 import { newsOfChild } from '../children/deliveries.ts'
+import { untoldBy, untoldEvents, type SettledRow } from '../children/reminders.ts'
 import { SessionError } from '../errors.ts'
+import { newEvent } from '../journal/new-event.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { Expect, RunPatch, Write } from '../store/batch.ts'
 import type { SessionStore } from '../store/contract.ts'
@@ -68,11 +70,14 @@ export async function requestStop(context: SessionContext, target: RunRecord, re
   throw new SessionError('conflict', `The run ${target.id} changed ${maxTries} times while it was stopped.`)
 }
 
-/** A child that has ended may have left others at work. */
+/** A child that has ended may have left others at work, and its session runs that tell of these. */
 export async function stopBelow(context: SessionContext, runId: string, reason: string | undefined): Promise<void> {
   for (const child of await childrenOf(context.store, runId)) {
     if (isTerminal(child.status)) await stopBelow(context, child.id, reason)
     else await requestStop(context, child, reason)
+    for (const run of await openRuns(context.store, child.session)) {
+      if (run.origin?.runId === runId) await requestStop(context, run, reason)
+    }
   }
 }
 
@@ -84,10 +89,12 @@ export interface Stopping {
   readonly events: readonly Omit<StoredEvent, 'seq'>[]
 }
 
-export function stoppingOf(run: RunRecord, stop: StopRequest): Stopping {
+/** `untold`: word of background tasks that goes with a notification run that never began. */
+export function stoppingOf(run: RunRecord, stop: StopRequest, untold: readonly SettledRow[] = []): Stopping {
   // A compaction has no turn that could be told to be over: whoever claims it ends it.
   const neverBegan = run.status === 'queued' && run.turn === undefined && run.kind !== 'compaction'
-  const end = { type: 'turn-end', at: stop.at, runId: run.id, turn: 0, status: 'aborted', reason: 'abort', usage: {}, steps: 0, overlaysExpired: 0 } as const
+  const base = { at: stop.at, runId: run.id, turn: 0 } as const
+  const end = { ...base, type: 'turn-end', status: 'aborted', reason: 'abort', usage: {}, steps: 0, overlaysExpired: 0 } as const
   const patch: RunPatch = neverBegan
     ? { status: 'aborted', reason: 'abort' satisfies EndReason, stop }
     : // A waiting run is executed once more, to settle its calls and end its turn.
@@ -95,12 +102,14 @@ export function stoppingOf(run: RunRecord, stop: StopRequest): Stopping {
   const expect: Expect = { that: 'run', runId: run.id, status: [run.status] }
   const written: Write = { op: 'run.patch', runId: run.id, patch }
   if (!neverBegan) return { expect, writes: [written], events: [] }
-  return { expect, writes: [written, { op: 'event.append', events: [{ event: end }] }], events: [end] }
+  const events = [...untoldEvents(untold, base), end]
+  const taken: readonly Write[] = untold.length > 0 ? [{ op: 'inbox.take', ids: untold.map(({ id }) => id) }] : []
+  return { expect, writes: [written, ...taken, { op: 'event.append', events: events.map(newEvent) }], events }
 }
 
 /** False: the run changed in between. */
 async function storeStop(context: SessionContext, run: RunRecord, stop: StopRequest): Promise<boolean> {
-  const { expect, writes, events } = stoppingOf(run, stop)
+  const { expect, writes, events } = stoppingOf(run, stop, await untoldBy(context.store, run))
   const id = context.ids.next('batch')
   const deliver = events.length > 0 ? newsOfChild(run, { status: 'aborted', at: stop.at, batchId: id }) : []
   const result = await commitOnce(context.store, { id, key: run.session, expect: [expect], writes, deliver })

@@ -174,6 +174,7 @@ export interface NewRun {
   readonly input: JSONValue
   readonly options?: RunOptionsRecord
   readonly parent?: RunParent
+  readonly origin?: RunParent
   readonly notBefore?: number
   readonly at: number
 }

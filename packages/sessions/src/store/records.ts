@@ -154,6 +154,11 @@ export interface RunRecord {
   readonly options?: RunOptionsRecord
   /** Of a child: who started it. */
   readonly parent?: RunParent
+  /**
+   * Of another run in the session of a subagent (a notification, a follow-up, a compaction): how that subagent was started.
+   * The run finds its agent by it, and the questions of the run find their way to the root.
+   */
+  readonly origin?: RunParent
   /** The hash of the definition that its agent had when it began. */
   readonly definition?: string
   /** The turn it is; absent before its `turn-start`. */
