@@ -3,7 +3,7 @@ import type { Clock } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
 import { memoryStateStore } from '../state/memory-state-store.ts'
 import type { StateStore } from '../state/contract.ts'
-import type { SessionStore, StoreHint, StoreOpenOptions } from '../store/contract.ts'
+import type { SessionStore, StoreOpenOptions } from '../store/contract.ts'
 import { checkedCopy, copyJson } from './json.ts'
 import { forwardedState } from './forwarded-state.ts'
 import { claimRuns } from './memory/claim.ts'
@@ -14,6 +14,7 @@ import { pruneSpace } from './memory/prune.ts'
 import { readsOf } from './memory/reads.ts'
 import { renewLeases } from './memory/renew.ts'
 import { hintsOf } from './rules.ts'
+import { TurnQueue } from './turn-queue.ts'
 
 /** Keeps sessions as long as the process lives. For tests and scripts, and the reference for what other stores must do. */
 export interface MemoryStore extends SessionStore {
@@ -21,8 +22,11 @@ export interface MemoryStore extends SessionStore {
   second(): MemoryStore
 }
 
+/** So many writes, and what they set off, take some milliseconds. */
+const mostPerTurn = 16
+
 export function memoryStore(): MemoryStore {
-  return storeOver({ spaces: new Map(), states: new Map(), openStores: 0, clock: systemClock })
+  return storeOver({ spaces: new Map(), states: new Map(), openStores: 0, clock: systemClock, queue: new TurnQueue(mostPerTurn) })
 }
 
 interface Memory {
@@ -32,6 +36,8 @@ interface Memory {
   openStores: number
   /** Of the store that opened it first: leases are compared by this one alone. */
   clock: Clock
+  /** Of all writes. */
+  readonly queue: TurnQueue
 }
 
 function storeOver(memory: Memory): MemoryStore {
@@ -51,8 +57,9 @@ function storeOver(memory: Memory): MemoryStore {
     return found
   }
   const now = (): number => memory.clock.now()
-  const tell = (hint: StoreHint): void => {
-    for (const listener of space().listeners) listener(hint)
+  const write = <T>(work: (space: Space) => T): Promise<T> => {
+    const opened = space()
+    return memory.queue.run(() => work(opened))
   }
 
   return {
@@ -72,18 +79,22 @@ function storeOver(memory: Memory): MemoryStore {
     },
     async close() {
       if (timesOpened === 0) return
+      // What was asked for before is done.
+      memory.queue.flush()
       timesOpened -= 1
       memory.openStores -= 1
       if (timesOpened === 0) opened = undefined
     },
     async commit(given) {
       const batch = checkedCopy(given, 'batch')
-      const result = commitBatch(space(), batch, now())
-      if (result.ok) for (const hint of hintsOf(batch)) tell(hint)
-      return result
+      return write((space) => {
+        const result = commitBatch(space, batch, now())
+        if (result.ok) for (const hint of hintsOf(batch)) for (const listener of space.listeners) listener(hint)
+        return result
+      })
     },
     async claim(request) {
-      return copyJson(claimRuns(space(), request, now()))
+      return write((space) => copyJson(claimRuns(space, request, now())))
     },
     subscribe(listener) {
       const { listeners } = space()
@@ -94,7 +105,7 @@ function storeOver(memory: Memory): MemoryStore {
       return renewLeases(space(), leases, now() + leaseMs)
     },
     async prune(rules, limit) {
-      return pruneSpace(space(), rules, now(), limit)
+      return write((space) => pruneSpace(space, rules, now(), limit))
     },
     state: forwardedState(state),
   }

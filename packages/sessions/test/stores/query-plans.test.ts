@@ -90,4 +90,10 @@ describe('the plans of the statements', { timeout: 60_000 }, () => {
     })
     expect(faults).toEqual([])
   })
+
+  it('S54: a claim looks at queued and running runs alone', async () => {
+    const plans = await plansOfAll()
+    const claims = [...plans].filter(([text]) => /"run"."status" = '(queued|running)'.* order by "run"."created_at"/.test(text))
+    expect(claims.map(([, steps]) => steps[0]).sort()).toEqual(['SEARCH run USING INDEX run_queued (namespace=?)', 'SEARCH run USING INDEX run_running (namespace=?)'])
+  })
 })

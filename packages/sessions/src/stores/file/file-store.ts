@@ -11,6 +11,7 @@ import { renewLeases } from '../memory/renew.ts'
 import { forwardedState } from '../forwarded-state.ts'
 import { takeOwnerLock } from '../owner-lock.ts'
 import { hintsOf } from '../rules.ts'
+import { TurnQueue } from '../turn-queue.ts'
 import { checkedReads } from './checked-reads.ts'
 import { withFile } from './file-errors.ts'
 import { SessionFolder } from './session-folder.ts'
@@ -37,6 +38,10 @@ export function fileStore({ dir, fsync = true }: FileStoreOptions): SessionStore
     return opened
   }
   const now = (): number => open().now()
+  const write = <T>(work: (directory: OpenDirectory) => T): Promise<T> => {
+    const directory = open()
+    return directory.queue.run(() => work(directory))
+  }
 
   return {
     ...checkedReads(() => open().folder, now),
@@ -48,37 +53,42 @@ export function fileStore({ dir, fsync = true }: FileStoreOptions): SessionStore
       opened = openDirectory(dir, fsync, options)
     },
     async close() {
+      // What was asked for before is done.
+      opened?.queue.flush()
       opened?.release()
       opened = undefined
     },
     async commit(given) {
       const batch = checkedCopy(given, 'batch')
-      const { folder } = open()
-      folder.checkSession(batch.key)
-      folder.deliver()
-      const result = commitBatch(folder.space, batch, now())
-      if (!result.ok) return result
-      folder.deliver()
-      if (!folder.space.sessions.has(batch.key)) folder.tidy([batch.key])
-      for (const hint of hintsOf(batch)) for (const listener of listeners) listener(hint)
-      return result
+      return write(({ folder }) => {
+        folder.checkSession(batch.key)
+        folder.deliver()
+        const result = commitBatch(folder.space, batch, now())
+        if (!result.ok) return result
+        folder.deliver()
+        if (!folder.space.sessions.has(batch.key)) folder.tidy([batch.key])
+        for (const hint of hintsOf(batch)) for (const listener of listeners) listener(hint)
+        return result
+      })
     },
     async claim(request) {
-      const { folder } = open()
-      if (request.runId !== undefined) folder.checkRun(request.runId)
-      folder.deliver()
-      return copyJson(claimRuns(folder.space, request, now()))
+      return write(({ folder }) => {
+        if (request.runId !== undefined) folder.checkRun(request.runId)
+        folder.deliver()
+        return copyJson(claimRuns(folder.space, request, now()))
+      })
     },
     async renew(leases, leaseMs) {
       return renewLeases(open().folder.space, leases, now() + leaseMs)
     },
     async prune(rules, limit) {
-      const { folder, states } = open()
-      folder.deliver()
-      const report = pruneSpace(folder.space, rules, now(), limit)
-      folder.tidy()
-      states.tidy()
-      return report
+      return write(({ folder, states }) => {
+        folder.deliver()
+        const report = pruneSpace(folder.space, rules, now(), limit)
+        folder.tidy()
+        states.tidy()
+        return report
+      })
     },
     subscribe(listener) {
       listeners.add(listener)
@@ -92,6 +102,8 @@ interface OpenDirectory {
   readonly folder: SessionFolder
   readonly states: StateLog
   readonly now: () => number
+  /** Of all writes to sessions. */
+  readonly queue: TurnQueue
   release(): void
 }
 
@@ -108,7 +120,7 @@ function openDirectory(name: string, fsync: boolean, { namespace, clock }: Store
       folder.load()
       return new StateLog(scanned, options)
     })
-    return { folder, states, now, release: () => lock.release() }
+    return { folder, states, now, queue: new TurnQueue(1), release: () => lock.release() }
   } catch (error) {
     lock.release()
     throw error

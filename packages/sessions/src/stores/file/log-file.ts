@@ -13,6 +13,8 @@ export class LogFile {
   #lines: number
   /** Something that does not count may stand at its end. */
   #isUnclean = false
+  /** All of it is on the disk. */
+  #isSynced = false
 
   constructor(path: string, fsync: boolean, bytes = 0, lines = 0) {
     this.path = path
@@ -25,16 +27,20 @@ export class LogFile {
     return this.#bytes
   }
 
-  /** On the disk when it returns. When it throws, the file is as it was. */
-  append(record: string): void {
+  /**
+   * The line is on the disk when it returns. If `canWait`, it may reach the disk with the next line instead: one line at
+   * most waits. If this throws, the file is as it was.
+   */
+  append(record: string, { canWait = false } = {}): void {
     const line = printLine(this.#lines + 1, record)
+    const isSynced = this.#fsync && !(canWait && this.#isSynced)
     withFile(this.path, () => {
       const descriptor = openSync(this.path, 'a')
       try {
         this.#cutBack(descriptor)
         this.#isUnclean = true
         writeAll(descriptor, line)
-        if (this.#fsync) fdatasyncSync(descriptor)
+        if (isSynced) fdatasyncSync(descriptor)
         if (this.#fsync && this.#lines === 0) syncFolder(dirname(this.path))
         this.#isUnclean = false
       } catch (error) {
@@ -46,6 +52,7 @@ export class LogFile {
         closeSync(descriptor)
       }
     })
+    this.#isSynced = isSynced
     this.#bytes += line.length
     this.#lines += 1
   }

@@ -105,6 +105,7 @@ export function addToSpace(space: Space, key: string, { held, tombstone }: Sessi
     if (isOpen(run.status)) held.openRuns.set(run.id, run)
     for (const name of parentNames(run.parent)) addTo(space.children, name, run.id)
   }
+  space.index.update(key, held)
 }
 
 function addTo(children: Space['children'], parent: string, child: string): void {

@@ -97,7 +97,7 @@ export class SessionFolder {
     // No character takes more bytes.
     if (text.length * 3 > this.#options.maxRecordBytes) checkSizes(record, this.#options.maxRecordBytes)
     const file = this.#fileOf(work.key)
-    file.log.append(text)
+    file.log.append(text, { canWait: work.isClaim === true })
     this.#files.set(work.key, file)
     file.rows += rowsOf(record)
     for (const delivery of record.outbox ?? []) file.outbox.set(delivery.id, delivery)

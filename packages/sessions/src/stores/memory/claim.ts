@@ -22,6 +22,7 @@ export function claimRuns(space: Space, request: ClaimRequest, now: number): Cla
 
 function claimOne(space: Space, held: HeldSession, first: RunRecord, request: ClaimRequest, now: number): Claim {
   return inOneStep(space, held.record.key, now, (work) => {
+    work.isClaim = true
     const run = claimRun(first, request, now)
     setRun(work, run)
     setRecord(work, { ...held.record, status: statusOf(held), version: held.record.version + 1 })
@@ -30,7 +31,7 @@ function claimOne(space: Space, held: HeldSession, first: RunRecord, request: Cl
 }
 
 function claimable(space: Space, request: ClaimRequest, now: number): { held: HeldSession; first: RunRecord }[] {
-  const firstRuns = [...space.sessions.values()].flatMap((held) => {
+  const firstRuns = [...space.index.open.values()].flatMap((held) => {
     if (hasExpired(held.record, now) || !request.agents.includes(held.record.agent)) return []
     const first = boundLease(space, held, firstOpenRun(held), now + request.leaseMs)
     const wanted = first && (request.runId ?? first.id) === first.id

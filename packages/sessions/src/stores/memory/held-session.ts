@@ -5,12 +5,14 @@ import type { StoreHint } from '../../store/contract.ts'
 import type { EntryRecord, InboxRecord, RunRecord, SessionRecord, TimerRecord, ToolCallRecord } from '../../store/records.ts'
 import { isHolding, sessionStatus } from '../rules.ts'
 import type { FilledIn, Numbers } from '../rules.ts'
+import { SessionIndex } from './session-index.ts'
 import { Table } from './table.ts'
 import type { Work } from './work.ts'
 
 /** What one namespace holds. */
 export interface Space {
   readonly sessions: Map<string, HeldSession>
+  readonly index: SessionIndex
   /** The session of each run. */
   readonly sessionOfRun: Map<string, HeldSession>
   /** Ids of the child runs of each run and of each session. */
@@ -34,6 +36,7 @@ export function newSpace(options: Pick<Space, 'loss' | 'keep'> = { loss: 'lease'
   return {
     ...options,
     sessions: new Map(),
+    index: new SessionIndex(),
     sessionOfRun: new Map(),
     children: new Map(),
     tombstones: new Map(),
@@ -120,7 +123,11 @@ export function heldByOther(held: HeldSession, runId: string): boolean {
 }
 
 /** The run that holds the session, else the next one of its queue. */
-export function firstOpenRun(held: HeldSession): RunRecord | undefined {
-  const open = [...held.openRuns.values()].sort((a, b) => a.place - b.place)
-  return open.find((run) => isHolding(run.status)) ?? open[0]
+export function firstOpenRun({ openRuns }: HeldSession): RunRecord | undefined {
+  let first: RunRecord | undefined
+  for (const run of openRuns.values()) {
+    if (isHolding(run.status)) return run
+    if (!first || run.place < first.place) first = run
+  }
+  return first
 }

@@ -1,4 +1,4 @@
-import type { EventPage, Found, SessionStore } from '../../store/contract.ts'
+import type { EventPage, Found, SessionQuery, SessionStore } from '../../store/contract.ts'
 import type { EntryRecord, RunRecord, ToolCallRecord } from '../../store/records.ts'
 import { branchesOf, pageOfBranches } from '../branches.ts'
 import { copyJson } from '../json.ts'
@@ -89,10 +89,11 @@ export function readsOf(space: () => Space, now: () => number): Reads {
       const body = space().definitions.get(hash)
       return body && copyJson(body)
     },
-    async listSessions({ agent, status, keyPrefix = '', parent, activeSince = 0, limit, page }) {
+    async listSessions(query) {
+      const { agent, status, keyPrefix = '', parent, activeSince = 0, limit, page } = query
       const after = page === undefined ? undefined : parseSessionPosition(page)
       const most = pageLimit(limit)
-      const sessions = [...space().sessions.values()]
+      const sessions = [...candidatesOf(space(), query)]
         .map((held) => readableRecord(held.record, now()))
         .filter((record) => agent === undefined || record.agent === agent)
         .filter((record) => status === undefined || record.status === status)
@@ -129,6 +130,12 @@ export function readsOf(space: () => Space, now: () => number): Reads {
       return copyJson(dueIn(space(), now(), limit))
     },
   }
+}
+
+/** All sessions that can match, and as few others as are quickly told apart. */
+function candidatesOf({ sessions, index }: Space, { status, parent }: SessionQuery): Iterable<HeldSession> {
+  if (typeof parent === 'string') return index.childrenOf(parent)
+  return status === 'busy' || status === 'failed' ? index.open.values() : sessions.values()
 }
 
 function found<T>(value: T | undefined): Found<T> {

@@ -3,6 +3,7 @@ import type { RunRecord, SessionRecord } from '../../store/records.ts'
 import { Refused } from '../refused.ts'
 import { isOpen } from '../rules.ts'
 import type { HeldSession, Space } from './held-session.ts'
+import { Table } from './table.ts'
 
 /** The writes to one session on their way. */
 export interface Work {
@@ -20,6 +21,8 @@ export interface Work {
   outbox: readonly Delivery[]
   /** The delivery whose writes these are. */
   received?: string
+  /** Nothing depends on a claim before the next commit of its run. */
+  isClaim?: true
 }
 
 /** Undefined stands for a row that is not there. */
@@ -33,9 +36,12 @@ export interface Change {
 /** Does the whole change to one session or, when anything throws, nothing. It is done when the space has kept it. */
 export function inOneStep<T>(space: Space, key: Batch['key'], now: number, change: (work: Work) => T): T {
   const work = beginWork(space, key, now)
+  // Added first, so that it is called last.
+  work.undo.push(() => space.index.update(key, space.sessions.get(key)))
   try {
     const result = change(work)
     space.keep?.(work)
+    space.index.update(key, space.sessions.get(key))
     return result
   } catch (error) {
     for (const takeBack of work.undo.reverse()) takeBack()
@@ -76,16 +82,16 @@ export function put<K, V>(work: Work, map: Map<K, V>, key: K, value: V): void {
 }
 
 export function remove<K, V>(work: Work, map: Map<K, V>, keys: readonly K[]): void {
-  const there = keys.filter((key) => map.has(key))
+  const there = keys.flatMap((key): [K, V][] => (map.has(key) ? [[key, map.get(key) as V]] : []))
   if (there.length === 0) return
-  const all = [...map]
-  // All of them again, so that the order stays as it was.
+  // The rows of a session come back in their order. Across sessions there is none to keep.
+  const kept = map instanceof Table ? [...map] : there
   work.undo.push(() => {
-    map.clear()
-    for (const [name, value] of all) map.set(name, value)
+    if (map instanceof Table) map.clear()
+    for (const [key, value] of kept) map.set(key, value)
   })
-  for (const key of there) {
-    work.changes.push({ map, key, before: map.get(key), after: undefined })
+  for (const [key, before] of there) {
+    work.changes.push({ map, key, before, after: undefined })
     map.delete(key)
   }
 }

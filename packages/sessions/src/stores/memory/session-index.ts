@@ -1,0 +1,54 @@
+import { inputKindsThatStart } from '../rules.ts'
+import type { HeldSession } from './held-session.ts'
+import { TimeOrder } from './time-order.ts'
+
+/** Finds the sessions that need work without a look at the others. */
+export class SessionIndex {
+  /** Sessions with an open run. */
+  readonly open = new Map<string, HeldSession>()
+  /** Sessions without an open run whose inbox holds a row that starts one. */
+  readonly unread = new Map<string, HeldSession>()
+  /** Sessions with a timer or an end of life, by the earlier of both. */
+  readonly times = new TimeOrder<HeldSession>()
+  /** Child sessions by the key of their parent, then by their own. */
+  readonly #children = new Map<string, Map<string, HeldSession>>()
+  readonly #parents = new Map<string, string>()
+
+  /** Must be called after each change of a session. Undefined: there is none under this key. */
+  update(key: string, held: HeldSession | undefined): void {
+    setOrDelete(this.open, key, held && held.openRuns.size > 0 ? held : undefined)
+    setOrDelete(this.unread, key, held && isUnread(held) ? held : undefined)
+    if (held) this.times.set(key, nextTimeOf(held), held)
+    else this.times.delete(key)
+    this.#updateParent(key, held)
+  }
+
+  childrenOf(parent: string): Iterable<HeldSession> {
+    return this.#children.get(parent)?.values() ?? []
+  }
+
+  #updateParent(key: string, held: HeldSession | undefined): void {
+    const [before, parent] = [this.#parents.get(key), held?.record.parent]
+    if (before !== undefined) this.#children.get(before)?.delete(key)
+    if (before !== undefined && this.#children.get(before)?.size === 0) this.#children.delete(before)
+    setOrDelete(this.#parents, key, parent)
+    if (!held || parent === undefined) return
+    const siblings = this.#children.get(parent) ?? new Map<string, HeldSession>()
+    this.#children.set(parent, siblings.set(key, held))
+  }
+}
+
+function setOrDelete<V>(map: Map<string, V>, key: string, value: V | undefined): void {
+  if (value === undefined) map.delete(key)
+  else map.set(key, value)
+}
+
+function isUnread({ record, openRuns, inbox }: HeldSession): boolean {
+  return record.status !== 'expired' && openRuns.size === 0 && [...inbox.values()].some(({ kind }) => inputKindsThatStart.includes(kind))
+}
+
+/** Infinity: never. */
+function nextTimeOf({ record, timers }: HeldSession): number {
+  const end = record.status === 'expired' ? Infinity : (record.expiresAt ?? Infinity)
+  return [...timers.values()].reduce((first, { dueAt }) => Math.min(first, dueAt), end)
+}

@@ -1,0 +1,54 @@
+interface Timed<V> {
+  readonly key: string
+  readonly time: number
+  readonly value: V
+}
+
+/** Values in the order of their times, each under a key. */
+export class TimeOrder<V> {
+  readonly #byKey = new Map<string, Timed<V>>()
+  readonly #inOrder: Timed<V>[] = []
+
+  /** The earliest time; Infinity if there is none. */
+  get first(): number {
+    return this.#inOrder[0]?.time ?? Infinity
+  }
+
+  /** Infinity removes the key. */
+  set(key: string, time: number, value: V): void {
+    const before = this.#byKey.get(key)
+    if (before?.time === time && before.value === value) return
+    this.delete(key)
+    if (time === Infinity) return
+    const timed = { key, time, value }
+    this.#inOrder.splice(this.#placeOf(timed), 0, timed)
+    this.#byKey.set(key, timed)
+  }
+
+  delete(key: string): void {
+    const before = this.#byKey.get(key)
+    if (!before) return
+    this.#inOrder.splice(this.#placeOf(before), 1)
+    this.#byKey.delete(key)
+  }
+
+  /** Values whose time is not after this one. */
+  *until(time: number): Iterable<V> {
+    for (const timed of this.#inOrder) {
+      if (timed.time > time) return
+      yield timed.value
+    }
+  }
+
+  /** Where it is, or is to be inserted. */
+  #placeOf({ time, key }: Timed<V>): number {
+    let [low, high] = [0, this.#inOrder.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const other = this.#inOrder[middle]
+      if (other && (other.time < time || (other.time === time && other.key < key))) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}
