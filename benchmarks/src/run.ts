@@ -1,5 +1,5 @@
 // pnpm bench [name...]: runs every *.bench.ts, or those whose file name holds one of the names. All of them, or all whose
-// name begins with `http-` or `bridge-` (pnpm bench http, pnpm bench bridge), are written into their section of results.md.
+// name begins with `stores-`, `http-` or `bridge-` (pnpm bench stores and so on), are written into their section of results.md.
 import { globSync } from 'node:fs'
 import { markdownTable, type Bench } from './harness.ts'
 import { machineLine, writeSection, type SectionName } from './results-file.ts'
@@ -9,6 +9,7 @@ const files = globSync('*.bench.ts', { cwd: import.meta.dirname }).sort()
 
 /** What has a command of its own, by the first word of its files. */
 const ownSections = {
+  stores: '`pnpm bench stores`.',
   http: '`pnpm bench http`. One run of each: a server in one process, its callers in another.',
   bridge: '`pnpm bench bridge`, after `pnpm build`. One run of each, where nothing else is said.',
 } as const

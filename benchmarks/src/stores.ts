@@ -1,0 +1,42 @@
+import { join } from 'node:path'
+import { createRuntime, type Runtime, type SessionStore } from '@bowline/sessions'
+import { fileStore } from '@bowline/sessions/file'
+import { memoryStore } from '@bowline/sessions/memory'
+import { sqliteStore } from '@bowline/sessions/sqlite'
+import { contenderAgent } from './contenders/bowline.ts'
+import { functionModel } from './contenders/bowline-function.ts'
+import { withTemporaryFolder } from './temporary-folder.ts'
+
+/** Each as it is by default: what is acknowledged survives the loss of power, where there is a disk. */
+const stores: Readonly<Record<string, (folder: string) => SessionStore>> = {
+  memory: () => memoryStore(),
+  file: (folder) => fileStore({ dir: folder }),
+  sqlite: (folder) => sqliteStore({ file: join(folder, 'bench.sqlite') }),
+}
+
+export const storeNames: readonly string[] = Object.keys(stores)
+
+const answers = [{ text: 20 }]
+
+/** A runtime over a new store of this name, whose agent answers in 20 text deltas. */
+export async function withRuntime<T>(name: string, work: (runtime: Runtime) => Promise<T>): Promise<T> {
+  return withTemporaryFolder(async (folder) => {
+    const store = stores[name]?.(folder)
+    if (!store) throw new Error(`There is no store ${name}`)
+    const runtime = createRuntime({ agents: [contenderAgent(functionModel(answers), answers.length)], store })
+    try {
+      await runtime.start({ keepAlive: true })
+      return await work(runtime)
+    } finally {
+      await runtime.stop()
+    }
+  })
+}
+
+/** Sends one input to each of so many new sessions at the same time, and waits until all are answered. */
+export async function runAtOnce(runtime: Runtime, name: string, count: number): Promise<void> {
+  const runs = await Promise.all(Array.from({ length: count }, (_, index) => runtime.session(`${name}:${index}`).send('go')))
+  const results = await Promise.all(runs.map((run) => run.result()))
+  const failed = results.find(({ status }) => status !== 'completed')
+  if (failed) throw new Error(`A run ended ${failed.status}`)
+}
