@@ -13,17 +13,17 @@ export class TurnQueue {
 
   /** Resolves with what the work returns, or rejects with what it throws. Holds the process until then. */
   run<T>(work: () => T): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const attempt = (): void => {
-        try {
-          resolve(work())
-        } catch (error) {
-          reject(error as Error)
-        }
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    const attempt = (): void => {
+      try {
+        resolve(work())
+      } catch (error) {
+        reject(error)
       }
-      if (this.#doneThisTurn < this.#mostPerTurn) this.#do(attempt)
-      else this.#waiting.push(attempt)
-    })
+    }
+    if (this.#doneThisTurn < this.#mostPerTurn) this.#do(attempt)
+    else this.#waiting.push(attempt)
+    return promise
   }
 
   /** Does all that waits at once. */

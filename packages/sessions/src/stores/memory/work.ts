@@ -85,9 +85,10 @@ export function remove<K, V>(work: Work, map: Map<K, V>, keys: readonly K[]): vo
   const there = keys.flatMap((key): [K, V][] => (map.has(key) ? [[key, map.get(key) as V]] : []))
   if (there.length === 0) return
   // The rows of a session come back in their order. Across sessions there is none to keep.
-  const kept = map instanceof Table ? [...map] : there
+  const isOrdered: boolean = map instanceof Table
+  const kept = isOrdered ? [...map] : there
   work.undo.push(() => {
-    if (map instanceof Table) map.clear()
+    if (isOrdered) map.clear()
     for (const [key, value] of kept) map.set(key, value)
   })
   for (const [key, before] of there) {
