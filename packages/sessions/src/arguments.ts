@@ -12,8 +12,8 @@ export const configChecks = checksFor('invalid-config')
 /** Arguments of everything else. */
 export const inputChecks = checksFor('invalid-input')
 
-function checksFor(code: SessionErrorCode) {
-  const checks = argumentChecks((message) => new SessionError(code, `${message}.`))
+export function checksFor(code: SessionErrorCode, prefix = '') {
+  const checks = argumentChecks((message) => new SessionError(code, `${prefix}${message}.`))
   const checkEach = (path: string, given: object, table: Readonly<Record<string, OptionCheck>>): void => {
     for (const [name, value] of Object.entries(given)) if (value !== undefined) table[name]?.(`${path}.${name}`, value)
   }

@@ -1,5 +1,4 @@
 import type { Clock } from '@bowline/llm'
-import { SessionError } from '../errors.ts'
 import type { StateStore } from '../state/contract.ts'
 import type { CleanupOptions } from './types.ts'
 
@@ -23,9 +22,7 @@ export class Cleanup {
   #stopped = false
 
   constructor(parts: CleanupParts) {
-    const { enabled = false, intervalMs = defaultIntervalMs, maxSessions } = parts
-    checkCount('cleanup.intervalMs', intervalMs)
-    if (maxSessions !== undefined) checkCount('cleanup.maxSessions', maxSessions)
+    const { enabled = false, intervalMs = defaultIntervalMs } = parts
     this.#parts = parts
     this.#intervalMs = intervalMs
     if (enabled) this.#arm()
@@ -74,8 +71,4 @@ export class Cleanup {
     const surplus = records.sort((left, right) => left.usedAt - right.usedAt).slice(0, Math.max(0, records.length - maxSessions))
     for (const { id, version } of surplus) await store.delete(space, id, version)
   }
-}
-
-function checkCount(what: string, count: number): void {
-  if (!Number.isSafeInteger(count) || count < 1) throw new SessionError('invalid-config', `${what} must be a whole number above 0, not ${JSON.stringify(count)}.`)
 }

@@ -1,5 +1,5 @@
 import type { JSONValue } from '@bowline/llm'
-import { SessionError } from '../errors.ts'
+import { checkCondition, planChecks, refusal } from './check-condition.ts'
 import { matchesAny } from './tool-patterns.ts'
 import type { Predicates } from './types.ts'
 
@@ -57,10 +57,9 @@ export interface CheckedStep {
 
 /** Throws `invalid-config` that names the place. */
 export function checkConfig(config: OrchestrationConfig, predicates: Predicates): readonly CheckedStep[] {
-  const { steps = [], pick = 'first' } = config
-  if (!Array.isArray(steps)) refuse('steps', 'must be a list')
-  if (pick !== 'first' && pick !== 'newest') refuse('pick', "must be 'first' or 'newest'")
-  const checked = steps.map((step: OrchestrationStep, index) => checkStep(step, `steps[${index}]`, predicates))
+  checkShape(config)
+  const { steps = [] } = config
+  const checked = steps.map((step, index) => checkStep(step, `steps[${index}]`, predicates))
   const names = checked.map(({ name }) => name)
   const twice = names.findIndex((name, index) => names.indexOf(name) !== index)
   if (twice >= 0) refuse(`steps[${twice}].name`, `is used twice: ${JSON.stringify(names[twice])}`)
@@ -69,14 +68,43 @@ export function checkConfig(config: OrchestrationConfig, predicates: Predicates)
   return checked
 }
 
+const names = planChecks.listOf((path, name) => planChecks.checkName(path, name))
+
+const stepShape = planChecks.options<OrchestrationStep>({
+  name: (path, name) => planChecks.checkRequired(path, name, 'a text with at least one character', (given) => typeof given === 'string' && given.trim() !== ''),
+  description: planChecks.checkText,
+  isDefault: planChecks.checkBoolean,
+  sticky: planChecks.checkBoolean,
+  conditions: planChecks.checkList,
+  tools: planChecks.options<NonNullable<OrchestrationStep['tools']>>({ allow: names, deny: names }),
+  availableTools: planChecks.options<NonNullable<OrchestrationStep['availableTools']>>({ allowed: names, denied: names }),
+  sequence: planChecks.listOf((path, position) => (typeof position === 'string' ? planChecks.checkName(path, position) : checkSomeNames(path, position))),
+})
+
+const checkSteps = planChecks.listOf((path, step) => {
+  planChecks.checkRequired(path, step, 'an object', (given) => given !== undefined)
+  stepShape(path, step)
+})
+
+function checkShape(config: OrchestrationConfig): void {
+  planChecks.checkRequired('config', config, 'an object', (given) => given !== undefined)
+  planChecks.checkKeys('config', config, ['steps', 'pick', 'description'] satisfies (keyof OrchestrationConfig)[])
+  checkSteps('steps', config.steps)
+  planChecks.checkOneOf('pick', config.pick, ['first', 'newest'])
+  planChecks.checkText('description', config.description)
+}
+
+function checkSomeNames(path: string, given: unknown): void {
+  planChecks.checkRequired(path, given, 'a list with at least one name', (list) => Array.isArray(list) && list.length > 0)
+  names(path, given)
+}
+
 function checkStep(step: OrchestrationStep, place: string, predicates: Predicates): CheckedStep {
   const { name, conditions = [], tools, availableTools, sequence } = step
-  if (typeof name !== 'string' || name.trim() === '') refuse(`${place}.name`, 'must be a non-empty string')
+  if (name === undefined) refuse(`${place}.name`, 'is missing')
   if (tools && availableTools) refuse(`${place}.availableTools`, 'cannot stand beside tools')
   const { allow, deny = [] } = tools ?? { allow: availableTools?.allowed, deny: availableTools?.denied }
-  const lists = { allow, deny }
-  for (const [key, list] of Object.entries(lists)) if (list !== undefined) checkNames(list, `${place}.tools.${key}`)
-  checkConditions(conditions, `${place}.conditions`, predicates)
+  for (const [index, condition] of conditions.entries()) checkCondition(condition, `${place}.conditions[${index}]`, predicates)
   const positions = sequence === undefined ? [] : checkSequence(sequence, `${place}.sequence`, deny)
   const needsSequence = conditions.findIndex((condition) => 'type' in condition && condition.type === 'sequence_match' && condition.value === undefined)
   if (needsSequence >= 0 && positions.length === 0) refuse(`${place}.conditions[${needsSequence}]`, 'needs a value, or a sequence of its step')
@@ -84,63 +112,15 @@ function checkStep(step: OrchestrationStep, place: string, predicates: Predicate
 }
 
 function checkSequence(sequence: readonly SequencePosition[], place: string, deny: readonly string[]): readonly (readonly string[])[] {
-  if (!Array.isArray(sequence) || sequence.length === 0) return refuse(place, 'must have at least one position')
-  return sequence.map((position: SequencePosition, index) => {
+  if (sequence.length === 0) return refuse(place, 'must have at least one position')
+  return sequence.map((position, index) => {
     const tools = typeof position === 'string' ? [position] : position
-    checkNames(tools, `${place}[${index}]`)
-    if (tools.length === 0) refuse(`${place}[${index}]`, 'must name at least one tool')
     const denied = tools.find((tool) => matchesAny(deny, tool))
     if (denied !== undefined) refuse(`${place}[${index}]`, `names a tool that is denied: ${JSON.stringify(denied)}`)
     return tools
   })
 }
 
-function checkConditions(conditions: readonly Condition[], place: string, predicates: Predicates): void {
-  if (!Array.isArray(conditions)) refuse(place, 'must be a list')
-  for (const [index, condition] of (conditions as readonly Condition[]).entries()) checkCondition(condition, `${place}[${index}]`, predicates)
-}
-
-/** A type that is not known is no fault here: such a condition never holds. */
-function checkCondition(condition: Condition, place: string, predicates: Predicates): void {
-  if (typeof condition !== 'object' || condition === null) refuse(place, 'must be an object')
-  if ('all' in condition) return checkConditions(condition.all, `${place}.all`, predicates)
-  if ('any' in condition) return checkConditions(condition.any, `${place}.any`, predicates)
-  if ('not' in condition) return checkCondition(condition.not, `${place}.not`, predicates)
-  switch (condition.type) {
-    case 'tool_used':
-    case 'tool_not_used':
-    case 'tool_count':
-    case 'step_is':
-    case 'message_contains':
-      if (typeof condition.value !== 'string' || condition.value === '') refuse(`${place}.value`, 'must be a non-empty string')
-      break
-    case 'sequence_match':
-      if (condition.value !== undefined) checkNames(condition.value, `${place}.value`)
-      if (condition.value?.length === 0) refuse(`${place}.value`, 'must name at least one tool')
-      break
-    case 'predicate':
-      if (!Object.hasOwn(predicates, condition.name)) refuse(`${place}.name`, `is no registered predicate: ${JSON.stringify(condition.name)}`)
-      break
-    case 'sequence_done':
-    case 'tokens':
-    case 'turns':
-      break
-    default: {
-      const unknown: never = condition
-      return unknown
-    }
-  }
-  for (const key of ['min', 'max', 'within'] as const) {
-    const value: unknown = (condition as Readonly<Record<string, unknown>>)[key]
-    if (value !== undefined && !(Number.isSafeInteger(value) && Number(value) >= 0)) refuse(`${place}.${key}`, 'must be a whole number from 0 on')
-  }
-}
-
-function checkNames(names: unknown, place: string): void {
-  const isList = Array.isArray(names) && names.every((name: unknown) => typeof name === 'string' && name !== '')
-  if (!isList) refuse(place, 'must be a list of names')
-}
-
 function refuse(place: string, why: string): never {
-  throw new SessionError('invalid-config', `The orchestration cannot be used: ${place} ${why}.`)
+  throw refusal(`${place} ${why}`)
 }

@@ -1,11 +1,22 @@
 import { systemIds, type Extension } from '@bowline/agent-loop'
 import { systemClock } from '@bowline/llm'
 import type { Clock, Usage } from '@bowline/llm'
+import { suggestion } from '@bowline/llm/arguments'
+import { inputChecks } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
-import type { TimeToLive } from '../state/contract.ts'
+import type { StateQuery, TimeToLive } from '../state/contract.ts'
 import { checkPlace } from '../state/ids.ts'
-import type { Page, PageRequest } from '../store/contract.ts'
+import type { Page } from '../store/contract.ts'
 import { addTokens, addUse, applyPatch, enterStep } from './changes.ts'
+import {
+  checkChangeOptions,
+  checkConditionContext,
+  checkedOrchestrationOptions,
+  checkOffered,
+  checkRecordOptions,
+  checkStateQuery,
+  checkUsage,
+} from './check-options.ts'
 import { Cleanup } from './cleanup.ts'
 import type { OrchestrationConfig } from './config.ts'
 import { orchestrationExtension } from './extension.ts'
@@ -13,6 +24,7 @@ import { StateRecords } from './records.ts'
 import { defaultNamespace } from './remove-session.ts'
 import { Sequencer } from './sequencer.ts'
 import { checkPatch, freshState } from './state-record.ts'
+import { checkStateId } from './state-id.ts'
 import { stateStoreOf } from './state-store-of.ts'
 import { timeToLive } from './time-to-live.ts'
 import type { ChangeOptions, ConditionContext, Orchestration, OrchestrationOptions, OrchestrationState, StatePatch, StorageOptions, ToolDecision, ToolUse } from './types.ts'
@@ -21,9 +33,7 @@ type Changing = Promise<OrchestrationState | null>
 
 /** Decides, per session, which tools an agent may use now. Throws `invalid-config`; does no input or output. */
 export function createOrchestration(options: OrchestrationOptions | (Omit<OrchestrationOptions, 'store' | 'namespace'> & StorageOptions)): Orchestration {
-  if (!('storageProvider' in options)) return new Manager(options)
-  const { storageProvider: store, storageNamespace: namespace, ...others } = options
-  return new Manager({ ...others, store, ...(namespace !== undefined && { namespace }) })
+  return new Manager(checkedOrchestrationOptions(options))
 }
 
 class Manager implements Orchestration {
@@ -39,9 +49,8 @@ class Manager implements Orchestration {
   constructor(options: OrchestrationOptions) {
     const { namespace: space = defaultNamespace, clock = systemClock, ids = systemIds, random = Math.random, environment = process.env } = options
     const { onUnavailable = 'no-tools', onDiagnostic = () => undefined } = options
-    const store = stateStoreOf(options.store)
+    const store = stateStoreOf(options.store, 'createOrchestration')
     checkPlace(space, 'any')
-    if (onUnavailable !== 'no-tools' && onUnavailable !== 'fail') throw new SessionError('invalid-config', "onUnavailable must be 'no-tools' or 'fail'.")
     this.#options = options
     this.#clock = clock
     this.#onUnavailable = onUnavailable
@@ -61,31 +70,36 @@ class Manager implements Orchestration {
     return config && !this.#sequencerOf(config) ? null : this.#records.getOrCreate(id)
   }
 
-  updateState(id: string, patch: StatePatch | ((state: OrchestrationState) => StatePatch)): Changing {
+  async updateState(id: string, patch: StatePatch | ((state: OrchestrationState) => StatePatch)): Changing {
+    if (typeof patch !== 'function') checkPatch(patch)
     const patchOf = typeof patch === 'function' ? patch : () => patch
     return this.#change(id, {}, (state) => this.#inSequence(applyPatch(state, checkPatch(patchOf(state)))))
   }
 
   async setActiveStep(id: string, name: string | null): Changing {
+    if (name !== null) inputChecks.checkName('setActiveStep.name', name)
     const names = this.#sequencer?.names
     if (name !== null && names?.includes(name) === false) {
-      throw new SessionError('invalid-input', `There is no orchestration step ${JSON.stringify(name)}; there are: ${names.join(', ')}.`)
+      throw new SessionError('invalid-input', `There is no orchestration step ${JSON.stringify(name)}${suggestion(name, names)}; there are: ${names.join(', ')}.`)
     }
-    const patch = checkPatch(enterStep(name ?? undefined))
+    const patch = enterStep(name ?? undefined)
     return this.#records.change(id, (state) => ((state.activeStep ?? null) === name ? undefined : { state: applyPatch(state, patch), keys: [] }))
   }
 
   async addUsedTool(id: string, tool: string, options: ChangeOptions = {}): Changing {
-    const use = this.#useOf(tool, options)
+    checkChangeOptions('addUsedTool', options)
+    const use = this.#useOf('addUsedTool.tool', tool, options)
     return this.#change(id, options, (state) => applyPatch(state, addUse(state, use)))
   }
 
   async advanceSequence(id: string, options: ChangeOptions = {}): Changing {
+    checkChangeOptions('advanceSequence', options)
     return this.#change(id, options, (state) => this.#inSequence(applyPatch(state, { sequenceIndex: state.sequenceIndex + 1 })))
   }
 
   async recordToolUse(id: string, tool: string, options: ChangeOptions & { readonly usage?: Usage } = {}): Changing {
-    const use = this.#useOf(tool, options)
+    checkRecordOptions('recordToolUse', options)
+    const use = this.#useOf('recordToolUse.tool', tool, options)
     return this.#change(id, options, (state) => {
       const counted = options.usage ? applyPatch(state, addTokens(state, options.usage)) : state
       const used = applyPatch(counted, this.#sequencer ? this.#sequencer.applyUse(counted, use) : addUse(counted, use))
@@ -95,11 +109,14 @@ class Manager implements Orchestration {
   }
 
   async addTokenUsage(id: string, usage: Usage, options: ChangeOptions = {}): Changing {
+    inputChecks.checkRequired('addTokenUsage.usage', usage, 'an object', (given) => given !== undefined)
+    checkUsage('addTokenUsage.usage', usage)
+    checkChangeOptions('addTokenUsage', options)
     return this.#change(id, options, (state) => applyPatch(state, addTokens(state, usage)))
   }
 
   async resetState(id: string): Changing {
-    return this.#change(id, {}, (state) => freshState(id, state))
+    return this.#records.reset(id)
   }
 
   touch(id: string): Promise<boolean> {
@@ -110,7 +127,8 @@ class Manager implements Orchestration {
     return this.#records.remove(id)
   }
 
-  listStates(query: { readonly prefix?: string } & PageRequest = {}): Promise<Page<OrchestrationState>> {
+  async listStates(query: StateQuery = {}): Promise<Page<OrchestrationState>> {
+    checkStateQuery('listStates', query)
     return this.#records.list(query)
   }
 
@@ -127,6 +145,9 @@ class Manager implements Orchestration {
   }
 
   async allowedTools(id: string, offered: readonly string[], context?: ConditionContext): Promise<ToolDecision> {
+    checkStateId(id)
+    checkOffered('allowedTools.offered', offered)
+    checkConditionContext('allowedTools.context', context)
     if (!this.#sequencer) return { tools: [...offered], reasons: [] }
     const state = await this.#readOrExplain(id)
     if (state) return this.#sequencer.allowed(state, offered, context)
@@ -141,8 +162,9 @@ class Manager implements Orchestration {
 
   /** Undefined: there are no steps. */
   #sequencerOf(config: OrchestrationConfig | undefined): Sequencer | undefined {
-    if (!config || (config.steps ?? []).length === 0) return undefined
-    return new Sequencer(config, { predicates: this.#options.predicates ?? {}, onDiagnostic: this.#tell })
+    if (config === undefined) return undefined
+    const sequencer = new Sequencer(config, { predicates: this.#options.predicates ?? {}, onDiagnostic: this.#tell })
+    return sequencer.names.length > 0 ? sequencer : undefined
   }
 
   /** One change under its key, or without one. */
@@ -159,8 +181,8 @@ class Manager implements Orchestration {
     return state.sequenceIndex > length ? applyPatch(state, { sequenceIndex: length }) : state
   }
 
-  #useOf(tool: string, { key }: ChangeOptions): ToolUse {
-    if (typeof tool !== 'string' || tool === '') throw new SessionError('invalid-input', 'A tool must be named by a non-empty string.')
+  #useOf(place: string, tool: string, { key }: ChangeOptions): ToolUse {
+    inputChecks.checkName(place, tool)
     return { tool, at: this.#clock.now(), ...(key !== undefined && { key }) }
   }
 
@@ -169,7 +191,7 @@ class Manager implements Orchestration {
     try {
       return (await this.#records.read(id)) ?? freshState(id, { version: 0, lastAccessed: this.#clock.now(), ttl: this.#ttlMs })
     } catch (error) {
-      if (this.#onUnavailable === 'fail' || (SessionError.isInstance(error) && error.code === 'invalid-key')) throw error
+      if (this.#onUnavailable === 'fail') throw error
       this.#tell({ code: 'state-unavailable', sessionId: id, message: `No tool is allowed, the state cannot be read: ${nameOf(error)}.` })
       return undefined
     }

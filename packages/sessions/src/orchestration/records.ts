@@ -63,6 +63,12 @@ export class StateRecords {
     return this.#queues.add(id, () => this.#change(id, change))
   }
 
+  /** Fresh defaults, also in the place of a record that cannot be read. */
+  async reset(id: string): Promise<OrchestrationState | null> {
+    checkStateId(id)
+    return this.#queues.add(id, () => this.#change(id, (state) => ({ state: freshState(id, state), keys: [] }), { repair: true }))
+  }
+
   async touch(id: string): Promise<boolean> {
     checkStateId(id)
     const { store, space, ttlMs } = this.#options
@@ -79,11 +85,11 @@ export class StateRecords {
     return { ...page, items: page.items.map(({ id, ...versioned }) => fromVersioned(id, versioned).state) }
   }
 
-  async #change(id: string, change: StateChange): Promise<OrchestrationState | null> {
+  async #change(id: string, change: StateChange, { repair = false } = {}): Promise<OrchestrationState | null> {
     const own = this.#options.ids.next('change')
     for (let tries = 0; tries < highestTries; tries++) {
       if (tries > 0) await this.#wait(tries)
-      const record = await this.#find(id)
+      const record = await this.#find(id, repair)
       if (!record) return null
       const changed = change(record.state, (key) => record.keys.includes(key))
       if (!changed) return record.state
@@ -95,9 +101,17 @@ export class StateRecords {
     throw this.#conflict(id)
   }
 
-  async #find(id: string): Promise<StateRecord | undefined> {
+  /** With `repair` a record that cannot be read is a fresh one. */
+  async #find(id: string, repair = false): Promise<StateRecord | undefined> {
     const read = await this.#options.store.get(this.#options.space, id)
-    return read.status === 'found' ? fromVersioned(id, read.value) : undefined
+    if (read.status !== 'found') return undefined
+    try {
+      return fromVersioned(id, read.value)
+    } catch (error) {
+      if (!repair || !SessionError.isInstance(error) || error.code !== 'store-corrupt') throw error
+      const { version, usedAt } = read.value
+      return { state: freshState(id, { version, lastAccessed: usedAt, ttl: this.#options.ttlMs }), keys: [] }
+    }
   }
 
   async #write(id: string, expected: number | null, record: StateRecord): Promise<CasResult> {
@@ -114,7 +128,7 @@ export class StateRecords {
 
   /** After a lost answer: the version of the record, if the change of this key is in it. */
   async #versionWith(id: string, key: string | undefined): Promise<number | undefined> {
-    const record = await this.#find(id)
+    const record = await this.#find(id, true)
     return record && key !== undefined && record.keys.includes(key) ? record.state.version : undefined
   }
 

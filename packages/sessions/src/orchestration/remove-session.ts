@@ -1,6 +1,7 @@
 import type { StateStore } from '../state/contract.ts'
 import type { SessionStore } from '../store/contract.ts'
 import { checkAnyKey } from '../keys.ts'
+import { checkPlace } from '../state/ids.ts'
 import { stateStoreOf } from './state-store-of.ts'
 import { childPrefixOf } from './state-id.ts'
 
@@ -9,7 +10,8 @@ export const defaultNamespace = 'orchestration-state'
 /** Removes what a session has of orchestration state, that of its child runs included. For whoever deletes the session. */
 export async function removeOrchestrationState(given: StateStore | SessionStore, sessionKey: string, namespace = defaultNamespace): Promise<void> {
   checkAnyKey(sessionKey)
-  const store = stateStoreOf(given)
+  checkPlace(namespace, 'any')
+  const store = stateStoreOf(given, 'removeOrchestrationState')
   await store.delete(namespace, sessionKey)
   for (;;) {
     // What was deleted is not listed again.

@@ -1,9 +1,12 @@
+import { inputChecks } from '../arguments.ts'
 import { addUse, applyPatch, enterStep } from './changes.ts'
+import { checkConditionContext, checkOffered, checkSequencerOptions, checkUseContext } from './check-options.ts'
 import { holds, requiredTools } from './conditions.ts'
 import { checkConfig } from './config.ts'
 import type { CheckedStep, OrchestrationConfig, OrchestrationStep } from './config.ts'
 import { findings } from './explain.ts'
 import type { Finding } from './explain.ts'
+import { checkState } from './state-record.ts'
 import { matchesAny } from './tool-patterns.ts'
 import type { ConditionContext, OrchestrationDiagnostic, OrchestrationState, Predicates, StatePatch, ToolDecision, ToolUse } from './types.ts'
 
@@ -19,13 +22,16 @@ export interface Selection {
   readonly because: string
 }
 
+/** What conditions look at, and when and under which key the tool was used. */
+export type UseContext = ConditionContext & Partial<Omit<ToolUse, 'tool'>>
+
 /** Which orchestration step is to be active, and which tools it allows: the same answer for the same question. */
 export interface StepSequencer {
   select(state: OrchestrationState, context?: ConditionContext): Selection
   /** As the step decides that is selected now. */
   allowed(state: OrchestrationState, offered: readonly string[], context?: ConditionContext): ToolDecision
   /** The use, the advance of the sequence and the selection behind it. */
-  applyToolUse(state: OrchestrationState, tool: string, context?: ConditionContext & Partial<Omit<ToolUse, 'tool'>>): StatePatch
+  applyToolUse(state: OrchestrationState, tool: string, context?: UseContext): StatePatch
   /** The next tools of the active step's sequence. Null: it has none, or it is finished. */
   expected(state: OrchestrationState): readonly string[] | null
   /** What of the configuration can have no effect. */
@@ -34,12 +40,30 @@ export interface StepSequencer {
 
 /** Pure, without input or output. Throws `invalid-config` that names the place. */
 export function createStepSequencer(config: OrchestrationConfig, options: SequencerOptions = {}): StepSequencer {
+  checkSequencerOptions('createStepSequencer', options)
   const sequencer = new Sequencer(config, options)
   return {
-    select: (state, context) => sequencer.select(state, context),
-    allowed: (state, offered, context) => sequencer.allowed(state, offered, context),
-    applyToolUse: (state, tool, context) => sequencer.applyToolUse(state, tool, context),
-    expected: (state) => sequencer.expected(state),
+    select(state, context) {
+      checkState('select.state', state)
+      checkConditionContext('select.context', context)
+      return sequencer.select(state, context)
+    },
+    allowed(state, offered, context) {
+      checkState('allowed.state', state)
+      checkOffered('allowed.offered', offered)
+      checkConditionContext('allowed.context', context)
+      return sequencer.allowed(state, offered, context)
+    },
+    applyToolUse(state, tool, context) {
+      checkState('applyToolUse.state', state)
+      inputChecks.checkName('applyToolUse.tool', tool)
+      checkUseContext('applyToolUse.context', context)
+      return sequencer.applyToolUse(state, tool, context)
+    },
+    expected(state) {
+      checkState('expected.state', state)
+      return sequencer.expected(state)
+    },
     explain: () => sequencer.explain(),
   }
 }
@@ -118,7 +142,7 @@ export class Sequencer implements StepSequencer {
     return { ...addUse(state, use), ...(advances && { sequenceIndex: state.sequenceIndex + 1 }) }
   }
 
-  applyToolUse(state: OrchestrationState, tool: string, given: ConditionContext & Partial<Omit<ToolUse, 'tool'>> = {}): StatePatch {
+  applyToolUse(state: OrchestrationState, tool: string, given: UseContext = {}): StatePatch {
     const { at = state.lastAccessed, key, ...context } = given
     const patch = this.applyUse(state, { tool, at, ...(key !== undefined && { key }) })
     return { ...patch, ...this.applySelection(applyPatch(state, patch), context)?.patch }

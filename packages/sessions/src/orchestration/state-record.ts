@@ -1,4 +1,6 @@
 import type { JSONObject, JSONValue } from '@bowline/llm'
+import { describeValue, suggestion } from '@bowline/llm/arguments'
+import { inputChecks } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import type { Versioned } from '../state/contract.ts'
 import { checkJson, copyJson } from '../stores/json.ts'
@@ -20,9 +22,13 @@ export function freshState(sessionId: string, { lastAccessed, ttl, version }: Pi
   })
 }
 
+/** As it is stored. Throws `invalid-input` for what could not be read again. */
 export function toValue({ state, keys }: StateRecord): JSONObject {
-  const { sessionId: _id, lastAccessed: _at, ttl: _ttl, version: _version, ...fields } = state
-  return copyJson({ ...fields, keys }) as unknown as JSONObject
+  const { sessionId, lastAccessed: _at, ttl: _ttl, version: _version, ...fields } = state
+  const value = copyJson({ ...fields, keys }) as unknown as JSONObject
+  const fault = faultOf(value)
+  if (fault !== undefined) throw new SessionError('invalid-input', `The orchestration state of ${sessionId} cannot be changed so: ${fault}.`)
+  return value
 }
 
 export function fromVersioned(sessionId: string, { value, version, usedAt, expiresAt }: Versioned): StateRecord {
@@ -34,36 +40,52 @@ export function fromVersioned(sessionId: string, { value, version, usedAt, expir
 type StoredFields = Omit<OrchestrationState, 'sessionId' | 'version' | 'lastAccessed' | 'ttl'> & Pick<StateRecord, 'keys'>
 
 function checkedValue(sessionId: string, value: JSONValue): StoredFields {
-  const fields = (typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}) as Partial<StoredFields>
-  const { schemaVersion, keys, ...patch } = fields
-  if (typeof schemaVersion === 'number' && schemaVersion > 1) {
-    throw new SessionError('schema-too-new', `The orchestration state of ${sessionId} has schema version ${schemaVersion}; this version of @bowline/sessions knows 1.`)
+  if (isObject(value) && typeof value['schemaVersion'] === 'number' && value['schemaVersion'] > 1) {
+    throw new SessionError('schema-too-new', `The orchestration state of ${sessionId} has schema version ${value['schemaVersion']}; this version of @bowline/sessions knows 1.`)
   }
-  const wrong = schemaVersion !== 1 || !isTexts(keys) || missingField(patch) || wrongField(patch) !== undefined
-  if (wrong) throw new SessionError('store-corrupt', `What is stored as the orchestration state of ${sessionId} is none.`)
-  return fields as StoredFields
+  const fault = faultOf(value)
+  if (fault !== undefined) {
+    throw new SessionError('store-corrupt', `The orchestration state of ${sessionId} cannot be read: ${fault}. resetState puts a fresh one in its place.`)
+  }
+  return value as unknown as StoredFields
 }
 
-function missingField(fields: object): boolean {
-  return ['recentlyUsedTools', 'toolHistory', 'sequenceIndex', 'usesInStep', 'cumulativeTokenUsage'].some((key) => !Object.hasOwn(fields, key))
+/** Why a stored value is no state. Undefined: it is one. */
+function faultOf(value: JSONValue): string | undefined {
+  if (!isObject(value)) return `it must be an object; received ${describeValue(value)}`
+  const { schemaVersion, keys, ...fields } = value
+  if (schemaVersion !== 1) return 'its schemaVersion must be 1'
+  if (!isTexts(keys)) return 'keys must be a list of names'
+  const missing = neededFields.find((name) => !Object.hasOwn(fields, name))
+  return missing === undefined ? faultIn(fields) : `${missing} is missing`
 }
+
+const neededFields = ['recentlyUsedTools', 'toolHistory', 'sequenceIndex', 'usesInStep', 'cumulativeTokenUsage']
 
 /** Throws `invalid-input` for what is no patch. Gives a copy, so that nothing of it can change later. */
-export function checkPatch(patch: StatePatch): StatePatch {
-  checkJson(patch, 'patch')
+export function checkPatch(patch: StatePatch, place = 'updateState.patch'): StatePatch {
+  inputChecks.checkRequired(place, patch, 'an object', isObject)
+  checkJson(patch, place)
   const given = copyJson(patch)
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) throw new SessionError('invalid-input', 'A patch must be an object.')
-  const wrong = wrongField(given)
-  if (wrong !== undefined) throw new SessionError('invalid-input', `A patch of the orchestration state ${wrong}.`)
+  const fault = faultIn(given)
+  if (fault !== undefined) throw new SessionError('invalid-input', `${place}.${fault}.`)
   return given
 }
 
+/** Throws `invalid-input` for what is no state, as a caller hands it to a sequencer. */
+export function checkState(place: string, state: unknown): void {
+  inputChecks.checkRequired(place, state, 'an orchestration state', isObject)
+  const { sessionId: _id, lastAccessed: _at, ttl: _ttl, version: _version, ...fields } = state as Readonly<Record<string, JSONValue>>
+  const fault = faultOf({ ...fields, keys: [] })
+  if (fault !== undefined) throw new SessionError('invalid-input', `${place}.${fault}.`)
+}
+
 /** What is wrong with the first field that does not fit. */
-function wrongField(fields: Readonly<Record<string, unknown>>): string | undefined {
+function faultIn(fields: Readonly<Record<string, unknown>>): string | undefined {
   for (const [key, value] of Object.entries(fields)) {
     const form = Object.hasOwn(forms, key) ? forms[key as keyof StatePatch] : undefined
-    if (!form) return `cannot set ${JSON.stringify(key)}`
-    if (!form.fits(value)) return `must have ${key} as ${form.says}`
+    if (!form) return `${JSON.stringify(key)} cannot be set${suggestion(key, Object.keys(forms))}`
+    if (!form.fits(value)) return `${key} must be ${form.says}; received ${describeValue(value)}`
   }
   return undefined
 }

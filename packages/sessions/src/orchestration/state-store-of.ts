@@ -1,12 +1,17 @@
+import { describeValue } from '@bowline/llm/arguments'
 import { SessionError } from '../errors.ts'
 import type { StateStore } from '../state/contract.ts'
 import type { SessionStore } from '../store/contract.ts'
 
+const methods = ['get', 'compareAndSet', 'touch', 'delete', 'list', 'sweep'] as const satisfies readonly (keyof StateStore)[]
+
 /** The state store that was given, or that of the session store that was given. Throws `invalid-config` for anything else. */
-export function stateStoreOf(given: StateStore | SessionStore | undefined): StateStore {
-  if (typeof given === 'object' && given !== null) {
-    if ('state' in given) return given.state
-    if ('compareAndSet' in given) return given
-  }
-  throw new SessionError('invalid-config', 'createOrchestration needs a store: a state store, or a session store.')
+export function stateStoreOf(given: StateStore | SessionStore | undefined, caller: string): StateStore {
+  const store: unknown = typeof given === 'object' && given !== null && 'state' in given ? given.state : given
+  if (isStateStore(store)) return store
+  throw new SessionError('invalid-config', `${caller} needs a store: store must be a state store or a session store; received ${describeValue(given)}.`)
+}
+
+function isStateStore(value: unknown): value is StateStore {
+  return typeof value === 'object' && value !== null && methods.every((name) => typeof Reflect.get(value, name) === 'function')
 }

@@ -1,7 +1,7 @@
 import type { Extension, IdSource } from '@bowline/agent-loop'
 import type { Clock, JSONObject, JSONValue, Usage } from '@bowline/llm'
-import type { StateStore, TimeToLive } from '../state/contract.ts'
-import type { Page, PageRequest, SessionStore } from '../store/contract.ts'
+import type { StateQuery, StateStore, TimeToLive } from '../state/contract.ts'
+import type { Page, SessionStore } from '../store/contract.ts'
 import type { OrchestrationConfig } from './config.ts'
 
 /** What is known of a session between its turns. Frozen. */
@@ -132,12 +132,15 @@ export interface Orchestration {
   /** Adds the use, advances the sequence and selects, in one update. */
   recordToolUse(id: string, tool: string, options?: ChangeOptions & { readonly usage?: Usage }): Promise<OrchestrationState | null>
   addTokenUsage(id: string, usage: Usage, options?: ChangeOptions): Promise<OrchestrationState | null>
-  /** Fresh defaults under a higher version. Keys that were applied stay known. */
+  /**
+   * Fresh defaults under a higher version, also in the place of a record that cannot be read. Keys that were applied stay
+   * known, as far as they could be read.
+   */
   resetState(id: string): Promise<OrchestrationState | null>
   /** Starts the life of the record anew; besides a change nothing else does. */
   touch(id: string): Promise<boolean>
   removeState(id: string): Promise<boolean>
-  listStates(query?: { readonly prefix?: string } & PageRequest): Promise<Page<OrchestrationState>>
+  listStates(query?: StateQuery): Promise<Page<OrchestrationState>>
   /** Removes expired records and those beyond `maxSessions`; gives the number of the expired ones. */
   cleanupExpiredStates(): Promise<number>
   stopCleanupTimer(): void

@@ -34,10 +34,9 @@ interface TurnOptions extends Partial<OrchestrationOptions> {
   readonly agent?: Partial<AgentOptions>
 }
 
-async function play({ steps, tools = ['a', 'b', 'c'].map((name) => tool(name)), input = 'go', on, agent, ...options }: TurnOptions): Promise<Turn> {
+async function play({ steps, tools = ['a', 'b', 'c'].map((name) => tool(name)), input = 'go', on, agent, sessionKey = id, ...options }: TurnOptions): Promise<Turn> {
   const given = on ?? bench(options)
   const model: ScriptedModel = scriptedModel(steps)
-  const { sessionKey = id } = options
   const extensions = [given.orchestration.extension(options.config)]
   const run = defineAgent({ model, tools, extensions, ...agent }).run(input, { clock: given.clock, ...(sessionKey === 'none' ? {} : { sessionKey }) })
   const events: AgentEvent[] = []

@@ -1,0 +1,75 @@
+import { checksFor, type OptionCheck, type OptionTable } from '../arguments.ts'
+import { SessionError } from '../errors.ts'
+import type { Condition } from './config.ts'
+import type { Predicates } from './types.ts'
+
+const prefix = 'The orchestration cannot be used: '
+
+/** Of the configuration: its steps and their conditions. */
+export const planChecks = checksFor('invalid-config', prefix)
+
+export function refusal(message: string): SessionError {
+  return new SessionError('invalid-config', `${prefix}${message}.`)
+}
+
+type Typed = Extract<Condition, { readonly type: string }>
+type Fields<Type extends Typed['type']> = Omit<Extract<Typed, { readonly type: Type }>, 'type'>
+
+const name: OptionCheck = (path, value) => planChecks.checkName(path, value)
+const count = planChecks.whole(0)
+const between = { min: count, max: count }
+const anything: OptionCheck = () => undefined
+
+function someNames(path: string, value: unknown): void {
+  planChecks.checkRequired(path, value, 'a list with at least one name', (given) => Array.isArray(given) && given.length > 0)
+  planChecks.listOf(name)(path, value)
+}
+
+/** The fields of each type of condition besides the type. */
+const fields: { readonly [Type in Typed['type']]: OptionTable<Fields<Type>> } = {
+  tool_used: { value: name, since: planChecks.oneOf('step') },
+  tool_not_used: { value: name, within: count },
+  tool_count: { value: name, ...between },
+  step_is: { value: name },
+  message_contains: { value: name },
+  sequence_match: { value: someNames },
+  sequence_done: {},
+  tokens: between,
+  turns: between,
+  predicate: { name, args: anything },
+}
+
+/** Throws `invalid-config`. A type that is not known is no fault here: such a condition never holds. */
+export function checkCondition(condition: Condition, place: string, predicates: Predicates): void {
+  planChecks.checkObject(place, condition)
+  if (condition === undefined) throw refusal(`${place} must be an object; received undefined`)
+  const combination = (['all', 'any', 'not'] as const).find((key) => key in condition)
+  if (combination) return checkCombination(combination, condition, place, predicates)
+  const { type } = condition as Typed
+  planChecks.checkName(`${place}.type`, type)
+  if (!Object.hasOwn(fields, type)) return
+  const table: Readonly<Record<string, OptionCheck>> = { type: anything, ...fields[type] }
+  planChecks.options(table)(place, condition)
+  // What must be there is checked also when it is not.
+  for (const key of neededBy[type] ?? []) if (Reflect.get(condition, key) === undefined) table[key]?.(`${place}.${key}`, undefined)
+  if (type === 'predicate') checkPredicate(condition as Extract<Typed, { type: 'predicate' }>, place, predicates)
+}
+
+const neededBy: Readonly<Partial<Record<Typed['type'], readonly string[]>>> = {
+  ...{ tool_used: ['value'], tool_not_used: ['value'], tool_count: ['value'], step_is: ['value'], message_contains: ['value'], predicate: ['name'] },
+}
+
+function checkCombination(combination: 'all' | 'any' | 'not', condition: Condition, place: string, predicates: Predicates): void {
+  planChecks.checkKeys(place, condition, [combination])
+  const below = (condition as Readonly<Record<string, unknown>>)[combination]
+  if (combination === 'not') return checkCondition(below as Condition, `${place}.not`, predicates)
+  planChecks.checkRequired(`${place}.${combination}`, below, 'a list', Array.isArray)
+  for (const [index, each] of (below as readonly Condition[]).entries()) checkCondition(each, `${place}.${combination}[${index}]`, predicates)
+}
+
+function checkPredicate({ name: predicate }: Extract<Typed, { type: 'predicate' }>, place: string, predicates: Predicates): void {
+  if (Object.hasOwn(predicates, predicate)) return
+  const known = Object.keys(predicates)
+  const there = known.length === 0 ? 'there are none' : `there are: ${known.join(', ')}`
+  throw refusal(`${place}.name is no registered predicate: ${JSON.stringify(predicate)}; ${there}`)
+}

@@ -1,0 +1,97 @@
+import type { Usage } from '@bowline/llm'
+import { configChecks, inputChecks, type OptionCheck, type OptionTable } from '../arguments.ts'
+import { SessionError } from '../errors.ts'
+import { checkTimeToLive } from '../state/ids.ts'
+import { pageOptions } from '../store/check-query.ts'
+import type { StateQuery, TimeToLive } from '../state/contract.ts'
+import type { SequencerOptions, UseContext } from './sequencer.ts'
+import type { ChangeOptions, CleanupOptions, ConditionContext, OrchestrationOptions, StorageOptions } from './types.ts'
+
+const anything: OptionCheck = () => undefined
+
+const functions: OptionCheck = (path, value) => {
+  configChecks.checkObject(path, value)
+  for (const [name, each] of Object.entries(value ?? {})) configChecks.checkRequired(`${path}.${name}`, each, 'a function', (given) => typeof given === 'function')
+}
+
+/** The store and the configuration are checked where they are used. */
+const orchestrationOptions = configChecks.options<OrchestrationOptions & StorageOptions>({
+  store: anything,
+  storageProvider: anything,
+  namespace: configChecks.name,
+  storageNamespace: configChecks.name,
+  config: anything,
+  ttlMs: (path, value) => checkTimeToLive(value as TimeToLive, path),
+  cleanup: configChecks.options<CleanupOptions>({
+    enabled: configChecks.checkBoolean,
+    intervalMs: configChecks.whole(1),
+    maxSessions: configChecks.whole(1),
+  }),
+  onUnavailable: configChecks.oneOf('no-tools', 'fail'),
+  predicates: functions,
+  clock: configChecks.methods('now', 'setTimer'),
+  ids: configChecks.methods('next'),
+  random: configChecks.checkFunction,
+  environment: configChecks.checkObject,
+  onDiagnostic: configChecks.checkFunction,
+})
+
+/** With one name for each option. Throws `invalid-config`. */
+export function checkedOrchestrationOptions(given: OrchestrationOptions | (Omit<OrchestrationOptions, 'store' | 'namespace'> & StorageOptions)): OrchestrationOptions {
+  configChecks.checkObject('createOrchestration', given)
+  const { store, namespace, storageProvider, storageNamespace, ...others } = (given ?? {}) as Partial<OrchestrationOptions & StorageOptions>
+  orchestrationOptions('createOrchestration', given)
+  refuseBoth('store', store, 'storageProvider', storageProvider)
+  refuseBoth('namespace', namespace, 'storageNamespace', storageNamespace)
+  const space = namespace ?? storageNamespace
+  return { ...others, store: (store ?? storageProvider) as OrchestrationOptions['store'], ...(space !== undefined && { namespace: space }) }
+}
+
+function refuseBoth(name: string, value: unknown, alias: string, other: unknown): void {
+  if (value === undefined || other === undefined) return
+  throw new SessionError('invalid-config', `createOrchestration has both ${name} and ${alias}: give one of them.`)
+}
+
+export const checkSequencerOptions = configChecks.options<SequencerOptions>({ predicates: functions, onDiagnostic: configChecks.checkFunction })
+
+export const checkChangeOptions = inputChecks.options<ChangeOptions>({ key: inputChecks.name })
+
+const tokens = inputChecks.whole(0)
+
+export const checkUsage = inputChecks.options<Usage>({
+  inputTokens: tokens,
+  noCacheTokens: tokens,
+  cacheReadTokens: tokens,
+  cacheWriteTokens: tokens,
+  outputTokens: tokens,
+  textTokens: tokens,
+  reasoningTokens: tokens,
+  totalTokens: tokens,
+  estimated: inputChecks.checkBoolean,
+  raw: inputChecks.checkObject,
+})
+
+export const checkRecordOptions = inputChecks.options<ChangeOptions & { readonly usage?: Usage }>({ key: inputChecks.name, usage: checkUsage })
+
+export const checkStateQuery = inputChecks.options<StateQuery>({ ...pageOptions, prefix: inputChecks.checkText })
+
+const conditionContext: OptionTable<ConditionContext> = {
+  message: inputChecks.checkText,
+  turns: inputChecks.whole(0),
+  state: inputChecks.checkObject,
+  args: anything,
+}
+
+export const checkConditionContext = inputChecks.options<ConditionContext>(conditionContext)
+
+export const checkUseContext = inputChecks.options<UseContext>({
+  ...conditionContext,
+  at: (path, value) => inputChecks.checkNumber(path, value, 0),
+  key: inputChecks.name,
+})
+
+/** Names of the tools that are asked about. */
+export function checkOffered(path: string, offered: unknown): void {
+  inputChecks.checkRequired(path, offered, 'a list of names', Array.isArray)
+  inputChecks.listOf((place, name) => inputChecks.checkRequired(place, name, 'a text', (given) => typeof given === 'string'))(path, offered)
+}
