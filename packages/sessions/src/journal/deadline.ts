@@ -1,16 +1,19 @@
 import type { JournalRecord } from '@bowline/agent-loop'
+import type { OpenQuestions } from '../session/views.ts'
 import type { Write } from '../store/batch.ts'
 import type { RunRecord } from '../store/records.ts'
 
-/**
- * Wakes a run that waits, at the earliest time that one of its calls waits for; those of a child wake the child. One that
- * waits no longer is not woken.
- */
+/** Returns the writes for the deadline of a run in the commit of these records: one that waits is woken, no other one is. */
 export function deadlineOf(records: readonly JournalRecord[], run: RunRecord): readonly Write[] {
   const row = records.findLast((record) => record.type === 'run')?.run
   if (!row || row.state === 'running') return []
-  const waits = row.state === 'suspended' ? [...(row.pendingToolCalls ?? []), ...(row.pendingApprovals ?? [])] : []
-  const times = waits.flatMap((each) => (each.path.length === 0 ? (each.deadlineAt ?? []) : []))
+  const { pendingToolCalls = [], pendingApprovals = [] } = row
+  return row.state === 'suspended' ? deadlineFor(run, { pendingToolCalls, pendingApprovals }) : withoutDeadline(run)
+}
+
+/** Wakes the run at the earliest time that one of its calls waits for; calls of a subagent wake the run of the subagent. */
+export function deadlineFor(run: RunRecord, { pendingToolCalls, pendingApprovals }: OpenQuestions): readonly Write[] {
+  const times = [...pendingToolCalls, ...pendingApprovals].flatMap((each) => (each.path.length === 0 ? (each.deadlineAt ?? []) : []))
   if (times.length === 0) return withoutDeadline(run)
   return [{ op: 'timer.put', timers: [{ id: timerId(run), kind: 'deadline', dueAt: Math.min(...times), body: { runId: run.id } }] }]
 }

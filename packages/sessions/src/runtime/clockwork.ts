@@ -1,6 +1,7 @@
 import type { Clock } from '@bowline/llm'
 import type { IdSource } from '@bowline/agent-loop'
-import { waitingStatuses } from '../session/views.ts'
+import { isWaiting } from '../session/views.ts'
+import type { Expect } from '../store/batch.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { SessionStore } from '../store/contract.ts'
 import type { SessionRecord, TimerRecord } from '../store/records.ts'
@@ -117,11 +118,11 @@ export class Clockwork {
       const fired = await this.#each(due.timers, (timer) => timer.session, (timer) => this.#fire(timer))
       const expired = await this.#each(due.expired, String, expire)
       const started = await this.#each(due.unread, String, startLeftovers)
-      done.timers += fired.filter(Boolean).length
+      done.timers += fired.filter((what) => what === 'fired').length
       done.expired += expired.length
       done.started += started.length
-      // What is due hides what will be.
-      if (fired.length + expired.length > 0) continue
+      // What is due hides what will be. A timer that could not be moved is left for the next sweep.
+      if (fired.some((what) => what !== 'kept') || expired.length > 0) continue
       // The absolute value: a clock that was set back puts the last time into the future.
       const pruned = Math.abs(clock.now() - this.#prunedAt) >= pruneMs ? await this.#prune() : nothingPruned
       return { ...done, pruned, nextDueAt: due.nextAt }
@@ -155,26 +156,30 @@ export class Clockwork {
     }
   }
 
-  /** The effect is part of the commit that drops the timer. A run that no longer waits needs no waking. */
-  async #fire({ id, session: key, body }: TimerRecord): Promise<boolean> {
+  /**
+   * The effect is part of the commit that drops the timer. A run that does not wait needs no waking: when it starts to wait,
+   * it sets its timer again. `kept`: the run changed meanwhile.
+   */
+  async #fire({ id, session: key, body }: TimerRecord): Promise<'fired' | 'dropped' | 'kept'> {
     const { store, ids } = this.#options
     const { runId } = body
     if (typeof runId !== 'string') throw new TypeError(`The timer ${id} names no run.`)
     const drop = { op: 'timer.drop', ids: [id] } as const
+    const run = await store.readRun(runId)
+    const waits = run.status === 'found' && isWaiting(run.value.status)
+    const as: readonly Expect[] = run.status === 'found' ? [{ that: 'run', runId, status: [run.value.status] }] : []
     const result = await commitOnce(store, {
       id: ids.next('batch'),
       key,
-      expect: [{ that: 'timer', id }, { that: 'run', runId, status: waitingStatuses }],
-      writes: [drop, { op: 'run.patch', runId, patch: { status: 'queued' } }],
+      expect: [{ that: 'timer', id }, ...as],
+      writes: waits ? [drop, { op: 'run.patch', runId, patch: { status: 'queued' } }] : [drop],
     })
-    if (!result.ok) {
-      await commitOnce(store, { id: ids.next('batch'), key, expect: [{ that: 'timer', id }], writes: [drop] })
-      return false
-    }
+    if (!result.ok) return 'kept'
+    if (!waits) return 'dropped'
     this.#options.announce(key)
     this.#options.wake()
     this.tellHost(this.#options.clock.now())
-    return true
+    return 'fired'
   }
 
   #look(): void {

@@ -4,6 +4,7 @@ import { newsOfChild } from '../children/deliveries.ts'
 import { describeDiff, type DefinitionDiff } from '../definition/definition-diff.ts'
 import { SessionError } from '../errors.ts'
 import { lastEvents, lastWrites, lookAtLostRun, newsOfLostRun, type LostRun, type LostRunEnd } from '../journal/close-run.ts'
+import { deadlineFor } from '../journal/deadline.ts'
 import { newEvent } from '../journal/new-event.ts'
 import { patchOf } from '../journal/turn-state.ts'
 import type { LiveLog } from '../log/live-log.ts'
@@ -43,14 +44,15 @@ export async function bringToRest({ store, live, ids, clock }: RecoverContext, c
     if (run.status === 'missing' || !('value' in session) || run.value.epoch !== claim.run.epoch) return
     const { id, rest, turnState, pendingToolCalls, pendingApprovals } = run.value
     if (!rest) return
-    const patch = (await goesOn(store, run.value, rest)) ? ({ status: 'queued' } as const) : patchOf(rest)
+    const patch = (await goesOn(store, run.value, rest)) ? ({ status: 'queued' } as const) : { ...patchOf(rest), status: rest.status }
     const batchId = ids.next('batch')
     const result = await commitOnce(store, {
       id: batchId,
       key,
       // A stop request that comes meanwhile must be seen.
       expect: [...fence(claim.run), { that: 'session', id: session.value.id, version: session.value.version }],
-      writes: [{ op: 'run.patch', runId: id, patch: { ...patch, rest: null } }],
+      // A deadline that came before the run was at rest was dropped: from now on it counts.
+      writes: [{ op: 'run.patch', runId: id, patch: { ...patch, rest: null } }, ...(isWaiting(patch.status) ? deadlineFor(run.value, run.value) : [])],
       deliver: 'reason' in patch ? newsOfChild(claim.run, { ...rest, pendingToolCalls, pendingApprovals, spent: turnState?.spent, at: clock.now(), batchId }) : [],
     })
     if (!result.ok && result.reason === 'conflict') continue

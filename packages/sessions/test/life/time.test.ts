@@ -1,5 +1,5 @@
-import { defineTool } from '@bowline/agent-loop'
-import { manualClock, type Step } from '@bowline/llm/testing'
+import { defineAgent, defineExtension, defineTool } from '@bowline/agent-loop'
+import { manualClock, scriptedModel, type Step } from '@bowline/llm/testing'
 import type { SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
@@ -62,6 +62,82 @@ describe('deadlines', () => {
     expect(await second.runtime.run(run.runId)).toMatchObject({ status: 'completed' })
     expect(await outcomes(second.session)).toEqual([becomes])
     await second.runtime.stop()
+  })
+
+  describe.each(kinds)('S95, S160: of $tool: that comes before the run is at rest', ({ tool, becomes }) => {
+    const hold = () => {
+      const [reached, go] = [gate(), gate()]
+      let ends = 0
+      const onAgentEnd = async (): Promise<void> => {
+        ends += 1
+        reached.open()
+        if (ends === 1) await go.passed
+      }
+      return { reached, go, extensions: [defineExtension({ name: 'slow', timeoutMs: dayMs, hooks: { onAgentEnd } })] }
+    }
+
+    it.each(['its own time', 'a sweep'])('counts as soon as the run waits (%s)', async (what) => {
+      const { reached, go, extensions } = hold()
+      const timers = what === 'its own time'
+      const { runtime, session, clock } = await started({ steps: [call(tool), { text: 'without it' }], agent: { extensions }, timers })
+      const run = await session.send('go')
+      const drained = timers ? undefined : runtime.drain()
+      await reached.passed
+      await clock.advance(60_000)
+      if (!timers) await runtime.sweep()
+      go.open()
+      await drained
+      await clock.advance(0)
+      if (!timers) await runtime.drain()
+      expect(await run.result()).toMatchObject({ status: 'completed', text: 'without it' })
+      expect(await outcomes(session)).toEqual([becomes])
+      await runtime.stop()
+    })
+
+    it('counts after a restart', async () => {
+      const { reached, extensions } = hold()
+      const first = await started({ steps: [call(tool)], agent: { extensions } })
+      const { clock, store } = first
+      await store.open({ namespace: 'default', clock, owner: 'keeper' })
+      const run = await first.session.send('go')
+      await reached.passed
+      await clock.advance(59_000)
+      await first.runtime.stop({ graceMs: 0 })
+      await clock.advance(dayMs)
+      const second = await started({ steps: [{ text: 'without it' }], clock, store })
+      await clock.advance(0)
+      await collect(second.session.events({ runId: run.runId }))
+      expect(await second.runtime.run(run.runId)).toMatchObject({ status: 'completed' })
+      expect(await outcomes(second.session)).toEqual([becomes])
+      await second.runtime.stop()
+    })
+
+    it('counts for a subagent, and its parent goes on', async () => {
+      const { reached, go, extensions } = hold()
+      const model = scriptedModel([call(tool), { text: 'without it' }])
+      const helper = defineAgent({ name: 'helper', description: 'Helps.', model, tools, extensions })
+      const asks: Step = { toolCalls: [{ id: 'c', name: 'delegate_to_helper', input: { prompt: 'go' } }] }
+      const { runtime, session, clock } = await started({ steps: [asks, { text: 'done' }], agent: { subagents: [helper] } })
+      const run = await session.send('go')
+      await reached.passed
+      await clock.advance(60_000)
+      go.open()
+      for (let ms = 0; ms < 10; ms++) await clock.advance(1)
+      expect(await run.result()).toMatchObject({ status: 'completed', text: 'done' })
+      await runtime.stop()
+    })
+  })
+
+  it('S95: no other deadline of the run is dropped with one that is over', async () => {
+    const { runtime, session, clock, store } = await started({ steps: [call('send'), call('place'), { text: 'done' }] })
+    const run = await session.send('go')
+    await run.result()
+    const { timers } = (await clock.advance(60_000), await store.due(10))
+    expect(timers).toEqual([])
+    expect(await run.status()).toBe('awaiting-tools')
+    await clock.advance(60_000)
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    await runtime.stop()
   })
 
   it.each(kinds)('S95, S160: of $tool: once among several processes', async ({ tool, becomes }) => {
