@@ -20,7 +20,7 @@ export const layers = {
   llm: {
     packages: [],
     typesOf: [],
-    libraries: ['ai', '@ai-sdk/provider', 'zod', 'uuid', 'fastest-levenshtein', '@opentelemetry/api'],
+    libraries: ['ai', '@ai-sdk/provider', 'zod', 'uuid', 'fastest-levenshtein', 're2js', '@opentelemetry/api'],
     builtins: [],
   },
   'agent-loop': {

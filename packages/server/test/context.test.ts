@@ -6,7 +6,7 @@ import type { SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { bench, localTool, refusal, remoteTool, say, stores } from './support/bench.ts'
-import { allFrames, completion } from './support/frames.ts'
+import { allFrames, completion, eventsOf } from './support/frames.ts'
 
 const mine = '/api/agent/session/mine'
 const schema = { type: 'object', properties: { at: { type: 'string' } } } as const
@@ -121,6 +121,44 @@ it('V14: at most 32 tools of 64 KiB in all', async () => {
   const large = { ...declaration('large'), description: 'x'.repeat(64 * 1024) }
   await refusal(execute({ input: say('hi'), context: { tools: [large] } }), 400, 'invalid-body')
   expect((await execute({ input: say('hi'), context: { tools: many.slice(1) } })).status).toBe(200)
+})
+
+/** Each definition refers twice to the next. */
+function doublingSchema(): object {
+  const next = (index: number) => ({ anyOf: [{ $ref: `#/$defs/d${index}` }, { $ref: `#/$defs/d${index}` }] })
+  const $defs = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`d${index}`, index === 39 ? { type: 'number' } : next(index + 1)]))
+  return { type: 'object', properties: { a: { $ref: '#/$defs/d0' } }, $defs }
+}
+
+describe('V106: a schema that a client declares is bounded before it is used', () => {
+  const nested = (depth: number): object => (depth === 0 ? {} : { items: nested(depth - 1) })
+  it.each<[string, object, string]>([
+    ['a pattern that looks back', { properties: { a: { type: 'string', pattern: '(a)\\1' } } }, '.properties.a.pattern'],
+    ['a name by a pattern that looks ahead', { patternProperties: { '(?=a)b': {} } }, '.patternProperties'],
+    ['a pattern that is too large', { properties: { a: { pattern: '(?:abcdefghij){1000}' } } }, '.properties.a.pattern'],
+    ['references that double', doublingSchema(), ''],
+    ['too many levels', nested(40), '.items.items.items.items'],
+    ['too many parts', { properties: Object.fromEntries(Array.from({ length: 2500 }, (_, index) => [`p${index}`, {}])) }, ''],
+    ['a type that is none', { type: 'nonsense' }, ''],
+  ])('%s is refused, and the place is told', async (_name, inputSchema, path) => {
+    const { execute, runtime } = await bench({ agents: { assistant: { clientTools: 'any' } } })
+    const tools = [declaration('fine'), { ...declaration('paint'), inputSchema }]
+    const problem = await refusal(execute({ input: say('hi'), context: { tools } }), 400, 'invalid-body')
+    expect(problem.errors).toEqual([{ path: `context.tools[1].inputSchema${path}`, message: expect.any(String) as string }])
+    expect((await runtime.sessions()).items).toEqual([])
+  })
+
+  it('a pattern that would backtrack is checked in linear time', async () => {
+    const inputSchema = { type: 'object', properties: { a: { type: 'string', pattern: '^(a|a)*$' } } }
+    const calls = ['a'.repeat(40), `${'a'.repeat(40)}!`].map((a, index) => ({ id: `c${index}`, name: 'paint', input: { a } }))
+    const { execute } = await bench({ agents: { assistant: { clientTools: 'any' } }, steps: [{ toolCalls: calls }] })
+    const context = { tools: [{ ...declaration('paint'), inputSchema }] }
+    const began = performance.now()
+    const frames = await allFrames(await execute({ input: say('hi'), context }))
+    expect(performance.now() - began).toBeLessThan(5000)
+    expect(completion(frames)).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'c0' }] })
+    expect(eventsOf(frames).filter((event) => event.type === 'tool-execution-end')).toMatchObject([{ toolCallId: 'c1', message: { status: 'error' } }])
+  })
 })
 
 it('V15: a declaration says what a tool takes, and nothing that runs', async () => {

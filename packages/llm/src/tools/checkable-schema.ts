@@ -1,5 +1,6 @@
 import type { JSONSchema7 } from '@ai-sdk/provider'
 import { isRecord } from '../json.ts'
+import type { PatternCompiler } from './linear-pattern.ts'
 
 export type Draft = 'draft-7' | 'draft-2020-12'
 
@@ -11,13 +12,14 @@ export interface CheckableSchema {
 }
 
 /** A schema as the checker reads it right: nothing that is valid is refused for what the checker does not know. */
-export function checkableSchema(schema: JSONSchema7): CheckableSchema {
+export function checkableSchema(schema: JSONSchema7, patterns?: PatternCompiler): CheckableSchema {
   const unchecked = new Set<string>()
-  const checkable = convert(schema, { definitions: definitionsOf(schema), unchecked })
+  const isPattern = (source: unknown): boolean => patterns?.compile(source) !== undefined
+  const checkable = convert(schema, { definitions: definitionsOf(schema), unchecked, isPattern })
   return { schema: checkable, unchecked: [...unchecked].sort() }
 }
 
-export function draftOf(schema: JSONSchema7): Draft {
+function draftOf(schema: JSONSchema7): Draft {
   if (schema.$schema !== undefined) return /draft-0[467]/.test(schema.$schema) ? 'draft-7' : 'draft-2020-12'
   return schema.definitions && !schema.$defs ? 'draft-7' : 'draft-2020-12'
 }
@@ -25,6 +27,8 @@ export function draftOf(schema: JSONSchema7): Draft {
 interface Context {
   readonly definitions: Definitions
   readonly unchecked: Set<string>
+  /** Whether a pattern can be checked in linear time. */
+  readonly isPattern: (source: unknown) => boolean
 }
 
 type SchemaObject = Readonly<Record<string, unknown>>
@@ -42,14 +46,14 @@ const neverChecked = new Set([
 ])
 
 /** Keywords below which names are the schema author's own and not keywords. */
-const namedSchemas = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
-const plainData = new Set(['default', 'const', 'enum', 'examples', 'required'])
+export const namedSchemas: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
+export const plainData: ReadonlySet<string> = new Set(['default', 'const', 'enum', 'examples', 'required'])
 
 function convert(schema: unknown, context: Context): unknown {
   if (Array.isArray(schema)) return schema.map((item) => convert(item, context))
   if (!isRecord(schema)) return schema
   const kept = Object.entries(schema).filter(([keyword, value]) => {
-    const checked = isCheckable(keyword, value, schema, context.definitions)
+    const checked = isCheckable(keyword, value, schema, context)
     if (!checked) context.unchecked.add(keyword)
     return checked
   })
@@ -61,7 +65,7 @@ function convert(schema: unknown, context: Context): unknown {
   return withRequired(Object.fromEntries(converted) as SchemaObject)
 }
 
-function isCheckable(keyword: string, value: unknown, schema: SchemaObject, definitions: Definitions): boolean {
+function isCheckable(keyword: string, value: unknown, schema: SchemaObject, { definitions, isPattern }: Context): boolean {
   switch (keyword) {
     case '$ref':
       return isLocal(value, definitions)
@@ -83,18 +87,6 @@ function isCheckable(keyword: string, value: unknown, schema: SchemaObject, defi
 /** The checker compares such values by identity. */
 function isComposite(value: unknown): boolean {
   return typeof value === 'object' && value !== null
-}
-
-/** The checker reads expressions without the flag `u`, which changes what these escapes mean. */
-function isPattern(source: unknown): boolean {
-  if (typeof source !== 'string' || /\\p\{|\\u\{/i.test(source)) return false
-  try {
-    new RegExp(source)
-    return true
-  } catch {
-    // Other languages have other expressions, and so have the schemas that they make.
-    return false
-  }
 }
 
 /** The checker sees what is required only in objects that are called so, and only of properties that are described. */

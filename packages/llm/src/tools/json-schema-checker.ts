@@ -1,32 +1,54 @@
 import type { JSONSchema7 } from '@ai-sdk/provider'
 import type { JSONValue } from '../messages.ts'
-import { checkableSchema, draftOf } from './checkable-schema.ts'
+import { checkableSchema } from './checkable-schema.ts'
+import { SchemaCompiler } from './compile-schema.ts'
+import { patternCompiler } from './linear-pattern.ts'
+import { SchemaWalk } from './schema-walk.ts'
 import type { SchemaResult } from './tool-schema.ts'
 
+/** Objects and lists in one schema. A large schema of a real tool has some hundreds. */
+const maxParts = 10_000
+
 export interface JsonSchemaChecker {
-  /** Throws for a value that is too deep. */
+  /** Throws for a value that is too deep, or that would take too long. */
   readonly check: (value: JSONValue) => SchemaResult
   readonly unchecked: readonly string[]
 }
 
-/** Checks plain JSON Schema. Keywords that the checker cannot hold are left out of the check and named. */
+/**
+ * Checks plain JSON Schema. The work of one check is bounded, whatever the schema: it may come from a client or from
+ * another server. Keywords that are not checked are left out and named.
+ */
 export async function checkerOf(jsonSchema: JSONSchema7): Promise<JsonSchemaChecker> {
   const { z } = await import('zod')
-  const { schema, unchecked } = checkableSchema(jsonSchema)
-  const checker = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0], {
-    defaultTarget: draftOf(jsonSchema),
-    // The one that all share would hold every schema with an id for good.
-    registry: z.registry(),
-  })
+  const { parts, hasPatterns } = measure(jsonSchema)
+  if (parts > maxParts) throw new Error(`It has more than ${maxParts} parts.`)
+  const patterns = hasPatterns ? await patternCompiler() : undefined
+  const { schema, unchecked } = checkableSchema(jsonSchema, patterns)
+  const compiler = new SchemaCompiler(z, schema, patterns)
+  const check = compiler.compile(schema)
   return {
     unchecked,
     check(value) {
-      const result = checker.safeParse(value)
-      if (result.success) return { ok: true, value: result.data as JSONValue }
-      return {
-        ok: false,
-        issues: result.error.issues.map(({ path, message }) => ({ path: path.map(String).join('.'), message })),
-      }
+      const walk = new SchemaWalk()
+      const checked = check(value, walk)
+      return walk.issues.length === 0 ? { ok: true, value: checked } : { ok: false, issues: walk.issues }
     },
   }
+}
+
+/** Counts no further than to the limit. */
+function measure(schema: unknown): { readonly parts: number; readonly hasPatterns: boolean } {
+  let parts = 0
+  let hasPatterns = false
+  const open = [schema]
+  for (let part = open.pop(); part !== undefined && parts <= maxParts; part = open.pop()) {
+    if (typeof part !== 'object' || part === null) continue
+    parts++
+    for (const [keyword, value] of Object.entries(part)) {
+      hasPatterns ||= keyword === 'pattern' || keyword === 'patternProperties'
+      if (typeof value === 'object' && value !== null) open.push(value)
+    }
+  }
+  return { parts, hasPatterns }
 }

@@ -64,7 +64,7 @@ async function placeOf(services: Services, key: string, request: MessageRequest,
   if (!info) {
     if (!context) throw await contextRequired(existing, request.sessionId)
     const agent = agentOf(services, context.agent)
-    return { session: services.runtime.session(key, newSession(services, agent, context)), agent: agent.name ?? '', isNew: true }
+    return { session: services.runtime.session(key, await newSession(services, agent, context)), agent: agent.name ?? '', isNew: true }
   }
   const { agent, cursor } = checkAlive(info)
   if (!context) return { session: existing, agent, cursor, isNew: false }

@@ -1,5 +1,6 @@
 import { subagentsOf, type Agent } from '@bowline/agent-loop'
 import type { ToolDeclaration } from '@bowline/client'
+import { findSchemaFault } from '@bowline/llm'
 import type { ClientTools } from '../options.ts'
 import { ProblemError } from '../problems.ts'
 
@@ -23,6 +24,16 @@ export function broughtTools(
     throw notAllowed(`${refused.join(', ')}: these names ${why}.`)
   }
   return brought
+}
+
+/** Refuses schemas that would take too long to be used: nothing of them may hold the process. */
+export async function checkSchemas(given: readonly ToolDeclaration[], brought: readonly ToolDeclaration[]): Promise<void> {
+  if (brought.length === 0) return
+  const fault = await findSchemaFault(brought.map((tool) => tool.inputSchema))
+  if (!fault) return
+  const tool = brought[fault.index]
+  const path = `context.tools[${given.findIndex((each) => each === tool)}].inputSchema${fault.path && `.${fault.path}`}`
+  throw new ProblemError('invalid-body', `The schema of a tool is refused: ${path}`, { errors: [{ path, message: fault.message }] })
 }
 
 /** A session below gets the tools that were brought too. */

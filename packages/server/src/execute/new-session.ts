@@ -4,16 +4,17 @@ import type { AssistantMessage, Message } from '@bowline/llm'
 import type { SessionOptions } from '@bowline/sessions'
 import { ProblemError } from '../problems.ts'
 import type { Services } from '../services.ts'
-import { broughtTools } from './client-tools.ts'
+import { broughtTools, checkSchemas } from './client-tools.ts'
 
 /** What a client says about a session that is to be made, as far as the agent takes it. */
-export function newSession(services: Services, agent: Agent, { messages = [], tools = [], metadata }: SessionContext): SessionOptions {
+export async function newSession(services: Services, agent: Agent, { messages = [], tools = [], metadata }: SessionContext): Promise<SessionOptions> {
   const { name = '' } = agent
   const { clientTools = 'declared', clientHistory = false } = services.agents[name] ?? {}
   if (messages.length > 0 && !clientHistory) {
     throw new ProblemError('option-not-allowed', 'The agent takes no earlier messages from a client.')
   }
   const remoteTools = broughtTools(agent, tools, clientTools)
+  await checkSchemas(tools, remoteTools)
   const at = services.clock.now()
   return {
     agent: name,
