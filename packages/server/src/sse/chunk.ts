@@ -6,7 +6,7 @@ import { continues, isTextDelta, type TextDelta } from './join-deltas.ts'
 /** About what a socket takes at once. */
 const fullBytes = 64 * 1024
 
-/** What is written at once: all that was at hand, with the deltas of a part joined. */
+/** What was at hand: the deltas of a part are joined, small frames are written at once, a large one piece by piece. */
 export class Chunk {
   /** Of what is in it. */
   cursor: string | undefined
@@ -39,11 +39,25 @@ export class Chunk {
     }
   }
 
-  /** The frames in one piece; undefined when nothing was added. */
-  close(): { readonly bytes: Uint8Array; readonly frames: number } | undefined {
+  /** Returns the frames in pieces. Those of a large frame are views of the one that all readers share, not copies. */
+  close(): { readonly pieces: Uint8Array[]; readonly frames: number } {
     this.#closeDeltas()
-    if (this.#frames.length === 0) return undefined
-    return { bytes: concatenate(this.#frames), frames: this.#frames.length }
+    const pieces: Uint8Array[] = []
+    let small: Uint8Array[] = []
+    const closeSmall = (): void => {
+      if (small.length > 0) pieces.push(concatenate(small))
+      small = []
+    }
+    for (const frame of this.#frames) {
+      if (frame.length < fullBytes) {
+        small.push(frame)
+        continue
+      }
+      closeSmall()
+      for (let at = 0; at < frame.length; at += fullBytes) pieces.push(frame.subarray(at, at + fullBytes))
+    }
+    closeSmall()
+    return { pieces, frames: this.#frames.length }
   }
 
   #closeDeltas(): void {

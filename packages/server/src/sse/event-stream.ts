@@ -69,6 +69,8 @@ export class EventStream {
   #events: LogIterator | undefined
   #isWaiting = false
   #arrived: LoggedEvent | undefined
+  /** What the reader has not taken yet of what it is given. Nothing may come between the pieces of a frame. */
+  #pieces: Uint8Array[] = []
   #isOver = false
   #isDeleted = false
   #failure: { readonly error: unknown } | undefined
@@ -132,11 +134,12 @@ export class EventStream {
   /** Undefined when the reader has left. */
   async #next(): Promise<Uint8Array | Last | undefined> {
     try {
+      if (this.#pieces.length > 0) return this.#pieces.shift()
       while (!this.#reading.signal.aborted) {
         if (this.#failure) throw this.#failure.error
         if (this.#ending) return { frame: this.#ending }
-        const chunk = this.#arrived && this.#gather(this.#arrived)
-        if (chunk) return chunk
+        if (this.#arrived) this.#gather(this.#arrived)
+        if (this.#pieces.length > 0) return this.#pieces.shift()
         if (this.#isOver) {
           const frame = this.#isDeleted ? deleted : await this.#options.complete(this.#cursor)
           if (frame) return { frame }
@@ -153,8 +156,8 @@ export class EventStream {
     }
   }
 
-  /** All that is at hand, up to a measure. */
-  #gather(first: LoggedEvent): Uint8Array | undefined {
+  /** Takes all that is at hand, up to a measure. */
+  #gather(first: LoggedEvent): void {
     const { select, isLast } = this.#options
     const chunk = new Chunk(this.#form)
     this.#arrived = undefined
@@ -169,11 +172,10 @@ export class EventStream {
     this.#lagEvents = Math.max(this.#lagEvents, events - 1)
     // One event ahead: a log that is asked for its next event listens, and misses no delta meanwhile.
     if (!this.#isOver) this.#readOn()
-    const closed = chunk.close()
+    const { pieces, frames } = chunk.close()
     this.#cursor = chunk.cursor ?? this.#cursor
-    if (!closed) return undefined
-    this.#frames += closed.frames
-    return closed.bytes
+    this.#pieces = pieces
+    this.#frames += frames
   }
 
   #giveLast({ frame, ...last }: Last): void {
@@ -241,6 +243,7 @@ export class EventStream {
 
   #leave(): void {
     this.#isClosed = true
+    this.#pieces = []
     this.#timer.stop()
     this.#stopReading()
     this.#wake()

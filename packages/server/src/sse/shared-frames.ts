@@ -5,7 +5,8 @@ import { eventFrame, transportFrame } from './frames.ts'
 import { joinDeltas, type TextDelta } from './join-deltas.ts'
 
 const maxStoredBytes = 4 * 1024 * 1024
-const maxFrameBytes = 64 * 1024
+/** A larger frame is not kept for readers to come, only as long as a reader holds it. */
+const maxKeptBytes = 64 * 1024
 
 /**
  * The frames of this process: made once for an event, whoever reads it. What is happening now is one object for all
@@ -17,6 +18,11 @@ export class SharedFrames {
   readonly #joined = new WeakMap<LoggedEvent, { readonly first: LoggedEvent; readonly frame: Uint8Array }>()
   readonly #stored = new Map<string, Uint8Array>()
   #storedBytes = 0
+  readonly #large = new Map<string, WeakRef<Uint8Array>>()
+  readonly #released = new FinalizationRegistry<string>((place) => {
+    // Another frame may have come to this place meanwhile.
+    if (this.#large.get(place)?.deref() === undefined) this.#large.delete(place)
+  })
   readonly #redaction: Redaction
 
   constructor(redaction = createRedaction()) {
@@ -53,10 +59,14 @@ export class SharedFrames {
   /** The time stands for the incarnation of the session: numbers begin anew when nothing is left of a deleted one. */
   #storedFrame(log: string, event: LoggedEvent): Uint8Array {
     const place = `${log}\n${event.cursor}\n${event.at}`
-    const existing = this.#stored.get(place)
+    const existing = this.#stored.get(place) ?? this.#large.get(place)?.deref()
     if (existing) return existing
     const frame = eventFrame(event, this.#redaction)
-    if (frame.length > maxFrameBytes) return frame
+    if (frame.length > maxKeptBytes) {
+      this.#large.set(place, new WeakRef(frame))
+      this.#released.register(frame, place)
+      return frame
+    }
     this.#stored.set(place, frame)
     this.#storedBytes += frame.length
     for (const [oldest, { length }] of this.#stored) {

@@ -1,7 +1,8 @@
 import type { LoggedEvent } from '@bowline/sessions'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import type { TextDelta } from '../../src/sse/join-deltas.ts'
 import { SharedFrames } from '../../src/sse/shared-frames.ts'
+import { feed, make, text } from '../support/feed.ts'
 
 const stored = (seq: number, more: object = {}) => ({ type: 'save-point', at: 5, seq, cursor: String(seq), ...more }) as LoggedEvent
 const delta = (n: number) => ({ type: 'text-delta', at: 5, cursor: `1.${n}`, runId: 'r', messageId: 'm', index: 0, delta: `${n};` }) as TextDelta
@@ -30,4 +31,57 @@ it('V37: what is kept for others is bounded', () => {
   expect(shared.frame('log', stored(1, large))).toBe(first)
   for (let seq = 2; seq < 80; seq++) shared.frame('log', stored(seq, large))
   expect(shared.frame('log', stored(1, large))).not.toBe(first)
+})
+
+const largeText = 'x'.repeat(8 * 1024 * 1024)
+
+it('V37, V39: fifty stalled readers of a large message hold one encoding of it, whichever way each got the event', async () => {
+  const shared = new SharedFrames()
+  const encode = vi.spyOn(TextEncoder.prototype, 'encode')
+  const held = new Set<ArrayBufferLike>()
+  const readers = await Promise.all(
+    Array.from({ length: 50 }, async () => {
+      const source = feed()
+      const { reader } = make(source, undefined, { shared })
+      // As the store gives it: an object of its own for each reader, between others.
+      source.push(stored(1), stored(2, { message: { content: largeText } }), stored(3))
+      await reader.read()
+      for (let piece = 0; piece < 3; piece++) held.add((await reader.read()).value?.buffer ?? new ArrayBuffer(0))
+      return reader
+    }),
+  )
+  const bytes = [...held].reduce((sum, { byteLength }) => sum + byteLength, 0)
+  expect(bytes).toBeLessThan(largeText.length + 64 * 1024)
+  expect(encode.mock.calls.filter(([encoded = '']) => encoded.length > largeText.length)).toHaveLength(1)
+  encode.mockRestore()
+  await Promise.all(readers.map((reader) => reader.cancel()))
+})
+
+it('V37: a large message arrives whole, in pieces that a socket can take', async () => {
+  const source = feed()
+  const { reader } = make(source)
+  source.push(stored(1), stored(2, { message: { content: largeText } }), stored(3))
+  source.finish()
+  let received = ''
+  let largest = 0
+  for (let next = await reader.read(); !next.done; next = await reader.read()) {
+    largest = Math.max(largest, next.value.length)
+    received += text(next)
+  }
+  expect(largest).toBeLessThanOrEqual(64 * 1024)
+  expect(received.match(/^id: .*$/gm)).toEqual(['id: 1', 'id: 2', 'id: 3', 'id: 3'])
+  expect(received).toContain(largeText)
+})
+
+it('V35, V39: what ends a stream waits until the frame that was begun is whole', async () => {
+  const source = feed()
+  const { reader, stream, clock } = make(source)
+  source.push(stored(1, { message: { content: 'x'.repeat(200_000) } }))
+  await reader.read()
+  let received = text(await reader.read())
+  await clock.advance(10_000)
+  stream.end({ type: 'stream-end', reason: 'drained', resume: true })
+  for (let next = await reader.read(); !next.done; next = await reader.read()) received += text(next)
+  expect(received.split('\n\n').map((frame) => frame.slice(0, 5))).toEqual(['id: 1', 'id: 1', ''])
+  expect(received).toContain('"slow-reader"')
 })

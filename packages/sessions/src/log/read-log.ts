@@ -63,8 +63,8 @@ class LogReader {
   #countedAt = 0
   #sessionId: string | undefined
   #ended = false
-  /** What was read of the log and not given yet. */
-  #page: readonly StoredEvent[] = []
+  /** What was read of the log and not given yet; an event that was given is let go. */
+  #page: (StoredEvent | undefined)[] = []
   #place = 0
   /** What the reader follows live. */
   #queue: ReaderQueue | undefined
@@ -133,7 +133,7 @@ class LogReader {
       }
       this.#checkReach(page.firstSeq, page.lastSeq)
       limit = nextPage(limit, page.events, bufferBytes)
-      this.#page = page.events
+      this.#page = [...page.events]
       this.#place = 0
       for (let event = this.#nextOfPage(); event && !this.#signal.aborted; event = this.#nextOfPage()) yield event
       this.#page = []
@@ -143,7 +143,7 @@ class LogReader {
 
   #nextOfPage(): LoggedEvent | undefined {
     for (let event = this.#page[this.#place]; event && !this.#ended; event = this.#page[this.#place]) {
-      this.#place++
+      this.#page[this.#place++] = undefined
       if (isOfRun(event)) this.#n = 0
       const logged: LoggedEvent = { ...event, cursor: printCursor(event.seq, this.#n) }
       this.#pass(logged, event.seq)
