@@ -11,6 +11,7 @@ export { crashScenarios } from './crash-kit/scenarios.ts'
 export { standardInvariants } from './crash-kit/invariants.ts'
 export type {
   Acknowledged,
+  AcknowledgedInput,
   CrashEnd,
   CrashFailure,
   CrashMode,

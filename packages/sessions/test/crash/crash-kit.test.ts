@@ -83,6 +83,13 @@ describe('planted faults', () => {
     )
   })
 
+  it.each(['steer', 'overlay', 'background'] as const)('S22, S29, S140, S179: an input, or word of a task, that is taken too early is found (%s)', async (name) => {
+    const { failures } = await exploreCrashes({ ...crashScenarios[name], runtime: earlyTake }, { modes: ['kill'] })
+    expect(failures.map(({ point }) => point)).toContainEqual(expect.stringMatching(/after-commit inbox\.(take|patch)/))
+    const invariant = name === 'background' ? 'a session is reminded once of its background tasks' : 'every accepted input is found again, and accepted once'
+    expect(new Set(failures.map((failure) => failure.invariant))).toContain(invariant)
+  })
+
   it.each(['text', 'tools', 'remote'] as const)('S36, S179: a commit without its fence is found (%s)', async (name) => {
     const { failures } = await exploreCrashes({ ...crashScenarios[name], runtime: withoutFence }, { modes: ['zombie'] })
     const invariants = new Set(failures.map((failure) => failure.invariant))
@@ -151,6 +158,8 @@ describe('a report', () => {
       [
         "no run is running at rest",
         "every accepted input has a run that ended or waits",
+        "every accepted input is found again, and accepted once",
+        "nothing that a run should take is left in a session without one",
         "an accepted answer is kept until it is used",
         "an owner that lost its run writes nothing more",
         "a tool with the effect once takes effect at most once",

@@ -1,4 +1,4 @@
-import { crashScenarios, exploreCrashes, standardInvariants, type CrashEnd, type SessionEnd } from '@bowline/sessions/testing'
+import { crashScenarios, exploreCrashes, standardInvariants, type AcknowledgedInput, type CrashEnd, type CrashScenario, type SessionEnd } from '@bowline/sessions/testing'
 import { describe, expect, it } from 'vitest'
 
 /** How the scenario with two tools ends when nothing happens to it. */
@@ -8,8 +8,8 @@ const waiting = await endOf('remote', async () => undefined)
 async function endOf(name: keyof typeof crashScenarios, wait?: () => Promise<void>): Promise<CrashEnd> {
   const ends: CrashEnd[] = []
   const keep = { name: 'kept', check: (end: CrashEnd) => (ends.push(end), []) }
-  const scenario = crashScenarios[name]
-  const drive: typeof scenario.drive = async (runtime) => {
+  const scenario: CrashScenario = crashScenarios[name]
+  const drive: CrashScenario['drive'] = async (runtime) => {
     await (await runtime.session('room:1').send('go')).result()
     await wait?.()
   }
@@ -44,6 +44,16 @@ function withAnswers(end: CrashEnd, ...answers: readonly (readonly [string, numb
   return { ...end, acknowledged: { ...end.acknowledged, answers: new Map(answers) } }
 }
 
+function withInputs(end: CrashEnd, ...inputs: readonly Partial<AcknowledgedInput>[]): CrashEnd {
+  const given = { method: 'steer', session: 'room:1', content: 'turn left', isNew: true } as const
+  return { ...end, acknowledged: { ...end.acknowledged, inputs: inputs.map((input) => ({ ...given, ...input })) } }
+}
+
+function withSteering(end: CrashEnd): CrashEnd {
+  const row = { id: 'steer:left', kind: 'steer', at: 1, body: { inputId: 'left', runId: 'run_1', input: { role: 'user', content: 'turn left' } } } as const
+  return change(end, () => ({ inbox: [row] }))
+}
+
 function problemsOf(name: string, end: CrashEnd): readonly string[] {
   const invariant = standardInvariants.find((each) => each.name === name)
   if (!invariant) throw new TypeError(`there is no invariant ${name}`)
@@ -55,6 +65,12 @@ const broken: readonly { readonly name: string; readonly end: CrashEnd; readonly
   { name: 'no run is running at rest', end: changeRuns(good, { status: 'queued' }), says: 'run_1 is queued' },
   { name: 'every accepted input has a run that ended or waits', end: change(good, () => ({ runs: [] })), says: 'run_1 was accepted and is not there' },
   { name: 'every accepted input has a run that ended or waits', end: changeRuns(good, { status: 'running' }), says: 'run_1 neither ended nor waits' },
+  { name: 'every accepted input is found again, and accepted once', end: withInputs(good, { inputId: 'left' }), says: 'steer left was accepted and is gone' },
+  { name: 'every accepted input is found again, and accepted once', end: withInputs(withSteering(waiting), { inputId: 'left' }, { inputId: 'left' }), says: 'steer left was accepted as new 2 times' },
+  { name: 'every accepted input is found again, and accepted once', end: withInputs(withSteering(waiting), {}, {}), says: 'was accepted 2 times and is found 1 times' },
+  { name: 'every accepted input is found again, and accepted once', end: withInputs(withSteering(waiting), { method: 'overlay' }), says: 'overlay "turn left" was accepted 1 times and is found 0 times' },
+  { name: 'every accepted input is found again, and accepted once', end: withInputs(good, { method: 'overlay', inputId: 'brief', turns: 2 }), says: 'overlay brief is for 2 turns: 0 have seen it, and 0 are left' },
+  { name: 'nothing that a run should take is left in a session without one', end: withSteering(good), says: 'room:1: steer:left is left' },
   { name: 'an accepted answer is kept until it is used', end: withAnswers(waiting, ['call-place', 1]), says: 'the answer to call-place was accepted and is gone' },
   { name: 'an accepted answer is kept until it is used', end: withAnswers(good, ['call-place', 2]), says: 'call-place was accepted 2 times' },
   { name: 'an owner that lost its run writes nothing more', end: { ...good, staleWrites: ['late'] }, says: 'late' },

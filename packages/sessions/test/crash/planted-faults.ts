@@ -20,10 +20,11 @@ function notStarted(write: Write): Write {
   return { ...write, calls: write.calls.map((call) => (call.state === 'started' ? { ...call, state: 'pending' } : call)) }
 }
 
-/** Answers are taken out of the inbox in a commit of their own, before the one that uses them. */
+/** Answers, inputs and words of tasks are taken out of the inbox in a commit of their own, before the one that uses them. */
 export const earlyTake = writingThrough((commit) => async (batch) => {
-  const taken = batch.writes.filter((write) => write.op === 'inbox.take')
-  const rest = batch.writes.filter((write) => write.op !== 'inbox.take')
+  const isTake = ({ op }: Write): boolean => op === 'inbox.take' || op === 'inbox.patch'
+  const taken = batch.writes.filter(isTake)
+  const rest = batch.writes.filter((write) => !isTake(write))
   if (taken.length === 0 || rest.length === 0) return commit(batch)
   const first: CommitResult = await commit({ ...batch, id: `${batch.id}-take`, writes: taken })
   return first.ok ? commit({ ...batch, writes: rest }) : first

@@ -64,7 +64,7 @@ export class PayingPlace extends Workplace {
     const sessions = await readSessions(store)
     const runIds = new Set(sessions.flatMap(({ runs }) => runs.map((run) => run.id)))
     const effects = (await this.#world.quietEffects()).filter((effect) => runIds.has(effect.runId))
-    return { sessions, world: { effects, notes: new Map() }, acknowledged: { runs: this.accepted, answers: new Map() }, staleWrites: [] }
+    return { sessions, world: { effects, notes: new Map() }, acknowledged: { runs: this.accepted, answers: new Map(), inputs: [] }, staleWrites: [] }
   }
 }
 

@@ -1,4 +1,5 @@
 import { callsHaveOneOutcome, doubtIsSurfaced, keysAreKept, onceIsOnce } from './invariants/calls.ts'
+import { acceptedInputsAreFound, nothingIsLeftInTheInbox } from './invariants/inputs.ts'
 import { compactionsAreMadeOnce, logFolds, logHasNoGaps, logIsWellFormed, turnsEndOnce } from './invariants/log.ts'
 import { acceptedAnswersAreKept, acceptedInputsAreAnswered, lostOwnersWriteNothing, nothingRunsAtRest } from './invariants/runs.ts'
 import { transcriptIsValid } from './invariants/transcript.ts'
@@ -8,6 +9,8 @@ import type { Invariant } from './types.ts'
 export const standardInvariants: readonly Invariant[] = [
   nothingRunsAtRest,
   acceptedInputsAreAnswered,
+  acceptedInputsAreFound,
+  nothingIsLeftInTheInbox,
   acceptedAnswersAreKept,
   lostOwnersWriteNothing,
   onceIsOnce,

@@ -1,3 +1,4 @@
+import { announceable } from '../../children/reminders.ts'
 import type { Page, SessionStore } from '../../store/contract.ts'
 import { holdingStatuses } from '../../store/records.ts'
 import type { EntryRecord, InboxKind, RunRecord, RunStatus, SessionRecord, StoredEvent } from '../../store/records.ts'
@@ -16,12 +17,19 @@ const inboxKinds = Object.keys({
 const holding: readonly string[] = holdingStatuses
 const open: readonly RunStatus[] = ['queued', ...holdingStatuses]
 
-/** Nothing happens any more by itself: nothing runs, and what is queued waits behind a run that waits for somebody. */
+/** Nothing happens any more by itself: nothing runs, no run is to be made, and what is queued waits behind a run that waits. */
 export async function isAtRest(store: SessionStore): Promise<boolean> {
   for (const { key } of await sessionsOf(store)) {
     if (!isResting(await allPages((page) => store.listRuns(key, { status: open, limit: pageSize, ...page })))) return false
   }
+  const { unread } = await store.due(pageSize)
+  for (const key of unread) if (await startsRun(store, key)) return false
   return true
+}
+
+/** A run is to be made of what waits in the inbox. */
+async function startsRun(store: SessionStore, key: string): Promise<boolean> {
+  return (await store.readInbox(key, ['steer'])).length > 0 || (await announceable(store, key)).length > 0
 }
 
 export function isResting(runs: readonly RunRecord[]): boolean {

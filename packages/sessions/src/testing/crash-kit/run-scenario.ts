@@ -80,11 +80,11 @@ class Stage {
   }
 
   async look(stuck: string | undefined): Promise<CrashEnd> {
-    const { store, staleWrites, acceptedRuns, acceptedAnswers, effects, notes } = this.#scene
+    const { store, staleWrites, acceptedRuns, acceptedAnswers, acceptedInputs, effects, notes } = this.#scene
     return {
       world: { effects, notes },
       sessions: await readSessions(store),
-      acknowledged: { runs: [...acceptedRuns], answers: acceptedAnswers },
+      acknowledged: { runs: [...acceptedRuns], answers: acceptedAnswers, inputs: acceptedInputs },
       staleWrites,
       ...(stuck === undefined ? {} : { stuck }),
     }

@@ -5,7 +5,7 @@ import type { SessionStore } from '../../store/contract.ts'
 import { PointCounter, type CrashPlan, type PointKind } from './crash-plan.ts'
 import type { CrashProcess } from './crash-process.ts'
 import { seededRandom } from './seeded-random.ts'
-import type { Effect, World } from './types.ts'
+import type { AcknowledgedInput, Effect, World } from './types.ts'
 
 /** One run of a scenario: the time, the store and the world that all its processes share, and what happened. */
 export class Scene {
@@ -23,6 +23,7 @@ export class Scene {
   readonly staleWrites: string[] = []
   readonly acceptedRuns = new Set<string>()
   readonly acceptedAnswers = new Map<string, number>()
+  acceptedInputs: readonly AcknowledgedInput[] = []
   /** The process whose points count. */
   watched: CrashProcess | undefined
   /** The watched process was struck, and nobody has dealt with that yet. */

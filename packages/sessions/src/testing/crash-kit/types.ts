@@ -1,4 +1,5 @@
 import type { AgentOptions, CallContext, StoredMessage } from '@bowline/agent-loop'
+import type { UserMessage } from '@bowline/llm'
 import type { Runtime, RuntimeOptions } from '../../runtime/types.ts'
 import type { SessionStore } from '../../store/contract.ts'
 import type {
@@ -95,6 +96,22 @@ export interface Acknowledged {
   readonly runs: readonly string[]
   /** How often an answer was accepted as new, by tool call id or approval id. */
   readonly answers: ReadonlyMap<string, number>
+  /** Inputs of sessions that no client has killed or deleted since. */
+  readonly inputs: readonly AcknowledgedInput[]
+}
+
+export interface AcknowledgedInput {
+  readonly method: 'send' | 'steer' | 'followUp' | 'overlay'
+  /** The key of its session. */
+  readonly session: string
+  /** As the client named it. */
+  readonly inputId?: string
+  /** The content of the message. */
+  readonly content: UserMessage['content']
+  /** Of an overlay: how many turns are to see it. */
+  readonly turns?: number
+  /** False: the runtime knew it already. Always true for an overlay, of which the runtime does not say. */
+  readonly isNew: boolean
 }
 
 export interface ExploreOptions {

@@ -1,4 +1,6 @@
+import type { AgentInput } from '@bowline/agent-loop'
 import type { Runtime } from '../../runtime/types.ts'
+import { messageOf } from '../../session/new-run.ts'
 import type { Scene } from './scene.ts'
 
 /** The runtime as a client sees it, with its sessions and runs: what the client is told is remembered. */
@@ -21,10 +23,31 @@ function watched<T extends object>(scene: Scene, target: T): T {
       if (typeof member !== 'function') return isFace(member) ? watched(scene, member) : member
       return (...args: unknown[]) => {
         const answer: unknown = (member as (...given: unknown[]) => unknown).apply(target, args)
-        return answer instanceof Promise ? answer.then((told) => heard(scene, told)) : faceOf(scene, answer)
+        if (!(answer instanceof Promise)) return faceOf(scene, answer)
+        return answer.then((told) => {
+          if ('key' in target) noteInput(scene, target.key as string, { name, args, told: told as Told | undefined })
+          return heard(scene, told)
+        })
       }
     },
   })
+}
+
+interface Answered {
+  readonly name: string | symbol
+  readonly args: readonly unknown[]
+  readonly told: Told | undefined
+}
+
+/** What a session was asked for, once that is acknowledged. */
+function noteInput(scene: Scene, session: string, { name, args, told }: Answered): void {
+  if (name === 'kill' || name === 'delete') scene.acceptedInputs = scene.acceptedInputs.filter((input) => input.session !== session)
+  if (name !== 'send' && name !== 'steer' && name !== 'followUp' && name !== 'overlay') return
+  const [input, { id, turns = 1 } = {}] = args as [AgentInput, { readonly id?: string; readonly turns?: number } | undefined]
+  const named = id === undefined ? {} : { inputId: id }
+  const shown = name === 'overlay' ? { turns } : {}
+  const isNew = told?.accepted !== 'duplicate'
+  scene.acceptedInputs = [...scene.acceptedInputs, { method: name, session, ...named, content: messageOf(input).content, ...shown, isNew }]
 }
 
 function heard(scene: Scene, told: unknown): unknown {

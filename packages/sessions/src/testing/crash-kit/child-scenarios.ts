@@ -1,0 +1,51 @@
+import { defineAgent, type AgentOptions } from '@bowline/agent-loop'
+import { scriptedModel, type Step } from '@bowline/llm/testing'
+import { standardInvariants } from './invariants.ts'
+import { asking, done, driveToEnd, effectTool } from './scenario-parts.ts'
+import type { CrashScenario, Invariant } from './types.ts'
+
+/** Every session with tasks in the background is told of them in one reminder. */
+const remindedOnce: Invariant = {
+  name: 'a session is reminded once of its background tasks',
+  check: ({ sessions }) =>
+    sessions.flatMap(({ record, log }) => {
+      const isParent = sessions.some(({ runs }) => runs.some(({ parent }) => parent?.session === record.key && parent.taskId !== undefined))
+      const reminders = log.filter((event) => event.type === 'runtime-input' && event.source === 'notify').length
+      return reminders === (isParent ? 1 : 0) ? [] : [`${record.key} was reminded ${reminders} times`]
+    }),
+}
+
+/** Work that is handed on to subagents. */
+export const childScenarios = {
+  /** A subagent that is waited for, and whose call is approved. */
+  child: {
+    agents: (world) => {
+      const helper = defineAgent({ ...agent('helper', call('pay')), description: 'Helps.', tools: [asking(world, 'pay')] })
+      return [{ ...agent('assistant', call('delegate_to_helper', { prompt: 'pay' })), subagents: [helper] }]
+    },
+    drive: driveToEnd,
+  },
+  /** Subagents in the background, three deep: each ends before the one that it has started. */
+  background: {
+    agents: (world) => {
+      const leaf = defineAgent({ ...agent('leaf', call('index')), description: 'Works.', tools: [effectTool(world, 'index', 'idempotent', { takesMs: 2_000 })] })
+      const helper = defineAgent({ ...agent('helper', launch('leaf')), description: 'Helps.', subagents: [leaf] })
+      return [{ ...agent('assistant', launch('helper')), subagents: [helper] }]
+    },
+    drive: driveToEnd,
+    invariants: [...standardInvariants, remindedOnce],
+  },
+} as const satisfies Readonly<Record<string, CrashScenario>>
+
+/** A model that makes one call, and then says that all is done. */
+function agent(name: string, first: Step): AgentOptions {
+  return { name, model: scriptedModel(({ prompt }) => (prompt.some(({ role }) => role === 'tool') ? done : first)) }
+}
+
+function call(name: string, input: Readonly<Record<string, string | boolean>> = {}): Step {
+  return { toolCalls: [{ id: `call-${name}`, name, input }] }
+}
+
+function launch(name: string): Step {
+  return call(`delegate_to_${name}`, { prompt: 'go', run_in_background: true })
+}
