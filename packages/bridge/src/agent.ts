@@ -1,7 +1,7 @@
 import type { AgentEvent } from '@bowline/agent-loop'
 import type { Cost, JSONObject, JSONValue, RuntimeParams, Usage } from '@bowline/llm'
 import type { StateStore } from '@bowline/sessions'
-import { BridgeError } from './errors.ts'
+import { checkAgent } from './check-agent.ts'
 
 /**
  * Something that answers prompts. `onPrompt` must stop soon after `abortSignal` is aborted; what it had sent by then
@@ -135,20 +135,8 @@ export type Answer =
   | { readonly id: string; readonly output: JSONValue }
   | { readonly id: string; readonly error: string }
 
-const idForm = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
-
-/** Checks an agent and gives it back. Throws `CONFIG`. */
+/** Checks an agent and returns it. Throws `CONFIG`. */
 export function defineBridgeAgent<T extends BridgeAgent>(agent: T): T {
-  checkAgent(agent)
+  checkAgent('defineBridgeAgent.agent', agent)
   return agent
-}
-
-export function checkAgent(agent: BridgeAgent): void {
-  const id = agent?.info?.id
-  if (typeof id !== 'string' || !idForm.test(id)) {
-    throw new BridgeError('CONFIG', `The agent id ${JSON.stringify(id)} must match ${idForm.source}`)
-  }
-  const fault = (text: string): BridgeError => new BridgeError('CONFIG', `Agent ${id} ${text}`, { details: { agentId: id } })
-  if (agent.specificationVersion !== 'v1') throw fault('must have the specificationVersion v1')
-  if (typeof agent.onPrompt !== 'function') throw fault('has no onPrompt')
 }

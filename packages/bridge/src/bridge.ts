@@ -1,6 +1,7 @@
 import type { Clock } from '@bowline/llm'
 import manifest from '../package.json' with { type: 'json' }
 import { AgentDirectory } from './agent-directory.ts'
+import { callChecks } from './arguments.ts'
 import type { ListedAgent } from './bridge-contract.ts'
 import type { Bridge, BridgeCounters, BridgeHealth, BridgeLimits, BridgeResult, BridgeRun, BridgeSession } from './bridge-contract.ts'
 import type { CancelInput, CancelReceipt, CloseInput, CloseReceipt, CreateSessionInput, DelegateInput } from './bridge-contract.ts'
@@ -9,6 +10,7 @@ import { coreOf } from './core.ts'
 import type { Core } from './core.ts'
 import { BridgeError } from './errors.ts'
 import type { BridgeExecutor, ExecutorHost } from './executors/executor.ts'
+import { checkDiscoverQuery, checkHealthOptions, checkSessionOptions, checkStopOptions } from './input/check-input.ts'
 import { contextLogger } from './observer.ts'
 import { OpenCalls } from './open-calls.ts'
 import { cancel } from './operations/cancel.ts'
@@ -118,7 +120,9 @@ class ExecutorBridge implements Bridge {
     }
   }
 
-  stop({ deadlineMs = 10_000 }: { readonly deadlineMs?: number } = {}): Promise<void> {
+  async stop(options: { readonly deadlineMs?: number } = {}): Promise<void> {
+    checkStopOptions('stop.options', options)
+    const { deadlineMs = 10_000 } = options
     this.#stopping ??= this.#calls.during(this.#stop(deadlineMs))
     return this.#stopping
   }
@@ -147,7 +151,9 @@ class ExecutorBridge implements Bridge {
     }
   }
 
-  health({ owner = localOwner }: OwnerOption = {}): BridgeHealth {
+  health(options: OwnerOption = {}): BridgeHealth {
+    checkHealthOptions('health.options', options)
+    const { owner = localOwner } = options
     const { executors, clock, maxInFlight } = this.#settings
     const { admission, sessions } = this.#desk
     const agents = this.#directory.list()
@@ -185,7 +191,9 @@ class ExecutorBridge implements Bridge {
     return { ...this.#core.observer.counters(), inFlight: this.#desk.admission.inFlight }
   }
 
-  discover({ capability, owner = 'local' }: OwnerOption & { readonly capability?: string } = {}): readonly ListedAgent[] {
+  discover(query: OwnerOption & { readonly capability?: string } = {}): readonly ListedAgent[] {
+    checkDiscoverQuery('discover.query', query)
+    const { capability, owner = localOwner } = query
     const agents = this.#directory.list().filter(({ id }) => this.#settings.authorize(owner, 'discover', id))
     return capability === undefined ? agents : agents.filter(({ capabilities }) => capabilities.includes(capability))
   }
@@ -210,7 +218,10 @@ class ExecutorBridge implements Bridge {
     return this.#open(delegate(this.#desk, input))
   }
 
-  async session(sessionId: string, { owner = 'local' }: OwnerOption = {}): Promise<BridgeSession> {
+  async session(sessionId: string, options: OwnerOption = {}): Promise<BridgeSession> {
+    callChecks.checkName('session.sessionId', sessionId)
+    checkSessionOptions('session.options', options)
+    const { owner = localOwner } = options
     return sessionView(await this.#answered(this.#desk.sessions.read({ owner, id: sessionId })))
   }
 

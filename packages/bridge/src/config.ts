@@ -1,6 +1,11 @@
 import type { Runtime } from '@bowline/sessions'
+import { configChecks as check } from './arguments.ts'
+import type { FieldChecks } from './arguments.ts'
+import { serverChecks } from './executors/remote/remote-server.ts'
 import type { RemoteServerOptions } from './executors/remote/remote-server.ts'
+import { workerChecks } from './executors/worker/options.ts'
 import type { WorkerOptions } from './executors/worker/options.ts'
+import { bridgeOptionChecks } from './settings.ts'
 import type { BridgeOptions } from './settings.ts'
 
 /** What `bowline-bridge --config FILE` serves: the default export of the file, or a file that is JSON. */
@@ -13,7 +18,15 @@ export interface BridgeConfig extends BridgeOptions {
   readonly servers?: readonly RemoteServerOptions[]
 }
 
-/** Gives the configuration back, with its type checked. */
+export const configFieldChecks: FieldChecks<BridgeConfig> = {
+  ...bridgeOptionChecks,
+  runtimes: check.listOf(check.requiredMethods('start', 'stop')),
+  workers: check.listOf(check.record(workerChecks)),
+  servers: check.listOf(check.record(serverChecks)),
+}
+
+/** Checks the configuration and returns it. Throws `CONFIG`. */
 export function defineBridgeConfig(config: BridgeConfig): BridgeConfig {
+  check.record(configFieldChecks)('defineBridgeConfig.config', config)
   return config
 }

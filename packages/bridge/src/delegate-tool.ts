@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto'
 import { defineTool } from '@bowline/agent-loop'
 import type { ChildReport, Tool, ToolContext, ToolReturnValue } from '@bowline/agent-loop'
 import { z } from 'zod'
+import { configChecks as check } from './arguments.ts'
+import type { FieldChecks } from './arguments.ts'
 import { contextOfRun } from './agents/run-contexts.ts'
 import type { BridgeEvent } from './agent.ts'
 import type { Bridge, BridgeOutcome, BridgeResult, DepthOption, OwnerOption } from './bridge-contract.ts'
 import { workContext } from './context.ts'
 import { errorBody } from './error-body.ts'
-import { BridgeError } from './errors.ts'
 
 export interface DelegateToolOptions {
   /** Ids of the agents that work may be handed to; the first is used when the model names none. Default: all. */
@@ -17,13 +18,23 @@ export interface DelegateToolOptions {
   readonly description?: string
 }
 
+const optionChecks: FieldChecks<DelegateToolOptions> = {
+  agents: (path, agents) => {
+    check.listOf(check.checkName)(path, agents)
+    check.checkRequired(path, agents, 'a list of at least one agent id', (given) => (given as readonly unknown[] | undefined)?.length !== 0)
+  },
+  name: check.optionalName,
+  description: check.checkText,
+}
+
 /**
  * A tool that hands work to an agent of the bridge and gives its answer. A call that is repeated after a crash joins the
  * same request; stopping the run cancels it; what it cost is added to the run.
  */
 export function delegateTool(bridge: Bridge, options: DelegateToolOptions = {}): Tool {
+  check.requiredMethods('delegate', 'cancel', 'discover')('delegateTool.bridge', bridge)
+  check.record(optionChecks)('delegateTool.options', options)
   const { agents, name = 'delegate', description = 'Hands a task to another agent and gives its answer.' } = options
-  if (agents?.length === 0) throw new BridgeError('CONFIG', 'delegateTool: agents must name at least one agent')
   const agentId = agents ? z.enum(agents) : z.string()
   return defineTool({
     name,

@@ -3,8 +3,10 @@ import type { IdSource } from '@bowline/agent-loop'
 import { systemClock } from '@bowline/llm'
 import type { Clock } from '@bowline/llm'
 import type { StateStore } from '@bowline/sessions'
-import { BridgeError } from './errors.ts'
+import { configChecks as check } from './arguments.ts'
+import type { FieldChecks } from './arguments.ts'
 import type { BridgeExecutor } from './executors/executor.ts'
+import { givenFields } from './given-fields.ts'
 import { stderrLogger } from './logger.ts'
 import type { BridgeLogger } from './logger.ts'
 import type { BridgeNotice } from './notices.ts'
@@ -81,43 +83,47 @@ export interface BridgeSettings extends Settings {
   readonly onEvent: ((notice: BridgeNotice) => void) | undefined
 }
 
-/** The least value of every number. */
-const leastValues = {
-  maxInFlight: 1,
-  maxQueued: 0,
-  maxInFlightPerOwner: 1,
-  maxQueuedPerOwner: 0,
-  maxSessionsPerOwner: 1,
-  maxPromptBytes: 1,
-  maxMetadataBytes: 0,
-  maxResultBytes: 0,
-  timeoutMs: 1,
-  maxTimeoutMs: 1,
-  inactivityMs: 0,
-  cancelGraceMs: 0,
-  waitMs: 0,
-  heartbeatMs: 1,
-  requestRetentionMs: 0,
-  maxRequestRecords: 0,
-  maxDepth: 0,
-} as const satisfies Partial<Record<keyof BridgeSettings, number>>
+export const bridgeOptionChecks: FieldChecks<BridgeOptions> = {
+  executors: check.listOf(checkExecutor),
+  defaultAgentId: check.optionalName,
+  store: check.methods('get', 'compareAndSet', 'touch', 'delete', 'list'),
+  maxInFlight: check.whole(1),
+  maxQueued: check.whole(0),
+  maxInFlightPerOwner: check.whole(1),
+  maxQueuedPerOwner: check.whole(0),
+  maxSessionsPerOwner: check.whole(1),
+  maxPromptBytes: check.whole(1),
+  maxMetadataBytes: check.whole(0),
+  maxResultBytes: check.whole(0),
+  timeoutMs: check.whole(1),
+  maxTimeoutMs: check.whole(1),
+  inactivityMs: check.whole(0),
+  cancelGraceMs: check.whole(0),
+  waitMs: check.whole(0),
+  heartbeatMs: check.whole(1),
+  requestRetentionMs: check.whole(0),
+  maxRequestRecords: check.whole(0),
+  maxDepth: check.whole(0),
+  allowLoops: check.checkBoolean,
+  authorize: check.checkFunction,
+  onEvent: check.checkFunction,
+  clock: check.methods('now', 'setTimer'),
+  ids: check.methods('next'),
+  logger: check.methods('info', 'warn', 'error'),
+}
 
-/** Throws `CONFIG` for an unknown option or a number out of range. */
+/** Throws `CONFIG` for an unknown option or one that cannot be. An option that is `undefined` is absent. */
 export function settingsFrom(options: BridgeOptions): BridgeSettings {
-  const standard = defaults()
-  const unknown = Object.keys(options).find((name) => !Object.hasOwn(standard, name))
-  if (unknown !== undefined) throw new BridgeError('CONFIG', `There is no bridge option ${unknown}`)
-  if (options.executors?.some((executor) => typeof executor?.prompt !== 'function')) {
-    throw new BridgeError('CONFIG', 'executors must be a list of executors: agents go into inProcessExecutor({ agents })')
-  }
-  const settings = { ...standard, ...options, executors: [...(options.executors ?? [])] }
-  for (const [name, least] of Object.entries(leastValues)) {
-    const value = settings[name as keyof typeof leastValues]
-    if (value !== undefined && (!Number.isSafeInteger(value) || value < least)) {
-      throw new BridgeError('CONFIG', `The bridge option ${name} must be an integer of at least ${least}`)
-    }
-  }
-  return settings
+  check.record(bridgeOptionChecks)('createBridge.options', options)
+  return { ...defaults(), ...givenFields(options), executors: [...(options.executors ?? [])] }
+}
+
+const executorMethods = ['start', 'stop', 'agents', 'health', 'open', 'prompt', 'cancel', 'close']
+
+function checkExecutor(path: string, executor: unknown): void {
+  const methods = executor as Readonly<Record<string, unknown>> | null | undefined
+  const isExecutor = typeof methods === 'object' && executorMethods.every((name) => typeof methods?.[name] === 'function')
+  check.checkRequired(path, executor, 'an executor (agents go into inProcessExecutor({ agents }))', () => isExecutor)
 }
 
 function defaults(): BridgeSettings {
@@ -146,7 +152,7 @@ function defaults(): BridgeSettings {
     authorize: () => true,
     onEvent: undefined,
     clock: systemClock,
-    // 128 random bits: whoever knows an id was given it.
+    // 128 random bits: only a caller that was given an id knows it.
     ids: { next: (kind) => `${kind}_${randomBytes(16).toString('base64url')}` },
     logger: stderrLogger(),
   }

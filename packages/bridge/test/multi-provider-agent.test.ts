@@ -106,7 +106,7 @@ describe('which provider and model', () => {
     expect(build({ providers: [{ ...one, defaults: { model: 'rose' } }] })).toThrow(config('"rose"'))
     expect(build({ providers: [{ ...one, defaults: { temperature: 9 } }] })).toThrow(config('providers.red.defaults.temperature'))
     expect(build({ history: { maxMessages: -1 } })).toThrow(config('history.maxMessages'))
-    expect(build({ id: '' })).toThrow(config('agent id'))
+    expect(build({ id: '' })).toThrow(config('multiProviderAgent.options.id'))
   })
 
   it('B104: without a model in any layer it is the first of the provider, and others only where they are allowed', async () => {

@@ -2,7 +2,11 @@ import { LlmError, mergeRuntimeParams, streamMessage } from '@bowline/llm'
 import type { MessageStream, Models, RuntimeParams, UserMessage } from '@bowline/llm'
 import { defineBridgeAgent } from '../agent.ts'
 import type { AgentInfo, AgentProvider, BridgeAgent, BridgeEvent, PromptContext, SessionContext } from '../agent.ts'
+import { configChecks as check } from '../arguments.ts'
+import type { FieldChecks } from '../arguments.ts'
+import { infoChecks, providerChecks } from '../check-agent.ts'
 import { BridgeError } from '../errors.ts'
+import { givenFields } from '../given-fields.ts'
 import { completionResult } from './completion-result.ts'
 import { conversationHistory } from './conversation-history.ts'
 import type { ConversationHistory, HistoryLimits } from './conversation-history.ts'
@@ -21,6 +25,22 @@ export interface MultiProviderAgentOptions extends AgentInfo {
   readonly history?: HistoryLimits
 }
 
+const choiceChecks: FieldChecks<ProviderChoice> = {
+  ...providerChecks,
+  defaults: check.checkObject,
+  allowOtherModels: check.checkBoolean,
+}
+
+const optionChecks: FieldChecks<MultiProviderAgentOptions> = {
+  ...infoChecks,
+  models: check.requiredMethods('resolve', 'providers'),
+  providers: check.requiredList(check.record(choiceChecks)),
+  defaultProviderId: check.checkName,
+  instructions: check.checkText,
+  defaults: check.checkObject,
+  history: check.optionalRecord<HistoryLimits>({ maxMessages: check.whole(0), maxBytes: check.whole(0) }),
+}
+
 interface Conversation {
   readonly provider: ProviderChoice
   readonly params: RuntimeParams
@@ -32,6 +52,7 @@ interface Conversation {
  * `runtimeParams` of a prompt for that prompt. Conversations are kept in memory. Throws `CONFIG`.
  */
 export function multiProviderAgent(options: MultiProviderAgentOptions): BridgeAgent {
+  check.record(optionChecks)('multiProviderAgent.options', options)
   const { id, models, providers, defaults, instructions = '' } = options
   const table = providerTable(options)
   const limits = historyLimits(options)
@@ -111,11 +132,6 @@ function withoutSettings({ defaults: _defaults, allowOtherModels: _allow, ...pro
   return provider
 }
 
-function historyLimits({ id, history = {} }: MultiProviderAgentOptions): Required<HistoryLimits> {
-  const limits = { maxMessages: 200, maxBytes: 1024 * 1024, ...history }
-  for (const [name, value] of Object.entries(limits)) {
-    if (Number.isSafeInteger(value) && value >= 0) continue
-    throw new BridgeError('CONFIG', `Agent ${id}: history.${name} must be an integer of at least 0`, { details: { agentId: id } })
-  }
-  return limits
+function historyLimits({ history = {} }: MultiProviderAgentOptions): Required<HistoryLimits> {
+  return { maxMessages: 200, maxBytes: 1024 * 1024, ...givenFields(history) }
 }

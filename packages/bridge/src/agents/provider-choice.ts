@@ -1,7 +1,7 @@
 import { mergeRuntimeParams, runtimeParamsSchema } from '@bowline/llm'
 import type { JSONObject, Models, RuntimeParams } from '@bowline/llm'
 import type { AgentProvider } from '../agent.ts'
-import { issuesOf } from '../input/schemas.ts'
+import { issuesOf } from '../input/issues.ts'
 import { BridgeError } from '../errors.ts'
 
 /** A provider that the registry of models knows by this id. */

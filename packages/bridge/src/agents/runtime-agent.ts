@@ -3,6 +3,8 @@ import { SessionError } from '@bowline/sessions'
 import type { LoggedEvent, RunInfo, Runtime, Session } from '@bowline/sessions'
 import type { BridgeAgent, BridgeEvent, CancelContext, PromptContext, PromptResult, SessionContext } from '../agent.ts'
 import { defineBridgeAgent } from '../agent.ts'
+import { configChecks as check } from '../arguments.ts'
+import type { FieldChecks } from '../arguments.ts'
 import { workContextOf } from '../context.ts'
 import { BridgeError } from '../errors.ts'
 import { ownerKey } from '../owner-key.ts'
@@ -25,6 +27,12 @@ export interface RuntimeAgentOptions {
   readonly onClose?: 'keep' | 'delete'
 }
 
+const optionChecks: FieldChecks<RuntimeAgentOptions> = {
+  agent: check.checkName,
+  id: check.optionalName,
+  onClose: check.oneOf('keep', 'delete'),
+}
+
 type LoopEvent = Extract<BridgeEvent, { type: 'agent-event' }>
 
 const stopWaitMs = 5000
@@ -33,7 +41,11 @@ const stopWaitMs = 5000
  * A durable agent: each conversation is a session of the runtime, each request a run under the request's id, whichever
  * process executes it. The runtime is not started or stopped here.
  */
-export function runtimeAgent(runtime: Runtime, { agent, id = agent, onClose = 'keep' }: RuntimeAgentOptions): BridgeAgent {
+export function runtimeAgent(runtime: Runtime, options: RuntimeAgentOptions): BridgeAgent {
+  check.requiredMethods('session', 'start', 'stop')('runtimeAgent.runtime', runtime)
+  check.record(optionChecks)('runtimeAgent.options', options)
+  const { agent, id = agent, onClose = 'keep' } = options
+  check.id('runtimeAgent.options.id', id)
   checkAgentOf(runtime, agent)
   /** Run ids by request, of the runs whose events are being read here. */
   const followed = new Map<string, string>()

@@ -2,11 +2,25 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { configChecks as check } from '../arguments.ts'
+import type { FieldChecks } from '../arguments.ts'
 import type { BridgeConfig } from '../config.ts'
 import { BridgeError } from '../errors.ts'
+import { bridgeOptionChecks } from '../settings.ts'
 
 const extensions = ['ts', 'js', 'json']
-const lists = ['runtimes', 'executors', 'workers', 'servers'] as const
+
+// The code of workers and servers is loaded only where there are any: it checks them.
+const fieldChecks: FieldChecks<BridgeConfig> = {
+  ...bridgeOptionChecks,
+  runtimes: check.listOf(check.requiredMethods('start', 'stop')),
+  workers: check.listOf(checkObject),
+  servers: check.listOf(checkObject),
+}
+
+function checkObject(path: string, value: unknown): void {
+  check.checkRequired(path, value, 'an object', isObject)
+}
 
 /**
  * Reads the file that was named, else the one that stands in the folder, else nothing. Throws `CONFIG` for anything that
@@ -16,8 +30,8 @@ export async function loadConfig(named: string | undefined, folder: string): Pro
   const file = named === undefined ? configFileIn(folder) : resolve(folder, named)
   if (file === undefined) return {}
   const config = await loadDefault(file)
-  if (!isObject(config)) throw new BridgeError('CONFIG', faultOf(file))
-  for (const name of lists) checkList(config, name, file)
+  if (!isConfig(config)) throw new BridgeError('CONFIG', faultOf(file))
+  check.record(fieldChecks)(basename(file), config)
   return withFolders(config, dirname(file))
 }
 
@@ -26,13 +40,11 @@ function faultOf(file: string): string {
   return `${file} must export the result of defineBridgeConfig as its default`
 }
 
-function checkList(config: BridgeConfig, name: (typeof lists)[number], file: string): void {
-  const given: unknown = config[name] ?? []
-  if (Array.isArray(given) && given.every(isObject)) return
-  throw new BridgeError('CONFIG', `In ${file} ${name} must be a list of objects`)
+function isConfig(value: unknown): value is BridgeConfig {
+  return isObject(value)
 }
 
-function isObject(value: unknown): value is object {
+function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 

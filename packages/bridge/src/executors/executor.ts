@@ -10,6 +10,8 @@ import type {
   PromptContext,
   SessionContext,
 } from '../agent.ts'
+import { configChecks as check } from '../arguments.ts'
+import type { FieldChecks } from '../arguments.ts'
 import type { BridgeError } from '../errors.ts'
 import type { BridgeLogger } from '../logger.ts'
 import type { NoticeBody } from '../notices.ts'
@@ -59,6 +61,13 @@ export interface ExecutorLimits {
   readonly maxSessions?: number
   /** For prompts of this executor, unless the bridge was told its own. Default 2 minutes. */
   readonly inactivityMs?: number
+}
+
+export const limitChecks: FieldChecks<ExecutorLimits> = {
+  ttlMs: check.whole(0),
+  idleMs: check.whole(0),
+  maxSessions: check.whole(1),
+  inactivityMs: check.whole(0),
 }
 
 export interface ExecutorHost {

@@ -1,6 +1,9 @@
-import { checkAgent } from '../agent.ts'
+import { configChecks as check } from '../arguments.ts'
+import type { FieldChecks } from '../arguments.ts'
+import { checkAgent } from '../check-agent.ts'
 import type { AgentInfo, AgentProvider, BridgeAgent, BridgeEvent, PromptResult, SessionContext } from '../agent.ts'
 import { BridgeError } from '../errors.ts'
+import { givenFields } from '../given-fields.ts'
 import type { BridgeExecutor, DiscoveredAgent } from './executor.ts'
 
 export interface InProcessExecutorOptions {
@@ -18,17 +21,26 @@ export interface InProcessExecutor extends BridgeExecutor {
   add(agent: BridgeAgent): void
 }
 
+const optionChecks: FieldChecks<InProcessExecutorOptions> = {
+  agents: check.requiredList(checkAgent),
+  ttlMs: check.whole(0),
+  idleMs: check.whole(0),
+  maxSessions: check.whole(1),
+}
+
 const usualLimits = { ttlMs: 3_600_000, idleMs: 600_000, maxSessions: 100, inactivityMs: 5 * 60_000 }
 
 /** Agents of this process. Throws `CONFIG` for an agent that is not one, and for an id that is there twice. */
-export function inProcessExecutor({ agents: given, ...limits }: InProcessExecutorOptions): InProcessExecutor {
+export function inProcessExecutor(options: InProcessExecutorOptions): InProcessExecutor {
+  check.record(optionChecks)('inProcessExecutor.options', options)
+  const { agents: given, ...limits } = options
   const agents = new Map<string, { readonly agent: BridgeAgent; readonly listed: DiscoveredAgent }>()
   // A session keeps the agent it was opened on.
   const sessions = new Map<string, BridgeAgent>()
   let running = false
 
   function add(agent: BridgeAgent): void {
-    checkAgent(agent)
+    checkAgent('add.agent', agent)
     const { id } = agent.info
     if (agents.has(id)) throw new BridgeError('CONFIG', `Two agents have the id ${id}`, { details: { agentId: id } })
     agents.set(id, { agent, listed: describe(agent) })
@@ -44,7 +56,7 @@ export function inProcessExecutor({ agents: given, ...limits }: InProcessExecuto
   return {
     specificationVersion: 'v1',
     kind: 'in-process',
-    limits: checkedLimits({ ...usualLimits, ...limits }),
+    limits: { ...usualLimits, ...givenFields(limits) },
     get stateStore() {
       return [...agents.values()].find(({ agent }) => agent.stateStore)?.agent.stateStore
     },
@@ -76,16 +88,6 @@ export function inProcessExecutor({ agents: given, ...limits }: InProcessExecuto
       await agent.onSessionClose?.(session, reason)
     },
   }
-}
-
-/** Throws `CONFIG` for a number out of range. */
-function checkedLimits(limits: typeof usualLimits): typeof usualLimits {
-  for (const [name, value] of Object.entries(limits)) {
-    const least = name === 'maxSessions' ? 1 : 0
-    if (Number.isSafeInteger(value) && value >= least) continue
-    throw new BridgeError('CONFIG', `${name} of inProcessExecutor must be an integer of at least ${least}`)
-  }
-  return limits
 }
 
 function describe(agent: BridgeAgent): DiscoveredAgent {

@@ -1,5 +1,6 @@
 import type { SessionContext } from '../agent.ts'
 import { BridgeError } from '../errors.ts'
+import { givenFields } from '../given-fields.ts'
 import type { BridgeExecutor, DiscoveredAgent, ExecutorHost, ExecutorLimits } from './executor.ts'
 import { workerSettings } from './worker/options.ts'
 import type { WorkerExecutorOptions, WorkerSettings } from './worker/options.ts'
@@ -66,8 +67,7 @@ export function workerExecutor(options: WorkerExecutorOptions): BridgeExecutor {
 }
 
 function limitsOf({ ttlMs, idleMs, maxSessions, inactivityMs }: WorkerExecutorOptions): ExecutorLimits {
-  const given = { ttlMs, idleMs, maxSessions, inactivityMs }
-  return { ...standardLimits, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) }
+  return { ...standardLimits, ...givenFields({ ttlMs, idleMs, maxSessions, inactivityMs }) }
 }
 
 function notStarted({ id, capabilities = [] }: WorkerSettings): DiscoveredAgent {

@@ -2,10 +2,14 @@ import { createHash } from 'node:crypto'
 import { canonicalJson } from '@bowline/agent-loop'
 import type { JSONObject } from '@bowline/llm'
 import type { z } from 'zod'
-import type { CreateSessionInput, DelegateInput, PromptInput, RequestOptions } from '../bridge-contract.ts'
+import { callChecks } from '../arguments.ts'
+import type { ArgumentCheck, FieldChecks } from '../arguments.ts'
+import type { Bridge, CancelInput, CloseInput, CreateSessionInput, DelegateInput, DepthOption } from '../bridge-contract.ts'
+import type { OwnerOption, PromptInput, RequestOptions, RequestQuery, SessionFilter } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
-import { createInputSchema, delegateInputSchema, invalidInput, issuesOf, promptInputSchema } from './schemas.ts'
-import type { InputIssue } from './schemas.ts'
+import { invalidInput, issuesWith } from './issues.ts'
+import type { InputIssue } from './issues.ts'
+import { cancelInputSchema, closeInputSchema, createInputSchema, delegateInputSchema, listInputSchema, promptInputSchema } from './schemas.ts'
 
 export interface InputLimits {
   readonly maxPromptBytes: number
@@ -14,31 +18,73 @@ export interface InputLimits {
 }
 
 /** The checks throw `PROTOCOL` for a wrong shape and `CAPACITY` for a size, and look at nothing but the input. */
-export function checkDelegateInput({ depth, path, ...input }: DelegateInput, limits: InputLimits): void {
-  const { owner, abortSignal: _signal, ...wire } = input
-  checkShape(delegateInputSchema, wire, [...ownerIssues(owner), ...depthIssues(depth, path), ...requestIssues(input, limits)])
+export function checkDelegateInput(input: DelegateInput, limits: InputLimits): void {
+  checkFields('delegate.input', input, { schema: delegateInputSchema, options: { ...ownerOption, ...lineageOptions, ...signalOption } }, requestIssues(input, limits))
   checkSizes(input, limits)
 }
 
 export function checkPromptInput(input: PromptInput, limits: InputLimits): void {
-  const { owner, abortSignal: _signal, ...wire } = input
-  const hasBoth = input.prompt !== undefined && input.answers !== undefined
-  const hasNone = input.prompt === undefined && input.answers === undefined
+  const hasBoth = input?.prompt !== undefined && input.answers !== undefined
+  const hasNone = input?.prompt === undefined && input?.answers === undefined
   const choice = hasBoth || hasNone ? [{ path: '', message: 'give exactly one of prompt and answers' }] : []
-  checkShape(promptInputSchema, wire, [...ownerIssues(owner), ...choice, ...requestIssues(input, limits)])
+  checkFields('prompt.input', input, { schema: promptInputSchema, options: { ...ownerOption, ...signalOption } }, [...choice, ...requestIssues(input, limits)])
   checkSizes({ ...input, prompt: input.prompt ?? JSON.stringify(input.answers) }, limits)
 }
 
-export function checkCreateInput({ owner, depth, path, ...wire }: CreateSessionInput, limits: InputLimits): void {
-  checkShape(createInputSchema, wire, [...ownerIssues(owner), ...depthIssues(depth, path)])
-  checkSizes({ ...(wire.metadata && { metadata: wire.metadata }) }, limits)
+export function checkCreateInput(input: CreateSessionInput, limits: InputLimits): void {
+  checkFields('createSession.input', input, { schema: createInputSchema, options: { ...ownerOption, ...lineageOptions } })
+  checkSizes({ ...(input.metadata && { metadata: input.metadata }) }, limits)
+}
+
+export function checkCancelInput(input: CancelInput): void {
+  const isNone = input?.sessionId === undefined && input?.requestId === undefined
+  const choice = isNone ? [{ path: '', message: 'give sessionId, requestId or both' }] : []
+  checkFields('cancel.input', input, { schema: cancelInputSchema, options: ownerOption }, choice)
+}
+
+export function checkCloseInput(input: CloseInput): void {
+  checkFields('close.input', input, { schema: closeInputSchema, options: ownerOption })
+}
+
+export function checkSessionFilter(filter: SessionFilter): void {
+  checkFields('sessions.filter', filter, { schema: listInputSchema, options: ownerOption })
+}
+
+const ownerOption: FieldChecks<OwnerOption> = { owner: callChecks.optionalName }
+const lineageOptions: FieldChecks<DepthOption> = { depth: callChecks.whole(0), path: callChecks.listOf(callChecks.checkName) }
+const signalOption: FieldChecks<Pick<RequestOptions, 'abortSignal'>> = { abortSignal: callChecks.checkSignal }
+
+export const checkHealthOptions = callChecks.record(ownerOption)
+export const checkDiscoverQuery = callChecks.record<NonNullable<Parameters<Bridge['discover']>[0]>>({ ...ownerOption, capability: callChecks.optionalName })
+export const checkSessionOptions = callChecks.record(ownerOption)
+export const checkRequestQuery = callChecks.record<RequestQuery>({ ...ownerOption, ...signalOption, waitMs: callChecks.whole(0) })
+export const checkStopOptions = callChecks.record<NonNullable<Parameters<Bridge['stop']>[0]>>({ deadlineMs: callChecks.whole(0) })
+
+interface FieldRules {
+  /** What the fields may be that calls over MCP have too. */
+  readonly schema: z.ZodObject
+  /** Those that only code can give. */
+  readonly options: Readonly<Record<string, ArgumentCheck>>
 }
 
 /** Throws `PROTOCOL` with all that is wrong. */
-export function checkShape(schema: z.ZodType, input: object, others: readonly InputIssue[]): void {
-  const parsed = parse(schema, input)
-  const issues = [...(parsed.success ? [] : issuesOf(parsed.error)), ...others]
-  if (issues.length > 0) throw invalidInput(issues)
+function checkFields(path: string, input: object, { schema, options }: FieldRules, others: readonly InputIssue[] = []): void {
+  callChecks.checkKeys(path, input, [...Object.keys(schema.shape), ...Object.keys(options)])
+  const given = Object.entries(input) as readonly (readonly [string, unknown])[]
+  const wire = Object.fromEntries(given.filter(([name]) => !Object.hasOwn(options, name)))
+  const issues = given.flatMap(([name, value]) => issuesIn(() => options[name]?.(name, value)))
+  const all = [...issuesWith(schema, wire), ...issues, ...others]
+  if (all.length > 0) throw invalidInput(all)
+}
+
+function issuesIn(check: () => void): readonly InputIssue[] {
+  try {
+    check()
+    return []
+  } catch (error) {
+    if (!BridgeError.isInstance(error)) throw error
+    return error.details.issues as unknown as readonly InputIssue[]
+  }
 }
 
 /** Equal for inputs that ask for the same work. */
@@ -51,32 +97,9 @@ export function idOfKey(tool: string, key: string): string {
   return `k_${createHash('sha256').update(`${tool} ${key}`).digest('base64url')}`
 }
 
-function parse(schema: z.ZodType, input: object): z.ZodSafeParseResult<unknown> {
-  try {
-    return schema.safeParse(input)
-  } catch (error) {
-    // Nested deeper than the stack.
-    if (error instanceof RangeError) throw invalidInput([{ path: '', message: 'too deeply nested' }])
-    throw error
-  }
-}
-
-export function ownerIssues(owner: string | undefined): readonly InputIssue[] {
-  const valid = owner === undefined || (typeof owner === 'string' && owner !== '')
-  return valid ? [] : [{ path: 'owner', message: 'must be a non-empty string' }]
-}
-
-function depthIssues(depth: number | undefined, path: readonly string[] | undefined): readonly InputIssue[] {
-  const isDepth = depth === undefined || (Number.isSafeInteger(depth) && depth >= 0)
-  const isPath = path === undefined || (Array.isArray(path) && path.every((id) => typeof id === 'string'))
-  return [
-    ...(isDepth ? [] : [{ path: 'depth', message: 'must be an integer of at least 0' }]),
-    ...(isPath ? [] : [{ path: 'path', message: 'must be a list of agent ids' }]),
-  ]
-}
-
-function requestIssues({ timeoutMs, requestId, idempotencyKey }: RequestOptions, { maxTimeoutMs }: InputLimits): readonly InputIssue[] {
-  const isTooLong = timeoutMs !== undefined && timeoutMs > maxTimeoutMs
+function requestIssues(input: RequestOptions | undefined, { maxTimeoutMs }: InputLimits): readonly InputIssue[] {
+  const { timeoutMs, requestId, idempotencyKey } = input ?? {}
+  const isTooLong = typeof timeoutMs === 'number' && timeoutMs > maxTimeoutMs
   const isTwice = requestId !== undefined && idempotencyKey !== undefined
   return [
     ...(isTooLong ? [{ path: 'timeoutMs', message: `must be at most ${maxTimeoutMs}` }] : []),

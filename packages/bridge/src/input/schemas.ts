@@ -1,8 +1,8 @@
 import { runtimeParamsSchema } from '@bowline/llm'
 import { z } from 'zod'
-import { BridgeError } from '../errors.ts'
+import { idForm } from '../arguments.ts'
 
-export const idSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/)
+export const idSchema = z.string().regex(idForm)
 
 const metadataSchema = z.record(z.string(), z.json())
 
@@ -16,11 +16,14 @@ const requestShape = {
   timeoutMs: z.int().positive().optional().describe('Limit for the whole request.'),
 }
 
-const answerSchema = z.union([
-  z.strictObject({ id: z.string().min(1), decision: z.enum(['approve', 'deny']), input: z.json().optional(), reason: z.string().optional() }),
-  z.strictObject({ id: z.string().min(1), output: z.json() }),
-  z.strictObject({ id: z.string().min(1), error: z.string() }),
-])
+const answerSchema = z.union(
+  [
+    z.strictObject({ id: z.string().min(1), decision: z.enum(['approve', 'deny']), input: z.json().optional(), reason: z.string().optional() }),
+    z.strictObject({ id: z.string().min(1), output: z.json() }),
+    z.strictObject({ id: z.string().min(1), error: z.string() }),
+  ],
+  { error: 'Invalid input: expected { id, decision } with approve or deny, { id, output } or { id, error }' },
+)
 
 export const createInputSchema = z.strictObject({
   agentId: idSchema.optional().describe('Which agent. Default: the default agent.'),
@@ -59,18 +62,3 @@ export const listInputSchema = z.strictObject({
   limit: z.int().min(1).max(200).optional().describe('Default 50.'),
   cursor: z.string().optional().describe('nextCursor of the page before.'),
 })
-
-export interface InputIssue {
-  readonly path: string
-  readonly message: string
-}
-
-export function invalidInput(issues: readonly InputIssue[]): BridgeError {
-  const named = issues.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ')
-  return new BridgeError('PROTOCOL', `Invalid input: ${named}`, { details: { issues: issues.map((each) => ({ ...each })) } })
-}
-
-/** One issue per field that the schema refused. */
-export function issuesOf(error: z.ZodError): readonly InputIssue[] {
-  return error.issues.map(({ path, message }) => ({ path: path.join('.'), message }))
-}

@@ -1,6 +1,6 @@
 import type { JSONObject, RuntimeParams } from '@bowline/llm'
 import type { Bridge, BridgeRun, CancelInput, DelegateInput, OwnerOption, PromptInput } from '../bridge-contract.ts'
-import { invalidInput } from '../input/schemas.ts'
+import { invalidInput } from '../input/issues.ts'
 import { Reach } from './reach.ts'
 
 /** Who uses a bridge over MCP, and which of its agents. */

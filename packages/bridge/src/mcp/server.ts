@@ -1,10 +1,11 @@
 import { McpServer } from '@modelcontextprotocol/server'
 import type { McpServerFactory, ServerContext } from '@modelcontextprotocol/server'
-import type { z } from 'zod'
 import manifest from '../../package.json' with { type: 'json' }
+import { configChecks as check } from '../arguments.ts'
+import type { FieldChecks } from '../arguments.ts'
 import type { Bridge } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
-import { invalidInput, issuesOf } from '../input/schemas.ts'
+import { invalidInput, issuesWith } from '../input/issues.ts'
 import { advertisedSchema } from './advertised-schema.ts'
 import { bridgeView, type BridgeUser, type BridgeView } from './bridge-view.ts'
 import { failure, success } from './envelope.ts'
@@ -12,11 +13,20 @@ import type { ProgressSender } from './report-progress.ts'
 import type { BridgeTool } from './tool.ts'
 import { bridgeTools } from './tools.ts'
 
+const userChecks: FieldChecks<BridgeUser> = {
+  owner: check.optionalName,
+  mayUse: check.checkFunction,
+  runtimeParams: check.listOf(check.checkName),
+}
+
 /**
  * Gives the factory that the SDK serves: `serveStdio(factory)`, `createMcpHandler(factory)`. A connection keeps no state of
  * its own.
  */
 export function createBridgeMcpServer(bridge: Bridge, user: BridgeUser = {}, onerror: OnError = () => {}): McpServerFactory {
+  check.requiredMethods('health', 'discover', 'createSession', 'prompt', 'delegate', 'request')('createBridgeMcpServer.bridge', bridge)
+  check.record(userChecks)('createBridgeMcpServer.user', user)
+  check.checkFunction('createBridgeMcpServer.onerror', onerror)
   const view = bridgeView(bridge, user)
   return () => {
     const server = new McpServer({ name: 'bowline-bridge', version: manifest.version }, { capabilities: { tools: {} } })
@@ -54,25 +64,15 @@ function register(server: McpServer, { bridge, onerror }: Served, { tool, config
 /** The value as it was given: what the schema would copy, agents are to get unchanged. */
 function checkedInput(tool: BridgeTool, input: unknown): unknown {
   const renamed = withNewNames(input, tool.oldNames)
-  const { error } = parse(tool.input, renamed)
-  if (error) throw invalidInput(issuesOf(error))
+  const issues = issuesWith(tool.input, renamed)
+  if (issues.length > 0) throw invalidInput(issues)
   return renamed
 }
 
-function parse(schema: z.ZodType, value: unknown): { readonly error?: z.ZodError | undefined } {
-  try {
-    return schema.safeParse(value)
-  } catch (error) {
-    // Nested deeper than the stack.
-    if (error instanceof RangeError) throw invalidInput([{ path: '', message: 'too deeply nested' }])
-    throw error
-  }
-}
-
 function checkedOutput(tool: BridgeTool, output: object): object {
-  const { error } = parse(tool.output, output)
-  if (!error) return output
-  const details = { issues: issuesOf(error).map((issue) => ({ ...issue })) }
+  const issues = issuesWith(tool.output, output)
+  if (issues.length === 0) return output
+  const details = { issues: issues.map((issue) => ({ ...issue })) }
   throw new BridgeError('PROTOCOL', `The agent gave what ${tool.name} cannot answer with`, { details })
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { cancelInputSchema, closeInputSchema, createInputSchema, idSchema, listInputSchema } from '../input/schemas.ts'
-import { givenFields } from './given-fields.ts'
+import { givenFields } from '../given-fields.ts'
 import { sessionSchema } from './schemas.ts'
 import { tool } from './tool.ts'
 

@@ -1,15 +1,15 @@
 import type { BridgeResult, CancelInput, CancelReceipt } from '../bridge-contract.ts'
-import { checkShape, ownerIssues } from '../input/check-input.ts'
-import { cancelInputSchema } from '../input/schemas.ts'
+import { checkCancelInput } from '../input/check-input.ts'
+import { localOwner } from '../owner-limits.ts'
 import type { BookEntry } from '../requests/request-book.ts'
 import { missingRequest } from './desk.ts'
 import type { Desk } from './desk.ts'
 import { takeUp } from './join.ts'
 
 /** Stops a request, by its id or as the one that runs in a session. Never says so of one that it did not stop. */
-export async function cancel(desk: Desk, { owner = 'local', ...input }: CancelInput): Promise<CancelReceipt> {
-  const isNone = input.sessionId === undefined && input.requestId === undefined
-  checkShape(cancelInputSchema, input, [...ownerIssues(owner), ...(isNone ? [{ path: '', message: 'give sessionId, requestId or both' }] : [])])
+export async function cancel(desk: Desk, input: CancelInput): Promise<CancelReceipt> {
+  checkCancelInput(input)
+  const { owner = localOwner } = input
   const requestId = input.requestId ?? (await runningIn(desk, owner, input.sessionId as string))
   if (requestId === undefined) return { cancelled: false, sessionId: input.sessionId as string, settled: true, reason: 'not-running' }
   const key = { owner, id: requestId }

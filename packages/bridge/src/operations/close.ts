@@ -1,14 +1,14 @@
 import type { CloseInput, CloseReceipt } from '../bridge-contract.ts'
-import { checkShape, ownerIssues } from '../input/check-input.ts'
-import { closeInputSchema } from '../input/schemas.ts'
+import { checkCloseInput } from '../input/check-input.ts'
+import { localOwner } from '../owner-limits.ts'
 import { keyOf } from '../sessions/session-registry.ts'
 import type { Desk } from './desk.ts'
 import { takeUp } from './join.ts'
 
 /** Ends a session, and before that what runs in it. */
-export async function close(desk: Desk, { owner = 'local', ...input }: CloseInput): Promise<CloseReceipt> {
-  checkShape(closeInputSchema, input, ownerIssues(owner))
-  const { sessionId, reason } = input
+export async function close(desk: Desk, input: CloseInput): Promise<CloseReceipt> {
+  checkCloseInput(input)
+  const { owner = localOwner, sessionId, reason } = input
   const { core, book, sessions } = desk
   const record = await sessions.find({ owner, id: sessionId })
   if (!record || record.status === 'over') return { closed: true, sessionId, existed: false }

@@ -10,7 +10,7 @@ import type { Lineage } from './depth.ts'
 import { findAgent } from './desk.ts'
 import type { Desk } from './desk.ts'
 import { joinEarlier } from './join.ts'
-import { refuseEntry, refusedRun, tellRefusal } from './refuse.ts'
+import { refuseEntry, refusedRun, tellRefusal, textIn } from './refuse.ts'
 import { workOnDelegation } from './work-on.ts'
 
 /** Create, prompt and close as one request. */
@@ -31,7 +31,7 @@ export function delegate(desk: Desk, input: DelegateInput): BridgeRun {
   } catch (error) {
     if (!BridgeError.isInstance(error)) throw error
     tellRefusal(core, 'delegate', error)
-    return refusedRun({ requestId: typeof input.requestId === 'string' ? input.requestId : core.settings.ids.next('req'), sessionId }, error)
+    return refusedRun({ requestId: textIn(input, 'requestId') ?? core.settings.ids.next('req'), sessionId }, error)
   }
 }
 

@@ -1,6 +1,7 @@
 import type { SessionFilter, SessionPage } from '../bridge-contract.ts'
-import { checkShape, ownerIssues } from '../input/check-input.ts'
-import { invalidInput, listInputSchema } from '../input/schemas.ts'
+import { checkSessionFilter } from '../input/check-input.ts'
+import { invalidInput } from '../input/issues.ts'
+import { localOwner } from '../owner-limits.ts'
 import { sessionView } from '../sessions/session-record.ts'
 import type { SessionRecord } from '../sessions/session-record.ts'
 import type { Desk } from './desk.ts'
@@ -8,9 +9,9 @@ import type { Desk } from './desk.ts'
 type Place = Pick<SessionRecord, 'createdAt' | 'sessionId'>
 
 /** Newest first. The cursor is the last one shown, so what comes and goes moves nothing. */
-export async function listSessions({ sessions }: Desk, { owner = 'local', ...filter }: SessionFilter): Promise<SessionPage> {
-  checkShape(listInputSchema, filter, ownerIssues(owner))
-  const { agentId, status, limit = 50, cursor } = filter
+export async function listSessions({ sessions }: Desk, filter: SessionFilter): Promise<SessionPage> {
+  checkSessionFilter(filter)
+  const { owner = localOwner, agentId, status, limit = 50, cursor } = filter
   const after = cursor === undefined ? undefined : placeOf(cursor)
   const found: SessionRecord[] = []
   for await (const record of sessions.list(owner)) {

@@ -1,4 +1,7 @@
 import type { BridgeResult, RequestQuery } from '../bridge-contract.ts'
+import { callChecks } from '../arguments.ts'
+import { checkRequestQuery } from '../input/check-input.ts'
+import { localOwner } from '../owner-limits.ts'
 import type { Owned } from '../records/record-table.ts'
 import { isWaiting, resultOf } from '../requests/request-record.ts'
 import { missingRequest } from './desk.ts'
@@ -7,7 +10,10 @@ import { takeUp } from './join.ts'
 import { failed } from './refuse.ts'
 
 /** What became of a request, after waiting for news if that is wanted. */
-export async function look(desk: Desk, requestId: string, { owner = 'local', waitMs = 0, abortSignal }: RequestQuery): Promise<BridgeResult> {
+export async function look(desk: Desk, requestId: string, options: RequestQuery): Promise<BridgeResult> {
+  callChecks.checkName('request.requestId', requestId)
+  checkRequestQuery('request.options', options)
+  const { owner = localOwner, waitMs = 0, abortSignal } = options
   const key = { owner, id: requestId }
   const found = desk.book.entry(key) ?? (await takeUp(desk, key))
   if (!found) return failed(missingRequest(requestId))

@@ -10,7 +10,7 @@ import { callOf, limitSilence, newRecord } from './call.ts'
 import { findAgent, missingRequest } from './desk.ts'
 import type { Desk } from './desk.ts'
 import { joinEarlier, takeUp } from './join.ts'
-import { refuseEntry, refusedRun, tellRefusal } from './refuse.ts'
+import { refuseEntry, refusedRun, tellRefusal, textIn } from './refuse.ts'
 import { workOnPrompt } from './work-on.ts'
 
 /** One prompt in a session that is open, or answers to what its request waits for. */
@@ -30,7 +30,7 @@ export function prompt(desk: Desk, input: PromptInput): BridgeRun {
   } catch (error) {
     if (!BridgeError.isInstance(error)) throw error
     tellRefusal(core, 'prompt', error)
-    return refusedRun({ requestId: input.requestId ?? core.settings.ids.next('req'), sessionId: input.sessionId }, error)
+    return refusedRun({ requestId: textIn(input, 'requestId') ?? core.settings.ids.next('req'), sessionId: textIn(input, 'sessionId') ?? '' }, error)
   }
 }
 

@@ -5,6 +5,12 @@ import { BridgeError } from '../errors.ts'
 import { Episode } from '../requests/episode.ts'
 import type { BookEntry, RequestBook } from '../requests/request-book.ts'
 
+/** A field of an input that may be anything. */
+export function textIn(input: unknown, name: string): string | undefined {
+  const value = typeof input === 'object' && input !== null ? (input as Readonly<Record<string, unknown>>)[name] : undefined
+  return typeof value === 'string' ? value : undefined
+}
+
 /** What a call that changed nothing holds. */
 export function refusedRun(ids: { readonly requestId: string; readonly sessionId: string }, error: BridgeError): BridgeRun {
   const episode = new Episode()

@@ -1,7 +1,9 @@
+import { configChecks as check } from '../arguments.ts'
+import type { FieldChecks } from '../arguments.ts'
 import { BridgeError } from '../errors.ts'
 import { delegations } from './executor-kit/delegations.ts'
 import { executorKitOf } from './executor-kit/kit.ts'
-import type { ExecutorKitOptions, ExecutorTopic, KitRunner } from './executor-kit/kit.ts'
+import type { ExecutorKitOptions, ExecutorTopic, KitAbility, KitRunner } from './executor-kit/kit.ts'
 import { prompts } from './executor-kit/prompts.ts'
 import { questions } from './executor-kit/questions.ts'
 import { sessions } from './executor-kit/sessions.ts'
@@ -9,8 +11,28 @@ import { stopping } from './executor-kit/stopping.ts'
 
 const topics: Readonly<Record<string, ExecutorTopic>> = { sessions, prompts, questions, stopping, delegations }
 
+const abilityChecks: FieldChecks<Record<KitAbility, string>> = {
+  hooks: check.optionalName,
+  metadata: check.optionalName,
+  params: check.optionalName,
+  results: check.optionalName,
+  progress: check.optionalName,
+  'typed-errors': check.optionalName,
+  stubbornness: check.optionalName,
+  'ended-questions': check.optionalName,
+  'open-questions': check.optionalName,
+}
+
+const optionChecks: FieldChecks<ExecutorKitOptions> = {
+  name: check.checkName,
+  executor: check.required(check.checkFunction, 'a function'),
+  cannot: check.optionalRecord<Record<KitAbility, string>>(abilityChecks),
+  runner: check.methods('describe', 'it'),
+}
+
 /** Defines the tests that every executor must pass. */
 export function testBridgeExecutor(options: ExecutorKitOptions): void {
+  check.record(optionChecks)('testBridgeExecutor.options', options)
   const runner = options.runner ?? globalRunner()
   const kit = executorKitOf(options, runner)
   runner.describe(`bridge executor: ${options.name}`, () => {

@@ -1,4 +1,5 @@
 import type { JSONValue } from '@bowline/llm'
+import { configChecks as check } from '../arguments.ts'
 import { BridgeError } from '../errors.ts'
 import type { Answer, BridgeAgent, BridgeEvent, PendingInput, PromptContext, PromptResult, SessionContext } from '../agent.ts'
 
@@ -56,7 +57,9 @@ type Held = Map<string, (answers: readonly Answer[]) => void>
  * An agent that does what the prompt says. Its `metadata` decide about its hooks: `create` may be `refuse` or `hang`,
  * `close` may be `throw`.
  */
-export function kitAgent({ id = 'kit', note }: KitAgentOptions): BridgeAgent {
+export function kitAgent(options: KitAgentOptions): BridgeAgent {
+  check.record<KitAgentOptions>({ id: check.optionalName, note: check.required(check.checkFunction, 'a function') })('kitAgent.options', options)
+  const { id = 'kit', note } = options
   const held: Held = new Map()
   return {
     specificationVersion: 'v1',

@@ -4,7 +4,9 @@ import { setTimeout } from 'node:timers/promises'
 import { ndJsonStream } from '@agentclientprotocol/sdk'
 import type { Agent } from '@bowline/agent-loop'
 import type { BridgeAgent } from '../agent.ts'
-import { defineBridgeAgent } from '../agent.ts'
+import { configChecks as check } from '../arguments.ts'
+import { checkAgent } from '../check-agent.ts'
+import { givenFields } from '../given-fields.ts'
 import { causeText } from '../redact-cause.ts'
 import { takeStart } from './own-start.ts'
 import type { OwnStart } from './own-start.ts'
@@ -25,6 +27,8 @@ export interface ServeWorkerOptions {
  * call on everything else that is written to stdout goes to stderr. Call it once, and before the agent does anything.
  */
 export function serveWorker(agent: BridgeAgent | Agent, options: ServeWorkerOptions = {}): void {
+  checkServed(agent)
+  check.record<ServeWorkerOptions>({ maxConcurrentSessions: check.whole(1) })('serveWorker.options', options)
   serve(takeStart(), agent, options).then(
     () => process.exit(0),
     (error: unknown) => {
@@ -34,13 +38,22 @@ export function serveWorker(agent: BridgeAgent | Agent, options: ServeWorkerOpti
   )
 }
 
+function checkServed(agent: BridgeAgent | Agent): void {
+  if (isLoopAgent(agent)) return
+  checkAgent('serveWorker.agent', agent)
+}
+
+function isLoopAgent(agent: BridgeAgent | Agent): agent is Agent {
+  return typeof (agent as Agent | null | undefined)?.run === 'function' && !('onPrompt' in agent)
+}
+
 async function serve(start: Promise<OwnStart>, given: BridgeAgent | Agent, options: ServeWorkerOptions): Promise<void> {
   // Who has an agent of the loop has loaded the loop.
-  const agent = 'onPrompt' in given ? defineBridgeAgent(given) : (await import('./loop-agent.ts')).loopAgent(given)
+  const agent = isLoopAgent(given) ? (await import('./loop-agent.ts')).loopAgent(given) : given
   const sessions = createServedSessions(agent)
   const { token, protocol } = await start
   const stream = ndJsonStream(webWritable(protocol), Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>)
-  await workerApp({ agent, sessions, token, ...options }).connect(stream).closed
+  await workerApp({ agent, sessions, token, ...givenFields(options) }).connect(stream).closed
   await finish(sessions, agent)
 }
 

@@ -169,10 +169,10 @@ describe('bowline-bridge', () => {
 
   it.each<[string, string, RegExp]>([
     ['a list', '[]', /must be an object/],
-    ['workers that are no list', '{ "workers": {} }', /workers must be a list of objects/],
-    ['a worker that is none', '{ "workers": [null] }', /workers must be a list of objects/],
-    ['runtimes in JSON', '{ "runtimes": ["main"] }', /runtimes must be a list of objects/],
-    ['a word that is none', '{ "worker": [] }', /There is no bridge option worker/],
+    ['workers that are no list', '{ "workers": {} }', /bowline\.bridge\.json\.workers must be a list; received an object/],
+    ['a worker that is none', '{ "workers": [null] }', /workers\[0\] must be an object; received null/],
+    ['runtimes in JSON', '{ "runtimes": ["main"] }', /runtimes\[0\] must be an object with start and stop; received a text/],
+    ['a word that is none', '{ "worker": [] }', /bowline\.bridge\.json has no option "worker"; did you mean workers\?/],
   ])('exit code 2 for a configuration in JSON: %s', async (_what, text, message) => {
     await writeFile(join(folder, 'bowline.bridge.json'), text)
     const command = start('check')

@@ -7,27 +7,27 @@ import type { WorkerExecutorOptions, WorkerOptions } from '../../src/index.ts'
 
 describe('options of the worker executor', () => {
   it.each<[string, object, string | RegExp]>([
-    ['an id that is none', { id: ' ', command: 'x' }, 'The worker id'],
+    ['an id that is none', { id: ' ', command: 'x' }, 'workers[0].id must be an id'],
     ['neither command nor entry', { id: 'a' }, 'Worker a needs either a command or an entry'],
     ['both', { id: 'a', command: 'x', entry: 'y' }, 'Worker a needs either a command or an entry'],
     ['an entry that is not there', { id: 'a', entry: './nowhere.ts' }, /Worker a has no entry .*nowhere\.ts: .* looked for in cwd/],
-    ['an empty command', { id: 'a', command: '' }, 'Worker a has an empty command'],
-    ['args that are one text', { id: 'a', command: 'x', args: '-c' }, 'Worker a must have a list of texts as args'],
-    ['an unknown option', { id: 'a', command: 'x', shell: true }, 'Worker a has no option shell'],
-    ['an unknown limit', { id: 'a', command: 'x', restart: { forever: true } }, 'Worker a has no option forever'],
-    ['no instances', { id: 'a', command: 'x', instances: 0 }, 'Worker a must have an integer of at least 1 as instances'],
-    ['a time that is none', { id: 'a', command: 'x', startTimeoutMs: 0.5 }, 'Worker a must have an integer of at least 1 as startTimeoutMs'],
-    ['another handshake', { id: 'a', command: 'x', handshake: 'none' }, 'Worker a must have the handshake acp or token'],
-    ['permissions by default', { id: 'a', command: 'x', permissions: 'allow' }, 'Worker a must have the permissions ask or deny'],
-    ['a variable that is no text', { id: 'a', command: 'x', env: { A: 1 } }, 'Worker a must have texts in env'],
+    ['an empty command', { id: 'a', command: '' }, 'workers[0].command must be a text with at least one character; received an empty text'],
+    ['args that are one text', { id: 'a', command: 'x', args: '-c' }, 'workers[0].args must be a list; received a text of 2 characters'],
+    ['an unknown option', { id: 'a', command: 'x', shell: true }, 'workers[0] has no option "shell"'],
+    ['an unknown limit', { id: 'a', command: 'x', restart: { forever: true } }, 'workers[0].restart has no option "forever"'],
+    ['no instances', { id: 'a', command: 'x', instances: 0 }, 'workers[0].instances must be a whole number from 1; received 0'],
+    ['a time that is none', { id: 'a', command: 'x', startTimeoutMs: 0.5 }, 'workers[0].startTimeoutMs must be a whole number from 1; received 0.5'],
+    ['another handshake', { id: 'a', command: 'x', handshake: 'none' }, 'workers[0].handshake must be one of acp, token; received "none"'],
+    ['permissions by default', { id: 'a', command: 'x', permissions: 'allow' }, 'workers[0].permissions must be one of ask, deny; received "allow"'],
+    ['a variable that is no text', { id: 'a', command: 'x', env: { A: 1 } }, 'workers[0].env.A must be a text; received 1'],
   ])('B2: %s is refused', (_, worker, message) => {
     expect(() => workerExecutor({ workers: [worker as WorkerOptions] })).toThrow(message)
   })
 
   it('B2: so are two workers with one id, and options that are none', () => {
     const worker = { id: 'a', command: 'x' }
-    expect(() => workerExecutor({ workers: [worker, worker] })).toThrow('Two workers have the id a')
-    expect(() => workerExecutor({ workers: [], retries: 3 } as WorkerExecutorOptions)).toThrow('The worker executor has no option retries')
+    expect(() => workerExecutor({ workers: [worker, worker] })).toThrow('workers[1].id: two workers have the id a')
+    expect(() => workerExecutor({ workers: [], retries: 3 } as WorkerExecutorOptions)).toThrow('workerExecutor.options has no option "retries"')
     expect(() => workerExecutor({ workers: [], cancelGraceMs: -1 })).toThrow('cancelGraceMs')
   })
 

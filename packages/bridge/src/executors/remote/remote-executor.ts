@@ -1,8 +1,12 @@
 import type { BridgeEvent, PromptContext, SessionContext } from '../../agent.ts'
 import { BridgeError } from '../../errors.ts'
 import { readableEvents } from '../../readable-events.ts'
+import { configChecks as check } from '../../arguments.ts'
+import type { FieldChecks } from '../../arguments.ts'
+import { givenFields } from '../../given-fields.ts'
+import { limitChecks } from '../executor.ts'
 import type { BridgeExecutor, DiscoveredAgent, ExecutorLimits } from '../executor.ts'
-import { RemoteServer, checkServers } from './remote-server.ts'
+import { RemoteServer, checkServers, serverChecks } from './remote-server.ts'
 import type { RemoteServerOptions } from './remote-server.ts'
 import { RemoteSession } from './remote-session.ts'
 
@@ -11,12 +15,16 @@ export interface RemoteExecutorOptions extends ExecutorLimits {
   readonly servers: readonly RemoteServerOptions[]
 }
 
+const optionChecks: FieldChecks<RemoteExecutorOptions> = { ...limitChecks, servers: check.requiredList(check.record(serverChecks)) }
+
 /**
  * Agents of other Bowline servers. A session is one of that server, under an id that only this executor knows; a request
  * is a run there, which goes on when this process does not. Throws `CONFIG`.
  */
-export function remoteExecutor({ servers: given, ...limits }: RemoteExecutorOptions): BridgeExecutor {
-  checkServers(given)
+export function remoteExecutor(options: RemoteExecutorOptions): BridgeExecutor {
+  check.record(optionChecks)('remoteExecutor.options', options)
+  const { servers: given, ...limits } = options
+  checkServers('remoteExecutor.options.servers', given)
   const sessions = new Map<string, RemoteSession>()
   let servers: readonly RemoteServer[] = []
   let running = false
@@ -38,7 +46,7 @@ export function remoteExecutor({ servers: given, ...limits }: RemoteExecutorOpti
   return {
     specificationVersion: 'v1',
     kind: 'remote',
-    limits,
+    limits: givenFields(limits),
     async start(host) {
       servers = given.map((options) => new RemoteServer(options, host))
       // A server that cannot be reached is looked for again later.

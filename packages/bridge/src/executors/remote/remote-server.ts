@@ -1,6 +1,9 @@
 import { ClientError, createClient } from '@bowline/client'
 import type { AgentSummary, Client, ClientOptions, ReconnectOptions } from '@bowline/client'
+import { configChecks as check } from '../../arguments.ts'
+import type { FieldChecks } from '../../arguments.ts'
 import { BridgeError } from '../../errors.ts'
+import { givenFields } from '../../given-fields.ts'
 import type { LogFields } from '../../logger.ts'
 import type { DiscoveredAgent, ExecutorHost } from '../executor.ts'
 
@@ -24,6 +27,18 @@ export interface RemoteServerOptions {
   readonly fetch?: typeof globalThis.fetch
 }
 
+export const serverChecks: FieldChecks<RemoteServerOptions> = {
+  id: check.checkName,
+  baseUrl: check.checkName,
+  token: (path, value) => check.checkRequired(path, value, 'a text or a function', (given) => ['undefined', 'string', 'function'].includes(typeof given)),
+  agents: check.listOf(check.checkName),
+  agentIdPrefix: check.checkText,
+  onClose: check.oneOf('keep', 'delete'),
+  durable: check.checkBoolean,
+  reconnect: check.optionalRecord<ReconnectOptions>({ baseMs: check.whole(0), maxMs: check.whole(0), maxDownMs: check.whole(0), silenceMs: check.whole(0) }),
+  fetch: check.checkFunction,
+}
+
 const freshMs = 30_000
 /** For a look at the agents, whoever asks for them waits: a lost connection is tried again, but not for long. */
 const looking: ReconnectOptions = { baseMs: 100, maxMs: 250, maxDownMs: 1000, silenceMs: 5000 }
@@ -44,7 +59,7 @@ export class RemoteServer {
     this.options = options
     this.durable = options.durable ?? true
     this.#host = host
-    this.client = clientFor(options, host, options.reconnect ?? {})
+    this.client = clientFor(options, host, givenFields(options.reconnect ?? {}))
     this.#lookout = clientFor(options, host, looking)
   }
 
@@ -100,18 +115,17 @@ export class RemoteServer {
   }
 }
 
-/** Throws `CONFIG`. */
-export function checkServers(servers: readonly RemoteServerOptions[]): void {
+/** Throws `CONFIG` for an address that is none, and for an id that is there twice. */
+export function checkServers(path: string, servers: readonly RemoteServerOptions[]): void {
   const ids = new Set<string>()
-  for (const { id, baseUrl } of servers) {
-    if (typeof id !== 'string' || id === '') throw new BridgeError('CONFIG', 'A server must have an id')
-    if (ids.has(id)) throw new BridgeError('CONFIG', `Two servers have the id ${id}`)
+  for (const [place, { id, baseUrl }] of servers.entries()) {
+    if (ids.has(id)) throw new BridgeError('CONFIG', `${path}[${place}].id: two servers have the id ${id}`)
     ids.add(id)
     try {
       createClient({ baseUrl })
     } catch (error) {
       if (!ClientError.isInstance(error)) throw error
-      throw new BridgeError('CONFIG', `Server ${id}: ${error.message}`)
+      throw new BridgeError('CONFIG', `${path}[${place}].baseUrl of server ${id}: ${error.message}`)
     }
   }
 }

@@ -1,8 +1,12 @@
 import { existsSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { configChecks as check } from '../../arguments.ts'
+import type { FieldChecks } from '../../arguments.ts'
 import { BridgeError } from '../../errors.ts'
+import { givenFields } from '../../given-fields.ts'
 import { programFile } from '../../worker/program-file.ts'
+import { limitChecks } from '../executor.ts'
 import type { ExecutorLimits } from '../executor.ts'
 
 export interface WorkerExecutorOptions extends ExecutorLimits {
@@ -81,89 +85,87 @@ export interface WorkerSettings {
   readonly cancelGraceMs: number
 }
 
-const names = {
-  executor: ['workers', 'cancelGraceMs', 'ttlMs', 'idleMs', 'maxSessions', 'inactivityMs'],
-  worker: [
-    ...['id', 'command', 'entry', 'args', 'cwd', 'env', 'inheritEnv', 'capabilities', 'instances', 'maxConcurrentSessions'],
-    ...['handshake', 'guard', 'startTimeoutMs', 'permissions', 'restart'],
-  ],
-  restart: ['maxRestarts', 'windowMs', 'backoffMs', 'maxBackoffMs'],
+const restartChecks: FieldChecks<RestartLimits> = {
+  maxRestarts: check.whole(0),
+  windowMs: check.whole(1),
+  backoffMs: check.whole(0),
+  maxBackoffMs: check.whole(0),
 }
 
-const idForm = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
+export const workerChecks: FieldChecks<CommandWorkerOptions & EntryWorkerOptions> = {
+  id: check.id,
+  command: check.optionalName,
+  entry: check.optionalName,
+  args: check.listOf(checkText),
+  cwd: check.optionalName,
+  env: (path, env) => {
+    check.checkObject(path, env)
+    for (const [name, value] of Object.entries(env ?? {})) checkText(`${path}.${name}`, value)
+  },
+  inheritEnv: check.checkBoolean,
+  capabilities: check.listOf(check.checkName),
+  instances: check.whole(1),
+  maxConcurrentSessions: check.whole(1),
+  handshake: check.oneOf('acp', 'token'),
+  guard: check.checkBoolean,
+  startTimeoutMs: check.whole(1),
+  permissions: check.oneOf('ask', 'deny'),
+  restart: check.optionalRecord<Partial<RestartLimits>>(restartChecks),
+}
+
+const optionChecks: FieldChecks<WorkerExecutorOptions> = {
+  ...limitChecks,
+  workers: check.requiredList(check.record(workerChecks)),
+  cancelGraceMs: check.whole(0),
+}
+
+const standardRestart: RestartLimits = { maxRestarts: 5, windowMs: 60_000, backoffMs: 250, maxBackoffMs: 10_000 }
 
 /** Throws `CONFIG` for anything that could not work. */
 export function workerSettings(options: WorkerExecutorOptions): readonly WorkerSettings[] {
-  refuseUnknown(options, names.executor, 'The worker executor')
-  const cancelGraceMs = integer('The worker executor', 'cancelGraceMs', options.cancelGraceMs, 5000, 0)
+  check.record(optionChecks)('workerExecutor.options', options)
+  const { workers, cancelGraceMs = 5000 } = options
   const seen = new Set<string>()
-  return options.workers.map((worker) => {
-    if (typeof worker.id !== 'string' || !idForm.test(worker.id)) {
-      throw new BridgeError('CONFIG', `The worker id ${JSON.stringify(worker.id)} must match ${idForm.source}`)
-    }
-    if (seen.has(worker.id)) throw new BridgeError('CONFIG', `Two workers have the id ${worker.id}`, { details: { agentId: worker.id } })
+  return workers.map((worker, place) => {
+    const path = `workerExecutor.options.workers[${place}]`
+    if (seen.has(worker.id)) throw new BridgeError('CONFIG', `${path}.id: two workers have the id ${worker.id}`, { details: { agentId: worker.id } })
     seen.add(worker.id)
-    return { ...settingsOf(worker), cancelGraceMs }
+    return { ...settingsOf(path, worker), cancelGraceMs }
   })
 }
 
-function settingsOf(worker: WorkerOptions): Omit<WorkerSettings, 'cancelGraceMs'> {
-  const who = `Worker ${worker.id}`
-  refuseUnknown(worker, names.worker, who)
-  const { id, env = {}, inheritEnv = false, capabilities, guard = true, permissions = 'ask', restart = {} } = worker
+function settingsOf(path: string, worker: WorkerOptions): Omit<WorkerSettings, 'cancelGraceMs'> {
+  const { id, env = {}, inheritEnv = false, capabilities, guard = true, permissions = 'ask', instances = 1, startTimeoutMs = 10_000 } = worker
+  const { maxConcurrentSessions, restart = {} } = worker
   const cwd = resolve(worker.cwd ?? '.')
-  const handshake = worker.handshake ?? ('entry' in worker ? 'token' : 'acp')
-  if (!['acp', 'token'].includes(handshake)) throw fault(who, 'must have the handshake acp or token')
-  if (!['ask', 'deny'].includes(permissions)) throw fault(who, 'must have the permissions ask or deny')
-  if (Object.values(env).some((value) => typeof value !== 'string')) throw fault(who, 'must have texts in env')
-  refuseUnknown(restart, names.restart, who)
+  const handshake = worker.handshake ?? (isEntry(worker) ? 'token' : 'acp')
   return {
-    ...{ id, cwd, env, inheritEnv, handshake, guard, permissions },
-    ...programOf(worker, who, cwd),
+    ...{ id, cwd, env, inheritEnv, handshake, guard, permissions, instances, startTimeoutMs },
+    ...programOf(path, worker, cwd),
     ...(capabilities && { capabilities }),
-    instances: integer(who, 'instances', worker.instances, 1, 1),
-    ...(worker.maxConcurrentSessions !== undefined && {
-      maxConcurrentSessions: integer(who, 'maxConcurrentSessions', worker.maxConcurrentSessions, 1, 1),
-    }),
-    startTimeoutMs: integer(who, 'startTimeoutMs', worker.startTimeoutMs, 10_000, 1),
-    restart: {
-      maxRestarts: integer(who, 'maxRestarts', restart.maxRestarts, 5, 0),
-      windowMs: integer(who, 'windowMs', restart.windowMs, 60_000, 1),
-      backoffMs: integer(who, 'backoffMs', restart.backoffMs, 250, 0),
-      maxBackoffMs: integer(who, 'maxBackoffMs', restart.maxBackoffMs, 10_000, 0),
-    },
+    ...(maxConcurrentSessions !== undefined && { maxConcurrentSessions }),
+    restart: { ...standardRestart, ...givenFields(restart) },
   }
 }
 
-function programOf(worker: WorkerOptions, who: string, cwd: string): Pick<WorkerSettings, 'command' | 'args'> {
+function programOf(path: string, worker: WorkerOptions, cwd: string): Pick<WorkerSettings, 'command' | 'args'> {
   const { command, entry, args = [] } = worker as Partial<CommandWorkerOptions & EntryWorkerOptions>
-  if ((command === undefined) === (entry === undefined)) throw fault(who, 'needs either a command or an entry')
-  if (!isTexts(args)) throw fault(who, 'must have a list of texts as args')
-  if (entry === undefined) {
-    if (typeof command !== 'string' || command === '') throw fault(who, 'has an empty command')
-    return { command, args }
-  }
+  if ((command === undefined) === (entry === undefined)) throw fault(path, worker, 'needs either a command or an entry')
+  if (entry === undefined) return { command: command as string, args }
   const file = entry.startsWith('file:') ? fileURLToPath(entry) : isAbsolute(entry) ? entry : resolve(cwd, entry)
-  if (!existsSync(file)) throw fault(who, `has no entry ${file}: where it is not absolute it is looked for in cwd`)
+  if (!existsSync(file)) throw fault(path, worker, `has no entry ${file}: where it is not absolute it is looked for in cwd`)
   const start = ['--disable-warning=ExperimentalWarning', programFile('worker/start-entry')]
   return { command: process.execPath, args: [...start, file, ...args] }
 }
 
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((each) => typeof each === 'string')
+function isEntry(worker: WorkerOptions): worker is EntryWorkerOptions {
+  return 'entry' in worker && worker.entry !== undefined
 }
 
-function refuseUnknown(given: object, known: readonly string[], who: string): void {
-  const unknown = Object.keys(given).find((name) => !known.includes(name))
-  if (unknown !== undefined) throw fault(who, `has no option ${unknown}`)
+function checkText(path: string, value: unknown): void {
+  check.checkRequired(path, value, 'a text', (given) => typeof given === 'string')
 }
 
-function integer(who: string, name: string, value: number | undefined, standard: number, least: number): number {
-  const given = value ?? standard
-  if (!Number.isSafeInteger(given) || given < least) throw fault(who, `must have an integer of at least ${least} as ${name}`)
-  return given
-}
-
-function fault(who: string, text: string): BridgeError {
-  return new BridgeError('CONFIG', `${who} ${text}`)
+function fault(path: string, { id }: WorkerOptions, text: string): BridgeError {
+  return new BridgeError('CONFIG', `Worker ${id} ${text} (${path})`, { details: { agentId: id } })
 }

@@ -1,0 +1,199 @@
+import { defineAgent } from '@bowline/agent-loop'
+import { createModels } from '@bowline/llm'
+import { scriptedModel } from '@bowline/llm/testing'
+import { createRuntime } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
+import type * as root from '../src/index.ts'
+import { createBridge, defineBridgeAgent, defineBridgeConfig, delegateTool, inProcessExecutor } from '../src/index.ts'
+import { multiProviderAgent, remoteExecutor, runtimeAgent, workerExecutor } from '../src/index.ts'
+import type { Bridge } from '../src/index.ts'
+import { createBridgeMcpServer } from '../src/mcp/index.ts'
+import type { BridgeUser } from '../src/mcp/index.ts'
+import { kitAgent, testBridgeExecutor } from '../src/testing/index.ts'
+import type { ExecutorKitOptions, KitAgentOptions } from '../src/testing/index.ts'
+import { serveWorker } from '../src/worker/index.ts'
+import type { ServeWorkerOptions } from '../src/worker/index.ts'
+import { recordingLogger, testAgent } from './support.ts'
+
+/** Kinds of values. `whole` is 0 or more, `text` has at least one character, `list` and `object` are empty. */
+export type Kind = 'null' | 'boolean' | 'whole' | 'fraction' | 'negative' | 'nan' | 'text' | 'blank' | 'list' | 'strange-list' | 'object' | 'function' | 'symbol' | 'bigint'
+
+/** The kinds that a field takes. `!` before them: it must be given. */
+export type Fields<Options> = { readonly [Name in keyof Options]-?: readonly (Kind | '!')[] }
+
+export interface Argument {
+  /** As errors name it. */
+  readonly path: string
+  /** The kinds that it takes besides `valid`. */
+  readonly kinds?: readonly (Kind | '!')[]
+  readonly valid: unknown
+  readonly fields?: Readonly<Record<string, readonly (Kind | '!')[]>>
+  /** How errors name a field. Default: behind the path of the argument. */
+  readonly fieldPath?: (name: string) => string
+}
+
+export interface Row {
+  readonly name: string
+  readonly arguments: readonly Argument[]
+  readonly call: (...given: never[]) => unknown
+  /** Why it is not called with valid arguments here. */
+  readonly notCalled?: string
+}
+
+const any: readonly Kind[] = []
+const text: readonly Kind[] = ['text']
+const texts: readonly Kind[] = ['text', 'blank']
+const whole: readonly Kind[] = ['whole']
+const list: readonly Kind[] = ['list']
+const truth: readonly Kind[] = ['boolean']
+const made: readonly Kind[] = ['function']
+const must = (...kinds: readonly Kind[]): readonly (Kind | '!')[] => ['!', ...kinds]
+
+const limits: Fields<root.ExecutorLimits> = { ttlMs: whole, idleMs: whole, maxSessions: whole, inactivityMs: whole }
+const info: Fields<root.AgentInfo> = { id: must('text'), name: texts, description: texts, version: texts }
+
+const bridgeOptions: Fields<root.BridgeOptions> = {
+  ...{ executors: list, defaultAgentId: text, store: any, clock: any, ids: any, logger: any },
+  ...{ maxInFlight: whole, maxQueued: whole, maxInFlightPerOwner: whole, maxQueuedPerOwner: whole, maxSessionsPerOwner: whole },
+  ...{ maxPromptBytes: whole, maxMetadataBytes: whole, maxResultBytes: whole, timeoutMs: whole, maxTimeoutMs: whole },
+  ...{ inactivityMs: whole, cancelGraceMs: whole, waitMs: whole, heartbeatMs: whole, requestRetentionMs: whole },
+  ...{ maxRequestRecords: whole, maxDepth: whole, allowLoops: truth, authorize: made, onEvent: made },
+}
+
+const agentFields: Fields<root.BridgeAgent> = {
+  ...{ specificationVersion: must(), info: must(), capabilities: list, providers: list, durable: truth, stateStore: any },
+  ...{ onSessionCreate: made, onPrompt: must('function'), onAnswers: made, onCancel: made, onSessionClose: made },
+}
+
+const workerFields: Fields<root.CommandWorkerOptions & root.EntryWorkerOptions> = {
+  ...{ id: must('text'), command: text, entry: text, args: list, cwd: text, env: ['object'], inheritEnv: truth, capabilities: list },
+  ...{ instances: whole, maxConcurrentSessions: whole, handshake: any, guard: truth, startTimeoutMs: whole, permissions: any, restart: ['object'] },
+}
+
+const serverFields: Fields<root.RemoteServerOptions> = {
+  ...{ id: must('text'), baseUrl: must('text'), token: [...texts, 'function'], agents: list, agentIdPrefix: texts, onClose: any },
+  ...{ durable: truth, reconnect: ['object'], fetch: made },
+}
+
+const multiProviderFields: Fields<root.MultiProviderAgentOptions> = {
+  ...info,
+  ...{ models: must(), providers: must('list'), defaultProviderId: must('text'), instructions: texts, defaults: ['object'], history: ['object'] },
+}
+
+/** One row for each function that the package exports. */
+export function exportedFunctions(bridge: Bridge): readonly Row[] {
+  const agent = testAgent('a')
+  const options = (name: string, valid: object, fields: Argument['fields'] = {}, kinds?: Argument['kinds']): Argument => ({ path: `${name}.options`, valid, fields, ...(kinds && { kinds }) })
+  const inside = (name: string, path: string, valid: object, fields: Argument['fields'] = {}): Argument => ({ path: `${name}.options.${path}`, valid, fields })
+  const worker = { id: 'w', command: 'x' }
+  const server = { id: 's', baseUrl: 'http://127.0.0.1:9' }
+  const models = createModels({ providers: { red: () => scriptedModel([]) } })
+  const provider = { id: 'red', models: ['crimson'] }
+  const talker = { id: 'talker', models, providers: [provider], defaultProviderId: 'red' }
+  const writer = defineAgent({ name: 'writer', model: scriptedModel([]), instructions: 'Write.' })
+  const runtime = createRuntime({ agents: [writer], store: memoryStore() })
+  const providerFields: Fields<root.ProviderChoice> = {
+    ...{ id: must('text'), models: must('list'), kind: texts, displayName: texts, description: texts, capabilities: list, defaults: ['object'], allowOtherModels: truth },
+  }
+  const skip = (): void => {}
+  const runner = { describe: skip, it: Object.assign(skip, { skip }) }
+  return [
+    { name: 'createBridge', call: createBridge, arguments: [options('createBridge', {}, bridgeOptions)] },
+    { name: 'defineBridgeAgent', call: defineBridgeAgent, arguments: [{ path: 'defineBridgeAgent.agent', valid: agent, kinds: ['!'], fields: agentFields }] },
+    {
+      name: 'defineBridgeAgent',
+      call: (given: object) => defineBridgeAgent({ ...agent, info: given as root.AgentInfo }),
+      arguments: [{ path: 'defineBridgeAgent.agent.info', valid: { id: 'a' }, kinds: ['!'], fields: info }],
+    },
+    {
+      name: 'defineBridgeConfig',
+      call: defineBridgeConfig,
+      arguments: [{ path: 'defineBridgeConfig.config', valid: {}, kinds: ['!'], fields: { ...bridgeOptions, runtimes: list, workers: list, servers: list } satisfies Fields<root.BridgeConfig> }],
+    },
+    {
+      name: 'delegateTool',
+      call: delegateTool,
+      arguments: [
+        { path: 'delegateTool.bridge', valid: bridge, kinds: ['!'] },
+        options('delegateTool', {}, { agents: any, name: text, description: texts } satisfies Fields<root.DelegateToolOptions>),
+      ],
+    },
+    { name: 'inProcessExecutor', call: inProcessExecutor, arguments: [options('inProcessExecutor', { agents: [agent] }, { agents: must('list'), ttlMs: whole, idleMs: whole, maxSessions: whole } satisfies Fields<root.InProcessExecutorOptions>, ['!'])] },
+    { name: 'inProcessExecutor', call: (given: object) => inProcessExecutor({ agents: [given as root.BridgeAgent] }), arguments: [inside('inProcessExecutor', 'agents[0]', agent, agentFields)] },
+    { name: 'inProcessExecutor', call: (given: root.BridgeAgent) => inProcessExecutor({ agents: [] }).add(given), arguments: [{ path: 'add.agent', valid: agent, kinds: ['!'], fields: agentFields }] },
+    { name: 'multiProviderAgent', call: multiProviderAgent, arguments: [options('multiProviderAgent', talker, multiProviderFields, ['!'])] },
+    { name: 'multiProviderAgent', call: (given: object) => multiProviderAgent({ ...talker, providers: [given as root.ProviderChoice] }), arguments: [inside('multiProviderAgent', 'providers[0]', provider, providerFields)] },
+    { name: 'multiProviderAgent', call: (history: object) => multiProviderAgent({ ...talker, history }), arguments: [inside('multiProviderAgent', 'history', {}, { maxMessages: whole, maxBytes: whole } satisfies Fields<root.HistoryLimits>)] },
+    { name: 'remoteExecutor', call: remoteExecutor, arguments: [options('remoteExecutor', { servers: [server] }, { ...limits, servers: must('list') } satisfies Fields<root.RemoteExecutorOptions>, ['!'])] },
+    { name: 'remoteExecutor', call: (given: object) => remoteExecutor({ servers: [given as root.RemoteServerOptions] }), arguments: [inside('remoteExecutor', 'servers[0]', server, serverFields)] },
+    { name: 'remoteExecutor', call: (reconnect: object) => remoteExecutor({ servers: [{ ...server, reconnect }] }), arguments: [inside('remoteExecutor', 'servers[0].reconnect', {}, { baseMs: whole, maxMs: whole, maxDownMs: whole, silenceMs: whole })] },
+    {
+      name: 'runtimeAgent',
+      call: runtimeAgent,
+      arguments: [
+        { path: 'runtimeAgent.runtime', valid: runtime, kinds: ['!'] },
+        options('runtimeAgent', { agent: 'writer' }, { agent: must('text'), id: text, onClose: any } satisfies Fields<root.RuntimeAgentOptions>, ['!']),
+      ],
+    },
+    { name: 'workerExecutor', call: workerExecutor, arguments: [options('workerExecutor', { workers: [worker] }, { ...limits, workers: must('list'), cancelGraceMs: whole } satisfies Fields<root.WorkerExecutorOptions>, ['!'])] },
+    { name: 'workerExecutor', call: (given: object) => workerExecutor({ workers: [given as root.WorkerOptions] }), arguments: [inside('workerExecutor', 'workers[0]', worker, workerFields)] },
+    { name: 'workerExecutor', call: (restart: object) => workerExecutor({ workers: [{ ...worker, restart }] }), arguments: [inside('workerExecutor', 'workers[0].restart', {}, { maxRestarts: whole, windowMs: whole, backoffMs: whole, maxBackoffMs: whole } satisfies Fields<root.RestartLimits>)] },
+    {
+      name: 'createBridgeMcpServer',
+      call: createBridgeMcpServer,
+      arguments: [
+        { path: 'createBridgeMcpServer.bridge', valid: bridge, kinds: ['!'] },
+        { path: 'createBridgeMcpServer.user', valid: {}, kinds: ['object'], fields: { owner: text, mayUse: made, runtimeParams: list } satisfies Fields<BridgeUser> },
+        { path: 'createBridgeMcpServer.onerror', valid: skip, kinds: made },
+      ],
+    },
+    {
+      name: 'serveWorker',
+      call: serveWorker,
+      notCalled: 'it takes stdin and stdout, and ends the process',
+      arguments: [
+        { path: 'serveWorker.agent', valid: agent, kinds: ['!'], fields: agentFields },
+        options('serveWorker', {}, { maxConcurrentSessions: whole } satisfies Fields<ServeWorkerOptions>),
+      ],
+    },
+    { name: 'kitAgent', call: kitAgent, arguments: [options('kitAgent', { note: skip }, { id: text, note: must('function') } satisfies Fields<KitAgentOptions>, ['!'])] },
+    {
+      name: 'testBridgeExecutor',
+      call: testBridgeExecutor,
+      arguments: [options('testBridgeExecutor', { name: 'x', executor: skip, runner }, { name: must('text'), executor: must('function'), cannot: ['object'], runner: any } satisfies Fields<ExecutorKitOptions>, ['!'])],
+    },
+  ]
+}
+
+/** One row for each method of a bridge. `sessionId`: of a session that is open. */
+export function bridgeMethods(bridge: Bridge, sessionId: string): readonly Row[] {
+  const plain = (name: string): string => name
+  const input = (path: string, valid: object, fields: Argument['fields'] = {}, kinds: Argument['kinds'] = ['!']): Argument => ({ path, valid, fields, kinds, fieldPath: plain })
+  const request: Fields<root.RequestOptions> = { owner: text, runtimeParams: ['object'], requestId: text, idempotencyKey: text, timeoutMs: whole, abortSignal: any }
+  const depth: Fields<root.DepthOption> = { depth: whole, path: list }
+  const owner: Fields<root.OwnerOption> = { owner: text }
+  const row = (name: keyof Bridge, ...given: readonly Argument[]): Row => ({ name, call: (...values) => (bridge[name] as (...all: unknown[]) => unknown)(...values), arguments: given })
+  return [
+    row('start'),
+    { ...row('stop', { path: 'stop.options', valid: {}, fields: { deadlineMs: whole } }), notCalled: 'the bridge is of use for the other rows' },
+    row('counters'),
+    row('refresh'),
+    row('health', { path: 'health.options', valid: {}, fields: owner }),
+    row('discover', { path: 'discover.query', valid: {}, fields: { ...owner, capability: text } }),
+    row('createSession', input('createSession.input', {}, { ...owner, ...depth, agentId: text, metadata: ['object'], resumeSessionId: text, idempotencyKey: text } satisfies Fields<root.CreateSessionInput>, [])),
+    row('prompt', input('prompt.input', { sessionId, prompt: 'hi' }, { ...request, sessionId: must('text'), prompt: must('text') })),
+    row('prompt', input('prompt.input', { sessionId, answers: [{ id: 'q', output: 1 }] }, { answers: must() })),
+    row('delegate', input('delegate.input', { prompt: 'hi' }, { ...request, ...depth, prompt: must('text'), agentId: text, metadata: ['object'] } satisfies Fields<root.DelegateInput>)),
+    row('session', { path: 'session.sessionId', valid: sessionId, kinds: must('text') }, { path: 'session.options', valid: {}, fields: owner }),
+    row('sessions', input('sessions.filter', {}, { ...owner, agentId: text, status: any, limit: whole, cursor: texts } satisfies Fields<root.SessionFilter>, [])),
+    row('request', { path: 'request.requestId', valid: 'r1', kinds: must('text') }, { path: 'request.options', valid: {}, fields: { ...owner, waitMs: whole, abortSignal: any } satisfies Fields<root.RequestQuery> }),
+    row('cancel', input('cancel.input', { sessionId }, { ...owner, sessionId: text, requestId: text } satisfies Fields<root.CancelInput>)),
+    row('close', input('close.input', { sessionId: 'bs_other' }, { ...owner, sessionId: must('text'), reason: texts } satisfies Fields<root.CloseInput>)),
+  ]
+}
+
+export async function startedBridge(): Promise<Bridge> {
+  const bridge = createBridge({ executors: [inProcessExecutor({ agents: [testAgent('a')], maxSessions: 1000 })], logger: recordingLogger() })
+  await bridge.start()
+  return bridge
+}
