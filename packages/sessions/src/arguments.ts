@@ -1,6 +1,9 @@
 import { argumentChecks } from '@bowline/llm/arguments'
 import { SessionError, type SessionErrorCode } from './errors.ts'
 
+/** The longest time, and the last moment: beyond it a sum of the two is no whole number that every store keeps. */
+export const longestMs = 4_000_000_000_000_000
+
 /** Throws if the value is not what it must be. `undefined` means absent. */
 export type OptionCheck = (path: string, value: unknown) => void
 
@@ -32,7 +35,7 @@ export function checksFor(code: SessionErrorCode, prefix = '') {
       if (Array.isArray(value)) for (const [place, item] of value.entries()) check(`${path}[${place}]`, item)
     },
     /** Optional options: refuses unknown names, then checks each value. */
-    options<Options>(table: OptionTable<Options>): OptionCheck {
+    options: <Options>(table: OptionTable<Options>): OptionCheck => {
       const known = Object.keys(table)
       return (path, given) => {
         if (given === undefined) return

@@ -34,6 +34,8 @@ export type SessionErrorCode =
 export interface SessionErrorFacts {
   /** The refused ids of a submission, each with its own code. */
   readonly refused?: readonly { readonly id: string; readonly code: SessionErrorCode }[]
+  /** What is wrong with the fields of an input, each with its path. */
+  readonly issues?: readonly { readonly path: string; readonly message: string }[]
   /** The run that is open, with `busy`. */
   readonly runId?: string
   /** The first position that the log still holds, with `cursor-expired`. */
@@ -49,6 +51,7 @@ export class SessionError extends Error {
   readonly code: SessionErrorCode
   readonly retryable: boolean
   readonly refused?: SessionErrorFacts['refused']
+  readonly issues?: SessionErrorFacts['issues']
   readonly runId?: string
   readonly firstSeq?: number
   readonly line?: number
@@ -59,6 +62,7 @@ export class SessionError extends Error {
     this.code = code
     this.retryable = code === 'store-unavailable'
     if (facts.refused) this.refused = facts.refused
+    if (facts.issues) this.issues = facts.issues
     if (facts.runId !== undefined) this.runId = facts.runId
     if (facts.firstSeq !== undefined) this.firstSeq = facts.firstSeq
     if (facts.line !== undefined) this.line = facts.line

@@ -1,5 +1,8 @@
+import { checksFor, configChecks, inputChecks, longestMs, type OptionCheck } from './arguments.ts'
 import { SessionError } from './errors.ts'
 import type { SessionTtl } from './store/records.ts'
+
+const keyChecks = checksFor('invalid-key')
 
 const keyCharacters = /^[A-Za-z0-9._:\-@/+=]+$/
 const namespaceForm = /^[a-z0-9][a-z0-9_-]{0,62}$/
@@ -10,8 +13,8 @@ const maxChildKeyBytes = 700
 const maxInputIdBytes = 200
 
 /** Throws `invalid-key` with the offending part. All allowed characters are one byte long. */
-export function checkKey(key: string): void {
-  if (typeof key !== 'string' || key === '') throw new SessionError('invalid-key', 'A session key must be a non-empty string.')
+export function checkKey(key: string, path = 'key'): void {
+  keyChecks.checkName(path, key)
   if (key.length > maxKeyBytes) {
     throw new SessionError('invalid-key', `A session key must have at most ${maxKeyBytes} bytes, this one has ${key.length}.`)
   }
@@ -26,9 +29,10 @@ export function checkKey(key: string): void {
 }
 
 /** Also the key of a child session: that of its parent with an agent and a suffix, which no key from outside has. */
-export function checkAnyKey(key: string): void {
-  const [root = '', ...below] = typeof key === 'string' ? key.split('~') : [key]
-  checkKey(root)
+export function checkAnyKey(key: string, path = 'key'): void {
+  keyChecks.checkName(path, key)
+  const [root = '', ...below] = key.split('~')
+  checkKey(root, path)
   if (below.length === 0) return
   if (key.length > maxChildKeyBytes) {
     throw new SessionError('invalid-key', `The key of a child session must have at most ${maxChildKeyBytes} bytes, this one has ${key.length}.`)
@@ -38,6 +42,7 @@ export function checkAnyKey(key: string): void {
 }
 
 export function checkNamespace(namespace: string): void {
+  configChecks.checkName('namespace', namespace)
   if (!namespaceForm.test(namespace)) {
     throw new SessionError('invalid-config', `The namespace ${JSON.stringify(namespace)} must match ${namespaceForm.source}.`)
   }
@@ -49,17 +54,19 @@ export function checkAgentName(name: string | undefined): asserts name is string
   }
 }
 
-export function checkInputId(id: string): void {
-  const bytes = new TextEncoder().encode(id).length
-  if (bytes === 0 || bytes > maxInputIdBytes) {
-    throw new SessionError('invalid-input', `An input id must have 1 to ${maxInputIdBytes} bytes, this one has ${bytes}.`)
+/** An id that may be left out. */
+export function checkInputId(path: string, id: unknown): void {
+  inputChecks.name(path, id)
+  if (id === undefined) return
+  const bytes = new TextEncoder().encode(id as string).length
+  if (bytes > maxInputIdBytes) {
+    throw new SessionError('invalid-input', `${path} must have 1 to ${maxInputIdBytes} bytes, this one has ${bytes}.`)
   }
 }
 
-/** Throws for a life that has no length; never is said in words. */
-export function checkTtl({ maxAgeMs, idleMs }: SessionTtl = {}): void {
-  for (const [name, value] of Object.entries({ maxAgeMs, idleMs })) {
-    if (value === undefined || value === 'never' || (Number.isFinite(value) && value > 0)) continue
-    throw new SessionError('invalid-config', `ttl.${name} must be a number of milliseconds above 0, or 'never'.`)
-  }
+const lifeTime: OptionCheck = (path, value) => {
+  if (value !== 'never') configChecks.checkWhole(path, value, 1, longestMs)
 }
+
+/** Throws `invalid-config` if a time to live is no whole number of milliseconds above 0. `'never'` is no expiry. */
+export const checkTtl = configChecks.options<SessionTtl>({ maxAgeMs: lifeTime, idleMs: lifeTime })

@@ -1,3 +1,4 @@
+import { describeValue } from '@bowline/llm/arguments'
 import { SessionError } from '../errors.ts'
 
 /** The last durable event a reader saw, and how many deltas it saw since the active run's own last durable event. */
@@ -14,9 +15,9 @@ export function printCursor(seq: number, n = 0): string {
 
 /** Throws `invalid-cursor`. */
 export function parseCursor(cursor: string): Position {
-  const match = form.exec(cursor)
+  const match = typeof cursor === 'string' ? form.exec(cursor) : null
   if (!match) {
-    throw new SessionError('invalid-cursor', 'The cursor is not one that this log gave out: hand back a cursor unchanged.')
+    throw new SessionError('invalid-cursor', `The cursor is not one that this log gave out: hand back a cursor unchanged; received ${describeValue(cursor)}.`)
   }
   return { seq: Number(match[1]), n: Number(match[2] ?? 0) }
 }

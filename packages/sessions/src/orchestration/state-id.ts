@@ -6,9 +6,9 @@ const childMark = '#'
 
 /** Throws `invalid-key` for what is neither a session key nor that of a child run. */
 export function checkStateId(id: string): void {
-  if (typeof id !== 'string') return checkAnyKey(id)
+  if (typeof id !== 'string') return checkAnyKey(id, 'id')
   const place = id.indexOf(childMark)
-  checkAnyKey(place < 0 ? id : id.slice(0, place))
+  checkAnyKey(place < 0 ? id : id.slice(0, place), 'id')
   if (place >= 0 && (place === id.length - 1 || !id.isWellFormed())) throw new SessionError('invalid-key', 'The id of a child run is missing behind its session key.')
 }
 

@@ -1,3 +1,4 @@
+import { longestMs } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import type { TimeToLive } from '../state/contract.ts'
 import { checkTimeToLive } from '../state/ids.ts'
@@ -15,6 +16,6 @@ export function timeToLive(ttlMs: TimeToLive | undefined, environment: Readonly<
   if (text === undefined || text === '') return defaultTtlMs
   if (text === 'never') return text
   const milliseconds = /^\d+(\.\d+)?$/.test(text) ? Math.round(Number(text) * 1_000) : 0
-  if (milliseconds > 0 && Number.isSafeInteger(milliseconds)) return milliseconds
+  if (milliseconds > 0 && milliseconds <= longestMs) return milliseconds
   throw new SessionError('invalid-config', `${variable} must be 'never' or a number of seconds above 0, not ${JSON.stringify(text)}.`)
 }

@@ -1,7 +1,7 @@
 import type { AbortCause } from '@bowline/agent-loop'
 import type { Claim } from '../store/contract.ts'
 import type { StopRequest } from '../store/records.ts'
-import { executeRun, notWritten, type ExecutionOptions, type Remainder } from './execute-run.ts'
+import { executeRun, failureOf, type ExecutionOptions, type Remainder } from './execute-run.ts'
 import { bringToRest, endLostRun, giveBack, holdForDecision } from './recover.ts'
 import type { AroundRun, ErrorContext, RunExecution, RuntimeOptions } from './types.ts'
 
@@ -95,7 +95,7 @@ export class ActiveRuns {
   async #execute(claim: Claim, abort: AbortController): Promise<Leaving> {
     const remainder = await this.#surrounded(claim, abort).catch((error: unknown): Remainder => {
       this.#report(error, claim)
-      return { kind: 'end', status: 'error', reason: 'journal-error', error: notWritten }
+      return { kind: 'end', ...failureOf(error) }
     })
     // What the store does not take now it is given again, else nobody would ever claim the run or end it.
     while (this.#active.get(claim.run.id)?.claim === claim) {

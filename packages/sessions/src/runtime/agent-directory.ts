@@ -37,7 +37,6 @@ export class AgentDirectory {
 }
 
 function rootsOf(list: readonly Agent[]): ReadonlyMap<string, Agent> {
-  if (list.length === 0) throw new SessionError('invalid-config', 'A runtime needs at least one agent.')
   const agents = new Map<string, Agent>()
   for (const agent of list) {
     checkAgentName(agent.name)

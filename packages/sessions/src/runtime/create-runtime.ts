@@ -2,7 +2,8 @@ import { systemIds } from '@bowline/agent-loop'
 import { systemClock } from '@bowline/llm'
 import type { BackgroundSettings } from '../children/child-context.ts'
 import { SessionError } from '../errors.ts'
-import { checkAnyKey, checkKey, checkNamespace, checkTtl } from '../keys.ts'
+import { inputChecks } from '../arguments.ts'
+import { checkAnyKey, checkKey } from '../keys.ts'
 import { LiveLog } from '../log/live-log.ts'
 import type { SessionContext } from '../session/context.ts'
 import { endSession } from '../session/end-session.ts'
@@ -14,12 +15,15 @@ import { restWithin } from '../session/rest.ts'
 import { ExpectedDrivers } from '../session/run-driver.ts'
 import { runHandle } from '../session/run-handle.ts'
 import { createSession } from '../session/session.ts'
+import { metadataOf, settingsOf } from '../session/settings.ts'
 import { requestStop, stopBelow } from '../session/stop.ts'
 import { importSession } from '../session/transfer/import.ts'
 import { isSettled, toRunInfo, toSessionInfo } from '../session/views.ts'
+import { checkSessionQuery } from '../store/check-query.ts'
 import type { SessionStore } from '../store/contract.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { AgentDirectory } from './agent-directory.ts'
+import { checkDrainOptions, checkImport, checkReaderOptions, checkRuntimeOptions, checkSessionOptions, checkStartOptions, checkStopOptions, unknownAgent } from './check-options.ts'
 import { ClaimLoop } from './claim-loop.ts'
 import { Clockwork } from './clockwork.ts'
 import { Conversations } from './conversations.ts'
@@ -34,9 +38,8 @@ const childStopMs = 10_000
 const dayMs = 86_400_000
 
 export function createRuntime(options: RuntimeOptions): Runtime {
+  checkRuntimeOptions(options)
   const { store: rawStore = memoryStore(), namespace = 'default', clock = systemClock, ids = systemIds, timers = true } = options
-  checkNamespace(namespace)
-  checkTtl(options.ttl)
   const directory = new AgentDirectory(options.agents)
   const id = ids.next('runtime')
   const live = new LiveLog()
@@ -118,29 +121,41 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     store: rawStore,
     background: background.mode,
     agents: [...directory.roots.values()],
-    start: (startOptions = {}) => lifecycle.start(startOptions),
-    stop: ({ graceMs = defaultStopGraceMs } = {}) => lifecycle.stop(graceMs),
+    async start(startOptions = {}) {
+      checkStartOptions('start', startOptions)
+      return lifecycle.start(startOptions)
+    },
+    async stop(stopOptions = {}) {
+      checkStopOptions('stop', stopOptions)
+      return lifecycle.stop(stopOptions.graceMs ?? defaultStopGraceMs)
+    },
     session: (key, sessionOptions = {}) => openHandle(key, sessionOptions),
-    reader(key, { owner } = {}) {
+    reader(key, readerOptions = {}) {
       checkAnyKey(key)
+      checkReaderOptions('reader', readerOptions)
+      const { owner } = readerOptions
       const given = { key, agent: directory.default, agentNamed: false, metadata: {}, settings: {} }
       return createSession(context, { ...given, ...(owner === undefined ? {} : { owner }) })
     },
     async sessions(query = {}) {
+      checkSessionQuery('sessions', query)
       const page = await store.listSessions(query)
       const whole = page.items.filter((record) => !isHalf(record))
       return { ...page, items: await Promise.all(whole.map((record) => toSessionInfo(store, record))) }
     },
     async importSession(lines, importOptions = {}) {
+      checkImport(lines, importOptions)
       const { owner } = importOptions
       const key = await importSession(context, lines, importOptions)
       return runtime.session(key, owner === undefined ? {} : { owner })
     },
     async run(runId) {
+      inputChecks.checkName('run.runId', runId)
       const read = await store.readRun(runId)
       return read.status === 'found' ? toRunInfo(store, read.value) : null
     },
     async resume(runId) {
+      inputChecks.checkName('resume.runId', runId)
       const read = await store.readRun(runId)
       if (read.status === 'missing' || !(await loop.claimRun(runId))) return null
       const record = await store.readSession(read.value.session)
@@ -150,6 +165,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       return runHandle(context, session, runId, 'queued')
     },
     async drain(drainOptions = {}): Promise<DrainReport> {
+      checkDrainOptions('drain', drainOptions)
       await lifecycle.ensureStarted()
       await clockwork.sweep()
       const done = await drainLoop(loop, clock, drainOptions)
@@ -175,24 +191,16 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 
   function openHandle(key: string, given: SessionOptions) {
-    const { agent, owner, metadata = {}, ttl = options.ttl, runtimeParams, channel, remoteTools, history } = given
     checkKey(key)
-    checkTtl(ttl)
-    if (agent !== undefined && !directory.roots.has(agent)) {
-      const known = [...directory.roots.keys()].join(', ')
-      throw new SessionError('unknown-agent', `There is no agent ${JSON.stringify(agent)}; there are: ${known}.`)
-    }
+    checkSessionOptions('session', given)
+    const { agent, owner, metadata, ttl = options.ttl, runtimeParams, channel, remoteTools, history } = given
+    if (agent !== undefined && !directory.roots.has(agent)) throw unknownAgent(agent, [...directory.roots.keys()])
     return createSession(context, {
       key,
       agent: agent ?? directory.default,
       agentNamed: agent !== undefined,
-      metadata,
-      settings: {
-        ...(ttl && { ttl }),
-        ...(runtimeParams && { runtimeParams }),
-        ...(channel !== undefined && { channel }),
-        ...(remoteTools && { remoteTools }),
-      },
+      metadata: metadataOf('session.metadata', metadata) ?? {},
+      settings: settingsOf('session', { ttl, runtimeParams, channel, remoteTools }),
       ...(history && history.length > 0 && { history: historyOf(history, ids) }),
       ...(owner === undefined ? {} : { owner }),
     })

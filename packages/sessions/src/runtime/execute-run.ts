@@ -1,3 +1,4 @@
+import { AgentError } from '@bowline/agent-loop'
 import type { AbortCause, Accepted, Agent, AgentInput, AgentResult, AgentRun, ApprovalDecision, IdSource, RunOptions, SubmittedResult } from '@bowline/agent-loop'
 import { mergeRuntimeParams, type Clock } from '@bowline/llm'
 import { backgroundTools } from '../children/background-tools.ts'
@@ -5,11 +6,13 @@ import type { ChildContext } from '../children/child-context.ts'
 import { childHost } from '../children/child-host.ts'
 import { originOf } from '../children/origin.ts'
 import type { DefinitionDiff } from '../definition/definition-diff.ts'
+import { SessionError } from '../errors.ts'
 import type { LostRunEnd } from '../journal/close-run.ts'
 import { storeJournal, type StoreJournal } from '../journal/store-journal.ts'
 import type { LiveLog } from '../log/live-log.ts'
 import { acceptFollowUp } from '../session/accept.ts'
 import { letLeftoversPass } from '../session/leftovers.ts'
+import { settingsOf } from '../session/settings.ts'
 import type { ExpectedDrivers, RunDriver } from '../session/run-driver.ts'
 import { isTerminal } from '../session/views.ts'
 import type { Claim, SessionStore } from '../store/contract.ts'
@@ -61,6 +64,14 @@ export async function executeRun(options: ExecutionOptions, claim: Claim, abort:
 }
 
 export const notWritten = { code: 'store-unavailable', message: 'The run could not be read or written.' } as const
+/** What a run ends with when its execution threw: what is stored cannot be used, or the store failed. */
+export function failureOf(error: unknown): LostRunEnd {
+  const isOfCaller = (AgentError.isInstance(error) || SessionError.isInstance(error)) && error.code.startsWith('invalid-')
+  if (!isOfCaller) return { status: 'error', reason: 'journal-error', error: notWritten }
+  const code = error.code === 'invalid-config' ? error.code : 'invalid-input'
+  return { status: 'error', reason: 'refused', error: { code, message: error.message } }
+}
+
 const unknownAgent = { code: 'definition-changed', message: 'The agent of the run is not among those of this runtime any more.' } as const
 
 interface Execution {
@@ -102,7 +113,7 @@ async function drive(run: AgentRun, driver: RunDriver): Promise<void> {
 }
 
 function optionsOf({ clock, ids, onUnknownOutcome, onFailedTurn }: ExecutionOptions, { run, session }: Claim, check: DefinitionCheck): RunOptions {
-  const { runtimeParams, channel, remoteTools } = session.settings
+  const { runtimeParams, channel, remoteTools } = settingsOf('the settings of the session', session.settings)
   return {
     ...{ runId: run.id, sessionKey: session.key, context: session.metadata, clock, ids, source: run.kind },
     runtimeParams: mergeRuntimeParams(runtimeParams, run.options?.runtimeParams),

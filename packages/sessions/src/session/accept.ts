@@ -53,8 +53,7 @@ interface Conditions {
 }
 
 function maxQueuedOf({ maxQueued = maxQueuedRuns }: NewInput): number {
-  if (Number.isInteger(maxQueued) && maxQueued >= 0) return Math.min(maxQueued, maxQueuedRuns)
-  throw new SessionError('invalid-input', 'maxQueued must be a whole number from 0 on.')
+  return Math.min(maxQueued, maxQueuedRuns)
 }
 
 async function acceptRun(context: SessionContext, access: SessionAccess, run: NewRun, conditions: Conditions): Promise<Accepted> {

@@ -5,7 +5,7 @@ import type { SessionRecord, StoredEvent } from '../store/records.ts'
 import { publishOwn } from './accept.ts'
 import type { SessionAccess } from './access.ts'
 import type { SessionContext } from './context.ts'
-import { openStatuses } from './views.ts'
+import { isWaiting, openStatuses } from './views.ts'
 
 const maxTries = 20
 
@@ -51,5 +51,6 @@ export async function checkIdle(context: SessionContext, { key, status }: Sessio
 
 export async function busyError({ store }: Pick<SessionContext, 'store'>, key: string): Promise<SessionError> {
   const [open] = (await store.listRuns(key, { status: openStatuses, limit: 1 })).items
-  return new SessionError('busy', `A run of the session ${key} is open: wait for it, or stop it.`, open ? { runId: open.id } : {})
+  const what = open && isWaiting(open.status) ? `waits for an answer (${open.status}): answer it` : 'is open: wait until it has ended'
+  return new SessionError('busy', `A run of the session ${key} ${what}, or stop it.`, open ? { runId: open.id } : {})
 }

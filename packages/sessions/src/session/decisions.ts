@@ -1,8 +1,10 @@
 import { canonicalJson } from '@bowline/agent-loop'
-import { validateWith, type JSONValue } from '@bowline/llm'
+import { validateWith } from '@bowline/llm'
+import { inputChecks } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import type { InboxDecision, InboxRecord, RunRecord, SessionRecord, ToolCallRecord } from '../store/records.ts'
-import { checkJson, copyJson } from '../stores/json.ts'
+import { checkedCopy } from '../stores/json.ts'
+import { checkDecisionOptions } from './check-options.ts'
 import type { SessionContext } from './context.ts'
 import { readSession, storeAnswers } from './inbox.ts'
 import { readRun } from './rest.ts'
@@ -34,9 +36,14 @@ export async function decideApproval(context: SessionContext, key: string, given
   throw new SessionError('conflict', `The session changed ${maxTries} times while the decision was stored.`)
 }
 
-/** To be made before anything is awaited: a later change by the caller has no effect. */
-export function copyDecision({ input, ...given }: GivenDecision): GivenDecision {
-  return { ...given, ...(input === undefined ? {} : { input: copyInput(input) }) }
+/** Checked and copied before anything is awaited: a later change by the caller has no effect. Throws `invalid-input`. */
+export function copyDecision(decision: InboxDecision['decision'], approvalId: string, options: DecisionOptions): GivenDecision {
+  inputChecks.checkName(`${decision}.approvalId`, approvalId)
+  checkDecisionOptions(decision, options)
+  const { input, ...given } = options
+  if (input === undefined) return { ...given, approvalId, decision }
+  if (decision === 'deny') throw new SessionError('invalid-input', 'deny.input is given, and a call that is denied has no input.')
+  return { ...given, approvalId, decision, input: checkedCopy(input, `${decision}.input`) }
 }
 
 function bodyOf({ approvalId, decision, input, reason, by }: GivenDecision): InboxDecision {
@@ -68,24 +75,15 @@ function wordsOf({ decision, reason, input }: Pick<InboxDecision, 'decision' | '
   return canonicalJson({ decision, ...(reason === undefined ? {} : { reason }), ...(input === undefined ? {} : { input }) })
 }
 
-function copyInput(input: JSONValue): JSONValue {
-  try {
-    checkJson(input, 'input')
-  } catch (error) {
-    throw SessionError.isInstance(error) ? error : new SessionError('invalid-input', 'The edited input is no JSON.')
-  }
-  return copyJson(input)
-}
-
 /** An edited input must be one that the tool takes: else the call could not run with it. */
-async function checkEdited(context: SessionContext, session: SessionRecord, run: RunRecord, call: ToolCallRecord, { input, decision }: InboxDecision): Promise<void> {
+async function checkEdited(context: SessionContext, session: SessionRecord, run: RunRecord, call: ToolCallRecord, { input }: InboxDecision): Promise<void> {
   if (input === undefined) return
-  if (decision === 'deny') throw new SessionError('invalid-input', 'A call that is denied has no input.')
   const tool = context.toolOf(session, run, call.name)
   const checked = tool && (await validateWith(tool.inputSchema, input))
   if (checked?.ok) return
-  const why = checked ? checked.issues.map(({ path, message }) => `${path} ${message}`.trim()).join('; ') : 'this runtime does not know the tool'
-  throw new SessionError('invalid-input', `The edited input does not fit ${call.name}: ${why}.`)
+  const issues = checked?.issues.map(({ path, message }) => ({ path: ['input', path].filter((part) => part !== '').join('.'), message })) ?? []
+  const why = checked ? issues.map(({ path, message }) => `approve.${path}: ${message}`).join('; ') : 'this runtime does not know the tool'
+  throw new SessionError('invalid-input', `The edited input does not fit ${call.name}: ${why}.`, { issues })
 }
 
 /** Nobody waits for a decision about a call that was cancelled, or denied because its time was over. */

@@ -8,10 +8,12 @@ import type { SessionContext } from './context.ts'
 import { checkPlace } from './open-calls.ts'
 import { pathForward } from './path-forward.ts'
 import { copySession } from './session-copy.ts'
+import { metadataOf } from './settings.ts'
 import type { ForkOptions } from './tree-types.ts'
 
 /** What becomes of the session that was forked from is nothing to the copy: entries never change. */
 export async function forkSession(context: SessionContext, access: SessionAccess, options: ForkOptions): Promise<string> {
+  const given = metadataOf('fork.metadata', options.metadata)
   const source = await access.required()
   await checkIdle(context, source)
   const entryId = options.entryId ?? source.leaf
@@ -19,7 +21,7 @@ export async function forkSession(context: SessionContext, access: SessionAccess
   const key = options.key ?? `${source.key}:${context.ids.next('fork')}`
   checkForkKey(key, options)
   const { agent, owner, settings } = source
-  const metadata = options.metadata ?? source.metadata
+  const metadata = given ?? source.metadata
   const copied = { key, agent, settings, metadata, forkedFrom: { key: source.key, entryId }, ...(owner === undefined ? {} : { owner }) }
   await copySession(context, copied, async (copy) => {
     for await (const entry of pathForward(context.store, source.key, entryId)) await copy.add(copiedEntry(entry))

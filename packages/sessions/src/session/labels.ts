@@ -1,3 +1,4 @@
+import { inputChecks } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import { entriesBack } from '../journal/read-transcript.ts'
 import type { SessionStore } from '../store/contract.ts'
@@ -10,11 +11,14 @@ import type { Page, PageRequest } from './types.ts'
 
 const longestLabel = 200
 
+export function isLabel(text: unknown): text is string | null {
+  return text === null || (typeof text === 'string' && text !== '' && text.length <= longestLabel)
+}
+
 /** Names an entry of the active path, or takes its name away. */
 export async function labelEntry(context: SessionContext, access: SessionAccess, entryId: string, text: string | null): Promise<void> {
-  if (text !== null && (typeof text !== 'string' || text === '' || text.length > longestLabel)) {
-    throw new SessionError('invalid-input', `A label must have 1 to ${longestLabel} characters, or be null.`)
-  }
+  inputChecks.checkName('label.entryId', entryId)
+  inputChecks.checkRequired('label.text', text, `a text of 1 to ${longestLabel} characters, or null`, isLabel)
   return changeIdle(context, access, async ({ key, leaf }) => {
     await checkOnPath(context.store, key, leaf, entryId)
     const node = { id: context.ids.next('entry'), parentId: leaf, at: context.clock.now() }

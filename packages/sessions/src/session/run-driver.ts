@@ -1,4 +1,3 @@
-import { SessionError } from '../errors.ts'
 import type { LoggedEvent, RunHandle, SendOptions } from './types.ts'
 
 const defaultTimeoutMs = 30_000
@@ -88,10 +87,6 @@ export class RunDriver {
 
 /** Undefined: the run waits for nobody. */
 export function driverOf({ mode = 'live', driverTimeoutMs = defaultTimeoutMs }: SendOptions): RunDriver | undefined {
-  if (mode !== 'live' && mode !== 'synchronized') throw new SessionError('invalid-input', "mode must be 'live' or 'synchronized'.")
-  if (!Number.isInteger(driverTimeoutMs) || driverTimeoutMs < 0) {
-    throw new SessionError('invalid-input', 'driverTimeoutMs must be a whole number of milliseconds.')
-  }
   return mode === 'live' ? undefined : new RunDriver(driverTimeoutMs)
 }
 

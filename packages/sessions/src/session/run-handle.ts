@@ -4,6 +4,7 @@ import { parseCursor, type Position } from '../log/cursor.ts'
 import { readLog } from '../log/read-log.ts'
 import type { SessionStore } from '../store/contract.ts'
 import type { RunRecord } from '../store/records.ts'
+import { checkRunEventsOptions, checkRunStopOptions } from './check-options.ts'
 import type { SessionContext } from './context.ts'
 import { readRun, waitForRest } from './rest.ts'
 import type { RunHandle, RunResult, Session } from './types.ts'
@@ -23,7 +24,9 @@ export function runHandle(
       if (SessionError.isInstance(error) && error.code === 'unknown-run') await session.info()
       throw error
     })
-  const events: RunHandle['events'] = ({ cursor, abortSignal, bufferBytes } = {}) => {
+  const events: RunHandle['events'] = (options = {}) => {
+    checkRunEventsOptions('events', options)
+    const { cursor, abortSignal, bufferBytes } = options
     const start = cursor === undefined ? from : parseCursor(cursor)
     return readLog({
       store: context.store,
@@ -46,7 +49,10 @@ export function runHandle(
     [Symbol.asyncIterator]: () => events()[Symbol.asyncIterator](),
     status: async () => (await found(readRun(context.store, runId))).status,
     result: async () => resultOf(context, await found(waitForRest(context, session.key, runId))),
-    stop: (options = {}) => session.stop({ ...options, runId }),
+    async stop(options = {}) {
+      checkRunStopOptions('stop', options)
+      return session.stop({ ...options, runId })
+    },
   }
 }
 

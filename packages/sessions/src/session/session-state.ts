@@ -1,9 +1,11 @@
 import type { JSONValue } from '@bowline/llm'
+import { inputChecks } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import { removeOrchestrationState } from '../orchestration/remove-session.ts'
 import type { StateStore } from '../state/contract.ts'
 import type { SessionStore } from '../store/contract.ts'
 import type { SessionRecord } from '../store/records.ts'
+import { checkJson } from '../stores/json.ts'
 
 /** One JSON record beside the conversation. It lives as long as the session. */
 export interface SessionState {
@@ -22,6 +24,11 @@ export interface SessionStateValue {
 
 const space = 'session-state'
 const maxTries = 20
+const checkSetOptions = inputChecks.options<{ readonly version?: number | null }>({
+  version: (path, value) => {
+    if (value !== null) inputChecks.checkWhole(path, value, 1)
+  },
+})
 const forEver = { ttlMs: 'never' } as const
 
 /** `writable` and `readable` throw when the session is not. */
@@ -42,17 +49,23 @@ export function sessionState(
 
   const sessionState: SessionState = {
     get: async () => read(await readable()),
-    async set(value, { version } = {}) {
+    async set(value, options = {}) {
+      checkSetOptions('state.set', options)
+      checkJson(value, 'state.set.value')
+      const { version } = options
       if (version === undefined) return sessionState.update(() => value)
       const written = await write(await writable(), value, version)
       if (written) return written
       throw new SessionError('conflict', 'The state of the session has another version: read it again.')
     },
     async update(change) {
+      inputChecks.checkRequired('state.update.change', change, 'a function', (given) => typeof given === 'function')
       const session = await writable()
       for (let tries = 0; tries < maxTries; tries++) {
         const before = await read(session)
-        const written = await write(session, change(before?.value ?? null), before?.version ?? null)
+        const value = change(before?.value ?? null)
+        checkJson(value, 'state.update.value')
+        const written = await write(session, value, before?.version ?? null)
         if (written) return written
       }
       throw new SessionError('conflict', `The state of the session changed ${maxTries} times while it was updated.`)

@@ -1,10 +1,28 @@
+import { inputChecks } from '../arguments.ts'
 import { SessionError, type SessionErrorCode } from '../errors.ts'
 import { parseCursor, printCursor, type Position } from '../log/cursor.ts'
 import { readLog, type LogReading } from '../log/read-log.ts'
+import { checkPageRequest, checkRunQuery } from '../store/check-query.ts'
 import type { SessionRecord } from '../store/records.ts'
 import { acceptInput, openSession } from './accept.ts'
 import { SessionAccess, type SessionIdentity } from './access.ts'
 import { resolveCall, submitAnswers } from './answers.ts'
+import {
+  checkCompactOptions,
+  checkEventsOptions,
+  checkExportOptions,
+  checkForkOptions,
+  checkInputOptions,
+  checkKillOptions,
+  checkLabelsOptions,
+  checkMessagesOptions,
+  checkOverlayOptions,
+  checkResolveOptions,
+  checkSendOptions,
+  checkStopOptions,
+  checkSubmitOptions,
+  checkSwitchOptions,
+} from './check-options.ts'
 import type { SessionContext } from './context.ts'
 import { compactSession } from './compact.ts'
 import { copyDecision, decideApproval } from './decisions.ts'
@@ -42,25 +60,33 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       return record && toSessionInfo(context.store, record)
     },
     async send(input, options = {}) {
+      checkSendOptions('send', options)
       const driver = driverOf(options)
       const { runId, accepted } = await acceptInput(context, access, input, { ...options, ...(driver && { driver }) })
       const handle = runHandle(context, session, runId, accepted)
       return driver && accepted === 'queued' ? driver.handleOf(handle) : handle
     },
     async steer(input, options = {}) {
+      checkInputOptions('steer', options)
       const { runId, accepted } = await acceptInput(context, access, input, { ...options, onBusy: 'steer' })
       return runHandle(context, session, runId, accepted)
     },
     async followUp(input, options = {}) {
+      checkInputOptions('followUp', options)
       const { runId, accepted } = await acceptInput(context, access, input, { ...options, onBusy: 'queue', kind: 'follow-up' })
       return runHandle(context, session, runId, accepted)
     },
-    overlay: (input, options = {}) => overlayInput(context, access, input, options),
+    async overlay(input, options = {}) {
+      checkOverlayOptions('overlay', options)
+      await overlayInput(context, access, input, options)
+    },
     async stop(options = {}) {
+      checkStopOptions('stop', options)
       const record = await access.find()
       return record ? stopSession(context, record, options) : nothingToStop
     },
     async submitToolResults(results, options) {
+      checkSubmitOptions('submitToolResults', options)
       const given = parseResults(results)
       const from = logEnd(await access.writable())
       const { runId, ...receipt } = await submitAnswers(context, key, given, options)
@@ -70,29 +96,33 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       return { ...receipt, run: runHandle(context, session, ofSession, repeatsOnly ? 'duplicate' : 'queued', repeatsOnly ? undefined : from) }
     },
     async approve(approvalId, options = {}) {
-      const decision = copyDecision({ ...options, approvalId, decision: 'approve' })
+      const decision = copyDecision('approve', approvalId, options)
       await access.writable()
       return decideApproval(context, key, decision)
     },
     async deny(approvalId, options = {}) {
-      const decision = copyDecision({ ...options, approvalId, decision: 'deny' })
+      const decision = copyDecision('deny', approvalId, options)
       await access.writable()
       return decideApproval(context, key, decision)
     },
     async resolveTool(toolCallId, resolution, options = {}) {
+      checkResolveOptions('resolveTool', options)
       const given = parseResolution(toolCallId, resolution, options.path)
       const from = logEnd(await access.writable())
       const runId = await resolveCall(context, key, toolCallId, given)
       return runHandle(context, session, await runAbove(context.store, key, runId), 'queued', from)
     },
     async recover(runId, decision) {
+      inputChecks.checkName('recover.runId', runId)
+      inputChecks.checkRequired('recover.decision', decision, 'continue or stop', (given) => given === 'continue' || given === 'stop')
       const from = logEnd(await access.writable())
       await recoverRun(context, key, runId, decision)
       return runHandle(context, session, runId, 'queued', from)
     },
-    async kill({ reason } = {}) {
+    async kill(options = {}) {
+      checkKillOptions('kill', options)
       const { id } = await access.required()
-      const receipt = await endSession(context, key, 'kill', { incarnation: id, reason })
+      const receipt = await endSession(context, key, 'kill', { incarnation: id, reason: options.reason })
       access.close()
       return receipt
     },
@@ -103,24 +133,45 @@ export function createSession(context: SessionContext, identity: SessionIdentity
     usage: async () => usageOf(await required()),
     state: sessionState(context.store, () => access.writable(), required),
     async fork(options = {}) {
+      checkForkOptions('fork', options)
       const copy = new SessionAccess(context.store, { ...identity, agentNamed: false, key: await forkSession(context, access, options) })
       return createSession(context, identityOfCopy(await copy.required()))
     },
     async switchTo(entryId, options = {}) {
+      if (entryId !== null) inputChecks.checkName('switchTo.entryId', entryId)
+      checkSwitchOptions('switchTo', options)
       await switchSession(context, access, entryId, options)
       return toSessionInfo(context.store, await required())
     },
-    branches: async (page = {}) => branchesOf(context.store, await required(), page),
+    async branches(page = {}) {
+      checkPageRequest('branches', page)
+      return branchesOf(context.store, await required(), page)
+    },
     label: (entryId, text) => labelEntry(context, access, entryId, text),
     async labels(options = {}) {
+      checkLabelsOptions('labels', options)
       const { leaf } = await required()
       return labelsOf(context.store, key, options.leaf ?? leaf)
     },
-    compact: (options = {}) => compactSession(context, access, options),
-    export: (options = {}) => exportSession(context.store, required, options),
-    events: (options = {}) => sessionEvents(context, required, key, typeof options === 'string' ? { cursor: options } : options),
-    messages: async (options = {}) => messagesOf(context, await required(), options),
+    async compact(options = {}) {
+      checkCompactOptions('compact', options)
+      return compactSession(context, access, options)
+    },
+    export(options = {}) {
+      checkExportOptions('export', options)
+      return exportSession(context.store, required, options)
+    },
+    events(options = {}) {
+      const given = typeof options === 'string' ? { cursor: options } : options
+      checkEventsOptions('events', given)
+      return sessionEvents(context, required, key, given)
+    },
+    async messages(options = {}) {
+      checkMessagesOptions('messages', options)
+      return messagesOf(context, await required(), options)
+    },
     async runs(query = {}) {
+      checkRunQuery('runs', query)
       await required()
       const page = await context.store.listRuns(key, query)
       return { ...page, items: await Promise.all(page.items.map((run) => toRunInfo(context.store, run))) }

@@ -1,6 +1,5 @@
 import { hashJson, type AgentInput } from '@bowline/agent-loop'
 import { SessionError } from '../errors.ts'
-import { checkInputId } from '../keys.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { CommitResult, Expect } from '../store/batch.ts'
 import type { InboxInput, InboxRecord, SessionRecord } from '../store/records.ts'
@@ -23,12 +22,14 @@ export async function steerInput(
   options: NewInput,
 ): Promise<Accepted> {
   const given = givenInput(context, input, options)
+  const copy = given.input as unknown as AgentInput
+  const own = { ...options, ...(options.runtimeParams && { runtimeParams: { ...options.runtimeParams } }) }
   for (let tries = 0; tries < maxTries; tries++) {
     const session = await access.find()
     const active = session && activeRun(await openRuns(context.store, access.key))
-    if (!active || hasOwnOptions(options)) return acceptInput(context, access, input, { ...options, onBusy: 'queue' })
+    if (!active || hasOwnOptions(options)) return acceptInput(context, access, copy, { ...own, onBusy: 'queue' })
     // It is too late for this run, and not for what it is about.
-    if (active.stop) return acceptInput(context, access, input, { ...options, onBusy: 'queue', lane: 'follow-up' })
+    if (active.stop) return acceptInput(context, access, copy, { ...own, onBusy: 'queue', lane: 'follow-up' })
     access.checkAlive(session)
     const row: InboxRecord = { id: steeringId(given.inputId), kind: 'steer', at: context.clock.now(), body: { ...given, runId: active.id } }
     const result = await putRow(context, session, row, [{ that: 'run', runId: active.id, status: [active.status], notStopping: true }])
@@ -50,7 +51,6 @@ export async function overlayInput(
   input: AgentInput,
   { turns = 1, ...options }: OverlayOptions,
 ): Promise<void> {
-  if (!Number.isInteger(turns) || turns < 1) throw new SessionError('invalid-input', 'turns must be a whole number from 1 on.')
   const given = givenInput(context, input, options)
   const row: InboxRecord = { id: `overlay:${given.inputId}`, kind: 'overlay', at: context.clock.now(), body: { ...given, turns } }
   const session = access.checkAlive(await openSession(context, access))
@@ -75,7 +75,6 @@ function putRow({ store, ids }: SessionContext, { id, key }: SessionRecord, row:
 
 /** Checked and copied at once, before anything is awaited. */
 function givenInput({ ids }: SessionContext, given: AgentInput, { id }: InputOptions): InboxInput {
-  if (id !== undefined) checkInputId(id)
   const input = messageOf(given) as unknown as InboxInput['input']
   return id === undefined ? { inputId: ids.next('input'), input } : { inputId: id, hash: hashJson(input), input }
 }

@@ -1,3 +1,5 @@
+import { describeValue } from '@bowline/llm/arguments'
+import { longestMs } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import type { TimeToLive } from './contract.ts'
 
@@ -10,14 +12,16 @@ export function checkPlace(space: string, id: string): void {
 }
 
 function checkText(what: string, text: unknown): void {
-  if (typeof text !== 'string' || text === '') throw new SessionError('invalid-key', `The ${what} of a state record must be a non-empty string.`)
+  if (typeof text !== 'string' || text === '') {
+    throw new SessionError('invalid-key', `The ${what} of a state record must be a text with at least one character; received ${describeValue(text)}.`)
+  }
   if (!text.isWellFormed() || text.includes('\0')) throw new SessionError('invalid-key', `The ${what} of a state record has characters that cannot be stored.`)
   if (new TextEncoder().encode(text).length > maxBytes) throw new SessionError('invalid-key', `The ${what} of a state record must have at most ${maxBytes} bytes.`)
 }
 
 export function checkTimeToLive(ttlMs: TimeToLive, source = 'ttlMs'): void {
-  if (ttlMs === 'never' || (Number.isSafeInteger(ttlMs) && ttlMs > 0)) return
-  throw new SessionError('invalid-config', `${source} must be 'never' or a whole number of milliseconds above 0, not ${JSON.stringify(ttlMs)}.`)
+  if (ttlMs === 'never' || (Number.isSafeInteger(ttlMs) && ttlMs > 0 && ttlMs <= longestMs)) return
+  throw new SessionError('invalid-config', `${source} must be 'never' or a whole number of milliseconds from 1 to ${longestMs}; received ${describeValue(ttlMs)}.`)
 }
 
 /** In order of the UTF-8 bytes: that of UTF-16, but for what stands beyond the surrogates. */

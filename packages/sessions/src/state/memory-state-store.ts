@@ -1,5 +1,6 @@
 import { systemClock } from '@bowline/llm'
 import type { Clock } from '@bowline/llm'
+import { configChecks } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import { forwardedState } from '../stores/forwarded-state.ts'
 import type { StateStore } from './contract.ts'
@@ -12,9 +13,17 @@ export interface MemoryStateStoreOptions {
   readonly clock?: Pick<Clock, 'now'>
 }
 
+const checkOptions = configChecks.options<MemoryStateStoreOptions>({
+  maxRecords: (path, value) => {
+    if (value !== Infinity) configChecks.checkWhole(path, value, 1)
+  },
+  clock: configChecks.methods('now'),
+})
+
 /** Keeps records as long as the process lives. The reference for what other providers must do. */
-export function memoryStateStore({ maxRecords = Infinity, clock = systemClock }: MemoryStateStoreOptions = {}): StateStore {
-  if (!(maxRecords >= 1)) throw new SessionError('invalid-config', 'maxRecords must be at least 1.')
+export function memoryStateStore(options: MemoryStateStoreOptions = {}): StateStore {
+  checkOptions('memoryStateStore', options)
+  const { maxRecords = Infinity, clock = systemClock } = options
   const store = tableStateStore({ table: new StateTable({ forgetsIds: true }), now: () => clock.now(), maxRecords })
   let closed = false
 

@@ -1,8 +1,10 @@
+import { describeValue } from '@bowline/llm/arguments'
 import { SessionError } from '../../errors.ts'
 import { checkKey } from '../../keys.ts'
 import type { ImportOptions } from '../../runtime/types.ts'
 import type { SessionContext } from '../context.ts'
 import { copySession, type SessionCopy } from '../session-copy.ts'
+import { metadataOf } from '../settings.ts'
 import { ImportedTree } from './imported-tree.ts'
 import { LineSum, type ExportHeader } from './format.ts'
 import { isObject, readEntry, readFooter, readHeader, refuse } from './read-line.ts'
@@ -22,16 +24,17 @@ export async function importSession(context: SessionContext, lines: AsyncIterabl
 }
 
 async function importFile(context: SessionContext, file: AsyncGenerator<Line, undefined>, options: ImportOptions): Promise<string> {
+  const metadata = metadataOf('importSession.metadata', options.metadata)
   const sum = new LineSum()
   const { value: first } = await file.next()
   if (!first) throw refuse(1, 'the file is empty')
   const header = readHeader(first.value)
   sum.add(first.text)
-  const { key = header.key, owner, metadata = header.metadata, repair = false } = options
+  const { key = header.key, owner, repair = false } = options
   checkKey(key)
   const { agent, settings } = header
   if (!context.agents.has(agent)) throw new SessionError('unknown-agent', `The file belongs to the agent ${agent}, which this runtime does not have.`)
-  const session = { key, agent, settings, metadata, ...(owner === undefined ? {} : { owner }) }
+  const session = { key, agent, settings, metadata: metadata ?? header.metadata, ...(owner === undefined ? {} : { owner }) }
   await copySession(context, session, (copy) => copyLines(context, copy, { header, file, sum, repair }))
   return key
 }
@@ -97,6 +100,7 @@ async function* numbered(lines: AsyncIterable<string>): AsyncGenerator<Line, und
   let line = 0
   for await (const given of lines) {
     line++
+    if (typeof given !== 'string') throw refuse(line, `it must be a text; received ${describeValue(given)}`)
     const text = given.replace(/\r?\n$/, '')
     if (text.trim() === '') continue
     yield { value: parse(text, line), text, line }

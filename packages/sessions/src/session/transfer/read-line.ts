@@ -2,7 +2,9 @@ import { repairTranscript, type Compaction, type StoredMessage } from '@bowline/
 import type { JSONObject } from '@bowline/llm'
 import { SessionError } from '../../errors.ts'
 import type { NewEntry } from '../../store/batch.ts'
-import type { EntryBody } from '../../store/records.ts'
+import type { EntryBody, SessionSettings } from '../../store/records.ts'
+import { isLabel } from '../labels.ts'
+import { settingsOf } from '../settings.ts'
 import { entrySchema, exportFormat, type ExportFooter, type ExportHeader } from './format.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -26,7 +28,17 @@ export function readHeader(value: unknown): ExportHeader {
   }
   const isWhole = typeof key === 'string' && typeof agent === 'string' && (leaf === null || typeof leaf === 'string')
   if (!isWhole || !isObject(metadata) || !isObject(settings)) throw refuse(1, 'a field of the header is missing or of the wrong kind')
-  return { ...value, metadata, settings } as unknown as ExportHeader
+  return { ...value, metadata, settings: readSettings(settings) } as unknown as ExportHeader
+}
+
+/** By the checks of the options that they were given as. */
+function readSettings(settings: Fields): SessionSettings {
+  try {
+    return settingsOf('settings', settings)
+  } catch (error) {
+    if (!SessionError.isInstance(error)) throw error
+    throw refuse(1, error.message.replace(/\.$/, ''))
+  }
 }
 
 export function readFooter({ entries, events, sha256 }: Fields, line: number): Omit<ExportFooter, 'type'> {
@@ -59,7 +71,7 @@ const bodies: { readonly [T in Body['type']]: (entry: Fields) => Extract<Body, {
   note: ({ text }) => (typeof text === 'string' ? { type: 'note', text } : undefined),
   custom: ({ data }) => (isObject(data) ? { type: 'custom', data: data as JSONObject } : undefined),
   label: ({ label }) => {
-    if (!isObject(label) || typeof label.entryId !== 'string' || !isIdOrNull(label.text)) return undefined
+    if (!isObject(label) || typeof label.entryId !== 'string' || !isLabel(label.text)) return undefined
     return { type: 'label', label: { entryId: label.entryId, text: label.text } }
   },
 }

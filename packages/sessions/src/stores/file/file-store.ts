@@ -1,5 +1,6 @@
 import { accessSync, constants, realpathSync } from 'node:fs'
 import { join } from 'node:path'
+import { configChecks } from '../../arguments.ts'
 import { SessionError } from '../../errors.ts'
 import { checkNamespace } from '../../keys.ts'
 import type { SessionStore, StoreHint, StoreOpenOptions } from '../../store/contract.ts'
@@ -25,11 +26,22 @@ export interface FileStoreOptions {
   readonly fsync?: boolean
 }
 
+const optionTable = configChecks.options<FileStoreOptions>({ dir: (path, value) => configChecks.checkRequired(path, value, 'the name of a directory', isName), fsync: configChecks.checkBoolean })
+
+const isName = (value: unknown): boolean => typeof value === 'string' && value !== ''
+
+function checkOptions(options: FileStoreOptions): void {
+  configChecks.checkRequired('fileStore', options, 'an object, { dir }', (given) => given !== undefined && typeof given !== 'string')
+  optionTable('fileStore', options)
+  configChecks.checkRequired('fileStore.dir', options.dir, 'the name of a directory', isName)
+}
+
 const maxRecordBytes = 16 * 1024 * 1024
 
 /** Keeps each session in a file of lines that a person can read, all states in one, and everything in memory. One process at a time. */
-export function fileStore({ dir, fsync = true }: FileStoreOptions): SessionStore {
-  if (dir === '') throw new SessionError('invalid-config', 'fileStore needs the name of a directory')
+export function fileStore(options: FileStoreOptions): SessionStore {
+  checkOptions(options)
+  const { dir, fsync = true } = options
   const listeners = new Set<(hint: StoreHint) => void>()
   let opened: OpenDirectory | undefined
 

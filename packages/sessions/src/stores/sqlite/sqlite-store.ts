@@ -2,6 +2,7 @@ import { mkdirSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { Kysely } from 'kysely'
+import { configChecks } from '../../arguments.ts'
 import { SessionError } from '../../errors.ts'
 import type { SessionStore, StoreOpenOptions } from '../../store/contract.ts'
 import { takeOwnerLock } from '../owner-lock.ts'
@@ -26,12 +27,28 @@ export interface SqliteStoreOptions {
   readonly busyTimeoutMs?: number
 }
 
+/** The longest that SQLite can wait. */
+const longestBusyMs = 2 ** 31 - 1
+
+const optionTable = configChecks.options<SqliteStoreOptions>({
+  file: configChecks.name,
+  synchronous: configChecks.oneOf('full', 'normal'),
+  busyTimeoutMs: configChecks.whole(0, longestBusyMs),
+})
+
+function checkOptions(options: SqliteStoreOptions): void {
+  configChecks.checkRequired('sqliteStore', options, 'an object, { file }', (given) => given !== undefined && typeof given !== 'string')
+  optionTable('sqliteStore', options)
+  configChecks.checkName('sqliteStore.file', options.file)
+}
+
 const maxRecordBytes = 16 * 1024 * 1024
 
 /** Keeps sessions in one SQLite file that this process uses alone. */
 export function sqliteStore(options: SqliteStoreOptions): SessionStore {
+  checkOptions(options)
   const { synchronous = 'full', busyTimeoutMs = 5000 } = options
-  if (options.file === '' || options.file === ':memory:') {
+  if (options.file === ':memory:') {
     throw new SessionError('invalid-config', 'sqliteStore needs the name of a file; memoryStore() keeps sessions in memory')
   }
   let opened: OpenDatabase | undefined

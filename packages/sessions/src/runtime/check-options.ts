@@ -1,0 +1,102 @@
+import { suggestion } from '@bowline/llm/arguments'
+import { configChecks, inputChecks, longestMs, type OptionCheck } from '../arguments.ts'
+import { SessionError } from '../errors.ts'
+import { checkKey, checkNamespace, checkTtl } from '../keys.ts'
+import type { SessionStore } from '../store/contract.ts'
+import type { DrainOptions, ImportOptions, Retention, RuntimeOptions, SessionOptions, StartOptions } from './types.ts'
+
+type Nested<Name extends 'lease' | 'attempts' | 'background'> = Exclude<NonNullable<RuntimeOptions[Name]>, false>
+
+const isAgent = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && ['run', 'compact', 'fingerprint'].every((name) => typeof Reflect.get(value, name) === 'function')
+
+const agents: OptionCheck = (path, value) => {
+  configChecks.checkRequired(path, value, 'a list with at least one agent', (given) => Array.isArray(given) && given.length > 0)
+  configChecks.listOf((place, agent) => configChecks.checkRequired(place, agent, 'an agent that defineAgent gave', isAgent))(path, value)
+}
+
+/** Asks for nothing but what a store says of itself: creating a runtime does no input or output. */
+const store: OptionCheck = (path, value) => {
+  const { name, capabilities } = (typeof value === 'object' ? (value ?? {}) : {}) as Partial<SessionStore>
+  if (typeof name !== 'string' || typeof capabilities !== 'object') configChecks.checkRequired(path, value, 'a session store', () => false)
+}
+
+const background = configChecks.options<Nested<'background'>>({ maxActive: configChecks.whole(0), maxRetained: configChecks.whole(0), maxDepth: configChecks.whole(0) })
+
+const onDefinitionChange: OptionCheck = (path, value) => {
+  if (typeof value !== 'function') configChecks.checkOneOf(path, value, ['continue', 'pin', 'refuse'])
+}
+
+const runtimeOptions = configChecks.options<RuntimeOptions>({
+  agents,
+  store,
+  namespace: (_path, value) => checkNamespace(value as string),
+  concurrency: configChecks.whole(0),
+  onBusy: configChecks.oneOf('queue', 'steer', 'interrupt', 'reject'),
+  durability: configChecks.oneOf('boundary', 'turn'),
+  onDefinitionChange,
+  onUnknownOutcome: configChecks.oneOf('stop', 'tell-model'),
+  onFailedTurn: configChecks.oneOf('keep', 'rewind'),
+  lease: configChecks.options<Nested<'lease'>>({ ttlMs: configChecks.whole(1, longestMs), heartbeatMs: configChecks.whole(1, longestMs) }),
+  attempts: configChecks.options<Nested<'attempts'>>({ withoutProgress: configChecks.whole(0), total: configChecks.whole(0) }),
+  background: (path, value) => {
+    if (value !== false) background(path, value)
+  },
+  ttl: checkTtl,
+  retention: configChecks.options<Retention>({ runsMs: configChecks.whole(0), expiredMs: configChecks.whole(0) }),
+  autoStart: configChecks.checkBoolean,
+  timers: configChecks.checkBoolean,
+  onWake: configChecks.checkFunction,
+  aroundRun: configChecks.checkFunction,
+  clock: configChecks.methods('now', 'setTimer'),
+  ids: configChecks.methods('next'),
+  onError: configChecks.checkFunction,
+})
+
+/** Throws `invalid-config`. */
+export function checkRuntimeOptions(given: RuntimeOptions): void {
+  configChecks.checkRequired('createRuntime', given, 'an object', (value) => value !== undefined)
+  runtimeOptions('createRuntime', given)
+  agents('createRuntime.agents', given.agents)
+}
+
+const checkedLater: OptionCheck = () => undefined
+
+/** Settings, metadata and history are checked when they are copied. */
+export const checkSessionOptions = inputChecks.options<SessionOptions>({
+  ...{ ttl: checkedLater, runtimeParams: checkedLater, channel: checkedLater, remoteTools: checkedLater, metadata: checkedLater },
+  agent: inputChecks.name,
+  owner: inputChecks.name,
+  history: inputChecks.checkList,
+})
+
+export const checkReaderOptions = inputChecks.options<Pick<SessionOptions, 'owner'>>({ owner: inputChecks.name })
+
+export const checkStartOptions = inputChecks.options<StartOptions>({ keepAlive: inputChecks.checkBoolean })
+
+export const checkStopOptions = inputChecks.options<{ readonly graceMs?: number }>({ graceMs: inputChecks.whole(0, longestMs) })
+
+export const checkDrainOptions = inputChecks.options<DrainOptions>({
+  untilMs: inputChecks.whole(0, longestMs),
+  maxRuns: inputChecks.whole(0),
+  abortSignal: inputChecks.checkSignal,
+})
+
+const importOptions = inputChecks.options<ImportOptions>({
+  key: (path, value) => checkKey(value as string, path),
+  repair: inputChecks.checkBoolean,
+  owner: inputChecks.name,
+  metadata: checkedLater,
+})
+
+/** Throws `invalid-input` and `invalid-key`. */
+export function checkImport(lines: unknown, options: ImportOptions): void {
+  importOptions('importSession', options)
+  const isLines = typeof lines === 'object' && lines !== null && (Symbol.asyncIterator in lines || Symbol.iterator in lines)
+  if (!isLines) inputChecks.checkRequired('importSession.lines', lines, 'lines, one after the other', () => false)
+}
+
+/** For an agent that is named and not there. */
+export function unknownAgent(name: string, known: readonly string[]): SessionError {
+  return new SessionError('unknown-agent', `There is no agent ${JSON.stringify(name)}${suggestion(name, known)}; there are: ${known.join(', ')}.`)
+}
