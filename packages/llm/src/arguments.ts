@@ -20,7 +20,7 @@ export function argumentChecks(refuse: (message: string) => Error) {
   }
   /** Refuses a value that is no object, and the first key that is not in `known`, with the nearest one that is. */
   function checkKeys(path: string, value: unknown, known: readonly string[]): void {
-    if (!isObject(value)) must(path, 'an object', value)
+    if (!isFields(value)) must(path, 'an object', value)
     const unknown = Object.keys(value).find((key) => !known.includes(key))
     if (unknown !== undefined) throw refuse(`${path} has no option "${shortened(unknown)}"${suggestion(unknown, known)}`)
   }
@@ -58,7 +58,7 @@ export function argumentChecks(refuse: (message: string) => Error) {
       optional(path, value, 'a list', Array.isArray)
     },
     checkObject: (path: string, value: unknown): void => {
-      optional(path, value, 'an object', isObject)
+      optional(path, value, 'an object', isFields)
     },
     checkFunction: (path: string, value: unknown): void => {
       optional(path, value, 'a function', (given) => typeof given === 'function')
@@ -69,6 +69,23 @@ export function argumentChecks(refuse: (message: string) => Error) {
     },
     checkSignal: (path: string, value: unknown): void => {
       optional(path, value, 'an AbortSignal', (given) => isObject(given) && 'aborted' in given && typeof given['addEventListener'] === 'function')
+    },
+    /** A text or file part of a message or of a tool's output. Fields that others add to it are kept. */
+    checkContentPart: (path: string, value: unknown): void => {
+      const part = isObject(value) ? value : must(path, 'a text or file part', value)
+      const field = (name: string, wanted: string, holds: (given: unknown) => boolean): void => {
+        if (!holds(part[name])) must(`${path}.${name}`, wanted, part[name])
+      }
+      if (part['type'] === 'text') field('text', 'a text', isText)
+      else if (part['type'] !== 'file') must(`${path}.type`, 'text or file', part['type'])
+      else {
+        field('mediaType', 'a text', isText)
+        field('data', "{ type: 'data', data: a text in base64 } or { type: 'url', url: a text }", isFileData)
+        field('filename', 'a text', (given) => given === undefined || isText(given))
+      }
+      const { providerOptions = {} } = part
+      field('providerOptions', 'objects by provider', (given) => given === undefined || isFields(given))
+      for (const [name, options] of Object.entries(providerOptions as object)) optional(`${path}.providerOptions.${name}`, options, 'an object', isFields)
     },
     /** Refuses an argument that must be given and is not what `holds` wants. */
     checkRequired: (path: string, value: unknown, wanted: string, holds: (value: unknown) => boolean): void => {
@@ -104,6 +121,20 @@ export function suggestion(name: string, known: readonly string[]): string {
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string'
+}
+
+function isFileData(data: unknown): boolean {
+  if (!isObject(data)) return false
+  return data['type'] === 'data' ? isText(data['data']) : data['type'] === 'url' && isText(data['url'])
+}
+
+/** An object of fields: no list, promise, map or date, which have none of their own. */
+export function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
+  return isObject(value) && Object.prototype.toString.call(value) === '[object Object]' && typeof value['then'] !== 'function'
 }
 
 /** Cases and separators are mistaken most. */

@@ -1,3 +1,5 @@
+import { checkInput } from './check.ts'
+
 /**
  * Time, injected. `now()` is epoch milliseconds; `setTimer` runs `run` once at or after `atMs` and returns a function
  * that cancels it. Timers must not keep the process alive.
@@ -13,6 +15,7 @@ const longestTimerMs = 2 ** 31 - 1
 export const systemClock: Clock = {
   now: () => Date.now(),
   setTimer(atMs, run) {
+    checkTimer(atMs, run)
     let timer: ReturnType<typeof setTimeout>
     const arm = (): void => {
       const leftMs = Math.max(0, atMs - Date.now())
@@ -22,6 +25,12 @@ export const systemClock: Clock = {
     arm()
     return () => clearTimeout(timer)
   },
+}
+
+/** Throws `LlmError` for a timer that never runs. */
+export function checkTimer(atMs: unknown, run: unknown): void {
+  checkInput.checkRequired('atMs', atMs, 'a number', (given) => typeof given === 'number' && !Number.isNaN(given))
+  checkInput.checkRequired('run', run, 'a function', (given) => typeof given === 'function')
 }
 
 /** Timers of browsers are numbers, and have no process to hold. */

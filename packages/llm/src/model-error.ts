@@ -56,10 +56,10 @@ const marker = Symbol.for('bowline.llm.error')
 /** Misuse by the programmer. Thrown synchronously; every failure of a call is data instead. */
 export class LlmError extends Error {
   override readonly name = 'LlmError'
-  readonly code: 'CONFIG' | 'USAGE'
+  readonly code: 'invalid-config' | 'invalid-input'
   readonly [marker] = true
 
-  constructor(code: 'CONFIG' | 'USAGE', message: string, options?: ErrorOptions) {
+  constructor(code: 'invalid-config' | 'invalid-input', message: string, options?: ErrorOptions) {
     super(message, options)
     this.code = code
   }

@@ -1,3 +1,5 @@
+import { check, checkInput, checkItems, fieldsOf, refuseSetting } from './check.ts'
+
 /** What is taken out besides what always is. */
 export interface RedactConfig {
   /** Names of fields whose values are secret. Upper case, `-` and `_` make no difference. */
@@ -29,7 +31,10 @@ const knownForms: readonly Rule[] = [
 /** How the names of secret fields end, without their separators. */
 const knownFields = /(authorization|cookie|apikey|token|secret|password|ticket)$/
 
-export function createRedaction({ fields = [], patterns = [] }: RedactConfig = {}): Redaction {
+/** Throws `LlmError` for a config that it cannot use, and for a text that is none. */
+export function createRedaction(config: RedactConfig = {}): Redaction {
+  checkConfig(config)
+  const { fields = [], patterns = [] } = config
   const names = new Set(fields.map(plainName))
   const rules = [...knownForms, ...patterns.map(ruleOf)]
   const isSecret = (name: string): boolean => knownFields.test(plainName(name)) || names.has(plainName(name))
@@ -41,7 +46,33 @@ export function createRedaction({ fields = [], patterns = [] }: RedactConfig = {
     const defined = Object.entries(given).filter(([, field]) => field !== undefined)
     return Object.fromEntries(defined.map(([name, field]) => [name, isSecret(name) ? redacted : value(field)]))
   }
-  return { text, value }
+  return {
+    text(given) {
+      checkInput.checkRequired('text', given, 'a text', isText)
+      return text(given)
+    },
+    value,
+  }
+}
+
+function checkConfig(config: RedactConfig): void {
+  const { fields, patterns } = fieldsOf('createRedaction.config', config, ['fields', 'patterns'])
+  checkItems('fields', fields, check.checkName)
+  checkItems('patterns', patterns, (path, pattern) => {
+    if (!Array.isArray(pattern)) return check.checkRequired(path, pattern, 'a RegExp or a list of a RegExp and its replacement', isExpression)
+    const [expression, replacement, ...more] = pattern as readonly unknown[]
+    check.checkRequired(`${path}[0]`, expression, 'a RegExp', isExpression)
+    check.checkRequired(`${path}[1]`, replacement, 'a text', isText)
+    if (more.length > 0) refuseSetting(path, 'a list of a RegExp and its replacement', pattern)
+  })
+}
+
+function isExpression(given: unknown): boolean {
+  return given instanceof RegExp
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string'
 }
 
 function plainName(name: string): string {

@@ -45,7 +45,7 @@ describe('what a call would call', () => {
     const whole = { messages: hello, ...request } as ModelRequest
     const thrown = thrownBy(() => describeModel(whole))
     expect(LlmError.isInstance(thrown)).toBe(true)
-    expect(thrown).toMatchObject({ code: 'CONFIG' })
+    expect(thrown).toMatchObject({ code: 'invalid-config' })
     expect(thrown).toEqual(thrownBy(() => streamMessage(whole)))
   })
 

@@ -264,7 +264,7 @@ describe('the package ai', { timeout: 30_000 }, () => {
         stopReason: 'error',
         error: { ...error, message: 'middleware needs the package "ai", which cannot be loaded' },
       },
-      languageModel: ['LlmError', 'CONFIG'],
+      languageModel: ['LlmError', 'invalid-config'],
     })
   })
 })

@@ -191,7 +191,7 @@ describe('models that cannot be called', () => {
 
   it.each(['v1', 'v5', undefined, 4])('L59, L17: version %s is refused with provider, model and version', (version) => {
     const { code, message } = refusalOf(named(version))
-    expect(code).toBe('CONFIG')
+    expect(code).toBe('invalid-config')
     expect(message).toBe(
       `the model ancient.chat/gpt-1 has specification version "${version}"; supported: "v4", "v3", "v2"`,
     )
@@ -208,7 +208,7 @@ describe('models that cannot be called', () => {
     ['a provider', Object.assign(() => scriptedModel([]), { specificationVersion: 'v4', languageModel: () => null })],
     ['an embedding model', { specificationVersion: 'v4', provider: 'a', modelId: 'b', doEmbed: () => null }],
   ])('L59: %s is no model', (_, model) => {
-    expect(refusalOf(model).code).toBe('CONFIG')
+    expect(refusalOf(model).code).toBe('invalid-config')
   })
 
   it('L60: a plain string throws, whatever default provider the AI SDK has', () => {

@@ -67,12 +67,15 @@ describe('references to models', () => {
     expect(refusalOf(() => createModels({ providers: {} }).resolve('a:b'))).toContain('there are: none')
   })
 
-  it.each<Partial<ModelRef>>(['acme:', '', { provider: 'acme', model: '' }, { provider: 'acme' }, { model: 'big' }])(
-    'L87: %j names no model',
-    (ref) => {
-      expect(refusalOf(() => models.resolve(ref as ModelRef))).toContain('names no model')
-    },
-  )
+  it.each<[Partial<ModelRef>, string]>([
+    ['acme:', '"acme:" names no model; write provider:model'],
+    ['', 'ref must be a text with at least one character; received an empty text'],
+    [{ provider: 'acme', model: '' }, 'ref.model must be a text with at least one character; received an empty text'],
+    [{ provider: 'acme' }, 'ref.model must be a text with at least one character; received undefined'],
+    [{ model: 'big' }, 'ref.provider must be a text with at least one character; received undefined'],
+  ])('L87: %j names no model', (ref, message) => {
+    expect(refusalOf(() => models.resolve(ref as ModelRef))).toBe(message)
+  })
 
   it.each(['constructor', 'toString', '__proto__', 'hasOwnProperty'])(
     'L86: %s is a name like any other: no alias, but a model, a provider or an alias of its own',
@@ -126,7 +129,7 @@ describe('what is checked at creation', () => {
     ['a', null, 'providers.a must be a provider'],
     ['a', 'openai', 'providers.a must be a provider'],
     ['a', {}, 'providers.a must be a provider'],
-    ['a', { provider: 'openai' }, 'providers.a must be a provider'],
+    ['a', { provider: 'openai' }, 'providers.a.provider must be a provider'],
     ['a', { languageModel: 'big' }, 'providers.a must be a provider'],
     ['a', scriptedModel([]), 'providers.a must be a provider'],
     ['', shop().provider, 'cannot name a provider'],
@@ -226,7 +229,7 @@ describe('the models of a registry', () => {
       throw new Error('no such model')
     })
     expect(refusalOf(throwing)).toBe('the model "acme:big" cannot be made: Error: no such model')
-    expect(refusalOf(broken(() => undefined))).toContain('specification version "undefined"')
+    expect(refusalOf(broken(() => undefined))).toBe('the model "acme:big" must be a language model of the AI SDK; received undefined')
     expect(refusalOf(broken(() => ({ specificationVersion: 'v4', provider: 'acme', modelId: 'embed' })))).toBe(
       'the model acme/embed is no language model: it must have provider, modelId and doStream',
     )

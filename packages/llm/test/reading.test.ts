@@ -53,8 +53,8 @@ describe('starting', () => {
 
   it('L17: requests that can never work throw at once', () => {
     const inputSchema = { type: 'object' } as const
-    expect(codeOf(() => streamMessage({ model, messages: [] }))).toMatch(/^USAGE: .*at least one message/)
-    expect(codeOf(() => streamMessage({ model: 'gpt', messages: hello }))).toMatch(/^CONFIG: .*"gpt"/)
+    expect(codeOf(() => streamMessage({ model, messages: [] }))).toMatch(/^invalid-input: .*at least one message/)
+    expect(codeOf(() => streamMessage({ model: 'gpt', messages: hello }))).toMatch(/^invalid-config: .*"gpt"/)
     expect(
       codeOf(() =>
         streamMessage({
@@ -66,13 +66,13 @@ describe('starting', () => {
           ],
         }),
       ),
-    ).toMatch(/^CONFIG: .*"a"/)
+    ).toMatch(/^invalid-config: .*"a"/)
   })
 
   it('L17: a model of another version is refused with provider, model and version', () => {
     const old = { ...model, specificationVersion: 'v1', provider: 'acme', modelId: 'm1' } as never
-    expect(codeOf(() => streamMessage({ model: old, messages: hello }))).toMatch(/^CONFIG: .*acme\/m1.*"v1"/)
-    expect(codeOf(() => streamMessage({ model: undefined as never, messages: hello }))).toMatch(/^CONFIG/)
+    expect(codeOf(() => streamMessage({ model: old, messages: hello }))).toMatch(/^invalid-config: .*acme\/m1.*"v1"/)
+    expect(codeOf(() => streamMessage({ model: undefined as never, messages: hello }))).toMatch(/^invalid-config/)
   })
 
   it('L18: no request before the first next or result, and exactly one', async () => {
@@ -174,7 +174,7 @@ describe('reading', () => {
   it('L21: a second iterator throws', async () => {
     const { stream } = call({ text: 'a' })
     await readAll(stream)
-    expect(codeOf(() => stream[Symbol.asyncIterator]())).toMatch(/^USAGE/)
+    expect(codeOf(() => stream[Symbol.asyncIterator]())).toMatch(/^invalid-input/)
   })
 
   it('L22: while nobody reads, at most one part is taken ahead', async () => {

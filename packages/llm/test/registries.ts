@@ -22,12 +22,12 @@ export function shop(provider = 'acme.chat'): Shop {
 export const registry = (options: Partial<ModelsOptions> = {}): Models =>
   createModels({ providers: { acme: shop().provider, ollama: shop('ollama.chat').provider }, ...options })
 
-/** The words of the `LlmError` `CONFIG` that an act throws. */
+/** The words of the `LlmError` `invalid-config` that an act throws. */
 export function refusalOf(act: () => unknown): string {
   try {
     act()
   } catch (error) {
-    if (LlmError.isInstance(error) && error.code === 'CONFIG') return error.message
+    if (LlmError.isInstance(error) && error.code === 'invalid-config') return error.message
     throw error
   }
   throw new Error('nothing was refused')

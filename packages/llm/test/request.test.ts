@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { jsonSchema, tool } from 'ai'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { streamMessage, type FunctionTool, type LanguageModelV4CallOptions, type ModelRequest } from '../src/index.ts'
+import { LlmError, streamMessage, toPrompt, type FunctionTool, type LanguageModelV4CallOptions, type ModelRequest } from '../src/index.ts'
 import { scriptedModel } from '../src/testing/index.ts'
 import { finish, hello, rawModel, text } from './support.ts'
 
@@ -202,16 +202,27 @@ describe('what the provider is called with', () => {
     expect(model.calls).toHaveLength(0)
   })
 
-  it.each<[string, unknown]>([
-    ['null', null],
-    ['a user without text', { role: 'user', content: [{ type: 'text' }] }],
-    ['an answer of plain text', { role: 'assistant', content: 'Hello' }],
-  ])('L17: a transcript with %s is a config error of the call, which asking again does not mend', async (_, broken) => {
+  it.each<[string, unknown, string]>([
+    ['null', null, 'messages[1] must be a message; received null'],
+    ['a user without text', { role: 'user', content: [{ type: 'text' }] }, 'messages[1].content[0].text must be a text; received undefined'],
+    ['an answer of plain text', { role: 'assistant', content: 'Hello' }, 'messages[1].content must be a list of parts; received a text of 5 characters'],
+    [
+      'a file whose data is plain text',
+      { role: 'user', content: [{ type: 'file', mediaType: 'image/png', data: 'aGk=' }] },
+      "messages[1].content[0].data must be { type: 'data', data: a text in base64 } or { type: 'url', url: a text }; received a text of 4 characters",
+    ],
+  ])('L17, S208: a transcript with %s is refused by its place', (_, broken, message) => {
     const model = scriptedModel([])
     const messages = [...hello, broken as (typeof hello)[number]]
-    const { error } = await streamMessage({ model, messages }).result()
+    expect(() => streamMessage({ model, messages })).toThrow(new LlmError('invalid-input', message))
+    expect(() => toPrompt({ model: { provider: 'p', modelId: 'm' }, messages })).toThrow(new LlmError('invalid-input', message))
+  })
+
+  it('S208: a transcript whose fields throw when they are read is a config error of the call', async () => {
+    const model = scriptedModel([])
+    const hostile = Object.defineProperty({ role: 'assistant', content: [] }, 'provider', { get: () => expect.fail('read') })
+    const { error } = await streamMessage({ model, messages: [...hello, hostile as unknown as (typeof hello)[number]] }).result()
     expect(error).toMatchObject({ kind: 'config', retryable: false, phase: 'before-output' })
-    expect(model.calls).toHaveLength(0)
   })
 
   it('L42: repairs of the transcript stand in the message', async () => {

@@ -90,7 +90,7 @@ describe('runtime params', () => {
     [{ maxTokens: 1.5 }, 'maxTokens'],
     [{ topP: 1.1 }, 'topP'],
     [{ topK: 0 }, 'topK'],
-    [{ stopSequences: [1] }, 'stopSequences.0'],
+    [{ stopSequences: [1] }, 'stopSequences[0]'],
     [{ reasoning: 'extreme' }, 'reasoning'],
     [{ seed: 1.5 }, 'seed'],
     [{ model: '' }, 'model'],
@@ -102,7 +102,7 @@ describe('runtime params', () => {
     } catch (error) {
       refusal = error
     }
-    expect(LlmError.isInstance(refusal) && refusal.code).toBe('CONFIG')
+    expect(LlmError.isInstance(refusal) && refusal.code).toBe('invalid-config')
     expect((refusal as Error).message).toContain(path)
   })
 

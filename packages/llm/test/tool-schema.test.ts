@@ -122,12 +122,12 @@ describe('schemas', () => {
     expect(resolveSchema(schema)).toBe(resolveSchema(schema))
   })
 
-  it('L104: a schema that cannot be read is a CONFIG error', async () => {
+  it('L104: a schema that cannot be read is an invalid-config error', async () => {
     const error = await resolveSchema({ type: 'nonsense' } as never).then(
       () => undefined,
       (reason: unknown) => reason,
     )
-    expect(LlmError.isInstance(error) && error.code).toBe('CONFIG')
+    expect(LlmError.isInstance(error) && error.code).toBe('invalid-config')
   })
 
   it('L104: a check that waits is made once, and its failure is an issue and nothing else', async () => {
@@ -246,8 +246,8 @@ describe('schemas', () => {
     expect(await (await resolveSchema(schema)).validate({})).toMatchObject({ ok: false, issues: [{ path: '' }] })
   })
 
-  it.each([null, undefined, true, 'schema'])('L104: %j is no schema, which is a CONFIG error', async (schema) => {
-    await expect(resolveSchema(schema as never)).rejects.toMatchObject({ code: 'CONFIG' })
+  it.each([null, undefined, true, 'schema'])('L104: %j is no schema, which is an invalid-config error', async (schema) => {
+    await expect(resolveSchema(schema as never)).rejects.toMatchObject({ code: 'invalid-config' })
   })
 
   it('L104: schemas that are checked leave nothing in the registry that the caller shares with zod', async () => {

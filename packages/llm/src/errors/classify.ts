@@ -1,3 +1,4 @@
+import { check, fieldsOf } from '../check.ts'
 import { field } from '../json.ts'
 import type { ErrorKind, ModelError } from '../model-error.ts'
 import { causesOf } from './causes.ts'
@@ -22,16 +23,26 @@ export interface ErrorContext {
 }
 
 /**
- * Says what went wrong, as data. It must accept any value and must not throw; a `ModelError` is given back unchanged.
- * The original error stays as `cause`, which JSON does not show.
+ * Says what went wrong, as data. It must accept any error; a `ModelError` is given back unchanged. The original error
+ * stays as `cause`, which JSON does not show. Throws only for a context that is none: an `LlmError`.
  */
 export function classifyError(error: unknown, context: ErrorContext = {}): ModelError {
+  checkContext(context)
   try {
     return isModelError(error) ? error : classify(error, context)
   } catch {
     const { provider, modelId, phase } = context
     return modelError('unknown', 'the error could not be read', { provider, modelId, phase })
   }
+}
+
+function checkContext(context: ErrorContext): void {
+  const { provider, modelId, abortSignal, phase, now } = fieldsOf('classifyError.context', context, ['provider', 'modelId', 'abortSignal', 'phase', 'now'])
+  check.checkText('context.provider', provider)
+  check.checkText('context.modelId', modelId)
+  check.checkSignal('context.abortSignal', abortSignal)
+  check.checkOneOf('context.phase', phase, ['before-output', 'after-output'])
+  check.checkNumber('context.now', now, 0)
 }
 
 function classify(error: unknown, context: ErrorContext): ModelError {

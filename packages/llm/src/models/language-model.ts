@@ -1,5 +1,7 @@
 import type { LanguageModelV2, LanguageModelV3, LanguageModelV4 } from '@ai-sdk/provider'
 import type { LanguageModelMiddleware } from 'ai'
+import { describeValue } from '../arguments.ts'
+import { refuseSetting } from '../check.ts'
 import { LlmError } from '../model-error.ts'
 
 /** A model object of any AI SDK provider. */
@@ -8,17 +10,22 @@ export type AnyLanguageModel = LanguageModelV4 | LanguageModelV3 | LanguageModel
 const supportedVersions: readonly unknown[] = ['v4', 'v3', 'v2']
 
 /** Throws `LlmError` for anything that this package cannot call. */
-export function checkLanguageModel(model: unknown): asserts model is AnyLanguageModel {
+export function checkLanguageModel(model: unknown, path: string): asserts model is AnyLanguageModel {
   const { specificationVersion, provider, modelId, doStream } = (model ?? {}) as Partial<Record<string, unknown>>
-  const name = `the model ${String(provider)}/${String(modelId)}`
+  if (specificationVersion === undefined && provider === undefined) refuseSetting(path, 'a language model of the AI SDK', model)
+  const name = `the model ${textOf(provider)}/${textOf(modelId)}`
   if (!supportedVersions.includes(specificationVersion))
     throw new LlmError(
-      'CONFIG',
+      'invalid-config',
       `${name} has specification version "${String(specificationVersion)}"; supported: "v4", "v3", "v2"`,
     )
   // Providers and models for other things than language carry the same version.
   if (typeof provider !== 'string' || typeof modelId !== 'string' || typeof doStream !== 'function')
-    throw new LlmError('CONFIG', `${name} is no language model: it must have provider, modelId and doStream`)
+    throw new LlmError('invalid-config', `${name} is no language model: it must have provider, modelId and doStream`)
+}
+
+function textOf(name: unknown): string {
+  return typeof name === 'string' ? name : describeValue(name)
 }
 
 /** Gives the model as it is called: the same object each time. */
@@ -42,7 +49,7 @@ async function adapted(
 ): Promise<LanguageModelV4> {
   const { wrapLanguageModel } = await import('ai').catch((cause: unknown) => {
     const purpose = middleware.length > 0 ? 'middleware' : `a model of version "${model.specificationVersion}"`
-    throw new LlmError('CONFIG', `${purpose} needs the package "ai", which cannot be loaded`, { cause })
+    throw new LlmError('invalid-config', `${purpose} needs the package "ai", which cannot be loaded`, { cause })
   })
   return wrapLanguageModel({ model, middleware: [...middleware] })
 }

@@ -1,3 +1,4 @@
+import { check, fieldsOf } from '../check.ts'
 import { LlmError } from '../model-error.ts'
 
 /**
@@ -17,19 +18,31 @@ export interface RefNames {
   readonly defaultProvider: string | undefined
 }
 
+/** Throws `LlmError` for a value that is neither a name nor `{ provider, model }`. */
+export function checkedRef(path: string, ref: ModelRef): ModelRef {
+  if (typeof ref === 'string') {
+    check.checkName(path, ref)
+    return ref
+  }
+  const { provider, model } = fieldsOf(path, ref, ['provider', 'model'])
+  check.checkName(`${path}.provider`, provider)
+  check.checkName(`${path}.model`, model)
+  return ref
+}
+
 /** What a reference names. Throws `LlmError` for one that names nothing. */
 export function parseRef(ref: ModelRef, { aliases, defaultProvider }: RefNames): ModelName {
-  if (typeof ref !== 'string') return checkedName({ provider: ref.provider, model: ref.model })
+  if (typeof ref !== 'string') return { provider: ref.provider, model: ref.model }
   return aliases.get(ref) ?? parseName(ref, defaultProvider)
 }
 
-/** Reads `provider:model`, or a model of the default provider. */
-export function parseName(text: string, defaultProvider: string | undefined): ModelName {
+/** Reads `provider:model`, or a model of the default provider. `place` begins the error: the option that has the text. */
+export function parseName(text: string, defaultProvider: string | undefined, place = ''): ModelName {
   const colon = text.indexOf(':')
-  if (colon !== -1) return checkedName({ provider: text.slice(0, colon), model: text.slice(colon + 1) })
+  if (colon !== -1) return checkedName({ provider: text.slice(0, colon), model: text.slice(colon + 1) }, place)
   if (defaultProvider === undefined)
-    throw new LlmError('CONFIG', `${quoted(text)} is no alias and there is no default provider; write provider:model`)
-  return checkedName({ provider: defaultProvider, model: text })
+    throw new LlmError('invalid-config', `${place}${quoted(text)} is no alias and there is no default provider; write provider:model`)
+  return checkedName({ provider: defaultProvider, model: text }, place)
 }
 
 const longestQuote = 200
@@ -39,8 +52,8 @@ export function quoted(name: string): string {
   return `"${name.length > longestQuote ? `${name.slice(0, longestQuote)}…` : name}"`
 }
 
-function checkedName(name: ModelName): ModelName {
-  if (typeof name.provider !== 'string' || typeof name.model !== 'string' || name.model === '')
-    throw new LlmError('CONFIG', `${quoted(`${name.provider}:${name.model}`)} names no model; write provider:model`)
+function checkedName(name: ModelName, place: string): ModelName {
+  if (name.model === '')
+    throw new LlmError('invalid-config', `${place}${quoted(`${name.provider}:${name.model}`)} names no model; write provider:model`)
   return name
 }

@@ -1,5 +1,7 @@
+import { check, fieldsOf } from '../check.ts'
 import { definedOnly } from '../json.ts'
 import { LlmError } from '../model-error.ts'
+import { checkModelInput } from '../prompt/check-options.ts'
 import { checkPrice } from '../usage/price.ts'
 import { knownModels } from './known-models.ts'
 import type { ModelInfo } from './model-info.ts'
@@ -17,25 +19,21 @@ interface Row extends ModelInfo {
 
 /** Throws `LlmError` for a row that can name no model or has an impossible price. */
 export function modelTable(given: Readonly<Record<string, ModelInfo>>): ModelTable {
-  const rows = Object.entries(given).map(([match, info]): Row => {
-    checkRow(match, info)
+  const rows = Object.entries(given).filter(([, info]) => info !== undefined).map(([match, info]): Row => {
+    checkRow(`models["${match}"]`, match, info)
     return { ...info, match }
   })
   return { infoOf: (ref, knownAs) => layered([...rowsOf(knownModels, knownAs), ...rowsOf(rows, ref)]) }
 }
 
-function checkRow(match: string, { contextWindow, maxOutputTokens, price }: ModelInfo): void {
-  const place = `models["${match}"]`
-  const refuse = (problem: string): never => {
-    throw new LlmError('CONFIG', `${place}${problem}`)
-  }
-  if (!match.includes(':')) refuse(': write provider:model')
-  if (match.slice(0, -1).includes('*')) refuse(': a "*" stands only at the end')
-  for (const [field, tokens] of Object.entries({ contextWindow, maxOutputTokens })) {
-    if (tokens !== undefined && !(Number.isSafeInteger(tokens) && tokens > 0))
-      refuse(`.${field} must be a positive whole number`)
-  }
-  if (price) checkPrice(price, `${place}.price`)
+function checkRow(path: string, match: string, info: ModelInfo): void {
+  if (!match.includes(':')) throw new LlmError('invalid-config', `${path}: write provider:model`)
+  if (match.slice(0, -1).includes('*')) throw new LlmError('invalid-config', `${path}: a "*" stands only at the end`)
+  const { contextWindow, maxOutputTokens, input, price } = fieldsOf(path, info, ['contextWindow', 'maxOutputTokens', 'input', 'price'])
+  check.checkWhole(`${path}.contextWindow`, contextWindow, 1)
+  check.checkWhole(`${path}.maxOutputTokens`, maxOutputTokens, 1)
+  checkModelInput(`${path}.input`, input)
+  if (price !== undefined) checkPrice(price, `${path}.price`)
 }
 
 /** What this package knows about a model by its provider's options key and its id. */

@@ -1,9 +1,11 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { LanguageModelMiddleware } from 'ai'
+import { isFields } from '../arguments.ts'
+import { check, checkFields, checkItems, fieldsOf } from '../check.ts'
 import { LlmError } from '../model-error.ts'
 import { checkLanguageModel, openerOf, type AnyLanguageModel } from './language-model.ts'
 import type { ModelInfo } from './model-info.ts'
-import { parseName, parseRef, quoted, type ModelName, type ModelRef, type RefNames } from './model-ref.ts'
+import { checkedRef, parseName, parseRef, quoted, type ModelName, type ModelRef, type RefNames } from './model-ref.ts'
 import { modelTable, type ModelTable } from './model-table.ts'
 import { registerProvider, type ProviderEntry, type RegisteredProvider } from './providers.ts'
 import { RecentlyUsed } from './recently-used.ts'
@@ -26,7 +28,7 @@ export interface ModelsOptions {
 }
 
 /**
- * A registry of models by name. A reference that names nothing is an `LlmError` `CONFIG`. A model is created once per
+ * A registry of models by name. A reference that names nothing is an `LlmError` `invalid-config`. A model is created once per
  * name; of more than 1,000 names, which may come from outside, those used last are kept.
  */
 export interface Models {
@@ -42,10 +44,12 @@ export interface Models {
   providers(): string[]
 }
 
+const optionKeys = Object.keys({ providers: true, default: true, aliases: true, models: true, middleware: true } satisfies Record<keyof ModelsOptions, true>)
 const keptModels = 1_000
 
 /** Throws `LlmError` for a default, an alias, a price or a provider that could never work. */
 export function createModels(options: ModelsOptions): Models {
+  checkModelsOptions(options)
   const providers = new Map(
     Object.entries(options.providers).map(([name, entry]) => [name, registerProvider(name, entry)]),
   )
@@ -55,8 +59,8 @@ export function createModels(options: ModelsOptions): Models {
   const resolved = new RecentlyUsed<ResolvedModel>(keptModels)
 
   const resolve = (ref?: ModelRef): ResolvedModel => {
-    const name = ref === undefined ? defaultModel : parseRef(ref, names)
-    if (!name) throw new LlmError('CONFIG', 'there is no default model; set default to provider:model or name a model')
+    const name = ref === undefined ? defaultModel : parseRef(checkedRef('ref', ref), names)
+    if (!name) throw new LlmError('invalid-config', 'there is no default model; set default to provider:model or name a model')
     const provider = registered(name.provider, providers)
     const full = `${name.provider}:${name.model}`
     return resolved.get(full, () => resolveModel(full, name.model, { provider, table, middleware }))
@@ -65,9 +69,28 @@ export function createModels(options: ModelsOptions): Models {
   return {
     resolve,
     languageModel: async (ref) => callOf(resolve(ref)).open(),
-    info: (ref) => resolve(ref).info,
+    info: (ref) => resolve(checkedRef('ref', ref)).info,
     providers: () => [...providers.keys()],
   }
+}
+
+function checkModelsOptions(options: ModelsOptions): void {
+  const { providers, default: defaultRef, aliases, models, middleware } = fieldsOf('createModels.options', options, optionKeys)
+  check.checkObject('providers', providers ?? null)
+  check.checkText('default', defaultRef)
+  checkFields('aliases', aliases, check.checkName)
+  check.checkObject('models', models)
+  if (middleware === undefined) return
+  if (Array.isArray(middleware)) return checkItems('middleware', middleware, checkMiddleware)
+  checkMiddleware('middleware', middleware)
+}
+
+function checkMiddleware(path: string, middleware: unknown): void {
+  check.checkRequired(path, middleware, 'a middleware of the AI SDK or a list of them', isFields)
+  const { transformParams, wrapStream, wrapGenerate } = middleware as Partial<Record<string, unknown>>
+  check.checkFunction(`${path}.transformParams`, transformParams)
+  check.checkFunction(`${path}.wrapStream`, wrapStream)
+  check.checkFunction(`${path}.wrapGenerate`, wrapGenerate)
 }
 
 interface Knowledge {
@@ -91,38 +114,40 @@ function createModel(ref: string, create: () => AnyLanguageModel): AnyLanguageMo
   try {
     model = create()
   } catch (error) {
-    throw new LlmError('CONFIG', `the model ${quoted(ref)} cannot be made: ${String(error)}`, { cause: error })
+    throw new LlmError('invalid-config', `the model ${quoted(ref)} cannot be made: ${String(error)}`, { cause: error })
   }
-  checkLanguageModel(model)
+  checkLanguageModel(model, `the model ${quoted(ref)}`)
   return model
 }
 
-function registered(name: string, providers: ReadonlyMap<string, RegisteredProvider>): RegisteredProvider {
+/** `place` begins the error: the option that has the name. */
+function registered(name: string, providers: ReadonlyMap<string, RegisteredProvider>, place = ''): RegisteredProvider {
   const provider = providers.get(name)
   if (provider) return provider
   throw new LlmError(
-    'CONFIG',
-    `the provider ${quoted(name)} is not registered; there are: ${[...providers.keys()].join(', ') || 'none'}`,
+    'invalid-config',
+    `${place}the provider ${quoted(name)} is not registered; there are: ${[...providers.keys()].join(', ') || 'none'}`,
   )
 }
 
 /** Default and aliases must point somewhere from the start: a name that breaks at its first use is found too late. */
 function checkedNames(
-  { default: defaultRef, aliases: given = {} }: ModelsOptions,
+  { default: defaultRef, aliases = {} }: ModelsOptions,
   providers: ReadonlyMap<string, RegisteredProvider>,
 ): { names: RefNames; defaultModel: ModelName | undefined } {
-  const defaultModel = defaultRef?.includes(':') ? parseName(defaultRef, undefined) : undefined
+  const defaultModel = defaultRef?.includes(':') ? parseName(defaultRef, undefined, 'default: ') : undefined
   const defaultProvider = defaultModel?.provider ?? defaultRef
-  if (defaultProvider !== undefined) registered(defaultProvider, providers)
-  const aliases = new Map(
-    Object.entries(given).map(([alias, target]) => {
-      if (alias.includes(':')) throw new LlmError('CONFIG', `the alias "${alias}" must not have a ":"`)
-      if (Object.hasOwn(given, target))
-        throw new LlmError('CONFIG', `the alias "${alias}" points to the alias "${target}"; name the model itself`)
-      const name = parseName(target, defaultProvider)
-      registered(name.provider, providers)
+  if (defaultProvider !== undefined) registered(defaultProvider, providers, 'default: ')
+  const given = new Map(Object.entries(aliases).filter(([, target]) => target !== undefined))
+  const known = new Map(
+    [...given].map(([alias, target]) => {
+      if (alias.includes(':')) throw new LlmError('invalid-config', `aliases: the alias "${alias}" must not have a ":"`)
+      if (given.has(target))
+        throw new LlmError('invalid-config', `aliases: the alias "${alias}" points to the alias "${target}"; name the model itself`)
+      const name = parseName(target, defaultProvider, `aliases.${alias}: `)
+      registered(name.provider, providers, `aliases.${alias}: `)
       return [alias, name]
     }),
   )
-  return { names: { aliases, defaultProvider }, defaultModel }
+  return { names: { aliases: known, defaultProvider }, defaultModel }
 }

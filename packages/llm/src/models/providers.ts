@@ -1,6 +1,7 @@
+import { check, checkFields, refuseSetting } from '../check.ts'
 import { isRecord } from '../json.ts'
 import { LlmError } from '../model-error.ts'
-import { checkRuntimeParams, mergeRuntimeParams, type RuntimeParams } from '../params/runtime-params.ts'
+import { checkRuntimeParams, mergedParams, type RuntimeParams } from '../params/runtime-params.ts'
 import type { AnyLanguageModel } from './language-model.ts'
 
 type CreateModel = (modelId: string) => AnyLanguageModel
@@ -31,27 +32,30 @@ export interface RegisteredProvider {
 /** Throws `LlmError` for an entry that is no provider or has params that cannot be sent. */
 export function registerProvider(name: string, entry: ProviderEntry): RegisteredProvider {
   if (name === '' || name.includes(':'))
-    throw new LlmError('CONFIG', `"${name}" cannot name a provider: names are not empty and have no ":"`)
+    throw new LlmError('invalid-config', `providers: "${name}" cannot name a provider: names are not empty and have no ":"`)
   const options: ProviderSettings = hasOptions(entry) ? entry : { provider: entry }
+  if (hasOptions(entry)) check.checkKeys(`providers.${name}`, entry, ['provider', 'defaults', 'optionsKey', 'headers'])
   const { provider, defaults, optionsKey, headers } = options
   const create = creatorOf(provider)
   if (!create)
-    throw new LlmError('CONFIG', `providers.${name} must be a provider with languageModel(id), or a function`)
-  if (defaults) checkRuntimeParams(defaults, `providers.${name}.defaults`)
+    refuseSetting(hasOptions(entry) ? `providers.${name}.provider` : `providers.${name}`, 'a provider with languageModel(id), or a function', provider)
+  if (defaults !== undefined) checkRuntimeParams(defaults, `providers.${name}.defaults`)
+  if (optionsKey !== undefined) check.checkName(`providers.${name}.optionsKey`, optionsKey)
+  checkFields(`providers.${name}.headers`, headers, check.checkText)
   if (defaults?.model !== undefined)
-    throw new LlmError('CONFIG', `providers.${name}.defaults.model: a provider cannot choose the model`)
+    throw new LlmError('invalid-config', `providers.${name}.defaults.model: a provider cannot choose the model`)
   // Copies: what was checked must not change.
   return {
     name,
     create,
-    defaults: structuredClone(mergeRuntimeParams(defaults)),
+    defaults: structuredClone(mergedParams(defaults)),
     headers: { ...headers },
     ...(optionsKey !== undefined && { optionsKey }),
   }
 }
 
 function hasOptions(entry: ProviderEntry): entry is ProviderSettings {
-  return isRecord(entry) && 'provider' in entry && !('languageModel' in entry)
+  return isRecord(entry) && 'provider' in entry && !('languageModel' in entry) && !('specificationVersion' in entry)
 }
 
 /** The providers of the AI SDK are functions with methods: theirs say more than the call itself. */

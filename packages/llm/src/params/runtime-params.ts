@@ -1,5 +1,7 @@
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import * as z from 'zod'
+import { describeValue, suggestion } from '../arguments.ts'
+import { check } from '../check.ts'
 import { definedOnly } from '../json.ts'
 import type { JSONValue } from '../messages.ts'
 import { LlmError } from '../model-error.ts'
@@ -26,21 +28,49 @@ export interface RuntimeParams {
 }
 
 /** Must refuse unknown fields and values out of range, naming the field's path. */
-export const runtimeParamsSchema: z.ZodType<RuntimeParams> = z.strictObject({
-  model: z.string().min(1).optional(),
-  temperature: z.number().min(0).max(2).optional(),
-  maxTokens: z.int().positive().optional(),
-  topP: z.number().min(0).max(1).optional(),
-  topK: z.int().positive().optional(),
-  stopSequences: z.array(z.string()).optional(),
-  systemPrompt: z.string().optional(),
-  reasoning: z.enum(reasoningEfforts).optional(),
-  seed: z.int().optional(),
-  providerSpecific: z.record(z.string(), z.json()).optional(),
-})
+export const runtimeParamsSchema: z.ZodType<RuntimeParams> = z.strictObject(
+  {
+    model: z.string(must('a text with at least one character')).min(1, must('a text with at least one character')).optional(),
+    temperature: z.number(must('a number from 0 to 2')).min(0, must('a number from 0 to 2')).max(2, must('a number from 0 to 2')).optional(),
+    maxTokens: positive().optional(),
+    topP: z.number(must('a number from 0 to 1')).min(0, must('a number from 0 to 1')).max(1, must('a number from 0 to 1')).optional(),
+    topK: positive().optional(),
+    stopSequences: z.array(z.string(must('a text')), must('a list of texts')).optional(),
+    systemPrompt: z.string(must('a text')).optional(),
+    reasoning: z.enum(reasoningEfforts, must(`one of ${reasoningEfforts.join(', ')}`)).optional(),
+    seed: z.int(must('a whole number')).optional(),
+    providerSpecific: z.record(z.string(), z.json().optional() as unknown as z.ZodType<JSONValue>, must('an object of JSON values')).optional(),
+  },
+  { error: ({ code, input, keys }) => (code === 'unrecognized_keys' ? noFields(keys as readonly string[]) : `must be an object; received ${describeValue(input)}`) },
+)
 
-/** Lowest layer first; only defined fields override. `providerSpecific` is merged by its top-level keys. */
+export const runtimeParamNames: readonly string[] = [
+  ...['model', 'temperature', 'maxTokens', 'topP', 'topK', 'stopSequences', 'systemPrompt', 'reasoning', 'seed', 'providerSpecific'],
+]
+
+function must(wanted: string): { error: (issue: { readonly input?: unknown }) => string } {
+  return { error: ({ input }) => `must be ${wanted}; received ${describeValue(input)}` }
+}
+
+function positive(): z.ZodType<number> {
+  return z.int(must('a whole number from 1')).positive(must('a whole number from 1'))
+}
+
+function noFields(keys: readonly string[]): string {
+  return keys.map((key) => `has no field "${key.slice(0, 40)}"${suggestion(key, runtimeParamNames)}`).join('; ')
+}
+
+/**
+ * Lowest layer first; only defined fields override. `providerSpecific` is merged by its top-level keys. Throws
+ * `LlmError` for a layer that does not fit the schema.
+ */
 export function mergeRuntimeParams(...layers: readonly (RuntimeParams | undefined)[]): RuntimeParams {
+  for (const [index, layer] of layers.entries()) if (layer !== undefined) checkRuntimeParams(layer, `layers[${index}]`)
+  return mergedParams(...layers)
+}
+
+/** The same for layers that were checked before. */
+export function mergedParams(...layers: readonly (RuntimeParams | undefined)[]): RuntimeParams {
   const given = layers.filter((layer) => layer !== undefined)
   const merged = given.reduce<RuntimeParams>((below, layer) => ({ ...below, ...definedOnly(layer) }), {})
   if (!merged.providerSpecific) return merged
@@ -50,10 +80,15 @@ export function mergeRuntimeParams(...layers: readonly (RuntimeParams | undefine
 
 /** Throws `LlmError` for params that do not fit the schema. */
 export function checkRuntimeParams(params: RuntimeParams, place = 'runtimeParams'): void {
+  check.checkObject(place, params)
   const { error } = runtimeParamsSchema.safeParse(params)
   if (!error) return
-  const issues = error.issues.map(({ path, message }) => `${[place, ...path].join('.')}: ${message}`)
-  throw new LlmError('CONFIG', issues.join('; '))
+  const issues = error.issues.map(({ path, message }) => `${path.reduce<string>(pathText, place)} ${message}`)
+  throw new LlmError('invalid-config', issues.join('; '))
+}
+
+function pathText(text: string, key: PropertyKey): string {
+  return typeof key === 'number' ? `${text}[${key}]` : `${text}.${String(key)}`
 }
 
 type Settings = Pick<
@@ -79,5 +114,5 @@ const unsafeKeys: readonly string[] = ['__proto__', 'constructor', 'prototype']
 
 /** The entries of `providerSpecific` without keys that could reach a prototype. */
 export function safeEntries(specific: RuntimeParams['providerSpecific']): [string, JSONValue][] {
-  return Object.entries(specific ?? {}).filter(([key]) => !unsafeKeys.includes(key))
+  return Object.entries(specific ?? {}).filter(([key, value]) => value !== undefined && !unsafeKeys.includes(key))
 }

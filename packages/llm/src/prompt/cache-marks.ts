@@ -4,6 +4,8 @@ import type {
   LanguageModelV4ToolResultPart,
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider'
+import { check, checkItems, fieldsOf } from '../check.ts'
+import { isRecord } from '../json.ts'
 
 export type CachePlace = 'tools' | 'instructions' | 'messages'
 
@@ -12,6 +14,16 @@ export type CachePlace = 'tools' | 'instructions' | 'messages'
  * (without any the tools) and the messages. `ttl` is how long it is kept; default: what the provider does.
  */
 export type CacheMarks = 'off' | 'auto' | { readonly at: readonly CachePlace[]; readonly ttl?: '5m' | '1h' }
+
+/** Throws `LlmError` for marks at no place. */
+export function checkCacheMarks(cache: unknown): void {
+  if (cache === undefined || cache === 'off' || cache === 'auto') return
+  check.checkRequired('cache', cache, 'off, auto or { at }', isRecord)
+  const { at, ttl } = fieldsOf('cache', cache, ['at', 'ttl'])
+  check.checkRequired('cache.at', at, 'a list of places', Array.isArray)
+  checkItems('cache.at', at, (path, place) => check.checkOneOf(path, place ?? null, placesByWorth))
+  check.checkOneOf('cache.ttl', ttl, ['5m', '1h'])
+}
 
 type Markable = Pick<LanguageModelV4CallOptions, 'prompt' | 'tools' | 'providerOptions'>
 type Part = Exclude<LanguageModelV4Message['content'], string>[number]

@@ -4,7 +4,7 @@ import type { CallIds } from './call-ids.ts'
 import type { ToPromptOptions } from './options.ts'
 import { hasPart } from './parts.ts'
 import { isOfProvider } from './provider-calls.ts'
-import { convertMessages, systemMessages, toPrompt } from './to-prompt.ts'
+import { convertMessages, systemMessages, wholePrompt } from './to-prompt.ts'
 
 interface Converted {
   readonly prompt: LanguageModelV4Prompt
@@ -25,7 +25,7 @@ interface Beginning {
 const beginnings = new WeakMap<Message, Beginning>()
 
 /**
- * As `toPrompt`, and what earlier calls have converted of the same conversation is not converted again: a conversation
+ * As `toPrompt` for options that were checked, and what earlier calls have converted of the same conversation is not converted again: a conversation
  * of a thousand steps would be converted a thousand times. Only frozen messages are remembered, and what is made of them
  * is frozen: later calls send the same objects, so a middleware that wants others must make them. A transcript that
  * `toPrompt` has to put in order, or in which a provider ran tools, is converted whole.
@@ -33,13 +33,13 @@ const beginnings = new WeakMap<Message, Beginning>()
 export function promptOf(options: ToPromptOptions): Converted {
   const { messages } = options
   const end = firstLoose(messages)
-  if (end === 0) return toPrompt(options)
+  if (end === 0) return wholePrompt(options)
   const beginning = beginningOf(options, end)
   const before = messages[beginning.messages.length - 1]
   const isGrown = grow(beginning, options, end)
   if (before) beginnings.delete(before)
   const rest = isGrown && convertRest(beginning, options)
-  if (!rest) return toPrompt(options)
+  if (!rest) return wholePrompt(options)
   const last = messages[end - 1]
   if (last) beginnings.set(last, beginning)
   const prompt = systemMessages(options.instructions)

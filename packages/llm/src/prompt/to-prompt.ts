@@ -2,6 +2,7 @@ import type { LanguageModelV4Message, LanguageModelV4Prompt, LanguageModelV4Tool
 import type { AssistantMessage, Message, Repair, RepairCode, UserMessage } from '../messages.ts'
 import { assistantContent } from './assistant-content.ts'
 import { callIdsOf, type CallIds } from './call-ids.ts'
+import { checkToPromptOptions } from './check-options.ts'
 import { originOf } from './hand-off.ts'
 import { isCutShort, keptCalls, keptShare, type KeptShare } from './kept-share.ts'
 import type { HistoryOptions, Instructions, ToPromptOptions } from './options.ts'
@@ -36,9 +37,15 @@ const noPlaces: ReadonlyMap<number, string> = new Map()
 /**
  * Converts a transcript to a provider prompt that every provider takes: each call has its result right behind it, ids
  * are unique, nothing is empty. It must be pure: the same input gives the same bytes and is not changed. What had to be
- * changed is listed in `repairs`.
+ * changed is listed in `repairs`. Throws `LlmError` for options and messages of a wrong shape.
  */
 export function toPrompt(options: ToPromptOptions): { prompt: LanguageModelV4Prompt; repairs: Repair[] } {
+  checkToPromptOptions(options)
+  return wholePrompt(options)
+}
+
+/** The same for options that were checked before. */
+export function wholePrompt(options: ToPromptOptions): { prompt: LanguageModelV4Prompt; repairs: Repair[] } {
   const system = systemMessages(options.instructions)
   const { prompt, repairs } = convertMessages(options, system.at(-1)?.role)
   return { prompt: [...system, ...prompt], repairs }

@@ -9,7 +9,7 @@ import { LlmError } from '../model-error.ts'
 import type { FunctionTool, ModelRequest, ToolChoice } from '../model-request.ts'
 import { mergeHeaders } from '../params/headers.ts'
 import { toProviderOptions } from '../params/provider-options.ts'
-import { mergeRuntimeParams, toSettings } from '../params/runtime-params.ts'
+import { mergedParams, toSettings } from '../params/runtime-params.ts'
 import { withCacheMarks } from '../prompt/cache-marks.ts'
 import { withDownloads, type DownloadContext } from '../prompt/downloads.ts'
 import type { ToPromptOptions } from '../prompt/options.ts'
@@ -31,7 +31,7 @@ export interface CallContext {
 export async function prepareCall(request: ModelRequest, { target, abortSignal }: CallContext): Promise<PreparedCall> {
   const { messages, tools = [], history, output, download } = request
   const { provider, modelId, info } = target
-  const params = mergeRuntimeParams(target.defaults, request.runtimeParams)
+  const params = mergedParams(target.defaults, request.runtimeParams)
   const { prompt, repairs } = readablePrompt({
     messages,
     model: { provider, modelId, ...definedOnly({ input: info.input }) },
@@ -59,7 +59,7 @@ function readablePrompt(options: ToPromptOptions): ReturnType<typeof promptOf> {
   try {
     return promptOf(options)
   } catch (cause) {
-    throw new LlmError('USAGE', `the messages cannot be read: ${String(cause)}`, { cause })
+    throw new LlmError('invalid-input', `the messages cannot be read: ${String(cause)}`, { cause })
   }
 }
 

@@ -1,8 +1,9 @@
+import { check } from '../check.ts'
 import { LlmError } from '../model-error.ts'
 import type { ModelRequest } from '../model-request.ts'
 import { checkLanguageModel, openerOf, type AnyLanguageModel } from '../models/language-model.ts'
 import type { ModelInfo } from '../models/model-info.ts'
-import { quoted, type ModelRef } from '../models/model-ref.ts'
+import { checkedRef, quoted, type ModelRef } from '../models/model-ref.ts'
 import { knownInfo } from '../models/model-table.ts'
 import { callOf, isResolvedModel, optionsKeyOf, type ModelCall, type ResolvedModel } from '../models/resolved-model.ts'
 import type { RuntimeParams } from '../params/runtime-params.ts'
@@ -20,13 +21,15 @@ export function callTarget({
   runtimeParams,
 }: Pick<ModelRequest, 'model' | 'models' | 'runtimeParams'>): CallTarget {
   const wanted = runtimeParams?.model ?? model
+  check.checkMethods('models', models, ['resolve', 'info'])
   if (isResolvedModel(wanted)) return resolvedTarget(wanted)
   if (!isRef(wanted)) return directTarget(wanted)
+  const place = runtimeParams?.model === undefined ? 'model' : 'runtimeParams.model'
+  checkedRef(place, wanted)
   if (models) return resolvedTarget(models.resolve(wanted))
   const name = typeof wanted === 'string' ? wanted : `${wanted.provider}:${wanted.model}`
-  const place = runtimeParams?.model === undefined ? 'model' : 'runtimeParams.model'
   const remedy = 'pass models, a registry that knows it, or a model object'
-  throw new LlmError('CONFIG', `${place} ${quoted(name)} is a name: ${remedy}`)
+  throw new LlmError('invalid-config', `${place} ${quoted(name)} is a name: ${remedy}`)
 }
 
 function isRef(wanted: ModelRequest['model']): wanted is ModelRef {
@@ -43,9 +46,9 @@ const directTargets = new WeakMap<AnyLanguageModel, CallTarget>()
 
 /** Made once per model object: the AI SDK warns at each adapter that it makes for an old model. */
 function directTarget(model: AnyLanguageModel): CallTarget {
-  const known = directTargets.get(model)
+  const known = typeof model === 'object' ? directTargets.get(model) : undefined
   if (known) return known
-  checkLanguageModel(model)
+  checkLanguageModel(model, 'model')
   const { provider, modelId } = model
   const optionsKey = optionsKeyOf(provider)
   const info = knownInfo(`${optionsKey}:${modelId}`)

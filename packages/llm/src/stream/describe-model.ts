@@ -1,6 +1,8 @@
+import { check } from '../check.ts'
 import type { ModelRequest } from '../model-request.ts'
 import type { ModelInfo } from '../models/model-info.ts'
 import { checkRuntimeParams, type RuntimeParams } from '../params/runtime-params.ts'
+import { requestKeys } from './check-request.ts'
 import { callTarget } from './call-target.ts'
 
 /** The model that a request would call, as its messages will name it, and what is known about it. */
@@ -12,8 +14,9 @@ export interface ModelDescription {
   readonly defaults: RuntimeParams
 }
 
-/** Calls nothing. Throws `LlmError` `CONFIG` where `streamMessage` would: for a model that cannot be called. */
+/** Calls nothing. Throws `LlmError` `invalid-config` where `streamMessage` would: for a model that cannot be called. */
 export function describeModel(request: Pick<ModelRequest, 'model' | 'models' | 'runtimeParams'>): ModelDescription {
+  check.checkKeys('describeModel.request', request, requestKeys)
   if (request.runtimeParams !== undefined) checkRuntimeParams(request.runtimeParams)
   const { provider, modelId, info, defaults } = callTarget(request)
   return { provider, modelId, info, defaults }

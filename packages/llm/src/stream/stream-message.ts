@@ -31,7 +31,7 @@ export function streamMessage(request: ModelRequest): MessageStream {
   const target = callTarget(request)
   const { abortSignal: outerSignal, clock = systemClock, timeouts = {}, messageId = newMessageId() } = request
   const { provider, modelId } = target
-  const price = request.price ?? target.info.price
+  const { price = target.info.price } = request
   const pump = new Pump({
     messageId,
     target,
@@ -49,7 +49,7 @@ export function streamMessage(request: ModelRequest): MessageStream {
     abort: (reason) => pump.abort(abortReasonOf(reason)),
     result: () => (result ??= new Promise((resolve) => pump.settled(resolve))),
     [Symbol.asyncIterator]() {
-      if (iterated) throw new LlmError('USAGE', 'a message stream can be iterated only once')
+      if (iterated) throw new LlmError('invalid-input', 'a message stream can be iterated only once')
       iterated = true
       return new EventIterator(pump)
     },

@@ -1,12 +1,13 @@
-import type { Clock } from '../clock.ts'
+import { checkInput } from '../check.ts'
+import { checkTimer, type Clock } from '../clock.ts'
 
 /** A clock that stands still until it is told to go on. */
 export interface ManualClock extends Clock {
   /** Timers that are set and have not run. */
   readonly pendingTimers: number
   /**
-   * Lets time pass. Timers run in order of their time, each with `now()` at that time; everything that a timer sets off
-   * without real input or output has happened before the next one runs.
+   * Lets time pass; a negative number sets the clock back. Timers run in order of their time, each with `now()` at that
+   * time; everything that a timer sets off without real input or output has happened before the next one runs.
    */
   advance(ms: number): Promise<void>
 }
@@ -17,6 +18,7 @@ interface Timer {
 }
 
 export function manualClock(startMs = 0): ManualClock {
+  checkInput.checkNumber('startMs', startMs, 0)
   const timers = new Set<Timer>()
   let now = startMs
   const dueBy = (limit: number): Timer | undefined =>
@@ -24,6 +26,7 @@ export function manualClock(startMs = 0): ManualClock {
   return {
     now: () => now,
     setTimer(atMs, run) {
+      checkTimer(atMs, run)
       const timer = { atMs, run }
       timers.add(timer)
       return () => void timers.delete(timer)
@@ -32,6 +35,7 @@ export function manualClock(startMs = 0): ManualClock {
       return timers.size
     },
     async advance(ms) {
+      checkInput.checkRequired('ms', ms, 'a finite number', Number.isFinite)
       const until = now + ms
       await settleMicrotasks()
       for (let timer = dueBy(until); timer; timer = dueBy(until)) {

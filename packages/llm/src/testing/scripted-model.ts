@@ -1,9 +1,10 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamResult } from '@ai-sdk/provider'
+import { check, checkClock, checkItems, fieldsOf } from '../check.ts'
 import { systemClock, type Clock } from '../clock.ts'
 import { collect } from './collect.ts'
 import { play } from './play.ts'
 import { scriptOf } from './script.ts'
-import type { Step } from './step.ts'
+import { checkedStep, type Step } from './step.ts'
 
 /** A model that answers as written. It fails on a call that nobody wrote and, with `assertDone`, on steps left over. */
 export interface ScriptedModel extends LanguageModelV4 {
@@ -27,18 +28,19 @@ export interface ScriptedModelOptions {
 
 /** Works wherever a `LanguageModelV4` does. */
 export function scriptedModel(steps: Script, options: ScriptedModelOptions = {}): ScriptedModel {
+  checkScript(steps, options)
   const { provider = 'scripted', modelId = 'scripted-model', clock = systemClock } = options
   const calls: LanguageModelV4CallOptions[] = []
 
   const doStream = async (call: LanguageModelV4CallOptions): Promise<LanguageModelV4StreamResult> => {
     const index = calls.push(copyOf(call) as LanguageModelV4CallOptions) - 1
-    const step = typeof steps === 'function' ? await steps(call, index) : steps[index]
+    const step = typeof steps === 'function' ? checkedStep(`the step of call ${index + 1}`, await steps(call, index)) : steps[index]
     if (!step)
       throw new Error(
         `call ${index + 1} is not in the script; the last user text is ${JSON.stringify(lastUserText(call))}`,
       )
     step.expect?.(call)
-    if ('error' in step) throw step.error
+    if (isRefused(step)) throw step.error
     const signal = step.ignoreAbort ? undefined : call.abortSignal
     signal?.throwIfAborted()
     if (step.hang === 'before') await hang(signal)
@@ -65,6 +67,21 @@ export function scriptedModel(steps: Script, options: ScriptedModelOptions = {})
     assertDone,
     [Symbol.dispose]: assertDone,
   }
+}
+
+function isRefused({ error }: Step): boolean {
+  return error !== undefined
+}
+
+function checkScript(steps: unknown, options: unknown): void {
+  if (typeof steps !== 'function') {
+    check.checkRequired('steps', steps, 'a list of steps or a function', Array.isArray)
+    checkItems('steps', steps, checkedStep)
+  }
+  const { provider, modelId, clock } = fieldsOf('scriptedModel.options', options, ['provider', 'modelId', 'clock'])
+  check.checkText('provider', provider)
+  check.checkText('modelId', modelId)
+  checkClock('clock', clock)
 }
 
 function hang(signal: AbortSignal | undefined): Promise<never> {

@@ -3,6 +3,8 @@ import type {
   LanguageModelV4FinishReason,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider'
+import { check, checkFields, checkItems, fieldsOf, optionalFieldsOf } from '../check.ts'
+import { isRecord } from '../json.ts'
 import type { JSONValue } from '../messages.ts'
 
 /** One answer of a scripted model. Plain fields make a legal stream; `parts` says it part by part. */
@@ -50,3 +52,50 @@ export type Action =
   | { readonly throw: unknown }
   | { readonly hang: true }
   | { readonly close: true }
+
+const stepKeys = Object.keys({
+  ...{ reasoning: true, text: true, toolCalls: true, parts: true, chunk: true, delayMs: true, deltaDelayMs: true, usage: true },
+  ...{ finish: true, expect: true, error: true, failAfter: true, hang: true, ignoreAbort: true },
+} satisfies Record<keyof Step, true>)
+
+const unifiedReasons = ['stop', 'length', 'content-filter', 'tool-calls', 'error', 'other']
+
+/** Throws `LlmError` for a step that a typing mistake would make another one. Parts are sent as they are. */
+export function checkedStep(path: string, given: unknown): Step | undefined {
+  if (given === undefined) return undefined
+  const step = fieldsOf(path, given, stepKeys)
+  for (const name of ['reasoning', 'text'] as const) check.checkText(`${path}.${name}`, step[name])
+  checkItems(`${path}.toolCalls`, step['toolCalls'], checkToolCall)
+  check.checkList(`${path}.parts`, step['parts'])
+  check.checkWhole(`${path}.chunk`, step['chunk'], 1)
+  for (const name of ['delayMs', 'deltaDelayMs'] as const) check.checkNumber(`${path}.${name}`, step[name], 0)
+  check.checkOptions(`${path}.usage`, step['usage'], ['input', 'output', 'cacheRead', 'cacheWrite', 'reasoning'])
+  checkFields(`${path}.usage`, step['usage'], (place, tokens) => check.checkNumber(place, tokens, 0))
+  checkFinish(`${path}.finish`, step['finish'])
+  check.checkFunction(`${path}.expect`, step['expect'])
+  checkFailure(`${path}.failAfter`, step['failAfter'])
+  check.checkOneOf(`${path}.hang`, step['hang'], ['before', 'middle', 'end'])
+  check.checkBoolean(`${path}.ignoreAbort`, step['ignoreAbort'])
+  return step
+}
+
+function checkToolCall(path: string, given: unknown): void {
+  const { id, name, chunk } = fieldsOf(path, given, ['id', 'name', 'input', 'chunk'])
+  check.checkText(`${path}.id`, id)
+  check.checkRequired(`${path}.name`, name, 'a text', (text) => typeof text === 'string')
+  check.checkWhole(`${path}.chunk`, chunk, 1)
+}
+
+function checkFinish(path: string, finish: unknown): void {
+  if (!isRecord(finish)) return check.checkOneOf(path, finish, [...unifiedReasons, false])
+  const { unified, raw } = fieldsOf(path, finish, ['unified', 'raw'])
+  check.checkText(`${path}.unified`, unified ?? null)
+  check.checkText(`${path}.raw`, raw)
+}
+
+function checkFailure(path: string, failure: unknown): void {
+  const { parts, as } = optionalFieldsOf(path, failure, ['parts', 'error', 'as'])
+  if (failure === undefined) return
+  check.checkWhole(`${path}.parts`, parts ?? null, 0)
+  check.checkOneOf(`${path}.as`, as ?? null, ['part', 'throw'])
+}

@@ -3,6 +3,7 @@ import type { FlexibleSchema, Schema } from 'ai'
 import { field, isRecord, toJsonValue } from '../json.ts'
 import type { JSONValue } from '../messages.ts'
 import { LlmError } from '../model-error.ts'
+import { checkSchema, isPlainSchema } from './check-schema.ts'
 import { checkerOf } from './json-schema-checker.ts'
 
 export interface SchemaIssue {
@@ -30,10 +31,11 @@ const known = new WeakMap<object, ToolSchema>()
 
 /**
  * Takes zod, Standard Schema, the AI SDK's `jsonSchema()` and plain JSON Schema; converted once per object. It rejects
- * with `LlmError` `CONFIG` for a schema that cannot be read.
+ * with `LlmError` `invalid-config` for a schema that cannot be read.
  */
 export function resolveSchema(schema: FlexibleSchema | JSONSchema7): Promise<ToolSchema> {
-  if (!isSchemaLike(schema)) return Promise.reject(new LlmError('CONFIG', 'a schema must be an object or a function'))
+  const refusal = refusalOf(schema)
+  if (refusal) return Promise.reject(refusal)
   const pending = resolved.get(schema)
   if (pending) return pending
   const resolving = resolve(schema).then(
@@ -42,7 +44,7 @@ export function resolveSchema(schema: FlexibleSchema | JSONSchema7): Promise<Too
       return toolSchema
     },
     (error: unknown) => {
-      throw new LlmError('CONFIG', `a schema cannot be read: ${messageOf(error)}`)
+      throw new LlmError('invalid-config', `schema cannot be read: ${messageOf(error)}`)
     },
   )
   resolved.set(schema, resolving)
@@ -59,6 +61,15 @@ export function validateWith(schema: FlexibleSchema | JSONSchema7, value: unknow
 /** A schema that was resolved before, without the turns that a promise takes. */
 export function knownSchema(schema: FlexibleSchema | JSONSchema7): ToolSchema | undefined {
   return known.get(schema)
+}
+
+function refusalOf(schema: unknown): LlmError | undefined {
+  try {
+    checkSchema('schema', schema)
+    return undefined
+  } catch (error) {
+    return LlmError.isInstance(error) ? error : new LlmError('invalid-config', `schema cannot be read: ${messageOf(error)}`)
+  }
 }
 
 function isSchemaLike(schema: unknown): boolean {
@@ -122,10 +133,8 @@ function fresh(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fresh(item)]))
 }
 
-const sdkSchema = Symbol.for('vercel.ai.schema')
-
 function isPlain(schema: FlexibleSchema | JSONSchema7): schema is JSONSchema7 {
-  return typeof schema === 'object' && !('~standard' in schema) && !(sdkSchema in schema)
+  return typeof schema === 'object' && isPlainSchema(schema)
 }
 
 /** The issues of a zod error, of a Standard Schema failure, or the message of any other error. */

@@ -1,9 +1,11 @@
 import type { Cost, Usage } from '../messages.ts'
+import { describeValue } from '../arguments.ts'
+import { checkInput } from '../check.ts'
 import { LlmError } from '../model-error.ts'
 import type { ModelPrice } from '../models/model-info.ts'
 import { decimalText, digitsAt, parseDecimal, type FixedPoint } from './decimal.ts'
 import { priceScale, ratesFor, readPrice, type Tariff } from './price.ts'
-import { tokenCount } from './usage.ts'
+import { checkUsage, tokenCount } from './usage.ts'
 
 /** Prices are per 1,000,000 tokens, so one token may cost six decimals more. */
 const costScale = priceScale + 6
@@ -12,9 +14,10 @@ const costScale = priceScale + 6
  * What the tokens cost, exactly. `undefined` without a price, or when input or output tokens are not known. A detail
  * that is not known counts as none: without cache numbers all input costs the input price. No share is ever negative:
  * when counts contradict each other (more tokens from the cache than input), the cost is flagged `estimated`.
- * Throws `LlmError` `CONFIG` for a price that `createModels` would refuse.
+ * Throws `LlmError` `invalid-config` for a price that `createModels` would refuse.
  */
 export function costOf(usage: Usage, price: ModelPrice | undefined): Cost | undefined {
+  checkUsage('usage', usage)
   return price === undefined ? undefined : costAt(usage, readPrice(price))
 }
 
@@ -50,13 +53,15 @@ export function costAt(usage: Usage, tariff: Tariff): Cost | undefined {
 }
 
 /**
- * The exact sum. A side that is `undefined` adds nothing; without both there is no sum. Throws `LlmError` `USAGE` for
+ * The exact sum. A side that is `undefined` adds nothing; without both there is no sum. Throws `LlmError` `invalid-input` for
  * different currencies and for amounts that are no decimals.
  */
 export function addCost(a?: Cost, b?: Cost): Cost | undefined {
+  if (a !== undefined) checkCost('a', a)
+  if (b !== undefined) checkCost('b', b)
   if (a === undefined || b === undefined) return a ?? b
   if (a.currency !== b.currency)
-    throw new LlmError('USAGE', `costs in ${a.currency} and ${b.currency} cannot be added`)
+    throw new LlmError('invalid-input', `costs in ${a.currency} and ${b.currency} cannot be added: a.currency and b.currency must be equal`)
   return {
     currency: a.currency,
     total: addText(a.total, b.total),
@@ -70,7 +75,20 @@ export function addCost(a?: Cost, b?: Cost): Cost | undefined {
 
 /** The total as the nearest number there is: to show it, never to go on reckoning with it. */
 export function costToNumber(cost: Cost): number {
+  checkCost('cost', cost)
   return Number(cost.total)
+}
+
+const amountNames = ['total', 'input', 'cacheRead', 'cacheWrite', 'output'] as const satisfies readonly (keyof Cost)[]
+
+function checkCost(path: string, cost: unknown): void {
+  checkInput.checkObject(path, cost ?? null)
+  const fields = cost as Partial<Record<string, unknown>>
+  checkInput.checkName(`${path}.currency`, fields['currency'])
+  for (const name of amountNames) {
+    amount(fields[name], `${path}.${name}`)
+  }
+  checkInput.checkBoolean(`${path}.estimated`, fields['estimated'])
 }
 
 function money(tokens: number, rate: bigint): bigint {
@@ -82,14 +100,14 @@ function costText(digits: bigint): string {
 }
 
 function addText(a: string, b: string): string {
-  const left = amount(a)
-  const right = amount(b)
+  const left = amount(a, 'a')
+  const right = amount(b, 'b')
   const scale = Math.max(left.scale, right.scale)
   return decimalText({ digits: digitsAt(left, scale) + digitsAt(right, scale), scale })
 }
 
-function amount(text: string): FixedPoint {
-  const value = parseDecimal(text)
-  if (!value) throw new LlmError('USAGE', `"${text}" is not an amount of money`)
+function amount(text: unknown, path: string): FixedPoint {
+  const value = typeof text === 'string' ? parseDecimal(text) : undefined
+  if (!value) throw new LlmError('invalid-input', `${path} must be an amount of money like "0.25"; received ${describeValue(text)}`)
   return value
 }

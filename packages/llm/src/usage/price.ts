@@ -1,6 +1,6 @@
-import { isRecord } from '../json.ts'
+import { check, fieldsOf, refuseSetting } from '../check.ts'
 import { LlmError } from '../model-error.ts'
-import type { ModelPrice, TokenPrices } from '../models/model-info.ts'
+import type { TokenPrices } from '../models/model-info.ts'
 import { digitsAt, parseDecimal } from './decimal.ts'
 
 /** Decimals that a price may have. */
@@ -8,6 +8,8 @@ export const priceScale = 9
 
 /** Prices in units of `10^-priceScale`. */
 export type Rates = { readonly [K in keyof TokenPrices]: bigint }
+
+const rateNames = ['input', 'output', 'cacheRead', 'cacheWrite', 'reasoning'] satisfies (keyof TokenPrices)[]
 
 /** A price, checked and in whole numbers. */
 export interface Tariff {
@@ -22,22 +24,22 @@ interface Tier {
   readonly rates: Rates
 }
 
-/** Throws `LlmError` `CONFIG`, which names the field, for a price that cannot be reckoned with. */
-export function checkPrice(price: ModelPrice, path = 'price'): void {
+/** Throws `LlmError` `invalid-config`, which names the field, for a price that cannot be reckoned with. */
+export function checkPrice(price: unknown, path = 'price'): void {
   readPrice(price, path)
 }
 
 /** The same, and gives what later changes of the object do not reach. */
-export function readPrice(price: ModelPrice, path = 'price'): Tariff {
-  if (!isRecord(price)) throw refusal(path, 'must be an object')
-  const { currency = 'USD', tiers = [] } = price as ModelPrice
-  if (typeof currency !== 'string' || currency === '') throw refusal(`${path}.currency`, 'must be a text')
-  if (!Array.isArray(tiers)) throw refusal(`${path}.tiers`, 'must be a list')
+export function readPrice(price: unknown, path = 'price'): Tariff {
+  const fields = fieldsOf(path, price, ['currency', 'tiers', ...rateNames])
+  const { currency = 'USD', tiers = [] } = fields
+  check.checkName(`${path}.currency`, currency)
+  check.checkList(`${path}.tiers`, tiers)
   return {
-    currency,
-    base: readRates(price, path),
-    tiers: tiers
-      .map((tier: unknown, index) => readTier(tier, `${path}.tiers[${index}]`))
+    currency: currency as string,
+    base: readRates(fields, path),
+    tiers: Array.from(tiers as readonly unknown[])
+      .map((tier, index) => readTier(tier, `${path}.tiers[${index}]`))
       .sort((a, b) => b.aboveInputTokens - a.aboveInputTokens),
   }
 }
@@ -48,11 +50,10 @@ export function ratesFor({ base, tiers }: Tariff, inputTokens: number): Rates {
 }
 
 function readTier(tier: unknown, path: string): Tier {
-  if (!isRecord(tier)) throw refusal(path, 'must be an object')
-  const { aboveInputTokens } = tier
-  if (!Number.isSafeInteger(aboveInputTokens) || (aboveInputTokens as number) < 0)
-    throw refusal(`${path}.aboveInputTokens`, 'must be a whole number that is not negative')
-  return { aboveInputTokens: aboveInputTokens as number, rates: readRates(tier, path) }
+  const fields = fieldsOf(path, tier, ['aboveInputTokens', ...rateNames])
+  const { aboveInputTokens } = fields
+  check.checkWhole(`${path}.aboveInputTokens`, aboveInputTokens ?? null, 0)
+  return { aboveInputTokens: aboveInputTokens as number, rates: readRates(fields, path) }
 }
 
 function readRates(prices: Readonly<Record<string, unknown>>, path: string): Rates {
@@ -69,15 +70,14 @@ function readRates(prices: Readonly<Record<string, unknown>>, path: string): Rat
 }
 
 function readRate(value: unknown, path: string): bigint {
-  if (typeof value !== 'string' && typeof value !== 'number')
-    throw refusal(path, `must be a decimal number, not ${value === null ? 'null' : typeof value}`)
+  if (typeof value !== 'string' && typeof value !== 'number') refuseSetting(path, 'a decimal number', value)
   const rate = parseDecimal(value)
-  if (!rate) throw refusal(path, `must be a finite decimal number, not "${value}"`)
+  if (!rate) refuseSetting(path, 'a finite decimal number', value)
   if (rate.digits < 0n) throw refusal(path, `must not be negative: ${value}`)
   if (rate.scale > priceScale) throw refusal(path, `must have at most ${priceScale} decimals: ${value}`)
   return digitsAt(rate, priceScale)
 }
 
 function refusal(path: string, problem: string): LlmError {
-  return new LlmError('CONFIG', `${path} ${problem}`)
+  return new LlmError('invalid-config', `${path} ${problem}`)
 }

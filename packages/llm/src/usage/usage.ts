@@ -1,4 +1,5 @@
 import type { LanguageModelV4Usage } from '@ai-sdk/provider'
+import { checkInput } from '../check.ts'
 import { definedOnly, isRecord, toJsonValue } from '../json.ts'
 import type { JSONObject, Usage } from '../messages.ts'
 
@@ -17,14 +18,24 @@ const countNames = [
 
 /**
  * The sum of two usages. A number is missing only when both sides miss it; the sum is estimated when a side is. The
- * providers' `raw` reports cannot be added and are left out.
+ * providers' `raw` reports cannot be added and are left out. Throws `LlmError` `invalid-input` for what is no usage.
  */
 export function addUsage(a: Usage, b: Usage): Usage {
+  checkUsage('a', a)
+  checkUsage('b', b)
   const sum: Counts = {}
   for (const name of countNames) {
     if (a[name] !== undefined || b[name] !== undefined) sum[name] = (a[name] ?? 0) + (b[name] ?? 0)
   }
   return a.estimated || b.estimated ? { ...sum, estimated: true } : sum
+}
+
+/** Throws `LlmError` for what no sum can be made of. */
+export function checkUsage(path: string, usage: unknown): void {
+  checkInput.checkObject(path, usage ?? null)
+  const counts = usage as Partial<Record<string, unknown>>
+  for (const name of countNames) if (counts[name] !== undefined) checkInput.checkWhole(`${path}.${name}`, counts[name], 0)
+  checkInput.checkBoolean(`${path}.estimated`, counts['estimated'])
 }
 
 /** What a provider reported, without guesses: a number that it did not send is absent. */

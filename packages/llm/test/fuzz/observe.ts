@@ -265,7 +265,7 @@ class ObservedCall {
       this.#stream[Symbol.asyncIterator]()
       return false
     } catch (error) {
-      return LlmError.isInstance(error) && error.code === 'USAGE'
+      return LlmError.isInstance(error) && error.code === 'invalid-input'
     }
   }
 
