@@ -169,7 +169,7 @@ describe('what a first user gets wrong', () => {
     expect(several.details.issues).toEqual([
       { path: 'sessionId', message: 'Invalid input: expected string, received number' },
       { path: 'prompt', message: 'Too small: expected string to have >=1 characters; received an empty text' },
-      { path: 'runtimeParams', message: 'Unrecognized key: "temprature"; did you mean temperature?' },
+      { path: 'runtimeParams', message: 'has no field "temprature"; did you mean temperature?' },
       { path: 'owner', message: 'must be a text with at least one character; received 7' },
     ])
   })

@@ -52,7 +52,7 @@ const usage = (): llm.Usage => ({
   ...{ totalTokens: 10, estimated: true, raw: { a: 1 } },
 })
 
-const costs = (...names: string[]): Pick<ArgumentRow, 'open' | 'takes' | 'whole'> => ({
+const costs = (...names: string[]): Pick<ArgumentRow, 'open' | 'takes'> => ({
   open: names,
   takes: Object.fromEntries(names.flatMap((one) => ['currency', 'total', 'input', 'cacheRead', 'cacheWrite', 'output'].map((part) => [`${one}.${part}`, none]))),
 })
@@ -120,7 +120,8 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     takes: { error: anything, ...places(anyText, 'context.provider', 'context.modelId'), 'context.phase': none, 'context.now': amount },
   },
   costOf: { names: ['usage', 'price'], good: () => [usage(), price()], call: llm.costOf, ...usages('usage'), takes: priceTakes('price') },
-  costToNumber: { names: ['cost'], good: () => [cost()], call: llm.costToNumber, ...costs('cost'), takes: { ...costs('cost').takes, 'cost.currency': ['text'] } },
+  // It looks at the total alone.
+  costToNumber: { names: ['cost'], good: () => [{ total: '1' }], call: llm.costToNumber, open: ['cost'], takes: { 'cost.total': none } },
   createModels: {
     names: ['options'],
     good: () => [

@@ -41,6 +41,8 @@ function messageOf(issue: z.core.$ZodIssue, schema: z.ZodType, value: unknown): 
 }
 
 function unknownKeys({ message, keys }: z.core.$ZodIssueUnrecognizedKeys, schema: unknown): string {
+  // Runtime params name the nearest field themselves.
+  if (message.includes('did you mean')) return message
   const [unknown = ''] = keys
   return message + (schema instanceof z.ZodObject ? suggestion(unknown, Object.keys(schema.shape)) : '')
 }

@@ -75,7 +75,8 @@ export function addCost(a?: Cost, b?: Cost): Cost | undefined {
 
 /** The total as the nearest number there is: to show it, never to go on reckoning with it. */
 export function costToNumber(cost: Cost): number {
-  checkCost('cost', cost)
+  checkInput.checkObject('cost', cost ?? null)
+  amount(cost.total, 'cost.total')
   return Number(cost.total)
 }
 
