@@ -1,4 +1,4 @@
-const longestIntervalMs = 2 ** 31 - 1
+import { systemClock } from '@bowline/llm'
 
 /**
  * Holds the process while somebody waits for an answer. No timer does that, and a call whose agent is only waited for,
@@ -6,21 +6,21 @@ const longestIntervalMs = 2 ** 31 - 1
  */
 export class OpenCalls {
   #open = 0
-  #hold: NodeJS.Timeout | undefined
+  #release: (() => void) | undefined
 
   async during<T>(call: Promise<T>): Promise<T> {
-    this.#hold ??= setInterval(() => {}, longestIntervalMs)
+    this.#release ??= systemClock.setTimer(Infinity, () => {}, { hold: true })
     this.#open += 1
     try {
       return await call
     } finally {
       this.#open -= 1
-      if (this.#open === 0) this.#release()
+      if (this.#open === 0) this.#letEnd()
     }
   }
 
-  #release(): void {
-    clearInterval(this.#hold)
-    this.#hold = undefined
+  #letEnd(): void {
+    this.#release?.()
+    this.#release = undefined
   }
 }

@@ -1,12 +1,20 @@
-import { checkInput } from './check.ts'
+import { checkClock, checkInput } from './check.ts'
 
 /**
  * Time, injected. `now()` is epoch milliseconds; `setTimer` runs `run` once at or after `atMs` and returns a function
- * that cancels it. Timers must not keep the process alive.
+ * that cancels it. `Infinity` is never. A timer lets the process end, unless it is to hold it.
  */
 export interface Clock {
   now(): number
-  setTimer(atMs: number, run: () => void): () => void
+  setTimer(atMs: number, run: () => void, options?: TimerOptions): () => void
+}
+
+export interface TimerOptions {
+  /**
+   * Keeps the process alive until the timer has run or is cancelled. For each wait that a caller awaits: without it a
+   * script ends in the middle of its `await`. Not for work in the background. Default false.
+   */
+  readonly hold?: boolean
 }
 
 const longestTimerMs = 2 ** 31 - 1
@@ -14,13 +22,13 @@ const longestTimerMs = 2 ** 31 - 1
 /** The clock of the machine. */
 export const systemClock: Clock = {
   now: () => Date.now(),
-  setTimer(atMs, run) {
-    checkTimer(atMs, run)
+  setTimer(atMs, run, options) {
+    checkTimer(atMs, run, options)
     let timer: ReturnType<typeof setTimeout>
     const arm = (): void => {
       const leftMs = Math.max(0, atMs - Date.now())
       timer = setTimeout(() => (leftMs > longestTimerMs ? arm() : run()), Math.min(leftMs, longestTimerMs))
-      letProcessEnd(timer)
+      if (options?.hold !== true) letProcessEnd(timer)
     }
     arm()
     return () => clearTimeout(timer)
@@ -28,9 +36,21 @@ export const systemClock: Clock = {
 }
 
 /** Throws `LlmError` for a timer that never runs. */
-export function checkTimer(atMs: unknown, run: unknown): void {
+export function checkTimer(atMs: unknown, run: unknown, options: unknown): void {
   checkInput.checkRequired('atMs', atMs, 'a number', (given) => typeof given === 'number' && !Number.isNaN(given))
   checkInput.checkRequired('run', run, 'a function', (given) => typeof given === 'function')
+  if (options === undefined) return
+  checkInput.checkKeys('options', options, ['hold'])
+  checkInput.checkBoolean('options.hold', (options as TimerOptions).hold)
+}
+
+/** The same clock, for work that a caller awaits: all its timers hold the process. */
+export function holdingClock(clock: Clock): Clock {
+  checkClock('clock', clock)
+  return {
+    now: () => clock.now(),
+    setTimer: (atMs, run) => clock.setTimer(atMs, run, { hold: true }),
+  }
 }
 
 /** Timers of browsers are numbers, and have no process to hold. */

@@ -9,8 +9,8 @@ export type {
   LanguageModelV4Usage,
 } from '@ai-sdk/provider'
 export type { FlexibleSchema } from 'ai'
-export { systemClock } from './clock.ts'
-export type { Clock } from './clock.ts'
+export { holdingClock, systemClock } from './clock.ts'
+export type { Clock, TimerOptions } from './clock.ts'
 export { classifyError } from './errors/classify.ts'
 export type { ErrorContext } from './errors/classify.ts'
 export type { BlockEvent, MessageEvent, WholePart } from './events.ts'

@@ -202,7 +202,8 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     // Called in clean-up, also by event targets.
     takes: { reason: anything },
   },
-  systemClock: { names: ['atMs', 'run'], good: () => [Date.now(), () => undefined], call: (atMs: number, run: () => void) => llm.systemClock.setTimer(atMs, run)(), takes: { atMs: anyTime } },
+  holdingClock: { names: ['clock'], good: () => [llm.systemClock], call: llm.holdingClock, whole: ['clock'] },
+  systemClock: { names: ['atMs', 'run', 'options'], good: () => [Date.now(), () => undefined, { hold: false }], call: (atMs: number, run: () => void, options?: llm.TimerOptions) => llm.systemClock.setTimer(atMs, run, options)(), takes: { atMs: anyTime } },
   toPrompt: {
     names: ['options'],
     good: () => [
@@ -218,7 +219,7 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
   },
   validateWith: { names: ['schema', 'value'], good: () => [{ type: 'object' }, {}], call: llm.validateWith, open: ['schema', 'value'], takes: { ...schemaTakes('schema'), value: anything } },
   manualClock: { names: ['startMs'], good: () => [5], call: testing.manualClock, takes: { startMs: amount } },
-  'manualClock().setTimer': { names: ['atMs', 'run'], good: () => [5, () => undefined], call: (atMs: number, run: () => void) => testing.manualClock().setTimer(atMs, run), takes: { atMs: anyTime } },
+  'manualClock().setTimer': { names: ['atMs', 'run', 'options'], good: () => [5, () => undefined, { hold: false }], call: (atMs: number, run: () => void, options?: llm.TimerOptions) => testing.manualClock().setTimer(atMs, run, options), takes: { atMs: anyTime } },
   'manualClock().advance': { names: ['ms'], good: () => [5], call: (ms: number) => testing.manualClock().advance(ms), takes: { ms: anyTime } },
   scriptedModel: {
     names: ['steps', 'options'],

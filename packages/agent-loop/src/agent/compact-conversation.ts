@@ -1,4 +1,4 @@
-import { systemClock } from '@bowline/llm'
+import { holdingClock, systemClock } from '@bowline/llm'
 import { compactJournal } from '../compaction/compact-journal.ts'
 import type { CompactionResult } from '../compaction/policy.ts'
 import type { CompactionTrigger } from '../events/types.ts'
@@ -21,7 +21,8 @@ export function compactConversation(agent: AgentDefinition, options: CompactOpti
   checkOneOf('trigger', options.trigger, triggers)
   checkJournal('journal', options.journal)
   checkSignal('abortSignal', options.abortSignal)
-  const { journal, instructions, runId, trigger, abortSignal, clock = systemClock, ids = systemIds } = options
+  const { journal, instructions, runId, trigger, abortSignal, ids = systemIds } = options
+  const clock = holdingClock(options.clock ?? systemClock)
   const model = modelTarget(agent.model, agent.models, agent.runtimeParams)
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   takeJournal(journal, 'compaction')

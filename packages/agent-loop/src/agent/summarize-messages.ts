@@ -1,4 +1,4 @@
-import { systemClock } from '@bowline/llm'
+import { holdingClock, systemClock } from '@bowline/llm'
 import type { Clock, Cost, Message, Usage } from '@bowline/llm'
 import { messageOf } from '../agent-error.ts'
 import { ContextEstimate } from '../compaction/estimate.ts'
@@ -43,7 +43,8 @@ export async function summarizeMessages(agent: Agent, options: SummarizeOptions)
 }
 
 async function summarize(agent: AgentDefinition, options: SummarizeOptions): Promise<MessagesSummary> {
-  const { messages, instructions = '', abortSignal = new AbortController().signal, clock = systemClock } = options
+  const { messages, instructions = '', abortSignal = new AbortController().signal } = options
+  const clock = holdingClock(options.clock ?? systemClock)
   // An agent without compactions has summaries all the same.
   const policy = agent.compaction.kind === 'off' ? defaultPolicy : agent.compaction.policy
   const own = modelTarget(agent.model, agent.models, agent.runtimeParams)

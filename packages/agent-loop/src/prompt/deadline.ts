@@ -10,7 +10,7 @@ export interface Deadline {
 /** Settles as the work does, or rejects when it has taken too long or nobody waits: what comes later is dropped. */
 export function withinTime<Result>({ clock, limitMs, abortSignal }: Deadline, work: Promise<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
-    const cancel = clock.setTimer(clock.now() + limitMs, () => reject(new Error(`no answer within ${limitMs} ms`)))
+    const cancel = clock.setTimer(clock.now() + limitMs, () => reject(new Error(`no answer within ${limitMs} ms`)), { hold: true })
     const giveUp = (): void => {
       cancel()
       reject(new Error('nobody waits for it'))

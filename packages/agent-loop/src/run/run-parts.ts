@@ -1,4 +1,4 @@
-import { systemClock } from '@bowline/llm'
+import { holdingClock, systemClock } from '@bowline/llm'
 import type { Clock, JSONValue, RuntimeParams } from '@bowline/llm'
 import { messageOf } from '../agent-error.ts'
 import { refuseConfig } from '../agent/check-options.ts'
@@ -75,7 +75,9 @@ export class RunParts {
 
   /** Throws `invalid-config`. */
   constructor(given: AgentDefinition, options: RunOptions, journal: Journal, ancestry: Ancestry) {
-    const { clock = systemClock, ids = systemIds, runtimeParams = {}, budget, mode = 'live', driverTimeoutMs } = options
+    const { ids = systemIds, runtimeParams = {}, budget, mode = 'live', driverTimeoutMs } = options
+    // A run is awaited: a process must not end in the middle of one that waits for a time.
+    const clock = holdingClock(options.clock ?? systemClock)
     const agent = runDefinition(given, options, journal)
     const own = limitsOf(options.limits, given.limits)
     this.agent = agent

@@ -1,4 +1,5 @@
 import type { Writable } from 'node:stream'
+import { systemClock } from '@bowline/llm'
 import manifest from '../../package.json' with { type: 'json' }
 import type { Bridge } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
@@ -11,12 +12,11 @@ import { withBridge } from './with-bridge.ts'
 const exitClean = 0
 const exitFailure = 1
 const exitBadConfiguration = 2
-const longestIntervalMs = 2 ** 31 - 1
 
 /** Runs the command and gives its exit code. */
 export async function runCommand(argv: readonly string[], environment: Environment, protocol: Writable): Promise<number> {
-  // No timer of a bridge holds its process, which must not end while the bridge waits for one.
-  const hold = setInterval(() => {}, longestIntervalMs)
+  // The process must not end while the bridge waits for a timer in the background.
+  const release = systemClock.setTimer(Infinity, () => {}, { hold: true })
   try {
     await run(readCommandLine(argv, environment), protocol)
     return exitClean
@@ -24,7 +24,7 @@ export async function runCommand(argv: readonly string[], environment: Environme
     tellError(error)
     return BridgeError.isInstance(error) && error.code === 'CONFIG' ? exitBadConfiguration : exitFailure
   } finally {
-    clearInterval(hold)
+    release()
   }
 }
 

@@ -43,7 +43,7 @@ export function workerExecutor(options: WorkerExecutorOptions): BridgeExecutor {
       const stopped = Promise.all(all().map((worker) => worker.stop()))
       const kill = (): void => all().forEach((worker) => worker.kill())
       if (deadlineMs <= 0) kill()
-      const cancel = host.clock.setTimer(host.clock.now() + deadlineMs, kill)
+      const cancel = host.clock.setTimer(host.clock.now() + deadlineMs, kill, { hold: true })
       await stopped
       cancel()
     },
@@ -53,7 +53,7 @@ export function workerExecutor(options: WorkerExecutorOptions): BridgeExecutor {
       const { clock } = host ?? {}
       if (!clock) return
       const late = Promise.withResolvers<void>()
-      const cancel = clock.setTimer(clock.now() + refreshMs, late.resolve)
+      const cancel = clock.setTimer(clock.now() + refreshMs, late.resolve, { hold: true })
       await Promise.race([Promise.all(all().map((worker) => worker.settled())), late.promise])
       cancel()
     },

@@ -24,7 +24,7 @@ export async function answerRun(call: ToolCall, { start, waitMs, canBeFound }: O
     waited.resolve(undefined)
   }
   abortSignal.addEventListener('abort', leave, { once: true })
-  const cancelTimer = bridge.clock.setTimer(bridge.clock.now() + waitMs, () => waited.resolve(undefined))
+  const cancelTimer = bridge.clock.setTimer(bridge.clock.now() + waitMs, () => waited.resolve(undefined), { hold: true })
   let endProgress = (): void => {}
   try {
     if (abortSignal.aborted) leave()

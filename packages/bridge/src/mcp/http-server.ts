@@ -64,7 +64,7 @@ async function closeServer(server: Server, clock: Clock): Promise<void> {
   const closed = once(server, 'close')
   server.close()
   server.closeIdleConnections()
-  const cancelTimer = clock.setTimer(clock.now() + lastAnswersMs, () => server.closeAllConnections())
+  const cancelTimer = clock.setTimer(clock.now() + lastAnswersMs, () => server.closeAllConnections(), { hold: true })
   await closed
   cancelTimer()
 }

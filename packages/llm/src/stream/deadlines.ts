@@ -87,7 +87,9 @@ export class Deadlines {
     this.stop()
     const checkAt = this.#phase === 'grace' ? Infinity : now + this.#idleMs / checksPerIdle
     const wakeAt = Math.min(this.#dueAt, this.#totalAt, checkAt)
-    if (wakeAt !== Infinity) this.#cancelTimer = this.#clock.setTimer(wakeAt, () => this.#wake())
+    // The end is near and always awaited; the limits must not hold a process for a call that is forgotten.
+    const hold = this.#phase === 'grace'
+    if (wakeAt !== Infinity) this.#cancelTimer = this.#clock.setTimer(wakeAt, () => this.#wake(), { hold })
   }
 
   #resume(): void {

@@ -25,8 +25,8 @@ export function manualClock(startMs = 0): ManualClock {
     [...timers].filter((timer) => timer.atMs <= limit).sort((a, b) => a.atMs - b.atMs)[0]
   return {
     now: () => now,
-    setTimer(atMs, run) {
-      checkTimer(atMs, run)
+    setTimer(atMs, run, options) {
+      checkTimer(atMs, run, options)
       const timer = { atMs, run }
       timers.add(timer)
       return () => void timers.delete(timer)

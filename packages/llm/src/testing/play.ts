@@ -35,7 +35,7 @@ export function play(
     return new Promise((resolve) => {
       stopWaiting = resolve
       if ('sleep' in action) {
-        const cancel = clock.setTimer(clock.now() + action.sleep, resolve)
+        const cancel = clock.setTimer(clock.now() + action.sleep, resolve, { hold: true })
         stopWaiting = () => (cancel(), resolve())
       } else if ('wait' in action) {
         action.wait.then(

@@ -52,7 +52,7 @@ export function guardedDownload(options: GuardedDownloadOptions = {}): FileDownl
   }
   return async (url, abortSignal, mostBytes = maxBytes) => {
     const late = new AbortController()
-    const cancel = clock.setTimer(clock.now() + timeoutMs, () => late.abort())
+    const cancel = clock.setTimer(clock.now() + timeoutMs, () => late.abort(), { hold: true })
     const signal = AbortSignal.any([abortSignal, late.signal])
     try {
       return await unlessAborted(follow(url, { guard, ca, maxBytes: Math.min(maxBytes, mostBytes), maxRedirects, signal }), signal)

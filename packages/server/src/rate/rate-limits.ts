@@ -86,7 +86,7 @@ export class RateLimits {
   async #ask(asked: Promise<RateLimitState>): Promise<RateLimitState | undefined> {
     const { clock, onFault } = this.#options
     const late = Promise.withResolvers<never>()
-    const cancel = clock.setTimer(clock.now() + patienceMs, () => late.reject(new Error('The rate limiter took too long.')))
+    const cancel = clock.setTimer(clock.now() + patienceMs, () => late.reject(new Error('The rate limiter took too long.')), { hold: true })
     try {
       return await Promise.race([asked, late.promise])
     } catch (error) {

@@ -130,7 +130,7 @@ export class OpenStreams {
     if (this.#streams.size === 0) return
     const { clock } = this.#options
     const late = Promise.withResolvers<void>()
-    const cancel = clock.setTimer(clock.now() + withinMs, () => late.resolve())
+    const cancel = clock.setTimer(clock.now() + withinMs, () => late.resolve(), { hold: true })
     await Promise.race([Promise.all([...this.#streams.keys()].map((stream) => stream.closed)), late.promise])
     cancel()
   }

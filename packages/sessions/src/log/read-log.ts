@@ -75,6 +75,9 @@ class LogReader {
   /** The last durable event of that run may be its last one; the store was not asked since. */
   #mayRest = false
 
+  /** By the last event that tells, a run is open: waiting holds the process. Undefined: not known yet. */
+  #isBusy: boolean | undefined
+
   readonly #onEnd: () => void
 
   constructor(reading: LogReading, signal: AbortSignal, onEnd: () => void) {
@@ -98,6 +101,7 @@ class LogReader {
         const before = this.#seq
         yield* this.#catchUp()
         if (!follow || this.#ended || this.#signal.aborted || (resting && !this.#hasMoved)) return
+        if (this.#isBusy === undefined) await this.#lookBack()
         // The run may rest by now. No await between this test and the subscription.
         if (this.#seq > before || session.lastSeq > this.#seq) continue
         const queue = session.subscribe(this.#seq, session.base <= this.#countedAt ? this.#n : 0, this.#reading.bufferBytes)
@@ -163,7 +167,7 @@ class LogReader {
       const item = queue.shift()
       if (item?.kind !== 'durable') {
         if (queue.overflowed || queue.outdated || this.#mayRest) return 'behind'
-        if ((await queue.wait(this.#signal)) && (await this.#isBehind())) return 'behind'
+        if ((await queue.wait(this.#signal, this.#isBusy === true)) && (await this.#isBehind())) return 'behind'
         continue
       }
       const { event, seq } = item
@@ -199,10 +203,24 @@ class LogReader {
 
   #pass(event: LoggedEvent, seq: number): void {
     this.#seq = seq
+    this.#noteBusy(event)
     if (isOfRun(event)) this.#newest = { runId: event.runId, seq }
     if (!('runId' in event) || event.runId !== this.#reading.runId) return
     this.#hasMoved = true
     this.#mayRest = canBeLast(event)
+  }
+
+  #noteBusy(event: AgentEvent): void {
+    if (event.type === 'settled' || event.type === 'session-start') this.#isBusy = false
+    else if (event.type === 'run-queued' || isOfRun(event)) this.#isBusy = true
+  }
+
+  /** Reads the event before the place where the reader begins. */
+  async #lookBack(): Promise<void> {
+    const { store, key } = this.#reading
+    const { events } = await store.readEvents(key, this.#seq - 1, 1)
+    this.#isBusy = false
+    for (const event of events) this.#noteBusy(event)
   }
 
   /** The store may give an event before this process has published it; deltas from before it may come after it then. */

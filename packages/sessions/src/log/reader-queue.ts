@@ -20,6 +20,7 @@ export class ReaderQueue {
   #pushed = 0
   #wasQuiet = false
   #wake: (() => void) | undefined
+  #clock: Clock | undefined
   readonly #mutedBase: number | undefined
   readonly #maxBytes: number
 
@@ -65,6 +66,7 @@ export class ReaderQueue {
    * each `quiet.mostMs`. Returns what ends it.
    */
   attend(signal: AbortSignal, clock: Clock, quiet: { readonly firstMs: number; readonly mostMs: number }): () => void {
+    this.#clock = clock
     let cancelTimer: () => void
     const arm = (quietMs: number): void => {
       const before = this.#pushed
@@ -84,12 +86,17 @@ export class ReaderQueue {
     }
   }
 
-  /** Until the next push, a change, or whatever `attend` tells; true when nothing was pushed for a while. */
-  async wait(signal: AbortSignal): Promise<boolean> {
+  /**
+   * Until the next push, a change, or whatever `attend` tells; true when nothing was pushed for a while. `hold`: the process
+   * does not end meanwhile.
+   */
+  async wait(signal: AbortSignal, hold: boolean): Promise<boolean> {
     if (!this.overflowed && !this.outdated && this.#items.length === 0 && !signal.aborted && !this.#wasQuiet) {
       const { promise, resolve } = Promise.withResolvers<void>()
       this.#wake = resolve
+      const release = hold ? this.#clock?.setTimer(Infinity, resolve, { hold }) : undefined
       await promise
+      release?.()
       this.#wake = undefined
     }
     const wasQuiet = this.#wasQuiet

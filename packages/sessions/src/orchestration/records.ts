@@ -145,7 +145,7 @@ export class StateRecords {
     const { clock, random } = this.#options
     const waitMs = Math.floor(random() * Math.min(longestWaitMs, 2 ** tries))
     if (waitMs === 0) return Promise.resolve()
-    return new Promise((resolve) => void clock.setTimer(clock.now() + waitMs, resolve))
+    return new Promise((resolve) => void clock.setTimer(clock.now() + waitMs, resolve, { hold: true }))
   }
 
   #conflict(id: string): SessionError {

@@ -5,7 +5,7 @@ import { SessionError } from '../errors.ts'
 export function within<T>(clock: Clock, timeoutMs: number, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const giveUp = (): void => reject(new SessionError('store-unavailable', `The state store has not answered within ${timeoutMs} ms.`))
-    const cancelTimer = clock.setTimer(clock.now() + timeoutMs, giveUp)
+    const cancelTimer = clock.setTimer(clock.now() + timeoutMs, giveUp, { hold: true })
     work.then(resolve, reject).finally(cancelTimer)
   })
 }

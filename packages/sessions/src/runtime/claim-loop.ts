@@ -72,7 +72,7 @@ export class ClaimLoop {
     await this.#claiming
     const { clock } = this.#options
     const { promise: graceOver, resolve } = Promise.withResolvers<void>()
-    const cancel = clock.setTimer(clock.now() + graceMs, resolve)
+    const cancel = clock.setTimer(clock.now() + graceMs, resolve, { hold: true })
     await this.#runs.yieldAll(graceOver)
     await Promise.race([this.settled(), graceOver])
     cancel()

@@ -13,7 +13,8 @@ export async function drainLoop(
   const over = abortSignal ? AbortSignal.any([time.signal, abortSignal]) : time.signal
   const isOver = new Promise<void>((resolve) => over.addEventListener('abort', () => resolve()))
   if (untilMs !== undefined && untilMs <= clock.now()) time.abort()
-  const cancel = untilMs === undefined ? undefined : clock.setTimer(untilMs, () => time.abort())
+  // Without an end it holds the process all the same.
+  const cancel = clock.setTimer(untilMs ?? Infinity, () => time.abort(), { hold: true })
   let left = maxRuns
   try {
     while (!over.aborted) {
@@ -26,7 +27,7 @@ export async function drainLoop(
     }
     if (over.aborted) await loop.yieldAll()
   } finally {
-    cancel?.()
+    cancel()
   }
   const { rested, 'gave-back': gaveBack } = loop.counts
   return { ran: rested - before.rested, yielded: gaveBack - before['gave-back'] }

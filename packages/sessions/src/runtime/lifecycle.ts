@@ -1,11 +1,9 @@
+import { systemClock } from '@bowline/llm'
 import type { SessionStore, StoreHint, StoreOpenOptions } from '../store/contract.ts'
 import { SessionError } from '../errors.ts'
 import type { ClaimLoop } from './claim-loop.ts'
 import type { Clockwork } from './clockwork.ts'
 import type { StartOptions, StartReport } from './types.ts'
-
-/** The longest interval that timers know: it only holds the process. */
-const keepAliveMs = 2 ** 31 - 1
 
 interface LifecycleParts {
   readonly store: SessionStore
@@ -101,6 +99,5 @@ export class Lifecycle {
 }
 
 function holdProcess(): () => void {
-  const timer = setInterval(() => undefined, keepAliveMs)
-  return () => clearInterval(timer)
+  return systemClock.setTimer(Infinity, () => undefined, { hold: true })
 }

@@ -46,7 +46,7 @@ export async function restWithin(
 ): Promise<RunRecord> {
   if (waitMs <= 0) return readRun(context.store, run.id)
   const waiting = new AbortController()
-  const cancelTimer = context.clock.setTimer(context.clock.now() + waitMs, () => waiting.abort())
+  const cancelTimer = context.clock.setTimer(context.clock.now() + waitMs, () => waiting.abort(), { hold: true })
   const signal = abortSignal ? AbortSignal.any([waiting.signal, abortSignal]) : waiting.signal
   try {
     return await waitForRest(context, run.session, run.id, signal, isOver)
@@ -64,7 +64,7 @@ function nextChange(
   const { promise, resolve } = Promise.withResolvers<void>()
   const done = (): void => resolve()
   const letGo = live.hold(key, done)
-  const cancelTimer = clock.setTimer(clock.now() + pollMs, done)
+  const cancelTimer = clock.setTimer(clock.now() + pollMs, done, { hold: true })
   signal?.addEventListener('abort', done)
   return {
     promise,

@@ -49,8 +49,8 @@ export function startProcess(options: ProcessOptions): WorkerProcess {
   async function end(): Promise<void> {
     stdin.on('error', () => {}).end()
     const steps = [
-      clock.setTimer(clock.now() + afterStdinMs, () => signal('SIGTERM')),
-      clock.setTimer(clock.now() + afterStdinMs + cancelGraceMs, () => signal('SIGKILL')),
+      clock.setTimer(clock.now() + afterStdinMs, () => signal('SIGTERM'), { hold: true }),
+      clock.setTimer(clock.now() + afterStdinMs + cancelGraceMs, () => signal('SIGKILL'), { hold: true }),
     ]
     await exited
     for (const cancel of steps) cancel()
