@@ -54,18 +54,19 @@ export function hasCode(error: unknown, code: SessionErrorCode): boolean {
 export function toProblemError(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error
   if (!isSessionError(error)) return new ProblemError('internal', 'The request could not be carried out.', { cause: error })
-  const { refused, runId, firstSeq } = error
+  const { refused, issues, runId, firstSeq } = error
   const code = codeOfSessionError[error.code]
   return new ProblemError(code, detailOf(code), {
     cause: error,
     ...(refused && { refused }),
+    ...(issues && issues.length > 0 && { errors: issues }),
     ...(runId !== undefined && { runId }),
     ...(firstSeq !== undefined && { firstSeq }),
   })
 }
 
 const details: Partial<Record<ProblemCode, string>> = {
-  busy: 'Wait for the run, or say with onBusy what is to become of the input.',
+  busy: 'Wait for the run, answer what it waits for, or stop it.',
   'cursor-expired': 'Load the session and go on from its cursor.',
   'id-reused': 'Use a new key for new content.',
   'unknown-tool-call': 'The calls listed in refused do not wait for a result; nothing was stored.',

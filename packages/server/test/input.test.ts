@@ -151,9 +151,10 @@ describe.each(stores)('approvals over the $name store', ({ make }) => {
     await refusal(decide({ decision: 'deny' }), 409, 'approval-conflict')
   })
 
-  it('V23: an edited input runs instead, when the schema of the tool accepts it', async () => {
+  it('V23, S208: an edited input runs instead, when the schema of the tool accepts it', async () => {
     const { decide, outcome } = await asking()
-    await refusal(decide({ decision: 'approve', input: { length: 'much' } }), 422, 'invalid-input')
+    const problem = await refusal(decide({ decision: 'approve', input: { length: 'much' } }), 422, 'invalid-input')
+    expect(problem.errors).toMatchObject([{ path: 'input.length' }])
     expect((await decide({ decision: 'approve', input: { length: 3 } })).status).toBe(200)
     expect(await outcome()).toMatchObject({ output: { value: 'cut 3' } })
   })

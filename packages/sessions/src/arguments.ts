@@ -34,13 +34,14 @@ export function checksFor(code: SessionErrorCode, prefix = '') {
       checks.checkList(path, value)
       if (Array.isArray(value)) for (const [place, item] of value.entries()) check(`${path}[${place}]`, item)
     },
-    /** Optional options: refuses unknown names, then checks each value. */
-    options: <Options>(table: OptionTable<Options>): OptionCheck => {
+    /** Refuses unknown names, then checks each value. The options as a whole may be absent if none of them is needed. */
+    options: <Options>(table: OptionTable<Options>, needed: readonly (keyof Options & string)[] = []): OptionCheck => {
       const known = Object.keys(table)
       return (path, given) => {
-        if (given === undefined) return
+        if (given === undefined && needed.length === 0) return
         checks.checkKeys(path, given, known)
         checkEach(path, given as object, table)
+        for (const name of needed) checks.checkRequired(`${path}.${name}`, Reflect.get(given as object, name), 'given', (value) => value !== undefined)
       }
     },
   }

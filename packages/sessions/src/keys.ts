@@ -16,15 +16,15 @@ const maxInputIdBytes = 200
 export function checkKey(key: string, path = 'key'): void {
   keyChecks.checkName(path, key)
   if (key.length > maxKeyBytes) {
-    throw new SessionError('invalid-key', `A session key must have at most ${maxKeyBytes} bytes, this one has ${key.length}.`)
+    throw new SessionError('invalid-key', `${path} must be a session key of at most ${maxKeyBytes} bytes; it has ${key.length}.`)
   }
   if (!keyCharacters.test(key)) {
     const wrong = [...key].find((character) => !keyCharacters.test(character))
-    throw new SessionError('invalid-key', `A session key must not contain ${JSON.stringify(wrong)}.`)
+    throw new SessionError('invalid-key', `${path} must be a session key, and no such key contains ${JSON.stringify(wrong)}.`)
   }
   const part = key.split(':').find((each) => each === '' || each === '.' || each === '..')
   if (part !== undefined) {
-    throw new SessionError('invalid-key', `A session key must not have the part ${JSON.stringify(part)} between its colons.`)
+    throw new SessionError('invalid-key', `${path} must be a session key, and no such key has the part ${JSON.stringify(part)} between its colons.`)
   }
 }
 
@@ -35,10 +35,10 @@ export function checkAnyKey(key: string, path = 'key'): void {
   checkKey(root, path)
   if (below.length === 0) return
   if (key.length > maxChildKeyBytes) {
-    throw new SessionError('invalid-key', `The key of a child session must have at most ${maxChildKeyBytes} bytes, this one has ${key.length}.`)
+    throw new SessionError('invalid-key', `${path} must be the key of a child session of at most ${maxChildKeyBytes} bytes; it has ${key.length}.`)
   }
   const isPairs = below.length % 2 === 0 && below.every((part, place) => (place % 2 === 0 ? agentNameForm : suffixForm).test(part))
-  if (!isPairs) throw new SessionError('invalid-key', 'Below a session key come an agent and a suffix for each child, with ~ before each.')
+  if (!isPairs) throw new SessionError('invalid-key', `${path} must have an agent and a suffix for each child below a session key, with ~ before each.`)
 }
 
 export function checkNamespace(namespace: string): void {

@@ -67,7 +67,7 @@ class Manager implements Orchestration {
   }
 
   async getOrCreateState(id: string, config = this.#options.config): Changing {
-    return config && !this.#sequencerOf(config) ? null : this.#records.getOrCreate(id)
+    return config !== undefined && !this.#sequencerOf(config) ? null : this.#records.getOrCreate(id)
   }
 
   async updateState(id: string, patch: StatePatch | ((state: OrchestrationState) => StatePatch)): Changing {

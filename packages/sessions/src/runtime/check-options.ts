@@ -43,7 +43,7 @@ const runtimeOptions = configChecks.options<RuntimeOptions>({
     if (value !== false) background(path, value)
   },
   ttl: checkTtl,
-  retention: configChecks.options<Retention>({ runsMs: configChecks.whole(0), expiredMs: configChecks.whole(0) }),
+  retention: configChecks.options<Retention>({ runsMs: configChecks.whole(0, longestMs), expiredMs: configChecks.whole(0, longestMs) }),
   autoStart: configChecks.checkBoolean,
   timers: configChecks.checkBoolean,
   onWake: configChecks.checkFunction,

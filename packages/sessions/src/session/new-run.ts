@@ -47,6 +47,6 @@ function parsed(input: AgentInput): ReturnType<typeof parseInput> {
     return parseInput(input)
   } catch (error) {
     if (!AgentError.isInstance(error)) throw error
-    throw new SessionError('invalid-input', error.message)
+    throw new SessionError('invalid-input', `The input cannot be taken: ${error.message}.`)
   }
 }

@@ -7,7 +7,7 @@ export type StoreOperation = keyof Omit<SessionStore, 'name' | 'capabilities' | 
 export type Around = (operation: StoreOperation, args: readonly unknown[], go: () => Promise<unknown>) => Promise<unknown>
 
 /** An operation that is missing here does not compile. */
-const operations: Readonly<Record<StoreOperation, true>> = {
+export const operations: Readonly<Record<StoreOperation, true>> = {
   open: true,
   close: true,
   commit: true,

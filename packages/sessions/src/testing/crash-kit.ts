@@ -1,4 +1,5 @@
 import { SessionError } from '../errors.ts'
+import { checkExploreOptions, checkScenario } from './check-options.ts'
 import { isStrikable, printPoint, type CrashPoint } from './crash-kit/crash-plan.ts'
 import { standardInvariants } from './crash-kit/invariants.ts'
 import { runScenario, type ScenarioRun } from './crash-kit/run-scenario.ts'
@@ -13,6 +14,8 @@ const between = ' > '
  * the same time and ids, disturbs it there, and checks what it comes to. Equal scenarios and seeds give equal reports.
  */
 export async function exploreCrashes(scenario: CrashScenario, options: ExploreOptions = {}): Promise<CrashReport> {
+  checkScenario('exploreCrashes.scenario', scenario)
+  checkExploreOptions('exploreCrashes', options)
   return new Exploration(scenario, options).explore()
 }
 

@@ -1,6 +1,7 @@
 import { SessionError } from '../errors.ts'
 import type { SessionStore } from '../store/contract.ts'
 import { aroundStore, type StoreOperation } from './around-store.ts'
+import { checkFaultyStore } from './check-options.ts'
 
 /** What goes wrong. Of the rules that fit a call the first counts; a call that none fits goes through. */
 export type FaultPlan = readonly FaultRule[]
@@ -45,6 +46,7 @@ export interface Answer<Name extends StoreOperation> {
 
 /** A store that fails as planned, for whoever uses it. */
 export function faultyStore<Store extends SessionStore>(store: Store, faults: FaultPlan): Store {
+  checkFaultyStore(store, faults)
   const rules = faults.map((rule) => ({ rule: rule as AnyRule, seen: 0 }))
   return aroundStore(store, async (operation, args, go) => {
     for (const each of rules) {

@@ -1,3 +1,4 @@
+import { checkStateKit } from './check-options.ts'
 import { expiry } from './state-kit/expiry.ts'
 import { stateKitOf } from './state-kit/kit.ts'
 import type { StateKitOptions, StateTopic } from './state-kit/kit.ts'
@@ -11,6 +12,7 @@ const topics: Readonly<Record<string, StateTopic>> = { writes, versions, expiry,
 
 /** Defines the tests that every state store must pass. */
 export function testStateStore(options: StateKitOptions): void {
+  checkStateKit('testStateStore', options)
   const runner = options.runner ?? globalRunner()
   const kit = stateKitOf(options, runner)
   runner.describe(`state store: ${options.name}`, () => {

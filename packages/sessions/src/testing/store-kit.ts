@@ -1,3 +1,4 @@
+import { checkStoreKit } from './check-options.ts'
 import { globalRunner } from './runner.ts'
 import { branches } from './store-kit/branches.ts'
 import { children } from './store-kit/children.ts'
@@ -56,6 +57,7 @@ const topics: Readonly<Record<string, Topic>> = {
 
 /** Defines the tests that every session store must pass. */
 export function testSessionStore(options: StoreKitOptions): void {
+  checkStoreKit('testSessionStore', options)
   const runner = options.runner ?? globalRunner()
   const kit = kitOf(options, runner)
   runner.describe(`session store: ${options.name}`, () => {

@@ -1,0 +1,335 @@
+import { createHash } from 'node:crypto'
+import type { Agent, ToolDeclaration } from '@bowline/agent-loop'
+import * as sessions from '@bowline/sessions'
+import type { Orchestration, OrchestrationState, RunHandle, Runtime, Session, StepSequencer } from '@bowline/sessions'
+import { fileStore } from '@bowline/sessions/file'
+import { memoryStore } from '@bowline/sessions/memory'
+import { sqliteStore } from '@bowline/sessions/sqlite'
+import { exploreCrashes, fakeClock, fakeIds, faultyStore, testSessionStore, testStateStore } from '@bowline/sessions/testing'
+import { manualClock, scriptedModel } from '@bowline/llm/testing'
+import { anything, boolean, func, json, jsonObject, list, made, ms, names, needed, number, object, oneOf, options, orNull, someText, text, whole, type Kind, type Row } from './arguments-table.ts'
+import type { recordingStore } from './recording-store.ts'
+
+export interface World {
+  readonly store: ReturnType<typeof recordingStore>
+  readonly agent: Agent
+  readonly runtime: Runtime
+  readonly session: Session
+  readonly run: RunHandle
+  readonly orchestration: Orchestration
+  readonly sequencer: StepSequencer
+  readonly state: OrchestrationState | null
+  readonly approvalId: string
+  newRuntime(): Runtime
+  end(): Promise<void>
+}
+
+const key: Kind = { good: 'room:1', accepts: (value) => typeof value === 'string' && /^[A-Za-z0-9._:\-@/+=]{1,256}$/.test(value) }
+const input: Kind = {
+  good: 'hello',
+  accepts: (value) => typeof value === 'string' || (Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string')),
+}
+const inputId = someText('input-1')
+const page = { limit: whole(1, 10, 1000), page: { ...someText(), good: undefined } }
+const tool: ToolDeclaration = { name: 'other', description: 'Another one.', inputSchema: { type: 'object' } }
+const signal = made(new AbortController().signal)
+const lifeTime: Kind = { good: 'never', accepts: (value) => value === 'never' || ms(1).accepts(value) }
+const ttl = options({ maxAgeMs: lifeTime, idleMs: lifeTime })
+const none = (call: () => unknown): Row => ({ args: [], call })
+const runtimeParams = options({
+  ...{ model: someText('openai:x'), temperature: number(0, 2), maxTokens: whole(1, 1), topP: number(0, 1), topK: whole(1, 1) },
+  ...{ stopSequences: list(['x'], (item) => typeof item === 'string'), systemPrompt: text, reasoning: oneOf('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max') },
+  ...{ seed: { good: 1, accepts: (value: unknown) => Number.isSafeInteger(value) }, providerSpecific: jsonObject },
+})
+const clock = made(manualClock())
+const steps = options({ steps: list([{ name: 'a' }], () => false), pick: oneOf('first', 'newest'), description: text })
+const functions: Kind = { good: { ready: () => true }, accepts: (value) => typeof value === 'object' && value !== null && !Array.isArray(value) && Object.values(value).every((each) => typeof each === 'function') }
+const usage = options(
+  Object.fromEntries(['inputTokens', 'noCacheTokens', 'cacheReadTokens', 'cacheWriteTokens', 'outputTokens', 'textTokens', 'reasoningTokens', 'totalTokens'].map((name) => [name, whole(0, 1)])),
+  false,
+)
+
+/** One for each exported function and each method. */
+export function rowsOf(world: World): Readonly<Record<string, Row>> {
+  return { ...exportRows(world), ...runtimeRows(world), ...sessionRows(world), ...runRows(world), ...orchestrationRows(world), ...sequencerRows(world), ...testingRows(world) }
+}
+
+function exportRows({ agent }: World): Readonly<Record<string, Row>> {
+  const orchestration = {
+    args: [
+      [
+        '',
+        options(
+          {
+            ...{ namespace: someText('space'), config: steps, ttlMs: lifeTime },
+            cleanup: options({ enabled: boolean, intervalMs: whole(1), maxSessions: whole(1) }),
+            ...{ onUnavailable: oneOf('no-tools', 'fail'), predicates: functions, clock, ids: made({ next: () => 'id' }), random: func(() => 0) },
+            ...{ environment: object({}), onDiagnostic: func() },
+          },
+          false,
+        ),
+      ],
+    ],
+    place: 'createOrchestration',
+    call: (given: object) => sessions.createOrchestration(Object.prototype.toString.call(given) === '[object Object]' ? { ...given, store: sessions.memoryStateStore() } : given as never),
+  } satisfies Row
+  return {
+    SessionError: none(() => new sessions.SessionError('busy', 'text')),
+    createRuntime: {
+      args: [
+        [
+          '',
+          options(
+            {
+              agents: needed(list([agent], (item) => item === agent)),
+              ...{ store: made(memoryStore()), namespace: { good: 'default', accepts: (value: unknown) => typeof value === 'string' && /^[a-z0-9]/.test(value) } },
+              ...{ concurrency: whole(), onBusy: oneOf('queue', 'steer', 'interrupt', 'reject'), durability: oneOf('boundary', 'turn') },
+              onDefinitionChange: { good: 'pin', accepts: (value) => ['continue', 'pin', 'refuse'].includes(value as string) || typeof value === 'function' },
+              ...{ onUnknownOutcome: oneOf('stop', 'tell-model'), onFailedTurn: oneOf('keep', 'rewind') },
+              lease: options({ ttlMs: ms(1), heartbeatMs: ms(1) }),
+              attempts: options({ withoutProgress: whole(), total: whole() }),
+              background: options({ maxActive: whole(), maxRetained: whole(), maxDepth: whole() }, true, (value) => value === false),
+              ...{ ttl, retention: options({ runsMs: ms(), expiredMs: ms() }), autoStart: boolean, timers: boolean },
+              ...{ onWake: func(), aroundRun: func(), clock, ids: made({ next: () => 'id' }), onError: func() },
+            },
+            false,
+          ),
+        ],
+      ],
+      call: (given) => sessions.createRuntime(given),
+    },
+    createOrchestration: orchestration,
+    createOrchestrationStateManager: orchestration,
+    createStepSequencer: {
+      args: [
+        ['config', steps],
+        ['', options({ predicates: functions, onDiagnostic: func() })],
+      ],
+      call: sessions.createStepSequencer,
+    },
+    memoryStateStore: {
+      args: [['', options({ maxRecords: { good: 5, accepts: (value) => value === Infinity || whole(1).accepts(value) }, clock: made(manualClock()) })]],
+      call: sessions.memoryStateStore,
+    },
+    removeOrchestrationState: {
+      args: [
+        ['store', made(sessions.memoryStateStore())],
+        ['key', key],
+        ['space', someText('space')],
+      ],
+      call: sessions.removeOrchestrationState,
+    },
+    fileStore: { args: [['', options({ dir: needed(someText('folder')), fsync: boolean }, false)]], call: fileStore },
+    sqliteStore: { args: [['', options({ file: needed(someText('data.db')), synchronous: oneOf('full', 'normal'), busyTimeoutMs: whole(0, 1, 2 ** 31 - 1) }, false)]], call: sqliteStore },
+    memoryStore: none(memoryStore),
+  }
+}
+
+function runtimeRows({ runtime, newRuntime }: World): Readonly<Record<string, Row>> {
+  return {
+    'Runtime.start': { args: [['', options({ keepAlive: boolean })]], call: (given) => newRuntime().start(given) },
+    'Runtime.stop': { args: [['', options({ graceMs: ms() })]], call: (given) => newRuntime().stop(given) },
+    'Runtime.session': {
+      args: [
+        ['key', key],
+        [
+          '',
+          options({
+            ...{ agent: { good: 'assistant', accepts: someText().accepts }, owner: someText(), metadata: jsonObject, ttl, runtimeParams, channel: someText() },
+            remoteTools: list([tool], () => false),
+            history: list([{ role: 'user', content: 'earlier' }], () => false),
+          }),
+        ],
+      ],
+      call: runtime.session,
+    },
+    'Runtime.reader': {
+      args: [
+        ['key', key],
+        ['', options({ owner: someText() })],
+      ],
+      call: runtime.reader,
+    },
+    'Runtime.sessions': {
+      args: [['', options({ ...page, agent: someText(), status: oneOf('active', 'busy', 'idle', 'failed', 'expired'), keyPrefix: text, parent: orNull(someText()), activeSince: number(0) })]],
+      call: runtime.sessions,
+    },
+    'Runtime.run': { args: [['runId', someText()]], call: runtime.run },
+    'Runtime.resume': { args: [['runId', someText()]], call: runtime.resume },
+    'Runtime.drain': { args: [['', options({ untilMs: ms(), maxRuns: whole(0, 0), abortSignal: signal })]], call: runtime.drain },
+    'Runtime.sweep': none(() => runtime.sweep()),
+    'Runtime.importSession': {
+      args: [
+        ['lines', { good: lines, accepts: (value) => typeof value === 'object' && value !== null && (Symbol.iterator in value || Symbol.asyncIterator in value) }],
+        ['', options({ key: { ...key, good: 'room:9' }, repair: boolean, owner: someText(), metadata: jsonObject })],
+      ],
+      call: runtime.importSession,
+    },
+  }
+}
+
+const header = JSON.stringify({ type: 'header', format: 1, schemaVersion: 1, key: 'room:9', agent: 'assistant', leaf: null, metadata: {}, settings: {} })
+const sha256 = createHash('sha256').update(header).update('\n').digest('hex')
+
+/** Lines of an export that can be read any number of times. */
+const lines: AsyncIterable<string> = {
+  async *[Symbol.asyncIterator]() {
+    yield* [header, JSON.stringify({ type: 'footer', entries: 0, events: 0, sha256 })]
+  },
+}
+
+function sessionRows({ session, approvalId }: World): Readonly<Record<string, Row>> {
+  const inputOptions = options({ id: inputId, maxQueued: whole() })
+  const decision = { inputHash: someText(), reason: text, by: text }
+  const results: Kind = { good: [{ toolCallId: 'c1', output: 'Oslo' }], accepts: () => false }
+  return {
+    'Session.open': none(session.open),
+    'Session.info': none(session.info),
+    'Session.send': {
+      args: [
+        ['input', input],
+        [
+          '',
+          options({
+            ...{ id: inputId, onBusy: oneOf('queue', 'steer', 'interrupt', 'reject'), maxQueued: whole(), runtimeParams, notBefore: ms() },
+            ...{ mode: oneOf('live', 'synchronized'), driverTimeoutMs: ms() },
+          }),
+        ],
+      ],
+      call: session.send,
+    },
+    'Session.steer': { args: [['input', input], ['', inputOptions]], call: session.steer },
+    'Session.followUp': { args: [['input', input], ['', inputOptions]], call: session.followUp },
+    'Session.overlay': { args: [['input', input], ['', options({ id: inputId, turns: whole(1, 1) })]], call: session.overlay },
+    'Session.stop': { args: [['', options({ runId: someText(), scope: oneOf('active', 'all'), reason: text, waitMs: ms(0, 0) })]], call: session.stop },
+    'Session.submitToolResults': { args: [['results', results], ['', options({ unknownOutcomes: boolean })]], call: session.submitToolResults },
+    'Session.approve': { args: [['approvalId', someText(approvalId)], ['', options({ ...decision, input: { ...json, good: undefined } })]], call: session.approve },
+    'Session.deny': { args: [['approvalId', someText(approvalId)], ['', options(decision)]], call: session.deny },
+    'Session.resolveTool': {
+      args: [
+        ['toolCallId', someText('c1')],
+        ['resolution', { good: { result: 'done' }, accepts: () => false }],
+        ['', options({ path: { ...names, good: [] } })],
+      ],
+      call: session.resolveTool,
+    },
+    'Session.recover': { args: [['runId', someText()], ['decision', needed(oneOf('continue', 'stop'))]], call: session.recover },
+    'Session.kill': { args: [['', options({ reason: text })]], call: session.kill },
+    'Session.delete': none(session.delete),
+    'Session.usage': none(session.usage),
+    'Session.fork': { args: [['', options({ entryId: someText(), key: { ...key, good: 'room:8' }, metadata: jsonObject })]], call: session.fork },
+    'Session.switchTo': { args: [['entryId', orNull(someText())], ['', options({ summarize: boolean, instructions: text, abortSignal: signal })]], call: session.switchTo },
+    'Session.branches': { args: [['', options(page)]], call: session.branches },
+    'Session.label': { args: [['entryId', someText()], ['text', orNull(someText())]], call: session.label },
+    'Session.labels': { args: [['', options({ leaf: someText() })]], call: session.labels },
+    'Session.compact': { args: [['', options({ instructions: text })]], call: session.compact },
+    'Session.export': { args: [['', options({ events: boolean, allBranches: boolean })]], call: session.export },
+    'Session.events': {
+      args: [['', options({ cursor: { good: '1', accepts: isCursor }, live: boolean, runId: someText(), abortSignal: signal, bufferBytes: whole(1) }, true, (value) => typeof value === 'string')]],
+      call: session.events,
+    },
+    'Session.messages': { args: [['', options({ leaf: someText(), before: someText(), limit: whole(1, 10, 1000) })]], call: session.messages },
+    'Session.runs': { args: [['', options({ ...page, status: list(['queued'], (item) => item === 'queued'), newestFirst: boolean })]], call: session.runs },
+    'SessionState.get': none(session.state.get),
+    'SessionState.set': { args: [['value', json], ['', options({ version: orNull(whole(1, 1)) })]], place: 'state.set', call: session.state.set },
+    'SessionState.update': { args: [['change', func(() => 1)]], place: 'state.update', call: (change: unknown) => session.state.update(change as never) },
+  }
+}
+
+function isCursor(value: unknown): boolean {
+  return typeof value === 'string' && /^\d+(\.\d+)?$/.test(value)
+}
+
+function runRows({ run }: World): Readonly<Record<string, Row>> {
+  return {
+    'RunHandle.status': none(run.status),
+    'RunHandle.result': none(run.result),
+    'RunHandle.events': { args: [['', options({ cursor: { good: '1', accepts: isCursor }, abortSignal: signal, bufferBytes: whole(1) })]], call: run.events },
+    'RunHandle.stop': { args: [['', options({ reason: text, waitMs: ms(0, 0) })]], call: run.stop },
+  }
+}
+
+const context = options({ message: text, turns: whole(), state: { ...object({}), good: undefined }, args: anything })
+
+function orchestrationRows({ orchestration: o }: World): Readonly<Record<string, Row>> {
+  const keyed = options({ key: someText() })
+  return {
+    'Orchestration.getState': { args: [['id', key]], call: (id) => o.getState(id) },
+    'Orchestration.getOrCreateState': { args: [['id', key], ['config', steps]], call: (id, config) => o.getOrCreateState(id, config) },
+    'Orchestration.updateState': { args: [['id', key], ['patch', { good: { sequenceIndex: 1 }, accepts: (value) => isEmpty(value) || typeof value === 'function' }]], call: (id, patch) => o.updateState(id, patch) },
+    'Orchestration.setActiveStep': { args: [['id', key], ['name', orNull(someText('a'))]], call: (id, name) => o.setActiveStep(id, name) },
+    'Orchestration.addUsedTool': { args: [['id', key], ['tool', someText()], ['', keyed]], call: (id, name, given) => o.addUsedTool(id, name, given) },
+    'Orchestration.advanceSequence': { args: [['id', key], ['', keyed]], call: (id, given) => o.advanceSequence(id, given) },
+    'Orchestration.recordToolUse': { args: [['id', key], ['tool', someText()], ['', options({ key: someText(), usage })]], call: (id, name, given) => o.recordToolUse(id, name, given) },
+    'Orchestration.addTokenUsage': { args: [['id', key], ['usage', usage], ['', keyed]], call: (id, spent, given) => o.addTokenUsage(id, spent, given) },
+    'Orchestration.resetState': { args: [['id', key]], call: (id) => o.resetState(id) },
+    'Orchestration.touch': { args: [['id', key]], call: (id) => o.touch(id) },
+    'Orchestration.removeState': { args: [['id', key]], call: (id) => o.removeState(id) },
+    'Orchestration.listStates': { args: [['', options({ ...page, prefix: text })]], call: (query) => o.listStates(query) },
+    'Orchestration.cleanupExpiredStates': none(() => o.cleanupExpiredStates()),
+    'Orchestration.stopCleanupTimer': none(() => o.stopCleanupTimer()),
+    'Orchestration.close': none(() => o.close()),
+    'Orchestration.allowedTools': { args: [['id', key], ['offered', list(['a'], (item) => typeof item === 'string')], ['context', context]], call: (id, offered, given) => o.allowedTools(id, offered, given) },
+    'Orchestration.extension': { args: [['config', steps]], call: (config) => o.extension(config) },
+  }
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && [Object.prototype, null].includes(Object.getPrototypeOf(value) as null) && Object.keys(value).length === 0
+}
+
+function sequencerRows({ sequencer, state }: World): Readonly<Record<string, Row>> {
+  const wholeState: Kind = { good: state, accepts: () => false }
+  const offered = list(['a'], (item) => typeof item === 'string')
+  const use = options({ message: text, turns: whole(), state: { ...object({}), good: undefined }, args: anything, at: number(0), key: someText() })
+  return {
+    'StepSequencer.select': { args: [['state', wholeState], ['context', context]], call: sequencer.select },
+    'StepSequencer.allowed': { args: [['state', wholeState], ['offered', offered], ['context', context]], call: sequencer.allowed },
+    'StepSequencer.applyToolUse': { args: [['state', wholeState], ['tool', someText()], ['context', use]], call: sequencer.applyToolUse },
+    'StepSequencer.expected': { args: [['state', wholeState]], call: sequencer.expected },
+    'StepSequencer.explain': none(sequencer.explain),
+  }
+}
+
+function testingRows(_world: World): Readonly<Record<string, Row>> {
+  const runner = options({ describe: needed(func()), it: needed(func()) })
+  const rule = [{ of: 'commit', fault: 'unavailable' }]
+  return {
+    // Those of the packages below have their tests there.
+    fakeClock: none(() => fakeClock()),
+    fakeIds: none(() => fakeIds()),
+    faultyStore: { args: [['store', made(memoryStore())], ['faults', list(rule, () => false)]], call: faultyStore },
+    testSessionStore: {
+      args: [
+        [
+          '',
+          options(
+            {
+              ...{ name: needed(someText()), create: needed(func()), reopen: needed(func()), destroy: func(), second: func(), bytesWritten: func() },
+              ...{ limitsRecords: needed(boolean), loss: needed(oneOf('lease', 'owner')), runner },
+            },
+            false,
+          ),
+        ],
+      ],
+      call: (given) => testSessionStore(withRunner(given)),
+    },
+    testStateStore: {
+      args: [['', options({ name: needed(someText()), create: needed(func()), reopen: func(), second: func(), pass: func(), destroy: func(), runner }, false)]],
+      call: (given) => testStateStore(withRunner(given)),
+    },
+    exploreCrashes: {
+      args: [
+        ['scenario', options({ agents: needed(func(() => [{ name: 'assistant', model: scriptedModel([]) }])), store: func(), runtime: func(), drive: needed(func()), invariants: list([], () => true) }, false)],
+        ['', options({ modes: list(['kill'], (item) => item === 'kill'), depth: oneOf(1, 2), only: { ...someText(), good: undefined }, seed: whole(0, 1), restWithinMs: whole(1, 1) })],
+      ],
+      call: exploreCrashes,
+    },
+  }
+}
+
+/** The tests that a kit defines are not those of this file. */
+function withRunner<T>(given: T): T {
+  const isKit = typeof given === 'object' && given !== null && 'runner' in given
+  return isKit && given.runner === undefined ? { ...given, runner: { describe: () => undefined, it: () => undefined } } : given
+}
