@@ -1,3 +1,4 @@
+import { createRedaction } from '@bowline/llm'
 import type { AgentErrorCode, AgentErrorData } from './events/types.ts'
 
 const marker = Symbol.for('bowline.agent-loop.error')
@@ -24,8 +25,13 @@ export function errorData(error: AgentError): AgentErrorData {
   return { code: error.code, message: error.message }
 }
 
-/** Text of whatever was thrown. */
+const redaction = createRedaction()
+
+/**
+ * Returns the text of a thrown value, without what has the form of a secret. Models, logs and streams are given this
+ * text, whether a tool, a hook or a provider failed.
+ */
 export function messageOf(error: unknown): string {
-  if (error instanceof Error) return error.message || error.name
-  return typeof error === 'string' ? error : 'unknown error'
+  if (error instanceof Error) return redaction.text(error.message || error.name)
+  return typeof error === 'string' ? redaction.text(error) : 'unknown error'
 }

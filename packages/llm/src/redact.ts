@@ -1,4 +1,5 @@
 import { check, checkInput, checkItems, fieldsOf, refuseSetting } from './check.ts'
+import { maskSecrets } from './errors/mask-secrets.ts'
 
 /** What is taken out besides what always is. */
 export interface RedactConfig {
@@ -19,7 +20,7 @@ type Rule = readonly [pattern: RegExp, replacement: string]
 
 const redacted = '[redacted]'
 
-/** Applied in this order. Each takes time in proportion to the text, whatever the text is. */
+/** Applied in this order, before the forms that providers are known to repeat. Each takes time in proportion to the text, whatever the text is. */
 const knownForms: readonly Rule[] = [
   [/\b(authorization|proxy-authorization|cookie|set-cookie|x-api-key|api-key)(["']?\s*[:=]\s*)[^\r\n]+/gi, `$1$2${redacted}`],
   [/\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi, `$1 ${redacted}`],
@@ -38,7 +39,7 @@ export function createRedaction(config: RedactConfig = {}): Redaction {
   const names = new Set(fields.map(plainName))
   const rules = [...knownForms, ...patterns.map(ruleOf)]
   const isSecret = (name: string): boolean => knownFields.test(plainName(name)) || names.has(plainName(name))
-  const text = (given: string): string => rules.reduce((result, [pattern, replacement]) => result.replaceAll(pattern, replacement), given)
+  const text = (given: string): string => maskSecrets(rules.reduce((result, [pattern, replacement]) => result.replaceAll(pattern, replacement), given))
   const value = (given: unknown): unknown => {
     if (typeof given === 'string') return text(given)
     if (Array.isArray(given)) return given.map(value)

@@ -48,7 +48,7 @@ export async function startServer(env: Environment): Promise<RunningServer> {
 /** The demo's agent over the store and the model that the environment names. */
 export async function createDemoRuntime(env: Environment) {
   const dataFolder = dataFolderFrom(env)
-  await mkdir(dataFolder, { recursive: true })
+  await mkdir(dataFolder, { recursive: true, mode: 0o700 })
   const speed = speedFrom(env)
   const pace = createPace(speed, systemClock)
   const choice = chooseModel(env, () => offlineModel({ pace }))

@@ -9,7 +9,7 @@ const secrets: readonly [RegExp, string][] = [
   [/\b(AIza|AQ\.|ya29\.|ABSK)[\w.+/=-]{10,}/g, '$1***'],
   // Also in JSON that stands in JSON, where quotes are escaped.
   [new RegExp(String.raw`((?:${secretName})(?: provided)?\\?["']?\s*[=:]\s*\\?["']?)[\w.~+/-]{8,}`, 'gi'), '$1***'],
-  [/([?&][\w-]*(?:key|token|secret|signature|sig)=)[^&\s"']+/gi, '$1***'],
+  [/([?&][\w-]*(?:key|token|secret|signature|sig)=)(?!\[redacted\])[^&\s"']+/gi, '$1***'],
   [/(:\/\/)[^\s/?#@"']+@/g, '$1***@'],
 ]
 

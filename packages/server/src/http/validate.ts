@@ -8,8 +8,22 @@ type Issue = z.core.$ZodIssue
 export function validate<T>(schema: z.ZodType<T>, value: unknown, code: 'invalid-body' | 'invalid-query', place: readonly PropertyKey[] = []): T {
   const result = schema.safeParse(value)
   if (result.success) return result.data
-  const errors = result.error.issues.flatMap((issue) => faultsOf(issue, place))
+  const errors = boundFaults(result.error.issues.flatMap((issue) => faultsOf(issue, place)))
   throw new ProblemError(code, errors.map(({ path, message }) => `${path || 'body'}: ${message}`).join('; '), { errors })
+}
+
+const maxFaults = 20
+const maxFaultLength = 200
+
+/** Returns the first faults, with long texts cut, and says how many were left out: a body may be nothing but faults. */
+function boundFaults(faults: readonly Fault[]): readonly Fault[] {
+  const first = faults.slice(0, maxFaults).map(({ path, message }) => ({ path: cut(path), message: cut(message) }))
+  const leftOut = faults.length - first.length
+  return leftOut === 0 ? first : [...first, { path: '', message: `${leftOut} more faults were left out.` }]
+}
+
+function cut(text: string): string {
+  return text.length > maxFaultLength ? `${text.slice(0, maxFaultLength)}…` : text
 }
 
 function faultsOf(issue: Issue, parent: readonly PropertyKey[]): readonly Fault[] {

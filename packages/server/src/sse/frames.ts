@@ -26,11 +26,16 @@ export function transportFrame(cursor: string | undefined, frame: TransportFrame
   return frameBytes(cursor, withoutSecrets(frame, redaction))
 }
 
-/** What went wrong may have been told by somebody who was given a key. */
+/** Takes secrets out of what tells of a failure: the message of a provider or a tool may repeat a key that it was given. */
 export function withoutSecrets<Data extends object>(data: Data, redaction: Redaction): Data {
   const { type, error, message } = data as { readonly type?: unknown; readonly error?: unknown; readonly message?: unknown }
   if (type === 'error' && typeof message === 'string') return { ...data, message: redaction.text(message) }
+  if (type === 'tool-execution-end' && isFailure(message)) return { ...data, message: { ...message, output: redaction.value(message.output) } }
   return error === undefined ? data : { ...data, error: redaction.value(error) }
+}
+
+function isFailure(message: unknown): message is { readonly status: 'error'; readonly output: unknown } {
+  return typeof message === 'object' && message !== null && (message as { readonly status?: unknown }).status === 'error'
 }
 
 /** `data` must be one line. */

@@ -71,3 +71,16 @@ it('V95: text that is not UTF-8 is no JSON', async () => {
   const body = new Uint8Array([...Buffer.from('{"input":{"role":"user","content":"'), 0xff, 0xfe, ...Buffer.from('"}}')])
   await refusal(fetch(`${url}/api/agent/execute`, { method: 'POST', headers: json, body }), 400, 'invalid-body')
 })
+
+it('V71, V95: a body that is nothing but faults is answered with the first of them, and how many were left out', async () => {
+  const { execute } = await bench()
+  const unknown = Object.fromEntries(Array.from({ length: 9000 }, (_, index) => [`${'k'.repeat(50)}${index}`, index]))
+  const response = await execute({ input: say('hi'), context: {}, ...unknown })
+  const text = await response.clone().text()
+  expect(text.length).toBeLessThan(16 * 1024)
+  const { errors = [] } = await refusal(response, 400, 'invalid-body')
+  expect(errors).toHaveLength(21)
+  expect(errors.at(-1)).toEqual({ path: '', message: '8980 more faults were left out.' })
+  const long = await refusal(execute({ input: say('hi'), context: {}, ['k'.repeat(100_000)]: 1 }), 400, 'invalid-body')
+  expect(JSON.stringify(long).length).toBeLessThan(4096)
+})

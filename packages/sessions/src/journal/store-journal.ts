@@ -18,6 +18,7 @@ import { untoldBy, untoldEvents, type SettledRow } from '../children/reminders.t
 import { tellAbove } from '../children/tell-above.ts'
 import type { DefinitionDiff } from '../definition/definition-diff.ts'
 import type { LiveLog } from '../log/live-log.ts'
+import { SessionError, type SessionErrorCode } from '../errors.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { CommitRefusal, CommitResult, Delivery, Expect, Write } from '../store/batch.ts'
 import type { Claim, SessionStore } from '../store/contract.ts'
@@ -52,12 +53,16 @@ export interface StoreJournalOptions {
   readonly durability: 'boundary' | 'turn'
   /** Follows a stop request that a commit meets in the store. */
   readonly abort: AbortController
+  /** Told of each failure of the store. What the loop is told instead names no file: clients read the error of a run. */
+  readonly onFailure?: (error: unknown) => void
 }
 
 export interface StoreJournal extends Journal {
   /** The turn has ended, or waits, and the run comes to rest as stored when nothing more is to be stored behind that. */
   readonly owesRest: boolean
 }
+
+const storeFailures: ReadonlySet<SessionErrorCode> = new Set(['store-unavailable', 'store-full', 'store-corrupt', 'store-locked', 'schema-too-new'])
 
 /** The loop's journal over a store: one boundary, one batch, under the epoch of the claim. */
 export function storeJournal(options: StoreJournalOptions): StoreJournal {
@@ -237,20 +242,29 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     return done
   }
 
+  /** The text of a store's error names its files. */
+  function reported<T>(work: Promise<T>): Promise<T> {
+    return work.catch((error: unknown) => {
+      if (!SessionError.isInstance(error) || !storeFailures.has(error.code)) throw error
+      options.onFailure?.(error)
+      throw new AgentError('journal-failed', `The store failed (${error.code}).`, { cause: error })
+    })
+  }
+
   return {
-    load,
+    load: () => reported(load()),
     takeInputs: (_window, max) => inbox.waiting(max),
     get owesRest() {
       return owesRest
     },
-    commit: (records, expect) => inTurn(() => commit(records, expect)),
+    commit: (records, expect) => reported(inTurn(() => commit(records, expect))),
     publish(events) {
       // Of a message whose beginning is not in the log yet.
       if (heldEvents > 0) return
       const liveSession = live.session(session.key)
       for (const event of events) liveSession.publishDelta(event)
     },
-    ...(children ? { children } : {}),
+    ...(children ? { children: { ...children, start: (request) => reported(children.start(request)) } } : {}),
     enqueue: options.enqueue,
     schedulesCompaction: true,
     conversation: options.conversation,

@@ -3,11 +3,9 @@ import type { Claim } from '../store/contract.ts'
 import type { StopRequest } from '../store/records.ts'
 import { executeRun, failureOf, type ExecutionOptions, type Remainder } from './execute-run.ts'
 import { bringToRest, endLostRun, giveBack, holdForDecision } from './recover.ts'
-import type { AroundRun, ErrorContext, RunExecution, RuntimeOptions } from './types.ts'
+import type { AroundRun, RunExecution, RuntimeOptions } from './types.ts'
 
 export interface ActiveRunsOptions extends ExecutionOptions, Pick<RuntimeOptions, 'aroundRun'> {
-  /** Must not throw. */
-  readonly onError: (error: unknown, where: ErrorContext) => void
   /** An execution is over, and what was left of it is written. Must not throw. */
   readonly onRest: (claim: Claim, how: Leaving) => void
 }

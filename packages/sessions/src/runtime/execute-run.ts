@@ -22,7 +22,7 @@ import { checkDefinition, type DefinitionCheck } from './check-definition.ts'
 import type { Conversations } from './conversations.ts'
 import { executeCompaction } from './execute-compaction.ts'
 import { ownAnswers } from './recover.ts'
-import type { RuntimeOptions } from './types.ts'
+import type { ErrorContext, RuntimeOptions } from './types.ts'
 
 export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'durability' | 'onUnknownOutcome' | 'onFailedTurn' | 'onDefinitionChange'> {
   readonly store: SessionStore
@@ -33,6 +33,8 @@ export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'dur
   readonly children: ChildContext
   readonly drivers: ExpectedDrivers
   readonly conversations: Conversations
+  /** Must not throw. */
+  readonly onError: (error: unknown, where: ErrorContext) => void
 }
 
 /** What is left to be written when an execution is over: the loop ends most runs itself. */
@@ -92,6 +94,7 @@ async function runAgent(options: ExecutionOptions, execution: Execution): Promis
   const journal = storeJournal({
     ...{ store, live, ids, claim, answers, abort, enqueue, durability: driver ? 'boundary' : durability },
     conversation: conversations.of(session.id),
+    onFailure: (error) => options.onError(error, { during: 'run', runId: run.id, session: run.session }),
     hostChildren: (spawn) => childHost({ context: children, session, run, spawn, tools: backgroundTools(children, session.key) }),
     ...(check.kind === 'new' ? { definition: check.definition } : {}),
     ...('diff' in check ? { definitionDiff: check.diff } : {}),

@@ -1,6 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { SessionError } from '../errors.ts'
+import { makePrivateFile, privateFile } from './private-files.ts'
 import { sqliteCode, sqliteCodes, storeError } from './sqlite/sqlite-errors.ts'
 
 /** Long enough for a holder that starts at the same time to write down its process id. */
@@ -19,11 +20,12 @@ export interface OwnerLock {
  */
 export function takeOwnerLock({ file, what }: OwnerLock): { release(): void } {
   const pidFile = `${file}.pid`
+  makePrivateFile(file)
   const owner = new DatabaseSync(file, { timeout: waitMs })
   try {
     owner.exec('begin exclusive')
     // Only the holder writes it. A lock file would lose the lock when somebody of this process reads and closes it.
-    writeFileSync(pidFile, `${process.pid}\n`)
+    writeFileSync(pidFile, `${process.pid}\n`, { mode: privateFile })
   } catch (error) {
     owner.close()
     throw sqliteCode(error) === sqliteCodes.busy ? lockedBy(what, readPid(pidFile)) : storeError(error, file)

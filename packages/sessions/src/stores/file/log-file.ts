@@ -1,6 +1,7 @@
 import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, openSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { SessionError } from '../../errors.ts'
+import { privateFile } from '../private-files.ts'
 import { withFile } from './file-errors.ts'
 import { printLine } from './log-line.ts'
 import { syncFolder, writeAll, writeWhole } from './whole-file.ts'
@@ -35,7 +36,7 @@ export class LogFile {
     const line = printLine(this.#lines + 1, record)
     const isSynced = this.#fsync && !(canWait && this.#isSynced)
     withFile(this.path, () => {
-      const descriptor = openSync(this.path, 'a')
+      const descriptor = openSync(this.path, 'a', privateFile)
       try {
         this.#cutBack(descriptor)
         this.#isUnclean = true

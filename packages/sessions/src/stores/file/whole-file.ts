@@ -1,5 +1,6 @@
 import { closeSync, fdatasyncSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { privateFile, privateFolder } from '../private-files.ts'
 
 /** Ends the names of files that are being written; they mean nothing. */
 export const unfinished = '.tmp'
@@ -8,7 +9,7 @@ export const unfinished = '.tmp'
 export function writeWhole(path: string, lines: readonly Buffer[], fsync: boolean): void {
   const temporary = `${path}${unfinished}`
   try {
-    const descriptor = openSync(temporary, 'w')
+    const descriptor = openSync(temporary, 'w', privateFile)
     try {
       for (const line of lines) writeAll(descriptor, line)
       if (fsync) fdatasyncSync(descriptor)
@@ -24,7 +25,7 @@ export function writeWhole(path: string, lines: readonly Buffer[], fsync: boolea
 
 /** Makes the folder, and those above it, when they are missing. */
 export function makeFolder(folder: string, fsync: boolean): void {
-  const first = mkdirSync(folder, { recursive: true })
+  const first = mkdirSync(folder, { recursive: true, mode: privateFolder })
   if (!fsync || first === undefined) return
   for (let made = resolve(folder); made.length >= resolve(first).length; made = dirname(made)) syncFolder(dirname(made))
 }

@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { SessionError } from '../../errors.ts'
+import { makePrivateFile } from '../private-files.ts'
 import { applicationId } from './check-file.ts'
 
 export interface ConnectionSettings {
@@ -15,6 +16,8 @@ const checkpointPages = 2048
 const synchronousLevels = { normal: 1, full: 2 } as const
 
 export function openFile(file: string, isNew: boolean, settings: ConnectionSettings): DatabaseSync {
+  // The log and the index that SQLite puts beside it get the rights of the file.
+  if (isNew) makePrivateFile(file)
   const database = new DatabaseSync(file)
   try {
     // Before the write-ahead log exists: the mark must be in the file itself.

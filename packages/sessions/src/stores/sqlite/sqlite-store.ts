@@ -6,6 +6,7 @@ import { configChecks } from '../../arguments.ts'
 import { SessionError } from '../../errors.ts'
 import type { SessionStore, StoreOpenOptions } from '../../store/contract.ts'
 import { takeOwnerLock } from '../owner-lock.ts'
+import { privateFolder } from '../private-files.ts'
 import { sqliteDialect } from '../sql/dialect.ts'
 import { migrate } from '../sql/migrate.ts'
 import { sqlOperations } from '../sql/sql-store.ts'
@@ -142,7 +143,7 @@ function violatesConstraint(error: unknown): boolean {
 }
 
 function resolveFile(name: string): string {
-  mkdirSync(dirname(name), { recursive: true })
+  mkdirSync(dirname(name), { recursive: true, mode: privateFolder })
   const directory = realpathSync(dirname(name))
   const file = join(directory, basename(name))
   try {

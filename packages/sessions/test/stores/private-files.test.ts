@@ -1,0 +1,42 @@
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileStore } from '@bowline/sessions/file'
+import { sqliteStore } from '@bowline/sessions/sqlite'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { setup } from '../support.ts'
+import { temporaryFolders } from './temporary-folder.ts'
+
+const temporaryFolder = temporaryFolders()
+
+/** The rights of a folder and of all that is in it, by their names. */
+function rightsIn(folder: string): readonly (readonly [string, string])[] {
+  const inside = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  return ['', ...inside].map((name) => {
+    const { mode } = statSync(join(folder, name))
+    return [name, (mode & 0o777).toString(8)]
+  })
+}
+
+const stores = {
+  sqlite: (folder: string) => sqliteStore({ file: join(folder, 'data.db') }),
+  file: (folder: string) => fileStore({ dir: folder }),
+} as const
+
+describe.skipIf(process.platform === 'win32').each(['sqlite', 'file'] as const)('the files of the %s store', (name) => {
+  it('V90: are read and written by their owner only, whatever the umask', async () => {
+    const umask = process.umask(0o000)
+    onTestFinished(() => void process.umask(umask))
+    const folder = join(temporaryFolder(), 'made', 'data')
+    const { runtime } = setup({ steps: [{ text: 'hello' }], store: stores[name](folder) })
+    await runtime.start()
+    const session = runtime.session('room:1')
+    await (await session.send('hi')).result()
+    const rights = rightsIn(join(folder, '..'))
+    await runtime.stop()
+    expect(rights.length).toBeGreaterThan(3)
+    for (const [file, mode] of rights) {
+      const isFolder = statSync(join(folder, '..', file), { throwIfNoEntry: false })?.isDirectory() ?? false
+      expect([file, mode]).toEqual([file, isFolder ? '700' : '600'])
+    }
+  })
+})
