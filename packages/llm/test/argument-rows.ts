@@ -113,6 +113,13 @@ export const withoutRow: Readonly<Record<string, string>> = {
 export const rows: Readonly<Record<string, ArgumentRow>> = {
   addCost: { names: ['a', 'b'], good: () => [cost(), cost()], call: llm.addCost, ...costs('a', 'b') },
   addUsage: { names: ['a', 'b'], good: () => [usage(), usage()], call: llm.addUsage, ...usages('a', 'b') },
+  checkSchema: {
+    names: ['path', 'schema'],
+    good: () => ['schema', { type: 'object', properties: { city: { type: 'string' } } }],
+    call: llm.checkSchema,
+    ...{ open: ['schema', 'schema.properties.city'], records: ['schema.properties'] },
+    takes: { ...schemaTakes('schema'), schema: ['object', 'function'], path: ['text'] },
+  },
   classifyError: {
     names: ['error', 'context'],
     good: () => [new Error('x'), { provider: 'a', modelId: 'b', abortSignal: new AbortController().signal, phase: 'after-output', now: 1 }],

@@ -22,6 +22,7 @@ describe('the visible surface', () => {
       'LlmError',
       'addCost',
       'addUsage',
+      'checkSchema',
       'classifyError',
       'costOf',
       'costToNumber',

@@ -1,57 +1,76 @@
-import { isOptionalText } from '../content-part.ts'
 import { isRecord } from '../json.ts'
 import type { ApprovalDecision, SubmittedResult } from './options.ts'
-import { refuseInput } from './refuse-input.ts'
+import { checkInput, refuseInput } from './refuse-input.ts'
+
+type Fields = Readonly<Record<string, unknown>>
 
 /** Answers to a suspended turn: results, decisions or both. Throws `invalid-input`. */
 export function answersOf(given: Record<string, unknown>): {
   readonly results: readonly SubmittedResult[]
   readonly approvals: readonly ApprovalDecision[]
 } {
-  const unknown = Object.keys(given).find((key) => key !== 'toolResults' && key !== 'approvals')
-  if (unknown !== undefined) refuseInput(`answers have no field "${unknown}"`)
-  const results = listOf('toolResults', given['toolResults'], isResult)
-  const approvals = listOf('approvals', given['approvals'], isDecision)
-  if (results.length + approvals.length === 0) refuseInput('answers need at least one result or decision')
+  checkInput.checkKeys('input', given, ['toolResults', 'approvals'])
+  const results = listOf('toolResults', given['toolResults'], resultOf)
+  const approvals = listOf('approvals', given['approvals'], decisionOf)
+  if (results.length + approvals.length === 0) refuseInput('input must have at least one of toolResults or approvals; received none')
   return { results, approvals }
 }
 
-function listOf<Entry>(name: string, given: unknown, isEntry: (entry: unknown) => entry is Entry): readonly Entry[] {
-  if (given === undefined) return []
-  if (!Array.isArray(given)) return refuseInput(`${name} must be a list`)
-  return given.map((entry: unknown, index) => (isEntry(entry) ? entry : refuseInput(`${name}[${index}] is not valid`)))
+function listOf<Entry>(path: string, given: unknown, read: (path: string, entry: unknown) => Entry): readonly Entry[] {
+  checkInput.checkList(path, given)
+  return ((given ?? []) as readonly unknown[]).map((entry, index) => read(`${path}[${index}]`, entry))
 }
 
-const resultForms: Readonly<Record<string, readonly string[]>> = {
-  output: ['output', 'details', 'isError'],
-  error: ['error'],
-  unknown: ['unknown'],
+const forms = ['output', 'error', 'unknown'] as const
+/** What a pending call says of itself, beside its id, path and `unknown`. */
+const callFields = ['toolName', 'input', 'deadlineAt', 'agent', 'background'] as const
+const besideOutput = ['details', 'isError'] as const
+
+/** In exactly one form. A pending call may be handed back with its answer. */
+function resultOf(path: string, given: unknown): SubmittedResult {
+  checkInput.checkKeys(path, given, ['toolCallId', 'path', ...forms, ...besideOutput, ...callFields])
+  const fields = given as Fields
+  checkInput.checkName(`${path}.toolCallId`, fields['toolCallId'])
+  checkTexts(`${path}.path`, fields['path'])
+  checkCall(path, fields)
+  const form = formOf(path, fields)
+  const stray = besideOutput.find((name) => form !== 'output' && fields[name] !== undefined)
+  if (stray !== undefined) refuseInput(`${path}.${stray} belongs to an output; received ${form}`)
+  if (form === 'error') checkInput.checkRequired(`${path}.error`, fields['error'], 'a text', (value) => typeof value === 'string')
+  checkInput.checkBoolean(`${path}.isError`, fields['isError'])
+  const { unknown: _unknown, ...answer } = fields
+  return (form === 'unknown' ? fields : answer) as unknown as SubmittedResult
 }
 
-/** In exactly one form, with the fields of that form. */
-function isResult(entry: unknown): entry is SubmittedResult {
-  if (!isRecord(entry) || typeof entry['toolCallId'] !== 'string' || !isPath(entry['path'])) return false
-  const forms = Object.keys(resultForms).filter((form) => form in entry)
-  const [form = ''] = forms
-  if (forms.length !== 1 || !hasOnly(entry, ['toolCallId', 'path', ...(resultForms[form] ?? [])])) return false
-  if (form === 'error') return typeof entry['error'] === 'string'
-  if (form === 'unknown') return entry['unknown'] === true
-  return entry['isError'] === undefined || typeof entry['isError'] === 'boolean'
+/** A pending call says `unknown` of itself: beside its other fields that answers nothing. */
+function formOf(path: string, fields: Fields): (typeof forms)[number] {
+  checkInput.checkOneOf(`${path}.unknown`, fields['unknown'], [true])
+  const isCall = callFields.some((name) => fields[name] !== undefined)
+  const answered = forms.filter((name) => name in fields && name !== 'unknown')
+  const [form, other] = answered.length === 0 && fields['unknown'] === true && !isCall ? (['unknown'] as const) : answered
+  if (form !== undefined && other === undefined && (isCall || form === 'unknown' || fields['unknown'] === undefined)) return form
+  const received = forms.filter((name) => name in fields).join(' and ') || 'none of them'
+  return refuseInput(`${path} must have exactly one of ${forms.join(', ')}; received ${received}${isCall ? ', which a pending call says of itself' : ''}`)
 }
 
-function isDecision(entry: unknown): entry is ApprovalDecision {
-  if (!isRecord(entry) || typeof entry['approvalId'] !== 'string') return false
-  const { decision, inputHash, reason, by } = entry
-  if (![inputHash, reason, by].every(isOptionalText)) return false
-  const fields = ['approvalId', 'decision', 'inputHash', 'reason', 'by']
-  if (decision === 'approve') return hasOnly(entry, [...fields, 'input'])
-  return decision === 'deny' && hasOnly(entry, fields)
+function checkCall(path: string, { toolName, deadlineAt, agent, background }: Fields): void {
+  checkInput.checkText(`${path}.toolName`, toolName)
+  checkInput.checkNumber(`${path}.deadlineAt`, deadlineAt, 0)
+  checkTexts(`${path}.agent`, agent)
+  checkInput.checkBoolean(`${path}.background`, background)
 }
 
-function hasOnly(entry: object, fields: readonly string[]): boolean {
-  return Object.keys(entry).every((key) => fields.includes(key))
+function checkTexts(path: string, given: unknown): void {
+  checkInput.checkList(path, given)
+  for (const [index, text] of ((given ?? []) as readonly unknown[]).entries()) checkInput.checkName(`${path}[${index}]`, text)
 }
 
-function isPath(value: unknown): boolean {
-  return value === undefined || (Array.isArray(value) && value.every((item) => typeof item === 'string'))
+function decisionOf(path: string, given: unknown): ApprovalDecision {
+  checkInput.checkKeys(path, given, ['approvalId', 'decision', 'inputHash', 'reason', 'by', 'input'])
+  const { approvalId, decision, inputHash, reason, by } = given as Fields
+  checkInput.checkName(`${path}.approvalId`, approvalId)
+  checkInput.checkOneOf(`${path}.decision`, decision ?? null, ['approve', 'deny'])
+  for (const [name, text] of Object.entries({ inputHash, reason, by })) checkInput.checkText(`${path}.${name}`, text)
+  if (decision === 'deny' && isRecord(given) && 'input' in given) refuseInput(`${path}.input belongs to an approval; received deny`)
+  return given as ApprovalDecision
 }

@@ -50,8 +50,14 @@ export function checkToolChoice(path: string, value: unknown): void {
   checkName(`${path}.toolName`, toolName)
 }
 
+/** By the one schema that all packages have. */
 export function checkRuntimeParams(value: unknown): void {
   if (value === undefined) return
+  checkObject('runtimeParams', value)
   const [issue] = runtimeParamsSchema.safeParse(value).error?.issues ?? []
-  if (issue) refuseConfig(`${['runtimeParams', ...issue.path].join('.')}: ${issue.message}`)
+  if (issue) refuseConfig(`${issue.path.reduce<string>(pathText, 'runtimeParams')} ${issue.message}`)
+}
+
+function pathText(text: string, key: PropertyKey): string {
+  return typeof key === 'number' ? `${text}[${key}]` : `${text}.${String(key)}`
 }

@@ -1,10 +1,9 @@
 import type { ContentPart, UserMessage } from '@bowline/llm'
 import { messageOf } from '../agent-error.ts'
-import { isContentPart, isOptions } from '../content-part.ts'
 import { copyJson, deepFreeze, isRecord } from '../json.ts'
 import { answersOf } from './answers.ts'
 import type { AgentInput, ApprovalDecision, SubmittedResult } from './options.ts'
-import { refuseInput } from './refuse-input.ts'
+import { checkInput, refuseInput } from './refuse-input.ts'
 
 /** What a run was asked to do, as a frozen copy. */
 export type Order =
@@ -32,48 +31,54 @@ function copied(input: unknown): unknown {
   try {
     return copyJson(input)
   } catch (error) {
-    return refuseInput(messageOf(error))
+    return refuseInput(`input: ${messageOf(error)}`)
   }
 }
 
 function messageOfInput(given: unknown): UserMessage {
   if (typeof given === 'string') return { role: 'user', content: given }
-  if (Array.isArray(given)) return { role: 'user', content: textsOf(given) ?? partsOf(given) }
-  if (!isRecord(given)) return refuseInput('an input must be a text, texts, content parts, a user message or answers')
+  if (Array.isArray(given)) return { role: 'user', content: textsOf(given) ?? partsOf('input', given) }
+  checkInput.checkRequired('input', given, 'a text, texts, content parts, a user message or answers', isRecord)
+  return messageOfForm(given as Record<string, unknown>)
+}
+
+function messageOfForm(given: Record<string, unknown>): UserMessage {
   if (given['role'] === 'user') return userMessageOf(given)
   switch (given['type']) {
     case 'user-text':
-      return { role: 'user', content: textsOfForm(only(given, 'text')) }
+      checkInput.checkKeys('input', given, ['type', 'text'])
+      return { role: 'user', content: textsOfForm(given['text']) }
     case 'user-message':
-      return { role: 'user', content: contentOf(only(given, 'content')) }
+      checkInput.checkKeys('input', given, ['type', 'content'])
+      return { role: 'user', content: contentOf(given['content']) }
     default:
-      return refuseInput('a message given as input must have the role user')
+      checkInput.checkOneOf('input.type', given['type'], ['user-text', 'user-message'])
+      checkInput.checkOneOf('input.role', given['role'] ?? null, ['user'])
+      return refuseInput('input must be a text, texts, content parts, a user message or answers')
   }
-}
-
-/** The one field of a form besides its type. */
-function only(given: Record<string, unknown>, field: string): unknown {
-  const unknown = Object.keys(given).find((key) => key !== 'type' && key !== field)
-  return unknown === undefined ? given[field] : refuseInput(`an input of this type has no field "${unknown}"`)
 }
 
 /** Fields that others have added are kept. */
 function userMessageOf(given: Record<string, unknown>): UserMessage {
   const { content, id, at, providerOptions } = given
-  if (id !== undefined && (typeof id !== 'string' || id === '')) refuseInput('the id of a message must be a text')
-  if (at !== undefined && typeof at !== 'number') refuseInput('the time of a message must be a number')
-  if (!isOptions(providerOptions)) refuseInput('the providerOptions of a message must be objects by provider')
+  if (id !== undefined) checkInput.checkName('input.id', id)
+  if (at !== undefined) checkInput.checkRequired('input.at', at, 'a number', (time) => typeof time === 'number')
+  checkInput.checkObject('input.providerOptions', providerOptions)
+  for (const [name, options] of Object.entries(providerOptions ?? {})) checkInput.checkObject(`input.providerOptions.${name}`, options)
   return { ...(given as { role: 'user' }), content: contentOf(content) }
 }
 
 function contentOf(content: unknown): UserMessage['content'] {
   if (typeof content === 'string') return content
-  return Array.isArray(content) ? partsOf(content) : refuseInput('the content of a message must be a text or parts')
+  checkInput.checkRequired('input.content', content, 'a text or content parts', Array.isArray)
+  return partsOf('input.content', content as readonly unknown[])
 }
 
 function textsOfForm(text: unknown): UserMessage['content'] {
   if (typeof text === 'string') return text
-  return (Array.isArray(text) && textsOf(text)) || refuseInput('text must be a text or texts')
+  checkInput.checkRequired('input.text', text, 'a text or a list of texts', (given) => Array.isArray(given) && given.length > 0)
+  for (const [index, item] of (text as readonly unknown[]).entries()) checkInput.checkRequired(`input.text[${index}]`, item, 'a text', (one) => typeof one === 'string')
+  return (text as readonly string[]).map((item) => ({ type: 'text', text: item }))
 }
 
 /** Each text becomes a part. Undefined when there is anything but texts. */
@@ -82,7 +87,8 @@ function textsOf(given: readonly unknown[]): readonly ContentPart[] | undefined 
   return given.map((text) => ({ type: 'text', text }))
 }
 
-function partsOf(given: readonly unknown[]): readonly ContentPart[] {
-  if (given.length === 0) return refuseInput('an input needs at least one part')
-  return given.map((item, index) => (isContentPart(item) ? item : refuseInput(`part ${index} of the input is no text or file part`)))
+function partsOf(path: string, given: readonly unknown[]): readonly ContentPart[] {
+  checkInput.checkRequired(path, given, 'a list of at least one part', () => given.length > 0)
+  for (const [index, part] of given.entries()) checkInput.checkContentPart(`${path}[${index}]`, part)
+  return given as readonly ContentPart[]
 }

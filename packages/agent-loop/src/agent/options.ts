@@ -244,12 +244,17 @@ export interface Answers {
   readonly approvals?: readonly ApprovalDecision[]
 }
 
-/** `error` is short for an output with `isError`. `unknown` settles a call of which nobody can say whether it happened. */
+/**
+ * `error` is short for an output with `isError`. `unknown` alone settles a call whose outcome cannot be found out. A pending
+ * call may be handed back with its answer, `{ ...pendingCall, output }`: what it says of itself must be true of the call.
+ */
 export type SubmittedResult = { readonly toolCallId: string; readonly path?: readonly string[] } & (
-  | { readonly output: ToolReturnValue['output']; readonly details?: JSONValue; readonly isError?: boolean }
-  | { readonly error: string }
+  | (SaidOfCall & { readonly output: ToolReturnValue['output']; readonly details?: JSONValue; readonly isError?: boolean })
+  | (SaidOfCall & { readonly error: string })
   | { readonly unknown: true }
 )
+
+type SaidOfCall = Partial<Pick<PendingToolCall, 'toolName' | 'input' | 'deadlineAt' | 'agent' | 'background' | 'unknown'>>
 
 export interface ApprovalDecision {
   readonly approvalId: string

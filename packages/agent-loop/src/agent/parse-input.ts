@@ -17,7 +17,7 @@ export function parseInput(input: AgentInput): UserMessage | Answers {
       })
     }
     case 'resume':
-      return refuseInput('there is no input')
+      return refuseInput('input must be given; received undefined')
     default: {
       const unknown: never = order
       return unknown

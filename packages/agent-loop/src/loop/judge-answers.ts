@@ -5,11 +5,19 @@ import { canonicalDecision } from '../tools/approve.ts'
 import { awaitsApproval, isOverdue, isSettled } from '../tools/call.ts'
 import type { Call } from '../tools/call.ts'
 import { validate } from '../tools/prepare.ts'
-import { answerHashOf, isRepeat } from '../tools/submitted-result.ts'
+import { hashJson } from '../hash-json.ts'
+import { editProblem } from '../tools/approve.ts'
+import { answerHashOf, isRepeat, isUnknown } from '../tools/submitted-result.ts'
 import type { Turn } from './turn.ts'
 
 /** What is said about one answer: to be taken, known already, or refused. */
-export type Verdict = 'accepted' | 'repeated' | AgentErrorCode
+export type Verdict = 'accepted' | 'repeated' | AgentErrorCode | Refusal
+
+/** Says more than its code. */
+export interface Refusal {
+  readonly code: AgentErrorCode
+  readonly message: string
+}
 
 /** `call` is the open one of this id; `earlier` what the same submission said before about it. */
 export async function judgeResult(
@@ -25,7 +33,9 @@ export async function judgeResult(
     return (await isRepeat(result, stored, row)) ? 'repeated' : 'tool-result-conflict'
   }
   if (!call || !waitsForResult(call)) return 'unknown-tool-call'
-  if ('unknown' in result && call.row.state === 'remote') return 'invalid-input'
+  if (isUnknown(result) && call.row.state === 'remote') return { code: 'invalid-input', message: 'a remote call cannot be settled as unknown' }
+  const other = otherCall(turn, result, call)
+  if (other !== undefined) return { code: 'invalid-input', message: `${other} is not that of the call that waits` }
   if (isOverdue(turn, call)) return 'tool-result-conflict'
   return !earlier || answerHashOf(earlier) === answerHashOf(result) ? 'accepted' : 'tool-result-conflict'
 }
@@ -47,7 +57,18 @@ export async function judgeDecision(
   const validated = validate(call.tool, decision.input)
   // A schema that hangs must not hold a run that is stopped meanwhile.
   const checked = await (turn.stop.requested ? validated : turn.stop.until(validated).catch(() => undefined))
-  return checked?.ok ? 'accepted' : 'invalid-input'
+  if (checked?.ok) return 'accepted'
+  return { code: 'invalid-input', message: editProblem(checked?.issues) }
+}
+
+/** The first field of a pending call that another call has said of itself. */
+function otherCall(turn: Turn, result: SubmittedResult, { row, part }: Call): string | undefined {
+  if (isUnknown(result)) return undefined
+  const { toolName, input, agent } = result
+  if (toolName !== undefined && toolName !== row.toolName) return 'toolName'
+  const inputs = [row.inputHash, hashJson(row.input ?? part.input)]
+  if (input !== undefined && !inputs.includes(hashJson(input))) return 'input'
+  return agent !== undefined && hashJson([...agent]) !== hashJson([...turn.run.path]) ? 'agent' : undefined
 }
 
 /** Under which ids somebody must still answer. What is out of time is settled by the next run, whoever asks for it. */

@@ -6,7 +6,7 @@ import { finalize } from '../tools/finalize.ts'
 import { answerHashOf, submittedOutcome } from '../tools/submitted-result.ts'
 import { routeAnswers } from '../subagents/route-answers.ts'
 import { judgeDecision, judgeResult, openIdOf } from './judge-answers.ts'
-import type { Verdict } from './judge-answers.ts'
+import type { Refusal, Verdict } from './judge-answers.ts'
 import type { Turn } from './turn.ts'
 
 /** Answers that were checked as a whole, by the call that they settle. */
@@ -28,9 +28,8 @@ export interface GivenAnswers {
 const messages: Partial<Record<AgentErrorCode, string>> = {
   'unknown-tool-call': 'no call of this id waits for a result',
   'tool-result-conflict': 'the call has another outcome already',
-  'unknown-approval': 'no approval of this id was asked for',
+  'unknown-approval': 'no approval of this id was asked for in this journal',
   'approval-conflict': 'the approval is about another input, or was decided otherwise',
-  'invalid-input': 'the edited input is not valid, or a remote call is settled as unknown',
 }
 
 /** Collects what is said about each answer. */
@@ -38,11 +37,18 @@ class Verdicts {
   readonly accepted: string[] = []
   readonly repeated: string[] = []
   readonly refused: { id: string; code: AgentErrorCode }[] = []
+  /** Of the first that is refused. */
+  message = ''
 
   add(id: string, verdict: Verdict): void {
     if (verdict === 'accepted') this.accepted.push(id)
     else if (verdict === 'repeated') this.repeated.push(id)
-    else this.refused.push({ id, code: verdict })
+    else this.#refuse(id, typeof verdict === 'string' ? { code: verdict, message: messages[verdict] ?? verdict } : verdict)
+  }
+
+  #refuse(id: string, { code, message }: Refusal): void {
+    if (this.refused.length === 0) this.message = `${id}: ${message}`
+    this.refused.push({ id, code })
   }
 }
 
@@ -52,8 +58,7 @@ export async function checkSubmission(turn: Turn, calls: readonly Call[], answer
   const { missing, ...judged } = await judge(turn, calls, answers, verdicts)
   const [first] = verdicts.refused
   if (first) {
-    const message = `${first.id}: ${messages[first.code] ?? first.code}`
-    return { ok: false, error: { code: first.code, message, refused: verdicts.refused } }
+    return { ok: false, error: { code: first.code, message: verdicts.message, refused: verdicts.refused } }
   }
   const { accepted, repeated } = verdicts
   return { ok: true, value: { ...judged, receipt: { accepted: unique(accepted), repeated: unique(repeated), missing } } }

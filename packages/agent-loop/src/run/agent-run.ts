@@ -1,4 +1,5 @@
 import type { AgentDefinition } from '../agent/definition.ts'
+import { refuseConfig } from '../agent/check-options.ts'
 import { orderOf } from '../agent/input.ts'
 import type { AgentInput, AgentRun, RunOptions } from '../agent/options.ts'
 import { systemIds } from '../ids.ts'
@@ -18,6 +19,7 @@ export function startRun(agent: AgentDefinition, input: AgentInput | undefined, 
   checkRunOptions(given)
   const order = orderOf(input)
   const options = { ...agent.runDefaults, ...definedOnly(given) }
+  if (order.kind === 'answers' && options.journal === undefined) refuseConfig('run.options.journal must be the journal of the turn that waits for these answers; received undefined')
   const { ids = systemIds, messages = [] } = options
   const journal = options.journal ?? createMemoryJournal({ messages })
   const parts = new RunParts(agent, options, journal, ancestry)

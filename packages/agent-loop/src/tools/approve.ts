@@ -1,3 +1,4 @@
+import type { SchemaIssue } from '@bowline/llm'
 import { orderOf } from '../agent/input.ts'
 import type { ApprovalDecision } from '../agent/options.ts'
 import { messageOf } from '../agent-error.ts'
@@ -61,7 +62,13 @@ async function objectionTo(turn: Turn, call: Call, { approvalId, decision, input
   if (inputHash !== undefined && inputHash !== approval.inputHash) return 'the decision is about another input'
   if (input === undefined || decision === 'deny') return undefined
   const checked = await turn.stop.until(validate(call.tool, input)).catch(() => undefined)
-  return checked?.ok ? undefined : 'the edited input is not valid'
+  return checked?.ok ? undefined : editProblem(checked?.issues)
+}
+
+/** Names each place of an edited input that its tool's schema refuses. */
+export function editProblem(issues: readonly SchemaIssue[] = []): string {
+  const places = issues.map(({ path, message }) => `${path === '' ? 'input' : `input.${path}`}: ${message}`)
+  return ['the edited input is not valid', ...places].join('; ')
 }
 
 /** Drafts a decision that was checked: an approved call is to be prepared with the input that was approved, a denied one ends. */

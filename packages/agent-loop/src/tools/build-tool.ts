@@ -1,3 +1,5 @@
+import { LlmError, checkSchema } from '@bowline/llm'
+import { messageOf } from '../agent-error.ts'
 import {
   checkBoolean,
   checkFunction,
@@ -6,11 +8,12 @@ import {
   checkText,
   checkWhole,
   checkWholeOrNull,
+  refuseConfig,
 } from '../agent/check-options.ts'
 import { isOptions } from '../content-part.ts'
 import { isRecord } from '../json.ts'
 import { makeTool } from './tool.ts'
-import type { InputSchema, Tool, ToolFields } from './tool.ts'
+import type { Tool, ToolFields } from './tool.ts'
 
 const namePattern = /^[A-Za-z0-9_-]{1,64}$/
 const localTimeoutMs = 120_000
@@ -38,7 +41,7 @@ export function checkToolName(path: string, name: unknown): string {
 
 function checkFields(name: string, fields: Partial<ToolFields>): void {
   checkRequired(`the tool ${name}: description`, fields.description, 'a text', (given) => typeof given === 'string')
-  checkRequired(`the tool ${name}: inputSchema`, fields.inputSchema, 'a schema: zod, Standard Schema or JSON Schema', isSchemaLike)
+  checkToolSchema(`the tool ${name}: inputSchema`, fields.inputSchema)
   checkText(`the tool ${name}: label`, fields.label)
   checkOneOf(`the tool ${name}: effect`, fields.effect, ['pure', 'idempotent', 'once'])
   checkOneOf(`the tool ${name}: onUnknownOutcome`, fields.onUnknownOutcome, ['stop', 'tell-model'])
@@ -56,8 +59,13 @@ function checkFields(name: string, fields: Partial<ToolFields>): void {
   checkRequired(`the tool ${name}: providerOptions`, fields.providerOptions, 'objects by provider', isOptions)
 }
 
-function isSchemaLike(schema: unknown): schema is InputSchema {
-  return typeof schema === 'function' || isRecord(schema)
+function checkToolSchema(path: string, schema: unknown): void {
+  try {
+    checkSchema(path, schema)
+  } catch (error) {
+    if (!LlmError.isInstance(error)) throw error
+    refuseConfig(messageOf(error))
+  }
 }
 
 function areExamples(examples: unknown): boolean {

@@ -15,7 +15,7 @@ export function submittedOutcome(call: Call, result: SubmittedResult): Promise<O
 
 /** Equal hashes are the same answer: output, details and whether it is an error. */
 export function answerHashOf(result: SubmittedResult): string {
-  if ('unknown' in result) return hashJson({ unknown: true })
+  if (isUnknown(result)) return hashJson({ unknown: true })
   const { output, isError = false, details } = returnedFrom(result)
   return hashJson({ output: output as JSONValue, isError, ...(details !== undefined && { details }) })
 }
@@ -27,14 +27,21 @@ export async function isRepeat(result: SubmittedResult, stored: ToolResult, row:
 }
 
 function outcomeOf(result: SubmittedResult, tool: Tool | undefined, input: JSONValue): Promise<Outcome> | Outcome {
-  if ('unknown' in result) return unknownOutcome('nobody can say what became of the call', 'here')
+  if (isUnknown(result)) return unknownOutcome('nobody can say what became of the call', 'here')
   return returnedOutcome(tool, { toolCallId: result.toolCallId, input }, returnedFrom(result), 'elsewhere')
 }
 
 type Returned = Extract<SubmittedResult, { readonly output: unknown }>
 
-function returnedFrom(result: Exclude<SubmittedResult, { readonly unknown: true }>): Omit<Returned, 'toolCallId'> {
+function returnedFrom(result: Exclude<SubmittedResult, UnknownResult>): Omit<Returned, 'toolCallId'> {
   return 'error' in result ? { output: result.error, isError: true } : result
+}
+
+type UnknownResult = Exclude<SubmittedResult, { readonly output: unknown } | { readonly error: string }>
+
+/** The answer itself, and not what a pending call says beside its answer. */
+export function isUnknown(result: SubmittedResult): result is UnknownResult {
+  return !('output' in result) && !('error' in result)
 }
 
 function factsOf({ output, details, status }: Pick<Outcome, 'status' | 'output' | 'details'>): JSONValue {

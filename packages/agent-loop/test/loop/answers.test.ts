@@ -78,6 +78,38 @@ describe('answers', () => {
     expect(sent).toHaveLength(1)
   })
 
+  it('S209: a pending call may be handed back with its answer, when it is that of the call', async () => {
+    const { talk, agent, result } = await waiting()
+    const [a, b] = result.pendingToolCalls
+    if (!a || !b) throw new Error('two calls wait')
+    for (const [field, wrong] of [['toolName', { ...a, toolName: 'near', output: 1 }], ['input', { ...a, input: { other: 1 }, output: 1 }], ['agent', { ...a, agent: ['other'], output: 1 }]] as const) {
+      const refused = await talk.play(agent, { toolResults: [wrong] })
+      expect(refused.result).toMatchObject({ reason: 'refused', error: { code: 'invalid-input', message: `a: ${field} is not that of the call that waits` } })
+    }
+    const answered = await talk.play(agent, { toolResults: [{ ...a, output: 1 }, { ...b, error: 'no' }], approvals: [approve] })
+    expect(answered.result).toMatchObject({ status: 'completed', submission: { accepted: ['a', 'b', 'approval_1'], missing: [] } })
+  })
+
+  it('S209: a pending call alone answers nothing, also one that says of itself that its outcome is unknown', async () => {
+    const { talk, agent, result } = await waiting([])
+    const [pending] = result.pendingToolCalls
+    for (const given of [{ ...pending }, { ...pending, unknown: true }]) {
+      expect(() => talk.run(agent, { toolResults: [given as never] })).toThrow(/^toolResults\[0\] must have exactly one of output, error, unknown; received .*which a pending call says of itself$/)
+    }
+  })
+
+  it('S208: answers without the journal of their turn are refused, and say so', () => {
+    expect(() => agentOf([]).run({ approvals: [approve] })).toThrow(
+      expect.objectContaining({ code: 'invalid-config', message: 'run.options.journal must be the journal of the turn that waits for these answers; received undefined' }),
+    )
+  })
+
+  it('S208: an edited input that misses the schema is refused by its path', async () => {
+    const { talk, agent } = await waiting([])
+    const { result } = await talk.play(agent, { approvals: [{ ...approve, input: { to: 5 } }] })
+    expect(result).toMatchObject({ reason: 'refused', error: { code: 'invalid-input', message: expect.stringMatching(/^approval_1: the edited input is not valid; input\.to: /) as string } })
+  })
+
   it.each<[string, readonly ApprovalDecision[], string, readonly string[]]>([
     ['an unknown id', [{ approvalId: 'other', decision: 'approve' }], 'unknown-approval', ['other']],
     ['another input', [{ ...approve, inputHash: 'x' }], 'approval-conflict', ['approval_1']],

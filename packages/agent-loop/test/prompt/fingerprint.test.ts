@@ -117,8 +117,13 @@ describe('the fingerprint', () => {
     expect(await hashOf({ system: 'a\uD800' }, [weather({ description: '\uDC00' })])).toMatch(/^[\w-]{43}$/)
   })
 
-  it('a schema that cannot be read rejects', async () => {
+  it('S208: a schema that cannot be read is refused where the tool is defined', () => {
     const broken = { get type() { throw new Error('broken') } }
+    expect(() => weather({ inputSchema: broken as never })).toThrow('inputSchema cannot be read: Error: broken')
+  })
+
+  it('a schema that cannot be made rejects', async () => {
+    const broken = () => { throw new Error('broken') }
     await expect(hashOf({}, [weather({ inputSchema: broken as never })])).rejects.toThrow('broken')
   })
 

@@ -1,5 +1,6 @@
 import { isFields } from '../arguments.ts'
 import { check, checkItems, refuseSetting } from '../check.ts'
+import { LlmError } from '../model-error.ts'
 
 type Found = (path: string, schema: unknown) => void
 /** Checks the value of one keyword, and hands on the schemas in it. */
@@ -54,11 +55,17 @@ const checked = new WeakSet<object>()
  * Schema. Each object is looked at once.
  */
 export function checkSchema(path: string, given: unknown): void {
+  check.checkName('path', path)
   if (typeof given === 'function') return
   check.checkRequired(path, given, 'a schema: zod, Standard Schema or JSON Schema', isFields)
   if (checked.has(given as object) || !isPlainSchema(given as object)) return
-  checkHasKeyword(path, given as object)
-  checkAll(path, given)
+  try {
+    checkHasKeyword(path, given as object)
+    checkAll(path, given)
+  } catch (error) {
+    if (LlmError.isInstance(error)) throw error
+    throw new LlmError('invalid-config', `${path} cannot be read: ${String(error)}`, { cause: error })
+  }
   checked.add(given as object)
 }
 

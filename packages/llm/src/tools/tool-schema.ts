@@ -68,7 +68,8 @@ function refusalOf(schema: unknown): LlmError | undefined {
     checkSchema('schema', schema)
     return undefined
   } catch (error) {
-    return LlmError.isInstance(error) ? error : new LlmError('invalid-config', `schema cannot be read: ${messageOf(error)}`)
+    if (LlmError.isInstance(error)) return error
+    throw error
   }
 }
 
