@@ -4,11 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { LoggedEvent } from '@bowline/sessions'
+import type { AcknowledgedInput } from '@bowline/sessions/testing'
 import { environment, programFile } from './program.ts'
 
 export type WorkerMessage =
   | { readonly type: 'started'; readonly recovered: number }
   | { readonly type: 'accepted'; readonly runId: string }
+  | { readonly type: 'input'; readonly input: AcknowledgedInput }
   | { readonly type: 'slow-started' }
   | { readonly type: 'event'; readonly event: LoggedEvent }
   | { readonly type: 'moment'; readonly what: string }

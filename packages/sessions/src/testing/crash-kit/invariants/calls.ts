@@ -56,6 +56,8 @@ export const doubtIsSurfaced: Invariant = {
 function hiddenEffect({ record, session, effects }: Call): string[] {
   const { state, status, toolCallId } = record
   if (effects.length === 0 || status === 'result' || status === 'error' || status === 'unknown') return []
+  // A call that was stopped under way may have acted: what can be repeated counts as cancelled.
+  if (status === 'cancelled' && record.effect !== 'once') return []
   const run = session.runs.find((each) => each.id === record.runId)
   const asked = run?.status === 'needs-recovery' ? run.pendingToolCalls : []
   const isAsked = asked.some((call) => call.toolCallId === toolCallId && call.unknown)
