@@ -1,6 +1,9 @@
 import type { ListedAgent } from './bridge-contract.ts'
 import { BridgeError } from './errors.ts'
 import type { BridgeExecutor, DiscoveredAgent } from './executors/executor.ts'
+import { missingAgent } from './missing-agent.ts'
+import { sortedOut } from './sorted-agents.ts'
+import type { LeftOutAgent, Looked } from './sorted-agents.ts'
 import type { BridgeLogger } from './logger.ts'
 
 export interface DirectoryOptions {
@@ -8,6 +11,9 @@ export interface DirectoryOptions {
   readonly defaultAgentId: string | undefined
   readonly logger: BridgeLogger
 }
+
+const retryWhenUnknownMs = 1000
+const maxTold = 1000
 
 export interface FoundAgent {
   readonly agent: DiscoveredAgent
@@ -19,6 +25,7 @@ export class AgentDirectory {
   readonly #executors: readonly BridgeExecutor[]
   readonly #defaultAgentId: string | undefined
   readonly #logger: BridgeLogger
+  readonly #told = new Set<string>()
 
   constructor({ executors, defaultAgentId, logger }: DirectoryOptions) {
     this.#executors = executors
@@ -32,13 +39,34 @@ export class AgentDirectory {
     return found.map((each) => ({ ...each.agent, executor: each.executor.kind, default: each === chosen }))
   }
 
-  /** Throws `CONFIG` without any agents and `NOT_FOUND` for an unknown id. */
-  find(agentId: string | undefined): FoundAgent {
+  /**
+   * Throws `NOT_FOUND` for an unknown id, with those that pass `isVisible`. Without any agents throws `CONFIG`, or `TRANSPORT`
+   * if an executor does not know its agents yet.
+   */
+  find(agentId: string | undefined, isVisible: (agentId: string) => boolean = () => true): FoundAgent {
     const found = this.#found()
-    if (found.length === 0) throw new BridgeError('CONFIG', 'No agents registered')
+    if (found.length === 0) throw this.#noAgents()
     const agent = agentId === undefined ? this.#chosen(found) : byId(found, agentId)
-    if (!agent) throw new BridgeError('NOT_FOUND', `No agent ${agentId}`, { details: { ...(agentId !== undefined && { agentId }) } })
+    if (!agent) throw missingAgent(agentId ?? '', found.map((each) => each.agent.id).filter(isVisible))
     return agent
+  }
+
+  /** The agents that an executor gave and that cannot be listed, by executor. */
+  leftOut(executor: BridgeExecutor): readonly LeftOutAgent[] {
+    return this.#look(executor).leftOut
+  }
+
+  #noAgents(): BridgeError {
+    const unknown = this.#unknown()
+    if (unknown === undefined) return new BridgeError('CONFIG', 'No agents registered')
+    const details = { reason: 'agents-unknown', outcome: 'none', retryAfterMs: retryWhenUnknownMs } as const
+    return new BridgeError('TRANSPORT', `No agents yet: ${unknown}`, { details })
+  }
+
+  /** Why an executor does not know its agents. */
+  #unknown(): string | undefined {
+    const reasons = this.#executors.flatMap((executor) => executor.health().reason ?? [])
+    return reasons.length > 0 ? reasons.join('; ') : undefined
   }
 
   /** Undefined if no executor has an agent of this id. */
@@ -54,7 +82,7 @@ export class AgentDirectory {
   /** Throws `CONFIG` when there is no such default agent; logs ids that an earlier executor took. */
   check(): void {
     const id = this.#defaultAgentId
-    if (id !== undefined && !byId(this.#found(), id)) {
+    if (id !== undefined && !byId(this.#found(), id) && this.#unknown() === undefined) {
       const known = this.#found().map(({ agent }) => agent.id).join(', ') || 'no agents'
       throw new BridgeError('CONFIG', `There is no default agent ${id}; there are ${known}`, { details: { agentId: id } })
     }
@@ -79,12 +107,26 @@ export class AgentDirectory {
   }
 
   #agentsOf(executor: BridgeExecutor): readonly DiscoveredAgent[] {
+    return this.#look(executor).agents
+  }
+
+  #look(executor: BridgeExecutor): Looked {
     try {
-      return executor.agents()
+      const looked = sortedOut(executor.agents())
+      for (const each of looked.leftOut) this.#tellLeftOut(executor, each)
+      return looked
     } catch (error) {
       this.#logger.error({ executor: executor.kind, cause: error }, 'the agents of an executor cannot be listed')
-      return []
+      return { agents: [], leftOut: [] }
     }
+  }
+
+  /** Once for each reason. */
+  #tellLeftOut({ kind }: BridgeExecutor, { id, reason }: LeftOutAgent): void {
+    const key = JSON.stringify([kind, id, reason])
+    if (this.#told.has(key) || this.#told.size >= maxTold) return
+    this.#told.add(key)
+    this.#logger.warn({ executor: kind, agentId: id, reason }, 'an agent cannot be listed')
   }
 
   #chosen(found: readonly FoundAgent[]): FoundAgent | undefined {

@@ -23,8 +23,11 @@ export interface Bridge {
   counters(): BridgeCounters
   /** Executors in order, their agents in order of registration. `capability` must be in the agent's list exactly. */
   discover(query?: OwnerOption & { readonly capability?: string }): readonly ListedAgent[]
-  /** Lets every executor look anew at its agents, at most once per second. Never rejects. */
-  refresh(): Promise<void>
+  /**
+   * Lets every executor look anew at its agents, at most once per second. Waits at most `waitMs` (default 2,000) for agents
+   * that are being started. Rejects for options that are none only.
+   */
+  refresh(options?: { readonly waitMs?: number }): Promise<void>
   /** Throws a `BridgeError`; then no session remains. */
   createSession(input?: CreateSessionInput): Promise<BridgeSession>
   /** One prompt in a session, or `answers` to what its request waits for. A refused call is told by its result. */
@@ -202,7 +205,7 @@ export interface BridgeLimits {
 }
 
 export interface BridgeHealth {
-  /** Started, with an agent, and every executor healthy. */
+  /** Started, with an agent that can be used, and every executor healthy. */
   readonly healthy: boolean
   readonly version: string
   readonly uptimeMs: number
@@ -217,7 +220,11 @@ export interface BridgeHealth {
   readonly executors: readonly {
     readonly kind: string
     readonly healthy: boolean
+    /** Why it is not healthy, if no agent says so. */
+    readonly reason?: string
     readonly workers?: readonly WorkerHealth[]
+    /** Agents that are not listed, and why. */
+    readonly leftOut?: readonly { readonly id: string; readonly reason: string }[]
   }[]
 }
 

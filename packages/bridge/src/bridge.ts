@@ -10,7 +10,8 @@ import { coreOf } from './core.ts'
 import type { Core } from './core.ts'
 import { BridgeError } from './errors.ts'
 import type { BridgeExecutor, ExecutorHost } from './executors/executor.ts'
-import { checkDiscoverQuery, checkHealthOptions, checkSessionOptions, checkStopOptions } from './input/check-input.ts'
+import { givenFields } from './given-fields.ts'
+import { checkDiscoverQuery, checkHealthOptions, checkRefreshOptions, checkSessionOptions, checkStopOptions } from './input/check-input.ts'
 import { contextLogger } from './observer.ts'
 import { OpenCalls } from './open-calls.ts'
 import { cancel } from './operations/cancel.ts'
@@ -157,10 +158,10 @@ class ExecutorBridge implements Bridge {
     const { executors, clock, maxInFlight } = this.#settings
     const { admission, sessions } = this.#desk
     const agents = this.#directory.list()
-    const states = executors.map((executor) => ({ kind: executor.kind, ...executor.health() }))
+    const states = executors.map((executor) => this.#healthOf(executor))
     const running = this.#state === 'started'
     return {
-      healthy: running && agents.length > 0 && states.every(({ healthy }) => healthy),
+      healthy: running && agents.some(({ status }) => status === 'ready' || status === 'busy') && states.every(({ healthy }) => healthy),
       version: manifest.version,
       uptimeMs: running ? clock.now() - this.#startedAt : 0,
       agents: { total: agents.length, ready: agents.filter(({ status }) => status === 'ready').length },
@@ -172,6 +173,13 @@ class ExecutorBridge implements Bridge {
       owner: this.#loadOf(owner),
       executors: states,
     }
+  }
+
+  /** An agent that cannot be listed is one that cannot be used. */
+  #healthOf(executor: BridgeExecutor): BridgeHealth['executors'][number] {
+    const health = executor.health()
+    const leftOut = this.#directory.leftOut(executor)
+    return { kind: executor.kind, ...health, healthy: health.healthy && leftOut.length === 0, ...(leftOut.length > 0 && { leftOut }) }
   }
 
   #loadOf(owner: string): BridgeHealth['owner'] {
@@ -198,11 +206,12 @@ class ExecutorBridge implements Bridge {
     return capability === undefined ? agents : agents.filter(({ capabilities }) => capabilities.includes(capability))
   }
 
-  async refresh(): Promise<void> {
+  async refresh(options: { readonly waitMs?: number } = {}): Promise<void> {
+    checkRefreshOptions('refresh.options', options)
     const now = this.#settings.clock.now()
     if (now - this.#refreshedAt < refreshEveryMs) return
     this.#refreshedAt = now
-    const looking = this.#settings.executors.map((executor) => this.#core.attempt('the executor did not look anew', () => executor.refresh?.()))
+    const looking = this.#settings.executors.map((executor) => this.#core.attempt('the executor did not look anew', () => executor.refresh?.(givenFields(options))))
     await this.#calls.during(Promise.all(looking))
   }
 

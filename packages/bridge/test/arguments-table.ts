@@ -177,7 +177,7 @@ export function bridgeMethods(bridge: Bridge, sessionId: string): readonly Row[]
     row('start'),
     { ...row('stop', { path: 'stop.options', valid: {}, fields: { deadlineMs: whole } }), notCalled: 'the bridge is of use for the other rows' },
     row('counters'),
-    row('refresh'),
+    row('refresh', { path: 'refresh.options', valid: {}, fields: { waitMs: whole } }),
     row('health', { path: 'health.options', valid: {}, fields: owner }),
     row('discover', { path: 'discover.query', valid: {}, fields: { ...owner, capability: text } }),
     row('createSession', input('createSession.input', {}, { ...owner, ...depth, agentId: text, metadata: ['object'], resumeSessionId: text, idempotencyKey: text } satisfies Fields<root.CreateSessionInput>, [])),

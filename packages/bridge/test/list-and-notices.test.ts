@@ -51,7 +51,7 @@ describe('what others may', () => {
     await bridge.start()
     expect(bridge.discover({ owner: 'bob' }).map(({ id }) => id)).toEqual(['a'])
     expect(bridge.discover({ owner: 'ann' })).toHaveLength(2)
-    await expect(bridge.createSession({ owner: 'bob', agentId: 'b' })).rejects.toMatchObject({ code: 'NOT_FOUND', message: 'No agent b' })
+    await expect(bridge.createSession({ owner: 'bob', agentId: 'b' })).rejects.toMatchObject({ code: 'NOT_FOUND', message: 'No agent b; there is a' })
     expect(failureOf(await bridge.delegate({ owner: 'bob', agentId: 'b', prompt: 'hi' }).result()).code).toBe('NOT_FOUND')
     outcomeOf(await bridge.delegate({ owner: 'ann', agentId: 'b', prompt: 'hi' }).result())
   })

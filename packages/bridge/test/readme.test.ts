@@ -72,7 +72,7 @@ describe('README', () => {
     const { workers } = blocks.find((each) => 'workers' in each) as { readonly workers: Parameters<typeof workerExecutor>[0]['workers'] }
     expect(workerExecutor({ workers }).agents()).toMatchObject([{ id: 'reviewer' }])
     const { error } = blocks.find((each) => 'error' in each) as { readonly error: object }
-    const thrown = new BridgeError('NOT_FOUND', 'No agent nobody', { details: { agentId: 'nobody' } })
+    const thrown = new BridgeError('NOT_FOUND', 'No agent nobody; there is reviewer', { details: { agentId: 'nobody' } })
     expect(errorBody(thrown)).toEqual(error)
   })
 

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { BridgeError, createBridge, defineBridgeAgent, inProcessExecutor } from '../src/index.ts'
+import { BridgeError, createBridge, defineBridgeAgent, inProcessExecutor, remoteExecutor } from '../src/index.ts'
 import type { BridgeAgent, BridgeExecutor } from '../src/index.ts'
+import { connectTo } from './mcp/support.ts'
+import { stubServer } from './stub-server.ts'
 import { answer, failureOf, outcomeOf, recordingLogger, startBridge, testAgent } from './support.ts'
+import type { TestBridge } from './support.ts'
 
 /** An executor without agents that writes down its life. */
 function tracedExecutor(kind: string, trace: string[], parts: Partial<BridgeExecutor> = {}): BridgeExecutor {
@@ -155,5 +158,55 @@ describe('discovery', () => {
     const none = failureOf(await empty.delegate({ prompt: 'hi' }).result())
     expect(none).toMatchObject({ code: 'CONFIG', message: 'No agents registered', retryable: false })
     expect(BridgeError.isInstance(none)).toBe(true)
+  })
+
+  it('B8: B121: an unknown agent is told with those that there are', async () => {
+    const { bridge } = await startBridge([testAgent('a'), testAgent('b')], { authorize: (owner, _action, id) => owner === 'local' || id === 'a' })
+    const message = async (owner: string, agentId: string) => failureOf(await bridge.delegate({ prompt: 'hi', agentId, owner }).result()).message
+    expect(await message('local', 'c')).toBe('No agent c; there are a, b')
+    expect([await message('bob', 'c'), await message('bob', 'b')]).toEqual(['No agent c; there is a', 'No agent b; there is a'])
+  })
+})
+
+describe('agents of other processes', () => {
+  const listed = { id: 'good', capabilities: ['x'], status: 'ready' as const, durable: false }
+  const bad: readonly [string, unknown, string][] = [
+    ['capabilities that are one text', { ...listed, id: 'bad', capabilities: 'review' }, 'capabilities must be a list; received a text of 6 characters'],
+    ['a capability that is none', { ...listed, id: 'bad', capabilities: [null] }, 'capabilities[0] must be a text with at least one character; received null'],
+    ['no id', { ...listed, id: undefined }, 'id must be an id: a letter or digit, then up to 127 of those and . _ : -; received undefined'],
+    ['another status', { ...listed, id: 'bad', status: 'fine' }, 'status must be one of ready, busy, starting, unavailable; received "fine"'],
+    ['providers without models', { ...listed, id: 'bad', providers: [{ id: 'p' }] }, 'providers[0].models must be a list; received undefined'],
+    ['nothing', null, 'agent must be an object; received null'],
+  ]
+
+  it.each(bad)('B9: one with %s is left out with its reason, and hides no other', async (_what, agent, reason) => {
+    const executor: BridgeExecutor = { ...inProcessExecutor({ agents: [testAgent('good')] }), kind: 'odd', agents: () => [agent as never, listed] }
+    const { bridge, logger } = await startBridge([], { executors: [executor] })
+    const { call } = await connectTo({ bridge } as TestBridge)
+    expect((await call('agents_discover')).structuredContent).toMatchObject({ agents: [{ id: 'good', status: 'ready' }] })
+    expect((await call('bridge_health')).structuredContent).toMatchObject({ healthy: false, executors: [{ kind: 'odd', healthy: false, leftOut: [{ reason }] }] })
+    expect(outcomeOf(await bridge.delegate({ prompt: 'hi' }).result()).text).toBe('good: hi')
+    expect(logger.lines.filter(({ message }) => message === 'an agent cannot be listed').map(({ fields }) => fields['reason'])).toEqual([reason])
+  })
+})
+
+describe('an executor that does not know its agents yet', () => {
+  it('B93: a server out of reach is TRANSPORT with its reason, to be tried again, and no bad configuration', async () => {
+    const reason = 'the server far is out of reach: disconnected'
+    const executors = [remoteExecutor({ servers: [{ id: 'far', baseUrl: 'http://127.0.0.1:9' }] })]
+    const bridge = createBridge({ executors, defaultAgentId: 'writer', logger: recordingLogger() })
+    await bridge.start()
+    const error = failureOf(await bridge.delegate({ prompt: 'hi' }).result())
+    expect(error).toMatchObject({ code: 'TRANSPORT', retryable: true, message: `No agents yet: ${reason}`, details: { outcome: 'none', retryAfterMs: 1000 } })
+    expect(bridge.health()).toMatchObject({ healthy: false, executors: [{ kind: 'remote', healthy: false, reason }] })
+    await bridge.stop()
+  })
+
+  it('B93: an agent that its server does not have says so', async () => {
+    const { url } = await stubServer()
+    const executor = remoteExecutor({ servers: [{ id: 'far', baseUrl: url, agents: ['writer', 'reader'] }] })
+    const { bridge } = await startBridge([], { executors: [executor] })
+    expect(bridge.discover()).toMatchObject([{ id: 'writer', status: 'ready' }, { id: 'reader', status: 'unavailable', reason: 'the server far has no agent reader' }])
+    await bridge.stop()
   })
 })

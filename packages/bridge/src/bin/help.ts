@@ -3,7 +3,7 @@ export const helpText = `Hands work to other agents: an MCP server on stdin and 
 
 Usage: bowline-bridge [flags] [check]
 
-  check                 Start, print the agents as JSON, and stop
+  check                 Start, print a line for each agent, and stop; exit 1 if one cannot be used
 
   --config FILE         Default: bowline.bridge.ts, .js or .json in this folder
   --worker ID=COMMAND   An agent in a process of its own; may be given several times

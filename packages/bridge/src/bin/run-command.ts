@@ -3,6 +3,7 @@ import { systemClock } from '@bowline/llm'
 import manifest from '../../package.json' with { type: 'json' }
 import type { Bridge } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
+import { checkReport } from './check-report.ts'
 import { readCommandLine, type CommandLine, type Environment } from './command-line.ts'
 import { endOfService } from './end-of-service.ts'
 import { helpText } from './help.ts'
@@ -12,6 +13,8 @@ import { withBridge } from './with-bridge.ts'
 const exitClean = 0
 const exitFailure = 1
 const exitBadConfiguration = 2
+/** More than any `startTimeoutMs` that makes sense. */
+const longestStartMs = 24 * 3_600_000
 
 /** Runs the command and gives its exit code. */
 export async function runCommand(argv: readonly string[], environment: Environment, protocol: Writable): Promise<number> {
@@ -21,6 +24,7 @@ export async function runCommand(argv: readonly string[], environment: Environme
     await run(readCommandLine(argv, environment), protocol)
     return exitClean
   } catch (error) {
+    if (error instanceof NotUsable) return exitFailure
     tellError(error)
     return BridgeError.isInstance(error) && error.code === 'CONFIG' ? exitBadConfiguration : exitFailure
   } finally {
@@ -46,10 +50,17 @@ async function run(line: CommandLine, protocol: Writable): Promise<void> {
   }
 }
 
+/** Throws when something that is configured cannot be used. */
 async function check(bridge: Bridge, protocol: Writable): Promise<void> {
-  await bridge.refresh()
-  await print(protocol, `${JSON.stringify({ agents: bridge.discover() }, null, 2)}\n`)
+  // Each start ends by its own limit.
+  await bridge.refresh({ waitMs: longestStartMs })
+  const { lines, isUsable } = checkReport(bridge)
+  await print(protocol, lines.map((line) => `${line}\n`).join(''))
+  if (!isUsable) throw new NotUsable()
 }
+
+/** What is wrong was printed. */
+class NotUsable extends Error {}
 
 /** Each way loads its own code, so that the first answer comes soon. */
 async function serve(bridge: Bridge, { http }: CommandLine, protocol: Writable, over: AbortController): Promise<void> {

@@ -33,8 +33,11 @@ export interface BridgeExecutor {
   /** In order of registration, true at call time. */
   agents(): readonly DiscoveredAgent[]
   health(): ExecutorHealth
-  /** Looks anew at what may have come or gone, so that `agents()` is true. Never rejects. */
-  refresh?(): Promise<void>
+  /**
+   * Looks anew at what may have come or gone, so that `agents()` is true. Waits at most `waitMs` (default 2,000) for agents
+   * that are being started. Never rejects.
+   */
+  refresh?(options?: { readonly waitMs?: number }): Promise<void>
   /**
    * Rejects with what the agent's `onSessionCreate` threw; the session does not exist then. `attach`: the session was
    * created before, by this process or another, and no hook runs. When `conversationId` is not the session's own id and
@@ -80,7 +83,10 @@ export interface ExecutorHost {
 }
 
 export interface ExecutorHealth {
+  /** All that it was configured with can be used now. */
   readonly healthy: boolean
+  /** Why it is not, if no agent says so: an executor that cannot know its agents. */
+  readonly reason?: string
   readonly workers?: readonly WorkerHealth[]
 }
 
@@ -88,11 +94,16 @@ export interface WorkerHealth {
   readonly id: string
   readonly state: 'starting' | 'ready' | 'waiting' | 'unavailable' | 'stopped'
   readonly restarts: number
+  /** Why it is not ready. */
+  readonly reason?: string
 }
 
 export interface DiscoveredAgent extends AgentInfo {
   readonly capabilities: readonly string[]
-  readonly status: 'ready' | 'busy' | 'unavailable'
+  /** `starting`: its first start has not ended yet. Prompts wait for it. */
+  readonly status: 'ready' | 'busy' | 'starting' | 'unavailable'
+  /** Why it is not ready, if that is known. */
+  readonly reason?: string
   readonly durable: boolean
   /** An earlier conversation can go on under a new session. Default: as `durable`. */
   readonly resumable?: boolean

@@ -27,7 +27,7 @@ export function workerExecutor(options: WorkerExecutorOptions): BridgeExecutor {
   }
 
   const all = (): readonly Worker[] => [...workers.values()]
-  const isUsable = ({ health: { state } }: Worker): boolean => state !== 'unavailable' && state !== 'stopped'
+  const isUsable = ({ health: { state } }: Worker): boolean => state === 'ready'
 
   return {
     specificationVersion: 'v1',
@@ -49,11 +49,11 @@ export function workerExecutor(options: WorkerExecutorOptions): BridgeExecutor {
     },
     agents: () => settings.map((each) => workers.get(each.id)?.describe() ?? notStarted(each)),
     health: () => ({ healthy: host !== undefined && all().every(isUsable), workers: all().map((worker) => worker.health) }),
-    async refresh() {
+    async refresh({ waitMs = refreshMs } = {}) {
       const { clock } = host ?? {}
       if (!clock) return
       const late = Promise.withResolvers<void>()
-      const cancel = clock.setTimer(clock.now() + refreshMs, late.resolve, { hold: true })
+      const cancel = clock.setTimer(clock.now() + waitMs, late.resolve, { hold: true })
       await Promise.race([Promise.all(all().map((worker) => worker.settled())), late.promise])
       cancel()
     },
@@ -71,5 +71,5 @@ function limitsOf({ ttlMs, idleMs, maxSessions, inactivityMs }: WorkerExecutorOp
 }
 
 function notStarted({ id, capabilities = [] }: WorkerSettings): DiscoveredAgent {
-  return { id, capabilities, status: 'unavailable', durable: false }
+  return { id, capabilities, status: 'unavailable', reason: 'not started', durable: false }
 }

@@ -58,6 +58,7 @@ export const checkHealthOptions = callChecks.record(ownerOption)
 export const checkDiscoverQuery = callChecks.record<NonNullable<Parameters<Bridge['discover']>[0]>>({ ...ownerOption, capability: callChecks.optionalName })
 export const checkSessionOptions = callChecks.record(ownerOption)
 export const checkRequestQuery = callChecks.record<RequestQuery>({ ...ownerOption, ...signalOption, waitMs: callChecks.whole(0) })
+export const checkRefreshOptions = callChecks.record<NonNullable<Parameters<Bridge['refresh']>[0]>>({ waitMs: callChecks.whole(0) })
 export const checkStopOptions = callChecks.record<NonNullable<Parameters<Bridge['stop']>[0]>>({ deadlineMs: callChecks.whole(0) })
 
 interface FieldRules {

@@ -1,4 +1,6 @@
+import type { JSONValue } from '@bowline/llm'
 import { z } from 'zod'
+import { redactValue } from '../redact.ts'
 import { agentListSchema, healthSchema } from './schemas.ts'
 import { tool } from './tool.ts'
 
@@ -9,7 +11,7 @@ export const bridgeHealth = tool({
   input: z.strictObject({}),
   output: healthSchema,
   annotations: { readOnlyHint: true },
-  run: async ({ bridge }) => bridge.health(),
+  run: async ({ bridge }) => withoutPaths(bridge.health()),
 })
 
 export const agentsDiscover = tool({
@@ -23,7 +25,13 @@ export const agentsDiscover = tool({
   output: agentListSchema,
   annotations: { readOnlyHint: true },
   run: async ({ bridge }, { capability, refresh }) => {
-    if (refresh) await bridge.refresh()
-    return { agents: bridge.discover(capability === undefined ? {} : { capability }) }
+    // The first question comes before the first handshake is over.
+    if (refresh || bridge.discover().some(({ status }) => status === 'starting')) await bridge.refresh()
+    return withoutPaths({ agents: bridge.discover(capability === undefined ? {} : { capability }) })
   },
 })
+
+/** Reasons may name programs and folders of this machine. */
+function withoutPaths(answer: object): object {
+  return redactValue(answer as unknown as JSONValue) as object
+}

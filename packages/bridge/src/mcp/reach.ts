@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { ListedAgent } from '../bridge-contract.ts'
 import type { Bridge, BridgeHealth, BridgeSession, CancelInput, OwnerOption } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
+import { missingAgent } from '../missing-agent.ts'
 
 type MayUse = (agentId: string) => boolean
 
@@ -34,7 +35,7 @@ export class Reach {
     const agentId = given ?? this.#default()
     if (agentId === undefined) throw new BridgeError('CONFIG', 'No agents registered')
     if (this.#mayUse(agentId)) return agentId
-    throw new BridgeError('NOT_FOUND', `No agent ${agentId}`, { details: { agentId } })
+    throw missingAgent(agentId, this.discover().map(({ id }) => id))
   }
 
   health(): BridgeHealth {
@@ -44,9 +45,10 @@ export class Reach {
       ...health,
       healthy: health.healthy && agents.length > 0,
       agents: { total: agents.length, ready: agents.filter(({ status }) => status === 'ready').length },
-      executors: health.executors.map(({ workers, ...executor }) => ({
+      executors: health.executors.map(({ workers, leftOut, ...executor }) => ({
         ...executor,
         ...(workers && { workers: workers.filter(({ id }) => this.#mayUse(id)) }),
+        ...(leftOut && { leftOut: leftOut.filter(({ id }) => this.#mayUse(id)) }),
       })),
     }
   }

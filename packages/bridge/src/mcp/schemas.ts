@@ -88,7 +88,9 @@ export const healthSchema = z.looseObject({
     z.looseObject({
       kind: z.string(),
       healthy: z.boolean(),
-      workers: z.array(z.looseObject({ id: z.string(), state: z.string(), restarts: z.int() })).optional(),
+      reason: z.string().optional(),
+      workers: z.array(z.looseObject({ id: z.string(), state: z.string(), restarts: z.int(), reason: z.string().optional() })).optional(),
+      leftOut: z.array(z.looseObject({ id: z.string(), reason: z.string() })).optional(),
     }),
   ),
 })
@@ -110,7 +112,8 @@ export const agentListSchema = z.looseObject({
       description: z.string().optional(),
       version: z.string().optional(),
       capabilities: z.array(z.string()),
-      status: z.enum(['ready', 'busy', 'unavailable']),
+      status: z.enum(['ready', 'busy', 'starting', 'unavailable']),
+      reason: z.string().optional(),
       executor: z.string(),
       durable: z.boolean(),
       default: z.boolean(),

@@ -2,6 +2,7 @@ import type { AgentDirectory, FoundAgent } from '../agent-directory.ts'
 import type { BridgeAction } from '../bridge-contract.ts'
 import type { Core } from '../core.ts'
 import { BridgeError } from '../errors.ts'
+import { missingAgent } from '../missing-agent.ts'
 import type { AdmissionQueue } from '../requests/admission-queue.ts'
 import type { RequestBook } from '../requests/request-book.ts'
 import type { SessionRegistry } from '../sessions/session-registry.ts'
@@ -21,10 +22,11 @@ export interface Desk {
 
 /** An agent that this owner may use so. To others it is not there. */
 export function findAgent({ core, directory }: Desk, owner: string, action: BridgeAction, agentId: string | undefined): FoundAgent {
-  const found = directory.find(agentId)
+  const isVisible = (id: string): boolean => core.settings.authorize(owner, action, id)
+  const found = directory.find(agentId, isVisible)
   const { id } = found.agent
-  if (core.settings.authorize(owner, action, id)) return found
-  throw new BridgeError('NOT_FOUND', `No agent ${id}`, { details: { agentId: id } })
+  if (isVisible(id)) return found
+  throw missingAgent(id, directory.list().map((agent) => agent.id).filter(isVisible))
 }
 
 export function missingRequest(requestId: string): BridgeError {

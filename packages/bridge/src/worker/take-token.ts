@@ -12,7 +12,11 @@ export function takeToken(stdin: Readable): Promise<string | undefined> {
     const chunks: Buffer[] = []
     const done = (token?: string): void => {
       stdin.off('readable', read).off('end', ended).off('error', ended)
-      resolve(token)
+      // A program that never reads on can end. The stream takes the pause once it has noticed that nothing listens.
+      setImmediate(() => {
+        stdin.pause()
+        resolve(token)
+      })
     }
     const ended = (): void => done()
     const read = (): void => {

@@ -197,17 +197,16 @@ describe('bowline-bridge', () => {
     expect(command.stderr()).toBe(`bowline-bridge: listen EADDRINUSE: address already in use ${address}\n`)
   })
 
-  it('check prints the agents and stops', async () => {
+  it('B122: check prints a line for each agent and stops', async () => {
     const command = start('--config', fixture('clients'), '--default-agent', 'asking', 'check')
     expect(await command.exit).toEqual([0, null])
-    const { agents } = JSON.parse(command.stdout()) as { agents: { id: string; default: boolean }[] }
-    expect(agents.map(({ id, default: isDefault }) => [id, isDefault])).toEqual([
-      ['echo', false],
-      ['waiting', false],
-      ['witness', false],
-      ['asking', true],
-    ])
-    expect(agents[0]).toMatchObject({ capabilities: ['repeat'], status: 'ready', executor: 'in-process', durable: false })
+    expect(command.stdout()).toBe('ready echo (in-process)\nready waiting (in-process)\nready witness (in-process)\nready asking (in-process, default)\n')
+  })
+
+  it('B122: check says so where there are no agents, exit code 1', async () => {
+    const command = start('check')
+    expect(await command.exit).toEqual([1, null])
+    expect(command.stdout()).toBe('There are no agents\n')
   })
 
   it('exit code 2 for a default agent of the command line that does not exist', async () => {
@@ -236,7 +235,7 @@ describe('bowline-bridge', () => {
     await rm(join(folder, 'bowline.bridge.json'))
     const module = start('check')
     expect(await module.exit).toEqual([0, null])
-    expect(module.stdout()).toContain('"echo"')
+    expect(module.stdout()).toContain('ready echo')
   })
 
   it('takes the configuration that BOWLINE_BRIDGE_CONFIG names, and a flag before it', async () => {
@@ -244,7 +243,7 @@ describe('bowline-bridge', () => {
     const named = startCommand(['check'], { environment, folder })
     const flag = startCommand(['--config', fixture('bad-default'), 'check'], { environment, folder })
     expect([await named.exit, await flag.exit]).toEqual([[0, null], [2, null]])
-    expect(named.stdout()).toContain('"waiting"')
+    expect(named.stdout()).toContain('ready waiting')
   })
 
   it('tells no more than the level of the log asks for', async () => {
@@ -280,15 +279,44 @@ describe('bowline-bridge with workers', () => {
     await writeFile(file, JSON.stringify({ workers, defaultAgentId: 'local' }))
     const command = start('--config', file, 'check')
     expect(await command.exit).toEqual([0, null])
-    expect(JSON.parse(command.stdout())).toMatchObject({ agents: [{ id: 'local', executor: 'worker', status: 'ready', default: true }] })
+    expect(command.stdout()).toBe('ready local (worker, default)\n')
   })
 
-  it('a file in JSON names servers; one that cannot be reached is no fault of the configuration', async () => {
+  it('B122: a server that cannot be reached is no fault of the configuration: check prints why, exit code 1', async () => {
     const file = join(folder, 'servers.json')
-    await writeFile(file, JSON.stringify({ servers: [{ id: 'away', baseUrl: 'http://127.0.0.1:9', agents: ['writer'] }] }))
+    const named = { id: 'away', baseUrl: 'http://127.0.0.1:9', agents: ['writer'] }
+    await writeFile(file, JSON.stringify({ servers: [named, { id: 'far', baseUrl: 'http://127.0.0.1:9' }] }))
     const command = start('--config', file, 'check')
-    expect(await command.exit).toEqual([0, null])
-    expect(JSON.parse(command.stdout())).toMatchObject({ agents: [{ id: 'writer', executor: 'remote', status: 'unavailable' }] })
+    expect(await command.exit).toEqual([1, null])
+    expect(command.stdout()).toBe(
+      'unavailable writer (remote, default): the server away is out of reach: disconnected\nunavailable remote: the server far is out of reach: disconnected\n',
+    )
+  })
+
+  it('B122: check waits for each start and prints why a worker cannot be used, exit code 1', async () => {
+    const entry = async (name: string, code: string): Promise<object> => {
+      await writeFile(join(folder, `${name}.mjs`), code)
+      return { id: name, entry: `./${name}.mjs`, startTimeoutMs: 15_000 }
+    }
+    const workers = [
+      { id: 'program', command: 'no-such-program-anywhere' },
+      { id: 'folder', command: process.execPath, cwd: './nowhere' },
+      await entry('throws', "console.error('token=abcdefghijkl')\nthrow new TypeError('no key in /home/me/keys.json')"),
+      await entry('silent', 'export const agent = 1'),
+      { ...(await entry('hangs', 'setInterval(() => {}, 1000)')), startTimeoutMs: 1000 },
+      { id: 'slow', command: process.execPath, args: ['--disable-warning=ExperimentalWarning', '-e', `setTimeout(() => import(${JSON.stringify(pathToFileURL(foreignAgent).href)}), 2500)`], startTimeoutMs: 20_000 },
+    ]
+    await writeFile(join(folder, 'bowline.bridge.json'), JSON.stringify({ workers }))
+    const command = start('check')
+    expect(await command.exit).toEqual([1, null])
+    expect(command.stdout().trim().split('\n')).toEqual([
+      'unavailable program (worker, default): could not be started: there is no program "no-such-program-anywhere" (ENOENT)',
+      `unavailable folder (worker): could not be started: there is no folder ${JSON.stringify(join(folder, 'nowhere'))} (ENOENT)`,
+      'unavailable throws (worker): exited with 1: TypeError: no key in [path]',
+      'unavailable silent (worker): exited with 0: does the entry call serveWorker?',
+      'unavailable hangs (worker): was not ready within 1000 ms: does the entry call serveWorker?',
+      'ready slow (worker)',
+    ])
   })
 
   it('exit code 2 where two workers have one id, or a worker has nothing to run', async () => {

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { createBridge, workerExecutor } from '../../src/index.ts'
-import type { Bridge, BridgeOptions, WorkerOptions } from '../../src/index.ts'
+import type { Bridge, BridgeOptions, ListedAgent, WorkerOptions } from '../../src/index.ts'
+import { connectTo } from '../mcp/support.ts'
 import { failureOf, outcomeOf, recordingLogger } from '../support.ts'
+import type { TestBridge } from '../support.ts'
 import { atEnd, foreignWorker, servedWorker, toldFile } from './support.ts'
 
 async function startBridge(workers: readonly WorkerOptions[], options: BridgeOptions = {}): Promise<Bridge> {
@@ -14,6 +16,21 @@ async function startBridge(workers: readonly WorkerOptions[], options: BridgeOpt
 const soon = { restart: { backoffMs: 1 } }
 
 describe('workers behind a bridge', () => {
+  it('B6: the first discovery of a client waits for the first handshake; code is told that the worker is starting', async () => {
+    const missing = { id: 'missing', command: '/opt/no/such/program' }
+    const bridge = await startBridge([servedWorker(), missing])
+    expect(bridge.discover().map(({ status }) => status)).toEqual(['starting', 'starting'])
+    expect(bridge.health()).toMatchObject({ healthy: false, agents: { total: 2, ready: 0 } })
+    const { call } = await connectTo({ bridge } as TestBridge)
+    // No path of this machine leaves the process.
+    const reason = 'could not be started: there is no program "[path]" (ENOENT)'
+    const [served, other] = ((await call('agents_discover')).structuredContent as { agents: ListedAgent[] }).agents
+    expect(served).toMatchObject({ id: 'served', status: 'ready', capabilities: ['obey'] })
+    expect(other).toMatchObject({ id: 'missing', reason })
+    expect((await call('bridge_health')).structuredContent).toMatchObject({ healthy: false, executors: [{ workers: [{ state: 'ready' }, { reason }] }] })
+    expect(bridge.discover()[1]?.reason).toContain('/opt/no/such/program')
+  })
+
   it('B51: a delegation opens a session, prompts and closes, in a worker of its own kind or a foreign one', async () => {
     const { env, told } = await toldFile()
     const bridge = await startBridge([servedWorker({ env }), foreignWorker()])

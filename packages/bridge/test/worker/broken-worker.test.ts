@@ -60,10 +60,10 @@ describe('a worker that does not do as it should', () => {
   })
 
   it.each([
-    ['version', 'acp', 'PROTOCOL'],
-    ['proof', 'token', 'AUTH'],
-    ['noproof', 'token', 'AUTH'],
-  ] as const)('B74: %s: it is ended and not started again', async (fault, handshake, code) => {
+    ['version', 'acp', 'PROTOCOL', 'Worker broken does not speak version 1 of the Agent Client Protocol'],
+    ['proof', 'token', 'AUTH', 'Worker broken did not prove that it is the process that was started'],
+    ['noproof', 'token', 'AUTH', 'Worker broken did not prove that it is the process that was started'],
+  ] as const)('B74: %s: it is ended and not started again, and says why', async (fault, handshake, code, reason) => {
     const clock = manualClock()
     const { env, told } = await toldFile()
     const { executor, becomes, notices } = await startWorkers([brokenWorker(fault, { handshake, env })], { clock })
@@ -74,8 +74,8 @@ describe('a worker that does not do as it should', () => {
     expect(isRunning(told()[0]?.['pid'] as number)).toBe(false)
     await clock.advance(1_000_000)
     expect(notices.filter((notice) => notice.type === 'worker-changed' && notice.to === 'starting')).toHaveLength(1)
-    expect(executor.agents()[0]?.status).toBe('unavailable')
-    expect(executor.health()).toEqual({ healthy: false, workers: [{ id: 'broken', state: 'unavailable', restarts: 0 }] })
+    expect(executor.agents()[0]).toMatchObject({ status: 'unavailable', reason })
+    expect(executor.health()).toEqual({ healthy: false, workers: [{ id: 'broken', state: 'unavailable', restarts: 0, reason }] })
   })
 
   it('B73: until it has answered, prompts wait; after startTimeoutMs it is ended', async () => {
@@ -85,8 +85,8 @@ describe('a worker that does not do as it should', () => {
     const open = failureOf(executor.open(sessionOf('broken'), 'create')).finally(() => (settled = true))
     await clock.advance(9999)
     expect(settled).toBe(false)
-    expect(executor.agents()[0]?.status).toBe('unavailable')
-    expect(executor.health().workers?.[0]?.state).toBe('starting')
+    expect(executor.agents()[0]?.status).toBe('starting')
+    expect(executor.health()).toMatchObject({ healthy: false, workers: [{ state: 'starting' }] })
     await clock.advance(1)
     expect(await becomes('unavailable')).toMatchObject({ reason: 'was not ready within 10000 ms' })
     expect(await open).toMatchObject({ code: 'TRANSPORT', retryable: true, details: { outcome: 'none', retryAfterMs: 60_000 } })

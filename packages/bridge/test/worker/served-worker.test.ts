@@ -20,8 +20,8 @@ describe('a worker of our own', () => {
   it('B6: B73: it is listed with what it says of itself, under the id of the configuration', async () => {
     const { executor } = await startWorkers([servedWorker({ id: 'w1', capabilities: ['mine'] }), servedWorker({ id: 'w2' })])
     expect(executor.agents()).toEqual([
-      { id: 'w1', capabilities: ['mine'], status: 'unavailable', durable: false },
-      { id: 'w2', capabilities: [], status: 'unavailable', durable: false },
+      { id: 'w1', capabilities: ['mine'], status: 'starting', durable: false },
+      { id: 'w2', capabilities: [], status: 'starting', durable: false },
     ])
     await openSession(executor, 'w1')
     await openSession(executor, 'w2', 'bs_2')

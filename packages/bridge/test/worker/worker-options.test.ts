@@ -38,7 +38,7 @@ describe('options of the worker executor', () => {
 
   it('B6: before the start its workers are listed as unavailable', () => {
     const executor = workerExecutor({ workers: [{ id: 'a', command: 'x', capabilities: ['c'] }] })
-    expect(executor.agents()).toEqual([{ id: 'a', capabilities: ['c'], status: 'unavailable', durable: false }])
+    expect(executor.agents()).toEqual([{ id: 'a', capabilities: ['c'], status: 'unavailable', reason: 'not started', durable: false }])
     expect(executor.health()).toEqual({ healthy: false, workers: [] })
   })
 })

@@ -58,7 +58,10 @@ export function remoteExecutor(options: RemoteExecutorOptions): BridgeExecutor {
       sessions.clear()
     },
     agents: () => firstOfEach(servers.flatMap((server) => server.agents())),
-    health: () => ({ healthy: running && servers.every(({ reached }) => reached) }),
+    health() {
+      const unknown = servers.flatMap((server) => (server.isUnknown && server.reason !== undefined ? [server.reason] : []))
+      return { healthy: running && servers.every(({ reached }) => reached), ...(unknown.length > 0 && { reason: unknown.join('; ') }) }
+    },
     refresh: async () => void (await Promise.all(servers.map((server) => server.refresh()))),
     async open(session, how) {
       const { server, name } = placeOf(session.agentId)

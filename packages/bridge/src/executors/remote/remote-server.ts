@@ -52,6 +52,7 @@ export class RemoteServer {
   readonly #host: ExecutorHost
   #listed: readonly AgentSummary[] | undefined
   #reached = false
+  #away = 'not asked yet'
   #lookedAt = Number.NEGATIVE_INFINITY
   #looking: Promise<void> | undefined
 
@@ -67,6 +68,16 @@ export class RemoteServer {
     return this.#reached
   }
 
+  /** Why its agents cannot be used. Undefined if it is reached. */
+  get reason(): string | undefined {
+    return this.#reached ? undefined : `the server ${this.options.id} is out of reach: ${this.#away}`
+  }
+
+  /** Which agents it has is not known. */
+  get isUnknown(): boolean {
+    return !this.#listed && !this.options.agents
+  }
+
   /** As last seen; what is older than 30 seconds is looked at anew, for whoever asks next. */
   agents(): readonly DiscoveredAgent[] {
     if (this.#host.clock.now() - this.#lookedAt >= freshMs) void this.refresh()
@@ -74,11 +85,13 @@ export class RemoteServer {
     const listed = new Map(this.#listed?.map((agent) => [agent.id, agent]))
     return [...new Set(wanted ?? listed.keys())].map((name) => {
       const found = listed.get(name)
+      const reason = this.reason ?? (found ? undefined : `the server ${this.options.id} has no agent ${name}`)
       return {
         id: agentIdPrefix + name,
         ...(found?.description && { description: found.description }),
         capabilities: found?.capabilities ?? [],
-        status: found && this.#reached ? 'ready' : 'unavailable',
+        status: reason === undefined ? 'ready' : 'unavailable',
+        ...(reason !== undefined && { reason }),
         durable: this.durable,
         resumable: true,
       }
@@ -103,6 +116,7 @@ export class RemoteServer {
       this.#listed = await this.#lookout.agents()
       this.#notice(true)
     } catch (error) {
+      this.#away = awayBecause(error)
       this.#notice(false, ClientError.isInstance(error) ? { reason: error.code } : { cause: error })
     }
   }
@@ -128,6 +142,12 @@ export function checkServers(path: string, servers: readonly RemoteServerOptions
       throw new BridgeError('CONFIG', `${path}[${place}].baseUrl of server ${id}: ${error.message}`)
     }
   }
+}
+
+/** The words of the server, or of something in between, stay here. */
+function awayBecause(error: unknown): string {
+  if (!ClientError.isInstance(error)) return 'the request failed'
+  return error.status === undefined ? error.code : `it answered ${error.status} (${error.code})`
 }
 
 function clientFor({ baseUrl, token, fetch }: RemoteServerOptions, { clock }: ExecutorHost, reconnect: ReconnectOptions): Client {

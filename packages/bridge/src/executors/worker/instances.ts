@@ -51,8 +51,16 @@ export function createInstances({ settings, host, sessions, onLost }: InstancesO
   const supervisor = (instance: number): Supervisor => supervisors[instance] as Supervisor
   const hello = () => supervisors.find((each) => each.hello)?.hello
 
-  function state(): WorkerHealth['state'] {
-    return states.find((each) => supervisors.some((one) => one.state === each)) ?? 'stopped'
+  /** The instance that fares best. */
+  function best(): Supervisor {
+    const state = states.find((each) => supervisors.some((one) => one.state === each))
+    return supervisors.find((one) => one.state === state) as Supervisor
+  }
+
+  /** A start after one that failed is no news until it is ready. */
+  function status({ state, reason }: Supervisor): DiscoveredAgent['status'] {
+    if (state === 'starting' && reason === undefined) return state
+    return state !== 'ready' ? 'unavailable' : isBusy() ? 'busy' : 'ready'
   }
 
   /** Of those that are ready, waiting for the first when none is. */
@@ -74,16 +82,21 @@ export function createInstances({ settings, host, sessions, onLost }: InstancesO
     start: () => supervisors.forEach((each) => each.start()),
     stop: async () => void (await Promise.all(supervisors.map((each) => each.stop()))),
     kill: () => supervisors.forEach((each) => each.kill()),
-    settled: () => Promise.allSettled(supervisors.filter(({ state }) => state === 'starting').map((each) => each.ready())),
-    health: () => ({ state: state(), restarts: supervisors.reduce((sum, { restarts }) => sum + restarts, 0) }),
+    settled: () => Promise.all(supervisors.map((each) => each.settled())),
+    health() {
+      const { state, reason } = best()
+      const restarts = supervisors.reduce((sum, each) => sum + each.restarts, 0)
+      return { state, restarts, ...(reason !== undefined && { reason }) }
+    },
     describe() {
       const known = hello()
-      const status = state() !== 'ready' ? 'unavailable' : isBusy() ? 'busy' : 'ready'
+      const { reason } = best()
       return {
         ...(known?.info ?? { id }),
         capabilities: known?.capabilities ?? settings.capabilities ?? [],
-        status,
-        // Of a worker that is still being started it is not known yet, and who has found the agent asks when it matters.
+        status: status(best()),
+        ...(reason !== undefined && { reason }),
+        // Not known before the first start has ended: read when it matters.
         get durable() {
           return hello()?.durable ?? false
         },

@@ -10,8 +10,10 @@ import { readHello } from './hello.ts'
 import type { Hello } from './hello.ts'
 import type { WorkerSettings } from './options.ts'
 import { startProcess } from './process.ts'
+import { startFailure } from './start-failure.ts'
 
 const drainMs = 2000
+const startStderrBytes = 8 * 1024
 
 /** One start of a worker, from its process to the end of it. */
 export interface Launch {
@@ -22,6 +24,8 @@ export interface Launch {
   readonly lost: Promise<void>
   /** Why, as far as it is known by now. */
   loss(): string
+  /** The same for a process that was never ready, with its last words. Undefined if it was. */
+  startLoss(): string | undefined
   stderr(bytes: number): string
   /** Resolves after the exit. */
   end(): Promise<void>
@@ -36,6 +40,7 @@ export function launchWorker(settings: WorkerSettings, { clock }: ExecutorHost, 
   let exit: string | undefined
   let stopPings = (): void => {}
   let ended: Promise<void> | undefined
+  let wasReady = false
 
   void connection.closed.then((reason) => {
     stopPings()
@@ -64,6 +69,7 @@ export function launchWorker(settings: WorkerSettings, { clock }: ExecutorHost, 
       if (settings.handshake === 'token') await connection.sendToken(token)
       const challenge = newSecret()
       const hello = readHello(settings, await connection.initialize({ challenge }), token, challenge)
+      wasReady = true
       if (hello.pings) stopPings = watchPings(connection, clock, () => fail('left three pings unanswered'))
       return hello
     } catch (error) {
@@ -74,6 +80,9 @@ export function launchWorker(settings: WorkerSettings, { clock }: ExecutorHost, 
     }
   }
 
+  const loss = (): string => fault ?? exit ?? 'ended its output'
+  const stderr = (bytes: number): string => process.stderrTail(bytes).replaceAll(token, '[redacted]')
+
   async function end(): Promise<void> {
     connection.close()
     await process.end()
@@ -83,8 +92,9 @@ export function launchWorker(settings: WorkerSettings, { clock }: ExecutorHost, 
     connection,
     ready: initialize(),
     lost: connection.closed.then(() => {}),
-    loss: () => fault ?? exit ?? 'ended its output',
-    stderr: (bytes) => process.stderrTail(bytes).replaceAll(token, '[redacted]'),
+    loss,
+    startLoss: () => (wasReady ? undefined : startFailure(loss(), { stderr: stderr(startStderrBytes), isEntry: settings.isEntry })),
+    stderr,
     end: () => (ended ??= end()),
     kill: () => process.kill(),
   }

@@ -69,6 +69,8 @@ export interface RestartLimits {
 /** One worker with all its options decided. */
 export interface WorkerSettings {
   readonly id: string
+  /** A module that this Node runs. */
+  readonly isEntry: boolean
   readonly command: string
   readonly args: readonly string[]
   readonly cwd: string
@@ -140,7 +142,7 @@ function settingsOf(path: string, worker: WorkerOptions): Omit<WorkerSettings, '
   const cwd = resolve(worker.cwd ?? '.')
   const handshake = worker.handshake ?? (isEntry(worker) ? 'token' : 'acp')
   return {
-    ...{ id, cwd, env, inheritEnv, handshake, guard, permissions, instances, startTimeoutMs },
+    ...{ id, isEntry: isEntry(worker), cwd, env, inheritEnv, handshake, guard, permissions, instances, startTimeoutMs },
     ...programOf(path, worker, cwd),
     ...(capabilities && { capabilities }),
     ...(maxConcurrentSessions !== undefined && { maxConcurrentSessions }),

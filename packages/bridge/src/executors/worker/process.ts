@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import type { Clock } from '@bowline/llm'
 import { programFile } from '../../worker/program-file.ts'
@@ -39,7 +40,7 @@ export function startProcess(options: ProcessOptions): WorkerProcess {
   const child = options.guard ? spawnGuarded(options) : spawnBare(options)
   const [stdin, stdout, stderr] = child.stdio as unknown as [Writable, Readable, Readable]
   const ring = keepStderr(stderr)
-  const exited = exitOf(child, options.command)
+  const exited = exitOf(child, options)
   let over = false
   const signal = (name: NodeJS.Signals): void => {
     if (!over) signalGroup(child, name)
@@ -78,19 +79,19 @@ function spawnGuarded({ command, args, cwd, env, guardEnv }: ProcessOptions): Ch
 }
 
 /** What the guard says of the worker goes before what is known of the guard. */
-async function exitOf(child: ChildProcess, command: string): Promise<string> {
+async function exitOf(child: ChildProcess, options: ProcessOptions): Promise<string> {
   let said = ''
   const control = child.stdio[3] as Readable | undefined
   const heard = new Promise<void>((resolve) => (control ? control.once('close', resolve) : resolve()))
   control?.on('data', (text: Buffer) => (said += text.toString()))
   const own = await new Promise<string>((resolve) => {
-    child.once('error', (error: NodeJS.ErrnoException) => resolve(describeEnd({ error: error.code }, command)))
-    child.once('exit', (code, signal) => resolve(describeEnd({ code, signal }, command)))
+    child.once('error', (error: NodeJS.ErrnoException) => resolve(describeEnd({ error: error.code }, options)))
+    child.once('exit', (code, signal) => resolve(describeEnd({ code, signal }, options)))
   })
   signalGroup(child, 'SIGKILL')
   await heard
   const told = endTold(said)
-  return told ? describeEnd(told, command) : own
+  return told ? describeEnd(told, options) : own
 }
 
 /** Undefined: the guard was killed before it had said all. */
@@ -109,8 +110,10 @@ interface End {
   readonly signal?: string | null
 }
 
-function describeEnd({ error, code, signal }: End, command: string): string {
-  if (error === 'ENOENT') return `could not be started: there is no program ${JSON.stringify(command)}, or no folder for it (ENOENT)`
+function describeEnd({ error, code, signal }: End, { command, cwd }: ProcessOptions): string {
+  // The system says the same of both.
+  if (error === 'ENOENT' && cwd !== undefined && !existsSync(cwd)) return `could not be started: there is no folder ${JSON.stringify(cwd)} (ENOENT)`
+  if (error === 'ENOENT') return `could not be started: there is no program ${JSON.stringify(command)} (ENOENT)`
   if (error !== undefined) return `could not be started: ${error}`
   return signal ? `ended by ${signal}` : `exited with ${code}`
 }

@@ -34,6 +34,10 @@ export interface Supervisor {
   readonly state: State
   readonly restarts: number
   readonly live: LiveWorker | undefined
+  /** Why it is not ready, if a start has failed or the process was lost. */
+  readonly reason: string | undefined
+  /** Resolves when no start is under way. */
+  settled(): Promise<void>
   /** What the newest process that was ready said of itself. */
   readonly hello: Hello | undefined
   start(): void
@@ -59,11 +63,15 @@ export function superviseWorker({ settings, instance, host, listeners, onLost }:
   let refusal: BridgeError | undefined
   let waiting = nextWaiting()
   let running: Promise<void> | undefined
+  let failure: string | undefined
+  let started = Promise.withResolvers<void>()
   let stopping = false
   let wake: (() => void) | undefined
 
   function become(to: State, reason?: string): void {
     state = to
+    if (to === 'starting') started = Promise.withResolvers()
+    else started.resolve()
     const about = { workerId: settings.id, instance, generation, to, restarts: window.total }
     host.notify({ type: 'worker-changed', ...about, ...(reason !== undefined && { reason }) })
   }
@@ -77,14 +85,14 @@ export function superviseWorker({ settings, instance, host, listeners, onLost }:
 
   async function keepRunning(): Promise<void> {
     while (!stopping) {
-      const failure = await runOnce()
+      const end = await runOnce()
       if (stopping) return
-      if (BridgeError.isInstance(failure)) {
+      if (BridgeError.isInstance(end)) {
         // Another start would end in the same way.
-        become('unavailable', failure.code)
-        return refuse(failure)
+        become('unavailable', end.code)
+        return refuse(end)
       }
-      await pauseAfter(failure)
+      await pauseAfter(end)
       window.restarted(clock.now())
     }
   }
@@ -98,13 +106,14 @@ export function superviseWorker({ settings, instance, host, listeners, onLost }:
     const refused = await serve(current).catch((error: unknown) => (BridgeError.isInstance(error) ? error : undefined))
     if (live) lose(current.loss())
     await current.end()
-    const failure = refused ?? current.loss()
+    failure = refused?.message ?? current.startLoss() ?? current.loss()
     if (!stopping) logLoss(refused?.message ?? current.loss(), current)
-    return failure
+    return refused ?? current.loss()
   }
 
   async function serve(current: Launch): Promise<undefined> {
     hello = await current.ready
+    failure = undefined
     gone = new AbortController()
     live = { generation, connection: current.connection, hello, gone: gone.signal }
     become('ready')
@@ -158,6 +167,10 @@ export function superviseWorker({ settings, instance, host, listeners, onLost }:
     get hello() {
       return hello
     },
+    get reason() {
+      return state === 'stopped' ? 'stopped' : failure
+    },
+    settled: () => (state === 'starting' ? started.promise : Promise.resolve()),
     start: () => void (running ??= keepRunning()),
     ready() {
       if (live) return Promise.resolve(live)

@@ -1,0 +1,53 @@
+import { configChecks as check } from './arguments.ts'
+import type { FieldChecks } from './arguments.ts'
+import { infoChecks, providerChecks } from './check-agent.ts'
+import { BridgeError } from './errors.ts'
+import type { DiscoveredAgent } from './executors/executor.ts'
+
+/** An agent that cannot be listed, and why. */
+export interface LeftOutAgent {
+  readonly id: string
+  readonly reason: string
+}
+
+export interface Looked {
+  readonly agents: readonly DiscoveredAgent[]
+  readonly leftOut: readonly LeftOutAgent[]
+}
+
+const agentChecks: FieldChecks<DiscoveredAgent> = {
+  ...infoChecks,
+  capabilities: check.requiredList(check.checkName),
+  status: check.required(check.oneOf('ready', 'busy', 'starting', 'unavailable'), 'a status'),
+  reason: check.checkText,
+  durable: check.checkBoolean,
+  resumable: check.checkBoolean,
+  // Fields that a later version adds do no harm.
+  providers: check.listOf((path, provider) => {
+    check.checkRequired(path, provider, 'an object', (given) => typeof given === 'object' && given !== null)
+    for (const [name, checkField] of Object.entries(providerChecks)) checkField(`${path}.${name}`, (provider as Readonly<Record<string, unknown>>)[name])
+  }),
+}
+
+/** What comes from other processes may be anything: one bad agent must not hide the others. */
+export function sortedOut(given: readonly DiscoveredAgent[]): Looked {
+  const agents: DiscoveredAgent[] = []
+  const leftOut: LeftOutAgent[] = []
+  for (const agent of given) {
+    const reason = faultOf(agent)
+    if (reason === undefined) agents.push(agent)
+    else leftOut.push({ id: String(agent?.id), reason })
+  }
+  return { agents, leftOut }
+}
+
+function faultOf(agent: DiscoveredAgent): string | undefined {
+  try {
+    check.checkRequired('agent', agent, 'an object', (given) => typeof given === 'object' && given !== null)
+    for (const [name, checkField] of Object.entries(agentChecks)) checkField(name, (agent as unknown as Readonly<Record<string, unknown>>)[name])
+    return undefined
+  } catch (error) {
+    if (!BridgeError.isInstance(error)) throw error
+    return error.message
+  }
+}
