@@ -56,12 +56,27 @@ export function isFirstStart(record: JournalRecord): boolean {
   return record.type === 'event' && record.event.type === 'turn-start' && !record.event.resumed
 }
 
+/**
+ * Whether a commit may not wait for a later one: a record of it must be stored, or a call settles that an extension keeps in
+ * its record of the turn. The extension may act on that, and must find it after a crash.
+ */
+export function isDueNow(records: readonly JournalRecord[]): boolean {
+  return records.some(mustBeStored) || (records.some(isSettledCall) && records.some(isKeptByExtension))
+}
+
+function isSettledCall(record: JournalRecord): boolean {
+  return record.type === 'call' && !['pending', 'started', 'remote'].includes(record.call.state)
+}
+
+function isKeptByExtension(record: JournalRecord): boolean {
+  return record.type === 'run' && Object.keys(record.run.extensionState ?? {}).length > 0
+}
 
 /**
  * The world outside, or somebody who waits, depends on it: a call that is not pure, or the end of a segment. What is taken
  * out of the inbox would be found there again.
  */
-export function mustBeStored(record: JournalRecord): boolean {
+function mustBeStored(record: JournalRecord): boolean {
   if (record.type === 'inputs-taken') return true
   if (record.type === 'run') return record.run.state !== 'running'
   return record.type === 'call' && record.call.effect !== 'pure' && record.call.state !== 'pending'

@@ -23,7 +23,7 @@ import { commitOnce } from '../store/commit-once.ts'
 import type { CommitRefusal, CommitResult, Delivery, Expect, Write } from '../store/batch.ts'
 import type { Claim, SessionStore } from '../store/contract.ts'
 import type { InboxRecord, StoredEvent } from '../store/records.ts'
-import { eventTimeOf, expectationsOf, goesOn, goingOn, isEnd, isFirstStart, isReminder, isSuspension, mustBeStored, nothingNew, withdrawnIn } from './boundary.ts'
+import { eventTimeOf, expectationsOf, goesOn, goingOn, isDueNow, isEnd, isFirstStart, isReminder, isSuspension, nothingNew, withdrawnIn } from './boundary.ts'
 import { runCommit, type RunStand } from './commits.ts'
 import { dueCompaction } from './due-compaction.ts'
 import { JournalInbox } from './journal-inbox.ts'
@@ -128,7 +128,7 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
   }
 
   async function commit(given: readonly JournalRecord[], expect?: CommitExpectation): Promise<CommitOutcome> {
-    const waits = options.durability === 'turn' && !expect && !given.some(mustBeStored)
+    const waits = options.durability === 'turn' && !expect && !isDueNow(given)
     return waits ? hold(given) : commitAll([...held, ...given], expect)
   }
 

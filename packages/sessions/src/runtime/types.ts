@@ -19,7 +19,7 @@ export interface RuntimeOptions {
   /**
    * `boundary` (the default): every boundary of a turn is stored before the next thing starts. `turn`: only what the world
    * outside depends on is, and readers see the rest with it; a crash repeats the model calls since. Neither weakens what
-   * is promised for tools that are not `pure`.
+   * is promised for tools that are not `pure`, or kept in the turn's record of an extension.
    */
   readonly durability?: 'boundary' | 'turn'
   /** What happens to a run that is taken up with another definition of its agent. Default `continue`. */

@@ -4,6 +4,7 @@ import { commitOnce } from '../store/commit-once.ts'
 import type { Batch, Write } from '../store/batch.ts'
 import type { InboxKind, RunRecord, SessionRecord } from '../store/records.ts'
 import type { SessionContext } from './context.ts'
+import { startLeftovers } from './leftovers.ts'
 import { removeStates } from './session-state.ts'
 import { nothingToStop, receiptOf, requestStop } from './stop.ts'
 import type { StopReceipt } from './types.ts'
@@ -11,6 +12,8 @@ import { firstInLine, openRuns } from './views.ts'
 
 const maxTries = 20
 const everyKind: readonly InboxKind[] = ['answer', 'decision', 'steer', 'overlay', 'child-settled', 'child-changed']
+/** What a kill takes: the session goes on, and its model is still to be told of background tasks that had ended before. */
+const killedKinds = everyKind.filter((kind) => kind !== 'child-settled')
 
 /** `kill` ends what is open; `expire` leaves the session readable besides, `delete` nothing but its numbers. */
 export type SessionEnd = 'kill' | 'expire' | 'delete'
@@ -50,6 +53,7 @@ export async function endSession(context: SessionContext, key: string, how: Sess
     for (const run of open) context.fence(run.id)
     if (how === 'delete') await removeStates(store, key)
     context.live.announce(key)
+    if (goesOn(read.value, how)) await startLeftovers(context, key)
     if (!first) return withChildren(nothingToStop, children)
     // Of a deleted session nothing can be read any more.
     return how === 'delete'
@@ -120,7 +124,7 @@ async function batchOf(context: SessionContext, session: SessionRecord, lost: re
   const { store, ids, clock } = context
   const { key, id, version, parent } = session
   const batchId = ids.next('batch')
-  const rows = await store.readInbox(key, everyKind)
+  const rows = await store.readInbox(key, goesOn(session, how) ? killedKinds : everyKind)
   const at = clock.now()
   const ends: readonly Write[] = [
     ...lost.flatMap((each, place) => lastWrites(each, lastEvents(each, place === lost.length - 1))),
@@ -135,6 +139,11 @@ async function batchOf(context: SessionContext, session: SessionRecord, lost: re
     writes: how === 'delete' ? [deletion] : ends,
     deliver: (await Promise.all(lost.map((each) => newsOfLostRun(store, each, batchId)))).flat(),
   }
+}
+
+/** A child session ends with its parent. */
+function goesOn({ parent }: SessionRecord, how: SessionEnd): boolean {
+  return how === 'kill' && parent === undefined
 }
 
 function expiry(sessionKey: string, at: number): readonly Write[] {

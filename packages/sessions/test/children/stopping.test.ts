@@ -143,6 +143,31 @@ describe('stop, kill and delete of a session with children', () => {
     await runtime.stop()
   })
 
+  it('S138: a kill ends the tasks that are open; one that had finished is told of', async () => {
+    const store = memoryStore()
+    const { tool: hangs, started } = stuck()
+    const quick = helper('quick', [{ text: 'quick' }])
+    const slow = helper('slow', [{ toolCalls: [callTo('x', 'stuck')] }], { tools: [hangs] })
+    const { runtime, session } = await team(
+      (_call, index) => (index === 0 ? { toolCalls: [launch('a', 'quick'), launch('b', 'slow')] } : index === 1 ? { hang: 'before' } : { text: 'seen' }),
+      { store, subagents: [quick, slow] },
+    )
+    await session.send('go')
+    await started
+    const [first, second] = await childrenOf(store)
+    await endOf(store, first?.id ?? '')
+    await session.kill()
+    expect(await endOf(store, second?.id ?? '')).toMatchObject({ status: 'aborted' })
+    await nthRun(store, 2)
+    const again = runtime.session(root)
+    const reminders = await remindersIn(again)
+    expect(reminders).toHaveLength(1)
+    expect(reminders[0]).toContain(first?.parent?.taskId)
+    expect(reminders[0]).not.toContain(second?.parent?.taskId)
+    await checkLog(again)
+    await runtime.stop()
+  })
+
   it('S108: the end of a task that comes behind its stop is not told of', async () => {
     const store = memoryStore()
     const asked = gate()

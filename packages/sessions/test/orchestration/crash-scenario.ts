@@ -17,6 +17,8 @@ const plan: OrchestrationConfig = {
   ],
 }
 
+const look: OrchestrationConfig = { steps: [{ name: 'look', isDefault: true, sequence: ['look', 'read'] }] }
+
 const anything: OrchestrationConfig = { steps: [{ name: 'anything', isDefault: true }] }
 
 interface Scenario {
@@ -25,6 +27,7 @@ interface Scenario {
   readonly calls: readonly (readonly string[])[]
   /** What the client does when a call waits for it. */
   readonly whenAsked: 'answer' | 'stop'
+  readonly durability?: 'turn'
 }
 
 export const scenarios = {
@@ -34,6 +37,8 @@ export const scenarios = {
   'ends-with-calls': { config: anything, calls: [['pay', 'done']], whenAsked: 'answer' },
   /** A call has settled behind one that never does. */
   stopped: { config: anything, calls: [['where', 'pay', 'fail']], whenAsked: 'stop' },
+  /** Calls without effects, whose commits may wait. */
+  pure: { config: look, calls: [['look'], ['read']], whenAsked: 'answer', durability: 'turn' },
 } as const satisfies Readonly<Record<string, Scenario>>
 
 export interface Outcome {
@@ -46,13 +51,14 @@ export interface Outcome {
 }
 
 function agentOf(orchestration: Orchestration, { calls }: Scenario): Agent {
-  const tool = (name: string, effect: 'once' | 'idempotent', execute: () => string | { output: string; terminate: true }) =>
+  const tool = (name: string, effect: 'once' | 'idempotent' | 'pure', execute: () => string | { output: string; terminate: true }) =>
     defineTool({ name, description: `The tool ${name}.`, inputSchema: z.object({}), effect, execute })
   const broken = (): never => {
     throw new Error('broken')
   }
   const tools = [
     ...[tool('pay', 'once', () => 'paid'), tool('index', 'idempotent', () => 'indexed'), tool('wipe', 'once', broken), tool('fail', 'idempotent', broken)],
+    ...[tool('look', 'pure', () => 'seen'), tool('read', 'pure', () => 'read')],
     tool('done', 'once', () => ({ output: 'done', terminate: true })),
     defineTool({ name: 'where', description: 'Where the user is.', inputSchema: z.object({}) }),
   ]
@@ -90,7 +96,7 @@ export async function runCrash(scenario: Scenario, ...points: readonly DeathPoin
   await memory.open({ namespace: 'default', clock, owner: 'keeper' })
   const start = async (store: SessionStore): Promise<Runtime> => {
     const orchestration = createOrchestration({ store, config: scenario.config, clock, ids, environment: {}, random: () => 0 })
-    const runtime = createRuntime({ agents: [agentOf(orchestration, scenario)], store, clock, ids, lease: { ttlMs: leaseMs }, onError: () => undefined })
+    const runtime = createRuntime({ agents: [agentOf(orchestration, scenario)], store, clock, ids, lease: { ttlMs: leaseMs }, durability: scenario.durability ?? 'boundary', onError: () => undefined })
     await runtime.start()
     return runtime
   }

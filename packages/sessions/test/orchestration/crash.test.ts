@@ -5,6 +5,7 @@ const undisturbed = {
   whole: await runCrash(scenarios.whole),
   'ends-with-calls': await runCrash(scenarios['ends-with-calls']),
   stopped: await runCrash(scenarios.stopped),
+  pure: await runCrash(scenarios.pure),
 }
 const points = (Object.keys(scenarios) as (keyof typeof scenarios)[]).flatMap((scenario) =>
   // What is stored before a write is what is stored after the one before it.
