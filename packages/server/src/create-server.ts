@@ -7,7 +7,7 @@ import { createApp } from './http/app.ts'
 import { parseRanges } from './http/addresses.ts'
 import type { Peer, TrustedProxies } from './http/caller.ts'
 import { faultOf } from './http/fault.ts'
-import { defaultLimits, limitFaults } from './limits.ts'
+import { defaultLimits, limitFaults, type SocketLimits } from './limits.ts'
 import { createMcpService } from './mcp/mcp-service.ts'
 import { observerOf } from './observe/observer-of.ts'
 import { redactingLogger } from './observe/redacting-logger.ts'
@@ -38,6 +38,8 @@ export interface Server {
   close(options?: CloseOptions): Promise<void>
   /** There is no authentication: it must listen on a loopback address only. */
   readonly loopbackOnly: boolean
+  /** The limits that `serve` holds at the socket. */
+  readonly socketLimits: Required<SocketLimits>
   /**
    * Knows callers by another configuration from now on, without a restart. Streams of callers who are not known any more,
    * or known otherwise, end with `token-expired`. Rejects, and changes nothing, when the configuration cannot be right.
@@ -117,6 +119,7 @@ export function createServer(options: ServerOptions): Server {
       return closing
     },
     loopbackOnly,
+    socketLimits: limits,
     async reload(next) {
       const moved = (next === 'none') === loopbackOnly ? [] : ["auth: 'none' is decided when the server is made"]
       const faults = [...authFaults(next), ...moved]

@@ -2,6 +2,12 @@
 export interface Limits {
   /** Default 1 MiB. */
   readonly bodyBytes?: number
+  /** All headers of a request with its address. Default 16 KiB. */
+  readonly headerBytes?: number
+  /** For the headers of a request. Default 10,000. */
+  readonly headersTimeoutMs?: number
+  /** For a whole request with its body, headers included. Default 30,000. */
+  readonly bodyTimeoutMs?: number
   /** Default 64. */
   readonly jsonDepth?: number
   /** Keys in one body. Default 10,000. */
@@ -30,12 +36,18 @@ export interface Limits {
   readonly queuedRunsPerSession?: number
 }
 
+/** The limits that hold at the socket, before there is a request and behind it. */
+export type SocketLimits = Pick<Limits, 'headerBytes' | 'headersTimeoutMs' | 'bodyTimeoutMs' | 'slowReaderMs'>
+
 const kibibyte = 1024
 const secondMs = 1000
 const hourMs = 3600 * secondMs
 
 export const defaultLimits: Required<Limits> = {
   bodyBytes: kibibyte * kibibyte,
+  headerBytes: 16 * kibibyte,
+  headersTimeoutMs: 10 * secondMs,
+  bodyTimeoutMs: 30 * secondMs,
   jsonDepth: 64,
   jsonKeys: 10_000,
   requestsPerMinute: 600,

@@ -1,2 +1,3 @@
 export { defineServerConfig } from './server-config.ts'
-export type { LogLevel, LogOptions, ServerConfig, SocketLimits } from './server-config.ts'
+export type { LogLevel, LogOptions, ServerConfig } from './server-config.ts'
+export type { SocketLimits } from '../limits.ts'

@@ -27,7 +27,7 @@ export interface ServerConfig {
   /** Addresses and ranges of proxies whose `X-Forwarded-*` headers are believed. Default: none. */
   readonly trustedProxies?: readonly string[]
   readonly routes?: RouteOptions
-  readonly limits?: Limits & SocketLimits
+  readonly limits?: Limits
   /** Silence after which a stream gets a comment. Default 15,000. */
   readonly heartbeatMs?: number
   /** How long open streams may finish when the process is asked to end. Default 25,000. */
@@ -35,16 +35,6 @@ export interface ServerConfig {
   readonly log?: LogOptions
   /** What is secret in logs, problems, errors and spans besides what always is. */
   readonly redact?: RedactConfig
-}
-
-/** What a connection may cost before there is a request. */
-export interface SocketLimits {
-  /** All headers of a request with its address. Default 16 KiB. */
-  readonly headerBytes?: number
-  /** Default 10,000. */
-  readonly headersTimeoutMs?: number
-  /** For a whole request with its body. Default 30,000. */
-  readonly bodyTimeoutMs?: number
 }
 
 export interface LogOptions {

@@ -93,9 +93,9 @@ function limitSettings() {
     'limits.bodyBytes': bytes({ group: request, about: 'Longest body', default: limit.bodyBytes }),
     'limits.jsonDepth': integer({ group: request, about: 'Depth of a body', default: limit.jsonDepth }),
     'limits.jsonKeys': integer({ group: request, about: 'Keys in a body', default: limit.jsonKeys }),
-    'limits.headerBytes': bytes({ group: request, about: 'All headers with the address', default: 16 * kibibyte }),
-    'limits.headersTimeoutMs': milliseconds({ group: request, about: 'Time for the headers', default: 10_000 }),
-    'limits.bodyTimeoutMs': milliseconds({ group: request, about: 'Time for a request with its body', default: 30_000 }),
+    'limits.headerBytes': bytes({ group: request, about: 'All headers with the address', default: limit.headerBytes }),
+    'limits.headersTimeoutMs': milliseconds({ group: request, about: 'Time for the headers', default: limit.headersTimeoutMs }),
+    'limits.bodyTimeoutMs': milliseconds({ group: request, about: 'Time for a request with its body', default: limit.bodyTimeoutMs }),
     'limits.requestsPerMinute': integer({ group: caller, about: 'Requests of a principal', default: limit.requestsPerMinute }),
     'limits.workPerMinute': integer({ group: caller, about: 'Requests of a principal that start work', default: limit.workPerMinute }),
     'limits.authFailuresPerMinute': integer({

@@ -3,26 +3,20 @@ import { getRequestListener, RequestError, type HttpBindings } from '@hono/node-
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { CloseOptions, Server } from '../create-server.ts'
 import { isLoopbackHost } from '../http/access.ts'
+import type { SocketLimits } from '../limits.ts'
 import { ServerError } from '../server-error.ts'
 import { listen, stopListening } from './listen.ts'
 import { closeOnSignals } from './signals.ts'
 import { writeStream } from './write-stream.ts'
 
-export interface ServeOptions {
+/** A limit that is given here wins over that of the server. */
+export interface ServeOptions extends SocketLimits {
   /** Default 127.0.0.1. */
   readonly host?: string
   /** Default 8787; 0 takes a free one. */
   readonly port?: number
   /** SIGTERM and SIGINT close the server and end the process with 0; a second one ends it at once with 130. */
   readonly signals?: boolean
-  /** Default 16 KiB. */
-  readonly headerBytes?: number
-  /** For the headers of a request. Default 10,000. */
-  readonly headersTimeoutMs?: number
-  /** For a whole request with its body. Default 30,000. */
-  readonly bodyTimeoutMs?: number
-  /** For a reader that takes nothing of an answer. Streams have the limit of the server. Default 10,000. */
-  readonly slowReaderMs?: number
   /** How long open streams may finish when a signal ends the process. Default 25,000. */
   readonly drainMs?: number
 }
@@ -38,21 +32,32 @@ const maxCheckMs = 1000
 /** A longer one fires at once. */
 const maxTimerMs = 2 ** 31 - 1
 
+/** The most that Node takes. */
+const maxHeaderBytes = 2 ** 31 - 1
+
+/** For Node 0 is no limit. */
+function nodeTimeout(ms: number): number {
+  return ms === Infinity ? 0 : ms
+}
+
 /** Listens. Rejects when the address is taken, and when a server without authentication would be reached from outside. */
 export async function serve(server: Server, options: ServeOptions = {}): Promise<RunningServer> {
   const { host = '127.0.0.1', port = 8787, drainMs } = options
   if (server.loopbackOnly && !isLoopbackHost(host)) {
     throw new ServerError('invalid-config', `auth is 'none': ${host} would let everybody in. Use 127.0.0.1, or configure auth.`)
   }
-  const { headerBytes = 16 * 1024, headersTimeoutMs = 10_000, bodyTimeoutMs = 30_000, slowReaderMs = 10_000 } = options
+  const own = server.socketLimits
+  const { headerBytes = own.headerBytes, bodyTimeoutMs = own.bodyTimeoutMs, slowReaderMs = own.slowReaderMs } = options
+  // The headers are a part of the request.
+  const headersTimeoutMs = Math.min(options.headersTimeoutMs ?? own.headersTimeoutMs, bodyTimeoutMs)
   const onRequest = listener(server)
   const http = createHttpServer(
     {
-      maxHeaderSize: headerBytes,
-      headersTimeout: headersTimeoutMs,
-      requestTimeout: Math.max(headersTimeoutMs, bodyTimeoutMs),
+      maxHeaderSize: Math.min(headerBytes, maxHeaderBytes),
+      headersTimeout: nodeTimeout(headersTimeoutMs),
+      requestTimeout: nodeTimeout(bodyTimeoutMs),
       // By default Node looks twice a minute, and lets the slow ones live until then.
-      connectionsCheckingInterval: Math.min(maxCheckMs, headersTimeoutMs, bodyTimeoutMs),
+      connectionsCheckingInterval: Math.min(maxCheckMs, headersTimeoutMs),
     },
     (incoming, outgoing) => {
       cutSlowReader(outgoing, slowReaderMs)

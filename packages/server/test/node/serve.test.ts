@@ -6,6 +6,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { text as readText } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
+import { defaultLimits } from '../../src/limits.ts'
 import { bench, gate, refusal, say, temporaryFolder } from '../support/bench.ts'
 import { serverProcess } from '../support/child.ts'
 import { allFrames, completion, eventsOf, framesOf, framesUntil, typesOf, type Frame } from '../support/frames.ts'
@@ -56,6 +57,7 @@ it('V35: a stream without its last frame is cut by destroying the socket, never 
     close: () => Promise.resolve(),
     reload: () => Promise.resolve(),
     loopbackOnly: true,
+    socketLimits: defaultLimits,
   }
   let sent = 0
   const running = await serve(broken, { port: 0 })
@@ -103,6 +105,35 @@ it('V72: headers and bodies that come too slowly, or not at all, are cut in time
   })
   expect((await get('/healthz')).status).toBe(200)
   for (const answer of await Promise.all(slow)) expect(answer).toMatch(/^HTTP\/1\.1 408 /)
+})
+
+it('V72: the limits that the server was made with hold at its socket', async () => {
+  const { running, get } = await bench({ limits: { headerBytes: 1024, headersTimeoutMs: 50, bodyTimeoutMs: 100 } })
+  const head = 'POST /api/agent/execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n'
+  const slow = ['GET /healthz HTTP/1.1\r\nHost: local', `${head}\r\n{"input":`].map((begin) => {
+    const socket = connect(running.port, '127.0.0.1')
+    socket.write(begin)
+    return readText(socket)
+  })
+  for (const answer of await Promise.all(slow)) expect(answer).toMatch(/^HTTP\/1\.1 408 /)
+  const long = connect(running.port, '127.0.0.1')
+  long.write(`GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(2000)}\r\n\r\n`)
+  expect(await readText(long)).toContain('431')
+  expect((await get('/healthz')).status).toBe(200)
+})
+
+it('V72: a limit of Infinity is no limit at the socket either', async () => {
+  const { get } = await bench({ limits: { headerBytes: Infinity, headersTimeoutMs: Infinity, bodyTimeoutMs: Infinity, slowReaderMs: Infinity } })
+  expect((await get('/healthz')).status).toBe(200)
+})
+
+it('V72: a body has its own time, also when it is shorter than that of the headers', async () => {
+  const { running } = await bench({ limits: { bodyTimeoutMs: 100 } })
+  const socket = connect(running.port, '127.0.0.1')
+  const begunAt = performance.now()
+  socket.write('POST /api/agent/execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{')
+  expect(await readText(socket)).toMatch(/^HTTP\/1\.1 408 /)
+  expect(performance.now() - begunAt).toBeLessThan(9_000)
 })
 
 it('a request whose target cannot be read is refused with a problem', async () => {

@@ -2,6 +2,7 @@ import { manualClock, type ManualClock } from '@bowline/llm/testing'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { expect, it } from 'vitest'
+import { defaultLimits } from '../../src/limits.ts'
 import { serve } from '@bowline/server/node'
 import { bench, gate, localTool, refusal, say, type Bench } from '../support/bench.ts'
 import { allFrames, completion, eventsOf, framesUntil, type Frame } from '../support/frames.ts'
@@ -95,6 +96,7 @@ it('V39: an ordinary answer that nobody takes is cut off by time', async () => {
     close: () => Promise.resolve(),
     reload: () => Promise.resolve(),
     loopbackOnly: true,
+    socketLimits: defaultLimits,
   }
   const running = await serve(large, { port: 0, slowReaderMs: 100 })
   const socket = stuckReader({ running }, '/')
