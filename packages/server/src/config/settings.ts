@@ -14,7 +14,6 @@ type DottedKeys<Config> = {
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 const maxPort = 65_535
-const kibibyte = 1024
 const storeSchema = z.string('must be a text').superRefine((value, context) => {
   const store = parseStore(value, '.')
   if (store.kind === 'invalid') context.addIssue(store.fault)
