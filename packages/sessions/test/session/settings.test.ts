@@ -108,7 +108,7 @@ it('S208: an answer that was stored as no parser reads it ends its run with an e
   const session = runtime.session('room:1', { remoteTools: [tool as never] })
   const run = await session.send('where?')
   await run.result()
-  const body = { toolCallId: 'c1', hash: 'h', answer: { toolCallId: 'c1', toolName: 'place', output: 'Oslo' } }
+  const body = { toolCallId: 'c1', hash: 'h', answer: { toolCallId: 'c1', outcome: 'Oslo' } }
   const row = { id: `answer:${run.runId}:c1`, kind: 'answer', at: 1, body } as const
   await store.commit({ id: 'old', key: 'room:1', expect: [], writes: [{ op: 'inbox.put', rows: [row] }, { op: 'run.patch', runId: run.runId, patch: { status: 'queued' } }], wake: true } as never)
   const { status, error } = await run.result()
