@@ -25,6 +25,8 @@ export interface ChildContext {
   stopChild(child: RunRecord): Promise<void>
   /** Resolves when the stop of all that a run has started is stored. */
   stopBelow(run: RunRecord): Promise<void>
+  /** Stops the subagents that the run waits for. */
+  stopAwaited(run: RunRecord): Promise<void>
   /** Resolves when the task has settled, the time is over, or the signal is aborted. */
   waitForTask(task: RunRecord, waitMs: number, abortSignal: AbortSignal): Promise<void>
   /** Something was written to this session. */

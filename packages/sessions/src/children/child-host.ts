@@ -3,8 +3,10 @@ import type { JSONValue } from '@bowline/llm'
 import { insertion, sessionStart } from '../session/accept.ts'
 import { messageOf } from '../session/new-run.ts'
 import { lastTextOf } from '../session/run-handle.ts'
-import { isTerminal, isWaiting, toRunInfo } from '../session/views.ts'
+import { isTerminal, isWaiting, openQuestions, readAnswers, toRunInfo, type OpenQuestions } from '../session/views.ts'
+import { askAgain } from '../store/commit-once.ts'
 import type { CommitResult, Delivery, NewRun, NewSession, Write } from '../store/batch.ts'
+import type { SessionStore } from '../store/contract.ts'
 import type { RunParent, RunRecord, SessionRecord } from '../store/records.ts'
 import type { ChildContext } from './child-context.ts'
 import { childSessionKey, taskIdOf } from './child-keys.ts'
@@ -39,13 +41,15 @@ export function childHost(options: ChildHostOptions): ChildHost {
     background,
     ...(background ? { tools } : {}),
     ...depthOf(options.run),
-    async start(request) {
-      const child = (await readChild(options, request.key)) ?? (await launchNext(request))
-      if (!child) return notStarted
-      if (request.abortSignal.aborted && !isTerminal(child.status)) await context.stopChild(child)
-      const outcome = await outcomeOf(options, request.abortSignal.aborted ? await required(options, child.id) : child)
-      return { ...outcome, decided: await decidedBelow(context.store, child, request.asked) }
-    },
+    start: (request) => askAgain(() => start(request)),
+  }
+
+  async function start(request: ChildRequest): Promise<ChildOutcome> {
+    const child = (await readChild(options, request.key)) ?? (await launchNext(request))
+    if (!child) return notStarted
+    if (request.abortSignal.aborted && !isTerminal(child.status)) await context.stopChild(child)
+    const outcome = await outcomeOf(options, request.abortSignal.aborted ? await required(options, child.id) : child, request.asked)
+    return { ...outcome, decided: await decidedBelow(context.store, child, request.asked) }
   }
 }
 
@@ -115,7 +119,7 @@ function spawnOf({ context, session, run }: ChildHostOptions, request: ChildRequ
 }
 
 /** What has become of a child, as its parent is told. */
-async function outcomeOf({ context }: ChildHostOptions, child: RunRecord): Promise<ChildOutcome> {
+async function outcomeOf({ context }: ChildHostOptions, child: RunRecord, asked: readonly string[]): Promise<ChildOutcome> {
   const { id: childRunId, status, parent, usage, cost, error, step: steps } = child
   if (parent?.taskId !== undefined) return { kind: 'launched', childRunId, taskId: parent.taskId }
   if (isTerminal(status)) {
@@ -123,8 +127,17 @@ async function outcomeOf({ context }: ChildHostOptions, child: RunRecord): Promi
     const told = error && error.code !== 'crash-loop' && error.code !== 'store-unavailable' && error.code !== 'definition-changed' ? { error } : {}
     return { ...ended, ...(cost && { cost }), ...told } as ChildOutcome
   }
-  const { pendingToolCalls, pendingApprovals } = isWaiting(status) ? await toRunInfo(context.store, child) : nothingPending
+  const { pendingToolCalls, pendingApprovals } = isWaiting(status) ? await toRunInfo(context.store, child) : await stillAsked(context.store, child, asked)
   return { kind: 'pending', childRunId, pendingToolCalls, pendingApprovals }
 }
 
-const nothingPending = { pendingToolCalls: [], pendingApprovals: [] }
+/** While a child is at work, what it has asked before and nobody has decided stays asked. */
+async function stillAsked(store: SessionStore, child: RunRecord, asked: readonly string[]): Promise<OpenQuestions> {
+  const { pendingApprovals } = openQuestions(child, await readAnswers(store, child.session))
+  const open: OpenQuestions['pendingApprovals'][number][] = []
+  for (const request of pendingApprovals) {
+    const call = asked.includes(request.approvalId) ? await store.readApproval(request.approvalId) : undefined
+    if (call?.status === 'found' && call.value.approval?.state === 'requested') open.push(request)
+  }
+  return { pendingToolCalls: [], pendingApprovals: open }
+}

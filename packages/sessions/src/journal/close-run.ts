@@ -5,7 +5,8 @@ import { questionsAtRoot } from '../children/questions.ts'
 import { untoldBy, untoldEvents, type SettledRow } from '../children/reminders.ts'
 import type { Delivery, NewEntry, Write } from '../store/batch.ts'
 import type { SessionStore } from '../store/contract.ts'
-import type { RunFailure, RunRecord, StopRequest } from '../store/records.ts'
+import { isTerminal } from '../session/views.ts'
+import type { RunFailure, RunRecord, StopRequest, TerminalStatus } from '../store/records.ts'
 import { lastEventsOfCompaction, openCompaction } from './close-compaction.ts'
 import { withoutDeadline } from './deadline.ts'
 import { newEvent } from './new-event.ts'
@@ -13,10 +14,12 @@ import { readTranscript } from './read-transcript.ts'
 import { settleOpenCalls, type SettledCall } from './settle-open-calls.ts'
 
 const charactersPerToken = 4
+/** Little is written after the end of a turn while its run is not at rest. */
+const eventsAfterEnd = 100
 const nothingOpen = { openMessageId: null, pendingToolCalls: [], pendingApprovals: [], turnState: null, rest: null, notBefore: null } as const
 
 export interface LostRunEnd {
-  readonly status: 'error' | 'aborted' | 'completed'
+  readonly status: TerminalStatus
   readonly reason: NonNullable<RunRecord['reason']>
   readonly error?: NonNullable<RunRecord['error']>
   /** Of a run that is ended before anybody could carry the request out. */
@@ -37,6 +40,8 @@ export interface LostRun {
   /** Word of background tasks of which a notification run was to tell its model. */
   readonly untold: readonly SettledRow[]
   readonly end: LostRunEnd
+  /** What the log says already: that the turn has ended, or also that the session has settled. */
+  readonly told: 'nothing' | 'end' | 'settled'
   readonly at: number
 }
 
@@ -46,9 +51,23 @@ export async function lookAtLostRun(
   run: RunRecord,
   { leaf, answers, end, at }: Pick<LostRun, 'leaf' | 'answers' | 'end' | 'at'>,
 ): Promise<LostRun> {
-  const [calls, compacting, untold] = await Promise.all([settleOpenCalls(store, ids, run, at), openCompaction(store, run), untoldBy(store, run)])
+  const [calls, compacting, untold, told] = await Promise.all([settleOpenCalls(store, ids, run, at), openCompaction(store, run), untoldBy(store, run), toldOf(store, run)])
   const discarded = run.openMessageId === undefined ? undefined : await estimatedInput(store, run.session)
-  return { run, leaf, calls, discarded, compacting, answers, untold, end, at }
+  return { run, leaf, calls, discarded, compacting, answers, untold, end: endOfTurn(run) ?? end, told, at }
+}
+
+/** A turn that has ended keeps its end, whatever its owner has still to do. */
+function endOfTurn({ rest }: RunRecord): LostRunEnd | undefined {
+  if (!rest || !isTerminal(rest.status)) return undefined
+  const { status, reason = 'stop', error } = rest
+  return { status: status as TerminalStatus, reason, ...(error && { error }) }
+}
+
+async function toldOf(store: SessionStore, run: RunRecord): Promise<LostRun['told']> {
+  if (!endOfTurn(run)) return 'nothing'
+  const { lastSeq } = await store.readEvents(run.session, run.firstSeq, 1)
+  const { events } = await store.readEvents(run.session, Math.max(run.firstSeq, lastSeq - eventsAfterEnd), eventsAfterEnd)
+  return events.some((event) => event.type === 'settled' && event.runId === run.id) ? 'settled' : 'end'
 }
 
 /** What sessions above are told of the end. */
@@ -60,7 +79,7 @@ export async function newsOfLostRun(store: SessionStore, { run, end, discarded =
 
 /** One more segment, in which all that is open is closed. A run that never began has its end alone. */
 export function lastEvents(lost: LostRun, settled: boolean): DurableEvent[] {
-  const { run, calls, end, at, discarded, untold, compacting: open } = lost
+  const { run, calls, end, at, discarded, untold, told, compacting: open } = lost
   if (run.kind === 'compaction') return lastEventsOfCompaction(run, end, { at, open, settled })
   const { step, openMessageId: messageId, turn = 0 } = run
   const usage = addUsage(run.usage, discarded ?? {})
@@ -68,6 +87,10 @@ export function lastEvents(lost: LostRun, settled: boolean): DurableEvent[] {
   const turnEnd: TurnEndEvent = { ...base, type: 'turn-end', status: end.status, usage, steps: step, overlaysExpired: 0, ...wordsOfTheLoop(end) }
   const errors = untoldEvents(untold, base)
   if (run.turn === undefined) return [...errors, turnEnd]
+  const ends: readonly DurableEvent[] = settled && told !== 'settled' ? [{ ...base, type: 'settled' }] : []
+  if (told !== 'nothing') return [...ends]
+  const { stepState, retry, attempt = 1 } = run.turnState ?? {}
+  const isStepOpen = stepState === 'begun' || stepState === 'answered'
   return [
     { ...base, type: 'turn-start', resumed: true, attempt: run.attempts + 1, cause: 'recovery' },
     ...(messageId === undefined ? [] : [{ ...base, type: 'message-discarded', step, messageId, reason: 'crash' } as const]),
@@ -77,11 +100,12 @@ export function lastEvents(lost: LostRun, settled: boolean): DurableEvent[] {
       const executed = started ? 'here' : 'no'
       return { ...base, type: 'tool-execution-end', step, toolCallId, executed, message: outcome, durationMs: 0 }
     }),
-    { ...base, type: 'step-end', step, toolCalls: calls.length, continues: false },
+    ...(retry?.open ? [{ ...base, type: 'retry-end', step, attempt, success: false } as const] : []),
+    ...(isStepOpen ? [{ ...base, type: 'step-end', step, toolCalls: calls.length, continues: false } as const] : []),
     ...errors,
     turnEnd,
     { ...base, type: 'save-point' },
-    ...(settled ? [{ ...base, type: 'settled' } as const] : []),
+    ...ends,
   ]
 }
 

@@ -114,7 +114,10 @@ export class ActiveRuns {
       if (remainder.kind === 'rest') await bringToRest(this.#options, claim)
       if (remainder.kind === 'give-back') await giveBack(this.#options, claim)
       if (remainder.kind === 'refuse') await holdForDecision(this.#options, claim, remainder.diff)
-      if (remainder.kind === 'end') await endLostRun(this.#options, claim, remainder)
+      if (remainder.kind === 'end') {
+        await this.#options.children.stopAwaited(claim.run)
+        await endLostRun(this.#options, claim, remainder)
+      }
       return true
     } catch (error) {
       this.#report(error, claim)

@@ -16,7 +16,7 @@ import { ExpectedDrivers } from '../session/run-driver.ts'
 import { runHandle } from '../session/run-handle.ts'
 import { createSession } from '../session/session.ts'
 import { metadataOf, settingsOf } from '../session/settings.ts'
-import { requestStop, stopBelow } from '../session/stop.ts'
+import { requestStop, stopAwaited, stopBelow } from '../session/stop.ts'
 import { importSession } from '../session/transfer/import.ts'
 import { isSettled, toRunInfo, toSessionInfo } from '../session/views.ts'
 import { checkSessionQuery } from '../store/check-query.ts'
@@ -77,6 +77,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         await loop.lendSlot(() => restWithin(ofRuns, child, childStopMs))
       },
       stopBelow: (run) => stopBelow(ofRuns, run.id, run.stop?.reason),
+      stopAwaited: (run) => stopAwaited(ofRuns, run.id),
       async waitForTask(task, waitMs, abortSignal) {
         await loop.lendSlot(() => restWithin(ofRuns, task, waitMs, abortSignal, isSettled))
       },

@@ -104,6 +104,7 @@ export async function holdForDecision({ store, live, ids, clock }: RecoverContex
   const events: DurableEvent[] = [
     { ...base, type: 'turn-start', resumed: true, attempt: run.attempts + 1, cause: 'takeover', definitionDiff: diff as unknown as JSONValue },
     { ...base, type: 'turn-end', status: 'needs-recovery', reason: 'definition-changed', usage, steps: step, overlaysExpired: 0 },
+    { ...base, type: 'save-point' },
   ]
   const batchId = ids.next('batch')
   const patch = { status: 'needs-recovery', reason: 'definition-changed', error: { code: 'definition-changed', message } } as const

@@ -25,6 +25,7 @@ export type Lane = 'compaction' | 'interrupt' | 'follow-up' | 'queue'
 
 /** Statuses from which a run never leaves. Every other run is open. */
 export const terminalStatuses = ['completed', 'aborted', 'error', 'halted', 'limit'] as const satisfies readonly RunStatus[]
+export type TerminalStatus = (typeof terminalStatuses)[number]
 /** Statuses that hold their session: at most one run of a session may be in one of them. */
 export const holdingStatuses = ['running', 'awaiting-tools', 'awaiting-approval', 'needs-recovery'] as const satisfies readonly RunStatus[]
 

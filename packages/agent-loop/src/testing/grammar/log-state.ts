@@ -17,6 +17,8 @@ export interface LogState {
   previous: DurableEvent['type'] | undefined
   /** The turn that is open outside of its segments. */
   waits: boolean
+  /** Where a turn stood that waits for a decision about its definition. */
+  heldAt: Place | undefined
   runId: string | undefined
   /** Runs that have not begun. */
   readonly queued: Set<string>
@@ -67,7 +69,7 @@ export interface CallState {
 
 export function startOfLog(): LogState {
   return {
-    ...{ place: 'outside', previous: undefined, waits: false, runId: undefined, queued: new Set(), turn: 0, step: 0, hasInput: false, window: undefined },
+    ...{ place: 'outside', previous: undefined, waits: false, runId: undefined, queued: new Set(), turn: 0, step: 0, hasInput: false, window: undefined, heldAt: undefined },
     ...{ message: undefined, attemptFailed: false, retry: undefined, compaction: undefined, owed: undefined },
     ...{ calls: new Map(), approvals: new Map(), asked: new Set(), messages: new Set(), usedIds: new Set(), spent: { usage: {} } },
   }

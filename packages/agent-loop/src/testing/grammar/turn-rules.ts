@@ -60,7 +60,7 @@ export const turnRules: Rules<
       move(log, { place: 'turn', window: 'step-end' })
     },
   },
-  'turn-end': { at: ['turn', 'calls'], take: endTurn },
+  'turn-end': { at: inTurn, take: endTurn },
   'save-point': { at: ['closing'], take: (log) => void (log.place = 'outside') },
   settled: {
     at: ['outside'],
@@ -92,13 +92,15 @@ function resume(log: LogState, event: TurnStartEvent, must: Must): void {
   must(event.cause !== undefined, 'has no cause')
   for (const call of log.calls.values()) call.running = false
   if (log.message) log.message.lost = true
-  move(log, { window: 'turn-start', waits: false, attemptFailed: false, ...(log.place === 'outside' && { place: 'calls' }) })
+  move(log, { window: 'turn-start', waits: false, attemptFailed: false, heldAt: undefined, ...(log.place === 'outside' && { place: log.heldAt ?? 'calls' }) })
 }
 
 function endTurn(log: LogState, event: TurnEndEvent, must: Must): void {
   const { status, steps, usage, cost, overlaysExpired } = event
   const lists = status === 'awaiting-tools' || status === 'needs-recovery'
   const waits = lists || status === 'awaiting-approval'
+  if (event.reason === 'definition-changed') return holdTurn(log, event, must)
+  must(log.place === 'turn' || log.place === 'calls', `may not stand here (${log.place}, behind ${log.previous ?? 'nothing'})`)
   must(waits === (log.place === 'calls'), waits ? 'no step is open' : 'the step is open')
   must(!waits || !log.spent || [...log.calls.values()].some((call) => !call.ended), 'nothing waits')
   // Whoever waits for agents that work elsewhere asks nobody outside.
@@ -113,6 +115,13 @@ function endTurn(log: LogState, event: TurnEndEvent, must: Must): void {
     must(same(cost, log.spent.cost), `cost ${JSON.stringify(cost)} is not the sum ${JSON.stringify(log.spent.cost)}`)
   }
   move(log, { place: 'closing', waits })
+}
+
+/** Wherever it stood it goes on when somebody has decided about its definition. */
+function holdTurn(log: LogState, { status, steps }: TurnEndEvent, must: Must): void {
+  must(status === 'needs-recovery', 'only a turn that needs recovery is held')
+  must(steps === log.step, `counts ${steps} steps of ${log.step}`)
+  move(log, { place: 'closing', waits: true, heldAt: log.place })
 }
 
 function same(a: object | undefined, b: object | undefined): boolean {
