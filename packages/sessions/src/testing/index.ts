@@ -23,5 +23,30 @@ export type {
   SessionEnd,
   World,
 } from './crash-kit/types.ts'
+export { explorePrograms } from './programs/explore-programs.ts'
+export type { ExploreProgramsOptions, ProgramFailure, ProgramReport } from './programs/explore-programs.ts'
+export { runProgram } from './programs/run-program.ts'
+export type { ProgramFault, ProgramVerdict, RunProgramOptions } from './programs/run-program.ts'
+export { programFaults } from './programs/faults.ts'
+export { programInvariants } from './programs/invariants.ts'
+export type { AcceptedInput } from './programs/client.ts'
+export type { FirstRest, ProgramEnd, ProgramInvariant } from './programs/program-end.ts'
+export { programFeatures } from './programs/program.ts'
+export type {
+  AnswerKind,
+  Feature,
+  HookPlan,
+  Plan,
+  PlannedAnswer,
+  PlannedCall,
+  PlannedHook,
+  PlannedInput,
+  PlannedTool,
+  Program,
+  ProgramCrash,
+  ProgramSession,
+  ProgramStep,
+  Setup,
+} from './programs/program.ts'
 export { testStateStore } from './state-kit.ts'
 export type { StateKitOptions } from './state-kit/kit.ts'

@@ -6,13 +6,13 @@ import type { CrashPlan, CrashPoint } from './crash-plan.ts'
 import { CrashProcess } from './crash-process.ts'
 import { isAtRest, readSessions } from './read-end.ts'
 import { Scene } from './scene.ts'
+import { nameOfError, startRuntime } from './start-runtime.ts'
 import type { CrashEnd, CrashScenario } from './types.ts'
 import { watchedAgents } from './watched-agents.ts'
 import { watchedRuntime } from './watched-runtime.ts'
 import { watchedStore } from './watched-store.ts'
 
 const stepMs = 250
-const maxStarts = 3
 const notTheSame =
   'The scenario did not come to the point where it was to be disturbed: it depends on something that is not given to it, like the time of the machine.'
 
@@ -80,9 +80,9 @@ class Stage {
   }
 
   async look(stuck: string | undefined): Promise<CrashEnd> {
-    const { store, staleWrites, acceptedRuns, acceptedAnswers, acceptedInputs, effects, notes } = this.#scene
+    const { store, staleWrites, acceptedRuns, acceptedAnswers, acceptedInputs, world } = this.#scene
     return {
-      world: { effects, notes },
+      world: { effects: world.effects, notes: world.notes },
       sessions: await readSessions(store),
       acknowledged: { runs: [...acceptedRuns], answers: acceptedAnswers, inputs: acceptedInputs },
       staleWrites,
@@ -109,11 +109,11 @@ class Stage {
     this.#scene.watched = process
     this.#scene.log(process, 'starts')
     const { store, release } = watchedStore(this.#scene, process)
-    const world = this.#scene.worldOf(process)
+    const world = this.#scene.world.of(process)
     const runtime = (this.#scenario.runtime ?? createRuntime)({
       agents: watchedAgents(this.#scene, process, this.#scenario.agents(world)),
       ...{ store, clock: process.clock, ids },
-      onError: (error, { during }) => this.#scene.log(process, `fault during ${during}: ${nameOf(error)}`),
+      onError: (error, { during }) => this.#scene.log(process, `fault during ${during}: ${nameOfError(error)}`),
     })
     const live: LiveProcess = { process, runtime, release, isZombie: false, isDone: false, failure: undefined }
     this.#all.push(live)
@@ -123,7 +123,7 @@ class Stage {
         () => this.#scene.log(process, 'the client is done'),
         (error: unknown) => {
           live.failure = error
-          this.#scene.log(process, `the client fails: ${nameOf(error)}`)
+          this.#scene.log(process, `the client fails: ${nameOfError(error)}`)
         },
       )
       .finally(() => (live.isDone = true))
@@ -158,25 +158,10 @@ class Stage {
   /** A client of a process that lost everything may fail. */
   #firstFailure(): string | undefined {
     const failed = this.#living.find(({ isZombie, failure }) => !isZombie && failure !== undefined)
-    return failed && `the client of ${failed.process.name} failed: ${nameOf(failed.failure)}`
+    return failed && `the client of ${failed.process.name} failed: ${nameOfError(failed.failure)}`
   }
 
   get #living(): readonly LiveProcess[] {
     return this.#all.filter(({ process }) => process.state !== 'dead')
   }
-}
-
-/** A store that does not answer once is no reason to give up. */
-async function startRuntime(runtime: Runtime): Promise<void> {
-  for (let starts = 1; ; starts++) {
-    try {
-      return void (await runtime.start())
-    } catch (error) {
-      if (starts === maxStarts || !SessionError.isInstance(error) || !error.retryable) throw error
-    }
-  }
-}
-
-function nameOf(error: unknown): string {
-  return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
 }

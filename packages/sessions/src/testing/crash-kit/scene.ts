@@ -1,11 +1,13 @@
-import type { CallContext, IdSource } from '@bowline/agent-loop'
+import type { IdSource } from '@bowline/agent-loop'
 import { fakeIds } from '@bowline/agent-loop/testing'
 import { manualClock, type ManualClock } from '@bowline/llm/testing'
 import type { SessionStore } from '../../store/contract.ts'
 import { PointCounter, type CrashPlan, type PointKind } from './crash-plan.ts'
 import type { CrashProcess } from './crash-process.ts'
+import { OutsideWorld } from './outside-world.ts'
+import { RunOwners } from './run-owners.ts'
 import { seededRandom } from './seeded-random.ts'
-import type { AcknowledgedInput, Effect, World } from './types.ts'
+import type { AcknowledgedInput } from './types.ts'
 
 /** One run of a scenario: the time, the store and the world that all its processes share, and what happened. */
 export class Scene {
@@ -16,10 +18,8 @@ export class Scene {
   readonly plan: CrashPlan
   readonly counter: PointCounter
   readonly trace: string[] = []
-  readonly effects: Effect[] = []
-  readonly notes = new Map<string, unknown>()
-  /** The process that claimed each run last, and its epoch. */
-  readonly owners = new Map<string, { readonly process: CrashProcess; readonly epoch: number }>()
+  readonly world = new OutsideWorld((process, what) => this.log(process, what))
+  readonly owners = new RunOwners()
   readonly staleWrites: string[] = []
   readonly acceptedRuns = new Set<string>()
   readonly acceptedAnswers = new Map<string, number>()
@@ -55,27 +55,5 @@ export class Scene {
     // Before its commit a stopped process still has it in its hands; what it hears comes after its timers.
     await process.pass(kind === 'before-commit' ? 'store' : 'code')
     return false
-  }
-
-  /** The outside world as one process reaches it. */
-  worldOf(process: CrashProcess): World {
-    return {
-      effects: this.effects,
-      notes: this.notes,
-      happened: (key) => this.effects.some((effect) => effect.idempotencyKey === key),
-      sleep: (ms) => new Promise((resolve) => process.clock.setTimer(process.clock.now() + ms, resolve)),
-      effect: async (call) => {
-        await process.pass('code')
-        call.abortSignal.throwIfAborted()
-        this.#takeEffect(process, call)
-      },
-    }
-  }
-
-  #takeEffect(process: CrashProcess, call: CallContext): void {
-    const { toolName, toolCallId, runId, step, idempotencyKey, attempt } = call
-    const where = { process: process.name, at: this.clock.now() }
-    this.effects.push({ toolName, toolCallId, runId, step, idempotencyKey, attempt, ...where })
-    this.log(process, `effect ${toolName} ${idempotencyKey} attempt ${attempt}`)
   }
 }

@@ -3,6 +3,7 @@ import type { Claim, LeaseState, SessionStore, StoreOpenOptions } from '../../st
 import { aroundStore } from '../around-store.ts'
 import { unavailable } from '../faulty-store.ts'
 import type { CrashProcess } from './crash-process.ts'
+import { nameOfBatch, printResult } from './print-commit.ts'
 import type { Scene } from './scene.ts'
 
 export interface WatchedStore {
@@ -14,8 +15,6 @@ export interface WatchedStore {
 /** The store as one process reaches it: each commit and each claim is a point. */
 export function watchedStore(scene: Scene, process: CrashProcess): WatchedStore {
   let isOpen = false
-  /** The epoch under which this process has each run, as far as it knows. */
-  const epochs = new Map<string, number>()
 
   async function open(options: StoreOpenOptions): Promise<void> {
     // The time of the store is nobody's own: it goes on while a process is stopped.
@@ -29,11 +28,11 @@ export function watchedStore(scene: Scene, process: CrashProcess): WatchedStore 
   }
 
   async function commit(batch: Batch, go: () => Promise<unknown>): Promise<CommitResult> {
-    const name = nameOf(batch)
+    const name = nameOfBatch(batch)
     if (await scene.point(process, 'before-commit', name)) throw unavailable('commit')
-    const stale = staleRuns(scene, process, batch, epochs)
+    const stale = scene.owners.lostRunsIn(process, batch)
     const result = (await go()) as CommitResult
-    scene.log(process, `commit ${name}: ${printed(result)}`)
+    scene.log(process, `commit ${name}: ${printResult(result)}`)
     if (!result.ok) return result
     scene.staleWrites.push(...stale.map((runId) => `${process.name} wrote ${name} for ${runId}, which it had lost`))
     if (await scene.point(process, 'after-commit', name)) throw unavailable('commit')
@@ -43,11 +42,8 @@ export function watchedStore(scene: Scene, process: CrashProcess): WatchedStore 
   async function claim(go: () => Promise<unknown>): Promise<readonly Claim[]> {
     const claims = (await go()) as readonly Claim[]
     if (claims.length === 0) return claims
-    for (const { run, previous } of claims) {
-      epochs.set(run.id, run.epoch)
-      scene.owners.set(run.id, { process, epoch: run.epoch })
-      scene.log(process, `claim ${run.id} (${previous}): epoch ${run.epoch}`)
-    }
+    scene.owners.claimed(process, claims)
+    for (const { run, previous } of claims) scene.log(process, `claim ${run.id} (${previous}): epoch ${run.epoch}`)
     if (claims.some(({ previous }) => previous === 'running')) scene.onTakeover()
     const names = claims.map(({ run }) => run.id).join(' ')
     if (await scene.point(process, 'after-claim', names)) throw unavailable('claim')
@@ -78,30 +74,4 @@ export function watchedStore(scene: Scene, process: CrashProcess): WatchedStore 
     }
   })
   return { store, release: async () => void (isOpen && (await scene.store.close())) }
-}
-
-function printed(result: CommitResult): string {
-  if (!result.ok) return `refused (${result.reason})`
-  if (result.existing) return `known as ${result.existing.runId}`
-  return result.lastSeq < result.firstSeq ? 'done' : `done, events ${result.firstSeq} to ${result.lastSeq}`
-}
-
-/** The events of a batch, else what it writes. */
-function nameOf({ writes }: Batch): string {
-  const types = writes.flatMap((write) => (write.op === 'event.append' ? write.events.map(({ event }) => event.type) : []))
-  return (types.length > 0 ? types : writes.map((write) => write.op)).join('+')
-}
-
-/** Runs for which the batch writes what only an owner writes, although another process has claimed them since. */
-function staleRuns(scene: Scene, process: CrashProcess, batch: Batch, epochs: ReadonlyMap<string, number>): string[] {
-  const written = batch.writes.flatMap((write): (string | undefined)[] => {
-    if (write.op === 'entry.append') return write.entries.map((entry) => entry.runId)
-    if (write.op === 'call.put') return write.calls.map((call) => (call.state === 'pending' ? undefined : call.runId))
-    return []
-  })
-  return [...new Set(written)].filter((runId): runId is string => {
-    if (runId === undefined) return false
-    const owner = scene.owners.get(runId)
-    return owner !== undefined && owner.process !== process && (epochs.get(runId) ?? owner.epoch) < owner.epoch
-  })
 }

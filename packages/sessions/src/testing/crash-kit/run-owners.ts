@@ -1,0 +1,43 @@
+import type { Batch, Write } from '../../store/batch.ts'
+import type { Claim } from '../../store/contract.ts'
+import type { CrashProcess } from './crash-process.ts'
+
+/** Which process claimed each run last, and the epoch under which each process has it, as far as it knows. */
+export class RunOwners {
+  readonly #owners = new Map<string, { readonly process: CrashProcess; readonly epoch: number }>()
+  readonly #epochs = new Map<CrashProcess, Map<string, number>>()
+
+  claimed(process: CrashProcess, claims: readonly Claim[]): void {
+    const known = this.#epochs.get(process) ?? new Map<string, number>()
+    this.#epochs.set(process, known)
+    for (const { run } of claims) {
+      known.set(run.id, run.epoch)
+      this.#owners.set(run.id, { process, epoch: run.epoch })
+    }
+  }
+
+  /** The process that claimed the run last. */
+  ownerOf(runId: string): CrashProcess | undefined {
+    return this.#owners.get(runId)?.process
+  }
+
+  /** Runs for which the batch writes what only an owner writes, although another process has claimed them since. */
+  lostRunsIn(process: CrashProcess, batch: Batch): readonly string[] {
+    const written = new Set(batch.writes.flatMap(runsOf))
+    const ended = new Set(batch.writes.flatMap((write) => (write.op === 'run.patch' && write.patch.status === 'aborted' ? write.runId : [])))
+    const isFenced = batch.expect.some(({ that }) => that === 'fence')
+    return [...written].filter((runId) => {
+      const owner = this.#owners.get(runId)
+      const known = this.#epochs.get(process)?.get(runId)
+      // A client that kills a session ends its runs, whoever has them.
+      if (!isFenced && ended.has(runId)) return false
+      return owner !== undefined && owner.process !== process && (known ?? owner.epoch) < owner.epoch
+    })
+  }
+}
+
+function runsOf(write: Write): readonly string[] {
+  if (write.op === 'entry.append') return write.entries.flatMap((entry) => entry.runId ?? [])
+  if (write.op === 'call.put') return write.calls.flatMap((call) => (call.state === 'pending' ? [] : call.runId))
+  return []
+}

@@ -1,0 +1,124 @@
+import { defineAgent, defineExtension, defineGuardrail, defineTool, type Agent, type AgentInput, type Extension, type Guardrail, type Hooks, type Reconciled, type RunOptions, type Tool, type ToolContext } from '@bowline/agent-loop'
+import type { Clock } from '@bowline/llm'
+import { createOrchestration } from '../../orchestration/manager.ts'
+import type { SessionStore } from '../../store/contract.ts'
+import type { World } from '../crash-kit/types.ts'
+import { planModel, type ModelWorld } from './plan-model.ts'
+import type { HookPlan, Setup } from './program.ts'
+
+export interface CastOptions {
+  readonly setup: Setup
+  /** Which version of the agents: 0 to 2. */
+  readonly definition: number
+  readonly world: World
+  readonly models: ModelWorld
+  readonly clock: Clock
+  readonly store: SessionStore
+  readonly random: () => number
+  /** How often each hook was called, in all processes. */
+  readonly hookCalls: Map<HookPlan, number>
+}
+
+const inputSchema = { type: 'object', properties: { ms: { type: 'number' }, throws: { type: 'boolean' } } } as const
+const soonMs = 5_000
+const answerMs = 7_000
+
+/** The agents of one process of a program: one at the root, with a subagent that has a subagent, all with the same tools. */
+export function castOf(options: CastOptions): readonly Agent[] {
+  const helper = castAgent(options, 'helper', undefined)
+  const worker = castAgent(options, 'worker', helper)
+  const lead = castAgent(options, 'lead', worker)
+  const { random } = options
+  return [{ ...lead, run: (input: AgentInput | undefined, given?: RunOptions) => lead.run(input, { ...given, random }) }]
+}
+
+function castAgent(options: CastOptions, name: string, subagent: Agent | undefined): Agent {
+  const { setup, definition, models, clock } = options
+  const { modelMs = 0, maxSteps, compaction, guardrail, onUnknownOutcome, onFailedTurn } = setup
+  return defineAgent({
+    name,
+    description: `The agent ${name}.`,
+    instructions: `You are ${name}, version ${definition === 0 ? 1 : 2}.`,
+    model: planModel({ world: models, clock, delayMs: modelMs, overflows: compaction === 'in-turn', subagent: subagent?.name }),
+    tools: toolsOf(options.world, definition),
+    subagents: subagent ? [subagent] : [],
+    extensions: extensionsOf(options),
+    guardrails: guardrail ? [guardrailOf(guardrail, options.world)] : [],
+    retry: { maxRetries: 2, baseDelayMs: 1_000, jitter: 0 },
+    abortGraceMs: 500,
+    ...(onUnknownOutcome && { onUnknownOutcome }),
+    ...(onFailedTurn && { onFailedTurn }),
+    ...(maxSteps !== undefined && { limits: { maxSteps } }),
+    compaction: compaction ? { keepRecentTokens: 1, minShrink: 0 } : false,
+  })
+}
+
+/** The second version lacks a tool, the third one too and has another schema for one that may wait. */
+function toolsOf(world: World, definition: number): readonly Tool[] {
+  const run = (name: string, effect: 'once' | 'idempotent' | 'pure', more: object = {}): Tool =>
+    defineTool({ name, description: `The tool ${name}.`, inputSchema, effect, execute: (input, call) => act(world, input, call), ...more })
+  const remote = (name: string, timeoutMs: number | null): Tool => defineTool({ name, description: `The tool ${name}.`, inputSchema, timeoutMs })
+  const all = [
+    run('pay', 'once'),
+    run('bill', 'once', { reconcile: async (_input: unknown, { idempotencyKey }: { readonly idempotencyKey: string }) => reconciled(world, idempotencyKey) }),
+    run('index', 'idempotent'),
+    run('look', 'pure', { execute: (input: object) => wait(world, input, 'look') }),
+    run('ask', 'once', { needsApproval: true }),
+    run('askSoon', 'once', { needsApproval: true, approvalTimeoutMs: soonMs }),
+    remote('place', null),
+    remote('placeSoon', answerMs),
+  ]
+  return definition === 2 ? all.filter(({ name }) => name !== 'index' && name !== 'ask') : all
+}
+
+function reconciled(world: World, key: string): Reconciled {
+  return world.happened(key) ? { happened: true, result: 'is done' } : { happened: false }
+}
+
+async function act(world: World, input: object, call: ToolContext): Promise<string> {
+  await world.effect(call)
+  return wait(world, input, call.toolName)
+}
+
+async function wait(world: World, input: object, name: string): Promise<string> {
+  const { ms, throws } = input as { readonly ms?: number; readonly throws?: boolean }
+  if (ms !== undefined) await world.sleep(ms)
+  if (throws) throw new Error(`${name} fails`)
+  return 'is done'
+}
+
+function extensionsOf({ setup, store, clock, random, world, hookCalls }: CastOptions): readonly Extension[] {
+  const { hooks = [], orchestration, compaction } = setup
+  const steps = [{ name: 'open', isDefault: true }, { name: 'paid', conditions: [{ type: 'tool_used' as const, value: 'pay' }], tools: { deny: ['pay'] } }]
+  return [
+    ...hooks.map((plan, index) => hookExtension(plan, index, world, hookCalls)),
+    ...(orchestration ? [createOrchestration({ store, clock, random, config: { steps }, onDiagnostic: () => undefined }).extension()] : []),
+    ...(compaction === 'after-turn' ? [defineExtension({ name: 'compacts', hooks: { onStepEnd: (_event, context) => context.compactAfterTurn() } })] : []),
+  ]
+}
+
+function hookExtension(plan: HookPlan, index: number, world: World, calls: Map<HookPlan, number>): Extension {
+  const { hook, does, onError, times = Infinity } = plan
+  const disturb = async (): Promise<undefined> => {
+    const count = (calls.get(plan) ?? 0) + 1
+    calls.set(plan, count)
+    if (count > times) return undefined
+    if (does === 'throw') throw new Error(`${hook} fails`)
+    await world.sleep(does)
+    return undefined
+  }
+  const hooks: Hooks = { [hook]: disturb }
+  return defineExtension({ name: `hook-${index}`, hooks, timeoutMs: 60_000, ...(onError && { onError }) })
+}
+
+function guardrailOf(kind: NonNullable<Setup['guardrail']>, world: World): Guardrail {
+  return defineGuardrail({
+    name: 'watch',
+    async beforeCall({ toolName }) {
+      if (toolName !== 'look') return undefined
+      if (kind === 'throw') throw new Error('the guardrail fails')
+      if (kind === 'wait') await world.sleep(2_000)
+      return kind === 'block' || kind === 'halt' ? { action: kind, reason: 'not this one' } : undefined
+    },
+  })
+}

@@ -1,0 +1,241 @@
+import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
+import type { ApprovalRequest, PendingToolCall } from '@bowline/agent-loop'
+import { SessionError } from '../../errors.ts'
+import type { RunHandle, Session } from '../../session/types.ts'
+import type { AcknowledgedInput } from '../crash-kit/types.ts'
+import { nameOfError } from '../crash-kit/start-runtime.ts'
+import { textOfInput, tokenOf } from './plan-text.ts'
+import type { AnswerKind, PlannedInput, ProgramSession, ProgramStep } from './program.ts'
+import { ProgramReader } from './reader.ts'
+import type { Living, Stage } from './stage.ts'
+
+type InputStep = Extract<ProgramStep, PlannedInput>
+
+/** An input that was acknowledged. */
+export interface AcceptedInput extends AcknowledgedInput {
+  /** How it is found in the log, and in what a model is sent. */
+  readonly token: string
+  /** The run that it is, or that it was accepted into; absent for an overlay. */
+  readonly runId?: string
+}
+
+const maxTries = 3
+
+/** The clients of a program: they outlive its processes, and come back to the next one. */
+export class Clients {
+  readonly accepted: AcceptedInput[] = []
+  /** Answers that were accepted as new, by call or approval, with what was decided. */
+  readonly answers = new Map<string, { readonly times: number; readonly decision?: 'approve' | 'deny' }>()
+  /** Calls that a client has asked to be run again. */
+  readonly runAgain = new Map<string, number>()
+  /** Sessions whose inputs were taken back by a client, or by their time. */
+  readonly cleared = new Set<ProgramSession>()
+  readonly readers: ProgramReader[] = []
+  readonly surprises: string[] = []
+  readonly #stage: Stage
+  /** Inputs without an answer yet: their client sends them again to the next process. */
+  readonly #unanswered = new Set<InputStep>()
+  /** Processes that were asked for something and have not answered. */
+  readonly #asked = new Set<{ readonly of: Living }>()
+
+  constructor(stage: Stage) {
+    this.#stage = stage
+    stage.onReplaced = () => {
+      for (const step of [...this.#unanswered]) void this.#send(step)
+      for (const reader of this.readers) reader.comeBack(stage.current)
+    }
+  }
+
+  /** Something that a client asked for is not answered yet. */
+  get isWaiting(): boolean {
+    return [...this.#asked].some(({ of }) => of.process.state !== 'dead')
+  }
+
+  async perform(step: ProgramStep): Promise<void> {
+    const { turns, ...what } = step
+    this.#stage.log('client', JSON.stringify(what))
+    await this.#begin(step)
+    await this.#stage.settle(turns)
+  }
+
+  async #begin(step: ProgramStep): Promise<void> {
+    switch (step.do) {
+      case 'send':
+      case 'steer':
+      case 'follow-up':
+      case 'overlay':
+        return void this.#send(step)
+      case 'pass':
+        return this.#stage.pass(step.ms)
+      case 'set-clock':
+        return this.#stage.time.setBy(step.byMs)
+      case 'restart':
+        return this.#stage.restart(step.definition ?? this.#stage.current.definition, step.graceMs ?? 0)
+      case 'read': {
+        const reader = new ProgramReader(this.#stage, step)
+        this.readers.push(reader)
+        return reader.comeBack(this.#stage.current)
+      }
+      case 'sweep':
+        return void this.#ask(({ runtime }) => runtime.sweep())
+      case 'answer':
+        return void this.#ask(({ runtime }) => this.answer(runtime.session(step.to), step.how))
+      default:
+        return void this.#ask(({ runtime }) => this.#onSession(runtime.session(step.to), step))
+    }
+  }
+
+  async #onSession(session: Session, step: Extract<ProgramStep, { do: 'stop' | 'kill' | 'delete' | 'compact' | 'fork' | 'label' | 'switch' }>): Promise<unknown> {
+    switch (step.do) {
+      case 'stop':
+        if (step.scope === 'all') this.cleared.add(step.to)
+        return session.stop({ ...(step.scope && { scope: step.scope }), ...(step.waitMs !== undefined && { waitMs: step.waitMs }) })
+      case 'kill':
+        this.cleared.add(step.to)
+        return session.kill()
+      case 'delete':
+        this.cleared.add(step.to)
+        return session.delete()
+      case 'compact':
+        return session.compact()
+      case 'fork':
+        return session.fork()
+      case 'label': {
+        const leaf = (await session.info())?.leaf
+        return leaf == null ? undefined : session.label(leaf, 'here')
+      }
+      case 'switch': {
+        const { items } = await session.messages({ limit: 10 })
+        const target = items.at(-1 - step.back)?.id ?? null
+        return session.switchTo(target, step.summarize ? { summarize: true } : {})
+      }
+    }
+  }
+
+  /** A client that is not answered asks again, under the id of its input. */
+  async #send(step: InputStep): Promise<void> {
+    const { process } = this.#stage.current
+    this.#unanswered.add(step)
+    for (let tries = 1; process.state !== 'dead'; tries++) {
+      const isAnswered = await this.#ask(({ runtime }) => this.#give(runtime.session(step.to), step), tries < maxTries)
+      if (isAnswered === 'again') continue
+      this.#unanswered.delete(step)
+      return
+    }
+  }
+
+  async #give(session: Session, step: InputStep): Promise<void> {
+    const { to, name } = step
+    const token = tokenOf(to, name)
+    const text = textOfInput(token, step.plan)
+    const input = { session: to, inputId: name, content: text, isNew: true, token }
+    if (step.do === 'overlay') {
+      await session.overlay(text, { id: name, ...(step.turns !== undefined && { turns: step.turns }) })
+      this.accepted.push({ ...input, method: 'overlay', turns: step.turns ?? 1 })
+      return
+    }
+    const handle = await this.#handle(session, step, text)
+    const { accepted, runId } = handle
+    this.#stage.log('client', `${name} is ${accepted} as ${runId}`)
+    const method = accepted === 'steered' ? 'steer' : step.do === 'follow-up' ? 'followUp' : 'send'
+    if (accepted !== 'duplicate') this.accepted.push({ ...input, method, runId })
+    if (step.do === 'send' && step.mode) void this.#drive(handle)
+  }
+
+  #handle(session: Session, step: Exclude<InputStep, { do: 'overlay' }>, text: string): Promise<RunHandle> {
+    const { name: id } = step
+    if (step.do !== 'send') return step.do === 'steer' ? session.steer(text, { id }) : session.followUp(text, { id })
+    const { onBusy, notBeforeMs, mode } = step
+    const notBefore = notBeforeMs === undefined ? {} : { notBefore: this.#stage.time.now + notBeforeMs }
+    return session.send(text, { id, ...(onBusy && { onBusy }), ...notBefore, ...(mode && { mode }) })
+  }
+
+  /** A reader for whom the run waits. */
+  async #drive(handle: RunHandle): Promise<void> {
+    try {
+      for await (const event of handle) if (event.type === 'turn-end') return
+    } catch (error) {
+      this.#hear(error)
+    }
+  }
+
+  /** Answers all that a session asks, its subagents' questions too. */
+  async answer(session: Session, how: AnswerKind): Promise<void> {
+    const run = (await session.info())?.openRun
+    const { approvals, calls } = await questionsOf(session, run?.status === 'needs-recovery' ? run.pendingToolCalls : [])
+    for (const { approvalId } of approvals) await this.#once(() => this.#decide(session, approvalId, how))
+    for (const call of calls) await this.#once(() => this.#answerCall(session, call, how))
+    if (run?.status === 'needs-recovery' && run.reason === 'definition-changed') {
+      await this.#once(() => session.recover(run.runId, how === 'no' ? 'stop' : 'continue'))
+    }
+  }
+
+  async #decide(session: Session, approvalId: string, how: AnswerKind): Promise<void> {
+    const decision = how === 'no' ? 'deny' : 'approve'
+    for (let times = how === 'again' ? 2 : 1; times > 0; times--) {
+      const { repeated } = await (decision === 'deny' ? session.deny(approvalId) : session.approve(approvalId))
+      if (!repeated) this.#noteAnswer(approvalId, decision)
+    }
+  }
+
+  async #answerCall(session: Session, { toolCallId, path, unknown }: PendingToolCall, how: AnswerKind): Promise<void> {
+    const place = path.length > 0 ? { path } : {}
+    if (unknown) {
+      if (how === 'run-again') this.runAgain.set(toolCallId, (this.runAgain.get(toolCallId) ?? 0) + 1)
+      const resolution = how === 'run-again' ? { runAgain: true as const } : how === 'no' ? { unknown: true as const } : { result: 'is done' }
+      await session.resolveTool(toolCallId, resolution, place)
+      return
+    }
+    for (let times = how === 'again' ? 2 : 1; times > 0; times--) {
+      const { accepted } = await session.submitToolResults([{ toolCallId, ...place, output: how === 'no' ? 'nowhere' : 'Oslo' }])
+      for (const id of accepted) this.#noteAnswer(id)
+    }
+  }
+
+  #noteAnswer(id: string, decision?: 'approve' | 'deny'): void {
+    this.answers.set(id, { times: (this.answers.get(id)?.times ?? 0) + 1, ...(decision && { decision }) })
+  }
+
+  async #once(what: () => Promise<unknown>): Promise<void> {
+    try {
+      await what()
+    } catch (error) {
+      this.#hear(error)
+    }
+  }
+
+  /** `again`: the store could not say whether it was done. */
+  async #ask(what: (living: Living) => Promise<unknown>, mayRepeat = false): Promise<'again' | 'done'> {
+    const asked = { of: this.#stage.current }
+    this.#asked.add(asked)
+    try {
+      await what(asked.of)
+      return 'done'
+    } catch (error) {
+      if (mayRepeat && SessionError.isInstance(error) && error.retryable) return 'again'
+      this.#hear(error)
+      return 'done'
+    } finally {
+      this.#asked.delete(asked)
+    }
+  }
+
+  /** Refusals are answers; anything else is a surprise. */
+  #hear(error: unknown): void {
+    this.#stage.log('client', `is refused: ${nameOfError(error)}`)
+    if (!SessionError.isInstance(error) || error.code === 'store-corrupt') this.surprises.push(nameOfError(error))
+  }
+}
+
+/** What a reader of the log is asked, and calls whose outcome nobody knows. */
+async function questionsOf(session: Session, doubts: readonly PendingToolCall[]): Promise<{ readonly approvals: readonly Pick<ApprovalRequest, 'approvalId'>[]; readonly calls: readonly PendingToolCall[] }> {
+  let view = emptyView
+  try {
+    for await (const event of session.events({ live: false })) view = reduceEvents(view, event)
+  } catch (error) {
+    if (!SessionError.isInstance(error)) throw error
+    return { approvals: [], calls: [] }
+  }
+  const known = new Set(doubts.map(({ toolCallId }) => toolCallId))
+  return { approvals: view.pendingApprovals, calls: [...doubts, ...view.pendingToolCalls.filter(({ toolCallId }) => !known.has(toolCallId))] }
+}

@@ -1,0 +1,64 @@
+import { drawFrom, type Draw } from './draw.ts'
+import { drawPlan } from './draw-plan.ts'
+import { drawStep } from './draw-step.ts'
+import { programFeatures, type Feature, type HookPlan, type PlannedHook, type Program, type ProgramCrash, type Setup } from './program.ts'
+
+const mostSteps = 12
+const mostCrashes = 3
+
+/** Draws one program. Equal seeds and features give equal programs. */
+export function drawProgram(seed: number, features: readonly Feature[] = programFeatures): Program {
+  const draw = drawFrom(seed)
+  const wanted = new Set(features)
+  // Each program does without some features: what is always there hides what its absence would show.
+  const has = (feature: Feature): boolean => used.has(feature)
+  const used = new Set(programFeatures.filter((feature) => draw.chance(0.6) && wanted.has(feature)))
+  const setup = drawSetup(draw, has)
+  const count = 1 + draw.whole(mostSteps)
+  const first = { do: 'send', to: 'a', name: 'first', plan: drawPlan(draw, has) } as const
+  const steps = [first, ...draw.times(count, (index) => drawStep(draw, has, `in${index}`))]
+  return { seed, setup, steps, crashes: has('crashes') ? drawCrashes(draw, steps.length) : [] }
+}
+
+/** Most programs have some hundred operations: those that lie behind the end strike nobody. */
+function drawCrashes(draw: Draw, steps: number): readonly ProgramCrash[] {
+  const crashes = draw.times(1 + draw.whole(mostCrashes), (): ProgramCrash => ({
+    at: 4 + draw.whole(30 + steps * 30),
+    how: draw.oneOf(['kill', 'kill', 'kill-behind', 'kill-behind', 'lost', 'lost-behind', 'freeze']),
+  }))
+  return crashes.toSorted((a, b) => a.at - b.at)
+}
+
+function drawSetup(draw: Draw, has: (feature: Feature) => boolean): Setup {
+  return {
+    ...(has('slow-models') && { modelMs: draw.oneOf([10, 100, 1000, 4000]) }),
+    ...(draw.chance(0.4) && { concurrency: 1 + draw.whole(3) }),
+    ...(draw.chance(0.2) && { durability: 'turn' as const }),
+    ...(draw.chance(0.3) && { onUnknownOutcome: 'tell-model' as const }),
+    ...(draw.chance(0.2) && { onFailedTurn: 'rewind' as const }),
+    ...(mayHold(has) && draw.chance(0.5) && { onDefinitionChange: draw.oneOf(['pin', 'refuse'] as const) }),
+    ...(has('expiry') && draw.chance(0.5) && { idleMs: draw.oneOf([2_000, 10_000, 30_000]) }),
+    ...(has('background') && draw.chance(0.2) && { maxActive: 1 }),
+    ...(has('limits') && draw.chance(0.5) && { maxSteps: 1 + draw.whole(3) }),
+    ...(has('compaction') && draw.chance(0.5) && { compaction: draw.oneOf(['in-turn', 'after-turn'] as const) }),
+    ...(has('orchestration') && draw.chance(0.4) && { orchestration: true as const }),
+    ...(has('guardrails') && draw.chance(0.5) && { guardrail: draw.oneOf(['block', 'halt', 'throw', 'wait'] as const) }),
+    ...(has('hooks') && { hooks: draw.times(1 + draw.whole(2), () => drawHook(draw)) }),
+  }
+}
+
+/** A subagent whose run is held for its definition is named to no client: programs with both would wait for ever. */
+function mayHold(has: (feature: Feature) => boolean): boolean {
+  return has('definition-changes') && !has('subagents')
+}
+
+const hooks: readonly PlannedHook[] = ['beforeAgentStart', 'onTurnStart', 'onStepEnd', 'onToolCall', 'onAgentEnd', 'onSavePoint']
+
+function drawHook(draw: Draw): HookPlan {
+  return {
+    hook: draw.oneOf(hooks),
+    does: draw.chance(0.5) ? 'throw' : draw.oneOf([100, 3_000, 20_000]),
+    ...(draw.chance(0.5) && { onError: 'fail' as const }),
+    ...(draw.chance(0.6) && { times: 1 + draw.whole(3) }),
+  }
+}

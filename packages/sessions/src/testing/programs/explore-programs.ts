@@ -1,0 +1,107 @@
+import type { SessionStore } from '../../store/contract.ts'
+import { drawProgram } from './draw-program.ts'
+import { programInvariants } from './invariants.ts'
+import { printProgram } from './print-program.ts'
+import type { Feature, Program } from './program.ts'
+import type { ProgramInvariant } from './program-end.ts'
+import { runProgram, type ProgramFault, type ProgramVerdict } from './run-program.ts'
+import { shrinkProgram } from './shrink-program.ts'
+
+export interface ExploreProgramsOptions {
+  /**
+   * A store that nobody has opened. It may hold what earlier programs have left: each has a namespace of its own. Called for
+   * each program, and often for one that fails. Default: a memory store.
+   */
+  readonly store?: () => Promise<SessionStore> | SessionStore
+  /** What a store is behind the death of its process; it is closed. Default: what it was. */
+  readonly reopen?: (store: SessionStore) => Promise<SessionStore>
+  /** How many programs are drawn. */
+  readonly programs: number
+  /** That of the first one; each further one has the next. */
+  readonly seed: number
+  /** What the programs are made of. Default: all. */
+  readonly features?: readonly Feature[]
+  /** Mistakes that are planted. Default: none. */
+  readonly faults?: readonly ProgramFault[]
+  /** Default: `programInvariants`. */
+  readonly invariants?: readonly ProgramInvariant[]
+  /** Stops when so many programs have failed. Default 10. */
+  readonly maxFailures?: number
+  /** How many smaller programs are tried for each that fails; 0: none. Default 300. */
+  readonly shrinkTries?: number
+}
+
+export interface ProgramReport {
+  /** Programs that were run, those that shrinking tries apart. */
+  readonly programs: number
+  /** Operations of the store in all of them. */
+  readonly points: number
+  readonly failures: readonly ProgramFailure[]
+}
+
+export interface ProgramFailure {
+  readonly seed: number
+  /** The smallest program that was found, as a test. */
+  readonly program: string
+  /** Where its processes are disturbed. */
+  readonly point?: string
+  readonly invariant: string
+  readonly problems: readonly string[]
+  /** What happened in it, in order. */
+  readonly trace: readonly string[]
+}
+
+/** Draws programs over all features and runs each to its rest. Equal options give equal programs, traces and verdicts. */
+export async function explorePrograms(options: ExploreProgramsOptions): Promise<ProgramReport> {
+  const { programs, seed: first, features, maxFailures = 10 } = options
+  const runner = new ProgramRunner(options)
+  const failures: ProgramFailure[] = []
+  let [ran, points] = [0, 0]
+  for (let seed = first; seed < first + programs && failures.length < maxFailures; seed++) {
+    const program = drawProgram(seed, features)
+    const verdict = await runner.run(program)
+    ran++
+    points += verdict.points
+    const [failure] = verdict.failures
+    if (failure) failures.push(await runner.explain(program, failure.invariant))
+  }
+  return { programs: ran, points, failures }
+}
+
+class ProgramRunner {
+  readonly #options: ExploreProgramsOptions
+  #runs = 0
+
+  constructor(options: ExploreProgramsOptions) {
+    this.#options = options
+  }
+
+  run(program: Program, invariants: readonly ProgramInvariant[] = this.#invariants): Promise<ProgramVerdict> {
+    const { store, reopen, faults } = this.#options
+    return runProgram(program, {
+      ...{ invariants, namespace: `program-${this.#runs++}` },
+      ...(store && { store }),
+      ...(reopen && { reopen }),
+      ...(faults && { faults }),
+    })
+  }
+
+  /** The same failure in the smallest program that is found. */
+  async explain(program: Program, invariant: string): Promise<ProgramFailure> {
+    const broken = this.#invariants.filter(({ name }) => name === invariant)
+    const fails = async (smaller: Program): Promise<boolean> => (await this.run(smaller, broken)).failures.length > 0
+    const smallest = await shrinkProgram(program, fails, this.#options.shrinkTries ?? 300)
+    const { failures, trace } = await this.run(smallest, broken)
+    const point = smallest.crashes.map(({ at, how }) => `${at} ${how}`).join(' > ')
+    return {
+      seed: program.seed,
+      program: printProgram(smallest, invariant),
+      ...(point !== '' && { point }),
+      ...{ invariant, problems: failures[0]?.problems ?? [], trace },
+    }
+  }
+
+  get #invariants(): readonly ProgramInvariant[] {
+    return this.#options.invariants ?? programInvariants
+  }
+}

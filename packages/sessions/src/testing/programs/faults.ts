@@ -1,0 +1,144 @@
+import { createRuntime } from '../../runtime/create-runtime.ts'
+import type { AroundRun } from '../../runtime/types.ts'
+import type { Batch, Write } from '../../store/batch.ts'
+import type { SessionStore } from '../../store/contract.ts'
+import { holdingStatuses, type RunRecord } from '../../store/records.ts'
+import { aroundStore } from '../around-store.ts'
+import type { ProgramFault } from './run-program.ts'
+
+const holding: readonly string[] = holdingStatuses
+
+/** What the commits of a runtime would be with a mistake in it. */
+function writing(name: string, change: (batch: Batch) => Batch): ProgramFault {
+  return { name, store: (store) => aroundStore(store, (operation, args, go) => (operation === 'commit' ? store.commit(change(args[0] as Batch)) : go())) }
+}
+
+function eachWrite(batch: Batch, change: (write: Write) => readonly Write[]): Batch {
+  const { writes, deliver } = batch
+  return { ...batch, writes: writes.flatMap(change), ...(deliver && { deliver: deliver.map((each) => ({ ...each, writes: each.writes.flatMap(change) })) }) }
+}
+
+const withoutIds = (write: Write, isKept: (id: string) => boolean): readonly Write[] => (write.op === 'inbox.take' ? [{ ...write, ids: write.ids.filter(isKept) }] : [write])
+
+export const notificationKeepsItsRows = writing('a notification that keeps its rows', (batch) =>
+  eachWrite(batch, (write) => withoutIds(write, (id) => !id.startsWith('child-settled:'))),
+)
+
+export const deadlineIsDropped = writing('a dropped deadline', (batch) => eachWrite(batch, (write) => (write.op === 'timer.put' ? [] : [write])))
+
+export const steerIsLost = writing('a lost steer', (batch) => {
+  const puts = batch.writes.some((write) => write.op === 'inbox.put' && write.rows.some(({ kind }) => kind === 'steer'))
+  return puts && batch.writes.length === 1 ? { ...batch, writes: [] } : batch
+})
+
+export const fenceIsLeftOut = writing('a fence left out', (batch) => ({ ...batch, expect: batch.expect.filter(({ that }) => that !== 'fence') }))
+
+/** The ledger says that a call has started only when it has its outcome. */
+export const intentComesLate = writing('an outcome stored before its call', (batch) =>
+  eachWrite(batch, (write) => (write.op === 'call.put' ? [{ ...write, calls: write.calls.map((call) => (call.state === 'started' ? { ...call, state: 'pending' } : call)) }] : [write])),
+)
+
+export const wakeIsLost = writing('a wake lost', (batch) => ({ ...batch, ...(batch.deliver && { deliver: batch.deliver.filter(({ id }) => !id.endsWith(':wake')) }) }))
+
+/** A lost run is claimed only if it is also the next one of the queue. */
+export const placeOrderInClaims: ProgramFault = {
+  name: 'a place order in the claim of lost runs',
+  store: (store) =>
+    aroundStore(store, async (operation, args, go) => {
+      if (operation !== 'claim') return go()
+      const [request] = args as Parameters<SessionStore['claim']>
+      const { items } = await store.listSessions({ status: 'busy', limit: 1000 })
+      const next = await Promise.all(items.map(async ({ key }) => firstByPlace((await store.listRuns(key, { status: ['queued', ...holdingStatuses], limit: 1000 })).items)))
+      const claims = []
+      for (const run of next) {
+        if (!run || claims.length >= request.max || (request.runId ?? run.id) !== run.id) continue
+        claims.push(...(await store.claim({ ...request, max: 1, runId: run.id })))
+      }
+      return claims
+    }),
+}
+
+function firstByPlace(runs: readonly RunRecord[]): RunRecord | undefined {
+  return runs.toSorted((a, b) => a.place - b.place)[0]
+}
+
+/** An execution that is over is still counted as one. */
+export const slotIsKept: ProgramFault = {
+  name: 'a slot not given back',
+  runtime(options) {
+    const aroundRun: AroundRun = async (run, execute) => {
+      const value = await execute()
+      return run.kind === 'follow-up' ? new Promise<typeof value>(() => undefined) : value
+    }
+    return createRuntime({ ...options, aroundRun })
+  },
+}
+
+export const readingProlongs: ProgramFault = {
+  name: 'a TTL that reading prolongs',
+  store(store) {
+    let reads = 0
+    return aroundStore(store, async (operation, args, go) => {
+      const read = await go()
+      if (operation !== 'readSession' || (read as Awaited<ReturnType<SessionStore['readSession']>>).status !== 'found') return read
+      await store.commit({ id: `read-${++reads}`, key: args[0] as string, expect: [], writes: [{ op: 'session.patch', patch: {} }] })
+      return go()
+    })
+  },
+}
+
+/** At a save-point it looks at the run as it is by now, and not as it was there. */
+export const readerAsksForToday: ProgramFault = {
+  name: "a reader that asks for today's state",
+  runtime(options) {
+    const runtime = createRuntime(options)
+    const session: typeof runtime.session = (key, given) => {
+      const made = runtime.session(key, given)
+      const events: typeof made.events = (eventOptions = {}) => {
+        const log = made.events(eventOptions)
+        const runId = typeof eventOptions === 'string' ? undefined : eventOptions.runId
+        return runId === undefined ? log : { [Symbol.asyncIterator]: () => untilRest(log[Symbol.asyncIterator](), async () => hasRest(await runtime.run(runId))) }
+      }
+      return { ...made, events }
+    }
+    return { ...runtime, session }
+  },
+}
+
+type Log = ReturnType<ReturnType<ReturnType<typeof createRuntime>['session']>['events']>
+type Iterator = ReturnType<Log[typeof Symbol.asyncIterator]>
+
+function untilRest(log: Iterator, isResting: () => Promise<boolean>): Iterator {
+  let isOver = false
+  return {
+    ...{ take: () => undefined, return: () => log.return?.() ?? Promise.resolve({ done: true, value: undefined }) },
+    async next() {
+      if (isOver) return { done: true, value: undefined }
+      const result = await log.next()
+      if (!result.done && result.value.type === 'save-point') isOver = await isResting()
+      return result
+    },
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
+}
+
+function hasRest(run: { readonly status: string; readonly pendingToolCalls: readonly unknown[]; readonly pendingApprovals: readonly unknown[] } | null): boolean {
+  if (!run || run.status === 'queued' || run.status === 'running') return run === null
+  return !holding.includes(run.status) || run.status === 'needs-recovery' || run.pendingToolCalls.length + run.pendingApprovals.length > 0
+}
+
+/** Mistakes that the invariants must find. */
+export const programFaults: readonly ProgramFault[] = [
+  notificationKeepsItsRows,
+  placeOrderInClaims,
+  deadlineIsDropped,
+  readerAsksForToday,
+  steerIsLost,
+  fenceIsLeftOut,
+  intentComesLate,
+  wakeIsLost,
+  slotIsKept,
+  readingProlongs,
+]

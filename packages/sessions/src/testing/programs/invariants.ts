@@ -1,0 +1,25 @@
+import { standardInvariants } from '../crash-kit/invariants.ts'
+import { onceIsOnce } from '../crash-kit/invariants/calls.ts'
+import { decisionsHold, onceUnlessAsked } from './invariants/calls.ts'
+import { inputsAreShownOnce, overlaysAreShown } from './invariants/inputs.ts'
+import { readersSeeTheEnd } from './invariants/readers.ts'
+import { clientsAreToldWhy, comesToRest, everyRunEnds, nothingIsDue, nothingIsLeftAlone, nothingProlongsLives, staysBelowItsCeiling } from './invariants/rest.ts'
+import type { ProgramInvariant } from './program-end.ts'
+
+/** What must hold of every program. The first one that does not is the one to look at. */
+export const programInvariants: readonly ProgramInvariant[] = [
+  staysBelowItsCeiling,
+  comesToRest,
+  nothingIsDue,
+  nothingIsLeftAlone,
+  everyRunEnds,
+  inputsAreShownOnce,
+  overlaysAreShown,
+  decisionsHold,
+  onceUnlessAsked,
+  // A client that has a call run again wants it to take effect twice.
+  ...standardInvariants.filter((each) => each !== onceIsOnce),
+  readersSeeTheEnd,
+  nothingProlongsLives,
+  clientsAreToldWhy,
+]

@@ -1,0 +1,25 @@
+import type { ProgramInvariant } from '../program-end.ts'
+
+export const onceUnlessAsked: ProgramInvariant = {
+  name: 'a tool with the effect once takes effect at most once, and once more when a client asks for it',
+  check: ({ sessions, world, runAgain }) =>
+    sessions.flatMap(({ calls }) =>
+      calls.flatMap(({ effect, idempotencyKey, toolCallId, name }) => {
+        const times = world.effects.filter((each) => each.idempotencyKey === idempotencyKey).length
+        return effect !== 'once' || times <= 1 + (runAgain.get(toolCallId) ?? 0) ? [] : [`${name} (${idempotencyKey}) took effect ${times} times`]
+      }),
+    ),
+}
+
+export const decisionsHold: ProgramInvariant = {
+  name: 'a decision that was accepted holds',
+  check: ({ sessions, world, decisions }) =>
+    sessions.flatMap(({ calls }) =>
+      calls.flatMap(({ approval, idempotencyKey, name, status }) => {
+        const decision = approval && decisions.get(approval.approvalId)
+        const hasRun = world.effects.some((each) => each.idempotencyKey === idempotencyKey)
+        if (decision === 'deny' && hasRun) return [`${name} (${idempotencyKey}) was denied and took effect`]
+        return decision === 'approve' && status === 'denied' ? [`${name} (${idempotencyKey}) was approved and is denied`] : []
+      }),
+    ),
+}

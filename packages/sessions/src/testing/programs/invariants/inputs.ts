@@ -1,0 +1,38 @@
+import type { AcceptedInput } from '../client.ts'
+import type { SessionEnd } from '../../crash-kit/types.ts'
+import type { ProgramEnd, ProgramInvariant } from '../program-end.ts'
+
+/** Inputs of sessions that live, and from which no client has taken anything back. */
+function keptInputs({ accepted, cleared, sessions }: ProgramEnd): readonly { readonly input: AcceptedInput; readonly session: SessionEnd }[] {
+  return accepted.flatMap((input) => {
+    const session = sessions.find(({ record }) => record.key === input.session)
+    return session && session.record.status !== 'expired' && !cleared.has(input.session) ? [{ input, session }] : []
+  })
+}
+
+function holds(value: unknown, token: string): boolean {
+  return JSON.stringify(value).includes(JSON.stringify(token).slice(1, -1))
+}
+
+const shown: readonly string[] = ['user-message', 'runtime-input']
+
+export const inputsAreShownOnce: ProgramInvariant = {
+  name: 'an accepted input is in the log once',
+  check: (end) =>
+    end.accepted.flatMap(({ token, session: key }) => {
+      const session = end.sessions.find(({ record }) => record.key === key)
+      const times = session?.log.filter((event) => shown.includes(event.type) && holds(event, token)).length ?? 0
+      return times <= 1 ? [] : [`${token} is ${times} times in the log`]
+    }),
+}
+
+/** Only a turn that has ended well has surely asked a model behind its beginning. */
+export const overlaysAreShown: ProgramInvariant = {
+  name: 'an overlay reaches the model',
+  check: (end) =>
+    keptInputs(end).flatMap(({ input: { token, method }, session }) => {
+      if (method !== 'overlay' || end.prompts.some((prompt) => holds(prompt, token) || prompt.includes(token))) return []
+      if (holds(session.inbox, token) || session.runs.some(({ status }) => status !== 'completed')) return []
+      return [`${token} was accepted, no model has seen it, and it waits nowhere`]
+    }),
+}

@@ -1,0 +1,72 @@
+import { canonicalJson } from '@bowline/agent-loop'
+import { emptyView, isDelta, reduceEvents } from '@bowline/agent-loop/events'
+import type { AgentEvent } from '@bowline/agent-loop'
+import type { JSONValue } from '@bowline/llm'
+import { terminalStatuses, type StoredEvent } from '../../../store/records.ts'
+import type { SessionEnd } from '../../crash-kit/types.ts'
+import type { ProgramEnd, ProgramInvariant } from '../program-end.ts'
+
+type Reader = ProgramEnd['readers'][number]
+
+export const readersSeeTheEnd: ProgramInvariant = {
+  name: 'a reader, however slow, sees the end of what it follows, and what a fresh one sees',
+  check: ({ readers, sessions, program }) =>
+    readers.flatMap((reader, index) => {
+      const session = sessions.find(({ record }) => record.key === reader.session)
+      if (!session || reader.refused !== undefined || session.record.status === 'expired') return []
+      if (program.steps.some((step) => step.do === 'delete' && step.to === reader.session)) return []
+      const problems = reader.runId === undefined ? problemsOfReader(reader, session) : problemsOfRunReader(reader, session, reader.runId)
+      return problems.map((problem) => `reader ${index + 1} of ${reader.session}${reader.runId === undefined ? '' : ` (${reader.runId})`}: ${problem}`)
+    }),
+}
+
+function problemsOfReader(reader: Reader, { log }: SessionEnd): readonly string[] {
+  const expected = log.filter(({ seq }) => seq > reader.start)
+  return [...differences(durable(reader), expected), ...foldsEqually(reader.events, expected)]
+}
+
+/** It may end where the run waits for somebody, and at the end of the run. */
+function problemsOfRunReader(reader: Reader, { log, runs }: SessionEnd, runId: string): readonly string[] {
+  const own = log.filter((event) => 'runId' in event && event.runId === runId && event.type !== 'settled')
+  const seen = durable(reader)
+  const problems = differences(seen, own.slice(0, seen.length))
+  if (problems.length > 0) return problems
+  const run = runs.find(({ id }) => id === runId)
+  if (!run) return []
+  if (reader.endedAt === undefined) return terminalStatuses.some((status) => status === run.status) ? [`${runId} is ${run.status}, and the reader still waits behind ${seen.length} of ${own.length} events`] : []
+  const missed = own.slice(seen.length).filter(({ seq }) => seq <= (reader.endedAt ?? 0))
+  if (missed.length === 0 || asksSomebody(seen)) return []
+  return [`it has ended behind ${seen.at(-1)?.type ?? 'nothing'}, and ${missed.length} more events were there`]
+}
+
+/** The last segment has ended with a question to somebody outside. */
+function asksSomebody(seen: readonly StoredEvent[]): boolean {
+  const view = seen.reduce(reduceEvents, emptyView)
+  const end = seen.findLast(({ type }) => type === 'turn-end')
+  const waits = end?.type === 'turn-end' && !terminalStatuses.some((status) => status === end.status)
+  return waits && (end.status === 'needs-recovery' || view.pendingApprovals.length + view.pendingToolCalls.length > 0)
+}
+
+function durable({ events }: Reader): readonly StoredEvent[] {
+  return events.flatMap((event) => {
+    if (isDelta(event)) return []
+    const { cursor: _cursor, ...stored } = event
+    return stored as StoredEvent
+  })
+}
+
+function differences(seen: readonly StoredEvent[], expected: readonly StoredEvent[]): readonly string[] {
+  const place = expected.findIndex((event, index) => seen[index]?.seq !== event.seq || seen[index]?.type !== event.type)
+  if (place === -1 && seen.length === expected.length) return []
+  const at = place === -1 ? expected.length : place
+  return [`it has seen ${seen.length} events of ${expected.length}; the ${at + 1}th is ${nameOf(seen[at])} instead of ${nameOf(expected[at])}`]
+}
+
+function nameOf(event: StoredEvent | undefined): string {
+  return event ? `${event.seq} ${event.type}` : 'none'
+}
+
+function foldsEqually(seen: readonly AgentEvent[], log: readonly StoredEvent[]): readonly string[] {
+  const fold = (events: readonly AgentEvent[]): string => canonicalJson(events.reduce(reduceEvents, emptyView) as unknown as JSONValue)
+  return fold(seen) === fold(log) ? [] : ['its fold is not that of a fresh reader']
+}

@@ -1,0 +1,32 @@
+import type { Stage } from './stage.ts'
+
+/** The longest delay of a takeover, and what a runtime needs to look. */
+const mostMs = 35_000
+
+/** Runs whose process is gone, and that no other one has claimed. */
+export class OrphanedRuns {
+  readonly #stage: Stage
+  readonly #since = new Map<string, number>()
+
+  constructor(stage: Stage) {
+    this.#stage = stage
+  }
+
+  /** Notes a fault for each run that is left alone for too long. */
+  async look(): Promise<void> {
+    const { store, time, gate, faults, program } = this.#stage
+    // Where places are few it may have to wait for one.
+    if (this.#stage.replaced === 0 || program.setup.concurrency !== undefined) return
+    const { items } = await store.listSessions({ status: 'busy', limit: 1000 })
+    for (const { key } of items) {
+      const running = await store.listRuns(key, { status: ['running'] })
+      for (const { id, epoch } of running.items) {
+        if (gate.owners.ownerOf(id)?.state !== 'dead') continue
+        const name = `${id} (epoch ${epoch})`
+        const since = this.#since.get(name) ?? time.passed
+        this.#since.set(name, since)
+        if (time.passed - since > mostMs && !faults.some((fault) => fault.includes(name))) faults.push(`${name} was left alone for ${time.passed - since} ms`)
+      }
+    }
+  }
+}

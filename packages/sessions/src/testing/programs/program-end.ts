@@ -1,0 +1,78 @@
+import type { DueReport } from '../../store/contract.ts'
+import type { CrashEnd, Effect, SessionEnd } from '../crash-kit/types.ts'
+import { readSessions } from '../crash-kit/read-end.ts'
+import type { AcceptedInput, Clients } from './client.ts'
+import type { Program, ProgramSession } from './program.ts'
+import type { ProgramReader } from './reader.ts'
+import type { Stage } from './stage.ts'
+
+/** What there was when nothing happened any more, before what was asked was answered. */
+export interface FirstRest {
+  readonly now: number
+  readonly sessions: readonly SessionEnd[]
+  readonly due: DueReport
+}
+
+/** Everything that there is to see when a program is over. */
+export interface ProgramEnd extends CrashEnd {
+  readonly program: Program
+  readonly firstRest: FirstRest
+  readonly accepted: readonly AcceptedInput[]
+  readonly decisions: ReadonlyMap<string, 'approve' | 'deny'>
+  /** How often a client has asked for a call to be run again. */
+  readonly runAgain: ReadonlyMap<string, number>
+  /** Sessions from which clients took inputs back. */
+  readonly cleared: ReadonlySet<string>
+  readonly readers: readonly Pick<ProgramReader, 'session' | 'runId' | 'events' | 'endedAt' | 'refused' | 'start'>[]
+  /** What clients heard that no documentation tells of. */
+  readonly surprises: readonly string[]
+  /** Runtimes that did not stop, and runs that were left alone. */
+  readonly faults: readonly string[]
+  readonly ceiling: readonly string[]
+  /** What models were sent. */
+  readonly prompts: readonly string[]
+  /** When something was written to each session last. */
+  readonly writtenAt: ReadonlyMap<string, number>
+}
+
+/** What must hold when a program is over. Those of scenarios are some of them. */
+export interface ProgramInvariant {
+  readonly name: string
+  /** What is wrong; an empty list is right. */
+  readonly check: (end: ProgramEnd) => readonly string[]
+}
+
+export async function lookAtRest({ store, time }: Stage): Promise<FirstRest> {
+  return { now: time.now, sessions: await readSessions(store), due: await store.due(100) }
+}
+
+export async function lookAtEnd(stage: Stage, clients: Clients, firstRest: FirstRest, stuck: string | undefined): Promise<ProgramEnd> {
+  const { accepted, answers, runAgain, cleared, readers, surprises } = clients
+  const kept = accepted.filter(({ session }) => !cleared.has(session as ProgramSession))
+  const runs = kept.flatMap(({ runId }) => runId ?? [])
+  const sessions = await readSessions(stage.store)
+  return {
+    world: { effects: effectsOf(stage, sessions), notes: stage.world.notes },
+    sessions,
+    acknowledged: { runs, answers: new Map([...answers].map(([id, { times }]) => [id, times])), inputs: kept },
+    staleWrites: stage.gate.staleWrites,
+    ...(stuck === undefined ? {} : { stuck }),
+    program: stage.program,
+    firstRest,
+    accepted,
+    decisions: new Map([...answers].flatMap(([id, { decision }]) => (decision ? [[id, decision] as const] : []))),
+    ...{ runAgain, cleared, readers },
+    surprises,
+    faults: stage.faults,
+    ceiling: stage.ceiling.problems(),
+    prompts: stage.models.prompts,
+    writtenAt: stage.writtenAt,
+  }
+}
+
+/** With a session its ledger is deleted: what its calls did nobody can tell any more. */
+function effectsOf({ program, world: { effects } }: Stage, sessions: readonly SessionEnd[]): readonly Effect[] {
+  if (!program.steps.some((step) => step.do === 'delete')) return effects
+  const known = new Set(sessions.flatMap(({ runs }) => runs.map(({ id }) => id)))
+  return effects.filter(({ runId }) => known.has(runId))
+}

@@ -1,0 +1,155 @@
+import type { OnBusy } from '../../session/types.ts'
+
+/**
+ * A program: what clients do with a runtime, one step after the other, and where its processes are disturbed. It is plain
+ * data, so that a failing one can be shrunk and printed.
+ */
+export interface Program {
+  /** Decides in which order the store answers, and what else is random while the program runs. */
+  readonly seed: number
+  readonly setup: Setup
+  readonly steps: readonly ProgramStep[]
+  readonly crashes: readonly ProgramCrash[]
+}
+
+/** How the agents and the runtimes of a program are made. What is absent has its default or is off. */
+export interface Setup {
+  /** How long a model call takes. Default 0. */
+  readonly modelMs?: number
+  readonly concurrency?: number
+  readonly durability?: 'turn'
+  readonly onUnknownOutcome?: 'tell-model'
+  readonly onFailedTurn?: 'rewind'
+  readonly onDefinitionChange?: 'pin' | 'refuse'
+  /** Sessions expire when nothing has happened in them for so long. */
+  readonly idleMs?: number
+  readonly maxActive?: number
+  readonly maxSteps?: number
+  readonly compaction?: 'in-turn' | 'after-turn'
+  readonly orchestration?: true
+  /** Blocks each call of `look`. */
+  readonly guardrail?: 'block' | 'halt' | 'throw' | 'wait'
+  readonly hooks?: readonly HookPlan[]
+}
+
+export type PlannedHook = 'beforeAgentStart' | 'onTurnStart' | 'onStepEnd' | 'onToolCall' | 'onAgentEnd' | 'onSavePoint'
+
+/** A hook of the extension that each agent has. */
+export interface HookPlan {
+  readonly hook: PlannedHook
+  /** Throws, or stays open for so long. */
+  readonly does: 'throw' | number
+  /** What the extension does about the error. Default `ignore`. */
+  readonly onError?: 'fail'
+  /** How many of its calls, from the first one on, are disturbed. Default: all. */
+  readonly times?: number
+}
+
+/** What a model answers to an input, one answer per call; then it ends the turn with a text. */
+export type Plan = readonly PlannedAnswer[]
+
+export type PlannedAnswer =
+  | { readonly calls: readonly PlannedCall[] }
+  /** The provider fails: at the first try, or at each one. */
+  | { readonly fails: 'once' | 'always' }
+
+export type PlannedTool =
+  | 'pay'
+  | 'bill'
+  | 'index'
+  | 'look'
+  | 'ask'
+  | 'askSoon'
+  | 'place'
+  | 'placeSoon'
+  | 'output'
+  | 'cancel'
+
+export type PlannedCall =
+  | { readonly tool: PlannedTool; readonly ms?: number; readonly throws?: true }
+  /** Hands a plan to the subagent. */
+  | { readonly delegate: Plan; readonly background?: true }
+
+export type ProgramSession = 'a' | 'b'
+
+export interface PlannedInput {
+  readonly to: ProgramSession
+  /** Inputs with equal names are sent under one id. */
+  readonly name: string
+  readonly plan?: Plan
+}
+
+type ClientStep =
+  | ({ readonly do: 'send'; readonly onBusy?: OnBusy; readonly notBeforeMs?: number; readonly mode?: 'synchronized' } & PlannedInput)
+  | ({ readonly do: 'steer' | 'follow-up' } & PlannedInput)
+  | ({ readonly do: 'overlay'; readonly turns?: number } & PlannedInput)
+  | { readonly do: 'stop'; readonly to: ProgramSession; readonly scope?: 'all'; readonly waitMs?: number }
+  | { readonly do: 'kill' | 'delete' | 'compact' | 'fork' | 'label'; readonly to: ProgramSession }
+  | { readonly do: 'switch'; readonly to: ProgramSession; readonly summarize?: true; readonly back: number }
+  /** Answers what the session asks: approvals are decided, calls are answered, doubts are settled. */
+  | { readonly do: 'answer'; readonly to: ProgramSession; readonly how: AnswerKind }
+  /** Follows the log, or the newest run, from an event on; it waits for so many turns of the store behind each event. */
+  | { readonly do: 'read'; readonly to: ProgramSession; readonly from: number; readonly lag: number; readonly run?: true }
+
+/** How what is asked is answered. `again`: as `yes`, and once more. */
+export type AnswerKind = 'yes' | 'no' | 'again' | 'run-again'
+
+type WorldStep =
+  /** Lets so much time pass. */
+  | { readonly do: 'pass'; readonly ms: number }
+  /** Sets the clock, without time passing. */
+  | { readonly do: 'set-clock'; readonly byMs: number }
+  | { readonly do: 'sweep' }
+  /** Stops the runtime, and starts one with this definition of the agents. */
+  | { readonly do: 'restart'; readonly definition?: number; readonly graceMs?: number }
+
+export type ProgramStep = (ClientStep | WorldStep) & {
+  /** How many turns of the store come before the next step. Default: until nothing happens any more without time. */
+  readonly turns?: number
+}
+
+/**
+ * What happens at the n-th operation of the store, counted over the whole program. `kill`: the process is gone before it, or
+ * behind it. `lost`: the answer is. `freeze`: the process stands still until another one has taken over.
+ */
+export interface ProgramCrash {
+  readonly at: number
+  readonly how: 'kill' | 'kill-behind' | 'lost' | 'lost-behind' | 'freeze'
+}
+
+/** What programs are made of. */
+export const programFeatures = [
+  'steering',
+  'follow-ups',
+  'interrupts',
+  'overlays',
+  'synchronized',
+  'not-before',
+  'duplicates',
+  'tools',
+  'failing-tools',
+  'approvals',
+  'remote-tools',
+  'subagents',
+  'background',
+  'hooks',
+  'guardrails',
+  'provider-failures',
+  'compaction',
+  'limits',
+  'orchestration',
+  'tree',
+  'stops',
+  'kills',
+  'deletion',
+  'expiry',
+  'sweeps',
+  'clock-jumps',
+  'readers',
+  'slow-models',
+  'restarts',
+  'definition-changes',
+  'crashes',
+] as const
+
+export type Feature = (typeof programFeatures)[number]

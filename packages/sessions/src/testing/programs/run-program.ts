@@ -1,0 +1,94 @@
+import { createRuntime } from '../../runtime/create-runtime.ts'
+import type { Runtime, RuntimeOptions } from '../../runtime/types.ts'
+import type { SessionStore } from '../../store/contract.ts'
+import { memoryStore } from '../../stores/memory.ts'
+import { Clients } from './client.ts'
+import { programInvariants } from './invariants.ts'
+import type { Program } from './program.ts'
+import { lookAtEnd, lookAtRest, type ProgramInvariant } from './program-end.ts'
+import type { ProgramTime } from './program-time.ts'
+import { answerAll, runToRest } from './rest.ts'
+import { Stage } from './stage.ts'
+import { warmUp } from './warm-up.ts'
+
+/** A mistake that is planted, so that the invariants are seen to find it. */
+export interface ProgramFault {
+  readonly name: string
+  /** Between the runtime and its store. */
+  readonly store?: (store: SessionStore) => SessionStore
+  /** In the place of `createRuntime`. */
+  readonly runtime?: (options: RuntimeOptions) => Runtime
+}
+
+export interface RunProgramOptions {
+  /** A store that nobody has opened. Default: a memory store. */
+  readonly store?: () => Promise<SessionStore> | SessionStore
+  /** What a store is behind the death of its process; it is closed. Default: what it was. */
+  readonly reopen?: (store: SessionStore) => Promise<SessionStore>
+  /** Default: `programInvariants`. */
+  readonly invariants?: readonly ProgramInvariant[]
+  readonly faults?: readonly ProgramFault[]
+  /** Within which the sessions of the program lie in its store. Default `program`. */
+  readonly namespace?: string
+}
+
+export interface ProgramVerdict {
+  /** Operations of the store: where a process can be struck. */
+  readonly points: number
+  readonly failures: readonly { readonly invariant: string; readonly problems: readonly string[] }[]
+  readonly trace: readonly string[]
+}
+
+/** Runs one program to its rest, answers what it asks, and checks what it has come to. */
+export async function runProgram(program: Program, options: RunProgramOptions = {}): Promise<ProgramVerdict> {
+  await warmUp()
+  const stage = new Stage(program, partsOf(options))
+  await stage.open()
+  try {
+    const clients = new Clients(stage)
+    const end = await play(stage, clients)
+    const failures = (options.invariants ?? programInvariants).flatMap(({ name, check }) => {
+      const problems = check(end)
+      return problems.length > 0 ? [{ invariant: name, problems }] : []
+    })
+    return { points: stage.gate.count, failures, trace: stage.trace }
+  } finally {
+    await stage.clear()
+  }
+}
+
+async function play(stage: Stage, clients: Clients) {
+  await stage.settle()
+  for (const step of stage.program.steps) {
+    if (stage.ceiling.isReached) break
+    await clients.perform(step)
+  }
+  const rests = await runToRest(stage, clients)
+  const firstRest = await lookAtRest(stage)
+  const answered = rests && (await answerAll(stage, clients))
+  for (const reader of clients.readers) reader.hurry()
+  if (answered) await stage.pass(2_000)
+  return lookAtEnd(stage, clients, firstRest, answered ? undefined : `something still happens${rests ? ' when all that is asked is answered' : ''}`)
+}
+
+function partsOf({ store = memoryStore, reopen, faults = [], namespace = 'program' }: RunProgramOptions) {
+  const faulty = (made: SessionStore): SessionStore => faults.reduce((inner, fault) => fault.store?.(inner) ?? inner, made)
+  const openOptions = (time: ProgramTime) => ({ namespace, clock: time.clock, owner: 'program' })
+  const make = faults.findLast((fault) => fault.runtime)?.runtime ?? createRuntime
+  return {
+    createRuntime: make,
+    async open(time: ProgramTime) {
+      const made = faulty(await store())
+      await made.open(openOptions(time))
+      return made
+    },
+    ...(reopen && {
+      async reopen(before: SessionStore, time: ProgramTime) {
+        await before.close()
+        const after = faulty(await reopen(before))
+        await after.open(openOptions(time))
+        return after
+      },
+    }),
+  }
+}

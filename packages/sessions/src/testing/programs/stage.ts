@@ -1,0 +1,194 @@
+import { fakeIds } from '@bowline/agent-loop/testing'
+import type { IdSource } from '@bowline/agent-loop'
+import { createRuntime } from '../../runtime/create-runtime.ts'
+import type { Runtime } from '../../runtime/types.ts'
+import type { Batch } from '../../store/batch.ts'
+import type { SessionStore } from '../../store/contract.ts'
+import { CrashProcess } from '../crash-kit/crash-process.ts'
+import { OutsideWorld } from '../crash-kit/outside-world.ts'
+import { nameOfError, startRuntime } from '../crash-kit/start-runtime.ts'
+import { castOf } from './cast.ts'
+import { Ceiling } from './ceiling.ts'
+import { drawFrom, type Draw } from './draw.ts'
+import type { ModelWorld } from './plan-model.ts'
+import { processStore } from './process-store.ts'
+import type { HookPlan, Program } from './program.ts'
+import { ProgramTime } from './program-time.ts'
+import { StoreGate } from './store-gate.ts'
+
+export interface StageParts {
+  /** Opens the store of the program. */
+  readonly open: (time: ProgramTime) => Promise<SessionStore>
+  /** What becomes of the store when its process is gone. Absent: it is as it was. */
+  readonly reopen?: (store: SessionStore, time: ProgramTime) => Promise<SessionStore>
+  readonly createRuntime?: typeof createRuntime
+}
+
+/** A process of a program. */
+export interface Living {
+  readonly process: CrashProcess
+  readonly runtime: Runtime
+  readonly definition: number
+}
+
+const mostTurns = 20_000
+
+/** The processes of a program, the time that passes for them, and what is seen of them. */
+export class Stage {
+  readonly program: Program
+  readonly time = new ProgramTime()
+  readonly trace: string[] = []
+  readonly world = new OutsideWorld((process, what) => this.log(process.name, what))
+  readonly models: ModelWorld = { prompts: [], failed: new Set(), nextCall: 0 }
+  readonly ceiling: Ceiling
+  readonly gate: StoreGate
+  /** When something was written to each session last, or delivered to it. */
+  readonly writtenAt = new Map<string, number>()
+  readonly faults: string[] = []
+  store!: SessionStore
+  /** How many processes took the place of others. */
+  replaced = 0
+  /** Called when another process has taken the place of one that is gone. */
+  onReplaced: () => void = () => undefined
+  readonly #parts: StageParts
+  readonly #ids: IdSource = fakeIds()
+  readonly #draw: Draw
+  readonly #hookCalls = new Map<HookPlan, number>()
+  readonly #all: Living[] = []
+  #struck: 'kill' | 'freeze' | undefined
+  readonly #watchers = new Set<() => void>()
+
+  constructor(program: Program, parts: StageParts) {
+    this.program = program
+    this.#parts = parts
+    this.#draw = drawFrom(program.seed + 1)
+    this.ceiling = new Ceiling(program)
+    this.gate = new StoreGate({
+      draw: this.#draw,
+      crashes: program.crashes,
+      ceiling: this.ceiling,
+      log: (process, what) => this.log(process.name, what),
+      onStruck: (_process, how) => (this.#struck = how === 'freeze' ? 'freeze' : 'kill'),
+      onTakeover: () => this.wakeFrozen(),
+      onCommit: (batch) => this.#noteWrite(batch),
+    })
+  }
+
+  async open(): Promise<void> {
+    this.store = await this.#parts.open(this.time)
+    this.#begin(0)
+  }
+
+  /** The process that clients reach. */
+  get current(): Living {
+    const living = this.#all.at(-1)
+    if (!living) throw new TypeError('The program has no process.')
+    return living
+  }
+
+  log(who: string, what: string): void {
+    this.trace.push(`${this.time.now} ${who} ${what}`)
+  }
+
+  /** Lets the store answer so many questions, or all until nothing happens any more without time. */
+  readonly settle = async (turns = mostTurns): Promise<void> => {
+    for (let turn = 0; turn < turns; turn++) {
+      const isBusy = await this.gate.turn()
+      if (this.#struck) await this.#replace()
+      else if (!isBusy && !this.#finishWaking()) return
+      for (const watcher of this.#watchers) watcher()
+    }
+  }
+
+  async pass(ms: number): Promise<void> {
+    await this.time.pass(ms, this.settle)
+  }
+
+  /** Calls behind each turn of the store; returns what ends it. */
+  eachTurn(watcher: () => void): () => void {
+    this.#watchers.add(watcher)
+    return () => this.#watchers.delete(watcher)
+  }
+
+  /** Stops the runtime as its host would, and starts another process. */
+  async restart(definition: number, graceMs: number): Promise<void> {
+    const { runtime, process } = this.current
+    let isStopped = false
+    void runtime.stop({ graceMs }).then(
+      () => (isStopped = true),
+      () => (isStopped = true),
+    )
+    await this.settle()
+    for (let waited = 0; !isStopped && process.state === 'alive' && waited < 20; waited++) await this.pass(500)
+    if (this.current.process !== process) return
+    this.log(process.name, isStopped ? 'is stopped' : 'does not stop')
+    if (!isStopped) this.faults.push(`${process.name} did not stop within ${graceMs + 10_000} ms`)
+    process.kill()
+    this.#begin(definition)
+    this.onReplaced()
+  }
+
+  wakeFrozen(): void {
+    for (const { process } of this.#all) {
+      if (process.state !== 'stopped') continue
+      this.log(process.name, 'goes on')
+      process.wake()
+    }
+  }
+
+  /** Ends everything; the store is closed. */
+  async clear(): Promise<void> {
+    for (const { process } of this.#all) process.kill()
+    this.time.clear()
+    await this.store.close()
+  }
+
+  #begin(definition: number): void {
+    const { setup } = this.program
+    const process = new CrashProcess(`process-${this.#all.length + 1}`, this.time.clock)
+    this.log(process.name, `starts${definition > 0 ? ` with definition ${definition}` : ''}`)
+    const store = processStore(this.gate, process, () => this.store)
+    const random = (): number => this.#draw.whole(1000) / 1000
+    const { clock } = process
+    const agents = castOf({ setup, definition, world: this.world.of(process), models: this.models, clock, store, random, hookCalls: this.#hookCalls })
+    const runtime = (this.#parts.createRuntime ?? createRuntime)({
+      ...{ agents, store, clock, ids: this.#ids },
+      ...(setup.concurrency !== undefined && { concurrency: setup.concurrency }),
+      ...(setup.durability && { durability: setup.durability }),
+      ...(setup.onDefinitionChange && { onDefinitionChange: setup.onDefinitionChange }),
+      ...(setup.idleMs !== undefined && { ttl: { idleMs: setup.idleMs } }),
+      ...(setup.maxActive !== undefined && { background: { maxActive: setup.maxActive } }),
+      onError: (error, { during }) => this.log(process.name, `fault during ${during}: ${nameOfError(error)}`),
+    })
+    this.#all.push({ process, runtime, definition })
+    startRuntime(runtime).catch((error: unknown) => this.log(process.name, `does not start: ${nameOfError(error)}`))
+  }
+
+  /** Another process takes the place of the one that was struck. */
+  async #replace(): Promise<void> {
+    const how = this.#struck
+    this.#struck = undefined
+    this.replaced++
+    const { definition } = this.current
+    if (how === 'kill' && this.#parts.reopen && this.#all.every(({ process }) => process.state === 'dead')) {
+      this.store = await this.#parts.reopen(this.store, this.time)
+    }
+    this.#begin(definition)
+    this.onReplaced()
+  }
+
+  /** What was missed comes first: the code of a process that stood still goes on when nothing else does. */
+  #finishWaking(): boolean {
+    const waking = this.#all.filter(({ process }) => process.state === 'waking')
+    for (const { process } of waking) process.finishWaking()
+    return waking.length > 0
+  }
+
+  #noteWrite({ key, writes, deliver = [] }: Batch): void {
+    // The mark of its end prolongs no life.
+    const own = writes.some(({ op }) => op === 'session.expire') ? [] : [key]
+    for (const written of [...own, ...deliver.map(({ to }) => to)]) {
+      this.writtenAt.set(written, Math.max(this.time.now, this.writtenAt.get(written) ?? 0))
+    }
+  }
+}

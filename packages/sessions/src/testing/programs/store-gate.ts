@@ -1,0 +1,140 @@
+import { nameOfBatch, printResult } from '../crash-kit/print-commit.ts'
+import type { CrashProcess } from '../crash-kit/crash-process.ts'
+import { RunOwners } from '../crash-kit/run-owners.ts'
+import { unavailable } from '../faulty-store.ts'
+import type { StoreOperation } from '../around-store.ts'
+import type { Batch, CommitResult } from '../../store/batch.ts'
+import type { Claim } from '../../store/contract.ts'
+import type { Draw } from './draw.ts'
+import type { ProgramCrash } from './program.ts'
+import { untilQuiet } from './until-quiet.ts'
+import type { Ceiling } from './ceiling.ts'
+
+interface Asked {
+  readonly process: CrashProcess
+  readonly operation: StoreOperation | 'state'
+  readonly args: readonly unknown[]
+  readonly go: () => Promise<unknown>
+  readonly resolve: (answer: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+export interface GateOptions {
+  readonly draw: Draw
+  readonly crashes: readonly ProgramCrash[]
+  readonly ceiling: Ceiling
+  readonly log: (process: CrashProcess, what: string) => void
+  /** The process was struck and needs another one in its place. */
+  readonly onStruck: (process: CrashProcess, how: ProgramCrash['how']) => void
+  readonly onTakeover: () => void
+  /** A commit was applied. */
+  readonly onCommit: (batch: Batch) => void
+}
+
+/**
+ * Where all processes of a program ask the store. It answers one question at a time, in an order that the seed decides, so
+ * that equal programs go equal ways on every store, and it strikes the processes where the program says so.
+ */
+export class StoreGate {
+  readonly #options: GateOptions
+  readonly #waiting: Asked[] = []
+  readonly owners = new RunOwners()
+  readonly staleWrites: string[] = []
+  /** Operations so far. */
+  count = 0
+  /** How many of them were struck. */
+  strikes = 0
+
+  constructor(options: GateOptions) {
+    this.#options = options
+  }
+
+  ask<T>(process: CrashProcess, operation: Asked['operation'], args: readonly unknown[], go: () => Promise<T>): Promise<T> {
+    if (process.state === 'dead') return new Promise(() => undefined)
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ process, operation, args, go, resolve: resolve as Asked['resolve'], reject })
+    })
+  }
+
+  /** Answers one question. False: nobody asks anything. */
+  async turn(): Promise<boolean> {
+    await untilQuiet()
+    const asked = this.#take()
+    if (!asked || this.#options.ceiling.isReached) return false
+    this.count++
+    const crash = this.#options.crashes.find(({ at }) => at === this.count)
+    if (crash) await this.#strike(asked, crash)
+    else await this.#answer(asked)
+    return true
+  }
+
+  /** The oldest question, or at times another one, as long as its process can be answered. */
+  #take(): Asked | undefined {
+    for (let index = this.#waiting.length - 1; index >= 0; index--) {
+      if (this.#waiting[index]?.process.state === 'dead') this.#waiting.splice(index, 1)
+    }
+    const possible = this.#waiting.filter(({ process }) => process.state !== 'stopped')
+    const { draw } = this.#options
+    const asked = possible.length > 1 && draw.chance(0.3) ? draw.oneOf(possible) : possible[0]
+    if (asked) this.#waiting.splice(this.#waiting.indexOf(asked), 1)
+    return asked
+  }
+
+  async #strike(asked: Asked, { how }: ProgramCrash): Promise<void> {
+    const { process, operation } = asked
+    this.strikes++
+    this.#options.log(process, `is struck at ${operation}: ${how}`)
+    if (how === 'freeze') {
+      process.stop()
+      this.#waiting.unshift(asked)
+      return this.#options.onStruck(process, how)
+    }
+    if (how === 'lost') return asked.reject(unavailable('commit'))
+    if (how === 'kill-behind') await this.#perform(asked).catch(() => undefined)
+    if (how === 'lost-behind') {
+      await this.#perform(asked).catch(() => undefined)
+      return asked.reject(unavailable('commit'))
+    }
+    process.kill()
+    this.#options.onStruck(process, how)
+  }
+
+  async #answer(asked: Asked): Promise<void> {
+    try {
+      asked.resolve(await this.#perform(asked))
+    } catch (error) {
+      asked.reject(error)
+    }
+  }
+
+  async #perform({ process, operation, args, go }: Asked): Promise<unknown> {
+    if (operation === 'commit') return this.#commit(process, args[0] as Batch, go as () => Promise<CommitResult>)
+    if (operation === 'claim') return this.#claim(process, go as () => Promise<readonly Claim[]>)
+    return go()
+  }
+
+  async #commit(process: CrashProcess, batch: Batch, go: () => Promise<CommitResult>): Promise<CommitResult> {
+    const { log, ceiling, onCommit } = this.#options
+    const lost = this.owners.lostRunsIn(process, batch)
+    const result = await go()
+    const name = nameOfBatch(batch)
+    log(process, `commit ${batch.key} ${name}: ${printResult(result)}`)
+    ceiling.countCommit(batch, result)
+    if (!result.ok || result.existing) return result
+    this.staleWrites.push(...lost.map((runId) => `${process.name} wrote ${name} for ${runId}, which it had lost`))
+    onCommit(batch)
+    return result
+  }
+
+  async #claim(process: CrashProcess, go: () => Promise<readonly Claim[]>): Promise<readonly Claim[]> {
+    const claims = await go()
+    this.owners.claimed(process, claims)
+    for (const { run, previous } of claims) {
+      this.#options.log(process, `claim ${run.id} (${previous}): epoch ${run.epoch}`)
+      this.#options.ceiling.countClaim()
+    }
+    if (claims.some(({ previous }) => previous === 'running')) this.#options.onTakeover()
+    return claims
+  }
+}
+

@@ -1,0 +1,79 @@
+import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { fileStore } from '@bowline/sessions/file'
+import { sqliteStore } from '@bowline/sessions/sqlite'
+import { explorePrograms, programFaults, runProgram, type Program, type ProgramFault, type RunProgramOptions } from '@bowline/sessions/testing'
+import { describe, expect, it } from 'vitest'
+import { temporaryFolders } from '../stores/temporary-folder.ts'
+
+const folder = temporaryFolders()
+
+function fault(name: string): ProgramFault {
+  const found = programFaults.find((each) => each.name === name)
+  if (!found) throw new TypeError(`there is no fault ${name}`)
+  return found
+}
+
+describe('programs', () => {
+  it('S200: equal seeds give equal programs, traces and verdicts', async () => {
+    const explore = () => explorePrograms({ programs: 10, seed: 1, faults: [fault('a lost steer')], shrinkTries: 30 })
+    const [first, second] = [await explore(), await explore()]
+    expect(first.failures.length).toBeGreaterThan(0)
+    expect(second).toEqual(first)
+    expect((await explorePrograms({ programs: 10, seed: 100 })).points).not.toBe(first.points)
+  })
+
+  it.each<[string, RunProgramOptions]>([
+    ['file', { store: () => fileStore({ dir: folder(), fsync: false }) }],
+    ['SQLite', { store: () => sqliteStore({ file: join(folder(), 'sessions.db'), synchronous: 'normal' }) }],
+  ])('S200: a program takes the same way twice on the %s store', async (_name, options) => {
+    const program: Program = {
+      seed: 5,
+      setup: { modelMs: 10, hooks: [{ hook: 'onTurnStart', does: 100 }] },
+      steps: [
+        { do: 'send', to: 'a', name: 'first', plan: [{ calls: [{ delegate: [{ calls: [{ tool: 'pay' }] }], background: true }, { tool: 'index' }] }], turns: 9 },
+        { do: 'steer', to: 'a', name: 'second', turns: 3 },
+        { do: 'follow-up', to: 'a', name: 'third', plan: [] },
+      ],
+      crashes: [{ at: 40, how: 'kill' }, { at: 90, how: 'lost-behind' }],
+    }
+    expect(await runProgram(program, options)).toEqual(await runProgram(program, options))
+  })
+
+  it('S201: a program that fails is shrunk, and printed as a test that runs', async () => {
+    const faults = [fault('a lost steer')]
+    const { failures } = await explorePrograms({ programs: 50, seed: 1, faults, maxFailures: 1 })
+    const [failure] = failures
+    expect(failure?.program.split('\n').filter((line) => line.startsWith("      { do: '")).length).toBeLessThanOrEqual(3)
+    const run = (given: readonly ProgramFault[]) => {
+      const body = failure?.program.split('\n').filter((line) => !line.startsWith('import ')).join('\n') ?? ''
+      let test: (() => Promise<void>) | undefined
+      const it = (_name: string, made: () => Promise<void>) => (test = made)
+      // eslint-disable-next-line @typescript-eslint/no-implied-eval -- what was printed is to be run as it stands
+      const define = new Function('it', 'expect', 'runProgram', body) as (...given: readonly unknown[]) => void
+      define(it, expect, (program: Program) => runProgram(program, { faults: given }))
+      return test?.()
+    }
+    await expect(run(faults)).rejects.toThrow('to deeply equal')
+    await run([])
+  })
+
+  it('S203: a runtime that repeats something without bound is cut', async () => {
+    const { failures, points } = await explorePrograms({ programs: 30, seed: 1, faults: [fault('a notification that keeps its rows')], maxFailures: 1, shrinkTries: 0 })
+    expect(failures).toMatchObject([{ invariant: 'what a program makes is bounded by its size' }])
+    expect(points).toBeLessThan(50_000)
+  })
+
+  it('S203: the heap is flat over many programs', { timeout: 60_000 }, async () => {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const heapAfter = async (seed: number): Promise<number> => {
+      await explorePrograms({ programs: 100, seed })
+      collect()
+      return process.memoryUsage().heapUsed
+    }
+    const before = await heapAfter(1)
+    expect((await heapAfter(101)) - before).toBeLessThan(10 * 1024 * 1024)
+  })
+})

@@ -1,0 +1,73 @@
+import { runProgram, type Program } from '@bowline/sessions/testing'
+import { expect, it } from 'vitest'
+
+/** Programs that failed once, as small as they were shrunk. */
+const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Partial<Program>])[] = [
+  [
+    'S124: a kill while the end of a turn is still worked on does not end the turn again',
+    { setup: { hooks: [{ hook: 'onAgentEnd', does: 100, times: 1 }] }, steps: [{ do: 'send', to: 'a', name: 'first', plan: [] }, { do: 'kill', to: 'a' }] },
+  ],
+  [
+    'S124: a session that expires before the first step of a turn ends no step',
+    { setup: { idleMs: 20_000, hooks: [{ hook: 'onTurnStart', does: 20_000, times: 1 }] }, steps: [{ do: 'send', to: 'a', name: 'first', plan: [] }] },
+  ],
+  [
+    'S124: a kill while a retry waits ends the retry',
+    { setup: {}, steps: [{ do: 'send', to: 'a', name: 'first', plan: [{ fails: 'once' }] }, { do: 'kill', to: 'a' }] },
+  ],
+  [
+    'S112, S124: a turn that is held for its definition has a save-point',
+    {
+      setup: { onDefinitionChange: 'pin', hooks: [{ hook: 'onStepEnd', does: 3_000, onError: 'fail', times: 1 }] },
+      steps: [{ do: 'send', to: 'a', name: 'first', plan: [] }, { do: 'restart', definition: 2 }],
+    },
+  ],
+  [
+    'S82, S130: a run that is given up stops the subagents it waits for',
+    {
+      setup: { hooks: [{ hook: 'onStepEnd', does: 'throw', times: 1 }] },
+      steps: [
+        { do: 'send', to: 'a', name: 'first', plan: [] },
+        { do: 'follow-up', to: 'b', name: 'in0', plan: [{ calls: [{ delegate: [{ calls: [{ delegate: [{ calls: [{ tool: 'askSoon' }] }] }, { tool: 'place' }] }] }] }] },
+      ],
+      seed: 741,
+      crashes: [{ at: 108, how: 'lost' }],
+    },
+  ],
+  [
+    'S94: an answer of the store that is lost while a run goes on does not orphan its subagent',
+    {
+      setup: {},
+      steps: [
+        {
+          do: 'send',
+          to: 'a',
+          name: 'first',
+          plan: [{ calls: [{ delegate: [{ calls: [{ delegate: [{ calls: [{ tool: 'placeSoon' }] }] }, { delegate: [{ calls: [{ tool: 'ask' }] }] }] }] }] }],
+        },
+      ],
+      seed: 1280,
+      crashes: [{ at: 117, how: 'lost' }],
+    },
+  ],
+  [
+    'S94: a question that stays open while its subagent goes on is asked once',
+    {
+      setup: {},
+      steps: [
+        {
+          do: 'follow-up',
+          to: 'a',
+          name: 'in0',
+          plan: [{ calls: [{ delegate: [{ calls: [{ tool: 'placeSoon' }, { delegate: [{ calls: [{ tool: 'placeSoon' }, { tool: 'ask' }] }] }] }] }] }],
+        },
+      ],
+      seed: 493,
+    },
+  ],
+]
+
+it.each(found)('%s', async (_name, program) => {
+  const { failures } = await runProgram({ seed: 1, crashes: [], ...program })
+  expect(failures).toEqual([])
+})

@@ -1,0 +1,3 @@
+import { explore } from './explore.ts'
+
+explore('the memory store', {})
