@@ -12,8 +12,6 @@ export const idForm = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
 
 const idWords = 'an id: a letter or digit, then up to 127 of those and . _ : -'
 
-export type Checks = ReturnType<typeof checksWith>
-
 /** Checks of definitions and options: a mistake is `CONFIG`. */
 export const configChecks = checksWith((message) => new BridgeError('CONFIG', message))
 

@@ -18,7 +18,7 @@ export interface BridgeConfig extends BridgeOptions {
   readonly servers?: readonly RemoteServerOptions[]
 }
 
-export const configFieldChecks: FieldChecks<BridgeConfig> = {
+const configFieldChecks: FieldChecks<BridgeConfig> = {
   ...bridgeOptionChecks,
   runtimes: check.listOf(check.requiredMethods('start', 'stop')),
   workers: check.listOf(check.record(workerChecks)),
