@@ -1,6 +1,7 @@
 import type { JSONValue } from '@bowline/llm'
 import { sha256 } from '@noble/hashes/sha2.js'
 import serialize from 'canonicalize'
+import { AgentError, messageOf } from './agent-error.ts'
 
 /** What of Node's `crypto` is used, where there is one. */
 interface NativeCrypto {
@@ -10,9 +11,13 @@ interface NativeCrypto {
 const { process } = globalThis as { readonly process?: { getBuiltinModule?(name: string): unknown } }
 const native = process?.getBuiltinModule?.('node:crypto') as NativeCrypto | undefined
 
-/** JSON with sorted keys and one way to write each value (RFC 8785): equal values give equal text. */
+/** JSON with sorted keys and one way to write each value (RFC 8785): equal values give equal text. Throws `invalid-input`. */
 export function canonicalJson(value: JSONValue): string {
-  return serialize(value) ?? 'null'
+  try {
+    return serialize(value) ?? 'null'
+  } catch (error) {
+    throw new AgentError('invalid-input', `value must be JSON: ${messageOf(error)}`, { cause: error })
+  }
 }
 
 /** SHA-256 of the canonical JSON, base64url. */

@@ -1,4 +1,5 @@
 import { uuidv7obj } from 'uuidv7'
+import { checkName } from './agent/check-options.ts'
 
 /** Where ids come from. `kind` is the prefix; two calls must never give the same id. */
 export interface IdSource {
@@ -6,7 +7,12 @@ export interface IdSource {
 }
 
 /** `<kind>_<UUIDv7>`: they sort by the order in which this process made them. */
-export const systemIds: IdSource = { next: (kind) => `${kind}_${textOf(uuidv7obj().bytes)}` }
+export const systemIds: IdSource = {
+  next(kind) {
+    checkName('kind', kind)
+    return `${kind}_${textOf(uuidv7obj().bytes)}`
+  },
+}
 
 const digits = [...'0123456789abcdef'].map((digit) => digit.charCodeAt(0))
 const codes = [...'00000000-0000-0000-0000-000000000000'].map((digit) => digit.charCodeAt(0))

@@ -1,7 +1,15 @@
 import type { JSONValue } from '@bowline/llm'
 
 /** Says where a value stops being JSON. */
-export class NotJsonError extends TypeError {}
+export class NotJsonError extends TypeError {
+  /** From the value down to what is no JSON. */
+  readonly keys: readonly (string | number)[]
+
+  constructor(message: string, keys: readonly (string | number)[]) {
+    super(message)
+    this.keys = [...keys]
+  }
+}
 
 /**
  * A fresh copy of a JSON value. Throws `NotJsonError` for what a round trip would change: functions, dates, class
@@ -21,7 +29,7 @@ function copy(value: unknown, path: Path): JSONValue {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
   if (typeof value === 'number' && Number.isFinite(value)) return value + 0
   if (typeof value !== 'object') throw notJson(value, path)
-  if (path.objects.includes(value)) throw new NotJsonError(`${place(path)} contains itself`)
+  if (path.objects.includes(value)) throw new NotJsonError(`${place(path)} contains itself`, path.keys)
   path.objects.push(value)
   const result = Array.isArray(value) ? copyArray(value, path) : copyObject(value, path)
   path.objects.pop()
@@ -61,7 +69,7 @@ function define(target: Record<string, JSONValue>, key: string, value: JSONValue
 
 function notJson(value: unknown, path: Path): NotJsonError {
   const kind = typeof value === 'object' && value !== null ? value.constructor.name : String(typeof value)
-  return new NotJsonError(`${place(path)} is not a JSON value (${kind})`)
+  return new NotJsonError(`${place(path)} is not a JSON value (${kind})`, path.keys)
 }
 
 function place({ keys }: Path): string {

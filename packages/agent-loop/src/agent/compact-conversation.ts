@@ -6,7 +6,7 @@ import { systemIds } from '../ids.ts'
 import { summaryModelFor } from '../loop/compaction-phase.ts'
 import { modelTarget } from '../loop/model-target.ts'
 import { releaseJournal, takeJournal } from '../run/phases.ts'
-import { checkJournal, checkKeys, checkOneOf, checkSignal, checkText } from './check-options.ts'
+import { checkJournal, checkKeys, checkMethods, checkOneOf, checkSignal, checkText } from './check-options.ts'
 import { watchCompaction } from './compaction-observers.ts'
 import type { AgentDefinition } from './definition.ts'
 import type { CompactOptions } from './options.ts'
@@ -21,6 +21,8 @@ export function compactConversation(agent: AgentDefinition, options: CompactOpti
   checkOneOf('trigger', options.trigger, triggers)
   checkJournal('journal', options.journal)
   checkSignal('abortSignal', options.abortSignal)
+  checkMethods('clock', options.clock, ['now', 'setTimer'])
+  checkMethods('ids', options.ids, ['next'])
   const { journal, instructions, runId, trigger, abortSignal, ids = systemIds } = options
   const clock = holdingClock(options.clock ?? systemClock)
   const model = modelTarget(agent.model, agent.models, agent.runtimeParams)

@@ -1,6 +1,7 @@
 import { systemClock } from '@bowline/llm'
 import { modelTarget } from '../loop/model-target.ts'
 import { startRun } from '../run/agent-run.ts'
+import { checkText } from './check-options.ts'
 import { compactConversation } from './compact-conversation.ts'
 import { definitionKey } from './definition.ts'
 import type { AgentDefinition } from './definition.ts'
@@ -28,7 +29,10 @@ export function agentOf(definition: AgentDefinition): Agent {
     compact: (options: CompactOptions) => compactConversation(definition, options),
     spawnChild: (options?: SpawnChildOptions) => spawnChildOf(definition, options),
     reload: () => definition.reload(),
-    invalidatePrompt: (channel?: string) => definition.promptCache.invalidate(channel),
+    invalidatePrompt(channel?: string) {
+      checkText('channel', channel)
+      definition.promptCache.invalidate(channel)
+    },
     fingerprint: () => fingerprintOf(definition),
   } satisfies Agent & { readonly [definitionKey]: AgentDefinition })
 }

@@ -1,6 +1,6 @@
 import type { ContentPart, UserMessage } from '@bowline/llm'
 import { messageOf } from '../agent-error.ts'
-import { copyJson, deepFreeze, isRecord } from '../json.ts'
+import { NotJsonError, copyJson, deepFreeze, isRecord } from '../json.ts'
 import { answersOf } from './answers.ts'
 import type { AgentInput, ApprovalDecision, SubmittedResult } from './options.ts'
 import { checkInput, refuseInput } from './refuse-input.ts'
@@ -11,14 +11,14 @@ export type Order =
   | { readonly kind: 'answers'; readonly results: readonly SubmittedResult[]; readonly approvals: readonly ApprovalDecision[] }
   | { readonly kind: 'resume' }
 
-/** Throws `invalid-input`. */
-export function orderOf(input: AgentInput | undefined): Order {
+/** Throws `invalid-input`. `path` is where the input was given. */
+export function orderOf(input: AgentInput | undefined, path = 'input'): Order {
   if (input === undefined) return { kind: 'resume' }
-  const given = copied(input)
+  const given = copied(path, input)
   if (isRecord(given) && ('toolResults' in given || 'approvals' in given)) {
     return deepFreeze({ kind: 'answers', ...answersOf(given) })
   }
-  return deepFreeze({ kind: 'message', message: messageOfInput(given) })
+  return deepFreeze({ kind: 'message', message: messageOfInput(path, given) })
 }
 
 /** An input that must be a message. Throws `invalid-input`, also for answers. */
@@ -27,57 +27,62 @@ export function userMessageFor(input: AgentInput): UserMessage {
   return order.kind === 'message' ? order.message : refuseInput('answers can only be given to a suspended turn')
 }
 
-function copied(input: unknown): unknown {
+function copied(path: string, input: unknown): unknown {
   try {
     return copyJson(input)
   } catch (error) {
-    return refuseInput(`input: ${messageOf(error)}`)
+    if (error instanceof NotJsonError) return refuseInput(`${path}${pathText(error.keys)} must be a JSON value: ${error.message}`)
+    return refuseInput(`${path}: ${messageOf(error)}`)
   }
 }
 
-function messageOfInput(given: unknown): UserMessage {
-  if (typeof given === 'string') return { role: 'user', content: given }
-  if (Array.isArray(given)) return { role: 'user', content: textsOf(given) ?? partsOf('input', given) }
-  checkInput.checkRequired('input', given, 'a text, texts, content parts, a user message or answers', isRecord)
-  return messageOfForm(given as Record<string, unknown>)
+function pathText(keys: readonly (string | number)[]): string {
+  return keys.map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('')
 }
 
-function messageOfForm(given: Record<string, unknown>): UserMessage {
-  if (given['role'] === 'user') return userMessageOf(given)
+function messageOfInput(path: string, given: unknown): UserMessage {
+  if (typeof given === 'string') return { role: 'user', content: given }
+  if (Array.isArray(given)) return { role: 'user', content: textsOf(given) ?? partsOf(path, given) }
+  checkInput.checkRequired(path, given, 'a text, texts, content parts, a user message or answers', isRecord)
+  return messageOfForm(path, given as Record<string, unknown>)
+}
+
+function messageOfForm(path: string, given: Record<string, unknown>): UserMessage {
+  if (given['role'] === 'user') return userMessageOf(path, given)
   switch (given['type']) {
     case 'user-text':
-      checkInput.checkKeys('input', given, ['type', 'text'])
-      return { role: 'user', content: textsOfForm(given['text']) }
+      checkInput.checkKeys(path, given, ['type', 'text'])
+      return { role: 'user', content: textsOfForm(`${path}.text`, given['text']) }
     case 'user-message':
-      checkInput.checkKeys('input', given, ['type', 'content'])
-      return { role: 'user', content: contentOf(given['content']) }
+      checkInput.checkKeys(path, given, ['type', 'content'])
+      return { role: 'user', content: contentOf(`${path}.content`, given['content']) }
     default:
-      checkInput.checkOneOf('input.type', given['type'], ['user-text', 'user-message'])
-      checkInput.checkOneOf('input.role', given['role'] ?? null, ['user'])
-      return refuseInput('input must be a text, texts, content parts, a user message or answers')
+      checkInput.checkOneOf(`${path}.type`, given['type'], ['user-text', 'user-message'])
+      checkInput.checkOneOf(`${path}.role`, given['role'] ?? null, ['user'])
+      return refuseInput(`${path} must be a text, texts, content parts, a user message or answers`)
   }
 }
 
 /** Fields that others have added are kept. */
-function userMessageOf(given: Record<string, unknown>): UserMessage {
+function userMessageOf(path: string, given: Record<string, unknown>): UserMessage {
   const { content, id, at, providerOptions } = given
-  if (id !== undefined) checkInput.checkName('input.id', id)
-  if (at !== undefined) checkInput.checkRequired('input.at', at, 'a number', (time) => typeof time === 'number')
-  checkInput.checkObject('input.providerOptions', providerOptions)
-  for (const [name, options] of Object.entries(providerOptions ?? {})) checkInput.checkObject(`input.providerOptions.${name}`, options)
-  return { ...(given as { role: 'user' }), content: contentOf(content) }
+  if (id !== undefined) checkInput.checkName(`${path}.id`, id)
+  if (at !== undefined) checkInput.checkRequired(`${path}.at`, at, 'a number', (time) => typeof time === 'number')
+  checkInput.checkObject(`${path}.providerOptions`, providerOptions)
+  for (const [name, options] of Object.entries(providerOptions ?? {})) checkInput.checkObject(`${path}.providerOptions.${name}`, options)
+  return { ...(given as { role: 'user' }), content: contentOf(`${path}.content`, content) }
 }
 
-function contentOf(content: unknown): UserMessage['content'] {
+function contentOf(path: string, content: unknown): UserMessage['content'] {
   if (typeof content === 'string') return content
-  checkInput.checkRequired('input.content', content, 'a text or content parts', Array.isArray)
-  return partsOf('input.content', content as readonly unknown[])
+  checkInput.checkRequired(path, content, 'a text or content parts', Array.isArray)
+  return partsOf(path, content as readonly unknown[])
 }
 
-function textsOfForm(text: unknown): UserMessage['content'] {
+function textsOfForm(path: string, text: unknown): UserMessage['content'] {
   if (typeof text === 'string') return text
-  checkInput.checkRequired('input.text', text, 'a text or a list of texts', (given) => Array.isArray(given) && given.length > 0)
-  for (const [index, item] of (text as readonly unknown[]).entries()) checkInput.checkRequired(`input.text[${index}]`, item, 'a text', (one) => typeof one === 'string')
+  checkInput.checkRequired(path, text, 'a text or a list of texts', (given) => Array.isArray(given) && given.length > 0)
+  for (const [index, item] of (text as readonly unknown[]).entries()) checkInput.checkRequired(`${path}[${index}]`, item, 'a text', (one) => typeof one === 'string')
   return (text as readonly string[]).map((item) => ({ type: 'text', text: item }))
 }
 

@@ -18,6 +18,7 @@ import {
   checkFunction,
   checkKeys,
   checkList,
+  checkMethods,
   checkOneOf,
   checkRuntimeParams,
   checkText,
@@ -82,11 +83,17 @@ function checkOptions(options: AgentOptions): void {
   checkOneOf('onUnknownOutcome', options.onUnknownOutcome, ['stop', 'tell-model'])
   checkOneOf('onFailedTurn', options.onFailedTurn, ['keep', 'rewind'])
   for (const key of ['prepareStep', 'ephemeral'] as const) checkFunction(key, options[key])
-  for (const condition of [options.stopWhen ?? []].flat()) checkFunction('stopWhen', condition)
+  checkConditions(options.stopWhen)
+  checkMethods('models', options.models, ['resolve', 'info', 'providers'])
   for (const key of ['subagents', 'extensions', 'guardrails', 'fallback'] as const) checkList(key, options[key])
   for (const [index, model] of (options.fallback ?? []).entries()) checkModel(`fallback[${index}]`, model)
   checkRuntimeParams(options.runtimeParams)
   checkToolChoice('toolChoice', options.toolChoice)
+}
+
+function checkConditions(given: unknown): void {
+  if (!Array.isArray(given)) return checkFunction('stopWhen', given)
+  for (const [index, condition] of given.entries()) checkFunction(`stopWhen[${index}]`, condition ?? null)
 }
 
 function isProviderTool(declaration: AgentDefinition['declarations'][number]): declaration is ProviderTool['declaration'] {

@@ -1,7 +1,7 @@
 import { mergeRuntimeParams } from '@bowline/llm'
 import type { RuntimeParams } from '@bowline/llm'
 import type { Turn } from '../loop/turn.ts'
-import { checkKeys, checkText, refuseConfig } from './check-options.ts'
+import { checkKeys, checkList, checkName, checkText, refuseConfig } from './check-options.ts'
 import { agentOf } from './define-agent.ts'
 import type { AgentDefinition } from './definition.ts'
 import type { Agent, SpawnChildOptions } from './options.ts'
@@ -12,7 +12,9 @@ import type { Agent, SpawnChildOptions } from './options.ts'
  */
 export function spawnChildOf(parent: AgentDefinition, options: SpawnChildOptions = {}): Agent {
   checkKeys('spawnChild.options', options, ['tools', 'channel', 'sessionKey'])
+  checkList('tools', options.tools)
   const { tools = [], channel, sessionKey } = options
+  for (const [index, name] of tools.entries()) checkName(`tools[${index}]`, name)
   checkText('channel', channel)
   checkText('sessionKey', sessionKey)
   const unknown = tools.find((name) => !mayRun(parent, name))

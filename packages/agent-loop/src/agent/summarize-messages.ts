@@ -1,5 +1,6 @@
 import { holdingClock, systemClock } from '@bowline/llm'
 import type { Clock, Cost, Message, Usage } from '@bowline/llm'
+import { describeValue } from '@bowline/llm/arguments'
 import { messageOf } from '../agent-error.ts'
 import { ContextEstimate } from '../compaction/estimate.ts'
 import { defaultPolicy } from '../compaction/policy.ts'
@@ -7,7 +8,7 @@ import { readSummary, summaryRequest } from '../compaction/summary.ts'
 import { summarySizeOf } from '../compaction/summary-size.ts'
 import { summaryModelFor } from '../loop/compaction-phase.ts'
 import { modelTarget } from '../loop/model-target.ts'
-import { checkKeys, checkSignal, checkText, refuseConfig } from './check-options.ts'
+import { checkKeys, checkMethods, checkRequired, checkSignal, checkText, refuseConfig } from './check-options.ts'
 import { definitionOf } from './definition.ts'
 import type { AgentDefinition } from './definition.ts'
 import type { Agent } from './options.ts'
@@ -31,10 +32,12 @@ export type MessagesSummary = { readonly usage: Usage; readonly cost?: Cost } & 
  * journal knows of. A call that fails, is cut or stopped is a failure; it throws only `invalid-config`.
  */
 export async function summarizeMessages(agent: Agent, options: SummarizeOptions): Promise<MessagesSummary> {
-  const definition = definitionOf(agent) ?? refuseConfig('summarizeMessages needs an agent that defineAgent has made')
+  const definition = definitionOf(agent) ?? refuseConfig(`agent must be made by defineAgent; received ${describeValue(agent)}`)
   checkKeys('summarizeMessages.options', options, ['messages', 'instructions', 'abortSignal', 'clock'])
   checkText('instructions', options.instructions)
   checkSignal('abortSignal', options.abortSignal)
+  checkMethods('clock', options.clock, ['now', 'setTimer'])
+  checkRequired('messages', options.messages, 'a list of messages', Array.isArray)
   try {
     return await summarize(definition, options)
   } catch (error) {

@@ -1,6 +1,7 @@
 import { addUsage } from '@bowline/llm'
 import type { JSONValue, Message, Usage } from '@bowline/llm'
 import { AgentError } from '../agent-error.ts'
+import { checkKeys, checkObject } from '../agent/check-options.ts'
 import type { Compaction, DurableEvent, TurnError } from '../events/types.ts'
 import { copyJson, isRecord } from '../json.ts'
 import { sumCost } from '../events/sum-cost.ts'
@@ -46,7 +47,9 @@ interface Memory {
 
 /** The journal of a conversation that lives in this process: the reference for all others. */
 export function createMemoryJournal(options: MemoryJournalOptions = {}): MemoryJournal {
-  return journalOver(options.snapshot === undefined ? fresh(options.messages ?? []) : restored(options.snapshot))
+  checkKeys('createMemoryJournal.options', options, ['messages', 'snapshot'])
+  if (options.snapshot !== undefined) checkObject('snapshot', options.snapshot)
+  return journalOver(options.snapshot === undefined ? fresh(options.messages === undefined ? [] : options.messages) : restored(options.snapshot))
 }
 
 function journalOver(memory: Memory): MemoryJournal {

@@ -5,7 +5,7 @@ import type { AgentInput, AgentRun, RunOptions } from '../agent/options.ts'
 import { systemIds } from '../ids.ts'
 import { definedOnly } from '../json.ts'
 import { createMemoryJournal } from '../journal/memory-journal.ts'
-import { checkRunOptions } from './check-run-options.ts'
+import { checkReaderOptions, checkRunOptions } from './check-run-options.ts'
 import { iterate } from './driver.ts'
 import { perform } from './perform.ts'
 import { phaseOf, releaseJournal, takeJournal } from './phases.ts'
@@ -46,7 +46,10 @@ export function startRun(agent: AgentDefinition, input: AgentInput | undefined, 
     get phase() {
       return phaseOf(journal)
     },
-    events: (readerOptions) => buffer.read(readerOptions),
+    events(readerOptions) {
+      checkReaderOptions(readerOptions)
+      return buffer.read(readerOptions)
+    },
     [Symbol.asyncIterator]: () => iterate({ buffer, gate, onBreak: () => (onBreak === 'abort' ? abort('the driver left') : undefined) }),
     result() {
       gate.openUnlessDriven()

@@ -1,4 +1,5 @@
 import { AgentError } from '../agent-error.ts'
+import { checkJournal } from '../agent/check-options.ts'
 import type { Phase } from '../agent/options.ts'
 import type { Journal } from '../journal/journal.ts'
 
@@ -6,6 +7,7 @@ const phases = new WeakMap<Journal, Exclude<Phase, 'idle'>>()
 
 /** What this process does with a journal. A suspended turn is open in the journal and its phase is `idle`. */
 export function phaseOf(journal: Journal): Phase {
+  checkJournal('journal', journal)
   return phases.get(journal) ?? 'idle'
 }
 

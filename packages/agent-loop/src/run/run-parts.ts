@@ -99,7 +99,7 @@ export class RunParts {
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
     this.ended = ended
     this.end = end
-    this.#overlays = (options.overlays ?? []).map(frozenCopy)
+    this.#overlays = (options.overlays ?? []).map((overlay, index) => frozenCopy(`overlays[${index}]`, overlay))
     this.random = options.random ?? Math.random
     this.source = options.source ?? 'user'
     this.onApproval = options.onApproval
@@ -132,9 +132,9 @@ export class RunParts {
   }
 }
 
-function frozenCopy(input: AgentInput): AgentInput {
-  const order = orderOf(input)
-  return order.kind === 'message' ? order.message : refuseConfig('answers are no input of a turn')
+function frozenCopy(path: string, input: AgentInput): AgentInput {
+  const order = orderOf(input ?? null, path)
+  return order.kind === 'message' ? order.message : refuseConfig(`${path} must be an input; received answers`)
 }
 
 function contextOf(given: JSONValue): JSONValue {

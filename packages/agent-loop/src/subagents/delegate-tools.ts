@@ -1,3 +1,4 @@
+import { describeValue } from '@bowline/llm/arguments'
 import { definitionOf } from '../agent/definition.ts'
 import type { AgentDefinition } from '../agent/definition.ts'
 import type { Agent } from '../agent/options.ts'
@@ -44,10 +45,10 @@ export function withHostedTools(agent: AgentDefinition, host: ChildHost): AgentD
   return { ...agent, tools: hosted, declarations, toolNames: declarations.map(({ name }) => name) }
 }
 
-/** The agents that this one can hand work to, as they were given to it. */
+/** The agents that this one can hand work to, as they were given to it. Throws `invalid-config`. */
 export function subagentsOf(agent: Agent): readonly Agent[] {
-  const tools = definitionOf(agent)?.tools.values() ?? []
-  return [...tools].flatMap((tool) => tool.subagent?.source ?? [])
+  const { tools } = definitionOf(agent) ?? refuseConfig(`agent must be made by defineAgent; received ${describeValue(agent)}`)
+  return [...tools.values()].flatMap((tool) => tool.subagent?.source ?? [])
 }
 
 const nothing = { sessionKeys: false, background: false }

@@ -1,3 +1,4 @@
+import { checkBoolean, checkKeys, checkRequired } from '../agent/check-options.ts'
 import { isDelta, isDurable } from '../events/kinds.ts'
 import type { AgentEvent } from '../events/types.ts'
 import { createEventGrammar } from './grammar/event-grammar.ts'
@@ -11,6 +12,10 @@ export interface CheckEventsOptions {
 
 /** Checks a log against the grammar of events. Gives what is wrong, in order; an empty list is a right log. */
 export function checkEvents(events: readonly AgentEvent[], options: CheckEventsOptions = {}): readonly string[] {
+  checkRequired('events', events, 'a list of events', Array.isArray)
+  checkKeys('checkEvents.options', options, ['allDeltas', 'unfinished'])
+  checkBoolean('allDeltas', options.allDeltas)
+  checkBoolean('unfinished', options.unfinished)
   const problems: string[] = []
   const grammar = createEventGrammar({ allDeltas: options.allDeltas ?? false })
   let seq: number | undefined

@@ -1,4 +1,5 @@
 import type { Message } from '@bowline/llm'
+import { checkBoolean, checkKeys, checkRequired } from '../agent/check-options.ts'
 import { NotJsonError, copyJson } from '../json.ts'
 import { clientCalls } from '../transcript/client-calls.ts'
 
@@ -9,6 +10,9 @@ export interface CheckTranscriptOptions {
 
 /** Checks that ids are unique and calls and results are paired. Gives what is wrong; an empty list is a right transcript. */
 export function checkTranscript(messages: readonly Message[], options: CheckTranscriptOptions = {}): readonly string[] {
+  checkRequired('messages', messages, 'a list of messages', Array.isArray)
+  checkKeys('checkTranscript.options', options, ['openCalls'])
+  checkBoolean('openCalls', options.openCalls)
   const problems = [...notJson(messages), ...repeatedIds(messages)]
   let expected: { id: string; name: string; broken: boolean }[] = []
   for (const [place, message] of messages.entries()) {

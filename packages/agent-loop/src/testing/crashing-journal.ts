@@ -1,4 +1,5 @@
 import { AgentError } from '../agent-error.ts'
+import { checkJournal, checkKeys, checkOneOf, checkWhole } from '../agent/check-options.ts'
 import type { Journal } from '../journal/journal.ts'
 import { otherMembers } from './other-members.ts'
 
@@ -15,6 +16,10 @@ export interface CrashingJournal extends Journal {
 
 /** A journal whose process dies at one of its commits: that one and all later ones are rejected. */
 export function crashingJournal(journal: Journal, point: CrashPoint): CrashingJournal {
+  checkJournal('journal', journal)
+  checkKeys('point', point, ['commit', 'when'])
+  checkWhole('point.commit', point.commit ?? null, 1)
+  checkOneOf('point.when', point.when ?? null, ['before', 'after'])
   return wrap(journal, new Fate(point))
 }
 

@@ -1,3 +1,4 @@
+import { checkJournal } from '../agent/check-options.ts'
 import type { AgentEvent, DurableEvent } from '../events/types.ts'
 import type { Journal, JournalRecord } from '../journal/journal.ts'
 import { otherMembers } from './other-members.ts'
@@ -15,6 +16,7 @@ export interface RecordingJournal extends Journal {
 
 /** A journal that remembers what went through it. */
 export function recordingJournal(journal: Journal): RecordingJournal {
+  checkJournal('journal', journal)
   const commits: (readonly JournalRecord[])[] = []
   const log: AgentEvent[] = []
   const events: DurableEvent[] = []

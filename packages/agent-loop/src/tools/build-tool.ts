@@ -3,6 +3,9 @@ import { messageOf } from '../agent-error.ts'
 import {
   checkBoolean,
   checkFunction,
+  checkKeys,
+  checkList,
+  checkObject,
   checkOneOf,
   checkRequired,
   checkText,
@@ -10,8 +13,6 @@ import {
   checkWholeOrNull,
   refuseConfig,
 } from '../agent/check-options.ts'
-import { isOptions } from '../content-part.ts'
-import { isRecord } from '../json.ts'
 import { makeTool } from './tool.ts'
 import type { Tool, ToolFields } from './tool.ts'
 
@@ -55,11 +56,12 @@ function checkFields(name: string, fields: Partial<ToolFields>): void {
   checkFunction(`the tool ${name}: reconcile`, fields.reconcile)
   checkFunction(`the tool ${name}: toModelOutput`, fields.toModelOutput)
   if (typeof fields.needsApproval !== 'function') checkBoolean(`the tool ${name}: needsApproval`, fields.needsApproval)
-  if (fields.inputExamples !== undefined) checkRequired(`the tool ${name}: inputExamples`, fields.inputExamples, 'a list of { input }', areExamples)
-  checkRequired(`the tool ${name}: providerOptions`, fields.providerOptions, 'objects by provider', isOptions)
+  checkExamples(`the tool ${name}: inputExamples`, fields.inputExamples)
+  checkObject(`the tool ${name}: providerOptions`, fields.providerOptions)
+  for (const [provider, options] of Object.entries(fields.providerOptions ?? {})) checkObject(`the tool ${name}: providerOptions.${provider}`, options)
 }
 
-function checkToolSchema(path: string, schema: unknown): void {
+export function checkToolSchema(path: string, schema: unknown): void {
   try {
     checkSchema(path, schema)
   } catch (error) {
@@ -68,6 +70,10 @@ function checkToolSchema(path: string, schema: unknown): void {
   }
 }
 
-function areExamples(examples: unknown): boolean {
-  return Array.isArray(examples) && examples.every((example) => isRecord(example) && isRecord(example['input']))
+function checkExamples(path: string, examples: unknown): void {
+  checkList(path, examples)
+  for (const [index, example] of ((examples ?? []) as readonly unknown[]).entries()) {
+    checkKeys(`${path}[${index}]`, example, ['input'])
+    checkObject(`${path}[${index}].input`, (example as { readonly input?: unknown }).input ?? null)
+  }
 }

@@ -1,3 +1,4 @@
+import { describeValue, isFields } from '@bowline/llm/arguments'
 import { isRecord } from '../json.ts'
 import { refuseConfig } from '../agent/check-options.ts'
 import type { ProviderTool } from './declaration.ts'
@@ -32,8 +33,8 @@ export function toolSetOf(given: GivenTools): ToolSet {
 
 function listOf(given: GivenTools): readonly (Tool | ProviderTool)[] {
   if (Array.isArray(given)) return (given as readonly unknown[]).map(ownTool)
-  if (isRecord(given)) return Object.entries(given).map(([name, tool]) => namedTool(name, tool))
-  return refuseConfig('tools must be a list, or an object of tools by name')
+  if (isFields(given)) return Object.entries(given).map(([name, tool]) => namedTool(name, tool))
+  return refuseConfig(`tools must be a list, or an object of tools by name; received ${describeValue(given)}`)
 }
 
 function ownTool(tool: unknown, index: number): Tool {

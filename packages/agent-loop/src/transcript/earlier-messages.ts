@@ -1,4 +1,5 @@
 import type { AssistantMessage, Message, ToolOutput } from '@bowline/llm'
+import { describeValue } from '@bowline/llm/arguments'
 import { AgentError, messageOf } from '../agent-error.ts'
 import type { OutcomeStatus } from '../events/types.ts'
 import { copyJson, deepFreeze } from '../json.ts'
@@ -13,7 +14,7 @@ import { isOutcomeStatus, wrongShape } from './message-shape.ts'
  * Throws `invalid-transcript` that names the ids when it breaks an invariant.
  */
 export function earlierMessages(messages: readonly Message[]): readonly StoredMessage[] {
-  if (!Array.isArray(messages)) throw new AgentError('invalid-transcript', 'a transcript must be a list of messages')
+  if (!Array.isArray(messages)) throw new AgentError('invalid-transcript', `messages must be a list of messages; received ${describeValue(messages)}`)
   const copies = Array.from(messages, copyOf)
   const ids = idGiver(copies.map(({ id }) => id))
   const guard = new TranscriptGuard()

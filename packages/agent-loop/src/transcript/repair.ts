@@ -1,3 +1,5 @@
+import { describeValue } from '@bowline/llm/arguments'
+import { AgentError } from '../agent-error.ts'
 import type { AssistantMessage, AssistantPart, Message, ToolCallPart, ToolResultMessage } from '@bowline/llm'
 import type { ToolResult } from '../events/types.ts'
 import { neverRan } from './client-calls.ts'
@@ -47,6 +49,7 @@ interface Entry {
  * `cancelled` where its answer was cut and it cannot have run.
  */
 export function repairTranscript(given: readonly Message[]): { messages: Message[]; repairs: TranscriptRepair[] } {
+  if (!Array.isArray(given)) throw new AgentError('invalid-input', `messages must be a list of messages; received ${describeValue(given)}`)
   const repairs: TranscriptRepair[] = []
   const note: Note = (code, messageIndex, toolCallId) => {
     repairs.push({ code, messageIndex, ...(toolCallId !== undefined && { toolCallId }) })

@@ -59,7 +59,7 @@ async function live({ options = {}, run = {} }: Scenario, death?: Death) {
   let dead = false
   for (let lives = 0; lives < 8 && !(last && (await hasEnded())); lives++) {
     const before = talk.journal.commits.length
-    const journal = death?.life === lives ? crashingJournal(talk.journal, death) : talk.journal
+    const journal = death?.life === lives ? crashingJournal(talk.journal, { commit: death.commit, when: death.when }) : talk.journal
     const started = talk.run(agent, inputAfter(last, (await talk.memory.load()).turns), { ...run, journal })
     await readAll(started)
     last = await started.result()
