@@ -8,6 +8,7 @@ export type ClientErrorCode =
   | 'frame-too-large'
   | 'invalid-answer'
   | 'invalid-config'
+  | 'invalid-input'
   | 'network'
   | 'reading-aborted'
   | 'redirect-refused'

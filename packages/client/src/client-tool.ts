@@ -1,4 +1,6 @@
 import type { PendingToolCall, ToolEffect } from '@bowline/agent-loop/events'
+import type { ArgumentChecks, FieldChecks } from '@bowline/llm/arguments'
+import type { ArgumentCheck } from './arguments.ts'
 import type { JsonValue } from './wire.ts'
 
 /** Client tools by the name that the agent gives them. */
@@ -35,6 +37,27 @@ type SchemaResult =
   | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] }
 
 export type Outcome = { readonly output: JsonValue } | { readonly error: string }
+
+/** Of client tools by their names. */
+export function toolsCheck({ checkFields, checkFunction, checkObject, checkOneOf, checkRequired }: ArgumentChecks): ArgumentCheck {
+  const checks: FieldChecks<ClientTool> = {
+    execute: (path, value) => checkFunction(path, value ?? null),
+    inputSchema: (path, value) => {
+      if (value !== undefined) checkRequired(path, value, 'a Standard Schema', isStandardSchema)
+    },
+    effect: (path, value) => checkOneOf(path, value, ['pure', 'idempotent', 'once']),
+  }
+  return (path, value) => {
+    checkObject(path, value)
+    for (const [name, tool] of Object.entries(value ?? {})) checkFields(`${path}.${name}`, tool ?? null, checks)
+  }
+}
+
+/** A schema may be a function with the property: those of ArkType are. */
+function isStandardSchema(value: unknown): boolean {
+  const standard = (value as { readonly '~standard'?: { readonly validate?: unknown } } | null)?.['~standard']
+  return typeof standard?.validate === 'function'
+}
 
 /** Never rejects. */
 export async function outcomeOf(call: PendingToolCall, tool: ClientTool, abortSignal: AbortSignal): Promise<Outcome> {

@@ -1,7 +1,8 @@
-import { ClientError } from './client-error.ts'
+import { checkClientOptions } from './client-options.ts'
 import { systemClock, type Clock } from './clock.ts'
 import { createHttp } from './http.ts'
-import type { ReconnectOptions } from './patience.ts'
+import { reconnectOptions, type ReconnectOptions } from './patience.ts'
+import { checkCallOptions, checkSessionQuery } from './request-checks.ts'
 import type { CallOptions, ClientSession } from './client-session.ts'
 import type { ClientTools } from './client-tool.ts'
 import { createSession, queryOf } from './session.ts'
@@ -41,19 +42,15 @@ export interface SessionQuery {
   readonly cursor?: string
 }
 
-const baseUrlForm = /^(?:https?:\/\/[^/?#@\s]+)?(?:\/[^/?#\s][^?#\s]*)?\/?$/
-
 /** Throws `invalid-config`. Makes no request. */
 export function createClient(options: ClientOptions): Client {
-  const { baseUrl, tools = {}, reconnect = {}, clock = systemClock, random = Math.random, ids = randomId } = options
-  if (!baseUrlForm.test(baseUrl)) {
-    throw new ClientError('invalid-config', 'baseUrl must be an http or https address without user, query and fragment.')
-  }
+  checkClientOptions(options)
+  const { baseUrl, tools = {}, reconnect, clock = systemClock, random = Math.random, ids = randomId } = options
   const http = createHttp({
     baseUrl: baseUrl.replace(/\/$/, ''),
     token: options.token,
     fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
-    reconnect: { baseMs: 250, maxMs: 10_000, maxDownMs: 120_000, silenceMs: 45_000, ...reconnect },
+    reconnect: reconnectOptions(reconnect),
     clock,
     random,
   })
@@ -66,11 +63,15 @@ export function createClient(options: ClientOptions): Client {
       unsent.add(made.id)
       return made
     },
-    async agents({ abortSignal } = {}) {
+    async agents(callOptions = {}) {
+      checkCallOptions(callOptions)
+      const { abortSignal } = callOptions
       const { agents } = await http.json<{ agents: readonly AgentSummary[] }>({ method: 'GET', path: '/api/agents' }, abortSignal)
       return agents
     },
-    sessions({ abortSignal, ...query } = {}) {
+    async sessions(queryOptions = {}) {
+      checkSessionQuery(queryOptions)
+      const { abortSignal, ...query } = queryOptions
       return http.json<SessionList>({ method: 'GET', path: `/api/agent/sessions${queryOf({ ...query })}` }, abortSignal)
     },
   }

@@ -1,13 +1,33 @@
 import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
 import type { RunView, ToolCallView } from '@bowline/agent-loop/events'
+import { inputChecks } from './arguments.ts'
 import type { ClientEvent } from './client-event.ts'
 import { positionOf } from './cursor.ts'
 import type { SessionView } from './wire.ts'
 
+const { checkRequired } = inputChecks
+
 /** `reduceEvents` for what a client reads: an unknown event folds as nothing, a resync replaces the fold. */
 export function foldEvent(view: RunView, event: ClientEvent): RunView {
+  checkRequired('view', view, 'a view: begin with emptyView', isView)
+  checkRequired('event', event, 'an event', isEvent)
   if (event.type === 'unknown') return view
   return event.type === 'resync' ? viewOf(event.state) : reduceEvents(view, event)
+}
+
+function isView(view: unknown): boolean {
+  return typeof view === 'object' && view !== null && 'seq' in view && 'messages' in view && Array.isArray(view.messages)
+}
+
+function isEvent(event: unknown): boolean {
+  if (typeof event !== 'object' || event === null || !('type' in event) || typeof event.type !== 'string') return false
+  return event.type !== 'resync' || ('state' in event && isState(event.state))
+}
+
+function isState(state: unknown): boolean {
+  if (typeof state !== 'object' || state === null) return false
+  const { cursor, messages, pendingToolCalls } = state as Partial<Record<string, unknown>>
+  return typeof cursor === 'string' && Array.isArray(messages) && Array.isArray(pendingToolCalls)
 }
 
 /** The view to go on from when the events before it are out of reach. */

@@ -1,3 +1,5 @@
+import { describeValue } from '@bowline/llm/arguments'
+import { isHeader } from './arguments.ts'
 import { ClientError, readingAborted } from './client-error.ts'
 import type { Clock } from './clock.ts'
 import { Patience, type ReconnectOptions } from './patience.ts'
@@ -109,6 +111,12 @@ async function send(options: HttpOptions, request: HttpRequest, accept: string, 
 }
 
 async function askToken(token: () => string | Promise<string>): Promise<string> {
+  const given: unknown = await tokenOf(token)
+  if (!isHeader(given)) throw new ClientError('token-failed', `The token function must give a text that a header can carry; it gave ${describeValue(given)}.`)
+  return given
+}
+
+async function tokenOf(token: () => string | Promise<string>): Promise<string> {
   try {
     return await token()
   } catch (cause) {

@@ -1,8 +1,12 @@
 import { useEffect, useMemo, useSyncExternalStore } from 'react'
+import type { FieldChecks } from '@bowline/llm/arguments'
+import { inputChecks } from './arguments.ts'
 import type { Client } from './client.ts'
 import type { ClientEvent } from './client-event.ts'
 import { SessionStore, emptySnapshot } from './react/session-store.ts'
 import type { SessionActions, SessionSnapshot } from './react/session-store.ts'
+import { checkTools } from './request-checks.ts'
+import { checkSessionId } from './session.ts'
 import type { ClientTools } from './client-tool.ts'
 import type { ClientSession } from './client-session.ts'
 
@@ -27,8 +31,16 @@ const storeOfSession = new WeakMap<ClientSession, SessionStore>()
 
 const noTools: ClientTools = {}
 
+const optionChecks: FieldChecks<UseSessionOptions> = {
+  client: (path, value) => inputChecks.checkMethods(path, value ?? null, ['session']),
+  sessionId: checkSessionId,
+  tools: checkTools,
+}
+
 /** A session as it is now: the fold of its whole log, then of what happens. */
-export function useSession({ client, sessionId, tools = noTools }: UseSessionOptions): UseSessionResult {
+export function useSession(options: UseSessionOptions): UseSessionResult {
+  inputChecks.checkFields('options', options ?? null, optionChecks)
+  const { client, sessionId, tools = noTools } = options
   const store = useMemo(() => storeOf(client, sessionId), [client, sessionId])
   const snapshot = useSyncExternalStore(store.subscribe, store.getSnapshot, serverSnapshot)
   useEffect(() => store.setTools(tools), [store, tools])
@@ -37,6 +49,7 @@ export function useSession({ client, sessionId, tools = noTools }: UseSessionOpt
 
 /** The session's newest events in order, for a timeline. */
 export function useEvents(session: ClientSession): readonly ClientEvent[] {
+  inputChecks.checkMethods('session', session ?? null, ['attach', 'state'])
   const store = useMemo(() => storeOfSession.get(session) ?? register(new SessionStore(session)), [session])
   return useSyncExternalStore(store.subscribe, store.getSnapshot, serverSnapshot).events
 }

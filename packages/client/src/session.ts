@@ -1,3 +1,4 @@
+import { inputChecks } from './arguments.ts'
 import type { HttpRequest, Http } from './http.ts'
 import { ClientError } from './client-error.ts'
 import type {
@@ -12,6 +13,24 @@ import type {
 } from './client-session.ts'
 import type { ClientTools } from './client-tool.ts'
 import { EventReader } from './event-reader.ts'
+import {
+  checkApproveOptions,
+  checkAttachOptions,
+  checkBranchesOptions,
+  checkCallOptions,
+  checkCompactOptions,
+  checkDenyOptions,
+  checkExportOptions,
+  checkForkOptions,
+  checkInputOptions,
+  checkMessage,
+  checkPageOptions,
+  checkResolution,
+  checkResults,
+  checkSendInput,
+  checkSendOptions,
+  checkStopOptions,
+} from './request-checks.ts'
 import { RunHandle, type Run } from './run.ts'
 import { RunReader } from './run-reader.ts'
 import { wholeState } from './whole-state.ts'
@@ -44,8 +63,13 @@ export interface SessionParts {
 const sessionIdForm = /^[A-Za-z0-9][A-Za-z0-9_~-]{0,255}$/
 
 export function createSession(parts: SessionParts, id: string): ClientSession {
-  if (!sessionIdForm.test(id)) throw new ClientError('invalid-config', `"${id}" is no session id.`)
+  checkSessionId('id', id)
   return new SessionHandle(parts, id)
+}
+
+export function checkSessionId(path: string, id: unknown): void {
+  const isSessionId = (given: unknown): boolean => typeof given === 'string' && sessionIdForm.test(given)
+  inputChecks.checkRequired(path, id, 'a session id: a letter or digit, then up to 255 of those and _ ~ -', isSessionId)
 }
 
 class SessionHandle implements ClientSession {
@@ -69,6 +93,8 @@ class SessionHandle implements ClientSession {
   }
 
   send(input: SendInput, options: SendOptions = {}): Run {
+    checkSendInput(input)
+    checkSendOptions(options)
     const signal = options.abortSignal ?? new AbortController().signal
     const execute = this.#execution(input, options)
     return new RunHandle(this.id, this.#http.options.clock, (onAccepted) => {
@@ -87,6 +113,7 @@ class SessionHandle implements ClientSession {
   }
 
   attach(options: AttachOptions = {}): EventReader {
+    checkAttachOptions(options)
     const { cursor, from, until, abortSignal, onConnection } = options
     return new EventReader({
       http: this.#http.options,
@@ -98,30 +125,36 @@ class SessionHandle implements ClientSession {
     })
   }
 
-  async state({ abortSignal, ...page }: CallOptions & PageOptions = {}): Promise<SessionView> {
+  async state(options: CallOptions & PageOptions = {}): Promise<SessionView> {
+    checkPageOptions(options)
+    const { abortSignal, ...page } = options
     if (this.#unsent.has(this.id)) throw new ClientError('session-missing', 'The session begins with its first input.')
     return this.#http.json<SessionView>({ method: 'GET', path: this.#path + queryOf({ ...page }) }, abortSignal)
   }
 
-  async messages(options?: CallOptions & PageOptions): Promise<Pick<SessionView, 'messages' | 'hasMore' | 'cursor'>> {
+  async messages(options: CallOptions & PageOptions = {}): Promise<Pick<SessionView, 'messages' | 'hasMore' | 'cursor'>> {
+    checkPageOptions(options)
     const { messages, hasMore, cursor } = await this.state(options)
     return { messages, hasMore, cursor }
   }
 
-  stop({ abortSignal, ...body }: CallOptions & StopRequest = {}): Promise<StopReceipt> {
+  async stop(options: CallOptions & StopRequest = {}): Promise<StopReceipt> {
+    checkStopOptions(options)
+    const { abortSignal, ...body } = options
     return this.#post('/stop', body, abortSignal)
   }
 
-  submitToolResults(results: readonly ToolResultInput[], { abortSignal }: CallOptions = {}): Promise<SubmissionReceipt> {
-    return this.#post('/tool-results', { results }, abortSignal)
+  async submitToolResults(results: readonly ToolResultInput[], options: CallOptions = {}): Promise<SubmissionReceipt> {
+    checkResults(results)
+    checkCallOptions(options)
+    return this.#post('/tool-results', { results }, options.abortSignal)
   }
 
-  resolveTool(
-    toolCallId: string,
-    resolution: ResolveRequest,
-    { abortSignal }: CallOptions = {},
-  ): Promise<{ readonly runId: string }> {
-    return this.#post(`/tool-calls/${encodeURIComponent(toolCallId)}/resolve`, resolution, abortSignal)
+  async resolveTool(toolCallId: string, resolution: ResolveRequest, options: CallOptions = {}): Promise<{ readonly runId: string }> {
+    inputChecks.checkName('toolCallId', toolCallId)
+    checkResolution(resolution)
+    checkCallOptions(options)
+    return this.#post(`/tool-calls/${encodeURIComponent(toolCallId)}/resolve`, resolution, options.abortSignal)
   }
 
   steer(input: string | UserMessageInput, options?: InputOptions): Promise<InputReceipt> {
@@ -132,15 +165,23 @@ class SessionHandle implements ClientSession {
     return this.#give('/follow-up', input, options)
   }
 
-  approve(approvalId: string, { abortSignal, ...given }: ApproveOptions = {}): Promise<ApprovalReceipt> {
+  async approve(approvalId: string, options: ApproveOptions = {}): Promise<ApprovalReceipt> {
+    inputChecks.checkName('approvalId', approvalId)
+    checkApproveOptions(options)
+    const { abortSignal, ...given } = options
     return this.#decide(approvalId, { ...given, decision: 'approve' }, abortSignal)
   }
 
-  deny(approvalId: string, { abortSignal, ...given }: Omit<ApproveOptions, 'input'> = {}): Promise<ApprovalReceipt> {
+  async deny(approvalId: string, options: Omit<ApproveOptions, 'input'> = {}): Promise<ApprovalReceipt> {
+    inputChecks.checkName('approvalId', approvalId)
+    checkDenyOptions(options)
+    const { abortSignal, ...given } = options
     return this.#decide(approvalId, { ...given, decision: 'deny' }, abortSignal)
   }
 
-  async fork({ abortSignal, newSessionId, ...given }: CallOptions & ForkRequest = {}): Promise<ClientSession> {
+  async fork(options: CallOptions & ForkRequest = {}): Promise<ClientSession> {
+    checkForkOptions(options)
+    const { abortSignal, newSessionId, ...given } = options
     const id = newSessionId ?? `s_${this.#ids()}`
     const fork = createSession(this.#parts, id)
     await this.#post('/fork', { ...given, newSessionId: id }, abortSignal).catch((error: unknown) => {
@@ -150,33 +191,43 @@ class SessionHandle implements ClientSession {
     return fork
   }
 
-  switchTo(entryId: string | null, { abortSignal }: CallOptions = {}): Promise<SessionView> {
-    return this.#post('/switch', { entryId }, abortSignal)
+  async switchTo(entryId: string | null, options: CallOptions = {}): Promise<SessionView> {
+    if (entryId !== null) inputChecks.checkName('entryId', entryId)
+    checkCallOptions(options)
+    return this.#post('/switch', { entryId }, options.abortSignal)
   }
 
-  branches({ abortSignal, ...page }: CallOptions & { readonly limit?: number; readonly cursor?: string } = {}): Promise<BranchList> {
+  async branches(options: CallOptions & { readonly limit?: number; readonly cursor?: string } = {}): Promise<BranchList> {
+    checkBranchesOptions(options)
+    const { abortSignal, ...page } = options
     return this.#http.json({ method: 'GET', path: `${this.#path}/branches${queryOf({ ...page })}` }, abortSignal)
   }
 
-  compact({ abortSignal, ...body }: CallOptions & { readonly instructions?: string } = {}): Promise<CompactionResult> {
+  async compact(options: CallOptions & { readonly instructions?: string } = {}): Promise<CompactionResult> {
+    checkCompactOptions(options)
+    const { abortSignal, ...body } = options
     return this.#http.json({ method: 'POST', path: `${this.#path}/compact`, body: JSON.stringify(body), once: true }, abortSignal)
   }
 
-  async export(
-    { abortSignal, ...flags }: CallOptions & { readonly events?: boolean; readonly allBranches?: boolean } = {},
-  ): Promise<ReadableStream<Uint8Array>> {
+  async export(options: CallOptions & { readonly events?: boolean; readonly allBranches?: boolean } = {}): Promise<ReadableStream<Uint8Array>> {
+    checkExportOptions(options)
+    const { abortSignal, ...flags } = options
     const path = `${this.#path}/export${queryOf({ ...flags })}`
     const { body } = await this.#http.open({ method: 'GET', path }, abortSignal ?? new AbortController().signal)
     if (!body) throw new ClientError('invalid-answer', 'The answer has no body.')
     return body
   }
 
-  async delete({ abortSignal }: CallOptions = {}): Promise<void> {
-    await this.#http.json<undefined>({ method: 'DELETE', path: this.#path }, abortSignal)
+  async delete(options: CallOptions = {}): Promise<void> {
+    checkCallOptions(options)
+    await this.#http.json<undefined>({ method: 'DELETE', path: this.#path }, options.abortSignal)
     this.#parts.deleted.add(this.id)
   }
 
-  #give(path: string, input: string | UserMessageInput, { id = this.#ids(), abortSignal }: InputOptions = {}): Promise<InputReceipt> {
+  async #give(path: string, input: string | UserMessageInput, options: InputOptions = {}): Promise<InputReceipt> {
+    checkMessage(input)
+    checkInputOptions(options)
+    const { id = this.#ids(), abortSignal } = options
     return this.#post(path, { input: messageOf(input), id }, abortSignal)
   }
 

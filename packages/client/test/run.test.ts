@@ -123,8 +123,8 @@ describe('run', { timeout: 30_000 }, () => {
 
   it('C3: misuse throws', () => {
     const client = connect({ url: 'http://127.0.0.1:1' })
-    expect(() => client.session('../other')).toThrowError(expect.objectContaining({ code: 'invalid-config' }))
-    expect(() => client.session('s1').send({ role: 'user', content: 1n as never })).toThrowError(TypeError)
+    expect(() => client.session('../other')).toThrowError(expect.objectContaining({ code: 'invalid-input' }))
+    expect(() => client.session('s1').send({ role: 'user', content: 1n as never })).toThrowError(expect.objectContaining({ code: 'invalid-input' }))
     expect(() => connect({ url: 'ftp://host' })).toThrowError(expect.objectContaining({ code: 'invalid-config' }))
     expect(() => connect({ url: 'http://user@host' })).toThrowError(expect.objectContaining({ code: 'invalid-config' }))
   })

@@ -1,5 +1,3 @@
-import { distance } from 'fastest-levenshtein'
-
 const maxMistakes = 3
 /** Longer names are cut: in messages, and before they are compared. */
 const longestShown = 40
@@ -9,6 +7,9 @@ const longestShown = 40
  * of the argument, what it must be, and the kind of value received. An optional argument that is `undefined` is absent.
  */
 export type ArgumentChecks = ReturnType<typeof argumentChecks>
+
+/** The check of each field. A field without one does not compile. */
+export type FieldChecks<Fields> = { readonly [Name in keyof Fields]-?: (path: string, value: unknown) => void }
 
 export function argumentChecks(refuse: (message: string) => Error) {
   function must(path: string, wanted: string, value: unknown): never {
@@ -26,6 +27,19 @@ export function argumentChecks(refuse: (message: string) => Error) {
   }
   return {
     checkKeys,
+    /** Refuses an object that has an unknown field or a field that its check refuses. */
+    checkFields: <Fields>(path: string, value: unknown, checks: FieldChecks<Fields>): void => {
+      if (value === undefined) return
+      checkKeys(path, value, Object.keys(checks))
+      for (const [name, check] of Object.entries<FieldChecks<Fields>[keyof Fields]>(checks)) {
+        check(`${path}.${name}`, (value as Readonly<Record<string, unknown>>)[name])
+      }
+    },
+    /** A list of which each item passes the check. */
+    checkItems: (path: string, value: unknown, check: (path: string, item: unknown) => void): void => {
+      optional(path, value, 'a list', Array.isArray)
+      for (const [place, item] of Array.from((value ?? []) as readonly unknown[]).entries()) check(`${path}[${place}]`, item)
+    },
     /** Like `checkKeys`, for an argument that may be left out. */
     checkOptions: (path: string, value: unknown, known: readonly string[]): void => {
       if (value !== undefined) checkKeys(path, value, known)
@@ -111,6 +125,20 @@ export function closest(name: string, known: readonly string[], charactersPerMis
     .map((candidate) => ({ candidate, away: distance(plain(name), plain(candidate)) }))
     .filter(({ away, candidate }) => away <= Math.min(maxMistakes, plain(candidate).length / charactersPerMistake))
   return near.sort((left, right) => left.away - right.away)[0]?.candidate
+}
+
+/** How many characters must be added, left out or replaced. */
+function distance(left: string, right: string): number {
+  let row = Array.from({ length: right.length + 1 }, (_, index) => index)
+  for (let at = 0; at < left.length; at++) {
+    const next = [at + 1]
+    for (let to = 0; to < right.length; to++) {
+      const replaced = (row[to] ?? 0) + (left[at] === right[to] ? 0 : 1)
+      next.push(Math.min(replaced, (row[to + 1] ?? 0) + 1, (next[to] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[right.length] ?? 0
 }
 
 /** What follows a sentence: `; did you mean port?`, or nothing. */

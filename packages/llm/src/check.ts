@@ -28,11 +28,7 @@ export function checkProviderOptions(path: string, options: unknown): void {
   checkFields(path, options, check.checkObject)
 }
 
-/** A list of which each item passes `checkItem`, or nothing. */
-export function checkItems(path: string, value: unknown, checkItem: (path: string, item: unknown) => void): void {
-  check.checkList(path, value)
-  for (const [index, item] of Array.from((value ?? []) as readonly unknown[]).entries()) checkItem(`${path}[${index}]`, item)
-}
+export const { checkItems } = check
 
 /** An object that must be given, with its fields. */
 export function fieldsOf(path: string, value: unknown, known: readonly string[]): Readonly<Record<string, unknown>> {

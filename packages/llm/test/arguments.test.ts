@@ -17,6 +17,9 @@ describe('checks of arguments', () => {
     const { checkKeys: _keys, checkName: _name, checkRequired: _required, ...optional } = check
     expect(Object.keys(optional).length).toBeGreaterThan(10)
     check.checkOptions('a', undefined, [])
+    check.checkFields('a', undefined, {})
+    check.checkFields('a', {}, { size: check.checkText })
+    check.checkItems('a', undefined, check.checkText)
     check.checkWhole('a', undefined, 0)
     check.checkNumber('a', undefined, 0)
     check.checkOneOf('a', undefined, [])
@@ -27,6 +30,10 @@ describe('checks of arguments', () => {
   it.each([
     ['checkKeys', () => check.checkKeys('a', [], []), 'a must be an object; received a list of 0'],
     ['checkOptions', () => check.checkOptions('a', null, []), 'a must be an object; received null'],
+    ['checkFields of an unknown field', () => check.checkFields('a', { siez: 1 }, { size: check.checkText }), 'a has no option "siez"; did you mean size?'],
+    ['checkFields of a wrong field', () => check.checkFields('a', { size: 1 }, { size: check.checkText }), 'a.size must be a text; received 1'],
+    ['checkItems', () => check.checkItems('a', ['x', 1], check.checkText), 'a[1] must be a text; received 1'],
+    ['checkItems of a list with a hole', () => check.checkItems('a', Array(1), check.checkName), 'a[0] must be a text with at least one character; received undefined'],
     ['checkWhole', () => check.checkWhole('a', 1.5, 0), 'a must be a whole number from 0; received 1.5'],
     ['checkWhole with an end', () => check.checkWhole('a', 11, 1, 10), 'a must be a whole number from 1 to 10; received 11'],
     ['checkNumber', () => check.checkNumber('a', Number.NaN, 0), 'a must be a number from 0; received NaN'],

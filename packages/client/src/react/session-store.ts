@@ -1,5 +1,6 @@
 import { emptyView } from '@bowline/agent-loop/events'
 import type { PendingToolCall, RunStatus, RunView } from '@bowline/agent-loop/events'
+import { inputChecks } from '../arguments.ts'
 import { isReadingAborted } from '../client-error.ts'
 import type { ClientEvent } from '../client-event.ts'
 import type { Connection } from '../connection.ts'
@@ -24,6 +25,7 @@ import type {
   ToolResultInput,
   UserMessageInput,
 } from '../wire.ts'
+import { hookSendChecks } from '../request-checks.ts'
 import { nextFrame } from './next-frame.ts'
 
 /** What a page shows of a session. It changes only as a whole; what stayed the same keeps its reference. */
@@ -126,8 +128,8 @@ export class SessionStore {
     this.actions = {
       send: (input, options) => this.#send(input, options),
       stop: (options) => this.#try(() => session.stop(options)),
-      submitToolResults: (results) => this.#try(() => session.submitToolResults(results)),
-      resolveTool: (toolCallId, resolution) => this.#try(() => session.resolveTool(toolCallId, resolution)),
+      submitToolResults: (results) => this.#try(() => session.submitToolResults(Array.isArray(results) ? results.map(withoutLocal) : results)),
+      resolveTool: (toolCallId, resolution) => this.#try(() => session.resolveTool(toolCallId, withoutLocal(resolution))),
       steer: (input) => this.#try(() => session.steer(input)),
       approve: (approvalId, options) => this.#try(() => session.approve(approvalId, options)),
       deny: (approvalId, options) => this.#try(() => session.deny(approvalId, options)),
@@ -273,14 +275,16 @@ export class SessionStore {
 
   /** Reads no more than that the input is durable: all the rest comes by the stream. */
   async #send(input: SendInput, options: HookSendOptions = {}): Promise<Acceptance> {
-    this.#failure = undefined
-    const leaving = new AbortController()
-    const acceptance = await this.session.send(input, { ...options, abortSignal: leaving.signal }).accepted()
-    leaving.abort()
-    if (acceptance.ok) this.#start()
-    else this.#failure = acceptance.error
-    this.#change()
-    return acceptance
+    const acceptance = await this.#try(async () => {
+      inputChecks.checkFields('options', options, hookSendChecks)
+      const leaving = new AbortController()
+      const accepted = await this.session.send(input, { ...options, abortSignal: leaving.signal }).accepted()
+      leaving.abort()
+      if (accepted.ok) this.#start()
+      else this.#failure = accepted.error
+      return accepted
+    })
+    return acceptance ?? { ok: false, error: this.#failure ?? { code: 'network', message: 'The input was not accepted.' } }
   }
 
   async #try<T>(action: () => Promise<T>): Promise<T | undefined> {
@@ -300,4 +304,11 @@ export class SessionStore {
     const call = this.#view.pendingToolCalls.find((pending) => pending.toolCallId === toolCallId)
     if (call) this.#runner.confirm(call)
   }
+}
+
+/** The calls of `pending` say what this page does about them. The server knows nothing of it. */
+function withoutLocal<Answer>(answer: Answer): Answer {
+  if (typeof answer !== 'object' || answer === null || !('local' in answer)) return answer
+  const { local: _local, ...rest } = answer
+  return rest as Answer
 }

@@ -1,0 +1,75 @@
+import { argumentChecks } from '@bowline/llm/arguments'
+import { ClientError } from './client-error.ts'
+
+/** Throws if the value is not what it must be. `undefined` means absent, unless the value is required. */
+export type ArgumentCheck = (path: string, value: unknown) => void
+
+/** Checks of what a client is made with. */
+export const configChecks = argumentChecks((message) => new ClientError('invalid-config', message))
+
+/** Checks of the arguments of every other call. */
+export const inputChecks = argumentChecks((message) => new ClientError('invalid-input', message))
+
+const { checkItems, checkName, checkOneOf, checkRequired, checkWhole } = inputChecks
+const deepestJson = 500
+
+export const optionalName: ArgumentCheck = (path, value) => {
+  if (value !== undefined) checkName(path, value)
+}
+
+/** A list of which no item may be absent. */
+export const listOf =
+  (check: ArgumentCheck): ArgumentCheck =>
+  (path, value) =>
+    checkItems(path, value, (place, item) => check(place, item ?? null))
+
+export const whole =
+  (least: number): ArgumentCheck =>
+  (path, value) =>
+    checkWhole(path, value, least)
+
+export const oneOf =
+  (...allowed: readonly (string | boolean)[]): ArgumentCheck =>
+  (path, value) =>
+    checkOneOf(path, value, allowed)
+
+/** Refuses what JSON would leave out, or change, without a word. */
+export const json: ArgumentCheck = (path, value) => {
+  if (value !== undefined) checkJson(path, value, 0)
+}
+
+export const jsonObject: ArgumentCheck = (path, value) => {
+  inputChecks.checkObject(path, value)
+  json(path, value)
+}
+
+/** What no request can carry would look like a lost connection, and be tried again for minutes. */
+export function isHeader(value: unknown): value is string {
+  return typeof value === 'string' && isHeaders({ 'x-value': value })
+}
+
+export function isHeaders(value: unknown): boolean {
+  const fields = Object.entries(value as object)
+  try {
+    new Headers(fields)
+    return fields.every(([, field]) => typeof field === 'string')
+  } catch {
+    return false
+  }
+}
+
+function checkJson(path: string, value: unknown, depth: number): void {
+  checkRequired(path, value, 'JSON', isJsonValue)
+  if (typeof value !== 'object' || value === null) return
+  checkRequired(path, value, `at most ${deepestJson} levels of JSON`, () => depth < deepestJson)
+  if (Array.isArray(value)) return listOf((place, item) => checkJson(place, item, depth + 1))(path, value)
+  for (const [name, item] of Object.entries(value)) if (item !== undefined) checkJson(`${path}.${name}`, item, depth + 1)
+}
+
+/** Looks at the value alone, not at what is in it. */
+function isJsonValue(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isFinite(value)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value === null || ['string', 'boolean', 'object'].includes(typeof value)
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || prototype === Object.prototype
+}

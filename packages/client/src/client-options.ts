@@ -1,0 +1,35 @@
+import type { FieldChecks } from '@bowline/llm/arguments'
+import { configChecks, isHeader } from './arguments.ts'
+import type { ClientOptions } from './client.ts'
+import { toolsCheck } from './client-tool.ts'
+import type { ReconnectOptions } from './patience.ts'
+
+const { checkFields, checkFunction, checkMethods, checkRequired, checkWhole } = configChecks
+const baseUrlForm = /^(?:https?:\/\/[^/?#@\s]+)?(?:\/[^/?#\s][^?#\s]*)?\/?$/
+/** A longer timer runs out at once. */
+const longestMs = 2 ** 31 - 1
+
+const duration = (least: number) => (path: string, value: unknown) => checkWhole(path, value, least, longestMs)
+
+const reconnectChecks: FieldChecks<ReconnectOptions> = { baseMs: duration(0), maxMs: duration(0), maxDownMs: duration(0), silenceMs: duration(1) }
+
+const optionChecks: FieldChecks<ClientOptions> = {
+  baseUrl: (path, value) => {
+    checkRequired(path, value, 'an http or https address without user, query and fragment', (given) => typeof given === 'string' && baseUrlForm.test(given))
+  },
+  token: (path, value) => {
+    const isToken = (given: unknown): boolean => typeof given === 'function' || isHeader(given)
+    if (value !== undefined) checkRequired(path, value, 'a text that a header can carry, or a function that gives one', isToken)
+  },
+  fetch: checkFunction,
+  tools: toolsCheck(configChecks),
+  reconnect: (path, value) => checkFields(path, value, reconnectChecks),
+  clock: (path, value) => checkMethods(path, value, ['now', 'setTimer']),
+  random: checkFunction,
+  ids: checkFunction,
+}
+
+/** Throws `invalid-config`. */
+export function checkClientOptions(options: unknown): void {
+  checkFields('options', options ?? null, optionChecks)
+}

@@ -1,0 +1,142 @@
+import type { FieldChecks } from '@bowline/llm/arguments'
+import { inputChecks, isHeader, isHeaders, json, jsonObject, listOf, oneOf, optionalName, whole, type ArgumentCheck } from './arguments.ts'
+import type { SessionQuery } from './client.ts'
+import type { ApproveOptions, AttachOptions, CallOptions, InputOptions, PageOptions, SendOptions } from './client-session.ts'
+import { toolsCheck } from './client-tool.ts'
+import type { ForkRequest, MessageInput, RuntimeParams, ToolDeclaration, UserMessageInput } from './wire.ts'
+
+const { checkBoolean, checkContentPart, checkFields, checkFunction, checkName, checkNumber, checkObject, checkRequired, checkSignal, checkText } = inputChecks
+
+/** The last argument of a call. */
+const options =
+  <Fields>(checks: FieldChecks<Fields>) =>
+  (value: unknown): void =>
+    checkFields('options', value, checks)
+
+/** Like `options`, for an object that must be given. */
+const fields =
+  <Fields>(checks: FieldChecks<Fields>): ArgumentCheck =>
+  (path, value) =>
+    checkFields(path, value ?? null, checks)
+
+const required =
+  (check: ArgumentCheck, wanted: string): ArgumentCheck =>
+  (path, value) => {
+    checkRequired(path, value, wanted, (given) => given !== undefined)
+    check(path, value)
+  }
+
+const call: FieldChecks<CallOptions> = { abortSignal: checkSignal }
+const page = { limit: whole(1), before: optionalName }
+const header: ArgumentCheck = (path, value) => {
+  if (value !== undefined) checkRequired(path, value, 'a text that a header can carry, with at least one character', (given) => given !== '' && isHeader(given))
+}
+
+export const checkCallOptions = options<CallOptions>(call)
+export const checkPageOptions = options<CallOptions & PageOptions>({ ...call, ...page })
+export const checkInputOptions = options<InputOptions>({ ...call, id: optionalName })
+export const checkSessionQuery = options<CallOptions & SessionQuery>({
+  ...{ ...call, agent: optionalName, parent: optionalName, limit: whole(1), cursor: optionalName },
+  status: oneOf('active', 'busy', 'idle', 'failed', 'expired'),
+})
+export const checkStopOptions = options<CallOptions & { runId?: string; mode?: string; scope?: string; waitMs?: number }>({
+  ...{ ...call, runId: optionalName, mode: oneOf('stop', 'kill'), scope: oneOf('active', 'all'), waitMs: whole(0) },
+})
+const decision = { ...call, inputHash: optionalName, reason: checkText }
+export const checkApproveOptions = options<ApproveOptions>({ ...decision, input: json })
+export const checkDenyOptions = options<Omit<ApproveOptions, 'input'>>(decision)
+export const checkForkOptions = options<CallOptions & ForkRequest>({ ...call, entryId: optionalName, newSessionId: optionalName })
+export const checkBranchesOptions = options<CallOptions & { limit?: number; cursor?: string }>({ ...call, limit: whole(1), cursor: optionalName })
+export const checkCompactOptions = options<CallOptions & { instructions?: string }>({ ...call, instructions: checkText })
+export const checkExportOptions = options<CallOptions & { events?: boolean; allBranches?: boolean }>({ ...call, events: checkBoolean, allBranches: checkBoolean })
+export const checkAttachOptions = options<AttachOptions>({
+  ...{ ...call, cursor: optionalName, from: oneOf('run', 'start', 'now'), until: oneOf('settled'), onConnection: checkFunction },
+})
+
+export const checkTools = toolsCheck(inputChecks)
+
+const message = fields<MessageInput>({ role: required(oneOf('user', 'assistant'), 'user or assistant'), content: checkName })
+const declaration = fields<ToolDeclaration>({
+  name: checkName,
+  description: required(checkText, 'a text'),
+  inputSchema: required(jsonObject, 'a JSON Schema'),
+})
+const runtimeParams: FieldChecks<RuntimeParams> = {
+  ...{ model: optionalName, systemPrompt: checkText, stopSequences: listOf(checkText), providerSpecific: jsonObject },
+  ...{ temperature: number(0), topP: number(0), maxTokens: whole(1), topK: whole(1), seed: whole(Number.MIN_SAFE_INTEGER) },
+  reasoning: oneOf('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'),
+}
+
+export const hookSendChecks: FieldChecks<Omit<SendOptions, 'tools' | 'abortSignal'>> = {
+  ...{ agent: optionalName, metadata: jsonObject, history: listOf(message), declarations: listOf(declaration), model: optionalName },
+  ...{ runtimeParams: (path, value) => checkFields(path, value, runtimeParams), onBusy: oneOf('queue', 'steer', 'interrupt', 'reject'), id: header },
+  headers: (path, value) => {
+    checkObject(path, value)
+    if (value !== undefined) checkRequired(path, value, 'names and values of headers', isHeaders)
+  },
+}
+export const checkSendOptions = options<SendOptions>({ ...hookSendChecks, ...call, tools: checkTools })
+
+const userMessage = fields<UserMessageInput>({
+  role: (path, value) => checkRequired(path, value, 'user', (given) => given === 'user'),
+  content: (path, value) => {
+    if (Array.isArray(value)) listOf(checkContentPart)(path, value)
+    else checkRequired(path, value, 'a text with at least one character, or a list of parts', isName)
+  },
+})
+
+/** A text or a message of the user. */
+export function checkMessage(input: unknown, otherForms = ''): void {
+  if (isRecord(input)) userMessage('input', input)
+  else checkRequired('input', input, `a text with at least one character, a message of the user${otherForms}`, isName)
+  json('input', input)
+}
+
+export function checkSendInput(input: unknown): void {
+  if (Array.isArray(input)) checkResultList('input', input)
+  else checkMessage(input, ', or a list of tool results')
+}
+
+const isTrue = oneOf(true)
+const texts = listOf(checkText)
+/** What a pending call says of itself: it may come back with its answer. */
+const ofPendingCall = {
+  ...{ toolName: optionalName, path: texts, input: json, deadlineAt: number(0), agent: texts, background: isTrue, unknown: isTrue },
+}
+const output = { output: json, details: json, isError: checkBoolean, error: checkText }
+const result = fields({ ...ofPendingCall, ...output, toolCallId: checkName, role: oneOf('tool-result') })
+const resolution = fields({ ...ofPendingCall, ...output, toolCallId: optionalName, result: json, runAgain: isTrue })
+
+export function checkResults(results: unknown): void {
+  checkResultList('results', results)
+}
+
+function checkResultList(path: string, results: unknown): void {
+  checkRequired(path, results, 'a list with at least one tool result', (given) => Array.isArray(given) && given.length > 0)
+  listOf((place, one) => {
+    result(place, one)
+    requireAnswer(place, one, ['output', 'error', 'unknown'])
+  })(path, results)
+}
+
+export function checkResolution(given: unknown): void {
+  resolution('resolution', given)
+  requireAnswer('resolution', given, ['output', 'result', 'error', 'runAgain', 'unknown'])
+}
+
+function requireAnswer(path: string, value: unknown, answers: readonly string[]): void {
+  const holdsAnswer = (given: unknown): boolean => isRecord(given) && answers.some((name) => given[name] !== undefined)
+  checkRequired(path, value, `an object with ${answers.join(' or ')}`, holdsAnswer)
+}
+
+function number(least: number): ArgumentCheck {
+  return (path, value) => checkNumber(path, value, least)
+}
+
+function isName(value: unknown): boolean {
+  return typeof value === 'string' && value !== ''
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

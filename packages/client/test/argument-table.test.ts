@@ -1,0 +1,216 @@
+import type { RunView } from '@bowline/agent-loop/events'
+import { emptyView } from '@bowline/agent-loop/events'
+import { createElement } from 'react'
+import { renderToString } from 'react-dom/server'
+import { describe, expect, it } from 'vitest'
+import { argumentProblems, unlistedNames, type ArgumentRow, type Kind } from '../../../scripts/argument-table.ts'
+import * as client from '../src/index.ts'
+import * as react from '../src/react.ts'
+import { SessionStore } from '../src/react/session-store.ts'
+import { JumpingClock } from './support/jumping-clock.ts'
+
+const isRefusal = (error: unknown): error is Error => client.ClientError.isInstance(error) && error.code.startsWith('invalid-')
+
+const none: readonly Kind[] = []
+const anyText: readonly Kind[] = ['text', 'empty']
+const amount: readonly Kind[] = ['number', 'fraction']
+const jsonKinds: readonly Kind[] = ['null', 'true', 'number', 'negative', 'fraction', 'empty', 'text', 'list', 'object']
+const places = (kinds: readonly Kind[], ...paths: string[]): Record<string, readonly Kind[]> => Object.fromEntries(paths.map((path) => [path, kinds]))
+
+/** Every request is answered with what all answers have in common. */
+const fetch: typeof globalThis.fetch = () => Promise.resolve(Response.json({ agents: [], sessions: [], messages: [] }))
+const session = (): client.ClientSession => connect().session('s1')
+const connect = (): client.Client => client.createClient({ baseUrl: 'http://127.0.0.1:1', clock: new JumpingClock(0), fetch })
+const store = (): SessionStore => new SessionStore(session())
+const { signal } = new AbortController()
+const schema = { '~standard': { validate: (value: unknown) => ({ value }) } }
+const tools = (): client.ClientTools => ({ where: { execute: () => 'here', inputSchema: schema, effect: 'pure' } })
+const toolTakes = (path: string): Record<string, readonly Kind[]> => ({ ...places(none, `${path}.where.effect`, `${path}.where.inputSchema`) })
+
+const message = (): client.UserMessageInput => ({ role: 'user', content: [{ type: 'text', text: 'hello' }] })
+const messageTakes = { input: ['text'], ...places(none, 'input.role', 'input.content[0].type'), 'input.content': ['text', 'list'], ...places(anyText, 'input.content[0].text') } as const
+
+const call = { toolName: 'where', path: ['p'], input: 1, deadlineAt: 5, agent: ['a'] }
+const callTakes = (path: string): Record<string, readonly Kind[]> => ({
+  ...places(anyText, `${path}.path[0]`, `${path}.agent[0]`),
+  ...places(jsonKinds, `${path}.input`, `${path}.output`, `${path}.details`),
+  [`${path}.deadlineAt`]: amount,
+})
+const results = (): client.ToolResultInput[] => [{ ...call, toolCallId: 'c', role: 'tool-result', output: 'here', details: 1, isError: true }]
+const resultTakes = (path: string): Record<string, readonly Kind[]> => ({ ...callTakes(`${path}[0]`), ...places(none, `${path}[0].role`) })
+
+const sendOptions = () => ({
+  ...{ agent: 'a', metadata: { a: 1 }, history: [{ role: 'user', content: 'before' }], model: 'm', onBusy: 'queue', id: 'i', headers: { 'x-a': 'b' } },
+  declarations: [{ name: 'where', description: 'Where.', inputSchema: { type: 'object' } }],
+  runtimeParams: {
+    ...{ model: 'm', temperature: 1, maxTokens: 5, topP: 1, topK: 5, stopSequences: ['a'], systemPrompt: 'x', reasoning: 'low', seed: 5 },
+    providerSpecific: { a: 1 },
+  },
+})
+const sendTakes: Record<string, readonly Kind[]> = {
+  ...places(jsonKinds, 'options.metadata.a', 'options.runtimeParams.providerSpecific.a', 'options.declarations[0].inputSchema.type'),
+  ...places(none, 'options.history[0].role', 'options.onBusy', 'options.runtimeParams.reasoning'),
+  ...places(anyText, 'options.declarations[0].description', 'options.runtimeParams.stopSequences[0]', 'options.runtimeParams.systemPrompt'),
+  ...places(amount, 'options.runtimeParams.temperature', 'options.runtimeParams.topP'),
+  'options.runtimeParams.seed': ['number', 'negative'],
+}
+const sendOpen = {
+  open: ['options.metadata', 'options.headers', 'options.declarations[0].inputSchema', 'options.runtimeParams.providerSpecific', 'input.content[0]'],
+  // Headers are taken or refused as a whole.
+  whole: ['options.headers', 'options.tools.where.inputSchema'],
+}
+
+const rendered = (hook: () => unknown): string =>
+  renderToString(
+    createElement(() => {
+      hook()
+      return null
+    }),
+  )
+
+/** A row of a method whose last argument is options. */
+const method = (names: readonly string[], good: () => readonly unknown[], make: (...given: never[]) => unknown, takes: Record<string, readonly Kind[]> = {}): ArgumentRow => ({
+  ...{ names, good, call: make, takes },
+})
+const options = (good: object, make: (...given: never[]) => unknown, takes?: Record<string, readonly Kind[]>): ArgumentRow =>
+  method(['options'], () => [{ abortSignal: signal, ...good }], make, takes)
+
+const given = { abortSignal: signal }
+
+const methods: Readonly<Record<string, ArgumentRow>> = {
+  'client.session': method(['id'], () => ['s1'], (id) => connect().session(id)),
+  'client.agents': options({}, (given) => connect().agents(given)),
+  'client.sessions': options({ agent: 'a', status: 'idle', parent: 's1', limit: 5, cursor: 'c' }, (given) => connect().sessions(given), places(none, 'options.status')),
+  'session.send': {
+    ...method(['input', 'options'], () => [message(), { ...sendOptions(), ...given, tools: tools() }], (input, options) => session().send(input, options), {
+      ...{ ...messageTakes, ...sendTakes, ...toolTakes('options.tools') },
+    }),
+    ...{ ...sendOpen, open: [...sendOpen.open, 'options.tools'], records: ['options.tools'] },
+  },
+  'session.send of results': method(['input'], () => [results()], (input) => session().send(input), { ...resultTakes('input'), input: ['text'] }),
+  'session.attach': options({ cursor: '1', from: 'run', until: 'settled', onConnection: () => undefined }, (given) => session().attach(given), {
+    ...places(none, 'options.from', 'options.until'),
+  }),
+  'session.state': options({ limit: 5, before: 'm' }, (given) => session().state(given)),
+  'session.messages': options({ limit: 5, before: 'm' }, (given) => session().messages(given)),
+  'session.stop': options({ runId: 'r', mode: 'stop', scope: 'all', waitMs: 5 }, (given) => session().stop(given), places(none, 'options.mode', 'options.scope')),
+  'session.submitToolResults': method(['results', 'options'], () => [results(), given], (results, options) => session().submitToolResults(results, options), {
+    ...{ ...resultTakes('results'), results: none },
+  }),
+  'session.resolveTool': method(
+    ['toolCallId', 'resolution', 'options'],
+    () => ['c', { ...call, toolCallId: 'c', output: 'here', details: 1, isError: true }, given],
+    (id, resolution, options) => session().resolveTool(id, resolution, options),
+    callTakes('resolution'),
+  ),
+  'session.steer': { ...method(['input', 'options'], () => [message(), { ...given, id: 'i' }], (input, options) => session().steer(input, options), messageTakes), open: ['input.content[0]'] },
+  'session.followUp': { ...method(['input', 'options'], () => [message(), { ...given, id: 'i' }], (input, options) => session().followUp(input, options), messageTakes), open: ['input.content[0]'] },
+  'session.approve': method(['approvalId', 'options'], () => ['a', { ...given, input: 1, inputHash: 'h', reason: 'r' }], (id, options) => session().approve(id, options), {
+    ...{ ...places(anyText, 'options.reason'), 'options.input': jsonKinds },
+  }),
+  'session.deny': method(['approvalId', 'options'], () => ['a', { ...given, inputHash: 'h', reason: 'r' }], (id, options) => session().deny(id, options), places(anyText, 'options.reason')),
+  'session.fork': options({ entryId: 'e', newSessionId: 's2' }, (given) => session().fork(given)),
+  'session.switchTo': method(['entryId', 'options'], () => ['e', given], (id, options) => session().switchTo(id, options), { entryId: ['null', 'text'] }),
+  'session.branches': options({ limit: 5, cursor: 'c' }, (given) => session().branches(given)),
+  'session.compact': options({ instructions: 'i' }, (given) => session().compact(given), places(anyText, 'options.instructions')),
+  'session.export': options({ events: true, allBranches: true }, (given) => session().export(given)),
+  'session.delete': options({}, (given) => session().delete(given)),
+}
+
+const rows: Readonly<Record<string, ArgumentRow>> = {
+  createClient: {
+    names: ['options'],
+    good: () => [
+      {
+        ...{ baseUrl: 'http://127.0.0.1:1', token: 'bwl', fetch, tools: tools(), clock: new JumpingClock(0), random: () => 0.5, ids: () => 'id' },
+        reconnect: { baseMs: 1, maxMs: 1, maxDownMs: 1, silenceMs: 1 },
+      },
+    ],
+    call: client.createClient,
+    ...{ open: ['options.tools'], records: ['options.tools'], whole: ['options.tools.where.inputSchema'] },
+    // The page's own origin is an empty text.
+    takes: { ...toolTakes('options.tools'), 'options.baseUrl': ['empty'], 'options.token': ['text', 'empty', 'function'] },
+  },
+  foldEvent: {
+    names: ['view', 'event'],
+    good: () => [emptyView, { type: 'turn-start', runId: 'r', seq: 1 }],
+    call: (view: RunView, event: client.ClientEvent) => client.foldEvent(view, event),
+    whole: ['view', 'event'],
+  },
+  useSession: {
+    names: ['options'],
+    good: () => [{ client: connect(), sessionId: 's1', tools: tools() }],
+    call: (options: react.UseSessionOptions) => rendered(() => react.useSession(options)),
+    ...{ open: ['options.tools'], records: ['options.tools'], whole: ['options.client', 'options.tools.where.inputSchema'], takes: toolTakes('options.tools') },
+  },
+  useEvents: { names: ['session'], good: () => [session()], call: (given: client.ClientSession) => rendered(() => react.useEvents(given)) },
+  ...methods,
+}
+
+const withoutRow: Readonly<Record<string, string>> = {
+  ClientError: 'the error itself',
+}
+
+describe('the arguments of every export', () => {
+  it('S206: every export and every method has a row, or says why it needs none', () => {
+    const methodsOf = (name: string, value: object): string[] => {
+      const keys = [...Object.keys(value), ...Object.getOwnPropertyNames(Object.getPrototypeOf(value))]
+      return keys.filter((key) => key !== 'constructor' && typeof Reflect.get(value, key) === 'function' && !(key in Object.prototype)).map((key) => `${name}.${key}`)
+    }
+    const exported = [...Object.keys(client), ...Object.keys(react), ...methodsOf('client', connect()), ...methodsOf('session', session())]
+    const listed = Object.keys(rows).filter((name) => !name.includes(' '))
+    expect(unlistedNames(exported, [...listed, ...Object.keys(withoutRow)])).toEqual([])
+  })
+
+  it.each(Object.entries(rows))('S206, S208: %s takes what its row says and refuses all else by its path', async (_name, row) => {
+    expect(await argumentProblems(row, { isRefusal })).toEqual([])
+  })
+
+  it.each([
+    ['a misspelled option', () => session().send('go', { onBussy: 'queue' } as never), 'options has no option "onBussy"; did you mean onBusy?'],
+    ['a misspelled option of the client', () => client.createClient({ baseURL: 'http://x' } as never), 'options has no option "baseURL"; did you mean baseUrl?'],
+    ['a value that is none of a few', () => session().send('go', { onBusy: 'que' as never }), 'options.onBusy must be one of queue, steer, interrupt, reject; received "que"; did you mean queue?'],
+    ['an unknown field of a result', () => session().send([{ toolCallId: 'c', resut: 1 } as never]), 'input[0] has no option "resut"; did you mean result?'],
+    ['a result without an answer', () => session().send([{ toolCallId: 'c' } as never]), 'input[0] must be an object with output or error or unknown; received an object'],
+    ['what JSON would leave out', () => session().send('go', { metadata: { at: (() => 1) as never } }), 'options.metadata.at must be JSON; received a function'],
+    ['an id that no header carries', () => session().send('go', { id: 'ü€' }), 'options.id must be a text that a header can carry, with at least one character; received a text of 2 characters'],
+  ])('S206, S208: %s is refused', (_name, run, message) => {
+    expect(run).toThrow(expect.objectContaining({ message: expect.stringContaining(message.split('; did')[0] ?? '') as string, code: expect.stringMatching(/^invalid-/) as string }))
+  })
+
+  it('S206: undefined is absent in the options of the connection', async () => {
+    let tries = 0
+    const failing = (): Promise<Response> => Promise.reject(new Error(`try ${++tries}`))
+    const lone = client.createClient({ baseUrl: '', clock: new JumpingClock(20_000), random: () => 1, fetch: failing, reconnect: { baseMs: undefined, maxMs: undefined, maxDownMs: undefined, silenceMs: undefined } as never })
+    await expect(lone.agents()).rejects.toMatchObject({ code: 'disconnected', message: 'The server was not reached for 120000 ms.' })
+  })
+
+  it('S208: no action of the hook rejects for a wrong argument: the answer and the error say it', async () => {
+    const { send, stop } = store().actions
+    expect(await send('go', { tools: {} } as never)).toMatchObject({ ok: false, error: { code: 'invalid-input', message: 'options has no option "tools"' } })
+    expect(await send('', undefined)).toMatchObject({ ok: false, error: { code: 'invalid-input' } })
+    expect(await stop({ scope: 'everything' } as never)).toBeUndefined()
+  })
+
+  it('S209: a pending call as the hook shows it is taken with an answer beside it', async () => {
+    const bodies: unknown[] = []
+    const seeing: typeof globalThis.fetch = (_url, init) => {
+      bodies.push(JSON.parse(init?.body as string))
+      return Promise.resolve(Response.json({ accepted: ['c'], repeated: [], missing: [], runId: 'r' }))
+    }
+    const { actions } = new SessionStore(client.createClient({ baseUrl: '', fetch: seeing }).session('s1'))
+    const pending: react.PendingCall = { toolCallId: 'c', toolName: 'where', input: {}, path: [], agent: ['a'], local: 'needs-confirm' }
+    const { local: _local, ...sent } = pending
+    expect(await actions.submitToolResults([{ ...pending, output: 'here' }])).toMatchObject({ accepted: ['c'] })
+    expect(await actions.resolveTool('c', { ...pending, output: 'here' })).toMatchObject({ runId: 'r' })
+    expect(bodies).toEqual([{ results: [{ ...sent, output: 'here' }] }, { ...sent, output: 'here' }])
+  })
+
+  it.each([
+    ['no text', () => null as never],
+    ['a text that no header carries', () => 'two\nlines'],
+  ])('S208: a token function that gives %s fails at once, and is not tried for minutes', async (_name, token) => {
+    const lone = client.createClient({ baseUrl: '', fetch, token })
+    await expect(lone.agents()).rejects.toMatchObject({ code: 'token-failed', retryable: false })
+  })
+})
