@@ -43,7 +43,7 @@ describe('help', () => {
 
 /** What `check` and `start` take for agents. */
 function agentsNamed(...names: readonly (string | undefined)[]): string {
-  return `const like = { run() {}, compact() {}, tools: [] }
+  return `const like = { run() {}, compact() {}, fingerprint() {}, tools: [] }
 export const agents = [${names.map((name) => `{ ...like, name: ${JSON.stringify(name)} }`).join(', ')}]`
 }
 
