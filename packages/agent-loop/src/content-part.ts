@@ -13,7 +13,7 @@ export function isOptionalText(value: unknown): value is string | undefined {
 }
 
 /** Absent, or one object for each provider. */
-export function isOptions(value: unknown): boolean {
+function isOptions(value: unknown): boolean {
   return value === undefined || (isRecord(value) && Object.values(value).every(isRecord))
 }
 

@@ -7,7 +7,7 @@ const check = argumentChecks((message) => new AgentError('invalid-config', messa
 
 /** Each throws `invalid-config` that names the option by its path and says what kind of value it received. */
 export const { checkBoolean, checkFunction, checkKeys, checkList, checkMethods, checkName, checkNumber, checkObject, checkOneOf } = check
-export const { checkOptions, checkRequired, checkSignal, checkText, checkWhole } = check
+export const { checkRequired, checkSignal, checkText, checkWhole } = check
 
 /** Throws `invalid-config` that names what is wrong. */
 export function refuseConfig(message: string): never {

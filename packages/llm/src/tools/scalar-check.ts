@@ -35,7 +35,7 @@ export function expected(type: unknown, value: JSONValue | undefined): string {
   return `Invalid input: expected ${types}, received ${value === undefined ? 'undefined' : typeOf(value)}`
 }
 
-export function typeOf(value: JSONValue): string {
+function typeOf(value: JSONValue): string {
   if (value === null) return 'null'
   return Array.isArray(value) ? 'array' : typeof value
 }

@@ -71,7 +71,7 @@ export async function driveToEnd(runtime: Runtime): Promise<void> {
 }
 
 /** False: nothing is asked. */
-export async function answer(run: RunHandle): Promise<boolean> {
+async function answer(run: RunHandle): Promise<boolean> {
   const { session } = run
   const { pendingToolCalls, pendingApprovals } = await run.result()
   for (const { approvalId, toolName } of pendingApprovals) {

@@ -41,7 +41,7 @@ export class Ceiling {
 }
 
 /** The size of a program. */
-export function unitsOf({ steps, crashes }: Program): number {
+function unitsOf({ steps, crashes }: Program): number {
   return 4 + crashes.length * 2 + steps.reduce((sum, step) => sum + unitsOfStep(step), 0)
 }
 

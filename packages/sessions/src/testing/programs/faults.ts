@@ -20,28 +20,28 @@ function eachWrite(batch: Batch, change: (write: Write) => readonly Write[]): Ba
 
 const withoutIds = (write: Write, isKept: (id: string) => boolean): readonly Write[] => (write.op === 'inbox.take' ? [{ ...write, ids: write.ids.filter(isKept) }] : [write])
 
-export const notificationKeepsItsRows = writing('a notification that keeps its rows', (batch) =>
+const notificationKeepsItsRows = writing('a notification that keeps its rows', (batch) =>
   eachWrite(batch, (write) => withoutIds(write, (id) => !id.startsWith('child-settled:'))),
 )
 
-export const deadlineIsDropped = writing('a dropped deadline', (batch) => eachWrite(batch, (write) => (write.op === 'timer.put' ? [] : [write])))
+const deadlineIsDropped = writing('a dropped deadline', (batch) => eachWrite(batch, (write) => (write.op === 'timer.put' ? [] : [write])))
 
-export const steerIsLost = writing('a lost steer', (batch) => {
+const steerIsLost = writing('a lost steer', (batch) => {
   const puts = batch.writes.some((write) => write.op === 'inbox.put' && write.rows.some(({ kind }) => kind === 'steer'))
   return puts && batch.writes.length === 1 ? { ...batch, writes: [] } : batch
 })
 
-export const fenceIsLeftOut = writing('a fence left out', (batch) => ({ ...batch, expect: batch.expect.filter(({ that }) => that !== 'fence') }))
+const fenceIsLeftOut = writing('a fence left out', (batch) => ({ ...batch, expect: batch.expect.filter(({ that }) => that !== 'fence') }))
 
 /** The ledger says that a call has started only when it has its outcome. */
-export const intentComesLate = writing('an outcome stored before its call', (batch) =>
+const intentComesLate = writing('an outcome stored before its call', (batch) =>
   eachWrite(batch, (write) => (write.op === 'call.put' ? [{ ...write, calls: write.calls.map((call) => (call.state === 'started' ? { ...call, state: 'pending' } : call)) }] : [write])),
 )
 
-export const wakeIsLost = writing('a wake lost', (batch) => ({ ...batch, ...(batch.deliver && { deliver: batch.deliver.filter(({ id }) => !id.endsWith(':wake')) }) }))
+const wakeIsLost = writing('a wake lost', (batch) => ({ ...batch, ...(batch.deliver && { deliver: batch.deliver.filter(({ id }) => !id.endsWith(':wake')) }) }))
 
 /** A lost run is claimed only if it is also the next one of the queue. */
-export const placeOrderInClaims: ProgramFault = {
+const placeOrderInClaims: ProgramFault = {
   name: 'a place order in the claim of lost runs',
   store: (store) =>
     aroundStore(store, async (operation, args, go) => {
@@ -63,7 +63,7 @@ function firstByPlace(runs: readonly RunRecord[]): RunRecord | undefined {
 }
 
 /** An execution that is over is still counted as one. */
-export const slotIsKept: ProgramFault = {
+const slotIsKept: ProgramFault = {
   name: 'a slot not given back',
   runtime(options) {
     const aroundRun: AroundRun = async (run, execute) => {
@@ -74,7 +74,7 @@ export const slotIsKept: ProgramFault = {
   },
 }
 
-export const readingProlongs: ProgramFault = {
+const readingProlongs: ProgramFault = {
   name: 'a TTL that reading prolongs',
   store(store) {
     let reads = 0
@@ -88,7 +88,7 @@ export const readingProlongs: ProgramFault = {
 }
 
 /** At a save-point it looks at the run as it is by now, and not as it was there. */
-export const readerAsksForToday: ProgramFault = {
+const readerAsksForToday: ProgramFault = {
   name: "a reader that asks for today's state",
   runtime(options) {
     const runtime = createRuntime(options)
