@@ -1,9 +1,12 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { live, shapeOf } from './crash-life.ts'
 import type { Life } from './crash-life.ts'
 import { crashPlan } from './crash-plan.ts'
 import type { CrashPlan } from './crash-plan.ts'
+import { warmUp } from './warm-up.ts'
+
+beforeAll(warmUp)
 
 /** More runs than a test run has time for: `FUZZ_FACTOR=50`. */
 const factor = Number(process.env['FUZZ_FACTOR'] ?? 1)

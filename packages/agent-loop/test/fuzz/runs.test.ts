@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { converse } from './conversation.ts'
 import { scenarios } from './scenarios.ts'
 import type { Emphasis } from './scenarios.ts'
+import { warmUp } from './warm-up.ts'
 
 /** More runs than a test run has time for: `FUZZ_FACTOR=50`. */
 const factor = Number(process.env['FUZZ_FACTOR'] ?? 1)
@@ -10,6 +11,7 @@ const factor = Number(process.env['FUZZ_FACTOR'] ?? 1)
 const seed = 20_261
 const unhandled: unknown[] = []
 const note = (error: unknown): void => void unhandled.push(error)
+beforeAll(warmUp)
 beforeAll(() => void process.on('unhandledRejection', note))
 afterAll(() => void process.off('unhandledRejection', note))
 

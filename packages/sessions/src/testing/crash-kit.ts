@@ -4,6 +4,7 @@ import { isStrikable, printPoint, type CrashPoint } from './crash-kit/crash-plan
 import { standardInvariants } from './crash-kit/invariants.ts'
 import { runScenario, type ScenarioRun } from './crash-kit/run-scenario.ts'
 import type { CrashEnd, CrashFailure, CrashMode, CrashReport, CrashScenario, ExploreOptions } from './crash-kit/types.ts'
+import { warmUp } from './warm-up.ts'
 
 const allModes: readonly CrashMode[] = ['kill', 'lost-response', 'zombie']
 const between = ' > '
@@ -16,6 +17,7 @@ const between = ' > '
 export async function exploreCrashes(scenario: CrashScenario, options: ExploreOptions = {}): Promise<CrashReport> {
   checkScenario('exploreCrashes.scenario', scenario)
   checkExploreOptions('exploreCrashes', options)
+  await warmUp()
   return new Exploration(scenario, options).explore()
 }
 

@@ -2,6 +2,7 @@ import { createRuntime } from '../../runtime/create-runtime.ts'
 import type { Runtime, RuntimeOptions } from '../../runtime/types.ts'
 import type { SessionStore } from '../../store/contract.ts'
 import { memoryStore } from '../../stores/memory.ts'
+import { warmUp } from '../warm-up.ts'
 import { Clients } from './client.ts'
 import { programInvariants } from './invariants.ts'
 import type { Program } from './program.ts'
@@ -9,7 +10,6 @@ import { lookAtEnd, lookAtRest, type ProgramInvariant } from './program-end.ts'
 import type { ProgramTime } from './program-time.ts'
 import { answerAll, runToRest } from './rest.ts'
 import { Stage } from './stage.ts'
-import { warmUp } from './warm-up.ts'
 
 /** A mistake that is planted, so that the invariants are seen to find it. */
 export interface ProgramFault {
