@@ -1,9 +1,9 @@
-import { configChecks as check, isPlainObject } from './arguments.ts'
-import type { FieldChecks } from './arguments.ts'
+import type { FieldChecks } from '@bowline/llm/arguments'
+import { checkId, configChecks as check, isPlainObject } from './arguments.ts'
 import type { AgentInfo, AgentProvider, BridgeAgent } from './agent.ts'
 
 export const infoChecks: FieldChecks<AgentInfo> = {
-  id: check.id,
+  id: checkId,
   name: check.checkText,
   description: check.checkText,
   version: check.checkText,
@@ -26,7 +26,7 @@ const agentChecks: FieldChecks<BridgeAgent> = {
   durable: check.checkBoolean,
   stateStore: check.methods('get', 'compareAndSet', 'touch', 'delete', 'list'),
   onSessionCreate: check.checkFunction,
-  onPrompt: check.required(check.checkFunction, 'a function'),
+  onPrompt: check.requiredFunction,
   onAnswers: check.checkFunction,
   onCancel: check.checkFunction,
   onSessionClose: check.checkFunction,

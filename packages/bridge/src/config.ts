@@ -1,6 +1,6 @@
+import type { FieldChecks } from '@bowline/llm/arguments'
 import type { Runtime } from '@bowline/sessions'
 import { configChecks as check } from './arguments.ts'
-import type { FieldChecks } from './arguments.ts'
 import { serverChecks } from './executors/remote/remote-server.ts'
 import type { RemoteServerOptions } from './executors/remote/remote-server.ts'
 import { workerChecks } from './executors/worker/options.ts'

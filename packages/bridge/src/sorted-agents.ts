@@ -1,5 +1,5 @@
+import type { FieldChecks } from '@bowline/llm/arguments'
 import { configChecks as check } from './arguments.ts'
-import type { FieldChecks } from './arguments.ts'
 import { infoChecks, providerChecks } from './check-agent.ts'
 import { BridgeError } from './errors.ts'
 import type { DiscoveredAgent } from './executors/executor.ts'

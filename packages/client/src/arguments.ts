@@ -1,37 +1,20 @@
-import { argumentChecks } from '@bowline/llm/arguments'
+import { fieldChecks, type ArgumentCheck } from '@bowline/llm/arguments'
 import { ClientError } from './client-error.ts'
 
-/** Throws if the value is not what it must be. `undefined` means absent, unless the value is required. */
-export type ArgumentCheck = (path: string, value: unknown) => void
-
 /** Checks of what a client is made with. */
-export const configChecks = argumentChecks((message) => new ClientError('invalid-config', message))
+export const configChecks = fieldChecks((message) => new ClientError('invalid-config', message))
 
 /** Checks of the arguments of every other call. */
-export const inputChecks = argumentChecks((message) => new ClientError('invalid-input', message))
+export const inputChecks = fieldChecks((message) => new ClientError('invalid-input', message))
 
-const { checkItems, checkName, checkOneOf, checkRequired, checkWhole } = inputChecks
+const { checkItems, checkRequired } = inputChecks
 const deepestJson = 500
-
-export const optionalName: ArgumentCheck = (path, value) => {
-  if (value !== undefined) checkName(path, value)
-}
 
 /** A list of which no item may be absent. */
 export const listOf =
   (check: ArgumentCheck): ArgumentCheck =>
   (path, value) =>
     checkItems(path, value, (place, item) => check(place, item ?? null))
-
-export const whole =
-  (least: number): ArgumentCheck =>
-  (path, value) =>
-    checkWhole(path, value, least)
-
-export const oneOf =
-  (...allowed: readonly (string | boolean)[]): ArgumentCheck =>
-  (path, value) =>
-    checkOneOf(path, value, allowed)
 
 /** Refuses what JSON would leave out, or change, without a word. */
 export const json: ArgumentCheck = (path, value) => {

@@ -4,12 +4,12 @@ import type { ClientOptions } from './client.ts'
 import { toolsCheck } from './client-tool.ts'
 import type { ReconnectOptions } from './patience.ts'
 
-const { checkFields, checkFunction, checkMethods, checkRequired, checkWhole } = configChecks
+const { checkFields, checkFunction, checkRequired, methods, optional, optionalRecord, whole } = configChecks
 const baseUrlForm = /^(?:https?:\/\/[^/?#@\s]+)?(?:\/[^/?#\s][^?#\s]*)?\/?$/
 /** A longer timer runs out at once. */
 const longestMs = 2 ** 31 - 1
 
-const duration = (least: number) => (path: string, value: unknown) => checkWhole(path, value, least, longestMs)
+const duration = (least: number) => whole(least, longestMs)
 
 const reconnectChecks: FieldChecks<ReconnectOptions> = { baseMs: duration(0), maxMs: duration(0), maxDownMs: duration(0), silenceMs: duration(1) }
 
@@ -17,14 +17,14 @@ const optionChecks: FieldChecks<ClientOptions> = {
   baseUrl: (path, value) => {
     checkRequired(path, value, 'an http or https address without user, query and fragment', (given) => typeof given === 'string' && baseUrlForm.test(given))
   },
-  token: (path, value) => {
+  token: optional((path, value) => {
     const isToken = (given: unknown): boolean => typeof given === 'function' || isHeader(given)
-    if (value !== undefined) checkRequired(path, value, 'a text that a header can carry, or a function that gives one', isToken)
-  },
+    checkRequired(path, value, 'a text that a header can carry, or a function that gives one', isToken)
+  }),
   fetch: checkFunction,
   tools: toolsCheck(configChecks),
-  reconnect: (path, value) => checkFields(path, value, reconnectChecks),
-  clock: (path, value) => checkMethods(path, value, ['now', 'setTimer']),
+  reconnect: optionalRecord(reconnectChecks),
+  clock: methods('now', 'setTimer'),
   random: checkFunction,
   ids: checkFunction,
 }

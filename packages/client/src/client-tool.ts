@@ -1,6 +1,5 @@
 import type { PendingToolCall, ToolEffect } from '@bowline/agent-loop/events'
-import type { ArgumentChecks, FieldChecks } from '@bowline/llm/arguments'
-import type { ArgumentCheck } from './arguments.ts'
+import type { ArgumentCheck, ArgumentChecks, FieldChecks } from '@bowline/llm/arguments'
 import type { JsonValue } from './wire.ts'
 
 /** Client tools by the name that the agent gives them. */
@@ -39,7 +38,7 @@ type SchemaResult =
 export type Outcome = { readonly output: JsonValue } | { readonly error: string }
 
 /** Of client tools by their names. */
-export function toolsCheck({ checkFields, checkFunction, checkObject, checkOneOf, checkRequired }: ArgumentChecks): ArgumentCheck {
+export function toolsCheck({ checkFields, checkFunction, checkOneOf, checkRequired, checkValues }: ArgumentChecks): ArgumentCheck {
   const checks: FieldChecks<ClientTool> = {
     execute: (path, value) => checkFunction(path, value ?? null),
     inputSchema: (path, value) => {
@@ -47,10 +46,7 @@ export function toolsCheck({ checkFields, checkFunction, checkObject, checkOneOf
     },
     effect: (path, value) => checkOneOf(path, value, ['pure', 'idempotent', 'once']),
   }
-  return (path, value) => {
-    checkObject(path, value)
-    for (const [name, tool] of Object.entries(value ?? {})) checkFields(`${path}.${name}`, tool ?? null, checks)
-  }
+  return (path, value) => checkValues(path, value, (place, tool) => checkFields(place, tool ?? null, checks))
 }
 
 /** A schema may be a function with the property: those of ArkType are. */

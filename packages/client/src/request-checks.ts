@@ -1,11 +1,12 @@
 import type { FieldChecks } from '@bowline/llm/arguments'
-import { inputChecks, isHeader, isHeaders, json, jsonObject, listOf, oneOf, optionalName, whole, type ArgumentCheck } from './arguments.ts'
+import { inputChecks, isHeader, isHeaders, json, jsonObject, listOf } from './arguments.ts'
 import type { SessionQuery } from './client.ts'
 import type { ApproveOptions, AttachOptions, CallOptions, InputOptions, PageOptions, SendOptions } from './client-session.ts'
 import { toolsCheck } from './client-tool.ts'
 import type { ForkRequest, MessageInput, RuntimeParams, ToolDeclaration, UserMessageInput } from './wire.ts'
 
-const { checkBoolean, checkContentPart, checkFields, checkFunction, checkName, checkNumber, checkObject, checkRequired, checkSignal, checkText } = inputChecks
+const { checkBoolean, checkContentPart, checkFields, checkFunction, checkName, checkObject, checkRequired, checkSignal, checkText } = inputChecks
+const { number, oneOf, optional, optionalName, optionalRecord, record, required, whole } = inputChecks
 
 /** The last argument of a call. */
 const options =
@@ -13,24 +14,11 @@ const options =
   (value: unknown): void =>
     checkFields('options', value, checks)
 
-/** Like `options`, for an object that must be given. */
-const fields =
-  <Fields>(checks: FieldChecks<Fields>): ArgumentCheck =>
-  (path, value) =>
-    checkFields(path, value ?? null, checks)
-
-const required =
-  (check: ArgumentCheck, wanted: string): ArgumentCheck =>
-  (path, value) => {
-    checkRequired(path, value, wanted, (given) => given !== undefined)
-    check(path, value)
-  }
-
 const call: FieldChecks<CallOptions> = { abortSignal: checkSignal }
 const page = { limit: whole(1), before: optionalName }
-const header: ArgumentCheck = (path, value) => {
-  if (value !== undefined) checkRequired(path, value, 'a text that a header can carry, with at least one character', (given) => given !== '' && isHeader(given))
-}
+const header = optional((path, value) => {
+  checkRequired(path, value, 'a text that a header can carry, with at least one character', (given) => given !== '' && isHeader(given))
+})
 
 export const checkCallOptions = options<CallOptions>(call)
 export const checkPageOptions = options<CallOptions & PageOptions>({ ...call, ...page })
@@ -55,8 +43,8 @@ export const checkAttachOptions = options<AttachOptions>({
 
 export const checkTools = toolsCheck(inputChecks)
 
-const message = fields<MessageInput>({ role: required(oneOf('user', 'assistant'), 'user or assistant'), content: checkName })
-const declaration = fields<ToolDeclaration>({
+const message = record<MessageInput>({ role: required(oneOf('user', 'assistant'), 'user or assistant'), content: checkName })
+const declaration = record<ToolDeclaration>({
   name: checkName,
   description: required(checkText, 'a text'),
   inputSchema: required(jsonObject, 'a JSON Schema'),
@@ -69,7 +57,7 @@ const runtimeParams: FieldChecks<RuntimeParams> = {
 
 export const hookSendChecks: FieldChecks<Omit<SendOptions, 'tools' | 'abortSignal'>> = {
   ...{ agent: optionalName, metadata: jsonObject, history: listOf(message), declarations: listOf(declaration), model: optionalName },
-  ...{ runtimeParams: (path, value) => checkFields(path, value, runtimeParams), onBusy: oneOf('queue', 'steer', 'interrupt', 'reject'), id: header },
+  ...{ runtimeParams: optionalRecord(runtimeParams), onBusy: oneOf('queue', 'steer', 'interrupt', 'reject'), id: header },
   headers: (path, value) => {
     checkObject(path, value)
     if (value !== undefined) checkRequired(path, value, 'names and values of headers', isHeaders)
@@ -77,7 +65,7 @@ export const hookSendChecks: FieldChecks<Omit<SendOptions, 'tools' | 'abortSigna
 }
 export const checkSendOptions = options<SendOptions>({ ...hookSendChecks, ...call, tools: checkTools })
 
-const userMessage = fields<UserMessageInput>({
+const userMessage = record<UserMessageInput>({
   role: (path, value) => checkRequired(path, value, 'user', (given) => given === 'user'),
   content: (path, value) => {
     if (Array.isArray(value)) listOf(checkContentPart)(path, value)
@@ -104,8 +92,8 @@ const ofPendingCall = {
   ...{ toolName: optionalName, path: texts, input: json, deadlineAt: number(0), agent: texts, background: isTrue, unknown: isTrue },
 }
 const output = { output: json, details: json, isError: checkBoolean, error: checkText }
-const result = fields({ ...ofPendingCall, ...output, toolCallId: checkName, role: oneOf('tool-result') })
-const resolution = fields({ ...ofPendingCall, ...output, toolCallId: optionalName, result: json, runAgain: isTrue })
+const result = record({ ...ofPendingCall, ...output, toolCallId: checkName, role: oneOf('tool-result') })
+const resolution = record({ ...ofPendingCall, ...output, toolCallId: optionalName, result: json, runAgain: isTrue })
 
 export function checkResults(results: unknown): void {
   checkResultList('results', results)
@@ -127,10 +115,6 @@ export function checkResolution(given: unknown): void {
 function requireAnswer(path: string, value: unknown, answers: readonly string[]): void {
   const holdsAnswer = (given: unknown): boolean => isRecord(given) && answers.some((name) => given[name] !== undefined)
   checkRequired(path, value, `an object with ${answers.join(' or ')}`, holdsAnswer)
-}
-
-function number(least: number): ArgumentCheck {
-  return (path, value) => checkNumber(path, value, least)
 }
 
 function isName(value: unknown): boolean {

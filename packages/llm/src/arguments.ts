@@ -8,8 +8,11 @@ const longestShown = 40
  */
 export type ArgumentChecks = ReturnType<typeof argumentChecks>
 
-/** The check of each field. A field without one does not compile. */
-export type FieldChecks<Fields> = { readonly [Name in keyof Fields]-?: (path: string, value: unknown) => void }
+/** Throws if the value is not what it must be. `undefined` means absent, unless the value is required. */
+export type ArgumentCheck = (path: string, value: unknown) => void
+
+/** The check of each field, which says itself if the field is required. A field without one does not compile. */
+export type FieldChecks<Fields> = { readonly [Name in keyof Fields]-?: ArgumentCheck }
 
 export function argumentChecks(refuse: (message: string) => Error) {
   function must(path: string, wanted: string, value: unknown): never {
@@ -31,12 +34,15 @@ export function argumentChecks(refuse: (message: string) => Error) {
     checkFields: <Fields>(path: string, value: unknown, checks: FieldChecks<Fields>): void => {
       if (value === undefined) return
       checkKeys(path, value, Object.keys(checks))
-      for (const [name, check] of Object.entries<FieldChecks<Fields>[keyof Fields]>(checks)) {
-        check(`${path}.${name}`, (value as Readonly<Record<string, unknown>>)[name])
-      }
+      for (const [name, check] of Object.entries<ArgumentCheck>(checks)) check(`${path}.${name}`, (value as Readonly<Record<string, unknown>>)[name])
+    },
+    /** An object with fields of any name, of which each value passes the check. */
+    checkValues: (path: string, value: unknown, check: ArgumentCheck): void => {
+      optional(path, value, 'an object', isFields)
+      for (const [name, field] of Object.entries(value ?? {})) check(`${path}.${name}`, field)
     },
     /** A list of which each item passes the check. */
-    checkItems: (path: string, value: unknown, check: (path: string, item: unknown) => void): void => {
+    checkItems: (path: string, value: unknown, check: ArgumentCheck): void => {
       optional(path, value, 'a list', Array.isArray)
       for (const [place, item] of Array.from((value ?? []) as readonly unknown[]).entries()) check(`${path}[${place}]`, item)
     },
@@ -105,6 +111,41 @@ export function argumentChecks(refuse: (message: string) => Error) {
     checkRequired: (path: string, value: unknown, wanted: string, holds: (value: unknown) => boolean): void => {
       if (!holds(value)) must(path, wanted, value)
     },
+  }
+}
+
+/** The same checks, and functions that make the checks of a table of fields. */
+export function fieldChecks(refuse: (message: string) => Error) {
+  const checks = argumentChecks(refuse)
+  const optional = (check: ArgumentCheck): ArgumentCheck => (path, value) => {
+    if (value !== undefined) check(path, value)
+  }
+  const required = (check: ArgumentCheck, wanted: string): ArgumentCheck => (path, value) => {
+    checks.checkRequired(path, value, wanted, (given) => given !== undefined)
+    check(path, value)
+  }
+  const optionalRecord = <Fields>(fields: FieldChecks<Fields>): ArgumentCheck => (path, value) => checks.checkFields(path, value, fields)
+  const listOf = (check: ArgumentCheck): ArgumentCheck => (path, value) => checks.checkItems(path, value, check)
+  const methods = (...names: readonly string[]): ArgumentCheck => (path, value) => checks.checkMethods(path, value, names)
+  return {
+    ...checks,
+    /** For a check that refuses `undefined`. */
+    optional,
+    /** For a check that takes `undefined`. */
+    required,
+    whole: (least: number, most?: number): ArgumentCheck => (path, value) => checks.checkWhole(path, value, least, most),
+    number: (least: number): ArgumentCheck => (path, value) => checks.checkNumber(path, value, least),
+    oneOf: (...allowed: readonly (string | boolean)[]): ArgumentCheck => (path, value) => checks.checkOneOf(path, value, allowed),
+    optionalName: optional(checks.checkName),
+    methods,
+    requiredFunction: required(checks.checkFunction, 'a function'),
+    requiredMethods: (...names: readonly string[]): ArgumentCheck => required(methods(...names), `an object with ${names.join(' and ')}`),
+    listOf,
+    requiredList: (check: ArgumentCheck): ArgumentCheck => required(listOf(check), 'a list'),
+    valuesOf: (check: ArgumentCheck): ArgumentCheck => (path, value) => checks.checkValues(path, value, check),
+    /** An object with these fields and no others. */
+    record: <Fields>(fields: FieldChecks<Fields>): ArgumentCheck => required(optionalRecord(fields), 'an object'),
+    optionalRecord,
   }
 }
 

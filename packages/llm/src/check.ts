@@ -1,9 +1,9 @@
-import { argumentChecks, describeValue } from './arguments.ts'
+import { argumentChecks, describeValue, fieldChecks } from './arguments.ts'
 import { isRecord } from './json.ts'
 import { LlmError } from './model-error.ts'
 
 /** Checks of settings: each throws `LlmError` `invalid-config` that names the argument by its path. */
-export const check = argumentChecks((message) => new LlmError('invalid-config', message))
+export const check = fieldChecks((message) => new LlmError('invalid-config', message))
 
 /** The same for data that a function works on: each throws `invalid-input`. */
 export const checkInput = argumentChecks((message) => new LlmError('invalid-input', message))
@@ -17,18 +17,11 @@ export function checkClock(path: string, clock: unknown): void {
   check.checkMethods(path, clock, ['now', 'setTimer'])
 }
 
-/** An object of which each field passes `checkField`. Fields that are `undefined` are absent. */
-export function checkFields(path: string, value: unknown, checkField: (path: string, field: unknown) => void): void {
-  if (value === undefined) return
-  check.checkObject(path, value)
-  for (const [name, field] of Object.entries(value as object)) if (field !== undefined) checkField(`${path}.${name}`, field)
-}
-
 export function checkProviderOptions(path: string, options: unknown): void {
-  checkFields(path, options, check.checkObject)
+  check.checkValues(path, options, check.checkObject)
 }
 
-export const { checkItems } = check
+export const { checkItems, checkValues } = check
 
 /** An object that must be given, with its fields. */
 export function fieldsOf(path: string, value: unknown, known: readonly string[]): Readonly<Record<string, unknown>> {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import fc from 'fast-check'
-import { argumentChecks, closest, describeValue } from '../src/arguments.ts'
+import { argumentChecks, closest, describeValue, fieldChecks } from '../src/arguments.ts'
 
 const check = argumentChecks((message) => new RangeError(message))
 
@@ -20,6 +20,7 @@ describe('checks of arguments', () => {
     check.checkFields('a', undefined, {})
     check.checkFields('a', {}, { size: check.checkText })
     check.checkItems('a', undefined, check.checkText)
+    check.checkValues('a', undefined, check.checkName)
     check.checkWhole('a', undefined, 0)
     check.checkNumber('a', undefined, 0)
     check.checkOneOf('a', undefined, [])
@@ -34,6 +35,8 @@ describe('checks of arguments', () => {
     ['checkFields of a wrong field', () => check.checkFields('a', { size: 1 }, { size: check.checkText }), 'a.size must be a text; received 1'],
     ['checkItems', () => check.checkItems('a', ['x', 1], check.checkText), 'a[1] must be a text; received 1'],
     ['checkItems of a list with a hole', () => check.checkItems('a', Array(1), check.checkName), 'a[0] must be a text with at least one character; received undefined'],
+    ['checkValues', () => check.checkValues('a', { x: 1 }, check.checkText), 'a.x must be a text; received 1'],
+    ['checkValues of a list', () => check.checkValues('a', ['x'], check.checkText), 'a must be an object; received a list of 1'],
     ['checkWhole', () => check.checkWhole('a', 1.5, 0), 'a must be a whole number from 0; received 1.5'],
     ['checkWhole with an end', () => check.checkWhole('a', 11, 1, 10), 'a must be a whole number from 1 to 10; received 11'],
     ['checkNumber', () => check.checkNumber('a', Number.NaN, 0), 'a must be a number from 0; received NaN'],
@@ -68,5 +71,45 @@ describe('checks of arguments', () => {
   it('S206: the nearest name is found across case and separators, and not at any price', () => {
     expect(closest('max_tokens', ['maxTokens', 'temperature'])).toBe('maxTokens')
     expect(closest('zzz', ['maxTokens', 'temperature'])).toBeUndefined()
+  })
+})
+
+describe('checks of a table of fields', () => {
+  const { checkName, checkText, listOf, methods, number, oneOf, optional, optionalName, optionalRecord, record, required, ...more } = fieldChecks((message) => new RangeError(message))
+  const { requiredFunction, requiredList, requiredMethods, valuesOf, whole } = more
+  interface Options {
+    readonly id: string
+    readonly size?: number
+    readonly names?: readonly string[]
+  }
+  const options = record<Options>({ id: checkName, size: whole(1, 9), names: listOf(checkName) })
+
+  it('S206: each field says itself whether it must be given', () => {
+    options('a', { id: 'x' })
+    options('a', { id: 'x', size: undefined, names: undefined })
+    expect(() => options('a', {})).toThrow(new RangeError('a.id must be a text with at least one character; received undefined'))
+    optionalRecord<Options>({ id: checkName, size: whole(1), names: listOf(checkName) })('a', undefined)
+  })
+
+  it.each([whole(0), number(0), oneOf('x'), methods('load'), listOf(checkName), valuesOf(checkName), optionalName, optional(checkName), optionalRecord<{ x: 1 }>({ x: whole(1) })])(
+    'S206: undefined means absent in check %# of an optional field',
+    (check) => {
+      check('a', undefined)
+      expect(() => check('a', Symbol('x'))).toThrow(RangeError)
+    },
+  )
+
+  it.each([
+    ['an absent object', options, undefined, 'a must be an object; received undefined'],
+    ['an unknown field', options, { id: 'x', siez: 1 }, 'a has no option "siez"; did you mean size?'],
+    ['a number beyond the last', options, { id: 'x', size: 10 }, 'a.size must be a whole number from 1 to 9; received 10'],
+    ['an item of a list', options, { id: 'x', names: ['x', ''] }, 'a.names[1] must be a text with at least one character; received an empty text'],
+    ['a value of any name', valuesOf(checkText), { x: 'x', y: 1 }, 'a.y must be a text; received 1'],
+    ['an absent value', required(checkText, 'a text'), undefined, 'a must be a text; received undefined'],
+    ['an absent function', requiredFunction, undefined, 'a must be a function; received undefined'],
+    ['an absent list', requiredList(checkName), undefined, 'a must be a list; received undefined'],
+    ['absent methods', requiredMethods('load', 'commit'), undefined, 'a must be an object with load and commit; received undefined'],
+  ])('S208: %s is refused by its path', (_name, check, value, message) => {
+    expect(() => check('a', value)).toThrow(new RangeError(message))
   })
 })

@@ -1,4 +1,5 @@
-import { checksFor, configChecks, inputChecks, longestMs, type OptionCheck } from './arguments.ts'
+import type { ArgumentCheck } from '@bowline/llm/arguments'
+import { checksFor, configChecks, inputChecks, longestMs } from './arguments.ts'
 import { SessionError } from './errors.ts'
 import type { SessionTtl } from './store/records.ts'
 
@@ -56,7 +57,7 @@ export function checkAgentName(name: string | undefined): asserts name is string
 
 /** An id that may be left out. */
 export function checkInputId(path: string, id: unknown): void {
-  inputChecks.name(path, id)
+  inputChecks.optionalName(path, id)
   if (id === undefined) return
   const bytes = new TextEncoder().encode(id as string).length
   if (bytes > maxInputIdBytes) {
@@ -64,9 +65,9 @@ export function checkInputId(path: string, id: unknown): void {
   }
 }
 
-const lifeTime: OptionCheck = (path, value) => {
+const lifeTime: ArgumentCheck = (path, value) => {
   if (value !== 'never') configChecks.checkWhole(path, value, 1, longestMs)
 }
 
 /** Throws `invalid-config` if a time to live is no whole number of milliseconds above 0. `'never'` is no expiry. */
-export const checkTtl = configChecks.options<SessionTtl>({ maxAgeMs: lifeTime, idleMs: lifeTime })
+export const checkTtl = configChecks.optionalRecord<SessionTtl>({ maxAgeMs: lifeTime, idleMs: lifeTime })

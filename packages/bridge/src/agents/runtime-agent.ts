@@ -1,10 +1,10 @@
 import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
+import type { FieldChecks } from '@bowline/llm/arguments'
 import { SessionError } from '@bowline/sessions'
 import type { LoggedEvent, RunInfo, Runtime, Session } from '@bowline/sessions'
 import type { BridgeAgent, BridgeEvent, CancelContext, PromptContext, PromptResult, SessionContext } from '../agent.ts'
 import { defineBridgeAgent } from '../agent.ts'
-import { configChecks as check } from '../arguments.ts'
-import type { FieldChecks } from '../arguments.ts'
+import { checkId, configChecks as check } from '../arguments.ts'
 import { workContextOf } from '../context.ts'
 import { BridgeError } from '../errors.ts'
 import { ownerKey } from '../owner-key.ts'
@@ -45,7 +45,7 @@ export function runtimeAgent(runtime: Runtime, options: RuntimeAgentOptions): Br
   check.requiredMethods('session', 'start', 'stop')('runtimeAgent.runtime', runtime)
   check.record(optionChecks)('runtimeAgent.options', options)
   const { agent, id = agent, onClose = 'keep' } = options
-  check.id('runtimeAgent.options.id', id)
+  checkId('runtimeAgent.options.id', id)
   checkAgentOf(runtime, agent)
   /** Run ids by request, of the runs whose events are being read here. */
   const followed = new Map<string, string>()

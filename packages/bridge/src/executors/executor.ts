@@ -1,4 +1,5 @@
 import type { Clock } from '@bowline/llm'
+import type { FieldChecks } from '@bowline/llm/arguments'
 import type { StateStore } from '@bowline/sessions'
 import type {
   AgentInfo,
@@ -11,7 +12,6 @@ import type {
   SessionContext,
 } from '../agent.ts'
 import { configChecks as check } from '../arguments.ts'
-import type { FieldChecks } from '../arguments.ts'
 import type { BridgeError } from '../errors.ts'
 import type { BridgeLogger } from '../logger.ts'
 import type { NoticeBody } from '../notices.ts'

@@ -1,5 +1,5 @@
+import type { FieldChecks } from '@bowline/llm/arguments'
 import { configChecks as check } from '../arguments.ts'
-import type { FieldChecks } from '../arguments.ts'
 import { checkAgent } from '../check-agent.ts'
 import type { AgentInfo, AgentProvider, BridgeAgent, BridgeEvent, PromptResult, SessionContext } from '../agent.ts'
 import { BridgeError } from '../errors.ts'

@@ -1,8 +1,8 @@
+import type { FieldChecks } from '@bowline/llm/arguments'
 import { McpServer } from '@modelcontextprotocol/server'
 import type { McpServerFactory, ServerContext } from '@modelcontextprotocol/server'
 import manifest from '../../package.json' with { type: 'json' }
 import { configChecks as check } from '../arguments.ts'
-import type { FieldChecks } from '../arguments.ts'
 import type { Bridge } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
 import { invalidInput, issuesWith } from '../input/issues.ts'

@@ -1,5 +1,5 @@
+import type { FieldChecks } from '@bowline/llm/arguments'
 import { configChecks as check } from '../arguments.ts'
-import type { FieldChecks } from '../arguments.ts'
 import { BridgeError } from '../errors.ts'
 import { delegations } from './executor-kit/delegations.ts'
 import { executorKitOf } from './executor-kit/kit.ts'
@@ -25,7 +25,7 @@ const abilityChecks: FieldChecks<Record<KitAbility, string>> = {
 
 const optionChecks: FieldChecks<ExecutorKitOptions> = {
   name: check.checkName,
-  executor: check.required(check.checkFunction, 'a function'),
+  executor: check.requiredFunction,
   cannot: check.optionalRecord<Record<KitAbility, string>>(abilityChecks),
   runner: check.methods('describe', 'it'),
 }

@@ -58,7 +58,7 @@ type Held = Map<string, (answers: readonly Answer[]) => void>
  * `close` may be `throw`.
  */
 export function kitAgent(options: KitAgentOptions): BridgeAgent {
-  check.record<KitAgentOptions>({ id: check.optionalName, note: check.required(check.checkFunction, 'a function') })('kitAgent.options', options)
+  check.record<KitAgentOptions>({ id: check.optionalName, note: check.requiredFunction })('kitAgent.options', options)
   const { id = 'kit', note } = options
   const held: Held = new Map()
   return {

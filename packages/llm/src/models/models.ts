@@ -1,7 +1,7 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { LanguageModelMiddleware } from 'ai'
 import { isFields } from '../arguments.ts'
-import { check, checkFields, checkItems, fieldsOf } from '../check.ts'
+import { check, checkItems, checkValues, fieldsOf } from '../check.ts'
 import { LlmError } from '../model-error.ts'
 import { checkLanguageModel, openerOf, type AnyLanguageModel } from './language-model.ts'
 import type { ModelInfo } from './model-info.ts'
@@ -78,7 +78,7 @@ function checkModelsOptions(options: ModelsOptions): void {
   const { providers, default: defaultRef, aliases, models, middleware } = fieldsOf('createModels.options', options, optionKeys)
   check.checkObject('providers', providers ?? null)
   check.checkText('default', defaultRef)
-  checkFields('aliases', aliases, check.checkName)
+  checkValues('aliases', aliases, check.optionalName)
   check.checkObject('models', models)
   if (middleware === undefined) return
   if (Array.isArray(middleware)) return checkItems('middleware', middleware, checkMiddleware)

@@ -1,4 +1,4 @@
-import { check, checkFields, refuseSetting } from '../check.ts'
+import { check, checkValues, refuseSetting } from '../check.ts'
 import { isRecord } from '../json.ts'
 import { LlmError } from '../model-error.ts'
 import { checkRuntimeParams, mergedParams, type RuntimeParams } from '../params/runtime-params.ts'
@@ -41,7 +41,7 @@ export function registerProvider(name: string, entry: ProviderEntry): Registered
     refuseSetting(hasOptions(entry) ? `providers.${name}.provider` : `providers.${name}`, 'a provider with languageModel(id), or a function', provider)
   if (defaults !== undefined) checkRuntimeParams(defaults, `providers.${name}.defaults`)
   if (optionsKey !== undefined) check.checkName(`providers.${name}.optionsKey`, optionsKey)
-  checkFields(`providers.${name}.headers`, headers, check.checkText)
+  checkValues(`providers.${name}.headers`, headers, check.checkText)
   if (defaults?.model !== undefined)
     throw new LlmError('invalid-config', `providers.${name}.defaults.model: a provider cannot choose the model`)
   // Copies: what was checked must not change.

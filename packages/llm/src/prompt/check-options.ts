@@ -1,4 +1,4 @@
-import { check, checkFields, checkItems, checkProviderOptions, fieldsOf, optionalFieldsOf } from '../check.ts'
+import { check, checkItems, checkProviderOptions, checkValues, fieldsOf, optionalFieldsOf } from '../check.ts'
 import { checkMessages } from '../check-messages.ts'
 
 export function checkInstructions(path: string, instructions: unknown): void {
@@ -21,7 +21,7 @@ export function checkHistory(path: string, history: unknown): void {
 /** Which kinds of files a model takes. */
 export function checkModelInput(path: string, input: unknown): void {
   check.checkOptions(path, input, ['image', 'file', 'audio'])
-  checkFields(path, input, check.checkBoolean)
+  checkValues(path, input, check.checkBoolean)
 }
 
 /** Throws `LlmError` for options of `toPrompt` that make no prompt. */

@@ -1,4 +1,4 @@
-import { check, checkClock, checkFields, checkProviderOptions, fieldsOf, optionalFieldsOf } from '../check.ts'
+import { check, checkClock, checkProviderOptions, checkValues, fieldsOf, optionalFieldsOf } from '../check.ts'
 import { checkMessages } from '../check-messages.ts'
 import { closest } from '../arguments.ts'
 import { LlmError } from '../model-error.ts'
@@ -61,7 +61,7 @@ function checkOutput(output: unknown): void {
 function checkCall(request: ModelRequest): void {
   check.checkFunction('download', request.download)
   checkProviderOptions('providerOptions', request.providerOptions)
-  checkFields('headers', request.headers, check.checkText)
+  checkValues('headers', request.headers, check.checkText)
   check.checkSignal('abortSignal', request.abortSignal)
   checkClock('clock', request.clock)
   if (request.messageId !== undefined) check.checkName('messageId', request.messageId)
@@ -70,5 +70,5 @@ function checkCall(request: ModelRequest): void {
   const { enabled, content, metadata } = optionalFieldsOf('telemetry', request.telemetry, ['enabled', 'content', 'metadata'])
   check.checkBoolean('telemetry.enabled', enabled)
   check.checkBoolean('telemetry.content', content)
-  checkFields('telemetry.metadata', metadata, check.checkText)
+  checkValues('telemetry.metadata', metadata, check.checkText)
 }

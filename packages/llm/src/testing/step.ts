@@ -3,7 +3,7 @@ import type {
   LanguageModelV4FinishReason,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider'
-import { check, checkFields, checkItems, fieldsOf, optionalFieldsOf } from '../check.ts'
+import { check, checkItems, checkValues, fieldsOf, optionalFieldsOf } from '../check.ts'
 import { isRecord } from '../json.ts'
 import type { JSONValue } from '../messages.ts'
 
@@ -70,7 +70,7 @@ export function checkedStep(path: string, given: unknown): Step | undefined {
   check.checkWhole(`${path}.chunk`, step['chunk'], 1)
   for (const name of ['delayMs', 'deltaDelayMs'] as const) check.checkNumber(`${path}.${name}`, step[name], 0)
   check.checkOptions(`${path}.usage`, step['usage'], ['input', 'output', 'cacheRead', 'cacheWrite', 'reasoning'])
-  checkFields(`${path}.usage`, step['usage'], (place, tokens) => check.checkNumber(place, tokens, 0))
+  checkValues(`${path}.usage`, step['usage'], (place, tokens) => check.checkNumber(place, tokens, 0))
   checkFinish(`${path}.finish`, step['finish'])
   check.checkFunction(`${path}.expect`, step['expect'])
   checkFailure(`${path}.failAfter`, step['failAfter'])

@@ -1,4 +1,5 @@
-import { checksFor, type OptionCheck, type OptionTable } from '../arguments.ts'
+import type { ArgumentCheck, FieldChecks } from '@bowline/llm/arguments'
+import { checksFor } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import type { Condition } from './config.ts'
 import type { Predicates } from './types.ts'
@@ -15,28 +16,27 @@ export function refusal(message: string): SessionError {
 type Typed = Extract<Condition, { readonly type: string }>
 type Fields<Type extends Typed['type']> = Omit<Extract<Typed, { readonly type: Type }>, 'type'>
 
-const name: OptionCheck = (path, value) => planChecks.checkName(path, value)
 const count = planChecks.whole(0)
 const between = { min: count, max: count }
-const anything: OptionCheck = () => undefined
+const anything: ArgumentCheck = () => undefined
 
 function someNames(path: string, value: unknown): void {
   planChecks.checkRequired(path, value, 'a list with at least one name', (given) => Array.isArray(given) && given.length > 0)
-  planChecks.listOf(name)(path, value)
+  planChecks.listOf(planChecks.checkName)(path, value)
 }
 
 /** The fields of each type of condition besides the type. */
-const fields: { readonly [Type in Typed['type']]: OptionTable<Fields<Type>> } = {
-  tool_used: { value: name, since: planChecks.oneOf('step') },
-  tool_not_used: { value: name, within: count },
-  tool_count: { value: name, ...between },
-  step_is: { value: name },
-  message_contains: { value: name },
-  sequence_match: { value: someNames },
+const fields: { readonly [Type in Typed['type']]: FieldChecks<Fields<Type>> } = {
+  tool_used: { value: planChecks.checkName, since: planChecks.oneOf('step') },
+  tool_not_used: { value: planChecks.checkName, within: count },
+  tool_count: { value: planChecks.checkName, ...between },
+  step_is: { value: planChecks.checkName },
+  message_contains: { value: planChecks.checkName },
+  sequence_match: { value: planChecks.optional(someNames) },
   sequence_done: {},
   tokens: between,
   turns: between,
-  predicate: { name, args: anything },
+  predicate: { name: planChecks.checkName, args: anything },
 }
 
 /** Throws `invalid-config`. A type that is not known is no fault here: such a condition never holds. */
@@ -48,15 +48,8 @@ export function checkCondition(condition: Condition, place: string, predicates: 
   const { type } = condition as Typed
   planChecks.checkName(`${place}.type`, type)
   if (!Object.hasOwn(fields, type)) return
-  const table: Readonly<Record<string, OptionCheck>> = { type: anything, ...fields[type] }
-  planChecks.options(table)(place, condition)
-  // What must be there is checked also when it is not.
-  for (const key of neededBy[type] ?? []) if (Reflect.get(condition, key) === undefined) table[key]?.(`${place}.${key}`, undefined)
+  planChecks.record<Readonly<Record<string, unknown>>>({ type: anything, ...fields[type] })(place, condition)
   if (type === 'predicate') checkPredicate(condition as Extract<Typed, { type: 'predicate' }>, place, predicates)
-}
-
-const neededBy: Readonly<Partial<Record<Typed['type'], readonly string[]>>> = {
-  ...{ tool_used: ['value'], tool_not_used: ['value'], tool_count: ['value'], step_is: ['value'], message_contains: ['value'], predicate: ['name'] },
 }
 
 function checkCombination(combination: 'all' | 'any' | 'not', condition: Condition, place: string, predicates: Predicates): void {

@@ -1,5 +1,6 @@
 import type { Usage } from '@bowline/llm'
-import { configChecks, inputChecks, type OptionCheck, type OptionTable } from '../arguments.ts'
+import type { ArgumentCheck, FieldChecks } from '@bowline/llm/arguments'
+import { configChecks, inputChecks } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import { checkTimeToLive } from '../state/ids.ts'
 import { pageOptions } from '../store/check-query.ts'
@@ -7,22 +8,19 @@ import type { StateQuery, TimeToLive } from '../state/contract.ts'
 import type { SequencerOptions, UseContext } from './sequencer.ts'
 import type { ChangeOptions, CleanupOptions, ConditionContext, OrchestrationOptions, StorageOptions } from './types.ts'
 
-const anything: OptionCheck = () => undefined
+const anything: ArgumentCheck = () => undefined
 
-const functions: OptionCheck = (path, value) => {
-  configChecks.checkObject(path, value)
-  for (const [name, each] of Object.entries(value ?? {})) configChecks.checkRequired(`${path}.${name}`, each, 'a function', (given) => typeof given === 'function')
-}
+const functions = configChecks.valuesOf(configChecks.requiredFunction)
 
 /** The store and the configuration are checked where they are used. */
-const orchestrationOptions = configChecks.options<OrchestrationOptions & StorageOptions>({
+const orchestrationOptions = configChecks.optionalRecord<OrchestrationOptions & StorageOptions>({
   store: anything,
   storageProvider: anything,
-  namespace: configChecks.name,
-  storageNamespace: configChecks.name,
+  namespace: configChecks.optionalName,
+  storageNamespace: configChecks.optionalName,
   config: anything,
-  ttlMs: (path, value) => checkTimeToLive(value as TimeToLive, path),
-  cleanup: configChecks.options<CleanupOptions>({
+  ttlMs: configChecks.optional((path, value) => checkTimeToLive(value as TimeToLive, path)),
+  cleanup: configChecks.optionalRecord<CleanupOptions>({
     enabled: configChecks.checkBoolean,
     intervalMs: configChecks.whole(1),
     maxSessions: configChecks.whole(1),
@@ -52,13 +50,13 @@ function refuseBoth(name: string, value: unknown, alias: string, other: unknown)
   throw new SessionError('invalid-config', `createOrchestration has both ${name} and ${alias}: give one of them.`)
 }
 
-export const checkSequencerOptions = configChecks.options<SequencerOptions>({ predicates: functions, onDiagnostic: configChecks.checkFunction })
+export const checkSequencerOptions = configChecks.optionalRecord<SequencerOptions>({ predicates: functions, onDiagnostic: configChecks.checkFunction })
 
-export const checkChangeOptions = inputChecks.options<ChangeOptions>({ key: inputChecks.name })
+export const checkChangeOptions = inputChecks.optionalRecord<ChangeOptions>({ key: inputChecks.optionalName })
 
 const tokens = inputChecks.whole(0)
 
-export const checkUsage = inputChecks.options<Usage>({
+export const checkUsage = inputChecks.optionalRecord<Usage>({
   inputTokens: tokens,
   noCacheTokens: tokens,
   cacheReadTokens: tokens,
@@ -71,23 +69,23 @@ export const checkUsage = inputChecks.options<Usage>({
   raw: inputChecks.checkObject,
 })
 
-export const checkRecordOptions = inputChecks.options<ChangeOptions & { readonly usage?: Usage }>({ key: inputChecks.name, usage: checkUsage })
+export const checkRecordOptions = inputChecks.optionalRecord<ChangeOptions & { readonly usage?: Usage }>({ key: inputChecks.optionalName, usage: checkUsage })
 
-export const checkStateQuery = inputChecks.options<StateQuery>({ ...pageOptions, prefix: inputChecks.checkText })
+export const checkStateQuery = inputChecks.optionalRecord<StateQuery>({ ...pageOptions, prefix: inputChecks.checkText })
 
-const conditionContext: OptionTable<ConditionContext> = {
+const conditionContext: FieldChecks<ConditionContext> = {
   message: inputChecks.checkText,
   turns: inputChecks.whole(0),
   state: inputChecks.checkObject,
   args: anything,
 }
 
-export const checkConditionContext = inputChecks.options<ConditionContext>(conditionContext)
+export const checkConditionContext = inputChecks.optionalRecord<ConditionContext>(conditionContext)
 
-export const checkUseContext = inputChecks.options<UseContext>({
+export const checkUseContext = inputChecks.optionalRecord<UseContext>({
   ...conditionContext,
   at: (path, value) => inputChecks.checkNumber(path, value, 0),
-  key: inputChecks.name,
+  key: inputChecks.optionalName,
 })
 
 /** Names of the tools that are asked about. */

@@ -68,16 +68,17 @@ export function checkConfig(config: OrchestrationConfig, predicates: Predicates)
   return checked
 }
 
-const names = planChecks.listOf((path, name) => planChecks.checkName(path, name))
+const names = planChecks.listOf(planChecks.checkName)
 
-const stepShape = planChecks.options<OrchestrationStep>({
-  name: (path, name) => planChecks.checkRequired(path, name, 'a text with at least one character', (given) => typeof given === 'string' && given.trim() !== ''),
+const stepShape = planChecks.optionalRecord<OrchestrationStep>({
+  // One that is missing is told by `checkStep`.
+  name: planChecks.optional((path, name) => planChecks.checkRequired(path, name, 'a text with at least one character', (given) => typeof given === 'string' && given.trim() !== '')),
   description: planChecks.checkText,
   isDefault: planChecks.checkBoolean,
   sticky: planChecks.checkBoolean,
   conditions: planChecks.checkList,
-  tools: planChecks.options<NonNullable<OrchestrationStep['tools']>>({ allow: names, deny: names }),
-  availableTools: planChecks.options<NonNullable<OrchestrationStep['availableTools']>>({ allowed: names, denied: names }),
+  tools: planChecks.optionalRecord<NonNullable<OrchestrationStep['tools']>>({ allow: names, deny: names }),
+  availableTools: planChecks.optionalRecord<NonNullable<OrchestrationStep['availableTools']>>({ allowed: names, denied: names }),
   sequence: planChecks.listOf((path, position) => (typeof position === 'string' ? planChecks.checkName(path, position) : checkSomeNames(path, position))),
 })
 

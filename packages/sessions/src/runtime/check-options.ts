@@ -1,5 +1,5 @@
-import { suggestion } from '@bowline/llm/arguments'
-import { configChecks, inputChecks, longestMs, type OptionCheck } from '../arguments.ts'
+import { suggestion, type ArgumentCheck } from '@bowline/llm/arguments'
+import { configChecks, inputChecks, longestMs } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import { checkKey, checkNamespace, checkTtl } from '../keys.ts'
 import type { SessionStore } from '../store/contract.ts'
@@ -10,40 +10,40 @@ type Nested<Name extends 'lease' | 'attempts' | 'background'> = Exclude<NonNulla
 const isAgent = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && ['run', 'compact', 'fingerprint'].every((name) => typeof Reflect.get(value, name) === 'function')
 
-const agents: OptionCheck = (path, value) => {
+const agents: ArgumentCheck = (path, value) => {
   configChecks.checkRequired(path, value, 'a list with at least one agent', (given) => Array.isArray(given) && given.length > 0)
   configChecks.listOf((place, agent) => configChecks.checkRequired(place, agent, 'an agent that defineAgent gave', isAgent))(path, value)
 }
 
 /** Asks for nothing but what a store says of itself: creating a runtime does no input or output. */
-const store: OptionCheck = (path, value) => {
+const store = configChecks.optional((path, value) => {
   const { name, capabilities } = (typeof value === 'object' ? (value ?? {}) : {}) as Partial<SessionStore>
   if (typeof name !== 'string' || typeof capabilities !== 'object') configChecks.checkRequired(path, value, 'a session store', () => false)
-}
+})
 
-const background = configChecks.options<Nested<'background'>>({ maxActive: configChecks.whole(0), maxRetained: configChecks.whole(0), maxDepth: configChecks.whole(0) })
+const background = configChecks.optionalRecord<Nested<'background'>>({ maxActive: configChecks.whole(0), maxRetained: configChecks.whole(0), maxDepth: configChecks.whole(0) })
 
-const onDefinitionChange: OptionCheck = (path, value) => {
+const onDefinitionChange: ArgumentCheck = (path, value) => {
   if (typeof value !== 'function') configChecks.checkOneOf(path, value, ['continue', 'pin', 'refuse'])
 }
 
-const runtimeOptions = configChecks.options<RuntimeOptions>({
+const runtimeOptions = configChecks.record<RuntimeOptions>({
   agents,
   store,
-  namespace: (_path, value) => checkNamespace(value as string),
+  namespace: configChecks.optional((_path, value) => checkNamespace(value as string)),
   concurrency: configChecks.whole(0),
   onBusy: configChecks.oneOf('queue', 'steer', 'interrupt', 'reject'),
   durability: configChecks.oneOf('boundary', 'turn'),
   onDefinitionChange,
   onUnknownOutcome: configChecks.oneOf('stop', 'tell-model'),
   onFailedTurn: configChecks.oneOf('keep', 'rewind'),
-  lease: configChecks.options<Nested<'lease'>>({ ttlMs: configChecks.whole(1, longestMs), heartbeatMs: configChecks.whole(1, longestMs) }),
-  attempts: configChecks.options<Nested<'attempts'>>({ withoutProgress: configChecks.whole(0), total: configChecks.whole(0) }),
+  lease: configChecks.optionalRecord<Nested<'lease'>>({ ttlMs: configChecks.whole(1, longestMs), heartbeatMs: configChecks.whole(1, longestMs) }),
+  attempts: configChecks.optionalRecord<Nested<'attempts'>>({ withoutProgress: configChecks.whole(0), total: configChecks.whole(0) }),
   background: (path, value) => {
     if (value !== false) background(path, value)
   },
   ttl: checkTtl,
-  retention: configChecks.options<Retention>({ runsMs: configChecks.whole(0, longestMs), expiredMs: configChecks.whole(0, longestMs) }),
+  retention: configChecks.optionalRecord<Retention>({ runsMs: configChecks.whole(0, longestMs), expiredMs: configChecks.whole(0, longestMs) }),
   autoStart: configChecks.checkBoolean,
   timers: configChecks.checkBoolean,
   onWake: configChecks.checkFunction,
@@ -55,37 +55,35 @@ const runtimeOptions = configChecks.options<RuntimeOptions>({
 
 /** Throws `invalid-config`. */
 export function checkRuntimeOptions(given: RuntimeOptions): void {
-  configChecks.checkRequired('createRuntime', given, 'an object', (value) => value !== undefined)
   runtimeOptions('createRuntime', given)
-  agents('createRuntime.agents', given.agents)
 }
 
-const checkedLater: OptionCheck = () => undefined
+const checkedLater: ArgumentCheck = () => undefined
 
 /** Settings, metadata and history are checked when they are copied. */
-export const checkSessionOptions = inputChecks.options<SessionOptions>({
+export const checkSessionOptions = inputChecks.optionalRecord<SessionOptions>({
   ...{ ttl: checkedLater, runtimeParams: checkedLater, channel: checkedLater, remoteTools: checkedLater, metadata: checkedLater },
-  agent: inputChecks.name,
-  owner: inputChecks.name,
+  agent: inputChecks.optionalName,
+  owner: inputChecks.optionalName,
   history: inputChecks.checkList,
 })
 
-export const checkReaderOptions = inputChecks.options<Pick<SessionOptions, 'owner'>>({ owner: inputChecks.name })
+export const checkReaderOptions = inputChecks.optionalRecord<Pick<SessionOptions, 'owner'>>({ owner: inputChecks.optionalName })
 
-export const checkStartOptions = inputChecks.options<StartOptions>({ keepAlive: inputChecks.checkBoolean })
+export const checkStartOptions = inputChecks.optionalRecord<StartOptions>({ keepAlive: inputChecks.checkBoolean })
 
-export const checkStopOptions = inputChecks.options<{ readonly graceMs?: number }>({ graceMs: inputChecks.whole(0, longestMs) })
+export const checkStopOptions = inputChecks.optionalRecord<{ readonly graceMs?: number }>({ graceMs: inputChecks.whole(0, longestMs) })
 
-export const checkDrainOptions = inputChecks.options<DrainOptions>({
+export const checkDrainOptions = inputChecks.optionalRecord<DrainOptions>({
   untilMs: inputChecks.whole(0, longestMs),
   maxRuns: inputChecks.whole(0),
   abortSignal: inputChecks.checkSignal,
 })
 
-const importOptions = inputChecks.options<ImportOptions>({
-  key: (path, value) => checkKey(value as string, path),
+const importOptions = inputChecks.optionalRecord<ImportOptions>({
+  key: inputChecks.optional((path, value) => checkKey(value as string, path)),
   repair: inputChecks.checkBoolean,
-  owner: inputChecks.name,
+  owner: inputChecks.optionalName,
   metadata: checkedLater,
 })
 

@@ -114,10 +114,10 @@ function pathOf(place: string, { path }: Fields): readonly string[] {
   return (path ?? []) as readonly string[]
 }
 
-const names = inputChecks.listOf((path, value) => inputChecks.checkName(path, value))
+const names = inputChecks.listOf(inputChecks.checkName)
 
 function saidOf(place: string, { toolName, input, deadlineAt, agent, background }: Fields): SaidOfCall {
-  inputChecks.name(`${place}.toolName`, toolName)
+  inputChecks.optionalName(`${place}.toolName`, toolName)
   inputChecks.checkNumber(`${place}.deadlineAt`, deadlineAt, 0)
   names(`${place}.agent`, agent)
   inputChecks.checkBoolean(`${place}.background`, background)

@@ -36,7 +36,7 @@ function checkShape(path: string, message: unknown): void {
   inputChecks.checkRequired(path, message, 'a message', (value) => typeof value === 'object' && value !== null && !Array.isArray(value))
   const { role, id } = message as Partial<Message>
   inputChecks.checkRequired(`${path}.role`, role, 'user, assistant or tool-result', (value) => value === 'user' || value === 'assistant' || value === 'tool-result')
-  inputChecks.name(`${path}.id`, id)
+  inputChecks.optionalName(`${path}.id`, id)
 }
 
 /** One after the other; the active path ends with the last. */

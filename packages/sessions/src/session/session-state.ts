@@ -24,7 +24,7 @@ export interface SessionStateValue {
 
 const space = 'session-state'
 const maxTries = 20
-const checkSetOptions = inputChecks.options<{ readonly version?: number | null }>({
+const checkSetOptions = inputChecks.optionalRecord<{ readonly version?: number | null }>({
   version: (path, value) => {
     if (value !== null) inputChecks.checkWhole(path, value, 1)
   },

@@ -12,11 +12,11 @@ const paramKeys = [
   'providerSpecific',
 ] as const satisfies readonly (keyof RuntimeParams)[]
 
-const checkSettings = inputChecks.options<SessionSettings>({
+const checkSettings = inputChecks.optionalRecord<SessionSettings>({
   ttl: checkTtl,
   runtimeParams: (path, value) => void runtimeParamsOf(path, value),
-  channel: inputChecks.name,
-  remoteTools: checkRemoteTools,
+  channel: inputChecks.optionalName,
+  remoteTools: inputChecks.optional(checkRemoteTools),
 })
 
 type Given<Options> = { readonly [Name in keyof Options]?: Options[Name] | undefined }

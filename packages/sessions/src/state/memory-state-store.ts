@@ -13,7 +13,7 @@ export interface MemoryStateStoreOptions {
   readonly clock?: Pick<Clock, 'now'>
 }
 
-const checkOptions = configChecks.options<MemoryStateStoreOptions>({
+const checkOptions = configChecks.optionalRecord<MemoryStateStoreOptions>({
   maxRecords: (path, value) => {
     if (value !== Infinity) configChecks.checkWhole(path, value, 1)
   },

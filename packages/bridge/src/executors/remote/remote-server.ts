@@ -1,7 +1,7 @@
 import { ClientError, createClient } from '@bowline/client'
 import type { AgentSummary, Client, ClientOptions, ReconnectOptions } from '@bowline/client'
+import type { FieldChecks } from '@bowline/llm/arguments'
 import { configChecks as check } from '../../arguments.ts'
-import type { FieldChecks } from '../../arguments.ts'
 import { BridgeError } from '../../errors.ts'
 import { givenFields } from '../../given-fields.ts'
 import type { LogFields } from '../../logger.ts'

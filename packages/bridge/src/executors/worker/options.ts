@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { configChecks as check } from '../../arguments.ts'
-import type { FieldChecks } from '../../arguments.ts'
+import type { FieldChecks } from '@bowline/llm/arguments'
+import { checkId, configChecks as check } from '../../arguments.ts'
 import { BridgeError } from '../../errors.ts'
 import { givenFields } from '../../given-fields.ts'
 import { programFile } from '../../worker/program-file.ts'
@@ -95,15 +95,12 @@ const restartChecks: FieldChecks<RestartLimits> = {
 }
 
 export const workerChecks: FieldChecks<CommandWorkerOptions & EntryWorkerOptions> = {
-  id: check.id,
+  id: checkId,
   command: check.optionalName,
   entry: check.optionalName,
   args: check.listOf(checkText),
   cwd: check.optionalName,
-  env: (path, env) => {
-    check.checkObject(path, env)
-    for (const [name, value] of Object.entries(env ?? {})) checkText(`${path}.${name}`, value)
-  },
+  env: check.valuesOf(checkText),
   inheritEnv: check.checkBoolean,
   capabilities: check.listOf(check.checkName),
   instances: check.whole(1),

@@ -26,14 +26,13 @@ export interface FileStoreOptions {
   readonly fsync?: boolean
 }
 
-const optionTable = configChecks.options<FileStoreOptions>({ dir: (path, value) => configChecks.checkRequired(path, value, 'the name of a directory', isName), fsync: configChecks.checkBoolean })
+const checkEach = configChecks.record<FileStoreOptions>({ dir: (path, value) => configChecks.checkRequired(path, value, 'the name of a directory', isName), fsync: configChecks.checkBoolean })
 
 const isName = (value: unknown): boolean => typeof value === 'string' && value !== ''
 
 function checkOptions(options: FileStoreOptions): void {
   configChecks.checkRequired('fileStore', options, 'an object, { dir }', (given) => given !== undefined && typeof given !== 'string')
-  optionTable('fileStore', options)
-  configChecks.checkRequired('fileStore.dir', options.dir, 'the name of a directory', isName)
+  checkEach('fileStore', options)
 }
 
 const maxRecordBytes = 16 * 1024 * 1024

@@ -31,16 +31,15 @@ export interface SqliteStoreOptions {
 /** The longest that SQLite can wait. */
 const longestBusyMs = 2 ** 31 - 1
 
-const optionTable = configChecks.options<SqliteStoreOptions>({
-  file: configChecks.name,
+const checkEach = configChecks.record<SqliteStoreOptions>({
+  file: configChecks.checkName,
   synchronous: configChecks.oneOf('full', 'normal'),
   busyTimeoutMs: configChecks.whole(0, longestBusyMs),
 })
 
 function checkOptions(options: SqliteStoreOptions): void {
   configChecks.checkRequired('sqliteStore', options, 'an object, { file }', (given) => given !== undefined && typeof given !== 'string')
-  optionTable('sqliteStore', options)
-  configChecks.checkName('sqliteStore.file', options.file)
+  checkEach('sqliteStore', options)
 }
 
 const maxRecordBytes = 16 * 1024 * 1024
