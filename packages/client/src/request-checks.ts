@@ -89,7 +89,7 @@ const isTrue = oneOf(true)
 const texts = listOf(checkText)
 /** What a pending call says of itself: it may come back with its answer. */
 const ofPendingCall = {
-  ...{ toolName: optionalName, path: texts, input: json, deadlineAt: number(0), agent: texts, background: isTrue, unknown: isTrue },
+  ...{ toolName: optionalName, path: texts, input: json, deadlineAt: number(0), agent: texts, background: texts, unknown: isTrue },
 }
 const output = { output: json, details: json, isError: checkBoolean, error: checkText }
 const result = record({ ...ofPendingCall, ...output, toolCallId: checkName, role: oneOf('tool-result') })

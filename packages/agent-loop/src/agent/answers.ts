@@ -57,7 +57,7 @@ function checkCall(path: string, { toolName, deadlineAt, agent, background }: Fi
   checkInput.checkText(`${path}.toolName`, toolName)
   checkInput.checkNumber(`${path}.deadlineAt`, deadlineAt, 0)
   checkTexts(`${path}.agent`, agent)
-  checkInput.checkBoolean(`${path}.background`, background)
+  checkTexts(`${path}.background`, background)
 }
 
 function checkTexts(path: string, given: unknown): void {

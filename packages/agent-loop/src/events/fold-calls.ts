@@ -15,7 +15,7 @@ export const foldCall: Folds<
   }),
   'tool-execution-end': endCall,
   'awaiting-tools': (view, { pendingToolCalls: listed, background }) => {
-    if (background) return { pendingToolCalls: [...view.pendingToolCalls.filter((call) => !isBelow(call, background)), ...listed.map(inBackground)] }
+    if (background) return { pendingToolCalls: [...view.pendingToolCalls.filter((call) => !isAskedBy(call, background)), ...listed.map((call) => ({ ...call, background }))] }
     const pendingToolCalls = [...listed, ...view.pendingToolCalls.filter((call) => call.background)]
     // Those with a path are calls of child runs, whose ids are their own.
     const own = listed.filter((call) => call.path.length === 0)
@@ -48,18 +48,15 @@ export const foldCall: Folds<
 
 type Waiting = Pick<RunView['pendingToolCalls'][number], 'toolCallId' | 'path' | 'background'>
 
-function inBackground<Entry extends Waiting>(entry: Entry): Entry {
-  return { ...entry, background: true }
-}
-
-function isBelow({ path }: Waiting, above: readonly string[]): boolean {
-  return above.every((id, place) => path[place] === id)
+/** A background run launched below another has a longer path: what it asks is its own. */
+function isAskedBy({ background }: Waiting, path: readonly string[]): boolean {
+  return background?.length === path.length && path.every((id, place) => background[place] === id)
 }
 
 function endCall(view: RunView, { message: result, durationMs }: ToolExecutionEndEvent): Change {
   const { toolCallId, toolName } = result
   const before = find(view.toolCalls, toolCallId) ?? { toolCallId, toolName, input: {}, attempt: 0 }
-  const waits = (waiting: Waiting): boolean => waiting.background === true || (waiting.path[0] ?? waiting.toolCallId) !== toolCallId
+  const waits = (waiting: Waiting): boolean => waiting.background !== undefined || (waiting.path[0] ?? waiting.toolCallId) !== toolCallId
   const toolCalls = withCall(view.toolCalls, { ...before, state: result.status, result, durationMs })
   return {
     ...{ toolCalls, messages: withResults(view.messages, toolCalls) },
@@ -97,7 +94,7 @@ function requestOf(event: ApprovalRequestedEvent): RunView['pendingApprovals'][n
     ...{ approvalId, toolCallId, toolName, input, inputHash, path, agent },
     ...(reason !== undefined && { reason }),
     ...(deadlineAt !== undefined && { deadlineAt }),
-    ...(background && { background: true }),
+    ...(background && { background }),
   }
 }
 

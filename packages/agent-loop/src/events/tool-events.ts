@@ -40,7 +40,10 @@ interface MaybeBackground {
   readonly background?: readonly string[]
 }
 
-/** Of a run in the background it replaces what that waited for before, and an empty list says that this is over. */
+/**
+ * From a run in the background it replaces the calls that this run waited for before. An empty list says that it waits no
+ * longer. Calls of another background run, also of one launched below it, stay.
+ */
 export interface AwaitingToolsEvent extends StepEventBase, MaybeBackground {
   readonly type: 'awaiting-tools'
   readonly pendingToolCalls: readonly PendingToolCall[]
@@ -98,8 +101,8 @@ export interface PendingToolCall {
   /** Tool call ids from the root; empty at the root. */
   readonly path: readonly string[]
   readonly agent: readonly string[]
-  /** In a view: it outlives the turn. */
-  readonly background?: true
+  /** In a view: the ids of the tool calls from the root to the one that has launched the background run that asks. It outlives the turn. */
+  readonly background?: readonly string[]
   /** It may or may not have happened: the run is `needs-recovery`. */
   readonly unknown?: true
 }
@@ -116,8 +119,8 @@ export interface ApprovalRequest {
   /** Tool call ids from the root; empty at the root. */
   readonly path: readonly string[]
   readonly agent: readonly string[]
-  /** In a view: it outlives the turn. */
-  readonly background?: true
+  /** In a view: the ids of the tool calls from the root to the one that has launched the background run that asks. It outlives the turn. */
+  readonly background?: readonly string[]
   /** Behind it the call counts as denied. */
   readonly deadlineAt?: number
 }

@@ -26,10 +26,20 @@ describe('what runs in the background ask', () => {
   it('stands anywhere in the log, and is asked until it is answered, whatever turns begin and end', async () => {
     const open = await logWith(['message-end', asks], ['tool-execution-start', waits('r', 'q')])
     expect(checkEvents(open)).toEqual([])
-    expect(viewOf(open)).toMatchObject({ pendingApprovals: [{ approvalId: 'far_1', background: true }], pendingToolCalls: [{ toolCallId: 'r', background: true }, { toolCallId: 'q' }] })
+    expect(viewOf(open)).toMatchObject({ pendingApprovals: [{ approvalId: 'far_1', background: ['d'] }], pendingToolCalls: [{ toolCallId: 'r', background: ['d'] }, { toolCallId: 'q' }] })
     const answered = await logWith(['message-end', asks], ['tool-execution-start', waits('r')], ['tool-execution-end', waits()], ['save-point', decided])
     expect(checkEvents(answered)).toEqual([])
     expect(viewOf(answered)).toMatchObject({ pendingApprovals: [], pendingToolCalls: [] })
+  })
+
+  it('A164, S94: a task launched below another goes on asking, whatever the one above it asks', async () => {
+    const inner = { ...waits(), background: ['d', 'e'], pendingToolCalls: [{ toolCallId: 'r', toolName: 'far', input: {}, path: ['d', 'e'], agent: ['scout', 'scout'] }] } as const
+    const below = { ...waits(), pendingToolCalls: [{ toolCallId: 'q', toolName: 'far', input: {}, path: ['d', 'f'], agent: ['scout', 'scout'] }] } as const
+    const asked = async (...events: readonly AgentEvent[]) => viewOf(await logWith(...events.toReversed().map((event) => ['tool-execution-end', event] as const))).pendingToolCalls.map(({ toolCallId }) => toolCallId)
+    expect(await asked(inner, below)).toEqual(['r', 'q'])
+    expect(await asked(inner, below, waits('s'))).toEqual(['r', 's'])
+    expect(await asked(inner, below, { ...inner, pendingToolCalls: [] }, waits())).toEqual([])
+    expect(await asked(inner, waits())).toEqual(['r'])
   })
 
   it('A35: a question that comes twice, and an answer without one, are found', async () => {

@@ -22,7 +22,7 @@ export const ofPendingCall = {
   input: optional(anyJson<JsonValue>()),
   deadlineAt: optional(z.number()),
   agent: optional(z.array(z.string())),
-  background: optional(z.literal(true)),
+  background: optional(z.array(z.string())),
   unknown: optional(z.literal(true)),
 }
 export const toolOutput = {

@@ -120,7 +120,7 @@ function saidOf(place: string, { toolName, input, deadlineAt, agent, background 
   inputChecks.optionalName(`${place}.toolName`, toolName)
   inputChecks.checkNumber(`${place}.deadlineAt`, deadlineAt, 0)
   names(`${place}.agent`, agent)
-  inputChecks.checkBoolean(`${place}.background`, background)
+  names(`${place}.background`, background)
   const said = { toolName, input, deadlineAt, agent }
   return Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined))
 }

@@ -26,7 +26,7 @@ describe('questions of subagents in the background', () => {
     const path = deep ? ['d', 'd'] : ['d']
     expect(question).toMatchObject({ toolCallId: 's', toolName: 'send', path, background: path, agent: deep ? ['scout', 'scout'] : ['scout'] })
     const { approvalId } = question
-    expect((await viewOf(session)).pendingApprovals).toMatchObject([{ approvalId, background: true }])
+    expect((await viewOf(session)).pendingApprovals).toMatchObject([{ approvalId, background: path }])
     expect(await session.approve(approvalId, { by: 'ann' })).toMatchObject({ decision: 'approve' })
     expect(await told(store, session, 'approval-resolved')).toMatchObject({ approvalId, decision: 'approve', by: 'ann', background: path })
     expect((await viewOf(session)).pendingApprovals).toEqual([])
@@ -60,8 +60,10 @@ describe('questions of subagents in the background', () => {
     const { runtime, session } = await team([{ toolCalls: [launch('d', 'scout')] }, last, last], { store, subagents: [scout] })
     await (await session.send('go')).result()
     expect(await told(store, session, 'awaiting-tools')).toMatchObject({ background: ['d'], pendingToolCalls: [{ toolCallId: 'w', path: ['d'], agent: ['scout'] }] })
-    expect((await viewOf(session)).pendingToolCalls).toMatchObject([{ toolCallId: 'w', background: true }])
-    expect(await session.submitToolResults([{ toolCallId: 'w', path: ['d'], output: 'Oslo' }])).toMatchObject({ accepted: ['w'] })
+    const [call] = (await viewOf(session)).pendingToolCalls
+    if (!call) throw new TypeError('No call is pending.')
+    expect(call).toMatchObject({ toolCallId: 'w', path: ['d'], background: ['d'] })
+    expect(await session.submitToolResults([{ ...call, output: 'Oslo' }])).toMatchObject({ accepted: ['w'] })
     await nthRun(store, 2)
     expect((await viewOf(session)).pendingToolCalls).toEqual([])
     await checkLog(session)

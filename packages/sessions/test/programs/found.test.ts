@@ -65,6 +65,33 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
       seed: 493,
     },
   ],
+  [
+    'S94, S115: a task launched by another goes on asking when the other one asks too',
+    {
+      setup: {},
+      steps: [
+        {
+          do: 'steer',
+          to: 'a',
+          name: 'in2',
+          plan: [
+            {
+              calls: [
+                {
+                  delegate: [
+                    { calls: [{ delegate: [{ calls: [{ tool: 'place' }] }], background: true }] },
+                    { calls: [{ delegate: [{ calls: [{ tool: 'place' }] }] }] },
+                  ],
+                  background: true,
+                },
+              ],
+            },
+          ],
+        },
+      ],
+      seed: 1313,
+    },
+  ],
 ]
 
 it.each(found)('%s', async (_name, program) => {
