@@ -1,7 +1,11 @@
 import { createRedaction, systemClock } from '@bowline/llm'
+import type { FieldChecks } from '@bowline/llm/arguments'
+import { definedFields, inputChecks } from './arguments.ts'
 import { authFaults, type Auth } from './auth/auth.ts'
 import { Authenticator } from './auth/authenticator.ts'
+import { checkAuth } from './auth/check-auth.ts'
 import { Tickets } from './auth/tickets.ts'
+import { checkServerOptions } from './check-options.ts'
 import { limitDownloads } from './execute/limit-downloads.ts'
 import { createApp } from './http/app.ts'
 import { parseRanges } from './http/addresses.ts'
@@ -29,7 +33,7 @@ import { OpenStreams } from './sse/open-streams.ts'
 import { toProblemError } from './to-problem-error.ts'
 
 export interface Server {
-  /** Never rejects. `peer` is what the transport knows; without it nobody is taken to be on this machine. */
+  /** Rejects for arguments of the wrong kind only. `peer` is what the transport knows; without it nobody is taken to be on this machine. */
   fetch(request: Request, peer?: Peer): Promise<Response>
   /**
    * Refuses new work, lets open streams finish for `drainMs` (default 25,000), ends the rest so that their readers come
@@ -57,7 +61,7 @@ export function createServer(options: ServerOptions): Server {
   const { auth, runtime, clock = systemClock, ids = systemServerIds, basePath = '' } = options
   const redaction = createRedaction(options.redact)
   const logger = redactingLogger(options.logger ?? consoleLogger, redaction)
-  const limits = { ...defaultLimits, ...options.limits }
+  const limits = { ...defaultLimits, ...definedFields(options.limits ?? {}) }
   const heartbeatMs = options.heartbeatMs ?? defaultHeartbeatMs
   const streams = new OpenStreams({ clock, heartbeatMs, limits, redaction })
   const authenticator = new Authenticator(auth, clock)
@@ -109,8 +113,13 @@ export function createServer(options: ServerOptions): Server {
     redaction,
   })
   return {
-    fetch: async (request, peer) => app.fetch(request, { peer }),
-    close({ drainMs = defaultDrainMs } = {}) {
+    async fetch(request, peer) {
+      checkFetch(request, peer)
+      return app.fetch(request, { peer })
+    },
+    async close(given = {}) {
+      inputChecks.checkFields('options', given, closeChecks)
+      const { drainMs = defaultDrainMs } = given
       closing ??= streams
         .drain(drainMs)
         .then(() => mcp?.close())
@@ -121,6 +130,7 @@ export function createServer(options: ServerOptions): Server {
     loopbackOnly,
     socketLimits: limits,
     async reload(next) {
+      checkAuth('auth', next)
       const moved = (next === 'none') === loopbackOnly ? [] : ["auth: 'none' is decided when the server is made"]
       const faults = [...authFaults(next), ...moved]
       if (faults.length > 0) throw new ServerError('invalid-config', faults.join('; '))
@@ -131,10 +141,26 @@ export function createServer(options: ServerOptions): Server {
   }
 }
 
-/** Throws with everything that is wrong. */
-function checkOptions({ auth, cors, limits, trustedProxies = [] }: ServerOptions): TrustedProxies {
-  const { ranges, faults } = parseRanges(trustedProxies, 'trustedProxies')
-  const all = [...authFaults(auth), ...corsFaults(cors, auth === 'none'), ...limitFaults(limits), ...faults]
+/** Throws the first wrong kind of value, or everything that is wrong with the values. */
+function checkOptions(options: ServerOptions): TrustedProxies {
+  checkServerOptions(options)
+  const { auth, cors, trustedProxies = [] } = options
+  const { ranges, faults } = parseRanges(trustedProxies, (place) => `options.trustedProxies[${place}]`)
+  const all = [...authFaults(auth), ...corsFaults(cors, auth === 'none'), ...limitFaults(options.limits), ...faults]
   if (all.length > 0) throw new ServerError('invalid-config', all.join('; '))
   return ranges
+}
+
+const closeChecks: FieldChecks<CloseOptions> = { drainMs: (path, value) => inputChecks.checkNumber(path, value, 0) }
+
+const peerChecks: FieldChecks<Peer> = { remoteAddress: inputChecks.checkText, localAddress: inputChecks.checkText }
+
+function checkFetch(request: unknown, peer: unknown): void {
+  inputChecks.checkRequired('request', request, 'a Request', isRequest)
+  inputChecks.checkFields('peer', peer, peerChecks)
+}
+
+/** A Request of another implementation is one too. */
+function isRequest(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'url' in value && 'method' in value && 'headers' in value
 }

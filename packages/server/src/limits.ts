@@ -1,3 +1,5 @@
+import { describeValue } from '@bowline/llm/arguments'
+
 /** What one caller may cost. All have a default. */
 export interface Limits {
   /** Default 1 MiB. */
@@ -65,6 +67,10 @@ export const defaultLimits: Required<Limits> = {
 
 /** Everything that is wrong with them. `Infinity` is no limit. */
 export function limitFaults(limits: Limits = {}): readonly string[] {
-  const bad = Object.entries(limits).filter(([, value]) => value !== undefined && !(typeof value === 'number' && value >= 0))
-  return bad.map(([name]) => `limits.${name} must be a number of 0 or more`)
+  const bad = Object.entries(limits).filter(([, value]) => value !== undefined && !isLimit(value))
+  return bad.map(([name, value]) => `options.limits.${name} must be a whole number of 0 or more, or Infinity; received ${describeValue(value)}`)
+}
+
+function isLimit(value: unknown): boolean {
+  return value === Infinity || (Number.isSafeInteger(value) && Number(value) >= 0)
 }

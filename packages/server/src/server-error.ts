@@ -1,12 +1,15 @@
 const marker = Symbol.for('bowline.server.error')
 
+/** `invalid-config`: of what a server or a part is made with. `invalid-input`: of a call. */
+export type ServerErrorCode = 'invalid-config' | 'invalid-input'
+
 /** Misuse by the programmer. What a request does wrong is answered with a problem instead. */
 export class ServerError extends Error {
   override readonly name = 'ServerError'
-  readonly code: 'invalid-config'
+  readonly code: ServerErrorCode
   readonly [marker] = true
 
-  constructor(code: 'invalid-config', message: string) {
+  constructor(code: ServerErrorCode, message: string) {
     super(message)
     this.code = code
   }

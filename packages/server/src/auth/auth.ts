@@ -25,7 +25,7 @@ export function authFaults(auth: Auth | undefined): readonly string[] {
   const ids = tokens.map((token) => token.id)
   return [
     ...(auth.tokens || jwt ? [] : ['auth: tokens or jwt must be there']),
-    ...tokens.flatMap(tokenFaults),
+    ...tokens.flatMap((token, place) => tokenFaults(token, `auth.tokens[${place}]`)),
     ...ids.filter((id, index) => ids.indexOf(id) < index).map((id) => `token ${JSON.stringify(id)}: the id is taken`),
     ...(jwt ? jwtFaults(jwt) : []),
   ]

@@ -1,7 +1,9 @@
 import { base64url } from '../base64url.ts'
 import { sha256 } from '../hash.ts'
 import { ServerError } from '../server-error.ts'
-import { isScope, isTenant, type Scope } from './principal.ts'
+import { configChecks, definedFields } from '../arguments.ts'
+import { newTokenChecks } from './check-auth.ts'
+import { isTenant, type Scope } from './principal.ts'
 
 /** One token as the configuration holds it: the hash of the whole token, never the token. */
 export interface TokenConfig {
@@ -29,9 +31,10 @@ const secretBytes = 32
 
 /** Makes a token with 256 random bits and the line that lets a server know it. */
 export async function createToken(options: Omit<TokenConfig, 'hash' | 'disabled'>): Promise<CreatedToken> {
+  configChecks.checkFields('options', options ?? null, newTokenChecks)
   const token = `bwl_${options.id}_${base64url(crypto.getRandomValues(new Uint8Array(secretBytes)))}`
-  const config: TokenConfig = { ...options, hash: `sha256:${hex(await sha256(token))}` }
-  const faults = tokenFaults(config)
+  const config: TokenConfig = { ...definedFields(options), hash: `sha256:${hex(await sha256(token))}` }
+  const faults = tokenFaults(config, 'options')
   if (faults.length > 0) throw new ServerError('invalid-config', faults.join('; '))
   return { token, config }
 }
@@ -54,16 +57,15 @@ export function equalInConstantTime(left: string, right: string): boolean {
 }
 
 /** Everything that is wrong with one line of the configuration. */
-export function tokenFaults(token: TokenConfig): readonly string[] {
+export function tokenFaults(token: TokenConfig, path: string): readonly string[] {
   const name = `token ${JSON.stringify(token.id)}`
   return [
-    ...(idForm.test(token.id) ? [] : [`${name}: the id must match ${idForm.source}`]),
-    ...(hashForm.test(token.hash) ? [] : [`${name}: the hash must match ${hashForm.source}`]),
-    ...(isTenant(token.tenant) ? [] : [`${name}: ${JSON.stringify(token.tenant)} is no tenant name`]),
-    ...token.scopes.filter((scope) => !isScope(scope)).map((scope) => `${name}: there is no scope ${JSON.stringify(scope)}`),
+    ...(idForm.test(token.id) ? [] : [`${name}: the id must match ${idForm.source} (${path}.id)`]),
+    ...(hashForm.test(token.hash) ? [] : [`${name}: the hash must match ${hashForm.source} (${path}.hash)`]),
+    ...(isTenant(token.tenant) ? [] : [`${name}: ${JSON.stringify(token.tenant)} is no tenant name (${path}.tenant)`]),
     ...(token.expiresAt === undefined || Number.isFinite(Date.parse(token.expiresAt))
       ? []
-      : [`${name}: expiresAt must be an ISO 8601 time`]),
+      : [`${name}: expiresAt must be an ISO 8601 time (${path}.expiresAt)`]),
   ]
 }
 

@@ -41,6 +41,7 @@ const auth = z.unknown().superRefine((value, context) => {
 const agentAccess = sameAs<AgentAccess>()(
   z.strictObject({
     description: optional(z.string()),
+    capabilities: optional(z.array(z.string())),
     clientTools: optional(z.enum(['none', 'declared', 'any'])),
     models: optional(z.array(z.string())),
     runtimeParams: optional(z.array(z.string())),

@@ -1,4 +1,6 @@
 import type { RedactConfig } from '@bowline/llm'
+import { isFields } from '@bowline/llm/arguments'
+import { configChecks } from '../arguments.ts'
 import type { Auth } from '../auth/auth.ts'
 import type { Limits } from '../limits.ts'
 import type { AgentAccess, CorsOptions, RouteOptions } from '../options.ts'
@@ -46,7 +48,8 @@ export interface LogOptions {
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
-/** Gives the configuration back, with its type checked. */
+/** Returns the configuration with its type checked. The command checks its keys and values when it reads the file. */
 export function defineServerConfig(config: ServerConfig): ServerConfig {
+  configChecks.checkRequired('config', config, 'an object', isFields)
   return config
 }

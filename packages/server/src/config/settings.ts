@@ -46,7 +46,7 @@ export const settings = {
   trustedProxies: list(
     { group: 'Who may call', about: 'Proxies whose X-Forwarded-* headers are believed', default: [] },
     'RANGE',
-    (ranges) => parseRanges(ranges, 'the list').faults,
+    (ranges) => parseRanges(ranges, () => 'the list').faults,
   ),
   'cors.origins': list({ group: 'Who may call', about: 'Other origins whose pages may call', default: [] }, 'ORIGIN'),
   'cors.credentials': toggle({ group: 'Who may call', about: 'Their pages may send cookies', default: false }),

@@ -10,14 +10,14 @@ const platformAddress = ipaddr.parseCIDR('168.63.129.16/32')
 const globalUnicast = ipaddr.parseCIDR('2000::/3')
 
 /** Ranges and what is wrong in the list: each entry is an address, or a range such as `10.0.0.0/8`. */
-export function parseRanges(list: readonly string[], name: string): { readonly ranges: readonly AddressRange[]; readonly faults: readonly string[] } {
+export function parseRanges(list: readonly string[], nameOf: (place: number) => string): { readonly ranges: readonly AddressRange[]; readonly faults: readonly string[] } {
   const ranges: AddressRange[] = []
   const faults: string[] = []
-  for (const entry of list) {
+  for (const [place, entry] of list.entries()) {
     const address = parseAddress(entry)
     if (address) ranges.push([address, address.kind() === 'ipv4' ? 32 : 128])
     else if (ipaddr.IPv4.isValidCIDRFourPartDecimal(entry) || ipaddr.IPv6.isValidCIDR(entry)) ranges.push(ipaddr.parseCIDR(entry))
-    else faults.push(`${name}: ${JSON.stringify(entry)} is neither an address nor a range such as 10.0.0.0/8`)
+    else faults.push(`${nameOf(place)}: ${JSON.stringify(entry)} is neither an address nor a range such as 10.0.0.0/8`)
   }
   return { ranges, faults }
 }

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { suggestion } from '@bowline/llm/arguments'
 import { ProblemError } from '../problems.ts'
 
 type Fault = { readonly path: string; readonly message: string }
@@ -6,10 +7,18 @@ type Issue = z.core.$ZodIssue
 
 /** The value as the schema gives it back, or a problem that names each place that is wrong. `place` is that of the value. */
 export function validate<T>(schema: z.ZodType<T>, value: unknown, code: 'invalid-body' | 'invalid-query', place: readonly PropertyKey[] = []): T {
-  const result = schema.safeParse(value)
+  const result = schema.safeParse(value, { error: unknownKeys })
   if (result.success) return result.data
   const errors = boundFaults(result.error.issues.flatMap((issue) => faultsOf(issue, place)))
   throw new ProblemError(code, errors.map(({ path, message }) => `${path || 'body'}: ${message}`).join('; '), { errors })
+}
+
+/** The sentence of each unknown key, one per line. Only the first keys are compared with the known ones. */
+function unknownKeys({ code, keys, inst }: z.core.$ZodRawIssue): string | undefined {
+  if (code !== 'unrecognized_keys') return undefined
+  const known = inst instanceof z.ZodObject ? Object.keys(inst.shape) : []
+  const sentenceOf = (key: string): string => `This key is not known here${suggestion(key, known) || '.'}`
+  return (keys as readonly string[]).slice(0, maxFaults).map(sentenceOf).join('\n')
 }
 
 const maxFaults = 20
@@ -33,7 +42,8 @@ function faultsOf(issue: Issue, parent: readonly PropertyKey[]): readonly Fault[
     if (nearest) return nearest.flatMap((each) => faultsOf(each, path))
   }
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({ path: z.core.toDotPath([...path, key]), message: 'This key is not known here.' }))
+    const sentences = issue.message.split('\n')
+    return issue.keys.map((key, place) => ({ path: z.core.toDotPath([...path, key]), message: sentences[place] ?? '' }))
   }
   return [{ path: z.core.toDotPath(path), message: issue.message }]
 }

@@ -1,4 +1,6 @@
 import type { Registry } from 'prom-client'
+import { configChecks, definedFields, methods, type ArgumentCheck } from '../arguments.ts'
+import { checkServerOptions } from '../check-options.ts'
 import { createServer, type Server } from '../create-server.ts'
 import type { FileDownload } from '../execute/file-download.ts'
 import type { ServerOptions } from '../options.ts'
@@ -18,15 +20,25 @@ export interface NodeServerOptions extends Omit<ServerOptions, 'download'> {
  * `createServer` with the parts that need Node: rate limits, counted in memory; files fetched from public addresses; lines
  * of JSON on the standard output; and figures for Prometheus. With auth 'none' only this machine calls, and it is not counted.
  */
-export function createNodeServer({ registry, download = guardedDownload(), ...given }: NodeServerOptions): Server {
-  const options: ServerOptions = {
+export function createNodeServer(options: NodeServerOptions): Server {
+  checkServerOptions(options, { download: orFalse(checkFunction), registry: methods('metrics', 'registerMetric') })
+  const { registry, download = guardedDownload(), ...given } = definedFields(options)
+  const parts: ServerOptions = {
     ...(given.auth !== 'none' && { rateLimiter: flexibleRateLimiter() }),
     ...(download !== false && { download }),
     logger: given.logger ?? pinoLogger(),
     ...given,
   }
-  if (given.metrics) return createServer(options)
+  if (given.metrics) return createServer(parts)
   const metrics = prometheusMetrics(registry ? { registry } : {})
-  const server = createServer({ ...options, metrics })
+  const server = createServer({ ...parts, metrics })
   return { ...server, close: (closeOptions) => server.close(closeOptions).finally(() => metrics.close()) }
 }
+
+const { checkFunction } = configChecks
+
+const orFalse =
+  (check: ArgumentCheck): ArgumentCheck =>
+  (path, value) => {
+    if (value !== false) check(path, value)
+  }

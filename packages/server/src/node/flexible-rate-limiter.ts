@@ -1,4 +1,5 @@
 import { RateLimiterMemory, type RateLimiterAbstract, type RateLimiterRes } from 'rate-limiter-flexible'
+import { configChecks } from '../arguments.ts'
 import type { CreateRateLimiter, RateLimitState } from '../rate/rate-limiter.ts'
 
 /** What a limiter of rate-limiter-flexible is made with. */
@@ -18,6 +19,7 @@ const msPerSecond = 1000
 export function flexibleRateLimiter(
   make: (options: FlexibleLimiterOptions) => Pick<RateLimiterAbstract, 'consume' | 'get'> = (options) => new RateLimiterMemory(options),
 ): CreateRateLimiter {
+  configChecks.checkFunction('make', make)
   return ({ name, points, windowMs }) => {
     const limiter = make({ keyPrefix: `bowline-${name}`, points, duration: windowMs / msPerSecond })
     const state = ({ consumedPoints, msBeforeNext }: RateLimiterRes, allowed: boolean): RateLimitState => ({

@@ -4,6 +4,8 @@ import { request as requestHttp, type IncomingMessage } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { rootCertificates } from 'node:tls'
 import { systemClock, type Clock } from '@bowline/llm'
+import type { FieldChecks } from '@bowline/llm/arguments'
+import { configChecks, longestTimerMs, methods, names, whole } from '../arguments.ts'
 import type { FetchedFile, FileDownload } from '../execute/file-download.ts'
 import { isPublic, isWithin, parseAddress, parseRanges, type Address } from '../http/addresses.ts'
 import { ProblemError } from '../problems.ts'
@@ -33,6 +35,13 @@ interface Guard {
   readonly resolve: (name: string) => Promise<readonly string[]>
 }
 
+const { checkBoolean, checkFunction } = configChecks
+
+const optionChecks: FieldChecks<GuardedDownloadOptions> = {
+  ...{ http: checkBoolean, allow: names, ca: names, resolve: checkFunction, clock: methods('now', 'setTimer') },
+  ...{ maxBytes: whole(1), timeoutMs: whole(1, longestTimerMs), maxRedirects: whole(0) },
+}
+
 const defaultMaxBytes = 10 * 1024 * 1024
 const redirects: readonly (number | undefined)[] = [301, 302, 303, 307, 308]
 const octets = 'application/octet-stream'
@@ -42,8 +51,9 @@ const octets = 'application/octet-stream'
  * are connected to, and each redirect is tested anew. What is refused, and what cannot be resolved, are one refusal.
  */
 export function guardedDownload(options: GuardedDownloadOptions = {}): FileDownload {
+  configChecks.checkFields('options', options, optionChecks)
   const { maxBytes = defaultMaxBytes, timeoutMs = 10_000, maxRedirects = 3, resolve = systemResolve, ca, clock = systemClock } = options
-  const { ranges, faults } = parseRanges(options.allow ?? [], 'allow')
+  const { ranges, faults } = parseRanges(options.allow ?? [], (place) => `options.allow[${place}]`)
   if (faults.length > 0) throw new ServerError('invalid-config', faults.join('; '))
   const guard: Guard = {
     isAllowed: (address) => isPublic(address) || isWithin(address, ranges),

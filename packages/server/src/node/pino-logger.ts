@@ -1,4 +1,6 @@
 import { destination, pino, type Level } from 'pino'
+import type { FieldChecks } from '@bowline/llm/arguments'
+import { configChecks, oneOf } from '../arguments.ts'
 import type { Logger } from '../options.ts'
 
 export interface PinoLoggerOptions {
@@ -13,8 +15,18 @@ export interface FlushedLogger extends Logger {
   flush(): Promise<void>
 }
 
+const optionChecks: FieldChecks<PinoLoggerOptions> = {
+  level: oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+  to: (path, value) => {
+    const isTarget = (given: unknown): boolean => (typeof given === 'string' && given !== '') || (Number.isSafeInteger(given) && Number(given) >= 0)
+    if (value !== undefined) configChecks.checkRequired(path, value, 'a file descriptor or the path of a file', isTarget)
+  },
+}
+
 /** Lines of JSON, written beside the work. */
-export function pinoLogger({ level = 'info', to = 1 }: PinoLoggerOptions = {}): FlushedLogger {
+export function pinoLogger(options: PinoLoggerOptions = {}): FlushedLogger {
+  configChecks.checkFields('options', options, optionChecks)
+  const { level = 'info', to = 1 } = options
   // With a least length of nothing a flush waits for nothing.
   const stream = destination({ dest: to, sync: false, minLength: 1 })
   const logger = pino({ level, formatters: { level: (label) => ({ level: label }) } }, stream)

@@ -1,6 +1,8 @@
 import { createServer as createHttpServer, type ServerResponse } from 'node:http'
 import { getRequestListener, RequestError, type HttpBindings } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import type { FieldChecks } from '@bowline/llm/arguments'
+import { configChecks, limit, longestTimerMs, methods, optionalName, required, whole } from '../arguments.ts'
 import type { CloseOptions, Server } from '../create-server.ts'
 import { isLoopbackHost } from '../http/access.ts'
 import type { SocketLimits } from '../limits.ts'
@@ -29,11 +31,16 @@ export interface RunningServer {
 }
 
 const maxCheckMs = 1000
-/** A longer one fires at once. */
-const maxTimerMs = 2 ** 31 - 1
 
 /** The most that Node takes. */
 const maxHeaderBytes = 2 ** 31 - 1
+
+const maxPort = 65_535
+
+const optionChecks: FieldChecks<ServeOptions> = {
+  ...{ host: optionalName, port: whole(0, maxPort), signals: configChecks.checkBoolean, drainMs: whole(0) },
+  ...{ headerBytes: limit, headersTimeoutMs: limit, bodyTimeoutMs: limit, slowReaderMs: limit },
+}
 
 /** For Node 0 is no limit. */
 function nodeTimeout(ms: number): number {
@@ -42,9 +49,11 @@ function nodeTimeout(ms: number): number {
 
 /** Listens. Rejects when the address is taken, and when a server without authentication would be reached from outside. */
 export async function serve(server: Server, options: ServeOptions = {}): Promise<RunningServer> {
+  required(methods('fetch', 'close'))('server', server)
+  configChecks.checkFields('options', options, optionChecks)
   const { host = '127.0.0.1', port = 8787, drainMs } = options
   if (server.loopbackOnly && !isLoopbackHost(host)) {
-    throw new ServerError('invalid-config', `auth is 'none': ${host} would let everybody in. Use 127.0.0.1, or configure auth.`)
+    throw new ServerError('invalid-config', `auth is 'none': options.host ${host} would let everybody in. Use 127.0.0.1, or configure auth.`)
   }
   const own = server.socketLimits
   const { headerBytes = own.headerBytes, bodyTimeoutMs = own.bodyTimeoutMs, slowReaderMs = own.slowReaderMs } = options
@@ -107,7 +116,7 @@ function listener(server: Server): ReturnType<typeof getRequestListener> {
 
 /** The system knows whether anything was taken: its time begins again with every byte. Who waits for an answer is not slow. */
 function cutSlowReader(outgoing: ServerResponse, slowReaderMs: number): void {
-  outgoing.setTimeout(Math.min(slowReaderMs, maxTimerMs), () => {
+  outgoing.setTimeout(Math.min(slowReaderMs, longestTimerMs), () => {
     if (outgoing.writableLength > 0) outgoing.destroy()
   })
 }

@@ -1,5 +1,7 @@
 import type { SpanContext, SpanStatusCode } from '@opentelemetry/api'
 import type { AroundRun, SessionStore } from '@bowline/sessions'
+import { isFields } from '@bowline/llm/arguments'
+import { configChecks, methods, required } from '../arguments.ts'
 import { requestSpan, tracing, within } from '../observe/open-telemetry.ts'
 
 /** Requests that are remembered for runs that have not begun; the oldest are forgotten first. */
@@ -11,6 +13,8 @@ const failed: SpanStatusCode.ERROR = 2
  * models are within it. Without an SDK there are no spans, and next to no cost.
  */
 export function tracedRuns<Options extends { readonly store: SessionStore }>(options: Options): Options & { readonly aroundRun: AroundRun } {
+  configChecks.checkRequired('options', options, 'options of a runtime', isFields)
+  required(methods('commit'))('options.store', options.store)
   const origins = new Map<string, SpanContext>()
   return { ...options, store: rememberOrigins(options.store, origins), aroundRun: around(origins) }
 }

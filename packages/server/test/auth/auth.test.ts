@@ -2,14 +2,14 @@ import { manualClock } from '@bowline/llm/testing'
 import { createServer, createToken, ServerError, type Principal, type ServerOptions, type TokenConfig } from '@bowline/server'
 import { createHash } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { bench, refusal } from '../support/bench.ts'
+import { bench, idleRuntime, refusal } from '../support/bench.ts'
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const reader: Principal = { id: 'page', tenant: 'demo', scopes: ['sessions:read'] }
 const list = '/api/agent/sessions'
 
 function config(code: ServerOptions['auth'] | undefined): () => unknown {
-  return () => createServer({ auth: code, runtime: {} } as unknown as ServerOptions)
+  return () => createServer({ auth: code, runtime: idleRuntime() } as unknown as ServerOptions)
 }
 
 it('V57: a server without auth is not made', () => {
@@ -46,7 +46,7 @@ it('V58: a configuration that cannot be right is refused with all its faults', (
   const good: TokenConfig = { id: 'a', hash: `sha256:${'0'.repeat(64)}`, tenant: 'demo', scopes: [] }
   const bad = [good, good, { ...good, id: 'b_c' }, { ...good, id: 'd', hash: 'sha256:x' as const, tenant: 'a:b', expiresAt: 'soon' }]
   expect(config({ tokens: bad })).toThrow(/"b_c": the id.*"d": the hash.*"a:b" is no tenant.*expiresAt.*"a": the id is taken/s)
-  expect(config({ tokens: [{ ...good, scopes: ['everything' as never] }] })).toThrow(/no scope "everything"/)
+  expect(config({ tokens: [{ ...good, scopes: ['everything' as never] }] })).toThrow(/auth\.tokens\[0\]\.scopes\[0\] must be one of .*received "everything"/)
 })
 
 it('V59: expired, disabled and malformed tokens are a 401 without a reason', async () => {

@@ -2,7 +2,7 @@ import { manualClock } from '@bowline/llm/testing'
 import { createServer, createToken, type JwtConfig, type ServerOptions } from '@bowline/server'
 import { SignJWT, UnsecuredJWT, type JWTPayload } from 'jose'
 import { describe, expect, it } from 'vitest'
-import { bench, refusal } from '../support/bench.ts'
+import { bench, idleRuntime, refusal } from '../support/bench.ts'
 import { issuer } from '../support/jwks.ts'
 
 const list = '/api/agent/sessions'
@@ -132,7 +132,7 @@ describe('with a shared secret', () => {
 it('V60: a configuration that cannot be right is refused with all its faults', () => {
   const faultsOf = (auth: unknown): string => {
     try {
-      createServer({ auth, runtime: {} } as unknown as ServerOptions)
+      createServer({ auth, runtime: idleRuntime() } as unknown as ServerOptions)
       return ''
     } catch (error) {
       return String(error)

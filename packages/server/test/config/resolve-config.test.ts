@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { AgentAccess } from '@bowline/server'
 import { describe, expect, it } from 'vitest'
 import { ConfigError } from '../../src/config/config-error.ts'
 import { readFlags } from '../../src/config/read-flags.ts'
@@ -35,6 +36,13 @@ function folderWith(content: object | string, name = 'bowline.config.json'): str
   writeFileSync(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content))
   return folder
 }
+
+it('S206: a file may say everything about the access to an agent that createServer takes', async () => {
+  const access = {
+    ...{ description: 'd', capabilities: ['c'], clientTools: 'any', models: ['m'], runtimeParams: ['seed'], clientHistory: true, onBusy: ['queue'] },
+  } as const satisfies Required<AgentAccess>
+  expect((await resolve({ folder: folderWith({ access: { assistant: access } }) })).access).toEqual({ assistant: access })
+})
 
 /** A value of a key that is not its default: as a text, and as what it stands for. */
 function otherValue(key: SettingKey): { readonly text: string; readonly value: unknown } {

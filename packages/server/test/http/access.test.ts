@@ -2,7 +2,7 @@ import { createServer, ServerError } from '@bowline/server'
 import { describe, expect, it } from 'vitest'
 import { parseRanges } from '../../src/http/addresses.ts'
 import { callerOf } from '../../src/http/caller.ts'
-import { bench, refusal } from '../support/bench.ts'
+import { bench, idleRuntime, refusal } from '../support/bench.ts'
 import { ask } from '../support/request.ts'
 
 const open = () => Promise.resolve({ id: 'x', tenant: 'demo', scopes: ['admin'] as const })
@@ -62,12 +62,12 @@ it('V67: a listed origin gets CORS headers, also on refusals, and its preflight 
 })
 
 it('V67: every origin with credentials is refused at start', () => {
-  const options = { runtime: {} as never, auth: 'none' as const, cors: { origins: ['*'], credentials: true } }
+  const options = { runtime: idleRuntime(), auth: 'none' as const, cors: { origins: ['*'], credentials: true } }
   expect(() => createServer(options)).toThrow(ServerError)
 })
 
 it('V57, V67: where callers need no credentials, not every page may call', () => {
-  const options = { runtime: {} as never, auth: 'none' as const, cors: { origins: ['*'] } }
+  const options = { runtime: idleRuntime(), auth: 'none' as const, cors: { origins: ['*'] } }
   expect(() => createServer(options)).toThrow(/would let in every page/)
   expect(() => createServer({ ...options, auth: () => Promise.resolve(null) })).not.toThrow(/page/)
 })
@@ -168,7 +168,7 @@ describe('proxies', () => {
   })
 
   it('V69: the address of a caller is the last one that no trusted proxy has', () => {
-    const { ranges } = parseRanges(['10.0.0.0/8', '::1'], 'x')
+    const { ranges } = parseRanges(['10.0.0.0/8', '::1'], String)
     const address = (remoteAddress: string, chain: string) =>
       callerOf(new Request('http://a.example', { headers: { 'x-forwarded-for': chain } }), { remoteAddress }, ranges).address
     expect(address('10.0.0.1', '198.51.100.9, 192.0.2.7, 10.0.0.2')).toBe('192.0.2.7')
@@ -181,7 +181,7 @@ describe('proxies', () => {
   })
 
   it('V69: a list that cannot be read is refused at start, with every entry', () => {
-    const options = { runtime: {} as never, auth: 'none' as const, trustedProxies: ['10.0.0.0/8', '10/8', 'proxy.example', '1.2.3.4/33'] }
+    const options = { runtime: idleRuntime(), auth: 'none' as const, trustedProxies: ['10.0.0.0/8', '10/8', 'proxy.example', '1.2.3.4/33'] }
     expect(() => createServer(options)).toThrow(/"10\/8".*"proxy.example".*"1.2.3.4\/33"/s)
   })
 })

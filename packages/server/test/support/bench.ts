@@ -40,6 +40,11 @@ export interface BenchOptions extends Partial<ServerOptions> {
   readonly make?: (options: ServerOptions) => Server
 }
 
+/** A runtime that is not started. */
+export function idleRuntime(): Runtime {
+  return createRuntime({ agents: [defineAgent({ name: 'assistant', model: scriptedModel([]) })] })
+}
+
 /** A server on loopback over a real runtime and a scripted model. It ends with the test. */
 export async function bench({
   steps = [],

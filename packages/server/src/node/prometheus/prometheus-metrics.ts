@@ -1,5 +1,7 @@
 import type { SessionStore } from '@bowline/sessions'
 import { Registry } from 'prom-client'
+import type { FieldChecks } from '@bowline/llm/arguments'
+import { configChecks, methods, required } from '../../arguments.ts'
 import type { Metrics } from '../../observe/metrics.ts'
 import { createInstruments } from './instruments.ts'
 import { measuredStore } from './measured-store.ts'
@@ -20,14 +22,21 @@ export interface PrometheusMetrics extends Metrics {
   close(): void
 }
 
+const optionChecks: FieldChecks<PrometheusOptions> = { registry: methods('metrics', 'registerMetric'), tenants: configChecks.checkBoolean }
+
 /** The figures of one process. */
-export function prometheusMetrics({ registry = new Registry(), tenants = false }: PrometheusOptions = {}): PrometheusMetrics {
+export function prometheusMetrics(options: PrometheusOptions = {}): PrometheusMetrics {
+  configChecks.checkFields('options', options, optionChecks)
+  const { registry = new Registry(), tenants = false } = options
   const instruments = createInstruments(registry, tenants)
   return {
     ...requestMeter(instruments, tenants),
     contentType: registry.contentType,
     text: () => registry.metrics(),
-    measure: (store) => measuredStore(store, instruments),
+    measure(store) {
+      required(methods('commit'))('store', store)
+      return measuredStore(store, instruments)
+    },
     close: countModelCalls(instruments),
   }
 }

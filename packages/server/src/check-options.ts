@@ -1,0 +1,92 @@
+import { createRedaction, LlmError } from '@bowline/llm'
+import type { FieldChecks } from '@bowline/llm/arguments'
+import { configChecks, longestTimerMs, methods, names, oneOf, optionalName, required, whole, type ArgumentCheck } from './arguments.ts'
+import { checkAuth } from './auth/check-auth.ts'
+import { defaultLimits } from './limits.ts'
+import type { LogOptions } from './observe/log-observer.ts'
+import type { AgentAccess, CorsOptions, RouteOptions, ServerOptions } from './options.ts'
+import { ServerError } from './server-error.ts'
+
+const { checkBoolean, checkFields, checkFunction, checkItems, checkObject, checkOneOf, checkOptions, checkRequired, checkText } = configChecks
+
+const access: FieldChecks<AgentAccess> = {
+  description: checkText,
+  capabilities: names,
+  clientTools: oneOf('none', 'declared', 'any'),
+  models: names,
+  runtimeParams: (path, value) => checkItems(path, value, required(oneOf(...runtimeParams))),
+  clientHistory: checkBoolean,
+  onBusy: (path, value) => checkItems(path, value, required(oneOf('queue', 'steer', 'interrupt', 'reject'))),
+}
+
+const runtimeParams = [
+  ...['model', 'temperature', 'maxTokens', 'topP', 'topK', 'stopSequences', 'systemPrompt', 'reasoning', 'seed', 'providerSpecific'],
+] as const
+
+const routes: FieldChecks<RouteOptions> = { chat: checkBoolean, openapi: checkBoolean, metrics: checkBoolean, mcp: checkBoolean }
+
+const cors: FieldChecks<CorsOptions> = {
+  origins: required((path, value) => checkItems(path, value, checkOrigin)),
+  credentials: checkBoolean,
+}
+
+const log: FieldChecks<LogOptions> = { content: checkBoolean }
+
+const options: FieldChecks<ServerOptions> = {
+  runtime: required(methods('session', 'sessions', 'run', 'reader', 'stop')),
+  orchestration: methods('getState', 'allowedTools', 'removeState'),
+  auth: checkAuth,
+  agents: (path, value) => {
+    checkObject(path, value)
+    for (const [name, each] of Object.entries(value ?? {})) checkFields(`${path}.${name}`, each ?? null, access)
+  },
+  defaultAgent: optionalName,
+  bridge: (path, value) => checkObject(path, value),
+  mayUse: checkFunction,
+  // `limitFaults` says what is wrong with the numbers.
+  limits: (path, value) => checkOptions(path, value, Object.keys(defaultLimits)),
+  download: checkFunction,
+  rateLimiter: checkFunction,
+  cors: (path, value) => checkFields(path, value, cors),
+  hosts: names,
+  trustedProxies: names,
+  routes: (path, value) => checkFields(path, value, routes),
+  basePath: (path, value) => {
+    const wanted = 'empty, or begin with a slash and not end with one'
+    if (value !== undefined) checkRequired(path, value, wanted, (given) => typeof given === 'string' && /^(\/[\w.~-]+)*$/.test(given))
+  },
+  heartbeatMs: whole(1, longestTimerMs),
+  clock: methods('now', 'setTimer'),
+  ids: methods('next'),
+  logger: methods('info', 'warn', 'error'),
+  log: (path, value) => checkFields(path, value, log),
+  metrics: methods('text'),
+  redact: checkRedact,
+  onAudit: checkFunction,
+}
+
+/** Refuses unknown options, wrong kinds of value and agents that the runtime does not have. `more` are options of a wrapper. */
+export function checkServerOptions(given: Pick<ServerOptions, 'runtime' | 'agents' | 'defaultAgent'>, more: Readonly<Record<string, ArgumentCheck>> = {}): void {
+  checkFields('options', given ?? null, { ...options, ...more })
+  const { runtime, agents = {}, defaultAgent } = given
+  const known = runtime.agents.flatMap(({ name }) => name ?? [])
+  checkOneOf('options.defaultAgent', defaultAgent, known)
+  const unknown = Object.keys(agents).find((name) => !known.includes(name))
+  if (unknown !== undefined) checkFields('options.agents', { [unknown]: {} }, Object.fromEntries(known.map((name) => [name, checkObject])))
+}
+
+function checkOrigin(path: string, value: unknown): void {
+  const isOrigin = (given: unknown): boolean => typeof given === 'string' && (given === '*' || /^[a-z][a-z0-9+.-]*:\/\/[^/?#@\sA-Z]+$/.test(given))
+  checkRequired(path, value, 'an origin such as https://app.example, without a path, or "*"', isOrigin)
+}
+
+function checkRedact(path: string, value: unknown): void {
+  if (value === undefined) return
+  try {
+    createRedaction(value as object)
+  } catch (error) {
+    if (!LlmError.isInstance(error)) throw error
+    const named = error.message.replace('createRedaction.config', path)
+    throw new ServerError('invalid-config', named === error.message ? `${path}.${named}` : named)
+  }
+}
