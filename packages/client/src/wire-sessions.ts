@@ -19,6 +19,11 @@ export interface SessionView {
   readonly pendingToolCalls: readonly PendingToolCall[]
   readonly pendingApprovals: readonly ApprovalRequest[]
   readonly run?: { readonly runId: string; readonly status: 'queued' | 'running' | TurnStatus; readonly attempts: number }
+  /**
+   * Runs of subagents that `run` waits for and that are held because the definition of their agent has changed: the recover
+   * route takes their ids. Absent if there are none.
+   */
+  readonly heldRuns?: readonly { readonly runId: string; readonly agent: readonly string[]; readonly message: string }[]
   /** Of its own runs, as the cost. */
   readonly usage: Usage
   readonly cost?: Cost

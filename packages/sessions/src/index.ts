@@ -22,6 +22,7 @@ export type {
   ApprovalReceipt,
   DecisionOptions,
   EventsOptions,
+  HeldRun,
   InputOptions,
   LogEvents,
   LoggedEvent,

@@ -128,11 +128,19 @@ export interface SettledEvent extends RunEventBase {
 /** Something beside the turn went wrong; `fatal` when it ends the turn. That of a `journal` is live only: it has no `seq`. */
 export interface ErrorEvent extends RunEventBase {
   readonly type: 'error'
-  /** `reminder`: the word of background tasks that did not reach the model. */
-  readonly source: 'extension' | 'guardrail' | 'ephemeral' | 'prompt' | 'compaction' | 'tool' | 'reminder' | 'journal'
+  /**
+   * `reminder`: the word of background tasks that did not reach the model. `definition`: in the log of the root, a run of a
+   * subagent is held because the definition of its agent has changed; `recover` with its `runId` decides.
+   */
+  readonly source: 'extension' | 'guardrail' | 'ephemeral' | 'prompt' | 'compaction' | 'tool' | 'reminder' | 'definition' | 'journal'
   /** Of the extension, guardrail, section or tool. */
   readonly name?: string
   readonly hook?: string
   readonly message: string
   readonly fatal: boolean
+  /**
+   * In the log of the root, for the run of a subagent: the ids of the tool calls from the root to the one that started it.
+   * `runId` and `turn` are those of that run, and the event may stand anywhere.
+   */
+  readonly path?: readonly string[]
 }

@@ -28,6 +28,7 @@ export async function viewOf(
         pendingToolCalls: openRun?.pendingToolCalls ?? [],
         pendingApprovals: openRun?.pendingApprovals ?? [],
         ...(openRun && { run: { runId: openRun.runId, status: openRun.status, attempts: openRun.attempts } }),
+        ...(openRun?.heldRuns && { heldRuns: openRun.heldRuns }),
         usage,
         ...(cost && { cost }),
         cursor,

@@ -58,6 +58,7 @@ export const sessionView = sameAs<SessionView>()(
     pendingToolCalls: z.array(object<SessionView['pendingToolCalls'][number]>('A call that waits for its result.')),
     pendingApprovals: z.array(object<SessionView['pendingApprovals'][number]>('A question that waits for its decision.')),
     run: optional(z.strictObject({ runId: z.string(), status: runStatus, attempts: z.int() })),
+    heldRuns: optional(z.array(z.strictObject({ runId: z.string(), agent: z.array(z.string()), message: z.string() }))),
     usage: object<SessionView['usage']>('Tokens of its own runs.'),
     cost: optional(object<NonNullable<SessionView['cost']>>('What they cost, as far as prices are known.')),
     orchestration: optional(

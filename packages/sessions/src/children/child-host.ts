@@ -3,7 +3,7 @@ import type { JSONValue } from '@bowline/llm'
 import { insertion, sessionStart } from '../session/accept.ts'
 import { messageOf } from '../session/new-run.ts'
 import { lastTextOf } from '../session/run-handle.ts'
-import { isTerminal, isWaiting, openQuestions, readAnswers, toRunInfo, type OpenQuestions } from '../session/views.ts'
+import { isTerminal, isWaiting, openQuestions, readAnswers, type OpenQuestions } from '../session/views.ts'
 import { askAgain } from '../store/commit-once.ts'
 import type { CommitResult, Delivery, NewRun, NewSession, Write } from '../store/batch.ts'
 import type { SessionStore } from '../store/contract.ts'
@@ -127,7 +127,7 @@ async function outcomeOf({ context }: ChildHostOptions, child: RunRecord, asked:
     const told = error && error.code !== 'crash-loop' && error.code !== 'store-unavailable' && error.code !== 'definition-changed' ? { error } : {}
     return { ...ended, ...(cost && { cost }), ...told } as ChildOutcome
   }
-  const { pendingToolCalls, pendingApprovals } = isWaiting(status) ? await toRunInfo(context.store, child) : await stillAsked(context.store, child, asked)
+  const { pendingToolCalls, pendingApprovals } = isWaiting(status) ? openQuestions(child, await readAnswers(context.store, child.session)) : await stillAsked(context.store, child, asked)
   return { kind: 'pending', childRunId, pendingToolCalls, pendingApprovals }
 }
 

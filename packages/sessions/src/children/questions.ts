@@ -42,6 +42,16 @@ export async function questionsAtRoot(store: SessionStore, task: Task, { events,
   return [{ id: `asked:${batchId}`, to: origin.root, writes }]
 }
 
+/** Tells the log of the root that a run below it waits for `recover`, and why: no other event there names the run. */
+export async function heldAtRoot(store: SessionStore, run: RunRecord, held: Pick<Asked, 'at' | 'batchId'> & { readonly message: string }): Promise<readonly Delivery[]> {
+  const origin = originOf(run)
+  if (!origin) return []
+  const { at, batchId, message } = held
+  const path = await callsAbove(store, run)
+  const event = { at, type: 'error', runId: run.id, turn: run.turn ?? 0, agent: origin.path, path, source: 'definition', message, fatal: false } as const
+  return [{ id: `held:${batchId}`, to: origin.root, writes: [{ op: 'event.append', events: [newEvent(event)] }] }]
+}
+
 /** Ids of the calls from the root down to the one that has launched the task. */
 async function callsAbove(store: SessionStore, run: Pick<RunRecord, 'parent' | 'origin'>): Promise<readonly string[]> {
   const origin = originOf(run)

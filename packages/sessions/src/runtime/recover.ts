@@ -1,6 +1,7 @@
 import type { DurableEvent, IdSource } from '@bowline/agent-loop'
 import type { Clock, JSONValue } from '@bowline/llm'
 import { newsOfChild } from '../children/deliveries.ts'
+import { heldAtRoot } from '../children/questions.ts'
 import { describeDiff, type DefinitionDiff } from '../definition/definition-diff.ts'
 import { SessionError } from '../errors.ts'
 import { lastEvents, lastWrites, lookAtLostRun, newsOfLostRun, type LostRun, type LostRunEnd } from '../journal/close-run.ts'
@@ -113,7 +114,7 @@ export async function holdForDecision({ store, live, ids, clock }: RecoverContex
     key: session.key,
     expect: fence(run),
     writes: [{ op: 'event.append', events: events.map(newEvent) }, { op: 'run.patch', runId: run.id, patch }],
-    deliver: newsOfChild(run, { status: 'needs-recovery', at, batchId }),
+    deliver: [...newsOfChild(run, { status: 'needs-recovery', at, batchId }), ...(await heldAtRoot(store, run, { at, batchId, message }))],
   })
   checkTaken(result)
   if (result.ok) live.publish(session.key, events.map((event, index): StoredEvent => ({ ...event, seq: result.firstSeq + index })), true)

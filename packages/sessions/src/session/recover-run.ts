@@ -2,12 +2,13 @@ import { SessionError } from '../errors.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { SessionContext } from './context.ts'
 import { readRun, unknownRun } from './rest.ts'
+import { isBelow } from './route.ts'
 import { requestStop } from './stop.ts'
 
-/** Decides about a run that waits because its agent is defined otherwise than when it began. */
+/** Decides about a run, of the session or below it, that waits because its agent is defined otherwise than when it began. */
 export async function recoverRun(context: SessionContext, key: string, runId: string, decision: 'continue' | 'stop'): Promise<void> {
   const run = await readRun(context.store, runId)
-  if (run.session !== key) throw unknownRun(runId)
+  if (!isBelow(run.session, key)) throw unknownRun(runId)
   if (decision === 'stop') return requestStop(context, run, 'the definition of the agent has changed')
   if (run.status !== 'needs-recovery' || run.reason !== 'definition-changed') {
     // Somebody has decided already.
@@ -16,7 +17,7 @@ export async function recoverRun(context: SessionContext, key: string, runId: st
   }
   const result = await commitOnce(context.store, {
     id: context.ids.next('batch'),
-    key,
+    key: run.session,
     expect: [{ that: 'run', runId, status: ['needs-recovery'] }],
     writes: [{ op: 'run.patch', runId, patch: { status: 'queued', definition: null, error: null } }],
   })

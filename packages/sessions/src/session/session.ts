@@ -117,7 +117,7 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       inputChecks.checkRequired('recover.decision', decision, 'continue or stop', (given) => given === 'continue' || given === 'stop')
       const from = logEnd(await access.writable())
       await recoverRun(context, key, runId, decision)
-      return runHandle(context, session, runId, 'queued', from)
+      return runHandle(context, session, await runAbove(context.store, key, runId), 'queued', from)
     },
     async kill(options = {}) {
       checkKillOptions('kill', options)

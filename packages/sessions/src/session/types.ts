@@ -53,7 +53,11 @@ export interface Session {
   deny(approvalId: string, options?: DecisionOptions): Promise<ApprovalReceipt>
   /** Says what became of a call whose outcome is unknown, and queues the run in the same commit. Repeatable. */
   resolveTool(toolCallId: string, resolution: ToolResolution, options?: { readonly path?: readonly string[] }): Promise<RunHandle>
-  /** Decides about a run that waits because the definition of its agent has changed. */
+  /**
+   * Decides about a run that waits because the definition of its agent has changed: one of this session, or of a subagent
+   * at any depth, as `heldRuns` and the `error` events of source `definition` name it. The handle is that of this session's
+   * own run.
+   */
   recover(runId: string, decision: 'continue' | 'stop'): Promise<RunHandle>
   /** Ends all that is open at once, whoever executes it, and closes this handle. */
   kill(options?: { readonly reason?: string }): Promise<StopReceipt>
@@ -310,6 +314,11 @@ export interface RunInfo {
   readonly pendingToolCalls: readonly PendingToolCall[]
   /** Questions about calls that wait for a decision; those already decided are left out. */
   readonly pendingApprovals: readonly ApprovalRequest[]
+  /**
+   * Runs of subagents that this run waits for, at any depth, and that wait for `recover`. Absent if there are none. The log
+   * names these and those of background tasks, in `error` events of source `definition`.
+   */
+  readonly heldRuns?: readonly HeldRun[]
   readonly stopping: boolean
   /** The run that handed the work to this one. */
   readonly parent?: string
@@ -321,6 +330,15 @@ export interface RunInfo {
   readonly createdAt: number
   readonly startedAt?: number
   readonly endedAt?: number
+}
+
+/** A run of a subagent that waits because the definition of its agent has changed. */
+export interface HeldRun {
+  readonly runId: string
+  /** Names of the agents from the root to its own. */
+  readonly agent: readonly string[]
+  /** Names each change. */
+  readonly message: string
 }
 
 export type { Page, PageRequest, RunQuery }

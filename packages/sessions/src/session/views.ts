@@ -8,7 +8,7 @@ import {
   type RunStatus,
   type SessionRecord,
 } from '../store/records.ts'
-import type { RunInfo, SessionInfo } from './types.ts'
+import type { HeldRun, RunInfo, SessionInfo } from './types.ts'
 
 const terminal: ReadonlySet<RunStatus> = new Set(terminalStatuses)
 const holding: ReadonlySet<RunStatus> = new Set(holdingStatuses)
@@ -83,6 +83,7 @@ export async function toRunInfo(store: SessionStore, run: RunRecord): Promise<Ru
     cursor: printCursor(run.firstSeq - 1),
     ...(run.inputId === undefined ? {} : { inputId: run.inputId }),
     ...(isWaiting(status) ? openQuestions(run, await readAnswers(store, session)) : { pendingToolCalls: [], pendingApprovals: [] }),
+    ...(await heldIn(store, run)),
     stopping: stop !== undefined && !isTerminal(status),
     ...(error === undefined ? {} : { error }),
     ...(parent && { parent: parent.runId }),
@@ -93,6 +94,23 @@ export async function toRunInfo(store: SessionStore, run: RunRecord): Promise<Ru
     ...(startedAt === undefined ? {} : { startedAt }),
     ...(endedAt === undefined ? {} : { endedAt }),
   }
+}
+
+async function heldIn(store: SessionStore, run: RunRecord): Promise<Pick<RunInfo, 'heldRuns'>> {
+  const heldRuns = isWaiting(run.status) ? await heldBelow(store, run.id) : []
+  return heldRuns.length > 0 ? { heldRuns } : {}
+}
+
+/** A task in the background is not what the run waits for. */
+async function heldBelow(store: SessionStore, runId: string): Promise<readonly HeldRun[]> {
+  const held: HeldRun[] = []
+  const { items } = await store.listChildren({ parent: { runId }, status: waitingStatuses, limit: 1000 })
+  for (const { id, parent, reason, error } of items) {
+    if (!parent || parent.taskId !== undefined) continue
+    if (reason === 'definition-changed' && error) held.push({ runId: id, agent: parent.path, message: error.message })
+    held.push(...(await heldBelow(store, id)))
+  }
+  return held
 }
 
 /** The run that holds the session, else the one that comes next. */

@@ -23,6 +23,14 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
     },
   ],
   [
+    'S82, S202: a subagent that is held for its definition is named to the clients of the root',
+    {
+      setup: { onDefinitionChange: 'refuse' },
+      steps: [{ do: 'send', to: 'a', name: 'first', plan: [{ calls: [{ delegate: [{ calls: [{ tool: 'askSoon' }] }] }] }] }, { do: 'restart', definition: 1 }],
+      seed: 1374,
+    },
+  ],
+  [
     'S82, S130: a run that is given up stops the subagents it waits for',
     {
       setup: { hooks: [{ hook: 'onStepEnd', does: 'throw', times: 1 }] },

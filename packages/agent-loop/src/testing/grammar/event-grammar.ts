@@ -68,6 +68,7 @@ function takeBackground(log: LogState, event: DurableEvent, must: Must): void {
 
 function takeDurable(log: LogState, event: DurableEvent, must: Must, options: GrammarOptions): void {
   if ('background' in event) return takeBackground(log, event, must)
+  if (event.type === 'error' && event.path) return
   if (event.type === 'turn-end' && log.place !== 'closing' && event.runId !== log.runId) {
     log.queued.delete(event.runId)
     return must(event.status === 'aborted' && event.steps === 0, `belongs to run ${event.runId}, not to ${log.runId ?? 'any'}`)

@@ -162,12 +162,12 @@ export class Clients {
   /** Answers all that a session asks, its subagents' questions too. */
   async answer(session: Session, how: AnswerKind): Promise<void> {
     const run = (await session.info())?.openRun
-    const { approvals, calls } = await questionsOf(session, run?.status === 'needs-recovery' ? run.pendingToolCalls : [])
+    const { approvals, calls, held } = await questionsOf(session, run?.status === 'needs-recovery' ? run.pendingToolCalls : [])
     for (const { approvalId } of approvals) await this.#once(() => this.#decide(session, approvalId, how))
     for (const call of calls) await this.#once(() => this.#answerCall(session, call, how))
-    if (run?.status === 'needs-recovery' && run.reason === 'definition-changed') {
-      await this.#once(() => session.recover(run.runId, how === 'no' ? 'stop' : 'continue'))
-    }
+    if (run?.status === 'needs-recovery' && run.reason === 'definition-changed') held.add(run.runId)
+    for (const { runId } of run?.heldRuns ?? []) held.add(runId)
+    for (const runId of held) await this.#once(() => session.recover(runId, how === 'no' ? 'stop' : 'continue'))
   }
 
   async #decide(session: Session, approvalId: string, how: AnswerKind): Promise<void> {
@@ -227,15 +227,26 @@ export class Clients {
   }
 }
 
-/** What a reader of the log is asked, and calls whose outcome nobody knows. */
-async function questionsOf(session: Session, doubts: readonly PendingToolCall[]): Promise<{ readonly approvals: readonly Pick<ApprovalRequest, 'approvalId'>[]; readonly calls: readonly PendingToolCall[] }> {
+interface Questions {
+  readonly approvals: readonly Pick<ApprovalRequest, 'approvalId'>[]
+  readonly calls: readonly PendingToolCall[]
+  /** Runs of subagents that are held for their definition, or were. */
+  readonly held: Set<string>
+}
+
+/** Returns what the log asks its reader, and the calls whose outcome is unknown. */
+async function questionsOf(session: Session, doubts: readonly PendingToolCall[]): Promise<Questions> {
   let view = emptyView
+  const held = new Set<string>()
   try {
-    for await (const event of session.events({ live: false })) view = reduceEvents(view, event)
+    for await (const event of session.events({ live: false })) {
+      view = reduceEvents(view, event)
+      if (event.type === 'error' && event.source === 'definition') held.add(event.runId)
+    }
   } catch (error) {
     if (!SessionError.isInstance(error)) throw error
-    return { approvals: [], calls: [] }
+    return { approvals: [], calls: [], held }
   }
   const known = new Set(doubts.map(({ toolCallId }) => toolCallId))
-  return { approvals: view.pendingApprovals, calls: [...doubts, ...view.pendingToolCalls.filter(({ toolCallId }) => !known.has(toolCallId))] }
+  return { approvals: view.pendingApprovals, calls: [...doubts, ...view.pendingToolCalls.filter(({ toolCallId }) => !known.has(toolCallId))], held }
 }

@@ -36,7 +36,7 @@ function drawSetup(draw: Draw, has: (feature: Feature) => boolean): Setup {
     ...(draw.chance(0.2) && { durability: 'turn' as const }),
     ...(draw.chance(0.3) && { onUnknownOutcome: 'tell-model' as const }),
     ...(draw.chance(0.2) && { onFailedTurn: 'rewind' as const }),
-    ...(mayHold(has) && draw.chance(0.5) && { onDefinitionChange: draw.oneOf(['pin', 'refuse'] as const) }),
+    ...(has('definition-changes') && draw.chance(0.5) && { onDefinitionChange: draw.oneOf(['pin', 'refuse'] as const) }),
     ...(has('expiry') && draw.chance(0.5) && { idleMs: draw.oneOf([2_000, 10_000, 30_000]) }),
     ...(has('background') && draw.chance(0.2) && { maxActive: 1 }),
     ...(has('limits') && draw.chance(0.5) && { maxSteps: 1 + draw.whole(3) }),
@@ -45,11 +45,6 @@ function drawSetup(draw: Draw, has: (feature: Feature) => boolean): Setup {
     ...(has('guardrails') && draw.chance(0.5) && { guardrail: draw.oneOf(['block', 'halt', 'throw', 'wait'] as const) }),
     ...(has('hooks') && { hooks: draw.times(1 + draw.whole(2), () => drawHook(draw)) }),
   }
-}
-
-/** A subagent whose run is held for its definition is named to no client: programs with both would wait for ever. */
-function mayHold(has: (feature: Feature) => boolean): boolean {
-  return has('definition-changes') && !has('subagents')
 }
 
 const hooks: readonly PlannedHook[] = ['beforeAgentStart', 'onTurnStart', 'onStepEnd', 'onToolCall', 'onAgentEnd', 'onSavePoint']

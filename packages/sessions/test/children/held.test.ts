@@ -1,0 +1,126 @@
+import { defineExtension, type AgentOptions } from '@bowline/agent-loop'
+import { type LoggedEvent, type RunRecord, type Session, type SessionStore } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
+import { describe, expect, it } from 'vitest'
+import { namesOfPlaces, placesOfStores } from '../stores/places.ts'
+import { checkLog, logOf } from '../support.ts'
+import { callTo, childrenOf, endOf, found, handOver, helper, launch, remote, root, team } from './support.ts'
+
+const placeOf = placesOfStores()
+const says = async () => ({ text: 'done' })
+const kinds = ['blocking', 'background'] as const
+type Kind = (typeof kinds)[number]
+
+type HeldEvent = Extract<LoggedEvent, { type: 'error' }>
+
+async function heldEvents(session: Session): Promise<readonly HeldEvent[]> {
+  return (await logOf(session)).filter((event): event is HeldEvent => event.type === 'error' && event.source === 'definition')
+}
+
+/** The root hands work to `mid`, which hands it to `leaf`, which waits for an answer when its process ends. */
+async function begin(store: SessionStore, kind: Kind): Promise<RunRecord> {
+  const leaf = helper('leaf', [{ toolCalls: [callTo('w', 'where')] }], { tools: [remote('where')] })
+  const mid = helper('mid', [{ toolCalls: [kind === 'blocking' ? handOver('l', 'leaf') : launch('l', 'leaf')] }, { text: 'launched' }].slice(0, kind === 'blocking' ? 1 : 2), { subagents: [leaf] })
+  const steps = kind === 'blocking' ? [{ toolCalls: [handOver('m', 'mid')] }] : [{ toolCalls: [handOver('m', 'mid')] }, { text: 'over' }]
+  const { runtime, session } = await team(steps, { store, subagents: [mid] })
+  await (await session.send('go')).result()
+  const [child] = await childrenOf(store)
+  const run = await found(store, async () => (await childrenOf(store, child?.session)).find(({ status }) => status === 'awaiting-tools'))
+  await runtime.stop()
+  return run
+}
+
+/** A process in which `leaf` has other instructions, and runs of another definition are held. */
+function changed(store: SessionStore, mid: Partial<AgentOptions> = {}) {
+  const leaf = helper('leaf', says, { tools: [remote('where')], instructions: 'Look twice.' })
+  return team(says, { store, subagents: [helper('mid', says, { subagents: [leaf], ...mid })], onDefinitionChange: 'refuse' })
+}
+
+/** The answer that its question waits for lets the run of `leaf` go on, as far as its definition lets it. */
+async function held(store: SessionStore, run: RunRecord) {
+  const made = await changed(store)
+  await made.session.submitToolResults([{ toolCallId: 'w', path: ['m', 'l'], output: 'Oslo' }])
+  await endOf(store, run.id, 'needs-recovery')
+  return made
+}
+
+describe.each(kinds)('a run of a %s subagent, three deep, that is held for its definition', (kind) => {
+  it.each(namesOfPlaces)('S82, S112, S202: is named at the root and goes on by recover there, over a %s store', async (name) => {
+    const [store, later] = placeOf(name)
+    const run = await begin(store, kind)
+    const again = later()
+    const { runtime, session, faults } = await held(again, run)
+    const message = 'The definition of the agent has changed: the instructions.'
+    expect(await heldEvents(session)).toMatchObject([{ runId: run.id, path: ['m', 'l'], agent: ['mid', 'leaf'], message, fatal: false }])
+    if (kind === 'blocking') {
+      const heldRuns = [{ runId: run.id, agent: ['mid', 'leaf'], message }]
+      const info = await found(again, async () => ((await session.info())?.openRun?.heldRuns ? session.info() : undefined))
+      expect(info?.openRun).toMatchObject({ heldRuns })
+      expect((await session.runs()).items).toMatchObject([{ heldRuns }])
+    }
+    const handle = await session.recover(run.id, 'continue')
+    expect(await handle.result()).toMatchObject({ status: 'completed' })
+    expect(handle.runId).toBe((await session.runs()).items[0]?.runId)
+    expect(await endOf(again, run.id)).toMatchObject({ status: 'completed' })
+    expect(await session.recover(run.id, 'continue')).toMatchObject({ runId: handle.runId })
+    expect((await session.runs()).items[0]).not.toHaveProperty('heldRuns')
+    await checkLog(session)
+    expect(faults).toEqual([])
+    await runtime.stop()
+  })
+
+  it('S82, S112: ends by recover with stop, and the run that waits for it goes on', async () => {
+    const store = memoryStore()
+    const run = await begin(store, kind)
+    const { runtime, session } = await held(store.second(), run)
+    expect(await (await session.recover(run.id, 'stop')).result()).toMatchObject({ status: 'completed' })
+    expect(await endOf(runtime.store, run.id)).toMatchObject({ status: 'aborted' })
+    await checkLog(session)
+    await runtime.stop()
+  })
+
+  it('S98, S82: ends with a stop of the root', async () => {
+    const store = memoryStore()
+    const run = await begin(store, kind)
+    const { runtime, session } = await held(store.second(), run)
+    const [first] = (await session.runs()).items
+    if (kind === 'blocking') expect(await session.stop()).toMatchObject({ state: 'settled', status: 'aborted' })
+    else await session.kill()
+    expect(await endOf(runtime.store, run.id)).toMatchObject({ status: 'aborted' })
+    expect((await runtime.run(first?.runId ?? ''))?.heldRuns).toBeUndefined()
+    await runtime.stop()
+  })
+
+  it('S112: is no run of another session', async () => {
+    const store = memoryStore()
+    const run = await begin(store, kind)
+    const { runtime } = await held(store.second(), run)
+    const other = runtime.session('room:10')
+    await other.open()
+    await expect(other.recover(run.id, 'continue')).rejects.toMatchObject({ code: 'unknown-run' })
+    expect(await runtime.run(run.id)).toMatchObject({ status: 'needs-recovery' })
+    await runtime.stop()
+  })
+})
+
+it('S82, S112: a run in the session of a subagent that is no child is named and recovered at the root', async () => {
+  const store = memoryStore()
+  const asks = { tools: [remote('where')] }
+  let isAsked = false
+  const again = defineExtension({ name: 'again', hooks: { onStepEnd: (_event, { followUp }) => (isAsked ? undefined : ((isAsked = true), void followUp('and then?'))) } })
+  const mid = helper('mid', [{ text: 'first' }, { toolCalls: [callTo('w', 'where')] }], { ...asks, extensions: [again] })
+  const first = await team([{ toolCalls: [handOver('m', 'mid')] }, { text: 'over' }], { store, subagents: [mid] })
+  await (await first.session.send('go')).result()
+  const key = (await childrenOf(store))[0]?.session ?? ''
+  const run = await found(store, async () => (await store.listRuns(key)).items.find(({ status }) => status === 'awaiting-tools'))
+  await first.runtime.stop()
+  const after = store.second()
+  const { runtime, session } = await team(says, { store: after, subagents: [helper('mid', says, { ...asks, instructions: 'Look twice.' })], onDefinitionChange: 'refuse' })
+  await session.submitToolResults([{ toolCallId: 'w', path: ['m'], output: 'Oslo' }])
+  await endOf(after, run.id, 'needs-recovery')
+  expect(await heldEvents(session)).toMatchObject([{ runId: run.id, agent: ['mid'], path: ['m'] }])
+  await session.recover(run.id, 'continue')
+  expect(await endOf(after, run.id)).toMatchObject({ kind: 'follow-up', status: 'completed' })
+  await checkLog(session)
+  await runtime.stop()
+})
