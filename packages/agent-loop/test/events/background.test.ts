@@ -42,6 +42,16 @@ describe('what runs in the background ask', () => {
     expect(await asked(inner, waits())).toEqual(['r'])
   })
 
+  it('A35: that its definition has changed is told anywhere in the log, and leaves the view as it is', async () => {
+    const held = { at: 0, runId: 'far', turn: 1, agent: ['scout'], path: ['d'], type: 'error', source: 'definition', message: 'It has changed.', fatal: false } as const
+    const { seq: _seq, ...plain } = viewOf(await logWith())
+    for (const type of ['user-message', 'message-end', 'tool-execution-start', 'turn-end', 'save-point'] as const) {
+      const log = await logWith([type, held])
+      expect(checkEvents(log)).toEqual([])
+      expect(viewOf(log)).toMatchObject(plain)
+    }
+  })
+
   it('A35: a question that comes twice, and an answer without one, are found', async () => {
     expect(checkEvents(await logWith(['message-end', asks], ['message-end', asks]))).toEqual([expect.stringContaining('is used')])
     expect(checkEvents(await logWith(['message-end', decided]))).toEqual([expect.stringContaining('was not requested')])

@@ -1,10 +1,10 @@
 import { defineExtension, type AgentOptions } from '@bowline/agent-loop'
-import { type LoggedEvent, type RunRecord, type Session, type SessionStore } from '@bowline/sessions'
+import type { LoggedEvent, RunRecord, Session, SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { namesOfPlaces, placesOfStores } from '../stores/places.ts'
 import { checkLog, logOf } from '../support.ts'
-import { callTo, childrenOf, endOf, found, handOver, helper, launch, remote, root, team } from './support.ts'
+import { callTo, childrenOf, endOf, found, handOver, helper, launch, remote, team } from './support.ts'
 
 const placeOf = placesOfStores()
 const says = async () => ({ text: 'done' })
