@@ -1,3 +1,5 @@
+import { inspect } from 'node:util'
+
 /** One exported function in the table of a package. */
 export interface ArgumentRow {
   /** Of the arguments, in their order. */
@@ -6,11 +8,8 @@ export interface ArgumentRow {
   readonly good: () => readonly unknown[]
   /** Makes the call, and waits until the arguments have been used. Throws, or rejects, as the function does. */
   readonly call: (...given: never[]) => unknown
-  /**
-   * The kinds of value that a place takes, by its path, where they are others than the kind of the good value. Every
-   * kind that is listed must be taken, and no other may be.
-   */
-  readonly takes?: Readonly<Record<string, readonly Kind[]>>
+  /** What a place takes, by its path, where it is something else than the kind of the good value. */
+  readonly takes?: Readonly<Record<string, Takes>>
   /** Places whose values are not taken apart: models, clocks, data that others check. */
   readonly whole?: readonly string[]
   /** Objects that may have fields of any name. */
@@ -19,6 +18,8 @@ export interface ArgumentRow {
   readonly data?: readonly string[]
   /** Objects whose fields must have a value: undefined is refused. */
   readonly records?: readonly string[]
+  /** How errors name a place, by its path. Default: an option by its own path, an argument by its name. */
+  readonly shown?: (path: string) => string
 }
 
 const kinds = {
@@ -42,62 +43,144 @@ const kinds = {
 
 export type Kind = keyof typeof kinds
 
+/** Kinds of value, of which each must be taken and no other may be; or a test that no other value may pass. */
+export type Takes = readonly Kind[] | TakesValue
+
+type TakesValue = (value: unknown) => boolean
+
+/** Tried besides the kinds where a test says what is taken. */
+const oddValues: readonly unknown[] = [Infinity, 0, 5, '3', 'nope', false, [5], [null], ['nope'], { nope: 1 }, { then: 1 }, /x/]
+
 type Path = readonly (string | number)[]
 type Outcome = { readonly taken: true } | { readonly taken: false; readonly error: unknown }
 
 export interface TableOptions {
   /** Whether it is the error that the package throws for a mistake of its caller. */
   readonly isRefusal: (error: unknown) => error is Error
+  /** Whether it is an error of a call whose arguments were taken: for an id that is not there. Default: none is. */
+  readonly isTaken?: (error: unknown) => boolean
 }
 
 /** What is wrong with the checks of one function: nothing, when every value is taken or refused as the row says. */
 export async function argumentProblems(row: ArgumentRow, options: TableOptions): Promise<readonly string[]> {
-  const first = await outcomeOf(row, row.good())
-  if (!first.taken) return [`the good call is refused: ${String(first.error)}`]
+  const problems = await takenProblems(row, options)
+  return problems.some((one) => one.startsWith(goodRefused)) ? problems : [...problems, ...(await refusedProblems(row, options))]
+}
+
+const goodRefused = 'the good call is refused'
+
+/** The half of `argumentProblems` that makes calls which must be taken. They may write. */
+export async function takenProblems(row: ArgumentRow, options: TableOptions): Promise<readonly string[]> {
+  const first = await outcomeOf(row, row.good(), options)
+  if (!first.taken) return [`${goodRefused}: ${String(first.error)}`]
   const problems: string[] = []
   for (const path of pathsOf(row)) {
-    problems.push(...(await kindProblems(row, path, options)))
+    problems.push(...(await takenKindProblems(row, path, options)))
     const value = at(row.good(), path)
     const text = pathText(row, path)
-    if (!isPlain(value) || row.whole?.includes(text) === true || isData(row, text)) continue
-    if (row.open?.includes(text) !== true) problems.push(...(await unknownOptionProblems(row, path, options)))
     const isRecord = row.records?.includes(text) === true
-    for (const key of isRecord ? [] : Object.keys(value)) problems.push(...(await absenceProblems(row, [...path, key])))
+    if (!isTakenApart(row, path) || isRecord) continue
+    for (const key of Object.keys(value as object)) problems.push(...(await absenceProblems(row, [...path, key], options)))
   }
   return problems
 }
 
-async function kindProblems(row: ArgumentRow, path: Path, { isRefusal }: TableOptions): Promise<readonly string[]> {
-  const text = pathText(row, path)
-  const takes = row.takes?.[text]
-  const own = kindOf(at(row.good(), path))
-  const shown = shownPath(row, path)
-  const wrong: string[] = []
-  for (const kind of Object.keys(kinds) as Kind[]) {
-    const outcome = await outcomeOf(row, replaced(row.good(), path, kinds[kind]()))
-    // What is empty may lack what must be given.
-    const mayBeEither = isData(row, text) || (takes === undefined && kind === own && (kind === 'object' || kind === 'list'))
-    const isExpected = (takes ?? [own]).includes(kind)
-    if (outcome.taken) {
-      if (!isExpected && !mayBeEither) wrong.push(`${kind} is taken`)
-    } else if (!isRefusal(outcome.error)) wrong.push(`${kind} gives a bare ${String(outcome.error)}`)
-    else if (isExpected && !mayBeEither) wrong.push(`${kind} is refused (${outcome.error.message})`)
-    else if (!mayBeEither && !outcome.error.message.includes(shown)) wrong.push(`${kind} is refused without ${shown} (${outcome.error.message})`)
+/** The half of `argumentProblems` that makes calls which must be refused. None of them may write. */
+export async function refusedProblems(row: ArgumentRow, options: TableOptions): Promise<readonly string[]> {
+  const problems: string[] = []
+  for (const path of pathsOf(row)) {
+    problems.push(...(await refusedValueProblems(row, path, options)))
+    if (isTakenApart(row, path) && row.open?.includes(pathText(row, path)) !== true) problems.push(...(await unknownOptionProblems(row, path, options)))
   }
-  return wrong.length === 0 ? [] : [`${text}: ${wrong.join(', ')}`]
+  return problems
 }
 
-async function unknownOptionProblems(row: ArgumentRow, path: Path, { isRefusal }: TableOptions): Promise<readonly string[]> {
-  const outcome = await outcomeOf(row, replaced(row.good(), [...path, 'unknownOption'], 7))
+/** A place of which a test says what it takes. */
+export interface TestedPlace {
+  readonly path: string
+  readonly takes: TakesValue
+  /** What is wrong with how a value is refused here that the place does not take. */
+  readonly refusalProblem: (value: unknown) => Promise<string | undefined>
+}
+
+/** Of one function. For values of every shape, in tests with random ones. */
+export function testedPlaces(row: ArgumentRow, options: TableOptions): readonly TestedPlace[] {
+  return pathsOf(row).flatMap((place) => {
+    const path = pathText(row, place)
+    const takes = row.takes?.[path]
+    return typeof takes === 'function' ? [{ path, takes, refusalProblem: (value) => refusalProblem(row, place, value, options) }] : []
+  })
+}
+
+function isTakenApart(row: ArgumentRow, path: Path): boolean {
+  const text = pathText(row, path)
+  return isPlain(at(row.good(), path)) && row.whole?.includes(text) !== true && !isData(row, text)
+}
+
+function kindNames(): readonly Kind[] {
+  return Object.keys(kinds) as Kind[]
+}
+
+/** What is empty may lack what must be given. */
+function mayBeEither(row: ArgumentRow, path: Path, kind: Kind): boolean {
+  const text = pathText(row, path)
+  const isOwn = row.takes?.[text] === undefined && kind === kindOf(at(row.good(), path))
+  return isData(row, text) || (isOwn && (kind === 'object' || kind === 'list'))
+}
+
+async function takenKindProblems(row: ArgumentRow, path: Path, options: TableOptions): Promise<readonly string[]> {
+  const takes = row.takes?.[pathText(row, path)] ?? [kindOf(at(row.good(), path))]
+  if (typeof takes === 'function') return []
+  const wrong: string[] = []
+  for (const kind of kindNames()) {
+    const isEither = mayBeEither(row, path, kind)
+    if (!isEither && !takes.includes(kind)) continue
+    const outcome = await outcomeOf(row, replaced(row.good(), path, kinds[kind]()), options)
+    if (outcome.taken) continue
+    if (!options.isRefusal(outcome.error)) wrong.push(`${kind} gives a bare ${String(outcome.error)}`)
+    else if (!isEither) wrong.push(`${kind} is refused (${outcome.error.message})`)
+  }
+  return wrong.length === 0 ? [] : [`${pathText(row, path)}: ${wrong.join(', ')}`]
+}
+
+async function refusedValueProblems(row: ArgumentRow, path: Path, options: TableOptions): Promise<readonly string[]> {
+  const takes = row.takes?.[pathText(row, path)] ?? [kindOf(at(row.good(), path))]
+  const made = kindNames().map((kind) => ({ kind, value: kinds[kind]() }))
+  const refused =
+    typeof takes === 'function'
+      ? [...made.map(({ value }) => value), ...oddValues].filter((value) => !takes(value))
+      : made.filter(({ kind }) => !takes.includes(kind) && !mayBeEither(row, path, kind)).map(({ value }) => value)
+  const wrong: string[] = []
+  for (const value of refused) {
+    const problem = await refusalProblem(row, path, value, options)
+    if (problem !== undefined) wrong.push(problem)
+  }
+  return wrong.length === 0 ? [] : [`${pathText(row, path)}: ${wrong.join(', ')}`]
+}
+
+async function refusalProblem(row: ArgumentRow, path: Path, value: unknown, options: TableOptions): Promise<string | undefined> {
+  const kind = inspect(value, { depth: 1 })
+  const outcome = await outcomeOf(row, replaced(row.good(), path, value), options)
+  if (outcome.taken) return `${kind} is taken`
+  if (!options.isRefusal(outcome.error)) return `${kind} gives a bare ${String(outcome.error)}`
+  const shown = shownPath(row, path)
+  return outcome.error.message.includes(shown) ? undefined : `${kind} is refused without ${shown} (${outcome.error.message})`
+}
+
+async function unknownOptionProblems(row: ArgumentRow, path: Path, options: TableOptions): Promise<readonly string[]> {
+  const outcome = await outcomeOf(row, replaced(row.good(), [...path, 'unknownOption'], 7), options)
   if (outcome.taken) return [`${pathText(row, path)}: an unknown option is taken`]
-  const isNamed = isRefusal(outcome.error) && outcome.error.message.includes('unknownOption')
+  const isNamed = options.isRefusal(outcome.error) && outcome.error.message.includes('unknownOption')
   return isNamed ? [] : [`${pathText(row, path)}: an unknown option is not named (${String(outcome.error)})`]
 }
 
 /** Undefined must be as absent. */
-async function absenceProblems(row: ArgumentRow, path: Path): Promise<readonly string[]> {
-  const [left, empty] = [await outcomeOf(row, without(row.good(), path)), await outcomeOf(row, replaced(row.good(), path, undefined))]
-  return left.taken === empty.taken ? [] : [`${pathText(row, path)}: undefined is not as absent (${said(empty)}; ${said(left)})`]
+async function absenceProblems(row: ArgumentRow, path: Path, options: TableOptions): Promise<readonly string[]> {
+  const [left, empty] = [await outcomeOf(row, without(row.good(), path), options), await outcomeOf(row, replaced(row.good(), path, undefined), options)]
+  const text = pathText(row, path)
+  if (left.taken !== empty.taken) return [`${text}: undefined is not as absent (${said(empty)}; ${said(left)})`]
+  const takes = row.takes?.[text]
+  return typeof takes !== 'function' || takes(undefined) === empty.taken ? [] : [`${text}: undefined is not as the row says (${said(empty)})`]
 }
 
 /** The names of exports that have no row, and of rows that are no export. */
@@ -105,12 +188,12 @@ export function unlistedNames(exported: readonly string[], listed: readonly stri
   return [...exported.filter((name) => !listed.includes(name)), ...listed.filter((name) => !exported.includes(name))]
 }
 
-async function outcomeOf(row: ArgumentRow, given: readonly unknown[]): Promise<Outcome> {
+async function outcomeOf(row: ArgumentRow, given: readonly unknown[], { isTaken = () => false }: TableOptions): Promise<Outcome> {
   try {
     await row.call(...(given as never[]))
     return { taken: true }
   } catch (error) {
-    return { taken: false, error }
+    return isTaken(error) ? { taken: true } : { taken: false, error }
   }
 }
 
@@ -142,8 +225,9 @@ function keyText(key: string | number): string {
   return /^[\w$-]+$/.test(key) ? `.${key}` : `["${key}"]`
 }
 
-/** As errors name it: of an option its own path, of an argument its name. */
+/** As errors name it. */
 function shownPath(row: ArgumentRow, path: Path): string {
+  if (row.shown) return row.shown(pathText(row, path))
   const [, first, ...keys] = path
   return first === undefined ? pathText(row, path) : keys.reduce<string>((text, key) => text + keyText(key), typeof first === 'number' ? `[${first}]` : first)
 }
@@ -191,4 +275,102 @@ function changed(value: unknown, [key, ...rest]: Path, change: () => unknown): u
   const copy: Record<string | number, unknown> = { ...(value as object), [key]: inner }
   if (inner === absent) delete copy[key]
   return copy
+}
+
+/** What an argument or an option takes. It must refuse all else. */
+export interface ValueShape {
+  readonly good: unknown
+  readonly accepts: (value: unknown) => boolean
+  /** It must be there. */
+  readonly needed?: true
+}
+
+/** An argument: one value, or options by their names. */
+export type Shape = ValueShape | { readonly options: Readonly<Record<string, Shape>>; readonly mayBeAbsent: boolean; readonly or: (value: unknown) => boolean }
+
+/** A row of the table whose arguments are told by their shapes. */
+export interface ShapedRow extends Pick<ArgumentRow, 'shown'> {
+  /** Names and shapes of the arguments, in order. Options are named by the function: their name is empty. */
+  readonly args: readonly (readonly [name: string, shape: Shape])[]
+  /** How errors name the function. Default: the name of the row. */
+  readonly place?: string
+  /** Calls it. What it returns is awaited. */
+  readonly call: (...args: readonly never[]) => unknown
+}
+
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isWhole = (least: number, most: number) => (value: unknown) => Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most
+const isText = (value: unknown): value is string => typeof value === 'string'
+
+export const text: ValueShape = { good: 'a text', accepts: isText }
+export const someText = (good = 'a-name'): ValueShape => ({ good, accepts: (value) => isText(value) && value !== '' })
+export const whole = (least = 0, good = Math.max(least, 1), most = Number.MAX_SAFE_INTEGER): ValueShape => ({ good, accepts: isWhole(least, most) })
+/** Milliseconds: a time, or how long something takes. */
+export const ms = (least = 0, good = Math.max(least, 1)): ValueShape => whole(least, good, 4_000_000_000_000_000)
+export const number = (least: number, most = Infinity): ValueShape => ({ good: least, accepts: (value) => Number.isFinite(value) && Number(value) >= least && Number(value) <= most })
+export const needed = (shape: ValueShape): ValueShape => ({ ...shape, needed: true })
+export const boolean: ValueShape = { good: false, accepts: (value) => typeof value === 'boolean' }
+export const oneOf = (...names: readonly unknown[]): ValueShape => ({ good: names[0], accepts: (value) => names.includes(value) })
+export const func = (good: unknown = () => undefined): ValueShape => ({ good, accepts: (value) => typeof value === 'function' })
+export const object = (good: unknown): ValueShape => ({ good, accepts: isObject })
+/** An object that needs methods of its own. */
+export const made = (good: unknown): ValueShape => ({ good, accepts: (value) => value === good })
+export const list = (good: readonly unknown[], accepts: (item: unknown) => boolean): ValueShape => ({ good, accepts: (value) => Array.isArray(value) && value.every(accepts) })
+export const names: ValueShape = list(['a-name'], (item) => isText(item) && item !== '')
+export const orNull = (shape: ValueShape): ValueShape => ({ good: shape.good, accepts: (value) => value === null || shape.accepts(value) })
+export const json: ValueShape = { good: { any: ['JSON'] }, accepts: isJson }
+export const jsonObject: ValueShape = { good: { any: 'JSON' }, accepts: (value) => isObject(value) && isJson(value) }
+export const anything: ValueShape = { good: 'anything', accepts: () => true }
+/** `or`: what is taken in the place of options. */
+export const options = (shapes: Readonly<Record<string, Shape>>, mayBeAbsent = true, or: (value: unknown) => boolean = () => false): Shape => ({ options: shapes, mayBeAbsent, or })
+
+function isJson(value: unknown): boolean {
+  if (value === null || isText(value) || typeof value === 'boolean') return true
+  if (typeof value === 'number') return Number.isFinite(value)
+  if (Array.isArray(value)) return Array.from(value as unknown[]).every(isJson)
+  if (typeof value !== 'object') return false
+  // Objects of classes are refused; those without a prototype are taken.
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return (prototype === null || prototype === Object.prototype) && Object.values(value).every((item) => item === undefined || isJson(item))
+}
+
+/** The row of the function with this name. */
+export function rowOf(name: string, { args, place, call, ...others }: ShapedRow): ArgumentRow {
+  const root = place ?? name.split('.').at(-1) ?? name
+  const named = args.map(([argument, shape]) => [argument === '' ? root : argument, shape] as const)
+  const places = named.flatMap(([argument, shape]) => placesOf(argument, shape))
+  return {
+    ...others,
+    names: named.map(([argument]) => argument),
+    good: () => args.map(([, shape]) => goodOf(shape)),
+    call,
+    takes: Object.fromEntries(places.map(({ path, takes }) => [path, takes])),
+    whole: places.flatMap(({ path, isWhole }) => (isWhole ? [path] : [])),
+  }
+}
+
+function goodOf(shape: Shape): unknown {
+  if (!('options' in shape)) return shape.good
+  return Object.fromEntries(Object.entries(shape.options).map(([name, each]) => [name, goodOf(each)]))
+}
+
+interface Place {
+  readonly path: string
+  readonly takes: (value: unknown) => boolean
+  readonly isWhole: boolean
+}
+
+/** The place itself and those of its options. */
+function placesOf(path: string, shape: Shape): readonly Place[] {
+  if (!('options' in shape)) return [{ path, takes: shape.accepts, isWhole: true }]
+  const known = Object.keys(shape.options)
+  const takes = (value: unknown): boolean => (value === undefined && shape.mayBeAbsent) || shape.or(value) || (isObject(value) && Object.keys(value as object).every((key) => known.includes(key)))
+  const inner = Object.entries(shape.options).flatMap(([key, each]) => placesOf(`${path}.${key}`, optionOf(each)))
+  return [{ path, takes, isWhole: false }, ...inner]
+}
+
+/** An option may be absent, unless it is needed. */
+function optionOf(shape: Shape): Shape {
+  if ('options' in shape || shape.needed) return shape
+  return { ...shape, accepts: (value) => value === undefined || shape.accepts(value) }
 }

@@ -7,7 +7,8 @@ import { memoryStore } from '@bowline/sessions/memory'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import { exploreCrashes, fakeClock, fakeIds, faultyStore, testSessionStore, testStateStore } from '@bowline/sessions/testing'
 import { manualClock, scriptedModel } from '@bowline/llm/testing'
-import { anything, boolean, func, json, jsonObject, list, made, ms, names, needed, number, object, oneOf, options, orNull, someText, text, whole, type Kind, type Row } from './arguments-table.ts'
+import { anything, boolean, func, json, jsonObject, list, made, ms, names, needed, number, object, oneOf, options, orNull, rowOf, someText, text, whole } from '../../../scripts/argument-table.ts'
+import type { ArgumentRow, ShapedRow, ValueShape } from '../../../scripts/argument-table.ts'
 import type { recordingStore } from './recording-store.ts'
 
 export interface World {
@@ -24,8 +25,8 @@ export interface World {
   end(): Promise<void>
 }
 
-const key: Kind = { good: 'room:1', accepts: (value) => typeof value === 'string' && /^[A-Za-z0-9._:\-@/+=]{1,256}$/.test(value) }
-const input: Kind = {
+const key: ValueShape = { good: 'room:1', accepts: (value) => typeof value === 'string' && /^[A-Za-z0-9._:\-@/+=]{1,256}$/.test(value) }
+const input: ValueShape = {
   good: 'hello',
   accepts: (value) => typeof value === 'string' || (Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string')),
 }
@@ -33,9 +34,9 @@ const inputId = someText('input-1')
 const page = { limit: whole(1, 10, 1000), page: { ...someText(), good: undefined } }
 const tool: ToolDeclaration = { name: 'other', description: 'Another one.', inputSchema: { type: 'object' } }
 const signal = made(new AbortController().signal)
-const lifeTime: Kind = { good: 'never', accepts: (value) => value === 'never' || ms(1).accepts(value) }
+const lifeTime: ValueShape = { good: 'never', accepts: (value) => value === 'never' || ms(1).accepts(value) }
 const ttl = options({ maxAgeMs: lifeTime, idleMs: lifeTime })
-const none = (call: () => unknown): Row => ({ args: [], call })
+const none = (call: () => unknown): ShapedRow => ({ args: [], call })
 const runtimeParams = options({
   ...{ model: someText('openai:x'), temperature: number(0, 2), maxTokens: whole(1, 1), topP: number(0, 1), topK: whole(1, 1) },
   ...{ stopSequences: list(['x'], (item) => typeof item === 'string'), systemPrompt: text, reasoning: oneOf('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max') },
@@ -43,18 +44,17 @@ const runtimeParams = options({
 })
 const clock = made(manualClock())
 const steps = options({ steps: list([{ name: 'a' }], () => false), pick: oneOf('first', 'newest'), description: text })
-const functions: Kind = { good: { ready: () => true }, accepts: (value) => typeof value === 'object' && value !== null && !Array.isArray(value) && Object.values(value).every((each) => typeof each === 'function') }
-const usage = options(
-  Object.fromEntries(['inputTokens', 'noCacheTokens', 'cacheReadTokens', 'cacheWriteTokens', 'outputTokens', 'textTokens', 'reasoningTokens', 'totalTokens'].map((name) => [name, whole(0, 1)])),
-  false,
-)
+const functions: ValueShape = { good: { ready: () => true }, accepts: (value) => typeof value === 'object' && value !== null && !Array.isArray(value) && Object.values(value).every((each) => typeof each === 'function') }
+const usageFields = Object.fromEntries(['inputTokens', 'noCacheTokens', 'cacheReadTokens', 'cacheWriteTokens', 'outputTokens', 'textTokens', 'reasoningTokens', 'totalTokens'].map((name) => [name, whole(0, 1)]))
+const usage = options(usageFields, false)
 
 /** One for each exported function and each method. */
-export function rowsOf(world: World): Readonly<Record<string, Row>> {
-  return { ...exportRows(world), ...runtimeRows(world), ...sessionRows(world), ...runRows(world), ...orchestrationRows(world), ...sequencerRows(world), ...testingRows(world) }
+export function rowsOf(world: World): Readonly<Record<string, ArgumentRow>> {
+  const shaped: Readonly<Record<string, ShapedRow>> = { ...exportRows(world), ...runtimeRows(world), ...sessionRows(world), ...runRows(world), ...orchestrationRows(world), ...sequencerRows(world), ...testingRows(world) }
+  return Object.fromEntries(Object.entries(shaped).map(([name, row]) => [name, rowOf(name, row)]))
 }
 
-function exportRows({ agent }: World): Readonly<Record<string, Row>> {
+function exportRows({ agent }: World): Readonly<Record<string, ShapedRow>> {
   const orchestration = {
     args: [
       [
@@ -71,8 +71,10 @@ function exportRows({ agent }: World): Readonly<Record<string, Row>> {
       ],
     ],
     place: 'createOrchestration',
+    // The configuration names its places itself.
+    shown: (path: string) => path.replace(/^createOrchestration\.(config\.)?/, ''),
     call: (given: object) => sessions.createOrchestration(Object.prototype.toString.call(given) === '[object Object]' ? { ...given, store: sessions.memoryStateStore() } : given as never),
-  } satisfies Row
+  } satisfies ShapedRow
   return {
     SessionError: none(() => new sessions.SessionError('busy', 'text')),
     createRuntime: {
@@ -125,7 +127,7 @@ function exportRows({ agent }: World): Readonly<Record<string, Row>> {
   }
 }
 
-function runtimeRows({ runtime, newRuntime }: World): Readonly<Record<string, Row>> {
+function runtimeRows({ runtime, newRuntime }: World): Readonly<Record<string, ShapedRow>> {
   return {
     'Runtime.start': { args: [['', options({ keepAlive: boolean })]], call: (given) => newRuntime().start(given) },
     'Runtime.stop': { args: [['', options({ graceMs: ms() })]], call: (given) => newRuntime().stop(given) },
@@ -178,10 +180,10 @@ const lines: AsyncIterable<string> = {
   },
 }
 
-function sessionRows({ session, approvalId }: World): Readonly<Record<string, Row>> {
+function sessionRows({ session, approvalId }: World): Readonly<Record<string, ShapedRow>> {
   const inputOptions = options({ id: inputId, maxQueued: whole() })
   const decision = { inputHash: someText(), reason: text, by: text }
-  const results: Kind = { good: [{ toolCallId: 'c1', output: 'Oslo' }], accepts: () => false }
+  const results: ValueShape = { good: [{ toolCallId: 'c1', output: 'Oslo' }], accepts: () => false }
   return {
     'Session.open': none(session.open),
     'Session.info': none(session.info),
@@ -240,7 +242,7 @@ function isCursor(value: unknown): boolean {
   return typeof value === 'string' && /^\d+(\.\d+)?$/.test(value)
 }
 
-function runRows({ run }: World): Readonly<Record<string, Row>> {
+function runRows({ run }: World): Readonly<Record<string, ShapedRow>> {
   return {
     'RunHandle.status': none(run.status),
     'RunHandle.result': none(run.result),
@@ -251,7 +253,7 @@ function runRows({ run }: World): Readonly<Record<string, Row>> {
 
 const context = options({ message: text, turns: whole(), state: { ...object({}), good: undefined }, args: anything })
 
-function orchestrationRows({ orchestration: o }: World): Readonly<Record<string, Row>> {
+function orchestrationRows({ orchestration: o }: World): Readonly<Record<string, ShapedRow>> {
   const keyed = options({ key: someText() })
   return {
     'Orchestration.getState': { args: [['id', key]], call: (id) => o.getState(id) },
@@ -260,7 +262,7 @@ function orchestrationRows({ orchestration: o }: World): Readonly<Record<string,
     'Orchestration.setActiveStep': { args: [['id', key], ['name', orNull(someText('a'))]], call: (id, name) => o.setActiveStep(id, name) },
     'Orchestration.addUsedTool': { args: [['id', key], ['tool', someText()], ['', keyed]], call: (id, name, given) => o.addUsedTool(id, name, given) },
     'Orchestration.advanceSequence': { args: [['id', key], ['', keyed]], call: (id, given) => o.advanceSequence(id, given) },
-    'Orchestration.recordToolUse': { args: [['id', key], ['tool', someText()], ['', options({ key: someText(), usage })]], call: (id, name, given) => o.recordToolUse(id, name, given) },
+    'Orchestration.recordToolUse': { args: [['id', key], ['tool', someText()], ['', options({ key: someText(), usage: options(usageFields) })]], call: (id, name, given) => o.recordToolUse(id, name, given) },
     'Orchestration.addTokenUsage': { args: [['id', key], ['usage', usage], ['', keyed]], call: (id, spent, given) => o.addTokenUsage(id, spent, given) },
     'Orchestration.resetState': { args: [['id', key]], call: (id) => o.resetState(id) },
     'Orchestration.touch': { args: [['id', key]], call: (id) => o.touch(id) },
@@ -278,8 +280,8 @@ function isEmpty(value: unknown): boolean {
   return typeof value === 'object' && value !== null && [Object.prototype, null].includes(Object.getPrototypeOf(value) as null) && Object.keys(value).length === 0
 }
 
-function sequencerRows({ sequencer, state }: World): Readonly<Record<string, Row>> {
-  const wholeState: Kind = { good: state, accepts: () => false }
+function sequencerRows({ sequencer, state }: World): Readonly<Record<string, ShapedRow>> {
+  const wholeState: ValueShape = { good: state, accepts: () => false }
   const offered = list(['a'], (item) => typeof item === 'string')
   const use = options({ message: text, turns: whole(), state: { ...object({}), good: undefined }, args: anything, at: number(0), key: someText() })
   return {
@@ -291,7 +293,7 @@ function sequencerRows({ sequencer, state }: World): Readonly<Record<string, Row
   }
 }
 
-function testingRows(_world: World): Readonly<Record<string, Row>> {
+function testingRows(_world: World): Readonly<Record<string, ShapedRow>> {
   const runner = options({ describe: needed(func()), it: needed(func()) })
   const rule = [{ of: 'commit', fault: 'unavailable' }]
   return {
@@ -330,6 +332,6 @@ function testingRows(_world: World): Readonly<Record<string, Row>> {
 
 /** The tests that a kit defines are not those of this file. */
 function withRunner<T>(given: T): T {
-  const isKit = typeof given === 'object' && given !== null && 'runner' in given
-  return isKit && given.runner === undefined ? { ...given, runner: { describe: () => undefined, it: () => undefined } } : given
+  const isKit = typeof given === 'object' && given !== null && 'name' in given
+  return isKit && (!('runner' in given) || given.runner === undefined) ? { ...given, runner: { describe: () => undefined, it: () => undefined } } : given
 }

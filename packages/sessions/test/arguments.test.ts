@@ -1,4 +1,3 @@
-import { inspect } from 'node:util'
 import { defineAgent, defineTool } from '@bowline/agent-loop'
 import { scriptedModel } from '@bowline/llm/testing'
 import * as sessions from '@bowline/sessions'
@@ -10,7 +9,7 @@ import type { RunHandle, Runtime, Session, SessionStore } from '@bowline/session
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { goodArgs, placesOf, replaced, values, type Place, type Row } from './arguments-table.ts'
+import { refusedProblems, takenProblems, testedPlaces, unlistedNames } from '../../../scripts/argument-table.ts'
 import { rowsOf, type World } from './arguments-rows.ts'
 import { recordingStore } from './recording-store.ts'
 
@@ -52,32 +51,13 @@ async function contents(store: SessionStore): Promise<string> {
   return JSON.stringify([items, runs, states])
 }
 
-async function outcomeOf(call: () => unknown): Promise<unknown> {
-  try {
-    await call()
-    return undefined
-  } catch (error) {
-    return error
-  }
-}
-
-/** Undefined: it was refused as it must be. */
-function complaint({ name }: Place, value: unknown, outcome: unknown): string | undefined {
-  const shown = inspect(value, { depth: 1 })
-  if (outcome === undefined) return `${name} took ${shown}`
-  if (!sessions.SessionError.isInstance(outcome)) return `${name} with ${shown} threw ${inspect(outcome)}`
-  if (!outcome.code.startsWith('invalid-')) return `${name} with ${shown} has the code ${outcome.code}`
-  const last = name.split('.').at(-1) ?? name
-  return outcome.message.includes(last) ? undefined : `${name} with ${shown} is not named: ${outcome.message}`
-}
+const isRefusal = (error: unknown): error is Error => sessions.SessionError.isInstance(error) && error.code.startsWith('invalid-')
+/** A run or an entry that is not there is told by an error of its own. */
+const isTaken = (error: unknown): boolean => sessions.SessionError.isInstance(error) && !isRefusal(error)
+const options = { isRefusal, isTaken }
 
 function raise(): never {
   throw new Error('There is no such row.')
-}
-
-/** How errors name the function. */
-function rootOf(name: string, { place: given }: Row): string {
-  return given ?? name.split('.').at(-1) ?? name
 }
 
 function methodsOf(target: object): string[] {
@@ -101,50 +81,30 @@ describe('arguments', () => {
       ...methods('Orchestration', Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor')),
       ...methods('StepSequencer', methodsOf(world.sequencer)),
     ]
-    expect(Object.keys(rows).sort()).toEqual(wanted.sort())
+    expect(unlistedNames(wanted, Object.keys(rows))).toEqual([])
   })
 
   it.each(Object.keys(rows))('S206: %s takes good values, and undefined for each option', async (name) => {
     const fresh = await makeWorld()
-    const row = rowsOf(fresh)[name]
-    if (!row) raise()
-    const isInvalid = (error: unknown): boolean => error !== undefined && !(sessions.SessionError.isInstance(error) && !error.code.startsWith('invalid-'))
-    const args = goodArgs(row)
-    const outcome = await outcomeOf(() => row.call(...(args as never[])))
-    expect(isInvalid(outcome) ? outcome : undefined).toBeUndefined()
-    for (const { path, name: option, kind } of placesOf(name, row)) {
-      if (path.length < 2 || kind.needed) continue
-      const other = await outcomeOf(() => row.call(...(replaced(args, path, undefined) as never[])))
-      expect(isInvalid(other) ? { option, other } : undefined).toBeUndefined()
-    }
+    expect(await takenProblems(rowsOf(fresh)[name] ?? raise(), options)).toEqual([])
     await fresh.end()
   })
 
   it.each(Object.keys(rows))('S206, S208: %s refuses values of other kinds by their place, and nothing is written', async (name) => {
-    const row = rows[name]
-    if (!row) raise()
-    const args = goodArgs(row)
     const before = [await contents(world.store), world.store.commits.length]
-    const complaints: string[] = []
-    for (const each of placesOf(rootOf(name, row), row)) {
-      for (const value of values.filter((one) => !each.kind.accepts(one))) {
-        const found = complaint(each, value, await outcomeOf(() => row.call(...(replaced(args, each.path, value) as never[]))))
-        if (found !== undefined) complaints.push(found)
-      }
-    }
-    expect(complaints).toEqual([])
+    expect(await refusedProblems(rows[name] ?? raise(), options)).toEqual([])
     expect(world.store.commits.length).toBeGreaterThan(0)
     expect([await contents(world.store), world.store.commits.length]).toEqual(before)
   })
 
   it('S208: whatever is in the place of an argument, it is taken or refused by its place', async () => {
-    const places = new Map(Object.entries(rows).flatMap(([name, row]) => placesOf(rootOf(name, row), row).map((each) => [`${name}: ${each.name}`, { row, each }] as const)))
+    const places = new Map(Object.entries(rows).flatMap(([name, row]) => testedPlaces(row, options).map((each) => [`${name}: ${each.path}`, each] as const)))
     const before = [await contents(world.store), world.store.commits.length]
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...places.keys()), fc.anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true }), async (name, value) => {
-        const { row, each } = places.get(name) ?? raise()
-        fc.pre(value !== undefined && !each.kind.accepts(value))
-        expect(complaint(each, value, await outcomeOf(() => row.call(...(replaced(goodArgs(row), each.path, value) as never[]))))).toBeUndefined()
+        const { takes, refusalProblem } = places.get(name) ?? raise()
+        fc.pre(value !== undefined && !takes(value))
+        expect(await refusalProblem(value)).toBeUndefined()
       }),
       { numRuns: 1_000, seed: 1 },
     )
