@@ -3,7 +3,7 @@ import { onceIsOnce } from '../crash-kit/invariants/calls.ts'
 import { decisionsHold, onceUnlessAsked } from './invariants/calls.ts'
 import { inputsAreShownOnce, overlaysAreShown } from './invariants/inputs.ts'
 import { readersSeeTheEnd } from './invariants/readers.ts'
-import { clientsAreToldWhy, comesToRest, everyRunEnds, nothingIsDue, nothingIsLeftAlone, nothingProlongsLives, staysBelowItsCeiling } from './invariants/rest.ts'
+import { clientsAreToldWhy, comesToRest, dueIsAsModelled, everyRunEnds, nothingIsDue, nothingIsLeftAlone, nothingProlongsLives, staysBelowItsCeiling } from './invariants/rest.ts'
 import type { ProgramInvariant } from './program-end.ts'
 
 /** What must hold of every program. The first one that does not is the one to look at. */
@@ -11,6 +11,7 @@ export const programInvariants: readonly ProgramInvariant[] = [
   staysBelowItsCeiling,
   comesToRest,
   nothingIsDue,
+  dueIsAsModelled,
   nothingIsLeftAlone,
   everyRunEnds,
   inputsAreShownOnce,

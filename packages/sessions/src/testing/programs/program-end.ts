@@ -29,6 +29,8 @@ export interface ProgramEnd extends CrashEnd {
   /** Runtimes that did not stop, and runs that were left alone. */
   readonly faults: readonly string[]
   readonly ceiling: readonly string[]
+  /** Where the store said otherwise than a plain model what is due. */
+  readonly dueProblems: readonly string[]
   /** What models were sent. */
   readonly prompts: readonly string[]
   /** When something was written to each session last. */
@@ -65,6 +67,7 @@ export async function lookAtEnd(stage: Stage, clients: Clients, firstRest: First
     surprises,
     faults: stage.faults,
     ceiling: stage.ceiling.problems(),
+    dueProblems: stage.dueModel.problems,
     prompts: stage.models.prompts,
     writtenAt: stage.writtenAt,
   }

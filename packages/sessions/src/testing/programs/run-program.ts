@@ -62,8 +62,10 @@ async function play(stage: Stage, clients: Clients) {
   for (const step of stage.program.steps) {
     if (stage.ceiling.isReached) break
     await clients.perform(step)
+    await stage.dueModel.compare(stage.store, stage.time.now)
   }
   const rests = await runToRest(stage, clients)
+  await stage.dueModel.compare(stage.store, stage.time.now)
   const firstRest = await lookAtRest(stage)
   const answered = rests && (await answerAll(stage, clients))
   for (const reader of clients.readers) reader.hurry()

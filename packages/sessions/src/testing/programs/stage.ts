@@ -10,6 +10,7 @@ import { nameOfError, startRuntime } from '../crash-kit/start-runtime.ts'
 import { castOf } from './cast.ts'
 import { Ceiling } from './ceiling.ts'
 import { drawFrom, type Draw } from './draw.ts'
+import { DueModel } from './due-model.ts'
 import type { ModelWorld } from './plan-model.ts'
 import { processStore } from './process-store.ts'
 import type { HookPlan, Program } from './program.ts'
@@ -45,6 +46,7 @@ export class Stage {
   /** When something was written to each session last, or delivered to it. */
   readonly writtenAt = new Map<string, number>()
   readonly faults: string[] = []
+  readonly dueModel = new DueModel()
   store!: SessionStore
   /** How many processes took the place of others. */
   replaced = 0
@@ -184,7 +186,9 @@ export class Stage {
     return waking.length > 0
   }
 
-  #noteWrite({ key, writes, deliver = [] }: Batch): void {
+  #noteWrite(batch: Batch): void {
+    const { key, writes, deliver = [] } = batch
+    this.dueModel.note(batch)
     // The mark of its end prolongs no life.
     const own = writes.some(({ op }) => op === 'session.expire') ? [] : [key]
     for (const written of [...own, ...deliver.map(({ to }) => to)]) {

@@ -43,6 +43,11 @@ export const nothingIsDue: ProgramInvariant = {
   ],
 }
 
+export const dueIsAsModelled: ProgramInvariant = {
+  name: 'a store says what is due as a plain model does',
+  check: ({ dueProblems }) => dueProblems.slice(0, 3),
+}
+
 /** A deadline is met when the run goes on. */
 function needsRecovery(runs: readonly RunRecord[], runId: string): boolean {
   return runs.some(({ id, status }) => id === runId && status === 'needs-recovery')

@@ -1,0 +1,78 @@
+import type { Batch, Write } from '../../store/batch.ts'
+import type { SessionStore } from '../../store/contract.ts'
+import { holdingStatuses, type RunRecord } from '../../store/records.ts'
+import { inputKindsThatStart } from '../../stores/rules.ts'
+import { readSessions } from '../crash-kit/read-end.ts'
+import type { SessionEnd } from '../crash-kit/types.ts'
+
+const holding: readonly string[] = holdingStatuses
+const limit = 1000
+const longestDelayMs = 30_000
+
+interface Timer {
+  readonly id: string
+  readonly session: string
+  readonly dueAt: number
+}
+
+/** Says in the plainest way what is due, from the timers that commits stored and from all that the store holds. */
+export class DueModel {
+  readonly #timers = new Map<string, Timer>()
+  /** Sessions that are marked as expired. */
+  readonly #marked = new Set<string>()
+  readonly problems: string[] = []
+
+  /** A batch was applied. */
+  note({ key, writes, deliver = [] }: Batch): void {
+    for (const write of writes) this.#noteWrite(key, write)
+    for (const delivery of deliver) for (const write of delivery.writes) this.#noteWrite(delivery.to, write)
+  }
+
+  /** Compares what the store says with what this model says. */
+  async compare(store: SessionStore, now: number): Promise<void> {
+    const { timers, expired, unread, nextAt } = await store.due(limit)
+    const said = { timers: timers.map(({ id }) => id), expired, unread: [...unread].sort(), nextAt }
+    const sessions = await readSessions(store)
+    const meant = this.#due(sessions, now)
+    if (JSON.stringify(said) === JSON.stringify(meant)) return
+    this.problems.push(`at ${now} the store says ${JSON.stringify(said)}, and it should say ${JSON.stringify(meant)}`)
+  }
+
+  #noteWrite(key: string, write: Write): void {
+    if (write.op === 'timer.put') for (const { id, dueAt } of write.timers) this.#timers.set(id, { id, session: key, dueAt })
+    if (write.op === 'timer.drop') for (const id of write.ids) this.#timers.delete(id)
+    if (write.op === 'session.expire') this.#marked.add(key)
+    if (write.op !== 'session.delete') return
+    this.#marked.delete(key)
+    for (const { id, session } of this.#timers.values()) if (session === key) this.#timers.delete(id)
+  }
+
+  #due(sessions: readonly SessionEnd[], now: number) {
+    const timers = [...this.#timers.values()].sort((a, b) => a.dueAt - b.dueAt || (a.id < b.id ? -1 : 1))
+    const living = sessions.filter(({ record: { key } }) => !this.#marked.has(key))
+    const ends = living.flatMap(({ record: { key, expiresAt } }) => (expiresAt === undefined ? [] : [{ key, at: expiresAt }])).sort((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1))
+    const dueTimers = timers.filter(({ dueAt }) => dueAt <= now)
+    const expired = ends.filter(({ at }) => at <= now)
+    const later = [...timers.map(({ dueAt }) => dueAt), ...ends.map(({ at }) => at), ...sessions.flatMap(({ runs }) => startsAt(runs, now))].filter((at) => at > now)
+    return {
+      timers: dueTimers.map(({ id }) => id),
+      expired: expired.map(({ key }) => key),
+      unread: living.filter(isUnread).map(({ record: { key } }) => key).sort(),
+      nextAt: dueTimers.length + expired.length > 0 ? now : later.length > 0 ? Math.min(...later) : null,
+    }
+  }
+}
+
+function isUnread({ runs, inbox }: SessionEnd): boolean {
+  return runs.every(({ endedAt }) => endedAt !== undefined) && inbox.some(({ kind }) => inputKindsThatStart.includes(kind))
+}
+
+/** When the first run of a session may be claimed. */
+function startsAt(runs: readonly RunRecord[], now: number): readonly number[] {
+  const open = runs.filter(({ endedAt }) => endedAt === undefined).sort((a, b) => a.place - b.place)
+  const first = open.find(({ status }) => holding.includes(status)) ?? open[0]
+  if (first?.status === 'queued') return first.notBefore === undefined ? [] : [first.notBefore]
+  if (first?.status !== 'running' || (first.claimedAt ?? 0) > now) return []
+  const delayMs = first.attempts === 0 ? 0 : Math.min(longestDelayMs, 1000 * 2 ** (first.attempts - 1))
+  return [(first.claimedAt ?? 0) + delayMs]
+}
