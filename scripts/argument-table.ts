@@ -49,7 +49,7 @@ export type Takes = readonly Kind[] | TakesValue
 type TakesValue = (value: unknown) => boolean
 
 /** Tried besides the kinds where a test says what is taken. */
-const oddValues: readonly unknown[] = [Infinity, 0, 5, '3', 'nope', false, [5], [null], ['nope'], { nope: 1 }, { then: 1 }, /x/]
+const oddValues: readonly unknown[] = [undefined, Infinity, 0, 5, '3', 'nope', false, [5], [null], ['nope'], { nope: 1 }, { then: 1 }, /x/]
 
 type Path = readonly (string | number)[]
 type Outcome = { readonly taken: true } | { readonly taken: false; readonly error: unknown }

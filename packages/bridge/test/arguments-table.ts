@@ -13,15 +13,30 @@ import { kitAgent, testBridgeExecutor } from '../src/testing/index.ts'
 import type { ExecutorKitOptions, KitAgentOptions } from '../src/testing/index.ts'
 import { serveWorker } from '../src/worker/index.ts'
 import type { ServeWorkerOptions } from '../src/worker/index.ts'
-import { recordingLogger, testAgent } from './support.ts'
+import { needed, options as optionsOf, rowOf } from '../../../scripts/argument-table.ts'
+import type { ArgumentRow, Shape, ValueShape } from '../../../scripts/argument-table.ts'
+import { failureOf, recordingLogger, testAgent } from './support.ts'
 
-/** Kinds of values. `whole` is 0 or more, `text` has at least one character, `list` and `object` are empty. */
-export type Kind = 'null' | 'boolean' | 'whole' | 'fraction' | 'negative' | 'nan' | 'text' | 'blank' | 'list' | 'strange-list' | 'object' | 'function' | 'symbol' | 'bigint'
+const isNumber = (value: unknown): value is number => typeof value === 'number'
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Kinds of values. A list has texts only. */
+const kinds = {
+  boolean: (value) => typeof value === 'boolean',
+  whole: (value) => isNumber(value) && Number.isSafeInteger(value) && value >= 0,
+  text: (value) => typeof value === 'string' && value !== '',
+  blank: (value) => value === '',
+  list: (value) => Array.isArray(value) && value.every((item) => typeof item === 'string'),
+  object: isObject,
+  function: (value) => typeof value === 'function',
+} satisfies Record<string, (value: unknown) => boolean>
+
+type Kind = keyof typeof kinds
 
 /** The kinds that a field takes. `!` before them: it must be given. */
-export type Fields<Options> = { readonly [Name in keyof Options]-?: readonly (Kind | '!')[] }
+type Fields<Options> = { readonly [Name in keyof Options]-?: readonly (Kind | '!')[] }
 
-export interface Argument {
+interface Argument {
   /** As errors name it. */
   readonly path: string
   /** The kinds that it takes besides `valid`. */
@@ -38,6 +53,37 @@ export interface Row {
   readonly call: (...given: never[]) => unknown
   /** Why it is not called with valid arguments here. */
   readonly notCalled?: string
+}
+
+/** The row for the kit. What a run tells as its result is thrown. */
+export function tableRow({ name, arguments: given, call }: Row): ArgumentRow {
+  const shown = (path: string): string => {
+    const argument = given.find((each) => path.startsWith(`${each.path}.`))
+    return argument?.fieldPath?.(path.slice(argument.path.length + 1)) ?? path
+  }
+  return rowOf(name, { args: given.map((argument) => [argument.path, shapeOf(argument)]), call: (...values) => failing(() => call(...values)), shown })
+}
+
+async function failing(call: () => unknown): Promise<void> {
+  const given = await call()
+  const result = typeof given === 'object' && given !== null && 'result' in given ? await (given as root.BridgeRun).result() : given
+  if (typeof result === 'object' && result !== null && 'ok' in result && result.ok === false) throw failureOf(result as unknown as root.BridgeResult)
+}
+
+function shapeOf({ kinds: taken = [], valid, fields }: Argument): Shape {
+  if (fields === undefined || !isObject(valid)) {
+    const shape = valueOf(valid, taken)
+    return taken.includes('!') ? shape : { ...shape, accepts: (value) => value === undefined || shape.accepts(value) }
+  }
+  // Fields of other rows stay as they are.
+  const others = Object.entries(valid as Readonly<Record<string, unknown>>).map(([name, good]): readonly [string, Shape] => [name, needed({ good, accepts: (value) => value !== undefined })])
+  const own = Object.entries(fields).map(([name, each]): readonly [string, Shape] => [name, valueOf(Reflect.get(valid, name), each)])
+  return optionsOf(Object.fromEntries([...others, ...own]), !taken.includes('!'))
+}
+
+function valueOf(good: unknown, taken: readonly (Kind | '!')[]): ValueShape {
+  const shape: ValueShape = { good, accepts: (value) => (value === good && value !== undefined) || taken.some((kind) => kind !== '!' && kinds[kind](value)) }
+  return taken.includes('!') ? needed(shape) : shape
 }
 
 const any: readonly Kind[] = []
@@ -80,6 +126,11 @@ const multiProviderFields: Fields<root.MultiProviderAgentOptions> = {
   ...{ models: must(), providers: must('list'), defaultProviderId: must('text'), instructions: texts, defaults: ['object'], history: ['object'] },
 }
 
+/** Gives the option that the call cannot do without, unless another one replaces it. */
+function withDefault<Given extends object>(given: Given, name: string, value: unknown): Given {
+  return isObject(given) && Object.keys(given).length > 1 && Reflect.get(given, name) === undefined ? { ...given, [name]: value } : given
+}
+
 /** One row for each function that the package exports. */
 export function exportedFunctions(bridge: Bridge): readonly Row[] {
   const agent = testAgent('a')
@@ -115,7 +166,7 @@ export function exportedFunctions(bridge: Bridge): readonly Row[] {
       call: delegateTool,
       arguments: [
         { path: 'delegateTool.bridge', valid: bridge, kinds: ['!'] },
-        options('delegateTool', {}, { agents: any, name: text, description: texts } satisfies Fields<root.DelegateToolOptions>),
+        options('delegateTool', {}, { agents: list, name: text, description: texts } satisfies Fields<root.DelegateToolOptions>),
       ],
     },
     { name: 'inProcessExecutor', call: inProcessExecutor, arguments: [options('inProcessExecutor', { agents: [agent] }, { agents: must('list'), ttlMs: whole, idleMs: whole, maxSessions: whole } satisfies Fields<root.InProcessExecutorOptions>, ['!'])] },
@@ -136,7 +187,7 @@ export function exportedFunctions(bridge: Bridge): readonly Row[] {
       ],
     },
     { name: 'workerExecutor', call: workerExecutor, arguments: [options('workerExecutor', { workers: [worker] }, { ...limits, workers: must('list'), cancelGraceMs: whole } satisfies Fields<root.WorkerExecutorOptions>, ['!'])] },
-    { name: 'workerExecutor', call: (given: object) => workerExecutor({ workers: [given as root.WorkerOptions] }), arguments: [inside('workerExecutor', 'workers[0]', worker, workerFields)] },
+    { name: 'workerExecutor', call: (given: object) => workerExecutor({ workers: [withDefault(given, 'command', 'x') as root.WorkerOptions] }), arguments: [inside('workerExecutor', 'workers[0]', worker, workerFields)] },
     { name: 'workerExecutor', call: (restart: object) => workerExecutor({ workers: [{ ...worker, restart }] }), arguments: [inside('workerExecutor', 'workers[0].restart', {}, { maxRestarts: whole, windowMs: whole, backoffMs: whole, maxBackoffMs: whole } satisfies Fields<root.RestartLimits>)] },
     {
       name: 'createBridgeMcpServer',
@@ -159,7 +210,7 @@ export function exportedFunctions(bridge: Bridge): readonly Row[] {
     { name: 'kitAgent', call: kitAgent, arguments: [options('kitAgent', { note: skip }, { id: text, note: must('function') } satisfies Fields<KitAgentOptions>, ['!'])] },
     {
       name: 'testBridgeExecutor',
-      call: testBridgeExecutor,
+      call: (given: ExecutorKitOptions) => testBridgeExecutor(withDefault(given, 'runner', runner)),
       arguments: [options('testBridgeExecutor', { name: 'x', executor: skip, runner }, { name: must('text'), executor: must('function'), cannot: ['object'], runner: any } satisfies Fields<ExecutorKitOptions>, ['!'])],
     },
   ]
@@ -187,7 +238,7 @@ export function bridgeMethods(bridge: Bridge, sessionId: string): readonly Row[]
     row('session', { path: 'session.sessionId', valid: sessionId, kinds: must('text') }, { path: 'session.options', valid: {}, fields: owner }),
     row('sessions', input('sessions.filter', {}, { ...owner, agentId: text, status: any, limit: whole, cursor: texts } satisfies Fields<root.SessionFilter>, [])),
     row('request', { path: 'request.requestId', valid: 'r1', kinds: must('text') }, { path: 'request.options', valid: {}, fields: { ...owner, waitMs: whole, abortSignal: any } satisfies Fields<root.RequestQuery> }),
-    row('cancel', input('cancel.input', { sessionId }, { ...owner, sessionId: text, requestId: text } satisfies Fields<root.CancelInput>)),
+    row('cancel', input('cancel.input', { sessionId, requestId: 'r1' }, { ...owner, sessionId: text, requestId: text } satisfies Fields<root.CancelInput>)),
     row('close', input('close.input', { sessionId: 'bs_other' }, { ...owner, sessionId: must('text'), reason: texts } satisfies Fields<root.CloseInput>)),
   ]
 }

@@ -5,30 +5,10 @@ import { BridgeError, createBridge, inProcessExecutor, workerExecutor } from '..
 import * as mcp from '../src/mcp/index.ts'
 import * as testing from '../src/testing/index.ts'
 import * as worker from '../src/worker/index.ts'
-import { bridgeMethods, exportedFunctions, startedBridge } from './arguments-table.ts'
-import type { Argument, Kind, Row } from './arguments-table.ts'
+import { refusedProblems, takenProblems, testedPlaces } from '../../../scripts/argument-table.ts'
+import type { TableOptions } from '../../../scripts/argument-table.ts'
+import { bridgeMethods, exportedFunctions, startedBridge, tableRow } from './arguments-table.ts'
 import { failureOf, recordingLogger, testAgent } from './support.ts'
-
-const valuesOf: Readonly<Record<Kind, fc.Arbitrary<unknown>>> = {
-  null: fc.constant(null),
-  boolean: fc.boolean(),
-  whole: fc.integer({ min: 1, max: 200 }),
-  fraction: fc.double({ min: 0, noNaN: true, noInteger: true, noDefaultInfinity: true }),
-  negative: fc.oneof(fc.integer({ max: -1 }), fc.constant(Number.POSITIVE_INFINITY)),
-  nan: fc.constant(Number.NaN),
-  text: fc.constantFrom('x', 'some.text', '7'),
-  blank: fc.constant(''),
-  list: fc.constant([]),
-  'strange-list': fc.array(fc.constantFrom<unknown>(null, 5, Symbol('x'), () => 1), { minLength: 1, maxLength: 3 }),
-  object: fc.constantFrom<unknown>({}, Object.create(null)),
-  function: fc.func(fc.anything()),
-  symbol: fc.constant(Symbol('x')),
-  bigint: fc.bigInt(),
-}
-
-function wrongValues(kinds: readonly (Kind | '!')[]): fc.Arbitrary<unknown> {
-  return fc.oneof(...Object.entries(valuesOf).flatMap(([kind, values]) => (kinds.includes(kind as Kind) ? [] : [values])))
-}
 
 /** What a call threw, rejected with, or told as its result. */
 async function errorOf(run: () => unknown): Promise<unknown> {
@@ -41,38 +21,24 @@ async function errorOf(run: () => unknown): Promise<unknown> {
   }
 }
 
-interface Place {
-  readonly row: Row
-  readonly position: number
-  readonly argument: Argument
-  /** Undefined: the argument itself. */
-  readonly field?: string
-}
-
-function call({ row, position }: Pick<Place, 'row' | 'position'>, value: unknown): Promise<unknown> {
-  const given = row.arguments.map(({ valid }, place) => (place === position ? value : valid))
-  return errorOf(() => row.call(...(given as never[])))
-}
-
-function callWithField(place: Place, field: string, value: unknown): Promise<unknown> {
-  return call(place, { ...(place.argument.valid as object), [field]: value })
-}
-
-function expectNamed(error: unknown, path: string, code: string): void {
-  expect(error, path).toBeInstanceOf(BridgeError)
-  const { message, code: given } = error as BridgeError
-  expect(message).toContain(path)
-  expect(message).not.toContain('undefined is not')
-  expect(given).toBe(code)
-}
+const oddItem = fc.constantFrom<unknown>(null, 5, Symbol('x'), () => 1)
+const anyValue = fc.oneof(fc.anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true }), fc.func(fc.anything()), fc.array(oddItem, { minLength: 1, maxLength: 3 }), fc.integer({ max: -1 }), fc.double())
 
 const bridge = await startedBridge()
 const { sessionId } = await bridge.createSession()
 const exported = exportedFunctions(bridge)
 const methods = bridgeMethods(bridge, sessionId)
-const places = [...exported, ...methods].flatMap((row) => row.arguments.map((argument, position): Place => ({ row, position, argument })))
 /** Definitions and options are `CONFIG`, arguments of calls `PROTOCOL`. */
-const codeFor = ({ row }: Place): string => (methods.includes(row) ? 'PROTOCOL' : 'CONFIG')
+function optionsWith(code: string): TableOptions {
+  const isRefusal = (error: unknown): error is Error => BridgeError.isInstance(error) && error.code === code && !error.message.includes('undefined is not')
+  return { isRefusal, isTaken: (error) => BridgeError.isInstance(error) && error.code !== code }
+}
+
+const tables = [
+  ...exported.map((row) => ({ row, options: optionsWith('CONFIG') })),
+  ...methods.map((row) => ({ row, options: optionsWith('PROTOCOL') })),
+]
+const titled = tables.map(({ row, options }) => [row.arguments.map(({ path }) => path).join(', ') || row.name, { row, table: tableRow(row), options }] as const)
 
 const values: Readonly<Record<string, string>> = {
   BridgeError: 'a class whose instances agents throw: it must not throw in turn',
@@ -89,43 +55,34 @@ describe('arguments of all exports', () => {
     expect(own.filter((name) => !methods.some((row) => row.name === name))).toEqual([])
   })
 
-  it.each(places.map((place) => [place.argument.path, place] as const))('S208: %s of a wrong kind is refused by its path', async (path, place) => {
-    const { kinds = [] } = place.argument
-    const seed = 7
-    const wrong = wrongValues(typeof place.argument.valid === 'object' ? ['object', ...kinds] : kinds)
-    await fc.assert(fc.asyncProperty(wrong, async (value) => expectNamed(await call(place, value), path, codeFor(place))), { seed, numRuns: 40 })
-    if (kinds.includes('!')) expectNamed(await call(place, undefined), path, codeFor(place))
+  it.each(titled)('S206, S208: %s of a wrong kind is refused by its path', async (_title, { table, options }) => {
+    expect(await refusedProblems(table, options)).toEqual([])
   })
 
-  const fields = places.flatMap((place) => Object.keys(place.argument.fields ?? {}).map((field) => [`${place.argument.path}: ${field}`, { ...place, field }] as const))
-  it.each(fields)('S208: %s of a wrong kind is refused by its path', async (_title, place) => {
-    const { path, fields: known = {}, fieldPath = (name) => `${path}.${name}` } = place.argument
-    const kinds = known[place.field] ?? []
-    const named = fieldPath(place.field)
-    await fc.assert(
-      fc.asyncProperty(wrongValues(kinds), async (value) => expectNamed(await callWithField(place, place.field, value), named, codeFor(place))),
-      { seed: 11, numRuns: 40 },
-    )
-    if (kinds.includes('!')) expectNamed(await callWithField(place, place.field, undefined), named, codeFor(place))
-  })
-
-  const withFields = places.filter(({ argument }) => Object.keys(argument.fields ?? {}).length > 0)
-  it.each(withFields.map((place) => [place.argument.path, place] as const))('S206: %s refuses an unknown key with the nearest known one', async (path, place) => {
-    for (const field of Object.keys(place.argument.fields ?? {})) {
-      const misspelt = `${field}x`
-      const error = await callWithField(place, misspelt, 1)
-      expectNamed(error, path, codeFor(place))
-      expect((error as Error).message).toMatch(new RegExp(`"${misspelt}"; did you mean \\w+\\?`))
+  it.each(titled)('S208: whatever is in a place of %s is taken or refused by its path', async (_title, { table, options }) => {
+    for (const { takes, refusalProblem } of testedPlaces(table, options)) {
+      const wrong = anyValue.filter((value) => !takes(value))
+      const property = fc.asyncProperty(wrong, async (value) => {
+        expect(await refusalProblem(value)).toBeUndefined()
+      })
+      await fc.assert(property, { seed: 7, numRuns: 40 })
     }
-    expectNamed(await callWithField(place, 'qqqqqqqqqqqq', 1), 'qqqqqqqqqqqq', codeFor(place))
   })
 
-  const called = withFields.filter(({ row }) => row.notCalled === undefined)
-  it.each(called.map((place) => [place.argument.path, place] as const))('S206: %s takes undefined for absent', async (_path, place) => {
-    const optional = Object.entries(place.argument.fields ?? {}).filter(([, kinds]) => !kinds.includes('!'))
-    const absent = Object.fromEntries(optional.map(([name]) => [name, undefined]))
-    const [plain, told] = [await call(place, place.argument.valid), await call(place, { ...absent, ...(place.argument.valid as object) })]
-    expect((told as BridgeError | undefined)?.message).toBe((plain as BridgeError | undefined)?.message)
+  it.each(titled)('S206: an unknown key of %s is refused with the nearest known one', async (_title, { table, row, options }) => {
+    for (const [position, { fields = {}, path }] of row.arguments.entries()) {
+      for (const field of Object.keys(fields)) {
+        const misspelt = table.good().map((argument, index) => (index === position ? { ...(argument as object), [`${field}x`]: 1 } : argument))
+        const error = await errorOf(() => table.call(...(misspelt as never[])))
+        expect(options.isRefusal(error)).toBe(true)
+        expect((error as Error).message).toContain(`${path} has no option "${field}x"; did you mean `)
+      }
+    }
+  })
+
+  const called = titled.filter(([, { row }]) => row.notCalled === undefined)
+  it.each(called)('S206: %s takes what is valid, and undefined for absent', async (_title, { table, options }) => {
+    expect(await takenProblems(table, options)).toEqual([])
   })
 })
 

@@ -117,7 +117,7 @@ function exportRows({ agent }: World): Readonly<Record<string, ShapedRow>> {
       args: [
         ['store', made(sessions.memoryStateStore())],
         ['key', key],
-        ['space', someText('space')],
+        ['space', { good: 'space', accepts: (value) => value === undefined || someText().accepts(value) }],
       ],
       call: sessions.removeOrchestrationState,
     },
