@@ -1,6 +1,6 @@
 import { createRedaction, LlmError } from '@bowline/llm'
-import type { FieldChecks } from '@bowline/llm/arguments'
-import { configChecks, longestTimerMs, methods, names, oneOf, optionalName, required, whole, type ArgumentCheck } from './arguments.ts'
+import type { ArgumentCheck, FieldChecks } from '@bowline/llm/arguments'
+import { configChecks, longestTimerMs, methods, names, oneOf, optionalName, required, whole } from './arguments.ts'
 import { checkAuth } from './auth/check-auth.ts'
 import { defaultLimits } from './limits.ts'
 import type { LogOptions } from './observe/log-observer.ts'

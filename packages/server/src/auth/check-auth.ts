@@ -1,5 +1,5 @@
-import type { FieldChecks } from '@bowline/llm/arguments'
-import { configChecks, names, oneOf, optionalName, required, type ArgumentCheck } from '../arguments.ts'
+import type { ArgumentCheck, FieldChecks } from '@bowline/llm/arguments'
+import { configChecks, names, oneOf, optionalName, required } from '../arguments.ts'
 import type { AuthConfig } from './auth.ts'
 import type { JwtConfig } from './jwt.ts'
 import { scopes } from './principal.ts'
