@@ -31,6 +31,7 @@ export type {
   ExecuteOptions,
   ExecuteRequest,
   ForkRequest,
+  HeldRun,
   InputReceipt,
   InputRequest,
   JsonObject,

@@ -18,6 +18,7 @@ export interface ExecuteResult {
   readonly messages: readonly ViewMessage[]
   readonly pendingToolCalls?: readonly PendingToolCall[]
   readonly pendingApprovals?: readonly ApprovalRequest[]
+  readonly heldRuns?: NonNullable<ExecuteComplete['heldRuns']>
   readonly usage: ExecuteComplete['usage']
   readonly reason?: ExecuteComplete['reason']
   /** Of the run, or of the way to it: `disconnected`, `reading-aborted`, or the code of the server's refusal. */
@@ -48,6 +49,7 @@ interface SegmentEnd {
   readonly usage?: ExecuteComplete['usage'] | undefined
   readonly pendingToolCalls?: readonly PendingToolCall[] | undefined
   readonly pendingApprovals?: readonly ApprovalRequest[] | undefined
+  readonly heldRuns?: ExecuteComplete['heldRuns'] | undefined
 }
 
 /** The save-point comes with the end of the turn. Without it in this time there is none: the run had never started. */
@@ -77,7 +79,7 @@ export class RunReader {
         if (!this.#atRest) yield* this.#readSegment(AbortSignal.any([signal, pause]))
         if (this.#tools.error) throw this.#tools.error
         if (this.#end?.status === 'awaiting-tools') this.#tools.offer(this.#pending)
-        if (this.#end?.status !== 'awaiting-tools' || !this.#goesOn) break
+        if (this.#end?.status !== 'awaiting-tools' || this.#end.heldRuns || !this.#goesOn) break
         this.#atRest = false
       }
       return this.#result()
@@ -195,6 +197,7 @@ export class RunReader {
       usage: end.usage ?? this.#view.usage,
       ...(open.length > 0 ? { pendingToolCalls: open } : {}),
       ...(approvals.length > 0 ? { pendingApprovals: approvals } : {}),
+      ...(end.heldRuns ? { heldRuns: end.heldRuns } : {}),
       ...(end.reason ? { reason: end.reason } : {}),
       ...(end.error ? { error: end.error } : {}),
     }

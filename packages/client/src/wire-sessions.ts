@@ -23,7 +23,7 @@ export interface SessionView {
    * Runs of subagents that `run` waits for and that are held because the definition of their agent has changed: the recover
    * route takes their ids. Absent if there are none.
    */
-  readonly heldRuns?: readonly { readonly runId: string; readonly agent: readonly string[]; readonly message: string }[]
+  readonly heldRuns?: readonly HeldRun[]
   /** Of its own runs, as the cost. */
   readonly usage: Usage
   readonly cost?: Cost
@@ -36,6 +36,15 @@ export interface SessionView {
   readonly forkedFrom?: SessionOrigin
   /** Where the session stands in the plan of its agent, and the tools that it may use now. */
   readonly orchestration?: { readonly step?: string; readonly sequenceIndex: number; readonly tools: readonly string[] }
+}
+
+/** A run of a subagent that waits because the definition of its agent has changed. */
+export interface HeldRun {
+  readonly runId: string
+  /** Names of the agents from the root to its own. */
+  readonly agent: readonly string[]
+  /** Names each change. */
+  readonly message: string
 }
 
 /** What a session is a copy of. */

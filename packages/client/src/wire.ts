@@ -10,6 +10,7 @@ import type {
   ToolDeclaration,
   TurnStatus,
 } from '@bowline/agent-loop'
+import type { HeldRun } from './wire-sessions.ts'
 
 /** What goes over the wire between client and server. The server checks its schemas against these types. */
 
@@ -22,6 +23,7 @@ export type {
   BranchList,
   CompactionResult,
   ForkRequest,
+  HeldRun,
   InputReceipt,
   InputRequest,
   ResolveRequest,
@@ -114,6 +116,8 @@ export interface ExecuteComplete {
   readonly submission?: SubmissionReceipt
   readonly pendingToolCalls?: readonly PendingToolCall[]
   readonly pendingApprovals?: readonly ApprovalRequest[]
+  /** Runs of subagents that the run waits for and that are held until the recover route is told what to do. */
+  readonly heldRuns?: readonly HeldRun[]
   readonly usage: Usage
   /** Absent when the price is not known. */
   readonly cost?: Cost

@@ -64,6 +64,14 @@ describe('remote tools', { timeout: 30_000 }, () => {
     expect(sent(server)).toEqual([])
   })
 
+  it('C12, S82: a run that waits for one that is held ends the iteration, and the result names what is held', async () => {
+    const server = await asking([])
+    server.heldRuns = [{ runId: 'r1/c1', agent: ['helper'], message: 'The definition of the agent has changed: the instructions.' }]
+    const run = connect(server).session('s1').send('hi')
+    expect((await collect(run)).at(-1)?.type).toBe('save-point')
+    expect(await run.result()).toMatchObject({ status: 'awaiting-tools', heldRuns: server.heldRuns })
+  })
+
   it('C12: after its own answers the ones that it cannot give are what is left', async () => {
     const server = await asking()
     const run = connect(server).session('s1').send('hi', { tools: { ask_name: { execute: () => 'Ada' } } })

@@ -36,10 +36,13 @@ it('V63, S82: a run of a subagent that is held for its definition is named by th
   await before.runtime.stop()
   const { get, post, execute } = await boss(store.second(), 'Look twice.', [says, says], known)
   const viewOf = async () => (await (await get(mine, admin)).json()) as SessionView
-  expect((await post(`${mine}/tool-results`, { results: [{ toolCallId: 'w', path: ['h'], output: 'Oslo' }] }, admin)).status).toBe(200)
+  const results = [{ toolCallId: 'w', path: ['h'], output: 'Oslo' }]
+  const frames = await allFrames(await execute({ sessionId: 'mine', input: results }, admin))
   const message = 'The definition of the agent has changed: the instructions.'
-  await vi.waitFor(async () => expect(await viewOf()).toMatchObject({ heldRuns: [{ agent: ['helper'], message }] }))
-  const { runId } = (await viewOf()).heldRuns?.[0] ?? { runId: '' }
+  const { heldRuns = [] } = await viewOf()
+  expect(heldRuns).toMatchObject([{ agent: ['helper'], message }])
+  expect(frames.at(-1)?.data).toMatchObject({ type: 'execute-complete', status: 'awaiting-tools', pendingToolCalls: [], heldRuns })
+  const { runId } = heldRuns[0] ?? { runId: '' }
   const recover = `${mine}/runs/${encodeURIComponent(runId)}/recover`
   await refusal(post(recover, { decision: 'continue' }, writer), 403, 'scope-missing')
   await refusal(post(recover, { decision: 'continue' }, other), 404, 'session-missing')

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import { emptyView, isDelta, reduceEvents } from '@bowline/agent-loop/events'
 import type { AgentEvent, RunView, ToolResult } from '@bowline/agent-loop/events'
-import type { ExecuteRequest, Problem, SessionView, ToolResultInput } from '../../src/index.ts'
+import type { ExecuteComplete, ExecuteRequest, Problem, SessionView, ToolResultInput } from '../../src/index.ts'
 import { positionOf } from '../../src/cursor.ts'
 import { answeredSegment, resultOf } from './events.ts'
 
@@ -36,6 +36,8 @@ export class WireServer {
   /** What a new run does; it adds its events by `add`. */
   onRun: (runId: string, body: ExecuteRequest) => unknown = () => undefined
   onStop: () => void = () => undefined
+  /** What `execute-complete` says that is held below its run. */
+  heldRuns: ExecuteComplete['heldRuns']
   /** Looks at each request first; what it returns is the answer. */
   intercept: (seen: Seen, response: ServerResponse) => Refusal | 'handled' | undefined = () => undefined
   /** Bytes after which the stream connections are cut, in turn; undefined leaves one whole. */
@@ -177,7 +179,7 @@ export class WireServer {
       if (event.type === 'turn-end') status = event.status
       if (event.type !== 'save-point') return
       this.#readers.delete(give)
-      write(id, { type: 'execute-complete', sessionId: body.sessionId, runId, status, usage: {} })
+      write(id, { type: 'execute-complete', sessionId: body.sessionId, runId, status, usage: {}, ...(this.heldRuns && { heldRuns: this.heldRuns }) })
       response.end()
     }
     this.#read(response, this.frames.filter((frame, place) => this.#inReach(frame, place)), give)

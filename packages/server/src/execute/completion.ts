@@ -37,6 +37,7 @@ export function followCompletion(
         status,
         ...(reason !== undefined && { reason }),
         ...(isWaiting(status) && { pendingToolCalls: info?.pendingToolCalls ?? [], pendingApprovals: info?.pendingApprovals ?? [] }),
+        ...(isWaiting(status) && info?.heldRuns && { heldRuns: info.heldRuns }),
         usage: turnEnd?.usage ?? info?.usage ?? {},
         ...(cost && { cost }),
         ...(error !== undefined && { error }),
@@ -57,9 +58,9 @@ function restingStatus(info: RunInfo | null): TurnStatus {
   return info.status
 }
 
-/** Whether the run goes on without the client. One that waits and asks nothing waits for its subagents. */
-export function isMoving({ status, endedAt, pendingToolCalls, pendingApprovals }: RunInfo): boolean {
-  return status !== 'needs-recovery' && endedAt === undefined && pendingToolCalls.length + pendingApprovals.length === 0
+/** Whether the run goes on without the client. One that waits and asks nothing waits for its subagents, if none of them is held. */
+export function isMoving({ status, endedAt, pendingToolCalls, pendingApprovals, heldRuns }: RunInfo): boolean {
+  return heldRuns === undefined && status !== 'needs-recovery' && endedAt === undefined && pendingToolCalls.length + pendingApprovals.length === 0
 }
 
 async function hasMore(runtime: Runtime, { session, runId }: RunInfo, cursor: string | undefined): Promise<boolean> {

@@ -1,4 +1,4 @@
-import { firstInLine, isResting, openRuns } from '../session/views.ts'
+import { firstInLine, isAtRest, openRuns } from '../session/views.ts'
 import type { SessionStore } from '../store/contract.ts'
 import type { RunRecord } from '../store/records.ts'
 import type { DrainReport } from './types.ts'
@@ -12,7 +12,7 @@ export async function whatIsLeft(store: SessionStore, now: number): Promise<Pick
     const busy = await store.listSessions({ status: 'busy', limit: 1000, ...(page === undefined ? {} : { page }) })
     for (const { key } of busy.items) {
       const first = firstInLine(await openRuns(store, key))
-      if (!first || isResting(first)) continue
+      if (!first || (await isAtRest(store, first))) continue
       left += 1
       if (first.leaseUntil !== undefined && first.leaseUntil > now) times.push(first.leaseUntil)
     }

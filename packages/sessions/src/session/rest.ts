@@ -22,13 +22,13 @@ export async function waitForRest(
   key: string,
   runId: string,
   signal?: AbortSignal,
-  isOver: (run: RunRecord) => boolean = isResting,
+  isOver: (run: RunRecord) => boolean | Promise<boolean> = isResting,
 ): Promise<RunRecord> {
   for (;;) {
     const changed = nextChange(context, key, signal)
     try {
       const run = await readRun(context.store, runId)
-      if (isOver(run) || signal?.aborted) return run
+      if ((await isOver(run)) || signal?.aborted) return run
       await changed.promise
     } finally {
       changed.cancel()

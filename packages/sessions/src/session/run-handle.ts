@@ -8,7 +8,7 @@ import { checkRunEventsOptions, checkRunStopOptions } from './check-options.ts'
 import type { SessionContext } from './context.ts'
 import { readRun, waitForRest } from './rest.ts'
 import type { RunHandle, RunResult, Session } from './types.ts'
-import { isResting, toRunInfo } from './views.ts'
+import { isAtRest, toRunInfo } from './views.ts'
 
 /** A handle on a run, whichever process executes it. `from` is where iterating begins: by default its first event. */
 export function runHandle(
@@ -48,7 +48,7 @@ export function runHandle(
     events,
     [Symbol.asyncIterator]: () => events()[Symbol.asyncIterator](),
     status: async () => (await found(readRun(context.store, runId))).status,
-    result: async () => resultOf(context, await found(waitForRest(context, session.key, runId))),
+    result: async () => resultOf(context, await found(waitForRest(context, session.key, runId, undefined, (run) => isAtRest(context.store, run)))),
     async stop(options = {}) {
       checkRunStopOptions('stop', options)
       return session.stop({ ...options, runId })
@@ -60,7 +60,7 @@ export function runHandle(
 export function restingIn({ store }: SessionContext): (runId: string) => Promise<boolean> {
   return async (runId) => {
     const read = await store.readRun(runId)
-    return read.status === 'missing' || isResting(read.value)
+    return read.status === 'missing' || isAtRest(store, read.value)
   }
 }
 
@@ -77,6 +77,7 @@ async function resultOf(context: SessionContext, run: RunRecord): Promise<RunRes
     ...(run.cost && { cost: run.cost }),
     pendingToolCalls: info.pendingToolCalls,
     pendingApprovals: info.pendingApprovals,
+    ...(info.heldRuns && { heldRuns: info.heldRuns }),
   }
 }
 

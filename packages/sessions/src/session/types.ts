@@ -274,6 +274,8 @@ export interface RunResult {
   readonly cost?: Cost
   readonly pendingToolCalls: readonly PendingToolCall[]
   readonly pendingApprovals: readonly ApprovalRequest[]
+  /** As those of `RunInfo`. */
+  readonly heldRuns?: readonly HeldRun[]
 }
 
 export interface SessionInfo {

@@ -101,6 +101,11 @@ async function heldIn(store: SessionStore, run: RunRecord): Promise<Pick<RunInfo
   return heldRuns.length > 0 ? { heldRuns } : {}
 }
 
+/** Returns whether the run has ended, or waits for an answer or for `recover`: its own, or that of a run that it waits for. */
+export async function isAtRest(store: SessionStore, run: RunRecord): Promise<boolean> {
+  return isResting(run) || (waitsForChildren(run) && (await heldBelow(store, run.id)).length > 0)
+}
+
 /** A task in the background is not what the run waits for. */
 async function heldBelow(store: SessionStore, runId: string): Promise<readonly HeldRun[]> {
   const held: HeldRun[] = []

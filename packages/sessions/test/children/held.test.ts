@@ -3,7 +3,7 @@ import type { LoggedEvent, RunRecord, Session, SessionStore } from '@bowline/ses
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { namesOfPlaces, placesOfStores } from '../stores/places.ts'
-import { checkLog, logOf } from '../support.ts'
+import { checkLog, collect, logOf } from '../support.ts'
 import { callTo, childrenOf, endOf, found, handOver, helper, launch, remote, team } from './support.ts'
 
 const placeOf = placesOfStores()
@@ -101,6 +101,20 @@ describe.each(kinds)('a run of a %s subagent, three deep, that is held for its d
     expect(await runtime.run(run.id)).toMatchObject({ status: 'needs-recovery' })
     await runtime.stop()
   })
+})
+
+it('S82, S112, V5: a run that waits for one that is held settles its result and ends its readers, and is not left over', async () => {
+  const store = memoryStore()
+  const run = await begin(store, 'blocking')
+  const { runtime, session } = await changed(store.second())
+  const { run: handle } = await session.submitToolResults([{ toolCallId: 'w', path: ['m', 'l'], output: 'Oslo' }])
+  const seen = collect(handle.events())
+  expect(await handle.result()).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [], heldRuns: [{ runId: run.id, agent: ['mid', 'leaf'] }] })
+  await seen
+  expect(await runtime.drain()).toMatchObject({ left: 0 })
+  await session.recover(run.id, 'continue')
+  expect(await handle.result()).toMatchObject({ status: 'completed' })
+  await runtime.stop()
 })
 
 it('S82, S112: a run in the session of a subagent that is no child is named and recovered at the root', async () => {
