@@ -117,7 +117,7 @@ class Pen {
       case 'usage':
         return { type: name, purpose: first, ...(second === 'outside' ? spent : this.#book()) }
       default:
-        return this.#callFields(name, first, second, args) ?? this.#closingFields(name, first)
+        return this.#callFields(name, first, second, args) ?? this.#closingFields(name, first, second)
     }
   }
 
@@ -148,7 +148,7 @@ class Pen {
     }
   }
 
-  #closingFields(name: string, first: string): object {
+  #closingFields(name: string, first: string, second: string): object {
     switch (name) {
       case 'turn-end':
         return {
@@ -157,7 +157,7 @@ class Pen {
           ...(first === 'error' && { error }),
         }
       case 'lone-end':
-        return { type: 'turn-end', runId: first, turn: 0, status: 'aborted', reason: 'abort', usage: {}, steps: 0, overlaysExpired: 0 }
+        return { type: 'turn-end', runId: first, turn: 0, ...(second === 'error' ? { status: 'error', reason: 'refused' } : { status: 'aborted', reason: 'abort' }), usage: {}, steps: second === 'steps' ? 1 : 0, overlaysExpired: 0 }
       case 'run-queued':
         return { type: name, runId: first, turn: undefined, kind: 'user', input: 'go' }
       case 'session-start':

@@ -62,6 +62,7 @@ const drawings: Readonly<Record<string, string>> = {
   'a crash in a compaction': `user-message turn-start compaction-start(c) turn-start(takeover) ${last}`,
   'a crash in a compaction behind the turn': `${start} message-end step-end turn-end(completed) save-point compaction-start(c) user-message turn-start ${last}`,
   'errors and orchestration': `user-message turn-start error orchestration-step step-start error message-start error message-end(x) error ${call} step-end error runtime-input(step-end) ${last} error`,
+  'runs that end before they begin': `session-start run-queued(run_b) run-queued(run_c) lone-end(run_b) lone-end(run_c,error) settled run-queued(run_1) ${start} message-end step-end turn-end(completed) ${closed}`,
   'what others write': `session-start run-queued(run_1) user-message turn-start run-queued(run_b) step-start message-start lone-end(run_b) message-end step-end turn-end(completed) save-point run-queued(run_c) lone-end(run_c) settled branch-switched user-message turn-start ${last} session-end`,
 }
 
@@ -91,6 +92,9 @@ describe('the grammar of events', () => {
     ['A42: an event between turn-end and save-point', `${start} message-end step-end turn-end(completed) run-queued(run_b) ${closed}`],
     ['A43: settled while calls wait', `${start} message-end(r) awaiting-tools(r) turn-end(awaiting-tools) ${closed}`],
     ['A43: settled while a run is queued', `run-queued(run_b) ${start} message-end step-end turn-end(completed) ${closed}`],
+    ['A43: settled behind an end while another run is queued', `session-start run-queued(run_b) run-queued(run_c) lone-end(run_b) settled lone-end(run_c)`],
+    ['A43: settled behind the end of a run that never began while a turn is open', `${start} lone-end(run_b) settled message-end step-end turn-end(completed) save-point`],
+    ['S126: steps of a run that never began', `${start} message-end step-end turn-end(completed) ${closed} lone-end(run_b,steps)`],
     ['A43: settled twice', `${start} message-end step-end turn-end(completed) ${closed} settled`],
     ['A77: a start before its approval', `${start} message-end(x) approval-requested(x) ${call} step-end ${last}`],
     ['A77: a start behind a denial', `${start} message-end(x) approval-requested(x) approval-resolved(x,deny) ${call} step-end ${last}`],

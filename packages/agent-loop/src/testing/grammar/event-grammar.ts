@@ -1,5 +1,5 @@
 import { isDelta } from '../../events/kinds.ts'
-import type { AgentEvent, DeltaEvent, DurableEvent } from '../../events/types.ts'
+import type { AgentEvent, DeltaEvent, DurableEvent, TurnEndEvent } from '../../events/types.ts'
 import { callRules } from './call-rules.ts'
 import { move, startOfLog } from './log-state.ts'
 import type { GrammarOptions, LogState, Must, Rule, Rules } from './log-state.ts'
@@ -70,8 +70,7 @@ function takeDurable(log: LogState, event: DurableEvent, must: Must, options: Gr
   if ('background' in event) return takeBackground(log, event, must)
   if (event.type === 'error' && event.path) return
   if (event.type === 'turn-end' && log.place !== 'closing' && event.runId !== log.runId) {
-    log.queued.delete(event.runId)
-    return must(event.status === 'aborted' && event.steps === 0, `belongs to run ${event.runId}, not to ${log.runId ?? 'any'}`)
+    return endUnbegun(log, event, must)
   }
   leaveLostCompaction(log, event)
   const rule = rules[event.type] as Rule<DurableEvent>
@@ -84,6 +83,13 @@ function takeDurable(log: LogState, event: DurableEvent, must: Must, options: Gr
   if (anywhere.has(event.type)) return
   if (event.type !== 'runtime-input' && !isBoundaryOf(event)) log.window = undefined
   log.previous = event.type
+}
+
+/** A run that never began has its end alone: it was stopped, or could not be executed. */
+function endUnbegun(log: LogState, { runId, status, steps }: TurnEndEvent, must: Must): void {
+  log.queued.delete(runId)
+  must((status === 'aborted' || status === 'error') && steps === 0, `belongs to run ${runId}, not to ${log.runId ?? 'any'}`)
+  if (log.place === 'outside') log.previous = 'turn-end'
 }
 
 function isBoundaryOf({ type }: DurableEvent): boolean {

@@ -20,6 +20,8 @@ export interface LogState {
   /** Where a turn stood that waits for a decision about its definition. */
   heldAt: Place | undefined
   runId: string | undefined
+  /** The run whose end has settled the session last. */
+  settledBy: string | undefined
   /** Runs that have not begun. */
   readonly queued: Set<string>
   /** 0 when it is not known. */
@@ -69,7 +71,7 @@ export interface CallState {
 
 export function startOfLog(): LogState {
   return {
-    ...{ place: 'outside', previous: undefined, waits: false, runId: undefined, queued: new Set(), turn: 0, step: 0, hasInput: false, window: undefined, heldAt: undefined },
+    ...{ place: 'outside', previous: undefined, waits: false, runId: undefined, settledBy: undefined, queued: new Set(), turn: 0, step: 0, hasInput: false, window: undefined, heldAt: undefined },
     ...{ message: undefined, attemptFailed: false, retry: undefined, compaction: undefined, owed: undefined },
     ...{ calls: new Map(), approvals: new Map(), asked: new Set(), messages: new Set(), usedIds: new Set(), spent: { usage: {} } },
   }

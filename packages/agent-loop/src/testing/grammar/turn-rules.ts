@@ -9,6 +9,9 @@ const nearlyAnywhere: readonly Place[] = ['outside', 'input', ...inTurn, 'compac
 const behindTurnStart: readonly Place[] = ['outside', ...inTurn, 'compacting']
 const free = (at: readonly Place[]): Rule<unknown> => ({ at, take: () => undefined })
 
+/** Events that can be the last one of a run before the session settles. */
+const ends: ReadonlySet<string | undefined> = new Set(['save-point', 'compaction-end', 'turn-end'])
+
 /** Sessions, runs, turns and steps. */
 export const turnRules: Rules<
   | ('session-start' | 'session-end' | 'run-queued' | 'branch-switched' | 'orchestration-step' | 'error')
@@ -64,9 +67,12 @@ export const turnRules: Rules<
   'save-point': { at: ['closing'], take: (log) => void (log.place = 'outside') },
   settled: {
     at: ['outside'],
-    take(log, _event, must) {
-      must(!log.waits && (log.previous === 'save-point' || log.previous === 'compaction-end'), 'does not follow what it settles')
+    take(log, { runId }, must) {
+      // A compaction that ends before it begins has no other event.
+      const settles = ends.has(log.previous) || (runId !== log.runId && runId !== log.settledBy)
+      must(!log.waits && settles, 'does not follow what it settles')
       must(log.queued.size === 0, `${[...log.queued].join(', ')} is queued`)
+      log.settledBy = runId
     },
   },
 }
