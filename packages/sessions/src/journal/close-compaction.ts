@@ -22,21 +22,17 @@ export async function openCompaction(store: SessionStore, run: RunRecord): Promi
   }
 }
 
-/**
- * The last events of a compaction that cannot end itself: it has no turn. One that was begun is over; and where a turn has
- * left it to the compaction to say so, all is settled.
- */
+/** Returns the last events of a compaction that cannot end itself. It has no turn: one that never began has no end of its own. */
 export function lastEventsOfCompaction(
   run: RunRecord,
   { status }: LostRunEnd,
   { at, open, settled }: { readonly at: number; readonly open: string | undefined; readonly settled: boolean },
 ): DurableEvent[] {
-  const { trigger, turn } = compactionOrder(run)
+  const { turn } = compactionOrder(run)
   const base = { at, runId: run.id, turn }
   const outcome = status === 'aborted' ? ({ outcome: 'cancelled', reason: 'it was stopped' } as const) : ({ outcome: 'failed', reason: 'its process was lost' } as const)
-  const isOwed = open !== undefined || trigger !== 'manual'
   return [
     ...(open === undefined ? [] : [{ ...base, type: 'compaction-end', compactionId: open, ...outcome } as const]),
-    ...(settled && isOwed ? [{ ...base, type: 'settled' } as const] : []),
+    ...(settled ? [{ ...base, type: 'settled' } as const] : []),
   ]
 }

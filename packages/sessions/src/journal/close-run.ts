@@ -40,7 +40,7 @@ export interface LostRun {
   /** Word of background tasks of which a notification run was to tell its model. */
   readonly untold: readonly SettledRow[]
   readonly end: LostRunEnd
-  /** What the log says already: that the turn has ended, or also that the session has settled. */
+  /** What the log says already: that the turn has ended, or also that the session has settled since. */
   readonly told: 'nothing' | 'end' | 'settled'
   readonly at: number
 }
@@ -63,11 +63,13 @@ function endOfTurn({ rest }: RunRecord): LostRunEnd | undefined {
   return { status: status as TerminalStatus, reason, ...(error && { error }) }
 }
 
-async function toldOf(store: SessionStore, run: RunRecord): Promise<LostRun['told']> {
+/** What the log says of the end of the run. An input that is queued after `settled` undoes it. */
+export async function toldOf(store: SessionStore, run: RunRecord): Promise<LostRun['told']> {
   if (!endOfTurn(run)) return 'nothing'
   const { lastSeq } = await store.readEvents(run.session, run.firstSeq, 1)
   const { events } = await store.readEvents(run.session, Math.max(run.firstSeq, lastSeq - eventsAfterEnd), eventsAfterEnd)
-  return events.some((event) => event.type === 'settled' && event.runId === run.id) ? 'settled' : 'end'
+  const last = events.findLast((event) => event.type === 'run-queued' || (event.type === 'settled' && event.runId === run.id))
+  return last?.type === 'settled' ? 'settled' : 'end'
 }
 
 /** What sessions above are told of the end. */
@@ -77,17 +79,18 @@ export async function newsOfLostRun(store: SessionStore, { run, end, discarded =
   return [...news, ...(await questionsAtRoot(store, run, { events: [], ends: true, at, batchId: `${batchId}:${run.id}` }))]
 }
 
-/** One more segment, in which all that is open is closed. A run that never began has its end alone. */
-export function lastEvents(lost: LostRun, settled: boolean): DurableEvent[] {
+/** Returns one more segment, in which all that is open is closed. A run that never began has its end alone. `isLast`: no other run stays open. */
+export function lastEvents(lost: LostRun, isLast: boolean): DurableEvent[] {
   const { run, calls, end, at, discarded, untold, told, compacting: open } = lost
+  const settled = isLast && told !== 'settled'
   if (run.kind === 'compaction') return lastEventsOfCompaction(run, end, { at, open, settled })
   const { step, openMessageId: messageId, turn = 0 } = run
   const usage = addUsage(run.usage, discarded ?? {})
   const base = { at, runId: run.id, turn }
   const turnEnd: TurnEndEvent = { ...base, type: 'turn-end', status: end.status, usage, steps: step, overlaysExpired: 0, ...wordsOfTheLoop(end) }
   const errors = untoldEvents(untold, base)
-  if (run.turn === undefined) return [...errors, turnEnd]
-  const ends: readonly DurableEvent[] = settled && told !== 'settled' ? [{ ...base, type: 'settled' }] : []
+  const ends: readonly DurableEvent[] = settled ? [{ ...base, type: 'settled' }] : []
+  if (run.turn === undefined) return [...errors, turnEnd, ...ends]
   if (told !== 'nothing') return [...ends]
   const { stepState, retry, attempt = 1 } = run.turnState ?? {}
   const isStepOpen = stepState === 'begun' || stepState === 'answered'

@@ -4,12 +4,12 @@ import { newsOfChild } from '../children/deliveries.ts'
 import { heldAtRoot } from '../children/questions.ts'
 import { describeDiff, type DefinitionDiff } from '../definition/definition-diff.ts'
 import { SessionError } from '../errors.ts'
-import { lastEvents, lastWrites, lookAtLostRun, newsOfLostRun, type LostRun, type LostRunEnd } from '../journal/close-run.ts'
+import { lastEvents, lastWrites, lookAtLostRun, newsOfLostRun, toldOf, type LostRun, type LostRunEnd } from '../journal/close-run.ts'
 import { deadlineFor } from '../journal/deadline.ts'
 import { newEvent } from '../journal/new-event.ts'
 import { patchOf } from '../journal/turn-state.ts'
 import type { LiveLog } from '../log/live-log.ts'
-import { answerId, decisionId, isAllAnswered, isWaiting, openQuestions, readAnswers, waitsForChildren } from '../session/views.ts'
+import { answerId, decisionId, isAllAnswered, isWaiting, openQuestions, openRuns, readAnswers, waitsForChildren } from '../session/views.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { CommitResult, Expect } from '../store/batch.ts'
 import type { Claim, SessionStore } from '../store/contract.ts'
@@ -47,20 +47,32 @@ export async function bringToRest({ store, live, ids, clock }: RecoverContext, c
     if (!rest) return
     const patch = (await goesOn(store, run.value, rest)) ? ({ status: 'queued' } as const) : { ...patchOf(rest), status: rest.status }
     const batchId = ids.next('batch')
+    const events = await eventsOfRest(store, run.value, clock.now())
     const result = await commitOnce(store, {
       id: batchId,
       key,
-      // A stop request that comes meanwhile must be seen.
+      // A stop request, or an input, that comes meanwhile must be seen.
       expect: [...fence(claim.run), { that: 'session', id: session.value.id, version: session.value.version }],
-      // A deadline that came before the run was at rest was dropped: from now on it counts.
-      writes: [{ op: 'run.patch', runId: id, patch: { ...patch, rest: null } }, ...(isWaiting(patch.status) ? deadlineFor(run.value, run.value) : [])],
+      writes: [
+        { op: 'run.patch', runId: id, patch: { ...patch, rest: null } },
+        // A deadline that came before the run was at rest was dropped: from now on it counts.
+        ...(isWaiting(patch.status) ? deadlineFor(run.value, run.value) : []),
+        ...(events.length > 0 ? [{ op: 'event.append', events: events.map(newEvent) } as const] : []),
+      ],
       deliver: 'reason' in patch ? newsOfChild(claim.run, { ...rest, pendingToolCalls, pendingApprovals, spent: turnState?.spent, at: clock.now(), batchId }) : [],
     })
     if (!result.ok && result.reason === 'conflict') continue
     checkTaken(result)
+    if (result.ok) live.publish(key, events.map((event, index): StoredEvent => ({ ...event, seq: result.firstSeq + index })), true)
     return live.announce(key)
   }
   throw new SessionError('conflict', `The session ${key} changed ${maxTries} times while a run came to rest.`)
+}
+
+/** Says that the session has settled, if no other run is open and the log does not say so. */
+async function eventsOfRest(store: SessionStore, run: RunRecord, at: number): Promise<readonly DurableEvent[]> {
+  if ((await toldOf(store, run)) !== 'end' || (await openRuns(store, run.session)).some(({ id }) => id !== run.id)) return []
+  return [{ type: 'settled', at, runId: run.id, turn: run.turn ?? 0 }]
 }
 
 /** A run that is to wait has nothing to wait for any more. */
@@ -79,21 +91,25 @@ async function goesOn(store: SessionStore, run: RunRecord, { status }: RunRest):
 export async function endLostRun(context: RecoverContext, claim: Claim, end: LostRunEnd): Promise<void> {
   const { store, live } = context
   const { key } = claim.session
-  const [run, session] = await Promise.all([store.readRun(claim.run.id), store.readSession(key)])
-  if (run.status === 'missing' || !('value' in session) || run.value.epoch !== claim.run.epoch) return
-  if (run.value.rest) return bringToRest(context, claim)
-  const lost = await lookAtLostRun(context, run.value, {
-    leaf: session.value.leaf,
-    answers: (await ownAnswers(store, key, run.value.id)).map((row) => row.id),
-    end: run.value.stop && run.value.turn === undefined ? stoppedBefore : end,
-    at: context.clock.now(),
-  })
-  // Nothing is settled while other runs wait behind this one.
-  const result = (await commitEnd(context, lost, true)) ?? (await commitEnd(context, lost, false))
-  if (!result) return
-  live.publish(key, result, true)
-  // A run may end without an event.
-  live.announce(key)
+  for (let tries = 0; tries < maxTries; tries++) {
+    const [run, session] = await Promise.all([store.readRun(claim.run.id), store.readSession(key)])
+    if (run.status === 'missing' || !('value' in session) || run.value.epoch !== claim.run.epoch) return
+    if (run.value.rest) return bringToRest(context, claim)
+    const lost = await lookAtLostRun(context, run.value, {
+      leaf: session.value.leaf,
+      answers: (await ownAnswers(store, key, run.value.id)).map((row) => row.id),
+      end: run.value.stop && run.value.turn === undefined ? stoppedBefore : end,
+      at: context.clock.now(),
+    })
+    const { id, version } = session.value
+    // While another run is open the session is not settled. That run may end meanwhile: then this one is the last.
+    const events = (await commitEnd(context, lost, true, { that: 'none-queued', except: run.value.id })) ?? (await commitEnd(context, lost, false, { that: 'session', id, version }))
+    if (!events) continue
+    live.publish(key, events, true)
+    // A run may end without an event.
+    return live.announce(key)
+  }
+  throw new SessionError('conflict', `The session ${key} changed ${maxTries} times while a run was ended.`)
 }
 
 /** The turn stays open as it is until somebody has decided whether it may go on with another definition. */
@@ -126,23 +142,24 @@ export async function ownAnswers(store: SessionStore, key: string, runId: string
   return rows.filter((row) => row.id.startsWith(answerId(runId, '')) || row.id.startsWith(decisionId(runId, '')))
 }
 
-/** Undefined: with `settled`, other runs are queued. */
+/** Returns undefined if the session is not as expected. */
 async function commitEnd(
   { store, ids }: RecoverContext,
   lost: LostRun,
-  settled: boolean,
+  isLast: boolean,
+  expect: Expect,
 ): Promise<readonly StoredEvent[] | undefined> {
   const { run } = lost
-  const events = lastEvents(lost, settled)
+  const events = lastEvents(lost, isLast)
   const batchId = ids.next('batch')
   const result = await commitOnce(store, {
     id: batchId,
     key: run.session,
-    expect: settled ? [...fence(run), { that: 'none-queued', except: run.id }] : fence(run),
+    expect: [...fence(run), expect],
     writes: lastWrites(lost, events),
     deliver: await newsOfLostRun(store, lost, batchId),
   })
-  if (!result.ok && result.reason === 'runs-queued') return undefined
+  if (!result.ok && (result.reason === 'runs-queued' || result.reason === 'conflict')) return undefined
   checkTaken(result)
   return result.ok ? events.map((event, index): StoredEvent => ({ ...event, seq: result.firstSeq + index })) : []
 }

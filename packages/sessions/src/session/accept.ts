@@ -128,7 +128,7 @@ function acceptBatch(
 ): Batch {
   const expect: Expect[] = [expectedSession(session, onBusy === 'interrupt' && !stopping)]
   if (session) expect.push(onBusy === 'reject' ? { that: 'idle', exceptCompaction: true } : { that: 'queue-below', max: maxQueued })
-  if (stopping) expect.push(stopping.expect)
+  if (stopping) expect.push(...stopping.expect)
   return {
     id: context.ids.next('batch'),
     key: identity.key,

@@ -4,7 +4,7 @@ import { untoldBy, untoldEvents, type SettledRow } from '../children/reminders.t
 import { SessionError } from '../errors.ts'
 import { newEvent } from '../journal/new-event.ts'
 import { commitOnce } from '../store/commit-once.ts'
-import type { Expect, RunPatch, Write } from '../store/batch.ts'
+import type { CommitResult, Expect, RunPatch, Write } from '../store/batch.ts'
 import type { SessionStore } from '../store/contract.ts'
 import type { RunRecord, SessionRecord, StoredEvent, StopRequest } from '../store/records.ts'
 import { publishOwn } from './accept.ts'
@@ -12,7 +12,7 @@ import type { SessionContext } from './context.ts'
 import { withdrawSteering } from './leftovers.ts'
 import { readRun, restWithin, unknownRun } from './rest.ts'
 import type { StopOptions, StopReceipt } from './types.ts'
-import { firstInLine, isTerminal, isWaiting, openRuns } from './views.ts'
+import { firstInLine, isTerminal, isWaiting, openRuns, openStatuses } from './views.ts'
 
 const defaultWaitMs = 10_000
 const maxTries = 20
@@ -90,7 +90,7 @@ export async function stopAwaited(context: SessionContext, runId: string): Promi
 
 /** What a commit writes to stop a run as it stands. */
 export interface Stopping {
-  readonly expect: Expect
+  readonly expect: readonly Expect[]
   readonly writes: readonly Write[]
   /** Of a run that never began: it has ended with that. */
   readonly events: readonly Omit<StoredEvent, 'seq'>[]
@@ -106,7 +106,7 @@ export function stoppingOf(run: RunRecord, stop: StopRequest, untold: readonly S
     ? { status: 'aborted', reason: 'abort' satisfies EndReason, stop }
     : // A waiting run is executed once more, to settle its calls and end its turn.
       { stop, ...(isWaiting(run.status) ? { status: 'queued' } : {}) }
-  const expect: Expect = { that: 'run', runId: run.id, status: [run.status] }
+  const expect: readonly Expect[] = [{ that: 'run', runId: run.id, status: [run.status] }]
   const written: Write = { op: 'run.patch', runId: run.id, patch }
   if (!neverBegan) return { expect, writes: [written], events: [] }
   const events = [...untoldEvents(untold, base), end]
@@ -114,14 +114,30 @@ export function stoppingOf(run: RunRecord, stop: StopRequest, untold: readonly S
   return { expect, writes: [written, ...taken, { op: 'event.append', events: events.map(newEvent) }], events }
 }
 
-/** False: the run changed in between. */
+/** Returns false if the run, or another one that keeps the session open, changed in between. */
 async function storeStop(context: SessionContext, run: RunRecord, stop: StopRequest): Promise<boolean> {
-  const { expect, writes, events } = stoppingOf(run, stop, await untoldBy(context.store, run))
+  const stopping = stoppingOf(run, stop, await untoldBy(context.store, run))
+  if (stopping.events.length === 0) return (await commitStop(context, run, stop.at, stopping)).ok
+  const settled = { type: 'settled', at: stop.at, runId: run.id, turn: 0 } as const
+  const alone = await commitStop(context, run, stop.at, {
+    expect: [...stopping.expect, { that: 'none-queued', except: run.id }],
+    writes: [...stopping.writes, { op: 'event.append', events: [newEvent(settled)] }],
+    events: [...stopping.events, settled],
+  })
+  if (alone.ok || alone.reason !== 'runs-queued') return alone.ok
+  // The end of the other run says that the session has settled: it must be open yet.
+  const other = (await openRuns(context.store, run.session)).find(({ id }) => id !== run.id)
+  if (!other) return false
+  const isOpen: Expect = { that: 'run', runId: other.id, status: openStatuses }
+  return (await commitStop(context, run, stop.at, { ...stopping, expect: [...stopping.expect, isOpen] })).ok
+}
+
+async function commitStop(context: SessionContext, run: RunRecord, at: number, { expect, writes, events }: Stopping): Promise<CommitResult> {
   const id = context.ids.next('batch')
-  const deliver = events.length > 0 ? newsOfChild(run, { status: 'aborted', at: stop.at, batchId: id }) : []
-  const result = await commitOnce(context.store, { id, key: run.session, expect: [expect], writes, deliver })
+  const deliver = events.length > 0 ? newsOfChild(run, { status: 'aborted', at, batchId: id }) : []
+  const result = await commitOnce(context.store, { id, key: run.session, expect, writes, deliver })
   if (result.ok) publishOwn(context, run.session, result, events)
-  return result.ok
+  return result
 }
 
 /** What the ledger says now, of the run and of all below it. */

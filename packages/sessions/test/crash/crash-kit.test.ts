@@ -171,6 +171,7 @@ describe('a report', () => {
         "a turn ends once",
         "a compaction is made once",
         "the log has the grammar of events",
+        "a session without an open run has settled",
         "the log folds to the transcript",
       ]
     `)

@@ -88,6 +88,7 @@ const broken: readonly { readonly name: string; readonly end: CrashEnd; readonly
   { name: 'a turn ends once', end: changeRuns(good, { status: 'awaiting-tools' }), says: 'run_1 is awaiting-tools and has 1 ends' },
   { name: 'a compaction is made once', end: compactedTwice(good), says: 'run_1 made 2 compactions' },
   { name: 'the log has the grammar of events', end: change(good, ({ log }) => ({ log: log.filter((event) => event.type !== 'step-end') })), says: 'room:1' },
+  { name: 'a session without an open run has settled', end: change(good, ({ log }) => ({ log: log.filter((event) => event.type !== 'settled') })), says: 'the last event of a run is turn-end' },
   { name: 'the log folds to the transcript', end: change(good, ({ messages }) => ({ messages: messages.slice(1) })), says: '5 messages of the log against 4' },
 ]
 

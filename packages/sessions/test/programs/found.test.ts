@@ -100,6 +100,21 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
       seed: 1313,
     },
   ],
+  [
+    'S124: a session that expires while its compaction comes to rest settles once',
+    {
+      setup: { modelMs: 1000, idleMs: 30_000, compaction: 'after-turn' },
+      steps: [
+        { do: 'send', to: 'a', name: 'first', plan: [] },
+        { do: 'stop', to: 'a', turns: 0 },
+        { do: 'label', to: 'a', turns: 0 },
+        { do: 'switch', to: 'a', back: 0 },
+        { do: 'set-clock', byMs: 90_000 },
+      ],
+      seed: 8273,
+      crashes: [{ at: 50, how: 'kill-behind' }],
+    },
+  ],
 ]
 
 it.each(found)('%s', async (_name, program) => {

@@ -36,6 +36,18 @@ describe('what a run stores behind the end of its turn', () => {
     await runtime.stop()
   })
 
+  it('S124: a run that is stopped before it starts, while the one before it comes to rest, does not leave the session unsettled', async () => {
+    const hook = gate()
+    const { runtime, session } = await started({ steps: [{ text: 'one' }], agent: watch({ onSettled: () => hook.passed }) })
+    const first = await session.send('go')
+    for await (const event of session.events()) if (event.type === 'settled') break
+    await (await session.send('and')).stop()
+    hook.open()
+    await first.result()
+    expect(types(await checkLog(session)).slice(-4)).toEqual(['settled', 'run-queued', 'turn-end', 'settled'])
+    await runtime.stop()
+  })
+
   it('S89: an answer that comes while the hooks of a suspension run is taken when they are over', async () => {
     const hook = gate()
     let hooked = 0

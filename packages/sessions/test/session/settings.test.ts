@@ -4,7 +4,7 @@ import { memoryStore } from '@bowline/sessions/memory'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import { describe, expect, it } from 'vitest'
 import { temporaryFolders } from '../stores/temporary-folder.ts'
-import { setup } from '../support.ts'
+import { checkLog, setup, types } from '../support.ts'
 
 const folder = temporaryFolders()
 const tool = { name: 'place', description: 'Where the user is.', inputSchema: { type: 'object', properties: {} } }
@@ -97,6 +97,7 @@ describe.each([
     expect(model.calls).toEqual([])
     expect(faults).toHaveLength(1)
     expect(await runtime.session('room:1').info()).toMatchObject({ status: 'idle', queued: 0 })
+    expect(types(await checkLog(runtime.session('room:1'))).slice(-2)).toEqual(['turn-end', 'settled'])
     await runtime.stop()
   })
 })

@@ -1,6 +1,9 @@
 import { defineTool } from '@bowline/agent-loop'
+import type { Session } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { recordingStore } from '../recording-store.ts'
 import { checkLog, collect, gate, setup, types } from '../support.ts'
 
 describe('stop', () => {
@@ -92,7 +95,7 @@ describe('stop', () => {
     await runtime.stop()
   })
 
-  it('S126: a run that is stopped before it starts logs a turn-end alone, and its input stays out of the transcript', async () => {
+  it('S126: a run that is stopped before it starts logs no turn-start, and its input stays out of the transcript', async () => {
     const { runtime } = setup({ steps: [], concurrency: 0 })
     await runtime.start()
     const session = runtime.session('room:1')
@@ -105,6 +108,74 @@ describe('stop', () => {
     expect(events[1]).toMatchObject({ status: 'aborted', reason: 'abort' })
     expect((await session.messages()).items).toEqual([])
     await runtime.stop()
+  })
+
+  it.each<[string, (session: Session) => Promise<unknown>]>([
+    ['stop of the last one', (session) => session.stop({ scope: 'all' })],
+    ['kill', (session) => session.kill()],
+  ])('S124, S126: runs that never began settle their session with the %s', async (_what, end) => {
+    const { runtime } = setup({ steps: [], concurrency: 0 })
+    await runtime.start()
+    const session = runtime.session('room:1')
+    await session.send('a')
+    await session.send('b')
+    await end(session)
+    expect(types(await checkLog(runtime.session('room:1')))).toEqual(['session-start', 'run-queued', 'run-queued', 'turn-end', 'turn-end', 'settled'])
+    await runtime.stop()
+  })
+
+  it('S124: a compaction that is stopped before it begins settles its session', async () => {
+    const store = memoryStore()
+    const first = setup({ steps: [{ text: 'one' }], store })
+    await first.runtime.start()
+    await (await first.runtime.session('room:1').send('go')).result()
+    await first.runtime.stop()
+    const waiting = setup({ steps: [], concurrency: 0, store })
+    await waiting.runtime.start()
+    const session = waiting.runtime.session('room:1')
+    const compacting = session.compact()
+    while ((await session.stop({ waitMs: 0 })).state === 'nothing-to-stop');
+    const next = setup({ steps: [], store })
+    await next.runtime.start()
+    expect(await compacting).toMatchObject({ outcome: 'cancelled' })
+    expect(types(await checkLog(session)).slice(-3)).toEqual(['save-point', 'settled', 'settled'])
+    await next.runtime.stop()
+    await waiting.runtime.stop()
+  })
+
+  it('S124: a stopped run does not settle a session in which another run is open', async () => {
+    const { runtime } = setup({ steps: [], concurrency: 0 })
+    await runtime.start()
+    const session = runtime.session('room:1')
+    await session.send('a')
+    await (await session.send('b')).stop()
+    expect(types(await checkLog(session))).toEqual(['session-start', 'run-queued', 'run-queued', 'turn-end'])
+    await session.stop()
+    expect(types(await checkLog(session)).slice(-2)).toEqual(['turn-end', 'settled'])
+    await runtime.stop()
+  })
+
+  it('S124: two processes that stop the two last runs at once settle their session once', async () => {
+    const store = memoryStore()
+    const other = setup({ steps: [], concurrency: 0, store })
+    await other.runtime.start()
+    await other.runtime.session('room:1').send('a')
+    const second = await other.runtime.session('room:1').send('b')
+    let done = false
+    // The other process stops its run after this one has looked at the open runs.
+    const between = recordingStore(store, async ({ expect: expected }) => {
+      if (done || expected.length !== 2 || expected.some(({ that }) => that === 'none-queued')) return
+      done = true
+      await other.runtime.session('room:1').stop({ runId: second.runId })
+    })
+    const { runtime } = setup({ steps: [], concurrency: 0, store: between })
+    await runtime.start()
+    const session = runtime.session('room:1')
+    await session.stop()
+    expect(done).toBe(true)
+    expect(types(await checkLog(session)).slice(-3)).toEqual(['turn-end', 'turn-end', 'settled'])
+    await runtime.stop()
+    await other.runtime.stop()
   })
 
   it('S103: leaving a stream stops nothing', async () => {

@@ -2,7 +2,7 @@ import { canonicalJson } from '@bowline/agent-loop'
 import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
 import { checkEvents } from '@bowline/agent-loop/testing'
 import type { JSONValue } from '@bowline/llm'
-import { terminalStatuses, type RunRecord, type StoredEvent } from '../../../store/records.ts'
+import { terminalStatuses } from '../../../store/records.ts'
 import type { Invariant, SessionEnd } from '../types.ts'
 
 function isTerminal(status: unknown): boolean {
@@ -52,15 +52,18 @@ export const compactionsAreMadeOnce: Invariant = {
 
 export const logIsWellFormed: Invariant = {
   name: 'the log has the grammar of events',
-  check: inEach(({ log, runs }) => checkEvents(withoutUnbegun(log, runs))),
+  check: inEach(({ log }) => checkEvents(log)),
 }
 
-/** A run that was stopped before it began was queued and ended; the grammar knows no turn that never began. */
-function withoutUnbegun(log: readonly StoredEvent[], runs: readonly RunRecord[]): readonly StoredEvent[] {
-  const ended = runs.filter((run) => run.turn === undefined && run.kind !== 'compaction' && isTerminal(run.status))
-  const unbegun = new Set<unknown>(ended.map((run) => run.id))
-  const begun = log.filter((event) => !('runId' in event) || !unbegun.has(event.runId))
-  return begun.map((event, index) => ({ ...event, seq: index + 1 }))
+const ofRuns: ReadonlySet<string> = new Set(['run-queued', 'turn-start', 'turn-end', 'compaction-end', 'settled'])
+
+export const logSettles: Invariant = {
+  name: 'a session without an open run has settled',
+  check: inEach(({ log, runs }) => {
+    const last = log.findLast(({ type }) => ofRuns.has(type))
+    if (!last || last.type === 'settled' || runs.some(({ status }) => !isTerminal(status))) return []
+    return [`the last event of a run is ${last.type}`]
+  }),
 }
 
 export const logFolds: Invariant = {
