@@ -127,22 +127,29 @@ class LogReader {
   }
 
   async *#catchUp(): AsyncGenerator<LoggedEvent, void, undefined> {
-    const { store, key, bufferBytes = maxQueueBytes } = this.#reading
-    let limit = firstPage
-    for (;;) {
-      const page = await store.readEvents(key, this.#seq, limit)
-      if (this.#hasEnded(page)) {
-        yield this.#lastEvent(page)
+    for (let limit = firstPage; ; ) {
+      const page = await this.#readPage(limit)
+      if (page.last) {
+        yield page.last
         return
       }
-      this.#checkReach(page.firstSeq, page.lastSeq)
-      limit = nextPage(limit, page.events, bufferBytes)
-      this.#page = [...page.events]
-      this.#place = 0
       for (let event = this.#nextOfPage(); event && !this.#signal.aborted; event = this.#nextOfPage()) yield event
       this.#page = []
       if (this.#signal.aborted || this.#ended || this.#seq >= page.lastSeq) return
+      limit = page.limit
     }
+  }
+
+  /** Keeps the events in `#page` alone, which lets go of each one when it is given: a reader may take its time. */
+  async #readPage(limit: number): Promise<{ readonly lastSeq: number; readonly limit: number; readonly last?: LoggedEvent }> {
+    const { store, key, bufferBytes = maxQueueBytes } = this.#reading
+    const page = await store.readEvents(key, this.#seq, limit)
+    const { firstSeq, lastSeq } = page
+    if (this.#hasEnded(page)) return { lastSeq, limit, last: this.#lastEvent(page) }
+    this.#checkReach(firstSeq, lastSeq)
+    this.#page = [...page.events]
+    this.#place = 0
+    return { lastSeq, limit: nextPage(limit, page.events, bufferBytes) }
   }
 
   #nextOfPage(): LoggedEvent | undefined {
