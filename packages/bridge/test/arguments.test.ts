@@ -110,7 +110,7 @@ describe('what a first user gets wrong', () => {
     ['an agent for an executor', () => createBridge({ executors: [testAgent('a')] } as never), 'createBridge.options.executors[0] must be an executor (agents go into inProcessExecutor({ agents })); received an object'],
     ['no options', () => (inProcessExecutor as () => unknown)(), 'inProcessExecutor.options must be an object; received undefined'],
     ['another spelling', () => createBridge({ maxInflight: 3 } as never), 'createBridge.options has no option "maxInflight"; did you mean maxInFlight?'],
-    ['an option of another thing', () => inProcessExecutor({ agents: [], maxQueued: 3 } as never), 'inProcessExecutor.options has no option "maxQueued"'],
+    ['an option of another thing', () => inProcessExecutor({ agents: [], maxQueued: 3 } as never), 'inProcessExecutor.options has no option "maxQueued"; known are agents, ttlMs, idleMs, maxSessions'],
     ['a capability that is one text', () => inProcessExecutor({ agents: [{ ...testAgent('a'), capabilities: 'review' }] } as never), 'inProcessExecutor.options.agents[0].capabilities must be a list; received a text of 6 characters'],
     ['a capability that is none', () => inProcessExecutor({ agents: [{ ...testAgent('a'), capabilities: ['a', null] }] } as never), 'inProcessExecutor.options.agents[0].capabilities[1] must be a text with at least one character; received null'],
     ['a hook that is misspelt', () => inProcessExecutor({ agents: [{ ...testAgent('a'), onSesionCreate: () => {} }] } as never), 'inProcessExecutor.options.agents[0] has no option "onSesionCreate"; did you mean onSessionCreate?'],

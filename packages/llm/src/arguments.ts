@@ -1,6 +1,7 @@
 const maxMistakes = 3
 /** Longer names are cut: in messages, and before they are compared. */
 const longestShown = 40
+const mostListed = 12
 
 /**
  * Checks of what a caller hands to a public function. Each throws the error that `refuse` makes of one sentence: the path
@@ -26,7 +27,7 @@ export function argumentChecks(refuse: (message: string) => Error) {
   function checkKeys(path: string, value: unknown, known: readonly string[]): void {
     if (!isFields(value)) must(path, 'an object', value)
     const unknown = Object.keys(value).find((key) => !known.includes(key))
-    if (unknown !== undefined) throw refuse(`${path} has no option "${shortened(unknown)}"${suggestion(unknown, known)}`)
+    if (unknown !== undefined) throw refuse(`${path} has no option "${shortened(unknown)}"${suggestion(unknown, known) || listOfKnown(known)}`)
   }
   return {
     checkKeys,
@@ -202,6 +203,11 @@ function isFileData(data: unknown): boolean {
 }
 
 /** An object of fields: no list, promise, map or date, which have none of their own. */
+/** A few names help; many hide the one that was meant. */
+function listOfKnown(known: readonly string[]): string {
+  return known.length > 0 && known.length <= mostListed ? `; known are ${known.join(', ')}` : ''
+}
+
 export function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
   return isObject(value) && Object.prototype.toString.call(value) === '[object Object]' && typeof value['then'] !== 'function'
 }

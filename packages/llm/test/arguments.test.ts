@@ -9,7 +9,7 @@ describe('checks of arguments', () => {
     expect(() => check.checkKeys('send.options', { onBussy: 'queue' }, ['onBusy', 'notBefore'])).toThrow(
       new RangeError('send.options has no option "onBussy"; did you mean onBusy?'),
     )
-    expect(() => check.checkKeys('send.options', { colour: 1 }, ['onBusy'])).toThrow(new RangeError('send.options has no option "colour"'))
+    expect(() => check.checkKeys('send.options', { colour: 1 }, ['onBusy'])).toThrow(new RangeError('send.options has no option "colour"; known are onBusy'))
     expect(() => check.checkKeys('send.options', { onBusy: 'queue' }, ['onBusy'])).not.toThrow()
   })
 

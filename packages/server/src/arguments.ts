@@ -16,8 +16,10 @@ export const names = configChecks.listOf(configChecks.checkName)
 /** Refuses undefined too. */
 export const required =
   (check: ArgumentCheck): ArgumentCheck =>
-  (path, value) =>
-    check(path, value ?? null)
+  (path, value) => {
+    if (value === undefined) configChecks.checkRequired(path, value, 'given', () => false)
+    check(path, value)
+  }
 
 /** A whole number above 0. `Infinity` is no limit. */
 export const limit: ArgumentCheck = (path, value) => {

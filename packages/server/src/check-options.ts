@@ -1,5 +1,5 @@
 import { createRedaction, LlmError } from '@bowline/llm'
-import type { ArgumentCheck, FieldChecks } from '@bowline/llm/arguments'
+import { isFields, type ArgumentCheck, type FieldChecks } from '@bowline/llm/arguments'
 import { configChecks, longestTimerMs, methods, names, oneOf, optionalName, required, whole } from './arguments.ts'
 import { checkAuth } from './auth/check-auth.ts'
 import { defaultLimits } from './limits.ts'
@@ -67,7 +67,8 @@ const options: FieldChecks<ServerOptions> = {
 
 /** Refuses unknown options, wrong kinds of value and agents that the runtime does not have. `more` are options of a wrapper. */
 export function checkServerOptions(given: Pick<ServerOptions, 'runtime' | 'agents' | 'defaultAgent'>, more: Readonly<Record<string, ArgumentCheck>> = {}): void {
-  checkFields('options', given ?? null, { ...options, ...more })
+  checkRequired('options', given, 'an object', isFields)
+  checkFields('options', given, { ...options, ...more })
   const { runtime, agents = {}, defaultAgent } = given
   const known = runtime.agents.flatMap(({ name }) => name ?? [])
   checkOneOf('options.defaultAgent', defaultAgent, known)

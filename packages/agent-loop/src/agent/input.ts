@@ -58,7 +58,7 @@ function messageOfForm(path: string, given: Record<string, unknown>): UserMessag
       return { role: 'user', content: contentOf(`${path}.content`, given['content']) }
     default:
       checkInput.checkOneOf(`${path}.type`, given['type'], ['user-text', 'user-message'])
-      checkInput.checkOneOf(`${path}.role`, given['role'] ?? null, ['user'])
+      checkInput.checkRequired(`${path}.role`, given['role'], 'user', (role) => role === 'user')
       return refuseInput(`${path} must be a text, texts, content parts, a user message or answers`)
   }
 }

@@ -76,7 +76,7 @@ export function createModels(options: ModelsOptions): Models {
 
 function checkModelsOptions(options: ModelsOptions): void {
   const { providers, default: defaultRef, aliases, models, middleware } = fieldsOf('createModels.options', options, optionKeys)
-  check.checkObject('providers', providers ?? null)
+  check.checkRequired('providers', providers, 'an object', isFields)
   check.checkText('default', defaultRef)
   checkValues('aliases', aliases, check.optionalName)
   check.checkObject('models', models)

@@ -1,6 +1,6 @@
 import { check, checkClock, checkProviderOptions, checkValues, fieldsOf, optionalFieldsOf } from '../check.ts'
 import { checkMessages } from '../check-messages.ts'
-import { closest } from '../arguments.ts'
+import { closest, isFields } from '../arguments.ts'
 import { LlmError } from '../model-error.ts'
 import type { ModelRequest } from '../model-request.ts'
 import { checkRuntimeParams, runtimeParamNames } from '../params/runtime-params.ts'
@@ -23,7 +23,7 @@ const otherNames: Readonly<Record<string, string>> = {
 
 /** Throws `LlmError` for a request that can never work. */
 export function checkRequest(request: ModelRequest): void {
-  check.checkObject('streamMessage.request', request ?? null)
+  check.checkRequired('streamMessage.request', request, 'an object', isFields)
   const other = Object.keys(request).find((key) => !requestKeys.includes(key) && Object.hasOwn(otherNames, key) && closest(key, requestKeys) === undefined)
   if (other !== undefined) throw new LlmError('invalid-config', `streamMessage.request has no option "${other}"; use ${otherNames[other]}`)
   check.checkKeys('streamMessage.request', request, requestKeys)

@@ -1,5 +1,5 @@
 import type { Cost, Usage } from '../messages.ts'
-import { describeValue } from '../arguments.ts'
+import { describeValue, isFields } from '../arguments.ts'
 import { checkInput } from '../check.ts'
 import { LlmError } from '../model-error.ts'
 import type { ModelPrice } from '../models/model-info.ts'
@@ -75,7 +75,7 @@ export function addCost(a?: Cost, b?: Cost): Cost | undefined {
 
 /** The total as the nearest number there is: to show it, never to go on reckoning with it. */
 export function costToNumber(cost: Cost): number {
-  checkInput.checkObject('cost', cost ?? null)
+  checkInput.checkRequired('cost', cost, 'an object', isFields)
   amount(cost.total, 'cost.total')
   return Number(cost.total)
 }
@@ -83,7 +83,7 @@ export function costToNumber(cost: Cost): number {
 const amountNames = ['total', 'input', 'cacheRead', 'cacheWrite', 'output'] as const satisfies readonly (keyof Cost)[]
 
 function checkCost(path: string, cost: unknown): void {
-  checkInput.checkObject(path, cost ?? null)
+  checkInput.checkRequired(path, cost, 'an object', isFields)
   const fields = cost as Partial<Record<string, unknown>>
   checkInput.checkName(`${path}.currency`, fields['currency'])
   for (const name of amountNames) {

@@ -1,4 +1,5 @@
 import type { LanguageModelV4Usage } from '@ai-sdk/provider'
+import { isFields } from '../arguments.ts'
 import { checkInput } from '../check.ts'
 import { definedOnly, isRecord, toJsonValue } from '../json.ts'
 import type { JSONObject, Usage } from '../messages.ts'
@@ -32,7 +33,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
 
 /** Throws `LlmError` for what no sum can be made of. */
 export function checkUsage(path: string, usage: unknown): void {
-  checkInput.checkObject(path, usage ?? null)
+  checkInput.checkRequired(path, usage, 'an object', isFields)
   const counts = usage as Partial<Record<string, unknown>>
   for (const name of countNames) if (counts[name] !== undefined) checkInput.checkWhole(`${path}.${name}`, counts[name], 0)
   checkInput.checkBoolean(`${path}.estimated`, counts['estimated'])

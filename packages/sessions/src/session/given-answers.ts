@@ -148,5 +148,6 @@ function checkSame(path: string, said: unknown, stored: unknown): void {
 }
 
 function another(path: string): SessionError {
-  return new SessionError('invalid-input', `${path} is not that of the call that waits: check which call is answered.`)
+  const message = 'is not that of the call that waits: check which call is answered.'
+  return new SessionError('invalid-input', `${path} ${message}`, { issues: [{ path, message }] })
 }

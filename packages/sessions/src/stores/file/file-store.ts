@@ -45,7 +45,7 @@ export function fileStore(options: FileStoreOptions): SessionStore {
   let opened: OpenDirectory | undefined
 
   function open(): OpenDirectory {
-    if (!opened) throw new SessionError('store-unavailable', `The directory ${dir} is not open`)
+    if (!opened) throw new SessionError('store-unavailable', 'The directory of this store is not open: start the runtime that has it, or call open(), first.')
     return opened
   }
   const now = (): number => open().now()

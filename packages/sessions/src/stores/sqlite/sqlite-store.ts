@@ -54,7 +54,7 @@ export function sqliteStore(options: SqliteStoreOptions): SessionStore {
   let opened: OpenDatabase | undefined
 
   function driver(): SqlDriver {
-    if (!opened) throw new SessionError('store-unavailable', `The database ${options.file} is not open`)
+    if (!opened) throw new SessionError('store-unavailable', 'The database of this store is not open: start the runtime that has it, or call open(), first.')
     return opened.driver
   }
 
