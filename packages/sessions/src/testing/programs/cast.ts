@@ -34,7 +34,7 @@ export function castOf(options: CastOptions): readonly Agent[] {
 
 function castAgent(options: CastOptions, name: string, subagent: Agent | undefined): Agent {
   const { setup, definition, models, clock } = options
-  const { modelMs = 0, maxSteps, compaction, guardrail, onUnknownOutcome, onFailedTurn } = setup
+  const { modelMs = 0, compaction, guardrail, onUnknownOutcome, onFailedTurn } = setup
   return defineAgent({
     name,
     description: `The agent ${name}.`,
@@ -48,9 +48,17 @@ function castAgent(options: CastOptions, name: string, subagent: Agent | undefin
     abortGraceMs: 500,
     ...(onUnknownOutcome && { onUnknownOutcome }),
     ...(onFailedTurn && { onFailedTurn }),
-    ...(maxSteps !== undefined && { limits: { maxSteps } }),
+    limits: limitsOf(setup),
     compaction: compaction ? { keepRecentTokens: 1, minShrink: 0 } : false,
   })
+}
+
+function limitsOf({ maxSteps, maxTokens, maxMs }: Setup) {
+  return {
+    ...(maxSteps !== undefined && { maxSteps }),
+    ...(maxTokens !== undefined && { maxTotalTokens: maxTokens }),
+    ...(maxMs !== undefined && { maxDurationMs: maxMs }),
+  }
 }
 
 /** The second version lacks a tool, the third one too and has another schema for one that may wait. */

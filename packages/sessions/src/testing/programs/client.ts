@@ -78,6 +78,8 @@ export class Clients {
       }
       case 'sweep':
         return void this.#ask(({ runtime }) => runtime.sweep())
+      case 'drain':
+        return void this.#ask(({ runtime }) => runtime.drain({ untilMs: this.#stage.time.now + step.ms }))
       case 'answer':
         return void this.#ask(({ runtime }) => this.answer(runtime.session(step.to), step.how))
       default:
@@ -173,7 +175,7 @@ export class Clients {
   async #decide(session: Session, approvalId: string, how: AnswerKind): Promise<void> {
     const decision = how === 'no' ? 'deny' : 'approve'
     for (let times = how === 'again' ? 2 : 1; times > 0; times--) {
-      const { repeated } = await (decision === 'deny' ? session.deny(approvalId) : session.approve(approvalId))
+      const { repeated } = await (decision === 'deny' ? session.deny(approvalId) : session.approve(approvalId, how === 'edited' ? { input: { ms: 50 } } : {}))
       if (!repeated) this.#noteAnswer(approvalId, decision)
     }
   }

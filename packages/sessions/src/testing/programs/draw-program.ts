@@ -39,7 +39,7 @@ function drawSetup(draw: Draw, has: (feature: Feature) => boolean): Setup {
     ...(has('definition-changes') && draw.chance(0.5) && { onDefinitionChange: draw.oneOf(['pin', 'refuse'] as const) }),
     ...(has('expiry') && draw.chance(0.5) && { idleMs: draw.oneOf([2_000, 10_000, 30_000]) }),
     ...(has('background') && draw.chance(0.2) && { maxActive: 1 }),
-    ...(has('limits') && draw.chance(0.5) && { maxSteps: 1 + draw.whole(3) }),
+    ...(has('limits') && draw.oneOf([{ maxSteps: 1 + draw.whole(3) }, { maxTokens: 10 + draw.whole(200) }, { maxMs: draw.oneOf([500, 5_000]) }, {}])),
     ...(has('compaction') && draw.chance(0.5) && { compaction: draw.oneOf(['in-turn', 'after-turn'] as const) }),
     ...(has('orchestration') && draw.chance(0.4) && { orchestration: true as const }),
     ...(has('guardrails') && draw.chance(0.5) && { guardrail: draw.oneOf(['block', 'halt', 'throw', 'wait'] as const) }),

@@ -27,7 +27,7 @@ const kinds: readonly StepKind[] = [
   { needs: ['overlays'], weight: 2, make: (draw, _has, name) => ({ do: 'overlay', to: to(draw), name, turns: 1 + draw.whole(2) }) },
   { needs: ['synchronized'], weight: 1, make: (draw, has, name) => ({ do: 'send', mode: 'synchronized', ...input(draw, has, name) }) },
   { needs: ['not-before'], weight: 1, make: (draw, has, name) => ({ do: 'send', notBeforeMs: draw.oneOf([500, 5_000, 20_000]), ...input(draw, has, name) }) },
-  { needs: [], weight: 4, make: (draw) => ({ do: 'answer', to: to(draw), how: draw.oneOf<AnswerKind>(['yes', 'yes', 'no', 'again', 'run-again']) }) },
+  { needs: [], weight: 4, make: (draw) => ({ do: 'answer', to: to(draw), how: draw.oneOf<AnswerKind>(['yes', 'yes', 'no', 'again', 'edited', 'run-again']) }) },
   { needs: ['compaction'], weight: 1, make: (draw) => ({ do: 'compact', to: to(draw) }) },
   { needs: ['tree'], weight: 1, make: (draw) => ({ do: draw.oneOf(['fork', 'label'] as const), to: to(draw) }) },
   { needs: ['tree'], weight: 1, make: (draw) => ({ do: 'switch', to: to(draw), back: draw.whole(5), ...(draw.chance(0.3) && { summarize: true as const }) }) },
@@ -37,6 +37,7 @@ const kinds: readonly StepKind[] = [
   { needs: [], weight: 3, make: (draw) => ({ do: 'pass', ms: draw.oneOf([1, 100, 1_500, 6_000, 11_000, draw.chance(0.3) ? 40_000 : 10]) }) },
   { needs: ['clock-jumps'], weight: 1, make: (draw) => ({ do: 'set-clock', byMs: draw.oneOf([-90_000, -5_000, 5_000, 90_000]) }) },
   { needs: ['sweeps'], weight: 2, make: () => ({ do: 'sweep' }) },
+  { needs: ['sweeps'], weight: 1, make: (draw) => ({ do: 'drain', ms: draw.oneOf([0, 100, 10_000]) }) },
   { needs: ['readers'], weight: 3, make: (draw) => ({ do: 'read', to: to(draw), from: draw.whole(12), lag: draw.oneOf([0, 1, 3, 10, 40]), ...(draw.chance(0.5) && { run: true as const }) }) },
   { needs: ['restarts'], weight: 1, make: (draw, has) => ({ do: 'restart', graceMs: draw.oneOf([0, 1_000]), ...(has('definition-changes') && { definition: draw.whole(3) }) }) },
 ]

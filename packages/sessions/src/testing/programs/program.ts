@@ -25,6 +25,10 @@ export interface Setup {
   readonly idleMs?: number
   readonly maxActive?: number
   readonly maxSteps?: number
+  /** Tokens that one turn may use; each model call takes some. */
+  readonly maxTokens?: number
+  /** How long one turn may take. */
+  readonly maxMs?: number
   readonly compaction?: 'in-turn' | 'after-turn'
   readonly orchestration?: true
   /** Blocks each call of `look`. */
@@ -91,8 +95,8 @@ type ClientStep =
   /** Follows the log, or the newest run, from an event on; it waits for so many turns of the store behind each event. */
   | { readonly do: 'read'; readonly to: ProgramSession; readonly from: number; readonly lag: number; readonly run?: true }
 
-/** How what is asked is answered. `again`: as `yes`, and once more. */
-export type AnswerKind = 'yes' | 'no' | 'again' | 'run-again'
+/** How what is asked is answered. `again`: as `yes`, and once more. `edited`: approved with another input. */
+export type AnswerKind = 'yes' | 'no' | 'again' | 'edited' | 'run-again'
 
 type WorldStep =
   /** Lets so much time pass. */
@@ -100,6 +104,8 @@ type WorldStep =
   /** Sets the clock, without time passing. */
   | { readonly do: 'set-clock'; readonly byMs: number }
   | { readonly do: 'sweep' }
+  /** Has the runtime do what there is to do, for at most so long. */
+  | { readonly do: 'drain'; readonly ms: number }
   /** Stops the runtime, and starts one with this definition of the agents. */
   | { readonly do: 'restart'; readonly definition?: number; readonly graceMs?: number }
 
