@@ -5,7 +5,7 @@ import type { Orchestration, OrchestrationState, RunHandle, Runtime, Session, St
 import { fileStore } from '@bowline/sessions/file'
 import { memoryStore } from '@bowline/sessions/memory'
 import { sqliteStore } from '@bowline/sessions/sqlite'
-import { exploreCrashes, fakeClock, fakeIds, faultyStore, testSessionStore, testStateStore } from '@bowline/sessions/testing'
+import { exploreCrashes, explorePrograms, fakeClock, fakeIds, faultyStore, runProgram, testSessionStore, testStateStore } from '@bowline/sessions/testing'
 import { manualClock, scriptedModel } from '@bowline/llm/testing'
 import { anything, boolean, func, json, jsonObject, list, made, ms, names, needed, number, object, oneOf, options, orNull, rowOf, someText, text, whole } from '../../../scripts/argument-table.ts'
 import type { ArgumentRow, ShapedRow, ValueShape } from '../../../scripts/argument-table.ts'
@@ -327,8 +327,21 @@ function testingRows(_world: World): Readonly<Record<string, ShapedRow>> {
       ],
       call: exploreCrashes,
     },
+    explorePrograms: {
+      args: [['options', options({ ...programOptions, programs: needed(whole(0, 0)), seed: needed(whole(0, 1)), features: list(['hooks'], (item) => item === 'hooks'), maxFailures: whole(1, 1), shrinkTries: whole(0, 1) }, false)]],
+      call: explorePrograms,
+    },
+    runProgram: {
+      args: [
+        ['program', options({ seed: needed(whole(0, 1)), setup: needed({ good: {}, accepts: (value) => typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0 }), steps: needed(list([], () => false)), crashes: needed(list([], () => false)) }, false)],
+        ['options', options({ ...programOptions, namespace: { ...someText(), good: 'program' } })],
+      ],
+      call: runProgram,
+    },
   }
 }
+
+const programOptions = { store: { ...func(), good: undefined }, reopen: { ...func(), good: undefined }, faults: list([], () => false), invariants: list([], () => false) }
 
 /** The tests that a kit defines are not those of this file. */
 function withRunner<T>(given: T): T {

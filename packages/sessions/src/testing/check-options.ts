@@ -3,11 +3,14 @@ import { configChecks } from '../arguments.ts'
 import { operations } from './around-store.ts'
 import type { CrashScenario, ExploreOptions } from './crash-kit/types.ts'
 import type { AnyFault } from './faulty-store.ts'
+import type { ExploreProgramsOptions } from './programs/explore-programs.ts'
+import { programFeatures, type HookPlan, type Program, type ProgramStep, type Setup } from './programs/program.ts'
+import type { RunProgramOptions } from './programs/run-program.ts'
 import type { StateKitOptions } from './state-kit/kit.ts'
 import type { StoreKitOptions, TestRunner } from './store-kit/kit.ts'
 
-const { checkBoolean, checkFunction, checkList, checkName, checkOneOf, checkRequired, listOf, oneOf, optional, optionalName, optionalRecord } = configChecks
-const { record, required, requiredFunction, whole } = configChecks
+const { checkBoolean, checkFunction, checkList, checkName, checkObject, checkOneOf, checkRequired, listOf, oneOf, optional, optionalName, optionalRecord } = configChecks
+const { methods, record, required, requiredFunction, requiredList, whole } = configChecks
 
 const runner = optionalRecord<TestRunner>({ describe: requiredFunction, it: requiredFunction })
 
@@ -39,6 +42,52 @@ export const checkScenario = record<CrashScenario>({
   runtime: checkFunction,
   drive: requiredFunction,
   invariants: checkList,
+})
+
+const programOptions = { store: checkFunction, reopen: checkFunction, faults: listOf(checkObject), invariants: listOf(methods('check')) }
+const seed = required(whole(0), 'a whole number from 0')
+
+export const checkExplorePrograms = record<ExploreProgramsOptions>({
+  ...programOptions,
+  seed,
+  programs: required(whole(0), 'a whole number from 0'),
+  features: listOf(oneOf(...programFeatures)),
+  maxFailures: whole(1),
+  shrinkTries: whole(0),
+})
+
+export const checkRunProgram = optionalRecord<RunProgramOptions>({ ...programOptions, namespace: optionalName })
+
+const stepKinds: Readonly<Record<ProgramStep['do'], true>> = {
+  ...{ send: true, steer: true, 'follow-up': true, overlay: true, stop: true, kill: true, delete: true, compact: true, fork: true },
+  ...{ label: true, switch: true, answer: true, read: true, pass: true, 'set-clock': true, sweep: true, drain: true, restart: true },
+}
+
+const checkSetup = record<Setup>({
+  ...{ modelMs: whole(0), concurrency: whole(1), idleMs: whole(1), maxActive: whole(0), maxSteps: whole(1), maxTokens: whole(0), maxMs: whole(1) },
+  ...{ durability: oneOf('turn'), onUnknownOutcome: oneOf('tell-model'), onFailedTurn: oneOf('rewind'), onDefinitionChange: oneOf('pin', 'refuse') },
+  compaction: oneOf('in-turn', 'after-turn'),
+  orchestration: checkBoolean,
+  guardrail: oneOf('block', 'halt', 'throw', 'wait'),
+  hooks: listOf(
+    record<HookPlan>({
+      hook: checkName,
+      does: (path, value) => checkRequired(path, value, 'throw or a number of milliseconds', (given) => given === 'throw' || typeof given === 'number'),
+      onError: oneOf('fail'),
+      times: whole(0),
+    }),
+  ),
+})
+
+/** Checks the outline of a program: what it is made of is printed by the kit. */
+export const checkProgram = record<Program>({
+  seed,
+  setup: checkSetup,
+  steps: requiredList((path, step) => {
+    checkRequired(path, step, 'a step, { do }', (given) => typeof given === 'object' && given !== null)
+    checkRequired(`${path}.do`, Reflect.get(step as object, 'do'), 'a kind of step', (kind) => typeof kind === 'string' && Object.hasOwn(stepKinds, kind))
+  }),
+  crashes: requiredList(record({ at: required(whole(1), 'a whole number from 1'), how: required(oneOf('kill', 'kill-behind', 'lost', 'lost-behind', 'freeze'), 'how a process is struck') })),
 })
 
 export const checkExploreOptions = optionalRecord<ExploreOptions>({

@@ -1,4 +1,5 @@
 import type { SessionStore } from '../../store/contract.ts'
+import { checkExplorePrograms } from '../check-options.ts'
 import { drawProgram } from './draw-program.ts'
 import { programInvariants } from './invariants.ts'
 import { printProgram } from './print-program.ts'
@@ -53,6 +54,7 @@ export interface ProgramFailure {
 
 /** Draws programs over all features and runs each to its rest. Equal options give equal programs, traces and verdicts. */
 export async function explorePrograms(options: ExploreProgramsOptions): Promise<ProgramReport> {
+  checkExplorePrograms('explorePrograms.options', options)
   const { programs, seed: first, features, maxFailures = 10 } = options
   const runner = new ProgramRunner(options)
   const failures: ProgramFailure[] = []

@@ -2,6 +2,7 @@ import { createRuntime } from '../../runtime/create-runtime.ts'
 import type { Runtime, RuntimeOptions } from '../../runtime/types.ts'
 import type { SessionStore } from '../../store/contract.ts'
 import { memoryStore } from '../../stores/memory.ts'
+import { checkProgram, checkRunProgram } from '../check-options.ts'
 import { warmUp } from '../warm-up.ts'
 import { Clients } from './client.ts'
 import { programInvariants } from './invariants.ts'
@@ -41,6 +42,8 @@ export interface ProgramVerdict {
 
 /** Runs one program to its rest, answers what it asks, and checks what it has come to. */
 export async function runProgram(program: Program, options: RunProgramOptions = {}): Promise<ProgramVerdict> {
+  checkProgram('runProgram.program', program)
+  checkRunProgram('runProgram.options', options)
   await warmUp()
   const stage = new Stage(program, partsOf(options))
   await stage.open()
