@@ -170,6 +170,9 @@ export class Stage {
   async #replace(): Promise<void> {
     const how = this.#struck
     this.#struck = undefined
+    const { processes, durable } = this.store.capabilities
+    // A process that stands still keeps the lock of its file: no other process can take over before it goes on.
+    if (how === 'freeze' && processes === 'one' && durable !== 'none') return this.wakeFrozen()
     this.replaced++
     const { definition } = this.current
     if (how === 'kill' && this.#parts.reopen && this.#all.every(({ process }) => process.state === 'dead')) {
