@@ -128,16 +128,20 @@ async function outcomeOf({ context }: ChildHostOptions, child: RunRecord, asked:
     return { ...ended, ...(cost && { cost }), ...told } as ChildOutcome
   }
   const { pendingToolCalls, pendingApprovals } = isWaiting(status) ? openQuestions(child, await readAnswers(context.store, child.session)) : await stillAsked(context.store, child, asked)
-  return { kind: 'pending', childRunId, pendingToolCalls, pendingApprovals }
+  return { kind: 'pending', childRunId, pendingToolCalls, pendingApprovals: await undecided(context.store, pendingApprovals) }
+}
+
+/** Leaves out what is decided further below: the runs between may not have heard of it yet. */
+async function undecided(store: SessionStore, requests: OpenQuestions['pendingApprovals']): Promise<OpenQuestions['pendingApprovals']> {
+  const calls = await Promise.all(requests.map(({ approvalId }) => store.readApproval(approvalId)))
+  return requests.filter((_, index) => {
+    const call = calls[index]
+    return call?.status === 'found' && call.value.approval?.state === 'requested'
+  })
 }
 
 /** While a child is at work, what it has asked before and nobody has decided stays asked. */
 async function stillAsked(store: SessionStore, child: RunRecord, asked: readonly string[]): Promise<OpenQuestions> {
   const { pendingApprovals } = openQuestions(child, await readAnswers(store, child.session))
-  const open: OpenQuestions['pendingApprovals'][number][] = []
-  for (const request of pendingApprovals) {
-    const call = asked.includes(request.approvalId) ? await store.readApproval(request.approvalId) : undefined
-    if (call?.status === 'found' && call.value.approval?.state === 'requested') open.push(request)
-  }
-  return { pendingToolCalls: [], pendingApprovals: open }
+  return { pendingToolCalls: [], pendingApprovals: pendingApprovals.filter(({ approvalId }) => asked.includes(approvalId)) }
 }

@@ -59,6 +59,14 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
     },
   ],
   [
+    'S94: a question that is decided two subagents below is not asked again by the one between',
+    {
+      setup: {},
+      steps: [{ do: 'send', to: 'b', name: 'in0', plan: [{ calls: [{ delegate: [{ calls: [{ tool: 'askSoon' }, { delegate: [{ calls: [{ tool: 'askSoon' }] }] }] }] }] }] }],
+      seed: 7448,
+    },
+  ],
+  [
     'S94: a question that stays open while its subagent goes on is asked once',
     {
       setup: {},

@@ -102,7 +102,7 @@ describe('submitToolResults', () => {
     const [call] = (await run.result()).pendingToolCalls
     expect(call).toMatchObject({ path: ['o', 'i'], agent: ['outer', 'inner'] })
     const answer = { ...(call as PendingToolCall), output: 'Oslo' }
-    await expect(session.submitToolResults([{ ...answer, agent: ['outer'] } as SubmittedResult])).rejects.toMatchObject({
+    await expect(session.submitToolResults([{ ...answer, agent: ['outer'] }])).rejects.toMatchObject({
       code: 'invalid-input',
       message: expect.stringContaining('submitToolResults.results[0].agent') as string,
     })
