@@ -13,7 +13,7 @@ const anything: readonly Kind[] = [
   ...(['null', 'true', 'number', 'negative', 'NaN', 'fraction', 'empty', 'text', 'list', 'object', 'function'] as const),
   ...(['date', 'map', 'symbol', 'bigint', 'promise'] as const),
 ]
-/** What `JSON.stringify` writes. */
+/** Returns the text that `JSON.stringify` writes. */
 const asJson = anything.filter((kind) => kind !== 'NaN' && kind !== 'bigint')
 const schemaTakes = (path: string): Record<string, readonly Kind[]> => ({ [path]: ['object', 'function'], [`${path}.type`]: ['list'] })
 const places = (kinds: readonly Kind[], ...paths: string[]): Record<string, readonly Kind[]> => Object.fromEntries(paths.map((path) => [path, kinds]))

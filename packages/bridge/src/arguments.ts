@@ -2,7 +2,7 @@ import { fieldChecks } from '@bowline/llm/arguments'
 import type { ArgumentCheck } from '@bowline/llm/arguments'
 import { BridgeError } from './errors.ts'
 
-/** What the ids of agents, sessions, requests and workers look like. */
+/** The form of the ids of agents, sessions, requests and workers. */
 export const idForm = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
 
 const idWords = 'an id: a letter or digit, then up to 127 of those and . _ : -'

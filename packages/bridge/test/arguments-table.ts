@@ -43,7 +43,7 @@ interface Argument {
   readonly kinds?: readonly (Kind | '!')[]
   readonly valid: unknown
   readonly fields?: Readonly<Record<string, readonly (Kind | '!')[]>>
-  /** How errors name a field. Default: behind the path of the argument. */
+  /** How errors name a field. Default: the path of the argument, then the field. */
   readonly fieldPath?: (name: string) => string
 }
 

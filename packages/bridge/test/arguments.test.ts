@@ -10,7 +10,7 @@ import type { TableOptions } from '../../../scripts/argument-table.ts'
 import { bridgeMethods, exportedFunctions, startedBridge, tableRow } from './arguments-table.ts'
 import { failureOf, recordingLogger, testAgent } from './support.ts'
 
-/** What a call threw, rejected with, or told as its result. */
+/** Returns the error that a call threw, rejected with or gave as its result. */
 async function errorOf(run: () => unknown): Promise<unknown> {
   try {
     const given = await run()

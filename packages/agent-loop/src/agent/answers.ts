@@ -22,7 +22,7 @@ function listOf<Entry>(path: string, given: unknown, read: (path: string, entry:
 }
 
 const forms = ['output', 'error', 'unknown'] as const
-/** What a pending call says of itself, beside its id, path and `unknown`. */
+/** The fields of a pending call, beside its id, path and `unknown`. */
 const callFields = ['toolName', 'input', 'deadlineAt', 'agent', 'background'] as const
 const besideOutput = ['details', 'isError'] as const
 

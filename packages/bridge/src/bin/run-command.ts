@@ -59,7 +59,7 @@ async function check(bridge: Bridge, protocol: Writable): Promise<void> {
   if (!isUsable) throw new NotUsable()
 }
 
-/** What is wrong was printed. */
+/** The command has printed the fault already. */
 class NotUsable extends Error {}
 
 /** Each way loads its own code, so that the first answer comes soon. */

@@ -6,7 +6,7 @@ export function tell(text: string): void {
   process.stderr.write(`bowline-bridge: ${text}\n`)
 }
 
-/** An error that the user can put right is told in a line, any other with its stack. */
+/** Prints one line for an error that the user can put right, and the stack of any other. */
 export function tellError(error: unknown): void {
   if (BridgeError.isInstance(error) || isRefusedBySystem(error)) tell(error.message)
   else tell(causeText(error))

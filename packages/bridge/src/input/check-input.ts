@@ -62,9 +62,9 @@ export const checkRefreshOptions = callChecks.record<NonNullable<Parameters<Brid
 export const checkStopOptions = callChecks.record<NonNullable<Parameters<Bridge['stop']>[0]>>({ deadlineMs: callChecks.whole(0) })
 
 interface FieldRules {
-  /** What the fields may be that calls over MCP have too. */
+  /** The schema of the fields that calls over MCP have too. */
   readonly schema: z.ZodObject
-  /** Those that only code can give. */
+  /** The options that only code can give. */
   readonly options: Readonly<Record<string, ArgumentCheck>>
 }
 
@@ -93,7 +93,7 @@ export function payloadHash(payload: object): string {
   return createHash('sha256').update(canonicalJson(JSON.parse(JSON.stringify(payload)) as JSONObject)).digest('base64url')
 }
 
-/** The id of the request that a key of a caller stands for. */
+/** Derives the id of a request from the caller's idempotency key. */
 export function idOfKey(tool: string, key: string): string {
   return `k_${createHash('sha256').update(`${tool} ${key}`).digest('base64url')}`
 }

@@ -123,7 +123,7 @@ function endTurn(log: LogState, event: TurnEndEvent, must: Must): void {
   move(log, { place: 'closing', waits })
 }
 
-/** Wherever it stood it goes on when somebody has decided about its definition. */
+/** Keeps the place of the turn: it goes on from there when a client has decided about its definition. */
 function holdTurn(log: LogState, { status, steps }: TurnEndEvent, must: Must): void {
   must(status === 'needs-recovery', 'only a turn that needs recovery is held')
   must(steps === log.step, `counts ${steps} steps of ${log.step}`)

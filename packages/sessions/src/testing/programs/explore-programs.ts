@@ -14,7 +14,7 @@ export interface ExploreProgramsOptions {
    * each program, and often for one that fails. Default: a memory store.
    */
   readonly store?: () => Promise<SessionStore> | SessionStore
-  /** What a store is behind the death of its process; it is closed. Default: what it was. */
+  /** Opens the store again after its process has died; the given one is closed. Default: the same store. */
   readonly reopen?: (store: SessionStore) => Promise<SessionStore>
   /** How many programs are drawn. */
   readonly programs: number
@@ -48,7 +48,7 @@ export interface ProgramFailure {
   readonly point?: string
   readonly invariant: string
   readonly problems: readonly string[]
-  /** What happened in it, in order. */
+  /** The trace, in order. */
   readonly trace: readonly string[]
 }
 

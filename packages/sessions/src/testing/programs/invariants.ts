@@ -6,7 +6,7 @@ import { readersSeeTheEnd } from './invariants/readers.ts'
 import { clientsAreToldWhy, comesToRest, dueIsAsModelled, everyRunEnds, nothingIsDue, nothingIsLeftAlone, nothingProlongsLives, staysBelowItsCeiling } from './invariants/rest.ts'
 import type { ProgramInvariant } from './program-end.ts'
 
-/** What must hold of every program. The first one that does not is the one to look at. */
+/** The invariants of every program. If several fail, look at the first. */
 export const programInvariants: readonly ProgramInvariant[] = [
   staysBelowItsCeiling,
   comesToRest,

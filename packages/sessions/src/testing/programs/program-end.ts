@@ -6,7 +6,7 @@ import type { Program, ProgramSession } from './program.ts'
 import type { ProgramReader } from './reader.ts'
 import type { Stage } from './stage.ts'
 
-/** What there was when nothing happened any more, before what was asked was answered. */
+/** The store at rest, before the clients answer what is asked. */
 export interface FirstRest {
   readonly now: number
   readonly sessions: readonly SessionEnd[]
@@ -37,7 +37,7 @@ export interface ProgramEnd extends CrashEnd {
   readonly writtenAt: ReadonlyMap<string, number>
 }
 
-/** What must hold when a program is over. Those of scenarios are some of them. */
+/** A condition on the end of a program. The invariants of scenarios are conditions on programs too. */
 export interface ProgramInvariant {
   readonly name: string
   /** What is wrong; an empty list is right. */

@@ -24,7 +24,7 @@ export interface ProgramFault {
 export interface RunProgramOptions {
   /** A store that nobody has opened. Default: a memory store. */
   readonly store?: () => Promise<SessionStore> | SessionStore
-  /** What a store is behind the death of its process; it is closed. Default: what it was. */
+  /** Opens the store again after its process has died; the given one is closed. Default: the same store. */
   readonly reopen?: (store: SessionStore) => Promise<SessionStore>
   /** Default: `programInvariants`. */
   readonly invariants?: readonly ProgramInvariant[]

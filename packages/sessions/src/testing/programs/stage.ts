@@ -106,7 +106,7 @@ export class Stage {
     await this.time.pass(ms, this.settle)
   }
 
-  /** Calls behind each turn of the store; returns what ends it. */
+  /** Calls the watcher after each turn of the store. Returns a function that ends this. */
   eachTurn(watcher: () => void): () => void {
     this.#watchers.add(watcher)
     return () => this.#watchers.delete(watcher)
