@@ -10,7 +10,7 @@ import { bench, callOf, guardrail } from './support.ts'
 describe('defineGuardrail', () => {
   it.each([
     ['defineGuardrail.options must be a guardrail; received a text of 6 characters', 'strict'],
-    ['defineGuardrail.options has no option "before"', { name: 'x', before: () => undefined }],
+    ['defineGuardrail.options has no option "before"; known are name, description, onError, onTurnStart, onTurnEnd, beforeCall, afterCall', { name: 'x', before: () => undefined }],
     ['defineGuardrail.options.name must be a text that is not blank; received an empty text', { name: '' }],
     ['the guardrail x: description must be a text; received 1', { name: 'x', description: 1 }],
     ['the guardrail x: onError must be one of block, allow; received "fail"', { name: 'x', onError: 'fail' }],

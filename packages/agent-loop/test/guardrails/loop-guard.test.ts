@@ -145,7 +145,7 @@ describe('loop guard', () => {
 
   it.each([
     ['loopGuard.options has no option "sameFailures"; did you mean sameFailure?', { sameFailures: {} }],
-    ['sameTool has no option "block"', { sameTool: { block: 1 } }],
+    ['sameTool has no option "block"; known are warn, halt', { sameTool: { block: 1 } }],
     ['blocked.halt must be a whole number from 1; received 0', { blocked: { halt: 0 } }],
     ['sameResult.block must be a whole number from 1; received null', { sameResult: { block: null } }],
     ['sameResult must be thresholds or false; received true', { sameResult: true }],
