@@ -1,5 +1,6 @@
 import type { ExecuteComplete, StreamEnd, StreamError } from '@bowline/client'
 import type { LogEvents, LoggedEvent, LogIterator } from '@bowline/sessions'
+import { hasCode } from '../to-problem-error.ts'
 import { Chunk } from './chunk.ts'
 import { concatenate } from './concatenate.ts'
 import { logForm, type FrameForm } from './frame-form.ts'
@@ -152,6 +153,8 @@ export class EventStream {
       // Who was too slow may still come back in time for the last frame.
       return this.#ending && { frame: this.#ending }
     } catch (error) {
+      // The session was deleted between its last event and the last frame.
+      if (hasCode(error, 'session-deleted')) return { frame: deleted }
       return { frame: this.#options.toFrame(error), error }
     }
   }

@@ -1,4 +1,5 @@
 import { manualClock } from '@bowline/llm/testing'
+import { SessionError } from '@bowline/sessions'
 import { expect, it } from 'vitest'
 import { SharedFrames } from '../../src/sse/shared-frames.ts'
 import { end, event, feed, make, problem, text } from '../support/feed.ts'
@@ -55,6 +56,16 @@ it('V35: a failure of the last frame cuts the stream too', async () => {
   await reader.read()
   expect(text(await reader.read())).toContain('stream-error')
   await expect(reader.read()).rejects.toThrow('no answer')
+})
+
+it('V35, S106: a session that is deleted before the last frame ends the stream as deleted', async () => {
+  const gone = new SessionError('session-deleted', 'The session room:1 was deleted.')
+  const source = feed()
+  const { reader } = make(source, manualClock(), { complete: () => Promise.reject(gone) })
+  source.finish()
+  await reader.read()
+  expect(text(await reader.read())).toContain('"type":"stream-end","reason":"deleted"')
+  expect((await reader.read()).done).toBe(true)
 })
 
 it('V34: a reader that leaves ends its own reading and leaves no timer behind', async () => {
