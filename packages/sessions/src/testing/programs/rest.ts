@@ -24,6 +24,8 @@ export async function runToRest(stage: Stage, clients: Clients): Promise<boolean
     await stage.pass(nextAt === null ? (round < shortRounds ? soonMs : longMs) : Math.max(soonMs, Math.min(nextAt - stage.time.now, sweepMs)))
     stage.wakeFrozen()
     await orphans.look()
+    // A lost run waits for its takeover between these rounds, and between no two steps.
+    await stage.dueModel.compare(stage.store, stage.time.now)
   }
   return false
 }
