@@ -2,15 +2,15 @@ import { inspect } from 'node:util'
 
 /** One exported function in the table of a package. */
 export interface ArgumentRow {
-  /** Of the arguments, in their order. */
+  /** Names of the arguments, in order. */
   readonly names: readonly string[]
   /** Good arguments with every option, made anew for each call. */
   readonly good: () => readonly unknown[]
   /** Makes the call, and waits until the arguments have been used. Throws, or rejects, as the function does. */
   readonly call: (...given: never[]) => unknown
-  /** What a place takes, by its path, where it is something else than the kind of the good value. */
+  /** Accepted kinds by path, if they differ from the kind of the good value. */
   readonly takes?: Readonly<Record<string, Takes>>
-  /** Places whose values are not taken apart: models, clocks, data that others check. */
+  /** Paths whose values are not varied inside: models, clocks, data with checks elsewhere. */
   readonly whole?: readonly string[]
   /** Objects that may have fields of any name. */
   readonly open?: readonly string[]
@@ -61,7 +61,7 @@ export interface TableOptions {
   readonly isTaken?: (error: unknown) => boolean
 }
 
-/** What is wrong with the checks of one function: nothing, when every value is taken or refused as the row says. */
+/** Returns the faults in the checks of one function. Empty if every value is accepted or refused as the row says. */
 export async function argumentProblems(row: ArgumentRow, options: TableOptions): Promise<readonly string[]> {
   const problems = await takenProblems(row, options)
   return problems.some((one) => one.startsWith(goodRefused)) ? problems : [...problems, ...(await refusedProblems(row, options))]
@@ -99,11 +99,11 @@ export async function refusedProblems(row: ArgumentRow, options: TableOptions): 
 export interface TestedPlace {
   readonly path: string
   readonly takes: TakesValue
-  /** What is wrong with how a value is refused here that the place does not take. */
+  /** Returns the fault in the refusal of a value that the path does not accept. */
   readonly refusalProblem: (value: unknown) => Promise<string | undefined>
 }
 
-/** Of one function. For values of every shape, in tests with random ones. */
+/** Returns the tested paths of one function, for tests with random values. */
 export function testedPlaces(row: ArgumentRow, options: TableOptions): readonly TestedPlace[] {
   return pathsOf(row).flatMap((place) => {
     const path = pathText(row, place)
@@ -121,7 +121,7 @@ function kindNames(): readonly Kind[] {
   return Object.keys(kinds) as Kind[]
 }
 
-/** What is empty may lack what must be given. */
+/** An empty value may lack required fields. */
 function mayBeEither(row: ArgumentRow, path: Path, kind: Kind): boolean {
   const text = pathText(row, path)
   const isOwn = row.takes?.[text] === undefined && kind === kindOf(at(row.good(), path))
@@ -277,7 +277,7 @@ function changed(value: unknown, [key, ...rest]: Path, change: () => unknown): u
   return copy
 }
 
-/** What an argument or an option takes. It must refuse all else. */
+/** Accepted values of an argument or option. It must refuse all others. */
 export interface ValueShape {
   readonly good: unknown
   readonly accepts: (value: unknown) => boolean
@@ -288,7 +288,7 @@ export interface ValueShape {
 /** An argument: one value, or options by their names. */
 export type Shape = ValueShape | { readonly options: Readonly<Record<string, Shape>>; readonly mayBeAbsent: boolean; readonly or: (value: unknown) => boolean }
 
-/** A row of the table whose arguments are told by their shapes. */
+/** A row of the table that gives its arguments by shape. */
 export interface ShapedRow extends Pick<ArgumentRow, 'shown'> {
   /** Names and shapes of the arguments, in order. Options are named by the function: their name is empty. */
   readonly args: readonly (readonly [name: string, shape: Shape])[]

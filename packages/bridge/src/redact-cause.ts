@@ -5,7 +5,7 @@ const maxDepth = 6
 const maxEntries = 100
 
 /**
- * What was thrown, as it may be logged: a copy without secrets. Errors stay errors, with message, stack, cause and fields.
+ * Returns a copy of a thrown value without secrets, for the log. Errors stay errors, with message, stack, cause and fields.
  * Stack and paths stay, because a log stays on this machine; `errorBody` removes them from what leaves it.
  */
 export function redactCause(cause: unknown): unknown {

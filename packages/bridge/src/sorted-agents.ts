@@ -29,7 +29,7 @@ const agentChecks: FieldChecks<DiscoveredAgent> = {
   }),
 }
 
-/** What comes from other processes may be anything: one bad agent must not hide the others. */
+/** Checks each agent alone, because other processes may send anything: one bad agent must not hide the others. */
 export function sortedOut(given: readonly DiscoveredAgent[]): Looked {
   const agents: DiscoveredAgent[] = []
   const leftOut: LeftOutAgent[] = []

@@ -26,7 +26,7 @@ export const jsonObject: ArgumentCheck = (path, value) => {
   json(path, value)
 }
 
-/** What no request can carry would look like a lost connection, and be tried again for minutes. */
+/** Refuses values that no request can carry: their failure would look like a lost connection, and be retried for minutes. */
 export function isHeader(value: unknown): value is string {
   return typeof value === 'string' && isHeaders({ 'x-value': value })
 }

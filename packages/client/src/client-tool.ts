@@ -37,7 +37,7 @@ type SchemaResult =
 
 export type Outcome = { readonly output: JsonValue } | { readonly error: string }
 
-/** Of client tools by their names. */
+/** Returns the check for client tools by name. */
 export function toolsCheck({ checkFields, checkFunction, checkOneOf, checkRequired, checkValues }: ArgumentChecks): ArgumentCheck {
   const checks: FieldChecks<ClientTool> = {
     execute: (path, value) => checkFunction(path, value ?? null),

@@ -87,7 +87,7 @@ export function checkSendInput(input: unknown): void {
 
 const isTrue = oneOf(true)
 const texts = listOf(checkText)
-/** What a pending call says of itself: it may come back with its answer. */
+/** Fields of a pending call. A caller may send them back with the answer. */
 const ofPendingCall = {
   ...{ toolName: optionalName, path: texts, input: json, deadlineAt: number(0), agent: texts, background: texts, unknown: isTrue },
 }

@@ -100,7 +100,7 @@ export interface StopReceipt {
   readonly children: readonly StopReceipt[]
 }
 
-/** Exactly one answer; `output` is what a tool returns. The fields of the pending call may stand beside it. */
+/** Exactly one answer; `output` is what a tool returns. The fields of the pending call may be sent along. */
 export type ToolResolution =
   | (Partial<PendingToolCall> &
       (

@@ -94,7 +94,7 @@ export interface UserMessageInput {
 
 type Unknown = { readonly unknown: true }
 
-/** What the event says of a pending call. Sent back with an answer it must be that of the call that waits. */
+/** Fields of a pending call. If they are sent back with an answer, they must match the call that waits. */
 type OfPendingCall = Partial<Omit<PendingToolCall, 'toolCallId' | 'path'>>
 
 /** `{ ...call, output }` is an answer to a pending call. */
@@ -116,7 +116,7 @@ export interface ExecuteComplete {
   readonly submission?: SubmissionReceipt
   readonly pendingToolCalls?: readonly PendingToolCall[]
   readonly pendingApprovals?: readonly ApprovalRequest[]
-  /** Runs of subagents that the run waits for and that are held until the recover route is told what to do. */
+  /** Runs of subagents that the run waits for and that are held until a client decides through the recover route. */
   readonly heldRuns?: readonly HeldRun[]
   readonly usage: Usage
   /** Absent when the price is not known. */

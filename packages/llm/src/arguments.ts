@@ -4,7 +4,7 @@ const longestShown = 40
 const mostListed = 12
 
 /**
- * Checks of what a caller hands to a public function. Each throws the error that `refuse` makes of one sentence: the path
+ * Checks the arguments of a public function. Each throws the error that `refuse` makes of one sentence: the path
  * of the argument, what it must be, and the kind of value received. An optional argument that is `undefined` is absent.
  */
 export type ArgumentChecks = ReturnType<typeof argumentChecks>
@@ -183,7 +183,7 @@ function distance(left: string, right: string): number {
   return row[right.length] ?? 0
 }
 
-/** What follows a sentence: `; did you mean port?`, or nothing. */
+/** Returns the end of an error message, such as `; did you mean port?`, or an empty text. */
 export function suggestion(name: string, known: readonly string[]): string {
   const meant = closest(shortened(name), known)
   return meant === undefined ? '' : `; did you mean ${meant}?`

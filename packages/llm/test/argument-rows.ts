@@ -26,7 +26,7 @@ const params = (): llm.RuntimeParams => ({
   ...{ temperature: 1, maxTokens: 5, topP: 1, topK: 5, stopSequences: ['a'], systemPrompt: 'x', reasoning: 'low', seed: 5 },
   providerSpecific: { a: 1 },
 })
-/** What a place of runtime params takes. */
+/** Kinds that runtime params accept at a path. */
 const paramsTake = (path: string): Record<string, readonly Kind[]> => ({
   ...{ [`${path}.temperature`]: ['fraction'], [`${path}.topP`]: none, [`${path}.reasoning`]: none },
   ...{ [`${path}.stopSequences[0]`]: anyText, [`${path}.systemPrompt`]: anyText, [`${path}.seed`]: ['number', 'negative'] },
@@ -184,7 +184,7 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     good: () => [request()],
     async call(given: llm.ModelRequest) {
       const { error } = await llm.streamMessage(given).result()
-      // What a function of the caller gives is found out by the call.
+      // Only the call can find out what the caller's function returns.
       if (error && error.kind !== 'config') throw new Error(error.message)
     },
     whole: ['request.models', 'request.clock', 'request.output.schema', 'request.tools[0].inputExamples[0].input', 'request.tools[1].args'],
@@ -242,7 +242,7 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     ],
     call: testing.scriptedModel,
     whole: ['options.clock'],
-    // What a model may send is for the script to say.
+    // The script decides what a model sends.
     data: ['steps[0].parts[0]', 'steps[0].toolCalls[0].input', 'steps[0].failAfter.error'],
     takes: {
       ...{ steps: ['list', 'function'], ...places(none, 'steps[0].failAfter.as', 'steps[0].hang') },

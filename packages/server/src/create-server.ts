@@ -33,7 +33,7 @@ import { OpenStreams } from './sse/open-streams.ts'
 import { toProblemError } from './to-problem-error.ts'
 
 export interface Server {
-  /** Rejects for arguments of the wrong kind only. `peer` is what the transport knows; without it nobody is taken to be on this machine. */
+  /** Rejects only for arguments of the wrong kind. `peer` is known to the transport. Without it no request counts as local. */
   fetch(request: Request, peer?: Peer): Promise<Response>
   /**
    * Refuses new work, lets open streams finish for `drainMs` (default 25,000), ends the rest so that their readers come

@@ -38,7 +38,7 @@ export interface Limits {
   readonly queuedRunsPerSession?: number
 }
 
-/** The limits that hold at the socket, before there is a request and behind it. */
+/** Limits that the socket enforces, before a request is parsed and after its response. */
 export type SocketLimits = Pick<Limits, 'headerBytes' | 'headersTimeoutMs' | 'bodyTimeoutMs' | 'slowReaderMs'>
 
 const kibibyte = 1024

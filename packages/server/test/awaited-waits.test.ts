@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 
-/** What every script begins with: a model that calls the tool once, a tool that never answers, and what they make up. */
+/** Start of every script: a model that calls the tool once, a tool that never answers, and their agent. */
 const prelude = `
   import { defineAgent, defineTool } from '@bowline/agent-loop'
   import { streamMessage } from '@bowline/llm'
@@ -22,7 +22,7 @@ const prelude = `
   const until = async (run, type) => { for await (const event of run.events()) if (event.type === type) return }
 `
 
-/** What is awaited, and what it gives. Nothing but a timer of ours brings each of these about. */
+/** The awaited call and its result. Each ends only by a timer of the runtime. */
 const waits: Readonly<Record<string, readonly [script: string, said: unknown]>> = {
   'changes of one record by many at once': [
     `const store = memoryStateStore()

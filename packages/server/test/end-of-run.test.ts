@@ -21,7 +21,7 @@ function benchWithTeam(store: SessionStore, before?: Promise<void>): Promise<Ben
   return bench({ store, otherAgents: [lead], defaultAgent: 'lead' })
 }
 
-/** Requests that are answered over a socket, and ones whose body nobody takes before the test does. */
+/** Requests over a socket, and requests whose body only the test reads. */
 const ways: Readonly<Record<string, (it: Bench) => Pick<Bench, 'post' | 'get'>>> = {
   'over a socket': (it) => it,
   'to a reader that takes nothing before the run has ended': ({ server }) => {

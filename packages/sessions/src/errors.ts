@@ -34,7 +34,7 @@ export type SessionErrorCode =
 export interface SessionErrorFacts {
   /** The refused ids of a submission, each with its own code. */
   readonly refused?: readonly { readonly id: string; readonly code: SessionErrorCode }[]
-  /** What is wrong with the fields of an input, each with its path. */
+  /** The faults of an input, each with the path of its field. */
   readonly issues?: readonly { readonly path: string; readonly message: string }[]
   /** The run that is open, with `busy`. */
   readonly runId?: string

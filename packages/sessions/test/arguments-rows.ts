@@ -297,7 +297,7 @@ function testingRows(_world: World): Readonly<Record<string, ShapedRow>> {
   const runner = options({ describe: needed(func()), it: needed(func()) })
   const rule = [{ of: 'commit', fault: 'unavailable' }]
   return {
-    // Those of the packages below have their tests there.
+    // The packages below test their own exports.
     fakeClock: none(() => fakeClock()),
     fakeIds: none(() => fakeIds()),
     faultyStore: { args: [['store', made(memoryStore())], ['faults', list(rule, () => false)]], call: faultyStore },

@@ -52,7 +52,7 @@ async function contents(store: SessionStore): Promise<string> {
 }
 
 const isRefusal = (error: unknown): error is Error => sessions.SessionError.isInstance(error) && error.code.startsWith('invalid-')
-/** A run or an entry that is not there is told by an error of its own. */
+/** A missing run or entry has its own error. */
 const isTaken = (error: unknown): boolean => sessions.SessionError.isInstance(error) && !isRefusal(error)
 const options = { isRefusal, isTaken }
 

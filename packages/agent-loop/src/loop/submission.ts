@@ -37,7 +37,7 @@ class Verdicts {
   readonly accepted: string[] = []
   readonly repeated: string[] = []
   readonly refused: { id: string; code: AgentErrorCode }[] = []
-  /** Of the first that is refused. */
+  /** Message of the first refusal. */
   message = ''
 
   add(id: string, verdict: Verdict): void {

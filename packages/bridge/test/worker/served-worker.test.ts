@@ -196,7 +196,7 @@ describe('a worker of our own', () => {
     const seen = (await ask(executor, session, 'token')).text
     const { tokenAtImport, environ } = told()[0] as { tokenAtImport: unknown; environ: string[] }
     expect(tokenAtImport).toBeNull()
-    // What /proc shows of the process, from its start on: the inherited variables and the configured one.
+    // /proc shows the variables that the process was started with: the inherited ones and the configured one.
     if (process.platform === 'linux') expect(namesOf(environ)).toEqual(Object.keys(workerEnvironment({ env }, process.env)).sort())
     for (const text of [seen, ...environ, JSON.stringify([logger.lines, notices])]) {
       expect(text).not.toMatch(tokenForm)

@@ -36,7 +36,7 @@ export class WireServer {
   /** What a new run does; it adds its events by `add`. */
   onRun: (runId: string, body: ExecuteRequest) => unknown = () => undefined
   onStop: () => void = () => undefined
-  /** What `execute-complete` says that is held below its run. */
+  /** The held runs that `execute-complete` names. */
   heldRuns: ExecuteComplete['heldRuns']
   /** Looks at each request first; what it returns is the answer. */
   intercept: (seen: Seen, response: ServerResponse) => Refusal | 'handled' | undefined = () => undefined

@@ -14,7 +14,7 @@ export const requestKeys = Object.keys({
   ...{ abortSignal: true, clock: true, timeouts: true, messageId: true, price: true, telemetry: true },
 } satisfies Record<keyof ModelRequest, true>)
 
-/** What other libraries call it. */
+/** Names that other libraries use for these options. */
 const otherNames: Readonly<Record<string, string>> = {
   prompt: "messages, a list like [{ role: 'user', content }]",
   system: 'instructions',

@@ -6,7 +6,7 @@ import type { SchemaWalk } from './schema-walk.ts'
 
 interface ArrayRules {
   readonly first: readonly Check[]
-  /** Of the items behind those. */
+  /** Check of the items after the listed ones. */
   readonly rest: Check | undefined
   readonly least: number
   readonly most: number

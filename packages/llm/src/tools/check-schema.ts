@@ -32,7 +32,7 @@ const list = is('a list', Array.isArray)
 const types: readonly unknown[] = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null']
 const type = is(`one of ${types.join(', ')}, or a list of them`, (value) => [value].flat().every((one) => types.includes(one)))
 
-/** What each keyword of JSON Schema must be. Other keys may stand beside them. */
+/** Checks the value of each keyword of JSON Schema. Unknown keys are allowed. */
 const keywords: ReadonlyMap<string, CheckKeyword> = new Map(
   Object.entries({
     ...{ $schema: text, $id: text, id: text, $ref: text, $defs: namedSchemas, definitions: namedSchemas, $comment: text },

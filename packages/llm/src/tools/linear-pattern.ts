@@ -13,7 +13,7 @@ export interface PatternCompiler {
 
 const maxPatternLength = 1000
 const maxInstructions = 2000
-/** Of all patterns that one compiler takes: making them holds the process for some 50 ms. */
+/** Limit for all patterns of one compiler together. Compiling so many blocks the process for some 50 ms. */
 const maxInstructionsInAll = 5000
 
 /** JavaScript counts these as spaces too. */

@@ -47,7 +47,7 @@ async function unreadable(schema: JSONSchema7): Promise<Found | undefined> {
 class FaultFinder {
   readonly #schema: JSONSchema7
   readonly #patterns: PatternCompiler
-  /** What is left of each; shared by the schemas that are looked at together. */
+  /** The rest of each limit, shared by the schemas that are checked together. */
   readonly #limits: { parts: number; expanded: number }
 
   constructor(schema: JSONSchema7, patterns: PatternCompiler, limits: { parts: number; expanded: number }) {

@@ -1,6 +1,6 @@
 import type { SchemaIssue } from './tool-schema.ts'
 
-/** What one check may do: a schema and a value that are both small can still meet more often than a process has time for. */
+/** Limits the steps of one check: a small schema and a small value can still take too long together. */
 const maxSteps = 100_000
 const maxIssues = 100
 /** How many instructions of a pattern, or characters of a text, count as one step. */

@@ -6,9 +6,9 @@ import { continues, isTextDelta, type TextDelta } from './join-deltas.ts'
 /** About what a socket takes at once. */
 const fullBytes = 64 * 1024
 
-/** What was at hand: the deltas of a part are joined, small frames are written at once, a large one piece by piece. */
+/** One write: joins the deltas of a part, and writes small frames together and a large one in pieces. */
 export class Chunk {
-  /** Of what is in it. */
+  /** Cursor after the last frame of this write. */
   cursor: string | undefined
   readonly #form: FrameForm
   readonly #frames: Uint8Array[] = []

@@ -70,7 +70,7 @@ export class EventStream {
   #events: LogIterator | undefined
   #isWaiting = false
   #arrived: LoggedEvent | undefined
-  /** What the reader has not taken yet of what it is given. Nothing may come between the pieces of a frame. */
+  /** Pieces that the reader has not taken yet. No other frame may come between the pieces of a frame. */
   #pieces: Uint8Array[] = []
   #isOver = false
   #isDeleted = false

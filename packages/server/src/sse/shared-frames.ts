@@ -20,7 +20,7 @@ export class SharedFrames {
   #storedBytes = 0
   readonly #large = new Map<string, WeakRef<Uint8Array>>()
   readonly #released = new FinalizationRegistry<string>((place) => {
-    // Another frame may have come to this place meanwhile.
+    // The place may hold another frame by now.
     if (this.#large.get(place)?.deref() === undefined) this.#large.delete(place)
   })
   readonly #redaction: Redaction

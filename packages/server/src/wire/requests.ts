@@ -16,7 +16,7 @@ const answered = {
   toolCallId: name,
   path: optional(z.array(z.string())),
 }
-/** What a client knows of the pending call, and may send back with the answer. */
+/** Fields of a pending call. A client may send them back with the answer. */
 export const ofPendingCall = {
   toolName: optional(name),
   input: optional(anyJson<JsonValue>()),

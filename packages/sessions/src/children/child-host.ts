@@ -140,7 +140,7 @@ async function undecided(store: SessionStore, requests: OpenQuestions['pendingAp
   })
 }
 
-/** While a child is at work, what it has asked before and nobody has decided stays asked. */
+/** Questions of a child without a decision stay open while the child works on. */
 async function stillAsked(store: SessionStore, child: RunRecord, asked: readonly string[]): Promise<OpenQuestions> {
   const { pendingApprovals } = openQuestions(child, await readAnswers(store, child.session))
   return { pendingToolCalls: [], pendingApprovals: pendingApprovals.filter(({ approvalId }) => asked.includes(approvalId)) }

@@ -19,7 +19,7 @@ export interface ChildNews extends Partial<OpenQuestions> {
 }
 
 /**
- * Returns what the sessions above are told in the commit in which a run of a subagent ends or starts to wait: what it cost
+ * Returns the deliveries to the sessions above for the commit in which a run of a subagent ends or starts to wait: its cost
  * and, if the run is a child, the news for its parent.
  */
 export function newsOfChild(child: Child, news: ChildNews): readonly Delivery[] {

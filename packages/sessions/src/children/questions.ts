@@ -18,9 +18,9 @@ interface Asked {
 }
 
 /**
- * No run waits for a task in the background, nor for another run that is no child in the session of a subagent. What such a
- * run asks, and what became of that, is told in the log of the root, as the questions of other children are told by the
- * runs above them.
+ * Returns the deliveries that log the questions of a run, and their outcomes, at the root. This is for runs that no run
+ * above waits for: background tasks, and further runs in the session of a subagent. For other children the runs above them
+ * log the questions.
  */
 export async function questionsAtRoot(store: SessionStore, task: Task, { events, ends = false, at, batchId }: Asked): Promise<readonly Delivery[]> {
   const origin = originOf(task)

@@ -27,7 +27,7 @@ export async function untoldBy(store: SessionStore, { kind, session, step }: Pic
   return kind === 'notification' && step === 0 ? announceable(store, session) : []
 }
 
-/** Returns what the log says of rows that no model is told of any more. */
+/** Returns the log events for rows that no model will hear of. */
 export function untoldEvents(rows: readonly SettledRow[], base: Pick<ErrorEvent, 'at' | 'runId' | 'turn'>): readonly ErrorEvent[] {
   if (rows.length === 0) return []
   const named = rows.slice(0, mostNamed).map(({ body }) => body.taskId)

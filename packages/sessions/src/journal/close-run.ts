@@ -40,7 +40,7 @@ export interface LostRun {
   /** Word of background tasks of which a notification run was to tell its model. */
   readonly untold: readonly SettledRow[]
   readonly end: LostRunEnd
-  /** What the log says already: that the turn has ended, or also that the session has settled since. */
+  /** What the log holds already: the end of the turn, or also that the session settled after it. */
   readonly told: 'nothing' | 'end' | 'settled'
   readonly at: number
 }
@@ -63,7 +63,7 @@ function endOfTurn({ rest }: RunRecord): LostRunEnd | undefined {
   return { status: status as TerminalStatus, reason, ...(error && { error }) }
 }
 
-/** What the log says of the end of the run. An input that is queued after `settled` undoes it. */
+/** Reads whether the log holds the end of the run. An input that is queued after `settled` undoes it. */
 export async function toldOf(store: SessionStore, run: RunRecord): Promise<LostRun['told']> {
   if (!endOfTurn(run)) return 'nothing'
   const { lastSeq } = await store.readEvents(run.session, run.firstSeq, 1)

@@ -53,7 +53,7 @@ export interface StoreJournalOptions {
   readonly durability: 'boundary' | 'turn'
   /** Follows a stop request that a commit meets in the store. */
   readonly abort: AbortController
-  /** Told of each failure of the store. What the loop is told instead names no file: clients read the error of a run. */
+  /** Called with each failure of the store. The loop gets an error without file names, because clients read the error of a run. */
   readonly onFailure?: (error: unknown) => void
 }
 

@@ -63,7 +63,7 @@ class LogReader {
   #countedAt = 0
   #sessionId: string | undefined
   #ended = false
-  /** What was read of the log and not given yet; an event that was given is let go. */
+  /** Events that were read and not yielded yet. A yielded event is released. */
   #page: (StoredEvent | undefined)[] = []
   #place = 0
   /** What the reader follows live. */

@@ -6,7 +6,7 @@ import type { Predicates } from './types.ts'
 
 const prefix = 'The orchestration cannot be used: '
 
-/** Of the configuration: its steps and their conditions. */
+/** Checks for the configuration: its steps and their conditions. */
 export const planChecks = checksFor('invalid-config', prefix)
 
 export function refusal(message: string): SessionError {

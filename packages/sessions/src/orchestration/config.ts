@@ -71,7 +71,7 @@ export function checkConfig(config: OrchestrationConfig, predicates: Predicates)
 const names = planChecks.listOf(planChecks.checkName)
 
 const stepShape = planChecks.optionalRecord<OrchestrationStep>({
-  // One that is missing is told by `checkStep`.
+  // `checkStep` reports a missing one.
   name: planChecks.optional((path, name) => planChecks.checkRequired(path, name, 'a text with at least one character', (given) => typeof given === 'string' && given.trim() !== '')),
   description: planChecks.checkText,
   isDefault: planChecks.checkBoolean,

@@ -22,7 +22,7 @@ export interface Selection {
   readonly because: string
 }
 
-/** What conditions look at, and when and under which key the tool was used. */
+/** The context of conditions, with the time and the key of the tool use. */
 export type UseContext = ConditionContext & Partial<Omit<ToolUse, 'tool'>>
 
 /** Which orchestration step is to be active, and which tools it allows: the same answer for the same question. */

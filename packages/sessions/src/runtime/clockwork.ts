@@ -121,7 +121,7 @@ export class Clockwork {
       done.timers += fired.filter((what) => what === 'fired').length
       done.expired += expired.length
       done.started += started.length
-      // What is due hides what will be. A timer that could not be moved is left for the next sweep.
+      // A due timer hides later ones. A timer that could not be moved is left for the next sweep.
       if (fired.some((what) => what !== 'kept') || expired.length > 0) continue
       // The absolute value: a clock that was set back puts the last time into the future.
       const pruned = Math.abs(clock.now() - this.#prunedAt) >= pruneMs ? await this.#prune() : nothingPruned

@@ -66,7 +66,7 @@ export async function executeRun(options: ExecutionOptions, claim: Claim, abort:
 }
 
 export const notWritten = { code: 'store-unavailable', message: 'The run could not be read or written.' } as const
-/** What a run ends with when its execution threw: what is stored cannot be used, or the store failed. */
+/** Returns the end of a run whose execution threw: its stored input cannot be used, or the store failed. */
 export function failureOf(error: unknown): LostRunEnd {
   const isOfCaller = (AgentError.isInstance(error) || SessionError.isInstance(error)) && error.code.startsWith('invalid-')
   if (!isOfCaller) return { status: 'error', reason: 'journal-error', error: notWritten }

@@ -27,7 +27,7 @@ const ending = { reason: checkText, waitMs: whole(0, longestMs) }
 
 export const checkStopOptions = optionalRecord<StopOptions>({ ...ending, runId: optionalName, scope: oneOf('active', 'all') })
 
-/** Of one run. */
+/** Checks the options of a stop of one run. */
 export const checkRunStopOptions = optionalRecord<Pick<StopOptions, 'reason' | 'waitMs'>>(ending)
 
 export const checkKillOptions = optionalRecord<{ readonly reason?: string }>({ reason: checkText })

@@ -12,7 +12,7 @@ import { firstInLine, openRuns } from './views.ts'
 
 const maxTries = 20
 const everyKind: readonly InboxKind[] = ['answer', 'decision', 'steer', 'overlay', 'child-settled', 'child-changed']
-/** What a kill takes: the session goes on, and its model is still to be told of background tasks that had ended before. */
+/** Kinds of rows that a kill takes. The session goes on, and its model still hears of background tasks that ended before. */
 const killedKinds = everyKind.filter((kind) => kind !== 'child-settled')
 
 /** `kill` ends what is open; `expire` leaves the session readable besides, `delete` nothing but its numbers. */

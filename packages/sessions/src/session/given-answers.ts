@@ -56,7 +56,7 @@ export function parseResolution(toolCallId: string, given: ToolResolution, path:
   return { runAgain: true, said: saidOf(place, own), path: pathOf(place, own), place }
 }
 
-/** What kind of answer it is: exactly one, and nothing that no answer has. */
+/** Returns the form of the answer. Throws unless there is exactly one and no unknown key. */
 function formOf<Form extends string>(place: string, given: unknown, forms: readonly Form[]): Form {
   inputChecks.checkKeys(place, given, [...forms, ...besideOutput, 'toolCallId', 'path', 'role', ...callFields])
   const fields = given as Fields
@@ -125,7 +125,7 @@ function saidOf(place: string, { toolName, input, deadlineAt, agent, background 
   return Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined))
 }
 
-/** What is stored of the call that is answered. */
+/** The stored call that an answer belongs to. */
 interface AnsweredCall {
   readonly call: ToolCallRecord
   /** While it waits. */

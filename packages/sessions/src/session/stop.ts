@@ -81,7 +81,7 @@ export async function stopBelow(context: SessionContext, runId: string, reason: 
   }
 }
 
-/** Stops the subagents that the run waits for: without it nobody would be told what they ask. */
+/** Stops the subagents that the run waits for. Without the run their questions would reach no client. */
 export async function stopAwaited(context: SessionContext, runId: string): Promise<void> {
   for (const child of await childrenOf(context.store, runId)) {
     if (!isTerminal(child.status) && child.parent?.taskId === undefined) await requestStop(context, child, 'the run that waits for it has ended')

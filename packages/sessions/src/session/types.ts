@@ -168,8 +168,8 @@ export interface StopReceipt {
 }
 
 /**
- * Exactly one of these; `output` is what a tool returns. The fields of the pending call may stand beside it, as in
- * `{ ...call, output }`: they must be those of the call that waits.
+ * Exactly one of these; `output` is what a tool returns. The fields of the pending call may be given too, as in
+ * `{ ...call, output }`. They must match the call that waits.
  */
 export type ToolResolution =
   | { readonly result: JSONValue }

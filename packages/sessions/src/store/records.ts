@@ -156,8 +156,8 @@ export interface RunRecord {
   /** Of a child: who started it. */
   readonly parent?: RunParent
   /**
-   * Of another run in the session of a subagent (a notification, a follow-up, a compaction): how that subagent was started.
-   * The run finds its agent by it, and the questions of the run find their way to the root.
+   * How the subagent was started, on further runs in its session (a notification, a follow-up, a compaction). It names the
+   * agent of the run and the root that the questions of the run are sent to.
    */
   readonly origin?: RunParent
   /** The hash of the definition that its agent had when it began. */

@@ -36,7 +36,7 @@ interface Memory {
   openStores: number
   /** Of the store that opened it first: leases are compared by this one alone. */
   clock: Clock
-  /** Of all writes. */
+  /** Queue of all writes. */
   readonly queue: TurnQueue
 }
 
@@ -79,7 +79,7 @@ function storeOver(memory: Memory): MemoryStore {
     },
     async close() {
       if (timesOpened === 0) return
-      // What was asked for before is done.
+      // Writes that were requested before are done first.
       memory.queue.flush()
       timesOpened -= 1
       memory.openStores -= 1

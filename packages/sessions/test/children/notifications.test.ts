@@ -17,7 +17,7 @@ async function runsIn(store: SessionStore, ...keys: readonly string[]): Promise<
   return pages.flatMap(({ items }) => items)
 }
 
-/** What the log of a subagent's session, which no handle reaches, holds of a kind. */
+/** Returns the events of one type from the log of a subagent's session, which has no handle. */
 async function eventsOf<Type extends LoggedEvent['type']>(session: SessionReader, type: Type): Promise<readonly Extract<LoggedEvent, { type: Type }>[]> {
   const log = await collect(session.events({ live: false }))
   return log.filter((event): event is Extract<LoggedEvent, { type: Type }> => event.type === type)

@@ -12,7 +12,7 @@ interface LaggingReader {
   rest(): Promise<readonly LoggedEvent[]>
 }
 
-/** A reader that takes one event, asks for the next, and does not look at the answer until it is told to. */
+/** A reader that takes one event, requests the next, and does not read it before the test says so. */
 async function lagging(events: AsyncIterable<LoggedEvent>): Promise<LaggingReader> {
   const reading = events[Symbol.asyncIterator]()
   const taken = [await reading.next(), reading.next()]
@@ -53,7 +53,7 @@ describe.each(namesOfPlaces)('the events of a run over the %s store', (name) => 
     expect(seen.filter((type) => type === 'turn-start')).toHaveLength(2)
     expect(seen.slice(-2)).toEqual(['turn-end', 'save-point'])
     expect(seen.filter((type) => type === 'message-end')).toHaveLength(2)
-    // What its queue holds it gets; one whose queue is too small gets the whole message instead.
+    // A reader gets the events in its queue. If the queue is too small, it gets the whole message instead.
     expect(seen.includes('text-delta')).toBe(kind !== 'a small buffer')
     await runtime.stop()
   })

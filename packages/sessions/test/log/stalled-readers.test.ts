@@ -23,7 +23,7 @@ it('S117: late readers that stall hold nothing of a large message that they were
   const reading: LogIterator[] = []
   for (let index = 0; index < readers; index++) {
     const iterator = session.events()[Symbol.asyncIterator]()
-    // The event behind the message is asked for, as by a stream that is one event ahead of its reader.
+    // The event after the message is requested, as by a stream that is one event ahead of its reader.
     for (let given = false; !given; ) given = (await iterator.next()).value?.type === 'turn-end'
     reading.push(iterator)
   }

@@ -52,7 +52,7 @@ function run(id: string, fields: Partial<NewRun> = {}): Write {
   return { op: 'run.insert', run: { id, kind: 'user', inputHash: 'hash', input: 'hello', at: 1, ...fields } }
 }
 
-/** Sessions of every idle sort: new, with a turn behind them, with a life, with a parent. */
+/** Adds idle sessions of every sort: new, after a turn, with a TTL, with a parent. */
 function fillWithIdle(space: Space): void {
   for (let n = 0; n < idleSessions; n++) {
     const key = `idle:${n}`

@@ -64,7 +64,7 @@ export function fileStore(options: FileStoreOptions): SessionStore {
       opened = openDirectory(dir, fsync, options)
     },
     async close() {
-      // What was asked for before is done.
+      // Writes that were requested before are done first.
       opened?.queue.flush()
       opened?.release()
       opened = undefined
@@ -113,7 +113,7 @@ interface OpenDirectory {
   readonly folder: SessionFolder
   readonly states: StateLog
   readonly now: () => number
-  /** Of all writes to sessions. */
+  /** Queue of all writes to sessions. */
   readonly queue: TurnQueue
   release(): void
 }

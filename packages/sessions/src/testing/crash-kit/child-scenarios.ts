@@ -4,7 +4,7 @@ import { standardInvariants } from './invariants.ts'
 import { asking, done, driveToEnd, effectTool } from './scenario-parts.ts'
 import type { CrashScenario, Invariant } from './types.ts'
 
-/** Every session with tasks in the background is told of them in one reminder. */
+/** Every session gets one reminder for all of its background tasks. */
 const remindedOnce: Invariant = {
   name: 'a session is reminded once of its background tasks',
   check: ({ sessions }) =>

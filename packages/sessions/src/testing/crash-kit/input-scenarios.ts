@@ -15,7 +15,7 @@ export const inputScenarios = {
       await session.steer('and then right', { id: 'right' })
     }),
   },
-  /** A follow-up behind the active run, before an input that waits. */
+  /** A follow-up after the active run and before a queued input. */
   followUp: {
     agents: slow,
     drive: whileBusy(async (session) => {
@@ -38,7 +38,7 @@ export const inputScenarios = {
       for (const run of runs) await run.result()
     },
   },
-  /** A call that nobody approves, with a hook at work behind the turn when its time is over. */
+  /** A call without approval, and a hook that still works after the turn when the deadline passes. */
   deadline: {
     agents: (world) => {
       const tools = [effectTool(world, 'pay', 'once', { needsApproval: true, approvalTimeoutMs: 1_000 })]

@@ -2,7 +2,7 @@ import type { CallContext } from '@bowline/agent-loop'
 import type { CrashProcess } from './crash-process.ts'
 import type { Effect, World } from './types.ts'
 
-/** What outlives every process and is no part of the store: what calls did outside, and what clients remember. */
+/** Outlives every process and is not in the store: effects of calls, and what clients remember. */
 export class OutsideWorld {
   readonly effects: Effect[] = []
   readonly notes = new Map<string, unknown>()

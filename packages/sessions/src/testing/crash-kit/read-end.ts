@@ -17,7 +17,7 @@ const inboxKinds = Object.keys({
 const holding: readonly string[] = holdingStatuses
 const open: readonly RunStatus[] = ['queued', ...holdingStatuses]
 
-/** Nothing happens any more by itself: nothing runs, no run is to be made, and what is queued waits behind a run that waits. */
+/** Returns true if nothing happens by itself any more: no run works or is due, and queued runs come after one that waits. */
 export async function isAtRest(store: SessionStore): Promise<boolean> {
   for (const { key } of await sessionsOf(store)) {
     if (!isResting(await allPages((page) => store.listRuns(key, { status: open, limit: pageSize, ...page })))) return false

@@ -29,7 +29,7 @@ export class RunOwners {
     return [...written].filter((runId) => {
       const owner = this.#owners.get(runId)
       const known = this.#epochs.get(process)?.get(runId)
-      // A client that kills a session ends its runs, whoever has them.
+      // A client that kills a session ends its runs in every process.
       if (!isFenced && ended.has(runId)) return false
       return owner !== undefined && owner.process !== process && (known ?? owner.epoch) < owner.epoch
     })

@@ -108,7 +108,7 @@ export interface AcknowledgedInput {
   readonly inputId?: string
   /** The content of the message. */
   readonly content: UserMessage['content']
-  /** Of an overlay: how many turns are to see it. */
+  /** For an overlay: the number of turns that see it. */
   readonly turns?: number
   /** False: the runtime knew it already. Always true for an overlay, of which the runtime does not say. */
   readonly isNew: boolean

@@ -39,7 +39,7 @@ interface Answered {
   readonly told: Told | undefined
 }
 
-/** What a session was asked for, once that is acknowledged. */
+/** Records an acknowledged input of a session. */
 function noteInput(scene: Scene, session: string, { name, args, told }: Answered): void {
   if (name === 'kill' || name === 'delete') scene.acceptedInputs = scene.acceptedInputs.filter((input) => input.session !== session)
   if (name !== 'send' && name !== 'steer' && name !== 'followUp' && name !== 'overlay') return

@@ -1,7 +1,7 @@
 import type { Batch, CommitResult } from '../../store/batch.ts'
 import type { Plan, Program, ProgramStep } from './program.ts'
 
-/** What one unit of a program may cost at most: an input, an answer of a model, a call, a crash. */
+/** Limits per unit of a program. A unit is an input, an answer of a model, a call or a crash. */
 const perUnit = { commits: 40, events: 80, runs: 4, claims: 12 }
 
 type Counted = keyof typeof perUnit

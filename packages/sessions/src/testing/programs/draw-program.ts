@@ -20,7 +20,7 @@ export function drawProgram(seed: number, features: readonly Feature[] = program
   return { seed, setup, steps, crashes: has('crashes') ? drawCrashes(draw, steps.length) : [] }
 }
 
-/** Most programs have some hundred operations: those that lie behind the end strike nobody. */
+/** Most programs have some hundred operations. A crash after the last one never happens. */
 function drawCrashes(draw: Draw, steps: number): readonly ProgramCrash[] {
   const crashes = draw.times(1 + draw.whole(mostCrashes), (): ProgramCrash => ({
     at: 4 + draw.whole(30 + steps * 30),

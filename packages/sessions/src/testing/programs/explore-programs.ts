@@ -10,7 +10,7 @@ import { shrinkProgram } from './shrink-program.ts'
 
 export interface ExploreProgramsOptions {
   /**
-   * A store that nobody has opened. It may hold what earlier programs have left: each has a namespace of its own. Called for
+   * A store that is not open. It may hold data of earlier programs: each program has its own namespace. Called for
    * each program, and often for one that fails. Default: a memory store.
    */
   readonly store?: () => Promise<SessionStore> | SessionStore
@@ -18,9 +18,9 @@ export interface ExploreProgramsOptions {
   readonly reopen?: (store: SessionStore) => Promise<SessionStore>
   /** How many programs are drawn. */
   readonly programs: number
-  /** That of the first one; each further one has the next. */
+  /** Seed of the first program. Each further program has the next integer. */
   readonly seed: number
-  /** What the programs are made of. Default: all. */
+  /** Features that programs may use. Default: all. */
   readonly features?: readonly Feature[]
   /** Mistakes that are planted. Default: none. */
   readonly faults?: readonly ProgramFault[]

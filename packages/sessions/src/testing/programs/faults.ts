@@ -8,7 +8,7 @@ import type { ProgramFault } from './run-program.ts'
 
 const holding: readonly string[] = holdingStatuses
 
-/** What the commits of a runtime would be with a mistake in it. */
+/** Returns a fault that changes each commit of a runtime. */
 function writing(name: string, change: (batch: Batch) => Batch): ProgramFault {
   return { name, store: (store) => aroundStore(store, (operation, args, go) => (operation === 'commit' ? store.commit(change(args[0] as Batch)) : go())) }
 }

@@ -3,9 +3,9 @@ import { scriptedModel, type ScriptedModel, type ScriptedToolCall, type Step } f
 import { planIn, textOfInput } from './plan-text.ts'
 import type { Plan, PlannedCall, PlannedTool } from './program.ts'
 
-/** What models of all processes of a program share. */
+/** State that the models of all processes of a program share. */
 export interface ModelWorld {
-  /** What each call was sent, as text. */
+  /** The prompt of each call, as text. */
   readonly prompts: string[]
   /** Plans that have failed once. */
   readonly failed: Set<string>

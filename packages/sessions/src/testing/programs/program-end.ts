@@ -24,14 +24,14 @@ export interface ProgramEnd extends CrashEnd {
   /** Sessions from which clients took inputs back. */
   readonly cleared: ReadonlySet<string>
   readonly readers: readonly Pick<ProgramReader, 'session' | 'runId' | 'events' | 'endedAt' | 'refused' | 'start'>[]
-  /** What clients heard that no documentation tells of. */
+  /** Undocumented errors that clients got. */
   readonly surprises: readonly string[]
   /** Runtimes that did not stop, and runs that were left alone. */
   readonly faults: readonly string[]
   readonly ceiling: readonly string[]
   /** Where the store said otherwise than a plain model what is due. */
   readonly dueProblems: readonly string[]
-  /** What models were sent. */
+  /** Prompts that models got. */
   readonly prompts: readonly string[]
   /** When something was written to each session last. */
   readonly writtenAt: ReadonlyMap<string, number>
@@ -40,7 +40,7 @@ export interface ProgramEnd extends CrashEnd {
 /** A condition on the end of a program. The invariants of scenarios are conditions on programs too. */
 export interface ProgramInvariant {
   readonly name: string
-  /** What is wrong; an empty list is right. */
+  /** Returns the problems; an empty list means none. */
   readonly check: (end: ProgramEnd) => readonly string[]
 }
 
@@ -73,7 +73,7 @@ export async function lookAtEnd(stage: Stage, clients: Clients, firstRest: First
   }
 }
 
-/** With a session its ledger is deleted: what its calls did nobody can tell any more. */
+/** Deleting a session deletes its ledger, so the effects of its calls can no longer be checked. */
 function effectsOf({ program, world: { effects } }: Stage, sessions: readonly SessionEnd[]): readonly Effect[] {
   if (!program.steps.some((step) => step.do === 'delete')) return effects
   const known = new Set(sessions.flatMap(({ runs }) => runs.map(({ id }) => id)))

@@ -10,7 +10,7 @@ interface Timer {
 const startMs = 1_000_000_000
 
 /**
- * The time of a program. It passes only when it is told to. As on a real machine the clock can be set without time passing,
+ * The time of a program. It passes only through `pass`. As on a real machine the clock can be set without time passing,
  * and a timer then still runs when so much time has passed as was left when it was set.
  */
 export class ProgramTime {
@@ -38,7 +38,7 @@ export class ProgramTime {
     this.#offset += ms
   }
 
-  /** Lets time pass. What a timer sets off has come to its end, as `settle` says, before the next one runs. */
+  /** Advances time. `settle` waits for the effects of one timer before the next one runs. */
   async pass(ms: number, settle: () => Promise<unknown>): Promise<void> {
     const until = this.#passed + ms
     await settle()

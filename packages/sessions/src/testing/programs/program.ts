@@ -43,13 +43,13 @@ export interface HookPlan {
   readonly hook: PlannedHook
   /** Throws, or stays open for so long. */
   readonly does: 'throw' | number
-  /** What the extension does about the error. Default `ignore`. */
+  /** How the extension handles the error. Default `ignore`. */
   readonly onError?: 'fail'
   /** How many of its calls, from the first one on, are disturbed. Default: all. */
   readonly times?: number
 }
 
-/** What a model answers to an input, one answer per call; then it ends the turn with a text. */
+/** Answers of a model to an input, one per call. After them it ends the turn with a text. */
 export type Plan = readonly PlannedAnswer[]
 
 export type PlannedAnswer =
@@ -115,15 +115,15 @@ export type ProgramStep = (ClientStep | WorldStep) & {
 }
 
 /**
- * What happens at the n-th operation of the store, counted over the whole program. `kill`: the process is gone before it, or
- * behind it. `lost`: the answer is. `freeze`: the process stands still until another one has taken over.
+ * A crash at the n-th operation of the store, counted over the whole program. `kill`: the process dies before or after it.
+ * `lost`: the answer is lost. `freeze`: the process stops until another one has taken over.
  */
 export interface ProgramCrash {
   readonly at: number
   readonly how: 'kill' | 'kill-behind' | 'lost' | 'lost-behind' | 'freeze'
 }
 
-/** What programs are made of. */
+/** Features of programs. */
 export const programFeatures = [
   'steering',
   'follow-ups',

@@ -14,7 +14,7 @@ export class ProgramReader {
   readonly events: LoggedEvent[] = []
   /** The run that is followed. */
   runId: string | undefined
-  /** Where the log ended when the reader was told that there is no more; what it has seen stands in `events`. */
+  /** Where the log ended when the reader got its end. `events` holds the events that it read. */
   endedAt: number | undefined
   /** Why it could not go on. */
   refused: string | undefined

@@ -39,7 +39,7 @@ async function staysAtRest(stage: Stage): Promise<boolean> {
   return before === doneSoFar(stage)
 }
 
-/** Answers what is asked, again and again, until nobody asks anything any more. False: there is no end of it. */
+/** Answers all questions until none is left. Returns false if they do not end. */
 export async function answerAll(stage: Stage, clients: Clients): Promise<boolean> {
   for (let times = 0; times < mostAnswers; times++) {
     const before = doneSoFar(stage)

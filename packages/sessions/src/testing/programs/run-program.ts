@@ -22,7 +22,7 @@ export interface ProgramFault {
 }
 
 export interface RunProgramOptions {
-  /** A store that nobody has opened. Default: a memory store. */
+  /** A store that is not open. Default: a memory store. */
   readonly store?: () => Promise<SessionStore> | SessionStore
   /** Opens the store again after its process has died; the given one is closed. Default: the same store. */
   readonly reopen?: (store: SessionStore) => Promise<SessionStore>
@@ -40,7 +40,7 @@ export interface ProgramVerdict {
   readonly trace: readonly string[]
 }
 
-/** Runs one program to its rest, answers what it asks, and checks what it has come to. */
+/** Runs one program until it rests, answers its questions, and checks its end. */
 export async function runProgram(program: Program, options: RunProgramOptions = {}): Promise<ProgramVerdict> {
   checkProgram('runProgram.program', program)
   checkRunProgram('runProgram.options', options)

@@ -20,7 +20,7 @@ import { StoreGate } from './store-gate.ts'
 export interface StageParts {
   /** Opens the store of the program. */
   readonly open: (time: ProgramTime) => Promise<SessionStore>
-  /** What becomes of the store when its process is gone. Absent: it is as it was. */
+  /** Reopens the store after its process died. Default: the same store. */
   readonly reopen?: (store: SessionStore, time: ProgramTime) => Promise<SessionStore>
   readonly createRuntime?: typeof createRuntime
 }
@@ -171,7 +171,7 @@ export class Stage {
     const how = this.#struck
     this.#struck = undefined
     const { processes, durable } = this.store.capabilities
-    // A process that stands still keeps the lock of its file: no other process can take over before it goes on.
+    // A frozen process keeps the lock of its file: no other process can take over before it goes on.
     if (how === 'freeze' && processes === 'one' && durable !== 'none') return this.wakeFrozen()
     this.replaced++
     const { definition } = this.current
@@ -182,7 +182,7 @@ export class Stage {
     this.onReplaced()
   }
 
-  /** What was missed comes first: the code of a process that stood still goes on when nothing else does. */
+  /** Missed timers come first: the code of a frozen process goes on when nothing else does. */
   #finishWaking(): boolean {
     const waking = this.#all.filter(({ process }) => process.state === 'waking')
     for (const { process } of waking) process.finishWaking()

@@ -56,7 +56,7 @@ export class StoreGate {
     })
   }
 
-  /** Answers one question. False: nobody asks anything. */
+  /** Answers one request. Returns false if none waits. */
   async turn(): Promise<boolean> {
     await untilQuiet()
     const asked = this.#take()

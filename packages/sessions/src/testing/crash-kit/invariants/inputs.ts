@@ -13,7 +13,7 @@ export const acceptedInputsAreFound: Invariant = {
     }),
 }
 
-/** Inputs with one id are one input. Others are told apart by their content. */
+/** Inputs with the same id are one input. Without an id the content identifies an input. */
 function nameOf({ method, inputId, content }: AcknowledgedInput): string {
   return `${method} ${inputId ?? JSON.stringify(content)}`
 }

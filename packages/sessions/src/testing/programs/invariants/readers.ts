@@ -25,7 +25,7 @@ function problemsOfReader(reader: Reader, { log }: SessionEnd): readonly string[
   return [...differences(durable(reader), expected), ...foldsEqually(reader.events, expected)]
 }
 
-/** It may end where the run waits for somebody, and at the end of the run. */
+/** A reader may end where the run waits for a client, and at the end of the run. */
 function problemsOfRunReader(reader: Reader, { log, runs }: SessionEnd, runId: string): readonly string[] {
   const own = log.filter((event) => 'runId' in event && event.runId === runId && event.type !== 'settled')
   const seen = durable(reader)
@@ -35,12 +35,12 @@ function problemsOfRunReader(reader: Reader, { log, runs }: SessionEnd, runId: s
   if (!run) return []
   if (reader.endedAt === undefined) return terminalStatuses.some((status) => status === run.status) ? [`${runId} is ${run.status}, and the reader still waits behind ${seen.length} of ${own.length} events`] : []
   const missed = own.slice(seen.length).filter(({ seq }) => seq <= (reader.endedAt ?? 0))
-  if (missed.length === 0 || asksSomebody(seen)) return []
+  if (missed.length === 0 || asksClient(seen)) return []
   return [`it has ended behind ${seen.at(-1)?.type ?? 'nothing'}, and ${missed.length} more events were there`]
 }
 
-/** The last segment has ended with a question to somebody outside. */
-function asksSomebody(seen: readonly StoredEvent[]): boolean {
+/** Returns true if the last segment ended with a question to a client. */
+function asksClient(seen: readonly StoredEvent[]): boolean {
   const view = seen.reduce(reduceEvents, emptyView)
   const end = seen.findLast(({ type }) => type === 'turn-end')
   const waits = end?.type === 'turn-end' && !terminalStatuses.some((status) => status === end.status)

@@ -16,7 +16,7 @@ export const comesToRest: ProgramInvariant = {
   check: ({ stuck }) => (stuck === undefined ? [] : [stuck]),
 }
 
-/** What is named is answered, and what is answered goes on: what is open then was not named, or does not go on. */
+/** Every named question is answered, so a run that is still open was not named or did not go on. */
 export const everyRunEnds: ProgramInvariant = {
   name: 'a run ends when all that is asked is answered',
   check: ({ sessions }) =>
@@ -53,7 +53,7 @@ function needsRecovery(runs: readonly RunRecord[], runId: string): boolean {
   return runs.some(({ id, status }) => id === runId && status === 'needs-recovery')
 }
 
-/** A success in the background is told of when all that was launched with it has settled. */
+/** The success of a background task is reported after its whole group has settled. */
 function waitsForItsGroup(row: InboxRecord, sessions: readonly SessionEnd[]): boolean {
   if (row.kind !== 'child-settled') return !inputKindsThatStart.includes(row.kind)
   const { group, status } = row.body
