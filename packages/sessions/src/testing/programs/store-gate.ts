@@ -7,7 +7,6 @@ import type { Batch, CommitResult } from '../../store/batch.ts'
 import type { Claim } from '../../store/contract.ts'
 import type { Draw } from './draw.ts'
 import type { ProgramCrash } from './program.ts'
-import { untilQuiet } from './until-quiet.ts'
 import type { Ceiling } from './ceiling.ts'
 
 interface Asked {
@@ -138,3 +137,15 @@ export class StoreGate {
   }
 }
 
+const mostRounds = 10_000
+
+/** Names of the resources that keep the process busy without a timer. */
+const busy = /^(Immediate|FSReq|FileHandle)/
+
+/** Resolves when nothing more happens in this process until a timer fires or the store is asked. */
+async function untilQuiet(): Promise<void> {
+  for (let round = 0; round < mostRounds; round++) {
+    await new Promise((resolve) => setImmediate(resolve))
+    if (!process.getActiveResourcesInfo().some((resource) => busy.test(resource))) return
+  }
+}
