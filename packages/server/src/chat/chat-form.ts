@@ -6,49 +6,58 @@ import { encodeJson } from '../json.ts'
 import type { FrameForm, Frames } from '../sse/frame-form.ts'
 import { textFrame, withoutSecrets } from '../sse/frames.ts'
 import { joinDeltas, type TextDelta } from '../sse/join-deltas.ts'
+import type { SharedFrames } from '../sse/shared-frames.ts'
 import { endingChunk } from './ending-chunks.ts'
 import { numberOf } from '../session-log.ts'
 import { TurnChunks, type TurnName } from './turn-chunks.ts'
-import type { UiChunk } from './ui-chunk.ts'
+import type { Chunks, UiChunk } from './ui-chunk.ts'
 
 export interface ChatFormOptions extends TurnName {
+  readonly shared: SharedFrames
+  /** The key of the session. */
+  readonly log: string
   /** Up to this number the page has the message already: it gets what comes behind. */
   readonly knownUntil?: number | undefined
   readonly redaction: Redaction
 }
 
+const deleted: UiChunk = { type: 'error', errorText: 'The conversation was deleted.' }
+
 /** The events of a turn as one UI message stream. */
 export class ChatForm implements FrameForm {
+  readonly #shared: SharedFrames
+  readonly #log: string
   readonly #knownUntil: number | undefined
   readonly #redaction: Redaction
   readonly #turn: TurnChunks
   #hasStarted = false
 
-  constructor({ knownUntil, redaction, ...name }: ChatFormOptions) {
+  constructor({ shared, log, knownUntil, redaction, ...name }: ChatFormOptions) {
+    this.#shared = shared
+    this.#log = log
     this.#redaction = redaction
     this.#knownUntil = knownUntil
     this.#turn = new TurnChunks(name)
   }
 
   event(event: LoggedEvent): Frames {
-    const chunks = this.#turn.push(withoutSecrets(event, this.#redaction))
-    if (this.#isKnown(event)) return []
-    return chunks.length > 0 || event.type === 'turn-start' ? this.#frames(chunks, event.cursor) : []
+    return this.#tell(event, this.#turn.push(withoutSecrets(event, this.#redaction)))
   }
 
   deltas(deltas: readonly [TextDelta, ...TextDelta[]]): Frames {
-    return this.event(joinDeltas(deltas))
+    // With its length, a text that ends with the last delta is the same for every reader.
+    return this.#tell(deltas.at(-1) ?? deltas[0], this.#turn.push(joinDeltas(deltas)))
   }
 
   last(frame: TransportFrame, cursor: string | undefined): Frames {
     switch (frame.type) {
       case 'execute-complete':
-        return [...this.#frames([endingChunk(frame)], cursor), textFrame(cursor, '[DONE]')]
+        return [...this.#withStart(cursor, [chunkFrame(cursor, endingChunk(frame))]), textFrame(cursor, '[DONE]')]
       case 'stream-error':
-        return this.#frames([{ type: 'error', errorText: frame.problem.detail }], cursor)
+        return this.#withStart(cursor, [chunkFrame(cursor, { type: 'error', errorText: frame.problem.detail })])
       case 'stream-end':
         // A last word is the end of the message to a page. One that is cut off comes back by itself.
-        return frame.resume ? [] : [...this.#frames([{ type: 'error', errorText: 'The conversation was deleted.' }], cursor), textFrame(cursor, '[DONE]')]
+        return frame.resume ? [] : [...this.#withStart(cursor, [chunkFrame(cursor, deleted)]), textFrame(cursor, '[DONE]')]
       default: {
         const unknown: never = frame
         return unknown
@@ -63,9 +72,28 @@ export class ChatForm implements FrameForm {
     return isDelta(event) ? number < this.#knownUntil : number <= this.#knownUntil
   }
 
-  #frames(chunks: readonly UiChunk[], cursor: string | undefined): Frames {
-    const all = this.#hasStarted ? chunks : [this.#turn.start, ...chunks]
-    this.#hasStarted = true
-    return all.map((chunk) => textFrame(cursor, encodeJson(chunk)))
+  #tell(event: LoggedEvent, parts: readonly Chunks[]): Frames {
+    if (this.#isKnown(event)) return []
+    const frames = parts.flatMap((chunks, part) =>
+      chunks.map((chunk) => this.#shared.named(this.#log, event, frameName(part, chunk), () => chunkFrame(event.cursor, chunk))),
+    )
+    return frames.length > 0 || event.type === 'turn-start' ? this.#withStart(event.cursor, frames) : []
   }
+
+  #withStart(cursor: string | undefined, frames: Frames): Frames {
+    if (this.#hasStarted) return frames
+    this.#hasStarted = true
+    return [chunkFrame(cursor, this.#turn.start), ...frames]
+  }
+}
+
+function chunkFrame(cursor: string | undefined, chunk: UiChunk): Uint8Array {
+  return textFrame(cursor, encodeJson(chunk))
+}
+
+/** Names a frame among those of its event. A reader that has seen the beginning of a text gets the rest: its length tells which. */
+function frameName(part: number, chunk: UiChunk): string {
+  const call = 'toolCallId' in chunk ? chunk.toolCallId : ''
+  const length = 'delta' in chunk ? chunk.delta.length : 'inputTextDelta' in chunk ? chunk.inputTextDelta.length : ''
+  return `chat ${part} ${chunk.type} ${length} ${call}`
 }

@@ -62,9 +62,9 @@ export class MessageChunks {
     }
   }
 
-  /** All that was not told yet. */
-  complete({ content }: AssistantMessage): Chunks {
-    return content.flatMap((part, index) => (this.#blocks.get(index)?.isClosed ? noChunks : this.#completePart(part, index)))
+  /** All that was not told yet, by part. A part that was told has no chunks. */
+  complete({ content }: AssistantMessage): readonly Chunks[] {
+    return content.map((part, index) => (this.#blocks.get(index)?.isClosed ? noChunks : this.#completePart(part, index)))
   }
 
   #completePart(part: AssistantPart, index: number): Chunks {

@@ -7,7 +7,7 @@ import { outcomeChunks } from './part-chunks.ts'
 import { noChunks, type Chunks, type UiChunk } from './ui-chunk.ts'
 
 type EventOf<Type extends AgentEvent['type']> = Extract<AgentEvent, { readonly type: Type }>
-type Table = { readonly [Type in AgentEvent['type']]: (turn: TurnState, event: EventOf<Type>) => Chunks }
+type Table = { readonly [Type in Exclude<AgentEvent['type'], 'message-end'>]: (turn: TurnState, event: EventOf<Type>) => Chunks }
 
 /** What the chunks so far have made of the message. */
 interface TurnState {
@@ -42,10 +42,17 @@ export class TurnChunks {
     return { type: 'start', messageId: runId, messageMetadata: { sessionId, runId } }
   }
 
-  push(event: LoggedEvent): Chunks {
+  /** Returns the chunks by part of the message that the event completes. Other events are of one part. */
+  push(event: LoggedEvent): readonly Chunks[] {
+    if (event.type === 'message-end') return this.#completeMessage(event)
     // An event of a later version is nothing to this one.
-    if (!Object.hasOwn(table, event.type)) return noChunks
-    return (table[event.type] as (turn: TurnState, event: AgentEvent) => Chunks)(this.#state, event)
+    if (!Object.hasOwn(table, event.type)) return []
+    return [(table[event.type] as (turn: TurnState, event: AgentEvent) => Chunks)(this.#state, event)]
+  }
+
+  #completeMessage({ messageId, message: answer }: EventOf<'message-end'>): readonly Chunks[] {
+    const { message } = this.#state
+    return message?.messageId === messageId ? message.complete(answer) : []
   }
 }
 
@@ -68,7 +75,6 @@ const table: Table = {
     turn.message = new MessageChunks(messageId, turn.calls)
     return noChunks
   },
-  'message-end': (turn, { messageId, message }) => (turn.message?.messageId === messageId ? turn.message.complete(message) : noChunks),
   'message-discarded': discard,
   'text-start': asDelta,
   'text-delta': asDelta,

@@ -103,7 +103,7 @@ function streamTurn(services: Services, call: Call<unknown, unknown>, turn: Chat
     },
     complete: (reached) => completion.frame(reached),
     toFrame: (error) => services.streamError(error, call),
-    form: new ChatForm({ sessionId, runId, knownUntil, redaction: services.redaction }),
+    form: (shared, log) => new ChatForm({ shared, log, sessionId, runId, knownUntil, redaction: services.redaction }),
   })
   return {
     status: 200,

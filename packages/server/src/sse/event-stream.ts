@@ -23,8 +23,8 @@ export interface EventSource {
   readonly complete: (cursor: string | undefined) => Promise<ExecuteComplete | StreamEnd | undefined>
   /** What a failure is to the reader. */
   readonly toFrame: (error: unknown) => StreamError
-  /** Default: that of the log. */
-  readonly form?: FrameForm
+  /** Makes the form of the stream. Default: that of the log. */
+  readonly form?: (shared: SharedFrames, log: string) => FrameForm
 }
 
 export interface EventStreamOptions extends EventSource, StreamTimes {
@@ -87,9 +87,9 @@ export class EventStream {
   #lagEvents = 0
 
   constructor(options: EventStreamOptions) {
-    const { cursor, clock, endsWith, shared, log, form = logForm(shared, log) } = options
+    const { cursor, clock, endsWith, shared, log, form = logForm } = options
     this.#options = options
-    this.#form = form
+    this.#form = form(shared, log)
     this.#cursor = cursor
     this.#openedAt = clock.now()
     const { promise, resolve } = Promise.withResolvers<StreamSummary>()

@@ -13,7 +13,7 @@ const maxKeptBytes = 64 * 1024
  * readers; what was read from the store is another one each time, and known by its place in the log.
  */
 export class SharedFrames {
-  readonly #ofEvent = new WeakMap<LoggedEvent, Uint8Array>()
+  readonly #ofEvent = new WeakMap<LoggedEvent, Map<string, Uint8Array>>()
   /** By the last delta: readers that take at the same time have most often the same ones before them. */
   readonly #joined = new WeakMap<LoggedEvent, { readonly first: LoggedEvent; readonly frame: Uint8Array }>()
   readonly #stored = new Map<string, Uint8Array>()
@@ -36,11 +36,17 @@ export class SharedFrames {
 
   /** `log` is the key of the session. */
   frame(log: string, event: LoggedEvent): Uint8Array {
-    const existing = this.#ofEvent.get(event)
+    return this.named(log, event, '', () => eventFrame(event, this.#redaction))
+  }
+
+  /** A form that makes several frames of one event names each. The name must determine what `encode` returns. */
+  named(log: string, event: LoggedEvent, name: string, encode: () => Uint8Array): Uint8Array {
+    const frames = this.#ofEvent.get(event) ?? new Map<string, Uint8Array>()
+    const existing = frames.get(name)
     if (existing) return existing
     const isStored = 'seq' in event && event.seq !== undefined
-    const frame = isStored ? this.#storedFrame(log, event) : eventFrame(event, this.#redaction)
-    this.#ofEvent.set(event, frame)
+    const frame = isStored ? this.#storedFrame(`${log}\n${event.cursor}\n${event.at}\n${name}`, encode) : encode()
+    this.#ofEvent.set(event, frames.set(name, frame))
     return frame
   }
 
@@ -56,23 +62,22 @@ export class SharedFrames {
     return frame
   }
 
-  /** The time stands for the incarnation of the session: numbers begin anew when nothing is left of a deleted one. */
-  #storedFrame(log: string, event: LoggedEvent): Uint8Array {
-    const place = `${log}\n${event.cursor}\n${event.at}`
+  /** `place` has the time of the event: numbers begin anew when nothing is left of a deleted session. */
+  #storedFrame(place: string, encode: () => Uint8Array): Uint8Array {
     const existing = this.#stored.get(place) ?? this.#large.get(place)?.deref()
     if (existing) return existing
-    const frame = eventFrame(event, this.#redaction)
+    const frame = encode()
     if (frame.length > maxKeptBytes) {
       this.#large.set(place, new WeakRef(frame))
       this.#released.register(frame, place)
       return frame
     }
     this.#stored.set(place, frame)
-    this.#storedBytes += frame.length
+    this.#storedBytes += place.length + frame.length
     for (const [oldest, { length }] of this.#stored) {
       if (this.#storedBytes <= maxStoredBytes) break
       this.#stored.delete(oldest)
-      this.#storedBytes -= length
+      this.#storedBytes -= oldest.length + length
     }
     return frame
   }

@@ -1,10 +1,11 @@
 import { manualClock, type ManualClock } from '@bowline/llm/testing'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { defaultLimits } from '../../src/limits.ts'
 import { serve } from '@bowline/server/node'
 import { bench, gate, localTool, refusal, say, type Bench } from '../support/bench.ts'
+import { allUiFrames, chunksOf } from '../support/chat.ts'
 import { allFrames, completion, eventsOf, framesUntil, type Frame } from '../support/frames.ts'
 
 const events = '/api/agent/session/mine/events'
@@ -71,6 +72,44 @@ it('V40: a run goes on at its pace beside a reader that takes nothing', async ()
   expect(completion(await allFrames(await queued)).status).toBe('completed')
   stuck.destroy()
 })
+
+it('V37, V39: pages that stall in a large tool output hold one encoding of it', async () => {
+  const hold = gate()
+  const output = 'y'.repeat(8 * megabyte)
+  const it = await bench({
+    steps: async (_call, index) => {
+      if (index === 1) await hold.passed
+      return index === 0 ? { toolCalls: [{ name: 'look', input: {} }] } : { text: 'Seen.' }
+    },
+    tools: [{ ...localTool('look', () => output), maxOutputCharacters: output.length }],
+  })
+  await (await it.execute({ sessionId: 'mine', input: say('hi'), context: {} })).body?.cancel()
+  const encode = vi.spyOn(TextEncoder.prototype, 'encode')
+  const chat = '/api/chat/mine/stream'
+  const stuck = Array.from({ length: 5 }, () => stuckReader(it, chat))
+  await Promise.all(stuck.map(reachesOutput))
+  const page = await it.get(chat)
+  hold.open()
+  const told = chunksOf(await allUiFrames(page)).find((chunk) => chunk.type === 'tool-output-available')
+  expect(told?.output === output).toBe(true)
+  expect(encode.mock.calls.filter(([encoded = '']) => encoded.includes('"tool-output-available"'))).toHaveLength(1)
+  encode.mockRestore()
+  for (const socket of stuck) socket.destroy()
+})
+
+/** Reads until the output has begun, and takes nothing more. */
+async function reachesOutput(socket: Socket): Promise<void> {
+  let seen = ''
+  const { promise, resolve } = Promise.withResolvers<void>()
+  socket.on('data', (bytes: Buffer) => {
+    seen += bytes.toString()
+    if (!seen.includes('"tool-output-available"')) return
+    socket.pause()
+    resolve()
+  })
+  socket.resume()
+  await promise
+}
 
 it('V39: an export that nobody takes is cut off by time', async () => {
   const clock = manualClock()

@@ -1,5 +1,7 @@
+import { createRedaction } from '@bowline/llm'
 import type { LoggedEvent } from '@bowline/sessions'
 import { expect, it, vi } from 'vitest'
+import { ChatForm } from '../../src/chat/chat-form.ts'
 import type { TextDelta } from '../../src/sse/join-deltas.ts'
 import { SharedFrames } from '../../src/sse/shared-frames.ts'
 import { feed, make, text } from '../support/feed.ts'
@@ -55,6 +57,53 @@ it('V37, V39: fifty stalled readers of a large message hold one encoding of it, 
   expect(encode.mock.calls.filter(([encoded = '']) => encoded.length > largeText.length)).toHaveLength(1)
   encode.mockRestore()
   await Promise.all(readers.map((reader) => reader.cancel()))
+})
+
+const chatOf = (shared: SharedFrames) => new ChatForm({ shared, log: 'log', sessionId: 's', runId: 'r', redaction: createRedaction() })
+const begun = (seq: number) => stored(seq, { type: 'message-start', runId: 'r', messageId: 'm' })
+const file = (data: string) => ({ type: 'file', mediaType: 'image/png', data: { type: 'data', data } })
+const block = (type: string, more: object) => ({ type, at: 5, runId: 'r', messageId: 'm', index: 0, ...more }) as unknown as LoggedEvent
+
+it('V37: chunks of an event that every page gets from the store anew are encoded once', () => {
+  const shared = new SharedFrames()
+  const call = { type: 'tool-call', toolCallId: 'c', toolName: 'look', input: {} }
+  const ended = () => stored(2, { type: 'message-end', messageId: 'm', message: { content: [{ type: 'text', text: 'Hi.' }, call, file('AA'), file('BB')] } })
+  const executed = () => stored(3, { type: 'tool-execution-end', toolCallId: 'c', message: { status: 'result', output: { type: 'text', value: 'seen' } } })
+  const [one, two] = [chatOf(shared), chatOf(shared)].map((form) => [begun(1), ended(), executed()].flatMap((event) => form.event(event)).slice(1))
+  expect(one?.map((frame) => text({ value: frame }).match(/"type":"([a-z-]+)/)?.[1])).toEqual([
+    ...['text-start', 'text-delta', 'text-end', 'tool-input-start', 'tool-input-available', 'file', 'file', 'tool-output-available'],
+  ])
+  expect(new Set([...(one ?? []), ...(two ?? [])]).size).toBe(one?.length)
+})
+
+it('V37, V49: pages that have seen different beginnings of a message each get the rest that they miss', () => {
+  const shared = new SharedFrames()
+  const ended = () => stored(2, { type: 'message-end', messageId: 'm', message: { content: [{ type: 'text', text: 'Hello.' }, file('AA'), file('BB')] } })
+  const rest = (...seen: readonly LoggedEvent[]) => {
+    const form = chatOf(shared)
+    for (const event of [begun(1), ...seen]) form.event(event)
+    return form.event(ended()).map((frame) => /"(?:delta|url)":"(?:data:.*,)?([^"]*)/.exec(text({ value: frame }))?.[1]).filter((said) => said !== undefined)
+  }
+  const started = block('text-start', { cursor: '1.1' })
+  const part = (index: number, data: string) => block('content-part', { cursor: `1.${index}`, index, part: file(data) })
+  expect(rest()).toEqual(['Hello.', 'AA', 'BB'])
+  expect(rest(started, block('text-delta', { cursor: '1.2', delta: 'Hel' }))).toEqual(['lo.', 'AA', 'BB'])
+  expect(rest(started, block('text-delta', { cursor: '1.2', delta: 'He' }), part(1, 'AA'))).toEqual(['llo.', 'BB'])
+  expect(rest(part(2, 'BB'))).toEqual(['Hello.', 'AA'])
+})
+
+it('V37: deltas joined for one page are encoded once for all pages that join as many characters', () => {
+  const shared = new SharedFrames()
+  const [one, two, three] = [delta(1), delta(2), delta(3)]
+  const chat = () => {
+    const form = chatOf(shared)
+    for (const event of [begun(1), block('text-start', { cursor: '1.0' })]) form.event(event)
+    return form
+  }
+  const [frame] = chat().deltas([one, two, three])
+  expect(text({ value: frame })).toContain('1;2;3;')
+  expect(chat().deltas([one, two, three])[0]).toBe(frame)
+  expect(text({ value: chat().deltas([two, three])[0] })).toContain('"2;3;"')
 })
 
 it('V37: a large message arrives whole, in pieces that a socket can take', async () => {

@@ -14,6 +14,7 @@ import { createRedaction } from '@bowline/llm'
 import type { LoggedEvent } from '@bowline/sessions'
 import { ChatForm } from '../../src/chat/chat-form.ts'
 import { concatenate } from '../../src/sse/concatenate.ts'
+import { SharedFrames } from '../../src/sse/shared-frames.ts'
 import type { Bench } from './bench.ts'
 import { collect } from './frames.ts'
 
@@ -71,7 +72,7 @@ export async function allUiFrames(response: Response, see: (frame: UiFrame) => v
 
 /** The frames of a stream of these events, of one turn, up to where it came to rest. */
 export function framesSent(events: readonly LoggedEvent[], name: { readonly sessionId: string; readonly runId: string; readonly knownUntil?: number }) {
-  const form = new ChatForm({ ...name, redaction: createRedaction() })
+  const form = new ChatForm({ shared: new SharedFrames(), log: 'log', ...name, redaction: createRedaction() })
   const frames = events.flatMap((event) => form.event(event))
   const end = events.findLast((event) => event.type === 'turn-end') ?? expect.fail('the turn has no end')
   const last = form.last({ ...end, ...name, type: 'execute-complete' }, events.at(-1)?.cursor)
