@@ -22,17 +22,23 @@ function checkObject(path: string, value: unknown): void {
   check.checkRequired(path, value, 'an object', isObject)
 }
 
+export interface LoadedConfig {
+  readonly config: BridgeConfig
+  /** The folder of the file: the process may have been started anywhere. */
+  readonly folder: string
+}
+
 /**
- * Reads the file that was named, else the one that stands in the folder, else nothing. Throws `CONFIG` for anything that
- * somebody must correct before the bridge can start.
+ * Reads the file that was named, else the one that is in the folder, else nothing. Throws `CONFIG` for anything that
+ * the user must correct before the bridge can start.
  */
-export async function loadConfig(named: string | undefined, folder: string): Promise<BridgeConfig> {
+export async function loadConfig(named: string | undefined, folder: string): Promise<LoadedConfig> {
   const file = named === undefined ? configFileIn(folder) : resolve(folder, named)
-  if (file === undefined) return {}
+  if (file === undefined) return { config: {}, folder }
   const config = await loadDefault(file)
   if (!isConfig(config)) throw new BridgeError('CONFIG', faultOf(file))
   check.record(fieldChecks)(basename(file), config)
-  return withFolders(config, dirname(file))
+  return { config, folder: dirname(file) }
 }
 
 function faultOf(file: string): string {
@@ -46,12 +52,6 @@ function isConfig(value: unknown): value is BridgeConfig {
 
 function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** Whoever starts the bridge, and where: the folder of the file is what its writer knows. */
-function withFolders(config: BridgeConfig, folder: string): BridgeConfig {
-  if (!config.workers) return config
-  return { ...config, workers: config.workers.map((worker) => ({ ...worker, cwd: resolve(folder, worker.cwd ?? '.') })) }
 }
 
 function configFileIn(folder: string): string | undefined {

@@ -10,8 +10,10 @@ import { atLevel } from './log-level.ts'
 
 /** Starts what the configuration says, lets `work` use the bridge, and stops what runs. */
 export async function withBridge(line: CommandLine, folder: string, work: (bridge: Bridge) => Promise<void>): Promise<void> {
-  const { runtimes = [], ...config } = await loadConfig(line.configFile, folder)
-  const bridge = await makeBridge(config, line)
+  const { config, folder: configFolder } = await loadConfig(line.configFile, folder)
+  const { runtimes = [], workers = [], ...parts } = config
+  const flagged = line.workers.map((worker) => ({ ...worker, cwd: folder }))
+  const bridge = await makeBridge({ ...parts, workers: [...workers, ...flagged] }, line, configFolder)
   const started: Runtime[] = []
   try {
     for (const runtime of runtimes) {
@@ -35,14 +37,14 @@ const allForOneOwner = {
 type Parts = Omit<BridgeConfig, 'runtimes'>
 
 /** What was said on the command line wins. */
-async function makeBridge({ workers = [], servers = [], ...options }: Parts, line: CommandLine): Promise<Bridge> {
+async function makeBridge({ workers = [], servers = [], ...options }: Parts, line: CommandLine, folder: string): Promise<Bridge> {
   const { defaultAgentId, logLevel } = line
   return createBridge({
     ...allForOneOwner,
     ...options,
     executors: [
       ...(options.executors ?? []),
-      ...(await workersOf([...workers, ...line.workers])),
+      ...(await workersOf(workers, folder)),
       ...(await serversOf(servers)),
     ],
     logger: atLevel(options.logger ?? stderrLogger(), logLevel),
@@ -51,10 +53,10 @@ async function makeBridge({ workers = [], servers = [], ...options }: Parts, lin
 }
 
 /** Loaded where it is wanted: others are to have their first answer soon. */
-async function workersOf(workers: Required<Parts>['workers']): Promise<readonly BridgeExecutor[]> {
+async function workersOf(workers: Required<Parts>['workers'], folder: string): Promise<readonly BridgeExecutor[]> {
   if (workers.length === 0) return []
-  const { workerExecutor } = await import('../executors/worker.ts')
-  return [workerExecutor({ workers })]
+  const { workersIn } = await import('../executors/worker.ts')
+  return [workersIn(folder, { workers })]
 }
 
 async function serversOf(servers: Required<Parts>['servers']): Promise<readonly BridgeExecutor[]> {

@@ -16,7 +16,12 @@ const refreshMs = 2000
  * `serveWorker`. A lost process is started again. Throws `CONFIG` for options that cannot work.
  */
 export function workerExecutor(options: WorkerExecutorOptions): BridgeExecutor {
-  const settings = workerSettings(options)
+  return workersIn('.', options)
+}
+
+/** Resolves relative paths of workers against `folder`. */
+export function workersIn(folder: string, options: WorkerExecutorOptions): BridgeExecutor {
+  const settings = workerSettings(options, folder)
   const workers = new Map<string, Worker>()
   let host: ExecutorHost | undefined
 

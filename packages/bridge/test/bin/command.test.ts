@@ -301,6 +301,8 @@ describe('bowline-bridge with workers', () => {
     const workers = [
       { id: 'program', command: 'no-such-program-anywhere' },
       { id: 'folder', command: process.execPath, cwd: './nowhere' },
+      { id: 'entry', entry: './nowhere.ts' },
+      { id: 'home', entry: './agent.ts', cwd: './nowhere' },
       await entry('throws', "console.error('token=abcdefghijkl')\nthrow new TypeError('no key in /home/me/keys.json')"),
       await entry('silent', 'export const agent = 1'),
       { ...(await entry('hangs', 'setInterval(() => {}, 1000)')), startTimeoutMs: 1000 },
@@ -310,8 +312,10 @@ describe('bowline-bridge with workers', () => {
     const command = start('check')
     expect(await command.exit).toEqual([1, null])
     expect(command.stdout().trim().split('\n')).toEqual([
-      'unavailable program (worker, default): could not be started: there is no program "no-such-program-anywhere" (ENOENT)',
-      `unavailable folder (worker): could not be started: there is no folder ${JSON.stringify(join(folder, 'nowhere'))} (ENOENT)`,
+      'unavailable program (worker, default): could not be started: there is no program "no-such-program-anywhere"',
+      'unavailable folder (worker): could not be started: there is no folder "./nowhere"',
+      'unavailable entry (worker): could not be started: there is no entry "./nowhere.ts"',
+      'unavailable home (worker): could not be started: there is no folder "./nowhere"',
       'unavailable throws (worker): exited with 1: TypeError: no key in [path]',
       'unavailable silent (worker): exited with 0: does the entry call serveWorker?',
       'unavailable hangs (worker): was not ready within 1000 ms: does the entry call serveWorker?',

@@ -1,7 +1,11 @@
+import { systemClock } from '@bowline/llm'
 import { manualClock } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
+import { workerExecutor } from '../../src/index.ts'
+import type { WorkerOptions } from '../../src/index.ts'
 import type { NoticeBody } from '../../src/notices.ts'
-import { ask, brokenWorker, eventually, failureOf, isRunning, openSession, sessionOf, startWorkers, toldFile } from './support.ts'
+import { failureOf as failureOfResult, startBridgeOf } from '../support.ts'
+import { ask, atEnd, brokenWorker, eventually, failureOf, foreignWorker, isRunning, openSession, servedWorker, sessionOf, startWorkers, toldFile } from './support.ts'
 
 describe('a worker that does not do as it should', () => {
   it.each([
@@ -88,7 +92,7 @@ describe('a worker that does not do as it should', () => {
     expect(executor.agents()[0]?.status).toBe('starting')
     expect(executor.health()).toMatchObject({ healthy: false, workers: [{ state: 'starting' }] })
     await clock.advance(1)
-    expect(await becomes('unavailable')).toMatchObject({ reason: 'was not ready within 10000 ms' })
+    expect(await becomes('unavailable')).toMatchObject({ reason: 'was not ready within 10000 ms: does it speak the Agent Client Protocol on stdin and stdout?' })
     expect(await open).toMatchObject({ code: 'TRANSPORT', retryable: true, details: { outcome: 'none', retryAfterMs: 60_000 } })
     expect(notices.some((notice) => notice.type === 'worker-changed' && notice.to === 'ready')).toBe(false)
   })
@@ -99,6 +103,35 @@ describe('a worker that does not do as it should', () => {
     const error = await failureOf(executor.open(sessionOf('missing'), 'create'))
     expect(error).toMatchObject({ code: 'TRANSPORT', message: expect.stringContaining('no program "no-such-program-anywhere"') })
     expect(await becomes('unavailable')).toMatchObject({ restarts: 0 })
+  })
+
+  it('B83: an entry that throws says why to its caller and in discovery, redacted and bounded', async () => {
+    const fault = `no key sk-abcdefghijklmnop in /home/me/keys.json ${'x'.repeat(300)}`
+    const worker = servedWorker({ id: 'throws', env: { FAULT: fault }, restart: { maxRestarts: 0 } }, 'throwing-entry')
+    const { bridge } = await startBridgeOf({ clock: systemClock }, workerExecutor({ workers: [worker] }))
+    atEnd(() => bridge.stop())
+    const { message, code } = failureOfResult(await bridge.delegate({ prompt: 'hi' }).result())
+    const reason = 'exited with 1: TypeError: no key [redacted] in [path] xxx'
+    expect(code).toBe('TRANSPORT')
+    expect(message.startsWith(`Worker throws is not running: ${reason}`)).toBe(true)
+    expect(message.length).toBeLessThan(260)
+    expect(bridge.discover()).toMatchObject([{ id: 'throws', status: 'unavailable', reason: expect.stringContaining(reason) }])
+  })
+
+  it.each<[string, object, string]>([
+    ['an entry', { entry: './nowhere.ts' }, 'there is no entry "./nowhere.ts"'],
+    ['an entry in a folder', { entry: './nowhere.ts', cwd: import.meta.dirname }, `there is no entry "./nowhere.ts" in ${JSON.stringify(import.meta.dirname)}`],
+    ['the folder of an entry', { entry: './agent.ts', cwd: './nowhere' }, 'there is no folder "./nowhere"'],
+    ['the folder of a command', { command: process.execPath, cwd: './nowhere' }, 'there is no folder "./nowhere"'],
+    ['a folder that is a file', { command: process.execPath, cwd: process.execPath }, `there is no folder ${JSON.stringify(process.execPath)}`],
+  ])('B83: a worker without %s says what is missing as it was written; the others work', async (_, parts, missing) => {
+    const away = { id: 'away', restart: { maxRestarts: 0 }, ...parts } as WorkerOptions
+    const { executor, becomes } = await startWorkers([away, foreignWorker()])
+    await becomes('unavailable')
+    await openSession(executor, 'foreign')
+    expect(executor.agents()).toMatchObject([{ id: 'away', status: 'unavailable', reason: `could not be started: ${missing}` }, { id: 'foreign', status: 'ready' }])
+    const error = await failureOf(executor.open(sessionOf('away'), 'create'))
+    expect(error.message).toBe(`Worker away is not running: could not be started: ${missing}`)
   })
 
   it('B83: each pause is twice the one before; after maxRestarts it is unavailable until the window has passed', async () => {
@@ -113,7 +146,7 @@ describe('a worker that does not do as it should', () => {
       await clock.advance(1)
       await becomes('starting', place + 2)
     }
-    expect(await becomes('unavailable', 4)).toMatchObject({ restarts: 3, reason: 'exited with 4' })
+    expect(await becomes('unavailable', 4)).toMatchObject({ restarts: 3, reason: 'exited with 4: does it speak the Agent Client Protocol on stdin and stdout?' })
     expect(await failureOf(executor.open(sessionOf('short'), 'create'))).toMatchObject({ code: 'TRANSPORT', details: { retryAfterMs: 9500 } })
     await clock.advance(9499)
     expect(executor.health().workers?.[0]?.state).toBe('unavailable')

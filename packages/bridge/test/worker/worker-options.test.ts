@@ -10,7 +10,7 @@ describe('options of the worker executor', () => {
     ['an id that is none', { id: ' ', command: 'x' }, 'workers[0].id must be an id'],
     ['neither command nor entry', { id: 'a' }, 'Worker a needs either a command or an entry'],
     ['both', { id: 'a', command: 'x', entry: 'y' }, 'Worker a needs either a command or an entry'],
-    ['an entry that is not there', { id: 'a', entry: './nowhere.ts' }, /Worker a has no entry .*nowhere\.ts: .* looked for in cwd/],
+    ['an entry on another machine', { id: 'a', entry: 'file://far/agent.ts' }, 'workers[0].entry must be a path or the URL of a file on this machine; received "file://far/agent.ts"'],
     ['an empty command', { id: 'a', command: '' }, 'workers[0].command must be a text with at least one character; received an empty text'],
     ['args that are one text', { id: 'a', command: 'x', args: '-c' }, 'workers[0].args must be a list; received a text of 2 characters'],
     ['an unknown option', { id: 'a', command: 'x', shell: true }, 'workers[0] has no option "shell"'],

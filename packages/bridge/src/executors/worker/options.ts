@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs'
-import { isAbsolute, resolve } from 'node:path'
+import { existsSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FieldChecks } from '@bowline/llm/arguments'
 import { checkId, configChecks as check } from '../../arguments.ts'
@@ -85,6 +85,8 @@ export interface WorkerSettings {
   readonly permissions: 'ask' | 'deny'
   readonly restart: RestartLimits
   readonly cancelGraceMs: number
+  /** Returns which folder or file is not there now, by the path as it was given. Undefined if both are. */
+  missing(): string | undefined
 }
 
 const restartChecks: FieldChecks<RestartLimits> = {
@@ -120,8 +122,8 @@ const optionChecks: FieldChecks<WorkerExecutorOptions> = {
 
 const standardRestart: RestartLimits = { maxRestarts: 5, windowMs: 60_000, backoffMs: 250, maxBackoffMs: 10_000 }
 
-/** Throws `CONFIG` for anything that could not work. */
-export function workerSettings(options: WorkerExecutorOptions): readonly WorkerSettings[] {
+/** Resolves relative paths against `folder`. Throws `CONFIG` for anything that could not work. */
+export function workerSettings(options: WorkerExecutorOptions, folder: string): readonly WorkerSettings[] {
   check.record(optionChecks)('workerExecutor.options', options)
   const { workers, cancelGraceMs = 5000 } = options
   const seen = new Set<string>()
@@ -129,14 +131,14 @@ export function workerSettings(options: WorkerExecutorOptions): readonly WorkerS
     const path = `workerExecutor.options.workers[${place}]`
     if (seen.has(worker.id)) throw new BridgeError('CONFIG', `${path}.id: two workers have the id ${worker.id}`, { details: { agentId: worker.id } })
     seen.add(worker.id)
-    return { ...settingsOf(path, worker), cancelGraceMs }
+    return { ...settingsOf(path, worker, folder), cancelGraceMs }
   })
 }
 
-function settingsOf(path: string, worker: WorkerOptions): Omit<WorkerSettings, 'cancelGraceMs'> {
+function settingsOf(path: string, worker: WorkerOptions, folder: string): Omit<WorkerSettings, 'cancelGraceMs'> {
   const { id, env = {}, inheritEnv = false, capabilities, guard = true, permissions = 'ask', instances = 1, startTimeoutMs = 10_000 } = worker
   const { maxConcurrentSessions, restart = {} } = worker
-  const cwd = resolve(worker.cwd ?? '.')
+  const cwd = resolve(folder, worker.cwd ?? '.')
   const handshake = worker.handshake ?? (isEntry(worker) ? 'token' : 'acp')
   return {
     ...{ id, isEntry: isEntry(worker), cwd, env, inheritEnv, handshake, guard, permissions, instances, startTimeoutMs },
@@ -147,14 +149,28 @@ function settingsOf(path: string, worker: WorkerOptions): Omit<WorkerSettings, '
   }
 }
 
-function programOf(path: string, worker: WorkerOptions, cwd: string): Pick<WorkerSettings, 'command' | 'args'> {
+function programOf(path: string, worker: WorkerOptions, cwd: string): Pick<WorkerSettings, 'command' | 'args' | 'missing'> {
   const { command, entry, args = [] } = worker as Partial<CommandWorkerOptions & EntryWorkerOptions>
   if ((command === undefined) === (entry === undefined)) throw fault(path, worker, 'needs either a command or an entry')
-  if (entry === undefined) return { command: command as string, args }
-  const file = entry.startsWith('file:') ? fileURLToPath(entry) : isAbsolute(entry) ? entry : resolve(cwd, entry)
-  if (!existsSync(file)) throw fault(path, worker, `has no entry ${file}: where it is not absolute it is looked for in cwd`)
+  const missingFolder = (): string | undefined => (isFolder(cwd) ? undefined : `there is no folder ${JSON.stringify(worker.cwd ?? cwd)}`)
+  if (entry === undefined) return { command: command as string, args, missing: missingFolder }
+  const file = resolve(cwd, entryFile(path, entry))
+  const place = worker.cwd === undefined ? '' : ` in ${JSON.stringify(worker.cwd)}`
+  const missingFile = (): string | undefined => (existsSync(file) ? undefined : `there is no entry ${JSON.stringify(entry)}${place}`)
   const start = ['--disable-warning=ExperimentalWarning', programFile('worker/start-entry')]
-  return { command: process.execPath, args: [...start, file, ...args] }
+  return { command: process.execPath, args: [...start, file, ...args], missing: () => missingFolder() ?? missingFile() }
+}
+
+function entryFile(path: string, entry: string): string {
+  try {
+    return entry.startsWith('file:') ? fileURLToPath(entry) : entry
+  } catch {
+    throw new BridgeError('CONFIG', `${path}.entry must be a path or the URL of a file on this machine; received ${JSON.stringify(entry)}`)
+  }
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 }
 
 function isEntry(worker: WorkerOptions): worker is EntryWorkerOptions {

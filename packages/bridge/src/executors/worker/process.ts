@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import type { Clock } from '@bowline/llm'
 import { programFile } from '../../worker/program-file.ts'
@@ -18,6 +17,8 @@ export interface ProcessOptions {
   /** What the guard itself needs; the variables of the worker are not its. */
   readonly guardEnv: Readonly<Record<string, string>>
   readonly cancelGraceMs: number
+  /** Returns which folder or file is not there. */
+  readonly missing: () => string | undefined
   readonly clock: Clock
 }
 
@@ -110,10 +111,10 @@ interface End {
   readonly signal?: string | null
 }
 
-function describeEnd({ error, code, signal }: End, { command, cwd }: ProcessOptions): string {
-  // The system says the same of both.
-  if (error === 'ENOENT' && cwd !== undefined && !existsSync(cwd)) return `could not be started: there is no folder ${JSON.stringify(cwd)} (ENOENT)`
-  if (error === 'ENOENT') return `could not be started: there is no program ${JSON.stringify(command)} (ENOENT)`
+function describeEnd({ error, code, signal }: End, { command, missing }: ProcessOptions): string {
+  // The system reports a missing folder and a missing program with the same code.
+  const absent = error === undefined ? undefined : (missing() ?? (error === 'ENOENT' ? `there is no program ${JSON.stringify(command)}` : undefined))
+  if (absent !== undefined) return `could not be started: ${absent}`
   if (error !== undefined) return `could not be started: ${error}`
   return signal ? `ended by ${signal}` : `exited with ${code}`
 }

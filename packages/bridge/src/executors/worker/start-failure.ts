@@ -6,15 +6,19 @@ interface FailedStart {
   readonly stderr: string
   /** A module of ours was run, which must call `serveWorker`. */
   readonly isEntry: boolean
+  /** Returns which folder or file is not there. */
+  readonly missing: () => string | undefined
 }
 
 /** Why a worker did not become ready, with the error that its stderr shows, or with what is probably missing. */
-export function startFailure(loss: string, { stderr, isEntry }: FailedStart): string {
+export function startFailure(loss: string, { stderr, isEntry, missing }: FailedStart): string {
+  if (loss.startsWith('could not be started')) return loss
+  const absent = missing()
+  if (absent !== undefined) return `could not be started: ${absent}`
   const words = lastError(stderr)
   if (words !== undefined) return `${loss}: ${words}`
-  if (loss.startsWith('could not be started')) return loss
-  const missing = isEntry ? 'does the entry call serveWorker?' : 'does it speak the Agent Client Protocol on stdin and stdout?'
-  return `${loss}: ${missing}`
+  if (loss.startsWith('ended by')) return loss
+  return `${loss}: ${isEntry ? 'does the entry call serveWorker?' : 'does it speak the Agent Client Protocol on stdin and stdout?'}`
 }
 
 /** The first line of the last error, without the stack. */

@@ -107,8 +107,8 @@ export function superviseWorker({ settings, instance, host, listeners, onLost }:
     if (live) lose(current.loss())
     await current.end()
     failure = refused?.message ?? current.startLoss() ?? current.loss()
-    if (!stopping) logLoss(refused?.message ?? current.loss(), current)
-    return refused ?? current.loss()
+    if (!stopping) logLoss(failure, current)
+    return refused ?? failure
   }
 
   async function serve(current: Launch): Promise<undefined> {
