@@ -7,8 +7,8 @@ import type * as root from '../src/index.ts'
 import { createBridge, defineBridgeAgent, defineBridgeConfig, delegateTool, inProcessExecutor } from '../src/index.ts'
 import { multiProviderAgent, remoteExecutor, runtimeAgent, workerExecutor } from '../src/index.ts'
 import type { Bridge } from '../src/index.ts'
-import { createBridgeMcpServer } from '../src/mcp/index.ts'
-import type { BridgeUser } from '../src/mcp/index.ts'
+import { createBridgeMcpHandler, createBridgeMcpServer } from '../src/mcp/index.ts'
+import type { BridgeMcpHandlerOptions, BridgeUser } from '../src/mcp/index.ts'
 import { kitAgent, testBridgeExecutor } from '../src/testing/index.ts'
 import type { ExecutorKitOptions, KitAgentOptions } from '../src/testing/index.ts'
 import { serveWorker } from '../src/worker/index.ts'
@@ -196,6 +196,14 @@ export function exportedFunctions(bridge: Bridge): readonly Row[] {
         { path: 'createBridgeMcpServer.bridge', valid: bridge, kinds: ['!'] },
         { path: 'createBridgeMcpServer.user', valid: {}, kinds: ['object'], fields: { owner: text, mayUse: made, runtimeParams: list } satisfies Fields<BridgeUser> },
         { path: 'createBridgeMcpServer.onerror', valid: skip, kinds: made },
+      ],
+    },
+    {
+      name: 'createBridgeMcpHandler',
+      call: createBridgeMcpHandler,
+      arguments: [
+        { path: 'createBridgeMcpHandler.factory', valid: createBridgeMcpServer(bridge), kinds: must('function') },
+        { path: 'createBridgeMcpHandler.options', valid: {}, kinds: ['object'], fields: { keepAliveMs: whole, onerror: made } satisfies Fields<BridgeMcpHandlerOptions> },
       ],
     },
     {

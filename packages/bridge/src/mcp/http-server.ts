@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '@bowline/llm'
 import { hostHeaderValidation, originValidation, toNodeHandler } from '@modelcontextprotocol/node'
-import { createMcpHandler, localhostAllowedHostnames } from '@modelcontextprotocol/server'
+import { localhostAllowedHostnames } from '@modelcontextprotocol/server'
 import type { Bridge } from '../bridge-contract.ts'
 import { showsToken } from './bearer.ts'
-import { createBridgeMcpServer } from './server.ts'
+import { createBridgeMcpHandler, createBridgeMcpServer } from './server.ts'
 
 export interface HttpOptions {
   /** Without brackets. */
@@ -42,7 +42,7 @@ type ServerRequest = IncomingMessage & { readonly method: string; readonly url: 
 export async function startHttpServer(bridge: Bridge, options: HttpOptions): Promise<HttpServer> {
   const { onerror, token } = options
   const factory = createBridgeMcpServer(bridge, token === undefined ? {} : { owner: tokenOwner }, onerror)
-  const handler = createMcpHandler(factory, { onerror, keepAliveMs: bridge.limits.heartbeatMs })
+  const handler = createBridgeMcpHandler(factory, { onerror, keepAliveMs: bridge.limits.heartbeatMs })
   const answer = toNodeHandler(handler, { onerror })
   const server = createServer((request, response) => {
     if (isAdmitted(request, response, options)) answer(request as ServerRequest, response).catch(onerror)

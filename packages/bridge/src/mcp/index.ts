@@ -1,2 +1,3 @@
 export type { BridgeUser } from './bridge-view.ts'
-export { createBridgeMcpServer } from './server.ts'
+export type { BridgeMcpHandlerOptions } from './server.ts'
+export { createBridgeMcpHandler, createBridgeMcpServer } from './server.ts'

@@ -1,6 +1,6 @@
 import type { FieldChecks } from '@bowline/llm/arguments'
-import { McpServer } from '@modelcontextprotocol/server'
-import type { McpServerFactory, ServerContext } from '@modelcontextprotocol/server'
+import { createMcpHandler, McpServer } from '@modelcontextprotocol/server'
+import type { McpHttpHandler, McpServerFactory, ServerContext } from '@modelcontextprotocol/server'
 import manifest from '../../package.json' with { type: 'json' }
 import { configChecks as check } from '../arguments.ts'
 import type { Bridge } from '../bridge-contract.ts'
@@ -20,8 +20,8 @@ const userChecks: FieldChecks<BridgeUser> = {
 }
 
 /**
- * Gives the factory that the SDK serves: `serveStdio(factory)`, `createMcpHandler(factory)`. A connection keeps no state of
- * its own.
+ * Returns the factory that the SDK serves over stdio with `serveStdio(factory)`, and `createBridgeMcpHandler(factory)` over
+ * HTTP. A connection keeps no state of its own.
  */
 export function createBridgeMcpServer(bridge: Bridge, user: BridgeUser = {}, onerror: OnError = () => {}): McpServerFactory {
   check.requiredMethods('health', 'discover', 'createSession', 'prompt', 'delegate', 'request')('createBridgeMcpServer.bridge', bridge)
@@ -33,6 +33,34 @@ export function createBridgeMcpServer(bridge: Bridge, user: BridgeUser = {}, one
     for (const each of advertised) register(server, { bridge: view, onerror }, each)
     return server
   }
+}
+
+export interface BridgeMcpHandlerOptions {
+  /** Silence in ms after which a stream gets a comment. Default: 15,000. */
+  readonly keepAliveMs?: number
+  readonly onerror?: OnError
+}
+
+const handlerChecks: FieldChecks<BridgeMcpHandlerOptions> = { keepAliveMs: check.whole(1), onerror: check.checkFunction }
+
+/**
+ * Serves the factory with the SDK's `createMcpHandler`, as streams that begin at once: a comment comes before the result,
+ * so that no proxy or client gives up while an agent works.
+ */
+export function createBridgeMcpHandler(factory: McpServerFactory, options: BridgeMcpHandlerOptions = {}): McpHttpHandler {
+  check.requiredFunction('createBridgeMcpHandler.factory', factory)
+  check.record(handlerChecks)('createBridgeMcpHandler.options', options)
+  const { keepAliveMs = 15_000, onerror = () => {} } = options
+  const handler = createMcpHandler(factory, { keepAliveMs, onerror, responseMode: 'sse' })
+  return { ...handler, fetch: async (request, context) => opened(await handler.fetch(request, context)) }
+}
+
+const opening = new TextEncoder().encode(': open\n\n')
+
+function opened(response: Response): Response {
+  const { body, headers } = response
+  if (!body || !headers.get('content-type')?.startsWith('text/event-stream')) return response
+  return new Response(body.pipeThrough(new TransformStream({ start: (stream) => stream.enqueue(opening) })), response)
 }
 
 /** Gets what no caller is told: faults that are the bridge's own. */

@@ -13,9 +13,9 @@ async function serve(agents: readonly BridgeAgent[], options: Partial<HttpOption
   const settings = { host: '127.0.0.1', port: 0, allowedHosts: [], token: undefined, onerror: (error: unknown) => void errors.push(error) }
   const server = await startHttpServer(started.bridge, { ...settings, ...options })
   onTestFinished(() => server.close())
-  async function connect(clientOptions: ClientOptions = {}, headers: Record<string, string> = {}): Promise<Client> {
+  async function connect(clientOptions: ClientOptions = {}, headers: Record<string, string> = {}, fetch = globalThis.fetch): Promise<Client> {
     const client = new Client({ name: 'test', version: '1.0.0' }, clientOptions)
-    await client.connect(new StreamableHTTPClientTransport(new URL(server.url), { requestInit: { headers } }))
+    await client.connect(new StreamableHTTPClientTransport(new URL(server.url), { requestInit: { headers }, fetch }))
     onTestFinished(() => client.close())
     return client
   }
@@ -32,6 +32,20 @@ async function statusOf(url: string, headers: Record<string, string> = {}): Prom
   response.resume()
   await once(response, 'end')
   return response.statusCode
+}
+
+/** A `fetch` for a client, and the first bytes of the answer to a call of a tool, as text. */
+function firstBytes() {
+  const first = Promise.withResolvers<string>()
+  const recording: typeof fetch = async (url, init) => {
+    const answer = await fetch(url, init)
+    if (typeof init?.body !== 'string' || !init.body.includes('tools/call') || !answer.body) return answer
+    const [seen, handedOn] = answer.body.tee()
+    const reading = seen.pipeThrough(new TextDecoderStream()).getReader().read()
+    reading.then(({ value = '' }) => first.resolve(value), first.reject)
+    return new Response(handedOn, answer)
+  }
+  return { fetch: recording, first: first.promise }
 }
 
 const eras: readonly (readonly [string, ClientOptions])[] = [
@@ -121,6 +135,18 @@ describe.each(eras)('clients %s over HTTP', (_era, options) => {
     finish('done')
     expect(await bridge.request(requestId, { waitMs: 1000 })).toMatchObject({ status: 'completed', text: 'done' })
     expect(cancels).toEqual([])
+  })
+
+  it('V105: the answer begins before the agent does', async () => {
+    const { agent, began, finish } = heldAgent('a')
+    const { connect } = await serve([agent])
+    const { fetch, first } = firstBytes()
+    const client = await connect(options, {}, fetch)
+    const calling = client.callTool({ name: 'tasks_delegate', arguments: { prompt: 'hi' } })
+    await began
+    expect(await first).toBe(': open\n\n')
+    finish('done')
+    expect(contentOf(await calling)).toMatchObject({ status: 'completed', text: 'done' })
   })
 
   it('B59: progress reaches the client', async () => {

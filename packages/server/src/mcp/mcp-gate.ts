@@ -1,12 +1,12 @@
 import type { Bridge } from '@bowline/bridge'
-import { createBridgeMcpServer } from '@bowline/bridge/mcp'
-import { createMcpHandler, type McpHttpHandler } from '@modelcontextprotocol/server'
+import { createBridgeMcpHandler, createBridgeMcpServer } from '@bowline/bridge/mcp'
+import type { McpHttpHandler } from '@modelcontextprotocol/server'
 import type { Principal } from '../auth/principal.ts'
 import type { McpOptions } from './mcp-service.ts'
 
 /** The bridge's tools over HTTP, for both eras of the protocol. Every request is served for whoever made it. */
 export function createMcpGate(bridge: Bridge, { mayUse = () => true, heartbeatMs }: McpOptions): McpHttpHandler {
-  return createMcpHandler(
+  return createBridgeMcpHandler(
     (context) => {
       const { principal } = context.authInfo?.extra as unknown as { readonly principal: Principal }
       const owner = `${principal.tenant}/${principal.id}`

@@ -54,6 +54,15 @@ it.each(eras)('V53, V55: a client $era lists the tools of the bridge and delegat
   expect((await delegate(client, 'hi')).structuredContent).toMatchObject({ status: 'completed', agentId: 'echo', text: 'echo: hi' })
 })
 
+it('V105: the answer begins before the agent does', async () => {
+  const { post, authorization } = await bridged({ make: createNodeServer })
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'tasks_delegate', arguments: { prompt: 'wait' } } }
+  const reader = (await post('/mcp', call, { ...accept, ...authorization })).body!.getReader()
+  const { value } = await reader.read()
+  expect(new TextDecoder().decode(value as Uint8Array)).toBe(': open\n\n')
+  await reader.cancel()
+})
+
 it.each(eras)('V53: a client $era keeps a session, and finds its work again', async ({ options }) => {
   const { connect } = await bridged()
   const client = await connect(options)

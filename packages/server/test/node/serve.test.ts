@@ -31,7 +31,7 @@ it('a taken port rejects with the error of the system', async () => {
   await expect(serve(server, { port: running.port })).rejects.toMatchObject({ code: 'EADDRINUSE' })
 })
 
-it('V36: the first bytes leave before the run has anything to say', async () => {
+it('V36, V105: the first bytes leave before the run has anything to say', async () => {
   const hold = gate()
   const { execute } = await bench({ steps: [{ parts: [{ wait: hold.passed }], text: 'Hi.' }] })
   const answer = await execute({ input: say('hi'), context: {} })
