@@ -10,8 +10,8 @@ export interface ActiveRunsOptions extends ExecutionOptions, Pick<RuntimeOptions
   readonly onRest: (claim: Claim, how: Leaving) => void
 }
 
-/** What became of the run in this process: it waits or has ended, or it is to be claimed anew. */
-export type Leaving = 'rested' | 'gave-back'
+/** How a run leaves this process: it waits or has ended, it is queued again, or it stays as it is until it is claimed as lost. */
+export type Leaving = 'rested' | 'gave-back' | 'lost'
 
 export interface ActiveRun {
   readonly claim: Claim
@@ -97,10 +97,10 @@ export class ActiveRuns {
     })
     // What the store does not take now it is given again, else nobody would ever claim the run or end it.
     while (this.#active.get(claim.run.id)?.claim === claim) {
-      if (await this.#write(claim, remainder)) return remainder.kind === 'give-back' ? 'gave-back' : 'rested'
+      if (await this.#write(claim, remainder)) return leavingOf(remainder)
       if (!(await this.#nextTry())) break
     }
-    return 'gave-back'
+    return 'lost'
   }
 
   async #surrounded(claim: Claim, abort: AbortController): Promise<Remainder> {
@@ -128,6 +128,11 @@ export class ActiveRuns {
   #report(error: unknown, { run }: Claim): void {
     this.#options.onError(error, { during: 'run', runId: run.id, session: run.session })
   }
+}
+
+function leavingOf({ kind }: Remainder): Leaving {
+  if (kind === 'lost') return 'lost'
+  return kind === 'give-back' ? 'gave-back' : 'rested'
 }
 
 const alone: AroundRun = (_run, execute) => execute()

@@ -35,7 +35,7 @@ export class ClaimLoop {
   /** Runs that wait for another one while they are executed. */
   #lent = 0
   readonly #afterwards = new Set<Promise<void>>()
-  #counts: Readonly<Record<Leaving, number>> = { rested: 0, 'gave-back': 0 }
+  #counts: Readonly<Record<Leaving, number>> = { rested: 0, 'gave-back': 0, lost: 0 }
   /** Resolves at the next wake or end of an execution. */
   #news = Promise.withResolvers<void>()
   /** Resolves at the next heartbeat, or when the loop is stopped. */

@@ -90,7 +90,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         // What could not be written now is found by the next sweep.
         await startLeftovers(ofRuns, key).catch((error: unknown) => onError(error, { during: 'sweep', session: key }))
       }
-      await lookAhead(keys, how === 'gave-back')
+      await lookAhead(keys, how !== 'rested')
     },
   })
   const clockwork: Clockwork = new Clockwork({

@@ -31,7 +31,7 @@ export async function executeCompaction(context: CompactionContext, claim: Claim
   const { trigger, instructions } = compactionOrder(run)
   const { outcome } = await agent.compact({ journal, runId: run.id, trigger, ...(instructions === undefined ? {} : { instructions }), clock, ids })
   if (stored.owesRest) return { kind: 'rest' }
-  if (isLeaving(abort.signal)) return { kind: 'give-back' }
+  if (isLeaving(abort.signal)) return { kind: causeOf(abort.signal)?.kind === 'fenced' ? 'lost' : 'give-back' }
   // Nothing was begun: the agent has no compactions.
   if (outcome === 'skipped') return { kind: 'end', status: 'completed', reason: 'stop' }
   return { kind: 'end', status: 'error', reason: 'journal-error', error: notWritten }
@@ -65,7 +65,12 @@ function rowOf({ run, session }: Claim, outcome: CompactionOutcome, stopped: boo
   return stopped && outcome === 'cancelled' ? { ...row, status: 'aborted', reason: 'abort' } : { ...row, status: 'completed', reason: 'stop' }
 }
 
-/** Somebody else is to do it. */
-function isLeaving({ aborted, reason }: AbortSignal): boolean {
-  return aborted && (reason as AbortCause).kind !== 'stop'
+/** The compaction is left open for another claim. */
+function isLeaving(signal: AbortSignal): boolean {
+  const cause = causeOf(signal)
+  return cause !== undefined && cause.kind !== 'stop'
+}
+
+function causeOf({ aborted, reason }: AbortSignal): AbortCause | undefined {
+  return aborted ? (reason as AbortCause) : undefined
 }

@@ -42,6 +42,8 @@ export type Remainder =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'rest' }
   | { readonly kind: 'give-back' }
+  /** Nothing may be written: the claim of a lost run counts the loss, and waits longer each time. */
+  | { readonly kind: 'lost' }
   | { readonly kind: 'refuse'; readonly diff: DefinitionDiff }
   | ({ readonly kind: 'end' } & LostRunEnd)
 
@@ -131,7 +133,8 @@ function optionsOf({ clock, ids, onUnknownOutcome, onFailedTurn }: ExecutionOpti
 /** The loop ends every turn itself, unless it could not write, may not write any more, or had nothing it could run. */
 function remainderOf({ reason, error }: AgentResult, journal: StoreJournal): Remainder {
   if (journal.owesRest) return { kind: 'rest' }
-  if (reason === 'yielded' || error?.code === 'fenced') return { kind: 'give-back' }
+  if (error?.code === 'fenced') return { kind: 'lost' }
+  if (reason === 'yielded') return { kind: 'give-back' }
   // Somebody else has taken what the run was to tell of.
   if (reason === 'refused' && error?.code === 'nothing-to-run') return stopped
   if (reason !== 'journal-error' && reason !== 'refused') return { kind: 'nothing' }

@@ -1,11 +1,14 @@
 import { defineTool } from '@bowline/agent-loop'
-import { manualClock } from '@bowline/llm/testing'
+import { manualClock, type ManualClock } from '@bowline/llm/testing'
+import type { Lease, RunHandle } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { faultyStore } from '@bowline/sessions/testing'
-import { eventTypes } from '../recording-store.ts'
+import { eventTypes, recordingStore } from '../recording-store.ts'
+import { namesOfPlaces, placesOfStores } from '../stores/places.ts'
 import { checkLog, gate, setup } from '../support.ts'
+import { smallWindow, talk } from '../tree/talk.ts'
 
 const call = { toolCalls: [{ id: 'c1', name: 'slow', input: {} }] }
 
@@ -101,9 +104,83 @@ describe('a store that fails for a while', () => {
     await clock.advance(3_999)
     expect(abortedAt).toBeLessThan(10_000)
     broken = false
+    expect(await store.readRun(run.runId)).toMatchObject({ value: { status: 'running', epoch: 1 } })
+    // Its lease is over after 10 s, and the next look for work comes after 1 s at most.
+    await clock.advance(1_001)
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'all done' })
-    expect((await session.runs()).items[0]).toMatchObject({ attempts: 0 })
-    await checkLog(session)
+    expect(await store.readRun(run.runId)).toMatchObject({ value: { epoch: 2, attempts: 0, totalAttempts: 1 } })
+    expect((await checkLog(session)).find((event) => event.type === 'turn-start' && event.resumed)).toMatchObject({ cause: 'takeover' })
     await runtime.stop()
   })
 })
+
+describe('a store whose renewals fail for good', () => {
+  const placeOf = placesOfStores()
+  const refused = { answer: (leases: readonly Lease[]) => leases.map(({ runId }) => ({ runId, held: false })) }
+  const hangs = () => defineTool({ name: 'slow', description: 'Never ends.', inputSchema: z.object({}), effect: 'pure', execute: () => new Promise<string>(() => undefined) })
+
+  it.each(
+    namesOfPlaces.flatMap((name) => [
+      { name, how: 'fail', fault: { error: new Error('disk on fire') } },
+      { name, how: 'are refused', fault: refused },
+    ]),
+  )('S62, S203: a run whose renewals $how is given up as one that lost its process ($name)', async ({ name, fault }) => {
+    const clock = manualClock()
+    const [place] = placeOf(name)
+    const store = recordingStore(faultyStore(place, [{ of: 'renew', fault }]))
+    const { runtime } = setup({ steps: [call, { text: 'next' }], tools: [hangs()], store, clock, onError: () => undefined })
+    await runtime.start()
+    const session = runtime.session('room:1')
+    const run = await session.send('a')
+    const next = await session.send('b')
+    expect(await endWithin(clock, run, 120_000)).toMatchObject({ status: 'error', reason: 'crash-loop', error: { code: 'crash-loop' } })
+    // The first claim, five takeovers, and the claim that gives it up.
+    expect(await store.readRun(run.runId)).toMatchObject({ value: { epoch: 7, attempts: 6 } })
+    expect(store.commits.filter(({ batch }) => batch.writes.some((write) => write.op === 'run.patch' && write.runId === run.runId && write.patch.status === 'queued'))).toEqual([])
+    expect(await next.result()).toMatchObject({ status: 'completed', text: 'next' })
+    await checkLog(session)
+    await runtime.stop()
+  })
+
+  it('S62, S203: a compaction is given up too, and the queue goes on', async () => {
+    const clock = manualClock()
+    const store = faultyStore(memoryStore(), [{ of: 'renew', fault: refused }])
+    const long = 'x'.repeat(400)
+    const { options } = smallWindow((_call, index) => (index < 2 ? { text: long } : index < 8 ? { hang: 'middle', text: 'half' } : { text: 'next' }))
+    const { runtime, session, say } = await talk({ ...options, store, clock })
+    await say(long, long)
+    const compacting = session.compact()
+    compacting.catch(() => undefined)
+    for await (const event of session.events()) if (event.type === 'compaction-start') break
+    const next = await session.send('b')
+    expect(await endWithin(clock, next, 120_000)).toMatchObject({ status: 'completed', text: 'next' })
+    expect(await compacting).toMatchObject({ outcome: 'failed' })
+    expect((await store.listRuns('room:1')).items[2]).toMatchObject({ kind: 'compaction', status: 'error', reason: 'crash-loop', epoch: 7, attempts: 6 })
+    await checkLog(session)
+    await runtime.stop()
+  })
+
+  it('S67: a drain says when the lease of a run that it lost is over', async () => {
+    const clock = manualClock()
+    const store = faultyStore(memoryStore(), [{ of: 'renew', times: 1, fault: refused }])
+    const { runtime } = setup({ steps: [call, { text: 'done' }], tools: [hangs()], store, clock, timers: false, attempts: { withoutProgress: 0 } })
+    await runtime.start()
+    const run = await runtime.session('room:1').send('a')
+    const draining = runtime.drain()
+    await clock.advance(3_000)
+    expect(await draining).toEqual({ ran: 0, yielded: 0, left: 1, nextDueAt: 10_000 })
+    expect(await runtime.drain()).toMatchObject({ ran: 0, left: 1, nextDueAt: 10_000 })
+    await clock.advance(7_000)
+    expect(await runtime.drain()).toMatchObject({ ran: 1, left: 0 })
+    expect(await run.status()).toBe('error')
+    await runtime.stop()
+  })
+})
+
+/** Lets time pass until the run has ended. */
+async function endWithin(clock: ManualClock, run: RunHandle, ms: number): Promise<unknown> {
+  const end = run.result()
+  for (let passed = 0; passed < ms && ['queued', 'running'].includes(await run.status()); passed += 500) await clock.advance(500)
+  expect(['queued', 'running']).not.toContain(await run.status())
+  return end
+}
