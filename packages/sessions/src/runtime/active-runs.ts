@@ -23,17 +23,19 @@ export interface ActiveRun {
   unheardBeats: number
 }
 
+/** How many heartbeats pass before each further try to write what is left of a run. */
+const beatsBetweenTries = [1, 2, 4, 8]
+
 /** The runs that this process executes, from their claim until the last of them is written. */
 export class ActiveRuns {
   readonly #options: ActiveRunsOptions
   readonly #active = new Map<string, ActiveRun>()
-  /** Resolves when what the store did not take is to be given again. */
-  readonly #nextTry: () => Promise<boolean>
+  readonly #nextBeat: () => Promise<boolean>
 
-  /** `nextTry` resolves with false when there is no point in trying again. */
-  constructor(options: ActiveRunsOptions, nextTry: () => Promise<boolean>) {
+  /** `nextBeat` resolves at the next heartbeat: with false if nothing may be written any more. */
+  constructor(options: ActiveRunsOptions, nextBeat: () => Promise<boolean>) {
     this.#options = options
-    this.#nextTry = nextTry
+    this.#nextBeat = nextBeat
   }
 
   get size(): number {
@@ -95,12 +97,19 @@ export class ActiveRuns {
       this.#report(error, claim)
       return { kind: 'end', ...failureOf(error) }
     })
-    // What the store does not take now it is given again, else nobody would ever claim the run or end it.
-    while (this.#active.get(claim.run.id)?.claim === claim) {
+    // The lease is renewed between the tries. After the last one it runs out, and the next claim counts the loss.
+    for (const beats of [...beatsBetweenTries, 0]) {
+      if (this.#active.get(claim.run.id)?.claim !== claim) break
       if (await this.#write(claim, remainder)) return leavingOf(remainder)
-      if (!(await this.#nextTry())) break
+      if (!(await this.#waitFor(beats))) break
     }
     return 'lost'
+  }
+
+  /** Resolves with false if there is no point in trying again. */
+  async #waitFor(beats: number): Promise<boolean> {
+    for (let beat = 0; beat < beats; beat++) if (!(await this.#nextBeat())) return false
+    return true
   }
 
   async #surrounded(claim: Claim, abort: AbortController): Promise<Remainder> {

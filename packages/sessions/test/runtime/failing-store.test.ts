@@ -41,6 +41,38 @@ describe('a store that fails for a while', () => {
     await runtime.stop()
   })
 
+  it('S62, S203: an end that the store never takes is given again after 1, 2, 4 and 8 heartbeats, and then the run counts as lost', async () => {
+    const clock = manualClock()
+    const triedAt: number[] = []
+    let broken = true
+    const store = faultyStore(memoryStore(), [
+      {
+        of: 'commit',
+        when: (batch) => broken && eventTypes(batch).includes('turn-end') && triedAt.push(clock.now()) > 0,
+        fault: { error: new Error('disk on fire') },
+      },
+    ])
+    const faulted = gate()
+    const { runtime } = setup({ steps: () => ({ text: 'an answer' }), store, clock, onError: () => faulted.open() })
+    await runtime.start()
+    const session = runtime.session('room:1')
+    const run = await session.send('a')
+    await faulted.passed
+    await clock.advance(45_000)
+    // The loop tries first, and then its runtime.
+    expect(triedAt).toEqual([0, 0, 3_000, 9_000, 21_000, 45_000])
+    expect(await store.readRun(run.runId)).toMatchObject({ value: { status: 'running', epoch: 1, totalAttempts: 0 } })
+    await clock.advance(11_000)
+    expect(await store.readRun(run.runId)).toMatchObject({ value: { status: 'running', epoch: 2, totalAttempts: 1 } })
+    await clock.advance(600_000)
+    expect(triedAt.length).toBeLessThan(80)
+    broken = false
+    await clock.advance(60_000)
+    expect(await run.status()).toMatch(/completed|error/)
+    await checkLog(session)
+    await runtime.stop()
+  })
+
   it('S61: a run that could not even be read after its claim is not forgotten', async () => {
     const clock = manualClock()
     const faulted = gate()
@@ -66,7 +98,7 @@ describe('a store that fails for a while', () => {
     await clock.advance(3_000)
     await faulted.passed
     broken = false
-    await clock.advance(3_000)
+    await clock.advance(6_000)
     expect(await run.result()).toMatchObject({ status: 'error', error: { code: 'store-unavailable' } })
     expect(await (await session.send('b')).result()).toMatchObject({ status: 'completed' })
     await checkLog(session)
