@@ -1,6 +1,6 @@
-/** Where tests stand: those of the packages, and those that a package hands out and runs itself, as the kit for stores. */
+/** Files with tests: test files and the helpers that define tests for several of them, and the kits that packages ship. */
 export const testPatterns = [
-  'packages/*/test/**/*.test.{ts,tsx}',
+  'packages/*/test/**/*.{ts,tsx}',
   'packages/*/src/testing/**/*.ts',
   'apps/*/test/**/*.test.{ts,tsx}',
   '{benchmarks,scripts}/test/**/*.test.ts',
