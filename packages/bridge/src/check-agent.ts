@@ -19,7 +19,7 @@ export const providerChecks: FieldChecks<AgentProvider> = {
 }
 
 const agentChecks: FieldChecks<BridgeAgent> = {
-  specificationVersion: check.required(check.oneOf('v1'), "'v1'"),
+  specificationVersion: check.required(check.oneOf('v1')),
   info: check.record(infoChecks),
   capabilities: check.listOf(check.checkName),
   providers: check.listOf(check.record(providerChecks)),

@@ -18,7 +18,7 @@ export interface Looked {
 const agentChecks: FieldChecks<DiscoveredAgent> = {
   ...infoChecks,
   capabilities: check.requiredList(check.checkName),
-  status: check.required(check.oneOf('ready', 'busy', 'starting', 'unavailable'), 'a status'),
+  status: check.required(check.oneOf('ready', 'busy', 'starting', 'unavailable')),
   reason: check.checkText,
   durable: check.checkBoolean,
   resumable: check.checkBoolean,

@@ -1,4 +1,4 @@
-import { fieldChecks, type ArgumentCheck } from '@bowline/llm/arguments'
+import { fieldChecks, needed, type ArgumentCheck } from '@bowline/llm/arguments'
 import { ClientError } from './client-error.ts'
 
 /** Checks of what a client is made with. */
@@ -14,7 +14,7 @@ const deepestJson = 500
 export const listOf =
   (check: ArgumentCheck): ArgumentCheck =>
   (path, value) =>
-    checkItems(path, value, (place, item) => check(place, item ?? null))
+    checkItems(path, value, (place, item) => check(place, needed(item)))
 
 /** Refuses what JSON would leave out, or change, without a word. */
 export const json: ArgumentCheck = (path, value) => {

@@ -43,11 +43,11 @@ export const checkAttachOptions = options<AttachOptions>({
 
 export const checkTools = toolsCheck(inputChecks)
 
-const message = record<MessageInput>({ role: required(oneOf('user', 'assistant'), 'user or assistant'), content: checkName })
+const message = record<MessageInput>({ role: required(oneOf('user', 'assistant')), content: checkName })
 const declaration = record<ToolDeclaration>({
   name: checkName,
-  description: required(checkText, 'a text'),
-  inputSchema: required(jsonObject, 'a JSON Schema'),
+  description: required(checkText),
+  inputSchema: required(jsonObject),
 })
 const runtimeParams: FieldChecks<RuntimeParams> = {
   ...{ model: optionalName, systemPrompt: checkText, stopSequences: listOf(checkText), providerSpecific: jsonObject },

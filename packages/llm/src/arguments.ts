@@ -29,8 +29,14 @@ export function argumentChecks(refuse: (message: string) => Error) {
     const unknown = Object.keys(value).find((key) => !known.includes(key))
     if (unknown !== undefined) throw refuse(`${path} has no option "${shortened(unknown)}"${suggestion(unknown, known) || listOfKnown(known)}`)
   }
+  function checkOneOf(path: string, value: unknown, allowed: readonly (string | boolean)[]): void {
+    if (value === undefined || allowed.some((one) => one === value)) return
+    const received = typeof value === 'string' ? `"${shortened(value)}"${suggestion(value, allowed.map(String))}` : describeValue(value)
+    throw refuse(`${path} must be one of ${allowed.join(', ')}; received ${received}`)
+  }
   return {
     checkKeys,
+    checkOneOf,
     /** Refuses an object that has an unknown field or a field that its check refuses. */
     checkFields: <Fields>(path: string, value: unknown, checks: FieldChecks<Fields>): void => {
       if (value === undefined) return
@@ -59,11 +65,6 @@ export function argumentChecks(refuse: (message: string) => Error) {
     /** Any finite number from `least` on. */
     checkNumber: (path: string, value: unknown, least: number): void => {
       optional(path, value, `a number from ${least}`, (given) => Number.isFinite(given) && Number(given) >= least)
-    },
-    checkOneOf: (path: string, value: unknown, allowed: readonly (string | boolean)[]): void => {
-      if (value === undefined || allowed.some((one) => one === value)) return
-      const received = typeof value === 'string' ? `"${shortened(value)}"${suggestion(value, allowed.map(String))}` : describeValue(value)
-      throw refuse(`${path} must be one of ${allowed.join(', ')}; received ${received}`)
     },
     checkBoolean: (path: string, value: unknown): void => {
       optional(path, value, 'true or false', (given) => typeof given === 'boolean')
@@ -98,8 +99,8 @@ export function argumentChecks(refuse: (message: string) => Error) {
         if (!holds(part[name])) must(`${path}.${name}`, wanted, part[name])
       }
       if (part['type'] === 'text') field('text', 'a text', isText)
-      else if (part['type'] !== 'file') must(`${path}.type`, 'text or file', part['type'])
       else {
+        checkOneOf(`${path}.type`, needed(part['type']), ['text', 'file'])
         field('mediaType', 'a text', isText)
         field('data', "{ type: 'data', data: a text in base64 } or { type: 'url', url: a text }", isFileData)
         field('filename', 'a text', (given) => given === undefined || isText(given))
@@ -121,10 +122,7 @@ export function fieldChecks(refuse: (message: string) => Error) {
   const optional = (check: ArgumentCheck): ArgumentCheck => (path, value) => {
     if (value !== undefined) check(path, value)
   }
-  const required = (check: ArgumentCheck, wanted: string): ArgumentCheck => (path, value) => {
-    checks.checkRequired(path, value, wanted, (given) => given !== undefined)
-    check(path, value)
-  }
+  const required = (check: ArgumentCheck): ArgumentCheck => (path, value) => check(path, needed(value))
   const optionalRecord = <Fields>(fields: FieldChecks<Fields>): ArgumentCheck => (path, value) => checks.checkFields(path, value, fields)
   const listOf = (check: ArgumentCheck): ArgumentCheck => (path, value) => checks.checkItems(path, value, check)
   const methods = (...names: readonly string[]): ArgumentCheck => (path, value) => checks.checkMethods(path, value, names)
@@ -139,19 +137,27 @@ export function fieldChecks(refuse: (message: string) => Error) {
     oneOf: (...allowed: readonly (string | boolean)[]): ArgumentCheck => (path, value) => checks.checkOneOf(path, value, allowed),
     optionalName: optional(checks.checkName),
     methods,
-    requiredFunction: required(checks.checkFunction, 'a function'),
-    requiredMethods: (...names: readonly string[]): ArgumentCheck => required(methods(...names), `an object with ${names.join(' and ')}`),
+    requiredFunction: required(checks.checkFunction),
+    requiredMethods: (...names: readonly string[]): ArgumentCheck => required(methods(...names)),
     listOf,
-    requiredList: (check: ArgumentCheck): ArgumentCheck => required(listOf(check), 'a list'),
+    requiredList: (check: ArgumentCheck): ArgumentCheck => required(listOf(check)),
     valuesOf: (check: ArgumentCheck): ArgumentCheck => (path, value) => checks.checkValues(path, value, check),
     /** An object with these fields and no others. */
-    record: <Fields>(fields: FieldChecks<Fields>): ArgumentCheck => required(optionalRecord(fields), 'an object'),
+    record: <Fields>(fields: FieldChecks<Fields>): ArgumentCheck => required(optionalRecord(fields)),
     optionalRecord,
   }
 }
 
+const absent = Symbol('undefined')
+
+/** Makes each check of an optional value refuse it too when it is `undefined`. */
+export function needed(value: unknown): unknown {
+  return value === undefined ? absent : value
+}
+
 /** Says what kind of value it is. Shows numbers, never a text: it may be a key, or part of a conversation. */
 export function describeValue(value: unknown): string {
+  if (value === absent) return 'undefined'
   if (value === null || value === undefined || typeof value === 'boolean' || typeof value === 'number') return String(value)
   if (typeof value === 'string') return value === '' ? 'an empty text' : `a text of ${value.length} character${value.length === 1 ? '' : 's'}`
   if (Array.isArray(value)) return `a list of ${value.length}`
@@ -202,12 +208,12 @@ function isFileData(data: unknown): boolean {
   return data['type'] === 'data' ? isText(data['data']) : data['type'] === 'url' && isText(data['url'])
 }
 
-/** An object of fields: no list, promise, map or date, which have none of their own. */
 /** A few names help; many hide the one that was meant. */
 function listOfKnown(known: readonly string[]): string {
   return known.length > 0 && known.length <= mostListed ? `; known are ${known.join(', ')}` : ''
 }
 
+/** An object of fields: no list, promise, map or date, which have none of their own. */
 export function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
   return isObject(value) && Object.prototype.toString.call(value) === '[object Object]' && typeof value['then'] !== 'function'
 }

@@ -1,49 +1,58 @@
+import { needed } from './arguments.ts'
 import { checkInput } from './check.ts'
 import { isRecord } from './json.ts'
+import { LlmError } from './model-error.ts'
 
 const isText = (value: unknown): boolean => typeof value === 'string'
 const list = 'a list of parts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Messages that cannot change any more, and were found right. */
+/** Messages of calls that cannot change any more, and were found right. */
 const checked = new WeakSet<object>()
 
 /**
- * Throws `invalid-input` for messages that no prompt can be made of. A role, a part or an output of an unknown type is
- * not sent, and is no mistake: it may come from a later version.
+ * Throws `invalid-input` for messages that no prompt can be made of. A transcript may have roles, parts and outputs of
+ * unknown types: its prompt is made without them. In a call only the parts of an answer may be unknown: what its caller
+ * says must not be left out.
  */
-export function checkMessages(path: string, messages: unknown): void {
+export function checkMessages(path: string, messages: unknown, isCall: boolean): void {
   checkInput.checkRequired(path, messages, 'a list of messages', Array.isArray)
   const given = messages as readonly unknown[]
   for (let place = 0; place < given.length; place++) {
     const message = given[place]
     if (isRecord(message) && checked.has(message)) continue
-    checkMessage(`${path}[${place}]`, message)
-    if (Object.isFrozen(message)) checked.add(message as object)
+    checkMessage(`${path}[${place}]`, message, isCall)
+    if (isCall && Object.isFrozen(message)) checked.add(message as object)
   }
 }
 
-function checkMessage(path: string, message: unknown): void {
+function checkMessage(path: string, message: unknown, isCall: boolean): void {
   checkInput.checkRequired(path, message, 'a message', isRecord)
   const { role, content, output, providerOptions } = message as Fields
-  checkInput.checkRequired(`${path}.role`, role, 'user, assistant or tool-result', isText)
+  if (isCall || !isText(role)) checkRole(`${path}.role`, role)
   checkInput.checkObject(`${path}.providerOptions`, providerOptions)
   switch (role) {
     case 'user':
       if (isText(content)) return
       checkInput.checkRequired(`${path}.content`, content, `a text or ${list}`, Array.isArray)
-      return checkParts(`${path}.content`, content)
+      return checkParts(`${path}.content`, content, isCall)
     case 'assistant':
       checkInput.checkRequired(`${path}.content`, content, list, Array.isArray)
-      return checkParts(`${path}.content`, content)
+      return checkParts(`${path}.content`, content, false)
     case 'tool-result':
       checkInput.checkRequired(`${path}.output`, output, "an output, like { type: 'text', value }", isRecord)
-      return checkOutput(`${path}.output`, output as Fields)
+      return checkOutput(`${path}.output`, output as Fields, isCall)
   }
 }
 
-function checkOutput(path: string, { type, value, reason }: Fields): void {
+function checkRole(path: string, role: unknown): void {
+  if (role === 'system' || role === 'developer') throw new LlmError('invalid-input', `${path} must be user, assistant or tool-result; use instructions for a ${role} prompt`)
+  checkInput.checkOneOf(path, needed(role), ['user', 'assistant', 'tool-result'])
+}
+
+function checkOutput(path: string, { type, value, reason }: Fields, isCall: boolean): void {
+  if (isCall) checkInput.checkOneOf(`${path}.type`, needed(type), ['text', 'json', 'content', 'error-text', 'error-json', 'execution-denied'])
   switch (type) {
     case 'text':
     case 'error-text':
@@ -52,7 +61,7 @@ function checkOutput(path: string, { type, value, reason }: Fields): void {
       return checkInput.checkText(`${path}.reason`, reason)
     case 'content':
       checkInput.checkRequired(`${path}.value`, value, list, Array.isArray)
-      return checkParts(`${path}.value`, value)
+      return checkParts(`${path}.value`, value, isCall)
   }
 }
 
@@ -62,16 +71,16 @@ function checkCall(path: string, { toolCallId, toolName }: Fields): void {
   checkInput.checkText(`${path}.toolName`, toolName ?? undefined)
 }
 
-/** By index: the engine's loops over frozen arrays are slow. */
-function checkParts(path: string, parts: unknown): void {
+/** By index: the engine's loops over frozen arrays are slow. `areContent`: all must be texts and files. */
+function checkParts(path: string, parts: unknown, areContent: boolean): void {
   const given = parts as readonly unknown[]
   for (let place = 0; place < given.length; place++) {
     const part = given[place]
-    if (!isRecord(part)) continue
-    const { type } = part
-    if (type === 'text' || type === 'file') checkInput.checkContentPart(`${path}[${place}]`, part)
-    else if (type === 'reasoning') checkInput.checkRequired(`${path}[${place}].text`, part['text'], 'a text', isText)
-    else if (type === 'tool-call') checkCall(`${path}[${place}]`, part)
-    else if (type === 'reasoning-file') checkInput.checkContentPart(`${path}[${place}]`, { ...part, type: 'file' })
+    if (!areContent && !isRecord(part)) continue
+    const { type } = (part ?? {}) as Fields
+    if (areContent || type === 'text' || type === 'file') checkInput.checkContentPart(`${path}[${place}]`, part)
+    else if (type === 'reasoning') checkInput.checkRequired(`${path}[${place}].text`, (part as Fields)['text'], 'a text', isText)
+    else if (type === 'tool-call') checkCall(`${path}[${place}]`, part as Fields)
+    else if (type === 'reasoning-file') checkInput.checkContentPart(`${path}[${place}]`, { ...(part as Fields), type: 'file' })
   }
 }

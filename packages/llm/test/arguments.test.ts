@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import fc from 'fast-check'
-import { argumentChecks, closest, describeValue, fieldChecks } from '../src/arguments.ts'
+import { argumentChecks, closest, describeValue, fieldChecks, needed } from '../src/arguments.ts'
 
 const check = argumentChecks((message) => new RangeError(message))
 
@@ -54,6 +54,13 @@ describe('checks of arguments', () => {
     expect(run).toThrow(new RangeError(message))
   })
 
+  it('S208: a needed value that is absent is refused as undefined, and null as null', () => {
+    expect(() => check.checkOneOf('a', needed(undefined), ['x'])).toThrow(new RangeError('a must be one of x; received undefined'))
+    expect(() => check.checkWhole('a', needed(undefined), 0)).toThrow(new RangeError('a must be a whole number from 0; received undefined'))
+    expect(() => check.checkText('a', needed(null))).toThrow(new RangeError('a must be a text; received null'))
+    expect(() => check.checkText('a', needed('x'))).not.toThrow()
+  })
+
   it('S208: no text that a caller handed in is shown, and no value makes the check itself fail', () => {
     expect(describeValue('sk-secret')).toBe('a text of 9 characters')
     fc.assert(
@@ -105,7 +112,7 @@ describe('checks of a table of fields', () => {
     ['a number beyond the last', options, { id: 'x', size: 10 }, 'a.size must be a whole number from 1 to 9; received 10'],
     ['an item of a list', options, { id: 'x', names: ['x', ''] }, 'a.names[1] must be a text with at least one character; received an empty text'],
     ['a value of any name', valuesOf(checkText), { x: 'x', y: 1 }, 'a.y must be a text; received 1'],
-    ['an absent value', required(checkText, 'a text'), undefined, 'a must be a text; received undefined'],
+    ['an absent value', required(checkText), undefined, 'a must be a text; received undefined'],
     ['an absent function', requiredFunction, undefined, 'a must be a function; received undefined'],
     ['an absent list', requiredList(checkName), undefined, 'a must be a list; received undefined'],
     ['absent methods', requiredMethods('load', 'commit'), undefined, 'a must be an object with load and commit; received undefined'],

@@ -204,6 +204,7 @@ describe('what the provider is called with', () => {
 
   it.each<[string, unknown, string]>([
     ['null', null, 'messages[1] must be a message; received null'],
+    ['no role', { content: 'x' }, 'messages[1].role must be one of user, assistant, tool-result; received undefined'],
     ['a user without text', { role: 'user', content: [{ type: 'text' }] }, 'messages[1].content[0].text must be a text; received undefined'],
     ['an answer of plain text', { role: 'assistant', content: 'Hello' }, 'messages[1].content must be a list of parts; received a text of 5 characters'],
     [
@@ -216,6 +217,39 @@ describe('what the provider is called with', () => {
     const messages = [...hello, broken as (typeof hello)[number]]
     expect(() => streamMessage({ model, messages })).toThrow(new LlmError('invalid-input', message))
     expect(() => toPrompt({ model: { provider: 'p', modelId: 'm' }, messages })).toThrow(new LlmError('invalid-input', message))
+  })
+
+  it.each<[string, unknown, string]>([
+    ['a misspelled role', { role: 'uesr', content: 'x' }, 'messages[1].role must be one of user, assistant, tool-result; received "uesr"; did you mean user?'],
+    ['a role of other libraries', { role: 'tool', content: [] }, 'messages[1].role must be one of user, assistant, tool-result; received "tool"'],
+    ['a system message', { role: 'system', content: 'x' }, 'messages[1].role must be user, assistant or tool-result; use instructions for a system prompt'],
+    ['a user part of no known type', { role: 'user', content: [{ type: 'image', image: 'x' }] }, 'messages[1].content[0].type must be one of text, file; received "image"'],
+    ['a user part that is a text', { role: 'user', content: ['x'] }, 'messages[1].content[0] must be a text or file part; received a text of 1 character'],
+    [
+      'an output of no known type',
+      { role: 'tool-result', toolCallId: 'c', toolName: 'x', output: { type: 'jsn', value: 1 } },
+      'messages[1].output.type must be one of text, json, content, error-text, error-json, execution-denied; received "jsn"; did you mean json?',
+    ],
+    [
+      'an item of an output of no known type',
+      { role: 'tool-result', toolCallId: 'c', toolName: 'x', output: { type: 'content', value: [{ type: 'image-data', data: 'x' }] } },
+      'messages[1].output.value[0].type must be one of text, file; received "image-data"',
+    ],
+  ])('S208: a call with %s is refused by its place; a transcript is converted without it', (_, broken, message) => {
+    const messages = [...hello, Object.freeze(broken) as (typeof hello)[number]]
+    const converted = toPrompt({ model: { provider: 'p', modelId: 'm' }, messages })
+    expect(converted.prompt).toHaveLength(1)
+    expect(() => streamMessage({ model: scriptedModel([]), messages })).toThrow(new LlmError('invalid-input', message))
+  })
+
+  it.each<[string, ModelRequest['messages']]>([
+    ['an empty text', [{ role: 'user', content: ' ' }]],
+    ['a result without its call', [{ role: 'tool-result', toolCallId: 'c', toolName: 'x', output: { type: 'text', value: 'x' } }]],
+  ])('S208: a call of which nothing can be sent but instructions is a config error: %s', async (_, messages) => {
+    const model = scriptedModel([])
+    const { error } = await streamMessage({ model, messages, instructions: 'Be brief.' }).result()
+    expect(error).toMatchObject({ kind: 'config', retryable: false, message: expect.stringContaining('messages must have something to send') as string })
+    expect(model.calls).toHaveLength(0)
   })
 
   it('S208: a transcript whose fields throw when they are read is a config error of the call', async () => {

@@ -1,3 +1,4 @@
+import { needed } from '@bowline/llm/arguments'
 import { isRecord } from '../json.ts'
 import type { ApprovalDecision, SubmittedResult } from './options.ts'
 import { checkInput, refuseInput } from './refuse-input.ts'
@@ -69,7 +70,7 @@ function decisionOf(path: string, given: unknown): ApprovalDecision {
   checkInput.checkKeys(path, given, ['approvalId', 'decision', 'inputHash', 'reason', 'by', 'input'])
   const { approvalId, decision, inputHash, reason, by } = given as Fields
   checkInput.checkName(`${path}.approvalId`, approvalId)
-  checkInput.checkOneOf(`${path}.decision`, decision ?? null, ['approve', 'deny'])
+  checkInput.checkOneOf(`${path}.decision`, needed(decision), ['approve', 'deny'])
   for (const [name, text] of Object.entries({ inputHash, reason, by })) checkInput.checkText(`${path}.${name}`, text)
   if (decision === 'deny' && isRecord(given) && 'input' in given) refuseInput(`${path}.input belongs to an approval; received deny`)
   return given as ApprovalDecision

@@ -1,4 +1,5 @@
 import { mergeRuntimeParams } from '@bowline/llm'
+import { needed } from '@bowline/llm/arguments'
 import { defineExtensions } from '../extensions/define-extension.ts'
 import { compactionPolicyOf } from '../compaction/policy.ts'
 import { extensionTools } from '../extensions/extension-tools.ts'
@@ -93,7 +94,7 @@ function checkOptions(options: AgentOptions): void {
 
 function checkConditions(given: unknown): void {
   if (!Array.isArray(given)) return checkFunction('stopWhen', given)
-  for (const [index, condition] of given.entries()) checkFunction(`stopWhen[${index}]`, condition ?? null)
+  for (const [index, condition] of given.entries()) checkFunction(`stopWhen[${index}]`, needed(condition))
 }
 
 function isProviderTool(declaration: AgentDefinition['declarations'][number]): declaration is ProviderTool['declaration'] {

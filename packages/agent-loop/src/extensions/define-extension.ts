@@ -1,3 +1,4 @@
+import { needed } from '@bowline/llm/arguments'
 import { checkBoolean, checkFunction, checkKeys, checkList, checkNotBlank, checkObject, checkOneOf, checkWhole, refuseConfig } from '../agent/check-options.ts'
 import { makeGuardrail } from '../guardrails/define-guardrail.ts'
 import { toolsOfExtension } from './extension-tools.ts'
@@ -81,7 +82,7 @@ export function defineExtensions(given: readonly Extension[]): readonly Extensio
 
 /** Bound to the object that they came in, so that hooks may be methods of a class, beside fields of its own. */
 function hooksOf(name: string, given: unknown): Hooks {
-  checkObject(`the extension ${name}: hooks`, given ?? null)
+  checkObject(`the extension ${name}: hooks`, needed(given))
   if (Object.getPrototypeOf(given) === Object.prototype) checkKeys(`the extension ${name}: hooks`, given, hookNames)
   const handlers = given as Readonly<Record<HookName, unknown>>
   const bound = hookNames.flatMap((hook) => {

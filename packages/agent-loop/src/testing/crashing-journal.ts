@@ -1,3 +1,4 @@
+import { needed } from '@bowline/llm/arguments'
 import { AgentError } from '../agent-error.ts'
 import { checkJournal, checkKeys, checkOneOf, checkWhole } from '../agent/check-options.ts'
 import type { Journal } from '../journal/journal.ts'
@@ -18,8 +19,8 @@ export interface CrashingJournal extends Journal {
 export function crashingJournal(journal: Journal, point: CrashPoint): CrashingJournal {
   checkJournal('journal', journal)
   checkKeys('point', point, ['commit', 'when'])
-  checkWhole('point.commit', point.commit ?? null, 1)
-  checkOneOf('point.when', point.when ?? null, ['before', 'after'])
+  checkWhole('point.commit', needed(point.commit), 1)
+  checkOneOf('point.when', needed(point.when), ['before', 'after'])
   return wrap(journal, new Fate(point))
 }
 

@@ -1,4 +1,5 @@
 import { LlmError, checkSchema } from '@bowline/llm'
+import { needed } from '@bowline/llm/arguments'
 import { messageOf } from '../agent-error.ts'
 import {
   checkBoolean,
@@ -74,6 +75,6 @@ function checkExamples(path: string, examples: unknown): void {
   checkList(path, examples)
   for (const [index, example] of ((examples ?? []) as readonly unknown[]).entries()) {
     checkKeys(`${path}[${index}]`, example, ['input'])
-    checkObject(`${path}[${index}].input`, (example as { readonly input?: unknown }).input ?? null)
+    checkObject(`${path}[${index}].input`, needed((example as { readonly input?: unknown }).input))
   }
 }

@@ -4,6 +4,7 @@ import type {
   LanguageModelV4ToolResultPart,
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider'
+import { needed } from '../arguments.ts'
 import { check, checkItems, fieldsOf } from '../check.ts'
 import { isRecord } from '../json.ts'
 
@@ -21,7 +22,7 @@ export function checkCacheMarks(cache: unknown): void {
   check.checkRequired('cache', cache, 'off, auto or { at }', isRecord)
   const { at, ttl } = fieldsOf('cache', cache, ['at', 'ttl'])
   check.checkRequired('cache.at', at, 'a list of places', Array.isArray)
-  checkItems('cache.at', at, (path, place) => check.checkOneOf(path, place ?? null, placesByWorth))
+  checkItems('cache.at', at, (path, place) => check.checkOneOf(path, needed(place), placesByWorth))
   check.checkOneOf('cache.ttl', ttl, ['5m', '1h'])
 }
 

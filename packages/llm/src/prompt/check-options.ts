@@ -27,7 +27,7 @@ export function checkModelInput(path: string, input: unknown): void {
 /** Throws `LlmError` for options of `toPrompt` that make no prompt. */
 export function checkToPromptOptions(options: unknown): void {
   const { messages, instructions, model, history } = fieldsOf('toPrompt.options', options, ['messages', 'instructions', 'model', 'history'])
-  checkMessages('messages', messages)
+  checkMessages('messages', messages, false)
   checkInstructions('instructions', instructions)
   const { provider, modelId, input } = fieldsOf('model', model, ['provider', 'modelId', 'input'])
   check.checkName('model.provider', provider)

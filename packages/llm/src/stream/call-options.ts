@@ -56,6 +56,12 @@ export async function prepareCall(request: ModelRequest, { target, abortSignal }
 
 /** Messages that are none are the program's mistake: asking again would not help. */
 function readablePrompt(options: ToPromptOptions): ReturnType<typeof promptOf> {
+  const converted = promptOrThrow(options)
+  if (converted.prompt.some(({ role }) => role !== 'system')) return converted
+  throw new LlmError('invalid-input', `messages must have something to send; each of the ${options.messages.length} is empty or was left out`)
+}
+
+function promptOrThrow(options: ToPromptOptions): ReturnType<typeof promptOf> {
   try {
     return promptOf(options)
   } catch (cause) {

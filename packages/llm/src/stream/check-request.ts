@@ -1,6 +1,6 @@
 import { check, checkClock, checkProviderOptions, checkValues, fieldsOf, optionalFieldsOf } from '../check.ts'
 import { checkMessages } from '../check-messages.ts'
-import { closest, isFields } from '../arguments.ts'
+import { closest, isFields, needed } from '../arguments.ts'
 import { LlmError } from '../model-error.ts'
 import type { ModelRequest } from '../model-request.ts'
 import { checkRuntimeParams, runtimeParamNames } from '../params/runtime-params.ts'
@@ -27,7 +27,7 @@ export function checkRequest(request: ModelRequest): void {
   const other = Object.keys(request).find((key) => !requestKeys.includes(key) && Object.hasOwn(otherNames, key) && closest(key, requestKeys) === undefined)
   if (other !== undefined) throw new LlmError('invalid-config', `streamMessage.request has no option "${other}"; use ${otherNames[other]}`)
   check.checkKeys('streamMessage.request', request, requestKeys)
-  checkMessages('messages', request.messages)
+  checkMessages('messages', request.messages, true)
   if (request.messages.length === 0) throw new LlmError('invalid-input', 'messages must be a list of at least one message; received a list of 0')
   if (request.runtimeParams !== undefined) checkRuntimeParams(request.runtimeParams)
   checkInstructions('instructions', request.instructions)
@@ -51,7 +51,7 @@ function checkToolChoice(choice: unknown): void {
 function checkOutput(output: unknown): void {
   if (output === undefined) return
   const { type, schema, name, description } = fieldsOf('output', output, ['type', 'schema', 'name', 'description'])
-  check.checkOneOf('output.type', type ?? null, ['json'])
+  check.checkOneOf('output.type', needed(type), ['json'])
   check.checkObject('output.schema', schema)
   check.checkText('output.name', name)
   check.checkText('output.description', description)

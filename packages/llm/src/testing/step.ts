@@ -3,6 +3,7 @@ import type {
   LanguageModelV4FinishReason,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider'
+import { needed } from '../arguments.ts'
 import { check, checkItems, checkValues, fieldsOf, optionalFieldsOf } from '../check.ts'
 import { isRecord } from '../json.ts'
 import type { JSONValue } from '../messages.ts'
@@ -89,13 +90,13 @@ function checkToolCall(path: string, given: unknown): void {
 function checkFinish(path: string, finish: unknown): void {
   if (!isRecord(finish)) return check.checkOneOf(path, finish, [...unifiedReasons, false])
   const { unified, raw } = fieldsOf(path, finish, ['unified', 'raw'])
-  check.checkText(`${path}.unified`, unified ?? null)
+  check.checkText(`${path}.unified`, needed(unified))
   check.checkText(`${path}.raw`, raw)
 }
 
 function checkFailure(path: string, failure: unknown): void {
   const { parts, as } = optionalFieldsOf(path, failure, ['parts', 'error', 'as'])
   if (failure === undefined) return
-  check.checkWhole(`${path}.parts`, parts ?? null, 0)
-  check.checkOneOf(`${path}.as`, as ?? null, ['part', 'throw'])
+  check.checkWhole(`${path}.parts`, needed(parts), 0)
+  check.checkOneOf(`${path}.as`, needed(as), ['part', 'throw'])
 }

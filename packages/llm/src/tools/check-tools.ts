@@ -1,3 +1,4 @@
+import { needed } from '../arguments.ts'
 import { check, checkItems, checkProviderOptions, fieldsOf } from '../check.ts'
 import { isRecord } from '../json.ts'
 import { LlmError } from '../model-error.ts'
@@ -10,7 +11,7 @@ const providerToolKeys = ['type', 'id', 'name', 'args']
 export function checkTools(tools: unknown): void {
   const names = new Set<string>()
   checkItems('tools', tools, (path, tool) => {
-    check.checkObject(path, tool ?? null)
+    check.checkObject(path, needed(tool))
     const name = isRecord(tool) && tool['type'] !== undefined ? checkProviderTool(path, tool) : checkFunctionTool(path, tool)
     if (names.has(name)) throw new LlmError('invalid-config', `${path}.name: two tools have the name "${name}"`)
     names.add(name)
@@ -24,7 +25,7 @@ function checkFunctionTool(path: string, tool: unknown): string {
   checkSchema(`${path}.inputSchema`, inputSchema)
   check.checkBoolean(`${path}.strict`, strict)
   checkItems(`${path}.inputExamples`, inputExamples, (place, example) => {
-    check.checkObject(`${place}.input`, fieldsOf(place, example, ['input'])['input'] ?? null)
+    check.checkObject(`${place}.input`, needed(fieldsOf(place, example, ['input'])['input']))
   })
   checkProviderOptions(`${path}.providerOptions`, providerOptions)
   return name as string
@@ -35,6 +36,6 @@ function checkProviderTool(path: string, tool: unknown): string {
   check.checkOneOf(`${path}.type`, type, ['provider'])
   check.checkRequired(`${path}.id`, id, 'a text like provider.tool', (given) => typeof given === 'string' && given.includes('.'))
   check.checkName(`${path}.name`, name)
-  check.checkObject(`${path}.args`, args ?? null)
+  check.checkObject(`${path}.args`, needed(args))
   return name as string
 }

@@ -1,4 +1,5 @@
 import type { JSONSchema7 } from '@ai-sdk/provider'
+import { needed } from '../arguments.ts'
 import { check } from '../check.ts'
 import { isRecord } from '../json.ts'
 import { namedSchemas, plainData } from './checkable-schema.ts'
@@ -25,7 +26,7 @@ const maxExpandedParts = 10_000
  * fault, or undefined. The limits hold for all of the schemas together.
  */
 export async function findSchemaFault(schemas: readonly JSONSchema7[]): Promise<SchemaFault | undefined> {
-  check.checkList('schemas', schemas ?? null)
+  check.checkList('schemas', needed(schemas))
   const patterns = await patternCompiler()
   const limits = { parts: maxParts, expanded: maxExpandedParts }
   for (const [index, schema] of schemas.entries()) {

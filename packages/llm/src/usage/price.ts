@@ -1,3 +1,4 @@
+import { needed } from '../arguments.ts'
 import { check, fieldsOf, refuseSetting } from '../check.ts'
 import { LlmError } from '../model-error.ts'
 import type { TokenPrices } from '../models/model-info.ts'
@@ -52,7 +53,7 @@ export function ratesFor({ base, tiers }: Tariff, inputTokens: number): Rates {
 function readTier(tier: unknown, path: string): Tier {
   const fields = fieldsOf(path, tier, ['aboveInputTokens', ...rateNames])
   const { aboveInputTokens } = fields
-  check.checkWhole(`${path}.aboveInputTokens`, aboveInputTokens ?? null, 0)
+  check.checkWhole(`${path}.aboveInputTokens`, needed(aboveInputTokens), 0)
   return { aboveInputTokens: aboveInputTokens as number, rates: readRates(fields, path) }
 }
 

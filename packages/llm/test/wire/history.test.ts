@@ -18,6 +18,9 @@ import { useRawServer } from './raw-server.ts'
 import { useStrictServer } from './strict-server.ts'
 import { useWireServer, wireNamed, wires, type Wire, type WireOptions } from './wires.ts'
 
+/** A call refuses messages, user parts and outputs of unknown types. */
+const isTaken = (message: Message): boolean => message.role === 'assistant' || !/"hologram"|"system"/.test(JSON.stringify(message))
+
 const modelOf = (wire: Wire, options: WireOptions): LanguageModelV4 => (wire.reasoningModel ?? wire.model)(options)
 
 describe.each(wires)('$name: any transcript', (wire) => {
@@ -31,7 +34,7 @@ describe.each(wires)('$name: any transcript', (wire) => {
     await fc.assert(
       fc.asyncProperty(transcriptsFor(model, 8), async (messages) => {
         sent = undefined
-        const { error } = await streamMessage({ model, messages: [...messages, user('Hello')] }).result()
+        const { error } = await streamMessage({ model, messages: [...messages.filter(isTaken), user('Hello')] }).result()
         if (!sent) throw new Error(`no request was made: ${error?.message}`)
         expect(bodyProblems(wire.name, sent)).toEqual([])
       }),

@@ -21,8 +21,8 @@ export const checkStoreKit = record<StoreKitOptions>({
   destroy: checkFunction,
   second: checkFunction,
   bytesWritten: checkFunction,
-  limitsRecords: required(checkBoolean, 'true or false'),
-  loss: required(oneOf('lease', 'owner'), 'lease or owner'),
+  limitsRecords: required(checkBoolean),
+  loss: required(oneOf('lease', 'owner')),
   runner,
 })
 
@@ -45,12 +45,12 @@ export const checkScenario = record<CrashScenario>({
 })
 
 const programOptions = { store: checkFunction, reopen: checkFunction, faults: listOf(checkObject), invariants: listOf(methods('check')) }
-const seed = required(whole(0), 'a whole number from 0')
+const seed = required(whole(0))
 
 export const checkExplorePrograms = record<ExploreProgramsOptions>({
   ...programOptions,
   seed,
-  programs: required(whole(0), 'a whole number from 0'),
+  programs: required(whole(0)),
   features: listOf(oneOf(...programFeatures)),
   maxFailures: whole(1),
   shrinkTries: whole(0),
@@ -87,7 +87,7 @@ export const checkProgram = record<Program>({
     checkRequired(path, step, 'a step, { do }', (given) => typeof given === 'object' && given !== null)
     checkRequired(`${path}.do`, Reflect.get(step as object, 'do'), 'a kind of step', (kind) => typeof kind === 'string' && Object.hasOwn(stepKinds, kind))
   }),
-  crashes: requiredList(record({ at: required(whole(1), 'a whole number from 1'), how: required(oneOf('kill', 'kill-behind', 'lost', 'lost-behind', 'freeze'), 'how a process is struck') })),
+  crashes: requiredList(record({ at: required(whole(1)), how: required(oneOf('kill', 'kill-behind', 'lost', 'lost-behind', 'freeze')) })),
 })
 
 export const checkExploreOptions = optionalRecord<ExploreOptions>({
@@ -103,9 +103,9 @@ const fault: ArgumentCheck = (path, value) => {
 }
 
 const rule = record<AnyFault>({
-  of: required(oneOf('any', ...Object.keys(operations)), 'an operation of a store, or any'),
+  of: required(oneOf('any', ...Object.keys(operations))),
   when: checkFunction,
-  fault: required(fault, 'unavailable, answer-lost or an object'),
+  fault: required(fault),
   skip: whole(0),
   times: whole(0),
 })
