@@ -7,6 +7,8 @@ import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { encodeJson } from '../src/json.ts'
+import { optional } from '../src/wire/optional.ts'
+import { sameAs } from '../src/wire/same.ts'
 import { bench, refusal, remoteTool, say, watchedScript, type Bench } from './support/bench.ts'
 import { allFrames, eventsOf, framesUntil } from './support/frames.ts'
 
@@ -275,4 +277,33 @@ it('V100: text that is no Unicode is refused, in values and in keys', async () =
   const { execute } = await bench()
   await refusal(execute('{"input":{"role":"user","content":"\\ud800 x"},"context":{}}'), 400, 'invalid-body')
   await refusal(execute('{"input":{"role":"user","content":"x"},"context":{"metadata":{"\\udfff":1}}}'), 400, 'invalid-body')
+})
+
+it('C2: a schema does not compile with a wire type that lacks one of its fields, or has another one, at any depth', () => {
+  const schema = z.strictObject({ id: z.string(), note: optional(z.string()), items: optional(z.array(z.strictObject({ at: z.int(), label: optional(z.string()) }))) })
+  interface Item {
+    readonly at: number
+    readonly label?: string
+  }
+  interface Wire<Part> {
+    readonly id: string
+    readonly note?: string
+    readonly items?: readonly Part[]
+  }
+  const same: z.ZodType[] = [sameAs<Wire<Item>>()(schema)]
+  // @ts-expect-error: the wire type forgets `note`.
+  same.push(sameAs<Omit<Wire<Item>, 'note'>>()(schema))
+  // @ts-expect-error: the schema does not take `more`.
+  same.push(sameAs<Wire<Item> & { readonly more?: string }>()(schema))
+  // @ts-expect-error: the wire type forgets `label`.
+  same.push(sameAs<Wire<Omit<Item, 'label'>>>()(schema))
+  // @ts-expect-error: the schema does not take `more`.
+  same.push(sameAs<Wire<Item & { readonly more?: string }>>()(schema))
+  // @ts-expect-error: `note` is optional on the wire only.
+  same.push(sameAs<Wire<Item>>()(schema.required({ note: true })))
+  // @ts-expect-error: `items` is optional in the schema only.
+  same.push(sameAs<Required<Wire<Item>>>()(schema))
+  // @ts-expect-error: one form of two forgets `note`.
+  same.push(sameAs<Wire<Item> | { readonly other: string }>()(z.union([schema, z.strictObject({ other: z.string(), note: optional(z.string()) })])))
+  for (const each of same) expect(each.safeParse({ id: 'a' }).data ?? each.safeParse({ id: 'a', note: '' }).data).toMatchObject({ id: 'a' })
 })

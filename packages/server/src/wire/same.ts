@@ -6,12 +6,19 @@ type ReadOnly<T> = T extends readonly (infer Item)[]
     ? { readonly [Key in keyof T]: ReadOnly<T[Key]> }
     : T
 
-type KeysOf<T> = T extends unknown ? keyof T : never
+/** With every optional field: an object that lacks one is assignable to `T`, not to this. */
+type Full<T> = T extends readonly (infer Item)[]
+  ? readonly Full<Item>[]
+  : T extends object
+    ? { readonly [Key in keyof T]-?: Full<T[Key]> }
+    : T
 
 type Difference<Schema extends z.ZodType, Wire> = [Wire] extends [ReadOnly<z.output<Schema>>]
-  ? [KeysOf<z.output<Schema>>] extends [KeysOf<Wire>]
-    ? []
-    : ['the schema takes a key that the wire type does not have']
+  ? [Full<z.output<Schema>>] extends [Full<Wire>]
+    ? [Full<Wire>] extends [Full<z.output<Schema>>]
+      ? []
+      : ['the schema takes a key that the wire type does not have']
+    : ['the wire type has a key that the schema does not take']
   : ['the schema refuses what the wire type allows']
 
 /**
