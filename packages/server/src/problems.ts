@@ -81,6 +81,36 @@ export class ProblemError extends Error {
   }
 }
 
+export type Fault = NonNullable<Problem['errors']>[number]
+
+const maxFaults = 20
+const maxFaultLength = 200
+
+type FaultyCode = 'invalid-body' | 'invalid-query' | 'invalid-input'
+
+/**
+ * Refuses what the caller sent because of these faults. The detail is the first one, and how many there are besides.
+ * `root` names the place whose path is empty.
+ */
+export function faulty(code: FaultyCode, faults: readonly Fault[], { root = '', cause }: { readonly root?: string; readonly cause?: unknown } = {}): ProblemError {
+  const errors = boundFaults(faults)
+  const { path = '', message = titleOf(code) } = errors[0] ?? {}
+  const place = path || root
+  const others = faults.length > 1 ? ` (and ${faults.length - 1} more)` : ''
+  return new ProblemError(code, `${place && `${place}: `}${message}${others}`, { errors, cause })
+}
+
+/** Returns the first faults, with long texts cut, and says how many were left out: a body may be nothing but faults. */
+function boundFaults(faults: readonly Fault[]): readonly Fault[] {
+  const first = faults.slice(0, maxFaults).map(({ path, message }) => ({ path: cut(path), message: cut(message) }))
+  const leftOut = faults.length - first.length
+  return leftOut === 0 ? first : [...first, { path: '', message: `${leftOut} more faults were left out.` }]
+}
+
+function cut(text: string): string {
+  return text.length > maxFaultLength ? `${text.slice(0, maxFaultLength)}…` : text
+}
+
 interface ProblemOptions extends ProblemFacts {
   /** When it is known better than by the code. */
   readonly retryAfterMs?: number

@@ -1,5 +1,5 @@
 import type { SessionErrorCode, SessionErrorFacts } from '@bowline/sessions'
-import { ProblemError, titleOf, type ProblemCode } from './problems.ts'
+import { faulty, ProblemError, titleOf, type ProblemCode } from './problems.ts'
 
 /** The code of each failure that the layer below names; the same word wherever the server has it. */
 const codeOfSessionError: Readonly<Record<SessionErrorCode, ProblemCode>> = {
@@ -56,10 +56,10 @@ export function toProblemError(error: unknown): ProblemError {
   if (!isSessionError(error)) return new ProblemError('internal', 'The request could not be carried out.', { cause: error })
   const { refused, issues, runId, firstSeq } = error
   const code = codeOfSessionError[error.code]
+  if (code === 'invalid-input' && issues && issues.length > 0) return faulty(code, issues, { cause: error })
   return new ProblemError(code, detailOf(code), {
     cause: error,
     ...(refused && { refused }),
-    ...(issues && issues.length > 0 && { errors: issues }),
     ...(runId !== undefined && { runId }),
     ...(firstSeq !== undefined && { firstSeq }),
   })

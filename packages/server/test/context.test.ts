@@ -145,6 +145,7 @@ describe('V106: a schema that a client declares is bounded before it is used', (
     const tools = [declaration('fine'), { ...declaration('paint'), inputSchema }]
     const problem = await refusal(execute({ input: say('hi'), context: { tools } }), 400, 'invalid-body')
     expect(problem.errors).toEqual([{ path: `context.tools[1].inputSchema${path}`, message: expect.any(String) as string }])
+    expect(problem.detail).toBe(`context.tools[1].inputSchema${path}: ${problem.errors?.[0]?.message}`)
     expect((await runtime.sessions()).items).toEqual([])
   })
 

@@ -155,6 +155,7 @@ describe.each(stores)('approvals over the $name store', ({ make }) => {
     const { decide, outcome } = await asking()
     const problem = await refusal(decide({ decision: 'approve', input: { length: 'much' } }), 422, 'invalid-input')
     expect(problem.errors).toMatchObject([{ path: 'input.length' }])
+    expect(problem.detail).toBe(`input.length: ${problem.errors?.[0]?.message}`)
     expect((await decide({ decision: 'approve', input: { length: 3 } })).status).toBe(200)
     expect(await outcome()).toMatchObject({ output: { value: 'cut 3' } })
   })

@@ -2,7 +2,7 @@ import type { RunInfo, Session } from '@bowline/sessions'
 import type { Principal } from '../auth/principal.ts'
 import { giveInput } from '../execute/give-input.ts'
 import { takeFiles } from '../execute/take-files.ts'
-import { ProblemError } from '../problems.ts'
+import { faulty, ProblemError } from '../problems.ts'
 import { absence } from '../routes/owned-session.ts'
 import type { Services } from '../services.ts'
 import { sessionKey } from '../session-keys.ts'
@@ -79,5 +79,5 @@ export function turnOf(session: Session, run: RunInfo | null): ChatTurn {
 }
 
 function invalid(path: string, message: string): ProblemError {
-  return new ProblemError('invalid-body', `${path}: ${message}`, { errors: [{ path, message }] })
+  return faulty('invalid-body', [{ path, message }])
 }

@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import type { JsonObject, UserMessageInput } from '@bowline/client'
-import { ProblemError } from '../problems.ts'
+import type { ProblemError } from '../problems.ts';
+import { faulty } from '../problems.ts'
 import { validate } from '../http/validate.ts'
 import { sessionIdForm } from '../session-keys.ts'
 import { optional } from '../wire/optional.ts'
@@ -140,5 +141,5 @@ function decisionOf({ state, approval }: z.infer<typeof toolPart>): readonly Dec
 
 function invalid(place: readonly PropertyKey[], message: string): ProblemError {
   const path = z.core.toDotPath([...place])
-  return new ProblemError('invalid-body', `${path}: ${message}`, { errors: [{ path, message }] })
+  return faulty('invalid-body', [{ path, message }])
 }

@@ -2,7 +2,7 @@ import { subagentsOf, type Agent } from '@bowline/agent-loop'
 import type { ToolDeclaration } from '@bowline/client'
 import { findSchemaFault } from '@bowline/llm'
 import type { ClientTools } from '../options.ts'
-import { ProblemError } from '../problems.ts'
+import { faulty, ProblemError } from '../problems.ts'
 
 /** Tools of a run that has subagents. */
 const hostedNames: readonly string[] = ['background_output', 'background_cancel']
@@ -33,7 +33,7 @@ export async function checkSchemas(given: readonly ToolDeclaration[], brought: r
   if (!fault) return
   const tool = brought[fault.index]
   const path = `context.tools[${given.findIndex((each) => each === tool)}].inputSchema${fault.path && `.${fault.path}`}`
-  throw new ProblemError('invalid-body', `The schema of a tool is refused: ${path}`, { errors: [{ path, message: fault.message }] })
+  throw faulty('invalid-body', [{ path, message: fault.message }])
 }
 
 /** A session below gets the tools that were brought too. */

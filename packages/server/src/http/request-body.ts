@@ -1,5 +1,5 @@
 import type { Limits } from '../limits.ts'
-import { ProblemError } from '../problems.ts'
+import { faulty, ProblemError } from '../problems.ts'
 
 type BodyLimits = Required<Pick<Limits, 'bodyBytes' | 'jsonDepth' | 'jsonKeys'>>
 
@@ -78,7 +78,7 @@ function checkShape(root: unknown, { jsonDepth, jsonKeys }: BodyLimits): void {
 }
 
 function invalid(path: string, message: string): ProblemError {
-  return new ProblemError('invalid-body', message, { errors: [{ path, message }] })
+  return faulty('invalid-body', [{ path, message }])
 }
 
 function tooLarge(limit: number): ProblemError {

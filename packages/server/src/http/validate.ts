@@ -1,16 +1,23 @@
 import { z } from '@hono/zod-openapi'
 import { suggestion } from '@bowline/llm/arguments'
-import { ProblemError } from '../problems.ts'
+import { faulty, type Fault } from '../problems.ts'
 
-type Fault = { readonly path: string; readonly message: string }
 type Issue = z.core.$ZodIssue
 
-/** The value as the schema gives it back, or a problem that names each place that is wrong. `place` is that of the value. */
-export function validate<T>(schema: z.ZodType<T>, value: unknown, code: 'invalid-body' | 'invalid-query', place: readonly PropertyKey[] = []): T {
+/**
+ * The value as the schema gives it back, or a problem that names each place that is wrong. `place` is that of the value;
+ * a value without one, which is no part of another, has a name.
+ */
+export function validate<T>(
+  schema: z.ZodType<T>,
+  value: unknown,
+  code: 'invalid-body' | 'invalid-query',
+  place: readonly PropertyKey[] = [],
+  root = code === 'invalid-body' ? 'body' : 'query',
+): T {
   const result = schema.safeParse(value, { error: unknownKeys })
   if (result.success) return result.data
-  const errors = boundFaults(result.error.issues.flatMap((issue) => faultsOf(issue, place)))
-  throw new ProblemError(code, errors.map(({ path, message }) => `${path || 'body'}: ${message}`).join('; '), { errors })
+  throw faulty(code, result.error.issues.flatMap((issue) => faultsOf(issue, place)), { root })
 }
 
 /** The sentence of each unknown key, one per line. Only the first keys are compared with the known ones. */
@@ -18,22 +25,11 @@ function unknownKeys({ code, keys, inst }: z.core.$ZodRawIssue): string | undefi
   if (code !== 'unrecognized_keys') return undefined
   const known = inst instanceof z.ZodObject ? Object.keys(inst.shape) : []
   const sentenceOf = (key: string): string => `This key is not known here${suggestion(key, known) || '.'}`
-  return (keys as readonly string[]).slice(0, maxFaults).map(sentenceOf).join('\n')
+  return (keys as readonly string[]).slice(0, maxKeys).map(sentenceOf).join('\n')
 }
 
-const maxFaults = 20
-const maxFaultLength = 200
-
-/** Returns the first faults, with long texts cut, and says how many were left out: a body may be nothing but faults. */
-function boundFaults(faults: readonly Fault[]): readonly Fault[] {
-  const first = faults.slice(0, maxFaults).map(({ path, message }) => ({ path: cut(path), message: cut(message) }))
-  const leftOut = faults.length - first.length
-  return leftOut === 0 ? first : [...first, { path: '', message: `${leftOut} more faults were left out.` }]
-}
-
-function cut(text: string): string {
-  return text.length > maxFaultLength ? `${text.slice(0, maxFaultLength)}…` : text
-}
+/** The problem shows no more of them. */
+const maxKeys = 20
 
 function faultsOf(issue: Issue, parent: readonly PropertyKey[]): readonly Fault[] {
   const path = [...parent, ...issue.path]

@@ -7,7 +7,7 @@ import { admitResults, startOfSegment } from '../execute/admit-results.ts'
 import { followCompletion } from '../execute/completion.ts'
 import type { GivenTo } from '../execute/give-input.ts'
 import { validate } from '../http/validate.ts'
-import { ProblemError } from '../problems.ts'
+import { faulty, ProblemError } from '../problems.ts'
 import type { Services } from '../services.ts'
 import type { StreamPlace } from '../sse/open-streams.ts'
 import { delegationDepth, executeRequest, idempotencyKey } from '../wire/requests.ts'
@@ -78,7 +78,7 @@ async function acceptResults(
   { principal, body }: Call<unknown, ExecuteRequest>,
   results: readonly ToolResultInput[],
 ): Promise<Accepted> {
-  if (body.sessionId === undefined) throw misplaced('sessionId', 'Tool results belong to a session.')
+  if (body.sessionId === undefined) throw misplaced('sessionId', 'Tool results belong to a session: name it.')
   const owned = await ownedSession(services, principal, body.sessionId)
   if (body.context) throw new ProblemError('session-exists', 'A context is for new sessions only: leave it out.')
   const { run, receipt } = await admitResults(owned, results)
@@ -112,7 +112,7 @@ function streamRun(
 
 function idempotencyKeyOf(request: Request): string | undefined {
   const key = request.headers.get('idempotency-key')
-  return key === null ? undefined : validate(idempotencyKey, key, 'invalid-query')
+  return key === null ? undefined : validate(idempotencyKey, key, 'invalid-query', [], 'Idempotency-Key')
 }
 
 /** Under this name in the metadata, the tools of the session find it. */
@@ -121,7 +121,7 @@ const depthField = 'bowline.depth'
 function withDepth<T extends Pick<ExecuteRequest, 'context'>>(request: Request, body: T): T {
   const given = request.headers.get('x-bowline-depth')
   if (given === null || !body.context) return body
-  const depth = validate(delegationDepth, given, 'invalid-query')
+  const depth = validate(delegationDepth, given, 'invalid-query', [], 'X-Bowline-Depth')
   return { ...body, context: { ...body.context, metadata: { ...body.context.metadata, [depthField]: depth } } }
 }
 
@@ -130,5 +130,5 @@ function isMessage(input: ExecuteRequest['input']): input is UserMessageInput {
 }
 
 function misplaced(path: string, message: string): ProblemError {
-  return new ProblemError('invalid-body', message, { errors: [{ path, message }] })
+  return faulty('invalid-body', [{ path, message }])
 }

@@ -58,6 +58,22 @@ it('V95: a malformed body names each place that is wrong', async () => {
   for (const text of ['', '{', 'nonsense', '[1,]']) expect(await paths(execute(text))).toEqual([''])
 })
 
+it('V95: the detail of a refusal names the first faulty place and what must be there, in a bounded length', async () => {
+  const { execute, post, get } = await bench()
+  const detail = async (answer: Promise<Response>, code = 'invalid-body') => (await refusal(answer, 400, code)).detail
+  expect(await detail(execute({ input: [{ output: 1 }] }))).toBe('input[0].toolCallId: Invalid input: expected string, received undefined')
+  expect(await detail(post('/api/agent/session/x/stop', { waitMs: -1, scope: 'some' }))).toBe('scope: Invalid option: expected one of "active"|"all" (and 1 more)')
+  expect(await detail(execute('[]'))).toBe('body: Invalid input: expected object, received array')
+  expect(await detail(execute({ input: [{ toolCallId: 'c', output: 1 }] }))).toBe('sessionId: Tool results belong to a session: name it.')
+  expect(await detail(get('/api/agent/session/x?limit=0'), 'invalid-query')).toMatch(/^limit: /)
+  expect(await detail(execute({ input: say('hi'), context: {} }, { 'idempotency-key': 'k'.repeat(256) }), 'invalid-query')).toMatch(/^Idempotency-Key: Too big/)
+  expect(await detail(execute({ input: say('hi'), context: {} }, { 'x-bowline-depth': 'x' }), 'invalid-query')).toMatch(/^X-Bowline-Depth: /)
+  const many = Object.fromEntries(Array.from({ length: 900 }, (_, index) => ['k'.repeat(1000) + index, 1]))
+  const long = await detail(execute({ input: say('hi'), context: {}, ...many }))
+  expect(long).toMatch(/^k+….*This key is not known here.*\(and 899 more\)$/)
+  expect(long.length).toBeLessThan(500)
+})
+
 it('V15: keys that are not known are refused, such as execute in anything', async () => {
   const { execute, post } = await bench()
   const paths = async (answer: Promise<Response>) => (await refusal(answer, 400, 'invalid-body')).errors?.map((error) => error.path)
