@@ -80,3 +80,52 @@ describe('a log that was cut off behind a lost connection', () => {
     expect(await resultOf(executor, { answers: [{ id: 'a1', decision: 'approve' }] })).toEqual(result)
   })
 })
+
+describe('a run of a server that waits for a held run of a subagent', () => {
+  const heldRuns = [{ runId: 'r/h', agent: ['helper'], message: 'The definition of the agent has changed: the tools.' }]
+  const run = { runId: 'r', status: 'awaiting-tools', attempts: 1 }
+  const held = { code: 'UPSTREAM', retryable: false, details: { reason: 'needs-recovery', outcome: 'unknown', issues: [{ id: 'r/h', agent: ['helper'] }] } }
+  const answers = [{ id: 'a1', decision: 'approve' as const }]
+  const approved = json({ approvalId: 'a1', decision: 'approve', at: 1, repeated: false, missing: [] })
+
+  const heldEvent = (_request: IncomingMessage, response: ServerResponse): void => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    const event = { type: 'error', at: 1, runId: 'r/h', turn: 1, seq: 6, source: 'definition', path: ['h'], message: 'changed', fatal: false }
+    response.write(`id: 6\ndata: ${JSON.stringify(event)}\n\n`)
+  }
+  const cases: readonly [string, readonly object[], Routes][] = [
+    ['at once', [waiting], {}],
+    ['by an event', [waiting, state({ run })], { 'GET events': heldEvent }],
+    ['by the state after a log that was cut off', [waiting, state({ run }), state({ run })], {}],
+  ]
+  it.each(cases)('B35, S82: the last answer fails with it, told %s', async (_, before, routes) => {
+    const states = [...before]
+    const executor = await overCutLog({
+      'GET state': (request, response) => json(states.shift() ?? state({ run, heldRuns }))(request, response),
+      'POST a1': approved,
+      ...routes,
+    })
+    await expect(resultOf(executor, { answers })).rejects.toMatchObject(held)
+  })
+
+  it('B35, S82: questions that are left are asked first', async () => {
+    const other = { ...asked, approvalId: 'a2' }
+    const states = [state({ pendingApprovals: [asked, other], run, cursor: '5' })]
+    const executor = await overCutLog({
+      'GET state': (request, response) => json(states.shift() ?? state({ pendingApprovals: [other], run, heldRuns }))(request, response),
+      'POST a1': approved,
+    })
+    expect(await resultOf(executor, { answers })).toMatchObject({ stopReason: 'needs_input', pending: [{ id: 'a2' }] })
+  })
+
+  it('B94, S82: so does a prompt that joins the run', async () => {
+    const executor = await overCutLog({
+      'POST execute': (_request, response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream', 'x-run-id': 'r' })
+        const end = { type: 'execute-complete', sessionId: 's', runId: 'r', status: 'awaiting-tools', pendingToolCalls: [], pendingApprovals: [], heldRuns, usage: {} }
+        response.end(`data: ${JSON.stringify(end)}\n\n`)
+      },
+    })
+    await expect(resultOf(executor)).rejects.toMatchObject(held)
+  })
+})

@@ -3,11 +3,13 @@ import type { Agent, AgentOptions } from '@bowline/agent-loop'
 import type { JSONObject } from '@bowline/llm'
 import { scriptedModel } from '@bowline/llm/testing'
 import type { Script } from '@bowline/llm/testing'
+import type { SessionStore } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { runtimeAgent } from '../src/index.ts'
-import type { Answer, BridgeAgent, BridgeEvent, PendingInput, PromptContext } from '../src/index.ts'
+import type { Answer, Bridge, BridgeAgent, BridgeEvent, PendingInput, PromptContext } from '../src/index.ts'
 import { collectResult } from '../src/requests/result-collector.ts'
 import type { Settled } from '../src/requests/run-result.ts'
 import { bridgeEvents, promptOf, sessionOf, startBridgeOver, startWriter, temporaryFile } from './runtime-support.ts'
@@ -146,6 +148,79 @@ describe('answers to what a run waits for', () => {
     const agent = runtimeAgent(await startWriter([]), { agent: 'writer' })
     const answers: Answer[] = [{ id: 'where-0', output: 'Oslo' }]
     await expect(leg(agent, { answers })).rejects.toMatchObject({ code: 'NOT_FOUND', details: { requestId: 'r1' } })
+  })
+})
+
+describe('a run that is held because a definition has changed', () => {
+  const answers: Answer[] = [{ id: 'h/where-0', output: 'Oslo' }]
+  const heldDetails = { agentId: 'writer', reason: 'needs-recovery', outcome: 'unknown' }
+
+  /** `writer` hands work to `helps`, which asks where the user is. */
+  const writerWith = (store: SessionStore, instructions: string, steps: readonly [Script, Script]) =>
+    startWriter(steps[0], { store, onDefinitionChange: 'refuse', subagents: [helper('helps', steps[1], { tools: [where], instructions })] })
+
+  /** The process after the one that asked: in it `helps` has other instructions. */
+  async function changed(bridgeOf?: (agent: BridgeAgent) => Promise<Bridge>) {
+    const store = memoryStore()
+    const first = await writerWith(store, 'Look.', [[{ toolCalls: [handOver('h', 'helps')] }], [calls('where')]])
+    const asking = runtimeAgent(first, { agent: 'writer' })
+    const bridge = await bridgeOf?.(asking)
+    const asked = bridge ? await askedIn(bridge) : await pendingAfter(asking)
+    expect(asked).toMatchObject([{ id: 'h/where-0' }])
+    await bridge?.stop()
+    await first.stop({ graceMs: 0 })
+    const runtime = await writerWith(store.second(), 'Look twice.', [[{ text: 'In Oslo.' }], [{ text: 'Oslo' }]])
+    return { runtime, agent: runtimeAgent(runtime, { agent: 'writer' }) }
+  }
+
+  async function askedIn(bridge: Bridge) {
+    const { sessionId } = await bridge.createSession()
+    const asked = await bridge.prompt({ sessionId, prompt: 'Go' }).result()
+    return asked.ok ? asked.pending : []
+  }
+
+  it('B35, S82: an answer after which a subagent is held fails with what has changed and the run to recover', async () => {
+    const { runtime, agent } = await changed()
+    const error = await leg(agent, { answers }).catch((thrown: unknown) => thrown)
+    const [info] = (await runtime.session('bridge:local:bs_1').runs()).items
+    const [held] = info?.heldRuns ?? []
+    const message = 'The definition of the agent has changed: the instructions.'
+    expect(error).toMatchObject({ code: 'UPSTREAM', retryable: false, details: { ...heldDetails, issues: [{ id: held?.runId, agent: ['helps'], message }] } })
+    expect((error as Error).message).toBe(`Agent writer waits until recover decides about run ${held?.runId} of helps: ${message}`)
+  })
+
+  it('B97: a request that is joined while a subagent is held fails so too, and completes once the run is recovered', async () => {
+    const { runtime, agent } = await changed()
+    const session = runtime.session('bridge:local:bs_1')
+    await leg(agent, { answers }).catch(() => {})
+    await expect(leg(agent)).rejects.toMatchObject({ code: 'UPSTREAM', details: heldDetails })
+    const [info] = (await session.runs()).items
+    await (await session.recover(info?.heldRuns?.[0]?.runId ?? '', 'continue')).result()
+    expect(await leg(agent)).toMatchObject({ status: 'completed', result: { text: 'In Oslo.' } })
+  })
+
+  it('B35, S82: the run of the agent itself says so as well', async () => {
+    const store = memoryStore()
+    const first = await startWriter([calls('where')], { store, tools: [where], onDefinitionChange: 'refuse' })
+    await pendingAfter(runtimeAgent(first, { agent: 'writer' }))
+    await first.stop({ graceMs: 0 })
+    const runtime = await startWriter([{ text: 'In Oslo.' }], { store: store.second(), tools: [where], instructions: 'Write twice.', onDefinitionChange: 'refuse' })
+    const agent = runtimeAgent(runtime, { agent: 'writer' })
+    const error = await leg(agent, { answers: [{ id: 'where-0', output: 'Oslo' }] }).catch((thrown: unknown) => thrown)
+    const [info] = (await runtime.session('bridge:local:bs_1').runs()).items
+    expect(error).toMatchObject({ code: 'UPSTREAM', details: { ...heldDetails, issues: [{ id: info?.runId, agent: [] }] } })
+    await expect(leg(agent)).rejects.toMatchObject({ details: heldDetails })
+  })
+
+  it('B40, B67: the request of a bridge ends as an error, its place is free, and its session has failed', async () => {
+    const { agent } = await changed((first) => startBridgeOver(first))
+    const bridge = await startBridgeOver(agent)
+    const [session] = (await bridge.sessions()).sessions
+    const sessionId = session?.sessionId ?? ''
+    const result = await bridge.prompt({ sessionId, answers }).result()
+    expect(result).toMatchObject({ ok: false, error: { code: 'UPSTREAM', details: heldDetails } })
+    expect(await bridge.session(sessionId)).toMatchObject({ status: 'failed' })
+    expect(bridge.health().requests.inFlight).toBe(0)
   })
 })
 

@@ -6,7 +6,7 @@ import type { AgentEvent, AgentOptions } from '@bowline/agent-loop'
 import { scriptedModel } from '@bowline/llm/testing'
 import type { Script, ScriptedModel } from '@bowline/llm/testing'
 import { createRuntime } from '@bowline/sessions'
-import type { Runtime, SessionStore } from '@bowline/sessions'
+import type { Runtime, RuntimeOptions, SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { afterEach } from 'vitest'
 import { createBridge, inProcessExecutor } from '../src/index.ts'
@@ -24,13 +24,13 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-export type WriterOptions = Partial<AgentOptions> & { readonly store?: SessionStore }
+export type WriterOptions = Partial<AgentOptions> & { readonly store?: SessionStore } & Pick<RuntimeOptions, 'onDefinitionChange'>
 
 /** A started runtime with the agent `writer`. */
-export async function startWriter(steps: Script | ScriptedModel, { store = memoryStore(), ...options }: WriterOptions = {}): Promise<Runtime> {
+export async function startWriter(steps: Script | ScriptedModel, { store = memoryStore(), onDefinitionChange, ...options }: WriterOptions = {}): Promise<Runtime> {
   const model = 'doStream' in steps ? steps : scriptedModel(steps)
   const writer = defineAgent({ name: 'writer', model, instructions: 'Write.', abortGraceMs: 10, ...options })
-  const runtime = createRuntime({ agents: [writer], store })
+  const runtime = createRuntime({ agents: [writer], store, ...(onDefinitionChange && { onDefinitionChange }) })
   await runtime.start()
   later(() => runtime.stop({ graceMs: 0 }))
   return runtime

@@ -9,7 +9,7 @@ import { workContextOf } from '../context.ts'
 import { BridgeError } from '../errors.ts'
 import { ownerKey } from '../owner-key.ts'
 import { readableEvents } from '../readable-events.ts'
-import { lastText, pendingInputs } from '../requests/run-result.ts'
+import { hasSettled, heldFailure, isWaiting, lastText, pendingInputs } from '../requests/run-result.ts'
 import { giveAnswers } from './give-answers.ts'
 import type { AnswerTarget } from './give-answers.ts'
 import { noteRun } from './run-contexts.ts'
@@ -34,6 +34,12 @@ const optionChecks: FieldChecks<RuntimeAgentOptions> = {
 }
 
 type LoopEvent = Extract<BridgeEvent, { type: 'agent-event' }>
+
+interface Resting {
+  readonly run: RunInfo
+  /** The last text of its events. */
+  readonly text: string
+}
 
 const stopWaitMs = 5000
 
@@ -87,29 +93,33 @@ export function runtimeAgent(runtime: Runtime, options: RuntimeAgentOptions): Br
     const fresh = await giveAnswers(targetOf(session, run, request), answers).catch(throwRuntimeFailure(id, 'answers'))
     // Of answers that were taken before nobody knows how far the run has come since: all of it is told again.
     const cursor = fresh ? before.cursor : run.cursor
-    let view = emptyView
-    for await (const event of follow(session, runId, request, session.events({ runId, cursor, abortSignal: reading }))) {
-      view = reduceEvents(view, event.event)
-      yield event
-    }
-    const after = await runOf(session, request).catch(throwRuntimeFailure(id, 'events'))
-    const result = after && waitingResult(after, lastText(view))
+    const resting = yield* follow(session, runId, request, session.events({ runId, cursor, abortSignal: reading }))
+    const result = resting && waitingResult(resting.run, resting.text)
     // The log does not say which of several questions have their answer.
     if (result) yield { type: 'result', result }
   }
 
+  /** Gives the events of the run until it rests. Returns the run if it has not ended. */
   async function* follow(
     session: Session,
     runId: string,
     request: PromptContext,
     events: AsyncIterable<LoggedEvent>,
-  ): AsyncGenerator<LoopEvent> {
+  ): AsyncGenerator<LoopEvent, Resting | undefined> {
+    let view = emptyView
     const key = followKey(request)
     followed.set(key, runId)
     try {
       // The cancel may have come before there was a run to stop.
       if (request.abortSignal.aborted) await session.stop({ runId, waitMs: 0 })
-      for await (const event of events) yield { type: 'agent-event', event }
+      for await (const event of events) {
+        view = reduceEvents(view, event)
+        yield { type: 'agent-event', event }
+      }
+      if (hasSettled(view) && !isWaiting(view)) return undefined
+      const run = await runOf(session, request)
+      if (run?.heldRuns && pendingInputs(run).length === 0) throw heldFailure(id, run.heldRuns)
+      return run && { run, text: lastText(view) }
     } catch (error) {
       throwRuntimeFailure(id, 'events')(error)
     } finally {

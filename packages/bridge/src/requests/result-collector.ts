@@ -3,7 +3,7 @@ import type { BridgeEvent, PendingInput, PromptResult, StopReason } from '../age
 import type { SettledStatus } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
 import { hasSettled, isWaiting, lastText, settledRun } from './run-result.ts'
-import type { Settled } from './run-result.ts'
+import type { Settled, TurnEnd } from './run-result.ts'
 
 /** Makes one result of the events of a prompt. A `result` event wins over loop events, those over text deltas. */
 export interface ResultCollector {
@@ -27,6 +27,7 @@ export function collectResult(agentId: string, maxResultBytes: number): ResultCo
   let loopChars = 0
   let view = emptyView
   let result: PromptResult | undefined
+  let turnEnd: TurnEnd | undefined
 
   function checkSize(bytes: number): void {
     if (bytes <= maxResultBytes) return
@@ -36,7 +37,7 @@ export function collectResult(agentId: string, maxResultBytes: number): ResultCo
   }
 
   function finish(): Settled {
-    const settled = result ? settledResult(result) : view === emptyView ? endedText() : settledRun(view, agentId)
+    const settled = result ? settledResult(result) : view === emptyView ? endedText() : settledRun(view, agentId, turnEnd)
     checkSize(resultBytes(settled.result))
     return settled
   }
@@ -62,6 +63,7 @@ export function collectResult(agentId: string, maxResultBytes: number): ResultCo
           break
         case 'agent-event':
           view = reduceEvents(view, event.event)
+          if (event.event.type === 'turn-end') turnEnd = event.event
           if (event.event.type === 'text-delta') loopChars += event.event.delta.length
           break
         case 'progress':

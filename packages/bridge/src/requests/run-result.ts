@@ -1,4 +1,4 @@
-import type { AgentErrorData, ApprovalRequest, PendingToolCall } from '@bowline/agent-loop/events'
+import type { AgentErrorData, AgentEvent, ApprovalRequest, PendingToolCall } from '@bowline/agent-loop/events'
 import type { RunView } from '@bowline/agent-loop/events'
 import type { ModelError, Usage } from '@bowline/llm'
 import type { PendingInput, PromptResult, StopReason } from '../agent.ts'
@@ -22,8 +22,10 @@ export function isWaiting({ status }: Pick<RunView, 'status'>): boolean {
   return status === 'awaiting-tools' || status === 'awaiting-approval'
 }
 
-/** What the folded events of a run say. Throws when they say that it failed. */
-export function settledRun(view: RunView, agentId: string): Settled {
+export type TurnEnd = Extract<AgentEvent, { readonly type: 'turn-end' }>
+
+/** Returns what the folded events of a run say. `end` is the last end of a turn among them. Throws if the run failed. */
+export function settledRun(view: RunView, agentId: string, end?: TurnEnd): Settled {
   const result = (stopReason: StopReason): PromptResult => ({
     text: lastText(view),
     stopReason,
@@ -45,6 +47,7 @@ export function settledRun(view: RunView, agentId: string): Settled {
     case 'awaiting-tools':
       return { status: 'awaiting-tools', result: result('needs_input') }
     case 'needs-recovery':
+      if (end?.reason === 'definition-changed') throw heldFailure(agentId, [{ runId: end.runId, agent: [], message: 'The definition of the agent has changed.' }])
       throw new BridgeError('UPSTREAM', `Agent ${agentId} stopped: nobody knows whether a tool call took effect`, {
         details: { reason: 'needs-recovery', outcome: 'unknown', agentId },
       })
@@ -61,6 +64,22 @@ export function settledRun(view: RunView, agentId: string): Settled {
       return unknown
     }
   }
+}
+
+/** A run that waits because the definition of its agent has changed. */
+interface HeldRun {
+  readonly runId: string
+  readonly agent: readonly string[]
+  readonly message: string
+}
+
+/** No answer lets such a run go on: only `recover`, a call of the runtime that has it. */
+export function heldFailure(agentId: string, held: readonly HeldRun[]): BridgeError {
+  const [first] = held
+  const below = first && first.agent.length > 0 ? ` of ${first.agent.join('/')}` : ''
+  return new BridgeError('UPSTREAM', `Agent ${agentId} waits until recover decides about run ${first?.runId}${below}: ${first?.message}`, {
+    details: { agentId, reason: 'needs-recovery', outcome: 'unknown', issues: held.map(({ runId, agent, message }) => ({ id: runId, agent: [...agent], message })) },
+  })
 }
 
 function failedRun(error: ModelError | AgentErrorData | undefined, agentId: string): BridgeError {

@@ -4,6 +4,8 @@ import type { Answer, Bridge, BridgeOptions, BridgeOutcome, BridgeResult, Remote
 import { scriptedModel } from '@bowline/llm/testing'
 import type { Script } from '@bowline/llm/testing'
 import { memoryStateStore } from '@bowline/sessions'
+import type { SessionStore } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { answering, answerTo, question } from '../support/answers.ts'
@@ -145,6 +147,30 @@ describe('questions of an agent of another server', () => {
     const answers: Answer[] = [{ id: rest.pending?.[0]?.id ?? '', decision: 'deny', reason: 'not now' }]
     expect(outcomeOf(await bridge.prompt({ sessionId, answers }).result())).toMatchObject({ status: 'completed', text: 'Done.' })
     expect(await runsOf(far)).toEqual(['completed'])
+  })
+
+  it('B35, S82: an answer after which the run of a subagent is held fails with the run to recover', async () => {
+    const store = memoryStore()
+    const bossIn = (at: SessionStore, instructions: string, [steps, helps]: readonly [Script, Script]) => {
+      const helper = defineAgent({ name: 'helper', description: 'Helps.', model: scriptedModel(helps), tools: [where], instructions })
+      const boss = defineAgent({ name: 'boss', model: scriptedModel(steps), subagents: [helper] })
+      return bench({ store: at, otherAgents: [boss], defaultAgent: 'boss', runtimeOptions: { onDefinitionChange: 'refuse' } })
+    }
+    const proxy = await cuttingProxy(() => undefined)
+    const handOver = { toolCalls: [{ id: 'h', name: 'delegate_to_helper', input: { prompt: 'help' } }] }
+    const before = await bossIn(store, 'Look.', [[handOver], [calls('where')]])
+    proxy.toward(Number(new URL(before.url).port))
+    const bridge = await bridgeTo(proxy.url, { server: { agents: ['boss'], reconnect: { baseMs: 1, maxMs: 10 } } })
+    const { sessionId } = await bridge.createSession()
+    const asked = outcomeOf(await bridge.prompt({ sessionId, prompt: 'Go' }).result())
+    expect(asked).toMatchObject({ status: 'awaiting-tools', pending: [{ id: 'h/c-where' }] })
+    await before.runtime.stop()
+    const { url, runtime } = await bossIn(store.second(), 'Look twice.', [[{ text: 'Done.' }], [{ text: 'Oslo' }]])
+    proxy.toward(Number(new URL(url).port))
+    const answered = await bridge.prompt({ sessionId, answers: [{ id: 'h/c-where', output: 'Oslo' }] }).result()
+    const [run] = (await runtime.session((await runtime.sessions()).items[0]?.key ?? '').runs()).items
+    const issues = [{ id: run?.heldRuns?.[0]?.runId, agent: ['helper'], message: 'The definition of the agent has changed: the instructions.' }]
+    expect(answered).toMatchObject({ ok: false, error: { code: 'UPSTREAM', details: { reason: 'needs-recovery', outcome: 'unknown', issues } } })
   })
 
   it('B100: a question deep inside is answered there', async () => {

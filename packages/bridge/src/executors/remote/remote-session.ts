@@ -7,7 +7,7 @@ import type { RuntimeParams } from '@bowline/llm'
 import type { Answer, BridgeEvent, CancelContext, PromptContext, PromptResult, SessionContext } from '../../agent.ts'
 import { giveAnswers } from '../../agents/give-answers.ts'
 import { BridgeError } from '../../errors.ts'
-import { hasSettled, isWaiting, lastText, pendingInputs, settledRun } from '../../requests/run-result.ts'
+import { hasSettled, heldFailure, isWaiting, lastText, pendingInputs, settledRun } from '../../requests/run-result.ts'
 import { isMissing, remoteFailure } from './remote-failure.ts'
 import type { RemoteServer } from './remote-server.ts'
 
@@ -88,6 +88,7 @@ export class RemoteSession {
     }
     const result = await run.result()
     if (result.failure) throw result.failure
+    this.#checkHeld({ pendingToolCalls: [], pendingApprovals: [], ...result })
     // Events are missing: what the server says of the whole stands in place of their fold.
     if (resynced) yield { type: 'result', result: this.#resultOf(viewOfResult(result, counted)) }
   }
@@ -105,6 +106,7 @@ export class RemoteSession {
       answers,
     )
     const after = await this.#state(reading)
+    this.#checkHeld(after)
     if (isLeftOver(after, fresh ? before : after)) {
       yield waitingFor(after, '')
       return
@@ -123,11 +125,14 @@ export class RemoteSession {
       view = foldEvent(view, event)
       resynced ||= event.type === 'resync'
       if (isLoopEvent(event)) yield { type: 'agent-event', event }
+      const isHeld = event.type === 'error' && event.source === 'definition'
+      if (isHeld) this.#checkHeld(await this.#state(reading))
       if (event.type !== 'save-point' && event.type !== 'resync' && !isBehind) continue
       if (!hasSettled(view) && !(event.type === 'resync' && !event.state.run)) continue
       if (!isWaiting(view)) break
       // It may wait for agents below it, or for what has been answered since.
       const state = await this.#state(reading)
+      this.#checkHeld(state)
       // The state of a later place says nothing about this one.
       isBehind = state.cursor !== events.cursor
       if (isBehind || pendingInputs(state).length === 0) continue
@@ -135,6 +140,11 @@ export class RemoteSession {
       return
     }
     if (resynced) yield { type: 'result', result: this.#resultOf(endedView(view)) }
+  }
+
+  /** Throws if the run waits for held runs alone. */
+  #checkHeld(run: Pick<SessionView, 'heldRuns' | 'pendingToolCalls' | 'pendingApprovals'>): void {
+    if (run.heldRuns && pendingInputs(run).length === 0) throw heldFailure(this.#context.agentId, run.heldRuns)
   }
 
   async #state(abortSignal: AbortSignal): Promise<SessionView> {
