@@ -10,7 +10,7 @@ import type { SessionStore } from '../store/contract.ts'
 import type { RunParent, RunRecord, SessionRecord } from '../store/records.ts'
 import type { ChildContext } from './child-context.ts'
 import { childSessionKey, taskIdOf } from './child-keys.ts'
-import { decidedBelow } from './decided.ts'
+import { approvalsBelow } from './decided.ts'
 import { checkLimits } from './limits.ts'
 import { originOf } from './origin.ts'
 
@@ -48,8 +48,7 @@ export function childHost(options: ChildHostOptions): ChildHost {
     const child = (await readChild(options, request.key)) ?? (await launchNext(request))
     if (!child) return notStarted
     if (request.abortSignal.aborted && !isTerminal(child.status)) await context.stopChild(child)
-    const outcome = await outcomeOf(options, request.abortSignal.aborted ? await required(options, child.id) : child, request.asked)
-    return { ...outcome, decided: await decidedBelow(context.store, child, request.asked) }
+    return outcomeOf(options, request.abortSignal.aborted ? await required(options, child.id) : child, request.asked)
   }
 }
 
@@ -119,29 +118,23 @@ function spawnOf({ context, session, run }: ChildHostOptions, request: ChildRequ
 }
 
 /** What has become of a child, as its parent is told. */
-async function outcomeOf({ context }: ChildHostOptions, child: RunRecord, asked: readonly string[]): Promise<ChildOutcome> {
+async function outcomeOf({ context: { store } }: ChildHostOptions, child: RunRecord, asked: readonly string[]): Promise<ChildOutcome> {
   const { id: childRunId, status, parent, usage, cost, error, step: steps } = child
   if (parent?.taskId !== undefined) return { kind: 'launched', childRunId, taskId: parent.taskId }
+  const { pendingToolCalls, pendingApprovals } = await questionsOf(store, child, asked)
+  const approvals = await approvalsBelow(store, child, [...new Set([...asked, ...pendingApprovals.map(({ approvalId }) => approvalId)])])
+  const decided = approvals.decided.filter(({ approvalId }) => asked.includes(approvalId))
   if (isTerminal(status)) {
-    const ended = { kind: 'ended', childRunId, status, text: await lastTextOf(context.store, child), steps, usage } as const
+    const ended = { kind: 'ended', childRunId, status, text: await lastTextOf(store, child), steps, usage } as const
     const told = error && error.code !== 'crash-loop' && error.code !== 'store-unavailable' && error.code !== 'definition-changed' ? { error } : {}
-    return { ...ended, ...(cost && { cost }), ...told } as ChildOutcome
+    return { ...ended, ...(cost && { cost }), ...told, decided } as ChildOutcome
   }
-  const { pendingToolCalls, pendingApprovals } = isWaiting(status) ? openQuestions(child, await readAnswers(context.store, child.session)) : await stillAsked(context.store, child, asked)
-  return { kind: 'pending', childRunId, pendingToolCalls, pendingApprovals: await undecided(context.store, pendingApprovals) }
+  return { kind: 'pending', childRunId, pendingToolCalls, pendingApprovals: pendingApprovals.filter(({ approvalId }) => approvals.open.has(approvalId)), decided }
 }
 
-/** Leaves out what is decided further below: the runs between may not have heard of it yet. */
-async function undecided(store: SessionStore, requests: OpenQuestions['pendingApprovals']): Promise<OpenQuestions['pendingApprovals']> {
-  const calls = await Promise.all(requests.map(({ approvalId }) => store.readApproval(approvalId)))
-  return requests.filter((_, index) => {
-    const call = calls[index]
-    return call?.status === 'found' && call.value.approval?.state === 'requested'
-  })
-}
-
-/** Questions of a child without a decision stay open while the child works on. */
-async function stillAsked(store: SessionStore, child: RunRecord, asked: readonly string[]): Promise<OpenQuestions> {
-  const { pendingApprovals } = openQuestions(child, await readAnswers(store, child.session))
+/** While a child is at work, what it has asked before stays asked, and nothing else is. */
+async function questionsOf(store: SessionStore, child: RunRecord, asked: readonly string[]): Promise<OpenQuestions> {
+  const { pendingToolCalls, pendingApprovals } = openQuestions(child, await readAnswers(store, child.session))
+  if (isWaiting(child.status)) return { pendingToolCalls, pendingApprovals }
   return { pendingToolCalls: [], pendingApprovals: pendingApprovals.filter(({ approvalId }) => asked.includes(approvalId)) }
 }

@@ -1,26 +1,44 @@
-import type { ApprovalDecision, ChildDecision } from '@bowline/agent-loop'
+import type { ChildDecision } from '@bowline/agent-loop'
+import { decidedBefore } from '../session/decisions.ts'
+import { readAnswers } from '../session/views.ts'
 import type { SessionStore } from '../store/contract.ts'
 import type { RunRecord } from '../store/records.ts'
 
-/** What was decided about approvals that a child has asked for, or a run below it. Those that are open are left out. */
-export async function decidedBelow(store: SessionStore, { parent: above }: RunRecord, asked: readonly string[]): Promise<readonly ChildDecision[]> {
-  const decisions: ChildDecision[] = []
-  for (const approvalId of asked) {
+export interface ApprovalsBelow {
+  readonly decided: readonly ChildDecision[]
+  /** Ids of those that wait for a decision. */
+  readonly open: ReadonlySet<string>
+}
+
+/**
+ * Looks up approvals that a child has asked for, or a run below it. Each is either decided or open, so that the parent tells
+ * of it once. A decision counts from its acceptance, before the run that asked takes it.
+ */
+export async function approvalsBelow(store: SessionStore, { parent: above }: RunRecord, ids: readonly string[]): Promise<ApprovalsBelow> {
+  const decided: ChildDecision[] = []
+  const open = new Set<string>()
+  for (const approvalId of ids) {
     const read = await store.readApproval(approvalId)
-    if (read.status === 'missing' || !read.value.approval || read.value.approval.state === 'requested') continue
-    const { runId, toolCallId, approval } = read.value
-    const { state, decision: words = '{}', decided } = approval
-    const { reason, input } = JSON.parse(words) as Partial<ApprovalDecision>
-    const decision = state === 'approved' ? 'approve' : approval.decision === undefined ? 'cancelled' : 'deny'
+    if (read.status === 'missing' || !read.value.approval) continue
+    const { runId, toolCallId, session, state, approval } = read.value
+    const isRequested = approval.state === 'requested' && state !== 'settled'
+    const given = decidedBefore(read.value, isRequested ? await readAnswers(store, session) : [])?.body
+    if (isRequested && !given) {
+      open.add(approvalId)
+      continue
+    }
+    const { reason, input, by } = given ?? {}
+    const isTaken = given && (isRequested || approval.state === (given.decision === 'approve' ? 'approved' : 'denied'))
+    const decision = isTaken ? given.decision : 'cancelled'
     const asker = await store.readRun(runId)
     const path = asker.status === 'found' ? (asker.value.parent?.path ?? []) : []
     const agent = path.slice(above?.path.length ?? 0)
-    decisions.push({
+    decided.push({
       ...{ approvalId, toolCallId, agent, decision },
       ...(reason !== undefined && { reason }),
       ...(input !== undefined && { editedInput: input }),
-      ...(decided?.by !== undefined && { by: decided.by }),
+      ...(by !== undefined && { by }),
     })
   }
-  return decisions
+  return { decided, open }
 }

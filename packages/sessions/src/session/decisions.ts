@@ -24,7 +24,7 @@ export async function decideApproval(context: SessionContext, key: string, given
     const call = await readApproval(context, key, given.approvalId)
     const session = await readSession(context, call.session)
     const [run, inbox] = await Promise.all([readRun(store, call.runId), readAnswers(store, call.session)])
-    const before = decidedBefore(call, run, inbox)
+    const before = decidedBefore(call, inbox)
     if (before) return receiptOf(checkSame(given, before), run, inbox, true)
     checkOpen(given, call, run)
     await checkEdited(context, session, run, call, body)
@@ -56,10 +56,10 @@ interface Decided {
 }
 
 /** What was said before: it waits in the inbox, or was taken. */
-function decidedBefore({ approval }: ToolCallRecord, run: RunRecord, inbox: readonly InboxRecord[]): Decided | undefined {
+export function decidedBefore({ approval, runId }: ToolCallRecord, inbox: readonly InboxRecord[]): Decided | undefined {
   if (!approval) return undefined
   const { approvalId, decision, decided } = approval
-  const waiting = inbox.find((row) => row.id === decisionId(run.id, approvalId))
+  const waiting = inbox.find((row) => row.id === decisionId(runId, approvalId))
   if (waiting?.kind === 'decision') return waiting
   if (decision === undefined || !decided) return undefined
   const { at, ...by } = decided

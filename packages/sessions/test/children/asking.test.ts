@@ -1,8 +1,11 @@
-import type { SessionStore } from '@bowline/sessions'
+import { defineTool } from '@bowline/agent-loop'
+import { manualClock } from '@bowline/llm/testing'
+import type { LoggedEvent, Session, SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
-import { checkLog } from '../support.ts'
-import { callTo, childrenOf, endOf, guarded, handOver, helper, remote, root, team, toldOf } from './support.ts'
+import { z } from 'zod'
+import { checkLog, logOf } from '../support.ts'
+import { callTo, childrenOf, endOf, found, guarded, handOver, helper, remote, root, team, toldOf } from './support.ts'
 
 const done = { text: 'done' }
 
@@ -12,6 +15,10 @@ async function outputIn(store: SessionStore, key: string): Promise<unknown> {
   const messages = items.flatMap((entry) => (entry.type === 'message' ? entry.message : []))
   const result = messages.find((message) => message.role === 'tool-result')
   return result?.role === 'tool-result' && 'value' in result.output ? result.output.value : undefined
+}
+
+async function eventsOf(session: Session, type: LoggedEvent['type']): Promise<readonly LoggedEvent[]> {
+  return (await logOf(session)).filter((event) => event.type === type)
 }
 
 describe('questions of subagents that are waited for', () => {
@@ -59,6 +66,31 @@ describe('questions of subagents that are waited for', () => {
     const log = await checkLog(session)
     const resolved = log.flatMap((event) => (event.type === 'approval-resolved' ? [[event.approvalId, event.decision] as const] : []))
     expect(new Map(resolved)).toEqual(answered)
+    await runtime.stop()
+  })
+
+  it('S94: a decision that waits in the subagent is told as it is when the run above goes on before it', async () => {
+    const store = memoryStore()
+    const clock = manualClock()
+    const scout = helper('scout', [{ toolCalls: [callTo('s', 'send'), callTo('t', 'send')] }, { text: 'sent' }], { tools: [guarded('send')] })
+    const place = defineTool({ name: 'place', description: '', inputSchema: z.object({}), timeoutMs: 1_000 })
+    const { runtime, session } = await team([{ toolCalls: [handOver('d', 'scout'), callTo('p', 'place')] }, done], { store, clock, subagents: [scout], agent: { tools: [place] } })
+    const run = await session.send('go')
+    const [first, second] = await found(store, async () => {
+      const { pendingApprovals = [] } = (await session.info())?.openRun ?? {}
+      return pendingApprovals.length === 2 ? pendingApprovals : undefined
+    })
+    await session.approve(first?.approvalId ?? '')
+    await clock.advance(1_000)
+    await found(store, async () => (await eventsOf(session, 'tool-execution-end'))[0])
+    expect((await run.result()).pendingApprovals).toMatchObject([{ approvalId: second?.approvalId }])
+    await session.deny(second?.approvalId ?? '')
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(await eventsOf(session, 'approval-resolved')).toMatchObject([
+      { approvalId: first?.approvalId, decision: 'approve' },
+      { approvalId: second?.approvalId, decision: 'deny' },
+    ])
+    await checkLog(session)
     await runtime.stop()
   })
 

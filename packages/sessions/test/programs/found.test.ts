@@ -67,6 +67,14 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
     },
   ],
   [
+    'S94: a question that is decided while the run above looks at it is told of once',
+    {
+      setup: {},
+      steps: [{ do: 'send', to: 'a', name: 'in0', plan: [{ calls: [{ delegate: [{ calls: [{ tool: 'askSoon' }, { tool: 'ask' }] }] }, { tool: 'askSoon' }] }] }],
+      seed: 5930,
+    },
+  ],
+  [
     'S94: a question that stays open while its subagent goes on is asked once',
     {
       setup: {},
