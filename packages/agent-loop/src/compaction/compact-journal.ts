@@ -94,9 +94,7 @@ async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, {
     store: (compaction) => draft.add({ type: 'compaction', compaction }),
     async commit(boundary) {
       if (stop.cause?.kind === 'fenced') throw new AgentError('fenced', 'the conversation belongs to another process')
-      const settled = eventOf({ type: 'settled' })
-      if (boundary === 'end' && (await draft.commit({ nothingQueued: true }, [settled])) === 'stored') return
-      await draft.commit()
+      await (boundary === 'end' ? draft.commitEnd(eventOf({ type: 'settled' })) : draft.commit())
     },
     // No budget stands behind a journal.
     reserve: () => ({ settle: () => undefined }),

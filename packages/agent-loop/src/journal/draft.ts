@@ -7,6 +7,9 @@ import type { CommitExpectation, CommitOutcome, Journal, JournalRecord, RunRow, 
 export type DraftedRecord = Exclude<JournalRecord, { type: 'run' }>
 
 export type Committed = 'stored' | Extract<CommitOutcome, { ok: false }>['reason']
+export type EndCommitted = Exclude<Committed, 'runs-queued' | 'nothing-queued'>
+
+const mostEndTries = 20
 
 /**
  * The records of the next commit. What stands between two boundaries gathers here and is stored together; events are
@@ -80,6 +83,19 @@ export class Draft {
       else if (record.type === 'discard') this.#appended = this.#appended.filter(({ id }) => !record.messageIds.includes(id))
     }
     return 'stored'
+  }
+
+  /**
+   * Stores the draft as the end of a run: with `settled` after it if no other run is queued, else without. What is queued
+   * may change between the two commits: each expects that it is right.
+   */
+  async commitEnd(settled: JournalRecord, expect: CommitExpectation = {}): Promise<EndCommitted> {
+    for (let tries = 0; tries < mostEndTries; tries++) {
+      const nothingQueued = tries % 2 === 0
+      const committed = await this.commit({ ...expect, nothingQueued }, nothingQueued ? [settled] : [])
+      if (committed !== 'runs-queued' && committed !== 'nothing-queued') return committed
+    }
+    throw new AgentError('journal-failed', `the queue changed ${mostEndTries} times while the run ended`)
   }
 
   /** The records in their order, then the row of the run, then `last`. */

@@ -32,9 +32,9 @@ export interface Journal {
   /**
    * Must store all records or none, in call order of the commits, and give the `event` records consecutive numbers
    * from `firstSeq`. It must refuse, storing nothing, with `expect.noInputs` while inputs wait that `takeInputs` would
-   * give, and with `expect.nothingQueued` while other runs are queued behind this one. Rejects with an `AgentError`
-   * `fenced` when the run belongs to somebody else by now, and with `journal-failed` for any other failure. What is kept
-   * of an event must be a copy: it gets its number behind the commit.
+   * give, with `expect.nothingQueued: true` while other runs are queued behind this one, and with `false` while none is.
+   * Rejects with an `AgentError` `fenced` when the run belongs to somebody else by now, and with `journal-failed` for any
+   * other failure. What is kept of an event must be a copy: it gets its number behind the commit.
    */
   commit(records: readonly JournalRecord[], expect?: CommitExpectation): Promise<CommitOutcome>
   /** Live deltas. Must not throw, is not awaited, may lose them. */
@@ -65,12 +65,13 @@ export interface Journal {
 
 export interface CommitExpectation {
   readonly noInputs?: true
-  readonly nothingQueued?: true
+  /** True: else `runs-queued`. False: else `nothing-queued`. */
+  readonly nothingQueued?: boolean
 }
 
 export type CommitOutcome =
   | { readonly ok: true; readonly firstSeq: number }
-  | { readonly ok: false; readonly reason: 'inputs-waiting' | 'runs-queued' }
+  | { readonly ok: false; readonly reason: 'inputs-waiting' | 'runs-queued' | 'nothing-queued' }
 
 export interface QueuedInput {
   readonly inputId: string

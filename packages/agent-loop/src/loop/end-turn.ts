@@ -1,7 +1,7 @@
 import type { JSONValue } from '@bowline/llm'
 import type { AgentResult } from '../agent/options.ts'
-import type { RunEventFields } from './turn-log.ts'
 import { deepFreeze } from '../json.ts'
+import type { Committed } from '../journal/draft.ts'
 import { resultOf } from '../run/result.ts'
 import { compactAfterTurn, compactionDue } from './compaction-phase.ts'
 import { isWaiting, modelWouldStop } from './ending.ts'
@@ -9,8 +9,6 @@ import type { Ending } from './ending.ts'
 import type { Next } from './run-turn.ts'
 import { takeMore } from './settle-step.ts'
 import type { Turn } from './turn.ts'
-
-const settled: RunEventFields = { type: 'settled' }
 
 /**
  * Drafts the end of the segment, stores it, and does what stands behind it. An input that came meanwhile takes the
@@ -77,12 +75,10 @@ function hasWatchers({ hooks, guardrails }: Turn): boolean {
   return hooks.has('onAgentEnd', 'onSavePoint', 'onSettled') || guardrails.has('onTurnEnd')
 }
 
-/** Settled, unless other runs are queued behind this one. */
-async function storeEnd(turn: Turn, expectNoInputs: boolean, isLast: boolean): Promise<'stored' | 'inputs-waiting'> {
+/** The last commit of the run also says whether the conversation has settled. */
+function storeEnd(turn: Turn, expectNoInputs: boolean, isLast: boolean): Promise<Committed> {
   const noInputs = expectNoInputs ? { noInputs: true as const } : {}
-  const stored = isLast ? await turn.log.commitIf({ ...noInputs, nothingQueued: true }, [settled]) : 'runs-queued'
-  if (stored !== 'runs-queued') return stored
-  return (await turn.log.commitIf(noInputs, [])) === 'inputs-waiting' ? 'inputs-waiting' : 'stored'
+  return isLast ? turn.log.commitEnd(noInputs) : turn.log.commitIf(noInputs)
 }
 
 /** Hooks, a compaction that is due, and the word that nothing is left to do. */
@@ -96,6 +92,6 @@ async function afterEnd(turn: Turn, ending: Ending, due: ReturnType<typeof compa
   const compactsHere = due && !run.journal.schedulesCompaction
   if (compactsHere) await compactAfterTurn(turn, due)
   const quiet = !hasNextTurn(turn, ending) && (!due || compactsHere)
-  const stored = quiet ? await turn.log.commitIf({ nothingQueued: true }, [settled]) : 'runs-queued'
+  const stored = quiet ? await turn.log.commitIf({ nothingQueued: true }, [{ type: 'settled' }]) : 'runs-queued'
   if (stored === 'stored' && hooks.has('onSettled')) await hooks.onSettled({ turn: turn.number })
 }

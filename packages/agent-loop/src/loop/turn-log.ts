@@ -2,7 +2,7 @@ import { AgentError } from '../agent-error.ts'
 import type { DurableEvent } from '../events/types.ts'
 import { deepFreeze } from '../json.ts'
 import { Draft } from '../journal/draft.ts'
-import type { Committed } from '../journal/draft.ts'
+import type { Committed, EndCommitted } from '../journal/draft.ts'
 import type { CallRow, CommitExpectation, JournalRecord, RunRow, StoredMessage } from '../journal/journal.ts'
 import type { Turn } from './turn.ts'
 
@@ -91,10 +91,12 @@ export class TurnLog {
    * stands without `last`.
    */
   commitIf(expect?: CommitExpectation, last: readonly RunEventFields[] = []): Promise<Committed> {
-    const { stop } = this.#turn
-    if (stop.cause?.kind === 'fenced') return Promise.reject(new AgentError('fenced', 'the run belongs to another process'))
-    this.#storeStates()
-    return this.#draft.commit(expect, last.map((fields) => this.#eventRecord(fields)))
+    return this.#unlessFenced(() => this.#draft.commit(expect, last.map((fields) => this.#eventRecord(fields))))
+  }
+
+  /** Stores the draft as the end of the run, with `settled` after it unless other runs are queued. */
+  commitEnd(expect: CommitExpectation): Promise<EndCommitted> {
+    return this.#unlessFenced(() => this.#draft.commitEnd(this.#eventRecord({ type: 'settled' }), expect))
   }
 
   /** Where the draft stands. */
@@ -122,6 +124,12 @@ export class TurnLog {
     }
     run.buffer.push(event)
     if (hooks.has('onEvent')) hooks.onEvent(event)
+  }
+
+  #unlessFenced<Result>(commit: () => Promise<Result>): Promise<Result> {
+    if (this.#turn.stop.cause?.kind === 'fenced') return Promise.reject(new AgentError('fenced', 'the run belongs to another process'))
+    this.#storeStates()
+    return commit()
   }
 
   /** What extensions have written goes with what is stored anyway; of a turn that waits it is stored by itself. */

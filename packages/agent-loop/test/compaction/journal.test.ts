@@ -78,6 +78,22 @@ describe('a compaction by hand', () => {
     expect(commits).toEqual([['compaction-start'], ['usage', 'compaction-end', 'compaction']])
   })
 
+  it('settles when the last queued run goes between the commit with settled and the one without', async () => {
+    const commits: string[][] = []
+    const refusals = ['runs-queued', 'nothing-queued'] as const
+    let refused = 0
+    const { journal } = journalOf({}, {
+      commit: async (records, expect) => {
+        const reason = expect?.nothingQueued === undefined ? undefined : refusals[refused++]
+        if (reason) return { ok: false, reason }
+        commits.push(records.map((record) => (record.type === 'event' ? record.event.type : record.type)))
+        return { ok: true, firstSeq: 11 }
+      },
+    })
+    await run(journal, [{ text: 'the summary' }])
+    expect(commits).toEqual([['compaction-start'], ['usage', 'compaction-end', 'compaction', 'settled']])
+  })
+
   it('A30: with an open turn it is skipped and stores nothing', async () => {
     const open = { runId: 'r', turn: 2, step: 1, calls: [], usage: {} }
     const { journal, commits } = journalOf({ open })

@@ -105,6 +105,41 @@ describe('events', () => {
     expect((await talk.memory.load()).open).toBeUndefined()
   })
 
+  it('A43: settled, once, when the last queued run goes between the commit with it and the one without', async () => {
+    const refusals = ['runs-queued', 'nothing-queued'] as const
+    let refused = 0
+    const talk = conversation({
+      wrap: (journal) => ({
+        ...journal,
+        commit: (records, expect) => {
+          const reason = expect?.nothingQueued === undefined ? undefined : refusals[refused++]
+          return reason ? Promise.resolve({ ok: false, reason }) : journal.commit(records, expect)
+        },
+      }),
+    })
+    const { result } = await talk.play(agentOf([{ text: 'x' }]), 'go')
+    expect(result.status).toBe('completed')
+    expect(talk.types().slice(-3)).toEqual(['turn-end', 'save-point', 'settled'])
+    expect(talk.types().filter((type) => type === 'settled')).toHaveLength(1)
+  })
+
+  it('A43: a queue that changes with each commit is a failure of the journal after 20 of them', async () => {
+    const expected: boolean[] = []
+    const talk = conversation({
+      wrap: (journal) => ({
+        ...journal,
+        commit: (records, expect) => {
+          if (expect?.nothingQueued === undefined) return journal.commit(records, expect)
+          expected.push(expect.nothingQueued)
+          return Promise.resolve({ ok: false, reason: expect.nothingQueued ? 'runs-queued' : 'nothing-queued' })
+        },
+      }),
+    })
+    const { result } = await talk.play(agentOf([{ text: 'x' }]), 'go')
+    expect(result).toMatchObject({ status: 'error', reason: 'journal-error', error: { code: 'journal-failed' } })
+    expect(expected).toEqual(Array.from({ length: 20 }, (_, index) => index % 2 === 0))
+  })
+
   it('A44: usage in turn-end is the sum over the messages of the turn', async () => {
     const talk = conversation()
     const { result } = await talk.play(mixed(), 'go')

@@ -129,7 +129,8 @@ export class Writer {
     if (plan.latencyMs > 0) await world.sleep(plan.latencyMs)
     if (this.died || (number === this.#death?.commit && this.#death.when === 'before')) return this.#die()
     if (isRoot && expect?.noInputs && this.store.waiting.length > 0) return { ok: false, reason: 'inputs-waiting' }
-    if (isRoot && expect?.nothingQueued && this.store.queue.length > 0) return { ok: false, reason: 'runs-queued' }
+    if (isRoot && expect?.nothingQueued === true && this.store.queue.length > 0) return { ok: false, reason: 'runs-queued' }
+    if (isRoot && expect?.nothingQueued === false && this.store.queue.length === 0) return { ok: false, reason: 'nothing-queued' }
     const outcome = await journal.commit(records, expect)
     this.stored++
     if (isRoot) this.store.confirm(records)

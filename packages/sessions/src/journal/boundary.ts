@@ -5,7 +5,7 @@ import type { Expect, Write } from '../store/batch.ts'
 export function expectationsOf({ noInputs, nothingQueued }: CommitExpectation = {}, runId: string): readonly Expect[] {
   return [
     ...(noInputs ? [{ that: 'inbox-empty', kinds: ['steer', 'child-settled'] } as const] : []),
-    ...(nothingQueued ? [{ that: 'none-queued', except: runId } as const] : []),
+    ...(nothingQueued === undefined ? [] : [{ that: nothingQueued ? 'none-queued' : 'some-queued', except: runId } as const]),
   ]
 }
 

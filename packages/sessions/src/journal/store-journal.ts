@@ -273,7 +273,7 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
 }
 
 function refused(reason: CommitRefusal): CommitOutcome {
-  if (reason === 'runs-queued' || reason === 'inputs-waiting') return { ok: false, reason }
+  if (reason === 'runs-queued' || reason === 'nothing-queued' || reason === 'inputs-waiting') return { ok: false, reason }
   if (reason === 'fenced' || reason === 'missing' || reason === 'deleted') {
     throw new AgentError('fenced', 'The run belongs to another process by now.')
   }

@@ -66,6 +66,8 @@ export type Expect =
   | { readonly that: 'timer'; readonly id: string }
   /** No run but this one is open. Else `runs-queued`. */
   | { readonly that: 'none-queued'; readonly except: string }
+  /** A run other than this one is open. Else `nothing-queued`. */
+  | { readonly that: 'some-queued'; readonly except: string }
   /** Fewer than `max` runs are queued. Else `queue-full`. */
   | { readonly that: 'queue-below'; readonly max: number }
   /** The run has one of these statuses, and, if asked, no stop request. Else `conflict` (or `stopping`). */
@@ -230,4 +232,5 @@ export type CommitRefusal =
   | 'inbox'
   | 'stopping'
   | 'runs-queued'
+  | 'nothing-queued'
   | 'queue-full'

@@ -1,10 +1,10 @@
-import { defineTool } from '@bowline/agent-loop'
+import { defineExtension, defineTool } from '@bowline/agent-loop'
 import type { Session } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { recordingStore } from '../recording-store.ts'
-import { checkLog, collect, gate, setup, types } from '../support.ts'
+import { eventTypes, recordingStore } from '../recording-store.ts'
+import { checkLog, collect, gate, setup, types, type SetupOptions } from '../support.ts'
 
 describe('stop', () => {
   it('S97, S98, S100: the stop reaches a running tool, and the receipt equals the ledger', async () => {
@@ -177,6 +177,55 @@ describe('stop', () => {
     await runtime.stop()
     await other.runtime.stop()
   })
+
+  it.each(['by itself', 'by its runtime', 'with an extension'] as const)(
+    'S124: a queued run that another process stops while the run before it ends (%s) leaves a log that has settled once',
+    async (ending) => {
+      const memory = memoryStore()
+      const other = setup({ steps: [], concurrency: 0, store: memory })
+      await other.runtime.start()
+      const remote = other.runtime.session('room:1')
+      let done = false
+      // The end of the first run was refused with `settled`, as the second one is queued. Now it comes without.
+      const store = recordingStore(memory, async (batch) => {
+        if (done || !eventTypes(batch).includes('turn-end') || eventTypes(batch).includes('settled')) return
+        done = true
+        expect(await remote.stop({ runId: second })).toMatchObject({ state: 'settled' })
+      })
+      const go = gate()
+      const called = gate()
+      const steps: SetupOptions['steps'] = async () => {
+        called.open()
+        await go.passed
+        return { text: 'done' }
+      }
+      const failing: SetupOptions['aroundRun'] = async () => {
+        called.open()
+        await go.passed
+        throw new Error('down')
+      }
+      const watcher = defineExtension({ name: 'watcher', hooks: { onAgentEnd: () => undefined } })
+      const { runtime, faults } = setup({
+        ...{ steps, store },
+        ...(ending === 'by its runtime' && { aroundRun: failing }),
+        ...(ending === 'with an extension' && { agent: { extensions: [watcher] } }),
+      })
+      await runtime.start()
+      const session = runtime.session('room:1')
+      const first = await session.send('a')
+      await called.passed
+      const { runId: second } = await session.send('b')
+      go.open()
+      expect(await first.result()).toMatchObject({ status: ending === 'by its runtime' ? 'error' : 'completed' })
+      expect(done).toBe(true)
+      const log = types(await checkLog(session))
+      expect(log.filter((type) => type === 'settled')).toHaveLength(1)
+      expect(log.at(-1)).toBe('settled')
+      expect(faults).toHaveLength(ending === 'by its runtime' ? 1 : 0)
+      await runtime.stop()
+      await other.runtime.stop()
+    },
+  )
 
   it('S103: leaving a stream stops nothing', async () => {
     const go = gate()

@@ -20,8 +20,11 @@ const expectations: { readonly [T in Expect['that']]: (work: Work, expect: Extra
     const open = [...(held?.openRuns.values() ?? [])].filter((run) => !exceptCompaction || run.kind !== 'compaction')
     refuseUnless(open.length === 0, 'busy')
   },
-  'none-queued'({ held }, { except }) {
-    refuseUnless([...(held?.openRuns.keys() ?? [])].every((runId) => runId === except), 'runs-queued')
+  'none-queued'(work, { except }) {
+    refuseUnless(!hasOtherRuns(work, except), 'runs-queued')
+  },
+  'some-queued'(work, { except }) {
+    refuseUnless(hasOtherRuns(work, except), 'nothing-queued')
   },
   'queue-below'({ held }, { max }) {
     const queued = [...(held?.openRuns.values() ?? [])].filter((run) => run.status === 'queued')
@@ -46,6 +49,11 @@ const expectations: { readonly [T in Expect['that']]: (work: Work, expect: Extra
   timer({ held }, { id }) {
     refuseUnless(held?.timers.has(id) === true, 'conflict')
   },
+}
+
+/** A run other than this one is open. */
+function hasOtherRuns({ held }: Work, runId: string): boolean {
+  return [...(held?.openRuns.keys() ?? [])].some((other) => other !== runId)
 }
 
 export function checkExpectations(work: Work, expect: readonly Expect[]): void {

@@ -54,10 +54,11 @@ const expectations: Expectations = {
   },
 
   *'none-queued'(work, { except }) {
-    const counts = [...(yield* countOpenRuns(work)).values()]
-    const excepted = (yield* findRun(work, except))?.state
-    const others = counts.reduce((sum, runs) => sum + runs, 0) - (excepted && isOpen(excepted.status) ? 1 : 0)
-    refuseUnless(others === 0, 'runs-queued')
+    refuseUnless((yield* countOtherRuns(work, except)) === 0, 'runs-queued')
+  },
+
+  *'some-queued'(work, { except }) {
+    refuseUnless((yield* countOtherRuns(work, except)) > 0, 'nothing-queued')
   },
 
   *'queue-below'(work, { max }) {
@@ -91,6 +92,13 @@ const expectations: Expectations = {
   *timer({ session }, { id }) {
     refuseUnless(session !== undefined && (yield* first(timerRow, { session: session.row, id })) !== undefined, 'conflict')
   },
+}
+
+/** How many runs other than this one are open. */
+function* countOtherRuns(work: Work, runId: string): Steps<number> {
+  const counts = [...(yield* countOpenRuns(work)).values()]
+  const run = (yield* findRun(work, runId))?.state
+  return counts.reduce((sum, runs) => sum + runs, 0) - (run && isOpen(run.status) ? 1 : 0)
 }
 
 export function* checkExpectations(work: Work, expected: readonly Expect[]): Steps<void> {

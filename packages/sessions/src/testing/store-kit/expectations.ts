@@ -84,14 +84,18 @@ export const expectations: Topic = ({ it }) => {
     await bench.commit(event, { expect: [leaf(null)] })
   })
 
-  it('S34: none-queued fails while another run is open', async (bench) => {
+  it('S34: none-queued fails while another run is open, and some-queued while none is', async (bench) => {
     const claim = await bench.running('run-1')
     const alone = { that: 'none-queued', except: 'run-1' } as const
+    const queued = { that: 'some-queued', except: 'run-1' } as const
     await bench.commit(event, { expect: [fence(claim), alone] })
+    await bench.refused('nothing-queued', event, { expect: [fence(claim), queued] })
     await bench.commit([insertRun('run-2')])
     await bench.refused('runs-queued', event, { expect: [fence(claim), alone] })
+    await bench.commit(event, { expect: [fence(claim), queued] })
     await bench.commit([patchRun('run-2', { status: 'aborted' })])
     await bench.commit(event, { expect: [fence(claim), alone] })
+    await bench.refused('nothing-queued', event, { expect: [fence(claim), queued] })
   })
 
   it('S32: queue-below counts the queued runs', async (bench) => {
