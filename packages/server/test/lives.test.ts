@@ -1,11 +1,11 @@
-import { defineAgent } from '@bowline/agent-loop'
+import { defineAgent, type AgentOptions } from '@bowline/agent-loop'
 import type { SessionList, SessionView, StopReceipt } from '@bowline/client'
 import { createToken } from '@bowline/server'
-import { manualClock, scriptedModel } from '@bowline/llm/testing'
+import { manualClock, scriptedModel, type Script } from '@bowline/llm/testing'
 import { createOrchestration, type SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
-import { bench, localTool, refusal, say, stores } from './support/bench.ts'
+import { bench, gate, localTool, refusal, say, stores } from './support/bench.ts'
 import { allFrames, completion, framesUntil } from './support/frames.ts'
 
 const mine = '/api/agent/session/mine'
@@ -59,6 +59,28 @@ describe.each(stores)('the end of a session over the $name store', ({ make }) =>
     expect(await (await get(mine, writer)).json()).toMatchObject({ status: 'idle' })
     expect(await (await post(`${mine}/stop`, { mode: 'kill' }, admin)).json()).toMatchObject({ state: 'nothing-to-stop' })
   })
+})
+
+it('V20, S100: the receipt of a stop has the runs in which a subagent hears of its background tasks', async () => {
+  const helper = (name: string, steps: Script, more: Partial<AgentOptions> = {}) =>
+    defineAgent({ name, description: 'Helps.', model: scriptedModel(steps), abortGraceMs: 10, ...more })
+  const handOver = (to: string, more: object = {}) => ({ toolCalls: [{ id: to, name: `delegate_to_${to}`, input: { prompt: 'help', ...more } }] })
+  const [midEnded, told] = [gate(), gate()]
+  const finds: Script = async () => (await midEnded.passed, { text: 'Found.' })
+  const hears: Script = async (_call, index) => {
+    if (index === 2) told.open()
+    return [handOver('leaf', { run_in_background: true }), { text: 'Launched.' }, { hang: 'before' } as const][index] ?? {}
+  }
+  const mid = helper('mid', hears, { subagents: [helper('leaf', finds)] })
+  const boss = helper('boss', async (_call, index) => (index === 0 ? handOver('mid') : (midEnded.open(), { hang: 'before' })), { subagents: [mid] })
+  const { execute, post } = await bench({ otherAgents: [boss], defaultAgent: 'boss' })
+  await (await execute({ sessionId: 'mine', input: say('go'), context: {} })).body?.cancel()
+  await told.passed
+  const answer = await post(`${mine}/stop`, {})
+  expect([answer.status, await answer.json()]).toMatchObject([
+    200,
+    { state: 'settled', status: 'aborted', children: [{ status: 'completed', children: [{ status: 'completed' }] }, { state: 'settled', status: 'aborted' }] },
+  ])
 })
 
 it('V19: a session whose time is over is 410 on every route but that which deletes it', async () => {

@@ -44,7 +44,7 @@ async function treeAtRest(context: SessionContext, run: RunRecord, untilMs: numb
   const { store, clock } = context
   if (clock.now() >= untilMs) return
   if (!isTerminal(run.status)) await restWithin(context, run, untilMs - clock.now())
-  for (const child of await childrenOf(store, run.id)) await treeAtRest(context, child, untilMs)
+  for (const below of await runsBelow(store, run.id)) await treeAtRest(context, below, untilMs)
 }
 
 async function ownRun(context: SessionContext, session: SessionRecord, runId: string): Promise<RunRecord> {
@@ -70,14 +70,11 @@ export async function requestStop(context: SessionContext, target: RunRecord, re
   throw new SessionError('conflict', `The run ${target.id} changed ${maxTries} times while it was stopped.`)
 }
 
-/** A child that has ended may have left others at work, and its session runs that tell of these. */
+/** A run that has ended may have left others at work. */
 export async function stopBelow(context: SessionContext, runId: string, reason: string | undefined): Promise<void> {
-  for (const child of await childrenOf(context.store, runId)) {
-    if (isTerminal(child.status)) await stopBelow(context, child.id, reason)
-    else await requestStop(context, child, reason)
-    for (const run of await openRuns(context.store, child.session)) {
-      if (run.origin?.runId === runId) await requestStop(context, run, reason)
-    }
+  for (const run of await runsBelow(context.store, runId)) {
+    if (isTerminal(run.status)) await stopBelow(context, run.id, reason)
+    else await requestStop(context, run, reason)
   }
 }
 
@@ -140,8 +137,8 @@ async function commitStop(context: SessionContext, run: RunRecord, at: number, {
 /** What the ledger says now, of the run and of all below it. */
 export async function receiptOf(context: Pick<SessionContext, 'store'>, runId: string): Promise<StopReceipt> {
   const { store } = context
-  const [{ status }, calls, runsBelow] = await Promise.all([readRun(store, runId), store.readCalls(runId), childrenOf(store, runId)])
-  const children = await Promise.all(runsBelow.map((child) => receiptOf(context, child.id)))
+  const [{ status }, calls, below] = await Promise.all([readRun(store, runId), store.readCalls(runId), runsBelow(store, runId)])
+  const children = await Promise.all(below.map((run) => receiptOf(context, run.id)))
   const hasEnded = isTerminal(status) && children.every(({ state }) => state === 'settled')
   return {
     runId,
@@ -150,6 +147,14 @@ export async function receiptOf(context: Pick<SessionContext, 'store'>, runId: s
     calls: calls.map(({ toolCallId, name, status: outcome }) => ({ toolCallId, toolName: name, status: outcome ?? 'running' })),
     children,
   }
+}
+
+/** The children of the run, and the further runs of their sessions, such as those that tell of background tasks. */
+async function runsBelow(store: SessionStore, runId: string): Promise<readonly RunRecord[]> {
+  const children = await childrenOf(store, runId)
+  const keys = [...new Set(children.map(({ session }) => session))]
+  const further = await Promise.all(keys.map(async (key) => (await store.listRuns(key, { limit: 1000 })).items))
+  return [...children, ...further.flat().filter(({ origin }) => origin?.runId === runId)]
 }
 
 async function childrenOf(store: SessionStore, runId: string): Promise<readonly RunRecord[]> {

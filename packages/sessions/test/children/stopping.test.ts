@@ -19,6 +19,10 @@ function stuck(name = 'stuck') {
   return { tool: made, started: started.passed, aborted }
 }
 
+/** Hands work to `mid`, and goes on for ever once it has ended. */
+const thenOpens = (midEnded: { readonly open: () => void }) => async (_call: unknown, index: number) =>
+  index === 0 ? { toolCalls: [handOver('m', 'mid')] } : (midEnded.open(), { hang: 'before' } as const)
+
 const launched = (...calls: ReturnType<typeof launch>[]) => [{ toolCalls: calls }, { text: 'launched' }, { text: 'seen' }]
 
 describe('stop, kill and delete of a session with children', () => {
@@ -53,6 +57,54 @@ describe('stop, kill and delete of a session with children', () => {
     expect(receipt).toMatchObject({ state: 'settled', status: 'aborted', children: [{ status: 'aborted', state: 'settled' }] })
     await expect(session.approve(pendingApprovals[0]?.approvalId ?? '')).rejects.toMatchObject({ code: 'approval-conflict' })
     await checkLog(session)
+    await runtime.stop()
+  })
+
+  it('S98, S99, S100: the stop covers the runs in which a subagent hears of its background tasks, and what these have launched', async () => {
+    const store = memoryStore()
+    const { tool: hangs, started, aborted } = stuck()
+    const late = stuck('late')
+    const midEnded = gate()
+    const leaf = helper('leaf', async () => (await midEnded.passed, { text: 'the leaf' }))
+    const deep = helper('deep', [{ toolCalls: [callTo('x', 'stuck')] }], { tools: [hangs] })
+    const mid = helper('mid', [...launched(launch('l', 'leaf')).slice(0, 2), { toolCalls: [launch('d', 'deep')] }, { toolCalls: [callTo('y', 'late')] }], {
+      subagents: [leaf, deep],
+      tools: [late.tool],
+    })
+    const { runtime, session, faults } = await team(thenOpens(midEnded), { store, subagents: [mid] })
+    await session.send('go')
+    await Promise.all([started, late.started])
+    const receipt = await session.stop()
+    const calls = [{ toolCallId: 'd' }, { toolCallId: 'y' }]
+    expect(receipt).toMatchObject({
+      ...{ state: 'settled', status: 'aborted' },
+      children: [
+        { status: 'completed', children: [{ status: 'completed' }] },
+        { state: 'settled', status: 'aborted', calls, children: [{ state: 'settled', status: 'aborted', calls: [{ toolCallId: 'x' }] }] },
+      ],
+    })
+    expect([...aborted, ...late.aborted]).toEqual(['stuck', 'late'])
+    expect(faults).toEqual([])
+    await runtime.stop()
+  })
+
+  it('S98: the stop reaches what was launched by a run that told a subagent of its tasks and has ended', async () => {
+    const store = memoryStore()
+    const { tool: hangs, started, aborted } = stuck()
+    const midEnded = gate()
+    const leaf = helper('leaf', async () => (await midEnded.passed, { text: 'the leaf' }))
+    const deep = helper('deep', [{ toolCalls: [callTo('x', 'stuck')] }], { tools: [hangs] })
+    const mid = helper('mid', [...launched(launch('l', 'leaf')).slice(0, 2), { toolCalls: [launch('d', 'deep')] }, { text: 'launched' }], { subagents: [leaf, deep] })
+    const { runtime, session } = await team(thenOpens(midEnded), { store, subagents: [mid] })
+    await session.send('go')
+    await started
+    const [child] = await childrenOf(store)
+    await nthRun(store, 2, child?.session)
+    expect(await session.stop()).toMatchObject({
+      ...{ state: 'settled', status: 'aborted' },
+      children: [{ status: 'completed' }, { status: 'completed', children: [{ status: 'aborted', calls: [{ toolCallId: 'x' }] }] }],
+    })
+    expect(aborted).toEqual(['stuck'])
     await runtime.stop()
   })
 
