@@ -4,18 +4,21 @@ import { scriptedModel, type Script } from '@bowline/llm/testing'
 import { createToken } from '@bowline/server'
 import { memoryStore } from '@bowline/sessions/memory'
 import type { SessionStore } from '@bowline/sessions'
-import { expect, it, vi } from 'vitest'
-import { bench, refusal, remoteTool, say } from './support/bench.ts'
+import { describe, expect, it, vi } from 'vitest'
+import { bench, gate, refusal, remoteTool, say } from './support/bench.ts'
+import { allUiFrames, chatBody, chunksOf, openChat, textOf, userMessage } from './support/chat.ts'
 import { allFrames } from './support/frames.ts'
 
 const mine = '/api/agent/session/mine'
 const says: Script = async () => ({ text: 'Done.' })
 
+const handOver = { toolCalls: [{ id: 'h', name: 'delegate_to_helper', input: { prompt: 'help' } }] }
+
 /** A server whose agent hands work to a helper that waits for an answer. */
-async function boss(store: SessionStore, instructions: string, [first, helps]: readonly [Script, Script], auth: Awaited<ReturnType<typeof tokens>>) {
+async function boss(store: SessionStore, instructions: string, [first, helps]: readonly [Script, Script], auth?: Awaited<ReturnType<typeof tokens>>) {
   const helper = defineAgent({ name: 'helper', description: 'Helps.', model: scriptedModel(helps), tools: [remoteTool('where')], instructions })
   const agent = defineAgent({ name: 'boss', model: scriptedModel(first), subagents: [helper] })
-  return bench({ store, otherAgents: [agent], defaultAgent: 'boss', runtimeOptions: { onDefinitionChange: 'refuse' }, auth: { tokens: auth.map(({ config }) => config) } })
+  return bench({ store, otherAgents: [agent], defaultAgent: 'boss', runtimeOptions: { onDefinitionChange: 'refuse' }, auth: auth ? { tokens: auth.map(({ config }) => config) } : 'none' })
 }
 
 function tokens() {
@@ -30,7 +33,6 @@ it('V63, S82: a run of a subagent that is held for its definition is named by th
   const store = memoryStore()
   const known = await tokens()
   const [admin = {}, writer = {}, other = {}] = known.map(({ token }) => ({ authorization: `Bearer ${token}` }))
-  const handOver = { toolCalls: [{ id: 'h', name: 'delegate_to_helper', input: { prompt: 'help' } }] }
   const before = await boss(store, 'Look.', [[handOver], [{ toolCalls: [{ id: 'w', name: 'where', input: {} }] }]], known)
   await allFrames(await before.execute({ sessionId: 'mine', input: say('go'), context: {} }, admin))
   await before.runtime.stop()
@@ -52,4 +54,47 @@ it('V63, S82: a run of a subagent that is held for its definition is named by th
   expect([answer.status, await answer.json()]).toEqual([200, { runId }])
   await vi.waitFor(async () => expect(await viewOf()).toMatchObject({ status: 'idle' }))
   expect(await viewOf()).not.toHaveProperty('heldRuns')
+})
+
+describe('a chat whose subagent is held for its definition', () => {
+  const posted = chatBody([userMessage('u1', 'go')])
+
+  /** The helper is at work when its process ends. The next process has another definition of it. */
+  async function heldChat() {
+    const store = memoryStore()
+    const atWork = gate()
+    const before = await boss(store, 'Look.', [[handOver], async () => (atWork.open(), { hang: 'before' })])
+    await (await before.post('/api/chat', posted)).body?.cancel()
+    await atWork.passed
+    await before.runtime.stop()
+    return boss(store.second(), 'Look twice.', [says, says])
+  }
+
+  it('V50, V52, S82: its streams end with an error and the run to decide about, until somebody has decided', async () => {
+    const it = await heldChat()
+    const chunks = chunksOf(await allUiFrames(await it.post('/api/chat', posted)))
+    const { heldRuns: [run] = [] } = (await (await it.get(mine)).json()) as SessionView
+    expect(run).toMatchObject({ agent: ['helper'], message: 'The definition of the agent has changed: the instructions.' })
+    expect(chunks).toContainEqual({ type: 'data-held-run', id: run?.runId, data: run })
+    expect(chunks.at(-1)).toEqual({ type: 'error', errorText: expect.stringContaining('has to decide') as string })
+    expect((await it.get('/api/chat/mine/stream')).status).toBe(204)
+    await refusal(it.post('/api/chat', chatBody([userMessage('u2', 'well?')])), 409, 'busy')
+    const chat = openChat(it, { id: 'mine' })
+    await chat.sendMessage({ id: 'u1', role: 'user', parts: [{ type: 'text', text: 'go' }] })
+    expect([chat.status, chat.error?.message]).toEqual(['error', expect.stringContaining('has to decide')])
+    expect((await it.post(`${mine}/runs/${encodeURIComponent(run?.runId ?? '')}/recover`, { decision: 'continue' })).status).toBe(200)
+    const page = openChat(it, { id: 'mine' })
+    await page.sendMessage({ id: 'u1', role: 'user', parts: [{ type: 'text', text: 'go' }] })
+    expect([page.status, page.messages.map(textOf)]).toEqual(['ready', ['go', 'Done.']])
+    expect(it.faults).toEqual([])
+  })
+
+  it('V20, S98: its stop ends the run that is held too, and says so', async () => {
+    const it = await heldChat()
+    await allUiFrames(await it.post('/api/chat', posted))
+    const answer = await it.post('/api/chat/mine/stop', {})
+    expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ state: 'settled', status: 'aborted', children: [expect.objectContaining({ state: 'settled', status: 'aborted' })] })])
+    expect(await (await it.get(mine)).json()).toMatchObject({ status: 'idle' })
+    expect(chunksOf(await allUiFrames(await it.post('/api/chat', posted))).at(-1)).toEqual({ type: 'abort' })
+  })
 })

@@ -7,7 +7,7 @@ import type { FrameForm, Frames } from '../sse/frame-form.ts'
 import { textFrame, withoutSecrets } from '../sse/frames.ts'
 import { joinDeltas, type TextDelta } from '../sse/join-deltas.ts'
 import type { SharedFrames } from '../sse/shared-frames.ts'
-import { endingChunk } from './ending-chunks.ts'
+import { endingChunk, heldRunChunk } from './ending-chunks.ts'
 import { numberOf } from '../session-log.ts'
 import { TurnChunks, type TurnName } from './turn-chunks.ts'
 import type { Chunks, UiChunk } from './ui-chunk.ts'
@@ -52,12 +52,12 @@ export class ChatForm implements FrameForm {
   last(frame: TransportFrame, cursor: string | undefined): Frames {
     switch (frame.type) {
       case 'execute-complete':
-        return [...this.#withStart(cursor, [chunkFrame(cursor, endingChunk(frame))]), textFrame(cursor, '[DONE]')]
+        return [...this.#closing(cursor, [...(frame.heldRuns ?? []).map(heldRunChunk), endingChunk(frame)]), textFrame(cursor, '[DONE]')]
       case 'stream-error':
-        return this.#withStart(cursor, [chunkFrame(cursor, { type: 'error', errorText: frame.problem.detail })])
+        return this.#closing(cursor, [{ type: 'error', errorText: frame.problem.detail }])
       case 'stream-end':
         // A last word is the end of the message to a page. One that is cut off comes back by itself.
-        return frame.resume ? [] : [...this.#withStart(cursor, [chunkFrame(cursor, deleted)]), textFrame(cursor, '[DONE]')]
+        return frame.resume ? [] : [...this.#closing(cursor, [deleted]), textFrame(cursor, '[DONE]')]
       default: {
         const unknown: never = frame
         return unknown
@@ -78,6 +78,11 @@ export class ChatForm implements FrameForm {
       chunks.map((chunk) => this.#shared.named(this.#log, event, frameName(part, chunk), () => chunkFrame(event.cursor, chunk))),
     )
     return frames.length > 0 || event.type === 'turn-start' ? this.#withStart(event.cursor, frames) : []
+  }
+
+  /** Chunks of this stream alone. */
+  #closing(cursor: string | undefined, chunks: Chunks): Frames {
+    return this.#withStart(cursor, chunks.map((chunk) => chunkFrame(cursor, chunk)))
   }
 
   #withStart(cursor: string | undefined, frames: Frames): Frames {

@@ -1,9 +1,9 @@
-import type { ExecuteComplete } from '@bowline/client'
+import type { ExecuteComplete, HeldRun } from '@bowline/client'
 import type { ErrorKind, ModelError } from '@bowline/llm'
 import type { UiChunk } from './ui-chunk.ts'
 
 /** How a segment of a turn came to rest. */
-export type Ending = Pick<ExecuteComplete, 'status' | 'reason' | 'error'>
+export type Ending = Pick<ExecuteComplete, 'status' | 'reason' | 'error' | 'heldRuns' | 'pendingToolCalls' | 'pendingApprovals'>
 
 type FinishReason = Extract<UiChunk, { type: 'finish' }>['finishReason']
 
@@ -15,7 +15,7 @@ export function endingChunk(ending: Ending): UiChunk {
       return { type: 'finish', finishReason: finishReasonOf(ending) }
     case 'awaiting-tools':
     case 'awaiting-approval':
-      return { type: 'finish', finishReason: 'tool-calls' }
+      return isOnlyHeld(ending) ? { type: 'error', errorText: undecided } : { type: 'finish', finishReason: 'tool-calls' }
     case 'aborted':
       return { type: 'abort' }
     case 'error':
@@ -27,6 +27,16 @@ export function endingChunk(ending: Ending): UiChunk {
       return unknown
     }
   }
+}
+
+/** The turn waits for a decision that no page can make. */
+function isOnlyHeld({ heldRuns, pendingToolCalls = [], pendingApprovals = [] }: Ending): boolean {
+  return heldRuns !== undefined && pendingToolCalls.length + pendingApprovals.length === 0
+}
+
+/** Names the run of a subagent that is held, for whoever may recover it. */
+export function heldRunChunk({ runId, agent, message }: HeldRun): UiChunk {
+  return { type: 'data-held-run', id: runId, data: { runId, agent, message } }
 }
 
 /** The turn went wrong: its details are told beside the text for people. */
@@ -44,6 +54,7 @@ function finishReasonOf({ status, reason }: Ending): FinishReason {
   return status === 'completed' ? 'stop' : 'other'
 }
 
+const undecided = 'A helper of this assistant was changed while it worked. Somebody has to decide how to go on.'
 const later = 'Try again in a moment.'
 const modelTexts: Readonly<Partial<Record<ErrorKind, string>>> = {
   network: `The model could not be reached. ${later}`,

@@ -1,7 +1,7 @@
 import type { AgentEvent } from '@bowline/agent-loop'
 import type { LoggedEvent } from '@bowline/sessions'
 import { dataChunk } from './data-chunks.ts'
-import { isFailure, isWaiting } from './ending-chunks.ts'
+import { heldRunChunk, isFailure, isWaiting } from './ending-chunks.ts'
 import { MessageChunks } from './message-chunks.ts'
 import { outcomeChunks } from './part-chunks.ts'
 import { noChunks, type Chunks, type UiChunk } from './ui-chunk.ts'
@@ -126,7 +126,7 @@ const table: Table = {
   'user-message': nothing,
   'save-point': nothing,
   settled: nothing,
-  error: nothing,
+  error: (_turn, { source, runId, agent, message }) => (source === 'definition' && agent ? [heldRunChunk({ runId, agent, message })] : noChunks),
 }
 
 /**

@@ -3,6 +3,7 @@ import type { AssistantPart } from '@bowline/llm'
 import type { LoggedEvent } from '@bowline/sessions'
 import type { UIMessageChunk } from 'ai'
 import { expect, it } from 'vitest'
+import { endingChunk } from '../../src/chat/ending-chunks.ts'
 import type { UiChunk } from '../../src/chat/ui-chunk.ts'
 import { chunkTypes, chunksOf, framesSent, messageOf } from '../support/chat.ts'
 
@@ -138,6 +139,19 @@ it('V48: what a subagent asks is told as data: the message has no part for its c
   const sent = await chunks(...begin, callStart, callEnd, question, decision, waiting, turnEnd('awaiting-tools'))
   expect(sent.map(({ type }) => type).slice(4)).toEqual(['data-approval-requested', 'data-approval-resolved', 'data-awaiting-tools', 'data-usage', 'finish'])
   await messageOf(sent)
+})
+
+it('V48: a run of a subagent that is held is told as data, with what a decision needs; other faults beside the turn are not told', async () => {
+  const fault = { type: 'error', source: 'definition', runId: 'k1', path: ['c1'], agent: ['mid', 'leaf'], message: 'Changed.', fatal: false } as const
+  const sent = await chunks(...begin, fault, { ...fault, source: 'tool', message: 'Broken.' }, turnEnd('completed'))
+  expect(sent.slice(2, 4)).toMatchObject([{ type: 'data-held-run', id: 'k1', data: { runId: 'k1', agent: ['mid', 'leaf'], message: 'Changed.' } }, { type: 'data-usage' }])
+})
+
+it('V52: a turn that waits for a held run, and for the page too, ends as one that waits for the page', () => {
+  const heldRuns = [{ runId: 'k1', agent: ['leaf'], message: 'Changed.' }]
+  expect(endingChunk({ status: 'awaiting-tools', heldRuns, pendingToolCalls: [], pendingApprovals: [] })).toMatchObject({ type: 'error' })
+  const pendingToolCalls = [{ toolCallId: 'c', toolName: 'place', input: {}, path: [], agent: [] }]
+  expect(endingChunk({ status: 'awaiting-tools', heldRuns, pendingToolCalls, pendingApprovals: [] })).toEqual({ type: 'finish', finishReason: 'tool-calls' })
 })
 
 it('V48: progress of a tool is transient, and only the delta', async () => {
