@@ -20,7 +20,7 @@ describe('what others can see', () => {
       'runtimeAgent',
       'workerExecutor',
     ])
-    expect(Object.keys(mcp)).toEqual(['createBridgeMcpServer'])
+    expect(Object.keys(mcp)).toEqual(['createBridgeMcpHandler', 'createBridgeMcpServer'])
     expect(Object.keys(testing).sort()).toEqual(['kitAgent', 'kitApproval', 'kitResult', 'testBridgeExecutor'])
     expect(Object.keys(worker)).toEqual(['serveWorker'])
   })
