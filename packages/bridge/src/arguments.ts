@@ -5,7 +5,7 @@ import { BridgeError } from './errors.ts'
 /** The form of the ids of agents, sessions, requests and workers. */
 export const idForm = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
 
-const idWords = 'an id: a letter or digit, then up to 127 of those and . _ : -'
+export const idWords = 'an id: a letter or digit, then up to 127 of those and . _ : -'
 
 /** Checks of definitions and options: a mistake is `CONFIG`. */
 export const configChecks = fieldChecks((message) => new BridgeError('CONFIG', message))

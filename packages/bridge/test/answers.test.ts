@@ -164,7 +164,7 @@ describe('answers', () => {
   it('B40: are checked as a whole before any is passed on; unknown ids are NOT_FOUND', async () => {
     const { bridge, sessionId, legs } = await waiting()
     const error = failureOf(await bridge.prompt({ sessionId, answers: [approve, { id: 'nothing', output: 1 }] }).result())
-    expect(error).toMatchObject({ code: 'NOT_FOUND', details: { issues: [{ path: 'nothing' }], requestId: 'r1' } })
+    expect(error).toMatchObject({ code: 'NOT_FOUND', details: { issues: [{ path: 'answers[1]', id: 'nothing' }], requestId: 'r1' } })
     expect(legs).toHaveLength(1)
     expect(await bridge.request('r1')).toMatchObject({ status: 'awaiting-tools', pending: [approval, tool] })
   })
@@ -175,7 +175,7 @@ describe('answers', () => {
     expect(outcomeOf(await bridge.prompt({ sessionId, answers: [approve] }).result())).toMatchObject({ pending: [tool] })
     expect(legs).toHaveLength(2)
     const contrary: Answer = { id: 'ap_1', decision: 'deny' }
-    const refused = { code: 'PROTOCOL', details: { issues: [{ path: 'ap_1' }] } }
+    const refused = { code: 'PROTOCOL', details: { issues: [{ path: 'answers[0]', id: 'ap_1' }] } }
     expect(failureOf(await bridge.prompt({ sessionId, answers: [contrary] }).result())).toMatchObject(refused)
     expect(failureOf(await bridge.prompt({ sessionId, answers: [contrary, located] }).result())).toMatchObject(refused)
     const end = outcomeOf(await bridge.prompt({ sessionId, answers: [located] }).result())

@@ -43,8 +43,6 @@ interface Argument {
   readonly kinds?: readonly (Kind | '!')[]
   readonly valid: unknown
   readonly fields?: Readonly<Record<string, readonly (Kind | '!')[]>>
-  /** How errors name a field. Default: the path of the argument, then the field. */
-  readonly fieldPath?: (name: string) => string
 }
 
 export interface Row {
@@ -55,12 +53,11 @@ export interface Row {
   readonly notCalled?: string
 }
 
+/** One of these two must be given: an error about both names the input. */
+const shown = (path: string): string => (path === 'prompt.input.prompt' || path === 'prompt.input.answers' ? 'prompt.input' : path)
+
 /** The row for the kit. What a run tells as its result is thrown. */
 export function tableRow({ name, arguments: given, call }: Row): ArgumentRow {
-  const shown = (path: string): string => {
-    const argument = given.find((each) => path.startsWith(`${each.path}.`))
-    return argument?.fieldPath?.(path.slice(argument.path.length + 1)) ?? path
-  }
   return rowOf(name, { args: given.map((argument) => [argument.path, shapeOf(argument)]), call: (...values) => failing(() => call(...values)), shown })
 }
 
@@ -226,8 +223,7 @@ export function exportedFunctions(bridge: Bridge): readonly Row[] {
 
 /** One row for each method of a bridge. `sessionId`: of a session that is open. */
 export function bridgeMethods(bridge: Bridge, sessionId: string): readonly Row[] {
-  const plain = (name: string): string => name
-  const input = (path: string, valid: object, fields: Argument['fields'] = {}, kinds: Argument['kinds'] = ['!']): Argument => ({ path, valid, fields, kinds, fieldPath: plain })
+  const input = (path: string, valid: object, fields: Argument['fields'] = {}, kinds: Argument['kinds'] = ['!']): Argument => ({ path, valid, fields, kinds })
   const request: Fields<root.RequestOptions> = { owner: text, runtimeParams: ['object'], requestId: text, idempotencyKey: text, timeoutMs: whole, abortSignal: any }
   const depth: Fields<root.DepthOption> = { depth: whole, path: list }
   const owner: Fields<root.OwnerOption> = { owner: text }

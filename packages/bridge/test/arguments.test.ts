@@ -124,10 +124,10 @@ describe('what a first user gets wrong', () => {
     expect(error.details.issues).toEqual([{ path: 'prompt.input', message: 'must be an object; received undefined' }])
     const several = failureOf(await bridge.prompt({ sessionId: 5, prompt: '', owner: 7, runtimeParams: { temprature: 1 } } as never).result())
     expect(several.details.issues).toEqual([
-      { path: 'sessionId', message: 'Invalid input: expected string, received number' },
-      { path: 'prompt', message: 'Too small: expected string to have >=1 characters; received an empty text' },
-      { path: 'runtimeParams', message: 'has no field "temprature"; did you mean temperature?' },
-      { path: 'owner', message: 'must be a text with at least one character; received 7' },
+      { path: 'prompt.input.sessionId', message: 'must be a text; received 5' },
+      { path: 'prompt.input.prompt', message: 'must be a text with at least one character; received an empty text' },
+      { path: 'prompt.input.runtimeParams', message: 'has no field "temprature"; did you mean temperature?' },
+      { path: 'prompt.input.owner', message: 'must be a text with at least one character; received 7' },
     ])
   })
 

@@ -115,7 +115,7 @@ describe('a refused call', () => {
 
   it('B39: an empty prompt is refused with its issue', async () => {
     const { result } = await delegateTo(testAgent('a'), { prompt: '' })
-    expect(failureOf(result)).toMatchObject({ code: 'PROTOCOL', details: { issues: [{ path: 'prompt' }] } })
+    expect(failureOf(result)).toMatchObject({ code: 'PROTOCOL', details: { issues: [{ path: 'delegate.input.prompt' }] } })
   })
 
   it('B39: prompt size counts UTF-8 bytes; exactly the limit is allowed', async () => {

@@ -104,7 +104,7 @@ describe('which provider and model', () => {
     expect(build({ providers: [one, { id: 'green', models: ['lime'] }] })).toThrow(config('no provider green'))
     expect(build({ providers: [{ id: 'red', models: [] }] })).toThrow(config('no models'))
     expect(build({ providers: [{ ...one, defaults: { model: 'rose' } }] })).toThrow(config('"rose"'))
-    expect(build({ providers: [{ ...one, defaults: { temperature: 9 } }] })).toThrow(config('providers.red.defaults.temperature'))
+    expect(build({ providers: [{ ...one, defaults: { temperature: 9 } }] })).toThrow(config('multiProviderAgent.options.providers[0].defaults.temperature'))
     expect(build({ history: { maxMessages: -1 } })).toThrow(config('history.maxMessages'))
     expect(build({ id: '' })).toThrow(config('multiProviderAgent.options.id'))
   })

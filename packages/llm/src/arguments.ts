@@ -27,7 +27,7 @@ export function argumentChecks(refuse: (message: string) => Error) {
   function checkKeys(path: string, value: unknown, known: readonly string[]): void {
     if (!isFields(value)) must(path, 'an object', value)
     const unknown = Object.keys(value).find((key) => !known.includes(key))
-    if (unknown !== undefined) throw refuse(`${path} has no option "${shortened(unknown)}"${suggestion(unknown, known) || listOfKnown(known)}`)
+    if (unknown !== undefined) throw refuse(`${path} has no option "${shortened(unknown)}"${knownNames(unknown, known)}`)
   }
   function checkOneOf(path: string, value: unknown, allowed: readonly (string | boolean)[]): void {
     if (value === undefined || allowed.some((one) => one === value)) return
@@ -208,9 +208,10 @@ function isFileData(data: unknown): boolean {
   return data['type'] === 'data' ? isText(data['data']) : data['type'] === 'url' && isText(data['url'])
 }
 
-/** A few names help; many hide the one that was meant. */
-function listOfKnown(known: readonly string[]): string {
-  return known.length > 0 && known.length <= mostListed ? `; known are ${known.join(', ')}` : ''
+/** Returns the suggestion for an unknown name, else the known names. A few names help; many hide the one that was meant. */
+export function knownNames(name: string, known: readonly string[]): string {
+  const listed = known.length > 0 && known.length <= mostListed ? `; known are ${known.join(', ')}` : ''
+  return suggestion(name, known) || listed
 }
 
 /** An object of fields: no list, promise, map or date, which have none of their own. */

@@ -1,7 +1,7 @@
 import { mergeRuntimeParams, runtimeParamsSchema } from '@bowline/llm'
 import type { JSONObject, Models, RuntimeParams } from '@bowline/llm'
 import type { AgentProvider } from '../agent.ts'
-import { issuesOf } from '../input/issues.ts'
+import { invalidInput, issuesWith } from '../input/issues.ts'
 import { BridgeError } from '../errors.ts'
 
 /** A provider that the registry of models knows by this id. */
@@ -54,9 +54,9 @@ export function providerTable({ id, models, providers, defaultProviderId, defaul
       throw fault(`the provider ${provider.id} does not offer the model ${JSON.stringify(model)}`)
     },
   }
-  const base = checkedParams(defaults, 'defaults', 'CONFIG')
-  for (const provider of providers) {
-    const own = checkedParams(provider.defaults, `providers.${provider.id}.defaults`, 'CONFIG')
+  const base = checkedParams(defaults, 'multiProviderAgent.options.defaults', 'CONFIG')
+  for (const [place, provider] of providers.entries()) {
+    const own = checkedParams(provider.defaults, `multiProviderAgent.options.providers[${place}].defaults`, 'CONFIG')
     checked.modelOf(provider, mergeRuntimeParams(base, own))
   }
   return checked
@@ -64,9 +64,7 @@ export function providerTable({ id, models, providers, defaultProviderId, defaul
 
 /** What may come from outside as `runtimeParams`. Throws with the issues. */
 export function checkedParams(value: unknown, place: string, code: 'CONFIG' | 'PROTOCOL'): RuntimeParams {
-  const parsed = runtimeParamsSchema.safeParse(value ?? {})
-  if (parsed.success) return mergeRuntimeParams(parsed.data)
-  const issues = issuesOf(parsed.error).map(({ path, message }) => ({ path: path ? `${place}.${path}` : place, message }))
-  const named = issues.map(({ path, message }) => `${path}: ${message}`).join('; ')
-  throw new BridgeError(code, `Invalid runtimeParams: ${named}`, { details: { issues } })
+  const issues = issuesWith(runtimeParamsSchema, value ?? {})
+  if (issues.length > 0) throw invalidInput(issues, place, code)
+  return mergeRuntimeParams(value as RuntimeParams | undefined)
 }

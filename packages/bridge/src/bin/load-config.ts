@@ -24,7 +24,13 @@ function checkObject(path: string, value: unknown): void {
 
 export interface LoadedConfig {
   readonly config: BridgeConfig
-  /** The folder of the file: the process may have been started anywhere. */
+  /** Where the file is: the process may have been started anywhere. */
+  readonly place: ConfigPlace
+}
+
+export interface ConfigPlace {
+  /** The name of the file, as errors show it before a field. */
+  readonly path: string
   readonly folder: string
 }
 
@@ -34,11 +40,12 @@ export interface LoadedConfig {
  */
 export async function loadConfig(named: string | undefined, folder: string): Promise<LoadedConfig> {
   const file = named === undefined ? configFileIn(folder) : resolve(folder, named)
-  if (file === undefined) return { config: {}, folder }
+  if (file === undefined) return { config: {}, place: { path: 'bowline-bridge', folder } }
   const config = await loadDefault(file)
   if (!isConfig(config)) throw new BridgeError('CONFIG', faultOf(file))
-  check.record(fieldChecks)(basename(file), config)
-  return { config, folder: dirname(file) }
+  const place = { path: basename(file), folder: dirname(file) }
+  check.record(fieldChecks)(place.path, config)
+  return { config, place }
 }
 
 function faultOf(file: string): string {

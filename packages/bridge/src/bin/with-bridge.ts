@@ -6,14 +6,15 @@ import type { BridgeExecutor } from '../executors/executor.ts'
 import { stderrLogger } from '../logger.ts'
 import type { CommandLine } from './command-line.ts'
 import { loadConfig } from './load-config.ts'
+import type { ConfigPlace } from './load-config.ts'
 import { atLevel } from './log-level.ts'
 
 /** Starts what the configuration says, lets `work` use the bridge, and stops what runs. */
 export async function withBridge(line: CommandLine, folder: string, work: (bridge: Bridge) => Promise<void>): Promise<void> {
-  const { config, folder: configFolder } = await loadConfig(line.configFile, folder)
+  const { config, place } = await loadConfig(line.configFile, folder)
   const { runtimes = [], workers = [], ...parts } = config
   const flagged = line.workers.map((worker) => ({ ...worker, cwd: folder }))
-  const bridge = await makeBridge({ ...parts, workers: [...workers, ...flagged] }, line, configFolder)
+  const bridge = await makeBridge({ ...parts, workers: [...workers, ...flagged] }, line, place)
   const started: Runtime[] = []
   try {
     for (const runtime of runtimes) {
@@ -37,15 +38,15 @@ const allForOneOwner = {
 type Parts = Omit<BridgeConfig, 'runtimes'>
 
 /** What was said on the command line wins. */
-async function makeBridge({ workers = [], servers = [], ...options }: Parts, line: CommandLine, folder: string): Promise<Bridge> {
+async function makeBridge({ workers = [], servers = [], ...options }: Parts, line: CommandLine, place: ConfigPlace): Promise<Bridge> {
   const { defaultAgentId, logLevel } = line
   return createBridge({
     ...allForOneOwner,
     ...options,
     executors: [
       ...(options.executors ?? []),
-      ...(await workersOf(workers, folder)),
-      ...(await serversOf(servers)),
+      ...(await workersOf(workers, place)),
+      ...(await serversOf(servers, place)),
     ],
     logger: atLevel(options.logger ?? stderrLogger(), logLevel),
     ...(defaultAgentId !== undefined && { defaultAgentId }),
@@ -53,14 +54,14 @@ async function makeBridge({ workers = [], servers = [], ...options }: Parts, lin
 }
 
 /** Loaded where it is wanted: others are to have their first answer soon. */
-async function workersOf(workers: Required<Parts>['workers'], folder: string): Promise<readonly BridgeExecutor[]> {
+async function workersOf(workers: Required<Parts>['workers'], place: ConfigPlace): Promise<readonly BridgeExecutor[]> {
   if (workers.length === 0) return []
   const { workersIn } = await import('../executors/worker.ts')
-  return [workersIn(folder, { workers })]
+  return [workersIn(place, { workers })]
 }
 
-async function serversOf(servers: Required<Parts>['servers']): Promise<readonly BridgeExecutor[]> {
+async function serversOf(servers: Required<Parts>['servers'], { path }: ConfigPlace): Promise<readonly BridgeExecutor[]> {
   if (servers.length === 0) return []
-  const { remoteExecutor } = await import('../executors/remote/remote-executor.ts')
-  return [remoteExecutor({ servers })]
+  const { serversIn } = await import('../executors/remote/remote-executor.ts')
+  return [serversIn(path, { servers })]
 }

@@ -1,4 +1,5 @@
 import { parseArgsStringToArgv } from 'string-argv'
+import { checkId } from '../arguments.ts'
 import { BridgeError } from '../errors.ts'
 
 /** One `--worker ID=COMMAND`. */
@@ -16,5 +17,6 @@ export function readWorker(text: string): WorkerFlag {
   if (at === -1 || id === '' || command === undefined) {
     throw new BridgeError('CONFIG', `--worker ${text} must be ID=COMMAND, such as reviewer="node reviewer.js"`)
   }
+  checkId(`the ID of --worker ${text}`, id)
   return { id, command, args }
 }

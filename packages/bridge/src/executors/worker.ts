@@ -3,7 +3,7 @@ import { BridgeError } from '../errors.ts'
 import { givenFields } from '../given-fields.ts'
 import type { BridgeExecutor, DiscoveredAgent, ExecutorHost, ExecutorLimits } from './executor.ts'
 import { workerSettings } from './worker/options.ts'
-import type { WorkerExecutorOptions, WorkerSettings } from './worker/options.ts'
+import type { OptionsPlace, WorkerExecutorOptions, WorkerSettings } from './worker/options.ts'
 import { createWorker } from './worker/worker.ts'
 import type { Worker } from './worker/worker.ts'
 
@@ -16,12 +16,12 @@ const refreshMs = 2000
  * `serveWorker`. A lost process is started again. Throws `CONFIG` for options that cannot work.
  */
 export function workerExecutor(options: WorkerExecutorOptions): BridgeExecutor {
-  return workersIn('.', options)
+  return workersIn({ path: 'workerExecutor.options', folder: '.' }, options)
 }
 
-/** Resolves relative paths of workers against `folder`. */
-export function workersIn(folder: string, options: WorkerExecutorOptions): BridgeExecutor {
-  const settings = workerSettings(options, folder)
+/** The same for workers of a configuration file. */
+export function workersIn(place: OptionsPlace, options: WorkerExecutorOptions): BridgeExecutor {
+  const settings = workerSettings(options, place)
   const workers = new Map<string, Worker>()
   let host: ExecutorHost | undefined
 

@@ -7,6 +7,7 @@ import { callChecks } from '../arguments.ts'
 import type { Bridge, CancelInput, CloseInput, CreateSessionInput, DelegateInput, DepthOption } from '../bridge-contract.ts'
 import type { OwnerOption, PromptInput, RequestOptions, RequestQuery, SessionFilter } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
+import { readCursor } from './session-cursor.ts'
 import { invalidInput, issuesWith } from './issues.ts'
 import type { InputIssue } from './issues.ts'
 import { cancelInputSchema, closeInputSchema, createInputSchema, delegateInputSchema, listInputSchema, promptInputSchema } from './schemas.ts'
@@ -24,10 +25,7 @@ export function checkDelegateInput(input: DelegateInput, limits: InputLimits): v
 }
 
 export function checkPromptInput(input: PromptInput, limits: InputLimits): void {
-  const hasBoth = input?.prompt !== undefined && input.answers !== undefined
-  const hasNone = input?.prompt === undefined && input?.answers === undefined
-  const choice = hasBoth || hasNone ? [{ path: '', message: 'give exactly one of prompt and answers' }] : []
-  checkFields('prompt.input', input, { schema: promptInputSchema, options: { ...ownerOption, ...signalOption } }, [...choice, ...requestIssues(input, limits)])
+  checkFields('prompt.input', input, { schema: promptInputSchema, options: { ...ownerOption, ...signalOption } }, promptIssues(input, limits))
   checkSizes({ ...input, prompt: input.prompt ?? JSON.stringify(input.answers) }, limits)
 }
 
@@ -37,9 +35,7 @@ export function checkCreateInput(input: CreateSessionInput, limits: InputLimits)
 }
 
 export function checkCancelInput(input: CancelInput): void {
-  const isNone = input?.sessionId === undefined && input?.requestId === undefined
-  const choice = isNone ? [{ path: '', message: 'give sessionId, requestId or both' }] : []
-  checkFields('cancel.input', input, { schema: cancelInputSchema, options: ownerOption }, choice)
+  checkFields('cancel.input', input, { schema: cancelInputSchema, options: ownerOption }, cancelIssues(input))
 }
 
 export function checkCloseInput(input: CloseInput): void {
@@ -47,7 +43,7 @@ export function checkCloseInput(input: CloseInput): void {
 }
 
 export function checkSessionFilter(filter: SessionFilter): void {
-  checkFields('sessions.filter', filter, { schema: listInputSchema, options: ownerOption })
+  checkFields('sessions.filter', filter, { schema: listInputSchema, options: ownerOption }, listIssues(filter))
 }
 
 const ownerOption: FieldChecks<OwnerOption> = { owner: callChecks.optionalName }
@@ -75,7 +71,7 @@ function checkFields(path: string, input: object, { schema, options }: FieldRule
   const wire = Object.fromEntries(given.filter(([name]) => !Object.hasOwn(options, name)))
   const issues = given.flatMap(([name, value]) => issuesIn(() => options[name]?.(name, value)))
   const all = [...issuesWith(schema, wire), ...issues, ...others]
-  if (all.length > 0) throw invalidInput(all)
+  if (all.length > 0) throw invalidInput(all, path)
 }
 
 function issuesIn(check: () => void): readonly InputIssue[] {
@@ -98,14 +94,32 @@ export function idOfKey(tool: string, key: string): string {
   return `k_${createHash('sha256').update(`${tool} ${key}`).digest('base64url')}`
 }
 
-function requestIssues(input: RequestOptions | undefined, { maxTimeoutMs }: InputLimits): readonly InputIssue[] {
+type TimeLimit = Pick<InputLimits, 'maxTimeoutMs'>
+
+/** What the schema cannot say of a request. */
+export function requestIssues(input: RequestOptions | undefined, { maxTimeoutMs }: TimeLimit): readonly InputIssue[] {
   const { timeoutMs, requestId, idempotencyKey } = input ?? {}
   const isTooLong = typeof timeoutMs === 'number' && timeoutMs > maxTimeoutMs
   const isTwice = requestId !== undefined && idempotencyKey !== undefined
   return [
-    ...(isTooLong ? [{ path: 'timeoutMs', message: `must be at most ${maxTimeoutMs}` }] : []),
-    ...(isTwice ? [{ path: 'idempotencyKey', message: 'give one of requestId and idempotencyKey' }] : []),
+    ...(isTooLong ? [{ path: 'timeoutMs', message: `must be a whole number up to ${maxTimeoutMs}; received ${timeoutMs}` }] : []),
+    ...(isTwice ? [{ path: 'idempotencyKey', message: 'must be absent if there is a requestId' }] : []),
   ]
+}
+
+export function promptIssues(input: PromptInput | undefined, limits: TimeLimit): readonly InputIssue[] {
+  const isOne = (input?.prompt === undefined) !== (input?.answers === undefined)
+  return [...(isOne ? [] : [{ path: '', message: 'must have exactly one of prompt and answers' }]), ...requestIssues(input, limits)]
+}
+
+export function cancelIssues(input: CancelInput | undefined): readonly InputIssue[] {
+  const isNone = input?.sessionId === undefined && input?.requestId === undefined
+  return isNone ? [{ path: '', message: 'must have sessionId, requestId or both' }] : []
+}
+
+export function listIssues(filter: SessionFilter | undefined): readonly InputIssue[] {
+  const { cursor } = filter ?? {}
+  return typeof cursor !== 'string' || readCursor(cursor) ? [] : [{ path: 'cursor', message: 'must be a nextCursor of an earlier page' }]
 }
 
 function checkSizes(input: { readonly prompt?: string; readonly metadata?: object; readonly runtimeParams?: object }, limits: InputLimits): void {

@@ -1,50 +1,83 @@
-import { describeValue, suggestion } from '@bowline/llm/arguments'
+import { describeValue, knownNames } from '@bowline/llm/arguments'
 import { z } from 'zod'
+import { idWords } from '../arguments.ts'
 import { BridgeError } from '../errors.ts'
+import type { BridgeErrorCode } from '../errors.ts'
 
+/** What is wrong with one field. The path is that of the field in the input, as its caller writes it. */
 export interface InputIssue {
   readonly path: string
   readonly message: string
 }
 
-export function invalidInput(issues: readonly InputIssue[]): BridgeError {
-  const named = issues.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ')
-  return new BridgeError('PROTOCOL', `Invalid input: ${named}`, { details: { issues: issues.map((each) => ({ ...each })) } })
+/** `place` is the path of the input. Callers over MCP write the fields only. */
+export function invalidInput(issues: readonly InputIssue[], place = '', code: BridgeErrorCode = 'PROTOCOL'): BridgeError {
+  const placed = issues.map(({ path, message }) => ({ path: joined(place, path), message }))
+  const named = placed.map(({ path, message }) => `${path || 'the input'} ${message}`).join('; ')
+  return new BridgeError(code, `Invalid input: ${named}`, { details: { issues: placed } })
 }
 
-/** One issue for each field that the schema refuses, with the kind of value received. */
+function joined(place: string, path: string): string {
+  return place === '' || path === '' ? place + path : `${place}.${path}`
+}
+
+/** One issue for each field that the schema refuses, in the words of all checks of arguments. */
 export function issuesWith(schema: z.ZodType, value: unknown): readonly InputIssue[] {
-  const { error } = parse(schema, value)
-  return error?.issues.map((issue) => ({ path: issue.path.join('.'), message: messageOf(issue, schema, value) })) ?? []
-}
-
-/** One issue for each field, in the words of the schema. */
-export function issuesOf(error: z.ZodError): readonly InputIssue[] {
-  return error.issues.map(({ path, message }) => ({ path: path.join('.'), message }))
-}
-
-function parse(schema: z.ZodType, value: unknown): { readonly error?: z.ZodError | undefined } {
   try {
-    return schema.safeParse(value)
+    const { error } = schema.safeParse(value)
+    return error?.issues.map((issue) => ({ path: pathText(issue.path), message: messageOf(issue, valueAt(value, issue.path), schemaAt(schema, issue.path)) })) ?? []
   } catch (error) {
     // Nested deeper than the stack.
-    if (error instanceof RangeError) throw invalidInput([{ path: '', message: 'too deeply nested' }])
+    if (error instanceof RangeError) return [{ path: '', message: 'must not be nested so deeply' }]
     throw error
   }
 }
 
-function messageOf(issue: z.core.$ZodIssue, schema: z.ZodType, value: unknown): string {
-  if (issue.code === 'unrecognized_keys') return unknownKeys(issue, schemaAt(schema, issue.path))
-  // The schema's own words say it of these.
-  if (issue.code === 'custom' || issue.message.includes('received')) return issue.message
-  return `${issue.message}; received ${describeValue(valueAt(value, issue.path))}`
+function pathText(path: readonly PropertyKey[]): string {
+  return path.reduce<string>((text, key) => (typeof key === 'number' ? `${text}[${key}]` : joined(text, String(key))), '')
 }
 
-function unknownKeys({ message, keys }: z.core.$ZodIssueUnrecognizedKeys, schema: unknown): string {
-  // Runtime params name the nearest field themselves.
-  if (message.includes('did you mean')) return message
-  const [unknown = ''] = keys
-  return message + (schema instanceof z.ZodObject ? suggestion(unknown, Object.keys(schema.shape)) : '')
+function messageOf(issue: z.core.$ZodIssue, value: unknown, schema: unknown): string {
+  // Some schemas have the words already.
+  if (/^has |; received /.test(issue.message)) return issue.message
+  if (issue.code === 'unrecognized_keys') return unknownKey(issue.keys, schema)
+  const must = issue.message.startsWith('must ') ? issue.message : `must be ${wantedBy(issue)}`
+  return `${must}; received ${describeValue(value)}`
+}
+
+const kinds: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+}
+
+function wantedBy(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return kinds[issue.expected] ?? issue.expected
+    case 'too_small':
+      return issue.origin === 'string' ? 'a text with at least one character' : issue.origin === 'array' ? 'a list with at least one item' : `a whole number from ${lowest(issue)}`
+    case 'too_big':
+      return `a whole number up to ${issue.maximum}`
+    case 'invalid_format':
+      return idWords
+    case 'invalid_value':
+      return `one of ${issue.values.join(', ')}`
+    default:
+      return 'JSON'
+  }
+}
+
+function lowest({ minimum, inclusive }: z.core.$ZodIssueTooSmall): number {
+  return Number(minimum) + (inclusive === false ? 1 : 0)
+}
+
+function unknownKey([unknown = '']: readonly string[], schema: unknown): string {
+  return `has no option "${unknown.slice(0, 40)}"${schema instanceof z.ZodObject ? knownNames(unknown, Object.keys(schema.shape)) : ''}`
 }
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {

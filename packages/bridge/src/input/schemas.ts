@@ -22,7 +22,7 @@ const answerSchema = z.union(
     z.strictObject({ id: z.string().min(1), output: z.json() }),
     z.strictObject({ id: z.string().min(1), error: z.string() }),
   ],
-  { error: 'Invalid input: expected { id, decision } with approve or deny, { id, output } or { id, error }' },
+  { error: 'must be { id, decision } with approve or deny, { id, output } or { id, error }' },
 )
 
 export const createInputSchema = z.strictObject({

@@ -3,7 +3,7 @@ import { createMcpHandler, McpServer } from '@modelcontextprotocol/server'
 import type { McpHttpHandler, McpServerFactory, ServerContext } from '@modelcontextprotocol/server'
 import manifest from '../../package.json' with { type: 'json' }
 import { configChecks as check } from '../arguments.ts'
-import type { Bridge } from '../bridge-contract.ts'
+import type { Bridge, BridgeLimits } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
 import { invalidInput, issuesWith } from '../input/issues.ts'
 import { advertisedSchema } from './advertised-schema.ts'
@@ -81,7 +81,7 @@ function register(server: McpServer, { bridge, onerror }: Served, { tool, config
   server.registerTool(tool.name, config, async (input, context) => {
     try {
       const call = { bridge, abortSignal: context.mcpReq.signal, sendProgress: progressSender(context) }
-      return success(checkedOutput(tool, await tool.run(call, checkedInput(tool, input))))
+      return success(checkedOutput(tool, await tool.run(call, checkedInput(tool, input, bridge.limits))))
     } catch (error) {
       if (!BridgeError.isInstance(error)) onerror(error)
       return failure(error)
@@ -90,9 +90,10 @@ function register(server: McpServer, { bridge, onerror }: Served, { tool, config
 }
 
 /** The value as it was given: what the schema would copy, agents are to get unchanged. */
-function checkedInput(tool: BridgeTool, input: unknown): unknown {
+function checkedInput(tool: BridgeTool, input: unknown, limits: BridgeLimits): unknown {
   const renamed = withNewNames(input, tool.oldNames)
-  const issues = issuesWith(tool.input, renamed)
+  const others = typeof renamed === 'object' && renamed !== null ? tool.issues?.(renamed, limits) : undefined
+  const issues = [...issuesWith(tool.input, renamed), ...(others ?? [])]
   if (issues.length > 0) throw invalidInput(issues)
   return renamed
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { cancelIssues, listIssues } from '../input/check-input.ts'
 import { cancelInputSchema, closeInputSchema, createInputSchema, idSchema, listInputSchema } from '../input/schemas.ts'
 import { givenFields } from '../given-fields.ts'
 import { sessionSchema } from './schemas.ts'
@@ -29,6 +30,7 @@ export const sessionsList = tool({
   title: 'List sessions',
   description: 'Lists your sessions, newest first.',
   input: listInputSchema,
+  issues: listIssues,
   output: z.looseObject({ sessions: z.array(sessionSchema), nextCursor: z.string().optional() }),
   annotations: { readOnlyHint: true },
   run: ({ bridge }, input) => bridge.sessions(givenFields(input)),
@@ -38,7 +40,8 @@ export const sessionsCancel = tool({
   name: 'sessions_cancel',
   title: 'Cancel a request',
   description: 'Stops a running request, named by itself or by its session: give at least one of the two.',
-  input: cancelInputSchema.refine((input) => input.sessionId !== undefined || input.requestId !== undefined, 'give sessionId, requestId or both'),
+  input: cancelInputSchema,
+  issues: cancelIssues,
   output: z.looseObject({
     cancelled: z.boolean(),
     sessionId: idSchema,

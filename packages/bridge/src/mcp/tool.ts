@@ -1,5 +1,7 @@
 import type { ToolAnnotations } from '@modelcontextprotocol/server'
 import type { z } from 'zod'
+import type { BridgeLimits } from '../bridge-contract.ts'
+import type { InputIssue } from '../input/issues.ts'
 import type { BridgeView } from './bridge-view.ts'
 import type { ProgressSender } from './report-progress.ts'
 
@@ -9,6 +11,8 @@ export interface BridgeTool<Input extends z.ZodType = z.ZodType> {
   readonly title: string
   readonly description: string
   readonly input: Input
+  /** What the schema cannot say of an input. The input may be of any shape. */
+  issues?(input: object, limits: Pick<BridgeLimits, 'maxTimeoutMs'>): readonly InputIssue[]
   /** Names that are still taken, with the ones that replaced them. */
   readonly oldNames?: Readonly<Record<string, string>>
   readonly output: z.ZodType

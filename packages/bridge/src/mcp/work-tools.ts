@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { DelegateInput, PromptInput } from '../bridge-contract.ts'
+import { promptIssues, requestIssues } from '../input/check-input.ts'
 import { delegateInputSchema, idSchema, promptInputSchema } from '../input/schemas.ts'
 import { answerRun } from './answer-run.ts'
 import { givenFields } from '../given-fields.ts'
@@ -22,9 +23,8 @@ export const sessionsPrompt = tool({
   description:
     'Gives a session its next prompt, or answers to what its request waits for: exactly one of prompt and answers. ' +
     'A status running or queued means that the work goes on: ask tasks_status with the requestId.',
-  input: promptInputSchema
-    .extend(waitField)
-    .refine((input) => (input.prompt === undefined) !== (input.answers === undefined), 'give exactly one of prompt and answers'),
+  input: promptInputSchema.extend(waitField),
+  issues: (input, limits) => promptIssues(input as PromptInput, limits),
   oldNames: { timeout: 'timeoutMs' },
   output: outcomeSchema,
   annotations: { openWorldHint: true },
@@ -47,6 +47,7 @@ export const tasksDelegate = tool({
     ...waitField,
     mode: z.enum(['wait', 'background']).default('wait').describe('background: answers as soon as the task is accepted.'),
   }),
+  issues: (input, limits) => requestIssues(input as DelegateInput, limits),
   oldNames: { timeout: 'timeoutMs', workerId: 'agentId' },
   output: outcomeSchema,
   annotations: { openWorldHint: true },

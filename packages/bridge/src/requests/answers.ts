@@ -17,12 +17,18 @@ export interface CheckedAnswers {
 export function checkAnswers(record: RequestRecord, answers: readonly Answer[]): CheckedAnswers {
   const answered = record.answered ?? {}
   const pending = new Map((record.outcome?.pending ?? record.asked ?? []).map((input) => [input.id, input]))
+  const refuseSome = (code: 'NOT_FOUND' | 'PROTOCOL', message: string, refused: readonly Answer[]): void => {
+    if (refused.length === 0) return
+    const { requestId, sessionId, agentId } = record
+    const issues = refused.map((answer) => ({ path: `answers[${answers.indexOf(answer)}]`, id: answer.id, message }))
+    throw new BridgeError(code, `${message} ${refused.map(({ id }) => id).join(', ')}`, { details: { requestId, sessionId, agentId, issues } })
+  }
   const fresh = answers.filter(({ id }) => !Object.hasOwn(answered, id))
-  refuseSome('NOT_FOUND', 'Nothing waits for', fresh.filter(({ id }) => !pending.has(id)), record)
+  refuseSome('NOT_FOUND', 'Nothing waits for', fresh.filter(({ id }) => !pending.has(id)))
   const others = answers.filter((answer) => Object.hasOwn(answered, answer.id) && !isSame(answered[answer.id], answer))
-  refuseSome('PROTOCOL', 'There is another answer to', others, record)
-  refuseSome('PROTOCOL', 'Answered twice at once:', repeated(fresh), record)
-  refuseSome('PROTOCOL', 'An approval takes a decision, and a tool an output or error:', fresh.filter((answer) => !fits(answer, pending.get(answer.id))), record)
+  refuseSome('PROTOCOL', 'There is another answer to', others)
+  refuseSome('PROTOCOL', 'Answered twice at once:', repeated(fresh))
+  refuseSome('PROTOCOL', 'An approval takes a decision, and a tool an output or error:', fresh.filter((answer) => !fits(answer, pending.get(answer.id))))
   const given = new Set(fresh.map(({ id }) => id))
   return {
     fresh,
@@ -48,12 +54,6 @@ function repeated(answers: readonly Answer[]): readonly Answer[] {
 
 function fits(answer: Answer, pending: PendingInput | undefined): boolean {
   return 'decision' in answer === (pending?.kind === 'approval')
-}
-
-function refuseSome(code: 'NOT_FOUND' | 'PROTOCOL', message: string, answers: readonly Answer[], { requestId, sessionId, agentId }: RequestRecord): void {
-  if (answers.length === 0) return
-  const issues = answers.map(({ id }) => ({ path: id, message }))
-  throw new BridgeError(code, `${message} ${answers.map(({ id }) => id).join(', ')}`, { details: { requestId, sessionId, agentId, issues } })
 }
 
 function isSame(left: Answer | undefined, right: Answer): boolean {

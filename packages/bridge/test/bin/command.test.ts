@@ -328,7 +328,7 @@ describe('bowline-bridge with workers', () => {
     await writeFile(join(folder, 'bowline.bridge.json'), JSON.stringify({ workers: [{ id: 'none' }] }))
     const none = start()
     expect([await twice.exit, await none.exit]).toEqual([[2, null], [2, null]])
-    expect(none.stderr()).toContain('Worker none')
+    expect(none.stderr()).toContain('bowline.bridge.json.workers[0] must have either a command or an entry')
   })
 })
 

@@ -22,9 +22,14 @@ const optionChecks: FieldChecks<RemoteExecutorOptions> = { ...limitChecks, serve
  * is a run there, which goes on when this process does not. Throws `CONFIG`.
  */
 export function remoteExecutor(options: RemoteExecutorOptions): BridgeExecutor {
-  check.record(optionChecks)('remoteExecutor.options', options)
+  return serversIn('remoteExecutor.options', options)
+}
+
+/** The same for options that errors name by another path. */
+export function serversIn(path: string, options: RemoteExecutorOptions): BridgeExecutor {
+  check.record(optionChecks)(path, options)
   const { servers: given, ...limits } = options
-  checkServers('remoteExecutor.options.servers', given)
+  checkServers(`${path}.servers`, given)
   const sessions = new Map<string, RemoteSession>()
   let servers: readonly RemoteServer[] = []
   let running = false

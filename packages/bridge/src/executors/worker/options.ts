@@ -122,13 +122,21 @@ const optionChecks: FieldChecks<WorkerExecutorOptions> = {
 
 const standardRestart: RestartLimits = { maxRestarts: 5, windowMs: 60_000, backoffMs: 250, maxBackoffMs: 10_000 }
 
-/** Resolves relative paths against `folder`. Throws `CONFIG` for anything that could not work. */
-export function workerSettings(options: WorkerExecutorOptions, folder: string): readonly WorkerSettings[] {
-  check.record(optionChecks)('workerExecutor.options', options)
+/** Where options were written. */
+export interface OptionsPlace {
+  /** The path of the options, as errors name it. */
+  readonly path: string
+  /** Relative paths are resolved against it. */
+  readonly folder: string
+}
+
+/** Throws `CONFIG` for anything that could not work. */
+export function workerSettings(options: WorkerExecutorOptions, { path: given, folder }: OptionsPlace): readonly WorkerSettings[] {
+  check.record(optionChecks)(given, options)
   const { workers, cancelGraceMs = 5000 } = options
   const seen = new Set<string>()
   return workers.map((worker, place) => {
-    const path = `workerExecutor.options.workers[${place}]`
+    const path = `${given}.workers[${place}]`
     if (seen.has(worker.id)) throw new BridgeError('CONFIG', `${path}.id: two workers have the id ${worker.id}`, { details: { agentId: worker.id } })
     seen.add(worker.id)
     return { ...settingsOf(path, worker, folder), cancelGraceMs }
@@ -151,7 +159,7 @@ function settingsOf(path: string, worker: WorkerOptions, folder: string): Omit<W
 
 function programOf(path: string, worker: WorkerOptions, cwd: string): Pick<WorkerSettings, 'command' | 'args' | 'missing'> {
   const { command, entry, args = [] } = worker as Partial<CommandWorkerOptions & EntryWorkerOptions>
-  if ((command === undefined) === (entry === undefined)) throw fault(path, worker, 'needs either a command or an entry')
+  if ((command === undefined) === (entry === undefined)) throw new BridgeError('CONFIG', `${path} must have either a command or an entry`, { details: { agentId: worker.id } })
   const missingFolder = (): string | undefined => (isFolder(cwd) ? undefined : `there is no folder ${JSON.stringify(worker.cwd ?? cwd)}`)
   if (entry === undefined) return { command: command as string, args, missing: missingFolder }
   const file = resolve(cwd, entryFile(path, entry))
@@ -179,8 +187,4 @@ function isEntry(worker: WorkerOptions): worker is EntryWorkerOptions {
 
 function checkText(path: string, value: unknown): void {
   check.checkRequired(path, value, 'a text', (given) => typeof given === 'string')
-}
-
-function fault(path: string, { id }: WorkerOptions, text: string): BridgeError {
-  return new BridgeError('CONFIG', `Worker ${id} ${text} (${path})`, { details: { agentId: id } })
 }
