@@ -87,7 +87,7 @@ export const checkProgram = record<Program>({
     checkRequired(path, step, 'a step, { do }', (given) => typeof given === 'object' && given !== null)
     checkRequired(`${path}.do`, Reflect.get(step as object, 'do'), 'a kind of step', (kind) => typeof kind === 'string' && Object.hasOwn(stepKinds, kind))
   }),
-  crashes: requiredList(record({ at: required(whole(1)), how: required(oneOf('kill', 'kill-behind', 'lost', 'lost-behind', 'freeze')) })),
+  crashes: requiredList(record({ at: required(whole(1)), how: required(oneOf('kill', 'kill-behind', 'lost', 'lost-behind', 'freeze', 'unrenewed', 'never-renewed')) })),
 })
 
 export const checkExploreOptions = optionalRecord<ExploreOptions>({

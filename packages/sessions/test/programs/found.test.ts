@@ -131,6 +131,10 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
       crashes: [{ at: 50, how: 'kill-behind' }],
     },
   ],
+  [
+    'S62, S203: a run whose process can renew no lease is given up',
+    { setup: { modelMs: 12_000 }, steps: [{ do: 'send', to: 'a', name: 'first', plan: [] }], crashes: [{ at: 5, how: 'never-renewed' }] },
+  ],
 ]
 
 it.each(found)('%s', async (_name, program) => {

@@ -24,7 +24,7 @@ export function drawProgram(seed: number, features: readonly Feature[] = program
 function drawCrashes(draw: Draw, steps: number): readonly ProgramCrash[] {
   const crashes = draw.times(1 + draw.whole(mostCrashes), (): ProgramCrash => ({
     at: 4 + draw.whole(30 + steps * 30),
-    how: draw.oneOf(['kill', 'kill', 'kill-behind', 'kill-behind', 'lost', 'lost-behind', 'freeze']),
+    how: draw.oneOf(['kill', 'kill', 'kill-behind', 'kill-behind', 'lost', 'lost-behind', 'freeze', 'unrenewed', 'never-renewed']),
   }))
   return crashes.toSorted((a, b) => a.at - b.at)
 }

@@ -116,11 +116,12 @@ export type ProgramStep = (ClientStep | WorldStep) & {
 
 /**
  * A crash at the n-th operation of the store, counted over the whole program. `kill`: the process dies before or after it.
- * `lost`: the answer is lost. `freeze`: the process stops until another one has taken over.
+ * `lost`: the answer is lost. `freeze`: the process stops until another one has taken over. `unrenewed`: each renewal of
+ * leases by this process fails for a minute; `never-renewed`: for good.
  */
 export interface ProgramCrash {
   readonly at: number
-  readonly how: 'kill' | 'kill-behind' | 'lost' | 'lost-behind' | 'freeze'
+  readonly how: 'kill' | 'kill-behind' | 'lost' | 'lost-behind' | 'freeze' | 'unrenewed' | 'never-renewed'
 }
 
 /** Features of programs. */

@@ -69,6 +69,7 @@ export class Stage {
       draw: this.#draw,
       crashes: program.crashes,
       ceiling: this.ceiling,
+      time: this.time,
       log: (process, what) => this.log(process.name, what),
       onStruck: (_process, how) => (this.#struck = how === 'freeze' ? 'freeze' : 'kill'),
       onTakeover: () => this.wakeFrozen(),

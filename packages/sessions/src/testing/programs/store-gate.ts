@@ -7,6 +7,7 @@ import type { Batch, CommitResult } from '../../store/batch.ts'
 import type { Claim } from '../../store/contract.ts'
 import type { Draw } from './draw.ts'
 import type { ProgramCrash } from './program.ts'
+import type { ProgramTime } from './program-time.ts'
 import type { Ceiling } from './ceiling.ts'
 
 interface Asked {
@@ -22,6 +23,7 @@ export interface GateOptions {
   readonly draw: Draw
   readonly crashes: readonly ProgramCrash[]
   readonly ceiling: Ceiling
+  readonly time: Pick<ProgramTime, 'passed'>
   readonly log: (process: CrashProcess, what: string) => void
   /** The process was struck and needs another one in its place. */
   readonly onStruck: (process: CrashProcess, how: ProgramCrash['how']) => void
@@ -30,6 +32,8 @@ export interface GateOptions {
   readonly onCommit: (batch: Batch) => void
 }
 
+const unrenewedMs = 60_000
+
 /**
  * Where all processes of a program ask the store. It answers one question at a time, in an order that the seed decides, so
  * that equal programs go equal ways on every store, and it strikes the processes where the program says so.
@@ -37,6 +41,8 @@ export interface GateOptions {
 export class StoreGate {
   readonly #options: GateOptions
   readonly #waiting: Asked[] = []
+  /** Until when each renewal of a process fails, by the time that passes. */
+  readonly #unrenewedUntil = new Map<CrashProcess, number>()
   readonly owners = new RunOwners()
   readonly staleWrites: string[] = []
   /** Operations so far. */
@@ -81,12 +87,17 @@ export class StoreGate {
 
   async #strike(asked: Asked, { how }: ProgramCrash): Promise<void> {
     const { process, operation } = asked
+    const { log, time, onStruck } = this.#options
     this.strikes++
-    this.#options.log(process, `is struck at ${operation}: ${how}`)
+    log(process, `is struck at ${operation}: ${how}`)
+    if (how === 'unrenewed' || how === 'never-renewed') {
+      this.#unrenewedUntil.set(process, how === 'unrenewed' ? time.passed + unrenewedMs : Infinity)
+      return this.#answer(asked)
+    }
     if (how === 'freeze') {
       process.stop()
       this.#waiting.unshift(asked)
-      return this.#options.onStruck(process, how)
+      return onStruck(process, how)
     }
     if (how === 'lost') return asked.reject(unavailable('commit'))
     if (how === 'kill-behind') await this.#perform(asked).catch(() => undefined)
@@ -95,7 +106,7 @@ export class StoreGate {
       return asked.reject(unavailable('commit'))
     }
     process.kill()
-    this.#options.onStruck(process, how)
+    onStruck(process, how)
   }
 
   async #answer(asked: Asked): Promise<void> {
@@ -109,6 +120,7 @@ export class StoreGate {
   async #perform({ process, operation, args, go }: Asked): Promise<unknown> {
     if (operation === 'commit') return this.#commit(process, args[0] as Batch, go as () => Promise<CommitResult>)
     if (operation === 'claim') return this.#claim(process, go as () => Promise<readonly Claim[]>)
+    if (operation === 'renew' && this.#options.time.passed < (this.#unrenewedUntil.get(process) ?? 0)) throw unavailable(operation)
     return go()
   }
 
