@@ -48,17 +48,45 @@ const script = `
     },
   }
   const names = Array.from({ length: 5 }, () => Object.keys(models)).flat()
-  // The timers of the limits hold no process, so something else has to until all calls are over.
-  const held = setInterval(() => {}, 1_000)
   const messages = await Promise.all(names.flatMap((name) => Object.values(ways).map((way) => way(name))))
-  clearInterval(held)
   const listeners = getEventListeners(shared.signal, 'abort').length
   // Forgotten in the middle, with limits of minutes: no timer may wait for them.
   for (const name of Object.keys(models)) void start(name)[Symbol.asyncIterator]().next()
-  for (const name of endless) void start(name).result()
   await new Promise((resolve) => setImmediate(resolve))
   console.log(JSON.stringify({ reasons: messages.map((message) => message.stopReason), listeners }))
   process.on('exit', (code) => console.log('exit ' + code))`
+
+/** A script whose last line is never reached when the process ends in the middle of its await. */
+async function ending(awaited: string): Promise<{ code: number; stdout: string }> {
+  const lines = `
+    import { streamMessage } from ${JSON.stringify(entry)}
+    const model = (doStream) => ({ specificationVersion: 'v4', provider: 'p', modelId: 'm', supportedUrls: {}, doStream })
+    const absent = model(() => new Promise(() => {}))
+    const part = { type: 'text-delta', id: 't', delta: 'word' }
+    const silent = model(async () => ({ stream: new ReadableStream({ start: (c) => c.enqueue(part), pull: () => new Promise(() => {}) }) }))
+    const start = (model, timeouts) => streamMessage({ model, timeouts, messages: [{ role: 'user', content: 'x' }] })
+    ${awaited}`
+  const run = promisify(execFile)(process.execPath, ['--input-type=module', '-e', lines], { timeout: 30_000 })
+  return run.then(({ stdout }) => ({ code: 0, stdout }), (error: { code: number; stdout: string }) => error)
+}
+
+describe('a script that awaits a call of a model without a socket', () => {
+  const told = "console.log(error.kind + ' ' + error.code)"
+  it.each([
+    ['result(), before the first part', 'first-part', `const { error } = await start(absent, { firstPartMs: 50 }).result(); ${told}`],
+    ['result(), in the middle', 'idle', `const { error } = await start(silent, { idleMs: 50 }).result(); ${told}`],
+    ['the next event, before the first part', 'total', `let error; for await (const event of start(absent, { totalMs: 50 })) error = event.message?.error; ${told}`],
+    ['the next event, in the middle', 'idle', `let error; for await (const event of start(silent, { idleMs: 50 })) error = event.message?.error; ${told}`],
+    [
+      'the next event, after a pause that no limit counted',
+      'idle',
+      `const events = start(silent, { idleMs: 50 })[Symbol.asyncIterator](); await events.next(); await new Promise((go) => setTimeout(go, 100));
+       let error; for await (const event of { [Symbol.asyncIterator]: () => events }) error = event.message?.error; ${told}`,
+    ],
+  ])('L34: is told of the limit: %s', { timeout: 60_000 }, async (_, code, awaited) => {
+    expect(await ending(awaited)).toMatchObject({ code: 0, stdout: `timeout ${code}\n` })
+  })
+})
 
 describe('a process with many calls', () => {
   it('L27: ends by itself, whatever became of its calls', { timeout: 60_000 }, async () => {

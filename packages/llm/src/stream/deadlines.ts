@@ -13,8 +13,10 @@ export interface Timeouts {
 export type Expired = 'first-part' | 'idle' | 'total' | 'grace'
 
 interface Watch {
-  /** Whether the call waits for a part now, because somebody waits for an event. */
+  /** Whether the call waits for a part now, because a reader waits for an event. */
   isWaiting(): boolean
+  /** Whether a caller waits for an event or the result, also while the provider is being called. */
+  isAwaited(): boolean
   onExpired(limit: Expired): void
 }
 
@@ -23,7 +25,8 @@ const checksPerIdle = 16
 
 /**
  * All limits of one call on one timer. A part costs one assignment: no timer is set and no clock is read per part, the
- * timer looks at intervals whether anything has moved since it last looked.
+ * timer looks at intervals whether anything has moved since it last looked. It holds the process while a caller waits:
+ * the limit must end the wait, also when nothing else keeps the process alive. A call that is forgotten holds nothing.
  */
 export class Deadlines {
   readonly #clock: Clock
@@ -36,6 +39,7 @@ export class Deadlines {
   #totalAt = Infinity
   #moved = false
   #paused = false
+  #holds = false
   #cancelTimer: (() => void) | undefined
 
   constructor(clock: Clock, timeouts: Timeouts, watch: Watch) {
@@ -47,6 +51,7 @@ export class Deadlines {
   }
 
   start(now: number): void {
+    this.#holds = this.#watch.isAwaited()
     this.#dueAt = now + this.#firstPartMs
     this.#totalAt = now + this.#totalMs
     this.#arm(now)
@@ -62,6 +67,14 @@ export class Deadlines {
   moved(): void {
     this.#moved = true
     if (this.#paused) this.#resume()
+    else this.hold()
+  }
+
+  /** A caller waits from now on. */
+  hold(): void {
+    if (this.#holds) return
+    this.#holds = true
+    if (this.#cancelTimer) this.#arm(this.#clock.now())
   }
 
   /** From here on the idle limit counts. The timer that is set looks early enough for it. */
@@ -87,14 +100,15 @@ export class Deadlines {
     this.stop()
     const checkAt = this.#phase === 'grace' ? Infinity : now + this.#idleMs / checksPerIdle
     const wakeAt = Math.min(this.#dueAt, this.#totalAt, checkAt)
-    // The end is near and always awaited; the limits must not hold a process for a call that is forgotten.
-    const hold = this.#phase === 'grace'
+    // The end is near in any case.
+    const hold = this.#holds || this.#phase === 'grace'
     if (wakeAt !== Infinity) this.#cancelTimer = this.#clock.setTimer(wakeAt, () => this.#wake(), { hold })
   }
 
   #resume(): void {
     const now = this.#clock.now()
     this.#paused = false
+    this.#holds = true
     this.#dueAt = now + this.#firstPartMs
     this.#arm(now)
   }
@@ -104,6 +118,7 @@ export class Deadlines {
     if (now >= this.#totalAt) return this.#watch.onExpired('total')
     if (this.#phase === 'idle' && this.#hasMoved()) this.#dueAt = now + this.#idleMs
     if (now >= this.#dueAt) return this.#watch.onExpired(this.#phase)
+    this.#holds = this.#watch.isAwaited()
     this.#arm(now)
   }
 

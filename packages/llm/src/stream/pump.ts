@@ -62,6 +62,7 @@ export class Pump {
     this.#options = options
     this.#deadlines = new Deadlines(options.clock, options.timeouts, {
       isWaiting: () => this.#reading,
+      isAwaited: () => this.#isAwaited(),
       onExpired: (limit) => this.#expire(limit),
     })
   }
@@ -151,9 +152,14 @@ export class Pump {
 
   /** Reads on for those who wait, and to the end once the result is wanted. */
   #demand(): void {
-    if (this.#reading || !this.#reader || this.#message) return
+    if (this.#reading || this.#message) return
+    if (!this.#reader) return this.#isAwaited() ? this.#deadlines.hold() : undefined
     if (this.#flowing) void this.#flow(this.#reader)
     else if (this.#outlet.isAwaited) this.#read(this.#reader).then(this.#onRead, this.#onReadError)
+  }
+
+  #isAwaited(): boolean {
+    return this.#reading || this.#flowing || this.#outlet.isAwaited
   }
 
   /** Reads to the end, whoever takes the events. Nobody else reads meanwhile. */
