@@ -98,7 +98,7 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     data: ['run.options.messages[0]', 'run.options.context'],
     open: ['run.options.remoteTools[0].inputSchema'],
     takes: {
-      ...{ ...places(anyText, 'input', 'run.options.overlays[0]'), 'run.options.runtimeParams.temperature': ['fraction'] },
+      ...{ ...places(['text'], 'input', 'run.options.overlays[0]'), 'run.options.runtimeParams.temperature': ['fraction'] },
       ...places(anyText, 'run.options.channel', 'run.options.sessionKey', 'run.options.source', 'run.options.runId', 'run.options.remoteTools[0].description'),
       ...schemaTakes('run.options.remoteTools[0].inputSchema'),
       ...places(none, ...['mode', 'onBreak', 'onInputWhilePending', 'onUnknownOutcome', 'onFailedTurn'].map((name) => `run.options.${name}`)),
@@ -114,9 +114,9 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
   'agent.spawnChild': { names: ['options'], good: () => [{ tools: [], channel: 'c', sessionKey: 's' }], call: (options: loop.SpawnChildOptions) => agent().spawnChild(options), takes: places(anyText, 'options.channel', 'options.sessionKey') },
   'agent.invalidatePrompt': { names: ['channel'], good: () => ['c'], call: (channel: string) => agent().invalidatePrompt(channel), takes: { channel: anyText } },
   'run.events': { names: ['options'], good: () => [{ deltas: true, afterSeq: 5 }], call: (options: loop.ReaderOptions) => agent().run('x').events(options) },
-  'run.steer': { names: ['input'], good: () => ['x'], call: (input: loop.AgentInput) => agent().run('x').steer(input), takes: { input: anyText } },
-  'run.followUp': { names: ['input'], good: () => ['x'], call: (input: loop.AgentInput) => agent().run('x').followUp(input), takes: { input: anyText } },
-  'run.overlay': { names: ['input'], good: () => ['x'], call: (input: loop.AgentInput) => agent().run('x').overlay(input), takes: { input: anyText } },
+  'run.steer': { names: ['input'], good: () => ['x'], call: (input: loop.AgentInput) => agent().run('x').steer(input), takes: { input: ['text'] } },
+  'run.followUp': { names: ['input'], good: () => ['x'], call: (input: loop.AgentInput) => agent().run('x').followUp(input), takes: { input: ['text'] } },
+  'run.overlay': { names: ['input'], good: () => ['x'], call: (input: loop.AgentInput) => agent().run('x').overlay(input), takes: { input: ['text'] } },
   defineExtension: {
     names: ['options'],
     good: () => [{ name: 'x', tools: [tool()], guardrails: [], promptSections: { append: 'x' }, timeoutMs: 5, onError: 'fail', deltas: true, hooks: { onTurnStart: hook } }],
@@ -149,7 +149,7 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
   },
   parseInput: { names: ['input'], good: () => [{ toolResults: [{ toolCallId: 'a', path: ['b'], toolName: 'c', input: {}, deadlineAt: 1, agent: ['d'], output: 1, details: 1, isError: true }], approvals: [{ approvalId: 'a', decision: 'approve', inputHash: 'h', reason: 'r', by: 'b', input: {} }] }], call: loop.parseInput, data: ['input.toolResults[0].input', 'input.toolResults[0].output', 'input.toolResults[0].details', 'input.approvals[0].input'],
     takes: {
-      ...{ input: anyText, 'input.toolResults[0].deadlineAt': amount, 'input.approvals[0].decision': none },
+      ...{ input: ['text'], 'input.toolResults[0].deadlineAt': amount, 'input.approvals[0].decision': none },
       ...places(anyText, 'input.toolResults[0].toolName', 'input.approvals[0].inputHash', 'input.approvals[0].reason', 'input.approvals[0].by'),
     },
   },

@@ -113,8 +113,8 @@ describe('a refused call', () => {
     expect(outcomeOf(await bridge.delegate({ prompt: 'new', requestId: 'r1' }).result()).text).toBe('new')
   })
 
-  it('B39: an empty prompt is refused with its issue', async () => {
-    const { result } = await delegateTo(testAgent('a'), { prompt: '' })
+  it.each(['', ' \n'])('B39: an empty prompt is refused with its issue: %j', async (prompt) => {
+    const { result } = await delegateTo(testAgent('a'), { prompt })
     expect(failureOf(result)).toMatchObject({ code: 'PROTOCOL', details: { issues: [{ path: 'delegate.input.prompt' }] } })
   })
 

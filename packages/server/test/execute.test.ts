@@ -214,6 +214,19 @@ it('V7: whatever can be refused is refused before the headers', async () => {
   expect(problem.errors).toEqual([{ path: 'sessionId', message: expect.any(String) }])
 })
 
+it('S208: an input that says nothing is a body that is invalid, on each route, and no model is called', async () => {
+  const { execute, post, model } = await bench({ steps: [{ text: 'Hi.' }] })
+  await allFrames(await execute({ sessionId: 'mine', input: say('hi'), context: {} }))
+  for (const content of ['', ' \n', [], [{ type: 'text', text: ' ' }]]) {
+    const input = { role: 'user', content }
+    await refusal(execute({ sessionId: 'mine', input }), 400, 'invalid-body')
+    await refusal(post('/api/agent/session/mine/follow-up', { input }), 400, 'invalid-body')
+    const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content
+    await refusal(post('/api/chat', { id: 'mine', trigger: 'submit-message', messages: [{ id: 'u1', role: 'user', parts }] }), 400, 'invalid-body')
+  }
+  expect(model.calls).toHaveLength(1)
+})
+
 it('V10: what a client may ask for while a run is open is the choice of the agent', async () => {
   const { execute } = await bench({ agents: { assistant: { onBusy: ['reject'] } }, defaultAgent: 'assistant', steps: [{ text: 'Hi.' }] })
   await refusal(execute({ input: say('hi'), context: {}, options: { onBusy: 'queue' } }), 403, 'option-not-allowed')

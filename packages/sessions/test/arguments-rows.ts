@@ -26,9 +26,10 @@ export interface World {
 }
 
 const key: ValueShape = { good: 'room:1', accepts: (value) => typeof value === 'string' && /^[A-Za-z0-9._:\-@/+=]{1,256}$/.test(value) }
+const isSaid = (value: unknown): boolean => typeof value === 'string' && value.trim() !== ''
 const input: ValueShape = {
   good: 'hello',
-  accepts: (value) => typeof value === 'string' || (Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string')),
+  accepts: (value) => isSaid(value) || (Array.isArray(value) && value.every((item) => typeof item === 'string') && value.some(isSaid)),
 }
 const inputId = someText('input-1')
 const page = { limit: whole(1, 10, 1000), page: { ...someText(), good: undefined } }

@@ -41,8 +41,8 @@ function pathText(keys: readonly (string | number)[]): string {
 }
 
 function messageOfInput(path: string, given: unknown): UserMessage {
-  if (typeof given === 'string') return { role: 'user', content: given }
-  if (Array.isArray(given)) return { role: 'user', content: textsOf(given) ?? partsOf(path, given) }
+  if (typeof given === 'string') return { role: 'user', content: said(path, given) }
+  if (Array.isArray(given)) return { role: 'user', content: said(path, textsOf(given) ?? partsOf(path, given)) }
   checkInput.checkRequired(path, given, 'a text, texts, content parts, a user message or answers', isRecord)
   return messageOfForm(path, given as Record<string, unknown>)
 }
@@ -74,16 +74,28 @@ function userMessageOf(path: string, given: Record<string, unknown>): UserMessag
 }
 
 function contentOf(path: string, content: unknown): UserMessage['content'] {
-  if (typeof content === 'string') return content
+  if (typeof content === 'string') return said(path, content)
   checkInput.checkRequired(path, content, 'a text or content parts', Array.isArray)
-  return partsOf(path, content as readonly unknown[])
+  return said(path, partsOf(path, content as readonly unknown[]))
 }
 
 function textsOfForm(path: string, text: unknown): UserMessage['content'] {
-  if (typeof text === 'string') return text
+  if (typeof text === 'string') return said(path, text)
   checkInput.checkRequired(path, text, 'a text or a list of texts', (given) => Array.isArray(given) && given.length > 0)
   for (const [index, item] of (text as readonly unknown[]).entries()) checkInput.checkRequired(`${path}[${index}]`, item, 'a text', (one) => typeof one === 'string')
-  return (text as readonly string[]).map((item) => ({ type: 'text', text: item }))
+  return said(path, (text as readonly string[]).map((item) => ({ type: 'text', text: item })))
+}
+
+/** Refuses content that says nothing: the model would be called for it, and no provider is sent it. */
+function said(path: string, content: UserMessage['content']): UserMessage['content'] {
+  checkInput.checkRequired(path, content, 'a text that is not blank, or parts with one or a file', () => {
+    return typeof content === 'string' ? isSaid(content) : content.some((part) => part.type === 'file' || isSaid(part.text))
+  })
+  return content
+}
+
+function isSaid(text: string): boolean {
+  return /\S/.test(text)
 }
 
 /** Each text becomes a part. Undefined when there is anything but texts. */

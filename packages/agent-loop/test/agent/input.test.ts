@@ -38,11 +38,12 @@ describe('input', () => {
   })
 
   it('A9: every form of any texts or parts gives the same message, frozen', () => {
+    const texted = fc.string().filter((text) => text.trim() !== '')
     const part: fc.Arbitrary<ContentPart> = fc.oneof(
-      fc.string().map((text): ContentPart => ({ type: 'text', text })),
+      texted.map((text): ContentPart => ({ type: 'text', text })),
       fc.record({ filename: fc.string(), providerOptions: fc.constant({ x: { y: 1 } }) }, { requiredKeys: [] }).map((more): ContentPart => ({ ...image, ...more })),
     )
-    fc.assert(fc.property(fc.string(), fc.array(fc.string(), { minLength: 1 }), fc.array(part, { minLength: 1 }), (text, texts, parts) => {
+    fc.assert(fc.property(texted, fc.array(texted, { minLength: 1 }), fc.array(part, { minLength: 1 }), (text, texts, parts) => {
       const textParts = texts.map((each): ContentPart => ({ type: 'text', text: each }))
       const forms: readonly (readonly [UserMessageContent, readonly AgentInput[]])[] = [
         [text, [text, { type: 'user-text', text }, { type: 'user-message', content: text }, { role: 'user', content: text }]],
@@ -72,6 +73,14 @@ describe('input', () => {
     ['a list with holes', ['a', , 'b']],
     ['an unknown part', [{ type: 'video', url: 'x' }]],
     ['a file without data', [{ type: 'file', mediaType: 'image/png' }]],
+    ['an empty text', ''],
+    ['a blank text', ' \n\t'],
+    ['blank texts', ['', ' ']],
+    ['blank parts', [{ type: 'text', text: ' ' }]],
+    ['a blank user-text', { type: 'user-text', text: ' ' }],
+    ['user-text of blank texts', { type: 'user-text', text: ['', ' '] }],
+    ['a blank user-message', { type: 'user-message', content: '' }],
+    ['a blank message', { role: 'user', content: [{ type: 'text', text: '' }] }],
     ['a number', 7],
     ['null', null],
     ['nothing but a type', { type: 'user-text' }],
@@ -139,6 +148,20 @@ describe('input', () => {
     expect(parseInput({ toolResults: results, approvals })).toEqual({ toolResults: results, approvals })
     expect(parseInput({ toolResults: [], approvals })).toEqual({ approvals })
     expect(orderOf(undefined)).toEqual({ kind: 'resume' })
+  })
+
+  it('S208: an input that says nothing is refused by its place; one text or a file says something', () => {
+    const wanted = 'must be a text that is not blank, or parts with one or a file'
+    expect(() => parseInput(' ')).toThrow(new AgentError('invalid-input', `input ${wanted}; received a text of 1 character`))
+    expect(() => parseInput({ role: 'user', content: [{ type: 'text', text: '' }] })).toThrow(new AgentError('invalid-input', `input.content ${wanted}; received a list of 1`))
+    expect(() => agentOf([]).run('x', { overlays: ['a', ''] })).toThrow(new AgentError('invalid-input', `overlays[1] ${wanted}; received an empty text`))
+    for (const input of [['', 'a'], [{ type: 'text', text: '' }, image], [image]] as const) expect(parseInput(input as AgentInput)).toMatchObject({ role: 'user' })
+  })
+
+  it('S208: a run refuses a blank steer, follow-up and overlay', async () => {
+    const run = agentOf([{ text: 'ok' }]).run('x')
+    for (const offer of [run.steer, run.followUp, run.overlay]) expect(() => offer(' ')).toThrow(AgentError)
+    expect((await run.result()).status).toBe('completed')
   })
 
   it('A10: answers are no message, and nothing is no input', () => {

@@ -99,7 +99,7 @@ export function lastMessageOf({ messages }: ChatRequest): ChatMessage | undefine
 
 function contentOf(parts: readonly InputPart[]): UserMessageInput['content'] {
   const [first, ...others] = parts
-  const isEmpty = parts.every((part) => part.type === 'text' && part.text === '')
+  const isEmpty = parts.every((part) => part.type === 'text' && part.text.trim() === '')
   if (!first || isEmpty) throw invalid(['messages'], 'The last message must have a text or a file.')
   return first.type === 'text' && others.length === 0 ? first.text : [...parts]
 }

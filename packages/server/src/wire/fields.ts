@@ -15,6 +15,8 @@ export const anyObject = { type: 'object', additionalProperties: true } as const
 export const jsonObject = z.custom<JsonObject>(isObject, 'An object is needed.').openapi(anyObject)
 const providerOptions = z.record(z.string(), jsonObject) as unknown as z.ZodType<ProviderOptions>
 
+const notBlank = /\S/
+
 const textPart = z.strictObject({
   type: z.literal('text'),
   text: z.string(),
@@ -34,11 +36,11 @@ export const userMessage = sameAs<UserMessageInput>()(
   z.strictObject({
     role: z.literal('user'),
     content: z.union([
-      z.string().min(1),
+      z.string().regex(notBlank),
       z
         .array(z.discriminatedUnion('type', [textPart, filePart]))
         .max(maxItems)
-        .refine((parts) => parts.some((part) => part.type !== 'text' || part.text !== ''), 'A text or a file is needed.'),
+        .refine((parts) => parts.some((part) => part.type !== 'text' || notBlank.test(part.text)), 'A text or a file is needed.'),
     ]),
   }),
 ).openapi('UserMessageInput')
