@@ -290,7 +290,7 @@ export type Shape = ValueShape | { readonly options: Readonly<Record<string, Sha
 
 /** A row of the table that gives its arguments by shape. */
 export interface ShapedRow extends Pick<ArgumentRow, 'shown'> {
-  /** Names and shapes of the arguments, in order. Options are named by the function: their name is empty. */
+  /** Names and shapes of the arguments, in order. The name of options is empty: it is that of the function with `.options`. */
   readonly args: readonly (readonly [name: string, shape: Shape])[]
   /** How errors name the function. Default: the name of the row. */
   readonly place?: string
@@ -337,7 +337,7 @@ function isJson(value: unknown): boolean {
 /** The row of the function with this name. */
 export function rowOf(name: string, { args, place, call, ...others }: ShapedRow): ArgumentRow {
   const root = place ?? name.split('.').at(-1) ?? name
-  const named = args.map(([argument, shape]) => [argument === '' ? root : argument, shape] as const)
+  const named = args.map(([argument, shape]) => [argument === '' ? `${root}.options` : argument, shape] as const)
   const places = named.flatMap(([argument, shape]) => placesOf(argument, shape))
   return {
     ...others,

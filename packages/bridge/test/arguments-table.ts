@@ -53,8 +53,8 @@ export interface Row {
   readonly notCalled?: string
 }
 
-/** One of these two must be given: an error about both names the input. */
-const shown = (path: string): string => (path === 'prompt.input.prompt' || path === 'prompt.input.answers' ? 'prompt.input' : path)
+/** An option is named as it is written. One of these two must be given: an error about both names the input. */
+const shown = (path: string): string => (path === 'prompt.input.prompt' || path === 'prompt.input.answers' ? 'prompt.input' : path.replace(/^\w+\.options\./, ''))
 
 /** The row for the kit. What a run tells as its result is thrown. */
 export function tableRow({ name, arguments: given, call }: Row): ArgumentRow {
@@ -132,7 +132,7 @@ function withDefault<Given extends object>(given: Given, name: string, value: un
 export function exportedFunctions(bridge: Bridge): readonly Row[] {
   const agent = testAgent('a')
   const options = (name: string, valid: object, fields: Argument['fields'] = {}, kinds?: Argument['kinds']): Argument => ({ path: `${name}.options`, valid, fields, ...(kinds && { kinds }) })
-  const inside = (name: string, path: string, valid: object, fields: Argument['fields'] = {}): Argument => ({ path: `${name}.options.${path}`, valid, fields })
+  const inside = (path: string, valid: object, fields: Argument['fields'] = {}): Argument => ({ path, valid, fields })
   const worker = { id: 'w', command: 'x' }
   const server = { id: 's', baseUrl: 'http://127.0.0.1:9' }
   const models = createModels({ providers: { red: () => scriptedModel([]) } })
@@ -167,14 +167,14 @@ export function exportedFunctions(bridge: Bridge): readonly Row[] {
       ],
     },
     { name: 'inProcessExecutor', call: inProcessExecutor, arguments: [options('inProcessExecutor', { agents: [agent] }, { agents: must('list'), ttlMs: whole, idleMs: whole, maxSessions: whole } satisfies Fields<root.InProcessExecutorOptions>, ['!'])] },
-    { name: 'inProcessExecutor', call: (given: object) => inProcessExecutor({ agents: [given as root.BridgeAgent] }), arguments: [inside('inProcessExecutor', 'agents[0]', agent, agentFields)] },
+    { name: 'inProcessExecutor', call: (given: object) => inProcessExecutor({ agents: [given as root.BridgeAgent] }), arguments: [inside('agents[0]', agent, agentFields)] },
     { name: 'inProcessExecutor', call: (given: root.BridgeAgent) => inProcessExecutor({ agents: [] }).add(given), arguments: [{ path: 'add.agent', valid: agent, kinds: ['!'], fields: agentFields }] },
     { name: 'multiProviderAgent', call: multiProviderAgent, arguments: [options('multiProviderAgent', talker, multiProviderFields, ['!'])] },
-    { name: 'multiProviderAgent', call: (given: object) => multiProviderAgent({ ...talker, providers: [given as root.ProviderChoice] }), arguments: [inside('multiProviderAgent', 'providers[0]', provider, providerFields)] },
-    { name: 'multiProviderAgent', call: (history: object) => multiProviderAgent({ ...talker, history }), arguments: [inside('multiProviderAgent', 'history', {}, { maxMessages: whole, maxBytes: whole } satisfies Fields<root.HistoryLimits>)] },
+    { name: 'multiProviderAgent', call: (given: object) => multiProviderAgent({ ...talker, providers: [given as root.ProviderChoice] }), arguments: [inside('providers[0]', provider, providerFields)] },
+    { name: 'multiProviderAgent', call: (history: object) => multiProviderAgent({ ...talker, history }), arguments: [inside('history', {}, { maxMessages: whole, maxBytes: whole } satisfies Fields<root.HistoryLimits>)] },
     { name: 'remoteExecutor', call: remoteExecutor, arguments: [options('remoteExecutor', { servers: [server] }, { ...limits, servers: must('list') } satisfies Fields<root.RemoteExecutorOptions>, ['!'])] },
-    { name: 'remoteExecutor', call: (given: object) => remoteExecutor({ servers: [given as root.RemoteServerOptions] }), arguments: [inside('remoteExecutor', 'servers[0]', server, serverFields)] },
-    { name: 'remoteExecutor', call: (reconnect: object) => remoteExecutor({ servers: [{ ...server, reconnect }] }), arguments: [inside('remoteExecutor', 'servers[0].reconnect', {}, { baseMs: whole, maxMs: whole, maxDownMs: whole, silenceMs: whole })] },
+    { name: 'remoteExecutor', call: (given: object) => remoteExecutor({ servers: [given as root.RemoteServerOptions] }), arguments: [inside('servers[0]', server, serverFields)] },
+    { name: 'remoteExecutor', call: (reconnect: object) => remoteExecutor({ servers: [{ ...server, reconnect }] }), arguments: [inside('servers[0].reconnect', {}, { baseMs: whole, maxMs: whole, maxDownMs: whole, silenceMs: whole })] },
     {
       name: 'runtimeAgent',
       call: runtimeAgent,
@@ -184,8 +184,8 @@ export function exportedFunctions(bridge: Bridge): readonly Row[] {
       ],
     },
     { name: 'workerExecutor', call: workerExecutor, arguments: [options('workerExecutor', { workers: [worker] }, { ...limits, workers: must('list'), cancelGraceMs: whole } satisfies Fields<root.WorkerExecutorOptions>, ['!'])] },
-    { name: 'workerExecutor', call: (given: object) => workerExecutor({ workers: [withDefault(given, 'command', 'x') as root.WorkerOptions] }), arguments: [inside('workerExecutor', 'workers[0]', worker, workerFields)] },
-    { name: 'workerExecutor', call: (restart: object) => workerExecutor({ workers: [{ ...worker, restart }] }), arguments: [inside('workerExecutor', 'workers[0].restart', {}, { maxRestarts: whole, windowMs: whole, backoffMs: whole, maxBackoffMs: whole } satisfies Fields<root.RestartLimits>)] },
+    { name: 'workerExecutor', call: (given: object) => workerExecutor({ workers: [withDefault(given, 'command', 'x') as root.WorkerOptions] }), arguments: [inside('workers[0]', worker, workerFields)] },
+    { name: 'workerExecutor', call: (restart: object) => workerExecutor({ workers: [{ ...worker, restart }] }), arguments: [inside('workers[0].restart', {}, { maxRestarts: whole, windowMs: whole, backoffMs: whole, maxBackoffMs: whole } satisfies Fields<root.RestartLimits>)] },
     {
       name: 'createBridgeMcpServer',
       call: createBridgeMcpServer,

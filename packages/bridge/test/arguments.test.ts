@@ -38,7 +38,7 @@ const tables = [
   ...exported.map((row) => ({ row, options: optionsWith('CONFIG') })),
   ...methods.map((row) => ({ row, options: optionsWith('PROTOCOL') })),
 ]
-const titled = tables.map(({ row, options }) => [row.arguments.map(({ path }) => path).join(', ') || row.name, { row, table: tableRow(row), options }] as const)
+const titled = tables.map(({ row, options }) => [`${row.name}(${row.arguments.map(({ path }) => path).join(', ')})`, { row, table: tableRow(row), options }] as const)
 
 const values: Readonly<Record<string, string>> = {
   BridgeError: 'a class whose instances agents throw: it must not throw in turn',
@@ -106,14 +106,14 @@ describe('what a first user gets wrong', () => {
   })
 
   it.each<[string, () => unknown, string]>([
-    ['a path for a store', () => createBridge({ store: 'file.db' } as never), 'createBridge.options.store must be an object with get and compareAndSet and touch and delete and list; received a text of 7 characters'],
-    ['an agent for an executor', () => createBridge({ executors: [testAgent('a')] } as never), 'createBridge.options.executors[0] must be an executor (agents go into inProcessExecutor({ agents })); received an object'],
+    ['a path for a store', () => createBridge({ store: 'file.db' } as never), 'store must be an object with get and compareAndSet and touch and delete and list; received a text of 7 characters'],
+    ['an agent for an executor', () => createBridge({ executors: [testAgent('a')] } as never), 'executors[0] must be an executor (agents go into inProcessExecutor({ agents })); received an object'],
     ['no options', () => (inProcessExecutor as () => unknown)(), 'inProcessExecutor.options must be an object; received undefined'],
     ['another spelling', () => createBridge({ maxInflight: 3 } as never), 'createBridge.options has no option "maxInflight"; did you mean maxInFlight?'],
     ['an option of another thing', () => inProcessExecutor({ agents: [], maxQueued: 3 } as never), 'inProcessExecutor.options has no option "maxQueued"; known are agents, ttlMs, idleMs, maxSessions'],
-    ['a capability that is one text', () => inProcessExecutor({ agents: [{ ...testAgent('a'), capabilities: 'review' }] } as never), 'inProcessExecutor.options.agents[0].capabilities must be a list; received a text of 6 characters'],
-    ['a capability that is none', () => inProcessExecutor({ agents: [{ ...testAgent('a'), capabilities: ['a', null] }] } as never), 'inProcessExecutor.options.agents[0].capabilities[1] must be a text with at least one character; received null'],
-    ['a hook that is misspelt', () => inProcessExecutor({ agents: [{ ...testAgent('a'), onSesionCreate: () => {} }] } as never), 'inProcessExecutor.options.agents[0] has no option "onSesionCreate"; did you mean onSessionCreate?'],
+    ['a capability that is one text', () => inProcessExecutor({ agents: [{ ...testAgent('a'), capabilities: 'review' }] } as never), 'agents[0].capabilities must be a list; received a text of 6 characters'],
+    ['a capability that is none', () => inProcessExecutor({ agents: [{ ...testAgent('a'), capabilities: ['a', null] }] } as never), 'agents[0].capabilities[1] must be a text with at least one character; received null'],
+    ['a hook that is misspelt', () => inProcessExecutor({ agents: [{ ...testAgent('a'), onSesionCreate: () => {} }] } as never), 'agents[0] has no option "onSesionCreate"; did you mean onSessionCreate?'],
   ])('S208: %s', async (_what, run, message) => {
     expect(((await errorOf(run)) as Error).message).toBe(message)
   })
@@ -125,7 +125,7 @@ describe('what a first user gets wrong', () => {
     const several = failureOf(await bridge.prompt({ sessionId: 5, prompt: '', owner: 7, runtimeParams: { temprature: 1 } } as never).result())
     expect(several.details.issues).toEqual([
       { path: 'prompt.input.sessionId', message: 'must be a text; received 5' },
-      { path: 'prompt.input.prompt', message: 'must be a text with at least one character; received an empty text' },
+      { path: 'prompt.input.prompt', message: 'must be a text that is not blank; received an empty text' },
       { path: 'prompt.input.runtimeParams', message: 'has no field "temprature"; did you mean temperature?' },
       { path: 'prompt.input.owner', message: 'must be a text with at least one character; received 7' },
     ])

@@ -104,9 +104,9 @@ describe('which provider and model', () => {
     expect(build({ providers: [one, { id: 'green', models: ['lime'] }] })).toThrow(config('no provider green'))
     expect(build({ providers: [{ id: 'red', models: [] }] })).toThrow(config('no models'))
     expect(build({ providers: [{ ...one, defaults: { model: 'rose' } }] })).toThrow(config('"rose"'))
-    expect(build({ providers: [{ ...one, defaults: { temperature: 9 } }] })).toThrow(config('multiProviderAgent.options.providers[0].defaults.temperature'))
+    expect(build({ providers: [{ ...one, defaults: { temperature: 9 } }] })).toThrow(config('providers[0].defaults.temperature'))
     expect(build({ history: { maxMessages: -1 } })).toThrow(config('history.maxMessages'))
-    expect(build({ id: '' })).toThrow(config('multiProviderAgent.options.id'))
+    expect(build({ id: '' })).toThrow(config('id'))
   })
 
   it('B104: without a model in any layer it is the first of the provider, and others only where they are allowed', async () => {

@@ -169,11 +169,11 @@ describe('the arguments of every export', () => {
   it.each([
     ['a misspelled option', () => session().send('go', { onBussy: 'queue' } as never), 'options has no option "onBussy"; did you mean onBusy?'],
     ['a misspelled option of the client', () => client.createClient({ baseURL: 'http://x' } as never), 'options has no option "baseURL"; did you mean baseUrl?'],
-    ['a value that is none of a few', () => session().send('go', { onBusy: 'que' as never }), 'options.onBusy must be one of queue, steer, interrupt, reject; received "que"; did you mean queue?'],
+    ['a value that is none of a few', () => session().send('go', { onBusy: 'que' as never }), 'onBusy must be one of queue, steer, interrupt, reject; received "que"; did you mean queue?'],
     ['an unknown field of a result', () => session().send([{ toolCallId: 'c', resut: 1 } as never]), 'input[0] has no option "resut"; did you mean result?'],
     ['a result without an answer', () => session().send([{ toolCallId: 'c' } as never]), 'input[0] must be an object with output or error or unknown; received an object'],
-    ['what JSON would leave out', () => session().send('go', { metadata: { at: (() => 1) as never } }), 'options.metadata.at must be JSON; received a function'],
-    ['an id that no header carries', () => session().send('go', { id: 'ü€' }), 'options.id must be a text that a header can carry, with at least one character; received a text of 2 characters'],
+    ['what JSON would leave out', () => session().send('go', { metadata: { at: (() => 1) as never } }), 'metadata.at must be JSON; received a function'],
+    ['an id that no header carries', () => session().send('go', { id: 'ü€' }), 'id must be a text that a header can carry, with at least one character; received a text of 2 characters'],
   ])('S206, S208: %s is refused', (_name, run, message) => {
     expect(run).toThrow(expect.objectContaining({ message: expect.stringContaining(message.split('; did')[0] ?? '') as string, code: expect.stringMatching(/^invalid-/) as string }))
   })

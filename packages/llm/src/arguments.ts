@@ -37,11 +37,11 @@ export function argumentChecks(refuse: (message: string) => Error) {
   return {
     checkKeys,
     checkOneOf,
-    /** Refuses an object that has an unknown field or a field that its check refuses. */
+    /** Refuses an object that has an unknown field or a field that its check refuses. An option of `options` is named by its own path. */
     checkFields: <Fields>(path: string, value: unknown, checks: FieldChecks<Fields>): void => {
       if (value === undefined) return
       checkKeys(path, value, Object.keys(checks))
-      for (const [name, check] of Object.entries<ArgumentCheck>(checks)) check(`${path}.${name}`, (value as Readonly<Record<string, unknown>>)[name])
+      for (const [name, check] of Object.entries<ArgumentCheck>(checks)) check(optionPath(path, name), (value as Readonly<Record<string, unknown>>)[name])
     },
     /** An object with fields of any name, of which each value passes the check. */
     checkValues: (path: string, value: unknown, check: ArgumentCheck): void => {
@@ -146,6 +146,11 @@ export function fieldChecks(refuse: (message: string) => Error) {
     record: <Fields>(fields: FieldChecks<Fields>): ArgumentCheck => required(optionalRecord(fields)),
     optionalRecord,
   }
+}
+
+/** The path of a field. An option of a function is named as it is written, without `send.options`. */
+export function optionPath(path: string, name: string): string {
+  return /(^|\.)options$/.test(path) ? name : `${path}.${name}`
 }
 
 const absent = Symbol('undefined')

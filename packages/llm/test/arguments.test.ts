@@ -54,6 +54,13 @@ describe('checks of arguments', () => {
     expect(run).toThrow(new RangeError(message))
   })
 
+  it('S208: an option is named as it is written, a field of another argument by the whole path', () => {
+    const fields = { size: check.checkText }
+    for (const path of ['send.options', 'options']) expect(() => check.checkFields(path, { size: 1 }, fields)).toThrow(new RangeError('size must be a text; received 1'))
+    expect(() => check.checkFields('send.options', { siez: 1 }, fields)).toThrow(new RangeError('send.options has no option "siez"; did you mean size?'))
+    expect(() => check.checkFields('lease', { size: 1 }, fields)).toThrow(new RangeError('lease.size must be a text; received 1'))
+  })
+
   it('S208: a needed value that is absent is refused as undefined, and null as null', () => {
     expect(() => check.checkOneOf('a', needed(undefined), ['x'])).toThrow(new RangeError('a must be one of x; received undefined'))
     expect(() => check.checkWhole('a', needed(undefined), 0)).toThrow(new RangeError('a must be a whole number from 0; received undefined'))

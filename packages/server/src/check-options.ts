@@ -71,9 +71,9 @@ export function checkServerOptions(given: Pick<ServerOptions, 'runtime' | 'agent
   checkFields('options', given, { ...options, ...more })
   const { runtime, agents = {}, defaultAgent } = given
   const known = runtime.agents.flatMap(({ name }) => name ?? [])
-  checkOneOf('options.defaultAgent', defaultAgent, known)
+  checkOneOf('defaultAgent', defaultAgent, known)
   const unknown = Object.keys(agents).find((name) => !known.includes(name))
-  if (unknown !== undefined) checkFields('options.agents', { [unknown]: {} }, Object.fromEntries(known.map((name) => [name, checkObject])))
+  if (unknown !== undefined) checkFields('agents', { [unknown]: {} }, Object.fromEntries(known.map((name) => [name, checkObject])))
 }
 
 function checkOrigin(path: string, value: unknown): void {

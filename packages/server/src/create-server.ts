@@ -145,7 +145,7 @@ export function createServer(options: ServerOptions): Server {
 function checkOptions(options: ServerOptions): TrustedProxies {
   checkServerOptions(options)
   const { auth, cors, trustedProxies = [] } = options
-  const { ranges, faults } = parseRanges(trustedProxies, (place) => `options.trustedProxies[${place}]`)
+  const { ranges, faults } = parseRanges(trustedProxies, (place) => `trustedProxies[${place}]`)
   const all = [...authFaults(auth), ...corsFaults(cors, auth === 'none'), ...limitFaults(options.limits), ...faults]
   if (all.length > 0) throw new ServerError('invalid-config', all.join('; '))
   return ranges

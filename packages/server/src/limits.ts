@@ -68,7 +68,7 @@ export const defaultLimits: Required<Limits> = {
 /** Everything that is wrong with them. `Infinity` is no limit. */
 export function limitFaults(limits: Limits = {}): readonly string[] {
   const bad = Object.entries(limits).filter(([, value]) => value !== undefined && !isLimit(value))
-  return bad.map(([name, value]) => `options.limits.${name} must be a whole number of 0 or more, or Infinity; received ${describeValue(value)}`)
+  return bad.map(([name, value]) => `limits.${name} must be a whole number of 0 or more, or Infinity; received ${describeValue(value)}`)
 }
 
 function isLimit(value: unknown): boolean {

@@ -160,18 +160,18 @@ describe('the arguments of every export', () => {
 
   it.each([
     ['an option', make({ limts: {} }), 'options has no option "limts"; did you mean limits?'],
-    ['a limit', make({ limits: { bodyByte: 1 } }), 'options.limits has no option "bodyByte"; did you mean bodyBytes?'],
-    ['an agent', make({ agents: { asistant: {} } }), 'options.agents has no option "asistant"; did you mean assistant?'],
-    ['the default agent', make({ defaultAgent: 'asistant' }), 'options.defaultAgent must be one of assistant; received "asistant"; did you mean assistant?'],
-    ['a field of a token', make({ auth: { tokens: [{ ...token(), scope: [] }] } }), 'options.auth.tokens[0] has no option "scope"; did you mean scopes?'],
-    ['a field of redact', make({ redact: { field: [] } }), 'options.redact has no option "field"; did you mean fields?'],
+    ['a limit', make({ limits: { bodyByte: 1 } }), 'limits has no option "bodyByte"; did you mean bodyBytes?'],
+    ['an agent', make({ agents: { asistant: {} } }), 'agents has no option "asistant"; did you mean assistant?'],
+    ['the default agent', make({ defaultAgent: 'asistant' }), 'defaultAgent must be one of assistant; received "asistant"; did you mean assistant?'],
+    ['a field of a token', make({ auth: { tokens: [{ ...token(), scope: [] }] } }), 'auth.tokens[0] has no option "scope"; did you mean scopes?'],
+    ['a field of redact', make({ redact: { field: [] } }), 'redact has no option "field"; did you mean fields?'],
     ['an option of the Node server', () => node.createNodeServer({ runtime: idleRuntime(), auth: 'none', registery: 1 } as never), 'options has no option "registery"; did you mean registry?'],
   ])('S206: the misspelled name of %s is refused with the one that was meant', (_name, run, message) => {
     expect(run).toThrow(new root.ServerError('invalid-config', message))
   })
 
   it('S206: an origin that no browser sends is refused', () => {
-    expect(make({ cors: { origins: ['https://app.example/'] } })).toThrow(/options\.cors\.origins\[0\] must be an origin .*received a text of 20 characters/)
+    expect(make({ cors: { origins: ['https://app.example/'] } })).toThrow(/cors\.origins\[0\] must be an origin .*received a text of 20 characters/)
   })
 
   it('S206: undefined is absent: limits keep their defaults, and the rate limiter of Node counts', async () => {

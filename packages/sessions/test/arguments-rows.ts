@@ -73,7 +73,7 @@ function exportRows({ agent }: World): Readonly<Record<string, ShapedRow>> {
     ],
     place: 'createOrchestration',
     // The configuration names its places itself.
-    shown: (path: string) => path.replace(/^createOrchestration\.(config\.)?/, ''),
+    shown: (path: string) => path.replace(/^createOrchestration\.options\.(config\.)?/, ''),
     call: (given: object) => sessions.createOrchestration(Object.prototype.toString.call(given) === '[object Object]' ? { ...given, store: sessions.memoryStateStore() } : given as never),
   } satisfies ShapedRow
   return {

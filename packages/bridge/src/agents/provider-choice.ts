@@ -54,9 +54,9 @@ export function providerTable({ id, models, providers, defaultProviderId, defaul
       throw fault(`the provider ${provider.id} does not offer the model ${JSON.stringify(model)}`)
     },
   }
-  const base = checkedParams(defaults, 'multiProviderAgent.options.defaults', 'CONFIG')
+  const base = checkedParams(defaults, 'defaults', 'CONFIG')
   for (const [place, provider] of providers.entries()) {
-    const own = checkedParams(provider.defaults, `multiProviderAgent.options.providers[${place}].defaults`, 'CONFIG')
+    const own = checkedParams(provider.defaults, `providers[${place}].defaults`, 'CONFIG')
     checked.modelOf(provider, mergeRuntimeParams(base, own))
   }
   return checked

@@ -51,7 +51,7 @@ export function runtimeAgent(runtime: Runtime, options: RuntimeAgentOptions): Br
   check.requiredMethods('session', 'start', 'stop')('runtimeAgent.runtime', runtime)
   check.record(optionChecks)('runtimeAgent.options', options)
   const { agent, id = agent, onClose = 'keep' } = options
-  checkId('runtimeAgent.options.id', id)
+  checkId('id', id)
   checkAgentOf(runtime, agent)
   /** Run ids by request, of the runs whose events are being read here. */
   const followed = new Map<string, string>()

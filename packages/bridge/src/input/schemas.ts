@@ -6,7 +6,7 @@ export const idSchema = z.string().regex(idForm)
 
 const metadataSchema = z.record(z.string(), z.json())
 
-const promptText = z.string().regex(/\S/)
+const promptText = z.string().regex(/\S/, 'must be a text that is not blank')
 
 /** What a caller may say of a request, besides what it asks. */
 const requestShape = {

@@ -8,8 +8,8 @@ import type { WorkerExecutorOptions, WorkerOptions } from '../../src/index.ts'
 describe('options of the worker executor', () => {
   it.each<[string, object, string | RegExp]>([
     ['an id that is none', { id: ' ', command: 'x' }, 'workers[0].id must be an id'],
-    ['neither command nor entry', { id: 'a' }, 'workerExecutor.options.workers[0] must have either a command or an entry'],
-    ['both', { id: 'a', command: 'x', entry: 'y' }, 'workerExecutor.options.workers[0] must have either a command or an entry'],
+    ['neither command nor entry', { id: 'a' }, 'workers[0] must have either a command or an entry'],
+    ['both', { id: 'a', command: 'x', entry: 'y' }, 'workers[0] must have either a command or an entry'],
     ['an entry on another machine', { id: 'a', entry: 'file://far/agent.ts' }, 'workers[0].entry must be a path or the URL of a file on this machine; received "file://far/agent.ts"'],
     ['an empty command', { id: 'a', command: '' }, 'workers[0].command must be a text with at least one character; received an empty text'],
     ['args that are one text', { id: 'a', command: 'x', args: '-c' }, 'workers[0].args must be a list; received a text of 2 characters'],

@@ -53,7 +53,7 @@ const octets = 'application/octet-stream'
 export function guardedDownload(options: GuardedDownloadOptions = {}): FileDownload {
   configChecks.checkFields('options', options, optionChecks)
   const { maxBytes = defaultMaxBytes, timeoutMs = 10_000, maxRedirects = 3, resolve = systemResolve, ca, clock = systemClock } = options
-  const { ranges, faults } = parseRanges(options.allow ?? [], (place) => `options.allow[${place}]`)
+  const { ranges, faults } = parseRanges(options.allow ?? [], (place) => `allow[${place}]`)
   if (faults.length > 0) throw new ServerError('invalid-config', faults.join('; '))
   const guard: Guard = {
     isAllowed: (address) => isPublic(address) || isWithin(address, ranges),

@@ -14,7 +14,7 @@ const failed: SpanStatusCode.ERROR = 2
  */
 export function tracedRuns<Options extends { readonly store: SessionStore }>(options: Options): Options & { readonly aroundRun: AroundRun } {
   configChecks.checkRequired('options', options, 'options of a runtime', isFields)
-  required(methods('commit'))('options.store', options.store)
+  required(methods('commit'))('store', options.store)
   const origins = new Map<string, SpanContext>()
   return { ...options, store: rememberOrigins(options.store, origins), aroundRun: around(origins) }
 }

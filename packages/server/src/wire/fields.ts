@@ -36,7 +36,7 @@ export const userMessage = sameAs<UserMessageInput>()(
   z.strictObject({
     role: z.literal('user'),
     content: z.union([
-      z.string().regex(notBlank),
+      z.string().regex(notBlank, 'A text or a file is needed.'),
       z
         .array(z.discriminatedUnion('type', [textPart, filePart]))
         .max(maxItems)

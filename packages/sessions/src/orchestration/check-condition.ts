@@ -1,5 +1,5 @@
 import type { ArgumentCheck, FieldChecks } from '@bowline/llm/arguments'
-import { checksFor } from '../arguments.ts'
+import { checksFor, sentence } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import type { Condition } from './config.ts'
 import type { Predicates } from './types.ts'
@@ -10,7 +10,7 @@ const prefix = 'The orchestration cannot be used: '
 export const planChecks = checksFor('invalid-config', prefix)
 
 export function refusal(message: string): SessionError {
-  return new SessionError('invalid-config', `${prefix}${message}.`)
+  return new SessionError('invalid-config', sentence(`${prefix}${message}`))
 }
 
 type Typed = Extract<Condition, { readonly type: string }>

@@ -1,5 +1,5 @@
 import type { Usage } from '@bowline/llm'
-import type { ArgumentCheck, FieldChecks } from '@bowline/llm/arguments'
+import { needed, type ArgumentCheck, type FieldChecks } from '@bowline/llm/arguments'
 import { configChecks, inputChecks } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import { checkTimeToLive } from '../state/ids.ts'
@@ -36,9 +36,9 @@ const orchestrationOptions = configChecks.optionalRecord<OrchestrationOptions & 
 
 /** With one name for each option. Throws `invalid-config`. */
 export function checkedOrchestrationOptions(given: OrchestrationOptions | (Omit<OrchestrationOptions, 'store' | 'namespace'> & StorageOptions)): OrchestrationOptions {
-  configChecks.checkObject('createOrchestration', given)
+  configChecks.checkObject('createOrchestration.options', needed(given))
   const { store, namespace, storageProvider, storageNamespace, ...others } = (given ?? {}) as Partial<OrchestrationOptions & StorageOptions>
-  orchestrationOptions('createOrchestration', given)
+  orchestrationOptions('createOrchestration.options', given)
   refuseBoth('store', store, 'storageProvider', storageProvider)
   refuseBoth('namespace', namespace, 'storageNamespace', storageNamespace)
   const space = namespace ?? storageNamespace
@@ -47,7 +47,7 @@ export function checkedOrchestrationOptions(given: OrchestrationOptions | (Omit<
 
 function refuseBoth(name: string, value: unknown, alias: string, other: unknown): void {
   if (value === undefined || other === undefined) return
-  throw new SessionError('invalid-config', `createOrchestration has both ${name} and ${alias}: give one of them.`)
+  throw new SessionError('invalid-config', `createOrchestration.options has both ${name} and ${alias}: give one of them.`)
 }
 
 export const checkSequencerOptions = configChecks.optionalRecord<SequencerOptions>({ predicates: functions, onDiagnostic: configChecks.checkFunction })

@@ -1,8 +1,7 @@
 import { systemIds, type Extension } from '@bowline/agent-loop'
 import { systemClock } from '@bowline/llm'
 import type { Clock, Usage } from '@bowline/llm'
-import { suggestion } from '@bowline/llm/arguments'
-import { inputChecks } from '../arguments.ts'
+import { inputChecks, listOfNames } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import type { StateQuery, TimeToLive } from '../state/contract.ts'
 import { checkPlace } from '../state/ids.ts'
@@ -49,7 +48,7 @@ class Manager implements Orchestration {
   constructor(options: OrchestrationOptions) {
     const { namespace: space = defaultNamespace, clock = systemClock, ids = systemIds, random = Math.random, environment = process.env } = options
     const { onUnavailable = 'no-tools', onDiagnostic = () => undefined } = options
-    const store = stateStoreOf(options.store, 'createOrchestration')
+    const store = stateStoreOf(options.store)
     checkPlace(space, 'any')
     this.#options = options
     this.#clock = clock
@@ -77,29 +76,29 @@ class Manager implements Orchestration {
   }
 
   async setActiveStep(id: string, name: string | null): Changing {
-    if (name !== null) inputChecks.checkName('setActiveStep.name', name)
+    if (name !== null) inputChecks.checkName('name', name)
     const names = this.#sequencer?.names
     if (name !== null && names?.includes(name) === false) {
-      throw new SessionError('invalid-input', `There is no orchestration step ${JSON.stringify(name)}${suggestion(name, names)}; there are: ${names.join(', ')}.`)
+      throw new SessionError('invalid-input', `There is no orchestration step ${JSON.stringify(name)}${listOfNames(name, names)}`)
     }
     const patch = enterStep(name ?? undefined)
     return this.#records.change(id, (state) => ((state.activeStep ?? null) === name ? undefined : { state: applyPatch(state, patch), keys: [] }))
   }
 
   async addUsedTool(id: string, tool: string, options: ChangeOptions = {}): Changing {
-    checkChangeOptions('addUsedTool', options)
-    const use = this.#useOf('addUsedTool.tool', tool, options)
+    checkChangeOptions('addUsedTool.options', options)
+    const use = this.#useOf('tool', tool, options)
     return this.#change(id, options, (state) => applyPatch(state, addUse(state, use)))
   }
 
   async advanceSequence(id: string, options: ChangeOptions = {}): Changing {
-    checkChangeOptions('advanceSequence', options)
+    checkChangeOptions('advanceSequence.options', options)
     return this.#change(id, options, (state) => this.#inSequence(applyPatch(state, { sequenceIndex: state.sequenceIndex + 1 })))
   }
 
   async recordToolUse(id: string, tool: string, options: ChangeOptions & { readonly usage?: Usage } = {}): Changing {
-    checkRecordOptions('recordToolUse', options)
-    const use = this.#useOf('recordToolUse.tool', tool, options)
+    checkRecordOptions('recordToolUse.options', options)
+    const use = this.#useOf('tool', tool, options)
     return this.#change(id, options, (state) => {
       const counted = options.usage ? applyPatch(state, addTokens(state, options.usage)) : state
       const used = applyPatch(counted, this.#sequencer ? this.#sequencer.applyUse(counted, use) : addUse(counted, use))
@@ -109,9 +108,9 @@ class Manager implements Orchestration {
   }
 
   async addTokenUsage(id: string, usage: Usage, options: ChangeOptions = {}): Changing {
-    inputChecks.checkRequired('addTokenUsage.usage', usage, 'an object', (given) => given !== undefined)
-    checkUsage('addTokenUsage.usage', usage)
-    checkChangeOptions('addTokenUsage', options)
+    inputChecks.checkRequired('usage', usage, 'an object', (given) => given !== undefined)
+    checkUsage('usage', usage)
+    checkChangeOptions('addTokenUsage.options', options)
     return this.#change(id, options, (state) => applyPatch(state, addTokens(state, usage)))
   }
 
@@ -128,7 +127,7 @@ class Manager implements Orchestration {
   }
 
   async listStates(query: StateQuery = {}): Promise<Page<OrchestrationState>> {
-    checkStateQuery('listStates', query)
+    checkStateQuery('listStates.options', query)
     return this.#records.list(query)
   }
 
@@ -146,8 +145,8 @@ class Manager implements Orchestration {
 
   async allowedTools(id: string, offered: readonly string[], context?: ConditionContext): Promise<ToolDecision> {
     checkStateId(id)
-    checkOffered('allowedTools.offered', offered)
-    checkConditionContext('allowedTools.context', context)
+    checkOffered('offered', offered)
+    checkConditionContext('context', context)
     if (!this.#sequencer) return { tools: [...offered], reasons: [] }
     const state = await this.#readOrExplain(id)
     if (state) return this.#sequencer.allowed(state, offered, context)

@@ -11,7 +11,7 @@ export const defaultNamespace = 'orchestration-state'
 export async function removeOrchestrationState(given: StateStore | SessionStore, sessionKey: string, namespace = defaultNamespace): Promise<void> {
   checkAnyKey(sessionKey)
   checkPlace(namespace, 'any')
-  const store = stateStoreOf(given, 'removeOrchestrationState')
+  const store = stateStoreOf(given)
   await store.delete(namespace, sessionKey)
   for (;;) {
     // What was deleted is not listed again.

@@ -40,28 +40,28 @@ export interface StepSequencer {
 
 /** Pure, without input or output. Throws `invalid-config` that names the place. */
 export function createStepSequencer(config: OrchestrationConfig, options: SequencerOptions = {}): StepSequencer {
-  checkSequencerOptions('createStepSequencer', options)
+  checkSequencerOptions('createStepSequencer.options', options)
   const sequencer = new Sequencer(config, options)
   return {
     select(state, context) {
-      checkState('select.state', state)
-      checkConditionContext('select.context', context)
+      checkState('state', state)
+      checkConditionContext('context', context)
       return sequencer.select(state, context)
     },
     allowed(state, offered, context) {
-      checkState('allowed.state', state)
-      checkOffered('allowed.offered', offered)
-      checkConditionContext('allowed.context', context)
+      checkState('state', state)
+      checkOffered('offered', offered)
+      checkConditionContext('context', context)
       return sequencer.allowed(state, offered, context)
     },
     applyToolUse(state, tool, context) {
-      checkState('applyToolUse.state', state)
-      inputChecks.checkName('applyToolUse.tool', tool)
-      checkUseContext('applyToolUse.context', context)
+      checkState('state', state)
+      inputChecks.checkName('tool', tool)
+      checkUseContext('context', context)
       return sequencer.applyToolUse(state, tool, context)
     },
     expected(state) {
-      checkState('expected.state', state)
+      checkState('state', state)
       return sequencer.expected(state)
     },
     explain: () => sequencer.explain(),

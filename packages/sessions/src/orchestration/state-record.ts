@@ -54,7 +54,7 @@ function checkedValue(sessionId: string, value: JSONValue): StoredFields {
 function faultOf(value: JSONValue): string | undefined {
   if (!isObject(value)) return `it must be an object; received ${describeValue(value)}`
   const { schemaVersion, keys, ...fields } = value
-  if (schemaVersion !== 1) return 'its schemaVersion must be 1'
+  if (schemaVersion !== 1) return 'schemaVersion must be 1'
   if (!isTexts(keys)) return 'keys must be a list of names'
   const missing = neededFields.find((name) => !Object.hasOwn(fields, name))
   return missing === undefined ? faultIn(fields) : `${missing} is missing`
@@ -63,10 +63,11 @@ function faultOf(value: JSONValue): string | undefined {
 const neededFields = ['recentlyUsedTools', 'toolHistory', 'sequenceIndex', 'usesInStep', 'cumulativeTokenUsage']
 
 /** Throws `invalid-input` for what is no patch. Gives a copy, so that nothing of it can change later. */
-export function checkPatch(patch: StatePatch, place = 'updateState.patch'): StatePatch {
+export function checkPatch(patch: StatePatch, place = 'patch'): StatePatch {
   inputChecks.checkRequired(place, patch, 'an object', isObject)
   checkJson(patch, place)
   const given = copyJson(patch)
+  inputChecks.checkKeys(place, given, Object.keys(forms))
   const fault = faultIn(given)
   if (fault !== undefined) throw new SessionError('invalid-input', `${place}.${fault}.`)
   return given

@@ -1,5 +1,5 @@
-import { suggestion, type ArgumentCheck } from '@bowline/llm/arguments'
-import { configChecks, inputChecks, longestMs } from '../arguments.ts'
+import type { ArgumentCheck } from '@bowline/llm/arguments'
+import { configChecks, inputChecks, listOfNames, longestMs } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import { checkKey, checkNamespace, checkTtl } from '../keys.ts'
 import type { SessionStore } from '../store/contract.ts'
@@ -55,7 +55,7 @@ const runtimeOptions = configChecks.record<RuntimeOptions>({
 
 /** Throws `invalid-config`. */
 export function checkRuntimeOptions(given: RuntimeOptions): void {
-  runtimeOptions('createRuntime', given)
+  runtimeOptions('createRuntime.options', given)
 }
 
 const checkedLater: ArgumentCheck = () => undefined
@@ -89,12 +89,12 @@ const importOptions = inputChecks.optionalRecord<ImportOptions>({
 
 /** Throws `invalid-input` and `invalid-key`. */
 export function checkImport(lines: unknown, options: ImportOptions): void {
-  importOptions('importSession', options)
+  importOptions('importSession.options', options)
   const isLines = typeof lines === 'object' && lines !== null && (Symbol.asyncIterator in lines || Symbol.iterator in lines)
-  if (!isLines) inputChecks.checkRequired('importSession.lines', lines, 'lines, one after the other', () => false)
+  if (!isLines) inputChecks.checkRequired('lines', lines, 'lines, one after the other', () => false)
 }
 
 /** For an agent that is named and not there. */
 export function unknownAgent(name: string, known: readonly string[]): SessionError {
-  return new SessionError('unknown-agent', `There is no agent ${JSON.stringify(name)}${suggestion(name, known)}; there are: ${known.join(', ')}.`)
+  return new SessionError('unknown-agent', `There is no agent ${JSON.stringify(name)}${listOfNames(name, known)}`)
 }

@@ -123,23 +123,23 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     background: background.mode,
     agents: [...directory.roots.values()],
     async start(startOptions = {}) {
-      checkStartOptions('start', startOptions)
+      checkStartOptions('start.options', startOptions)
       return lifecycle.start(startOptions)
     },
     async stop(stopOptions = {}) {
-      checkStopOptions('stop', stopOptions)
+      checkStopOptions('stop.options', stopOptions)
       return lifecycle.stop(stopOptions.graceMs ?? defaultStopGraceMs)
     },
     session: (key, sessionOptions = {}) => openHandle(key, sessionOptions),
     reader(key, readerOptions = {}) {
       checkAnyKey(key)
-      checkReaderOptions('reader', readerOptions)
+      checkReaderOptions('reader.options', readerOptions)
       const { owner } = readerOptions
       const given = { key, agent: directory.default, agentNamed: false, metadata: {}, settings: {} }
       return createSession(context, { ...given, ...(owner === undefined ? {} : { owner }) })
     },
     async sessions(query = {}) {
-      checkSessionQuery('sessions', query)
+      checkSessionQuery('sessions.options', query)
       const page = await store.listSessions(query)
       const whole = page.items.filter((record) => !isHalf(record))
       return { ...page, items: await Promise.all(whole.map((record) => toSessionInfo(store, record))) }
@@ -151,12 +151,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       return runtime.session(key, owner === undefined ? {} : { owner })
     },
     async run(runId) {
-      inputChecks.checkName('run.runId', runId)
+      inputChecks.checkName('runId', runId)
       const read = await store.readRun(runId)
       return read.status === 'found' ? toRunInfo(store, read.value) : null
     },
     async resume(runId) {
-      inputChecks.checkName('resume.runId', runId)
+      inputChecks.checkName('runId', runId)
       const read = await store.readRun(runId)
       if (read.status === 'missing' || !(await loop.claimRun(runId))) return null
       const record = await store.readSession(read.value.session)
@@ -166,7 +166,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       return runHandle(context, session, runId, 'queued')
     },
     async drain(drainOptions = {}): Promise<DrainReport> {
-      checkDrainOptions('drain', drainOptions)
+      checkDrainOptions('drain.options', drainOptions)
       await lifecycle.ensureStarted()
       await clockwork.sweep()
       const done = await drainLoop(loop, clock, drainOptions)
@@ -193,15 +193,15 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   function openHandle(key: string, given: SessionOptions) {
     checkKey(key)
-    checkSessionOptions('session', given)
+    checkSessionOptions('session.options', given)
     const { agent, owner, metadata, ttl = options.ttl, runtimeParams, channel, remoteTools, history } = given
     if (agent !== undefined && !directory.roots.has(agent)) throw unknownAgent(agent, [...directory.roots.keys()])
     return createSession(context, {
       key,
       agent: agent ?? directory.default,
       agentNamed: agent !== undefined,
-      metadata: metadataOf('session.metadata', metadata) ?? {},
-      settings: settingsOf('session', { ttl, runtimeParams, channel, remoteTools }),
+      metadata: metadataOf('metadata', metadata) ?? {},
+      settings: settingsOf('session.options', { ttl, runtimeParams, channel, remoteTools }),
       ...(history && history.length > 0 && { history: historyOf(history, ids) }),
       ...(owner === undefined ? {} : { owner }),
     })

@@ -38,12 +38,12 @@ export async function decideApproval(context: SessionContext, key: string, given
 
 /** Checked and copied before anything is awaited: a later change by the caller has no effect. Throws `invalid-input`. */
 export function copyDecision(decision: InboxDecision['decision'], approvalId: string, options: DecisionOptions): GivenDecision {
-  inputChecks.checkName(`${decision}.approvalId`, approvalId)
-  checkDecisionOptions(decision, options)
+  inputChecks.checkName('approvalId', approvalId)
+  checkDecisionOptions(`${decision}.options`, options)
   const { input, ...given } = options
   if (input === undefined) return { ...given, approvalId, decision }
-  if (decision === 'deny') throw new SessionError('invalid-input', 'deny.input is given, and a call that is denied has no input.')
-  return { ...given, approvalId, decision, input: checkedCopy(input, `${decision}.input`) }
+  if (decision === 'deny') throw new SessionError('invalid-input', 'input must be absent: a call that is denied has no input.')
+  return { ...given, approvalId, decision, input: checkedCopy(input, 'input') }
 }
 
 function bodyOf({ approvalId, decision, input, reason, by }: GivenDecision): InboxDecision {
@@ -82,7 +82,7 @@ async function checkEdited(context: SessionContext, session: SessionRecord, run:
   const checked = tool && (await validateWith(tool.inputSchema, input))
   if (checked?.ok) return
   const issues = checked?.issues.map(({ path, message }) => ({ path: ['input', path].filter((part) => part !== '').join('.'), message })) ?? []
-  const why = checked ? issues.map(({ path, message }) => `approve.${path}: ${message}`).join('; ') : 'this runtime does not know the tool'
+  const why = checked ? issues.map(({ path, message }) => `${path}: ${message}`).join('; ') : 'this runtime does not know the tool'
   throw new SessionError('invalid-input', `The edited input does not fit ${call.name}: ${why}.`, { issues })
 }
 

@@ -13,7 +13,7 @@ import type { ForkOptions } from './tree-types.ts'
 
 /** What becomes of the session that was forked from is nothing to the copy: entries never change. */
 export async function forkSession(context: SessionContext, access: SessionAccess, options: ForkOptions): Promise<string> {
-  const given = metadataOf('fork.metadata', options.metadata)
+  const given = metadataOf('metadata', options.metadata)
   const source = await access.required()
   await checkIdle(context, source)
   const entryId = options.entryId ?? source.leaf

@@ -1,6 +1,6 @@
 import { AgentError, hashJson, parseInput, type PendingToolCall, type SubmittedResult } from '@bowline/agent-loop'
 import type { JSONValue } from '@bowline/llm'
-import { inputChecks } from '../arguments.ts'
+import { inputChecks, sentence } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import type { ToolCallRecord } from '../store/records.ts'
 import { checkedCopy } from '../stores/json.ts'
@@ -29,7 +29,7 @@ type Fields = Readonly<Record<string, unknown>>
 
 /** Checked and copied, before anything is awaited: a later change by the caller has no effect. Throws `invalid-input`. */
 export function parseResults(given: readonly SubmittedResult[]): readonly GivenAnswer[] {
-  const place = 'submitToolResults.results'
+  const place = 'results'
   inputChecks.checkRequired(place, given, 'a list with at least one result', (value) => Array.isArray(value) && value.length > 0)
   return checkedCopy(given, place).map((each, index) => {
     const at = `${place}[${index}]`
@@ -43,8 +43,8 @@ export function parseResults(given: readonly SubmittedResult[]): readonly GivenA
 
 /** As `parseResults`, of what became of one call. `path` is that of the options. */
 export function parseResolution(toolCallId: string, given: ToolResolution, path: readonly string[] | undefined): GivenResolution {
-  const place = 'resolveTool.resolution'
-  inputChecks.checkName('resolveTool.toolCallId', toolCallId)
+  const place = 'resolution'
+  inputChecks.checkName('toolCallId', toolCallId)
   const form = formOf(place, given, [...resolutionForms])
   const fields: Fields = { ...checkedCopy(given as Fields, place) }
   const own = { ...fields, toolCallId, ...(path && { path: [...path] }) }
@@ -82,7 +82,7 @@ function answerOf(place: string, fields: Fields, form: (typeof resolutionForms)[
     parseInput({ toolResults: [result] })
   } catch (error) {
     if (!AgentError.isInstance(error)) throw error
-    throw new SessionError('invalid-input', `${place}: ${error.message}.`)
+    throw new SessionError('invalid-input', sentence(`${place}: ${error.message}`))
   }
   return { result, said: saidOf(place, fields), place }
 }

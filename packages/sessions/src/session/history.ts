@@ -9,12 +9,12 @@ const mostMessages = 1000
 
 /** What a session is to begin with, copied and with ids. Throws `invalid-input` for what is no transcript. */
 export function historyOf(messages: readonly Message[], ids: IdSource): readonly StoredMessage[] {
-  if (messages.length > mostMessages) throw new SessionError('invalid-input', `session.history must have at most ${mostMessages} messages; it has ${messages.length}.`)
-  checkJson(messages, 'session.history')
-  for (const [place, message] of messages.entries()) checkShape(`session.history[${place}]`, message)
+  if (messages.length > mostMessages) throw new SessionError('invalid-input', `history must have at most ${mostMessages} messages; it has ${messages.length}.`)
+  checkJson(messages, 'history')
+  for (const [place, message] of messages.entries()) checkShape(`history[${place}]`, message)
   const transcript = repairTranscript(messages.map((message) => ({ ...message, id: message.id ?? ids.next('msg') })))
   const [wrong] = transcript.repairs
-  if (wrong) throw new SessionError('invalid-input', `session.history[${wrong.messageIndex}] is no message of a transcript: ${faults[wrong.code]} (${wrong.code}).`)
+  if (wrong) throw new SessionError('invalid-input', `history[${wrong.messageIndex}] is no message of a transcript: ${faults[wrong.code]} (${wrong.code}).`)
   return transcript.messages as readonly StoredMessage[]
 }
 

@@ -17,8 +17,8 @@ export function isLabel(text: unknown): text is string | null {
 
 /** Names an entry of the active path, or takes its name away. */
 export async function labelEntry(context: SessionContext, access: SessionAccess, entryId: string, text: string | null): Promise<void> {
-  inputChecks.checkName('label.entryId', entryId)
-  inputChecks.checkRequired('label.text', text, `a text of 1 to ${longestLabel} characters, or null`, isLabel)
+  inputChecks.checkName('entryId', entryId)
+  inputChecks.checkRequired('text', text, `a text of 1 to ${longestLabel} characters, or null`, isLabel)
   return changeIdle(context, access, async ({ key, leaf }) => {
     await checkOnPath(context.store, key, leaf, entryId)
     const node = { id: context.ids.next('entry'), parentId: leaf, at: context.clock.now() }

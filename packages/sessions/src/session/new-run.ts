@@ -1,5 +1,6 @@
 import { AgentError, hashJson, parseInput, type AgentInput } from '@bowline/agent-loop'
 import type { UserMessage } from '@bowline/llm'
+import { sentence } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import type { NewRun } from '../store/batch.ts'
 import type { Lane, RunKind } from '../store/records.ts'
@@ -19,7 +20,7 @@ export interface NewInput extends SendOptions {
 export function newRun({ ids, clock }: Pick<SessionContext, 'clock' | 'ids'>, input: AgentInput, options: NewInput): NewRun {
   const { id, kind = 'user', lane, notBefore, runtimeParams } = options
   const body = messageOf(input) as unknown as NewRun['input']
-  const params = runtimeParamsOf('send.runtimeParams', runtimeParams)
+  const params = runtimeParamsOf('runtimeParams', runtimeParams)
   return {
     id: ids.next('run'),
     kind,
@@ -47,6 +48,6 @@ function parsed(input: AgentInput): ReturnType<typeof parseInput> {
     return parseInput(input)
   } catch (error) {
     if (!AgentError.isInstance(error)) throw error
-    throw new SessionError('invalid-input', `The input cannot be taken: ${error.message}.`)
+    throw new SessionError('invalid-input', sentence(error.message))
   }
 }

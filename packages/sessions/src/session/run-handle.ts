@@ -25,7 +25,7 @@ export function runHandle(
       throw error
     })
   const events: RunHandle['events'] = (options = {}) => {
-    checkRunEventsOptions('events', options)
+    checkRunEventsOptions('events.options', options)
     const { cursor, abortSignal, bufferBytes } = options
     const start = cursor === undefined ? from : parseCursor(cursor)
     return readLog({
@@ -50,7 +50,7 @@ export function runHandle(
     status: async () => (await found(readRun(context.store, runId))).status,
     result: async () => resultOf(context, await found(waitForRest(context, session.key, runId, undefined, (run) => isAtRest(context.store, run)))),
     async stop(options = {}) {
-      checkRunStopOptions('stop', options)
+      checkRunStopOptions('stop.options', options)
       return session.stop({ ...options, runId })
     },
   }

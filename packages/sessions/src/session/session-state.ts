@@ -50,8 +50,8 @@ export function sessionState(
   const sessionState: SessionState = {
     get: async () => read(await readable()),
     async set(value, options = {}) {
-      checkSetOptions('state.set', options)
-      checkJson(value, 'state.set.value')
+      checkSetOptions('state.set.options', options)
+      checkJson(value, 'value')
       const { version } = options
       if (version === undefined) return sessionState.update(() => value)
       const written = await write(await writable(), value, version)
@@ -59,12 +59,12 @@ export function sessionState(
       throw new SessionError('conflict', 'The state of the session has another version: read it again.')
     },
     async update(change) {
-      inputChecks.checkRequired('state.update.change', change, 'a function', (given) => typeof given === 'function')
+      inputChecks.checkRequired('change', change, 'a function', (given) => typeof given === 'function')
       const session = await writable()
       for (let tries = 0; tries < maxTries; tries++) {
         const before = await read(session)
         const value = change(before?.value ?? null)
-        checkJson(value, 'state.update.value')
+        checkJson(value, 'value')
         const written = await write(session, value, before?.version ?? null)
         if (written) return written
       }

@@ -60,33 +60,33 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       return record && toSessionInfo(context.store, record)
     },
     async send(input, options = {}) {
-      checkSendOptions('send', options)
+      checkSendOptions('send.options', options)
       const driver = driverOf(options)
       const { runId, accepted } = await acceptInput(context, access, input, { ...options, ...(driver && { driver }) })
       const handle = runHandle(context, session, runId, accepted)
       return driver && accepted === 'queued' ? driver.handleOf(handle) : handle
     },
     async steer(input, options = {}) {
-      checkInputOptions('steer', options)
+      checkInputOptions('steer.options', options)
       const { runId, accepted } = await acceptInput(context, access, input, { ...options, onBusy: 'steer' })
       return runHandle(context, session, runId, accepted)
     },
     async followUp(input, options = {}) {
-      checkInputOptions('followUp', options)
+      checkInputOptions('followUp.options', options)
       const { runId, accepted } = await acceptInput(context, access, input, { ...options, onBusy: 'queue', kind: 'follow-up' })
       return runHandle(context, session, runId, accepted)
     },
     async overlay(input, options = {}) {
-      checkOverlayOptions('overlay', options)
+      checkOverlayOptions('overlay.options', options)
       await overlayInput(context, access, input, options)
     },
     async stop(options = {}) {
-      checkStopOptions('stop', options)
+      checkStopOptions('stop.options', options)
       const record = await access.find()
       return record ? stopSession(context, record, options) : nothingToStop
     },
     async submitToolResults(results, options) {
-      checkSubmitOptions('submitToolResults', options)
+      checkSubmitOptions('submitToolResults.options', options)
       const given = parseResults(results)
       const from = logEnd(await access.writable())
       const { runId, ...receipt } = await submitAnswers(context, key, given, options)
@@ -106,21 +106,21 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       return decideApproval(context, key, decision)
     },
     async resolveTool(toolCallId, resolution, options = {}) {
-      checkResolveOptions('resolveTool', options)
+      checkResolveOptions('resolveTool.options', options)
       const given = parseResolution(toolCallId, resolution, options.path)
       const from = logEnd(await access.writable())
       const runId = await resolveCall(context, key, toolCallId, given)
       return runHandle(context, session, await runAbove(context.store, key, runId), 'queued', from)
     },
     async recover(runId, decision) {
-      inputChecks.checkName('recover.runId', runId)
-      inputChecks.checkRequired('recover.decision', decision, 'continue or stop', (given) => given === 'continue' || given === 'stop')
+      inputChecks.checkName('runId', runId)
+      inputChecks.checkRequired('decision', decision, 'continue or stop', (given) => given === 'continue' || given === 'stop')
       const from = logEnd(await access.writable())
       await recoverRun(context, key, runId, decision)
       return runHandle(context, session, await runAbove(context.store, key, runId), 'queued', from)
     },
     async kill(options = {}) {
-      checkKillOptions('kill', options)
+      checkKillOptions('kill.options', options)
       const { id } = await access.required()
       const receipt = await endSession(context, key, 'kill', { incarnation: id, reason: options.reason })
       access.close()
@@ -133,45 +133,45 @@ export function createSession(context: SessionContext, identity: SessionIdentity
     usage: async () => usageOf(await required()),
     state: sessionState(context.store, () => access.writable(), required),
     async fork(options = {}) {
-      checkForkOptions('fork', options)
+      checkForkOptions('fork.options', options)
       const copy = new SessionAccess(context.store, { ...identity, agentNamed: false, key: await forkSession(context, access, options) })
       return createSession(context, identityOfCopy(await copy.required()))
     },
     async switchTo(entryId, options = {}) {
-      if (entryId !== null) inputChecks.checkName('switchTo.entryId', entryId)
-      checkSwitchOptions('switchTo', options)
+      if (entryId !== null) inputChecks.checkName('entryId', entryId)
+      checkSwitchOptions('switchTo.options', options)
       await switchSession(context, access, entryId, options)
       return toSessionInfo(context.store, await required())
     },
     async branches(page = {}) {
-      checkPageRequest('branches', page)
+      checkPageRequest('branches.options', page)
       return branchesOf(context.store, await required(), page)
     },
     label: (entryId, text) => labelEntry(context, access, entryId, text),
     async labels(options = {}) {
-      checkLabelsOptions('labels', options)
+      checkLabelsOptions('labels.options', options)
       const { leaf } = await required()
       return labelsOf(context.store, key, options.leaf ?? leaf)
     },
     async compact(options = {}) {
-      checkCompactOptions('compact', options)
+      checkCompactOptions('compact.options', options)
       return compactSession(context, access, options)
     },
     export(options = {}) {
-      checkExportOptions('export', options)
+      checkExportOptions('export.options', options)
       return exportSession(context.store, required, options)
     },
     events(options = {}) {
       const given = typeof options === 'string' ? { cursor: options } : options
-      checkEventsOptions('events', given)
+      checkEventsOptions('events.options', given)
       return sessionEvents(context, required, key, given)
     },
     async messages(options = {}) {
-      checkMessagesOptions('messages', options)
+      checkMessagesOptions('messages.options', options)
       return messagesOf(context, await required(), options)
     },
     async runs(query = {}) {
-      checkRunQuery('runs', query)
+      checkRunQuery('runs.options', query)
       await required()
       const page = await context.store.listRuns(key, query)
       return { ...page, items: await Promise.all(page.items.map((run) => toRunInfo(context.store, run))) }

@@ -1,6 +1,6 @@
 import { AgentError, defineTool, type ToolDeclaration } from '@bowline/agent-loop'
 import { runtimeParamsSchema, type JSONObject, type RuntimeParams } from '@bowline/llm'
-import { inputChecks } from '../arguments.ts'
+import { inputChecks, sentence } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import { checkTtl } from '../keys.ts'
 import type { SessionSettings } from '../store/records.ts'
@@ -36,8 +36,8 @@ export function runtimeParamsOf(path: string, given: unknown): (JSONObject & Run
   inputChecks.checkKeys(path, given, paramKeys)
   const { error } = runtimeParamsSchema.safeParse(given)
   if (!error) return checkedCopy(given as JSONObject & RuntimeParams, path)
-  const issues = error.issues.map((issue) => `${[path, ...issue.path].join('.')}: ${issue.message}`)
-  throw new SessionError('invalid-input', `${issues.join('; ')}.`)
+  const issues = error.issues.map((issue) => `${[path, ...issue.path].join('.')} ${issue.message}`)
+  throw new SessionError('invalid-input', sentence(issues.join('; ')))
 }
 
 /** By the parser that reads them in each run. */
@@ -55,7 +55,7 @@ function checkRemoteTools(path: string, given: unknown): void {
       defineTool({ name, description, inputSchema: checkedCopy(inputSchema, `${at}.inputSchema`) })
     } catch (error) {
       if (!AgentError.isInstance(error)) throw error
-      throw new SessionError('invalid-input', `${at}: ${error.message}.`)
+      throw new SessionError('invalid-input', sentence(`${at}: ${error.message}`))
     }
     if (names.has(name)) throw new SessionError('invalid-input', `${at}.name is used twice: ${JSON.stringify(name)}.`)
     names.add(name)

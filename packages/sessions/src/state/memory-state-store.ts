@@ -22,7 +22,7 @@ const checkOptions = configChecks.optionalRecord<MemoryStateStoreOptions>({
 
 /** Keeps records as long as the process lives. The reference for what other providers must do. */
 export function memoryStateStore(options: MemoryStateStoreOptions = {}): StateStore {
-  checkOptions('memoryStateStore', options)
+  checkOptions('memoryStateStore.options', options)
   const { maxRecords = Infinity, clock = systemClock } = options
   const store = tableStateStore({ table: new StateTable({ forgetsIds: true }), now: () => clock.now(), maxRecords })
   let closed = false

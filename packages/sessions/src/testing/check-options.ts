@@ -111,7 +111,7 @@ const rule = record<AnyFault>({
 })
 
 export function checkFaultyStore(store: unknown, faults: unknown): void {
-  checkRequired('faultyStore.store', store, 'a session store', (given) => typeof given === 'object' && given !== null && 'commit' in given)
-  checkRequired('faultyStore.faults', faults, 'a list of rules', Array.isArray)
-  listOf(rule)('faultyStore.faults', faults)
+  checkRequired('store', store, 'a session store', (given) => typeof given === 'object' && given !== null && 'commit' in given)
+  checkRequired('faults', faults, 'a list of rules', Array.isArray)
+  listOf(rule)('faults', faults)
 }

@@ -15,8 +15,8 @@ const between = ' > '
  * the same time and ids, disturbs it there, and checks what it comes to. Equal scenarios and seeds give equal reports.
  */
 export async function exploreCrashes(scenario: CrashScenario, options: ExploreOptions = {}): Promise<CrashReport> {
-  checkScenario('exploreCrashes.scenario', scenario)
-  checkExploreOptions('exploreCrashes', options)
+  checkScenario('scenario', scenario)
+  checkExploreOptions('exploreCrashes.options', options)
   await warmUp()
   return new Exploration(scenario, options).explore()
 }

@@ -12,7 +12,7 @@ const topics: Readonly<Record<string, StateTopic>> = { writes, versions, expiry,
 
 /** Defines the tests that every state store must pass. */
 export function testStateStore(options: StateKitOptions): void {
-  checkStateKit('testStateStore', options)
+  checkStateKit('testStateStore.options', options)
   const runner = options.runner ?? globalRunner()
   const kit = stateKitOf(options, runner)
   runner.describe(`state store: ${options.name}`, () => {

@@ -57,7 +57,7 @@ const topics: Readonly<Record<string, Topic>> = {
 
 /** Defines the tests that every session store must pass. */
 export function testSessionStore(options: StoreKitOptions): void {
-  checkStoreKit('testSessionStore', options)
+  checkStoreKit('testSessionStore.options', options)
   const runner = options.runner ?? globalRunner()
   const kit = kitOf(options, runner)
   runner.describe(`session store: ${options.name}`, () => {

@@ -11,23 +11,23 @@ const unreadable = { schemaVersion: 1, keys: [7], recentlyUsedTools: [], toolHis
 type Change = (orchestration: Orchestration) => Promise<unknown>
 
 const poison: readonly [string, Change, string][] = [
-  ['tokens that are no number', (o) => o.addTokenUsage(id, { inputTokens: Number.NaN }), 'addTokenUsage.usage.inputTokens must be a whole number from 0; received NaN'],
-  ['a fraction of a token', (o) => o.addTokenUsage(id, { outputTokens: 1.5 }), 'addTokenUsage.usage.outputTokens'],
+  ['tokens that are no number', (o) => o.addTokenUsage(id, { inputTokens: Number.NaN }), 'usage.inputTokens must be a whole number from 0; received NaN'],
+  ['a fraction of a token', (o) => o.addTokenUsage(id, { outputTokens: 1.5 }), 'usage.outputTokens'],
   ['fewer than no tokens', (o) => o.addTokenUsage(id, { inputTokens: -3 }), 'received -3'],
   ['tokens as a text', (o) => o.addTokenUsage(id, { inputTokens: '3' } as unknown as Usage), 'received a text of 1 character'],
-  ['tokens under another name', (o) => o.addTokenUsage(id, { promptTokens: 3 } as Usage), 'addTokenUsage.usage has no option "promptTokens"'],
-  ['no usage', (o) => o.addTokenUsage(id, undefined as unknown as Usage), 'addTokenUsage.usage must be an object; received undefined'],
-  ['a key that is a number', (o) => o.addTokenUsage(id, { inputTokens: 1 }, { key: 5 } as unknown as ChangeOptions), 'addTokenUsage.key must be a text with at least one character; received 5'],
-  ['an empty key', (o) => o.addUsedTool(id, 'a', { key: '' }), 'addUsedTool.key'],
-  ['options that are a key', (o) => o.advanceSequence(id, 'call-1' as ChangeOptions), 'advanceSequence must be an object; received a text of 6 characters'],
-  ['a misspelled option', (o) => o.recordToolUse(id, 'a', { keys: 'x' } as ChangeOptions), 'recordToolUse has no option "keys"; did you mean key?'],
-  ['usage of a tool that is none', (o) => o.recordToolUse(id, 'a', { usage: { inputTokens: 0.5 } }), 'recordToolUse.usage.inputTokens'],
-  ['a tool that is none', (o) => o.recordToolUse(id, 5 as unknown as string), 'recordToolUse.tool must be a text with at least one character; received 5'],
-  ['a step that is none', (o) => o.setActiveStep(id, 5 as unknown as string), 'setActiveStep.name'],
-  ['a step that is absent', (o) => o.setActiveStep(id, undefined as unknown as null), 'setActiveStep.name'],
-  ['a patch with a misspelled field', (o) => o.updateState(id, { activStep: 'a' } as object), 'updateState.patch."activStep" cannot be set; did you mean activeStep?'],
-  ['a patch with a field of another kind', (o) => o.updateState(id, { sequenceIndex: '1' as unknown as number }), 'updateState.patch.sequenceIndex must be a whole number from 0 on; received a text of 1 character'],
-  ['a patch that is not there yet', (o) => o.updateState(id, () => Promise.resolve({}) as object), 'updateState.patch is not a plain object'],
+  ['tokens under another name', (o) => o.addTokenUsage(id, { promptTokens: 3 } as Usage), 'usage has no option "promptTokens"'],
+  ['no usage', (o) => o.addTokenUsage(id, undefined as unknown as Usage), 'usage must be an object; received undefined'],
+  ['a key that is a number', (o) => o.addTokenUsage(id, { inputTokens: 1 }, { key: 5 } as unknown as ChangeOptions), 'key must be a text with at least one character; received 5'],
+  ['an empty key', (o) => o.addUsedTool(id, 'a', { key: '' }), 'key'],
+  ['options that are a key', (o) => o.advanceSequence(id, 'call-1' as ChangeOptions), 'advanceSequence.options must be an object; received a text of 6 characters'],
+  ['a misspelled option', (o) => o.recordToolUse(id, 'a', { keys: 'x' } as ChangeOptions), 'recordToolUse.options has no option "keys"; did you mean key?'],
+  ['usage of a tool that is none', (o) => o.recordToolUse(id, 'a', { usage: { inputTokens: 0.5 } }), 'usage.inputTokens'],
+  ['a tool that is none', (o) => o.recordToolUse(id, 5 as unknown as string), 'tool must be a text with at least one character; received 5'],
+  ['a step that is none', (o) => o.setActiveStep(id, 5 as unknown as string), 'name'],
+  ['a step that is absent', (o) => o.setActiveStep(id, undefined as unknown as null), 'name'],
+  ['a patch with a misspelled field', (o) => o.updateState(id, { activStep: 'a' } as object), 'patch has no option "activStep"; did you mean activeStep?'],
+  ['a patch with a field of another kind', (o) => o.updateState(id, { sequenceIndex: '1' as unknown as number }), 'patch.sequenceIndex must be a whole number from 0 on; received a text of 1 character'],
+  ['a patch that is not there yet', (o) => o.updateState(id, () => Promise.resolve({}) as object), 'patch is not a plain object'],
 ]
 
 describe('what could not be read again', () => {
@@ -95,12 +95,12 @@ describe('a configuration', () => {
   })
 
   it.each<[string, object, string]>([
-    ['a misspelled option', { ttl: 5 }, 'createOrchestration has no option "ttl"; did you mean ttlMs?'],
-    ['a misspelled option of the cleanup', { cleanup: { ttlMs: 5 } }, 'createOrchestration.cleanup has no option "ttlMs"'],
-    ['a cleanup that is a word', { cleanup: true }, 'createOrchestration.cleanup must be an object; received true'],
-    ['a predicate that is none', { predicates: { ready: true } }, 'createOrchestration.predicates.ready must be a function; received true'],
-    ['a clock that is none', { clock: Date }, 'createOrchestration.clock must be an object with now and setTimer; received a function'],
-    ['two stores', { storageProvider: memoryStateStore() }, 'createOrchestration has both store and storageProvider'],
+    ['a misspelled option', { ttl: 5 }, 'createOrchestration.options has no option "ttl"; did you mean ttlMs?'],
+    ['a misspelled option of the cleanup', { cleanup: { ttlMs: 5 } }, 'cleanup has no option "ttlMs"'],
+    ['a cleanup that is a word', { cleanup: true }, 'cleanup must be an object; received true'],
+    ['a predicate that is none', { predicates: { ready: true } }, 'predicates.ready must be a function; received true'],
+    ['a clock that is none', { clock: Date }, 'clock must be an object with now and setTimer; received a function'],
+    ['two stores', { storageProvider: memoryStateStore() }, 'createOrchestration.options has both store and storageProvider'],
   ])('S206, S208: of an orchestration %s is refused by name', (_name, options, message) => {
     const make = () => createOrchestration({ store: memoryStateStore(), ...options })
     expect(make).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining(message) as unknown }) as Error)

@@ -89,7 +89,7 @@ describe('a new state', () => {
 
   it('O65: without a store there is no orchestration', () => {
     for (const options of [{}, { store: {} }, { store: 'memory' }, { store: null }, { storageProvider: undefined }]) {
-      expect(() => createOrchestrationStateManager(options as never)).toThrow(/needs a store/)
+      expect(() => createOrchestrationStateManager(options as never)).toThrow(/store must be a state store|createOrchestration.options must be an object/)
     }
   })
 })

@@ -25,23 +25,23 @@ async function resultOf(session: Session, toolCallId: string) {
 
 describe('resolveTool', () => {
   it.each<[string, unknown, string]>([
-    ['nothing', {}, 'resolveTool.resolution must have exactly one of result, output, error, runAgain, unknown; received none of them.'],
-    ['undefined', undefined, 'resolveTool.resolution must be an object; received undefined.'],
-    ['null', null, 'resolveTool.resolution must be an object; received null.'],
-    ['a text', 'paid 5', 'resolveTool.resolution must be an object; received a text of 6 characters.'],
-    ['a misspelled name', { resut: 'paid' }, 'resolveTool.resolution has no option "resut"; did you mean result?'],
+    ['nothing', {}, 'resolution must have exactly one of result, output, error, runAgain, unknown; received none of them.'],
+    ['undefined', undefined, 'resolution must be an object; received undefined.'],
+    ['null', null, 'resolution must be an object; received null.'],
+    ['a text', 'paid 5', 'resolution must be an object; received a text of 6 characters.'],
+    ['a misspelled name', { resut: 'paid' }, 'resolution has no option "resut"; did you mean result?'],
     ['an absent result', { result: undefined }, 'received none of them'],
-    ['a number that is none', { result: { paid: Number.NaN } }, 'resolveTool.resolution.result.paid is a number that JSON cannot hold'],
+    ['a number that is none', { result: { paid: Number.NaN } }, 'resolution.result.paid is a number that JSON cannot hold'],
     ['two answers', { result: 'paid', error: 'failed' }, 'received result and error'],
-    ['an error that is no text', { error: { message: 'failed' } }, 'resolveTool.resolution.error must be a text; received an object.'],
-    ['unknown that is not true', { unknown: 'yes' }, 'resolveTool.resolution.unknown must be true; received a text of 3 characters.'],
-    ['runAgain that is not true', { runAgain: false }, 'resolveTool.resolution.runAgain must be true; received false.'],
-    ['an end of the turn', { output: 'paid', terminate: true }, 'resolveTool.resolution has no option "terminate"'],
-    ['details of an error', { error: 'failed', details: 1 }, 'resolveTool.resolution.details belongs to an output'],
-    ['the path of another call', { result: 'paid', path: ['other'] }, 'resolveTool.resolution.path is not that of the call that waits'],
-    ['the id of another call', { result: 'paid', toolCallId: 'c-place' }, 'resolveTool.resolution.toolCallId is not that of the call that waits'],
-    ['the name of another tool', { result: 'paid', toolName: 'place' }, 'resolveTool.resolution.toolName is not that of the call that waits'],
-    ['another input', { runAgain: true, input: { amount: 6 } }, 'resolveTool.resolution.input is not that of the call that waits'],
+    ['an error that is no text', { error: { message: 'failed' } }, 'resolution.error must be a text; received an object.'],
+    ['unknown that is not true', { unknown: 'yes' }, 'resolution.unknown must be true; received a text of 3 characters.'],
+    ['runAgain that is not true', { runAgain: false }, 'resolution.runAgain must be true; received false.'],
+    ['an end of the turn', { output: 'paid', terminate: true }, 'resolution has no option "terminate"'],
+    ['details of an error', { error: 'failed', details: 1 }, 'resolution.details belongs to an output'],
+    ['the path of another call', { result: 'paid', path: ['other'] }, 'resolution.path is not that of the call that waits'],
+    ['the id of another call', { result: 'paid', toolCallId: 'c-place' }, 'resolution.toolCallId is not that of the call that waits'],
+    ['the name of another tool', { result: 'paid', toolName: 'place' }, 'resolution.toolName is not that of the call that waits'],
+    ['another input', { runAgain: true, input: { amount: 6 } }, 'resolution.input is not that of the call that waits'],
   ])('S209: %s settles nothing', async (_name, resolution, message) => {
     const { session, runtime, starts } = await inDoubt()
     const before = await session.info()
@@ -104,7 +104,7 @@ describe('submitToolResults', () => {
     const answer = { ...(call as PendingToolCall), output: 'Oslo' }
     await expect(session.submitToolResults([{ ...answer, agent: ['outer'] }])).rejects.toMatchObject({
       code: 'invalid-input',
-      message: expect.stringContaining('submitToolResults.results[0].agent') as string,
+      message: expect.stringContaining('results[0].agent') as string,
     })
     expect(await session.submitToolResults([answer])).toMatchObject({ accepted: ['w'] })
     expect(await run.result()).toMatchObject({ status: 'completed' })
@@ -130,7 +130,7 @@ describe('submitToolResults', () => {
     const wrong = { ...call, output: 'Oslo', ...more } as unknown as SubmittedResult
     await expect(session.submitToolResults([{ toolCallId: 'c1', output: 'Oslo' }, wrong])).rejects.toMatchObject({
       code: 'invalid-input',
-      message: expect.stringMatching(new RegExp(`^submitToolResults\\.results\\[1\\].*${message.replaceAll(/[.*?()[\]]/g, '\\$&')}`)) as string,
+      message: expect.stringMatching(new RegExp(`^results\\[1\\].*${message.replaceAll(/[.*?()[\]]/g, '\\$&')}`)) as string,
     })
     expect(await session.info()).toEqual(before)
     await runtime.stop()
@@ -142,7 +142,7 @@ describe('submitToolResults', () => {
       const { session, runtime } = await waiting()
       await expect(session.submitToolResults(results as readonly SubmittedResult[])).rejects.toMatchObject({
         code: 'invalid-input',
-        message: expect.stringContaining('submitToolResults.results') as string,
+        message: expect.stringContaining('results') as string,
       })
       await runtime.stop()
     },

@@ -24,23 +24,23 @@ const wrong: readonly [string, object, string][] = [
 ]
 
 const others: readonly [string, object, string, string?][] = [
-  ['metadata that is a list', { metadata: [] }, 'session.metadata must be an object; received a list of 0'],
-  ['metadata that is no JSON', { metadata: { at: new Date(0) } }, 'session.metadata.at is not a plain object'],
-  ['an owner that is a number', { owner: 5 }, 'session.owner must be a text with at least one character; received 5'],
-  ['an agent that is a number', { agent: 5 }, 'session.agent must be a text with at least one character; received 5'],
-  ['a misspelled agent', { agent: 'asistant' }, 'There is no agent "asistant"; did you mean assistant?; there are: assistant.', 'unknown-agent'],
-  ['a life in words', { ttl: { idleMs: '5 minutes' } }, 'session.ttl.idleMs must be a whole number from 1', 'invalid-config'],
-  ['a life that no store can add up', { ttl: { maxAgeMs: Number.MAX_SAFE_INTEGER } }, 'session.ttl.maxAgeMs', 'invalid-config'],
-  ['a misspelled life', { ttl: { idle: 5 } }, 'session.ttl has no option "idle"', 'invalid-config'],
-  ['a misspelled option', { runtimeParam: {} }, 'session has no option "runtimeParam"; did you mean runtimeParams?'],
-  ['a history that is a text', { history: 'hello' }, 'session.history must be a list; received a text of 5 characters'],
-  ['a history of texts', { history: ['hello'] }, 'session.history[0] must be a message; received a text of 5 characters'],
-  ['a system message', { history: [{ role: 'system', content: 'x' }] }, 'session.history[0].role must be user, assistant or tool-result'],
-  ['a message without content', { history: [{ role: 'user', content: 'x' }, { role: 'user' }] }, 'session.history[1] is no message of a transcript: its role or its content is missing'],
+  ['metadata that is a list', { metadata: [] }, 'metadata must be an object; received a list of 0'],
+  ['metadata that is no JSON', { metadata: { at: new Date(0) } }, 'metadata.at is not a plain object'],
+  ['an owner that is a number', { owner: 5 }, 'owner must be a text with at least one character; received 5'],
+  ['an agent that is a number', { agent: 5 }, 'agent must be a text with at least one character; received 5'],
+  ['a misspelled agent', { agent: 'asistant' }, 'There is no agent "asistant"; did you mean assistant? There are: assistant.', 'unknown-agent'],
+  ['a life in words', { ttl: { idleMs: '5 minutes' } }, 'ttl.idleMs must be a whole number from 1', 'invalid-config'],
+  ['a life that no store can add up', { ttl: { maxAgeMs: Number.MAX_SAFE_INTEGER } }, 'ttl.maxAgeMs', 'invalid-config'],
+  ['a misspelled life', { ttl: { idle: 5 } }, 'ttl has no option "idle"', 'invalid-config'],
+  ['a misspelled option', { runtimeParam: {} }, 'session.options has no option "runtimeParam"; did you mean runtimeParams?'],
+  ['a history that is a text', { history: 'hello' }, 'history must be a list; received a text of 5 characters'],
+  ['a history of texts', { history: ['hello'] }, 'history[0] must be a message; received a text of 5 characters'],
+  ['a system message', { history: [{ role: 'system', content: 'x' }] }, 'history[0].role must be user, assistant or tool-result'],
+  ['a message without content', { history: [{ role: 'user', content: 'x' }, { role: 'user' }] }, 'history[1] is no message of a transcript: its role or its content is missing'],
 ]
 
 describe('a session', () => {
-  it.each<[string, object, string, string?]>([...wrong.map(([name, options, message]): [string, object, string] => [name, options, `session.${message}`]), ...others])(
+  it.each<[string, object, string, string?]>([...wrong, ...others])(
     'S207, S208: with %s is refused before anything is stored',
     async (_name, options, message, code = 'invalid-input') => {
       const { runtime } = setup({ steps: [] })

@@ -1,4 +1,4 @@
-import type { FieldChecks } from '@bowline/llm/arguments'
+import { optionPath, type FieldChecks } from '@bowline/llm/arguments'
 import type { BridgeEvent, PromptContext, SessionContext } from '../../agent.ts'
 import { BridgeError } from '../../errors.ts'
 import { readableEvents } from '../../readable-events.ts'
@@ -29,7 +29,7 @@ export function remoteExecutor(options: RemoteExecutorOptions): BridgeExecutor {
 export function serversIn(path: string, options: RemoteExecutorOptions): BridgeExecutor {
   check.record(optionChecks)(path, options)
   const { servers: given, ...limits } = options
-  checkServers(`${path}.servers`, given)
+  checkServers(optionPath(path, 'servers'), given)
   const sessions = new Map<string, RemoteSession>()
   let servers: readonly RemoteServer[] = []
   let running = false

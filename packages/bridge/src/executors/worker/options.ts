@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { FieldChecks } from '@bowline/llm/arguments'
+import { optionPath, type FieldChecks } from '@bowline/llm/arguments'
 import { checkId, configChecks as check } from '../../arguments.ts'
 import { BridgeError } from '../../errors.ts'
 import { givenFields } from '../../given-fields.ts'
@@ -136,7 +136,7 @@ export function workerSettings(options: WorkerExecutorOptions, { path: given, fo
   const { workers, cancelGraceMs = 5000 } = options
   const seen = new Set<string>()
   return workers.map((worker, place) => {
-    const path = `${given}.workers[${place}]`
+    const path = `${optionPath(given, 'workers')}[${place}]`
     if (seen.has(worker.id)) throw new BridgeError('CONFIG', `${path}.id: two workers have the id ${worker.id}`, { details: { agentId: worker.id } })
     seen.add(worker.id)
     return { ...settingsOf(path, worker, folder), cancelGraceMs }

@@ -24,7 +24,7 @@ export async function importSession(context: SessionContext, lines: AsyncIterabl
 }
 
 async function importFile(context: SessionContext, file: AsyncGenerator<Line, undefined>, options: ImportOptions): Promise<string> {
-  const metadata = metadataOf('importSession.metadata', options.metadata)
+  const metadata = metadataOf('metadata', options.metadata)
   const sum = new LineSum()
   const { value: first } = await file.next()
   if (!first) throw refuse(1, 'the file is empty')

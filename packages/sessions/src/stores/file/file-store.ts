@@ -31,8 +31,8 @@ const checkEach = configChecks.record<FileStoreOptions>({ dir: (path, value) => 
 const isName = (value: unknown): boolean => typeof value === 'string' && value !== ''
 
 function checkOptions(options: FileStoreOptions): void {
-  configChecks.checkRequired('fileStore', options, 'an object, { dir }', (given) => given !== undefined && typeof given !== 'string')
-  checkEach('fileStore', options)
+  configChecks.checkRequired('fileStore.options', options, 'an object, { dir }', (given) => given !== undefined && typeof given !== 'string')
+  checkEach('fileStore.options', options)
 }
 
 const maxRecordBytes = 16 * 1024 * 1024

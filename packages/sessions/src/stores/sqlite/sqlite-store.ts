@@ -38,8 +38,8 @@ const checkEach = configChecks.record<SqliteStoreOptions>({
 })
 
 function checkOptions(options: SqliteStoreOptions): void {
-  configChecks.checkRequired('sqliteStore', options, 'an object, { file }', (given) => given !== undefined && typeof given !== 'string')
-  checkEach('sqliteStore', options)
+  configChecks.checkRequired('sqliteStore.options', options, 'an object, { file }', (given) => given !== undefined && typeof given !== 'string')
+  checkEach('sqliteStore.options', options)
 }
 
 const maxRecordBytes = 16 * 1024 * 1024

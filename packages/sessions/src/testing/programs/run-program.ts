@@ -42,7 +42,7 @@ export interface ProgramVerdict {
 
 /** Runs one program until it rests, answers its questions, and checks its end. */
 export async function runProgram(program: Program, options: RunProgramOptions = {}): Promise<ProgramVerdict> {
-  checkProgram('runProgram.program', program)
+  checkProgram('program', program)
   checkRunProgram('runProgram.options', options)
   await warmUp()
   const stage = new Stage(program, partsOf(options))
