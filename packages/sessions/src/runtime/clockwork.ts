@@ -47,6 +47,8 @@ export class Clockwork {
   #isOn = false
   #looking: Promise<SweepReport> | undefined
   #prunedAt = -Infinity
+  /** When to try again what the last sweep could not do. */
+  #retryAt = -Infinity
 
   constructor(options: ClockworkOptions) {
     this.#options = options
@@ -65,9 +67,19 @@ export class Clockwork {
     await this.#looking?.catch(() => undefined)
   }
 
+  /** When the next thing is due. What the last sweep could not do is due again after `sweepMs`. */
+  async nextDueAt(): Promise<number | null> {
+    const { store, clock } = this.#options
+    const { nextAt } = await store.due(0)
+    const now = clock.now()
+    if (nextAt === null || nextAt > now || this.#retryAt <= now) return nextAt
+    // The clock may have been set back since.
+    return Math.min(this.#retryAt, now + sweepMs)
+  }
+
   /** Looks when the next thing is due: now, when work is left. */
   async refresh(isWorkLeft = false): Promise<void> {
-    const { nextAt } = await this.#options.store.due(0)
+    const nextAt = await this.nextDueAt()
     if (nextAt !== null) this.#arm(nextAt)
     if (isWorkLeft) this.tellHost(this.#options.clock.now())
     else if (nextAt !== null) this.tellHost(nextAt)
@@ -125,7 +137,9 @@ export class Clockwork {
       if (fired.some((what) => what !== 'kept') || expired.length > 0) continue
       // The absolute value: a clock that was set back puts the last time into the future.
       const pruned = Math.abs(clock.now() - this.#prunedAt) >= pruneMs ? await this.#prune() : nothingPruned
-      return { ...done, pruned, nextDueAt: due.nextAt }
+      const isLeft = due.timers.length + due.expired.length > 0
+      this.#retryAt = isLeft ? clock.now() + sweepMs : -Infinity
+      return { ...done, pruned, nextDueAt: isLeft ? this.#retryAt : due.nextAt }
     }
   }
 
@@ -185,8 +199,7 @@ export class Clockwork {
   #look(): void {
     if (!this.#isOn) return
     this.sweep()
-      // What is due still has failed: it has its next try with the next sweep.
-      .then(({ nextDueAt }) => nextDueAt !== null && nextDueAt > this.#options.clock.now() && this.#arm(nextDueAt))
+      .then(({ nextDueAt }) => nextDueAt !== null && this.#arm(nextDueAt))
       .catch((error: unknown) => this.#options.onError(error, { during: 'sweep' }))
       .finally(() => this.#arm(this.#options.clock.now() + sweepMs))
   }

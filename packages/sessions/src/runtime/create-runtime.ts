@@ -170,7 +170,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       await lifecycle.ensureStarted()
       await clockwork.sweep()
       const done = await drainLoop(loop, clock, drainOptions)
-      const left = await whatIsLeft(rawStore, clock.now())
+      const left = await whatIsLeft(rawStore, clock.now(), await clockwork.nextDueAt())
       if (left.nextDueAt !== null) clockwork.schedule(left.nextDueAt)
       return { ...done, ...left }
     },

@@ -3,9 +3,11 @@ import type { SessionStore } from '../store/contract.ts'
 import type { RunRecord } from '../store/records.ts'
 import type { DrainReport } from './types.ts'
 
-/** Sessions whose next run waits for nobody, and when the next thing is due: also the end of a lease that is not renewed. */
-export async function whatIsLeft(store: SessionStore, now: number): Promise<Pick<DrainReport, 'left' | 'nextDueAt'>> {
-  const { nextAt } = await store.due(0)
+/**
+ * Sessions whose next run waits for nobody, and when the next thing is due: at `nextAt`, or at the end of a lease that is
+ * not renewed.
+ */
+export async function whatIsLeft(store: SessionStore, now: number, nextAt: number | null): Promise<Pick<DrainReport, 'left' | 'nextDueAt'>> {
   const times = nextAt === null ? [] : [nextAt]
   let [left, page]: [number, string | undefined] = [0, undefined]
   do {

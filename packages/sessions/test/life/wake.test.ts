@@ -1,6 +1,6 @@
 import { defineAgent, defineTool } from '@bowline/agent-loop'
 import { manualClock, scriptedModel, type Step } from '@bowline/llm/testing'
-import type { SessionStore } from '@bowline/sessions'
+import type { Batch, SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -20,6 +20,28 @@ async function told(options: SetupOptions) {
 }
 
 describe('onWake', () => {
+  it.each(['drain', 'sweep'] as const)('S67, S203: is not called at once for what a %s could not do, but for 30 s later', async (how) => {
+    let broken = true
+    let tries = 0
+    const isEnd = (batch: Batch): boolean => batch.writes.some((write) => write.op === 'session.expire')
+    const store = faultyStore(memoryStore(), [{ of: 'commit', when: (batch) => isEnd(batch) && ++tries > 0 && broken, fault: { error: new Error('disk on fire') } }])
+    const { runtime, clock, heard, faults } = await told({ steps: [{ text: 'done' }], store })
+    await runtime.session('room:1', { ttl: { maxAgeMs: 1_000 } }).open()
+    await clock.advance(1_000)
+    heard()
+    expect(await runtime[how]()).toMatchObject({ nextDueAt: 31_000 })
+    await runtime.session('room:2').send('go')
+    heard()
+    expect(await runtime.drain()).toMatchObject({ ran: 1, nextDueAt: 31_000 })
+    expect(new Set(heard())).toEqual(new Set([31_000]))
+    expect(faults).toHaveLength(2)
+    broken = false
+    await clock.advance(30_000)
+    expect(await runtime[how]()).toMatchObject({ nextDueAt: null })
+    expect(tries).toBe(3)
+    await runtime.stop()
+  })
+
   it('S68: is called after each commit that leaves work', async () => {
     const { runtime, session, heard, clock } = await told({ steps: [asks, asks, { text: 'done' }], tools: [slowPlace] })
     await session.send('go')
