@@ -30,7 +30,11 @@ export interface BridgeOptions {
   readonly maxInFlightPerOwner?: number
   /** Waiting requests of one owner. Default: half of `maxQueued`, and all for `local`. */
   readonly maxQueuedPerOwner?: number
-  /** Sessions of one owner with each executor. Default: half of what the executor takes, and all for `local`. */
+  /**
+   * Sessions of one owner with each executor. Default: half of what the executor takes, and all for `local`. Sessions in the
+   * store count too, but it is not checked in the commit of a session: bridges on one store that open sessions at the same
+   * moment may exceed it by as many as are being opened.
+   */
   readonly maxSessionsPerOwner?: number
   /** UTF-8 bytes. Default 1 MiB. */
   readonly maxPromptBytes?: number
