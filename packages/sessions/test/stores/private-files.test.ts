@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from 'node:fs'
+import { chmodSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileStore } from '@bowline/sessions/file'
 import { sqliteStore } from '@bowline/sessions/sqlite'
@@ -38,5 +38,22 @@ describe.skipIf(process.platform === 'win32').each(['sqlite', 'file'] as const)(
       const isFolder = statSync(join(folder, '..', file), { throwIfNoEntry: false })?.isDirectory() ?? false
       expect([file, mode]).toEqual([file, isFolder ? '700' : '600'])
     }
+  })
+
+  it('V90: keep the rights that they have when they are opened', async () => {
+    const folder = temporaryFolder()
+    const write = async (): Promise<void> => {
+      const { runtime } = setup({ steps: [{ text: 'hello' }], store: stores[name](folder) })
+      await runtime.start()
+      await (await runtime.session('room:1').send('hi')).result()
+      await runtime.stop()
+    }
+    await write()
+    const shared = readdirSync(folder, { recursive: true, encoding: 'utf8' }).find((file) => file.endsWith(name === 'sqlite' ? '.db' : '.jsonl')) ?? ''
+    chmodSync(join(folder, shared), 0o640)
+    const { size } = statSync(join(folder, shared))
+    await write()
+    expect(rightsIn(folder)).toContainEqual([shared, '640'])
+    expect(statSync(join(folder, shared)).size).toBeGreaterThan(name === 'sqlite' ? size - 1 : size)
   })
 })
