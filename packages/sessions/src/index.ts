@@ -133,9 +133,11 @@ export type {
   OrchestrationState,
   Predicate,
   Predicates,
+  StatePage,
   StatePatch,
   StorageOptions,
   TokenTotals,
   ToolDecision,
   ToolUse,
+  UnreadableState,
 } from './orchestration/types.ts'

@@ -5,7 +5,6 @@ import { inputChecks, listOfNames } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import type { StateQuery, TimeToLive } from '../state/contract.ts'
 import { checkPlace } from '../state/ids.ts'
-import type { Page } from '../store/contract.ts'
 import { addTokens, addUse, applyPatch, enterStep } from './changes.ts'
 import {
   checkChangeOptions,
@@ -26,7 +25,7 @@ import { checkPatch, freshState } from './state-record.ts'
 import { checkStateId } from './state-id.ts'
 import { stateStoreOf } from './state-store-of.ts'
 import { timeToLive } from './time-to-live.ts'
-import type { ChangeOptions, ConditionContext, Orchestration, OrchestrationOptions, OrchestrationState, StatePatch, StorageOptions, ToolDecision, ToolUse } from './types.ts'
+import type { ChangeOptions, ConditionContext, Orchestration, OrchestrationOptions, OrchestrationState, StatePage, StatePatch, StorageOptions, ToolDecision, ToolUse } from './types.ts'
 
 type Changing = Promise<OrchestrationState | null>
 
@@ -126,7 +125,7 @@ class Manager implements Orchestration {
     return this.#records.remove(id)
   }
 
-  async listStates(query: StateQuery = {}): Promise<Page<OrchestrationState>> {
+  async listStates(query: StateQuery = {}): Promise<StatePage> {
     checkStateQuery('listStates.options', query)
     return this.#records.list(query)
   }

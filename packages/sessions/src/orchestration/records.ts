@@ -2,12 +2,11 @@ import type { IdSource } from '@bowline/agent-loop'
 import type { Clock } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
 import type { CasResult, StateQuery, StateStore, TimeToLive } from '../state/contract.ts'
-import type { Page } from '../store/contract.ts'
 import { IdQueues } from './id-queues.ts'
 import { checkStateId } from './state-id.ts'
 import { freshState, fromVersioned, toValue } from './state-record.ts'
 import type { StateRecord } from './state-record.ts'
-import type { OrchestrationState } from './types.ts'
+import type { OrchestrationState, StatePage, UnreadableState } from './types.ts'
 
 export interface StateRecordsOptions {
   readonly store: StateStore
@@ -66,7 +65,19 @@ export class StateRecords {
   /** Fresh defaults, also in the place of a record that cannot be read. */
   async reset(id: string): Promise<OrchestrationState | null> {
     checkStateId(id)
-    return this.#queues.add(id, () => this.#change(id, (state) => ({ state: freshState(id, state), keys: [] }), { repair: true }))
+    return this.#queues.add(id, () => this.#reset(id))
+  }
+
+  async #reset(id: string): Promise<OrchestrationState | null> {
+    const { store, space } = this.#options
+    try {
+      return await this.#change(id, (state) => ({ state: freshState(id, state), keys: [] }), { repair: true })
+    } catch (error) {
+      if (!isCorrupt(error)) throw error
+      // The store itself cannot read the record, not even its version.
+      await store.delete(space, id)
+      return this.getOrCreate(id)
+    }
   }
 
   async touch(id: string): Promise<boolean> {
@@ -80,9 +91,19 @@ export class StateRecords {
     return (await this.#options.store.delete(this.#options.space, id)).ok
   }
 
-  async list(query: StateQuery): Promise<Page<OrchestrationState>> {
+  async list(query: StateQuery): Promise<StatePage> {
     const page = await this.#options.store.list(this.#options.space, query)
-    return { ...page, items: page.items.map(({ id, ...versioned }) => fromVersioned(id, versioned).state) }
+    const items: OrchestrationState[] = []
+    const unreadable: UnreadableState[] = []
+    for (const { id, ...versioned } of page.items) {
+      try {
+        items.push(fromVersioned(id, versioned).state)
+      } catch (error) {
+        if (!SessionError.isInstance(error) || (error.code !== 'store-corrupt' && error.code !== 'schema-too-new')) throw error
+        unreadable.push({ sessionId: id, code: error.code, message: error.message })
+      }
+    }
+    return { ...page, items, ...(unreadable.length > 0 && { unreadable }) }
   }
 
   async #change(id: string, change: StateChange, { repair = false } = {}): Promise<OrchestrationState | null> {
@@ -108,7 +129,7 @@ export class StateRecords {
     try {
       return fromVersioned(id, read.value)
     } catch (error) {
-      if (!repair || !SessionError.isInstance(error) || error.code !== 'store-corrupt') throw error
+      if (!repair || !isCorrupt(error)) throw error
       const { version, usedAt } = read.value
       return { state: freshState(id, { version, lastAccessed: usedAt, ttl: this.#options.ttlMs }), keys: [] }
     }
@@ -151,6 +172,10 @@ export class StateRecords {
   #conflict(id: string): SessionError {
     return new SessionError('conflict', `The orchestration state of ${id} changed ${highestTries} times while it was to be changed. Try again.`)
   }
+}
+
+function isCorrupt(error: unknown): boolean {
+  return SessionError.isInstance(error) && error.code === 'store-corrupt'
 }
 
 /** Those of one change are all remembered, however many they are. */

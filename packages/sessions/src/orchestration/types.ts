@@ -119,6 +119,18 @@ export interface ChangeOptions {
   readonly key?: string
 }
 
+export interface StatePage extends Page<OrchestrationState> {
+  /** Absent if all could be read. */
+  readonly unreadable?: readonly UnreadableState[]
+}
+
+/** `resetState` repairs one that is `store-corrupt`; `schema-too-new` was written by a later version. */
+export interface UnreadableState {
+  readonly sessionId: string
+  readonly code: 'store-corrupt' | 'schema-too-new'
+  readonly message: string
+}
+
 /** Every change is one compare-and-set; null: there is no record. Throws `store-unavailable`, and `conflict` when others always came first. */
 export interface Orchestration {
   getState(id: string): Promise<OrchestrationState | null>
@@ -133,14 +145,15 @@ export interface Orchestration {
   recordToolUse(id: string, tool: string, options?: ChangeOptions & { readonly usage?: Usage }): Promise<OrchestrationState | null>
   addTokenUsage(id: string, usage: Usage, options?: ChangeOptions): Promise<OrchestrationState | null>
   /**
-   * Fresh defaults under a higher version, also in the place of a record that cannot be read. Keys that were applied stay
+   * Fresh defaults under a higher version, also in the place of a record that is `store-corrupt`. Keys that were applied stay
    * known, as far as they could be read.
    */
   resetState(id: string): Promise<OrchestrationState | null>
   /** Starts the life of the record anew; besides a change nothing else does. */
   touch(id: string): Promise<boolean>
   removeState(id: string): Promise<boolean>
-  listStates(query?: StateQuery): Promise<Page<OrchestrationState>>
+  /** A record that is no state counts for the page, and is named by `unreadable`. */
+  listStates(query?: StateQuery): Promise<StatePage>
   /** Removes expired records and those beyond `maxSessions`; gives the number of the expired ones. */
   cleanupExpiredStates(): Promise<number>
   stopCleanupTimer(): void

@@ -1,6 +1,12 @@
-import { describe, expect, it } from 'vitest'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { systemClock } from '@bowline/llm'
 import { createOrchestrationStateManager, memoryStateStore, SessionError, type StatePatch } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
+import { sqliteStore } from '@bowline/sessions/sqlite'
 import { bench, id, kinds, openStores, startMs, watchedStore } from './support.ts'
 
 const stores = openStores()
@@ -305,5 +311,43 @@ describe('changing', () => {
     }
     await store.compareAndSet('orchestration-state', id, values.length, { schemaVersion: 2 }, { ttlMs: 'never' })
     await expect(orchestration.getState(id)).rejects.toMatchObject({ code: 'schema-too-new' })
+  })
+
+  it('O20, O58: a page has the states that can be read, and names the others', async () => {
+    const { orchestration, store } = bench()
+    for (const key of ['a', 'd']) await orchestration.getOrCreateState(key)
+    await store.compareAndSet('orchestration-state', 'b', null, 7, { ttlMs: 'never' })
+    await store.compareAndSet('orchestration-state', 'c', null, { schemaVersion: 2 }, { ttlMs: 'never' })
+    const first = await orchestration.listStates({ limit: 3 })
+    expect(first.items.map(({ sessionId }) => sessionId)).toEqual(['a'])
+    expect(first.unreadable).toMatchObject([
+      { sessionId: 'b', code: 'store-corrupt', message: expect.stringContaining('resetState') as unknown },
+      { sessionId: 'c', code: 'schema-too-new' },
+    ])
+    const second = await orchestration.listStates({ limit: 3, ...(first.next !== undefined && { page: first.next }) })
+    expect(second.items.map(({ sessionId }) => sessionId)).toEqual(['d'])
+    expect(second).not.toHaveProperty('unreadable')
+    await orchestration.resetState('b')
+    expect((await orchestration.listStates()).items.map(({ sessionId }) => sessionId)).toEqual(['a', 'b', 'd'])
+  })
+
+  it('O18, O58: a record whose text is damaged in the database is named by its key, and resetState repairs it', async () => {
+    const file = join(await mkdtemp(join(tmpdir(), 'bowline-state-')), 'data.db')
+    onTestFinished(() => rm(dirname(file), { recursive: true }))
+    const open = sqliteStore({ file })
+    await open.open({ namespace: 'default', owner: 'owner-a', clock: systemClock })
+    const made = createOrchestrationStateManager({ store: open })
+    for (const key of ['a', 'b']) await made.getOrCreateState(key)
+    await open.close()
+    const database = new DatabaseSync(file)
+    database.exec("update state set value = '{' where id = 'b'")
+    database.close()
+    const store = sqliteStore({ file })
+    await store.open({ namespace: 'default', owner: 'owner-a', clock: systemClock })
+    onTestFinished(() => store.close())
+    const orchestration = createOrchestrationStateManager({ store })
+    await expect(orchestration.listStates()).rejects.toMatchObject({ code: 'store-corrupt', message: expect.stringContaining('orchestration-state b') as unknown })
+    expect(await orchestration.resetState('b')).toMatchObject({ sessionId: 'b', toolHistory: [], version: 2 })
+    expect((await orchestration.listStates()).items.map(({ sessionId, version }) => [sessionId, version])).toEqual([['a', 1], ['b', 2]])
   })
 })
