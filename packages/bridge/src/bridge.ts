@@ -26,6 +26,7 @@ import { asTold, failed } from './operations/refuse.ts'
 import { stopMarginMs, stopWork } from './operations/stop.ts'
 import { capacityOf, localOwner } from './owner-limits.ts'
 import { Retention } from './records/retention.ts'
+import { bridgeRedaction, keepRedaction } from './redact.ts'
 import { AdmissionQueue } from './requests/admission-queue.ts'
 import { RequestBook } from './requests/request-book.ts'
 import { settlesWithin } from './settles-within.ts'
@@ -57,13 +58,15 @@ class ExecutorBridge implements Bridge {
   #refreshedAt = Number.NEGATIVE_INFINITY
 
   constructor(given: BridgeSettings) {
-    const settings = { ...given, logger: contextLogger(given.logger) }
+    const redaction = bridgeRedaction(given.redact)
+    keepRedaction(this, redaction)
+    const settings = { ...given, logger: contextLogger(given.logger, redaction) }
     const { waitMs, heartbeatMs, maxTimeoutMs, clock } = settings
     this.limits = { waitMs, heartbeatMs, maxTimeoutMs }
     this.clock = clock
     this.#settings = settings
     this.#directory = new AgentDirectory(settings)
-    this.#core = coreOf(settings)
+    this.#core = coreOf(settings, redaction)
     const retention = new Retention({
       ...{ clock, retentionMs: this.#core.retentionMs(true), maxRecords: settings.maxRequestRecords },
       onError: (error) => settings.logger.warn({ cause: error }, 'an old record was not removed'),
@@ -160,7 +163,7 @@ class ExecutorBridge implements Bridge {
     const agents = this.#directory.list()
     const states = executors.map((executor) => this.#healthOf(executor))
     const running = this.#state === 'started'
-    return {
+    return this.#core.redaction.told({
       healthy: running && agents.some(({ status }) => status === 'ready' || status === 'busy') && states.every(({ healthy }) => healthy),
       version: manifest.version,
       uptimeMs: running ? clock.now() - this.#startedAt : 0,
@@ -172,7 +175,7 @@ class ExecutorBridge implements Bridge {
       requests: { inFlight: admission.inFlight, capacity: maxInFlight, queued: admission.queued },
       owner: this.#loadOf(owner),
       executors: states,
-    }
+    })
   }
 
   /** An agent that cannot be listed is one that cannot be used. */
@@ -203,7 +206,7 @@ class ExecutorBridge implements Bridge {
     checkDiscoverQuery('discover.query', query)
     const { capability, owner = localOwner } = query
     const agents = this.#directory.list().filter(({ id }) => this.#settings.authorize(owner, 'discover', id))
-    return capability === undefined ? agents : agents.filter(({ capabilities }) => capabilities.includes(capability))
+    return this.#core.redaction.told(capability === undefined ? agents : agents.filter(({ capabilities }) => capabilities.includes(capability)))
   }
 
   async refresh(options: { readonly waitMs?: number } = {}): Promise<void> {

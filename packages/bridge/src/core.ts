@@ -4,6 +4,7 @@ import { createObserver } from './observer.ts'
 import type { BridgeObserver } from './observer.ts'
 import { ownerLimits } from './owner-limits.ts'
 import type { OwnerLimits } from './owner-limits.ts'
+import type { BridgeRedaction } from './redact.ts'
 import { Processes } from './records/processes.ts'
 import type { BridgeSettings } from './settings.ts'
 
@@ -14,6 +15,7 @@ export interface Core {
   readonly processes: Processes
   readonly observer: BridgeObserver
   readonly ownerLimits: OwnerLimits
+  readonly redaction: BridgeRedaction
   /** How long the record of what is over is kept. */
   retentionMs(durable: boolean): number
   /** What may fail without anybody's call failing: logged, and forgotten. */
@@ -22,15 +24,15 @@ export interface Core {
 
 const hourMs = 3_600_000
 
-export function coreOf(settings: BridgeSettings): Core {
+export function coreOf(settings: BridgeSettings, redaction: BridgeRedaction): Core {
   const { clock, logger, onEvent, requestRetentionMs, executors } = settings
   const shared = settings.store ?? executors.find(({ stateStore }) => stateStore)?.stateStore
   const store = shared ?? memoryStateStore({ clock })
   const onError = (error: unknown): void => logger.warn({ cause: error }, 'the store did not answer')
   return {
-    ...{ settings, store },
+    ...{ settings, store, redaction },
     processes: new Processes({ store, clock, isShared: shared !== undefined, onError }),
-    observer: createObserver({ clock, logger, onEvent }),
+    observer: createObserver({ clock, logger, onEvent, redaction }),
     ownerLimits: ownerLimits(settings),
     retentionMs: (durable) => Math.max(1, requestRetentionMs ?? (durable ? 24 * hourMs : hourMs)),
     async attempt(what, work) {

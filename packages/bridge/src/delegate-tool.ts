@@ -9,6 +9,8 @@ import type { BridgeEvent } from './agent.ts'
 import type { Bridge, BridgeOutcome, BridgeResult, DepthOption, OwnerOption } from './bridge-contract.ts'
 import { workContext } from './context.ts'
 import { errorBody } from './error-body.ts'
+import { redactionOf } from './redact.ts'
+import type { BridgeRedaction } from './redact.ts'
 
 export interface DelegateToolOptions {
   /** Ids of the agents that work may be handed to; the first is used when the model names none. Default: all. */
@@ -36,6 +38,7 @@ export function delegateTool(bridge: Bridge, options: DelegateToolOptions = {}):
   check.record(optionChecks)('delegateTool.options', options)
   const { agents, name = 'delegate', description = 'Hands a task to another agent and gives its answer.' } = options
   const agentId = agents ? z.enum(agents) : z.string()
+  const redaction = redactionOf(bridge)
   return defineTool({
     name,
     description,
@@ -58,9 +61,9 @@ export function delegateTool(bridge: Bridge, options: DelegateToolOptions = {}):
       const child = new Child(run.requestId, wanted ?? defaultAgentOf(bridge), context)
       await child.follow(events)
       const result = await run.result()
-      child.end(result)
+      child.end(result, redaction)
       if (result.ok && result.status.startsWith('awaiting')) await bridge.cancel({ requestId: result.requestId, owner })
-      return returned(result)
+      return returned(result, redaction)
     },
   })
 }
@@ -87,10 +90,10 @@ class Child {
     }
   }
 
-  end(result: BridgeResult): void {
+  end(result: BridgeResult, redaction: BridgeRedaction): void {
     const childRunId = this.#id
     if (!result.ok) {
-      const { code, message, retryable } = errorBody(result.error)
+      const { code, message, retryable } = errorBody(result.error, redaction)
       const error = { kind: 'unknown', code, message, retryable, phase: 'before-output' } as const
       return this.#context.reportChild({ kind: 'end', childRunId, status: 'error', error })
     }
@@ -111,9 +114,9 @@ function endedAs({ status }: BridgeOutcome): 'completed' | 'aborted' | 'halted' 
   return status === 'completed' || status === 'halted' || status === 'limit' ? status : 'aborted'
 }
 
-function returned(result: BridgeResult): ToolReturnValue {
+function returned(result: BridgeResult, redaction: BridgeRedaction): ToolReturnValue {
   if (!result.ok) {
-    const { code, message, retryable } = errorBody(result.error)
+    const { code, message, retryable } = errorBody(result.error, redaction)
     return { output: { result: 'error', error: message, code, retryable }, isError: true }
   }
   const { status, text = '', structured, agentId, requestId, sessionId, pending } = result

@@ -1,7 +1,7 @@
 import type { JSONObject, JSONValue } from '@bowline/llm'
 import { BridgeError } from './errors.ts'
 import type { BridgeErrorBody, BridgeErrorDetails } from './errors.ts'
-import { redactText, redactValue } from './redact.ts'
+import { standardRedaction } from './redact.ts'
 
 /** The only fields of an error's details that leave the process. */
 const detailNames = [
@@ -18,14 +18,14 @@ const detailNames = [
 ] as const satisfies readonly (keyof BridgeErrorDetails)[]
 
 /** An error as it may leave the process. Of an error that is not the bridge's own nothing leaves. */
-export function errorBody(error: unknown): BridgeErrorBody {
+export function errorBody(error: unknown, redaction = standardRedaction): BridgeErrorBody {
   if (!BridgeError.isInstance(error)) return { code: 'INTERNAL', message: 'Internal error', retryable: false, details: {} }
   const details: JSONObject = {}
   for (const name of detailNames) {
     const value = error.details[name] as JSONValue | undefined
-    if (value !== undefined) details[name] = redactValue(value)
+    if (value !== undefined) details[name] = redaction.value(value)
   }
-  return { code: error.code, message: redactText(error.message), retryable: error.retryable, details }
+  return { code: error.code, message: redaction.text(error.message), retryable: error.retryable, details }
 }
 
 /** An error as it is stored: all of it that is JSON. */

@@ -3,7 +3,7 @@ import { workContext } from './context.ts'
 import type { BridgeCounters } from './bridge-contract.ts'
 import type { BridgeLogger } from './logger.ts'
 import type { BridgeNotice, NoticeBody } from './notices.ts'
-import { redactCause } from './redact-cause.ts'
+import type { BridgeRedaction } from './redact.ts'
 
 export interface BridgeObserver {
   notify(notice: NoticeBody): void
@@ -14,10 +14,11 @@ export interface ObserverOptions {
   readonly clock: Clock
   readonly logger: BridgeLogger
   readonly onEvent: ((notice: BridgeNotice) => void) | undefined
+  readonly redaction: BridgeRedaction
 }
 
 /** One line of the log, one event and one count for each thing that happens. */
-export function createObserver({ clock, logger, onEvent }: ObserverOptions): BridgeObserver {
+export function createObserver({ clock, logger, onEvent, redaction }: ObserverOptions): BridgeObserver {
   const sessionsClosed = { closed: 0, expired: 0, failed: 0, shutdown: 0 }
   const requests = { completed: 0, aborted: 0, error: 0, halted: 0, limit: 0 }
   let sessionsOpened = 0
@@ -56,7 +57,7 @@ export function createObserver({ clock, logger, onEvent }: ObserverOptions): Bri
       const { type, ...fields } = body
       logger[type === 'dropped' ? 'warn' : 'info'](fields, lineOf[type])
       try {
-        onEvent?.({ ...body, at: clock.now() })
+        onEvent?.(redaction.told({ ...body, at: clock.now() }))
       } catch (error) {
         logger.error({ cause: error }, 'onEvent failed')
       }
@@ -78,14 +79,13 @@ function isKey<T extends object>(counts: T, name: unknown): name is keyof T {
 }
 
 /** A logger whose lines say whose work they are about, and hold no secrets of what was thrown. */
-export function contextLogger(logger: BridgeLogger): BridgeLogger {
+export function contextLogger(logger: BridgeLogger, redaction: BridgeRedaction): BridgeLogger {
   const withContext = (level: keyof BridgeLogger): BridgeLogger['info'] => {
     return (given, message) => {
-      const fields = 'cause' in given ? { ...given, cause: redactCause(given['cause']) } : given
       const work = workContext()
-      if (!work) return logger[level](fields, message)
+      if (!work) return logger[level](redaction.fields(given), message)
       const { owner, sessionId, agentId, requestId } = work
-      logger[level]({ owner, sessionId, agentId, ...(requestId !== undefined && { requestId }), ...fields }, message)
+      logger[level](redaction.fields({ owner, sessionId, agentId, ...(requestId !== undefined && { requestId }), ...given }), message)
     }
   }
   return { info: withContext('info'), warn: withContext('warn'), error: withContext('error') }

@@ -1,56 +1,65 @@
 import { createRedaction } from '@bowline/llm'
+import type { Redaction } from '@bowline/llm'
 
-const redaction = createRedaction()
 const maxDepth = 6
 const maxEntries = 100
 
 /**
- * Returns a copy of a thrown value without secrets, for the log. Errors stay errors, with message, stack, cause and fields.
- * Stack and paths stay, because a log stays on this machine; `errorBody` removes them from what leaves it.
+ * Returns what copies a thrown value as it may be logged: without secrets. Errors stay errors, with message, stack, cause
+ * and fields. Stack and paths stay, because a log stays on this machine; `errorBody` removes them from what leaves it.
  */
-export function redactCause(cause: unknown): unknown {
-  try {
-    return copyOf(cause, new Map(), 0)
-  } catch {
-    // A getter or a proxy of the thrown value threw in turn.
-    return '[unreadable]'
+export function causeRedaction(redaction: Redaction): (cause: unknown) => unknown {
+  function copyOf(value: unknown, known: Map<object, unknown>, depth: number): unknown {
+    if (typeof value === 'string') return redaction.text(value)
+    if (typeof value === 'function' || typeof value === 'symbol') return `[${typeof value}]`
+    if (typeof value !== 'object' || value === null) return value
+    if (known.has(value)) return known.get(value)
+    if (value instanceof Date) return value
+    if (value instanceof URL) return redaction.text(value.href)
+    if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`
+    if (depth >= maxDepth) return '[object]'
+    return copyOfObject(value, known, depth)
+  }
+
+  /** Instances too are copied by their fields: an error of a client library holds requests with their headers. */
+  function copyOfObject(value: object, known: Map<object, unknown>, depth: number): unknown {
+    const copy: object = Array.isArray(value) ? [] : value instanceof Error ? copyOfError(value) : {}
+    known.set(value, copy)
+    for (const name of fieldsOf(value)) {
+      const field = isSecret(name) ? '[redacted]' : copyOf(readField(value, name), known, depth + 1)
+      Object.defineProperty(copy, name, { value: field, enumerable: true, configurable: true, writable: true })
+    }
+    return copy
+  }
+
+  function copyOfError(error: Error): Error {
+    const copy = new Error(redaction.text(String(error.message)))
+    copy.name = String(error.name)
+    copy.stack = redaction.text(String(error.stack ?? ''))
+    return copy
+  }
+
+  /** The redaction decides by the name alone. */
+  function isSecret(name: string): boolean {
+    return (redaction.value({ [name]: '' }) as Readonly<Record<string, unknown>>)[name] !== ''
+  }
+
+  return (cause) => {
+    try {
+      return copyOf(cause, new Map(), 0)
+    } catch {
+      // A getter or a proxy of the thrown value threw in turn.
+      return '[unreadable]'
+    }
   }
 }
 
-/** The same as text: the stack if there is one. */
+const standard = createRedaction()
+
+/** What was thrown as text: the stack if there is one. */
 export function causeText(cause: unknown): string {
-  if (!(cause instanceof Error)) return redaction.text(String(cause))
-  return redaction.text(cause.stack ?? cause.message)
-}
-
-function copyOf(value: unknown, known: Map<object, unknown>, depth: number): unknown {
-  if (typeof value === 'string') return redaction.text(value)
-  if (typeof value === 'function' || typeof value === 'symbol') return `[${typeof value}]`
-  if (typeof value !== 'object' || value === null) return value
-  if (known.has(value)) return known.get(value)
-  if (value instanceof Date) return value
-  if (value instanceof URL) return redaction.text(value.href)
-  if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`
-  if (depth >= maxDepth) return '[object]'
-  return copyOfObject(value, known, depth)
-}
-
-/** Instances too are copied by their fields: an error of a client library holds requests with their headers. */
-function copyOfObject(value: object, known: Map<object, unknown>, depth: number): unknown {
-  const copy: object = Array.isArray(value) ? [] : value instanceof Error ? copyOfError(value) : {}
-  known.set(value, copy)
-  for (const name of fieldsOf(value)) {
-    const field = isSecret(name) ? '[redacted]' : copyOf(readField(value, name), known, depth + 1)
-    Object.defineProperty(copy, name, { value: field, enumerable: true, configurable: true, writable: true })
-  }
-  return copy
-}
-
-function copyOfError(error: Error): Error {
-  const copy = new Error(redaction.text(String(error.message)))
-  copy.name = String(error.name)
-  copy.stack = redaction.text(String(error.stack ?? ''))
-  return copy
+  if (!(cause instanceof Error)) return standard.text(String(cause))
+  return standard.text(cause.stack ?? cause.message)
 }
 
 function fieldsOf(value: object): readonly string[] {
@@ -64,9 +73,4 @@ function readField(value: object, name: string): unknown {
   } catch {
     return '[unreadable]'
   }
-}
-
-/** The redaction decides by the name alone. */
-function isSecret(name: string): boolean {
-  return (redaction.value({ [name]: '' }) as Readonly<Record<string, unknown>>)[name] !== ''
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { IdSource } from '@bowline/agent-loop'
 import { systemClock } from '@bowline/llm'
-import type { Clock } from '@bowline/llm'
+import type { Clock, RedactConfig } from '@bowline/llm'
 import type { FieldChecks } from '@bowline/llm/arguments'
 import type { StateStore } from '@bowline/sessions'
 import { configChecks as check } from './arguments.ts'
@@ -11,6 +11,7 @@ import { stderrLogger } from './logger.ts'
 import type { BridgeLogger } from './logger.ts'
 import type { BridgeNotice } from './notices.ts'
 import type { BridgeAction } from './bridge-contract.ts'
+import { checkRedact } from './redact.ts'
 
 export interface BridgeOptions {
   /** In order of precedence: an agent id in an earlier one wins. Default none. */
@@ -70,10 +71,12 @@ export interface BridgeOptions {
   readonly ids?: IdSource
   /** Default: JSON lines on stderr. */
   readonly logger?: BridgeLogger
+  /** What is secret in logs, errors, notices, and the reasons of agents besides what always is. */
+  readonly redact?: RedactConfig
 }
 
 type OfOwner = 'maxInFlightPerOwner' | 'maxQueuedPerOwner' | 'maxSessionsPerOwner'
-type Optional = 'defaultAgentId' | 'store' | 'inactivityMs' | 'onEvent' | 'requestRetentionMs' | OfOwner
+type Optional = 'redact' | 'defaultAgentId' | 'store' | 'inactivityMs' | 'onEvent' | 'requestRetentionMs' | OfOwner
 type Settings = Required<Omit<BridgeOptions, Optional>>
 
 export interface BridgeSettings extends Settings {
@@ -85,6 +88,7 @@ export interface BridgeSettings extends Settings {
   readonly inactivityMs: number | undefined
   readonly requestRetentionMs: number | undefined
   readonly onEvent: ((notice: BridgeNotice) => void) | undefined
+  readonly redact: RedactConfig | undefined
 }
 
 export const bridgeOptionChecks: FieldChecks<BridgeOptions> = {
@@ -114,6 +118,7 @@ export const bridgeOptionChecks: FieldChecks<BridgeOptions> = {
   clock: check.methods('now', 'setTimer'),
   ids: check.methods('next'),
   logger: check.methods('info', 'warn', 'error'),
+  redact: checkRedact,
 }
 
 /** Throws `CONFIG` for an unknown option or one that cannot be. An option that is `undefined` is absent. */
@@ -159,5 +164,6 @@ function defaults(): BridgeSettings {
     // 128 random bits: only a caller that was given an id knows it.
     ids: { next: (kind) => `${kind}_${randomBytes(16).toString('base64url')}` },
     logger: stderrLogger(),
+    redact: undefined,
   }
 }

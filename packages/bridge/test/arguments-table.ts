@@ -96,7 +96,7 @@ const limits: Fields<root.ExecutorLimits> = { ttlMs: whole, idleMs: whole, maxSe
 const info: Fields<root.AgentInfo> = { id: must('text'), name: texts, description: texts, version: texts }
 
 const bridgeOptions: Fields<root.BridgeOptions> = {
-  ...{ executors: list, defaultAgentId: text, store: any, clock: any, ids: any, logger: any },
+  ...{ executors: list, defaultAgentId: text, store: any, clock: any, ids: any, logger: any, redact: ['object'] },
   ...{ maxInFlight: whole, maxQueued: whole, maxInFlightPerOwner: whole, maxQueuedPerOwner: whole, maxSessionsPerOwner: whole },
   ...{ maxPromptBytes: whole, maxMetadataBytes: whole, maxResultBytes: whole, timeoutMs: whole, maxTimeoutMs: whole },
   ...{ inactivityMs: whole, cancelGraceMs: whole, waitMs: whole, heartbeatMs: whole, requestRetentionMs: whole },

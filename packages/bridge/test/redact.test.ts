@@ -1,6 +1,10 @@
+import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { BridgeError } from '../src/index.ts'
+import { BridgeError, createBridge } from '../src/index.ts'
+import type { BridgeNotice } from '../src/index.ts'
 import { errorBody } from '../src/error-body.ts'
+import { redactionOf } from '../src/redact.ts'
+import { failureOf, startBridge, testAgent } from './support.ts'
 
 const sent = (message: string, details: object = {}) => errorBody(new BridgeError('UPSTREAM', message, { details }))
 
@@ -54,5 +58,43 @@ describe('errors that leave the process', () => {
 
   it('B115: of an error that is not the bridge\'s own nothing leaves', () => {
     expect(errorBody(new TypeError('x is undefined'))).toEqual({ code: 'INTERNAL', message: 'Internal error', retryable: false, details: {} })
+  })
+})
+
+describe('the option redact', () => {
+  const redact = { fields: ['plate'], patterns: [/customer-\d+/, [/shelf \d+/, 'shelf'] as const] }
+  const said = 'no customer-4711 on shelf 12'
+  const hidden = 'no [redacted] on shelf'
+
+  it('B115, V90: takes out more of logs, notices, errors and what sessions and tools tell', async () => {
+    const notices: BridgeNotice[] = []
+    let thrown: Error = new BridgeError('UPSTREAM', said, { details: { issues: [{ plate: 'OSL 1', message: said }] } })
+    const agent = testAgent('a', { onPrompt: () => Promise.reject(thrown) })
+    const { bridge, logger } = await startBridge([agent], { redact, onEvent: (notice) => void notices.push(notice) })
+    const { sessionId } = await bridge.createSession({ owner: 'customer-5' })
+    const { message, code, details } = failureOf(await bridge.prompt({ sessionId, prompt: 'hi', owner: 'customer-5' }).result())
+    expect([message, code, details.issues]).toEqual([hidden, 'UPSTREAM', [{ plate: 'OSL 1', message: said }]])
+    const { lastError } = await bridge.session(sessionId, { owner: 'customer-5' })
+    expect(lastError).toMatchObject({ message: hidden, details: { issues: [{ plate: '[redacted]', message: hidden }] } })
+    thrown = Object.assign(new Error(said), { plate: 'OSL 1' })
+    await bridge.delegate({ prompt: 'hi' }).result()
+    const line = logger.lines.find((each) => each.message === 'the agent failed')
+    expect(line?.fields['cause']).toMatchObject({ message: hidden, plate: '[redacted]' })
+    expect(notices.map((notice) => 'owner' in notice && notice.owner)).toContain('[redacted]')
+    const told = inspect([logger.lines, notices], { depth: 8 })
+    expect(told).not.toMatch(/customer-\d|shelf \d|OSL/)
+  })
+
+  it('V90: takes out more of what MCP clients are told', async () => {
+    const agent = testAgent('a', { onPrompt: () => Promise.reject(new BridgeError('UPSTREAM', 'x', { details: { issues: [{ plate: 'OSL 1', message: said }] } })) })
+    const { bridge } = await startBridge([agent], { redact })
+    expect(errorBody(failureOf(await bridge.delegate({ prompt: 'hi' }).result()), redactionOf(bridge)).details).toMatchObject({ issues: [{ plate: '[redacted]', message: hidden }] })
+    const { bridge: plain } = await startBridge([testAgent('a')])
+    expect(redactionOf(plain).text(said)).toBe(said)
+  })
+
+  it('S208: what is no such config is refused by its path', () => {
+    expect(() => createBridge({ redact: { fields: [5] } } as never)).toThrow('redact.fields[0] must be a text with at least one character; received 5')
+    expect(() => createBridge({ redact: { pattern: [] } } as never)).toThrow('redact has no option "pattern"; did you mean patterns?')
   })
 })

@@ -1,6 +1,6 @@
 import type { JSONValue } from '@bowline/llm'
 import { z } from 'zod'
-import { redactValue } from '../redact.ts'
+import type { BridgeRedaction } from '../redact.ts'
 import { agentListSchema, healthSchema } from './schemas.ts'
 import { tool } from './tool.ts'
 
@@ -11,7 +11,7 @@ export const bridgeHealth = tool({
   input: z.strictObject({}),
   output: healthSchema,
   annotations: { readOnlyHint: true },
-  run: async ({ bridge }) => withoutPaths(bridge.health()),
+  run: async ({ bridge, redaction }) => withoutPaths(bridge.health(), redaction),
 })
 
 export const agentsDiscover = tool({
@@ -24,14 +24,14 @@ export const agentsDiscover = tool({
   }),
   output: agentListSchema,
   annotations: { readOnlyHint: true },
-  run: async ({ bridge }, { capability, refresh }) => {
+  run: async ({ bridge, redaction }, { capability, refresh }) => {
     // The first question comes before the first handshake is over.
     if (refresh || bridge.discover().some(({ status }) => status === 'starting')) await bridge.refresh()
-    return withoutPaths({ agents: bridge.discover(capability === undefined ? {} : { capability }) })
+    return withoutPaths({ agents: bridge.discover(capability === undefined ? {} : { capability }) }, redaction)
   },
 })
 
 /** Reasons may name programs and folders of this machine. */
-function withoutPaths(answer: object): object {
-  return redactValue(answer as unknown as JSONValue) as object
+function withoutPaths(answer: object, redaction: BridgeRedaction): object {
+  return redaction.value(answer as unknown as JSONValue) as object
 }

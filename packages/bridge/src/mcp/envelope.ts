@@ -1,5 +1,6 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { errorBody } from '../error-body.ts'
+import type { BridgeRedaction } from '../redact.ts'
 
 /** The text block must say all that `structuredContent` says: older clients read only the text. */
 export function success(content: object): CallToolResult {
@@ -7,8 +8,8 @@ export function success(content: object): CallToolResult {
 }
 
 /** No `structuredContent`: older clients check it against the output schema also on errors. */
-export function failure(error: unknown): CallToolResult {
-  const body = errorBody(error)
+export function failure(error: unknown, redaction: BridgeRedaction): CallToolResult {
+  const body = errorBody(error, redaction)
   return { isError: true, content: [text({ error: body })], _meta: { 'bowline/error': body } }
 }
 

@@ -6,6 +6,8 @@ import { configChecks as check } from '../arguments.ts'
 import type { Bridge, BridgeLimits } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
 import { invalidInput, issuesWith } from '../input/issues.ts'
+import { redactionOf } from '../redact.ts'
+import type { BridgeRedaction } from '../redact.ts'
 import { advertisedSchema } from './advertised-schema.ts'
 import { bridgeView, type BridgeUser, type BridgeView } from './bridge-view.ts'
 import { failure, success } from './envelope.ts'
@@ -27,10 +29,10 @@ export function createBridgeMcpServer(bridge: Bridge, user: BridgeUser = {}, one
   check.requiredMethods('health', 'discover', 'createSession', 'prompt', 'delegate', 'request')('createBridgeMcpServer.bridge', bridge)
   check.record(userChecks)('createBridgeMcpServer.user', user)
   check.checkFunction('createBridgeMcpServer.onerror', onerror)
-  const view = bridgeView(bridge, user)
+  const served = { bridge: bridgeView(bridge, user), redaction: redactionOf(bridge), onerror }
   return () => {
     const server = new McpServer({ name: 'bowline-bridge', version: manifest.version }, { capabilities: { tools: {} } })
-    for (const each of advertised) register(server, { bridge: view, onerror }, each)
+    for (const each of advertised) register(server, served, each)
     return server
   }
 }
@@ -68,6 +70,7 @@ export type OnError = (error: unknown) => void
 
 interface Served {
   readonly bridge: BridgeView
+  readonly redaction: BridgeRedaction
   readonly onerror: OnError
 }
 
@@ -77,14 +80,14 @@ const advertised = bridgeTools.map((tool) => {
   return { tool, config: { title, description, annotations, ...schemas } }
 })
 
-function register(server: McpServer, { bridge, onerror }: Served, { tool, config }: (typeof advertised)[number]): void {
+function register(server: McpServer, { bridge, redaction, onerror }: Served, { tool, config }: (typeof advertised)[number]): void {
   server.registerTool(tool.name, config, async (input, context) => {
     try {
-      const call = { bridge, abortSignal: context.mcpReq.signal, sendProgress: progressSender(context) }
+      const call = { bridge, redaction, abortSignal: context.mcpReq.signal, sendProgress: progressSender(context) }
       return success(checkedOutput(tool, await tool.run(call, checkedInput(tool, input, bridge.limits))))
     } catch (error) {
       if (!BridgeError.isInstance(error)) onerror(error)
-      return failure(error)
+      return failure(error, redaction)
     }
   })
 }

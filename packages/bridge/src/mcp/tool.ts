@@ -2,6 +2,7 @@ import type { ToolAnnotations } from '@modelcontextprotocol/server'
 import type { z } from 'zod'
 import type { BridgeLimits } from '../bridge-contract.ts'
 import type { InputIssue } from '../input/issues.ts'
+import type { BridgeRedaction } from '../redact.ts'
 import type { BridgeView } from './bridge-view.ts'
 import type { ProgressSender } from './report-progress.ts'
 
@@ -24,6 +25,7 @@ export interface BridgeTool<Input extends z.ZodType = z.ZodType> {
 /** What a tool has to do with besides its input. */
 export interface ToolCall {
   readonly bridge: BridgeView
+  readonly redaction: BridgeRedaction
   /** Aborted when the caller cancels, when its connection is lost, and after the answer, when it means nothing. */
   readonly abortSignal: AbortSignal
   /** Undefined: the caller asked for no progress. */

@@ -221,8 +221,12 @@ export interface FailedWork {
 }
 
 /** What an agent threw, as its caller may know it. */
-export function asBridgeError({ settings }: Core, error: unknown, { ids, owner }: FailedWork): BridgeError {
-  if (BridgeError.isInstance(error)) return error
+export function asBridgeError({ settings, redaction }: Core, error: unknown, { ids, owner }: FailedWork): BridgeError {
+  if (BridgeError.isInstance(error)) {
+    const { code, retryable, details } = error
+    const message = redaction.message(error.message)
+    return message === error.message ? error : new BridgeError(code, message, { retryable, details })
+  }
   settings.logger.error({ cause: error, owner, ...ids }, 'the agent failed')
   return new BridgeError('UPSTREAM', `Agent ${ids.agentId} failed`, { details: ids })
 }

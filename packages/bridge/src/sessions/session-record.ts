@@ -1,6 +1,7 @@
 import type { SessionContext } from '../agent.ts'
 import type { BridgeSession, SessionStatus } from '../bridge-contract.ts'
 import { errorBody } from '../error-body.ts'
+import type { BridgeRedaction } from '../redact.ts'
 import type { BridgeError, BridgeErrorBody } from '../errors.ts'
 import type { ExecutorLimits } from '../executors/executor.ts'
 import { busySession, failedSession, overSession } from './session-errors.ts'
@@ -110,17 +111,17 @@ export interface PromptEnd {
 }
 
 /** The prompt is over. Undefined: it is not this session's prompt any more. */
-export function withoutPrompt(record: SessionRecord, { requestId, now, error, valid }: PromptEnd): SessionRecord | undefined {
+export function withoutPrompt(record: SessionRecord, { requestId, now, error, valid }: PromptEnd, redaction: BridgeRedaction): SessionRecord | undefined {
   if (record.status !== 'busy' || record.currentRequestId !== requestId) return undefined
   const { currentRequestId: _over, ...rest } = record
-  const lastError = error && { lastError: errorBody(error) }
+  const lastError = error && { lastError: errorBody(error, redaction) }
   return { ...rest, status: valid ? 'idle' : 'failed', ...lastError, lastActivityAt: now, idleSince: now }
 }
 
 /** It can no longer be prompted. Undefined: it is over, or its prompt will say so. */
-export function asFailed(record: SessionRecord, error: BridgeError, now: number): SessionRecord | undefined {
+export function asFailed(record: SessionRecord, { error, now }: Pick<PromptEnd, 'now'> & { readonly error: BridgeError }, redaction: BridgeRedaction): SessionRecord | undefined {
   if (record.status !== 'active' && record.status !== 'idle') return undefined
-  return { ...record, status: 'failed', lastError: errorBody(error), lastActivityAt: now }
+  return { ...record, status: 'failed', lastError: errorBody(error, redaction), lastActivityAt: now }
 }
 
 /** Undefined: it was over before. */

@@ -155,14 +155,14 @@ export class SessionRegistry {
   /** The prompt is over, wherever it ran; a session whose time passed meanwhile leaves now. */
   async settle(key: Owned, end: PromptEnd): Promise<void> {
     const live = this.#live.get(mapKey(key))
-    if (!live) return void (await this.#table.change(key, undefined, (record) => withoutPrompt(record, end)))
-    await this.#change(live, (record) => withoutPrompt(record, end))
+    if (!live) return void (await this.#table.change(key, undefined, (record) => withoutPrompt(record, end, this.#core.redaction)))
+    await this.#change(live, (record) => withoutPrompt(record, end, this.#core.redaction))
     await this.expire(live)
   }
 
   async fail(sessionId: string, error: BridgeError): Promise<void> {
     const live = this.live().find(({ context }) => context.sessionId === sessionId)
-    if (live) await this.#change(live, (record) => asFailed(record, error, this.#now()))
+    if (live) await this.#change(live, (record) => asFailed(record, { error, now: this.#now() }, this.#core.redaction))
   }
 
   /** True for the one caller that ended it. From then on it takes no prompt. */

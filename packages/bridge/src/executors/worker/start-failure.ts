@@ -1,4 +1,4 @@
-import { redactText } from '../../redact.ts'
+import { standardRedaction } from '../../redact.ts'
 
 const maxCharacters = 200
 
@@ -23,7 +23,7 @@ export function startFailure(loss: string, { stderr, isEntry, missing }: FailedS
 
 /** The first line of the last error, without the stack. */
 function lastError(stderr: string): string | undefined {
-  const lines = redactText(stderr).split('\n').map((line) => line.trim())
+  const lines = standardRedaction.text(stderr).split('\n').map((line) => line.trim())
   const line = lines.findLast((each) => /^(?:Uncaught )?(?:\[?[A-Za-z]*(?:Error|Exception))\b.*:/.test(each))
   return line?.slice(0, maxCharacters)
 }

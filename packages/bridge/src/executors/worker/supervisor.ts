@@ -1,5 +1,5 @@
 import { BridgeError } from '../../errors.ts'
-import { redactText } from '../../redact.ts'
+import { standardRedaction } from '../../redact.ts'
 import type { ExecutorHost, WorkerHealth } from '../executor.ts'
 import type { ConnectionListeners, WorkerConnection } from './connection.ts'
 import type { Hello } from './hello.ts'
@@ -129,7 +129,7 @@ export function superviseWorker({ settings, instance, host, listeners, onLost }:
   }
 
   function logLoss(reason: string, launched: Launch): void {
-    const stderr = redactText(launched.stderr(loggedStderrBytes))
+    const stderr = standardRedaction.text(launched.stderr(loggedStderrBytes))
     const about = { workerId: settings.id, instance, generation, reason, stderr }
     logger.warn(about, 'worker lost')
   }
