@@ -1,5 +1,6 @@
 import { createModels, systemClock } from '@bowline/llm'
 import { scriptedModel } from '@bowline/llm/testing'
+import fc from 'fast-check'
 import type { ArgumentRow, Kind } from '../../../scripts/argument-table.ts'
 import * as events from '../src/events/index.ts'
 import * as loop from '../src/index.ts'
@@ -54,21 +55,39 @@ export const withoutRow: Readonly<Record<string, string>> = {
   eventTypes: 'a list',
   emptyView: 'a value',
   nullCompaction: 'a compactor that looks at nothing',
-  isBoundary: 'a guard that takes any event',
-  isDelta: 'a guard that takes any event',
-  isDurable: 'a guard that takes any event',
   reduceEvents: 'total: it never throws',
-  progressCharacters: 'reads a view that reduceEvents made',
-  toolCallOf: 'reads a view that reduceEvents made',
-  transcriptArbitrary: 'takes fast-check itself',
+  progressCharacters: 'a number',
 }
 
 export const exported = [...Object.keys(loop), ...Object.keys(events), ...Object.keys(node), ...Object.keys(testing)]
 
+
+
 export const rows: Readonly<Record<string, ArgumentRow>> = {
+  isBoundary: { names: ['event'], good: () => [{}], call: loop.isBoundary, open: ['event'], takes: { event: anything } },
+  isDelta: { names: ['event'], good: () => [{}], call: loop.isDelta, open: ['event'], takes: { event: anything } },
+  isDurable: { names: ['event'], good: () => [{}], call: loop.isDurable, open: ['event'], takes: { event: anything } },
+  toolCallOf: { names: ['view', 'toolCallId'], good: () => [loop.emptyView, 'c'], call: loop.toolCallOf, whole: ['view'], takes: { view: anything, toolCallId: anything } },
+  transcriptArbitrary: { names: ['fc', 'options'], good: () => [fc, { maxTurns: 1, maxCalls: 1 }], call: testing.transcriptArbitrary, whole: ['fc'], takes: { fc: none } },
+  'createMemoryJournal().commit': { names: ['records'], good: () => [[]], call: (records: readonly loop.JournalRecord[]) => journal().commit(records) },
+  'recordingJournal().publish': { names: ['deltas'], good: () => [[]], call: (deltas: never[]) => testing.recordingJournal(journal()).publish?.(deltas) },
   canonicalJson: { names: ['value'], good: () => [{ a: 1 }], call: loop.canonicalJson, open: ['value'], takes: { value: asJson, 'value.a': asJson } },
   hashJson: { names: ['value'], good: () => [{ a: 1 }], call: loop.hashJson, open: ['value'], takes: { value: asJson, 'value.a': asJson } },
   createBudget: { names: ['limits'], good: () => [{ maxTotalTokens: 5, maxCost: '5' }], call: loop.createBudget, takes: { 'limits.maxCost': amount } },
+  'createBudget().reserve': {
+    names: ['estimate'],
+    good: () => [{ tokens: 5, cost: { total: '1' } }],
+    call: (estimate: loop.BudgetEstimate) => loop.createBudget({}).reserve(estimate),
+    open: ['estimate', 'estimate.cost'],
+    takes: { 'estimate.tokens': amount, 'estimate.cost.total': none },
+  },
+  'createBudget().charge': {
+    names: ['actual'],
+    good: () => [{ usage: {}, cost: { total: '1' } }],
+    call: (actual: loop.Spending) => loop.createBudget({}).charge(actual),
+    open: ['actual', 'actual.usage', 'actual.cost'],
+    takes: { 'actual.cost.total': none },
+  },
   createMemoryJournal: { names: ['options'], good: () => [{ messages: [user] }], call: loop.createMemoryJournal, data: ['options.messages[0]'] },
   defineAgent: {
     names: ['options'],

@@ -1,3 +1,4 @@
+import { needed } from './arguments.ts'
 import { checkClock, checkInput } from './check.ts'
 
 /**
@@ -46,10 +47,13 @@ export function checkTimer(atMs: unknown, run: unknown, options: unknown): void 
 
 /** The same clock, for work that a caller awaits: all its timers hold the process. */
 export function holdingClock(clock: Clock): Clock {
-  checkClock('clock', clock)
+  checkClock('clock', needed(clock))
   return {
     now: () => clock.now(),
-    setTimer: (atMs, run) => clock.setTimer(atMs, run, { hold: true }),
+    setTimer(atMs, run, options) {
+      checkTimer(atMs, run, options)
+      return clock.setTimer(atMs, run, { hold: true })
+    },
   }
 }
 

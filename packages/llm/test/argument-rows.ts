@@ -209,7 +209,8 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     // Called in clean-up, also by event targets.
     takes: { reason: anything },
   },
-  holdingClock: { names: ['clock'], good: () => [llm.systemClock], call: llm.holdingClock, whole: ['clock'] },
+  'holdingClock().setTimer': { names: ['atMs', 'run', 'options'], good: () => [Date.now(), () => undefined, { hold: false }], call: (atMs: number, run: () => void, options?: llm.TimerOptions) => llm.holdingClock(llm.systemClock).setTimer(atMs, run, options)(), takes: { atMs: anyTime } },
+  holdingClock: { names: ['clock'], good: () => [llm.systemClock], call: llm.holdingClock, whole: ['clock'], takes: { clock: (value) => value === llm.systemClock } },
   systemClock: { names: ['atMs', 'run', 'options'], good: () => [Date.now(), () => undefined, { hold: false }], call: (atMs: number, run: () => void, options?: llm.TimerOptions) => llm.systemClock.setTimer(atMs, run, options)(), takes: { atMs: anyTime } },
   toPrompt: {
     names: ['options'],

@@ -51,19 +51,25 @@ const durableTypes: Readonly<Record<DurableEvent['type'], true>> = {
 
 export type BoundaryEvent = Extract<AgentEvent, { type: 'turn-start' | 'step-start' | 'step-end' }>
 
+/** What a stream or a log gives may be anything: what is no event has no type. */
+function typeOf(event: unknown): PropertyKey {
+  const type = (event as { readonly type?: unknown } | null | undefined)?.type
+  return typeof type === 'string' ? type : ''
+}
+
 /** Live only: it has no `seq`, and the durable event that closes its message or call holds the whole. */
-export function isDelta(event: { readonly type: string }): event is DeltaEvent {
-  return Object.hasOwn(deltaTypes, event.type)
+export function isDelta(event: unknown): event is DeltaEvent {
+  return Object.hasOwn(deltaTypes, typeOf(event))
 }
 
 /** Made by a commit: it has a `seq`. False for types that this version does not know. */
-export function isDurable(event: { readonly type: string }): event is DurableEvent {
-  return Object.hasOwn(durableTypes, event.type)
+export function isDurable(event: unknown): event is DurableEvent {
+  return Object.hasOwn(durableTypes, typeOf(event))
 }
 
 /** Where two logs that differ only in the deltas they kept fold to equal views, live parts apart. */
-export function isBoundary(event: { readonly type: string }): event is BoundaryEvent {
-  return event.type === 'turn-start' || event.type === 'step-start' || event.type === 'step-end'
+export function isBoundary(event: unknown): event is BoundaryEvent {
+  return ['turn-start', 'step-start', 'step-end'].includes(typeOf(event) as string)
 }
 
 /** Every event type, sorted: the protocol's vocabulary. */

@@ -11,7 +11,7 @@ import type { RunView } from './view.ts'
 const folds: Folds<DurableEvent['type']> = { ...foldTurn, ...foldMessage, ...foldCall, ...foldContext }
 
 /**
- * The fold of a log. Pure and total: it never throws, and unknown types, repeated numbers, durable events without a
+ * The fold of a log. Pure and total: it never throws, and values that are no event, unknown types, repeated numbers, durable events without a
  * number and deltas without their open message or call give back the same view. A jump in `seq` sets `gap`.
  */
 export function reduceEvents(view: RunView, event: AgentEvent): RunView {

@@ -143,7 +143,7 @@ export const emptyView: RunView = Object.freeze({
   gap: false,
 })
 
-/** The call of this id. Looks from the end: what is asked for is most often recent. */
-export function toolCallOf(view: RunView, toolCallId: string): ToolCallView | undefined {
-  return view.toolCalls.findLast((call) => call.toolCallId === toolCallId)
+/** The call of this id; undefined without a view. Looks from the end: what is asked for is most often recent. */
+export function toolCallOf(view: Partial<RunView> | null | undefined, toolCallId: string): ToolCallView | undefined {
+  return view?.toolCalls?.findLast((call) => call.toolCallId === toolCallId)
 }

@@ -1,7 +1,7 @@
 import { addUsage } from '@bowline/llm'
 import type { JSONValue, Message, Usage } from '@bowline/llm'
 import { AgentError } from '../agent-error.ts'
-import { checkKeys, checkObject } from '../agent/check-options.ts'
+import { checkKeys, checkObject, checkRequired } from '../agent/check-options.ts'
 import type { Compaction, DurableEvent, TurnError } from '../events/types.ts'
 import { copyJson, isRecord } from '../json.ts'
 import { sumCost } from '../events/sum-cost.ts'
@@ -56,10 +56,11 @@ function journalOver(memory: Memory): MemoryJournal {
   const children = new Map<string, Journal>()
   return {
     load: () => Promise.resolve(stateOf(memory)),
-    commit(records: readonly JournalRecord[]): Promise<CommitOutcome> {
+    async commit(records: readonly JournalRecord[]): Promise<CommitOutcome> {
+      checkRequired('records', records, 'a list of records', (given) => Array.isArray(given) && given.every(isRecord))
       const firstSeq = memory.seq + 1
       for (const record of records) apply(memory, record)
-      return Promise.resolve({ ok: true, firstSeq })
+      return { ok: true, firstSeq }
     },
     child(key) {
       const known = children.get(key)

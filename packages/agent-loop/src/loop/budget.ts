@@ -1,5 +1,6 @@
 import type { Cost, Decimal, Usage } from '@bowline/llm'
-import { checkDecimal, checkKeys, checkWhole } from '../agent/check-options.ts'
+import { needed } from '@bowline/llm/arguments'
+import { checkDecimal, checkKeys, checkNumber, checkObject, checkRequired, checkWhole } from '../agent/check-options.ts'
 
 /** What a call may use at most, as far as it can be said before. */
 export interface BudgetEstimate {
@@ -50,9 +51,18 @@ export function createBudget(limits: BudgetLimits): Budget {
     tokens += sign * amount.tokens
     if (amount.cost) cost += BigInt(sign) * fixedPoint(amount.cost.total)
   }
-  const charge = ({ usage, cost: paid }: Spending): void => add(1, { tokens: tokensOf(usage), cost: paid })
+  const charge = (actual: Spending): void => {
+    checkObject('actual', needed(actual))
+    const { usage, cost: paid } = actual
+    checkObject('actual.usage', needed(usage))
+    checkPaid('actual.cost', paid)
+    add(1, { tokens: tokensOf(usage), cost: paid })
+  }
   return {
     reserve(estimate) {
+      checkObject('estimate', needed(estimate))
+      checkNumber('estimate.tokens', needed(estimate.tokens), 0)
+      checkPaid('estimate.cost', estimate.cost)
       const wanted = estimate.cost ? fixedPoint(estimate.cost.total) : 0n
       if (maxTokens !== undefined && tokens + estimate.tokens > maxTokens) return undefined
       if (maxCost !== undefined && cost + wanted > maxCost) return undefined
@@ -75,6 +85,11 @@ export function createBudget(limits: BudgetLimits): Budget {
       }
     },
   }
+}
+
+function checkPaid(path: string, cost: Cost | undefined): void {
+  checkObject(path, cost)
+  if (cost) checkRequired(`${path}.total`, cost.total, 'a decimal number as text', (given) => typeof given === 'string' && /^\d+(\.\d+)?$/.test(given))
 }
 
 /** What a usage counts for: all that went in and all that came out. */

@@ -1,6 +1,7 @@
 import { checkBoolean, checkKeys, checkRequired } from '../agent/check-options.ts'
 import { isDelta, isDurable } from '../events/kinds.ts'
 import type { AgentEvent } from '../events/types.ts'
+import { isRecord } from '../json.ts'
 import { createEventGrammar } from './grammar/event-grammar.ts'
 
 export interface CheckEventsOptions {
@@ -13,6 +14,7 @@ export interface CheckEventsOptions {
 /** Checks a log against the grammar of events. Gives what is wrong, in order; an empty list is a right log. */
 export function checkEvents(events: readonly AgentEvent[], options: CheckEventsOptions = {}): readonly string[] {
   checkRequired('events', events, 'a list of events', Array.isArray)
+  for (const [place, event] of events.entries()) checkRequired(`events[${place}]`, event, 'an event', isRecord)
   checkKeys('checkEvents.options', options, ['allDeltas', 'unfinished'])
   checkBoolean('allDeltas', options.allDeltas)
   checkBoolean('unfinished', options.unfinished)

@@ -1,6 +1,6 @@
 import type { Message } from '@bowline/llm'
 import { checkBoolean, checkKeys, checkRequired } from '../agent/check-options.ts'
-import { NotJsonError, copyJson } from '../json.ts'
+import { NotJsonError, copyJson, isRecord } from '../json.ts'
 import { clientCalls } from '../transcript/client-calls.ts'
 
 export interface CheckTranscriptOptions {
@@ -11,6 +11,7 @@ export interface CheckTranscriptOptions {
 /** Checks that ids are unique and calls and results are paired. Gives what is wrong; an empty list is a right transcript. */
 export function checkTranscript(messages: readonly Message[], options: CheckTranscriptOptions = {}): readonly string[] {
   checkRequired('messages', messages, 'a list of messages', Array.isArray)
+  for (const [place, message] of messages.entries()) checkRequired(`messages[${place}]`, message, 'a message', isRecord)
   checkKeys('checkTranscript.options', options, ['openCalls'])
   checkBoolean('openCalls', options.openCalls)
   const problems = [...notJson(messages), ...repeatedIds(messages)]

@@ -1,4 +1,4 @@
-import { checkJournal } from '../agent/check-options.ts'
+import { checkJournal, checkRequired } from '../agent/check-options.ts'
 import type { AgentEvent, DurableEvent } from '../events/types.ts'
 import type { Journal, JournalRecord } from '../journal/journal.ts'
 import { otherMembers } from './other-members.ts'
@@ -40,6 +40,7 @@ export function recordingJournal(journal: Journal): RecordingJournal {
       return outcome
     },
     publish(deltas) {
+      checkRequired('deltas', deltas, 'a list of deltas', Array.isArray)
       log.push(...deltas)
       journal.publish?.(deltas)
     },

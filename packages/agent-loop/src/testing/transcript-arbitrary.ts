@@ -1,7 +1,9 @@
 import type { AssistantMessage, JSONValue, ToolCallPart, ToolOutput, UserMessage } from '@bowline/llm'
 import type fastCheck from 'fast-check'
+import { checkKeys, checkRequired, checkWhole } from '../agent/check-options.ts'
 import type { OutcomeStatus, ToolResult } from '../events/types.ts'
 import type { StoredMessage } from '../journal/journal.ts'
+import { isRecord } from '../json.ts'
 
 type FastCheck = typeof fastCheck
 type Arbitrary<Value> = fastCheck.Arbitrary<Value>
@@ -37,7 +39,11 @@ interface TurnPlan {
  * fast-check as an argument, so that this entry loads without it.
  */
 export function transcriptArbitrary(fc: FastCheck, options: TranscriptArbitraryOptions = {}): Arbitrary<readonly StoredMessage[]> {
+  checkRequired('fc', fc, 'fast-check: import fc from \'fast-check\'', (given) => isRecord(given) && 'constantFrom' in given)
+  checkKeys('transcriptArbitrary.options', options, ['maxTurns', 'maxCalls'])
   const { maxTurns = 4, maxCalls = 3 } = options
+  checkWhole('maxTurns', maxTurns, 0)
+  checkWhole('maxCalls', maxCalls, 0)
   const turn: Arbitrary<TurnPlan> = fc.record({
     inputs: fc.array(inputs(fc), { minLength: 1, maxLength: 2 }),
     answers: fc.array(answers(fc, maxCalls), { maxLength: 4 }),

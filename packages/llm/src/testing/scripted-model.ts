@@ -1,4 +1,5 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamResult } from '@ai-sdk/provider'
+import { needed } from '../arguments.ts'
 import { check, checkClock, checkItems, fieldsOf } from '../check.ts'
 import { systemClock, type Clock } from '../clock.ts'
 import { collect } from './collect.ts'
@@ -33,6 +34,7 @@ export function scriptedModel(steps: Script, options: ScriptedModelOptions = {})
   const calls: LanguageModelV4CallOptions[] = []
 
   const doStream = async (call: LanguageModelV4CallOptions): Promise<LanguageModelV4StreamResult> => {
+    check.checkObject('options', needed(call))
     const index = calls.push(copyOf(call) as LanguageModelV4CallOptions) - 1
     const step = typeof steps === 'function' ? checkedStep(`the step of call ${index + 1}`, await steps(call, index)) : steps[index]
     if (!step)
