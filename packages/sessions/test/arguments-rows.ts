@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Agent, ToolDeclaration } from '@bowline/agent-loop'
 import * as sessions from '@bowline/sessions'
-import type { Orchestration, OrchestrationState, RunHandle, Runtime, Session, StepSequencer } from '@bowline/sessions'
+import type { Orchestration, OrchestrationState, RunHandle, Runtime, Session, SessionStore, StepSequencer } from '@bowline/sessions'
 import { fileStore } from '@bowline/sessions/file'
 import { memoryStore } from '@bowline/sessions/memory'
 import { sqliteStore } from '@bowline/sessions/sqlite'
@@ -10,6 +10,7 @@ import { manualClock, scriptedModel } from '@bowline/llm/testing'
 import { anything, boolean, func, json, jsonObject, list, made, ms, names, needed, number, object, oneOf, options, orNull, rowOf, someText, text, whole } from '../../../scripts/argument-table.ts'
 import type { ArgumentRow, ShapedRow, ValueShape } from '../../../scripts/argument-table.ts'
 import type { recordingStore } from './recording-store.ts'
+import { storeRows } from './store-argument-rows.ts'
 
 export interface World {
   readonly store: ReturnType<typeof recordingStore>
@@ -21,11 +22,15 @@ export interface World {
   readonly sequencer: StepSequencer
   readonly state: OrchestrationState | null
   readonly approvalId: string
+  /** One of each kind, open. */
+  readonly stores: readonly SessionStore[]
   newRuntime(): Runtime
   end(): Promise<void>
 }
 
 const key: ValueShape = { good: 'room:1', accepts: (value) => typeof value === 'string' && /^[A-Za-z0-9._:\-@/+=]{1,256}$/.test(value) }
+/** That of a child run has the id of the run after the key. */
+const stateId: ValueShape = { ...key, accepts: (value) => key.accepts(typeof value === 'string' && value.isWellFormed() ? value.replace(/#[^]+$/, '') : value) }
 const isSaid = (value: unknown): boolean => typeof value === 'string' && value.trim() !== ''
 const input: ValueShape = {
   good: 'hello',
@@ -51,7 +56,7 @@ const usage = options(usageFields, false)
 
 /** One for each exported function and each method. */
 export function rowsOf(world: World): Readonly<Record<string, ArgumentRow>> {
-  const shaped: Readonly<Record<string, ShapedRow>> = { ...exportRows(world), ...runtimeRows(world), ...sessionRows(world), ...runRows(world), ...orchestrationRows(world), ...sequencerRows(world), ...testingRows(world) }
+  const shaped: Readonly<Record<string, ShapedRow>> = { ...exportRows(world), ...runtimeRows(world), ...sessionRows(world), ...runRows(world), ...orchestrationRows(world), ...sequencerRows(world), ...testingRows(world), ...storeRows(world.stores) }
   return Object.fromEntries(Object.entries(shaped).map(([name, row]) => [name, rowOf(name, row)]))
 }
 
@@ -124,7 +129,7 @@ function exportRows({ agent }: World): Readonly<Record<string, ShapedRow>> {
     },
     fileStore: { args: [['', options({ dir: needed(someText('folder')), fsync: boolean }, false)]], call: fileStore },
     sqliteStore: { args: [['', options({ file: needed(someText('data.db')), synchronous: oneOf('full', 'normal'), busyTimeoutMs: whole(0, 1, 2 ** 31 - 1) }, false)]], call: sqliteStore },
-    memoryStore: none(memoryStore),
+    memoryStore: { args: [['', { good: undefined, accepts: (value) => value === undefined }]], call: memoryStore },
   }
 }
 
@@ -257,22 +262,22 @@ const context = options({ message: text, turns: whole(), state: { ...object({}),
 function orchestrationRows({ orchestration: o }: World): Readonly<Record<string, ShapedRow>> {
   const keyed = options({ key: someText() })
   return {
-    'Orchestration.getState': { args: [['id', key]], call: (id) => o.getState(id) },
-    'Orchestration.getOrCreateState': { args: [['id', key], ['config', steps]], call: (id, config) => o.getOrCreateState(id, config) },
-    'Orchestration.updateState': { args: [['id', key], ['patch', { good: { sequenceIndex: 1 }, accepts: (value) => isEmpty(value) || typeof value === 'function' }]], call: (id, patch) => o.updateState(id, patch) },
-    'Orchestration.setActiveStep': { args: [['id', key], ['name', orNull(someText('a'))]], call: (id, name) => o.setActiveStep(id, name) },
-    'Orchestration.addUsedTool': { args: [['id', key], ['tool', someText()], ['', keyed]], call: (id, name, given) => o.addUsedTool(id, name, given) },
-    'Orchestration.advanceSequence': { args: [['id', key], ['', keyed]], call: (id, given) => o.advanceSequence(id, given) },
-    'Orchestration.recordToolUse': { args: [['id', key], ['tool', someText()], ['', options({ key: someText(), usage: options(usageFields) })]], call: (id, name, given) => o.recordToolUse(id, name, given) },
-    'Orchestration.addTokenUsage': { args: [['id', key], ['usage', usage], ['', keyed]], call: (id, spent, given) => o.addTokenUsage(id, spent, given) },
-    'Orchestration.resetState': { args: [['id', key]], call: (id) => o.resetState(id) },
-    'Orchestration.touch': { args: [['id', key]], call: (id) => o.touch(id) },
-    'Orchestration.removeState': { args: [['id', key]], call: (id) => o.removeState(id) },
+    'Orchestration.getState': { args: [['id', stateId]], call: (id) => o.getState(id) },
+    'Orchestration.getOrCreateState': { args: [['id', stateId], ['config', steps]], call: (id, config) => o.getOrCreateState(id, config) },
+    'Orchestration.updateState': { args: [['id', stateId], ['patch', { good: { sequenceIndex: 1 }, accepts: (value) => isEmpty(value) || typeof value === 'function' }]], call: (id, patch) => o.updateState(id, patch) },
+    'Orchestration.setActiveStep': { args: [['id', stateId], ['name', orNull(someText('a'))]], call: (id, name) => o.setActiveStep(id, name) },
+    'Orchestration.addUsedTool': { args: [['id', stateId], ['tool', someText()], ['', keyed]], call: (id, name, given) => o.addUsedTool(id, name, given) },
+    'Orchestration.advanceSequence': { args: [['id', stateId], ['', keyed]], call: (id, given) => o.advanceSequence(id, given) },
+    'Orchestration.recordToolUse': { args: [['id', stateId], ['tool', someText()], ['', options({ key: someText(), usage: options(usageFields) })]], call: (id, name, given) => o.recordToolUse(id, name, given) },
+    'Orchestration.addTokenUsage': { args: [['id', stateId], ['usage', usage], ['', keyed]], call: (id, spent, given) => o.addTokenUsage(id, spent, given) },
+    'Orchestration.resetState': { args: [['id', stateId]], call: (id) => o.resetState(id) },
+    'Orchestration.touch': { args: [['id', stateId]], call: (id) => o.touch(id) },
+    'Orchestration.removeState': { args: [['id', stateId]], call: (id) => o.removeState(id) },
     'Orchestration.listStates': { args: [['', options({ ...page, prefix: text })]], call: (query) => o.listStates(query) },
     'Orchestration.cleanupExpiredStates': none(() => o.cleanupExpiredStates()),
     'Orchestration.stopCleanupTimer': none(() => o.stopCleanupTimer()),
     'Orchestration.close': none(() => o.close()),
-    'Orchestration.allowedTools': { args: [['id', key], ['offered', list(['a'], (item) => typeof item === 'string')], ['context', context]], call: (id, offered, given) => o.allowedTools(id, offered, given) },
+    'Orchestration.allowedTools': { args: [['id', stateId], ['offered', list(['a'], (item) => typeof item === 'string')], ['context', context]], call: (id, offered, given) => o.allowedTools(id, offered, given) },
     'Orchestration.extension': { args: [['config', steps]], call: (config) => o.extension(config) },
   }
 }

@@ -1,4 +1,8 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { defineAgent, defineTool } from '@bowline/agent-loop'
+import { systemClock } from '@bowline/llm'
 import { scriptedModel } from '@bowline/llm/testing'
 import * as sessions from '@bowline/sessions'
 import * as file from '@bowline/sessions/file'
@@ -7,7 +11,7 @@ import * as sqlite from '@bowline/sessions/sqlite'
 import * as testing from '@bowline/sessions/testing'
 import type { RunHandle, Runtime, Session, SessionStore } from '@bowline/sessions'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { refusedProblems, takenProblems, testedPlaces, unlistedNames } from '../../../scripts/argument-table.ts'
 import { rowsOf, type World } from './arguments-rows.ts'
@@ -28,9 +32,13 @@ async function makeWorld(): Promise<World> {
   const { pendingApprovals } = await run.result()
   const orchestration = sessions.createOrchestration({ store: store.state })
   const state = await orchestration.getOrCreateState('room:1')
+  const folder = mkdtempSync(join(tmpdir(), 'bowline-arguments-'))
+  const stores: readonly SessionStore[] = [memory.memoryStore(), file.fileStore({ dir: join(folder, 'files'), fsync: false }), sqlite.sqliteStore({ file: join(folder, 'data.db') })]
+  for (const each of stores) await each.open({ namespace: 'n', clock: systemClock, owner: 'o' })
   const sequencer = sessions.createStepSequencer({ steps: [{ name: 'a', isDefault: true }] })
   const made: Runtime[] = [runtime]
   return {
+    stores,
     ...{ store, agent, runtime, session, run, orchestration, sequencer, state, approvalId: pendingApprovals[0]?.approvalId ?? '' },
     newRuntime() {
       const other = sessions.createRuntime({ agents: [agent], onError: () => undefined })
@@ -39,6 +47,8 @@ async function makeWorld(): Promise<World> {
     },
     async end() {
       for (const each of made) await each.stop({ graceMs: 0 })
+      for (const each of stores) await each.close()
+      rmSync(folder, { recursive: true })
     },
   }
 }
@@ -65,6 +75,7 @@ function methodsOf(target: object): string[] {
 }
 
 const world = await makeWorld()
+afterAll(() => world.end())
 const rows = rowsOf(world)
 
 describe('arguments', () => {
@@ -80,6 +91,7 @@ describe('arguments', () => {
       ...methods('RunHandle', methodsOf(world.run satisfies RunHandle)),
       ...methods('Orchestration', Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor')),
       ...methods('StepSequencer', methodsOf(world.sequencer)),
+      ...world.stores.flatMap((store) => [...methods(`${store.name}Store()`, methodsOf(store)), ...methods(`${store.name}Store().state`, methodsOf(store.state))]),
     ]
     expect(unlistedNames(wanted, Object.keys(rows))).toEqual([])
   })

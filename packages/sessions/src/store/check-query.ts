@@ -11,7 +11,7 @@ export const pageOptions: FieldChecks<PageRequest> = { limit: inputChecks.whole(
 
 export const checkPageRequest = inputChecks.optionalRecord<PageRequest>(pageOptions)
 
-export const checkSessionQuery = inputChecks.optionalRecord<SessionQuery>({
+export const sessionQueryFields: FieldChecks<SessionQuery> = {
   ...pageOptions,
   agent: inputChecks.optionalName,
   status: inputChecks.oneOf(...sessionStatuses),
@@ -20,10 +20,14 @@ export const checkSessionQuery = inputChecks.optionalRecord<SessionQuery>({
     if (value !== null) inputChecks.optionalName(path, value)
   },
   activeSince: (path, value) => inputChecks.checkNumber(path, value, 0),
-})
+}
 
-export const checkRunQuery = inputChecks.optionalRecord<RunQuery>({
+export const checkSessionQuery = inputChecks.optionalRecord<SessionQuery>(sessionQueryFields)
+
+export const runQueryFields: FieldChecks<RunQuery> = {
   ...pageOptions,
   status: inputChecks.listOf(inputChecks.oneOf(...Object.keys(runMoves))),
   newestFirst: inputChecks.checkBoolean,
-})
+}
+
+export const checkRunQuery = inputChecks.optionalRecord<RunQuery>(runQueryFields)

@@ -1,8 +1,9 @@
+import { checkedStateStore } from '../store/checked-calls.ts'
 import type { StateStore } from '../state/contract.ts'
 
 /** The state store of a session store that is opened later. `current` throws as long as it is not open. */
 export function forwardedState(current: () => StateStore): StateStore {
-  return {
+  return checkedStateStore({
     get: async (...given) => current().get(...given),
     compareAndSet: async (...given) => current().compareAndSet(...given),
     touch: async (...given) => current().touch(...given),
@@ -10,5 +11,5 @@ export function forwardedState(current: () => StateStore): StateStore {
     list: async (...given) => current().list(...given),
     sweep: async (...given) => current().sweep(...given),
     close: async () => undefined,
-  }
+  })
 }

@@ -1,8 +1,10 @@
 import { systemClock } from '@bowline/llm'
 import type { Clock } from '@bowline/llm'
+import { configChecks } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import { memoryStateStore } from '../state/memory-state-store.ts'
 import type { StateStore } from '../state/contract.ts'
+import { checkedSessionStore } from '../store/checked-calls.ts'
 import type { SessionStore, StoreOpenOptions } from '../store/contract.ts'
 import { checkedCopy, copyJson } from './json.ts'
 import { forwardedState } from './forwarded-state.ts'
@@ -25,7 +27,8 @@ export interface MemoryStore extends SessionStore {
 /** So many writes, and what they set off, take some milliseconds. */
 const mostPerTurn = 16
 
-export function memoryStore(): MemoryStore {
+export function memoryStore(...given: readonly never[]): MemoryStore {
+  configChecks.checkRequired('memoryStore.options', given[0], 'left out', (options) => options === undefined)
   return storeOver({ spaces: new Map(), states: new Map(), openStores: 0, clock: systemClock, queue: new TurnQueue(mostPerTurn) })
 }
 
@@ -62,7 +65,7 @@ function storeOver(memory: Memory): MemoryStore {
     return memory.queue.run(() => work(opened))
   }
 
-  return {
+  return checkedSessionStore({
     ...readsOf(space, now),
     name: 'memory',
     capabilities: { durable: 'none', processes: 'one', maxRecordBytes: Number.MAX_SAFE_INTEGER },
@@ -108,5 +111,5 @@ function storeOver(memory: Memory): MemoryStore {
       return write((space) => pruneSpace(space, rules, now(), limit))
     },
     state: forwardedState(state),
-  }
+  })
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { configChecks } from '../../arguments.ts'
 import { SessionError } from '../../errors.ts'
 import { checkNamespace } from '../../keys.ts'
+import { checkedSessionStore } from '../../store/checked-calls.ts'
 import type { SessionStore, StoreHint, StoreOpenOptions } from '../../store/contract.ts'
 import { checkedCopy, copyJson } from '../json.ts'
 import { claimRuns } from '../memory/claim.ts'
@@ -54,7 +55,7 @@ export function fileStore(options: FileStoreOptions): SessionStore {
     return directory.queue.run(() => work(directory))
   }
 
-  return {
+  return checkedSessionStore({
     ...checkedReads(() => open().folder, now),
     name: 'file',
     capabilities: { durable: fsync ? 'power' : 'process', processes: 'one', maxRecordBytes },
@@ -106,7 +107,7 @@ export function fileStore(options: FileStoreOptions): SessionStore {
       return () => listeners.delete(listener)
     },
     state: forwardedState(() => open().states.store),
-  }
+  })
 }
 
 interface OpenDirectory {

@@ -2,6 +2,7 @@ import { checkedCopy } from '../json.ts'
 import { hintsOf } from '../rules.ts'
 import { Refused } from '../refused.ts'
 import type { Batch, CommitResult } from '../../store/batch.ts'
+import { checkedStateStore } from '../../store/checked-calls.ts'
 import type { SessionStore, StoreHint } from '../../store/contract.ts'
 import { readApproval, readCall, readCalls } from './calls.ts'
 import { claimRuns, renewLeases } from './claim.ts'
@@ -87,7 +88,7 @@ export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number): 
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    state: sqlStateStore(driver, maxRecordBytes),
+    state: checkedStateStore(sqlStateStore(driver, maxRecordBytes)),
   }
 }
 

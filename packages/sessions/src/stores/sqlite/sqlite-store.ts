@@ -4,6 +4,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { Kysely } from 'kysely'
 import { configChecks } from '../../arguments.ts'
 import { SessionError } from '../../errors.ts'
+import { checkedSessionStore } from '../../store/checked-calls.ts'
 import type { SessionStore, StoreOpenOptions } from '../../store/contract.ts'
 import { takeOwnerLock } from '../owner-lock.ts'
 import { privateFolder } from '../private-files.ts'
@@ -58,7 +59,7 @@ export function sqliteStore(options: SqliteStoreOptions): SessionStore {
     return opened.driver
   }
 
-  return {
+  return checkedSessionStore({
     name: 'sqlite',
     capabilities: { durable: synchronous === 'full' ? 'power' : 'process', processes: 'one', maxRecordBytes },
 
@@ -75,7 +76,7 @@ export function sqliteStore(options: SqliteStoreOptions): SessionStore {
       opened = undefined
     },
     ...sqlOperations(driver, maxRecordBytes),
-  }
+  })
 }
 
 interface OpenDatabase {
