@@ -258,9 +258,9 @@ describe('delegation in delegation', () => {
       testAgent(id, {
         onPrompt: async ({ prompt, session: { agentId, depth, path } }) => {
           seen.push({ agentId, depth, path })
-          const [next, ...rest] = prompt.split(' ').filter(Boolean)
+          const [next, ...rest] = prompt.split(' ').filter((id) => id !== '-')
           if (next === undefined) return answer('end')
-          const result = await holder.bridge?.delegate({ agentId: next, prompt: rest.join(' ') || ' ' }).result()
+          const result = await holder.bridge?.delegate({ agentId: next, prompt: rest.join(' ') || '-' }).result()
           if (!result?.ok) throw result?.error ?? new Error('no bridge')
           return answer(`${id} ${result.text}`)
         },
@@ -269,7 +269,7 @@ describe('delegation in delegation', () => {
     const { bridge } = await startBridge(agents, options)
     holder.bridge = bridge
     const [first, ...rest] = ids
-    return { seen, result: await bridge.delegate({ agentId: first ?? '', prompt: rest.join(' ') || ' ' }).result() }
+    return { seen, result: await bridge.delegate({ agentId: first ?? '', prompt: rest.join(' ') || '-' }).result() }
   }
 
   it('B56: depth and path are counted, without anybody saying so', async () => {

@@ -23,7 +23,7 @@ describe('workers behind a bridge', () => {
     expect(bridge.health()).toMatchObject({ healthy: false, agents: { total: 2, ready: 0 } })
     const { call } = await connectTo({ bridge } as TestBridge)
     // No path of this machine leaves the process.
-    const reason = 'could not be started: there is no program "[path]" (ENOENT)'
+    const reason = 'could not be started: there is no program "[path]"'
     const [served, other] = ((await call('agents_discover')).structuredContent as { agents: ListedAgent[] }).agents
     expect(served).toMatchObject({ id: 'served', status: 'ready', capabilities: ['obey'] })
     expect(other).toMatchObject({ id: 'missing', reason })
