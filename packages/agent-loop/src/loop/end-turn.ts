@@ -1,5 +1,6 @@
 import type { JSONValue } from '@bowline/llm'
 import type { AgentResult } from '../agent/options.ts'
+import type { Window } from '../events/types.ts'
 import { deepFreeze } from '../json.ts'
 import type { Committed } from '../journal/draft.ts'
 import { resultOf } from '../run/result.ts'
@@ -10,13 +11,19 @@ import type { Next } from './run-turn.ts'
 import { takeMore } from './settle-step.ts'
 import type { Turn } from './turn.ts'
 
+interface EndOptions {
+  readonly window?: Window | undefined
+  /** False: inputs do not take the end back. */
+  readonly goesOn?: boolean
+}
+
 /**
  * Drafts the end of the segment, stores it, and does what stands behind it. An input that came meanwhile takes the
  * end back: then the model is asked once more.
  */
-export async function endTurn(turn: Turn, ending: Ending, goesOn = modelWouldStop(ending)): Promise<Next> {
+export async function endTurn(turn: Turn, ending: Ending, { window, goesOn = modelWouldStop(ending) }: EndOptions = {}): Promise<Next> {
   const { inbox } = turn.run
-  if (goesOn && inbox.hasInputs && (await takeMore(turn))) return { phase: 'ask' }
+  if (goesOn && inbox.hasInputs && (await takeMore(turn, window))) return { phase: 'ask' }
   inbox.close()
   const mark = turn.log.mark
   const due = isWaiting(ending) ? undefined : compactionDue(turn)
@@ -29,7 +36,7 @@ export async function endTurn(turn: Turn, ending: Ending, goesOn = modelWouldSto
     turn.log.backTo(mark, end)
     inbox.reopen()
     // What the journal does not give now stays in its inbox.
-    return (await takeMore(turn)) ? { phase: 'ask' } : endTurn(turn, ending, false)
+    return (await takeMore(turn, window)) ? { phase: 'ask' } : endTurn(turn, ending, { window, goesOn: false })
   }
   inbox.endTurn()
   if (!isLast) await afterEnd(turn, ending, due)

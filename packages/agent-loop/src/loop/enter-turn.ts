@@ -79,7 +79,7 @@ async function reopenTurn(turn: Turn, { kind, open, calls, submission }: OpenedT
     return kind === 'close' ? { ...next, ending: { ...next.ending, isReplaced: true } } : next
   }
   const hasInputs = await openSegment(turn, { input: undefined, resumed: true, takesInputs: !open.ending || mayGoOn(turn, open.ending) })
-  if (open.ending && !hasInputs) return { phase: 'end', ending: open.ending }
+  if (open.ending && !hasInputs) return { phase: 'end', ending: open.ending, window: 'turn-start' }
   if (open.ending) turn.log.writeRun('running')
   if (open.openMessageId !== undefined) discardCrashed(turn, open.openMessageId)
   if (submission) await settleSubmission(turn, submission)

@@ -1,3 +1,4 @@
+import type { Window } from '../events/types.ts'
 import type { Call } from '../tools/call.ts'
 import type { ModelAnswer } from './answer.ts'
 import { endTurn } from './end-turn.ts'
@@ -12,7 +13,8 @@ import type { Turn } from './turn.ts'
 export type Next =
   | { readonly phase: 'ask' }
   | { readonly phase: 'settle'; readonly answer: ModelAnswer; readonly calls: readonly Call[] }
-  | { readonly phase: 'end'; readonly ending: Ending }
+  /** `window`: for inputs that come before the end is stored. Default `step-end`. */
+  | { readonly phase: 'end'; readonly ending: Ending; readonly window?: Window }
   | { readonly phase: 'ended'; readonly ending: Ending }
   | { readonly phase: 'left' }
 
@@ -31,7 +33,7 @@ export async function runTurn(turn: Turn, entry: TurnEntry): Promise<Ending | un
         next = await settleStep(turn, next.answer, next.calls)
         break
       case 'end':
-        next = await endTurn(turn, next.ending)
+        next = await endTurn(turn, next.ending, { window: next.window })
         break
       case 'ended':
         return next.ending

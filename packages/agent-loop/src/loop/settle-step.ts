@@ -1,4 +1,5 @@
 import type { AssistantMessage } from '@bowline/llm'
+import type { Window } from '../events/types.ts'
 import { describeCall } from '../tools/call.ts'
 import type { Call } from '../tools/call.ts'
 import { textOf } from '../transcript/client-calls.ts'
@@ -49,9 +50,9 @@ function afterStep(turn: Turn, ending: Ending | undefined, calls: readonly Call[
 const askNext: Next = { phase: 'ask' }
 
 /** Whether inputs came that one more step can show the model. */
-export async function takeMore(turn: Turn): Promise<boolean> {
+export async function takeMore(turn: Turn, window: Window = 'step-end'): Promise<boolean> {
   if (turn.step >= turn.run.limits.maxSteps || turn.stop.requested) return false
-  const hasTaken = await takeInputs(turn, 'step-end')
+  const hasTaken = await takeInputs(turn, window)
   // The turn is not to end any more.
   if (hasTaken) turn.log.writeRun('running')
   return hasTaken
