@@ -21,9 +21,10 @@ export async function decideApproval(context: SessionContext, key: string, given
   const { store, clock } = context
   const body = bodyOf(given)
   for (let tries = 0; tries < maxTries; tries++) {
-    const call = await readApproval(context, key, given.approvalId)
-    const session = await readSession(context, call.session)
-    const [run, inbox] = await Promise.all([readRun(store, call.runId), readAnswers(store, call.session)])
+    const asker = await readApproval(context, key, given.approvalId)
+    const session = await readSession(context, asker.session)
+    // The commit tests the version of the session, so all that is judged must be read after it.
+    const [call, run, inbox] = await Promise.all([readApproval(context, key, given.approvalId), readRun(store, asker.runId), readAnswers(store, asker.session)])
     const before = decidedBefore(call, inbox)
     if (before) return receiptOf(checkSame(given, before), run, inbox, true)
     checkOpen(given, call, run)
