@@ -6,7 +6,7 @@ import type { SessionStore } from '../store/contract.ts'
 import type { RunRecord } from '../store/records.ts'
 import { originOf } from './origin.ts'
 
-type Task = Pick<RunRecord, 'id' | 'parent' | 'origin' | 'step' | 'turn'> & OpenQuestions
+type Task = Pick<RunRecord, 'id' | 'parent' | 'origin' | 'step' | 'turn' | 'answeredBelow'> & OpenQuestions
 
 interface Asked {
   /** Of the commit. */
@@ -27,9 +27,9 @@ export async function questionsAtRoot(store: SessionStore, task: Task, { events,
   if (!origin || (task.parent && task.parent.taskId === undefined)) return []
   const begins = events.some((event) => event.type === 'turn-start')
   const own = events.filter((event) => event.type === 'approval-requested' || event.type === 'approval-resolved' || event.type === 'awaiting-tools')
-  const answered = (begins || ends) && task.pendingToolCalls.length > 0 && !own.some((event) => event.type === 'awaiting-tools')
+  const answered = (begins || ends) && (task.pendingToolCalls.length > 0 || task.answeredBelow === true) && !own.some((event) => event.type === 'awaiting-tools')
   const resolved = new Set(own.map((event) => (event.type === 'approval-resolved' ? event.approvalId : undefined)))
-  const cancelled = ends ? task.pendingApprovals.filter(({ approvalId }) => !resolved.has(approvalId)) : []
+  const cancelled = ends ? (await openApprovals(store, task)).filter(({ approvalId }) => !resolved.has(approvalId)) : []
   if (own.length === 0 && !answered && cancelled.length === 0) return []
   const above = await callsAbove(store, task)
   const base = { at, runId: task.id, turn: task.turn ?? 0, step: task.step }
@@ -50,6 +50,12 @@ export async function heldAtRoot(store: SessionStore, run: RunRecord, held: Pick
   const path = await callsAbove(store, run)
   const event = { at, type: 'error', runId: run.id, turn: run.turn ?? 0, agent: origin.path, path, source: 'definition', message, fatal: false } as const
   return [{ id: `held:${batchId}`, to: origin.root, writes: [{ op: 'event.append', events: [newEvent(event)] }] }]
+}
+
+/** Reads what the ledger says is open: the lists of the run are those of its last rest. */
+async function openApprovals(store: SessionStore, { id, step }: Task): Promise<readonly { readonly approvalId: string; readonly toolCallId: string }[]> {
+  const calls = await store.readCalls(id, step)
+  return calls.flatMap(({ toolCallId, state, approval, asked = [] }) => (approval?.state === 'requested' && state !== 'settled' ? [{ approvalId: approval.approvalId, toolCallId }, ...asked] : asked))
 }
 
 /** Ids of the calls from the root down to the one that has launched the task. */

@@ -170,6 +170,8 @@ export interface RunRecord {
   readonly stop?: StopRequest
   readonly pendingToolCalls: readonly PendingToolCall[]
   readonly pendingApprovals: readonly ApprovalRequest[]
+  /** A call of a run below was answered since the run came to wait. The log of the root may still name the call. */
+  readonly answeredBelow?: true
   /** What the loop keeps of its open turn besides, as it gets it back. */
   readonly turnState?: TurnState
   /** How the run comes to rest, once its owner has stored what stands behind the end of the turn. */

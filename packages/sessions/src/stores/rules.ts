@@ -137,6 +137,7 @@ export function patchRun<R extends RunState>(run: R, patch: RunPatch, now: numbe
     if (value === null) delete next[name]
     else next[name] = value
   }
+  if (patch.pendingToolCalls) delete next.answeredBelow
   if (status) {
     refuseUnless(runMoves[run.status].includes(status), 'conflict')
     if (status !== 'running') {
@@ -150,10 +151,12 @@ export function patchRun<R extends RunState>(run: R, patch: RunPatch, now: numbe
 }
 
 /** The lists of open questions without those that have their answer. */
-function withoutAnswered({ pendingApprovals, pendingToolCalls }: RunState, answered: readonly string[]): Pick<RunState, 'pendingApprovals' | 'pendingToolCalls'> {
+function withoutAnswered(run: RunState, answered: readonly string[]): Pick<RunState, 'pendingApprovals' | 'pendingToolCalls' | 'answeredBelow'> {
+  const pendingToolCalls = run.pendingToolCalls.filter(({ path, toolCallId }) => !answered.includes([...path, toolCallId].join('/')))
   return {
-    pendingApprovals: pendingApprovals.filter(({ approvalId }) => !answered.includes(approvalId)),
-    pendingToolCalls: pendingToolCalls.filter(({ path, toolCallId }) => !answered.includes([...path, toolCallId].join('/'))),
+    pendingApprovals: run.pendingApprovals.filter(({ approvalId }) => !answered.includes(approvalId)),
+    pendingToolCalls,
+    ...(pendingToolCalls.length < run.pendingToolCalls.length && { answeredBelow: true }),
   }
 }
 
