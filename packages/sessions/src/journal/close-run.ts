@@ -1,5 +1,5 @@
 import type { DurableEvent, IdSource, TurnEndEvent } from '@bowline/agent-loop'
-import { addUsage, type Usage } from '@bowline/llm'
+import { addUsage, type Cost, type Usage } from '@bowline/llm'
 import { newsOfChild } from '../children/deliveries.ts'
 import { questionsAtRoot } from '../children/questions.ts'
 import { untoldBy, untoldEvents, type SettledRow } from '../children/reminders.ts'
@@ -86,8 +86,9 @@ export function lastEvents(lost: LostRun, isLast: boolean): DurableEvent[] {
   if (run.kind === 'compaction') return lastEventsOfCompaction(run, end, { at, open, settled })
   const { step, openMessageId: messageId, turn = 0 } = run
   const usage = addUsage(run.usage, discarded ?? {})
+  const cost = costOf(lost)
   const base = { at, runId: run.id, turn }
-  const turnEnd: TurnEndEvent = { ...base, type: 'turn-end', status: end.status, usage, steps: step, overlaysExpired: 0, ...wordsOfTheLoop(end) }
+  const turnEnd: TurnEndEvent = { ...base, type: 'turn-end', status: end.status, usage, ...(cost && { cost }), steps: step, overlaysExpired: 0, ...wordsOfTheLoop(end) }
   const errors = untoldEvents(untold, base)
   const ends: readonly DurableEvent[] = settled ? [{ ...base, type: 'settled' }] : []
   if (run.turn === undefined) return [...errors, turnEnd, ...ends]
@@ -112,6 +113,12 @@ export function lastEvents(lost: LostRun, isLast: boolean): DurableEvent[] {
   ]
 }
 
+/** Undefined with a discarded answer: it has no price. A turn that has ended has its cost in the run. */
+function costOf({ run, discarded, told }: LostRun): Cost | undefined {
+  if (told !== 'nothing') return run.cost
+  return discarded ? undefined : run.turnState?.cost
+}
+
 /** The loop has no words for a run that is lost again and again: its event says what the loop could say. */
 function wordsOfTheLoop({ reason, error }: LostRunEnd): Pick<TurnEndEvent, 'reason' | 'error'> {
   return {
@@ -124,7 +131,8 @@ function isRunFailure(error: NonNullable<LostRunEnd['error']>): error is RunFail
   return error.code === 'crash-loop' || error.code === 'store-unavailable'
 }
 
-export function lastWrites({ run, leaf, calls, answers, untold, end, discarded = {} }: LostRun, events: readonly DurableEvent[]): readonly Write[] {
+export function lastWrites(lost: LostRun, events: readonly DurableEvent[]): readonly Write[] {
+  const { run, leaf, calls, answers, untold, end, discarded = {} } = lost
   const fresh = calls.filter((call) => call.fresh).map(({ record }) => record)
   const entries = entriesOf(calls.filter((call) => !call.inTranscript), leaf, run.id)
   const { status, reason, error = null, stop } = end
@@ -137,7 +145,7 @@ export function lastWrites({ run, leaf, calls, answers, untold, end, discarded =
     ...(taken.length > 0 ? [{ op: 'inbox.take', ids: taken } as const] : []),
     ...withoutDeadline(run),
     { op: 'session.patch', patch: { usage: discarded } },
-    { op: 'run.patch', runId: run.id, patch: { status, reason, error, usage, ...nothingOpen, ...(stop && { stop }) } },
+    { op: 'run.patch', runId: run.id, patch: { status, reason, error, usage, cost: costOf(lost) ?? null, ...nothingOpen, ...(stop && { stop }) } },
   ]
 }
 

@@ -115,16 +115,17 @@ export async function endLostRun(context: RecoverContext, claim: Claim, end: Los
 /** The turn stays open as it is until somebody has decided whether it may go on with another definition. */
 export async function holdForDecision({ store, live, ids, clock }: RecoverContext, { run, session }: Claim, diff: DefinitionDiff): Promise<void> {
   const at = clock.now()
-  const { step, turn = 0, usage } = run
+  const { step, turn = 0, usage, turnState } = run
+  const cost = turnState?.cost && { cost: turnState.cost }
   const base = { at, runId: run.id, turn }
   const message = `The definition of the agent has changed: ${describeDiff(diff)}.`
   const events: DurableEvent[] = [
     { ...base, type: 'turn-start', resumed: true, attempt: run.attempts + 1, cause: 'takeover', definitionDiff: diff as unknown as JSONValue },
-    { ...base, type: 'turn-end', status: 'needs-recovery', reason: 'definition-changed', usage, steps: step, overlaysExpired: 0 },
+    { ...base, type: 'turn-end', status: 'needs-recovery', reason: 'definition-changed', usage, ...cost, steps: step, overlaysExpired: 0 },
     { ...base, type: 'save-point' },
   ]
   const batchId = ids.next('batch')
-  const patch = { status: 'needs-recovery', reason: 'definition-changed', error: { code: 'definition-changed', message } } as const
+  const patch = { status: 'needs-recovery', reason: 'definition-changed', error: { code: 'definition-changed', message }, ...cost } as const
   const result = await commitOnce(store, {
     id: batchId,
     key: session.key,

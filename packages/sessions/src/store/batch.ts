@@ -197,7 +197,7 @@ export interface RunPatch {
   readonly rest?: RunRecord['rest'] | null
   readonly error?: RunRecord['error'] | null
   readonly usage?: Usage
-  readonly cost?: Cost
+  readonly cost?: Cost | null
   /** Null: whichever its agent has. */
   readonly definition?: string | null
   readonly notBefore?: number | null

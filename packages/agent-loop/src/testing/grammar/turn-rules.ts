@@ -102,7 +102,7 @@ function resume(log: LogState, event: TurnStartEvent, must: Must): void {
 }
 
 function endTurn(log: LogState, event: TurnEndEvent, must: Must): void {
-  const { status, steps, usage, cost, overlaysExpired } = event
+  const { status, steps, overlaysExpired } = event
   const lists = status === 'awaiting-tools' || status === 'needs-recovery'
   const waits = lists || status === 'awaiting-approval'
   if (event.reason === 'definition-changed') return holdTurn(log, event, must)
@@ -116,17 +116,21 @@ function endTurn(log: LogState, event: TurnEndEvent, must: Must): void {
   must(!waits || overlaysExpired === 0, 'the overlays of a suspended turn stay')
   must(steps === log.step, `counts ${steps} steps of ${log.step}`)
   must(log.retry === undefined, 'the retry has no end')
-  if (log.spent) {
-    must(same(usage, log.spent.usage), `usage ${JSON.stringify(usage)} is not the sum ${JSON.stringify(log.spent.usage)}`)
-    must(same(cost, log.spent.cost), `cost ${JSON.stringify(cost)} is not the sum ${JSON.stringify(log.spent.cost)}`)
-  }
+  checkSpent(log, event, must)
   move(log, { place: 'closing', waits })
 }
 
+function checkSpent({ spent }: LogState, { usage, cost }: TurnEndEvent, must: Must): void {
+  if (!spent) return
+  must(same(usage, spent.usage), `usage ${JSON.stringify(usage)} is not the sum ${JSON.stringify(spent.usage)}`)
+  must(same(cost, spent.cost), `cost ${JSON.stringify(cost)} is not the sum ${JSON.stringify(spent.cost)}`)
+}
+
 /** Keeps the place of the turn: it goes on from there when a client has decided about its definition. */
-function holdTurn(log: LogState, { status, steps }: TurnEndEvent, must: Must): void {
-  must(status === 'needs-recovery', 'only a turn that needs recovery is held')
-  must(steps === log.step, `counts ${steps} steps of ${log.step}`)
+function holdTurn(log: LogState, event: TurnEndEvent, must: Must): void {
+  must(event.status === 'needs-recovery', 'only a turn that needs recovery is held')
+  must(event.steps === log.step, `counts ${event.steps} steps of ${log.step}`)
+  checkSpent(log, event, must)
   move(log, { place: 'closing', waits: true, heldAt: log.place })
 }
 
