@@ -60,10 +60,11 @@ export const checkRunProgram = optionalRecord<RunProgramOptions>({ ...programOpt
 
 const stepKinds: Readonly<Record<ProgramStep['do'], true>> = {
   ...{ send: true, steer: true, 'follow-up': true, overlay: true, stop: true, kill: true, delete: true, compact: true, fork: true },
-  ...{ label: true, switch: true, answer: true, read: true, pass: true, 'set-clock': true, sweep: true, drain: true, restart: true },
+  ...{ label: true, switch: true, copy: true, resume: true, answer: true, read: true, pass: true, 'set-clock': true, sweep: true, drain: true, restart: true },
 }
 
 const checkSetup = record<Setup>({
+  maxCost: optionalName,
   ...{ modelMs: whole(0), concurrency: whole(1), idleMs: whole(1), maxActive: whole(0), maxSteps: whole(1), maxTokens: whole(0), maxMs: whole(1) },
   ...{ durability: oneOf('turn'), onUnknownOutcome: oneOf('tell-model'), onFailedTurn: oneOf('rewind'), onDefinitionChange: oneOf('pin', 'refuse') },
   compaction: oneOf('in-turn', 'after-turn'),

@@ -3,8 +3,9 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { fileStore } from '@bowline/sessions/file'
 import { sqliteStore } from '@bowline/sessions/sqlite'
-import { explorePrograms, programFaults, runProgram, type Program, type ProgramFault, type RunProgramOptions } from '@bowline/sessions/testing'
+import { explorePrograms, programFaults, programFeatures, runProgram, type Feature, type Program, type ProgramFault, type RunProgramOptions } from '@bowline/sessions/testing'
 import { describe, expect, it } from 'vitest'
+import { drawProgram } from '../../src/testing/programs/draw-program.ts'
 import { temporaryFolders } from '../stores/temporary-folder.ts'
 
 const folder = temporaryFolders()
@@ -17,11 +18,11 @@ function fault(name: string): ProgramFault {
 
 describe('programs', () => {
   it('S200: equal seeds give equal programs, traces and verdicts', async () => {
-    const explore = () => explorePrograms({ programs: 20, seed: 1, faults: [fault('a lost steer')], shrinkTries: 30 })
+    const explore = () => explorePrograms({ programs: 40, seed: 1, faults: [fault('a lost steer')], shrinkTries: 30 })
     const [first, second] = [await explore(), await explore()]
     expect(first.failures.length).toBeGreaterThan(0)
     expect(second).toEqual(first)
-    expect((await explorePrograms({ programs: 20, seed: 100 })).points).not.toBe(first.points)
+    expect((await explorePrograms({ programs: 40, seed: 100 })).points).not.toBe(first.points)
   })
 
   it.each<[string, RunProgramOptions]>([
@@ -39,6 +40,16 @@ describe('programs', () => {
       crashes: [{ at: 40, how: 'kill' }, { at: 90, how: 'lost-behind' }],
     }
     expect(await runProgram(program, options)).toEqual(await runProgram(program, options))
+  })
+
+  it.each<[Feature, (program: Program) => boolean]>([
+    ['costs', ({ setup }) => setup.maxCost !== undefined],
+    ['copies', ({ steps }) => steps.some((step) => step.do === 'copy')],
+    ['resumes', ({ steps }) => steps.some((step) => step.do === 'resume')],
+  ])('S200: %s are drawn, and only when they are wanted', (feature, isIn) => {
+    const drawn = (features: readonly Feature[]) => Array.from({ length: 200 }, (_, seed) => drawProgram(seed, features)).filter(isIn).length
+    expect(drawn(programFeatures)).toBeGreaterThan(20)
+    expect(drawn(programFeatures.filter((each) => each !== feature))).toBe(0)
   })
 
   it('S201: a program that fails is shrunk, and printed as a test that runs', async () => {

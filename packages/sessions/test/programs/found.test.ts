@@ -117,6 +117,70 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
     },
   ],
   [
+    'S124: a turn that expires says what it has cost',
+    { setup: { idleMs: 30_000, maxCost: '1' }, steps: [{ do: 'send', to: 'a', name: 'first', plan: [{ calls: [{ tool: 'ask' }] }] }] },
+  ],
+  [
+    'S112, S124: a turn that is held for its definition says what it has cost',
+    {
+      setup: { onDefinitionChange: 'refuse', maxCost: '1' },
+      steps: [
+        { do: 'send', to: 'a', name: 'first', plan: [{ calls: [{ tool: 'ask' }] }] },
+        { do: 'restart', definition: 1 },
+        { do: 'answer', to: 'a', how: 'yes' },
+      ],
+    },
+  ],
+  [
+    'S94, S115: a call below a task in the background is not named any more when it is answered',
+    {
+      setup: {},
+      steps: [
+        { do: 'send', to: 'a', name: 'in0', plan: [{ calls: [{ delegate: [{ calls: [{ delegate: [{ calls: [{ tool: 'place' }] }] }] }], background: true }] }] },
+        { do: 'answer', to: 'a', how: 'yes' },
+      ],
+      seed: 745,
+    },
+  ],
+  [
+    'S94, S115: a task that is killed tells no decision again',
+    {
+      setup: {},
+      steps: [
+        { do: 'follow-up', to: 'a', name: 'in5', plan: [{ calls: [{ delegate: [{ calls: [{ delegate: [{ calls: [{ tool: 'ask' }] }, { fails: 'once' }], background: true }] }] }] }] },
+        { do: 'answer', to: 'a', how: 'again' },
+        { do: 'kill', to: 'a' },
+      ],
+      seed: 24574,
+    },
+  ],
+  [
+    'S94: a call that was denied in time is not approved by a client that had looked before',
+    {
+      setup: { idleMs: 10_000, hooks: [{ hook: 'onAgentEnd', does: 'throw' }] },
+      steps: [
+        { do: 'send', to: 'a', name: 'first', plan: [] },
+        { do: 'send', to: 'a', name: 'in0', plan: [{ calls: [{ tool: 'askSoon' }, { delegate: [{ calls: [{ delegate: [{ calls: [{ tool: 'ask' }] }] }] }] }] }], turns: 9 },
+        { do: 'answer', to: 'a', how: 'yes', turns: 2 },
+        { do: 'drain', ms: 0, turns: 3 },
+      ],
+      seed: 25794,
+      crashes: [{ at: 92, how: 'freeze' }],
+    },
+  ],
+  [
+    'S115: word of a task that comes when a turn is resumed at its end is placed where the log stands',
+    {
+      setup: { guardrail: 'wait', hooks: [{ hook: 'onSavePoint', does: 100, onError: 'fail', times: 1 }, { hook: 'onStepEnd', does: 100, onError: 'fail' }] },
+      steps: [
+        { do: 'send', to: 'a', name: 'first', plan: [{ calls: [{ delegate: [], background: true }, { tool: 'pay' }] }] },
+        { do: 'send', to: 'a', name: 'in0', plan: [] },
+      ],
+      seed: 25049,
+      crashes: [{ at: 36, how: 'kill-behind' }, { at: 73, how: 'kill-behind' }],
+    },
+  ],
+  [
     'S124: a session that expires while its compaction comes to rest settles once',
     {
       setup: { modelMs: 1000, idleMs: 30_000, compaction: 'after-turn' },

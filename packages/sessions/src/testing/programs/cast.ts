@@ -1,5 +1,5 @@
 import { defineAgent, defineExtension, defineGuardrail, defineTool, type Agent, type AgentInput, type Extension, type Guardrail, type Hooks, type Reconciled, type RunOptions, type Tool, type ToolContext } from '@bowline/agent-loop'
-import type { Clock } from '@bowline/llm'
+import { createModels, type Clock } from '@bowline/llm'
 import { createOrchestration } from '../../orchestration/manager.ts'
 import type { SessionStore } from '../../store/contract.ts'
 import type { World } from '../crash-kit/types.ts'
@@ -20,6 +20,7 @@ export interface CastOptions {
 }
 
 const inputSchema = { type: 'object', properties: { ms: { type: 'number' }, throws: { type: 'boolean' } } } as const
+const price = { input: '1', output: '2' } as const
 const soonMs = 5_000
 const answerMs = 7_000
 
@@ -34,12 +35,14 @@ export function castOf(options: CastOptions): readonly Agent[] {
 
 function castAgent(options: CastOptions, name: string, subagent: Agent | undefined): Agent {
   const { setup, definition, models, clock } = options
-  const { modelMs = 0, compaction, guardrail, onUnknownOutcome, onFailedTurn } = setup
+  const { modelMs = 0, maxCost, compaction, guardrail, onUnknownOutcome, onFailedTurn } = setup
+  const model = planModel({ world: models, clock, delayMs: modelMs, overflows: compaction === 'in-turn', subagent: subagent?.name })
   return defineAgent({
     name,
     description: `The agent ${name}.`,
     instructions: `You are ${name}, version ${definition === 0 ? 1 : 2}.`,
-    model: planModel({ world: models, clock, delayMs: modelMs, overflows: compaction === 'in-turn', subagent: subagent?.name }),
+    model: 'plan:model',
+    models: createModels({ providers: { plan: { languageModel: () => model } }, models: { 'plan:model': { maxOutputTokens: 20, ...(maxCost !== undefined && { price }) } } }),
     tools: toolsOf(options.world, definition),
     subagents: subagent ? [subagent] : [],
     extensions: extensionsOf(options),
@@ -53,10 +56,11 @@ function castAgent(options: CastOptions, name: string, subagent: Agent | undefin
   })
 }
 
-function limitsOf({ maxSteps, maxTokens, maxMs }: Setup) {
+function limitsOf({ maxSteps, maxTokens, maxCost, maxMs }: Setup) {
   return {
     ...(maxSteps !== undefined && { maxSteps }),
     ...(maxTokens !== undefined && { maxTotalTokens: maxTokens }),
+    ...(maxCost !== undefined && { maxCost }),
     ...(maxMs !== undefined && { maxDurationMs: maxMs }),
   }
 }

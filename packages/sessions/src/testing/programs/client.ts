@@ -1,6 +1,7 @@
 import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
 import type { ApprovalRequest, PendingToolCall } from '@bowline/agent-loop'
 import { SessionError } from '../../errors.ts'
+import type { Runtime } from '../../runtime/types.ts'
 import type { RunHandle, Session } from '../../session/types.ts'
 import type { AcknowledgedInput } from '../crash-kit/types.ts'
 import { nameOfError } from '../crash-kit/start-runtime.ts'
@@ -19,6 +20,13 @@ export interface AcceptedInput extends AcknowledgedInput {
   readonly runId?: string
 }
 
+/** An export that was to become a session. */
+export interface Copy {
+  readonly key: string
+  readonly lines: readonly string[]
+  isMade: boolean
+}
+
 const maxTries = 3
 
 /** The clients of a program: they outlive its processes, and come back to the next one. */
@@ -31,6 +39,7 @@ export class Clients {
   /** Sessions whose inputs were taken back by a client, or by their time. */
   readonly cleared = new Set<ProgramSession>()
   readonly readers: ProgramReader[] = []
+  readonly copies: Copy[] = []
   readonly surprises: string[] = []
   readonly #stage: Stage
   /** Inputs without an answer yet: their client sends them again to the next process. */
@@ -80,6 +89,10 @@ export class Clients {
         return void this.#ask(({ runtime }) => runtime.sweep())
       case 'drain':
         return void this.#ask(({ runtime }) => runtime.drain({ untilMs: this.#stage.time.now + step.ms }))
+      case 'copy':
+        return void this.#ask(({ runtime }) => this.#copy(runtime, step))
+      case 'resume':
+        return void this.#ask(({ runtime }) => resumeNewest(runtime, step.to))
       case 'answer':
         return void this.#ask(({ runtime }) => this.answer(runtime.session(step.to), step.how))
       default:
@@ -165,11 +178,26 @@ export class Clients {
   async answer(session: Session, how: AnswerKind): Promise<void> {
     const run = (await session.info())?.openRun
     const { approvals, calls, held } = await questionsOf(session, run?.status === 'needs-recovery' ? run.pendingToolCalls : [])
+    if (how === 'one') {
+      const [approval] = approvals
+      const [call] = calls
+      if (approval) return this.#once(() => this.#decide(session, approval.approvalId, how))
+      return call && this.#once(() => this.#answerCall(session, call, how))
+    }
     for (const { approvalId } of approvals) await this.#once(() => this.#decide(session, approvalId, how))
     for (const call of calls) await this.#once(() => this.#answerCall(session, call, how))
     if (run?.status === 'needs-recovery' && run.reason === 'definition-changed') held.add(run.runId)
     for (const { runId } of run?.heldRuns ?? []) held.add(runId)
     for (const runId of held) await this.#once(() => session.recover(runId, how === 'no' ? 'stop' : 'continue'))
+  }
+
+  async #copy(runtime: Runtime, { to, as, allBranches }: Extract<ProgramStep, { do: 'copy' }>): Promise<void> {
+    const lines: string[] = []
+    for await (const line of runtime.session(to).export({ events: true, ...(allBranches && { allBranches }) })) lines.push(line)
+    const copy = { key: as, lines, isMade: false }
+    this.copies.push(copy)
+    await runtime.importSession(eachOf(lines), { key: as, repair: true })
+    copy.isMade = true
   }
 
   async #decide(session: Session, approvalId: string, how: AnswerKind): Promise<void> {
@@ -227,6 +255,16 @@ export class Clients {
     this.#stage.log('client', `is refused: ${nameOfError(error)}`)
     if (!SessionError.isInstance(error) || error.code === 'store-corrupt') this.surprises.push(nameOfError(error))
   }
+}
+
+async function resumeNewest(runtime: Runtime, key: ProgramSession): Promise<unknown> {
+  const { items } = await runtime.session(key).runs()
+  const open = items.findLast(({ endedAt }) => endedAt === undefined)
+  return open && runtime.resume(open.runId)
+}
+
+async function* eachOf(lines: readonly string[]): AsyncGenerator<string> {
+  yield* lines
 }
 
 interface Questions {

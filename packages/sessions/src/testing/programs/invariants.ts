@@ -1,9 +1,12 @@
 import { standardInvariants } from '../crash-kit/invariants.ts'
 import { onceIsOnce } from '../crash-kit/invariants/calls.ts'
-import { decisionsHold, onceUnlessAsked } from './invariants/calls.ts'
+import { decisionsAreTold, decisionsHold, onceUnlessAsked } from './invariants/calls.ts'
+import { copiesAreWhole } from './invariants/copies.ts'
 import { inputsAreShownOnce, overlaysAreShown } from './invariants/inputs.ts'
+import { whatWaitsIsNamed } from './invariants/named.ts'
 import { readersSeeTheEnd } from './invariants/readers.ts'
 import { clientsAreToldWhy, comesToRest, dueIsAsModelled, everyRunEnds, nothingIsDue, nothingIsLeftAlone, nothingProlongsLives, staysBelowItsCeiling } from './invariants/rest.ts'
+import { spendingAddsUp } from './invariants/spending.ts'
 import type { ProgramInvariant } from './program-end.ts'
 
 /** The invariants of every program. If several fail, look at the first. */
@@ -16,11 +19,15 @@ export const programInvariants: readonly ProgramInvariant[] = [
   everyRunEnds,
   inputsAreShownOnce,
   overlaysAreShown,
+  whatWaitsIsNamed,
   decisionsHold,
+  decisionsAreTold,
   onceUnlessAsked,
   // A client that has a call run again wants it to take effect twice.
   ...standardInvariants.filter((each) => each !== onceIsOnce),
   readersSeeTheEnd,
+  spendingAddsUp,
+  copiesAreWhole,
   nothingProlongsLives,
   clientsAreToldWhy,
 ]

@@ -1,13 +1,16 @@
 import type { DueReport } from '../../store/contract.ts'
 import type { CrashEnd, Effect, SessionEnd } from '../crash-kit/types.ts'
 import { readSessions } from '../crash-kit/read-end.ts'
-import type { AcceptedInput, Clients } from './client.ts'
+import type { SessionInfo } from '../../session/types.ts'
+import type { AcceptedInput, Clients, Copy } from './client.ts'
 import type { Program, ProgramSession } from './program.ts'
 import type { ProgramReader } from './reader.ts'
 import type { Stage } from './stage.ts'
 
 /** The store at rest, before the clients answer what is asked. */
 export interface FirstRest {
+  /** The answer of `info` for each session of the clients. Absent if the session is missing or its process was struck. */
+  readonly infos: ReadonlyMap<string, SessionInfo>
   readonly now: number
   readonly sessions: readonly SessionEnd[]
   readonly due: DueReport
@@ -24,6 +27,7 @@ export interface ProgramEnd extends CrashEnd {
   /** Sessions from which clients took inputs back. */
   readonly cleared: ReadonlySet<string>
   readonly readers: readonly Pick<ProgramReader, 'session' | 'runId' | 'events' | 'endedAt' | 'refused' | 'start'>[]
+  readonly copies: readonly Copy[]
   /** Undocumented errors that clients got. */
   readonly surprises: readonly string[]
   /** Runtimes that did not stop, and runs that were left alone. */
@@ -44,12 +48,22 @@ export interface ProgramInvariant {
   readonly check: (end: ProgramEnd) => readonly string[]
 }
 
-export async function lookAtRest({ store, time }: Stage): Promise<FirstRest> {
-  return { now: time.now, sessions: await readSessions(store), due: await store.due(100) }
+export async function lookAtRest(stage: Stage): Promise<FirstRest> {
+  const { store, time, current } = stage
+  const infos = new Map<string, SessionInfo>()
+  for (const key of ['a', 'b'] as const) {
+    void current.runtime.session(key).info().then(
+      (info) => info && infos.set(key, info),
+      () => undefined,
+    )
+  }
+  await stage.settle()
+  // A process that stands still answers later, when the answer is old.
+  return { infos: new Map(infos), now: time.now, sessions: await readSessions(store), due: await store.due(100) }
 }
 
 export async function lookAtEnd(stage: Stage, clients: Clients, firstRest: FirstRest, stuck: string | undefined): Promise<ProgramEnd> {
-  const { accepted, answers, runAgain, cleared, readers, surprises } = clients
+  const { accepted, answers, runAgain, cleared, readers, copies, surprises } = clients
   const kept = accepted.filter(({ session }) => !cleared.has(session as ProgramSession))
   const runs = kept.flatMap(({ runId }) => runId ?? [])
   const sessions = await readSessions(stage.store)
@@ -63,7 +77,7 @@ export async function lookAtEnd(stage: Stage, clients: Clients, firstRest: First
     firstRest,
     accepted,
     decisions: new Map([...answers].flatMap(([id, { decision }]) => (decision ? [[id, decision] as const] : []))),
-    ...{ runAgain, cleared, readers },
+    ...{ runAgain, cleared, readers, copies },
     surprises,
     faults: stage.faults,
     ceiling: stage.ceiling.problems(),

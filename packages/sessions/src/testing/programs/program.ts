@@ -27,6 +27,8 @@ export interface Setup {
   readonly maxSteps?: number
   /** Tokens that one turn may use; each model call takes some. */
   readonly maxTokens?: number
+  /** Dollars that one turn may cost. Then each model has a price. */
+  readonly maxCost?: string
   /** How long one turn may take. */
   readonly maxMs?: number
   readonly compaction?: 'in-turn' | 'after-turn'
@@ -89,14 +91,18 @@ type ClientStep =
   | ({ readonly do: 'overlay'; readonly turns?: number } & PlannedInput)
   | { readonly do: 'stop'; readonly to: ProgramSession; readonly scope?: 'all'; readonly waitMs?: number }
   | { readonly do: 'kill' | 'delete' | 'compact' | 'fork' | 'label'; readonly to: ProgramSession }
+  /** Takes up the newest open run, as a host does that knows its id. */
+  | { readonly do: 'resume'; readonly to: ProgramSession }
+  /** Imports what the session exports, under another key. */
+  | { readonly do: 'copy'; readonly to: ProgramSession; readonly as: 'b' | 'c'; readonly allBranches?: true }
   | { readonly do: 'switch'; readonly to: ProgramSession; readonly summarize?: true; readonly back: number }
   /** Answers what the session asks: approvals are decided, calls are answered, doubts are settled. */
   | { readonly do: 'answer'; readonly to: ProgramSession; readonly how: AnswerKind }
   /** Follows the log, or the newest run, from an event on; it waits for so many turns of the store behind each event. */
   | { readonly do: 'read'; readonly to: ProgramSession; readonly from: number; readonly lag: number; readonly run?: true }
 
-/** How what is asked is answered. `again`: as `yes`, and once more. `edited`: approved with another input. */
-export type AnswerKind = 'yes' | 'no' | 'again' | 'edited' | 'run-again'
+/** How what is asked is answered. `again`: as `yes`, and once more. `one`: only the first question. `edited`: approved with another input. */
+export type AnswerKind = 'yes' | 'no' | 'again' | 'one' | 'edited' | 'run-again'
 
 type WorldStep =
   /** Lets so much time pass. */
@@ -144,8 +150,10 @@ export const programFeatures = [
   'provider-failures',
   'compaction',
   'limits',
+  'costs',
   'orchestration',
   'tree',
+  'copies',
   'stops',
   'kills',
   'deletion',
@@ -155,6 +163,7 @@ export const programFeatures = [
   'readers',
   'slow-models',
   'restarts',
+  'resumes',
   'definition-changes',
   'crashes',
 ] as const

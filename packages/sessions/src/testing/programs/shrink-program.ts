@@ -40,7 +40,7 @@ function* withoutOne<T>(items: readonly T[]): Generator<readonly T[]> {
   for (let index = items.length - 1; index >= 0; index--) yield items.toSpliced(index, 1)
 }
 
-const optional = ['turns', 'onBusy', 'notBeforeMs', 'mode', 'scope', 'waitMs', 'summarize', 'run', 'definition', 'graceMs'] as const
+const optional = ['turns', 'onBusy', 'notBeforeMs', 'mode', 'scope', 'waitMs', 'summarize', 'allBranches', 'run', 'definition', 'graceMs'] as const
 
 function* simplerSteps(step: ProgramStep): Generator<ProgramStep> {
   for (const name of optional) {

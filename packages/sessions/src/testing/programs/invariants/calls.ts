@@ -11,6 +11,22 @@ export const onceUnlessAsked: ProgramInvariant = {
     ),
 }
 
+export const decisionsAreTold: ProgramInvariant = {
+  name: 'each log tells a decision as it was accepted',
+  check: ({ sessions, decisions }) => {
+    const approved = new Set(sessions.flatMap(({ calls }) => calls.flatMap(({ approval }) => (approval?.state === 'approved' ? approval.approvalId : []))))
+    return sessions.flatMap(({ record, log }) =>
+      log.flatMap((event) => {
+        if (event.type !== 'approval-resolved') return []
+        const decision = decisions.get(event.approvalId)
+        // A stop may cancel a call before the run takes the decision.
+        if (!decision || event.decision === decision || (event.decision === 'cancelled' && !approved.has(event.approvalId))) return []
+        return [`${record.key}: ${event.approvalId} has the decision ${decision}, and the log says ${event.decision}`]
+      }),
+    )
+  },
+}
+
 export const decisionsHold: ProgramInvariant = {
   name: 'a decision that was accepted holds',
   check: ({ sessions, world, decisions }) =>

@@ -1,0 +1,76 @@
+import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
+import { isWaiting, openQuestions, type OpenQuestions } from '../../../session/views.ts'
+import type { RunRecord } from '../../../store/records.ts'
+import type { SessionEnd } from '../../crash-kit/types.ts'
+import type { ProgramInvariant } from '../program-end.ts'
+
+interface Waiting {
+  /** Ids of calls and approvals that wait for an answer. */
+  readonly open: readonly string[]
+  /** Those with an answer that the run has not taken yet: the log may still name them. */
+  readonly answered: readonly string[]
+  /** Those of a run that is held: they may be named. */
+  readonly optional: readonly string[]
+  /** Its id if the run is held for its definition. */
+  readonly held: readonly string[]
+}
+
+export const whatWaitsIsNamed: ProgramInvariant = {
+  name: 'at rest the log and the info of a session name what it waits for, and nothing else',
+  check: ({ firstRest: { sessions, infos } }) =>
+    sessions.flatMap((root) => {
+      const { key, parent, status } = root.record
+      if (parent !== undefined || status === 'expired') return []
+      const below = sessions.filter(({ record }) => record.key === key || record.key.startsWith(`${key}~`))
+      const runs = below.flatMap((session) => session.runs)
+      const waiting = (isMeant: (run: RunRecord) => boolean) => below.flatMap((session) => session.runs.filter(isMeant).map((run) => waitingOf(run, session)))
+      const { openRun } = infos.get(key) ?? {}
+      const namedInInfo = openRun ? { questions: idsOf(openRun), held: [openRun.runId, ...(openRun.heldRuns ?? []).map(({ runId }) => runId)] } : { questions: [], held: [] }
+      return [
+        ...differences(`the log of ${key}`, namedInLog(root), waiting(() => true), ({ answered, optional }) => [...answered, ...optional]),
+        ...(infos.has(key) ? differences(`the info of ${key}`, namedInInfo, waiting((run) => isAwaited(run, runs)), ({ optional }) => optional) : []),
+      ]
+    }),
+}
+
+/** A held run stays in the log when it goes on, so only its absence is a difference. */
+function differences(where: string, named: { readonly questions: readonly string[]; readonly held: readonly string[] }, waiting: readonly Waiting[], mayName: (run: Waiting) => readonly string[]): readonly string[] {
+  const open = waiting.flatMap((each) => each.open)
+  const known = [...open, ...waiting.flatMap(mayName)]
+  return [
+    ...open.filter((id) => !named.questions.includes(id)).map((id) => `${where} does not name ${id}, which waits for an answer`),
+    ...named.questions.filter((id) => !known.includes(id)).map((id) => `${where} names ${id}, which does not wait for an answer`),
+    ...waiting.flatMap(({ held }) => held.filter((id) => !named.held.includes(id))).map((id) => `${where} does not name ${id}, which is held`),
+  ]
+}
+
+function waitingOf(run: RunRecord, { calls, inbox }: SessionEnd): Waiting {
+  if (!isWaiting(run.status)) return { open: [], answered: [], optional: [], held: [] }
+  const isOwn = ({ path }: { readonly path: readonly string[] }): boolean => path.length === 0
+  const own = idsOf({ pendingToolCalls: run.pendingToolCalls.filter(isOwn), pendingApprovals: run.pendingApprovals.filter(isOwn) })
+  if (run.reason === 'definition-changed') {
+    // A run that is held at work has asked more than at its last rest.
+    const asked = calls.flatMap(({ runId, toolCallId, approval }) => (runId === run.id ? [toolCallId, ...(approval ? [approval.approvalId] : [])] : []))
+    return { open: [], answered: [], optional: [...own, ...asked], held: [run.id] }
+  }
+  const left = idsOf(openQuestions(run, inbox))
+  return { open: own.filter((id) => left.includes(id)), answered: own.filter((id) => !left.includes(id)), optional: [], held: [] }
+}
+
+function idsOf({ pendingToolCalls, pendingApprovals }: OpenQuestions): readonly string[] {
+  return [...pendingToolCalls.map(({ toolCallId }) => toolCallId), ...pendingApprovals.map(({ approvalId }) => approvalId)]
+}
+
+/** The root waits for the run: no run between the two is in the background. */
+function isAwaited({ origin, parent }: RunRecord, runs: readonly RunRecord[]): boolean {
+  if (origin !== undefined || parent?.taskId !== undefined) return false
+  const above = parent && runs.find(({ id }) => id === parent.runId)
+  return !parent || (above !== undefined && isAwaited(above, runs))
+}
+
+/** The log tells of no unknown outcome in the root: `info` does. */
+function namedInLog({ log, runs }: SessionEnd) {
+  const held = log.flatMap((event) => (event.type === 'error' && event.source === 'definition' ? [event.runId] : []))
+  const doubts = runs.flatMap((run) => (run.status === 'needs-recovery' ? run.pendingToolCalls.map(({ toolCallId }) => toolCallId) : []))
+  return { questions: [...idsOf(log.reduce(reduceEvents, emptyView)), ...doubts], held: [...held, ...runs.flatMap(({ id, status }) => (status === 'needs-recovery' ? id : []))] }
+}

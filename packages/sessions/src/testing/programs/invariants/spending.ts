@@ -1,0 +1,21 @@
+import { addCost, type Cost } from '@bowline/llm'
+import type { ProgramInvariant } from '../program-end.ts'
+
+/** Each session below is booked once in each session above, at its end. */
+export const spendingAddsUp: ProgramInvariant = {
+  name: 'a session has spent what the sessions below it have spent',
+  check: ({ sessions, program }) =>
+    sessions.flatMap(({ record, runs }) => {
+      const below = sessions.filter(({ record: { key } }) => key.startsWith(`${record.key}~`))
+      // A deletion that is struck has deleted the sessions below first.
+      if (program.steps.some((step) => step.do === 'delete')) return []
+      if (record.status === 'expired' || runs.some(({ endedAt }) => endedAt === undefined)) return []
+      const tokens = below.reduce((sum, each) => sum + (each.record.usage.totalTokens ?? 0), 0)
+      const booked = record.childUsage.totalTokens ?? 0
+      const cost = below.reduce<Cost | undefined>((sum, each) => (sum && each.record.cost ? addCost(sum, each.record.cost) : (sum ?? each.record.cost)), undefined)
+      return [
+        ...(tokens === booked ? [] : [`${record.key} has booked ${booked} tokens of subagents, which have used ${tokens}`]),
+        ...(cost?.total === record.childCost?.total ? [] : [`${record.key} has booked ${record.childCost?.total} for subagents, which have cost ${cost?.total}`]),
+      ]
+    }),
+}
