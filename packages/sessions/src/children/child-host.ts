@@ -3,10 +3,9 @@ import type { JSONValue } from '@bowline/llm'
 import { insertion, sessionStart } from '../session/accept.ts'
 import { messageOf } from '../session/new-run.ts'
 import { lastTextOf } from '../session/run-handle.ts'
-import { isTerminal, isWaiting, openQuestions, readAnswers, type OpenQuestions } from '../session/views.ts'
+import { isTerminal, isWaiting, openQuestions, readAnswers } from '../session/views.ts'
 import { askAgain } from '../store/commit-once.ts'
 import type { CommitResult, Delivery, NewRun, NewSession, Write } from '../store/batch.ts'
-import type { SessionStore } from '../store/contract.ts'
 import type { RunParent, RunRecord, SessionRecord } from '../store/records.ts'
 import type { ChildContext } from './child-context.ts'
 import { childSessionKey, taskIdOf } from './child-keys.ts'
@@ -121,7 +120,9 @@ function spawnOf({ context, session, run }: ChildHostOptions, request: ChildRequ
 async function outcomeOf({ context: { store } }: ChildHostOptions, child: RunRecord, asked: readonly string[]): Promise<ChildOutcome> {
   const { id: childRunId, status, parent, usage, cost, error, step: steps } = child
   if (parent?.taskId !== undefined) return { kind: 'launched', childRunId, taskId: parent.taskId }
-  const { pendingToolCalls, pendingApprovals } = await questionsOf(store, child, asked)
+  const { pendingToolCalls } = isWaiting(status) ? openQuestions(child, await readAnswers(store, child.session)) : { pendingToolCalls: [] }
+  // While a child is at work, what it has asked before stays asked, and nothing else is.
+  const pendingApprovals = child.pendingApprovals.filter(({ approvalId }) => isWaiting(status) || asked.includes(approvalId))
   const approvals = await approvalsBelow(store, child, [...new Set([...asked, ...pendingApprovals.map(({ approvalId }) => approvalId)])])
   const decided = approvals.decided.filter(({ approvalId }) => asked.includes(approvalId))
   if (isTerminal(status)) {
@@ -130,11 +131,4 @@ async function outcomeOf({ context: { store } }: ChildHostOptions, child: RunRec
     return { ...ended, ...(cost && { cost }), ...told, decided } as ChildOutcome
   }
   return { kind: 'pending', childRunId, pendingToolCalls, pendingApprovals: pendingApprovals.filter(({ approvalId }) => approvals.open.has(approvalId)), decided }
-}
-
-/** While a child is at work, what it has asked before stays asked, and nothing else is. */
-async function questionsOf(store: SessionStore, child: RunRecord, asked: readonly string[]): Promise<OpenQuestions> {
-  const { pendingToolCalls, pendingApprovals } = openQuestions(child, await readAnswers(store, child.session))
-  if (isWaiting(child.status)) return { pendingToolCalls, pendingApprovals }
-  return { pendingToolCalls: [], pendingApprovals: pendingApprovals.filter(({ approvalId }) => asked.includes(approvalId)) }
 }

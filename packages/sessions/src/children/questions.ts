@@ -1,9 +1,10 @@
-import type { DurableEvent } from '@bowline/agent-loop'
+import type { ChildDecision, DurableEvent } from '@bowline/agent-loop'
 import { newEvent } from '../journal/new-event.ts'
 import type { OpenQuestions } from '../session/views.ts'
 import type { Delivery } from '../store/batch.ts'
 import type { SessionStore } from '../store/contract.ts'
-import type { RunRecord } from '../store/records.ts'
+import type { RunParent, RunRecord } from '../store/records.ts'
+import { approvalsBelow } from './decided.ts'
 import { originOf } from './origin.ts'
 
 type Task = Pick<RunRecord, 'id' | 'parent' | 'origin' | 'step' | 'turn' | 'answeredBelow'> & OpenQuestions
@@ -28,15 +29,14 @@ export async function questionsAtRoot(store: SessionStore, task: Task, { events,
   const begins = events.some((event) => event.type === 'turn-start')
   const own = events.filter((event) => event.type === 'approval-requested' || event.type === 'approval-resolved' || event.type === 'awaiting-tools')
   const answered = (begins || ends) && (task.pendingToolCalls.length > 0 || task.answeredBelow === true) && !own.some((event) => event.type === 'awaiting-tools')
-  const resolved = new Set(own.map((event) => (event.type === 'approval-resolved' ? event.approvalId : undefined)))
-  const cancelled = ends ? (await openApprovals(store, task)).filter(({ approvalId }) => !resolved.has(approvalId)) : []
-  if (own.length === 0 && !answered && cancelled.length === 0) return []
+  const left = ends ? await approvalsLeft(store, task, origin) : []
+  if (own.length === 0 && !answered && left.length === 0) return []
   const above = await callsAbove(store, task)
   const base = { at, runId: task.id, turn: task.turn ?? 0, step: task.step }
   const told: readonly DurableEvent[] = [
     ...(answered ? [{ ...base, type: 'awaiting-tools', pendingToolCalls: [] } as const] : []),
     ...own,
-    ...cancelled.map(({ approvalId, toolCallId }) => ({ ...base, type: 'approval-resolved', approvalId, toolCallId, decision: 'cancelled' }) as const),
+    ...left.map((decision) => ({ ...base, ...decision, type: 'approval-resolved' }) as const),
   ]
   const writes = [{ op: 'event.append', events: told.map((event) => newEvent(atRoot(event, origin.path, above))) }] as const
   return [{ id: `asked:${batchId}`, to: origin.root, writes }]
@@ -52,10 +52,15 @@ export async function heldAtRoot(store: SessionStore, run: RunRecord, held: Pick
   return [{ id: `held:${batchId}`, to: origin.root, writes: [{ op: 'event.append', events: [newEvent(event)] }] }]
 }
 
-/** Reads what the ledger says is open: the lists of the run are those of its last rest. */
-async function openApprovals(store: SessionStore, { id, step }: Task): Promise<readonly { readonly approvalId: string; readonly toolCallId: string }[]> {
-  const calls = await store.readCalls(id, step)
-  return calls.flatMap(({ toolCallId, state, approval, asked = [] }) => (approval?.state === 'requested' && state !== 'settled' ? [{ approvalId: approval.approvalId, toolCallId }, ...asked] : asked))
+/**
+ * Returns what became of the approvals that the log of the root still names when the task ends. The ledger knows them: the
+ * lists of the run are those of its last rest.
+ */
+async function approvalsLeft(store: SessionStore, { id, step }: Task, origin: RunParent): Promise<readonly Omit<ChildDecision, 'agent'>[]> {
+  const calls = (await store.readCalls(id, step)).filter(({ state }) => state !== 'settled')
+  const named = calls.flatMap(({ toolCallId, approval, asked = [] }) => (approval?.state === 'requested' ? [{ approvalId: approval.approvalId, toolCallId }, ...asked] : asked))
+  const { decided } = await approvalsBelow(store, { parent: origin }, named.map(({ approvalId }) => approvalId))
+  return named.map((each) => decided.find(({ approvalId }) => approvalId === each.approvalId) ?? { ...each, decision: 'cancelled' })
 }
 
 /** Ids of the calls from the root down to the one that has launched the task. */

@@ -155,6 +155,34 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
     },
   ],
   [
+    'S94: a decision that a subagent takes while the run above looks is told as it is',
+    {
+      setup: {},
+      steps: [
+        {
+          do: 'send',
+          to: 'a',
+          name: 'first',
+          plan: [{ calls: [{ tool: 'askSoon' }, { delegate: [{ calls: [{ delegate: [{ calls: [{ tool: 'askSoon' }, { tool: 'ask' }] }] }, { delegate: [{ calls: [{ tool: 'ask' }, { tool: 'ask' }] }] }] }] }] }],
+        },
+      ],
+      seed: 6,
+    },
+  ],
+  [
+    'S94, S115: a task that is killed tells a decision that was taken below it',
+    {
+      setup: { concurrency: 2, durability: 'turn' },
+      steps: [
+        { do: 'send', to: 'a', name: 'first', plan: [{ calls: [{ delegate: [{ calls: [{ delegate: [{ calls: [{ tool: 'look' }] }] }, { delegate: [{ calls: [{ tool: 'askSoon' }] }] }] }], background: true }, { delegate: [] }] }] },
+        { do: 'answer', to: 'a', how: 'yes' },
+        { do: 'kill', to: 'a' },
+      ],
+      seed: 82161,
+      crashes: [{ at: 91, how: 'kill-behind' }, { at: 130, how: 'kill' }],
+    },
+  ],
+  [
     'S94: a call that was denied in time is not approved by a client that had looked before',
     {
       setup: { idleMs: 10_000, hooks: [{ hook: 'onAgentEnd', does: 'throw' }] },
