@@ -9,7 +9,7 @@ interface Waiting {
   readonly open: readonly string[]
   /** Those with an answer that the run has not taken yet: the log may still name them. */
   readonly answered: readonly string[]
-  /** Those of a run that is held: they may be named. */
+  /** Those of a run that is held, or that works for one: they may be named. */
   readonly optional: readonly string[]
   /** Its id if the run is held for its definition. */
   readonly held: readonly string[]
@@ -23,7 +23,7 @@ export const whatWaitsIsNamed: ProgramInvariant = {
       if (parent !== undefined || status === 'expired') return []
       const below = sessions.filter(({ record }) => record.key === key || record.key.startsWith(`${key}~`))
       const runs = below.flatMap((session) => session.runs)
-      const waiting = (isMeant: (run: RunRecord) => boolean) => below.flatMap((session) => session.runs.filter(isMeant).map((run) => waitingOf(run, session)))
+      const waiting = (isMeant: (run: RunRecord) => boolean) => below.flatMap((session) => session.runs.filter(isMeant).map((run) => waitingOf(run, session, runs)))
       const { openRun } = infos.get(key) ?? {}
       const namedInInfo = openRun ? { questions: idsOf(openRun), held: [openRun.runId, ...(openRun.heldRuns ?? []).map(({ runId }) => runId)] } : { questions: [], held: [] }
       return [
@@ -44,7 +44,7 @@ function differences(where: string, named: { readonly questions: readonly string
   ]
 }
 
-function waitingOf(run: RunRecord, { calls, inbox }: SessionEnd): Waiting {
+function waitingOf(run: RunRecord, { calls, inbox }: SessionEnd, runs: readonly RunRecord[]): Waiting {
   if (!isWaiting(run.status)) return { open: [], answered: [], optional: [], held: [] }
   const isOwn = ({ path }: { readonly path: readonly string[] }): boolean => path.length === 0
   const own = idsOf({ pendingToolCalls: run.pendingToolCalls.filter(isOwn), pendingApprovals: run.pendingApprovals.filter(isOwn) })
@@ -53,12 +53,19 @@ function waitingOf(run: RunRecord, { calls, inbox }: SessionEnd): Waiting {
     const asked = calls.flatMap(({ runId, toolCallId, approval }) => (runId === run.id ? [toolCallId, ...(approval ? [approval.approvalId] : [])] : []))
     return { open: [], answered: [], optional: [...own, ...asked], held: [run.id] }
   }
+  if (isBelowHeld(run, runs)) return { open: [], answered: [], optional: own, held: [] }
   const left = idsOf(openQuestions(run, inbox))
   return { open: own.filter((id) => left.includes(id)), answered: own.filter((id) => !left.includes(id)), optional: [], held: [] }
 }
 
 function idsOf({ pendingToolCalls, pendingApprovals }: OpenQuestions): readonly string[] {
   return [...pendingToolCalls.map(({ toolCallId }) => toolCallId), ...pendingApprovals.map(({ approvalId }) => approvalId)]
+}
+
+/** The held run above tells of the question when it goes on. */
+function isBelowHeld({ parent }: RunRecord, runs: readonly RunRecord[]): boolean {
+  const above = parent && runs.find(({ id }) => id === parent.runId)
+  return above !== undefined && ((above.status === 'needs-recovery' && above.reason === 'definition-changed') || isBelowHeld(above, runs))
 }
 
 /** The root waits for the run: no run between the two is in the background. */
