@@ -16,7 +16,7 @@ const anything: readonly Kind[] = [
 ]
 /** Returns the text that `JSON.stringify` writes. */
 const asJson = anything.filter((kind) => kind !== 'NaN' && kind !== 'bigint')
-const schemaTakes = (path: string): Record<string, readonly Kind[]> => ({ [path]: ['object', 'function'], [`${path}.type`]: ['list'] })
+const schemaTakes = (path: string): Record<string, readonly Kind[]> => ({ [path]: ['object', 'function'], [`${path}.type`]: none })
 const places = (kinds: readonly Kind[], ...paths: string[]): Record<string, readonly Kind[]> => Object.fromEntries(paths.map((path) => [path, kinds]))
 
 const model = () => scriptedModel(() => ({ text: 'ok' }))

@@ -1,4 +1,4 @@
-import { fieldChecks, needed, type ArgumentCheck } from '@bowline/llm/arguments'
+import { fieldChecks, type ArgumentCheck } from '@bowline/llm/arguments'
 import { ClientError } from './client-error.ts'
 
 /** Checks of what a client is made with. */
@@ -7,14 +7,11 @@ export const configChecks = fieldChecks((message) => new ClientError('invalid-co
 /** Checks of the arguments of every other call. */
 export const inputChecks = fieldChecks((message) => new ClientError('invalid-input', message))
 
-const { checkItems, checkRequired } = inputChecks
+const { checkRequired, required } = inputChecks
 const deepestJson = 500
 
 /** A list of which no item may be absent. */
-export const listOf =
-  (check: ArgumentCheck): ArgumentCheck =>
-  (path, value) =>
-    checkItems(path, value, (place, item) => check(place, needed(item)))
+export const listOf = (check: ArgumentCheck): ArgumentCheck => inputChecks.listOf(required(check))
 
 /** Refuses what JSON would leave out, or change, without a word. */
 export const json: ArgumentCheck = (path, value) => {

@@ -4,7 +4,7 @@ import type { ClientOptions } from './client.ts'
 import { toolsCheck } from './client-tool.ts'
 import type { ReconnectOptions } from './patience.ts'
 
-const { checkFields, checkFunction, checkRequired, methods, optional, optionalRecord, whole } = configChecks
+const { checkFunction, checkRequired, methods, optional, optionalRecord, record, whole } = configChecks
 const baseUrlForm = /^(?:https?:\/\/[^/?#@\s]+)?(?:\/[^/?#\s][^?#\s]*)?\/?$/
 /** A longer timer runs out at once. */
 const longestMs = 2 ** 31 - 1
@@ -31,5 +31,5 @@ const optionChecks: FieldChecks<ClientOptions> = {
 
 /** Throws `invalid-config`. */
 export function checkClientOptions(options: unknown): void {
-  checkFields('options', options ?? null, optionChecks)
+  record(optionChecks)('options', options)
 }

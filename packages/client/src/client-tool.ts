@@ -1,5 +1,6 @@
 import type { PendingToolCall, ToolEffect } from '@bowline/agent-loop/events'
-import type { ArgumentCheck, ArgumentChecks, FieldChecks } from '@bowline/llm/arguments'
+import type { ArgumentCheck, FieldChecks } from '@bowline/llm/arguments'
+import type { inputChecks } from './arguments.ts'
 import type { JsonValue } from './wire.ts'
 
 /** Client tools by the name that the agent gives them. */
@@ -38,15 +39,13 @@ type SchemaResult =
 export type Outcome = { readonly output: JsonValue } | { readonly error: string }
 
 /** Returns the check for client tools by name. */
-export function toolsCheck({ checkFields, checkFunction, checkOneOf, checkRequired, checkValues }: ArgumentChecks): ArgumentCheck {
-  const checks: FieldChecks<ClientTool> = {
-    execute: (path, value) => checkFunction(path, value ?? null),
-    inputSchema: (path, value) => {
-      if (value !== undefined) checkRequired(path, value, 'a Standard Schema', isStandardSchema)
-    },
-    effect: (path, value) => checkOneOf(path, value, ['pure', 'idempotent', 'once']),
+export function toolsCheck({ checkRequired, oneOf, optional, record, requiredFunction, valuesOf }: typeof inputChecks): ArgumentCheck {
+  const tool: FieldChecks<ClientTool> = {
+    execute: requiredFunction,
+    inputSchema: optional((path, value) => checkRequired(path, value, 'a Standard Schema', isStandardSchema)),
+    effect: oneOf('pure', 'idempotent', 'once'),
   }
-  return (path, value) => checkValues(path, value, (place, tool) => checkFields(place, tool ?? null, checks))
+  return valuesOf(record(tool))
 }
 
 /** A schema may be a function with the property: those of ArkType are. */

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useSyncExternalStore } from 'react'
-import type { FieldChecks } from '@bowline/llm/arguments'
+import { needed, type FieldChecks } from '@bowline/llm/arguments'
 import { inputChecks } from './arguments.ts'
 import type { Client } from './client.ts'
 import type { ClientEvent } from './client-event.ts'
@@ -32,14 +32,14 @@ const storeOfSession = new WeakMap<ClientSession, SessionStore>()
 const noTools: ClientTools = {}
 
 const optionChecks: FieldChecks<UseSessionOptions> = {
-  client: (path, value) => inputChecks.checkMethods(path, value ?? null, ['session']),
+  client: inputChecks.requiredMethods('session'),
   sessionId: checkSessionId,
   tools: checkTools,
 }
 
 /** A session as it is now: the fold of its whole log, then of what happens. */
 export function useSession(options: UseSessionOptions): UseSessionResult {
-  inputChecks.checkFields('options', options ?? null, optionChecks)
+  inputChecks.checkFields('options', needed(options), optionChecks)
   const { client, sessionId, tools = noTools } = options
   const store = useMemo(() => storeOf(client, sessionId), [client, sessionId])
   const snapshot = useSyncExternalStore(store.subscribe, store.getSnapshot, serverSnapshot)
@@ -49,7 +49,7 @@ export function useSession(options: UseSessionOptions): UseSessionResult {
 
 /** The session's newest events in order, for a timeline. */
 export function useEvents(session: ClientSession): readonly ClientEvent[] {
-  inputChecks.checkMethods('session', session ?? null, ['attach', 'state'])
+  inputChecks.checkMethods('session', needed(session), ['attach', 'state'])
   const store = useMemo(() => storeOfSession.get(session) ?? register(new SessionStore(session)), [session])
   return useSyncExternalStore(store.subscribe, store.getSnapshot, serverSnapshot).events
 }

@@ -1,4 +1,4 @@
-import type { FieldChecks } from '@bowline/llm/arguments'
+import { isFields, type FieldChecks } from '@bowline/llm/arguments'
 import { inputChecks, isHeader, isHeaders, json, jsonObject, listOf } from './arguments.ts'
 import type { SessionQuery } from './client.ts'
 import type { ApproveOptions, AttachOptions, CallOptions, InputOptions, PageOptions, SendOptions } from './client-session.ts'
@@ -47,7 +47,11 @@ const message = record<MessageInput>({ role: required(oneOf('user', 'assistant')
 const declaration = record<ToolDeclaration>({
   name: checkName,
   description: required(checkText),
-  inputSchema: required(jsonObject),
+  inputSchema: required((path, value) => {
+    jsonObject(path, value)
+    const { type = 'object' } = value as { readonly type?: unknown }
+    checkRequired(`${path}.type`, type, 'object', () => [type].flat().includes('object'))
+  }),
 })
 const runtimeParams: FieldChecks<RuntimeParams> = {
   ...{ model: optionalName, systemPrompt: checkText, stopSequences: listOf(checkText), providerSpecific: jsonObject },
@@ -75,7 +79,7 @@ const userMessage = record<UserMessageInput>({
 
 /** A text or a message of the user. */
 export function checkMessage(input: unknown, otherForms = ''): void {
-  if (isRecord(input)) userMessage('input', input)
+  if (isFields(input)) userMessage('input', input)
   else checkRequired('input', input, `a text with at least one character, a message of the user${otherForms}`, isName)
   json('input', input)
 }
@@ -113,14 +117,10 @@ export function checkResolution(given: unknown): void {
 }
 
 function requireAnswer(path: string, value: unknown, answers: readonly string[]): void {
-  const holdsAnswer = (given: unknown): boolean => isRecord(given) && answers.some((name) => given[name] !== undefined)
+  const holdsAnswer = (given: unknown): boolean => isFields(given) && answers.some((name) => given[name] !== undefined)
   checkRequired(path, value, `an object with ${answers.join(' or ')}`, holdsAnswer)
 }
 
 function isName(value: unknown): boolean {
   return typeof value === 'string' && value !== ''
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -48,8 +48,8 @@ const sendOptions = () => ({
   },
 })
 const sendTakes: Record<string, readonly Kind[]> = {
-  ...places(jsonKinds, 'options.metadata.a', 'options.runtimeParams.providerSpecific.a', 'options.declarations[0].inputSchema.type'),
-  ...places(none, 'options.history[0].role', 'options.onBusy', 'options.runtimeParams.reasoning'),
+  ...places(jsonKinds, 'options.metadata.a', 'options.runtimeParams.providerSpecific.a'),
+  ...places(none, 'options.declarations[0].inputSchema.type', 'options.history[0].role', 'options.onBusy', 'options.runtimeParams.reasoning'),
   ...places(anyText, 'options.declarations[0].description', 'options.runtimeParams.stopSequences[0]', 'options.runtimeParams.systemPrompt'),
   ...places(amount, 'options.runtimeParams.temperature', 'options.runtimeParams.topP'),
   'options.runtimeParams.seed': ['number', 'negative'],
@@ -176,6 +176,24 @@ describe('the arguments of every export', () => {
     ['an id that no header carries', () => session().send('go', { id: 'ü€' }), 'id must be a text that a header can carry, with at least one character; received a text of 2 characters'],
   ])('S206, S208: %s is refused', (_name, run, message) => {
     expect(run).toThrow(expect.objectContaining({ message: expect.stringContaining(message.split('; did')[0] ?? '') as string, code: expect.stringMatching(/^invalid-/) as string }))
+  })
+
+  it.each<[string, () => unknown]>([
+    ['options', () => client.createClient(undefined as never)],
+    ['tools.where', () => client.createClient({ baseUrl: '', tools: { where: undefined } } as never)],
+    ['tools.where.execute', () => client.createClient({ baseUrl: '', tools: { where: {} } } as never)],
+    ['options', () => rendered(() => react.useSession(undefined as never))],
+    ['client', () => rendered(() => react.useSession({ sessionId: 's1' } as never))],
+    ['session', () => rendered(() => react.useEvents(undefined as never))],
+    ['declarations[0].inputSchema', () => session().send('go', { declarations: [{ name: 'a', description: 'b' }] } as never)],
+  ])('S208: %s that is missing is refused as undefined', (path, run) => {
+    expect(run).toThrow(expect.objectContaining({ message: expect.stringMatching(new RegExp(`^${path.replaceAll(/[.[\]]/g, '\\$&')} must be .*; received undefined$`)) as string }))
+  })
+
+  it.each([['string'], [['string', 'null']]])('S208: a declared tool whose input is of the type %j is refused', (type) => {
+    const declare = (inputSchema: object) => session().send('go', { declarations: [{ name: 'where', description: 'Where.', inputSchema }] })
+    expect(() => declare({ type })).toThrow(expect.objectContaining({ code: 'invalid-input', message: expect.stringContaining('declarations[0].inputSchema.type must be object; received') as string }))
+    for (const inputSchema of [{}, { type: ['object', 'null'] }, { anyOf: [] }]) expect(() => declare(inputSchema)).not.toThrow()
   })
 
   it('S206: undefined is absent in the options of the connection', async () => {

@@ -22,6 +22,9 @@ const schemaTakes = (path: string) => ({
   ...places(anyText, `${path}.required[0]`),
 })
 
+/** The input of a tool is an object. */
+const inputSchemaTakes = (path: string) => ({ ...schemaTakes(path), [`${path}.type`]: none })
+
 const params = (): llm.RuntimeParams => ({
   ...{ temperature: 1, maxTokens: 5, topP: 1, topK: 5, stopSequences: ['a'], systemPrompt: 'x', reasoning: 'low', seed: 5 },
   providerSpecific: { a: 1 },
@@ -113,12 +116,12 @@ export const withoutRow: Readonly<Record<string, string>> = {
 export const rows: Readonly<Record<string, ArgumentRow>> = {
   addCost: { names: ['a', 'b'], good: () => [cost(), cost()], call: llm.addCost, ...costs('a', 'b') },
   addUsage: { names: ['a', 'b'], good: () => [usage(), usage()], call: llm.addUsage, ...usages('a', 'b') },
-  checkSchema: {
+  checkInputSchema: {
     names: ['path', 'schema'],
     good: () => ['schema', { type: 'object', properties: { city: { type: 'string' } } }],
-    call: llm.checkSchema,
+    call: llm.checkInputSchema,
     ...{ open: ['schema', 'schema.properties.city'], records: ['schema.properties'] },
-    takes: { ...schemaTakes('schema'), schema: ['object', 'function'], path: ['text'] },
+    takes: { ...inputSchemaTakes('schema'), schema: ['object', 'function'], path: ['text'] },
   },
   classifyError: {
     names: ['error', 'context'],
@@ -193,7 +196,7 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     data: ['request.messages', 'request.instructions[0].providerOptions.acme', 'request.tools[0].providerOptions.acme', 'request.providerOptions.acme'],
     takes: {
       ...{ ...refTakes('request.model'), ...paramsTake('request.runtimeParams'), ...priceTakes('request.price'), ...historyTakes('request.history') },
-      ...{ ...schemaTakes('request.tools[0].inputSchema'), 'request.instructions': [...anyText, 'list'] },
+      ...{ ...inputSchemaTakes('request.tools[0].inputSchema'), 'request.instructions': [...anyText, 'list'] },
       // A function is a schema that is made when it is first used.
       ...places(['object', 'function'], 'request.tools[0].inputSchema', 'request.tools[2].inputSchema'),
       ...places(none, 'request.tools[1].type', 'request.tools[1].id', 'request.output.type', 'request.cache.at[0]', 'request.cache.at[1]', 'request.cache.ttl'),

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { findSchemaFault, resolveSchema, type JSONSchema7 } from '../src/index.ts'
+import { checkInputSchema, findSchemaFault, resolveSchema, type JSONSchema7 } from '../src/index.ts'
 
 /** Far more than a check takes on a machine that does other things too, far less than one without bounds would. */
 const longestMs = 1500
@@ -73,6 +73,29 @@ describe('schemas from outside', () => {
     expect(await of({ $ref: '#', properties: { a: { $ref: '#' } } })).toBeUndefined()
     const usual = z.toJSONSchema(z.object({ mail: z.email(), id: z.uuid(), at: z.iso.datetime(), tree: z.string().regex(/^[a-z-]+$/) }))
     expect(await of(JSON.parse(JSON.stringify(usual)) as object)).toBeUndefined()
+  })
+
+  it.each([
+    ['multipleOf', [0, -1, '2', Number.NaN], [0.01, 5]],
+    ...['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties', 'minContains', 'maxContains'].map((keyword) => [keyword, [-1, 1.5, Infinity, '1'], [0, 3]] as const),
+    ...['minimum', 'maximum'].map((keyword) => [keyword, [Number.NaN, -Infinity, '1'], [-1, 0, 1.5]] as const),
+    ...['exclusiveMinimum', 'exclusiveMaximum'].map((keyword) => [keyword, [Number.NaN, '1', null], [-1.5, 0, true]] as const),
+  ] as readonly (readonly [string, readonly unknown[], readonly unknown[]])[])('V106, L104: %s that no value can be measured by is refused by its place', async (keyword, wrong, right) => {
+    const schemaWith = (value: unknown) => ({ type: 'object', properties: { a: { [keyword]: value } } }) as JSONSchema7
+    const refusal = expect.stringContaining(`properties.a.${keyword} must be a`) as string
+    for (const value of wrong) {
+      expect(await findSchemaFault([schemaWith(value)])).toMatchObject({ index: 0, message: refusal })
+      expect(() => checkInputSchema('tool.inputSchema', schemaWith(value))).toThrow(expect.objectContaining({ code: 'invalid-config', message: refusal }))
+    }
+    for (const value of right) expect(await findSchemaFault([schemaWith(value)])).toBeUndefined()
+  })
+
+  it.each([['string'], [['string', 'null']], [[]]])('V106, L104: an input schema of type %j is refused: the input of a tool is an object', async (type) => {
+    const message = expect.stringContaining('type must be object') as string
+    expect(await findSchemaFault([{ type } as JSONSchema7])).toMatchObject({ path: '', message })
+    expect(() => checkInputSchema('tool.inputSchema', { type })).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringMatching(/^tool\.inputSchema\.type must be object/) as string }))
+    for (const good of [{}, { type: 'object' }, { type: ['object', 'null'] }, { anyOf: [{ type: 'object' }] }, z.object({})]) checkInputSchema('tool.inputSchema', good)
+    expect(await resolveSchema({ type: 'string' })).toMatchObject({ jsonSchema: { type: 'string' } })
   })
 
   const keyword = fc.constantFrom('anyOf', 'allOf', 'oneOf', 'items', 'additionalProperties', 'properties', 'contains', 'propertyNames', 'prefixItems', 'patternProperties')

@@ -22,7 +22,7 @@ describe('the visible surface', () => {
       'LlmError',
       'addCost',
       'addUsage',
-      'checkSchema',
+      'checkInputSchema',
       'classifyError',
       'costOf',
       'costToNumber',

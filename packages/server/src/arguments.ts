@@ -7,19 +7,11 @@ export const configChecks = fieldChecks((message) => new ServerError('invalid-co
 /** Checks of the arguments of the methods of a server. */
 export const inputChecks = fieldChecks((message) => new ServerError('invalid-input', message))
 
-export const { methods, oneOf, optionalName, whole } = configChecks
+export const { methods, oneOf, optionalName, required, whole } = configChecks
 /** A longer timer fires at once. */
 export const longestTimerMs = 2 ** 31 - 1
 
 export const names = configChecks.listOf(configChecks.checkName)
-
-/** Refuses undefined too. */
-export const required =
-  (check: ArgumentCheck): ArgumentCheck =>
-  (path, value) => {
-    if (value === undefined) configChecks.checkRequired(path, value, 'given', () => false)
-    check(path, value)
-  }
 
 /** A whole number above 0. `Infinity` is no limit. */
 export const limit: ArgumentCheck = (path, value) => {

@@ -7,7 +7,7 @@ import type { LogOptions } from './observe/log-observer.ts'
 import type { AgentAccess, CorsOptions, RouteOptions, ServerOptions } from './options.ts'
 import { ServerError } from './server-error.ts'
 
-const { checkBoolean, checkFields, checkFunction, checkItems, checkObject, checkOneOf, checkOptions, checkRequired, checkText } = configChecks
+const { checkBoolean, checkFields, checkFunction, checkItems, checkObject, checkOneOf, checkOptions, checkRequired, checkText, record, valuesOf } = configChecks
 
 const access: FieldChecks<AgentAccess> = {
   description: checkText,
@@ -36,10 +36,7 @@ const options: FieldChecks<ServerOptions> = {
   runtime: required(methods('session', 'sessions', 'run', 'reader', 'stop')),
   orchestration: methods('getState', 'allowedTools', 'removeState'),
   auth: checkAuth,
-  agents: (path, value) => {
-    checkObject(path, value)
-    for (const [name, each] of Object.entries(value ?? {})) checkFields(`${path}.${name}`, each ?? null, access)
-  },
+  agents: valuesOf(record(access)),
   defaultAgent: optionalName,
   bridge: (path, value) => checkObject(path, value),
   mayUse: checkFunction,

@@ -174,6 +174,21 @@ describe('the arguments of every export', () => {
     expect(make({ cors: { origins: ['https://app.example/'] } })).toThrow(/cors\.origins\[0\] must be an origin .*received a text of 20 characters/)
   })
 
+  it.each<[string, () => unknown]>([
+    ['options', () => root.createServer(undefined as never)],
+    ['runtime', () => root.createServer({ auth: 'none' } as never)],
+    ['agents.assistant', () => root.createServer({ runtime: idleRuntime(), auth: 'none', agents: { assistant: undefined } } as never)],
+    ['agents.assistant.onBusy[0]', () => root.createServer({ runtime: idleRuntime(), auth: 'none', agents: { assistant: { onBusy: [undefined] } } } as never)],
+    ['auth.tokens[0]', () => root.createServer({ runtime: idleRuntime(), auth: { tokens: [undefined] } } as never)],
+    ['cors.origins', () => root.createServer({ runtime: idleRuntime(), auth: 'none', cors: {} } as never)],
+    ['options', () => root.createToken(undefined as never)],
+    ['scopes', () => root.createToken({ id: 'ci', tenant: 'demo' } as never)],
+    ['server', () => node.serve(undefined as never)],
+  ])('S208: %s that is missing is refused as undefined', async (path, run) => {
+    const message = expect.stringMatching(new RegExp(`^${path.replaceAll(/[.[\]]/g, '\\$&')} must be .*; received undefined$`)) as string
+    await expect((async () => run())()).rejects.toMatchObject({ code: 'invalid-config', message })
+  })
+
   it('S206: undefined is absent: limits keep their defaults, and the rate limiter of Node counts', async () => {
     const { config, token } = await root.createToken({ id: 'ci', tenant: 'demo', scopes: ['admin'] })
     const options = { runtime: idleRuntime(), auth: { tokens: [config] }, logger: logger(), limits: { requestsPerMinute: 1, bodyBytes: undefined }, rateLimiter: undefined, metrics: undefined }

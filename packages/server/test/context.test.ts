@@ -140,6 +140,10 @@ describe('V106: a schema that a client declares is bounded before it is used', (
     ['too many levels', nested(40), '.items.items.items.items'],
     ['too many parts', { properties: Object.fromEntries(Array.from({ length: 2500 }, (_, index) => [`p${index}`, {}])) }, ''],
     ['a type that is none', { type: 'nonsense' }, ''],
+    ['an input that is no object', { type: 'string' }, ''],
+    ['a step of 0', { properties: { a: { type: 'number', multipleOf: 0 } } }, ''],
+    ['a length below 0', { properties: { a: { type: 'string', minLength: -1 } } }, ''],
+    ['fewer than no items', { properties: { a: { type: 'array', minItems: -1 } } }, ''],
   ])('%s is refused, and the place is told', async (_name, inputSchema, path) => {
     const { execute, runtime } = await bench({ agents: { assistant: { clientTools: 'any' } } })
     const tools = [declaration('fine'), { ...declaration('paint'), inputSchema }]

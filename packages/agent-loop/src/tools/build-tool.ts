@@ -1,4 +1,4 @@
-import { LlmError, checkSchema } from '@bowline/llm'
+import { LlmError, checkInputSchema } from '@bowline/llm'
 import { needed } from '@bowline/llm/arguments'
 import { messageOf } from '../agent-error.ts'
 import {
@@ -64,7 +64,7 @@ function checkFields(name: string, fields: Partial<ToolFields>): void {
 
 export function checkToolSchema(path: string, schema: unknown): void {
   try {
-    checkSchema(path, schema)
+    checkInputSchema(path, schema)
   } catch (error) {
     if (!LlmError.isInstance(error)) throw error
     refuseConfig(messageOf(error))

@@ -25,7 +25,11 @@ const texts: CheckKeyword = (path, value) => {
   check.checkRequired(path, value, 'a list of texts', Array.isArray)
   checkItems(path, value, (place, item) => check.checkRequired(place, item, 'a text', isText))
 }
-const number = is('a number', (value) => typeof value === 'number')
+const number = is('a number', Number.isFinite)
+const count = is('a whole number from 0', (value) => Number.isSafeInteger(value) && Number(value) >= 0)
+const step = is('a number above 0', (value) => Number.isFinite(value) && Number(value) > 0)
+/** The oldest drafts have true or false, beside the limit. */
+const edge = is('a number, true or false', (value) => Number.isFinite(value) || typeof value === 'boolean')
 const truth = is('true or false', (value) => typeof value === 'boolean')
 const list = is('a list', Array.isArray)
 
@@ -38,9 +42,9 @@ const keywords: ReadonlyMap<string, CheckKeyword> = new Map(
     ...{ $schema: text, $id: text, id: text, $ref: text, $defs: namedSchemas, definitions: namedSchemas, $comment: text },
     ...{ type, enum: list, const: anything, default: anything, examples: list, title: text, description: text, format: text },
     ...{ properties: namedSchemas, patternProperties: namedSchemas, required: texts, additionalProperties: schema, propertyNames: schema },
-    ...{ minProperties: number, maxProperties: number, items: oneOrMany, prefixItems: schemas, additionalItems: schema, contains: schema },
-    ...{ minItems: number, maxItems: number, uniqueItems: truth, minLength: number, maxLength: number, pattern: text },
-    ...{ minimum: number, maximum: number, exclusiveMinimum: anything, exclusiveMaximum: anything, multipleOf: number },
+    ...{ minProperties: count, maxProperties: count, items: oneOrMany, prefixItems: schemas, additionalItems: schema, contains: schema, minContains: count, maxContains: count },
+    ...{ minItems: count, maxItems: count, uniqueItems: truth, minLength: count, maxLength: count, pattern: text },
+    ...{ minimum: number, maximum: number, exclusiveMinimum: edge, exclusiveMaximum: edge, multipleOf: step },
     ...{ allOf: schemas, anyOf: schemas, oneOf: schemas, not: schema, if: schema, then: schema, else: schema },
     ...{ readOnly: truth, writeOnly: truth, deprecated: truth, nullable: truth, contentEncoding: text, contentMediaType: text },
     ...{ dependencies: anything, dependentSchemas: namedSchemas, dependentRequired: anything },
@@ -50,10 +54,7 @@ const keywords: ReadonlyMap<string, CheckKeyword> = new Map(
 
 const checked = new WeakSet<object>()
 
-/**
- * Throws `invalid-config` for a value that is neither a function, zod, Standard Schema, a schema of the AI SDK, nor JSON
- * Schema. Each object is looked at once.
- */
+/** As `checkInputSchema`, for a schema of anything. */
 export function checkSchema(path: string, given: unknown): void {
   check.checkName('path', path)
   if (typeof given === 'function') return
@@ -67,6 +68,17 @@ export function checkSchema(path: string, given: unknown): void {
     throw new LlmError('invalid-config', `${path} cannot be read: ${String(error)}`, { cause: error })
   }
   checked.add(given as object)
+}
+
+/**
+ * Checks the `inputSchema` of a tool, which must describe an object. Throws `invalid-config` for a value that is neither a
+ * function, zod, Standard Schema, a schema of the AI SDK, nor JSON Schema. Each object is looked at once.
+ */
+export function checkInputSchema(path: string, given: unknown): void {
+  checkSchema(path, given)
+  if (typeof given === 'function' || !isPlainSchema(given as object)) return
+  const { type = 'object' } = given as { readonly type?: unknown }
+  if (![type].flat().includes('object')) refuseSetting(`${path}.type`, 'object, with values of other types in its properties', type)
 }
 
 const sdkSchema = Symbol.for('vercel.ai.schema')

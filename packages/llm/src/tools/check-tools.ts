@@ -2,7 +2,7 @@ import { needed } from '../arguments.ts'
 import { check, checkItems, checkProviderOptions, fieldsOf } from '../check.ts'
 import { isRecord } from '../json.ts'
 import { LlmError } from '../model-error.ts'
-import { checkSchema } from './check-schema.ts'
+import { checkInputSchema } from './check-schema.ts'
 
 const toolKeys = ['name', 'description', 'inputSchema', 'strict', 'inputExamples', 'providerOptions']
 const providerToolKeys = ['type', 'id', 'name', 'args']
@@ -22,7 +22,7 @@ function checkFunctionTool(path: string, tool: unknown): string {
   const { name, description, inputSchema, strict, inputExamples, providerOptions } = fieldsOf(path, tool, toolKeys)
   check.checkName(`${path}.name`, name)
   check.checkText(`${path}.description`, description)
-  checkSchema(`${path}.inputSchema`, inputSchema)
+  checkInputSchema(`${path}.inputSchema`, inputSchema)
   check.checkBoolean(`${path}.strict`, strict)
   checkItems(`${path}.inputExamples`, inputExamples, (place, example) => {
     check.checkObject(`${place}.input`, needed(fieldsOf(place, example, ['input'])['input']))

@@ -2,6 +2,7 @@ import type { JSONSchema7 } from '@ai-sdk/provider'
 import { needed } from '../arguments.ts'
 import { check } from '../check.ts'
 import { isRecord } from '../json.ts'
+import { checkInputSchema } from './check-schema.ts'
 import { namedSchemas, plainData } from './checkable-schema.ts'
 import { patternCompiler, type PatternCompiler } from './linear-pattern.ts'
 import { resolveSchema } from './tool-schema.ts'
@@ -21,7 +22,7 @@ const maxDepth = 32
 const maxExpandedParts = 10_000
 
 /**
- * Looks at schemas that came from outside, before they are used: their size, depth and expansion, and whether each pattern
+ * Looks at input schemas of tools that came from outside, before they are used: their size, depth and expansion, and whether each pattern
  * can be checked in linear time. A pattern beside a `format` may be one that cannot: it is never run. Returns the first
  * fault, or undefined. The limits hold for all of the schemas together.
  */
@@ -39,10 +40,13 @@ export async function findSchemaFault(schemas: readonly JSONSchema7[]): Promise<
 type Found = Omit<SchemaFault, 'index'>
 
 async function unreadable(schema: JSONSchema7): Promise<Found | undefined> {
-  return resolveSchema(schema).then(
-    () => undefined,
-    (error: unknown) => ({ path: '', message: error instanceof Error ? error.message : 'The schema cannot be read.' }),
-  )
+  try {
+    checkInputSchema('schema', schema)
+    await resolveSchema(schema)
+    return undefined
+  } catch (error) {
+    return { path: '', message: error instanceof Error ? error.message : 'The schema cannot be read.' }
+  }
 }
 
 class FaultFinder {

@@ -5,7 +5,7 @@ import type { JwtConfig } from './jwt.ts'
 import { scopes } from './principal.ts'
 import type { TokenConfig } from './token.ts'
 
-const { checkBoolean, checkFields, checkItems, checkName, checkRequired, checkText } = configChecks
+const { checkBoolean, checkFields, checkItems, checkName, checkRequired, checkText, record } = configChecks
 
 /** The fields of a token but for its hash, as `createToken` takes them. */
 export const newTokenChecks: FieldChecks<Omit<TokenConfig, 'hash' | 'disabled'>> = {
@@ -28,7 +28,7 @@ const jwt: FieldChecks<JwtConfig> = {
 }
 
 const config: FieldChecks<AuthConfig> = {
-  tokens: (path, value) => checkItems(path, value, (place, item) => checkFields(place, item ?? null, token)),
+  tokens: (path, value) => checkItems(path, value, record(token)),
   jwt: (path, value) => checkFields(path, value, jwt),
 }
 

@@ -1,3 +1,4 @@
+import { needed } from '@bowline/llm/arguments'
 import { base64url } from '../base64url.ts'
 import { sha256 } from '../hash.ts'
 import { ServerError } from '../server-error.ts'
@@ -31,7 +32,7 @@ const secretBytes = 32
 
 /** Makes a token with 256 random bits and the line that lets a server know it. */
 export async function createToken(options: Omit<TokenConfig, 'hash' | 'disabled'>): Promise<CreatedToken> {
-  configChecks.checkFields('options', options ?? null, newTokenChecks)
+  configChecks.checkFields('options', needed(options), newTokenChecks)
   const token = `bwl_${options.id}_${base64url(crypto.getRandomValues(new Uint8Array(secretBytes)))}`
   const config: TokenConfig = { ...definedFields(options), hash: `sha256:${hex(await sha256(token))}` }
   const faults = tokenFaults(config, 'options')
