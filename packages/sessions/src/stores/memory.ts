@@ -12,7 +12,7 @@ import { claimRuns } from './memory/claim.ts'
 import { commitBatch } from './memory/commit.ts'
 import { newSpace } from './memory/held-session.ts'
 import type { Space } from './memory/held-session.ts'
-import { pruneSpace } from './memory/prune.ts'
+import { forgetDefinitions, pruneSpace } from './memory/prune.ts'
 import { readsOf } from './memory/reads.ts'
 import { renewLeases } from './memory/renew.ts'
 import { hintsOf } from './rules.ts'
@@ -108,7 +108,11 @@ function storeOver(memory: Memory): MemoryStore {
       return renewLeases(space(), leases, now() + leaseMs)
     },
     async prune(rules, limit) {
-      return write((space) => pruneSpace(space, rules, now(), limit))
+      return write((space) => {
+        const report = pruneSpace(space, rules, now(), limit)
+        forgetDefinitions(space)
+        return report
+      })
     },
     state: forwardedState(state),
   })

@@ -208,6 +208,16 @@ describe('a damaged file', () => {
     expect(await store.commit(batch('more', 'room:2', [say('more')]))).toMatchObject({ ok: true })
   })
 
+  it('S166: a file that somebody puts under the name of a new session is left as it is', async () => {
+    const dir = newFolder()
+    const store = await open(dir)
+    const file = join(dir, 'default', fileNameOf('room:1'))
+    writeFileSync(file, 'by hand')
+    await expect(store.commit(numbered(1))).rejects.toMatchObject({ code: 'store-corrupt' })
+    expect(readFileSync(file, 'utf8')).toBe('by hand')
+    expect(await store.readSession('room:1')).toEqual({ status: 'missing' })
+  })
+
   it('S166: a damaged definition is damage of that one alone', async () => {
     const dir = newFolder()
     const store = await open(dir)

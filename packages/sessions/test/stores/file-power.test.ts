@@ -1,16 +1,29 @@
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { manualClock } from '@bowline/llm/testing'
 import { fileStore } from '../../src/file.ts'
-import { batch, ensure, fileOf, numbered, say } from './file-support.ts'
+import type { Batch, NewRun } from '../../src/store/batch.ts'
+import type { SessionStore } from '../../src/store/contract.ts'
+import { fileNameOf } from '../../src/stores/file/file-names.ts'
+import { batch, ensure, fileOf, linesOf, numbered, said, say } from './file-support.ts'
 import { temporaryFolders } from './temporary-folder.ts'
+
+type SyncAsync = (descriptor: number, done: (error: Error | null) => void) => void
 
 const newFolder = temporaryFolders()
 const { fsyncSync, fdatasyncSync } = fs
+const { fsync, fdatasync } = fs as { fsync: SyncAsync; fdatasync: SyncAsync }
 
 /** How long each file was, by its number, when the system was last told to bring it to the disk. */
 const synced = new Map<number, number>()
+/** The number of each file that the system was told to bring to the disk. */
+const syncs: number[] = []
+/** Called when the system is told to bring the file with this number to the disk; throws when it cannot. */
+let onSync: (ino: number) => void = () => undefined
+/** Holds what the system is told back until it resolves. */
+let gate: Promise<void> | undefined
 
 function watched(sync: (descriptor: number) => void): (descriptor: number) => void {
   return (descriptor) => {
@@ -20,22 +33,56 @@ function watched(sync: (descriptor: number) => void): (descriptor: number) => vo
   }
 }
 
+function watchedAsync(sync: SyncAsync): SyncAsync {
+  return (descriptor, done) => {
+    const { ino, size } = fs.fstatSync(descriptor)
+    syncs.push(ino)
+    const end = (error: Error | null): void => {
+      if (!error) synced.set(ino, size)
+      done(error)
+    }
+    try {
+      onSync(ino)
+      if (gate) void gate.then(() => sync(descriptor, end))
+      else sync(descriptor, end)
+    } catch (error) {
+      setImmediate(end, error as Error)
+    }
+  }
+}
+
 beforeEach(() => {
   synced.clear()
-  Object.assign(fs, { fsyncSync: watched(fsyncSync), fdatasyncSync: watched(fdatasyncSync) })
+  syncs.length = 0
+  onSync = () => undefined
+  gate = undefined
+  Object.assign(fs, { fsyncSync: watched(fsyncSync), fdatasyncSync: watched(fdatasyncSync), fsync: watchedAsync(fsync), fdatasync: watchedAsync(fdatasync) })
   syncBuiltinESMExports()
 })
 
 afterEach(() => {
-  Object.assign(fs, { fsyncSync, fdatasyncSync })
+  Object.assign(fs, { fsyncSync, fdatasyncSync, fsync, fdatasync })
   syncBuiltinESMExports()
 })
+
+async function openIn(dir: string, fsync = true): Promise<SessionStore> {
+  const store = fileStore({ dir, fsync })
+  await store.open({ namespace: 'default', owner: 'owner-a', clock: manualClock(1000) })
+  return store
+}
+
+/** Until the store is idle: what is asked for next begins at once. */
+async function someTurns(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await new Promise((next) => setImmediate(next))
+}
+
+const run = (id: string, fields: Partial<NewRun> = {}) => ({ op: 'run.insert', run: { id, kind: 'user', inputHash: 'hash', input: 'hello', at: 1, ...fields } }) as const
+const request = { owner: 'owner-a', max: 10, leaseMs: 1000, agents: ['assistant'], holds: [] }
 
 describe('a file store and the loss of power', () => {
   it.each([true, false])('S34: what is acknowledged is on the disk, and the name of its file too, with fsync: %s', async (fsync) => {
     const dir = newFolder()
-    const store = fileStore({ dir, fsync })
-    await store.open({ namespace: 'default', owner: 'owner-a', clock: manualClock(1000) })
+    const store = await openIn(dir, fsync)
     synced.clear()
     for (let n = 1; n <= 3; n++) {
       expect(await store.commit(numbered(n))).toMatchObject({ ok: true })
@@ -48,12 +95,10 @@ describe('a file store and the loss of power', () => {
 
   it('S34: a claim reaches the disk with the next commit of its session; of two claims in a row one waits', async () => {
     const dir = newFolder()
-    const store = fileStore({ dir })
-    await store.open({ namespace: 'default', owner: 'owner-a', clock: manualClock(1000) })
-    const run = { id: 'run-1', kind: 'user', inputHash: 'hash', input: 'hello', at: 1 } as const
-    await store.commit(batch('accept', 'room:1', [ensure('room:1'), { op: 'run.insert', run }]))
+    const store = await openIn(dir)
+    await store.commit(batch('accept', 'room:1', [ensure('room:1'), run('run-1')]))
     const { ino, size: accepted } = fs.statSync(fileOf(dir, 'room_1'))
-    const claim = () => store.claim({ owner: 'owner-a', max: 1, leaseMs: 1000, agents: ['assistant'], holds: [] })
+    const claim = () => store.claim({ ...request, max: 1 })
     expect(await claim()).toHaveLength(1)
     expect(synced.get(ino)).toBe(accepted)
     expect(await claim()).toHaveLength(1)
@@ -63,5 +108,148 @@ describe('a file store and the loss of power', () => {
     await store.commit(batch('next', 'room:1', [say('next')]))
     expect(synced.get(ino)).toBe(fs.statSync(fileOf(dir, 'room_1')).size)
     await store.close()
+  })
+
+  it('S34: commits that come while others are on their way to the disk share the next way', async () => {
+    const dir = newFolder()
+    const store = await openIn(dir)
+    await store.commit(numbered(1))
+    await someTurns()
+    syncs.length = 0
+    const ofRoom = Array.from({ length: 9 }, (_, index) => numbered(index + 2))
+    const ofOthers = Array.from({ length: 8 }, (_, index) => numbered(1, `other:${index}`))
+    const results = await Promise.all([...ofRoom, ...ofOthers].map((each) => store.commit(each)))
+    expect(results.map(({ ok }) => ok)).toEqual(results.map(() => true))
+    const timesSynced = (path: string): number => syncs.filter((ino) => ino === fs.statSync(path).ino).length
+    // The first one goes alone.
+    expect(timesSynced(fileOf(dir, 'room_1'))).toBe(2)
+    expect(timesSynced(join(dir, 'default'))).toBe(1)
+    expect(syncs).toHaveLength(2 + 1 + 8)
+    await store.close()
+  })
+
+  it('S34: what is not on the disk yet is not read', async () => {
+    const store = await openIn(newFolder())
+    await store.commit(batch('first', 'room:1', [ensure('room:1'), run('run-1')]))
+    await someTurns()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    gate = promise
+    const commit = store.commit(batch('second', 'room:1', [say('second')]))
+    let answers = 0
+    const reads = [
+      store.readSession('room:1'),
+      store.readEvents('room:1', 0, 10),
+      store.readRun('run-1'),
+      store.readApproval('approval'),
+      store.listSessions({}),
+      store.due(10),
+      store.renew([{ runId: 'run-1', epoch: 1 }], 1000),
+    ]
+    for (const read of [commit, ...reads]) void read.then(() => (answers += 1))
+    await someTurns()
+    expect(answers).toBe(0)
+    resolve()
+    expect(await Promise.all(reads)).toMatchObject([{ value: { version: 2 } }, { events: [{ sessionKey: 'second' }] }, {}, {}, {}, {}, {}])
+    expect(await commit).toMatchObject({ ok: true, version: 2 })
+    await store.close()
+  })
+})
+
+describe('a disk that fails to take what was written', () => {
+  const pathOf = (dir: string, key: string): string => join(dir, 'default', fileNameOf(key))
+
+  /** Fails the nth time that the system is told to bring the file of this session to the disk. */
+  function failOnce(dir: string, key: string, { code = 'EIO', nth = 1 } = {}): void {
+    let left = nth
+    onSync = (ino) => {
+      if (fs.statSync(pathOf(dir, key), { throwIfNoEntry: false })?.ino !== ino || --left !== 0) return
+      throw Object.assign(new Error(code), { code, syscall: 'fdatasync' })
+    }
+  }
+
+  const filesIn = (dir: string): Readonly<Record<string, string>> => {
+    const names = fs.readdirSync(join(dir, 'default')).filter((name) => name.endsWith('.jsonl'))
+    return Object.fromEntries(names.map((name) => [name, fs.readFileSync(join(dir, 'default', name), 'utf8')]))
+  }
+
+  const everything = async (store: SessionStore) => [
+    await Promise.all(['room:1', 'room:2', 'room:3', 'new'].map((key) => store.readSession(key))),
+    await Promise.all(['room:1', 'room:2', 'room:3', 'new'].map((key) => store.readEvents(key, 0, 100))),
+    await Promise.all(['run-1', 'run-2', 'new run'].map((id) => store.readRun(id))),
+    await store.readInbox('room:2', ['steer']),
+    await store.listSessions({ parent: 'room:1' }),
+    await store.listSessions({ status: 'busy' }),
+    await store.listChildren({ parent: { session: 'room:1' } }),
+    await store.readDefinition('hash'),
+    await store.due(100),
+  ]
+
+  it.each(['room:1', 'room:2', 'new'])('S34: fails all commits that share the way, and leaves memory and files as they were, when %s fails', async (failing) => {
+    const dir = newFolder()
+    const store = await openIn(dir)
+    const row = (id: string) => ({ id, kind: 'steer', at: 1, body: { inputId: id, runId: 'run-2', input: id } }) as const
+    await store.commit(batch('1', 'room:1', [ensure('room:1'), say('before'), run('run-1')]))
+    await store.commit(batch('2', 'room:2', [ensure('room:2'), { op: 'inbox.put', rows: [row('a'), row('b'), row('c')] }, run('run-2')]))
+    await store.commit(batch('3', 'room:3', [ensure('room:3'), { op: 'timer.put', timers: [{ id: 't', kind: 'deadline', dueAt: 2000, body: {} }] }]))
+    await store.claim({ ...request, runId: 'run-2' })
+    const before = await everything(store)
+    const filesBefore = filesIn(dir)
+    await someTurns()
+
+    failOnce(dir, failing)
+    const parent = { session: 'room:1', runId: 'run-1', toolCallId: 'call', path: [], root: 'room:1', rootAgent: 'assistant', maxDepth: 1 }
+    const together: Batch[] = [
+      batch('one more', 'room:1', [say('after')]),
+      batch('another', 'room:1', [say('after that'), { op: 'run.patch', runId: 'run-1', patch: { status: 'aborted' } }]),
+      batch('take', 'room:2', [{ op: 'inbox.take', ids: ['b'] }, { op: 'definition.put', hash: 'hash', body: {} }]),
+      batch('new', 'new', [ensure('new', { parent: 'room:1' }), run('new run', { parent })], [{ id: 'delivery', to: 'room:2', writes: [say('delivered')] }]),
+      batch('end', 'room:3', [{ op: 'session.delete', at: 5 }]),
+    ]
+    const all = (): Promise<unknown>[] => [store.commit(batch('alone', 'other', [ensure('other')])), ...together.map((each) => store.commit(each)), store.claim({ ...request, agents: ['nobody'] })]
+    const [alone, ...shared] = await Promise.allSettled(all())
+    expect(alone).toMatchObject({ status: 'fulfilled', value: { ok: true } })
+    for (const each of shared) expect(each).toMatchObject({ status: 'rejected', reason: { code: 'store-unavailable', message: expect.stringContaining(fileNameOf(failing)) as unknown } })
+    const notOther = (files: object) => Object.fromEntries(Object.entries(files).filter(([name]) => name !== fileNameOf('other')))
+    expect(notOther(filesIn(dir))).toEqual(filesBefore)
+    expect(await everything(store)).toEqual(before)
+
+    expect(await Promise.all(all())).toMatchObject([{ ok: true }, ...together.map(() => ({ ok: true })), []])
+    expect(await said(store, 'room:2')).toEqual(['delivered'])
+    const after = await everything(store)
+    await store.close()
+    const again = await openIn(dir)
+    expect(await everything(again)).toEqual(after)
+    await again.close()
+  })
+
+  it('S34: a full disk is named', async () => {
+    const dir = newFolder()
+    const store = await openIn(dir)
+    failOnce(dir, 'room:1', { code: 'ENOSPC' })
+    await expect(store.commit(numbered(1))).rejects.toMatchObject({ code: 'store-full' })
+    expect(await store.readSession('room:1')).toEqual({ status: 'missing' })
+    expect(await store.commit(numbered(1))).toMatchObject({ ok: true, version: 1 })
+    await store.close()
+  })
+
+  it.each([
+    { what: 'the line of the receiver', key: 'target', nth: 1 },
+    { what: 'the line that says so to the sender', key: 'source', nth: 2 },
+  ])('S45: a delivery arrives once when $what does not reach the disk', async ({ key, nth }) => {
+    const dir = newFolder()
+    const store = await openIn(dir)
+    await store.commit(batch('target', 'target', [ensure('target')]))
+    failOnce(dir, key, { nth })
+    const delivery = { id: 'one', to: 'target', writes: [say('one')] }
+    expect(await store.commit(batch('source', 'source', [ensure('source')], [delivery]))).toMatchObject({ ok: true })
+    expect(await said(store, 'target')).toEqual(key === 'target' ? [] : ['one'])
+    expect(linesOf(pathOf(dir, 'source'))).toHaveLength(1)
+    await store.due(10)
+    expect(linesOf(pathOf(dir, 'source'))).toHaveLength(2)
+    expect(await said(store, 'target')).toEqual(['one'])
+    await store.close()
+    const again = await openIn(dir)
+    expect(await said(again, 'target')).toEqual(['one'])
+    await again.close()
   })
 })

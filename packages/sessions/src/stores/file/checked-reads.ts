@@ -1,40 +1,51 @@
 import { readsOf } from '../memory/reads.ts'
 import type { Reads } from '../memory/reads.ts'
 import type { SessionFolder } from './session-folder.ts'
+import type { WriteQueue } from './write-queue.ts'
 
-/** What memory answers, unless the file that it came from is damaged. */
-export function checkedReads(folder: () => SessionFolder, now: () => number): Reads {
-  const reads = readsOf(() => folder().space, now)
+interface OpenFolder {
+  readonly folder: SessionFolder
+  readonly queue: WriteQueue
+}
 
-  function checked<A extends readonly [string, ...unknown[]], R>(
-    what: 'checkSession' | 'checkRun' | 'checkDefinition',
-    read: (...given: A) => Promise<R>,
-  ): (...given: A) => Promise<R> {
+/** What memory answers, unless the file that it came from is damaged. Nothing is read that is not on the disk yet. */
+export function checkedReads(open: () => OpenFolder, now: () => number): Reads {
+  const reads = readsOf(() => open().folder.space, now)
+
+  function checked<A extends readonly unknown[], R>(read: (...given: A) => Promise<R>, check?: (folder: SessionFolder, ...given: A) => void): (...given: A) => Promise<R> {
     return async (...given) => {
-      folder()[what](given[0])
+      const { settled } = open().queue
+      if (settled) await settled
+      check?.(open().folder, ...given)
       return read(...given)
     }
   }
+  function ofSession<A extends readonly [string, ...unknown[]], R>(read: (...given: A) => Promise<R>): (...given: A) => Promise<R> {
+    return checked(read, (folder, ...given) => folder.checkSession(given[0]))
+  }
+  function ofRun<A extends readonly [string, ...unknown[]], R>(read: (...given: A) => Promise<R>): (...given: A) => Promise<R> {
+    return checked(read, (folder, ...given) => folder.checkRun(given[0]))
+  }
+
   return {
-    readSession: checked('checkSession', reads.readSession),
-    readPath: checked('checkSession', reads.readPath),
-    readEvents: checked('checkSession', reads.readEvents),
-    readRun: checked('checkRun', reads.readRun),
-    readCalls: checked('checkRun', reads.readCalls),
-    readCall: checked('checkSession', reads.readCall),
-    readApproval: reads.readApproval,
-    readInbox: checked('checkSession', reads.readInbox),
-    readDefinition: checked('checkDefinition', reads.readDefinition),
-    listSessions: reads.listSessions,
-    listRuns: checked('checkSession', reads.listRuns),
-    async listChildren(query) {
-      if ('runId' in query.parent) folder().checkRun(query.parent.runId)
-      else folder().checkSession(query.parent.session)
-      return reads.listChildren(query)
-    },
-    listBranches: checked('checkSession', reads.listBranches),
+    readSession: ofSession(reads.readSession),
+    readPath: ofSession(reads.readPath),
+    readEvents: ofSession(reads.readEvents),
+    readRun: ofRun(reads.readRun),
+    readCalls: ofRun(reads.readCalls),
+    readCall: ofSession(reads.readCall),
+    readApproval: checked(reads.readApproval),
+    readInbox: ofSession(reads.readInbox),
+    readDefinition: checked(reads.readDefinition, (folder, hash) => folder.checkDefinition(hash)),
+    listSessions: checked(reads.listSessions),
+    listRuns: ofSession(reads.listRuns),
+    listChildren: checked(reads.listChildren, (folder, { parent }) => ('runId' in parent ? folder.checkRun(parent.runId) : folder.checkSession(parent.session))),
+    listBranches: ofSession(reads.listBranches),
     async due(limit) {
-      folder().deliver()
+      const { folder, queue } = open()
+      // Deliveries are tried again with each group of writes.
+      if (folder.isSending) await queue.run(() => undefined)
+      await queue.settled
       return reads.due(limit)
     },
   }

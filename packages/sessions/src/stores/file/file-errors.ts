@@ -21,6 +21,14 @@ export function withFile<T>(path: string, work: () => T): T {
   }
 }
 
+export async function withFileAsync<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw fileError(error, path)
+  }
+}
+
 /** False when the files cannot be written now. */
 export function attempt(work: () => void): boolean {
   try {

@@ -8,17 +8,17 @@ import type { SessionStore, StoreHint, StoreOpenOptions } from '../../store/cont
 import { checkedCopy, copyJson } from '../json.ts'
 import { claimRuns } from '../memory/claim.ts'
 import { commitBatch } from '../memory/commit.ts'
-import { pruneSpace } from '../memory/prune.ts'
+import { forgetDefinitions, pruneSpace } from '../memory/prune.ts'
 import { renewLeases } from '../memory/renew.ts'
 import { forwardedState } from '../forwarded-state.ts'
 import { takeOwnerLock } from '../owner-lock.ts'
 import { hintsOf } from '../rules.ts'
-import { TurnQueue } from '../turn-queue.ts'
 import { checkedReads } from './checked-reads.ts'
-import { withFile } from './file-errors.ts'
+import { withFile, withFileAsync } from './file-errors.ts'
 import { SessionFolder } from './session-folder.ts'
 import { StateLog, scanStates } from './state-log.ts'
 import { makeFolder } from './whole-file.ts'
+import { WriteQueue } from './write-queue.ts'
 
 export interface FileStoreOptions {
   /** Made when it is missing. Each session gets a file in `<dir>/<namespace>`. */
@@ -56,51 +56,51 @@ export function fileStore(options: FileStoreOptions): SessionStore {
   }
 
   return checkedSessionStore({
-    ...checkedReads(() => open().folder, now),
+    ...checkedReads(open, now),
     name: 'file',
     capabilities: { durable: fsync ? 'power' : 'process', processes: 'one', maxRecordBytes },
 
     async open(options) {
       if (opened) throw new SessionError('store-locked', `The directory ${dir} is open in this store already`)
-      opened = openDirectory(dir, fsync, options)
+      opened = await openDirectory(dir, fsync, options)
     },
     async close() {
+      const closed = opened
       // Writes that were requested before are done first.
-      opened?.queue.flush()
-      opened?.release()
+      await closed?.queue.end()
+      if (opened !== closed) return
+      closed?.release()
       opened = undefined
     },
     async commit(given) {
       const batch = checkedCopy(given, 'batch')
-      return write(({ folder }) => {
+      const { folder } = open()
+      const result = await write(() => {
         folder.checkSession(batch.key)
-        folder.deliver()
-        const result = commitBatch(folder.space, batch, now())
-        if (!result.ok) return result
-        folder.deliver()
-        if (!folder.space.sessions.has(batch.key)) folder.tidy([batch.key])
-        for (const hint of hintsOf(batch)) for (const listener of listeners) listener(hint)
-        return result
+        return commitBatch(folder.space, batch, now())
       })
+      if (!result.ok) return result
+      if (!folder.space.sessions.has(batch.key)) folder.tidy([batch.key])
+      for (const hint of hintsOf(batch)) for (const listener of listeners) listener(hint)
+      return result
     },
     async claim(request) {
       return write(({ folder }) => {
         if (request.runId !== undefined) folder.checkRun(request.runId)
-        folder.deliver()
         return copyJson(claimRuns(folder.space, request, now()))
       })
     },
     async renew(leases, leaseMs) {
+      await open().queue.settled
       return renewLeases(open().folder.space, leases, now() + leaseMs)
     },
     async prune(rules, limit) {
-      return write(({ folder, states }) => {
-        folder.deliver()
-        const report = pruneSpace(folder.space, rules, now(), limit)
-        folder.tidy()
-        states.tidy()
-        return report
-      })
+      const { folder, states } = open()
+      const report = await write(() => pruneSpace(folder.space, rules, now(), limit))
+      forgetDefinitions(folder.space)
+      folder.tidy()
+      states.tidy()
+      return report
     },
     subscribe(listener) {
       listeners.add(listener)
@@ -115,11 +115,11 @@ interface OpenDirectory {
   readonly states: StateLog
   readonly now: () => number
   /** Queue of all writes to sessions. */
-  readonly queue: TurnQueue
+  readonly queue: WriteQueue
   release(): void
 }
 
-function openDirectory(name: string, fsync: boolean, { namespace, clock }: StoreOpenOptions): OpenDirectory {
+async function openDirectory(name: string, fsync: boolean, { namespace, clock }: StoreOpenOptions): Promise<OpenDirectory> {
   checkNamespace(namespace)
   const directory = writableFolder(join(name, namespace), fsync)
   const now = (): number => clock.now()
@@ -127,12 +127,12 @@ function openDirectory(name: string, fsync: boolean, { namespace, clock }: Store
   try {
     const options = { fsync, maxRecordBytes, now }
     const folder = new SessionFolder({ folder: directory, ...options })
-    const states = withFile(directory, () => {
+    const states = await withFileAsync(directory, async () => {
       const scanned = scanStates(directory)
-      folder.load()
+      await folder.load()
       return new StateLog(scanned, options)
     })
-    return { folder, states, now, queue: new TurnQueue(1), release: () => lock.release() }
+    return { folder, states, now, queue: new WriteQueue(() => folder.settle()), release: () => lock.release() }
   } catch (error) {
     lock.release()
     throw error

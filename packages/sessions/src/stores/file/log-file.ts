@@ -1,10 +1,19 @@
-import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, openSync, rmSync } from 'node:fs'
+import { closeSync, fdatasync, fdatasyncSync, fstatSync, ftruncateSync, openSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { SessionError } from '../../errors.ts'
 import { privateFile } from '../private-files.ts'
-import { withFile } from './file-errors.ts'
+import { withFile, withFileAsync } from './file-errors.ts'
 import { printLine } from './log-line.ts'
-import { syncFolder, writeAll, writeWhole } from './whole-file.ts'
+import { syncFolder, synced, writeAll, writeWhole } from './whole-file.ts'
+
+/** Lines that were written and may not be on the disk yet. */
+interface Unsynced {
+  readonly descriptor: number
+  /** The length of the file before them. */
+  readonly bytes: number
+  readonly lines: number
+  mustSync: boolean
+}
 
 /** A file of lines that only grows, or is replaced as a whole. */
 export class LogFile {
@@ -16,6 +25,7 @@ export class LogFile {
   #isUnclean = false
   /** All of it is on the disk. */
   #isSynced = false
+  #unsynced: Unsynced | undefined
 
   constructor(path: string, fsync: boolean, bytes = 0, lines = 0) {
     this.path = path
@@ -28,34 +38,61 @@ export class LogFile {
     return this.#bytes
   }
 
+  /** All its lines wait for the disk: its name may have to be synced, too. */
+  get isNew(): boolean {
+    return this.#unsynced?.lines === 0
+  }
+
+  /** The line is on the disk when it returns. If this throws, the file is as it was. */
+  append(record: string): void {
+    this.write(record)
+    const { descriptor } = this.#unsynced ?? {}
+    if (descriptor === undefined) return
+    try {
+      withFile(this.path, () => {
+        fdatasyncSync(descriptor)
+        if (this.isNew) syncFolder(dirname(this.path))
+      })
+    } catch (error) {
+      this.takeBack()
+      throw error
+    }
+    this.keep()
+  }
+
   /**
-   * The line is on the disk when it returns. If `canWait`, it may reach the disk with the next line instead: one line at
-   * most waits. If this throws, the file is as it was.
+   * The line counts after `sync` and `keep`, unless `takeBack` is called; without `fsync` it counts when this returns. If
+   * `canWait`, it may reach the disk with the next line instead: one line at most waits. If this throws, the file is as it
+   * was.
    */
-  append(record: string, { canWait = false } = {}): void {
+  write(record: string, { canWait = false } = {}): void {
     const line = printLine(this.#lines + 1, record)
-    const isSynced = this.#fsync && !(canWait && this.#isSynced)
-    withFile(this.path, () => {
-      const descriptor = openSync(this.path, 'a', privateFile)
-      try {
-        this.#cutBack(descriptor)
-        this.#isUnclean = true
-        writeAll(descriptor, line)
-        if (isSynced) fdatasyncSync(descriptor)
-        if (this.#fsync && this.#lines === 0) syncFolder(dirname(this.path))
-        this.#isUnclean = false
-      } catch (error) {
-        // When even that fails, the next line does it first.
-        ignoreErrors(() => this.#cutBack(descriptor))
-        if (this.#bytes === 0) ignoreErrors(() => rmSync(this.path))
-        throw error
-      } finally {
-        closeSync(descriptor)
-      }
-    })
-    this.#isSynced = isSynced
+    const unsynced = withFile(this.path, () => this.#write(line))
+    unsynced.mustSync ||= this.#fsync && !(canWait && this.#isSynced)
+    this.#isSynced = false
     this.#bytes += line.length
     this.#lines += 1
+    if (!this.#fsync) this.keep()
+  }
+
+  #write(line: Buffer): Unsynced {
+    const { descriptor } = (this.#unsynced ??= this.#open())
+    try {
+      this.#cutBack(descriptor)
+      this.#isUnclean = true
+      writeAll(descriptor, line)
+      this.#isUnclean = false
+    } catch (error) {
+      // When even that fails, the next line does it first.
+      ignoreErrors(() => this.#cutBack(descriptor))
+      if (this.#unsynced.bytes === this.#bytes) this.#close()
+      throw error
+    }
+    return this.#unsynced
+  }
+
+  #open(): Unsynced {
+    return { descriptor: openSync(this.path, 'a', privateFile), bytes: this.#bytes, lines: this.#lines, mustSync: false }
   }
 
   #cutBack(descriptor: number): void {
@@ -66,6 +103,38 @@ export class LogFile {
     }
     ftruncateSync(descriptor, this.#bytes)
     this.#isUnclean = false
+  }
+
+  /** Resolves when its lines are on the disk. */
+  async sync(): Promise<void> {
+    const { descriptor, mustSync } = this.#unsynced ?? {}
+    if (descriptor !== undefined && mustSync) await withFileAsync(this.path, () => synced(fdatasync, descriptor))
+  }
+
+  keep(): void {
+    this.#isSynced = this.#unsynced?.mustSync === true
+    this.#close()
+  }
+
+  /** Takes back the lines since the last `keep`. */
+  takeBack(): void {
+    if (!this.#unsynced) return
+    const { descriptor, bytes, lines } = this.#unsynced
+    this.#bytes = bytes
+    this.#lines = lines
+    this.#isUnclean = true
+    // When even that fails, the next line does it first.
+    ignoreErrors(() => this.#cutBack(descriptor))
+    this.#close()
+  }
+
+  /** An empty file goes. */
+  #close(): void {
+    if (!this.#unsynced) return
+    const { descriptor } = this.#unsynced
+    this.#unsynced = undefined
+    if (this.#bytes === 0) ignoreErrors(() => fstatSync(descriptor).size === 0 && rmSync(this.path))
+    closeSync(descriptor)
   }
 
   /** The records must say the same as the file does. Without any the file goes. */
@@ -81,7 +150,7 @@ export class LogFile {
   }
 }
 
-function ignoreErrors(work: () => void): void {
+function ignoreErrors(work: () => unknown): void {
   try {
     work()
   } catch {

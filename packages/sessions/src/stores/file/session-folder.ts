@@ -1,10 +1,12 @@
 import { rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { JSONObject } from '@bowline/llm'
+import { SessionError } from '../../errors.ts'
 import type { Delivery } from '../../store/batch.ts'
 import { applyDelivery } from '../memory/commit.ts'
 import { newSpace } from '../memory/held-session.ts'
 import type { Space } from '../memory/held-session.ts'
+import { put } from '../memory/work.ts'
 import type { Work } from '../memory/work.ts'
 import { DefinitionFiles } from './definition-files.ts'
 import { attempt, damageOf } from './file-errors.ts'
@@ -16,6 +18,7 @@ import { checkSizes, newestFormat, recordOf, rowsOf } from './log-record.ts'
 import type { LogRecord } from './log-record.ts'
 import { addToSpace, recordsOf, rowsIn } from './session-content.ts'
 import type { SessionContent } from './session-content.ts'
+import { SyncGroup } from './sync-group.ts'
 
 export interface SessionFolderOptions {
   readonly folder: string
@@ -31,6 +34,11 @@ interface SessionFile extends Pick<SessionContent, 'outbox' | 'received'> {
   rows: number
 }
 
+interface Sent {
+  readonly file: SessionFile
+  readonly deliveries: readonly Delivery[]
+}
+
 /** A file may have this many times the rows that it needs before it is written anew. */
 const mostRowsPerRow = 3
 const rowsNotWorthIt = 100
@@ -40,6 +48,7 @@ export class SessionFolder {
   readonly space: Space
   readonly #options: SessionFolderOptions
   readonly #definitions: DefinitionFiles
+  readonly #group: SyncGroup
   readonly #files = new Map<string, SessionFile>()
   /** Those with something in their outbox. */
   readonly #sending = new Set<SessionFile>()
@@ -49,16 +58,17 @@ export class SessionFolder {
   constructor(options: SessionFolderOptions) {
     this.#options = options
     this.#definitions = new DefinitionFiles(join(options.folder, 'definitions'), options.fsync)
+    this.#group = new SyncGroup(options.folder)
     this.space = newSpace({ loss: 'owner', keep: (work) => this.#keep(work) })
   }
 
-  load(): void {
+  async load(): Promise<void> {
     const { folder, fsync } = this.#options
     const { sessions, damaged } = loadSessions(folder, fsync)
     for (const each of damaged) this.#damaged.set(basename(each.path), each)
     for (const each of sessions) this.#add(each)
     for (const { hash, body } of this.#definitions.load()) this.space.definitions.set(hash, body)
-    this.deliver()
+    await this.settle()
     this.#forgetReceived()
     this.tidy()
   }
@@ -69,6 +79,11 @@ export class SessionFolder {
     this.#files.set(key, file)
     if (outbox.size > 0) this.#sending.add(file)
     addToSpace(this.space, key, content)
+  }
+
+  /** Something waits for other sessions. */
+  get isSending(): boolean {
+    return this.#sending.size > 0
   }
 
   /** Throws when the file of the session is damaged. */
@@ -86,7 +101,7 @@ export class SessionFolder {
     this.#definitions.check(hash)
   }
 
-  /** One line. What it says has happened once the line is on the disk. */
+  /** One line. What it says has happened once the line is on the disk (`settle`). */
   #keep(work: Work): void {
     const record = recordOf(work)
     if (!record) return
@@ -97,11 +112,21 @@ export class SessionFolder {
     // No character takes more bytes.
     if (text.length * 3 > this.#options.maxRecordBytes) checkSizes(record, this.#options.maxRecordBytes)
     const file = this.#fileOf(work.key)
-    file.log.append(text, { canWait: work.isClaim === true })
-    this.#files.set(work.key, file)
-    file.rows += rowsOf(record)
-    for (const delivery of record.outbox ?? []) file.outbox.set(delivery.id, delivery)
-    for (const id of record.received ?? []) file.received.add(id)
+    file.log.write(text, { canWait: work.isClaim === true })
+    this.#group.add(file.log, work)
+    this.#note(work, file, record)
+  }
+
+  #note(work: Work, file: SessionFile, record: LogRecord): void {
+    const rows = rowsOf(record)
+    file.rows += rows
+    work.undo.push(() => (file.rows -= rows))
+    put(work, this.#files, work.key, file)
+    for (const delivery of record.outbox ?? []) put(work, file.outbox, delivery.id, delivery)
+    for (const id of record.received ?? []) {
+      if (!file.received.has(id)) work.undo.push(() => file.received.delete(id))
+      file.received.add(id)
+    }
     if (file.outbox.size > 0) this.#sending.add(file)
   }
 
@@ -111,12 +136,38 @@ export class SessionFolder {
     return this.#files.get(key) ?? { key, log: log(), outbox: new Map(), received: new Set(), rows: 0 }
   }
 
-  /** Applies what waits for other sessions. What cannot be written now is tried again with whatever happens next. */
-  deliver(): void {
-    for (const file of this.#sending) {
-      const sent = [...file.outbox.values()].filter((delivery) => this.#handOver(delivery))
-      if (sent.length > 0) attempt(() => this.#forgetSent(file, sent))
+  /**
+   * Resolves when all that was written is on the disk and what waits for other sessions was applied there. Rejects when it
+   * cannot be brought to the disk: then the file and the memory are as they were before.
+   */
+  async settle(): Promise<void> {
+    await this.#group.sync()
+    const sent = this.#deliver()
+    // A receiver must know what it got before the sender forgets it, and the other way round.
+    if (sent.length === 0 || !(await this.#isSynced())) return
+    const noted = sent.filter((each) => attempt(() => this.#noteSent(each)))
+    if (await this.#isSynced()) for (const each of noted) this.#forgetSent(each)
+  }
+
+  async #isSynced(): Promise<boolean> {
+    try {
+      await this.#group.sync()
+      return true
+    } catch (error) {
+      if (SessionError.isInstance(error)) return false
+      throw error
     }
+  }
+
+  /** Applies what waits for other sessions. What cannot be written now is tried again with the next group. */
+  #deliver(): readonly Sent[] {
+    const sent: Sent[] = []
+    for (const file of this.#sending) {
+      const deliveries = [...file.outbox.values()].filter((delivery) => this.#handOver(delivery))
+      if (deliveries.length > 0) sent.push({ file, deliveries })
+      if (file.outbox.size === 0) this.#sending.delete(file)
+    }
+    return sent
   }
 
   #handOver(delivery: Delivery): boolean {
@@ -127,11 +178,15 @@ export class SessionFolder {
     })
   }
 
-  #forgetSent(file: SessionFile, sent: readonly Delivery[]): void {
-    const record: LogRecord = { format: newestFormat, key: file.key, sent: sent.map((delivery) => delivery.id) }
-    file.log.append(JSON.stringify(record))
-    file.rows += rowsOf(record)
-    for (const { id, to } of sent) {
+  #noteSent({ file, deliveries }: Sent): void {
+    const record: LogRecord = { format: newestFormat, key: file.key, sent: deliveries.map((delivery) => delivery.id) }
+    file.log.write(JSON.stringify(record))
+    this.#group.add(file.log)
+  }
+
+  #forgetSent({ file, deliveries }: Sent): void {
+    file.rows += deliveries.length
+    for (const { id, to } of deliveries) {
       file.outbox.delete(id)
       this.#files.get(to)?.received.delete(id)
     }

@@ -1,4 +1,4 @@
-import { closeSync, fdatasyncSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, fdatasyncSync, fsync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { privateFile, privateFolder } from '../private-files.ts'
 
@@ -44,4 +44,19 @@ export function syncFolder(folder: string): void {
   } finally {
     closeSync(descriptor)
   }
+}
+
+/** As `syncFolder`, while other things go on. */
+export async function syncFolderAsync(folder: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const descriptor = openSync(folder, 'r')
+  try {
+    await synced(fsync, descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+export function synced(sync: (descriptor: number, done: (error: Error | null) => void) => void, descriptor: number): Promise<void> {
+  return new Promise((resolve, reject) => sync(descriptor, (error) => (error ? reject(error) : resolve())))
 }

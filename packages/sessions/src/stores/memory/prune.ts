@@ -15,7 +15,6 @@ export function pruneSpace(space: Space, { runsEndedBefore }: PruneRules, now: n
     events += inOneStep(space, held.record.key, now, (work) => forget(work, held, gone, runsEndedBefore))
     runs += gone.length
   }
-  forgetDefinitions(space)
   return { runs, events, more: touched > limit }
 }
 
@@ -50,7 +49,8 @@ function cutLog(work: Work, { record, events, runs }: HeldSession): number {
   return firstKept - firstSeq
 }
 
-function forgetDefinitions({ sessions, definitions }: Space): void {
+/** Removes those that no run refers to. */
+export function forgetDefinitions({ sessions, definitions }: Space): void {
   const used = new Set([...sessions.values()].flatMap((held) => [...held.runs.values()].map((run) => run.definition)))
   for (const hash of definitions.keys()) if (!used.has(hash)) definitions.delete(hash)
 }

@@ -44,9 +44,14 @@ export function inOneStep<T>(space: Space, key: Batch['key'], now: number, chang
     space.index.update(key, space.sessions.get(key))
     return result
   } catch (error) {
-    for (const takeBack of work.undo.reverse()) takeBack()
+    takeBack(work)
     throw error
   }
+}
+
+/** Must be called for the newest step first. */
+export function takeBack({ undo }: Work): void {
+  for (const takeOneBack of undo.reverse()) takeOneBack()
 }
 
 function beginWork(space: Space, key: string, now: number): Work {

@@ -1,0 +1,36 @@
+import { takeBack } from '../memory/work.ts'
+import type { Work } from '../memory/work.ts'
+import { withFileAsync } from './file-errors.ts'
+import type { LogFile } from './log-file.ts'
+import { syncFolderAsync } from './whole-file.ts'
+
+/** Steps whose lines wait for the disk. The disk is told once of each file, whatever the number of its lines. */
+export class SyncGroup {
+  readonly #folder: string
+  #files = new Set<LogFile>()
+  #steps: Work[] = []
+
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  /** Must be called once for each line. Without a step: nothing but the line is to be taken back. */
+  add(file: LogFile, step?: Work): void {
+    this.#files.add(file)
+    if (step) this.#steps.push(step)
+  }
+
+  /** Resolves when all lines are on the disk. If one cannot be, takes back every step of the group and rejects. */
+  async sync(): Promise<void> {
+    const [files, steps] = [[...this.#files], this.#steps]
+    this.#files = new Set()
+    this.#steps = []
+    const syncs = files.map((file) => file.sync())
+    if (files.some((file) => file.isNew)) syncs.push(withFileAsync(this.#folder, () => syncFolderAsync(this.#folder)))
+    const fault = (await Promise.allSettled(syncs)).find((sync) => sync.status === 'rejected')
+    if (!fault) return files.forEach((file) => file.keep())
+    for (const step of steps.reverse()) takeBack(step)
+    for (const file of files) file.takeBack()
+    throw fault.reason
+  }
+}
