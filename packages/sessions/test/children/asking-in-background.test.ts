@@ -1,5 +1,5 @@
 import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
-import type { LoggedEvent, Session } from '@bowline/sessions'
+import type { LoggedEvent, Session, SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { checkLog, logOf } from '../support.ts'
@@ -9,7 +9,7 @@ const viewOf = async (session: Session) => (await logOf(session)).reduce(reduceE
 const last = { text: 'seen' }
 
 /** The first event of the kind in the log of the root. */
-function told<Type extends LoggedEvent['type']>(store: ReturnType<typeof memoryStore>, session: Session, type: Type): Promise<Extract<LoggedEvent, { type: Type }>> {
+function told<Type extends LoggedEvent['type']>(store: SessionStore, session: Session, type: Type): Promise<Extract<LoggedEvent, { type: Type }>> {
   return found(store, async () => (await logOf(session)).find((event): event is Extract<LoggedEvent, { type: Type }> => event.type === type))
 }
 
