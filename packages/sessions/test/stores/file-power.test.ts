@@ -143,14 +143,27 @@ describe('a file store and the loss of power', () => {
       store.readApproval('approval'),
       store.listSessions({}),
       store.due(10),
-      store.renew([{ runId: 'run-1', epoch: 1 }], 1000),
     ]
     for (const read of [commit, ...reads]) void read.then(() => (answers += 1))
     await someTurns()
     expect(answers).toBe(0)
     resolve()
-    expect(await Promise.all(reads)).toMatchObject([{ value: { version: 2 } }, { events: [{ sessionKey: 'second' }] }, {}, {}, {}, {}, {}])
+    expect(await Promise.all(reads)).toMatchObject([{ value: { version: 2 } }, { events: [{ sessionKey: 'second' }] }, {}, {}, {}, {}])
     expect(await commit).toMatchObject({ ok: true, version: 2 })
+    await store.close()
+  })
+
+  it('S61: a lease is renewed while a commit is on its way to the disk', async () => {
+    const store = await openIn(newFolder())
+    await store.commit(batch('first', 'room:1', [ensure('room:1'), run('run-1')]))
+    await store.claim(request)
+    await someTurns()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    gate = promise
+    const commit = store.commit(batch('second', 'room:1', [say('second')]))
+    expect(await store.renew([{ runId: 'run-1', epoch: 1 }], 1000)).toEqual([{ runId: 'run-1', held: true }])
+    resolve()
+    await commit
     await store.close()
   })
 })

@@ -91,7 +91,7 @@ export function fileStore(options: FileStoreOptions): SessionStore {
       })
     },
     async renew(leases, leaseMs) {
-      await open().queue.settled
+      // Does not wait for the disk: a slow one must not end a lease that memory alone keeps.
       return renewLeases(open().folder.space, leases, now() + leaseMs)
     },
     async prune(rules, limit) {
