@@ -207,6 +207,21 @@ describe('the files of sessions', () => {
     expect(await again.readDefinition('h1')).toBeUndefined()
   })
 
+  it('S34: approvals, input ids and definitions in use are known after reopening', async () => {
+    const dir = newFolder()
+    const store = await open(dir)
+    const accept: Write = { op: 'run.insert', run: { id: 'run-1', kind: 'user', inputId: 'input-1', inputHash: 'hash', input: 1, at: 1 } }
+    const call = { runId: 'run-1', step: 1, toolCallId: 'call', index: 0, name: 'pay', effect: 'once', idempotencyKey: 'k', inputHash: 'h', input: {}, state: 'pending', attempt: 0 } as const
+    const put: Write = { op: 'call.put', calls: [{ ...call, approval: { approvalId: 'approval', at: 1 } }] as never }
+    await store.commit(batch('a', 'room:1', [ensure('room:1'), accept, { op: 'definition.put', hash: 'h1', body: {} }, patch('run-1', { definition: 'h1' }), put]))
+    await store.close()
+    const again = await open(dir)
+    expect(await again.readApproval('approval')).toMatchObject({ status: 'found', value: { toolCallId: 'call' } })
+    expect(await again.commit(batch('b', 'room:1', [accept]))).toMatchObject({ ok: true, existing: { runId: 'run-1' } })
+    await again.prune(never, 10)
+    expect(await again.readDefinition('h1')).toEqual({})
+  })
+
   it('S40: what a commit outlives is what the store says; a store without a directory is refused', () => {
     expect(fileStore({ dir: 'x' }).capabilities).toMatchObject({ durable: 'power', processes: 'one' })
     expect(fileStore({ dir: 'x', fsync: false }).capabilities.durable).toBe('process')

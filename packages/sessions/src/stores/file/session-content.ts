@@ -103,7 +103,12 @@ export function addToSpace(space: Space, key: string, { held, tombstone }: Sessi
   for (const run of held.runs.values()) {
     space.sessionOfRun.set(run.id, held)
     if (isOpen(run.status)) held.openRuns.set(run.id, run)
+    if (run.inputId !== undefined) held.inputs.set(run.inputId, run.id)
+    if (run.definition !== undefined) space.definitionUses.set(run.definition, (space.definitionUses.get(run.definition) ?? 0) + 1)
     for (const name of parentNames(run.parent)) addTo(space.children, name, run.id)
+  }
+  for (const calls of held.calls.values()) {
+    for (const [id, { approval }] of calls) if (approval) space.approvals.set(approval.approvalId, { calls, id })
   }
   space.index.update(key, held)
 }

@@ -52,6 +52,8 @@ export class SessionFolder {
   readonly #files = new Map<string, SessionFile>()
   /** Those with something in their outbox. */
   readonly #sending = new Set<SessionFile>()
+  /** The keys of files that have grown since they were tidied. */
+  readonly #untidy = new Set<string>()
   /** By the name of the file: its key may be unreadable. */
   readonly #damaged = new Map<string, DamagedSession>()
 
@@ -77,6 +79,7 @@ export class SessionFolder {
     const { outbox, received } = content
     const file = { key, log: new LogFile(path, this.#options.fsync, bytes, lines), outbox, received, rows }
     this.#files.set(key, file)
+    this.#untidy.add(key)
     if (outbox.size > 0) this.#sending.add(file)
     addToSpace(this.space, key, content)
   }
@@ -122,6 +125,7 @@ export class SessionFolder {
     file.rows += rows
     work.undo.push(() => (file.rows -= rows))
     put(work, this.#files, work.key, file)
+    this.#untidy.add(work.key)
     for (const delivery of record.outbox ?? []) put(work, file.outbox, delivery.id, delivery)
     for (const id of record.received ?? []) {
       if (!file.received.has(id)) work.undo.push(() => file.received.delete(id))
@@ -182,6 +186,7 @@ export class SessionFolder {
     const record: LogRecord = { format: newestFormat, key: file.key, sent: deliveries.map((delivery) => delivery.id) }
     file.log.write(JSON.stringify(record))
     this.#group.add(file.log)
+    this.#untidy.add(file.key)
   }
 
   #forgetSent({ file, deliveries }: Sent): void {
@@ -189,6 +194,7 @@ export class SessionFolder {
     for (const { id, to } of deliveries) {
       file.outbox.delete(id)
       this.#files.get(to)?.received.delete(id)
+      this.#untidy.add(to)
     }
     if (file.outbox.size === 0) this.#sending.delete(file)
   }
@@ -201,10 +207,10 @@ export class SessionFolder {
   }
 
   /** Writes files anew that hold little of what is still true. They are whole as they are: it can wait for a better time. */
-  tidy(keys: Iterable<string> = this.#files.keys()): void {
+  tidy(keys: Iterable<string> = this.#untidy): void {
     for (const key of [...keys]) {
       const file = this.#files.get(key)
-      if (file) attempt(() => this.#tidyFile(file))
+      if (!file || attempt(() => this.#tidyFile(file))) this.#untidy.delete(key)
     }
     if (this.#damaged.size === 0) attempt(() => this.#definitions.keepOnly(this.space.definitions))
   }

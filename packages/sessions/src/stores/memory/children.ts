@@ -2,7 +2,7 @@ import type { NewRun } from '../../store/batch.ts'
 import type { ChildQuery } from '../../store/contract.ts'
 import type { RunRecord } from '../../store/records.ts'
 import type { Space } from './held-session.ts'
-import { put, remove } from './work.ts'
+import { countDefinition, put, remove } from './work.ts'
 import type { Work } from './work.ts'
 
 type Parent = ChildQuery['parent']
@@ -21,6 +21,7 @@ export function addChild(work: Work, { id, parent }: NewRun): void {
 export function forgetRuns(work: Work, runs: readonly RunRecord[]): void {
   const { children, sessionOfRun } = work.space
   const gone = new Set(runs.map((run) => run.id))
+  for (const { definition } of runs) countDefinition(work, definition, -1)
   remove(work, sessionOfRun, [...gone])
   for (const name of new Set(runs.flatMap((run) => parentNames(run.parent)))) {
     const others = (children.get(name) ?? []).filter((child) => !gone.has(child))

@@ -1,14 +1,15 @@
 import type { Claim, ClaimRequest } from '../../store/contract.ts'
 import type { RunRecord } from '../../store/records.ts'
 import { claimableAt, claimRun, hasExpired } from '../rules.ts'
-import { firstOpenRun, statusOf } from './held-session.ts'
+import { statusOf } from './held-session.ts'
 import type { HeldSession, Space } from './held-session.ts'
+import { firstOpenRun } from './session-index.ts'
 import { inOneStep, setRecord, setRun } from './work.ts'
 
 export function claimRuns(space: Space, request: ClaimRequest, now: number): Claim[] {
   const claims: Claim[] = []
   const faults: unknown[] = []
-  for (const { held, first } of claimable(space, request, now)) {
+  for (const { held, first } of firstClaimable(space, request, now)) {
     try {
       claims.push(claimOne(space, held, first, request, now))
     } catch (error) {
@@ -30,15 +31,33 @@ function claimOne(space: Space, held: HeldSession, first: RunRecord, request: Cl
   })
 }
 
-function claimable(space: Space, request: ClaimRequest, now: number): { held: HeldSession; first: RunRecord }[] {
-  const firstRuns = [...space.index.open.values()].flatMap((held) => {
-    if (hasExpired(held.record, now) || !request.agents.includes(held.record.agent)) return []
-    const first = boundLease(space, held, firstOpenRun(held), now + request.leaseMs)
-    const wanted = first && (request.runId ?? first.id) === first.id
-    return wanted && isClaimable(space, first, request, now) ? [{ held, first }] : []
-  })
-  firstRuns.sort((a, b) => a.first.createdAt - b.first.createdAt)
-  return firstRuns.slice(0, Math.max(0, request.max))
+interface Claimable {
+  readonly held: HeldSession
+  readonly first: RunRecord
+}
+
+/** The oldest claimable runs. The queued ones are looked at in their order, and only as many as are wanted are found. */
+function firstClaimable(space: Space, request: ClaimRequest, now: number): readonly Claimable[] {
+  const { index, sessionOfRun } = space
+  const max = Math.max(0, request.max)
+  const find = (sessions: Iterable<HeldSession>, most = Infinity): Claimable[] => {
+    const found: Claimable[] = []
+    for (const held of sessions) {
+      if (found.length >= most) break
+      found.push(...claimableOf(space, held, request, now))
+    }
+    return found
+  }
+  if (request.runId !== undefined) return find([sessionOfRun.get(request.runId)].filter((held) => held !== undefined)).slice(0, max)
+  const found = [...find(index.running.values()), ...find(index.queued.values(), max)]
+  return found.sort((a, b) => a.first.createdAt - b.first.createdAt).slice(0, max)
+}
+
+function claimableOf(space: Space, held: HeldSession, request: ClaimRequest, now: number): readonly Claimable[] {
+  if (hasExpired(held.record, now) || !request.agents.includes(held.record.agent)) return []
+  const first = boundLease(space, held, firstOpenRun(held), now + request.leaseMs)
+  const wanted = first && (request.runId ?? first.id) === first.id
+  return wanted && isClaimable(space, first, request, now) ? [{ held, first }] : []
 }
 
 /** Shortens a lease that ends later than any lease that is given now: it is from before the clock was set back. */

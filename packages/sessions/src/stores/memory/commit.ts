@@ -40,8 +40,8 @@ function existingInput({ held }: Work, batch: Batch): CommitResult | undefined {
   return undefined
 }
 
-function acceptedInput({ runs, inbox }: HeldSession, { inputId, rowId }: NamedInput): { readonly runId: string; readonly hash?: string } | undefined {
-  const run = [...runs.values()].find((each) => each.inputId === inputId)
+function acceptedInput({ runs, inputs, inbox }: HeldSession, { inputId, rowId }: NamedInput): { readonly runId: string; readonly hash?: string } | undefined {
+  const run = runs.get(inputs.get(inputId) ?? '')
   if (run) return { runId: run.id, hash: run.inputHash }
   const row = rowId === undefined ? undefined : inbox.get(rowId)
   return row?.kind === 'steer' || row?.kind === 'taken' ? row.body : undefined
@@ -92,9 +92,9 @@ function checkReferences(work: Work, held: HeldSession): void {
 
 function checkEndedRuns(work: Work, held: HeldSession): void {
   for (const runId of work.changedRuns) {
+    if (held.openRuns.has(runId)) continue
     const calls = [...(held.calls.get(runId)?.values() ?? [])]
-    const ended = !held.openRuns.has(runId)
-    refuseUnless(!ended || calls.every((call) => call.state === 'settled'), 'open-calls')
+    refuseUnless(calls.every((call) => call.state === 'settled'), 'open-calls')
   }
 }
 

@@ -1,15 +1,15 @@
 import type { DueReport } from '../../store/contract.ts'
 import type { SessionRecord, TimerRecord } from '../../store/records.ts'
 import { claimableAt, hasExpired } from '../rules.ts'
-import { firstOpenRun } from './held-session.ts'
-import type { HeldSession, Space } from './held-session.ts'
+import type { Space } from './held-session.ts'
+import { firstOpenRun } from './session-index.ts'
 
 /** What time alone brings about: now, and when next. */
 export function dueIn({ index }: Space, now: number, limit: number): DueReport {
   const sessions = [...index.times.until(now)]
   const timers = sessions.flatMap((held) => [...held.timers.values()]).filter((timer) => timer.dueAt <= now)
   const expired = sessions.map((held) => held.record).filter((record) => record.status !== 'expired' && hasExpired(record, now))
-  const nextAt = sessions.length > 0 ? now : Math.min(index.times.first, nextClaimAt(index.open.values(), now))
+  const nextAt = sessions.length > 0 ? now : Math.min(index.times.first, nextClaimAt(index, now))
   return {
     timers: timers.sort(byTime).slice(0, limit),
     expired: expired.sort(byEnd).slice(0, limit).map((record) => record.key),
@@ -19,11 +19,11 @@ export function dueIn({ index }: Space, now: number, limit: number): DueReport {
 }
 
 /** When the next run may be claimed that may not be claimed yet. */
-function nextClaimAt(sessions: Iterable<HeldSession>, now: number): number {
-  let nextAt = Infinity
-  for (const held of sessions) {
+function nextClaimAt({ delayed, running }: Space['index'], now: number): number {
+  let nextAt = delayed.firstAfter(now)
+  for (const held of running.values()) {
     const first = firstOpenRun(held)
-    const at = first && (first.status === 'queued' || first.status === 'running') ? claimableAt(first, now) : now
+    const at = first ? claimableAt(first, now) : now
     if (at > now && at < nextAt) nextAt = at
   }
   return nextAt

@@ -19,6 +19,10 @@ export interface Space {
   readonly children: Map<string, readonly string[]>
   readonly tombstones: Map<string, Tombstone>
   readonly definitions: Map<string, JSONObject>
+  /** The number of runs that refer to each definition. */
+  readonly definitionUses: Map<string, number>
+  /** The call of each approval. */
+  readonly approvals: Map<string, CallPlace>
   readonly listeners: Set<(hint: StoreHint) => void>
   /** How a running run is known to be lost. */
   readonly loss: 'lease' | 'owner'
@@ -27,6 +31,11 @@ export interface Space {
    * one by one: deliveries wait in the outbox of the step.
    */
   readonly keep?: (work: Work) => void
+}
+
+export interface CallPlace {
+  readonly calls: ReadonlyMap<string, ToolCallRecord>
+  readonly id: string
 }
 
 /** What a deleted session leaves behind. */
@@ -41,6 +50,8 @@ export function newSpace(options: Pick<Space, 'loss' | 'keep'> = { loss: 'lease'
     children: new Map(),
     tombstones: new Map(),
     definitions: new Map(),
+    definitionUses: new Map(),
+    approvals: new Map(),
     listeners: new Set(),
   }
 }
@@ -55,6 +66,8 @@ export interface HeldSession {
   readonly runs: Table<string, RunRecord>
   /** The runs among them that have not ended. */
   readonly openRuns: Map<string, RunRecord>
+  /** The run of each input id. */
+  readonly inputs: Map<string, string>
   /** Of each run. */
   readonly calls: Map<string, Table<string, ToolCallRecord>>
   readonly inbox: Table<string, InboxRecord>
@@ -70,6 +83,7 @@ export function newHeld(record: SessionRecord): HeldSession {
     events: new Table('events'),
     runs: new Table('runs'),
     openRuns: new Map(),
+    inputs: new Map(),
     calls: new Map(),
     inbox: new Table('inbox'),
     timers: new Table('timers'),
@@ -120,14 +134,4 @@ export function statusOf(held: HeldSession): SessionRecord['status'] {
 
 export function heldByOther(held: HeldSession, runId: string): boolean {
   return [...held.openRuns.values()].some((run) => run.id !== runId && isHolding(run.status))
-}
-
-/** The run that holds the session, else the next one of its queue. */
-export function firstOpenRun({ openRuns }: HeldSession): RunRecord | undefined {
-  let first: RunRecord | undefined
-  for (const run of openRuns.values()) {
-    if (isHolding(run.status)) return run
-    if (!first || run.place < first.place) first = run
-  }
-  return first
 }

@@ -2,13 +2,14 @@ import type { PruneReport, PruneRules } from '../../store/contract.ts'
 import type { RunRecord } from '../../store/records.ts'
 import { forgetRuns } from './children.ts'
 import type { HeldSession, Space } from './held-session.ts'
+import { oldestRun } from './session-index.ts'
 import { inOneStep, remove, setRecord } from './work.ts'
 import type { Work } from './work.ts'
 
 /** Removes what nobody needs any more, from at most `limit` sessions. */
 export function pruneSpace(space: Space, { runsEndedBefore }: PruneRules, now: number, limit: number): PruneReport {
   let [runs, events, touched] = [0, 0, 0]
-  for (const held of space.sessions.values()) {
+  for (const held of [...space.index.ended.until(runsEndedBefore)]) {
     const gone = runsToForget(held, runsEndedBefore)
     if (gone.length === 0) continue
     if (touched++ === limit) break
@@ -20,9 +21,12 @@ export function pruneSpace(space: Space, { runsEndedBefore }: PruneRules, now: n
 
 /** Those before the first run that is kept: what came after its first event stays. */
 function runsToForget({ runs }: HeldSession, time: number): readonly RunRecord[] {
-  const inOrder = [...runs.values()].sort((a, b) => a.n - b.n)
-  const firstKept = inOrder.findIndex((run) => !endedBefore(run, time))
-  return firstKept === -1 ? inOrder : inOrder.slice(0, firstKept)
+  const gone: RunRecord[] = []
+  for (const run of runs.values()) {
+    if (!endedBefore(run, time)) break
+    gone.push(run)
+  }
+  return gone
 }
 
 function endedBefore({ endedAt }: RunRecord, time: number): boolean {
@@ -34,6 +38,7 @@ function forget(work: Work, held: HeldSession, gone: readonly RunRecord[], time:
   const ids = gone.map((run) => run.id)
   remove(work, held.runs, ids)
   remove(work, held.applied, ids)
+  remove(work, held.inputs, gone.flatMap((run) => run.inputId ?? []))
   forgetRuns(work, gone)
   const taken = [...held.inbox.values()].filter(({ kind, at }) => kind === 'taken' && at < time)
   remove(work, held.inbox, taken.map((row) => row.id))
@@ -41,16 +46,16 @@ function forget(work: Work, held: HeldSession, gone: readonly RunRecord[], time:
 }
 
 /** Removes the events before the first run that is left, and says how many they were. */
-function cutLog(work: Work, { record, events, runs }: HeldSession): number {
+function cutLog(work: Work, held: HeldSession): number {
+  const { record, events } = held
   const { firstSeq, nextSeq } = record
-  const firstKept = [...runs.values()].reduce((first, run) => Math.min(first, run.firstSeq), nextSeq)
+  const firstKept = oldestRun(held)?.firstSeq ?? nextSeq
   remove(work, events, Array.from({ length: firstKept - firstSeq }, (_, index) => firstSeq + index))
   setRecord(work, { ...record, firstSeq: firstKept })
   return firstKept - firstSeq
 }
 
 /** Removes those that no run refers to. */
-export function forgetDefinitions({ sessions, definitions }: Space): void {
-  const used = new Set([...sessions.values()].flatMap((held) => [...held.runs.values()].map((run) => run.definition)))
-  for (const hash of definitions.keys()) if (!used.has(hash)) definitions.delete(hash)
+export function forgetDefinitions({ definitions, definitionUses }: Space): void {
+  for (const hash of definitions.keys()) if (!definitionUses.has(hash)) definitions.delete(hash)
 }

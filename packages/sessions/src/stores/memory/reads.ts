@@ -5,7 +5,7 @@ import { copyJson } from '../json.ts'
 import { pageLimit, pageOf, parseCreationPosition, parseRunPosition } from '../paging.ts'
 import { parseSessionPosition, printCreationPosition, printSessionPosition } from '../paging.ts'
 import type { CreationPosition } from '../paging.ts'
-import { readableRecord, readOfSession, wholeEvent } from '../rules.ts'
+import { isOpen, readableRecord, readOfSession, wholeEvent } from '../rules.ts'
 import { childrenOf } from './children.ts'
 import { dueIn } from './due.ts'
 import { entryOf, filledIn, wholeEntry } from './held-session.ts'
@@ -79,8 +79,9 @@ export function readsOf(space: () => Space, now: () => number): Reads {
       return found(same.sort((a, b) => turnOf(a) - turnOf(b) || a.step - b.step).at(-1))
     },
     async readApproval(approvalId) {
-      const calls = [...space().sessions.values()].flatMap((held) => [...held.calls.values()].flatMap((ofRun) => [...ofRun.values()]))
-      return found(calls.find((call) => call.approval?.approvalId === approvalId))
+      const place = space().approvals.get(approvalId)
+      const call = place?.calls.get(place.id)
+      return found(call?.approval?.approvalId === approvalId ? call : undefined)
     },
     async readInbox(key, kinds) {
       return copyJson([...(session(key)?.inbox.values() ?? [])].filter((row) => kinds.includes(row.kind)))
@@ -108,7 +109,9 @@ export function readsOf(space: () => Space, now: () => number): Reads {
       const order = newestFirst ? -1 : 1
       const after = page === undefined ? undefined : parseRunPosition(page)
       const most = pageLimit(limit)
-      const runs = [...(session(key)?.runs.values() ?? [])]
+      const held = session(key)
+      const candidates = status?.every(isOpen) ? held?.openRuns : held?.runs
+      const runs = [...(candidates?.values() ?? [])]
         .filter((run) => after === undefined || order * (run.n - after) > 0)
         .filter((run) => status === undefined || status.includes(run.status))
         .sort((a, b) => order * (a.n - b.n))

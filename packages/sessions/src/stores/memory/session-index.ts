@@ -1,4 +1,5 @@
-import { inputKindsThatStart } from '../rules.ts'
+import type { RunRecord } from '../../store/records.ts'
+import { inputKindsThatStart, isHolding } from '../rules.ts'
 import type { HeldSession } from './held-session.ts'
 import { TimeOrder } from './time-order.ts'
 
@@ -6,6 +7,14 @@ import { TimeOrder } from './time-order.ts'
 export class SessionIndex {
   /** Sessions with an open run. */
   readonly open = new Map<string, HeldSession>()
+  /** Sessions whose first open run is queued, by the time of its acceptance. */
+  readonly queued = new TimeOrder<HeldSession>()
+  /** Those of them whose first open run has a `notBefore`, by that. */
+  readonly delayed = new TimeOrder<HeldSession>()
+  /** Sessions whose first open run is running. */
+  readonly running = new Map<string, HeldSession>()
+  /** Sessions whose oldest run has ended, by the time of its end. */
+  readonly ended = new TimeOrder<HeldSession>()
   /** Sessions without an open run whose inbox holds a row that starts one. */
   readonly unread = new Map<string, HeldSession>()
   /** Sessions with a timer or an end of life, by the earlier of both. */
@@ -18,8 +27,13 @@ export class SessionIndex {
   update(key: string, held: HeldSession | undefined): void {
     setOrDelete(this.open, key, held && held.openRuns.size > 0 ? held : undefined)
     setOrDelete(this.unread, key, held && isUnread(held) ? held : undefined)
-    if (held) this.times.set(key, nextTimeOf(held), held)
-    else this.times.delete(key)
+    const first = held && firstOpenRun(held)
+    setOrDelete(this.running, key, first?.status === 'running' ? held : undefined)
+    const waits = first?.status === 'queued'
+    setOrDeleteTime(this.queued, key, held, waits ? first.createdAt : undefined)
+    setOrDeleteTime(this.delayed, key, held, waits ? first.notBefore : undefined)
+    setOrDeleteTime(this.ended, key, held, held && oldestRun(held)?.endedAt)
+    setOrDeleteTime(this.times, key, held, held && nextTimeOf(held))
     this.#updateParent(key, held)
   }
 
@@ -41,6 +55,26 @@ export class SessionIndex {
 function setOrDelete<V>(map: Map<string, V>, key: string, value: V | undefined): void {
   if (value === undefined) map.delete(key)
   else map.set(key, value)
+}
+
+function setOrDeleteTime(order: TimeOrder<HeldSession>, key: string, held: HeldSession | undefined, time = Infinity): void {
+  if (held) order.set(key, time, held)
+  else order.delete(key)
+}
+
+/** The run that holds the session, else the next one of its queue. */
+export function firstOpenRun({ openRuns }: HeldSession): RunRecord | undefined {
+  let first: RunRecord | undefined
+  for (const run of openRuns.values()) {
+    if (isHolding(run.status)) return run
+    if (!first || run.place < first.place) first = run
+  }
+  return first
+}
+
+/** Runs are in the order of their numbers. */
+export function oldestRun({ runs }: HeldSession): RunRecord | undefined {
+  return runs.values().next().value
 }
 
 function isUnread({ record, openRuns, inbox }: HeldSession): boolean {

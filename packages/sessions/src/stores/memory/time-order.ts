@@ -1,13 +1,14 @@
 interface Timed<V> {
-  readonly key: string
+  readonly n: number
   readonly time: number
   readonly value: V
 }
 
-/** Values in the order of their times, each under a key. */
+/** Values in the order of their times, each under a key; those of one time in the order in which they came. */
 export class TimeOrder<V> {
   readonly #byKey = new Map<string, Timed<V>>()
   readonly #inOrder: Timed<V>[] = []
+  #last = 0
 
   /** The earliest time; Infinity if there is none. */
   get first(): number {
@@ -20,7 +21,7 @@ export class TimeOrder<V> {
     if (before?.time === time && before.value === value) return
     this.delete(key)
     if (time === Infinity) return
-    const timed = { key, time, value }
+    const timed = { n: ++this.#last, time, value }
     this.#inOrder.splice(this.#placeOf(timed), 0, timed)
     this.#byKey.set(key, timed)
   }
@@ -32,6 +33,15 @@ export class TimeOrder<V> {
     this.#byKey.delete(key)
   }
 
+  *values(): Iterable<V> {
+    for (const { value } of this.#inOrder) yield value
+  }
+
+  /** The earliest time after this one; Infinity if there is none. */
+  firstAfter(time: number): number {
+    return this.#inOrder[this.#placeOf({ time, n: Infinity })]?.time ?? Infinity
+  }
+
   /** Values whose time is not after this one. */
   *until(time: number): Iterable<V> {
     for (const timed of this.#inOrder) {
@@ -41,12 +51,12 @@ export class TimeOrder<V> {
   }
 
   /** Where it is, or is to be inserted. */
-  #placeOf({ time, key }: Timed<V>): number {
+  #placeOf({ time, n }: Pick<Timed<V>, 'time' | 'n'>): number {
     let [low, high] = [0, this.#inOrder.length]
     while (low < high) {
       const middle = (low + high) >>> 1
       const other = this.#inOrder[middle]
-      if (other && (other.time < time || (other.time === time && other.key < key))) low = middle + 1
+      if (other && (other.time < time || (other.time === time && other.n < n))) low = middle + 1
       else high = middle
     }
     return low

@@ -111,8 +111,22 @@ export function setRecord(work: Work, record: SessionRecord): void {
 
 export function setRun(work: Work, run: RunRecord): void {
   const held = heldOf(work)
+  const before = held.runs.get(run.id)?.definition
+  if (before !== run.definition) {
+    countDefinition(work, before, -1)
+    countDefinition(work, run.definition, 1)
+  }
   put(work, held.runs, run.id, run)
   if (isOpen(run.status)) put(work, held.openRuns, run.id, run)
   else remove(work, held.openRuns, [run.id])
   work.changedRuns.add(run.id)
+}
+
+/** Counts a run that begins (1) or ceases (-1) to refer to the definition. */
+export function countDefinition(work: Work, hash: string | undefined, by: 1 | -1): void {
+  if (hash === undefined) return
+  const { definitionUses } = work.space
+  const uses = (definitionUses.get(hash) ?? 0) + by
+  if (uses > 0) put(work, definitionUses, hash, uses)
+  else remove(work, definitionUses, [hash])
 }

@@ -27,8 +27,10 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
   },
   'session.delete'(work, { at, leavesNothing }) {
     const { space, key } = work
-    const { record, runs } = heldOf(work)
+    const { record, runs, calls } = heldOf(work)
     forgetRuns(work, [...runs.values()])
+    const asked = [...calls.values()].flatMap((ofRun) => [...ofRun.values()].flatMap(({ approval }) => approval?.approvalId ?? []))
+    remove(work, space.approvals, asked)
     remove(work, space.sessions, [key])
     const { version, nextSeq, nextRun } = record
     // The number of the event with which readers end is used up.
@@ -55,10 +57,11 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
   'run.insert'(work, { run }) {
     const held = heldOf(work)
     const { inputId } = run
-    refuseUnless(inputId === undefined || ![...held.runs.values()].some((other) => other.inputId === inputId), 'id-reused')
+    refuseUnless(inputId === undefined || !held.inputs.has(inputId), 'id-reused')
     refuseUnless(!work.space.sessionOfRun.has(run.id), 'conflict')
     setRun(work, newRun(held.record, run))
     put(work, work.space.sessionOfRun, run.id, held)
+    if (inputId !== undefined) put(work, held.inputs, inputId, run.id)
     addChild(work, run)
     setRecord(work, { ...held.record, nextRun: held.record.nextRun + 1 })
   },
@@ -76,6 +79,7 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
       refuseUnless(held.runs.has(call.runId) && ofRun.get(callId(call))?.state !== 'settled', 'conflict')
       put(work, held.calls, call.runId, ofRun)
       put(work, ofRun, callId(call), call)
+      if (call.approval) put(work, work.space.approvals, call.approval.approvalId, { calls: ofRun, id: callId(call) })
       work.changedRuns.add(call.runId)
     }
   },
