@@ -13,7 +13,7 @@ export interface BridgeRedaction {
   message(text: string): string
   /** The fields of a log line. */
   fields(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>
-  /** What the host is told besides errors: notices, agents, health. */
+  /** Redacts output for the host other than errors: notices, agents, health. */
   told<T>(value: T): T
 }
 

@@ -71,7 +71,7 @@ export interface BridgeOptions {
   readonly ids?: IdSource
   /** Default: JSON lines on stderr. */
   readonly logger?: BridgeLogger
-  /** What is secret in logs, errors, notices, and the reasons of agents besides what always is. */
+  /** Further secrets to remove from logs, errors, notices and the reasons of agents. */
   readonly redact?: RedactConfig
 }
 

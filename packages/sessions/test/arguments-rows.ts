@@ -29,7 +29,7 @@ export interface World {
 }
 
 const key: ValueShape = { good: 'room:1', accepts: (value) => typeof value === 'string' && /^[A-Za-z0-9._:\-@/+=]{1,256}$/.test(value) }
-/** That of a child run has the id of the run after the key. */
+/** The id for a child run has the run id after the key. */
 const stateId: ValueShape = { ...key, accepts: (value) => key.accepts(typeof value === 'string' && value.isWellFormed() ? value.replace(/#[^]+$/, '') : value) }
 const isSaid = (value: unknown): boolean => typeof value === 'string' && value.trim() !== ''
 const input: ValueShape = {

@@ -51,7 +51,7 @@ const durableTypes: Readonly<Record<DurableEvent['type'], true>> = {
 
 export type BoundaryEvent = Extract<AgentEvent, { type: 'turn-start' | 'step-start' | 'step-end' }>
 
-/** What a stream or a log gives may be anything: what is no event has no type. */
+/** Reads the type of a value from a stream or a log. A value that is no event has none. */
 function typeOf(event: unknown): PropertyKey {
   const type = (event as { readonly type?: unknown } | null | undefined)?.type
   return typeof type === 'string' ? type : ''

@@ -32,9 +32,9 @@ export interface Journal {
   /**
    * Must store all records or none, in call order of the commits, and give the `event` records consecutive numbers
    * from `firstSeq`. It must refuse, storing nothing, with `expect.noInputs` while inputs wait that `takeInputs` would
-   * give, with `expect.nothingQueued: true` while other runs are queued behind this one, and with `false` while none is.
-   * Rejects with an `AgentError` `fenced` when the run belongs to somebody else by now, and with `journal-failed` for any
-   * other failure. What is kept of an event must be a copy: it gets its number behind the commit.
+   * give, with `expect.nothingQueued: true` while other runs are queued after this one, and with `false` while none is.
+   * Rejects with an `AgentError` `fenced` if another process owns the run by now, and with `journal-failed` for any
+   * other failure. What is kept of an event must be a copy: it gets its number after the commit.
    */
   commit(records: readonly JournalRecord[], expect?: CommitExpectation): Promise<CommitOutcome>
   /** Live deltas. Must not throw, is not awaited, may lose them. */

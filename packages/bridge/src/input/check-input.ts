@@ -96,7 +96,7 @@ export function idOfKey(tool: string, key: string): string {
 
 type TimeLimit = Pick<InputLimits, 'maxTimeoutMs'>
 
-/** What the schema cannot say of a request. */
+/** Checks the rules of a request that the schema cannot state. */
 export function requestIssues(input: RequestOptions | undefined, { maxTimeoutMs }: TimeLimit): readonly InputIssue[] {
   const { timeoutMs, requestId, idempotencyKey } = input ?? {}
   const isTooLong = typeof timeoutMs === 'number' && timeoutMs > maxTimeoutMs

@@ -4,7 +4,7 @@ import { idWords } from '../arguments.ts'
 import { BridgeError } from '../errors.ts'
 import type { BridgeErrorCode } from '../errors.ts'
 
-/** What is wrong with one field. The path is that of the field in the input, as its caller writes it. */
+/** The fault of one field. The path is that of the field in the input, as its caller writes it. */
 export interface InputIssue {
   readonly path: string
   readonly message: string

@@ -12,7 +12,7 @@ export interface BridgeTool<Input extends z.ZodType = z.ZodType> {
   readonly title: string
   readonly description: string
   readonly input: Input
-  /** What the schema cannot say of an input. The input may be of any shape. */
+  /** Checks the rules that the schema cannot state. The input may be of any shape. */
   issues?(input: object, limits: Pick<BridgeLimits, 'maxTimeoutMs'>): readonly InputIssue[]
   /** Names that are still taken, with the ones that replaced them. */
   readonly oldNames?: Readonly<Record<string, string>>

@@ -34,7 +34,7 @@ function isOnlyHeld({ heldRuns, pendingToolCalls = [], pendingApprovals = [] }: 
   return heldRuns !== undefined && pendingToolCalls.length + pendingApprovals.length === 0
 }
 
-/** Names the run of a subagent that is held, for whoever may recover it. */
+/** Names the held run of a subagent, for a client that may recover it. */
 export function heldRunChunk({ runId, agent, message }: HeldRun): UiChunk {
   return { type: 'data-held-run', id: runId, data: { runId, agent, message } }
 }

@@ -10,7 +10,7 @@ import type { ChildQuery, ClaimRequest, PageRequest, PathOptions, PruneRules, Ru
 
 const { checkItems, checkName, checkRequired, checkText, listOf, optionalName, optionalRecord, record, required, requiredFunction, requiredList, whole } = inputChecks
 
-/** Of each method: its arguments in order, each with its name and its check. */
+/** Arguments of each method in order, each with its name and its check. */
 type Checks<Target> = { readonly [Name in keyof Target]?: readonly (readonly [name: string, check: ArgumentCheck])[] }
 
 /** Stores bring a limit into their range. */
@@ -22,7 +22,7 @@ const nullOr = (check: ArgumentCheck): ArgumentCheck => (path, value) => {
   if (value !== null) check(path, value)
 }
 
-/** What it says is for the store to accept or refuse. */
+/** The store accepts or refuses its content. */
 const batch: ArgumentCheck = (path, value) => {
   anObject(path, value)
   const { id, key, expect, writes, deliver } = value as Batch

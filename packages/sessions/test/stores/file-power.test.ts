@@ -20,9 +20,9 @@ const { fsync, fdatasync } = fs as { fsync: SyncAsync; fdatasync: SyncAsync }
 const synced = new Map<number, number>()
 /** The number of each file that the system was told to bring to the disk. */
 const syncs: number[] = []
-/** Called when the system is told to bring the file with this number to the disk; throws when it cannot. */
+/** Called before each sync of the file with this number. Throws to let the sync fail. */
 let onSync: (ino: number) => void = () => undefined
-/** Holds what the system is told back until it resolves. */
+/** Delays each sync until it resolves. */
 let gate: Promise<void> | undefined
 
 function watched(sync: (descriptor: number) => void): (descriptor: number) => void {
@@ -171,7 +171,7 @@ describe('a file store and the loss of power', () => {
 describe('a disk that fails to take what was written', () => {
   const pathOf = (dir: string, key: string): string => join(dir, 'default', fileNameOf(key))
 
-  /** Fails the nth time that the system is told to bring the file of this session to the disk. */
+  /** Lets the nth sync of the file of this session fail. */
   function failOnce(dir: string, key: string, { code = 'EIO', nth = 1 } = {}): void {
     let left = nth
     onSync = (ino) => {

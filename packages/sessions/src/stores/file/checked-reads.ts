@@ -8,7 +8,7 @@ interface OpenFolder {
   readonly queue: WriteQueue
 }
 
-/** What memory answers, unless the file that it came from is damaged. Nothing is read that is not on the disk yet. */
+/** Reads from memory. Throws if the file of the data is damaged, and waits until the data is on the disk. */
 export function checkedReads(open: () => OpenFolder, now: () => number): Reads {
   const reads = readsOf(() => open().folder.space, now)
 

@@ -4,7 +4,7 @@ import { withFileAsync } from './file-errors.ts'
 import type { LogFile } from './log-file.ts'
 import { syncFolderAsync } from './whole-file.ts'
 
-/** Steps whose lines wait for the disk. The disk is told once of each file, whatever the number of its lines. */
+/** Steps whose lines wait for the disk. Each file is synced once, whatever the number of its lines. */
 export class SyncGroup {
   readonly #folder: string
   #files = new Set<LogFile>()

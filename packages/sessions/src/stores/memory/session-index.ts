@@ -9,7 +9,7 @@ export class SessionIndex {
   readonly open = new Map<string, HeldSession>()
   /** Sessions whose first open run is queued, by the time of its acceptance. */
   readonly queued = new TimeOrder<HeldSession>()
-  /** Those of them whose first open run has a `notBefore`, by that. */
+  /** Queued sessions whose first open run has a `notBefore`, by that time. */
   readonly delayed = new TimeOrder<HeldSession>()
   /** Sessions whose first open run is running. */
   readonly running = new Map<string, HeldSession>()

@@ -58,7 +58,7 @@ export async function lookAtRest(stage: Stage): Promise<FirstRest> {
     )
   }
   await stage.settle()
-  // A process that stands still answers later, when the answer is old.
+  // A frozen process answers later, with an old answer.
   return { infos: new Map(infos), now: time.now, sessions: await readSessions(store), due: await store.due(100) }
 }
 

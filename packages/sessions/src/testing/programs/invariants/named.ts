@@ -9,7 +9,7 @@ interface Waiting {
   readonly open: readonly string[]
   /** Those with an answer that the run has not taken yet: the log may still name them. */
   readonly answered: readonly string[]
-  /** Those of a run that is held, or that works for one: they may be named. */
+  /** Questions of a held run, or of a run that works for one. They may be named. */
   readonly optional: readonly string[]
   /** Its id if the run is held for its definition. */
   readonly held: readonly string[]
