@@ -1,9 +1,7 @@
 // node scripts/check.mjs [gate...]: runs everything that must hold before a change is merged, or the named gates only.
 import { spawn } from 'node:child_process'
-import { delimiter, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { runGates, summaryLine } from './gate-runner.mjs'
-import { root } from './setup.mjs'
+import { pnpmCommand, root, workspaceEnv } from './setup.mjs'
 
 /**
  * `after`: gates whose output this one reads. `alone`: measures time or drives a browser, so nothing may run beside it.
@@ -11,9 +9,9 @@ import { root } from './setup.mjs'
  * @type {readonly import('./gate-runner.mjs').Gate[]}
  */
 const gates = [
-  { name: 'build', command: 'turbo run build --output-logs=errors-only' },
+  { name: 'build', command: 'pnpm exec turbo run build --output-logs=errors-only' },
   { name: 'types', command: 'tsc --noEmit' },
-  { name: 'browser-types', command: 'turbo run typecheck --output-logs=errors-only' },
+  { name: 'browser-types', command: 'pnpm exec turbo run typecheck --output-logs=errors-only' },
   { name: 'lint', command: 'eslint . --max-warnings 0' },
   { name: 'unused', command: 'knip' },
   { name: 'docs', command: 'typedoc --logLevel Warn' },
@@ -41,20 +39,10 @@ process.exitCode = total.failed > 0 ? 1 : 0
  * @returns {Promise<{ code: number, output: string }>}
  */
 function execute(gate) {
-  const bin = fileURLToPath(new URL('../node_modules/.bin', import.meta.url))
   const [program = '', ...args] = gate.command.split(' ')
+  const command = program === 'pnpm' ? pnpmCommand(args) : /** @type {const} */ ([program, args])
   return new Promise((resolve) => {
-    const child = spawn(join(bin, program), args, {
-      cwd: root,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: {
-        ...process.env,
-        PATH: `${bin}${delimiter}${process.env.PATH ?? ''}`,
-        TURBO_TELEMETRY_DISABLED: '1',
-        TURBO_NO_UPDATE_NOTIFIER: '1',
-        DO_NOT_TRACK: '1',
-      },
-    })
+    const child = spawn(...command, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], env: workspaceEnv() })
     let output = ''
     child.stdout.setEncoding('utf8').on('data', (text) => (output += text))
     child.stderr.setEncoding('utf8').on('data', (text) => (output += text))

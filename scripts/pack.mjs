@@ -1,7 +1,13 @@
+// node scripts/pack.mjs: builds the packages that have changed, and packs all of them as they are published.
 import { mkdirSync, rmSync } from 'node:fs'
-import { publishedPackages, tarballFolder } from './packages.mjs'
+import { join } from 'node:path'
+import { tarballFolder } from './packages.mjs'
 import { run } from './run.mjs'
+import { ensureInstalled, pnpmCommand, root, workspaceEnv } from './setup.mjs'
 
+ensureInstalled()
+const options = { cwd: root, env: workspaceEnv() }
+run(...pnpmCommand(['exec', 'turbo', 'run', 'build', '--output-logs=errors-only']), options)
 rmSync(tarballFolder, { recursive: true, force: true })
 mkdirSync(tarballFolder, { recursive: true })
-for (const { folder, tarball } of publishedPackages()) run('pnpm', ['pack', '--out', tarball], { cwd: folder })
+run(...pnpmCommand(['--recursive', '--filter', './packages/*', 'pack', '--out', join(tarballFolder, '%s.tgz')]), options)

@@ -23,7 +23,8 @@ export function publishedPackages() {
       folder,
       entries: Object.keys(manifest.exports).map((subpath) => join(manifest.name, subpath)),
       bins: Object.keys(manifest.bin ?? {}),
-      tarball: join(tarballFolder, `${directory}.tgz`),
+      // As `pnpm pack` calls it.
+      tarball: join(tarballFolder, `${manifest.name.replace('@', '').replace('/', '-')}.tgz`),
     }
   })
 }

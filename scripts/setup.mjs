@@ -1,8 +1,8 @@
-// What `npm start` and `npm test` need before anything else runs. Plain JavaScript for any Node >= 18, no dependencies.
+// What `npm start`, `npm test` and the other scripts need before anything else runs. Plain JavaScript for any Node >= 18, no dependencies.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
@@ -10,10 +10,27 @@ export const nodeBinary = join(root, 'node_modules/node/bin', process.platform =
 
 const stampFile = join(root, 'node_modules/.bowline-setup')
 
-/** The pinned package manager, as `npx` wants it: `['--yes', 'pnpm@1.2.3']`. */
-export function pnpmArguments() {
+/**
+ * Returns the command that runs the pinned package manager, through `npx`: pnpm need not be on the machine. Turbo finds it on
+ * the `PATH` that `npx` gives to `pnpm exec`.
+ *
+ * @param {readonly string[]} args
+ * @returns {[program: string, args: string[]]}
+ */
+export function pnpmCommand(args) {
   const { packageManager } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  return ['--yes', packageManager]
+  return ['npx', ['--yes', packageManager, ...args]]
+}
+
+/** Returns the environment in which the workspace's programs, its Node among them, come before those of the machine. */
+export function workspaceEnv() {
+  return {
+    ...process.env,
+    PATH: `${join(root, 'node_modules/.bin')}${delimiter}${process.env.PATH ?? ''}`,
+    TURBO_TELEMETRY_DISABLED: '1',
+    TURBO_NO_UPDATE_NOTIFIER: '1',
+    DO_NOT_TRACK: '1',
+  }
 }
 
 /** Installs the locked dependencies, unless the last install was made from the same files. */
@@ -22,7 +39,7 @@ export function ensureInstalled() {
   if (existsSync(nodeBinary) && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return
   rmSync(stampFile, { force: true })
   // Our own output stays clean: the installer speaks on stderr.
-  const install = spawnSync('npx', [...pnpmArguments(), 'install', '--frozen-lockfile'], {
+  const install = spawnSync(...pnpmCommand(['install', '--frozen-lockfile']), {
     cwd: root,
     stdio: ['ignore', 2, 2],
     shell: process.platform === 'win32',

@@ -71,7 +71,7 @@ async function promptAll(call: Call, ids: readonly string[], count: number): Pro
 /** Starts the command, greets it, and ends it after the work. */
 async function withBridge<T>(work: (call: Call) => Promise<T>): Promise<T> {
   const command = join(import.meta.dirname, '../../packages/bridge/dist/bin/bowline-bridge.js')
-  if (!existsSync(command)) throw new Error('@bowline/bridge is not built: run pnpm build first')
+  if (!existsSync(command)) throw new Error('@bowline/bridge is not built: run npm run build first')
   const [useBuilt, config] = ['use-built.ts', 'bridge-stdio.config.ts'].map((file) => join(import.meta.dirname, file)) as [string, string]
   const args = ['--import', useBuilt, command, '--config', config, '--log-level', 'error']
   const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })

@@ -13,7 +13,7 @@ const modules = [
 export const bench: Bench = {
   title: 'Import',
   text: [
-    'What `import` of the built package takes in a process of its own, from before to behind the import; `pnpm build` makes it. Sizes are',
+    'What `import` of the built package takes in a process of its own, from before to behind the import; `npm run build` makes it. Sizes are',
     'pinned in `.size-limit.json`.',
   ].join('\n'),
   async run() {
@@ -26,7 +26,7 @@ export const bench: Bench = {
 }
 
 function importMs(name: string, file: string): number {
-  if (file !== '' && !existsSync(file)) throw new Error(`${name} is not built: run pnpm build first`)
+  if (file !== '' && !existsSync(file)) throw new Error(`${name} is not built: run npm run build first`)
   const specifier = JSON.stringify(file === '' ? name : file)
   const script = `const at = performance.now(); await import(${specifier}); console.log(performance.now() - at)`
   const output = execFileSync(process.execPath, ['--input-type=module', '-e', script], { cwd: import.meta.dirname })

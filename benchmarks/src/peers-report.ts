@@ -26,7 +26,7 @@ export interface PeersReport {
 export function peersReport({ memory, durable, rounds, timeoutMs }: PeersReport): string {
   return [
     '## The same work by others\n',
-    `${machineLine()} Command: \`pnpm bench:peers\`.\n`,
+    `${machineLine()} Command: \`npm run bench:peers\`.\n`,
     'The model is scripted and in the same process, so all that is left is overhead. Each figure comes from processes of their own, which do',
     `small work of the same kind for 0.3 s and then the work once: medians of ${rounds}, of fewer where one takes longer than two seconds. The reader iterates`,
     'every event, and its counts of text deltas, argument deltas and tool results must be right.\n',

@@ -1,5 +1,5 @@
-// pnpm bench [name...]: runs every *.bench.ts, or those whose file name holds one of the names. All of them, or all whose
-// name begins with `stores-`, `http-` or `bridge-` (pnpm bench stores and so on), are written into their section of results.md.
+// npm run bench [-- name...]: runs every *.bench.ts, or those whose file name holds one of the names. All of them, or all whose
+// name begins with `stores-`, `http-` or `bridge-` (npm run bench -- stores and so on), are written into their section of results.md.
 import { globSync } from 'node:fs'
 import { markdownTable, type Bench } from './harness.ts'
 import { machineLine, writeSection, type SectionName } from './results-file.ts'
@@ -9,9 +9,9 @@ const files = globSync('*.bench.ts', { cwd: import.meta.dirname }).sort()
 
 /** What has a command of its own, by the first word of its files. */
 const ownSections = {
-  stores: '`pnpm bench stores`.',
-  http: '`pnpm bench http`. One run of each: a server in one process, its callers in another.',
-  bridge: '`pnpm bench bridge`, after `pnpm build`. One run of each, where nothing else is said.',
+  stores: '`npm run bench -- stores`.',
+  http: '`npm run bench -- http`. One run of each: a server in one process, its callers in another.',
+  bridge: '`npm run bench -- bridge`. One run of each, where nothing else is said.',
 } as const
 
 type OwnSection = keyof typeof ownSections
@@ -45,7 +45,7 @@ async function writeOwn(name: OwnSection): Promise<void> {
 const [only] = wanted
 if (only === undefined) {
   const names = Object.keys(ownSections) as OwnSection[]
-  await write('bench', '`pnpm bench`. Medians of 9 interleaved rounds, where nothing else is said.', files.filter((file) => !names.some((name) => isOf(name)(file))))
+  await write('bench', '`npm run bench`. Medians of 9 interleaved rounds, where nothing else is said.', files.filter((file) => !names.some((name) => isOf(name)(file))))
   for (const name of names) await writeOwn(name)
 } else if (wanted.length === 1 && isOwnSection(only)) {
   await writeOwn(only)

@@ -23,6 +23,6 @@ function builtUrl(name: string, entry: string): string {
   const file = publishConfig.exports[entry]?.default
   if (file === undefined) throw new Error(`@bowline/${name} has no entry ${entry}`)
   const path = join(folder, file)
-  if (!existsSync(path)) throw new Error(`@bowline/${name} is not built: run pnpm build first`)
+  if (!existsSync(path)) throw new Error(`@bowline/${name} is not built: run npm run build first`)
   return pathToFileURL(path).href
 }
