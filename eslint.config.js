@@ -7,6 +7,7 @@ const scripts = ['**/*.js', '**/*.mjs', '**/*.config.ts', 'vitest.*.ts']
 // The same programs that tsc checks: one for all that runs on Node, so that shared types are worked out once.
 const programs = ['tsconfig.json', 'packages/client/tsconfig.json', 'apps/demo/src/page/tsconfig.json', 'apps/demo/test/e2e/tsconfig.json']
 const tests = ['**/test/**']
+const drawing = "CallExpression[callee.object.name='fc'][callee.property.name=/^(assert|check|sample)$/]"
 
 export default defineConfig(
   globalIgnores(['**/dist/**', 'docs/api/**', '**/coverage/**', '**/.turbo/**', '**/.bowline/**', '**/node_modules/**', '**/*.d.mts', '**/*.generated.*', 'benchmarks/peers/**']),
@@ -46,6 +47,11 @@ export default defineConfig(
   {
     files: tests,
     rules: {
+      'no-restricted-syntax': [
+        'error',
+        { selector: `${drawing}[arguments.length<2], ${drawing} > Literal.arguments, ${drawing} > ObjectExpression.arguments:not(:has(> Property[key.name='seed']))`, message: 'Draw the same each time, as with randomRuns(100) of scripts/test-length.ts.' },
+        { selector: "CallExpression[callee.object.name='Math'][callee.property.name='random']", message: 'Draw from a seed that a failure prints: a test that fails once must fail again.' },
+      ],
       '@typescript-eslint/no-unsafe-assignment': 'off',
       '@typescript-eslint/no-unsafe-member-access': 'off',
       '@typescript-eslint/unbound-method': 'off',

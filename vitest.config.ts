@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { rounds } from './scripts/test-length.ts'
 
 const packages = ['llm', 'agent-loop', 'sessions', 'bridge', 'server', 'client']
 
@@ -26,7 +27,7 @@ export default defineConfig({
     // The default leaves one core to the editor: on two cores that is half of them.
     maxWorkers: '100%',
     // Far over what any test needs: a busy machine is no failure.
-    testTimeout: 30_000,
+    testTimeout: rounds({ short: 30_000, long: 3_600_000 }),
     hookTimeout: 30_000,
     reporters: ['default', './scripts/vitest-summary-reporter.mjs'],
     coverage: {

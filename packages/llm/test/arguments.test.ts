@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import fc from 'fast-check'
+import { randomRuns } from '../../../scripts/test-length.ts'
 import { argumentChecks, closest, describeValue, fieldChecks, needed } from '../src/arguments.ts'
 
 const check = argumentChecks((message) => new RangeError(message))
@@ -75,6 +76,7 @@ describe('checks of arguments', () => {
         expect(typeof describeValue(value)).toBe('string')
         if (typeof value === 'string' && value.length > 12) expect(describeValue(value)).not.toContain(value)
       }),
+      randomRuns(100),
     )
   })
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { randomRuns } from '../../../scripts/test-length.ts'
 import { addCost, addUsage, costOf, createModels, LlmError, streamMessage, type ModelPrice } from '../src/index.ts'
 import { scriptedModel } from '../src/testing/index.ts'
 import { call, hello } from './support.ts'
@@ -70,7 +71,7 @@ describe('what a call costs, reckoned a second time', () => {
         const guessed = (n.read > 0 && cacheRead === undefined) || (n.write > 0 && cacheWrite === undefined)
         expect(cost?.estimated).toBe(guessed ? true : undefined)
       }),
-      { seed: 68, numRuns: 2_000 },
+      randomRuns(2_000),
     )
   })
 
@@ -89,7 +90,7 @@ describe('what a call costs, reckoned a second time', () => {
         const [left, right] = [usageOf(a), usageOf(b)]
         expect(costOf(addUsage(left, right), price)).toEqual(addCost(costOf(left, price), costOf(right, price)))
       }),
-      { seed: 71 },
+      randomRuns(100),
     )
   })
 })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { randomRuns } from '../../../scripts/test-length.ts'
 import { addCost, costOf, costToNumber, LlmError, type Cost, type ModelPrice, type Usage } from '../src/index.ts'
 import { checkPrice } from '../src/usage/price.ts'
 
@@ -102,6 +103,7 @@ describe('what a call costs', () => {
         expect(cost?.total).toMatch(/^\d+(\.\d*[1-9])?$/)
         expect(cost).not.toHaveProperty('estimated')
       }),
+      randomRuns(100),
     )
   })
 
@@ -229,6 +231,7 @@ describe('sums of costs', () => {
         expect(addCost(a, addCost(c, b))).toEqual(sum)
         expect(sum?.total).toMatch(/^\d+(\.\d*[1-9])?$/)
       }),
+      randomRuns(100),
     )
   })
 

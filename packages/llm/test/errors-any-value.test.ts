@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { randomRuns } from '../../../scripts/test-length.ts'
 import { classifyError, type ModelError } from '../src/index.ts'
 import { traitsOf } from '../src/errors/error-kinds.ts'
 import { apiError, classify, openai } from './error-answers.ts'
@@ -80,7 +81,7 @@ describe('classifyError: any value', () => {
         expect(error.message.length).toBeLessThanOrEqual(2_000)
         expect(JSON.parse(JSON.stringify(error))).toEqual(error)
       }),
-      { seed: 77, numRuns: 1_000 },
+      randomRuns(1_000),
     )
   })
 

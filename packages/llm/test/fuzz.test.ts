@@ -1,6 +1,7 @@
 import { inspect, isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { randomRuns } from '../../../scripts/test-length.ts'
 import type { AssistantMessage, AssistantPart, LanguageModelV4StreamPart, MessageEvent } from '../src/index.ts'
 import { eventFaults } from './fuzz/event-grammar.ts'
 import { longestMs, observe, type Abort, type Observed, type ReaderPlan, type Scenario } from './fuzz/observe.ts'
@@ -11,9 +12,6 @@ import { expectedEnd } from './fuzz/timetable.ts'
 import { asJson } from './fuzz/values.ts'
 import { settle } from './support.ts'
 
-/** More runs than a test run has time for: `FUZZ_FACTOR=50`. */
-const factor = Number(process.env['FUZZ_FACTOR'] ?? 1)
-const timeout = 60_000 * factor
 const unhandled: unknown[] = []
 const note = (error: unknown): void => void unhandled.push(error)
 beforeAll(() => void process.on('unhandledRejection', note))
@@ -34,7 +32,7 @@ async function hold(
       expect(unhandled).toEqual([])
       check(observed, scenario)
     }),
-    { numRuns: numRuns * factor },
+    randomRuns(numRuns),
   )
 }
 
@@ -47,39 +45,35 @@ const shown = { depth: 9, breakLength: 60 }
 const nothingMore = (): void => {}
 
 describe('streams as they come', () => {
-  it('L1–L16: parts in order make the message that the rules say', { timeout }, async () => {
+  it('L1–L16: parts in order make the message that the rules say', async () => {
     await hold(quietly(orderlyParts), 400, ({ message, provider }) => {
       expectContent(message, expectedOf(provider.taken).content)
     })
   })
 
-  it(
-    'L1–L16: parts in any order, lost, doubled and broken off make the message that the rules say',
-    { timeout },
-    async () => {
-      await hold(quietly(disorderlyParts), 400, ({ message, provider }) => {
-        const { content, failed } = expectedOf(provider.taken)
-        expectContent(message, content)
-        if (failed) expect(message.stopReason).toBe('error')
-      })
-    },
-  )
+  it('L1–L16: parts in any order, lost, doubled and broken off make the message that the rules say', async () => {
+    await hold(quietly(disorderlyParts), 400, ({ message, provider }) => {
+      const { content, failed } = expectedOf(provider.taken)
+      expectContent(message, content)
+      if (failed) expect(message.stopReason).toBe('error')
+    })
+  })
 
-  it('L1–L16: whatever a provider sends, the events keep their grammar and the call ends', { timeout }, async () => {
+  it('L1–L16: whatever a provider sends, the events keep their grammar and the call ends', async () => {
     await hold(quietly(brokenParts), 400, nothingMore)
   })
 })
 
 describe('calls as they go', () => {
-  it('L1–L34: aborts, time limits, readers and providers of every kind keep the rules', { timeout }, async () => {
+  it('L1–L34: aborts, time limits, readers and providers of every kind keep the rules', async () => {
     await hold(scenarioOf(disorderlyParts), 600, checkAbort)
   })
 
-  it('L1–L34: also with parts that are not what the contract says', { timeout }, async () => {
+  it('L1–L34: also with parts that are not what the contract says', async () => {
     await hold(scenarioOf(brokenParts), 300, checkAbort)
   })
 
-  it('L24–L26, L34: a call ends when and as its parts and its limits say', { timeout }, async () => {
+  it('L24–L26, L34: a call ends when and as its parts and its limits say', async () => {
     const seen = new Set<string>()
     await hold(timedScenario, 500, ({ message, provider: { taken } }, { provider, timeouts }) => {
       checkError(message, taken as readonly LanguageModelV4StreamPart[])
@@ -97,15 +91,11 @@ describe('calls as they go', () => {
     expect([...seen].sort()).toEqual(['first-part', 'grace', 'idle', 'its own end', 'total'])
   })
 
-  it(
-    'L35: however long a reader takes, a provider that answers at once is never out of time',
-    { timeout },
-    async () => {
-      await hold(slowlyRead(orderlyParts), 100, ({ message }) => {
-        expect(message.error?.kind).not.toBe('timeout')
-      })
-    },
-  )
+  it('L35: however long a reader takes, a provider that answers at once is never out of time', async () => {
+    await hold(slowlyRead(orderlyParts), 100, ({ message }) => {
+      expect(message.error?.kind).not.toBe('timeout')
+    })
+  })
 })
 
 describe('events that are asked for and events that are handed over', () => {
@@ -119,7 +109,7 @@ describe('events that are asked for and events that are handed over', () => {
     ['parts in any order', quietly(disorderlyParts)],
     ['parts that are not what the contract says', quietly(brokenParts)],
     ['parts with pauses and limits', timedScenario],
-  ])('L1–L35: are the same: %s', { timeout }, async (_, scenarios) => {
+  ])('L1–L35: are the same: %s', async (_, scenarios) => {
     await fc.assert(
       fc.asyncProperty(scenarios, async (scenario) => {
         const [asked, handed] = [await read(scenario, 'loop'), await read(scenario, 'push')]
@@ -127,7 +117,7 @@ describe('events that are asked for and events that are handed over', () => {
         const [expected, seen] = [withoutIds(asked.events), withoutIds(handed.events)]
         if (!isDeepStrictEqual(seen, expected)) expect(inspect(seen, shown)).toBe(inspect(expected, shown))
       }),
-      { numRuns: 200 * factor },
+      randomRuns(200),
     )
   })
 })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { randomRuns } from '../../../scripts/test-length.ts'
 import { toPrompt, type Message } from '../src/index.ts'
 import { promptOf } from '../src/prompt/prompt-memory.ts'
 import { transcriptsFor, type Target } from './random-transcripts.ts'
@@ -41,7 +42,7 @@ describe.each(targets)('a conversation that grows, for $provider', (target) => {
           expect(promptOf(options)).toEqual(toPrompt(options))
         }
       }),
-      { numRuns: 200 },
+      randomRuns(200),
     )
   })
 
@@ -91,7 +92,7 @@ describe.each(targets)('a conversation that grows, for $provider', (target) => {
           }
         }
       }),
-      { numRuns: 100 },
+      randomRuns(100),
     )
   })
 })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { randomRuns } from '../../../scripts/test-length.ts'
 import { toPrompt, type LanguageModelV4Prompt, type Message } from '../src/index.ts'
 import { promptProblems } from './prompt-rules.ts'
 import { transcriptsFor, type Target } from './random-transcripts.ts'
@@ -11,7 +12,6 @@ const targets: readonly Target[] = [
   { provider: 'compatible.chat', modelId: 'some-model' },
   { provider: 'google.generative-ai', modelId: 'gemini-2.5-flash' },
 ]
-const numRuns = 100
 const noResult = 'No result was recorded for this call.'
 
 const promptOf = (messages: readonly Message[], model: Target): LanguageModelV4Prompt =>
@@ -57,7 +57,7 @@ describe.each(targets)('any transcript, for $provider', (target) => {
         }
         expect(JSON.stringify(promptOf(kept, target))).toBe(expected)
       }),
-      { numRuns },
+      randomRuns(100),
     )
   })
 
@@ -70,7 +70,7 @@ describe.each(targets)('any transcript, for $provider', (target) => {
         expect(JSON.stringify(promptOf(structuredClone(messages), target))).toBe(JSON.stringify(prompt))
         expect(JSON.stringify(messages)).toBe(before)
       }),
-      { numRuns, seed: 41 },
+      randomRuns(100),
     )
   })
 
@@ -88,7 +88,7 @@ describe.each(targets)('any transcript, for $provider', (target) => {
           expect(later).toEqual(earlier)
         }
       }),
-      { numRuns, seed: 41 },
+      randomRuns(100),
     )
   })
 })

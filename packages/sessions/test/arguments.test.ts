@@ -13,6 +13,7 @@ import type { RunHandle, Runtime, Session, SessionStore } from '@bowline/session
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { randomRuns } from '../../../scripts/test-length.ts'
 import { refusedProblems, takenProblems, testedPlaces, unlistedNames } from '../../../scripts/argument-table.ts'
 import { rowsOf, type World } from './arguments-rows.ts'
 import { recordingStore } from './recording-store.ts'
@@ -118,7 +119,7 @@ describe('arguments', () => {
         fc.pre(value !== undefined && !takes(value))
         expect(await refusalProblem(value)).toBeUndefined()
       }),
-      { numRuns: 1_000, seed: 1 },
+      randomRuns(1_000),
     )
     expect([await contents(world.store), world.store.commits.length]).toEqual(before)
   })

@@ -1,6 +1,7 @@
 import type { ContentPart } from '@bowline/llm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { randomRuns } from '../../../../scripts/test-length.ts'
 import { orderOf, userMessageFor } from '../../src/agent/input.ts'
 import { AgentError, parseInput } from '../../src/index.ts'
 import type { AgentInput } from '../../src/index.ts'
@@ -58,7 +59,7 @@ describe('input', () => {
           expect(isDeeplyFrozen(stored)).toBe(true)
         }
       }
-    }), { seed: 20_260_102 })
+    }), randomRuns(100))
   })
 
   it('A9: what others have added to a user message is kept', () => {

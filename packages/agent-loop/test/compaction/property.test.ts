@@ -2,6 +2,7 @@ import { toPrompt } from '@bowline/llm'
 import type { AssistantPart, Message } from '@bowline/llm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { randomRuns } from '../../../../scripts/test-length.ts'
 import { findCut, isLegalCut } from '../../src/compaction/cut.ts'
 import { ContextEstimate } from '../../src/compaction/estimate.ts'
 import { weigh } from '../../src/compaction/weight.ts'
@@ -84,7 +85,7 @@ function idsOfResults(messages: readonly Message[]): readonly string[] {
   })
 }
 
-const run = { numRuns: 300, seed: 20_260_102 }
+const run = randomRuns(300)
 
 describe('random conversations', () => {
   it('A131: no cut parts a call from its result, at whatever size', () => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { randomRuns } from '../../../../scripts/test-length.ts'
 import { emptyView, isBoundary, isDelta, isDurable, reduceEvents, toolCallOf } from '../../src/events/index.ts'
 import type { AgentEvent, RunView } from '../../src/events/index.ts'
 import { deepFreeze } from '../../src/json.ts'
@@ -59,7 +60,7 @@ describe('the fold of a log', () => {
         }
         expect(some).toEqual(all)
       }),
-      { numRuns: 40, seed: 20_260_102 },
+      randomRuns(40),
     )
   })
 
@@ -75,7 +76,7 @@ describe('the fold of a log', () => {
         }
         expect(at.seq).toBe(seq)
       }),
-      { numRuns: 200, seed: 20_260_103 },
+      randomRuns(200),
     )
   })
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { randomRuns, rounds } from '../../../../scripts/test-length.ts'
 import { live, shapeOf } from './crash-life.ts'
 import type { Life } from './crash-life.ts'
 import { crashPlan } from './crash-plan.ts'
@@ -7,9 +8,6 @@ import type { CrashPlan } from './crash-plan.ts'
 import { warmUp } from './warm-up.ts'
 
 beforeAll(warmUp)
-
-/** More runs than a test run has time for: `FUZZ_FACTOR=50`. */
-const factor = Number(process.env['FUZZ_FACTOR'] ?? 1)
 
 /** All that one conversation can have in it. */
 const rich: CrashPlan = {
@@ -30,12 +28,16 @@ const rich: CrashPlan = {
   asks: ['stopWhen', 'ephemeral'],
 }
 
-/** Dies before and behind each commit, and compares what is left in the end. */
+/** Before and behind each commit is a death in a long run, else before one and behind the next. */
+const deathsPerCommit = rounds({ short: 1, long: 2 })
+
+/** Dies around each commit, and compares what is left in the end. */
 async function explore(plan: CrashPlan): Promise<number> {
   const calm = await live(plan, [])
   expect(calm.faults).toEqual([])
   for (let commit = 1; commit <= calm.commits; commit++) {
-    for (const when of ['before', 'after'] as const) compare(calm, await live(plan, [{ commit, when }]), `${when} commit ${commit}`)
+    const moments = commit % 2 === 0 ? (['before', 'after'] as const) : (['after', 'before'] as const)
+    for (const when of moments.slice(0, deathsPerCommit)) compare(calm, await live(plan, [{ commit, when }]), `${when} commit ${commit}`)
   }
   return calm.commits
 }
@@ -52,21 +54,21 @@ function compare(calm: Life, stormy: Life, name: string): void {
 }
 
 describe('crashes', () => {
-  it('A171–A175: a conversation with everything in it ends the same, at whichever commit its process dies', { timeout: 120_000 }, async () => {
+  it('A171–A175: a conversation with everything in it ends the same, at whichever commit its process dies', async () => {
     expect(await explore(rich)).toBeGreaterThan(30)
   })
 
-  it('A171–A175: so does any other', { timeout: 120_000 * factor }, async () => {
-    await fc.assert(fc.asyncProperty(crashPlan, async (plan) => void (await explore(plan))), { numRuns: 6 * factor })
+  it('A171–A175: so does any other', async () => {
+    await fc.assert(fc.asyncProperty(crashPlan, async (plan) => void (await explore(plan))), randomRuns(6, 300))
   })
 
-  it('A171–A175: also when its processes die again and again', { timeout: 120_000 * factor }, async () => {
+  it('A171–A175: also when its processes die again and again', async () => {
     const death = fc.record({ commit: fc.integer({ min: 1, max: 8 }), when: fc.constantFrom('before', 'after') })
     await fc.assert(
       fc.asyncProperty(crashPlan, fc.array(death, { minLength: 2, maxLength: 5 }), async (plan, deaths) => {
         compare(await live(plan, []), await live(plan, deaths), JSON.stringify(deaths))
       }),
-      { numRuns: 60 * factor },
+      randomRuns(60, 3_000),
     )
   })
 })

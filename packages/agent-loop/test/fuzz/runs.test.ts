@@ -1,14 +1,11 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { randomRuns } from '../../../../scripts/test-length.ts'
 import { converse } from './conversation.ts'
 import { scenarios } from './scenarios.ts'
 import type { Emphasis } from './scenarios.ts'
 import { warmUp } from './warm-up.ts'
 
-/** More runs than a test run has time for: `FUZZ_FACTOR=50`. */
-const factor = Number(process.env['FUZZ_FACTOR'] ?? 1)
-/** The same worlds in each test run, and others in a longer one. */
-const seed = 20_261
 const unhandled: unknown[] = []
 const note = (error: unknown): void => void unhandled.push(error)
 beforeAll(warmUp)
@@ -22,28 +19,28 @@ async function explore(emphasis: Emphasis, numRuns: number): Promise<void> {
       expect(await converse(planned)).toEqual([])
       expect(unhandled).toEqual([])
     }),
-    { numRuns: numRuns * factor, ...(factor === 1 && { seed }) },
+    randomRuns(numRuns, 10_000),
   )
 }
 
-describe('random conversations', { timeout: 120_000 * factor }, () => {
+describe('random conversations', () => {
   it('A113: whatever models, tools, hooks, journals and people do, each run ends in time and leaves a right log and transcript', async () => {
-    await explore({}, 250)
+    await explore({}, 100)
   })
 
   it('A7, A8, A107: whatever model functions do, also such that break every promise', async () => {
-    await explore({ functions: true }, 150)
+    await explore({ functions: true }, 60)
   })
 
   it('A87, A162: a budget that a tree of runs shares is used by what was set aside, and by no call beside it', async () => {
-    await explore({ budget: true }, 150)
+    await explore({ budget: true }, 60)
   })
 
   it('A166, A167: children that tools spawn use what they may, and leave nothing in the journal of the run', async () => {
-    await explore({ sideWork: true, budget: true }, 150)
+    await explore({ sideWork: true, budget: true }, 60)
   })
 
   it('A163, A164: whatever becomes of subagents that a journal runs', async () => {
-    await explore({ host: true, budget: true }, 150)
+    await explore({ host: true, budget: true }, 60)
   })
 })

@@ -3,6 +3,7 @@ import { manualClock } from '@bowline/llm/testing'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import '../../src/node/index.ts'
+import { randomRuns } from '../../../../scripts/test-length.ts'
 import { makeLoaded } from '../../src/agent/loaded.ts'
 import type { Loaded } from '../../src/agent/loaded.ts'
 import { assemblePrompt } from '../../src/prompt/assemble.ts'
@@ -201,7 +202,7 @@ describe('the prompt cache', () => {
         expect(prompts).toEqual(expected)
         again.forEach((prompt, index) => expect(prompt.text).toBe(prompts[index]?.text))
       }),
-      { numRuns: 200 },
+      randomRuns(200),
     )
   })
 })

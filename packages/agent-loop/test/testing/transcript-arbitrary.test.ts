@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { randomRuns } from '../../../../scripts/test-length.ts'
 import { checkTranscript, transcriptArbitrary } from '../../src/testing/index.ts'
 import { earlierMessages } from '../../src/transcript/earlier-messages.ts'
 import { checkPrompt, promptProviders } from '../support/check-prompt.ts'
 
-const runs = { numRuns: 150, seed: 20_260_104 }
+const runs = randomRuns(150)
 
 describe('transcriptArbitrary', () => {
   it('A12: its transcripts are right, and are stored as they are', () => {
@@ -47,7 +48,7 @@ describe('transcriptArbitrary', () => {
           expect(checkTranscript(broken)).not.toEqual([])
         }
       }),
-      { numRuns: 60, seed: 20_260_105 },
+      randomRuns(60),
     )
   })
 

@@ -3,6 +3,7 @@ import { jsonSchema } from 'ai'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { randomRuns } from '../../../../scripts/test-length.ts'
 import { defineTool } from '../../src/index.ts'
 import type { InputSchema } from '../../src/index.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
@@ -87,7 +88,7 @@ describe('schemas', () => {
       accepted += oks[0] ? 1 : 0
       for (const result of results) if (result.ok) expect(result.value).toEqual(input)
     }
-    await fc.assert(fc.asyncProperty(inputs, agree), { numRuns: 500, seed: 20_260_103 })
+    await fc.assert(fc.asyncProperty(inputs, agree), randomRuns(500))
     expect(accepted).toBeGreaterThan(50)
     expect(accepted).toBeLessThan(450)
   })

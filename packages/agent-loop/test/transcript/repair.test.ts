@@ -1,6 +1,7 @@
 import type { AssistantMessage, Message, ToolCallPart, ToolResultMessage } from '@bowline/llm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { randomRuns } from '../../../../scripts/test-length.ts'
 import { deepFreeze } from '../../src/json.ts'
 import { checkTranscript } from '../../src/testing/index.ts'
 import { earlierMessages } from '../../src/transcript/earlier-messages.ts'
@@ -161,7 +162,7 @@ describe('repairTranscript', () => {
         accepted(messages)
         expect(repairTranscript(messages)).toEqual({ messages, repairs: [] })
       }),
-      { numRuns: 1_000, seed: 20_260_104 },
+      randomRuns(1_000),
     )
   })
 

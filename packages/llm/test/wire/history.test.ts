@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { randomRuns } from '../../../../scripts/test-length.ts'
 import {
   streamMessage,
   type AssistantMessage,
@@ -24,7 +25,7 @@ const isTaken = (message: Message): boolean => message.role === 'assistant' || !
 const modelOf = (wire: Wire, options: WireOptions): LanguageModelV4 => (wire.reasoningModel ?? wire.model)(options)
 
 describe.each(wires)('$name: any transcript', (wire) => {
-  it('L46–L53: the client makes a request of it that the vendor takes', { timeout: 60_000 }, async () => {
+  it('L46–L53: the client makes a request of it that the vendor takes', async () => {
     let sent: JSONObject | undefined
     const refuse = (_url: unknown, init?: RequestInit): Promise<Response> => {
       sent = JSON.parse(init?.body as string) as JSONObject
@@ -38,7 +39,7 @@ describe.each(wires)('$name: any transcript', (wire) => {
         if (!sent) throw new Error(`no request was made: ${error?.message}`)
         expect(bodyProblems(wire.name, sent)).toEqual([])
       }),
-      { numRuns: 60, seed: 46 },
+      randomRuns(60),
     )
   })
 })

@@ -1,0 +1,18 @@
+const length = process.env['TEST_LENGTH'] ?? 'short'
+if (length !== 'short' && length !== 'long') throw new TypeError(`TEST_LENGTH must be short or long, but is ${JSON.stringify(length)}.`)
+
+const given = process.env['TEST_SEED'] ?? '1'
+if (!/^\d{1,9}$/.test(given)) throw new TypeError(`TEST_SEED must be a whole number of at most nine digits, but is ${JSON.stringify(given)}.`)
+
+/** Where random tests begin to draw: the same in each run, unless `TEST_SEED` is set. */
+export const testSeed = Number(given)
+
+/** Returns how much a test tries: `short` by default, `long` with `TEST_LENGTH=long`. */
+export function rounds({ short, long }: { readonly short: number; readonly long: number }): number {
+  return length === 'long' ? long : short
+}
+
+/** Returns parameters for `fc.assert`, which prints the seed if it fails. `long` defaults to fifty times `short`. */
+export function randomRuns(short: number, long: number = 50 * short): { numRuns: number; seed: number } {
+  return { numRuns: rounds({ short, long }), seed: testSeed }
+}
