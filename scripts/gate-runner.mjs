@@ -81,6 +81,15 @@ export function countsOf({ code, output }) {
 }
 
 /**
+ * What is worth reading also when a gate has passed: its lines that begin with `note: `.
+ *
+ * @param {string} output
+ */
+function notesIn(output) {
+  return output.split('\n').filter((line) => line.startsWith('note: ')).map((line) => `  ${line.slice('note: '.length)}`)
+}
+
+/**
  * @param {Gate} gate
  * @param {RunOptions} options
  */
@@ -90,7 +99,7 @@ async function runGate(gate, { execute, print, now = Date.now }) {
   const counts = countsOf(outcome)
   const seconds = ((now() - startedAt) / 1000).toFixed(1)
   if (counts.failed > 0) print(`${outcome.output.trimEnd()}\n✗ ${gate.name} (${seconds} s): ${gate.command}`)
-  else print(`✓ ${gate.name} (${seconds} s)${counts.passed + counts.skipped > 1 ? `: ${summaryLine(counts)}` : ''}`)
+  else print([`✓ ${gate.name} (${seconds} s)${counts.passed + counts.skipped > 1 ? `: ${summaryLine(counts)}` : ''}`, ...notesIn(outcome.output)].join('\n'))
   return counts
 }
 

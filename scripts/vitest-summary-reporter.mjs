@@ -1,4 +1,11 @@
-/** Ends a run with `N passed, N failed, N skipped`, the line that scripts and CI read. */
+import { relative } from 'node:path'
+
+const longestMs = 20_000
+
+/**
+ * Ends a run with `N passed, N failed, N skipped`, the line that scripts and CI read. Before it come notes, which gates print
+ * also when they pass: the slowest files, and each test that takes too long. These tests do not fail: the machine may be busy.
+ */
 export default class SummaryReporter {
   /**
    * @param {ReadonlyArray<import('vitest/node').TestModule>} modules
@@ -12,11 +19,51 @@ export default class SummaryReporter {
       // A file that could not be loaded, or whose hooks failed, has failed even without a failed test.
       if (!module.ok() && !tests.some((test) => test.result().state === 'failed')) counts.failed += 1
     }
+    const notes = notesOf(modules).map((note) => `note: ${note}\n`)
     // On exit, because the coverage table is printed after the reporters are done.
     process.once('exit', () => {
-      process.stdout.write(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`)
+      process.stdout.write(`${notes.join('')}${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`)
     })
   }
+}
+
+/**
+ * What took long: the ten slowest of more than ten files, and tests that take longer than a test may.
+ *
+ * @param {ReadonlyArray<import('vitest/node').TestModule>} modules
+ */
+export function notesOf(modules) {
+  return [...slowFiles(modules), ...slowTests(modules)]
+}
+
+/** @param {ReadonlyArray<import('vitest/node').TestModule>} modules */
+function slowFiles(modules) {
+  if (modules.length <= 10) return []
+  const timed = modules.map((module) => {
+    const { duration, collectDuration, setupDuration } = module.diagnostic()
+    return { name: nameOf(module), ms: duration + collectDuration + setupDuration, importMs: collectDuration }
+  })
+  const slowest = timed.sort((left, right) => right.ms - left.ms).slice(0, 10)
+  return slowest.map(({ name, ms, importMs }) => `${seconds(ms)} in ${name} (${seconds(importMs)} to import it)`)
+}
+
+/** @param {ReadonlyArray<import('vitest/node').TestModule>} modules */
+function slowTests(modules) {
+  const tests = modules.flatMap((module) => [...module.children.allTests()])
+  return tests.flatMap((test) => {
+    const ms = test.diagnostic()?.duration ?? 0
+    return ms > longestMs ? [`${seconds(ms)} is over the ${seconds(longestMs)} of a test: ${nameOf(test.module)} > ${test.fullName}`] : []
+  })
+}
+
+/** @param {import('vitest/node').TestModule} module */
+function nameOf(module) {
+  return relative(process.cwd(), module.moduleId)
+}
+
+/** @param {number} ms */
+function seconds(ms) {
+  return `${(ms / 1000).toFixed(1)} s`
 }
 
 /**

@@ -58,6 +58,12 @@ describe('running', () => {
     expect(run.printed).toEqual(['bad line\n✗ lint (0.0 s): do lint', '✓ build (0.0 s)'])
   })
 
+  it('shows the notes of a gate that has passed, and nothing else of its output', async () => {
+    const run = harness({ test: { code: 0, output: 'many lines\nnote: 31.0 s in a.test.ts\n7 passed, 0 failed, 0 skipped\n' } })
+    await runGates([gate('test')], run.options)
+    expect(run.printed).toEqual(['✓ test (0.0 s): 7 passed, 0 failed, 0 skipped\n  31.0 s in a.test.ts'])
+  })
+
   it('never runs more than the lanes allow, and nothing beside a gate that runs alone', async () => {
     const run = harness()
     await runGates([gate('test', { alone: true }), gate('a'), gate('b'), gate('c')], run.options)
