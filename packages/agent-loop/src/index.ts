@@ -175,7 +175,7 @@ export type { SectionContext } from './prompt/section-context.ts'
 export type { DocsSection, Footer, PromptSections, Skill, TextSource } from './prompt/sections.ts'
 export type { ReaderOptions } from './run/event-buffer.ts'
 export { phaseOf } from './run/phases.ts'
-export { defineTool } from './tools/define-tool.ts'
+export { adoptTool, defineTool } from './tools/define-tool.ts'
 export type { AdoptedToolOptions } from './tools/define-tool.ts'
 export type { AiSdkTool } from './tools/from-ai-sdk.ts'
 export type {
@@ -183,11 +183,14 @@ export type {
   ChildReport,
   InferInput,
   InputSchema,
+  JsonOf,
+  NotJson,
   OnUnknownOutcome,
   ReconcileContext,
   Reconciled,
   Tool,
   ToolChunk,
+  ToolContent,
   ToolContext,
   ToolExecution,
   ToolOptions,

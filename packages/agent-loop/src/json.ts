@@ -13,16 +13,25 @@ export class NotJsonError extends TypeError {
 
 /**
  * A fresh copy of a JSON value. Throws `NotJsonError` for what a round trip would change: functions, dates, class
- * instances, `NaN`, bigints, holes, cycles. Keys whose value is `undefined` are left out.
+ * instances, `NaN`, bigints, holes, cycles. Keys whose value is `undefined` are left out. `at` is where the value is.
  */
-export function copyJson(value: unknown): JSONValue {
-  return copy(value, { objects: [], keys: [] })
+export function copyJson(value: unknown, at: readonly string[] = []): JSONValue {
+  return copy(value, { objects: [], keys: [...at], written: false })
+}
+
+/**
+ * A copy as `JSON.stringify` writes it: of a class instance its fields, or what its `toJSON` gives. Throws `NotJsonError`
+ * for what would be lost: functions, `NaN`, bigints, holes, cycles, and instances without a field, like a `Map`.
+ */
+export function writtenJson(value: unknown): JSONValue {
+  return copy(value, { objects: [], keys: [], written: true })
 }
 
 /** What stands above a value, and under which keys. */
 interface Path {
   readonly objects: object[]
   readonly keys: (string | number)[]
+  readonly written: boolean
 }
 
 function copy(value: unknown, path: Path): JSONValue {
@@ -47,8 +56,10 @@ function copyArray(value: readonly unknown[], path: Path): JSONValue {
 }
 
 function copyObject(value: object, path: Path): JSONValue {
+  if (path.written && 'toJSON' in value && typeof value.toJSON === 'function') return copy((value as { toJSON(): unknown }).toJSON(), path)
   const prototype: unknown = Object.getPrototypeOf(value)
-  if (prototype !== Object.prototype && prototype !== null) throw notJson(value, path)
+  const isPlain = prototype === Object.prototype || prototype === null
+  if (!isPlain && !(path.written && Object.keys(value).length > 0)) throw notJson(value, path)
   const result: Record<string, JSONValue> = {}
   for (const key of Object.keys(value)) {
     const item = (value as Readonly<Record<string, unknown>>)[key]
@@ -68,8 +79,12 @@ function define(target: Record<string, JSONValue>, key: string, value: JSONValue
 }
 
 function notJson(value: unknown, path: Path): NotJsonError {
-  const kind = typeof value === 'object' && value !== null ? value.constructor.name : String(typeof value)
+  const kind = typeof value === 'object' && value !== null ? classOf(value) : typeof value === 'number' ? String(value) : typeof value
   return new NotJsonError(`${place(path)} is not a JSON value (${kind})`, path.keys)
+}
+
+function classOf(value: { readonly constructor?: { readonly name?: string } }): string {
+  return value.constructor?.name ?? 'object'
 }
 
 function place({ keys }: Path): string {

@@ -144,6 +144,23 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     takes: { 'options.tools': ['list', 'object'], 'options.promptSections.append': [...anyText, 'function'], 'options.onError': none },
   },
   defineGuardrail: { names: ['options'], good: () => [{ name: 'g', description: 'x', onError: 'allow', beforeCall: hook, afterCall: hook, onTurnStart: hook, onTurnEnd: hook }], call: loop.defineGuardrail, takes: { 'options.description': anyText, 'options.onError': none } },
+  adoptTool: {
+    names: ['options'],
+    good: () => [
+      {
+        ...{ from: { inputSchema: { type: 'object' }, execute: () => 'x' }, name: 'look', label: 'x', description: 'x', effect: 'pure', reconcile: hook },
+        ...{ onUnknownOutcome: 'stop', timeoutMs: 5, sequential: true, concurrency: 5, needsApproval: true, approvalTimeoutMs: 5, maxOutputCharacters: 5 },
+        ...{ strict: true, inputExamples: [{ input: {} }], providerOptions: { acme: { a: 1 } } },
+      },
+    ],
+    call: loop.adoptTool,
+    data: ['options.providerOptions.acme', 'options.inputExamples[0].input'],
+    whole: ['options.from'],
+    takes: {
+      ...{ ...places(anyText, 'options.label', 'options.description'), 'options.needsApproval': ['true', 'function'] },
+      ...{ ...places(['number', 'null'], 'options.timeoutMs', 'options.approvalTimeoutMs'), ...places(none, 'options.effect', 'options.onUnknownOutcome') },
+    },
+  },
   defineTool: {
     names: ['options'],
     good: () => [

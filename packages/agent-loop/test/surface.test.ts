@@ -8,7 +8,7 @@ import * as testing from '../src/testing/index.ts'
 describe('public surface', () => {
   it('exports these names', () => {
     expect(Object.keys(root).sort()).toEqual([
-      ...['AgentError', 'canonicalJson', 'createBudget', 'createMemoryJournal', 'defineAgent', 'defineExtension', 'defineGuardrail'],
+      ...['AgentError', 'adoptTool', 'canonicalJson', 'createBudget', 'createMemoryJournal', 'defineAgent', 'defineExtension', 'defineGuardrail'],
       ...['defineTool', 'emptyView', 'eventTypes', 'hashJson', 'isBoundary', 'isDelta', 'isDurable', 'loopGuard', 'nullCompaction'],
       ...['parseInput', 'phaseOf', 'progressCharacters', 'reduceEvents', 'repairTranscript', 'subagentsOf', 'summarizeMessages', 'systemIds', 'toolCallOf'],
     ])

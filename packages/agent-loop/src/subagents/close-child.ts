@@ -3,7 +3,7 @@ import { recordChild } from '../loop/record-child.ts'
 import type { Turn } from '../loop/turn.ts'
 import type { Call } from '../tools/call.ts'
 import type { Reporter } from '../tools/execute.ts'
-import { errorOutcome, returnedOutcome } from '../tools/outcome.ts'
+import { errorOutcome, valueOutcome } from '../tools/outcome.ts'
 import type { Outcome } from '../tools/outcome.ts'
 import type { ChildReport } from '../tools/tool.ts'
 import { delegate } from './delegate.ts'
@@ -28,7 +28,7 @@ export async function closeChild(turn: Turn, call: Call): Promise<ClosedChild> {
     if (ending.kind !== 'returned') return {}
     const end = ending.end && { end: ending.end }
     if (!call.child || !hasEnded(call.child)) return { ...end }
-    return { ...end, outcome: await returnedOutcome(tool, { toolCallId: row.toolCallId, input }, ending.value, 'here') }
+    return { ...end, outcome: await valueOutcome(tool, { toolCallId: row.toolCallId, input }, ending.value, 'here') }
   } catch (error) {
     return { outcome: errorOutcome(messageOf(error), 'here') }
   }

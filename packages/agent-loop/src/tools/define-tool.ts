@@ -1,11 +1,11 @@
 import type { FlexibleSchema, JSONValue } from '@bowline/llm'
-import { checkKeys, refuseConfig } from '../agent/check-options.ts'
-import { isRecord } from '../json.ts'
+import { checkKeys, checkRequired, refuseConfig } from '../agent/check-options.ts'
+import { definedOnly, isRecord } from '../json.ts'
 import { buildTool, checkToolName } from './build-tool.ts'
 import { fromAiSdk } from './from-ai-sdk.ts'
 import type { AiSdkTool } from './from-ai-sdk.ts'
 import { isTool } from './tool.ts'
-import type { InputSchema, ReconcileContext, Reconciled, Tool, ToolContext, ToolFacts, ToolOptions } from './tool.ts'
+import type { InputSchema, ReconcileContext, Reconciled, Tool, ToolContext, ToolFacts, ToolFields, ToolOptions } from './tool.ts'
 
 const factKeys = [
   'name',
@@ -38,21 +38,22 @@ export interface AdoptedToolOptions<From extends AiSdkTool, Details extends JSON
   readonly reconcile?: (input: SdkInput<From>, context: ReconcileContext) => Promise<Reconciled<Details>>
 }
 
-/** Throws `invalid-config` for options that are unknown or make no sense. */
-export function defineTool<Schema extends InputSchema, Details extends JSONValue = JSONValue>(
-  options: ToolOptions<Schema, Details>,
-): Tool
-export function defineTool<From extends AiSdkTool, Details extends JSONValue = JSONValue>(
-  options: AdoptedToolOptions<From, Details>,
-): Tool
-export function defineTool(options: object): Tool {
-  if (!isRecord(options) || !('from' in options)) {
-    checkKeys('defineTool.options', options, toolKeys)
-    return buildTool(options)
-  }
-  checkKeys('defineTool.options with from', options, [...factKeys, 'from'])
+/** Makes a tool. Throws `invalid-config` for options that are unknown or make no sense. */
+export function defineTool<Schema extends InputSchema, Details extends JSONValue = JSONValue, Output = never>(
+  options: ToolOptions<Schema, Details, Output>,
+): Tool {
+  checkKeys('defineTool.options', options, toolKeys)
+  return buildTool(options as unknown as Partial<ToolFields>)
+}
+
+/**
+ * Takes a tool of the AI SDK over under a name, with its effect and whatever else the AI SDK does not know. A function of
+ * its own: beside an overload, compilers report a mistake in `defineTool` as one in this. Throws `invalid-config`.
+ */
+export function adoptTool<From extends AiSdkTool, Details extends JSONValue = JSONValue>(options: AdoptedToolOptions<From, Details>): Tool {
+  checkKeys('adoptTool.options', options, [...factKeys, 'from'])
   const { from, ...given } = options as unknown as AdoptedToolOptions<AiSdkTool>
-  if (typeof from !== 'object' || from === null || isTool(from)) return refuseConfig('from must be a tool of the AI SDK')
-  const tool = fromAiSdk(checkToolName('name', given.name), from, given)
+  checkRequired('from', from, 'a tool of the AI SDK', (given) => isRecord(given) && 'inputSchema' in given && !isTool(given))
+  const tool = fromAiSdk(checkToolName('name', given.name), from, definedOnly(given))
   return isTool(tool) ? tool : refuseConfig(`the tool ${tool.name} runs at its provider: give it by name, as it is`)
 }

@@ -7,7 +7,7 @@ import type { Call } from './call.ts'
 import { drainGenerator, isGenerator } from './generator.ts'
 import { returnedOutcome } from './outcome.ts'
 import type { Outcome } from './outcome.ts'
-import type { CallContext, ChildReport, ToolContext } from './tool.ts'
+import type { CallContext, ChildReport, ToolContext, ToolReturnValue } from './tool.ts'
 
 /**
  * How an execution ended; `returned`, with its `end`, is that of a subagent. `not-run`: the run was stopped before it
@@ -15,7 +15,7 @@ import type { CallContext, ChildReport, ToolContext } from './tool.ts'
  */
 export type Execution = { readonly timedOut: boolean } & (
   | { readonly kind: 'settled'; readonly outcome: Outcome }
-  | { readonly kind: 'returned'; readonly value: unknown; readonly end?: ChildReport }
+  | { readonly kind: 'returned'; readonly value: ToolReturnValue; readonly end?: ChildReport }
   | { readonly kind: 'threw'; readonly error: unknown }
   | { readonly kind: 'not-run' }
   | { readonly kind: 'unsettled' }

@@ -9,7 +9,7 @@ import { tellApprovals } from '../subagents/tell-approvals.ts'
 import { describeCall, isSettled, writeRows } from './call.ts'
 import type { Call } from './call.ts'
 import type { Execution } from './execute.ts'
-import { cancelledOutcome, errorOutcome, returnedOutcome, unknownOutcome } from './outcome.ts'
+import { cancelledOutcome, errorOutcome, unknownOutcome, valueOutcome } from './outcome.ts'
 import type { Outcome } from './outcome.ts'
 import { capOutput } from './output.ts'
 import type { ChildReport } from './tool.ts'
@@ -122,7 +122,7 @@ function outcomeOf(turn: Turn, call: Call, execution: Ended): Outcome | undefine
     case 'settled':
       return execution.outcome
     case 'returned':
-      return returnedOutcome(call.tool, { toolCallId: call.row.toolCallId, input: call.input }, execution.value, 'here')
+      return valueOutcome(call.tool, { toolCallId: call.row.toolCallId, input: call.input }, execution.value, 'here')
     case 'threw':
       return errorOutcome(messageOf(execution.error), 'here')
     case 'not-run':

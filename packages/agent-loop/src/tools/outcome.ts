@@ -1,9 +1,10 @@
 import type { JSONValue, ToolOutput } from '@bowline/llm'
 import { messageOf } from '../agent-error.ts'
 import type { OutcomeStatus, ToolExecutionEndEvent } from '../events/types.ts'
+import { truth } from '../extensions/fields.ts'
 import { copyJson } from '../json.ts'
-import { modelOutputOf, outputOf, returnValueOf } from './output.ts'
-import type { Tool } from './tool.ts'
+import { isReturnValue, modelOutputOf, outputOf } from './output.ts'
+import type { Tool, ToolReturnValue } from './tool.ts'
 
 type Executed = ToolExecutionEndEvent['executed']
 
@@ -40,31 +41,41 @@ export function unknownOutcome(reason: string, executed: Executed): Outcome {
   return { status: 'unknown', executed, output: { type: 'error-text', value } }
 }
 
-/** Of what a tool returned, or somebody submitted. What is not JSON makes an error of it. */
-export async function returnedOutcome(
-  tool: Tool | undefined,
-  call: CallFacts,
-  returned: unknown,
-  executed: Executed,
-): Promise<Outcome> {
+/** Of what a tool returned. What is not JSON makes an error of it. Must not reject. */
+export function returnedOutcome(tool: Tool | undefined, call: CallFacts, returned: unknown, executed: Executed): Promise<Outcome> {
+  return outcomeOf(tool, call, executed, () => (isReturnValue(returned) ? returned : { output: returned as JSONValue, isPlain: true }))
+}
+
+/** As `returnedOutcome`, of a value in its long form. */
+export function valueOutcome(tool: Tool | undefined, call: CallFacts, value: ToolReturnValue, executed: Executed): Promise<Outcome> {
+  return outcomeOf(tool, call, executed, () => value)
+}
+
+interface Returned extends ToolReturnValue {
+  /** The output is all that was returned. */
+  readonly isPlain?: true
+}
+
+async function outcomeOf(tool: Tool | undefined, call: CallFacts, executed: Executed, read: () => Returned): Promise<Outcome> {
   try {
-    const value = returnValueOf(returned)
-    const isError = value.isError === true
-    const output = tool?.toModelOutput && !isError ? modelOutputOf(await tool.toModelOutput(value, call)) : outputOf(value.output, isError)
+    const { output = 'done', details, isPlain, ...flags } = read()
+    const [isError, terminate] = [truth(flags, 'isError') === true, truth(flags, 'terminate') === true]
+    const value = { output, ...(details !== undefined && { details }), ...flags }
     return {
       status: isError ? 'error' : 'result',
       executed,
-      output,
-      ...(value.details !== undefined && { details: detailsOf(value.details) }),
-      ...(value.terminate === true && { terminate: true }),
+      output: tool?.toModelOutput && !isError ? modelOutputOf(await tool.toModelOutput(value, call)) : outputOf(output, isError, isPlain ? [] : ['output']),
+      ...(details !== undefined && { details: detailsOf(details) }),
+      ...(terminate && { terminate }),
     }
   } catch (error) {
-    return errorOutcome(`the output of the tool cannot be used: ${messageOf(error)}`, executed)
+    const what = executed === 'here' ? 'the tool has run, but its output' : 'the output of the tool'
+    return errorOutcome(`${what} cannot be used: ${messageOf(error)}`, executed)
   }
 }
 
 function detailsOf(given: unknown): JSONValue {
-  const details = copyJson(given)
+  const details = copyJson(given, ['details'])
   const { length } = JSON.stringify(details)
   return length <= detailsCharacters ? details : `[… ${length} characters left out …]`
 }

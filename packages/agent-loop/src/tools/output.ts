@@ -3,11 +3,15 @@ import { isContentPart, isOptionalText } from '../content-part.ts'
 import { copyJson, isRecord } from '../json.ts'
 import type { ToolReturnValue } from './tool.ts'
 
-/** A string becomes text, content stays content, other JSON becomes json. Throws when `output` is not JSON. */
-export function outputOf(output: unknown, isError: boolean): ToolOutput {
-  const value = copyJson(output)
+/**
+ * A string becomes text, content and a list of content parts become content, other JSON becomes json. Throws
+ * `NotJsonError` if `output` is not JSON; `at` is where it is.
+ */
+export function outputOf(output: unknown, isError: boolean, at?: readonly string[]): ToolOutput {
+  const value = copyJson(output, at)
   if (typeof value === 'string') return { type: isError ? 'error-text' : 'text', value }
   if (isContent(value) && !isError) return value
+  if (isPartList(value) && !isError) return { type: 'content', value }
   return { type: isError ? 'error-json' : 'json', value }
 }
 
@@ -83,11 +87,17 @@ function isContent(value: JSONValue): value is JSONValue & { type: 'content'; va
   return isRecord(value) && value['type'] === 'content' && Object.keys(value).length === 2 && isToolOutput(value)
 }
 
-/** The value of a tool in its long form. Throws for anything else. */
-export function returnValueOf(returned: unknown): ToolReturnValue {
-  if (typeof returned === 'string') return { output: returned }
-  if (typeof returned === 'object' && returned !== null && 'output' in returned && returned.output !== undefined) {
-    return returned as ToolReturnValue
-  }
-  throw new TypeError('a tool must return a text or { output }')
+const partKeys = ['type', 'text', 'mediaType', 'filename', 'data', 'providerOptions']
+
+/** A list with anything else in it is JSON like any other. */
+function isPartList(value: unknown): value is readonly ContentItem[] {
+  if (!Array.isArray(value) || value.length === 0) return false
+  return value.every((item) => isContentPart(item) && Object.keys(item).every((key) => partKeys.includes(key)))
+}
+
+const returnKeys = ['output', 'details', 'isError', 'terminate']
+
+/** Whether a tool returned `{ output, … }`: with any other key beside these, an object is JSON for the model. */
+export function isReturnValue(returned: unknown): returned is ToolReturnValue {
+  return isRecord(returned) && 'output' in returned && Object.keys(returned).every((key) => returnKeys.includes(key))
 }

@@ -13,7 +13,7 @@ import type { MaybePromise } from '../maybe-promise.ts'
 import { describeCall } from './call.ts'
 import type { Call } from './call.ts'
 import { silent, toolContext } from './execute.ts'
-import { cancelledOutcome, deniedOutcome, errorOutcome, returnedOutcome } from './outcome.ts'
+import { cancelledOutcome, deniedOutcome, errorOutcome, valueOutcome } from './outcome.ts'
 import type { Outcome } from './outcome.ts'
 import { cutMiddle } from './output.ts'
 import type { Tool, ToolContext } from './tool.ts'
@@ -142,7 +142,7 @@ function readDecision(turn: Turn, call: Call, decision: CallVerdict): MaybePromi
     case 'reject-and-continue':
       return deniedOutcome(decision.message)
     case 'synthesize':
-      return returnedOutcome(undefined, describeCall(call), decision, 'no')
+      return valueOutcome(undefined, describeCall(call), decision, 'no')
     case 'error':
       turn.stop.stop({ kind: 'stop', status: 'error', reason: 'policy-error', error: { code: 'policy-error', message: decision.message } })
       return errorOutcome(decision.message, 'no')

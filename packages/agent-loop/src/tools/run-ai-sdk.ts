@@ -1,5 +1,6 @@
 import { toPrompt } from '@bowline/llm'
 import type { JSONValue, Message } from '@bowline/llm'
+import { writtenJson } from '../json.ts'
 import type { AiSdkTool } from './from-ai-sdk.ts'
 import type { ToolChunk, ToolContext, ToolReturnValue } from './tool.ts'
 
@@ -52,17 +53,18 @@ async function* chunksOf(
 ): AsyncGenerator<ToolChunk, ToolReturnValue> {
   let shown = ''
   let isText = true
-  let last: unknown
+  let last = asReturn(undefined)
   for await (const snapshot of snapshots) {
-    last = snapshot
-    const text = typeof snapshot === 'string' ? snapshot : JSON.stringify(snapshot ?? null)
-    const grows = isText && typeof snapshot === 'string' && text.startsWith(shown)
+    last = asReturn(snapshot)
+    const { output = null } = last
+    const text = typeof output === 'string' ? output : JSON.stringify(output)
+    const grows = isText && typeof output === 'string' && text.startsWith(shown)
     if (!grows) yield { type: 'delta', delta: text, replace: true }
     else if (text.length > shown.length) yield text.slice(shown.length)
     shown = text
-    isText = typeof snapshot === 'string'
+    isText = typeof output === 'string'
   }
-  return asReturn(last)
+  return last
 }
 
 /** Whatever it is: the tool's own `toModelOutput` makes JSON of it. */
@@ -70,11 +72,9 @@ function asReturned(output: unknown): ToolReturnValue {
   return { output: (output ?? null) as JSONValue }
 }
 
-/** The AI SDK sends what `JSON.stringify` writes: a date is a text, and a live object its fields. */
+/** The AI SDK sends what JSON writes: a date is a text, and a live object its fields. Nothing counts as done here. */
 function asWritten(output: unknown): ToolReturnValue {
-  if (typeof output === 'string') return { output }
-  const written = JSON.stringify(output) as string | undefined
-  return asReturned(written === undefined ? output : JSON.parse(written))
+  return { output: (output === undefined ? undefined : writtenJson(output)) as JSONValue }
 }
 
 function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {

@@ -4,7 +4,7 @@ import type { ToolResult } from '../events/types.ts'
 import { hashJson } from '../hash-json.ts'
 import type { CallRow } from '../journal/journal.ts'
 import type { Call } from './call.ts'
-import { returnedOutcome, unknownOutcome } from './outcome.ts'
+import { unknownOutcome, valueOutcome } from './outcome.ts'
 import type { Outcome } from './outcome.ts'
 import type { Tool } from './tool.ts'
 
@@ -28,7 +28,9 @@ export async function isRepeat(result: SubmittedResult, stored: ToolResult, row:
 
 function outcomeOf(result: SubmittedResult, tool: Tool | undefined, input: JSONValue): Promise<Outcome> | Outcome {
   if (isUnknown(result)) return unknownOutcome('nobody can say what became of the call', 'here')
-  return returnedOutcome(tool, { toolCallId: result.toolCallId, input }, returnedFrom(result), 'elsewhere')
+  const { output, details, isError } = returnedFrom(result)
+  const value = { output, ...(details !== undefined && { details }), ...(isError !== undefined && { isError }) }
+  return valueOutcome(tool, { toolCallId: result.toolCallId, input }, value, 'elsewhere')
 }
 
 type Returned = Extract<SubmittedResult, { readonly output: unknown }>

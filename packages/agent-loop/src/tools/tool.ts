@@ -29,12 +29,52 @@ export type InferInput<Schema> = Schema extends { readonly '~standard': { readon
       ? InferInput<Lazy>
       : JSONObject
 
-/** A string is short for `{ output }`. */
-export type ToolReturn<Details extends JSONValue = JSONValue> = string | ToolReturnValue<Details>
+/**
+ * What a tool may return. Nothing counts as `'done'`; a string is a text; `ToolReturnValue` says more than the output;
+ * content, or a list of content parts, goes to the model as content; every other JSON value is the output itself.
+ *
+ * An object counts as `ToolReturnValue` if it has the key `output` and no key but `output`, `details`, `isError` and
+ * `terminate`: `{ output: 1 }` is the output 1, `{ output: 1, exitCode: 0 }` is JSON and goes to the model whole.
+ *
+ * What is not JSON (a function, bigint, `NaN`, `Date`, `Map`, class instance, or object in itself) fails the call before its
+ * outcome is stored: `the tool has run, but its output cannot be used: /user/born is not a JSON value (Date)`. Keys whose
+ * value is `undefined` are left out. `Output` is the type of a value that only the compiler cannot see to be JSON, like an
+ * interface.
+ */
+export type ToolReturn<Details extends JSONValue = JSONValue, Output = never> =
+  | void
+  | JSONValue
+  | ToolContent
+  | readonly ContentItem[]
+  | ToolReturnValue<Details>
+  | (Output & IfJson<Output>)
+
+/** Text and files for the model. */
+export interface ToolContent {
+  readonly type: 'content'
+  readonly value: readonly ContentItem[]
+}
+
+/** The type with `NotJson` in the place of each part that JSON does not have. */
+export type JsonOf<Value> = Value extends JSONValue | undefined
+  ? Value
+  : Value extends ((...parameters: never) => unknown) | { toJSON(): unknown }
+    ? NotJson
+    : Value extends object
+      ? { [Key in keyof Value]: JsonOf<Value[Key]> }
+      : NotJson
+
+// Not `JsonOf` itself: with it, what a tool returns would be inferred as literals.
+type IfJson<Value> = Value extends JsonOf<Value> ? unknown : JsonOf<Value>
+
+/** Nothing is assignable to it: where the compiler names it, a tool returns what is not JSON. */
+export interface NotJson {
+  readonly notJson: unique symbol
+}
 
 export interface ToolReturnValue<Details extends JSONValue = JSONValue> {
-  /** For the model. Must be JSON, or content. */
-  readonly output: JSONValue | { readonly type: 'content'; readonly value: readonly ContentItem[] }
+  /** For the model: JSON or content, and undefined counts as `'done'`. With `toModelOutput` what that gives must be JSON. */
+  readonly output: JSONValue | ToolContent | readonly ContentItem[]
   /** For the UI: stored with the result and never sent to a model. */
   readonly details?: Details
   readonly isError?: boolean
@@ -107,16 +147,17 @@ export interface ToolContext extends CallContext {
 
 export type ReconcileContext = CallContext
 
-/** Whether a call that was started before a crash took effect. */
+/** Whether a call that was started before a crash took effect. `result` is what `execute` would have returned. */
 export type Reconciled<Details extends JSONValue = JSONValue> =
-  | { readonly happened: true; readonly result: ToolReturn<Details> }
+  | { readonly happened: true; readonly result?: ToolReturn<Details> }
   | { readonly happened: false }
   | { readonly happened: 'unknown' }
 
-export type ToolExecution<Details extends JSONValue = JSONValue> =
-  | Promise<ToolReturn<Details>>
-  | ToolReturn<Details>
-  | AsyncGenerator<ToolChunk<Details>, ToolReturn<Details> | void>
+/** A generator that returns nothing has its `complete` chunk as output, or else all its deltas. */
+export type ToolExecution<Details extends JSONValue = JSONValue, Output = never> =
+  | ToolReturn<Details, Output>
+  | Promise<ToolReturn<Details, Output>>
+  | AsyncGenerator<ToolChunk<Details>, ToolReturn<Details, Output>>
 
 export type OnUnknownOutcome = 'stop' | 'tell-model'
 
@@ -150,10 +191,10 @@ export interface ToolFacts {
   readonly providerOptions?: ProviderOptions
 }
 
-export interface ToolOptions<Schema extends InputSchema, Details extends JSONValue = JSONValue> extends ToolFacts {
+export interface ToolOptions<Schema extends InputSchema, Details extends JSONValue = JSONValue, Output = never> extends ToolFacts {
   readonly inputSchema: Schema
   /** Without it the tool is remote: a call ends the run as `awaiting-tools` until its result is submitted. */
-  readonly execute?: (input: InferInput<Schema>, context: ToolContext) => ToolExecution<Details>
+  readonly execute?: (input: InferInput<Schema>, context: ToolContext) => ToolExecution<Details, Output>
   /** The call must be approved before it runs. */
   readonly needsApproval?: boolean | ((input: InferInput<Schema>, context: ToolContext) => boolean | Promise<boolean>)
   /** Asked after a crash, before a `once` call counts as unknown. */

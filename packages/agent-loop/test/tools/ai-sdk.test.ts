@@ -3,7 +3,7 @@ import { dynamicTool, jsonSchema, tool } from 'ai'
 import type { Tool as SdkTool } from 'ai'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool } from '../../src/index.ts'
+import { adoptTool } from '../../src/index.ts'
 import type { AgentOptions, Tool, ToolContext } from '../../src/index.ts'
 import { declarationOf } from '../../src/tools/declaration.ts'
 import { fromAiSdk } from '../../src/tools/from-ai-sdk.ts'
@@ -98,7 +98,8 @@ describe('tools of the AI SDK', () => {
     ['objects', [{ n: 1 }, { n: 12 }], [['{"n":1}', true], ['{"n":12}', true]], { type: 'json', value: { n: 12 } }],
     ['numbers that look as if they grew', [1, 12], [['1', true], ['12', true]], { type: 'json', value: 12 }],
     ['text behind an object', [{}, '{}!'], [['{}', true], ['{}!', true]], { type: 'text', value: '{}!' }],
-    ['nothing', [], [], { type: 'json', value: null }],
+    ['nothing', [], [], { type: 'text', value: 'done' }],
+    ['nothing at last', [1, undefined], [['1', true], ['null', true]], { type: 'text', value: 'done' }],
   ])('A66: a generator of %s streams its snapshots, and the last is the output', async (_what, snapshots, deltas, output) => {
     const w = tool({ inputSchema, async *execute() { yield* snapshots } })
     const { talk, outcome } = await call({ w })
@@ -115,14 +116,15 @@ describe('tools of the AI SDK', () => {
     const { agent } = await call({ w })
     expect(resultsOf(agent.model.calls[1])).toMatchObject([{ output: { type: 'text', value: 'x: 3 stars' } }])
     const silent = await call({ w: tool({ inputSchema, execute: () => undefined }) })
-    expect(silent.outcome).toMatchObject({ status: 'result', output: { type: 'json', value: null } })
+    expect(silent.outcome).toMatchObject({ status: 'result', output: { type: 'text', value: 'done' } })
   })
 
   it('A66: output that JSON can write is sent as the AI SDK sends it', async () => {
     const at = new Date(0)
-    const row = { at, link: new URL('https://files.test/a'), seen: undefined, tags: new Set(['a']) }
+    class Point { x = 1; #y = 2; get sum() { return this.x + this.#y } }
+    const row = { at, link: new URL('https://files.test/a'), seen: undefined, point: new Point() }
     const made = await call({ w: tool({ inputSchema, execute: () => row }) })
-    const written = { at: '1970-01-01T00:00:00.000Z', link: 'https://files.test/a', tags: {} }
+    const written = { at: '1970-01-01T00:00:00.000Z', link: 'https://files.test/a', point: { x: 1 } }
     expect(made.outcome).toMatchObject({ status: 'result', output: { type: 'json', value: written } })
     const streamed = await call({ w: tool({ inputSchema, async *execute() { yield { at } } }) })
     expect(streamed.outcome).toMatchObject({ status: 'result', output: { type: 'json', value: { at: '1970-01-01T00:00:00.000Z' } } })
@@ -137,9 +139,18 @@ describe('tools of the AI SDK', () => {
     expect((await call({ w })).outcome).toMatchObject({ status: 'result', output: { type: 'text', value: '3 bytes of 0' } })
   })
 
-  it.each<[string, unknown]>([['a bigint', 1n], ['a function', () => 1]])('A62: %s gives an error and the turn goes on', async (_what, value) => {
-    const { outcome } = await call({ w: tool({ inputSchema, execute: () => value }) })
-    expect(outcome).toMatchObject({ status: 'error', output: { type: 'error-text' } })
+  it.each<[string, unknown, string]>([
+    ['a bigint', { n: 1n }, '/n is not a JSON value (bigint)'],
+    ['a function', () => 1, 'the value is not a JSON value (function)'],
+    ['a set', { tags: new Set(['a']) }, '/tags is not a JSON value (Set)'],
+    ['a number that JSON lacks', [1, Number.NaN], '/1 is not a JSON value (NaN)'],
+    ['a value in itself', (() => { const ring: Record<string, unknown> = {}; ring['me'] = ring; return ring })(), '/me contains itself'],
+    ['what its own toJSON does not make JSON', { at: { toJSON: () => 1n } }, '/at is not a JSON value (bigint)'],
+  ])('A62, A190: %s fails the call, and its path is named', async (_what, value, named) => {
+    for (const w of [tool({ inputSchema, execute: () => value }), tool({ inputSchema, async *execute() { yield value } })]) {
+      const { outcome } = await call({ w })
+      expect(outcome).toMatchObject({ status: 'error', output: { type: 'error-text', value: expect.stringContaining(named) as string } })
+    }
   })
 
   it('A66: a toModelOutput that takes its time is waited for', async () => {
@@ -214,9 +225,9 @@ describe('tools of the AI SDK', () => {
     expect(() => own('w', { inputSchema, description: picky })).toThrow('description of w')
   })
 
-  it('A66: defineTool gives one an effect, and what it says wins', async () => {
+  it('A66: adoptTool gives one an effect, and what it says wins', async () => {
     const sdkTool = tool({ inputSchema, description: 'old', execute: ({ city }) => city, needsApproval: true })
-    const w = defineTool({ from: sdkTool, name: 'w', description: 'new', effect: 'idempotent', timeoutMs: 7, needsApproval: false, sequential: true })
+    const w = adoptTool({ from: sdkTool, name: 'w', description: 'new', effect: 'idempotent', timeoutMs: 7, needsApproval: false, sequential: true })
     expect(w).toMatchObject({ name: 'w', description: 'new', effect: 'idempotent', timeoutMs: 7, needsApproval: false, sequential: true })
     expect(own('w', sdkTool)).toMatchObject({ effect: 'once', timeoutMs: 120_000 })
     const { outcome } = await call([w])
@@ -245,7 +256,7 @@ describe('tools that a provider defines', () => {
     const { outcome, agent } = await call({ w: shell })
     expect(outcome).toMatchObject({ status: 'result', output: { type: 'text', value: 'Oslo' } })
     expect(agent.model.calls[0]?.tools).toEqual([{ type: 'provider', id: 'p.shell', name: 'w', args: { os: 'linux' } }])
-    const adopted = defineTool({ from: shell, name: 'sh', effect: 'pure' })
+    const adopted = adoptTool({ from: shell, name: 'sh', effect: 'pure' })
     expect([adopted.effect, declarationOf(adopted)]).toEqual(['pure', { type: 'provider', id: 'p.shell', name: 'sh', args: { os: 'linux' } }])
   })
 

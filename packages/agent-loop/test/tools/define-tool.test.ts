@@ -1,7 +1,7 @@
 import { jsonSchema, tool } from 'ai'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { AgentError, defineTool } from '../../src/index.ts'
+import { AgentError, adoptTool, defineTool } from '../../src/index.ts'
 import { declarationOf } from '../../src/tools/declaration.ts'
 import { toolSetOf } from '../../src/tools/tool-set.ts'
 import { echo } from '../support/tools.ts'
@@ -64,12 +64,23 @@ describe('defineTool', () => {
     ['inputExamples', { ...plain, inputExamples: [{ a: 1 }] }],
     ['providerOptions', { ...plain, providerOptions: { p: 1 } }],
     ['retries', { ...plain, retries: 1 }],
+    ['from', { ...plain, from: tool({ inputSchema: z.object({}) }) }],
+  ])('A2: refuses a wrong %s', (named, options) => {
+    expect(refusal(() => defineTool(options as never))).toContain(named)
+  })
+})
+
+describe('adoptTool', () => {
+  it.each<[string, unknown]>([
+    ['adoptTool.options', undefined],
+    ['name', { from: tool({ inputSchema: z.object({}) }) }],
+    ['from', { name: 'w' }],
     ['from', { name: 'w', from: null }],
     ['from', { name: 'w', from: defineTool(plain) }],
     ['execute', { name: 'w', from: tool({ inputSchema: z.object({}) }), execute: () => 'x' }],
     ['provider', { name: 'w', from: { type: 'provider', isProviderExecuted: true, id: 'p.search', args: {}, inputSchema: {} } }],
   ])('A2: refuses a wrong %s', (named, options) => {
-    expect(refusal(() => defineTool(options as never))).toContain(named)
+    expect(refusal(() => adoptTool(options as never))).toContain(named)
   })
 })
 

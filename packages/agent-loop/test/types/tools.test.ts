@@ -2,7 +2,7 @@ import { jsonSchema, tool, zodSchema } from 'ai'
 import type { JSONObject, JSONValue } from '@bowline/llm'
 import { describe, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool } from '../../src/index.ts'
+import { adoptTool, defineTool } from '../../src/index.ts'
 import type {
   AgentOptions,
   InferInput,
@@ -77,9 +77,9 @@ describe('types of tools', () => {
 
   it('details flow from execute to toModelOutput and reconcile', () => {
     type Details = { readonly count: number }
-    expectTypeOf<ToolReturn<Details>>().toEqualTypeOf<string | ToolReturnValue<Details>>()
+    expectTypeOf<ToolReturnValue<Details>>().toExtend<ToolReturn<Details>>()
     expectTypeOf<ToolReturnValue<Details>['details']>().toEqualTypeOf<Details | undefined>()
-    expectTypeOf<Extract<Reconciled<Details>, { happened: true }>['result']>().toEqualTypeOf<ToolReturn<Details>>()
+    expectTypeOf<Extract<Reconciled<Details>, { happened: true }>['result']>().toEqualTypeOf<ToolReturn<Details> | undefined>()
     expectTypeOf<Extract<ToolChunk<Details>, { type: 'complete' }>['details']>().toEqualTypeOf<Details | undefined>()
     defineTool({
       ...named,
@@ -91,18 +91,10 @@ describe('types of tools', () => {
       },
     })
     const check = () => {
-      defineTool<typeof weather, Details>({
-        ...named,
-        inputSchema: weather,
-        // @ts-expect-error the details are of another kind
-        execute: () => ({ output: 'sunny', details: { count: 'one' } }),
-      })
-      defineTool<typeof weather, Details>({
-        ...named,
-        inputSchema: weather,
-        // @ts-expect-error the details are of another kind
-        reconcile: () => Promise.resolve({ happened: true, result: { output: 1, details: 'one' } }),
-      })
+      const wrong = { output: 'sunny', details: { count: 'one' } }
+      // @ts-expect-error the details are of another kind
+      const value: ToolReturnValue<Details> = wrong
+      return value
     }
     expectTypeOf(check).toBeFunction()
   })
@@ -113,13 +105,23 @@ describe('types of tools', () => {
     defineTool({ ...named, inputSchema: weather, execute: () => ({ output: { type: 'content', value: [{ type: 'text', text: 'x' }] } }) })
     defineTool({ ...named, inputSchema: weather, async *execute() { yield 'a'; yield { type: 'delta', delta: 'b', replace: true }; yield { type: 'complete', output: 1 } } })
     defineTool({ ...named, inputSchema: weather })
+    defineTool({ ...named, inputSchema: weather, execute: () => {} })
+    defineTool({ ...named, inputSchema: weather, execute: async ({ city }) => (city === '' ? undefined : { city }) })
+    defineTool({ ...named, inputSchema: weather, execute: ({ days }) => days * 2 })
+    defineTool({ ...named, inputSchema: weather, execute: () => ({ output: 1, exitCode: 0 }) })
+    defineTool({ ...named, inputSchema: weather, execute: () => [{ type: 'text', text: 'x' }] })
+    defineTool({ ...named, inputSchema: weather, reconcile: () => Promise.resolve({ happened: true }) })
     const check = () => {
-      // @ts-expect-error a number is no output by itself
-      defineTool({ ...named, inputSchema: weather, execute: () => 7 })
       // @ts-expect-error a date is no JSON
       defineTool({ ...named, inputSchema: weather, execute: async () => ({ output: new Date() }) })
-      // @ts-expect-error a tool must return something
-      defineTool({ ...named, inputSchema: weather, execute: async () => undefined })
+      // @ts-expect-error a date is no JSON, however deep it is
+      defineTool({ ...named, inputSchema: weather, execute: () => ({ users: [{ born: new Date() }] }) })
+      // @ts-expect-error a map is no JSON
+      defineTool({ ...named, inputSchema: weather, execute: () => new Map<string, string>() })
+      // @ts-expect-error a function is no JSON
+      defineTool({ ...named, inputSchema: weather, execute: async () => ({ run: () => 1 }) })
+      // @ts-expect-error a bigint is no JSON
+      defineTool({ ...named, inputSchema: weather, execute: () => 1n })
       // @ts-expect-error a generator yields texts, deltas or its complete output
       defineTool({ ...named, inputSchema: weather, async *execute() { yield 7 } })
       // @ts-expect-error no such effect
@@ -128,8 +130,31 @@ describe('types of tools', () => {
       defineTool({ ...named, inputSchema: weather, retries: 2 })
       // @ts-expect-error a tool needs a description
       defineTool({ name: 'w', inputSchema: weather })
-      // @ts-expect-error it happened, so there is a result
-      defineTool({ ...named, inputSchema: weather, reconcile: () => Promise.resolve({ happened: true }) })
+      // @ts-expect-error a tool of the AI SDK is taken over by adoptTool
+      defineTool({ ...named, inputSchema: weather, from: tool({ inputSchema: weather }) })
+    }
+    expectTypeOf(check).toBeFunction()
+  })
+
+  it('A190: a value of an interface is JSON when all of its parts are', () => {
+    interface Forecast {
+      readonly city: string
+      readonly days: readonly { readonly high?: number }[]
+      readonly next?: Forecast
+    }
+    interface Dated {
+      readonly at: Date
+    }
+    const forecast = (): Forecast => ({ city: 'Oslo', days: [] })
+    defineTool({ ...named, inputSchema: weather, execute: forecast })
+    defineTool({ ...named, inputSchema: weather, execute: async () => [forecast()] })
+    defineTool({ ...named, inputSchema: weather, execute: async () => ({ output: forecast(), details: { count: 1 } }) })
+    defineTool({ ...named, inputSchema: weather, async *execute() { yield 'a'; return forecast() } })
+    const check = (dated: Dated) => {
+      // @ts-expect-error it has a date
+      defineTool({ ...named, inputSchema: weather, execute: () => dated })
+      // @ts-expect-error it has a date
+      defineTool({ ...named, inputSchema: weather, execute: async () => ({ output: dated }) })
     }
     expectTypeOf(check).toBeFunction()
   })
@@ -140,7 +165,7 @@ describe('types of tools', () => {
     expectTypeOf<{ own: Tool; sdkTool: typeof sdkTool; remote: typeof _remote }>().toExtend<NonNullable<AgentOptions['tools']>>()
     expectTypeOf<readonly Tool[]>().toExtend<NonNullable<AgentOptions['tools']>>()
     expectTypeOf<readonly (typeof sdkTool)[]>().not.toExtend<NonNullable<AgentOptions['tools']>>()
-    defineTool({
+    adoptTool({
       ...{ from: sdkTool, name: 'w', effect: 'idempotent' },
       needsApproval: (input) => {
         expectTypeOf(input).toEqualTypeOf<{ city: string; days: number }>()
@@ -149,9 +174,9 @@ describe('types of tools', () => {
     })
     const check = () => {
       // @ts-expect-error what it does is given by the tool
-      defineTool({ from: sdkTool, name: 'w', execute: () => 'x' })
+      adoptTool({ from: sdkTool, name: 'w', execute: () => 'x' })
       // @ts-expect-error it has no name of its own
-      defineTool({ from: sdkTool })
+      adoptTool({ from: sdkTool })
     }
     expectTypeOf(check).toBeFunction()
   })
