@@ -1,7 +1,20 @@
+import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { rounds } from './scripts/test-length.ts'
 
 const packages = ['llm', 'agent-loop', 'sessions', 'bridge', 'server', 'client']
+
+/** Bundles what its tests start as programs. */
+const startsPrograms = { globalSetup: fileURLToPath(new URL('scripts/test-programs.mjs', import.meta.url)) }
+
+const optionsOf: Readonly<Record<string, object>> = {
+  bridge: {
+    ...startsPrograms,
+    alias: { '../../worker/program-file.ts': fileURLToPath(new URL('packages/bridge/test/programs.ts', import.meta.url)) },
+  },
+  server: startsPrograms,
+  client: startsPrograms,
+}
 
 function project(name: string, root: string, options: object = {}) {
   return { extends: true as const, test: { name, root, include: ['test/**/*.test.{ts,tsx}'], ...options } }
@@ -10,7 +23,7 @@ function project(name: string, root: string, options: object = {}) {
 export default defineConfig({
   test: {
     projects: [
-      ...packages.map((name) => project(name, `packages/${name}`)),
+      ...packages.map((name) => project(name, `packages/${name}`, optionsOf[name])),
       project('scripts', 'scripts'),
       project('benchmarks', 'benchmarks'),
       project('demo', 'apps/demo', { exclude: ['test/e2e/**'] }),

@@ -1,7 +1,5 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createBridge, inProcessExecutor, runtimeAgent } from '../src/index.ts'
 import type { BridgeRun, BridgeSession } from '../src/index.ts'
@@ -9,6 +7,8 @@ import { ownerKey } from '../src/owner-key.ts'
 import { bridgeAt } from './fixtures/bridge-at.ts'
 import type { BridgeAt } from './fixtures/bridge-at.ts'
 import type { Order } from './fixtures/bridge-process.ts'
+import { nodeFlags } from '../../../scripts/programs.ts'
+import { fixtureFile } from './programs.ts'
 import { later, temporaryFile } from './runtime-support.ts'
 import { failureOf, outcomeOf, recordingLogger } from './support.ts'
 
@@ -26,10 +26,8 @@ interface Accepted {
 
 /** A bridge in a process of its own, which may kill itself at its n-th write. */
 async function bridgeProcess(file: string, ...args: readonly string[]): Promise<BridgeProcess> {
-  const entry = join(import.meta.dirname, 'fixtures', 'bridge-process.ts')
-  const child = fork(entry, [file, ...args], {
-    execArgv: ['--disable-warning=ExperimentalWarning'],
-    env: { ...process.env, NODE_COMPILE_CACHE: fileURLToPath(new URL('../../../node_modules/.cache/bowline/compile', import.meta.url)) },
+  const child = fork(fixtureFile('fixtures/bridge-process'), [file, ...args], {
+    execArgv: [...nodeFlags],
   })
   const exit = once(child, 'exit')
   later(async () => void (child.kill('SIGKILL') && (await exit)))

@@ -1,12 +1,13 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { bundledFlags } from '../../../scripts/programs.ts'
 
 const folder = join(import.meta.dirname, '..')
 
 /** A program that does nothing but wait for the bridge. */
 function run(code: string): ReturnType<typeof spawnSync> {
-  const flags = ['--disable-warning=ExperimentalWarning', '--input-type=module-typescript']
+  const flags = [...bundledFlags(), '--input-type=module-typescript']
   const imports = `import { createBridge, inProcessExecutor, remoteExecutor, workerExecutor } from '@bowline/bridge'`
   return spawnSync(process.execPath, [...flags, '--eval', `${imports}\n${code}`], { cwd: folder, encoding: 'utf8' })
 }

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { bundledFlags } from '../../../scripts/programs.ts'
 import { readCommandLine } from '../src/bin/command-line.ts'
 import { errorBody } from '../src/error-body.ts'
 import { BridgeError, workerExecutor } from '../src/index.ts'
@@ -36,8 +37,7 @@ describe('README', () => {
     const readme = await readFile(join(folder, 'README.md'), 'utf8')
     const code = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
     expect(code.split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(15)
-    // In this folder the package finds itself by its name.
-    const run = spawnSync(process.execPath, ['--input-type=module-typescript', '--eval', code], { cwd: folder, encoding: 'utf8' })
+    const run = spawnSync(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '--eval', code], { cwd: folder, encoding: 'utf8' })
     expect(run.stdout).toBe('Nothing is wrong with "Tie the knot.".\n')
     expect(run.status).toBe(0)
   }, 30_000)
@@ -45,7 +45,7 @@ describe('README', () => {
   it('its example of a conversation runs as it stands', async () => {
     const readme = await readFile(join(folder, 'README.md'), 'utf8')
     const code = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = '']) => text).find((text) => text.includes('createSession')) ?? ''
-    const run = spawnSync(process.execPath, ['--input-type=module-typescript', '--eval', code], { cwd: folder, encoding: 'utf8' })
+    const run = spawnSync(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '--eval', code], { cwd: folder, encoding: 'utf8' })
     expect(run.stdout).toBe('awaiting-approval\nDone.\n')
     expect(run.status).toBe(0)
   }, 30_000)

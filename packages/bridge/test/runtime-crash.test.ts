@@ -1,16 +1,16 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import { describe, expect, it } from 'vitest'
+import { nodeFlags } from '../../../scripts/programs.ts'
 import { runtimeAgent } from '../src/index.ts'
+import { fixtureFile } from './programs.ts'
 import { eventsOf, later, promptOf, sessionOf, startWriter, temporaryFile } from './runtime-support.ts'
 
 /** The session that a process was at work on when it was killed. */
 async function killedAtWork(file: string): Promise<string> {
-  const script = join(import.meta.dirname, 'fixtures', 'writing-process.ts')
-  const child = spawn(process.execPath, [script, file], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [...nodeFlags, fixtureFile('fixtures/writing-process'), file], { stdio: ['ignore', 'pipe', 'inherit'] })
   const exit = once(child, 'exit')
   later(async () => void (child.kill('SIGKILL') && (await exit)))
   const lines = createInterface(child.stdout)

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
+import { bundledFlags } from '../../../scripts/programs.ts'
 import { askStep, pendingCall, runStart } from './support/events.ts'
 import { startServer } from './support/setup.ts'
 import { resumedBy } from './support/wire-server.ts'
@@ -19,8 +20,7 @@ it('the example of the README runs as it stands, against a server of this test',
   const example = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
   expect(example.trim().split('\n').filter((line) => line !== '').length).toBeLessThanOrEqual(15)
   const script = example.replace('http://127.0.0.1:8787', server.url)
-  // In this folder the package finds itself by its name.
-  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module-typescript', '--eval', script], {
+  const { stdout } = await promisify(execFile)(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '--eval', script], {
     cwd: folder,
     env: { ...process.env, BOWLINE_TOKEN: 'secret' },
   })

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { bundledFlags } from '../../../scripts/programs.ts'
 
 /** Start of every script: a model that calls the tool once, a tool that never answers, and their agent. */
 const prelude = `
@@ -146,7 +147,7 @@ describe('a script that awaits', { timeout: 60_000 }, () => {
     const program = `${prelude}
       const say = (value) => console.log(JSON.stringify(value))
       ${script}`
-    const run = spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', '--input-type=module-typescript', '--eval', program], {
+    const run = spawnSync(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '--eval', program], {
       cwd: join(import.meta.dirname, '..'),
       encoding: 'utf8',
       timeout: 50_000,

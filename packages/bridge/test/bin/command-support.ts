@@ -1,17 +1,16 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
-
-const bin = join(import.meta.dirname, '../../src/bin/bowline-bridge.ts')
+import { nodeFlags } from '../../../../scripts/programs.ts'
+import { fixtureFile, programFile } from '../programs.ts'
 
 /** What starts the command: a client of stdio takes it apart. */
-export const nodeArgs = ['--disable-warning=ExperimentalWarning', bin]
+export const nodeArgs = (): readonly string[] => [...nodeFlags, programFile('bin/bowline-bridge')]
 
 export function fixture(name: string): string {
-  return join(import.meta.dirname, '../fixtures', `${name}.config.ts`)
+  return fixtureFile(`fixtures/${name}.config`)
 }
 
 export interface Command {
@@ -34,7 +33,7 @@ export interface CommandOptions {
 
 /** It ends with the test. */
 export function startCommand(args: readonly string[], { environment = {}, folder }: CommandOptions = {}): Command {
-  const child = spawn(process.execPath, [...nodeArgs, ...args], { env: { ...process.env, ...environment }, cwd: folder })
+  const child = spawn(process.execPath, [...nodeArgs(), ...args], { env: { ...process.env, ...environment }, cwd: folder })
   onTestFinished(() => void child.kill('SIGKILL'))
   let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))

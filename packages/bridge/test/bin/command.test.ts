@@ -12,6 +12,7 @@ import { sqliteStore } from '@bowline/sessions/sqlite'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { fixtureFile } from '../programs.ts'
 import { fixture, nodeArgs, startCommand, startHttpCommand, type Command } from './command-support.ts'
 
 // Every test starts processes.
@@ -47,7 +48,7 @@ function call(id: number, name: string, input: object): object {
 async function connected(...args: string[]) {
   const client = new Client({ name: 'test', version: '1.0.0' })
   const env = { ...process.env, STORE_FILE: join(folder, 'sessions.db') } as Record<string, string>
-  await client.connect(new StdioClientTransport({ command: process.execPath, args: [...nodeArgs, ...args], env, cwd: folder, stderr: 'ignore' }))
+  await client.connect(new StdioClientTransport({ command: process.execPath, args: [...nodeArgs(), ...args], env, cwd: folder, stderr: 'ignore' }))
   return client
 }
 
@@ -256,7 +257,7 @@ describe('bowline-bridge', () => {
 })
 
 describe('bowline-bridge with workers', () => {
-  const foreignAgent = join(import.meta.dirname, '../worker/fixtures/foreign-agent.ts')
+  const foreignAgent = fixtureFile('worker/fixtures/foreign-agent')
   const agentCommand = `'${process.execPath}' --disable-warning=ExperimentalWarning '${foreignAgent}'`
 
   it('--worker ID=COMMAND is an agent in a process of its own, which ends with the bridge', async () => {

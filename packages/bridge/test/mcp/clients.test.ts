@@ -8,11 +8,11 @@ import { fixture, nodeArgs, startHttpCommand } from '../bin/command-support.ts'
 import { bridgeTools } from '../../src/mcp/tools.ts'
 import { foreignClients, type ForeignClient, type Target } from './foreign-clients.ts'
 
-const config = ['--config', fixture('clients')]
+const config = (): readonly string[] => ['--config', fixture('clients')]
 
 const transports: readonly { readonly transport: 'stdio' | 'http'; readonly target: () => Promise<Target> }[] = [
-  { transport: 'stdio', target: async () => ({ args: [...nodeArgs, ...config] }) },
-  { transport: 'http', target: () => startHttpCommand(config) },
+  { transport: 'stdio', target: async () => ({ args: [...nodeArgs(), ...config()] }) },
+  { transport: 'http', target: () => startHttpCommand(config()) },
 ]
 
 const cases = foreignClients.flatMap((kind) => transports.map((way) => ({ ...kind, ...way })))
@@ -114,7 +114,7 @@ describe('the command line of the inspector', () => {
   }
 
   it('B110: over Streamable HTTP it lists the tools, finds no fault in their schemas, and calls each', async () => {
-    const { url } = await startHttpCommand(config)
+    const { url } = await startHttpCommand(config())
     const target = [url]
     const { stdout, stderr } = await inspect(target, '--method', 'tools/list', '--strict')
     expect((JSON.parse(stdout) as { tools: object[] }).tools).toHaveLength(10)
@@ -136,7 +136,7 @@ describe('the command line of the inspector', () => {
 
   it('B110: over stdio it lists the tools and delegates', async () => {
     // What stands behind -- or looks like a flag would be the inspector's own.
-    const target = ['-e', `BOWLINE_BRIDGE_CONFIG=${fixture('clients')}`, process.execPath, ...nodeArgs.slice(1)]
+    const target = ['-e', `BOWLINE_BRIDGE_CONFIG=${fixture('clients')}`, process.execPath, ...nodeArgs()]
     const { stdout } = await inspect(target, '--method', 'tools/list')
     expect((JSON.parse(stdout) as { tools: object[] }).tools).toHaveLength(10)
     expect(await call(target, 'tasks_delegate', { prompt: 'hi' })).toMatchObject({ text: 'echo: hi' })

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { systemClock } from '@bowline/llm'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import { describe, expect, it } from 'vitest'
 import { createBridge, workerExecutor } from '../../src/index.ts'
 import type { Bridge, BridgeResult, WorkerOptions } from '../../src/index.ts'
+import { nodeFlags } from '../../../../scripts/programs.ts'
+import { fixtureFile } from '../programs.ts'
 import { temporaryFile } from '../runtime-support.ts'
 import { recordingLogger } from '../support.ts'
 import { atEnd, eventually, isRunning, servedWorker, toldFile } from './support.ts'
@@ -145,9 +145,8 @@ interface Victim {
 
 /** Kills the process once it has told this phase. Gives what it had told by then. */
 async function killedAt(phase: string, { file, options, also }: Victim): Promise<{ sessionId?: string; result?: object }> {
-  const child = fork(join(import.meta.dirname, 'fixtures', 'rounds-process.ts'), [file, JSON.stringify(options)], {
-    execArgv: ['--disable-warning=ExperimentalWarning'],
-    env: { ...process.env, NODE_COMPILE_CACHE: fileURLToPath(new URL('../../../../node_modules/.cache/bowline/compile', import.meta.url)) },
+  const child = fork(fixtureFile('worker/fixtures/rounds-process'), [file, JSON.stringify(options)], {
+    execArgv: [...nodeFlags],
   })
   const exit = once(child, 'exit')
   atEnd(async () => void child.kill('SIGKILL'))

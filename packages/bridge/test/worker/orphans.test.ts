@@ -1,15 +1,14 @@
 import { spawn } from 'node:child_process'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, expect, it } from 'vitest'
 import type { WorkerOptions } from '../../src/index.ts'
+import { nodeFlags } from '../../../../scripts/programs.ts'
+import { fixtureFile } from '../programs.ts'
 import { atEnd, brokenWorker, eventually, foreignWorker, isRunning, servedWorker, toldFile } from './support.ts'
-
-const host = join(import.meta.dirname, 'fixtures', 'host.ts')
 
 /** Starts a process that holds an executor. Gives what it printed before it was ready. */
 async function startHost(worker: WorkerOptions, prompt = ''): Promise<{ readonly said: readonly string[]; kill(): void }> {
-  const args = ['--disable-warning=ExperimentalWarning', host, prompt, JSON.stringify({ ...worker, id: 'w' })]
+  const args = [...nodeFlags, fixtureFile('worker/fixtures/host'), prompt, JSON.stringify({ ...worker, id: 'w' })]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   atEnd(async () => void child.kill('SIGKILL'))
   const said: string[] = []

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { client, ndJsonStream } from '@agentclientprotocol/sdk'
 import type { ClientConnection, RequestPermissionRequest } from '@agentclientprotocol/sdk'
 import { describe, expect, it } from 'vitest'
+import { nodeFlags } from '../../../../scripts/programs.ts'
+import { fixtureFile } from '../programs.ts'
 import { atEnd, eventually, toldFile } from './support.ts'
 
 interface PlainClient {
@@ -20,8 +21,7 @@ interface PlainClient {
 
 /** The worker as any client of the protocol sees it: the SDK on the other end, and no bridge. */
 async function startPlain(name: string, options: { env?: Record<string, string>; choose?: string } = {}): Promise<PlainClient> {
-  const file = join(import.meta.dirname, 'fixtures', `${name}.ts`)
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', file], { env: { ...process.env, ...options.env } })
+  const child = spawn(process.execPath, [...nodeFlags, fixtureFile(`worker/fixtures/${name}`)], { env: { ...process.env, ...options.env } })
   const exit = once(child, 'exit')
   atEnd(async () => void child.kill('SIGKILL'))
   let stdout = ''

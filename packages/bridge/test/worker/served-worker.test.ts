@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { workerEnvironment } from '../../src/executors/worker/environment.ts'
@@ -6,9 +5,10 @@ import { BridgeError } from '../../src/index.ts'
 import type { WorkerOptions } from '../../src/index.ts'
 import { recordOf } from '../../src/worker/meta.ts'
 import { takeToken } from '../../src/worker/take-token.ts'
+import { nodeFlags } from '../../../../scripts/programs.ts'
+import { fixtureFile } from '../programs.ts'
 import { ask, failureOf, isRunning, eventually, openSession, reading, requestOf, servedWorker, sessionOf, startWorkers, summary, toldFile } from './support.ts'
 
-const servedFile = join(import.meta.dirname, 'fixtures', 'served-agent.ts')
 /** 256 bits as the handshake writes them. */
 const tokenForm = /(?<![\w-])[\w-]{43}(?![\w-])/
 
@@ -185,10 +185,9 @@ describe('a worker of our own', () => {
     expect((await ask(executor, session, 'hello')).result?.text).toBe('echo: hello')
   })
 
-  const program = { command: process.execPath, args: ['--disable-warning=ExperimentalWarning', servedFile] }
   it.each<[string, (env: Record<string, string>) => WorkerOptions]>([
     ['that the bridge runs as an entry', (env) => servedWorker({ env })],
-    ['that is run as a command', (env) => ({ id: 'served', ...program, env, handshake: 'token' })],
+    ['that is run as a command', (env) => ({ id: 'served', command: process.execPath, args: [...nodeFlags, fixtureFile('worker/fixtures/served-agent')], env, handshake: 'token' })],
   ])('B92: the token of a worker %s is in no environment, no arguments, no child and no log', async (_what, workerWith) => {
     const { env, told } = await toldFile()
     const { executor, logger, notices } = await startWorkers([workerWith(env)])

@@ -11,21 +11,22 @@ import type { BridgeExecutor, WorkerOptions } from '../../src/index.ts'
 import { BridgeError, workerExecutor } from '../../src/index.ts'
 import type { WorkerExecutorOptions } from '../../src/index.ts'
 import type { NoticeBody } from '../../src/notices.ts'
+import { nodeFlags } from '../../../../scripts/programs.ts'
+import { fixtureFile } from '../programs.ts'
 import { recordingLogger } from '../support.ts'
 
-const fixture = (name: string): string => join(import.meta.dirname, 'fixtures', `${name}.ts`)
-const node = [process.execPath, '--disable-warning=ExperimentalWarning'] as const
+const fixture = (name: string): string => fixtureFile(`worker/fixtures/${name}`)
 
 export type Parts = Partial<Omit<WorkerOptions, 'command' | 'entry' | 'args'>>
 
 /** The agent that knows the protocol only. */
 export function foreignWorker(features: readonly string[] = [], parts: Parts = {}): WorkerOptions {
-  return { id: 'foreign', command: node[0], args: [node[1], fixture('foreign-agent'), ...features], ...parts }
+  return { id: 'foreign', command: process.execPath, args: [...nodeFlags, fixture('foreign-agent'), ...features], ...parts }
 }
 
 /** One that speaks wrongly. */
 export function brokenWorker(fault: string, parts: Parts = {}): WorkerOptions {
-  return { id: 'broken', command: node[0], args: [node[1], fixture('broken-worker'), fault], ...parts }
+  return { id: 'broken', command: process.execPath, args: [...nodeFlags, fixture('broken-worker'), fault], ...parts }
 }
 
 /** An agent of our own behind `serveWorker`. */

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { afterAll, describe, it } from 'vitest'
 import { workerExecutor } from '../../src/index.ts'
 import { testBridgeExecutor } from '../../src/testing/index.ts'
+import { fixtureFile } from '../programs.ts'
 
-const entry = join(import.meta.dirname, 'fixtures', 'kit-worker.ts')
 const folder = mkdtempSync(join(tmpdir(), 'bowline-worker-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
@@ -16,10 +16,8 @@ testBridgeExecutor({
   executor(limits) {
     count += 1
     const file = join(folder, `notes-${count}.txt`)
-    // Each test has a process of its own: compiling their sources once for all halves the time.
-    const env = { NOTES_FILE: file, NODE_COMPILE_CACHE: join(folder, 'compiled') }
     return {
-      executor: workerExecutor({ workers: [{ id: 'kit', entry, env }], ...limits }),
+      executor: workerExecutor({ workers: [{ id: 'kit', entry: fixtureFile('worker/fixtures/kit-worker'), env: { NOTES_FILE: file } }], ...limits }),
       notes: () => (existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : []),
     }
   },

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { refusal, say, temporaryFolder } from '../support/bench.ts'
-import { agentsFile, commandResult, servingCommand } from '../support/command.ts'
+import { bundledAgents, commandResult, servingCommand } from '../support/command.ts'
 import { allFrames, completion, framesOf, framesUntil, type Frame } from '../support/frames.ts'
 
 const mine = '/api/agent/session/mine'
@@ -34,7 +34,7 @@ it('V81, V86: it is ready when it says where it listens, and a second one on its
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
   expect((await fetch(`${url}/readyz`)).status).toBe(200)
   expect(completion(await allFrames(await execute(url, 'hi'))).status).toBe('completed')
-  const usual = ['--agents', agentsFile, '--auth', 'none', '--port', new URL(url).port]
+  const usual = ['--agents', bundledAgents(), '--auth', 'none', '--port', new URL(url).port]
   const [sameFile, samePort] = await Promise.all([
     commandResult(usual, { folder }),
     commandResult([...usual, '--store', 'memory:'], { folder }),

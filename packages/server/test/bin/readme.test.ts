@@ -3,8 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { temporaryFolder } from '../support/bench.ts'
-import { agentsFile, bin, servingCommand } from '../support/command.ts'
-import { compileCache } from '../support/compile-cache.ts'
+import { bin, bundledAgents, servingCommand } from '../support/command.ts'
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
 
@@ -15,7 +14,7 @@ function linesOf(form: RegExp): readonly string[] {
 it('V99: the lines of the README run as they stand, curl -N among them', async () => {
   const folder = temporaryFolder()
   const [create = '', check = ''] = linesOf(/```sh\n(npx bowline-server .*?)```/s)
-  const environment = { ...process.env, ...compileCache, NODE: process.execPath, BIN: bin, BOWLINE_AGENTS: agentsFile }
+  const environment = { ...process.env, NODE: process.execPath, BIN: bin(), BOWLINE_AGENTS: bundledAgents() }
   const npx = 'npx() { shift; "$NODE" --disable-warning=ExperimentalWarning "$BIN" "$@"; }'
   const run = (line: string) => execFileSync('bash', ['-c', `${npx}\n${line}`], { cwd: folder, env: environment, encoding: 'utf8', stdio: 'pipe' })
   const [token = '', config = ''] = run(create).split('\n')

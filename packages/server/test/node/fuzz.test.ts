@@ -213,7 +213,7 @@ async function textOf(url: string): Promise<unknown> {
 }
 
 it('V71, V95: twenty thousand requests of any kind: no failure of ours, nothing hangs, nothing grows, no session is harmed', { timeout: 240_000 }, async () => {
-  const server = await spawnServer('fuzzed-process.ts', [], { execArgv: ['--expose-gc'] })
+  const server = await spawnServer('fuzzed-process', [], { execArgv: ['--expose-gc'] })
   const { url } = server
   const agent = new Agent({ keepAlive: true, maxSockets: batchSize })
   onTestFinished(() => agent.destroy())
@@ -275,7 +275,7 @@ const broken: readonly { readonly what: string; readonly bytes: string | Buffer;
 ]
 
 it('V71, V72: what is no request is refused, what never ends is cut, and the server goes on', async () => {
-  const server = await spawnServer('fuzzed-process.ts', [])
+  const server = await spawnServer('fuzzed-process', [])
   const answers = await Promise.all(broken.map(async ({ what, bytes }) => [what, statusOf(await sendRaw(server.url, bytes))]))
   expect(Object.fromEntries(answers)).toEqual(Object.fromEntries(broken.map(({ what, status }) => [what, status])))
   expect((await fetch(`${server.url}/healthz`)).status).toBe(200)

@@ -1,8 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
-import { compileCache } from './compile-cache.ts'
+import { nodeFlags, program } from '../../../../scripts/programs.ts'
 
 export interface ServerProcess {
   readonly url: string
@@ -13,16 +12,12 @@ export interface ServerProcess {
 
 /** Starts a server over a store file and waits until it listens: that of one agent, slow or fast, or that of the answers. */
 export function serverProcess(file: string, kind: 'slow' | 'fast' | 'answering'): Promise<ServerProcess> {
-  return spawnServer(kind === 'answering' ? 'answering-process.ts' : 'server-process.ts', [file, kind])
+  return spawnServer(kind === 'answering' ? 'answering-process' : 'server-process', [file, kind])
 }
 
 /** Starts a server of the fixtures in a process of its own and waits until it listens. */
 export async function spawnServer(fixture: string, args: readonly string[], { execArgv = [] }: SpawnOptions = {}): Promise<ServerProcess> {
-  const entry = fileURLToPath(new URL(`../fixtures/${fixture}`, import.meta.url))
-  const child = fork(entry, args, {
-    execArgv: ['--disable-warning=ExperimentalWarning', ...execArgv],
-    env: { ...process.env, ...compileCache },
-  })
+  const child = fork(program(`server/test/fixtures/${fixture}`), args, { execArgv: [...nodeFlags, ...execArgv] })
   const ended = once(child, 'exit').then(([code, signal]: unknown[]) => (code ?? signal) as number | string)
   onTestFinished(() => void child.kill('SIGKILL'))
   const listening = once(child, 'message').then(([message]: unknown[]) => (message as { url: string }).url)

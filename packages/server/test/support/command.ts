@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
-import { compileCache } from './compile-cache.ts'
+import { nodeFlags, program } from '../../../../scripts/programs.ts'
 
 /** The command in a process of its own. It ends with the test. */
 interface RunningCommand {
@@ -23,16 +23,19 @@ interface CommandOptions {
   readonly environment?: Readonly<Record<string, string>>
 }
 
-export const bin = fileURLToPath(new URL('../../src/bin/bowline-server.ts', import.meta.url))
+export const bin = (): string => program('server/src/bin/bowline-server')
 
-/** A module with agents that do what their input says. */
+/** A module with agents that do what their input says: its source, for a command in this process. */
 export const agentsFile = fileURLToPath(new URL('../fixtures/agents.ts', import.meta.url))
+
+/** The same for a process of its own. */
+export const bundledAgents = (): string => program('server/test/fixtures/agents')
 
 function command(argv: readonly string[], { folder, environment = {} }: CommandOptions): RunningCommand {
   const { PATH = '' } = process.env
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', bin, ...argv], {
+  const child = spawn(process.execPath, [...nodeFlags, bin(), ...argv], {
     cwd: folder,
-    env: { PATH, ...compileCache, ...environment },
+    env: { PATH, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))
@@ -63,7 +66,7 @@ export async function servingCommand(
   argv: readonly string[],
   { auth = 'none', ...options }: CommandOptions & { readonly auth?: 'none' | 'file' },
 ): Promise<RunningCommand & { readonly url: string }> {
-  const usual = ['--agents', agentsFile, '--port', '0', ...(auth === 'none' ? ['--auth', 'none'] : [])]
+  const usual = ['--agents', bundledAgents(), '--port', '0', ...(auth === 'none' ? ['--auth', 'none'] : [])]
   const running = command([...usual, ...argv], options)
   const [, url = ''] = await running.says(/listening on (\S+)\n/)
   return { ...running, url }

@@ -1,0 +1,129 @@
+// vitest's globalSetup of projects whose tests start programs of this repository: bundles them once per content. A bundled
+// program starts in a third of the CPU time that its several hundred sources take.
+import { createHash } from 'node:crypto'
+import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { build } from 'esbuild'
+import { entriesOf } from './tsup-package.mjs'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const cache = join(root, 'node_modules/.cache/bowline/programs')
+const keepMs = 24 * 3600_000
+
+const packages = globSync('packages/*/package.json', { cwd: root }).map((file) => dirname(file))
+/** What a program can be made of. */
+const inputs = ['packages/*/package.json', 'packages/*/src/**/*.{ts,tsx,json}', 'packages/*/test/**/*.ts', 'pnpm-lock.yaml', 'scripts/test-programs.mjs']
+/** Programs that no package.json names: those that a worker executor starts, and those of the tests. */
+const programs = ['packages/bridge/src/worker/start-entry.ts', 'packages/bridge/src/executors/worker/guard.ts', 'packages/*/test/**/fixtures/*.ts']
+
+/** @param {import('vitest/node').TestProject} project */
+export default async function setup(project) {
+  project.provide('programs', await buildPrograms())
+}
+
+/**
+ * Returns the folder of the bundles. It has the layout of `packages`: `bridge/src/bin/bowline-bridge.js`. Its `hook.js` is
+ * for `node --import`: it makes the names of our packages mean the bundles.
+ */
+async function buildPrograms() {
+  const files = globSync(inputs, { cwd: root, exclude: (name) => name === 'node_modules' }).sort()
+  const folder = join(cache, keyOf(files))
+  if (existsSync(folder)) {
+    const now = new Date()
+    utimesSync(folder, now, now)
+    return folder
+  }
+  const ours = `${folder}.${process.pid}`
+  const { metafile } = await bundle(ours)
+  const known = new Set(files)
+  const unknown = Object.keys(metafile.inputs).filter((file) => !known.has(file))
+  if (unknown.length > 0) throw new Error(`The key of the bundles does not cover ${unknown.join(', ')}: add them to inputs`)
+  for (const name of packages) copyFileSync(join(root, name, 'package.json'), join(ours, name.slice('packages/'.length), 'package.json'))
+  writeFileSync(join(ours, 'hook.js'), hook())
+  settle(ours, folder)
+  return folder
+}
+
+/** @param {readonly string[]} files */
+function keyOf(files) {
+  const hash = createHash('sha256').update(process.version)
+  for (const file of files) hash.update(`\n${file}\n`).update(readFileSync(join(root, file)))
+  return hash.digest('hex').slice(0, 16)
+}
+
+/** @param {string} outdir */
+function bundle(outdir) {
+  const exported = packages.flatMap((name) => {
+    const manifest = JSON.parse(readFileSync(join(root, name, 'package.json'), 'utf8'))
+    return Object.values(entriesOf(manifest)).map((source) => join(name, source))
+  })
+  return build({
+    absWorkingDir: root,
+    entryPoints: [...exported, ...globSync(programs, { cwd: root })],
+    outbase: 'packages',
+    outdir,
+    // `programFile` of the bridge looks for its programs from the chunk that it is in.
+    chunkNames: 'bridge/src/[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node22',
+    sourcemap: true,
+    metafile: true,
+    logLevel: 'error',
+    plugins: [externalDependencies],
+  })
+}
+
+/** What comes from the registry stays where it is: the bundles lie outside of the packages, so they name its files. */
+const externalDependencies = {
+  name: 'external-dependencies',
+  /** @param {import('esbuild').PluginBuild} build */
+  setup({ onResolve, resolve }) {
+    onResolve({ filter: /^[^./]/ }, async ({ path, kind, resolveDir, importer, pluginData }) => {
+      if (kind === 'entry-point' || path.startsWith('@bowline/') || path.startsWith('node:') || pluginData === 'asked') return
+      const found = await resolve(path, { kind, resolveDir, importer, pluginData: 'asked' })
+      return { path: found.errors.length > 0 ? path : pathToFileURL(found.path).href, external: true }
+    })
+  },
+}
+
+function hook() {
+  const names = packages.flatMap((folder) => {
+    const { name, exports } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
+    return Object.entries(exports).map(([path, source]) => [
+      join(name, path),
+      `./${join(folder.slice('packages/'.length), source.replace(/\.tsx?$/, '.js'))}`,
+    ])
+  })
+  return `import { registerHooks } from 'node:module'
+const files = new Map(${JSON.stringify(names)})
+registerHooks({
+  resolve(name, context, next) {
+    const file = files.get(name)
+    return file ? { url: new URL(file, import.meta.url).href, shortCircuit: true } : next(name, context)
+  },
+})
+`
+}
+
+/**
+ * @param {string} ours
+ * @param {string} folder
+ */
+function settle(ours, folder) {
+  mkdirSync(cache, { recursive: true })
+  try {
+    renameSync(ours, folder)
+  } catch (error) {
+    // Another process built the same.
+    if (!existsSync(folder)) throw error
+    rmSync(ours, { recursive: true })
+  }
+  for (const name of readdirSync(cache)) {
+    const other = join(cache, name)
+    if (other !== folder && Date.now() - statSync(other).mtimeMs > keepMs) rmSync(other, { recursive: true, force: true })
+  }
+}
