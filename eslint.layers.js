@@ -144,6 +144,10 @@ const special = [
     },
   },
   {
+    from: { element: { type: 'client', fileInternalPath: 'src/chat.ts' } },
+    allow: { to: { module: { origin: 'external', source: 'ai' } } },
+  },
+  {
     from: { element: { type: 'client', fileInternalPath: ['src/react.{ts,tsx}', 'src/react/**'] } },
     allow: { to: { module: { origin: 'external', source: 'react' } } },
   },

@@ -2,6 +2,7 @@ import type { FieldChecks } from '@bowline/llm/arguments'
 import { configChecks, isHeader } from './arguments.ts'
 import type { ClientOptions } from './client.ts'
 import { toolsCheck } from './client-tool.ts'
+import type { ConnectionOptions } from './http.ts'
 import type { ReconnectOptions } from './patience.ts'
 
 const { checkFunction, checkRequired, methods, optional, optionalRecord, record, whole } = configChecks
@@ -13,7 +14,7 @@ const duration = (least: number) => whole(least, longestMs)
 
 const reconnectChecks: FieldChecks<ReconnectOptions> = { baseMs: duration(0), maxMs: duration(0), maxDownMs: duration(0), silenceMs: duration(1) }
 
-const optionChecks: FieldChecks<ClientOptions> = {
+const connectionChecks: FieldChecks<ConnectionOptions> = {
   baseUrl: (path, value) => {
     checkRequired(path, value, 'an http or https address without user, query and fragment', (given) => typeof given === 'string' && baseUrlForm.test(given))
   },
@@ -22,14 +23,18 @@ const optionChecks: FieldChecks<ClientOptions> = {
     checkRequired(path, value, 'a text that a header can carry, or a function that gives one', isToken)
   }),
   fetch: checkFunction,
-  tools: toolsCheck(configChecks),
   reconnect: optionalRecord(reconnectChecks),
   clock: methods('now', 'setTimer'),
   random: checkFunction,
-  ids: checkFunction,
 }
 
 /** Throws `invalid-config`. */
 export function checkClientOptions(options: unknown): void {
-  record(optionChecks)('options', options)
+  const own: Pick<FieldChecks<ClientOptions>, 'tools' | 'ids'> = { tools: toolsCheck(configChecks), ids: checkFunction }
+  record<ClientOptions>({ ...connectionChecks, ...own })('options', options)
+}
+
+/** Throws `invalid-config`. */
+export function checkConnectionOptions(options: unknown): void {
+  record(connectionChecks)('options', options)
 }

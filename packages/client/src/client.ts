@@ -1,25 +1,14 @@
 import { checkClientOptions } from './client-options.ts'
-import { systemClock, type Clock } from './clock.ts'
-import { createHttp } from './http.ts'
-import { reconnectOptions, type ReconnectOptions } from './patience.ts'
+import { httpOf, queryOf, type ConnectionOptions } from './http.ts'
 import { checkCallOptions, checkSessionQuery } from './request-checks.ts'
 import type { CallOptions, ClientSession } from './client-session.ts'
 import type { ClientTools } from './client-tool.ts'
-import { createSession, queryOf } from './session.ts'
+import { createSession } from './session.ts'
 import type { AgentSummary, SessionList, SessionView } from './wire.ts'
 
-export interface ClientOptions {
-  /** Where the server is: an http or https address, or in a page an absolute path (`''` for the page's own origin). */
-  readonly baseUrl: string
-  /** Sent to `baseUrl` only; a function is asked for each request, and once more after a 401. None: cookies. */
-  readonly token?: string | (() => string | Promise<string>)
-  readonly fetch?: typeof globalThis.fetch
+export interface ClientOptions extends ConnectionOptions {
   /** Remote tools of every run. */
   readonly tools?: ClientTools
-  readonly reconnect?: ReconnectOptions
-  readonly clock?: Clock
-  /** From 0 to below 1. */
-  readonly random?: () => number
   /** Makes session ids and idempotency keys: letters and digits, never the same again. */
   readonly ids?: () => string
 }
@@ -45,15 +34,8 @@ export interface SessionQuery {
 /** Throws `invalid-config`. Makes no request. */
 export function createClient(options: ClientOptions): Client {
   checkClientOptions(options)
-  const { baseUrl, tools = {}, reconnect, clock = systemClock, random = Math.random, ids = randomId } = options
-  const http = createHttp({
-    baseUrl: baseUrl.replace(/\/$/, ''),
-    token: options.token,
-    fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
-    reconnect: reconnectOptions(reconnect),
-    clock,
-    random,
-  })
+  const { tools = {}, ids = randomId } = options
+  const http = httpOf(options)
   const unsent = new Set<string>()
   const parts = { http, tools, ids, unsent, deleted: new Set<string>() }
   return {

@@ -1,9 +1,22 @@
 import { describeValue } from '@bowline/llm/arguments'
 import { isHeader } from './arguments.ts'
 import { ClientError, readingAborted } from './client-error.ts'
-import type { Clock } from './clock.ts'
-import { Patience, type ReconnectOptions } from './patience.ts'
+import { systemClock, type Clock } from './clock.ts'
+import { Patience, reconnectOptions, type ReconnectOptions } from './patience.ts'
 import { problemOf, retryAfterOf } from './problem.ts'
+
+/** Where a server is, and how to reach it. */
+export interface ConnectionOptions {
+  /** Where the server is: an http or https address, or in a page an absolute path (`''` for the page's own origin). */
+  readonly baseUrl: string
+  /** Sent to `baseUrl` only; a function is asked for each request, and once more after a 401. None: cookies. */
+  readonly token?: string | (() => string | Promise<string>)
+  readonly fetch?: typeof globalThis.fetch
+  readonly reconnect?: ReconnectOptions
+  readonly clock?: Clock
+  /** From 0 to below 1. */
+  readonly random?: () => number
+}
 
 export interface HttpOptions {
   readonly baseUrl: string
@@ -35,7 +48,9 @@ export interface Http {
 
 const retriedStatuses: readonly number[] = [429, 502, 503, 504]
 
-export function createHttp(options: HttpOptions): Http {
+/** The options must have been checked. */
+export function httpOf({ baseUrl, token, fetch = (input, init) => globalThis.fetch(input, init), reconnect, clock = systemClock, random = Math.random }: ConnectionOptions): Http {
+  const options = { baseUrl: baseUrl.replace(/\/$/, ''), token, fetch, reconnect: reconnectOptions(reconnect), clock, random }
   return {
     options,
     open: (request, signal) => attempt(options, request, 'text/event-stream, application/x-ndjson', signal),
@@ -161,4 +176,10 @@ export function asClientError(error: unknown, signal: AbortSignal | undefined): 
   if (signal?.aborted) return readingAborted(signal.reason)
   if (ClientError.isInstance(error)) return error
   return new ClientError('network', 'The connection failed.', { retryable: true, cause: error })
+}
+
+export function queryOf(fields: Readonly<Record<string, string | number | boolean | undefined>>): string {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(fields)) if (value !== undefined) query.set(name, String(value))
+  return query.size === 0 ? '' : `?${query.toString()}`
 }

@@ -1,5 +1,5 @@
 import { inputChecks } from './arguments.ts'
-import type { HttpRequest, Http } from './http.ts'
+import { queryOf, type Http, type HttpRequest } from './http.ts'
 import { ClientError } from './client-error.ts'
 import type {
   ApproveOptions,
@@ -281,10 +281,4 @@ function isResults(input: SendInput): input is readonly ToolResultInput[] {
 
 function messageOf(input: string | UserMessageInput): UserMessageInput {
   return typeof input === 'string' ? { role: 'user', content: input } : input
-}
-
-export function queryOf(fields: Readonly<Record<string, string | number | boolean | undefined>>): string {
-  const query = new URLSearchParams()
-  for (const [name, value] of Object.entries(fields)) if (value !== undefined) query.set(name, String(value))
-  return query.size === 0 ? '' : `?${query.toString()}`
 }

@@ -4,6 +4,7 @@ import { createElement } from 'react'
 import { renderToString } from 'react-dom/server'
 import { describe, expect, it } from 'vitest'
 import { argumentProblems, unlistedNames, type ArgumentRow, type Kind } from '../../../scripts/argument-table.ts'
+import * as chat from '../src/chat.ts'
 import * as client from '../src/index.ts'
 import * as react from '../src/react.ts'
 import { SessionStore } from '../src/react/session-store.ts'
@@ -20,6 +21,7 @@ const places = (kinds: readonly Kind[], ...paths: string[]): Record<string, read
 /** Every request is answered with what all answers have in common. */
 const fetch: typeof globalThis.fetch = () => Promise.resolve(Response.json({ agents: [], sessions: [], messages: [] }))
 const session = (): client.ClientSession => connect().session('s1')
+const chats = (): chat.ChatClient => chat.createChatClient({ baseUrl: 'http://127.0.0.1:1', clock: new JumpingClock(0), fetch })
 const connect = (): client.Client => client.createClient({ baseUrl: 'http://127.0.0.1:1', clock: new JumpingClock(0), fetch })
 const store = (): SessionStore => new SessionStore(session())
 const { signal } = new AbortController()
@@ -137,6 +139,14 @@ const rows: Readonly<Record<string, ArgumentRow>> = {
     call: (view: RunView, event: client.ClientEvent) => client.foldEvent(view, event),
     whole: ['view', 'event'],
   },
+  createChatClient: {
+    names: ['options'],
+    good: () => [{ ...{ baseUrl: 'http://127.0.0.1:1', token: 'bwl', fetch, clock: new JumpingClock(0), random: () => 0.5 }, reconnect: { baseMs: 1, maxMs: 1, maxDownMs: 1, silenceMs: 1 } }],
+    call: chat.createChatClient,
+    takes: { 'options.baseUrl': ['empty'], 'options.token': ['text', 'empty', 'function'] },
+  },
+  'chat.load': method(['id', 'options'], () => ['s1', { abortSignal: signal, limit: 5, before: 'm' }], (id, options) => chats().load(id, options)),
+  'chat.stop': method(['id', 'options'], () => ['s1', { abortSignal: signal }], (id, options) => chats().stop(id, options)),
   useSession: {
     names: ['options'],
     good: () => [{ client: connect(), sessionId: 's1', tools: tools() }],
@@ -157,7 +167,7 @@ describe('the arguments of every export', () => {
       const keys = [...Object.keys(value), ...Object.getOwnPropertyNames(Object.getPrototypeOf(value))]
       return keys.filter((key) => key !== 'constructor' && typeof Reflect.get(value, key) === 'function' && !(key in Object.prototype)).map((key) => `${name}.${key}`)
     }
-    const exported = [...Object.keys(client), ...Object.keys(react), ...methodsOf('client', connect()), ...methodsOf('session', session())]
+    const exported = [...Object.keys(client), ...Object.keys(react), ...methodsOf('client', connect()), ...methodsOf('session', session()), ...Object.keys(chat), ...methodsOf('chat', chats())]
     const listed = Object.keys(rows).filter((name) => !name.includes(' '))
     expect(unlistedNames(exported, [...listed, ...Object.keys(withoutRow)])).toEqual([])
   })

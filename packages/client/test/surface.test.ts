@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib'
 import type { AgentEvent } from '@bowline/agent-loop/events'
 import { build } from 'esbuild'
 import { describe, expect, expectTypeOf, it } from 'vitest'
+import * as chat from '../src/chat.ts'
 import * as root from '../src/index.ts'
 import * as react from '../src/react.ts'
 
@@ -15,7 +16,7 @@ async function bundle(contents: string): Promise<{ gzipBytes: number; inputs: st
     format: 'esm',
     platform: 'browser',
     target: 'es2024',
-    external: ['react'],
+    external: ['react', 'ai'],
     metafile: true,
     write: false,
     logLevel: 'silent',
@@ -28,6 +29,7 @@ const everything = "export * from './index.ts'; export { reduceEvents } from '@b
 describe('surface', () => {
   it('exports what is meant', () => {
     expect(Object.keys(root).sort()).toEqual(['ClientError', 'createClient', 'foldEvent'])
+    expect(Object.keys(chat)).toEqual(['createChatClient'])
     expect(Object.keys(react).sort()).toEqual(['useEvents', 'useSession'])
   })
 
@@ -47,6 +49,12 @@ describe('surface', () => {
     // A Node built-in would not resolve for a browser.
     const { gzipBytes, inputs } = await bundle(everything)
     expect(gzipBytes).toBeLessThan(15_000)
+    expect(inputs.filter((input) => input.includes('node_modules'))).toEqual([])
+  })
+
+  it('C1: the chat client is under 6 kB without the AI SDK, and brings no library', async () => {
+    const { gzipBytes, inputs } = await bundle("export * from './chat.ts'")
+    expect(gzipBytes).toBeLessThan(6_000)
     expect(inputs.filter((input) => input.includes('node_modules'))).toEqual([])
   })
 

@@ -71,6 +71,7 @@ it('V94: the document has every route, and says of each what it takes', async ()
       "get /api/agent/sessions",
       "get /api/agents",
       "post /api/chat",
+      "get /api/chat/{id}",
       "get /api/chat/{id}/stream",
       "post /api/chat/{id}/stop",
       "get /healthz",
@@ -107,7 +108,7 @@ it('V94: real answers of every route are those of the document, refusals include
     expect(response, `${method} ${pattern} ${answer.status}`).toBeDefined()
     const type = answer.headers.get('content-type')?.split(';')[0] ?? ''
     const text = await answer.text()
-    expect(Object.keys(response?.content ?? {})).toEqual(type === '' ? [] : [type])
+    expect(Object.keys(response?.content ?? {})).toEqual(type === '' ? [] : type === 'text/plain' ? ['application/problem+json', type] : [type])
     const schema = response?.content?.[type]?.schema
     if (schema && /[/+]json$/.test(type)) {
       expect(validator(described, schema).safeParse(JSON.parse(text)).error?.issues ?? []).toEqual([])
@@ -177,6 +178,8 @@ it('V94: real answers of every route are those of the document, refusals include
   const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'hi' }] }
   await check('post', '/api/chat', '/api/chat', { id: 'chat', messages: [message], trigger: 'submit-message' })
   await check('post', '/api/chat', '/api/chat', { id: 'chat', messages: [], trigger: 'submit-message' })
+  await check('get', '/api/chat/{id}', '/api/chat/chat?limit=1')
+  await check('get', '/api/chat/{id}', '/api/chat/chat?limit=0')
   await check('get', '/api/chat/{id}/stream', '/api/chat/chat/stream')
   await check('post', '/api/chat/{id}/stop', '/api/chat/chat/stop', {})
   await check('post', '/api/chat/{id}/stop', '/api/chat/none/stop', {})

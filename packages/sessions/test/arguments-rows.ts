@@ -233,7 +233,7 @@ function sessionRows({ session, approvalId }: World): Readonly<Record<string, Sh
     'Session.compact': { args: [['', options({ instructions: text })]], call: session.compact },
     'Session.export': { args: [['', options({ events: boolean, allBranches: boolean })]], call: session.export },
     'Session.events': {
-      args: [['', options({ cursor: { good: '1', accepts: isCursor }, live: boolean, runId: someText(), abortSignal: signal, bufferBytes: whole(1) }, true, (value) => typeof value === 'string')]],
+      args: [['', options({ cursor: { good: '1', accepts: isCursor }, live: oneOf(true, false, 'so-far'), runId: someText(), abortSignal: signal, bufferBytes: whole(1) }, true, (value) => typeof value === 'string')]],
       call: session.events,
     },
     'Session.messages': { args: [['', options({ leaf: someText(), before: someText(), limit: whole(1, 10, 1000) })]], call: session.messages },

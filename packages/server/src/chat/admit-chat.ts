@@ -1,4 +1,5 @@
-import type { RunInfo, Session } from '@bowline/sessions'
+import type { UserMessageInput } from '@bowline/client'
+import type { RunHandle, RunInfo, Session } from '@bowline/sessions'
 import type { Principal } from '../auth/principal.ts'
 import { giveInput } from '../execute/give-input.ts'
 import { takeFiles } from '../execute/take-files.ts'
@@ -10,7 +11,8 @@ import { hasCode } from '../to-problem-error.ts'
 import { admitAnswers } from './admit-answers.ts'
 import { messageInputId } from './chat-input-id.ts'
 import { lastMessageOf, type ChatRequest, type UserInput } from './chat-request.ts'
-import { runAgain } from './run-again.ts'
+import { busy, runAgain } from './run-again.ts'
+import { isKnown } from './version.ts'
 
 /** A turn whose events are to be streamed. */
 export interface ChatTurn {
@@ -38,6 +40,10 @@ export async function admitChat(
   if (request.trigger === 'regenerate-message') {
     const messageId = request.messageId ?? message?.id
     if (messageId === undefined) throw invalid('messageId', 'Say which message to make again.')
+    // A page that tries again what was refused knows a message that was never accepted.
+    if (request.messageId === undefined && message?.role === 'user' && !(await isKnown(session, message.id))) {
+      return admitInput(services, principal, session, message, abortSignal)
+    }
     return start(() => runAgain(runtime, session, messageId))
   }
   if (!message) throw invalid('messages', 'A message is needed.')
@@ -61,9 +67,21 @@ async function admitInput(
   const session = isNew && defaultAgent !== undefined ? runtime.session(existing.key, { agent: defaultAgent }) : existing
   const inputId = await messageInputId(id)
   const { runId } = await giveInput(services, principal, session, { message, inputId, abortSignal }, (input) =>
-    session.send(input, { id: inputId, onBusy: 'reject' }),
+    sendBehindStop(session, input, { id: inputId, maxQueued: services.limits.queuedRunsPerSession }),
   )
   return turnOf(session, await runtime.run(runId))
+}
+
+/** A run that was stopped may still be ending: the input waits for it. Behind any other open run it is refused. */
+async function sendBehindStop(session: Session, input: UserMessageInput, options: { readonly id: string; readonly maxQueued: number }): Promise<RunHandle> {
+  try {
+    return await session.send(input, { ...options, onBusy: 'reject' })
+  } catch (error) {
+    if (!hasCode(error, 'busy')) throw error
+    const run = (await session.info())?.openRun
+    if (run && !run.stopping) throw busy(run)
+    return session.send(input, { ...options, onBusy: 'queue' })
+  }
 }
 
 /** A page that was left open must not begin anew what was deleted elsewhere. */

@@ -32,7 +32,7 @@ async function originOfRun(session: Session, { runId, cursor }: RunInfo): Promis
 }
 
 /** The message, or the user message that it answers, on the active path. */
-async function originOfMessage(session: Session, messageId: string): Promise<Origin | undefined> {
+export async function originOfMessage(session: Session, messageId: string): Promise<Origin | undefined> {
   let isFound = false
   let before: string | undefined
   do {

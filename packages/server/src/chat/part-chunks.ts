@@ -38,7 +38,8 @@ export function wholePartChunks(part: WholePart, isKnown: (toolCallId: string) =
   }
 }
 
-function urlOf({ data, mediaType }: AssistantFilePart): string {
+/** Returns its address, or its data as one. */
+export function urlOf({ data, mediaType }: Pick<AssistantFilePart, 'data' | 'mediaType'>): string {
   return data.type === 'url' ? data.url : `data:${mediaType};base64,${data.data}`
 }
 
@@ -80,6 +81,6 @@ function errorTextOf(output: ToolOutput): string | undefined {
   }
 }
 
-function textOf(value: unknown): string {
+export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }

@@ -18,7 +18,10 @@ export async function runAgain(
   messageId: string,
   replace?: () => Promise<UserMessageInput>,
 ): Promise<ChatTurn> {
-  if (!(await session.info())) throw new ProblemError('session-missing', 'There is no session of that id.')
+  const info = await session.info()
+  if (!info) throw new ProblemError('session-missing', 'There is no session of that id.')
+  // The place of the message can be left only when nothing is open.
+  if (info.openRun?.stopping) await session.stop({ runId: info.openRun.runId })
   const { id, run, successor } = await versionOf(session, messageId)
   if (successor) return turnOf(session, successor)
   if (run && run.endedAt === undefined) throw busy(run)
@@ -41,6 +44,9 @@ async function moveBefore(session: Session, entryId: string): Promise<void> {
   await session.switchTo(next ?? items[0]?.id ?? null)
 }
 
-function busy({ runId }: RunInfo): ProblemError {
-  return new ProblemError('busy', 'The message is being answered: wait for the run, or stop it.', { runId })
+/** Refuses what comes behind an open run, with what can be done about it. */
+export function busy({ runId, status }: RunInfo): ProblemError {
+  const isAnswering = status === 'queued' || status === 'running'
+  const state = isAnswering ? 'is still answering. Wait for it' : 'waits for an answer to what it has asked. Answer it'
+  return new ProblemError('busy', `The assistant ${state}, or stop it, and send again.`, { runId })
 }

@@ -15,7 +15,8 @@ export type UiChunk =
   | { readonly type: 'start-step' | 'finish-step' | 'reset-step' | 'abort' }
   | { readonly type: 'finish'; readonly finishReason: FinishReason }
   | { readonly type: 'error'; readonly errorText: string }
-  | { readonly type: `${'text' | 'reasoning'}-${'start' | 'end'}`; readonly id: string }
+  | { readonly type: 'text-start' | 'reasoning-start'; readonly id: string }
+  | { readonly type: 'text-end' | 'reasoning-end'; readonly id: string }
   | { readonly type: 'text-delta' | 'reasoning-delta'; readonly id: string; readonly delta: string }
   | (ToolInput & { readonly type: 'tool-input-start' })
   | (ToolInput & { readonly type: 'tool-input-available'; readonly input: JSONValue })

@@ -1,5 +1,6 @@
 import type { RunInfo, Session } from '@bowline/sessions'
 import { messageInputId, successorInputId } from './chat-input-id.ts'
+import { originOfMessage } from './origin.ts'
 
 /** A user message with its answer, as it stands after all that took its place. */
 export interface Version {
@@ -25,6 +26,13 @@ export async function versionOf(session: Session, messageId: string): Promise<Ve
   for (let next = await successorOf(newest.runId); next; next = await successorOf(newest.runId)) newest = next
   const isRepeat = newest !== named && newest.endedAt === undefined
   return version(newest.runId, newest, isRepeat ? newest : undefined)
+}
+
+/** Whether the session has had a message of this id, from a page or otherwise. */
+export async function isKnown(session: Session, messageId: string): Promise<boolean> {
+  if (!(await session.info())) return false
+  const { id, run } = await versionOf(session, messageId)
+  return run !== undefined || (await originOfMessage(session, id)) !== undefined
 }
 
 function version(id: string, run: RunInfo | undefined, successor: RunInfo | undefined): Version {

@@ -71,7 +71,10 @@ function refusalsOf(route: Route): Responses {
   return Object.fromEntries(
     refusals.map(([status, each]) => [
       status,
-      { description: each.join(', '), content: { 'application/problem+json': { schema: problem } } },
+      {
+        description: each.join(', '),
+        content: { 'application/problem+json': { schema: problem }, ...(route.refusalText && { 'text/plain': { schema: z.string() } }) },
+      },
     ]),
   )
 }

@@ -73,23 +73,27 @@ async function answer(route: Route, context: Context, pipeline: Pipeline): Promi
   return response
 }
 
-/** The one form of every refusal and failure. */
+/** The one form of every refusal and failure; a text where the route has one and JSON is not asked for. */
 export function refuse(error: unknown, context: Context, redaction: Redaction): Response {
   const problem = toProblemError(error)
   const record = context.get('record')
-  const { requestId } = record
+  const { requestId, route } = record
   record.problem = problem
   const { retryAfterMs } = problem
-  return new Response(encodeJson(problemBody(problem, { path: context.req.path, id: requestId }, redaction)), {
+  const text = jsonForm.test(context.req.header('accept') ?? '') ? undefined : route?.refusalText?.(problem)
+  const body = text === undefined ? encodeJson(problemBody(problem, { path: context.req.path, id: requestId }, redaction)) : redaction.text(text)
+  return new Response(body, {
     status: statusOf(problem.code),
     headers: {
       ...safetyHeaders,
-      'content-type': 'application/problem+json',
+      'content-type': text === undefined ? 'application/problem+json' : 'text/plain; charset=utf-8',
       ...(retryAfterMs !== undefined && { 'retry-after': String(Math.ceil(retryAfterMs / msPerSecond)) }),
       ...problem.headers,
     },
   })
 }
+
+const jsonForm = /\bapplication\/(?:problem\+)?json\b/i
 
 /** Who asks, whether that is too often, and whether they may. */
 async function authorize(route: Route, scope: Scope, context: Context, pipeline: Pipeline): Promise<Principal> {

@@ -1,23 +1,26 @@
-import { z } from '@hono/zod-openapi'
+import type { ChatHistory } from '@bowline/client/chat'
 import { admitChat, turnOf, type ChatTurn } from '../chat/admit-chat.ts'
 import { ChatForm } from '../chat/chat-form.ts'
 import { chatRequest, type ChatRequest } from '../chat/chat-request.ts'
+import { readConversation } from '../chat/conversation.ts'
+import { refusalText } from '../chat/refusal-text.ts'
 import { followCompletion, isMoving } from '../execute/completion.ts'
 import type { Services } from '../services.ts'
 import { sessionIdOf } from '../session-keys.ts'
+import { logStart } from '../session-log.ts'
 import type { StreamPlace } from '../sse/open-streams.ts'
 import { toProblemError } from '../to-problem-error.ts'
-import { stopReceipt } from '../wire/answers.ts'
+import { chatHistory, stopReceipt } from '../wire/answers.ts'
+import { chatStopRequest, messagesQuery } from '../wire/session-requests.ts'
 import { ownedSession } from './owned-session.ts'
 import { defineRoute, type Answer, type Call, type Route } from './route.ts'
 
 /** For pages that use the AI SDK: the conversation is the session, and a message is a turn. */
 export function chatRoutes(services: Services): readonly Route[] {
-  return [sendRoute(services), resumeRoute(services), stopRoute(services)]
+  return [sendRoute(services), historyRoute(services), resumeRoute(services), stopRoute(services)]
 }
 
 const mediaType = 'text/event-stream'
-const noBody = z.strictObject({})
 
 function sendRoute(services: Services): Route {
   return defineRoute({
@@ -26,6 +29,7 @@ function sendRoute(services: Services): Route {
     summary: 'Take the last message of a conversation in the form of the AI SDK, and stream the answer in its form.',
     scope: 'sessions:write',
     work: true,
+    refusalText,
     body: chatRequest,
     answers: [{ status: 200, description: 'A UI message stream; it ends with [DONE], or it was cut.', mediaType }],
     problems: [
@@ -40,12 +44,35 @@ function sendRoute(services: Services): Route {
   })
 }
 
+function historyRoute(services: Services): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/api/chat/{id}',
+    summary: 'Read a conversation as messages of the AI SDK, newest page first; an open answer as far as it goes.',
+    scope: 'sessions:read',
+    rate: 'control',
+    query: messagesQuery,
+    answers: [{ status: 200, description: 'The messages, oldest first. Nobody has begun a conversation that has none.', schema: chatHistory }],
+    problems: ['session-expired', 'session-deleted', 'unknown-entry'],
+    async handle(call) {
+      const owned = await knownSession(services, call)
+      const body = owned ? await readConversation(services, owned, call.query) : nothingSaid(call.params.id)
+      return { status: 200, body }
+    },
+  })
+}
+
+function nothingSaid(id = ''): ChatHistory {
+  return { id, messages: [], queued: [], cursor: logStart }
+}
+
 function resumeRoute(services: Services): Route {
   return defineRoute({
     method: 'get',
     path: '/api/chat/{id}/stream',
     summary: 'Stream the answer that is under way from its beginning.',
     scope: 'sessions:read',
+    refusalText,
     answers: [
       { status: 200, description: 'A UI message stream.', mediaType },
       { status: 204, description: 'No answer is under way, or it waits for the page.' },
@@ -65,16 +92,17 @@ function stopRoute(services: Services): Route {
   return defineRoute({
     method: 'post',
     path: '/api/chat/{id}/stop',
-    summary: 'Stop the answer that is under way. The request is durable before it is answered.',
+    summary: 'Stop the answer that is under way and what waits behind it, or one run. The request is durable before it is answered.',
     scope: 'sessions:write',
     audit: 'stop',
     rate: 'control',
-    body: noBody,
-    answers: [{ status: 200, description: 'What settled.', schema: stopReceipt }],
-    problems: ['session-missing', 'session-expired', 'session-deleted'],
-    async handle({ principal, params }) {
+    body: chatStopRequest,
+    answers: [{ status: 200, description: 'What settled; while its state is `pending` the run is still ending.', schema: stopReceipt }],
+    problems: ['session-missing', 'session-expired', 'session-deleted', 'unknown-run'],
+    async handle({ principal, params, body }) {
       const { session } = await ownedSession(services, principal, params.id)
-      return { status: 200, body: await session.stop() }
+      // What waits behind the answer would keep the next message out.
+      return { status: 200, body: await session.stop(body.runId === undefined ? { ...body, scope: 'all' } : body) }
     },
   })
 }

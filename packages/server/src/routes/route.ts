@@ -1,7 +1,7 @@
 import type { z } from '@hono/zod-openapi'
 import type { Principal, Scope } from '../auth/principal.ts'
 import type { AuditAction } from '../observe/audit.ts'
-import type { ProblemCode } from '../problems.ts'
+import type { ProblemCode, ProblemError } from '../problems.ts'
 import type { Rate } from '../rate/rate-limits.ts'
 import type { EventStream } from '../sse/event-stream.ts'
 import type { HeldBody } from '../sse/held-body.ts'
@@ -28,6 +28,8 @@ export interface Route<Query = unknown, Body = unknown, Reply = unknown> {
   readonly answers: readonly RouteAnswer<Reply>[]
   /** What it refuses with besides what every route like it does. */
   readonly problems?: readonly ProblemCode[]
+  /** The text of a refusal, for callers that show the body to people and do not ask for JSON. Absent: problems only. */
+  readonly refusalText?: (problem: ProblemError) => string
   handle(call: Call<Query, Body>): Promise<Answer<Reply>> | Answer<Reply>
 }
 

@@ -3,18 +3,17 @@ import type { SessionInfo } from '@bowline/sessions'
 import type { Principal } from '../auth/principal.ts'
 import type { Services } from '../services.ts'
 import { isOfTenant, sessionIdOf } from '../session-keys.ts'
+import { messagesQuery } from '../wire/session-requests.ts'
 import type { ReadableSession } from './owned-session.ts'
 
 const maxLooks = 5
-
-export const defaultMessages = 200
 
 /** Session and messages are two reads: they are one view when nothing happened between them. */
 export async function viewOf(
   services: Services,
   principal: Principal,
   { session, info: found }: ReadableSession,
-  page: { readonly limit: number; readonly before?: string } = { limit: defaultMessages },
+  page: { readonly limit: number; readonly before?: string } = messagesQuery.parse({}),
 ): Promise<SessionView> {
   let info = found
   for (let look = 1; ; look++) {

@@ -5,18 +5,13 @@ import { isReadableId, keyPrefix, sessionKey } from '../session-keys.ts'
 import { hasCode } from '../to-problem-error.ts'
 import { sessionList, sessionView } from '../wire/answers.ts'
 import { optional } from '../wire/optional.ts'
+import { messagesQuery } from '../wire/session-requests.ts'
 import { ownHandle, readableSession } from './owned-session.ts'
 import { defineRoute, type Route } from './route.ts'
-import { defaultMessages, summaryOf, viewOf } from './session-view.ts'
+import { summaryOf, viewOf } from './session-view.ts'
 
-const maxMessages = 500
 const defaultSessions = 50
 const maxSessions = 200
-
-const readQuery = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(maxMessages).default(defaultMessages),
-  before: optional(z.string().min(1).max(256)),
-})
 
 const listQuery = z.strictObject({
   agent: optional(z.string().min(1).max(256)),
@@ -33,7 +28,7 @@ export function readSessionRoute(services: Services): Route {
     summary: 'Read a session: its messages, newest page first, and what it waits for.',
     scope: 'sessions:read',
     rate: 'control',
-    query: readQuery,
+    query: messagesQuery,
     headers: [{ name: 'If-None-Match', description: 'The ETag of an earlier answer.' }],
     answers: [
       { status: 200, description: 'The session as it stands; the ETag is its cursor.', schema: sessionView },

@@ -13,6 +13,7 @@ import type {
   StopReceipt,
   Ticket,
 } from '@bowline/client'
+import type { ChatHistory } from '@bowline/client/chat'
 import type { SubmissionReceipt } from '@bowline/agent-loop'
 import { optional } from './optional.ts'
 import { sameAs } from './same.ts'
@@ -106,6 +107,19 @@ export const stopReceipt = sameAs<StopReceipt>()(
     children: z.array(object<StopReceipt>('The receipt of a child run.')),
   }),
 ).openapi('StopReceipt')
+
+const uiMessages = z.array(object<ChatHistory['messages'][number]>('A message of the AI SDK.'))
+
+export const chatHistory = sameAs<ChatHistory>()(
+  z.strictObject({
+    id: z.string(),
+    messages: uiMessages,
+    queued: uiMessages,
+    next: optional(z.string()),
+    cursor: z.string(),
+    run: optional(z.strictObject({ runId: z.string(), status: runStatus, stopping: z.boolean() })),
+  }),
+).openapi('ChatHistory')
 
 export const submissionReceipt = sameAs<SubmissionReceipt>()(
   z.strictObject({ accepted: z.array(z.string()), repeated: z.array(z.string()), missing: z.array(z.string()) }),

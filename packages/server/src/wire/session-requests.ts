@@ -26,6 +26,19 @@ export const stopRequest = sameAs<StopRequest>()(
   ]),
 ).openapi('StopRequest')
 
+export const chatStopRequest = z
+  .strictObject({ runId: optional(name), waitMs: optional(z.int().min(0).max(maxWaitMs)) })
+  .openapi('ChatStopRequest')
+
+const maxMessages = 500
+const defaultMessages = 200
+
+/** A page of messages, newest page first. */
+export const messagesQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(maxMessages).default(defaultMessages),
+  before: optional(z.string().min(1).max(256)),
+})
+
 const path = optional(z.array(z.string().max(maxNameCharacters)).max(maxItems))
 const resolved = { ...ofPendingCall, toolCallId: optional(name), path }
 

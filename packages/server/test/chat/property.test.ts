@@ -1,10 +1,12 @@
 import { defineAgent, defineTool } from '@bowline/agent-loop'
 import { scriptedModel, type Step } from '@bowline/llm/testing'
 import { createRuntime, type LoggedEvent, type RunHandle } from '@bowline/sessions'
-import type { UIMessage, UIMessageChunk } from 'ai'
+import { parsePartialJson, type UIMessage, type UIMessageChunk } from 'ai'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { chunksOf, framesSent, messageOf } from '../support/chat.ts'
+import { createRedaction } from '@bowline/llm'
+import { TurnFold } from '../../src/chat/turn-fold.ts'
+import { chunkFrames, chunksOf, framesSent, messageOf } from '../support/chat.ts'
 import { localTool, remoteTool } from '../support/bench.ts'
 import { collect } from '../support/frames.ts'
 
@@ -83,8 +85,11 @@ const isDurable = (event: LoggedEvent): boolean => 'seq' in event && event.seq !
 
 /** What a stream sends to a page; each chunk is tested with the schema of the AI SDK. */
 async function sent(events: readonly LoggedEvent[], knownUntil = 0): Promise<readonly UIMessageChunk[]> {
-  const runId = events.flatMap((event) => ('runId' in event ? event.runId : []))[0] ?? ''
-  return chunksOf(await framesSent(events, { sessionId: 's', runId, knownUntil }))
+  return chunksOf(await framesSent(events, { sessionId: 's', runId: runIdOf(events), knownUntil }))
+}
+
+function runIdOf(events: readonly LoggedEvent[]): string {
+  return events.flatMap((event) => ('runId' in event ? event.runId : []))[0] ?? ''
 }
 
 /** The message of a page that has read every stream of the turn, each from its beginning. */
@@ -123,6 +128,55 @@ function joined(events: readonly LoggedEvent[]): readonly LoggedEvent[] {
   }
   return result
 }
+
+/** What a page shows that has read the stream up to its last event. */
+async function shownSoFar(events: readonly LoggedEvent[]): Promise<UIMessage | undefined> {
+  const chunks = chunksOf(await chunkFrames(events, { sessionId: 's', runId: runIdOf(events) }))
+  return chunks.length === 0 ? undefined : messageOf(chunks)
+}
+
+/** What is loaded: the input of a call that is being written comes as text, which the page reads as far as it goes. */
+async function loaded(events: readonly LoggedEvent[]): Promise<UIMessage | undefined> {
+  const fold = new TurnFold({ sessionId: 's', runId: runIdOf(events) }, createRedaction())
+  for (const event of events) fold.push(event)
+  const message = structuredClone(fold.message) as UIMessage | undefined
+  for (const part of message?.parts ?? []) {
+    if ('rawInput' in part && part.state === 'input-streaming') Object.assign(part, { input: (await parsePartialJson(String(part.rawInput))).value })
+  }
+  return message
+}
+
+/** As JSON. The reader of the AI SDK shows a step with its first part. */
+function json(message: UIMessage | undefined): unknown {
+  if (!message) return null
+  const end = message.parts.findLastIndex(({ type }) => type !== 'step-start') + 1
+  return JSON.parse(JSON.stringify({ ...message, parts: message.parts.slice(0, end) }))
+}
+
+it('V101: loaded at any moment a message is what its page showed, and goes on to what the undisturbed page shows', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(attempt, { minLength: 1, maxLength: 4 }), fc.boolean(), fc.array(fc.nat(), { minLength: 6, maxLength: 6 }), async (steps, approves, places) => {
+      const segments = await turnOf(steps, approves)
+      const all = segments.flat()
+      for (const place of places) {
+        const seen = all.slice(0, place % (all.length + 1))
+        const shown = json(await shownSoFar(seen))
+        expect(json(await loaded(resumedAt(seen, seen.length, true)))).toEqual(shown)
+      }
+      // A page that is loaded again each time the turn waits for it, and then answers.
+      let known: readonly LoggedEvent[] = []
+      let message: UIMessage | undefined
+      for (const segment of segments) {
+        const knownUntil = Number.parseInt(known.at(-1)?.cursor ?? '0', 10)
+        message = await messageOf(await sent([...known.filter(isDurable), ...segment], knownUntil), message && (await loaded(known.filter(isDurable))))
+        known = [...known, ...segment]
+      }
+      expect(json(message)).toEqual(json(await pageOf(segments)))
+      expect(json(await loaded(all.filter(isDurable)))).toEqual(json(message))
+    }),
+    { numRuns: 40, seed: 2 },
+  )
+})
 
 it('V49: whatever a turn does and wherever a page comes in, it reads the message of the page that was there', async () => {
   await fc.assert(

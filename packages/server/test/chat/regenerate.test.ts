@@ -1,12 +1,12 @@
 import type { SessionView } from '@bowline/client'
 import { describe, expect, it } from 'vitest'
 import { bench, gate, refusal, remoteTool, stores, type Bench } from '../support/bench.ts'
-import { allUiFrames, chatBody, chunksOf, messageOf, openChat, textOf, userMessage } from '../support/chat.ts'
+import { allUiFrames, chatBody, chunksOf, messageOf, openChat, postChat, textOf, userMessage } from '../support/chat.ts'
 
 const key = 'tenant:local:s:mine'
 const say = (...texts: string[]) => texts.map((text) => ({ text }))
 const send = async (it: Bench, messages: readonly object[], rest: object = {}) =>
-  messageOf(chunksOf(await allUiFrames(await it.post('/api/chat', chatBody(messages, rest)))))
+  messageOf(chunksOf(await allUiFrames(await postChat(it, chatBody(messages, rest)))))
 const again = (it: Bench, messages: readonly object[], messageId?: string) =>
   send(it, messages, { trigger: 'regenerate-message', ...(messageId !== undefined && { messageId }) })
 const transcript = async (it: Bench) =>
@@ -96,12 +96,12 @@ describe.each(stores)('an answer made again, over the $name store', ({ make }) =
 
   it('V47: what was never answered, or belongs to others, cannot be made again', async () => {
     const it = await bench({ store: make(), steps: [{ text: 'One.' }, { toolCalls: [{ id: 'c', name: 'place', input: {} }] }], tools: [remoteTool('place')] })
-    await refusal(it.post('/api/chat', chatBody([one], { trigger: 'regenerate-message' })), 404, 'session-missing')
+    await refusal(postChat(it, chatBody([one], { trigger: 'regenerate-message', messageId: 'u1' })), 404, 'session-missing')
     await send(it, [one])
-    await refusal(it.post('/api/chat', chatBody([two], { trigger: 'regenerate-message' })), 404, 'unknown-entry')
-    await refusal(it.post('/api/chat', chatBody([], { trigger: 'regenerate-message' })), 400, 'invalid-body')
+    await refusal(postChat(it, chatBody([two], { trigger: 'regenerate-message', messageId: 'nobody' })), 404, 'unknown-entry')
+    await refusal(postChat(it, chatBody([], { trigger: 'regenerate-message' })), 400, 'invalid-body')
     const waiting = await send(it, [two])
-    const problem = await refusal(it.post('/api/chat', chatBody([two], { trigger: 'regenerate-message', messageId: waiting.id })), 409, 'busy')
+    const problem = await refusal(postChat(it, chatBody([two], { trigger: 'regenerate-message', messageId: waiting.id })), 409, 'busy')
     expect(problem.runId).toBe(waiting.id)
   })
 })

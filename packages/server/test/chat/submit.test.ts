@@ -2,13 +2,13 @@ import { createToken, type AuditRecord } from '@bowline/server'
 import type { SessionView } from '@bowline/client'
 import { describe, expect, it } from 'vitest'
 import { bench, gate, refusal, remoteTool, stores, type Bench } from '../support/bench.ts'
-import { allUiFrames, chatBody, chunkTypes, chunksOf, messageOf, textOf, userMessage } from '../support/chat.ts'
+import { allUiFrames, chatBody, chunkTypes, chunksOf, messageOf, postChat, textOf, userMessage } from '../support/chat.ts'
 
 const calls = (...names: string[]) => ({ toolCalls: names.map((name) => ({ id: `call-${name}`, name, input: {} })) })
 const output = (name: string, value: unknown) => ({ type: 'dynamic-tool', toolName: name, toolCallId: `call-${name}`, state: 'output-available', input: {}, output: value })
 const answer = (id: string, ...parts: object[]) => ({ id, role: 'assistant', parts })
 
-const post = (it: Bench, messages: readonly object[], rest: object = {}) => it.post('/api/chat', chatBody(messages, rest))
+const post = (it: Bench, messages: readonly object[], rest: object = {}) => postChat(it, chatBody(messages, rest))
 const send = async (it: Bench, messages: readonly object[], rest: object = {}) => allUiFrames(await post(it, messages, rest))
 const view = async (it: Bench) => (await (await it.get('/api/agent/session/mine')).json()) as SessionView
 
@@ -143,7 +143,7 @@ it('V23: whoever may not decide cannot do so in a message either', async () => {
   const parts = first.parts.map((part) =>
     part.type === 'dynamic-tool' ? { ...part, state: 'approval-responded', approval: { ...part.approval, approved: true } } : part,
   )
-  const problem = await refusal(it.post('/api/chat', chatBody([{ ...first, parts }]), headers), 403, 'scope-missing')
+  const problem = await refusal(postChat(it, chatBody([{ ...first, parts }]), headers), 403, 'scope-missing')
   expect(problem.detail).toContain('approvals')
 })
 

@@ -191,7 +191,7 @@ it('V52: a page that sends while a turn is under way gets an error, and the turn
   await expect.poll(() => first.lastMessage?.role).toBe('assistant')
   const second = openChat(it)
   await second.sendMessage({ text: 'two' })
-  expect([second.status, second.error?.message]).toEqual(['error', expect.stringContaining('busy')])
+  expect([second.status, second.error?.message]).toEqual(['error', 'The assistant is still answering. Wait for it, or stop it, and send again.'])
   hold.open()
   await sending
   expect([first.status, textOf(first.lastMessage ?? expect.fail())]).toEqual(['ready', 'One.'])

@@ -13,6 +13,7 @@ import { expect } from 'vitest'
 import { createRedaction } from '@bowline/llm'
 import type { LoggedEvent } from '@bowline/sessions'
 import { ChatForm } from '../../src/chat/chat-form.ts'
+import type { Frames } from '../../src/sse/frame-form.ts'
 import { concatenate } from '../../src/sse/concatenate.ts'
 import { SharedFrames } from '../../src/sse/shared-frames.ts'
 import type { Bench } from './bench.ts'
@@ -32,6 +33,11 @@ export function openChat({ url }: Pick<Bench, 'url'>, init: Partial<ChatInit<UIM
 /** What a page sends, as its transport sends it. */
 export function chatBody(messages: readonly object[], rest: object = {}): object {
   return { id: 'mine', messages, trigger: 'submit-message', ...rest }
+}
+
+/** Posts as a program does that reads the problem of a refusal. */
+export function postChat({ post }: Pick<Bench, 'post'>, body: object, headers: Record<string, string> = {}): Promise<Response> {
+  return post('/api/chat', body, { accept: 'application/problem+json', ...headers })
 }
 
 export function userMessage(id: string, text: string): object {
@@ -70,13 +76,23 @@ export async function allUiFrames(response: Response, see: (frame: UiFrame) => v
   return frames
 }
 
+interface SentName {
+  readonly sessionId: string
+  readonly runId: string
+  readonly knownUntil?: number
+}
+
 /** The frames of a stream of these events, of one turn, up to where it came to rest. */
-export function framesSent(events: readonly LoggedEvent[], name: { readonly sessionId: string; readonly runId: string; readonly knownUntil?: number }) {
+export function framesSent(events: readonly LoggedEvent[], name: SentName): Promise<UiFrame[]> {
+  const end = events.findLast((event) => event.type === 'turn-end') ?? expect.fail('the turn has no end')
+  return chunkFrames(events, name, (form) => form.last({ ...end, ...name, type: 'execute-complete' }, events.at(-1)?.cursor))
+}
+
+/** The frames of these events alone, and of what ends them. */
+export function chunkFrames(events: readonly LoggedEvent[], name: SentName, last: (form: ChatForm) => Frames = () => []): Promise<UiFrame[]> {
   const form = new ChatForm({ shared: new SharedFrames(), log: 'log', ...name, redaction: createRedaction() })
   const frames = events.flatMap((event) => form.event(event))
-  const end = events.findLast((event) => event.type === 'turn-end') ?? expect.fail('the turn has no end')
-  const last = form.last({ ...end, ...name, type: 'execute-complete' }, events.at(-1)?.cursor)
-  return collect(uiFrames(new Response(concatenate([...frames, ...last]) as Uint8Array<ArrayBuffer>)))
+  return collect(uiFrames(new Response(concatenate([...frames, ...last(form)]) as Uint8Array<ArrayBuffer>)))
 }
 
 export function chunksOf(frames: readonly UiFrame[]): UIMessageChunk[] {

@@ -12,13 +12,13 @@ import type { StoredEvent } from '../store/records.ts'
 
 export interface LogReading {
   readonly store: SessionStore
-  readonly live: LiveLog
+  readonly liveLog: LiveLog
   readonly clock: Clock
   readonly key: string
   /** Where to begin; asked at the first read, and its failure is that of the read. */
   readonly from: () => Position | Promise<Position>
-  /** Go on with what happens after the present end. */
-  readonly follow: boolean
+  /** Go on with what happens after the present end, or with the deltas of now alone. */
+  readonly live: boolean | 'so-far'
   /** Give the events of this run only, and end where it rests and the log has no later event of it. */
   readonly runId?: string
   /** Whether the run waits or has ended in this moment. Says nothing about the place that the reader has reached. */
@@ -87,9 +87,9 @@ class LogReader {
   }
 
   async *read(): AsyncGenerator<LoggedEvent, void, undefined> {
-    const { runId, isResting, follow, from } = this.#reading
-    const letGo = this.#reading.live.hold(this.#reading.key)
-    const session = this.#reading.live.session(this.#reading.key)
+    const { runId, isResting, live, from } = this.#reading
+    const letGo = this.#reading.liveLog.hold(this.#reading.key)
+    const session = this.#reading.liveLog.session(this.#reading.key)
     try {
       const position = await from()
       this.#seq = this.#countedAt = position.seq
@@ -100,11 +100,16 @@ class LogReader {
         const resting = runId !== undefined && (await isResting(runId))
         const before = this.#seq
         yield* this.#catchUp()
-        if (!follow || this.#ended || this.#signal.aborted || (resting && !this.#hasMoved)) return
-        if (this.#isBusy === undefined) await this.#lookBack()
+        if (!live || this.#ended || this.#signal.aborted || (resting && !this.#hasMoved)) return
+        if (live === true && this.#isBusy === undefined) await this.#lookBack()
         // The run may rest by now. No await between this test and the subscription.
         if (this.#seq > before || session.lastSeq > this.#seq) continue
         const queue = session.subscribe(this.#seq, session.base <= this.#countedAt ? this.#n : 0, this.#reading.bufferBytes)
+        if (live === 'so-far') {
+          session.unsubscribe(queue)
+          for (let delta = this.#nextDelta(queue); delta; delta = this.#nextDelta(queue)) yield delta
+          return
+        }
         const leave = queue.attend(this.#signal, this.#reading.clock, pollsOf(this.#reading.store))
         this.#queue = queue
         try {

@@ -63,7 +63,7 @@ export const checkLabelsOptions = optionalRecord<{ readonly leaf?: string }>({ l
 /** The cursor is parsed where it is used. */
 const reading = { cursor: () => undefined, abortSignal: checkSignal, bufferBytes: whole(1) }
 
-export const checkEventsOptions = optionalRecord<EventsOptions>({ ...reading, live: checkBoolean, runId: optionalName })
+export const checkEventsOptions = optionalRecord<EventsOptions>({ ...reading, live: oneOf(true, false, 'so-far'), runId: optionalName })
 
 export const checkRunEventsOptions = optionalRecord<Pick<EventsOptions, 'cursor' | 'abortSignal' | 'bufferBytes'>>(reading)
 

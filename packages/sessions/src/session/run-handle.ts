@@ -30,11 +30,11 @@ export function runHandle(
     const start = cursor === undefined ? from : parseCursor(cursor)
     return readLog({
       store: context.store,
-      live: context.live,
+      liveLog: context.live,
       clock: context.clock,
       key: session.key,
       from: async () => start ?? { seq: (await found(readRun(context.store, runId))).firstSeq - 1, n: 0 },
-      follow: true,
+      live: true,
       runId,
       isResting: restingIn(context),
       abortSignal,

@@ -212,7 +212,7 @@ function sessionEvents(
   const position = cursor === undefined ? undefined : parseCursor(cursor)
   const reading: LogReading = {
     store: context.store,
-    live: context.live,
+    liveLog: context.live,
     clock: context.clock,
     key,
     from: async () => {
@@ -220,7 +220,7 @@ function sessionEvents(
       if (runId !== undefined && (await readRun(context.store, runId)).session !== key) throw unknownRun(runId)
       return position ?? { seq: firstSeq - 1, n: 0 }
     },
-    follow: live,
+    live,
     ...(runId === undefined ? {} : { runId }),
     isResting: restingIn(context),
     abortSignal,

@@ -93,8 +93,8 @@ export interface Session {
   /** The active path, or the whole tree, as lines of JSON for `importSession`, each without its line feed. */
   export(options?: ExportOptions): AsyncIterable<string>
   /**
-   * The log from a cursor on (a string is a cursor; default: from the first event), then live. Ends only with
-   * `live: false`, the abort signal, or, with `runId`, when that run waits or ends.
+   * The log from a cursor on (a string is a cursor; default: from the first event), then live. Ends only without `live`, by
+   * the abort signal, or, with `runId`, when that run waits or ends.
    */
   events(options?: string | EventsOptions): LogEvents
   /** The active path, oldest first within the page; the newest page comes first and `before` gives older ones. */
@@ -214,8 +214,8 @@ export interface Spent {
 
 export interface EventsOptions {
   readonly cursor?: string
-  /** Default true. False ends at the present end of the log. */
-  readonly live?: boolean
+  /** Default true. False ends at the present end of the log, `so-far` after the deltas that this process has beyond it. */
+  readonly live?: boolean | 'so-far'
   /** Only until this run waits for outside help or ends. */
   readonly runId?: string
   readonly abortSignal?: AbortSignal

@@ -1,7 +1,7 @@
 import type { LoggedEvent, LogIterator } from '@bowline/sessions'
 import type { Step } from '@bowline/llm/testing'
 import { expect, it } from 'vitest'
-import { gate, logOf, setup, types } from '../support.ts'
+import { collect, gate, logOf, setup, types } from '../support.ts'
 
 /** All that is given now: one that is waited for, and what is at hand with it. */
 async function atHand(reading: LogIterator): Promise<LoggedEvent[]> {
@@ -80,5 +80,27 @@ it('S117: a reader may ask for less to be held; what it misses are deltas, and n
   }
   expect(counts[1]).toBe(200)
   expect(counts[0]).toBeLessThan(50)
+  await runtime.stop()
+})
+
+it('V101: a reading of the log so far ends with the deltas of the open message, and waits for nothing', async () => {
+  const go = gate()
+  const { runtime } = setup({ steps: [{ parts: held(go.passed, []) }] })
+  await runtime.start()
+  const session = runtime.session('room:1')
+  await session.open()
+  const soFar = () => collect(session.events({ live: 'so-far' }))
+  expect(await soFar()).toEqual(await logOf(session))
+  const run = await session.send('go')
+  const seen: LoggedEvent[] = []
+  const reading = session.events()[Symbol.asyncIterator]()
+  while (seen.at(-1)?.type !== 'text-delta') seen.push(await nextOf(reading))
+  expect(await soFar()).toEqual(seen)
+  expect(await collect(session.events({ live: 'so-far', cursor: seen.at(-2)?.cursor ?? '' }))).toEqual(seen.slice(-1))
+  expect(await collect(session.events({ live: 'so-far', runId: run.runId, cursor: seen.at(-1)?.cursor ?? '' }))).toEqual([])
+  go.open()
+  await run.result()
+  while (seen.at(-1)?.type !== 'settled') seen.push(await nextOf(reading))
+  expect(await soFar()).toEqual(await logOf(session))
   await runtime.stop()
 })

@@ -1,0 +1,130 @@
+import { DefaultChatTransport, parsePartialJson, type ChatTransport, type UIMessage } from 'ai'
+import { inputChecks } from './arguments.ts'
+import { ClientError } from './client-error.ts'
+import { checkConnectionOptions } from './client-options.ts'
+import type { CallOptions } from './client-session.ts'
+import { httpOf, queryOf, type ConnectionOptions, type Http } from './http.ts'
+import type { SessionView, StopReceipt } from './wire.ts'
+
+/** Metadata of each answer. */
+export interface ChatMetadata {
+  readonly sessionId: string
+  /** Also the id of the message. */
+  readonly runId: string
+}
+
+/** A conversation as `GET /api/chat/{id}` gives it. */
+export interface ChatHistory<Message extends UIMessage = UIMessage> {
+  readonly id: string
+  /** Oldest first, the open answer as far as it goes. */
+  readonly messages: Message[]
+  /** What was said behind the open answer, and is answered after it. */
+  readonly queued: Message[]
+  /** The `before` that gives older messages; absent if there are none. */
+  readonly next?: string
+  /** The position in the log of the session up to which the messages tell. */
+  readonly cursor: string
+  /** The open answer: it is being written, or waits for the page. */
+  readonly run?: { readonly runId: string; readonly status: NonNullable<SessionView['run']>['status']; readonly stopping: boolean }
+}
+
+export interface LoadOptions extends CallOptions {
+  /** 1–500 stored messages, default 200; no answer is cut. */
+  readonly limit?: number
+  /** `next` of the page of newer messages. */
+  readonly before?: string
+}
+
+export interface ChatClient<Message extends UIMessage = UIMessage> {
+  /**
+   * For `useChat` and `Chat` of the AI SDK. It sends the last message only. A refusal is a `ClientError` with a text for
+   * people, its code and the problem. Ending its reading (`stop()` of `useChat`, leaving the page) does not stop the answer.
+   */
+  readonly transport: ChatTransport<Message>
+  /** Gives the newest messages of a conversation; none if nobody has begun it. Rejects with a `ClientError`. */
+  load(id: string, options?: LoadOptions): Promise<ChatHistory<Message>>
+  /**
+   * Stops the open answer and what waits behind it; the stream of the answer then ends by itself. Resolves when it has
+   * ended, or after ten seconds as `pending`. A message that is sent meanwhile is accepted. Rejects with a `ClientError`.
+   */
+  stop(id: string, options?: CallOptions): Promise<StopReceipt>
+}
+
+/** Connects pages of the AI SDK to the chat routes of a server. Throws `invalid-config`. Makes no request. */
+export function createChatClient<Message extends UIMessage = UIMessage>(options: ConnectionOptions): ChatClient<Message> {
+  checkConnectionOptions(options)
+  const http = httpOf(options)
+  const stops = new Map<string, Promise<unknown>>()
+  return {
+    transport: transportOf(http, (id) => stops.get(id)),
+    async load(id, loadOptions = {}) {
+      inputChecks.checkName('id', id)
+      inputChecks.checkFields('options', loadOptions, { abortSignal: inputChecks.checkSignal, limit: inputChecks.whole(1), before: inputChecks.optionalName })
+      const { abortSignal, ...page } = loadOptions
+      const history = await http.json<ChatHistory<Message>>({ method: 'GET', path: pathOf(id) + queryOf(page) }, abortSignal)
+      await readInputs(history.messages.at(-1))
+      return history
+    },
+    async stop(id, stopOptions = {}) {
+      inputChecks.checkName('id', id)
+      inputChecks.checkFields('options', stopOptions, { abortSignal: inputChecks.checkSignal })
+      const { abortSignal } = stopOptions
+      const post = (body: object) => http.json<StopReceipt>({ method: 'POST', path: `${pathOf(id)}/stop`, body: JSON.stringify(body) }, abortSignal)
+      const asked = post({ waitMs: 0 })
+      // The next message must not overtake it; nor is it to wait for the end.
+      const stored: Promise<unknown> = asked.then(undefined, () => undefined).then(() => {
+        if (stops.get(id) === stored) stops.delete(id)
+      })
+      stops.set(id, stored)
+      const receipt = await asked
+      return receipt.state === 'pending' ? post({ runId: receipt.runId }) : receipt
+    },
+  }
+}
+
+function transportOf<Message extends UIMessage>(http: Http, stopOf: (id: string) => Promise<unknown> | undefined): ChatTransport<Message> {
+  return new DefaultChatTransport<Message>({
+    api: `${http.options.baseUrl}/api/chat`,
+    async prepareSendMessagesRequest({ id, messages, trigger, messageId }) {
+      await stopOf(id)
+      // The server has the conversation. A message that was answered may stand before the last one.
+      const message = messages.find((each) => each.id === messageId) ?? messages.at(-1)
+      return { body: { id, messages: message ? [message] : [], trigger, messageId } }
+    },
+    fetch: (url, { method, headers, body, signal } = {}) => fetchWith(http, url as string, { method, headers: new Headers(headers), body, signal }),
+  })
+}
+
+interface Fetched {
+  readonly method: string | undefined
+  readonly headers: Headers
+  readonly body: unknown
+  readonly signal: AbortSignal | null | undefined
+}
+
+async function fetchWith(http: Http, url: string, { method, headers, body, signal }: Fetched): Promise<Response> {
+  const request = {
+    method: method === 'POST' ? 'POST' : 'GET',
+    path: url.slice(http.options.baseUrl.length),
+    headers: { ...Object.fromEntries(headers), accept: 'text/event-stream, application/problem+json' },
+    ...(typeof body === 'string' && { body }),
+  } as const
+  try {
+    return await http.open(request, signal ?? new AbortController().signal)
+  } catch (error) {
+    // The AI SDK knows a lost connection by the error of `fetch`, and comes back by itself.
+    throw ClientError.isInstance(error) && error.code === 'network' ? (error.cause ?? error) : error
+  }
+}
+
+function pathOf(id: string): string {
+  return `/api/chat/${encodeURIComponent(id)}`
+}
+
+/** The input of a call that is still being written comes as text: it is read as far as it goes. */
+async function readInputs(message: UIMessage | undefined): Promise<void> {
+  for (const part of message?.parts ?? []) {
+    if (!('rawInput' in part) || part.state !== 'input-streaming') continue
+    Object.assign(part, { input: (await parsePartialJson(String(part.rawInput))).value })
+  }
+}

@@ -1,0 +1,91 @@
+import type { Redaction } from '@bowline/llm'
+import type { LoggedEvent } from '@bowline/sessions'
+import { withoutSecrets } from '../sse/frames.ts'
+import { isWaiting } from './ending-chunks.ts'
+import { MessageFold, type UiMessage } from './message-fold.ts'
+import { TurnChunks, type TurnName } from './turn-chunks.ts'
+import type { Chunks } from './ui-chunk.ts'
+
+/** The message of a turn as a page has it that has read its stream up to some event. */
+export class TurnFold {
+  readonly #name: TurnName
+  readonly #redaction: Redaction
+  readonly #turn: TurnChunks
+  readonly #message = new MessageFold()
+  readonly #stored = new Set<string>()
+  readonly #answers: string[] = []
+  #hasBegun = false
+  #hasEnded = false
+  #isOver = false
+  /** Id of the stored input. */
+  inputEntry: string | undefined
+
+  constructor(name: TurnName, redaction: Redaction) {
+    this.#name = name
+    this.#redaction = redaction
+    this.#turn = new TurnChunks(name)
+  }
+
+  push(event: LoggedEvent): void {
+    this.#note(event)
+    if (event.type === 'turn-start') this.#hasBegun = true
+    for (const chunks of this.#turn.push(withoutSecrets(event, this.#redaction))) this.add(chunks)
+  }
+
+  /** Adds what the stream of a turn says at its end. */
+  add(chunks: Chunks): void {
+    if (chunks.length > 0) this.#hasBegun = true
+    for (const chunk of chunks) this.#message.push(chunk)
+  }
+
+  /** Adds answers that no event tells of, as far as the message still asks. */
+  addAnswers(chunks: Chunks): void {
+    this.add(chunks.filter((chunk) => this.#message.asksFor(chunk)))
+  }
+
+  /** Nothing of the run follows. */
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  /** Id of the last answer that was not withdrawn. */
+  get lastAnswer(): string | undefined {
+    return this.#answers.findLast((id) => this.#stored.has(id))
+  }
+
+  /** Something of the turn is in the transcript. */
+  get isStored(): boolean {
+    return this.#stored.size > 0
+  }
+
+  /** Undefined as long as a stream would have said nothing. */
+  get message(): UiMessage | undefined {
+    const { sessionId, runId } = this.#name
+    return this.#hasBegun ? { id: runId, role: 'assistant', metadata: { sessionId, runId }, parts: this.#message.parts } : undefined
+  }
+
+  #note(event: LoggedEvent): void {
+    switch (event.type) {
+      case 'user-message':
+        this.inputEntry ??= event.messageId
+        this.#stored.add(event.messageId)
+        return
+      case 'message-end':
+        this.#stored.add(event.messageId)
+        this.#answers.push(event.messageId)
+        return
+      case 'message-discarded':
+        this.#stored.delete(event.messageId)
+        return
+      case 'turn-end':
+        this.#hasEnded = !isWaiting(event)
+        // A run that never began has no step behind its end.
+        this.#isOver = this.#hasEnded && event.turn === 0
+        return
+      case 'save-point':
+        this.#isOver = this.#hasEnded
+        return
+      default:
+    }
+  }
+}
