@@ -97,6 +97,18 @@ describe('time', () => {
     expect(trace).toEqual(['cancel timeout', 'close failed'])
   })
 
+  it('B30, B43: a result that was there before the deadline stays, also when the stream never ends', async () => {
+    const onPrompt = async function* (): AsyncGenerator<BridgeEvent> {
+      yield { type: 'result', result: answer('in time') }
+      await never
+    }
+    const { bridge, clock } = await startBridge([testAgent('a', { onPrompt })], { cancelGraceMs: 5000 })
+    const run = bridge.delegate({ prompt: 'hi', timeoutMs: 1000 })
+    await clock.advance(1000)
+    await clock.advance(5000)
+    expect(outcomeOf(await run.result())).toMatchObject({ status: 'completed', text: 'in time' })
+  })
+
   it('B54: timeoutMs covers the whole delegation, create and close included', async () => {
     const created = Promise.withResolvers<void>()
     const { trace, agent } = cancelTrace({ onSessionCreate: () => created.promise })

@@ -103,6 +103,12 @@ it('V61: a verifier that throws, or gives no valid tenant, is 503 and never a pa
   }
 })
 
+it.each([undefined, false, 0, ''])('V61: a verifier that answers %j knows nobody: 401, never a pass', async (answer) => {
+  const { get, execute } = await bench({ auth: () => Promise.resolve(answer as never) })
+  await refusal(get(list), 401, 'unauthenticated')
+  await refusal(execute({ sessionId: 'mine', input: { role: 'user', content: 'hi' }, context: {} }), 401, 'unauthenticated')
+})
+
 it('V61: a verifier that takes over 5 s is 503', async () => {
   const clock = manualClock()
   const asked = Promise.withResolvers<void>()

@@ -1,0 +1,183 @@
+import { describe, expect, it } from 'vitest'
+import { textRun } from './support/events.ts'
+import { JumpingClock } from './support/jumping-clock.ts'
+import { collect, connect, startServer } from './support/setup.ts'
+import type { WireServer } from './support/wire-server.ts'
+
+const nowhere = { url: 'http://127.0.0.1:1' }
+
+/** One answer of a server: its pieces, one for each read, and then the end of the connection. */
+type Answer = readonly (string | (() => string))[]
+
+/** A server that gives these answers, one for each connection, and is gone after the last. */
+function answering(answers: readonly Answer[]): typeof fetch {
+  const left = [...answers]
+  return () => {
+    const pieces = left.shift()?.values()
+    if (!pieces) return Promise.reject(new TypeError('down'))
+    const body = new ReadableStream<Uint8Array>(
+      {
+        pull(controller) {
+          const { value, done } = pieces.next()
+          if (done) controller.error(new TypeError('cut'))
+          else controller.enqueue(new TextEncoder().encode(typeof value === 'function' ? value() : value))
+        },
+      },
+      { highWaterMark: 0 },
+    )
+    return Promise.resolve(new Response(body, { headers: { 'content-type': 'text/event-stream' } }))
+  }
+}
+
+const savePoint = (seq: number): string => `id: ${seq}\ndata: ${JSON.stringify({ type: 'save-point', at: 1, runId: 'r1', turn: 1, seq })}\n\n`
+const delta = (id: string, text: string): string => {
+  const event = { type: 'text-delta', at: 1, runId: 'r1', turn: 1, step: 1, messageId: 'm1', index: 0, delta: text }
+  return `id: ${id}\ndata: ${JSON.stringify(event)}\n\n`
+}
+
+/** The waits of a reader until it gives up, at half of each window. */
+async function waitsOf(answers: readonly Answer[], clock = new JumpingClock(30_000)): Promise<readonly number[]> {
+  const client = connect(nowhere, { fetch: answering(answers), clock, random: () => 0.5 })
+  await expect(collect(client.session('s1').attach())).rejects.toMatchObject({ code: 'disconnected' })
+  return clock.waitsMs
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)
+
+/** The numbers of the events that come from these answers. */
+async function seqsOf(cursor: string, answers: readonly Answer[]): Promise<readonly unknown[]> {
+  const client = connect(nowhere, { fetch: answering(answers), clock: new JumpingClock(30_000), random: () => 0.5 })
+  const seen: unknown[] = []
+  const reading = async (): Promise<void> => {
+    for await (const event of client.session('s1').attach({ cursor })) seen.push('seq' in event ? event.seq : event.type === 'text-delta' ? event.delta : event.type)
+  }
+  await expect(reading()).rejects.toMatchObject({ code: 'disconnected' })
+  return seen
+}
+
+describe('the time without contact', () => {
+  it('C6: is counted from the last byte, be it a comment', async () => {
+    const clock = new JumpingClock(30_000)
+    const late = (): string => {
+      clock.pass(100_000)
+      return ': still here\n\n'
+    }
+    expect(sum(await waitsOf([[': ready\n\n', late]], clock))).toBe(120_000)
+  })
+
+  it('C6: is counted from the headers of an answer that brings nothing more', async () => {
+    const clock = new JumpingClock(30_000)
+    const down = answering([])
+    let tries = 0
+    const fetch: typeof globalThis.fetch = (...given) => (++tries === 20 ? answering([[]])(...given) : down(...given))
+    const client = connect(nowhere, { fetch, clock, random: () => 0.5 })
+    await expect(collect(client.session('s1').attach())).rejects.toMatchObject({ code: 'disconnected' })
+    const before = sum(clock.waitsMs.slice(0, 19))
+    expect(before).toBeGreaterThan(60_000)
+    expect(sum(clock.waitsMs)).toBe(before + 120_000)
+  })
+})
+
+describe('the wait before a try', () => {
+  it('C6: is a first one again behind an event', async () => {
+    const cut: Answer = []
+    expect((await waitsOf([cut, cut, [savePoint(1)]])).slice(0, 5)).toEqual([125, 250, 125, 250, 500])
+  })
+
+  it('C6: goes on growing behind connections that bring only comments', async () => {
+    const quiet: Answer = [': ready\n\n']
+    expect((await waitsOf([quiet, quiet, quiet])).slice(0, 4)).toEqual([125, 250, 500, 1000])
+  })
+})
+
+describe('events that come again', () => {
+  it('C8: those up to the given cursor are not given', async () => {
+    expect(await seqsOf('2', [[savePoint(1), savePoint(2), savePoint(3)]])).toEqual([3])
+  })
+
+  it('C8: deltas up to the given cursor are not given', async () => {
+    const pieces = [delta('2.1', 'a'), delta('2.2', 'b'), delta('2.3', 'c')]
+    expect(await seqsOf('2.2', [pieces, pieces])).toEqual(['c'])
+  })
+
+  it('C8: deltas behind the given event are given', async () => {
+    expect(await seqsOf('2', [[delta('2.1', 'a'), delta('2.2', 'b')]])).toEqual(['a', 'b'])
+  })
+})
+
+describe('a cursor that expires', () => {
+  const expired = { status: 410, code: 'cursor-expired' } as const
+
+  async function holding(): Promise<WireServer> {
+    const server = await startServer()
+    server.exists = true
+    server.add(textRun({ runId: 'r1', turn: 1 }, 'hello', ['hi']))
+    return server
+  }
+
+  it('C8, C10: what the loaded state holds is not given again', async () => {
+    const server = await holding()
+    const frames = server.frames.map(({ id, event }) => `id: ${id}\ndata: ${JSON.stringify(event)}\n\n`)
+    server.intercept = ({ path, query }, response) => {
+      if (!path.endsWith('/events')) return undefined
+      if (query.get('cursor') === '1') return expired
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.end(`${frames.join('')}data: {"type":"stream-end","reason":"deleted","resume":false}\n\n`)
+      return 'handled'
+    }
+    const events = await collect(connect(server).session('s1').attach({ cursor: '1' }))
+    expect(events.filter((event) => 'seq' in event)).toEqual([])
+    expect(events[0]).toMatchObject({ type: 'resync' })
+  })
+
+  it('C10: may expire a second time, once something has come since', async () => {
+    const server = await holding()
+    let refusals = 0
+    const last = String(server.state().cursor)
+    server.intercept = ({ path, query }, response) => {
+      if (!path.endsWith('/events')) return undefined
+      const cursor = query.get('cursor')
+      // The cursor of the first state is good; the one behind the event that follows is not.
+      if (cursor !== last) return ++refusals <= 2 ? expired : undefined
+      if (refusals === 2) return undefined
+      server.add([{ type: 'save-point', at: 1, runId: 'r1', turn: 1 }])
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write(savePoint(Number(last) + 1), () => response.destroy())
+      return 'handled'
+    }
+    const types: string[] = []
+    const events = connect(server).session('s1').attach({ cursor: '1' })[Symbol.asyncIterator]()
+    while (types.filter((type) => type === 'resync').length < 2) types.push((await events.next()).value?.type ?? 'end')
+    await events.return?.()
+    expect(types).toEqual(['resync', 'save-point', 'resync'])
+  })
+})
+
+describe('answers of 500 and more', () => {
+  const statusOf = async (status: number, problem: object | undefined): Promise<number> => {
+    const server = await startServer()
+    server.exists = true
+    let left = 1
+    server.intercept = (_seen, response) => {
+      if (left-- <= 0) return undefined
+      response.writeHead(status, { 'content-type': problem ? 'application/problem+json' : 'text/plain' })
+      response.end(problem ? JSON.stringify({ code: 'internal', detail: 'broken', status, ...problem }) : 'broken')
+      return 'handled'
+    }
+    await connect(server).session('s1').state().catch(() => undefined)
+    return server.seen.length
+  }
+
+  it.each([
+    [500, { retryable: true }, 2],
+    [500, { retryable: false }, 1],
+    [500, {}, 1],
+    [500, undefined, 1],
+    [507, { retryable: true }, 2],
+    [502, undefined, 2],
+    [504, undefined, 2],
+    [400, { retryable: true }, 1],
+  ])('C9: %i with %o is asked %i times', async (status, problem, times) => {
+    expect(await statusOf(status, problem)).toBe(times)
+  })
+})

@@ -1,0 +1,124 @@
+import { describe, expect, it } from 'vitest'
+import type { PendingToolCall } from '@bowline/agent-loop/events'
+import { ClientError, type ClientTools, type ToolResultInput } from '../src/index.ts'
+import { ToolRunner } from '../src/tool-runner.ts'
+import { pendingCall } from './support/events.ts'
+
+interface World {
+  readonly runner: ToolRunner
+  readonly sent: ToolResultInput[]
+}
+
+/** A runner whose server says of every answer that these calls still wait. */
+function runnerOf(tools: ClientTools, missing: readonly string[] = [], refusal?: ClientError): World {
+  const sent: ToolResultInput[] = []
+  const submit = async (results: readonly ToolResultInput[]) => {
+    sent.push(...results)
+    if (refusal) throw refusal
+    return { accepted: results.map(({ toolCallId }) => toolCallId), repeated: [], missing, runId: 'r1' }
+  }
+  return { runner: new ToolRunner({ tools: () => tools, submit }), sent }
+}
+
+const answers: ClientTools = { look: { execute: () => 'seen', effect: 'idempotent' } }
+const [one, two] = [pendingCall('c1', 'look'), pendingCall('c2', 'other')]
+
+describe('the tool runner', () => {
+  it('C13: a call of which nobody knows whether it ran is not run again', async () => {
+    const { runner, sent } = runnerOf(answers)
+    const unknown: PendingToolCall = { ...one, unknown: true }
+    runner.offer([unknown])
+    runner.confirm(unknown)
+    await runner.whenIdle()
+    expect(sent).toEqual([])
+    expect([...runner.open]).toEqual(['c1'])
+  })
+
+  it('C11: the answer to a call of a subagent names its path, another one has none', async () => {
+    const { runner, sent } = runnerOf(answers)
+    runner.offer([{ ...one, path: ['d1', 'd2'] }, { ...one, toolCallId: 'c3' }])
+    await runner.whenIdle()
+    expect(sent).toEqual([
+      { toolCallId: 'c1', path: ['d1', 'd2'], output: 'seen' },
+      { toolCallId: 'c3', output: 'seen' },
+    ])
+  })
+
+  it('C12, C16: what the receipt no longer misses was answered elsewhere, and what it misses stays open', async () => {
+    const settled = runnerOf(answers, [])
+    settled.runner.offer([one, two])
+    await settled.runner.whenIdle()
+    expect([...settled.runner.open]).toEqual([])
+    const waiting = runnerOf(answers, ['c2'])
+    waiting.runner.offer([one, two])
+    await waiting.runner.whenIdle()
+    expect([...waiting.runner.open]).toEqual(['c2'])
+  })
+
+  it('C13: found waiting, a call that cannot happen twice waits for its confirmation, and runs once', async () => {
+    let runs = 0
+    const { runner, sent } = runnerOf({ pay: { execute: () => ++runs } })
+    const call = pendingCall('c1', 'pay')
+    runner.offer([call], true)
+    expect([runner.stateOf('c1'), runner.busy]).toEqual(['needs-confirm', false])
+    runner.confirm(call)
+    expect(runner.stateOf('c1')).toBe('running')
+    runner.confirm(call)
+    runner.offer([call], true)
+    await runner.whenIdle()
+    expect([runs, sent, runner.stateOf('c1')]).toEqual([1, [{ toolCallId: 'c1', output: 1 }], 'answered'])
+  })
+
+  it.each(['pure', 'idempotent'] as const)('C13: found waiting, a call of a tool that is %s runs at once', async (effect) => {
+    const { runner, sent } = runnerOf({ look: { execute: () => 'seen', effect } })
+    runner.offer([one], true)
+    await runner.whenIdle()
+    expect(sent).toEqual([{ toolCallId: 'c1', output: 'seen' }])
+  })
+
+  it('C13: an outcome that could not be sent is sent again as it was, and the tool does not run again', async () => {
+    let runs = 0
+    const refused = new ClientError('body-too-large', 'no')
+    const { runner, sent } = runnerOf({ look: { execute: () => ++runs } }, [], refused)
+    runner.offer([one])
+    await runner.whenIdle()
+    expect([runner.error, runner.stateOf('c1')]).toEqual([refused, 'needs-confirm'])
+    runner.confirm(one)
+    await runner.whenIdle()
+    expect([runs, sent]).toEqual([1, [{ toolCallId: 'c1', output: 1 }, { toolCallId: 'c1', output: 1 }]])
+  })
+
+  it('C16: a call that no longer waits is aborted, and its outcome is not sent', async () => {
+    const signals: AbortSignal[] = []
+    const { runner, sent } = runnerOf({
+      look: {
+        execute: (_input, { abortSignal }) => {
+          signals.push(abortSignal)
+          return new Promise((resolve) => abortSignal.addEventListener('abort', () => resolve('late')))
+        },
+      },
+    })
+    runner.offer([one])
+    await Promise.resolve()
+    runner.offer([])
+    await runner.whenIdle()
+    expect([signals[0]?.aborted, sent, runner.stateOf('c1')]).toEqual([true, [], undefined])
+  })
+
+  it('C16: settled while its answer is on the way, a call stays settled', async () => {
+    const gate = Promise.withResolvers<void>()
+    const sending = Promise.withResolvers<void>()
+    const submit = async () => {
+      sending.resolve()
+      await gate.promise
+      return { accepted: ['c1'], repeated: [], missing: [], runId: 'r1' }
+    }
+    const runner = new ToolRunner({ tools: () => answers, submit })
+    runner.offer([one])
+    await sending.promise
+    runner.settle('c1')
+    gate.resolve()
+    await runner.whenIdle()
+    expect([runner.stateOf('c1'), runner.error]).toEqual([undefined, undefined])
+  })
+})

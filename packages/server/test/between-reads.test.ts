@@ -1,0 +1,80 @@
+import type { SessionView } from '@bowline/client'
+import type { Session } from '@bowline/sessions'
+import { expect, it } from 'vitest'
+import { bench, refusal, remoteTool, say, type Bench } from './support/bench.ts'
+import { allFrames } from './support/frames.ts'
+
+const mine = '/api/agent/session/mine'
+const view = async (answer: Promise<Response>) => (await (await answer).json()) as SessionView
+
+/** From now on the handles of this session are changed so. */
+function change({ runtime }: Bench, id: string, changed: (session: Session) => Partial<Session>): void {
+  const open = runtime.session.bind(runtime)
+  const within = <Read extends typeof runtime.session>(read: Read) => (key: string) => {
+    const session = read(key)
+    return key === `tenant:local:s:${id}` ? { ...session, ...changed(session) } : session
+  }
+  runtime.session = within(open)
+  runtime.reader = within(runtime.reader.bind(runtime) as typeof runtime.session)
+}
+
+/** Before each of the first reads of its messages something happens in the session. */
+async function viewWithCommits(commits: number): Promise<{ readonly torn: SessionView; readonly whole: SessionView }> {
+  const steps = [{ text: 'One.' }, ...Array.from({ length: commits }, () => ({ text: 'More.' }))]
+  const it = await bench({ steps })
+  await allFrames(await it.execute({ sessionId: 'mine', input: say('first'), context: {} }))
+  let left = commits
+  change(it, 'mine', (session) => ({
+    messages: async (page) => {
+      if (left-- > 0) await allFrames(await it.execute({ sessionId: 'mine', input: say('more') }))
+      return session.messages(page)
+    },
+  }))
+  return { torn: await view(it.get(mine)), whole: await view(it.get(mine)) }
+}
+
+it.each([1, 2, 4])('V18: a view is of one moment, also when %i commits come between its reads', async (commits) => {
+  const { torn, whole } = await viewWithCommits(commits)
+  expect(torn.messages).toHaveLength(2 + 2 * commits)
+  expect(torn).toEqual(whole)
+})
+
+it('V18: with commits all the time it is answered after five looks', async () => {
+  const { torn } = await viewWithCommits(9)
+  expect(torn.messages).toHaveLength(2 + 2 * 5)
+})
+
+it('V18: what a run waits for is that of the messages', async () => {
+  const it = await bench({ steps: [{ text: 'One.' }, { toolCalls: [{ id: 'c1', name: 'place', input: {} }] }], tools: [remoteTool('place')] })
+  await allFrames(await it.execute({ sessionId: 'mine', input: say('first'), context: {} }))
+  let asked = false
+  change(it, 'mine', (session) => ({
+    messages: async (page) => {
+      if (!asked) await allFrames(await it.execute({ sessionId: 'mine', input: say('where?') }))
+      asked = true
+      return session.messages(page)
+    },
+  }))
+  expect(await view(it.get(mine))).toMatchObject({ status: 'busy', pendingToolCalls: [{ toolCallId: 'c1' }], run: { status: 'awaiting-tools' } })
+})
+
+it('V25: an id that somebody takes between look and fork is refused as taken', async () => {
+  const it = await bench({ steps: [{ text: 'One.' }] })
+  await allFrames(await it.execute({ sessionId: 'mine', input: say('first'), context: {} }))
+  expect((await it.post(`${mine}/fork`, { newSessionId: 'copy' })).status).toBe(201)
+  change(it, 'copy', () => ({ info: async () => undefined }))
+  await refusal(it.post(`${mine}/fork`, { newSessionId: 'copy' }), 409, 'session-exists')
+})
+
+it('V78, V96: a HEAD of a stream opens none: its place is free for the next', async () => {
+  const it = await bench({ steps: [{ text: 'One.' }], limits: { streamsPerSession: 1 } })
+  await allFrames(await it.execute({ sessionId: 'mine', input: say('first'), context: {} }))
+  const ask = (method: string) => {
+    const request = new Request(`http://127.0.0.1${mine}/events`, { method, headers: { host: '127.0.0.1' } })
+    return it.server.fetch(request, { remoteAddress: '127.0.0.1' })
+  }
+  for (let again = 0; again < 3; again++) expect([(await ask('HEAD')).status, (await ask('HEAD')).body]).toEqual([200, null])
+  const read = await ask('GET')
+  expect(read.status).toBe(200)
+  await read.body?.cancel()
+})

@@ -1,0 +1,77 @@
+import type { Area, AreaPart } from './run-area.ts'
+
+/** The sources that hold safety, by what they hold, and the tests that guard them. */
+export const areas: readonly Area[] = [
+  {
+    name: 'ledger',
+    parts: [
+      part('agent-loop', ['tools/{recover,call}', 'journal/draft'], ['journal/recovery', 'journal/commits', 'tools/settling', 'loop/remote']),
+      part('sessions', ['journal/{ledger-rows,settle-open-calls,turn-state,close-run}', 'session/recover-run'], ['runtime/ledger', 'runtime/run', 'session/recovery-answers', 'session/stop', 'children/stopping']),
+    ],
+  },
+  {
+    name: 'claims',
+    parts: [
+      part('sessions', ['runtime/{claim-loop,recover}', 'stores/memory/{claim,due}'], ['life/wake', 'runtime/many-runtimes', 'life/drain', 'children/blocking', 'stores/memory']),
+      part('sessions', ['stores/sql/{claim,due}'], ['stores/sqlite']),
+      part('bridge', ['requests/claim', 'records/processes'], ['calls-that-meet', 'limits', 'after-a-crash']),
+    ],
+  },
+  {
+    name: 'fences',
+    parts: [
+      part('sessions', ['runtime/leases', 'store/commit-once', 'stores/memory/{expectations,renew}', 'stores/rules'], ['runtime/failing-store', 'life/leases', 'life/clock-set-back', 'stores/memory']),
+      part('sessions', ['stores/sql/expectations', 'stores/owner-lock'], ['stores/sqlite', 'stores/file-process']),
+      part('bridge', ['records/record-table'], ['calls-that-meet', 'sessions', 'cancel']),
+    ],
+  },
+  {
+    name: 'auth',
+    parts: [part('server', ['auth/*', 'http/{access,caller,addresses}'], ['auth/auth', 'auth/jwt', 'auth/reload', 'auth/tickets', 'http/access', 'argument-table'])],
+  },
+  {
+    name: 'owners',
+    parts: [
+      part('bridge', ['owner-key', 'owner-limits', 'operations/{cancel,look,close,join,list-sessions}', 'mcp/reach'], ['owner-limits', 'cancel', 'list-and-notices', 'calls-that-meet', 'sessions', 'after-a-crash', 'mcp/users', 'mcp/http']),
+      part('server', ['session-keys', 'routes/owned-session', 'rate/{rate-limits,running-runs}'], ['rate/rate-limits', 'rate/running-runs', 'sessions', 'http/access']),
+    ],
+  },
+  {
+    name: 'redaction',
+    parts: [
+      part('llm', ['redact', 'errors/mask-secrets'], ['redact', 'errors', 'errors-of-providers']),
+      part('bridge', ['redact', 'redact-cause', 'error-body', 'model-failure'], ['redact', 'logger', 'prompts']),
+      part('server', ['observe/redacting-logger', 'to-problem-error'], ['failure-texts', 'observe/logs']),
+    ],
+  },
+  {
+    name: 'patience',
+    parts: [part('client', ['{patience,http,event-stream,tool-runner,on-return,problem}'], ['patience', 'tool-runner', 'remote-tools', 'requests', 'attach', 'run'])],
+  },
+  {
+    name: 'budgets',
+    parts: [part('agent-loop', ['loop/{budget,limits,retry-policy,retry}', 'time-limit'], ['loop/budget', 'loop/limits', 'loop/retry', 'tools/timeouts', 'subagents/run-child'])],
+  },
+  {
+    name: 'approvals',
+    parts: [
+      part('agent-loop', ['tools/approve', 'loop/{judge-answers,answer-fields}'], ['loop/approvals', 'loop/approvals-in-place', 'loop/answers']),
+      part('sessions', ['session/{decisions,answers,given-answers}'], ['session/approvals', 'session/answers', 'session/given-answers', 'children/asking']),
+      part('server', ['wire/answers', 'routes/approvals'], ['held', 'end-of-run', 'context', 'contract']),
+    ],
+  },
+  {
+    name: 'cursors',
+    parts: [
+      part('sessions', ['log/{cursor,read-log,reader-queue}'], ['log/take', 'log/run-events', 'log/live-log', 'log/read-log', 'log/stalled-readers']),
+      part('client', ['{cursor,sse-parser}'], ['sse-parser', 'attach', 'run']),
+      part('server', ['sse/{event-stream,frames,join-deltas,shared-frames}', 'session-log'], ['sse/join-deltas', 'sse/shared-frames', 'sse/event-stream', 'events']),
+      part('bridge', ['input/session-cursor'], ['list-and-notices', 'sessions']),
+    ],
+  },
+]
+
+function part(project: string, sources: readonly string[], tests: readonly string[]): AreaPart {
+  const root = `packages/${project}`
+  return { project, sources: sources.map((source) => `${root}/src/${source}.ts`), tests: tests.map((test) => `${root}/test/${test}.test.ts`) }
+}

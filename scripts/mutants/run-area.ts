@@ -1,0 +1,126 @@
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { mutantsOf, plant, type Mutant } from './mutations.ts'
+import { sample } from './sample.ts'
+import { TestRunner } from './test-runner.ts'
+
+/** Sources that hold one kind of safety, and the tests that guard them. */
+export interface Area {
+  readonly name: string
+  readonly parts: readonly AreaPart[]
+}
+
+export interface AreaPart {
+  /** Of vitest. */
+  readonly project: string
+  /** Below the root; patterns are allowed. */
+  readonly sources: readonly string[]
+  /** Below the root. */
+  readonly tests: readonly string[]
+}
+
+/** A mistake that changes nothing that can be seen, and why. */
+export interface Equivalent {
+  readonly source: string
+  readonly kind: Mutant['kind']
+  readonly original: string
+  readonly reason: string
+}
+
+export interface PlacedMutant extends Mutant {
+  readonly source: string
+  readonly part: AreaPart
+}
+
+export interface AreaResult {
+  readonly name: string
+  /** Mistakes that could be made. */
+  readonly possible: number
+  readonly planted: number
+  readonly noticed: number
+  readonly unnoticed: readonly PlacedMutant[]
+}
+
+export interface RunAreaOptions {
+  /** The copy of the tree. */
+  readonly root: string
+  readonly sampleSize: number
+  readonly seed: number
+  readonly equivalents: readonly Equivalent[]
+  readonly print: (line: string) => void
+}
+
+/** Returns every mistake that can be made in the area, without those that change nothing. */
+export function mutantsOfArea({ parts }: Area, root: string, equivalents: readonly Equivalent[]): readonly PlacedMutant[] {
+  return parts.flatMap((part) =>
+    part.sources.flatMap((pattern) => {
+      const files = globSync(pattern, { cwd: root }).sort()
+      if (files.length === 0) throw new Error(`No source file fits "${pattern}". Mend the table in scripts/mutants/areas.ts.`)
+      return files.flatMap((source) => placedIn(source, part, root).filter((mutant) => !equivalents.some((one) => isSame(one, mutant))))
+    }),
+  )
+}
+
+function placedIn(source: string, part: AreaPart, root: string): readonly PlacedMutant[] {
+  return mutantsOf(source, readFileSync(join(root, source), 'utf8')).map((mutant) => ({ ...mutant, source, part }))
+}
+
+function isSame(equivalent: Equivalent, mutant: PlacedMutant): boolean {
+  return equivalent.source === mutant.source && equivalent.kind === mutant.kind && equivalent.original === mutant.original
+}
+
+/** Plants a sample of mistakes, one after the other, and counts those that a test notices. Throws if a test fails without any. */
+export async function runArea(area: Area, options: RunAreaOptions): Promise<AreaResult> {
+  const possible = mutantsOfArea(area, options.root, options.equivalents)
+  const drawn = sample(possible, options.sampleSize, options.seed)
+  const unnoticed: PlacedMutant[] = []
+  for (const part of area.parts) {
+    const ofPart = drawn.filter((mutant) => mutant.part === part)
+    if (ofPart.length > 0) unnoticed.push(...(await runPart(part, ofPart, options)))
+  }
+  return { name: area.name, possible: possible.length, planted: drawn.length, noticed: drawn.length - unnoticed.length, unnoticed }
+}
+
+async function runPart({ project, tests }: AreaPart, mutants: readonly PlacedMutant[], options: RunAreaOptions): Promise<readonly PlacedMutant[]> {
+  const { root, print } = options
+  const runner = new TestRunner({ root, project, tests })
+  const unnoticed: PlacedMutant[] = []
+  try {
+    const limitMs = await limitOf(runner, project, print)
+    for (const mutant of mutants) {
+      const file = join(root, mutant.source)
+      const original = readFileSync(file, 'utf8')
+      try {
+        const answer = await runner.run({ file, text: plant(original, mutant), original }, limitMs)
+        const noticedBy = answer === 'hangs' ? 'the time limit' : answer.noticedBy
+        if (noticedBy === undefined) unnoticed.push(mutant)
+        print(`${noticedBy === undefined ? 'UNNOTICED' : 'noticed'} ${describeMutant(mutant)}${noticedBy === undefined ? '' : ` by ${noticedBy}`}`)
+      } finally {
+        writeFileSync(file, original)
+      }
+    }
+  } finally {
+    runner.close()
+  }
+  return unnoticed
+}
+
+/** The tests must pass as they are; a mistake may take twice as long. */
+async function limitOf(runner: TestRunner, project: string, print: (line: string) => void): Promise<number> {
+  const startedAt = performance.now()
+  const answer = await runner.start(600_000)
+  const tookMs = performance.now() - startedAt
+  if (answer === 'hangs') throw new Error(`The tests of ${project} take more than ten minutes.`)
+  if (answer.noticedBy !== undefined) throw new Error(`A test of ${project} fails without a mistake: ${answer.noticedBy}`)
+  print(`${project}: ${answer.tests} tests in ${(tookMs / 1000).toFixed(1)} s`)
+  return 2 * tookMs + 15_000
+}
+
+export function describeMutant({ source, line, kind, original, replacement }: PlacedMutant): string {
+  return `${source}:${line} ${kind}: ${short(original)} -> ${short(replacement)}`
+}
+
+function short(text: string): string {
+  const line = text.replaceAll(/\s+/g, ' ')
+  return line.length > 80 ? `${line.slice(0, 77)}...` : line
+}

@@ -1,0 +1,98 @@
+// A process with one vitest in it, which runs the tests of one part again for each order of its parent.
+import { writeFileSync } from 'node:fs'
+import { relative } from 'node:path'
+import { Writable } from 'node:stream'
+import { createVitest, type TestRunResult, type TestSpecification } from 'vitest/node'
+
+export interface TestProcessOptions {
+  readonly root: string
+  readonly project: string
+  /** Paths below `root`, in the order in which they run. */
+  readonly tests: readonly string[]
+}
+
+/** The file to write before the tests run, and what is in it afterwards again. */
+export interface TestOrder {
+  readonly file: string
+  readonly text: string
+  readonly original: string
+}
+
+export interface TestAnswer {
+  /** The first test that failed, or an error beside the tests. */
+  readonly noticedBy?: string
+  readonly tests: number
+  /** The test files by how long they took. */
+  readonly quickFirst: readonly string[]
+}
+
+const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
+const { root, project, tests } = JSON.parse(process.argv[2] ?? '{}') as TestProcessOptions
+
+/** One file after the other as they were asked for: most mistakes are seen by the first. */
+class GivenOrder {
+  sort(specifications: TestSpecification[]): TestSpecification[] {
+    return specifications
+  }
+
+  shard(specifications: TestSpecification[]): TestSpecification[] {
+    return specifications
+  }
+}
+
+const limits = { testTimeout: 10_000, hookTimeout: 10_000 }
+const oneByOne = { maxWorkers: 1, fileParallelism: false, bail: 1, sequence: { sequencer: GivenOrder } }
+const options = { root, project: [project], watch: false, reporters: [{}], ...limits, ...oneByOne }
+const vitest = await createVitest(options as Parameters<typeof createVitest>[0], {}, { stdout: nowhere, stderr: nowhere })
+await vitest.standalone()
+const found = await vitest.globTestSpecifications([...tests])
+const specifications = tests.flatMap((test) => found.find((one) => pathOf(one) === test) ?? [])
+
+process.on('message', (order: TestOrder | 'start') => void answer(order))
+process.on('disconnect', () => process.exit())
+process.send?.('ready')
+
+function pathOf({ moduleId }: TestSpecification): string {
+  return relative(root, moduleId)
+}
+
+async function answer(order: TestOrder | 'start'): Promise<void> {
+  if (order === 'start') return report(await run())
+  try {
+    write(order.file, order.text)
+    report(await run())
+  } finally {
+    write(order.file, order.original)
+  }
+}
+
+function report(answer: TestAnswer): void {
+  process.send?.(answer)
+}
+
+function write(file: string, text: string): void {
+  writeFileSync(file, text)
+  vitest.invalidateFile(file)
+}
+
+async function run(): Promise<TestAnswer> {
+  if (specifications.length !== tests.length) return { noticedBy: `${tests.length} test files are wanted, ${specifications.length} found`, tests: 0, quickFirst: tests }
+  const result = await vitest.runTestSpecifications(specifications)
+  const noticedBy = firstFailure(result)
+  const passed = result.testModules.flatMap((module) => [...module.children.allTests('passed')])
+  const quickFirst = specifications.toSorted((one, other) => durationOf(one) - durationOf(other)).map(pathOf)
+  return { tests: passed.length, quickFirst, ...(noticedBy === undefined ? {} : { noticedBy }) }
+}
+
+function durationOf({ testModule }: TestSpecification): number {
+  return testModule?.diagnostic().duration ?? 0
+}
+
+function firstFailure({ testModules, unhandledErrors }: TestRunResult): string | undefined {
+  for (const module of testModules) {
+    const [failed] = module.children.allTests('failed')
+    if (failed) return failed.fullName
+    if (!module.ok()) return `${module.relativeModuleId}, which could not be loaded`
+  }
+  return unhandledErrors.length > 0 ? 'an unhandled error' : undefined
+}

@@ -1,0 +1,70 @@
+import { fork, type ChildProcess } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import type { TestAnswer, TestOrder, TestProcessOptions } from './test-process.ts'
+
+const program = fileURLToPath(new URL('./test-process.ts', import.meta.url))
+
+/** Runs the tests of one part in a process of its own; one that hangs or ends is replaced. */
+export class TestRunner {
+  #options: TestProcessOptions
+  #child: Promise<ChildProcess> | undefined
+
+  constructor(options: TestProcessOptions) {
+    this.#options = options
+  }
+
+  /** Runs the tests as they are. From then on the quick ones come first. */
+  async start(limitMs: number): Promise<TestAnswer | 'hangs'> {
+    const answer = await this.run('start', limitMs)
+    this.close()
+    if (answer !== 'hangs') this.#options = { ...this.#options, tests: answer.quickFirst }
+    return answer
+  }
+
+  /** Resolves with what the tests say, or `'hangs'` if they say nothing in `limitMs`. Rejects if the process cannot start. */
+  async run(order: TestOrder | 'start', limitMs: number): Promise<TestAnswer | 'hangs'> {
+    const child = await (this.#child ??= startProcess(this.#options))
+    const answer = await Promise.race([ask(child, order), inMs(limitMs)])
+    if (answer === 'hangs' || child.exitCode !== null) this.close()
+    return answer
+  }
+
+  close(): void {
+    void this.#child?.then(endProcess, () => undefined)
+    this.#child = undefined
+  }
+}
+
+function startProcess(options: TestProcessOptions): Promise<ChildProcess> {
+  // In a group of its own, so that the workers and programs of the tests end with it.
+  const child = fork(program, [JSON.stringify(options)], { cwd: options.root, detached: true, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  return new Promise((resolve, reject) => {
+    child.once('message', () => resolve(child))
+    child.once('exit', (code) => reject(new Error(`The test process ended with code ${code} before it was ready.`)))
+  })
+}
+
+function ask(child: ChildProcess, order: TestOrder | 'start'): Promise<TestAnswer> {
+  return new Promise((resolve) => {
+    // A mistake may end the process that runs the tests.
+    const onExit = (): void => resolve({ noticedBy: 'the end of the test process', tests: 0, quickFirst: [] })
+    child.once('exit', onExit)
+    child.once('message', (answer: TestAnswer) => {
+      child.off('exit', onExit)
+      resolve(answer)
+    })
+    child.send(order)
+  })
+}
+
+function endProcess({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+  } catch {
+    // It has ended.
+  }
+}
+
+function inMs(limitMs: number): Promise<'hangs'> {
+  return new Promise((resolve) => void setTimeout(() => resolve('hangs'), limitMs).unref())
+}

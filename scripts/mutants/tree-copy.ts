@@ -1,0 +1,28 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+
+/**
+ * Copies the working tree into a new temporary folder and returns its path: mistakes are made there, never in the tree itself. What is
+ * installed is shared by links. The caller removes the folder.
+ */
+export function copyTree(root: string): string {
+  const copy = mkdtempSync(join(tmpdir(), 'bowline-mutants-'))
+  const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root, encoding: 'utf8' })
+  for (const file of listed.split('\0')) {
+    if (file === '' || !existsSync(join(root, file))) continue
+    mkdirSync(dirname(join(copy, file)), { recursive: true })
+    cpSync(join(root, file), join(copy, file))
+  }
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
+  // Their links are relative: those to other packages lead to the copies of these.
+  for (const folder of globSync('{packages,apps}/*/node_modules', { cwd: root })) {
+    cpSync(join(root, folder), join(copy, folder), { recursive: true, verbatimSymlinks: true })
+  }
+  return copy
+}
+
+export function removeTree(copy: string): void {
+  rmSync(copy, { recursive: true, force: true })
+}
