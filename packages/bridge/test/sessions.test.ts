@@ -204,6 +204,19 @@ describe('expiry', () => {
     expect(clock.pendingTimers).toBe(0)
   })
 
+  it('B17: ten seconds after a sweep began its hooks are waited for no longer, and the next sweep is timed', async () => {
+    const begun: string[] = []
+    const agent = testAgent('a', { onSessionClose: ({ metadata }) => (begun.push(String(metadata['name'])), never) })
+    const { bridge, clock } = await startBridgeOf(inProcessExecutor({ agents: [agent], ttlMs: 1000, idleMs: 0 }))
+    await bridge.createSession({ metadata: { name: 'first' } })
+    await clock.advance(60_000)
+    await bridge.createSession({ metadata: { name: 'second' } })
+    await clock.advance(10_000 + 59_999)
+    expect(begun).toEqual(['first'])
+    await clock.advance(1)
+    expect(begun).toEqual(['first', 'second'])
+  })
+
   it('B21: a tombstone lasts requestRetentionMs; then the session never was', async () => {
     const { bridge, clock } = await startBridgeOf({ requestRetentionMs: 5000 }, inProcessExecutor({ agents: [testAgent('a')], ...limits }))
     const { sessionId } = await bridge.createSession()

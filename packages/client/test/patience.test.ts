@@ -78,6 +78,23 @@ describe('the time without contact', () => {
   })
 })
 
+describe('what ends a reading', () => {
+  it.each(['AbortError', 'TimeoutError'])('C5: a read that breaks with an %s is an interruption: only the own signal ends a reading', async (name) => {
+    const broken = (): string => {
+      throw new DOMException('The connection was aborted.', name)
+    }
+    expect(await seqsOf('0', [[savePoint(1), broken], [savePoint(2)]])).toEqual([1, 2])
+  })
+
+  it('C9: a request that fails with an AbortError is made again', async () => {
+    const server = await startServer()
+    server.exists = true
+    let left = 1
+    const failing: typeof fetch = (...given) => (left-- > 0 ? Promise.reject(new DOMException('gone', 'AbortError')) : fetch(...given))
+    expect((await connect(server, { fetch: failing }).session('s1').state()).sessionId).toBe('s1')
+  })
+})
+
 describe('the wait before a try', () => {
   it('C6: is a first one again behind an event', async () => {
     const cut: Answer = []

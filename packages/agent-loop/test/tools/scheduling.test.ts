@@ -45,6 +45,22 @@ describe('scheduling', () => {
     expect((await run.result()).status).toBe('completed')
   })
 
+  it('A55: the end of another call starts none of a tool that is at its concurrency', async () => {
+    const [one, two] = [gated('one', { concurrency: 1 }), gated('two')]
+    const talk = conversation()
+    const calls = [call('a', 'one'), call('b', 'one'), call('c', 'two')]
+    const run = talk.run(agentOf([{ toolCalls: calls }, { text: 'done' }], { tools: [one.tool, two.tool] }), 'go')
+    await until(() => two.started.length === 1)
+    two.open('c')
+    await until(() => rows(talk).includes('c:result'))
+    expect(starts(talk)).toEqual(['a', 'c'])
+    one.open('a')
+    await until(() => one.started.length === 2)
+    expect(rows(talk).indexOf('a:result')).toBeLessThan(rows(talk).indexOf('b:started'))
+    one.open('b')
+    expect((await run.result()).status).toBe('completed')
+  })
+
   it('A56: a sequential call starts after all earlier ones have ended, later ones after it', async () => {
     const [free, alone] = [gated('free'), gated('alone', { sequential: true })]
     const talk = conversation()

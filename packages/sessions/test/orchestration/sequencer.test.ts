@@ -16,6 +16,7 @@ describe('the configuration', () => {
   it.each([
     ['steps[0].name', [{ name: '' }]],
     ['steps[1].name', [{ name: 'a' }, { name: 'a' }]],
+    ['steps[2].name', [{ name: 'a' }, { name: 'b' }, { name: 'a' }]],
     ['steps[1].isDefault', [{ name: 'a', isDefault: true }, { name: 'b', isDefault: true }]],
     ['steps[0].conditions[0].name', [{ name: 'a', conditions: [{ type: 'predicate', name: 'none' }] }]],
     ['steps[0].conditions[0].all[1].not.name', [{ name: 'a', conditions: [{ all: [used('x'), { not: { type: 'predicate', name: 'toString' } }] }] }]],

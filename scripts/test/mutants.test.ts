@@ -1,0 +1,85 @@
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { areas } from '../mutants/areas.ts'
+import { equivalents } from '../mutants/equivalents.ts'
+import { mutantsOf, plant } from '../mutants/mutations.ts'
+import { mutantsOfArea, runArea, type Area } from '../mutants/run-area.ts'
+import { sample } from '../mutants/sample.ts'
+
+const root = join(import.meta.dirname, '../..')
+
+/** What each mistake makes of one line. */
+function madeOf(text: string): readonly string[] {
+  return mutantsOf('source.ts', text).map((mutant) => plant(text, mutant).trim())
+}
+
+describe('mistakes', () => {
+  it('turn conditions and drop their parts', () => {
+    expect(madeOf('if (a && b) go()')).toEqual(['if (true) go()', 'if (false) go()', 'if (a || b) go()', 'if ((a)) go()', 'if ((b)) go()', 'if (a && b) ;'])
+    expect(madeOf('const x = a ? b : c')).toEqual(['const x = true ? b : c', 'const x = false ? b : c'])
+    expect(madeOf('x = !a')).toEqual([';', 'x = a'])
+    expect(madeOf('if (a) b\nelse c()')).toContain('if (a) b\nelse {}')
+  })
+
+  it('swap operators and move boundaries', () => {
+    expect(madeOf('const x = a < b')).toEqual(['const x = a >= b', 'const x = a <= b'])
+    expect(madeOf('const x = a + 1')).toEqual(['const x = a - 1', 'const x = a + 2'])
+    expect(madeOf("const x = 'a b' + c")).toEqual([])
+  })
+
+  it('drop calls, assignments, awaits and keys, and empty texts and lists', () => {
+    expect(madeOf('await go(x)')).toEqual([';', '(go(x))'])
+    expect(madeOf('this.a = b')).toEqual([';'])
+    expect(madeOf("const x = { a, b: 'c' }")).toEqual(["const x = { ...{}, b: 'c' }", 'const x = { a, ...{} }', "const x = { a, b: '' }"])
+    expect(madeOf('const x = [a]')).toEqual(['const x = []'])
+    expect(madeOf('const x = true')).toEqual(['const x = false'])
+  })
+
+  it('leave types, imports and words for people as they are', () => {
+    expect(madeOf("import { a } from './a.ts'\nexport type B = 'b' | 'c'\nconst x: 'd' = `${a} is not a number`")).toEqual([])
+    expect(madeOf("throw new Error('This is wrong.')")).toEqual([])
+  })
+})
+
+it('a sample is the same for the same seed, and keeps the order', () => {
+  const items = Array.from({ length: 100 }, (_, place) => place)
+  const drawn = sample(items, 10, 7)
+  expect(drawn).toHaveLength(10)
+  expect(sample(items, 10, 7)).toEqual(drawn)
+  expect(sample(items, 10, 8)).not.toEqual(drawn)
+  expect(drawn).toEqual(drawn.toSorted((one, other) => one - other))
+  expect(sample(items, 200, 7)).toEqual(items)
+})
+
+it('every source and test of the table exists, and every equivalent mistake can be made', () => {
+  for (const area of areas) {
+    for (const test of area.parts.flatMap(({ tests }) => tests)) expect(existsSync(join(root, test)), test).toBe(true)
+    expect(mutantsOfArea(area, root, equivalents).length, area.name).toBeGreaterThan(20)
+  }
+  const all = areas.flatMap((area) => mutantsOfArea(area, root, []))
+  for (const { source, kind, original } of equivalents) {
+    expect(all.some((one) => one.source === source && one.kind === kind && one.original === original), `${source} ${kind} ${original}`).toBe(true)
+  }
+})
+
+it('counts the mistakes that a test notices, names the other ones, and leaves the sources as they were', { timeout: 60_000 }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'bowline-mutants-test-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  cpSync(join(root, 'scripts/test/fixtures/mutants'), folder, { recursive: true })
+  mkdirSync(join(folder, 'test'))
+  const source = readFileSync(join(folder, 'ages.ts'), 'utf8')
+  writeFileSync(join(folder, 'test/ages.test.ts'), readFileSync(join(folder, 'ages.fixture.ts'), 'utf8'))
+  const area: Area = { name: 'ages', parts: [{ project: 'fixture', sources: ['ages.ts'], tests: ['test/ages.test.ts'] }] }
+  const lines: string[] = []
+  const result = await runArea(area, { root: folder, sampleSize: 100, seed: 1, equivalents: [], print: (line) => void lines.push(line) })
+  expect(result).toMatchObject({ name: 'ages', possible: 3, planted: 3, noticed: 1 })
+  expect(result.unnoticed).toMatchObject([
+    { source: 'ages.ts', kind: 'move-boundary', original: '>=', replacement: '>' },
+    { source: 'ages.ts', kind: 'other-number', original: '18', replacement: '19' },
+  ])
+  expect(lines.filter((line) => line.includes('by the time limit'))).toEqual([])
+  expect(readFileSync(join(folder, 'ages.ts'), 'utf8')).toBe(source)
+})
