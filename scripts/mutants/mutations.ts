@@ -116,9 +116,13 @@ function statementMistakes(node: ts.ExpressionStatement): readonly Mistake[] {
   const { expression } = node
   const inner = ts.isAwaitExpression(expression) || ts.isVoidExpression(expression) ? expression.expression : expression
   const isSuper = ts.isCallExpression(inner) && inner.expression.kind === ts.SyntaxKind.SuperKeyword
-  const isAssignment = ts.isBinaryExpression(inner) && ts.isAssignmentOperator(inner.operatorToken.kind)
+  const assigns = ts.isBinaryExpression(inner) && isAssignment(inner.operatorToken.kind)
   const isStep = ts.isPrefixUnaryExpression(inner) || ts.isPostfixUnaryExpression(inner) || ts.isDeleteExpression(inner)
-  return (ts.isCallExpression(inner) && !isSuper) || isAssignment || isStep ? [['drop-statement', node, ';']] : []
+  return (ts.isCallExpression(inner) && !isSuper) || assigns || isStep ? [['drop-statement', node, ';']] : []
+}
+
+function isAssignment(kind: ts.SyntaxKind): boolean {
+  return kind >= ts.SyntaxKind.FirstAssignment && kind <= ts.SyntaxKind.LastAssignment
 }
 
 function literalMistakes(node: ts.Node): readonly Mistake[] {

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { Writable } from 'node:stream'
-import { createVitest, type TestRunResult, type TestSpecification } from 'vitest/node'
+import { createVitest, type CliOptions, type TestRunResult, type TestSpecification } from 'vitest/node'
 
 export interface TestProcessOptions {
   readonly root: string
@@ -43,7 +43,7 @@ class GivenOrder {
 const limits = { testTimeout: 10_000, hookTimeout: 10_000 }
 const oneByOne = { maxWorkers: 1, fileParallelism: false, bail: 1, sequence: { sequencer: GivenOrder } }
 const options = { root, project: [project], watch: false, reporters: [{}], ...limits, ...oneByOne }
-const vitest = await createVitest(options as Parameters<typeof createVitest>[0], {}, { stdout: nowhere, stderr: nowhere })
+const vitest = await createVitest(options as CliOptions, {}, { stdout: nowhere, stderr: nowhere })
 await vitest.standalone()
 const found = await vitest.globTestSpecifications([...tests])
 const specifications = tests.flatMap((test) => found.find((one) => pathOf(one) === test) ?? [])

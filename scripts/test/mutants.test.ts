@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -64,15 +64,19 @@ it('every source and test of the table exists, and every equivalent mistake can 
   }
 })
 
+const ages = {
+  'ages.ts': 'export function isAdult(age: number): boolean {\n  return age >= 18\n}\n',
+  // Looks at nobody who is eighteen.
+  'ages.test.ts': "import { expect, it } from 'vitest'\nimport { isAdult } from './ages.ts'\nit('tells adults', () => expect([isAdult(40), isAdult(5)]).toEqual([true, false]))\n",
+  'vitest.config.mjs': "export default { test: { projects: [{ test: { name: 'ages' } }] } }\n",
+}
+
 it('counts the mistakes that a test notices, names the other ones, and leaves the sources as they were', { timeout: 60_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'bowline-mutants-test-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-  cpSync(join(root, 'scripts/test/fixtures/mutants'), folder, { recursive: true })
-  mkdirSync(join(folder, 'test'))
-  const source = readFileSync(join(folder, 'ages.ts'), 'utf8')
-  writeFileSync(join(folder, 'test/ages.test.ts'), readFileSync(join(folder, 'ages.fixture.ts'), 'utf8'))
-  const area: Area = { name: 'ages', parts: [{ project: 'fixture', sources: ['ages.ts'], tests: ['test/ages.test.ts'] }] }
+  for (const [file, text] of Object.entries(ages)) writeFileSync(join(folder, file), text)
+  const area: Area = { name: 'ages', parts: [{ project: 'ages', sources: ['ages.ts'], tests: ['ages.test.ts'] }] }
   const lines: string[] = []
   const result = await runArea(area, { root: folder, sampleSize: 100, seed: 1, equivalents: [], print: (line) => void lines.push(line) })
   expect(result).toMatchObject({ name: 'ages', possible: 3, planted: 3, noticed: 1 })
@@ -81,5 +85,5 @@ it('counts the mistakes that a test notices, names the other ones, and leaves th
     { source: 'ages.ts', kind: 'other-number', original: '18', replacement: '19' },
   ])
   expect(lines.filter((line) => line.includes('by the time limit'))).toEqual([])
-  expect(readFileSync(join(folder, 'ages.ts'), 'utf8')).toBe(source)
+  expect(readFileSync(join(folder, 'ages.ts'), 'utf8')).toBe(ages['ages.ts'])
 })

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { ClientEvent } from '../src/index.ts'
 import { textRun } from './support/events.ts'
 import { JumpingClock } from './support/jumping-clock.ts'
 import { collect, connect, startServer } from './support/setup.ts'
@@ -164,7 +165,7 @@ describe('a cursor that expires', () => {
     }
     const types: string[] = []
     const events = connect(server).session('s1').attach({ cursor: '1' })[Symbol.asyncIterator]()
-    while (types.filter((type) => type === 'resync').length < 2) types.push((await events.next()).value?.type ?? 'end')
+    while (types.filter((type) => type === 'resync').length < 2) types.push(((await events.next()).value as ClientEvent).type)
     await events.return?.()
     expect(types).toEqual(['resync', 'save-point', 'resync'])
   })

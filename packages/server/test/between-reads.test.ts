@@ -62,7 +62,7 @@ it('V25: an id that somebody takes between look and fork is refused as taken', a
   const it = await bench({ steps: [{ text: 'One.' }] })
   await allFrames(await it.execute({ sessionId: 'mine', input: say('first'), context: {} }))
   expect((await it.post(`${mine}/fork`, { newSessionId: 'copy' })).status).toBe(201)
-  change(it, 'copy', () => ({ info: async () => undefined }))
+  change(it, 'copy', () => ({ info: async () => null }))
   await refusal(it.post(`${mine}/fork`, { newSessionId: 'copy' }), 409, 'session-exists')
 })
 

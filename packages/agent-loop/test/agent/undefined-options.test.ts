@@ -24,7 +24,7 @@ describe('S206: an option that is undefined is absent', () => {
   it('S206: a run with undefined in its retries and limits waits and ends as one without', async () => {
     const talk = conversation()
     const options = { retry: { jitter: 0, ...nothing(['maxRetries', 'baseDelayMs']) }, limits: nothing(['maxSteps', 'maxToolCalls']) }
-    const agent = agentOf([{ error: refusal(503) }, { text: 'done' }], options as never)
+    const agent = agentOf([{ error: refusal(503) }, { text: 'done' }], options)
     expect(await playOut(talk, agent, 'go')).toMatchObject({ status: 'completed', text: 'done' })
     expect(eventsOf(talk, 'retry-start')).toMatchObject([{ delayMs: 2_000 }])
   })

@@ -26,9 +26,7 @@ describe('an AbortError that no stop of the run caused', () => {
     ],
     [
       'gives a stream that breaks with it',
-      async function* (): AsyncGenerator<never> {
-        throw foreignAbort()
-      },
+      () => ({ [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(foreignAbort()) }) }),
     ],
   ] as const)('A115: a model function that %s has failed: it is asked again', async (_how, fail) => {
     const talk = conversation()
