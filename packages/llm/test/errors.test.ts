@@ -81,6 +81,38 @@ describe('classifyError: decisions', () => {
     expect(classifyError(new TypeError('terminated', { cause: system('UND_ERR_BODY_TIMEOUT') })).kind).toBe('timeout')
   })
 
+  it.each<[string, Error]>([
+    ['TypeError', new TypeError("Cannot read properties of undefined (reading 'rate_limit_exceeded')")],
+    ['TypeError with a code', Object.assign(new TypeError('Invalid URL'), { code: 'ERR_INVALID_URL' })],
+    ['ReferenceError', new ReferenceError('modle is not defined')],
+    ['RangeError', new RangeError('Maximum call stack size exceeded')],
+    ['TypeError of another realm', Object.assign(new Error('x is not a function'), { name: 'TypeError' })],
+  ])('L73: a %s is a bug of the program, which no retry mends', (_name, error) => {
+    expect(classifyError(error)).toMatchObject({ kind: 'unknown', retryable: false, message: error.message, cause: error })
+    expect(classifyError(error)).not.toHaveProperty('recovery')
+  })
+
+  it.each<[string, Error]>([
+    ['undici', new TypeError('fetch failed', { cause: system('ENOTFOUND') })],
+    ['undici, without a cause', new TypeError('fetch failed')],
+    ['undici, in the body', new TypeError('terminated')],
+    ['Chrome', new TypeError('Failed to fetch')],
+    ['Chrome, in the body', new TypeError('network error')],
+    ['Firefox', new TypeError('NetworkError when attempting to fetch resource.')],
+    ['Firefox, in the body', new TypeError('Error in input stream')],
+    ['Safari', new TypeError('Load failed')],
+    ['an older Safari', new TypeError('The network connection was lost.')],
+    ['React Native', new TypeError('Network request failed')],
+    ['Deno', new TypeError('error sending request for url (https://api.test/): client error (Connect)')],
+    ['Deno, in the body', new TypeError('error reading a body from connection')],
+    ['a cause', Object.assign(new TypeError('x'), { cause: system('ECONNRESET') })],
+    ['an answer with a status', Object.assign(new TypeError('x'), { statusCode: 503 })],
+    ['a parser of what arrived', new SyntaxError('Unexpected token < in JSON at position 0')],
+    ['anything else', new Error('x')],
+  ])('L73: a connection that failed is tried again as %s words it', (_name, error) => {
+    expect(classifyError(error)).toMatchObject({ retryable: true })
+  })
+
   it('L73: 499 and CANCELLED behind our own signal are the abort', () => {
     const cancelled = { status: 499, body: google(499, 'CANCELLED', 'The operation was cancelled.') }
     const abortSignal = AbortSignal.abort()

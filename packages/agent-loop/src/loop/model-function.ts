@@ -4,6 +4,7 @@ import type { ModelFunction, ToolDeclaration } from '../agent/options.ts'
 import type { CallRequest } from './build-request.ts'
 import { readAnswers } from './function-answers.ts'
 import type { Answers } from './function-answers.ts'
+import { isGenerator } from '../tools/generator.ts'
 import type { Turn } from './turn.ts'
 
 /**
@@ -20,13 +21,9 @@ export async function askFunction(turn: Turn, call: ModelFunction, request: Call
     ...{ instructions, messages: [...messages], tools, runtimeParams, abortSignal: stop.signal },
     ...{ runId, turn: number, step, attempt },
   })
-  if (isStream(asked)) return asked
-  const returned = await stop.until(asked)
-  return isStream(returned) ? returned : readAnswers(turn, returned)
-}
-
-function isStream(value: unknown): value is MessageStream {
-  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
+  if (isGenerator(asked)) return asked
+  const returned: unknown = await stop.until(asked)
+  return isGenerator(returned) ? (returned as MessageStream) : readAnswers(turn, returned)
 }
 
 const declared = new WeakMap<CallRequest['tools'], readonly ToolDeclaration[]>()

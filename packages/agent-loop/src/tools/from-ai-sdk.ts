@@ -1,6 +1,7 @@
 import type { JSONValue, LanguageModelV4ProviderTool } from '@bowline/llm'
 import { checkFunction, refuseConfig } from '../agent/check-options.ts'
 import { messageOf } from '../agent-error.ts'
+import { isThenable } from '../time-limit.ts'
 import { buildTool } from './build-tool.ts'
 import type { ProviderTool } from './declaration.ts'
 import { executeSdkTool, sdkOptions } from './run-ai-sdk.ts'
@@ -92,10 +93,6 @@ function modelOutputOf(sdkTool: AiSdkTool): NonNullable<ToolFields['toModelOutpu
   const { toModelOutput } = sdkTool as unknown as { toModelOutput: (options: object) => unknown }
   return (value: ToolReturnValue, call) => {
     const made = toModelOutput.call(sdkTool, { ...call, output: value.output })
-    return isPromise(made) ? Promise.resolve(made).then(fromSdkOutput) : fromSdkOutput(made)
+    return isThenable(made) ? Promise.resolve(made).then(fromSdkOutput) : fromSdkOutput(made)
   }
-}
-
-function isPromise(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value
 }

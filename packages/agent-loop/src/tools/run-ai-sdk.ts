@@ -1,6 +1,7 @@
 import { toPrompt } from '@bowline/llm'
 import type { JSONValue, Message } from '@bowline/llm'
 import { writtenJson } from '../json.ts'
+import { isGenerator } from './generator.ts'
 import type { AiSdkTool } from './from-ai-sdk.ts'
 import type { ToolChunk, ToolContext, ToolReturnValue } from './tool.ts'
 
@@ -9,7 +10,7 @@ type Execute = (input: JSONValue, options: object) => unknown
 export function executeSdkTool(sdkTool: AiSdkTool, input: JSONValue, context: ToolContext): unknown {
   const returned = (sdkTool as unknown as { execute: Execute }).execute(input, sdkOptions(context))
   const asReturn = sdkTool.toModelOutput ? asReturned : asWritten
-  return isAsyncIterable(returned) ? chunksOf(returned, asReturn) : Promise.resolve(returned).then(asReturn)
+  return isGenerator(returned) ? chunksOf(returned, asReturn) : Promise.resolve(returned).then(asReturn)
 }
 
 /** What a tool of the AI SDK is told about its call. */
@@ -75,8 +76,4 @@ function asReturned(output: unknown): ToolReturnValue {
 /** The AI SDK sends what JSON writes: a date is a text, and a live object its fields. Nothing counts as done here. */
 function asWritten(output: unknown): ToolReturnValue {
   return { output: (output === undefined ? undefined : writtenJson(output)) as JSONValue }
-}
-
-function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
-  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 }

@@ -233,6 +233,34 @@ describe('a model function', () => {
     expect(eventsOf(talk, 'retry-start')).toMatchObject([{ delayMs: 2_000 }])
   })
 
+  const broken = async function* (error: Error): AsyncGenerator<MessageEvent> {
+    yield { type: 'message-start', messageId: 'm', provider: 'p', modelId: 'm', at: 0 }
+    await Promise.resolve()
+    throw error
+  }
+  const faulty = (error: Error) => ({ specificationVersion: 'v4', provider: 'mine', modelId: 'm', supportedUrls: {}, doGenerate: () => Promise.reject(error), doStream: () => Promise.reject(error) }) as const
+  it.each<[string, (error: Error) => AgentOptions['model']]>([
+    ['throws it', (error) => () => { throw error }],
+    ['rejects with it', (error) => () => Promise.reject(error)],
+    ['returns a stream that breaks with it', (error) => () => broken(error) as unknown as MessageStream],
+    ['is no function but a model', (error) => faulty(error)],
+  ])('A128: a TypeError or ReferenceError is a bug of the program and asked about once, a network error retried, of a model that %s', async (_how, modelOf) => {
+    const countedOf = (model: AgentOptions['model'], count: () => void): AgentOptions['model'] => {
+      if (typeof model === 'function') return (request) => (count(), model(request))
+      return Object.assign({}, model as ReturnType<typeof faulty>, { doStream: (...given: never[]) => (count(), (model as ReturnType<typeof faulty>).doStream(...(given as []))) })
+    }
+    for (const error of [new TypeError("Cannot read properties of undefined (reading 'x')"), new ReferenceError('x is not defined'), new RangeError('Invalid array length')]) {
+      let asked = 0
+      const agent = defineAgent({ model: countedOf(modelOf(error), () => asked++), retry: { jitter: 0 } })
+      const { status, reason, error: told } = await playOut(conversation(), agent, 'go')
+      expect([asked, status, reason, told?.message]).toEqual([1, 'error', 'model-error', error.message])
+    }
+    let asked = 0
+    const agent = defineAgent({ model: countedOf(modelOf(new TypeError('fetch failed')), () => asked++), retry: { jitter: 0 } })
+    await playOut(conversation(), agent, 'go')
+    expect(asked).toBe(4)
+  })
+
   it.each<[string, unknown]>([
     ['nothing', undefined],
     ['no list', 'text'],

@@ -5,7 +5,7 @@ import { causesOf } from './causes.ts'
 import { exactCodes, groupCodes, groupOfStatus, kindOfGroup, lookUp, type Group } from './codes.ts'
 import { retryDelayMs } from './delays.ts'
 import { isModelError, modelError, traitsOf } from './error-kinds.ts'
-import { isBrokenStream, isDisconnected, kindOfName } from './error-names.ts'
+import { isBrokenStream, isBug, isDisconnected, kindOfName } from './error-names.ts'
 import type { ErrorFacts } from './shapes.ts'
 import { limitsOf, signOf } from './signs.ts'
 import { isQuotaOfNothing } from './signs/billing.ts'
@@ -125,6 +125,7 @@ function namedVerdict(chain: readonly ErrorFacts[]): Verdict | undefined {
   if (isBroken && named?.kind !== 'timeout') return { kind: 'stream-broken' }
   if (named) return named
   if (chain.some(({ message }) => isDisconnected(message))) return { kind: 'network' }
+  if (isBug(chain[0]?.name)) return { kind: 'unknown', retryable: false }
   const sign = chain.map(({ message }) => signOf('none', message)).find(Boolean)
   return sign && { kind: sign.kind }
 }

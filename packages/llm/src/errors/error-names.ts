@@ -45,11 +45,22 @@ export function kindOfName(code: string | undefined, name: string | undefined): 
   return kind && { kind }
 }
 
-const disconnected = /^(?:fetch failed|failed to fetch|load failed|network ?error\b.*|socket hang up)$/i
+const disconnected =
+  /^(?:fetch failed|failed to fetch|load failed|network ?(?:error|request failed)\b.*|socket hang up|error (?:sending request|reading a body|in input stream)\b.*|the (?:network|internet) connection .*|could not connect to the server\.?)$/i
 
 /** How runtimes word a connection that did not come about, without a code. */
 export function isDisconnected(message: string): boolean {
   return disconnected.test(message)
+}
+
+const bugs = /^(?:Type|Reference|Range)Error$/
+
+/**
+ * Whether only a mistake in a program makes errors of this class. `fetch` throws a `TypeError` too: its words, codes and
+ * causes are read before. A `SyntaxError` is none: parsing what arrived throws it.
+ */
+export function isBug(name: string | undefined): boolean {
+  return name !== undefined && bugs.test(name)
 }
 
 const broken =
