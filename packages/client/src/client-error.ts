@@ -24,22 +24,18 @@ export interface ClientErrorOptions {
 
 export class ClientError extends Error {
   override readonly name = 'ClientError'
-  readonly code: string
+  declare readonly code: string
   /** Of the HTTP answer; absent when there was none. */
-  readonly status?: number
-  readonly retryable: boolean
-  readonly retryAfterMs?: number
+  declare readonly status?: number
+  declare readonly retryable: boolean
+  declare readonly retryAfterMs?: number
   /** As the server sent it. */
-  readonly problem?: Problem
+  declare readonly problem?: Problem
   readonly [marker] = true
 
-  constructor(code: ClientErrorCode | (string & {}), message: string, options: ClientErrorOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
-    this.code = code
-    this.retryable = options.retryable ?? false
-    if (options.status !== undefined) this.status = options.status
-    if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs
-    if (options.problem) this.problem = options.problem
+  constructor(code: ClientErrorCode | (string & {}), message: string, { cause, retryable = false, ...facts }: ClientErrorOptions = {}) {
+    super(message, cause === undefined ? undefined : { cause })
+    Object.assign(this, { code, retryable, ...facts })
   }
 
   /** True also for an error of another installed copy of this package. */

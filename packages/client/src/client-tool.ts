@@ -1,13 +1,17 @@
 import type { PendingToolCall, ToolEffect } from '@bowline/agent-loop/events'
 import type { ArgumentCheck, FieldChecks } from '@bowline/llm/arguments'
-import type { inputChecks } from './arguments.ts'
+import { inputChecks, json } from './arguments.ts'
 import type { JsonValue } from './wire.ts'
 
 /** Client tools by the name that the agent gives them. */
 export type ClientTools = Readonly<Record<string, ClientTool>>
 
 export interface ClientTool {
-  /** What it returns must be JSON; a string goes to the model as text. What it throws goes to the model as the error. */
+  /**
+   * Returns what the model is to see: nothing counts as `'done'`, a string is a text, content is content, other JSON is JSON.
+   * An object with the key `output`, and beside it only `details` (for the page) or `isError`, is a whole answer. What is
+   * not JSON, like a `Date`, is the model's error and named by its path; so is what the tool throws.
+   */
   // A method, so that a tool with a narrower input fits.
   execute(input: JsonValue, context: ClientToolContext): unknown
   /** The input is checked against it first, and `execute` gets what it makes of it. */
@@ -36,7 +40,13 @@ type SchemaResult =
   | { readonly value: unknown; readonly issues?: undefined }
   | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] }
 
-export type Outcome = { readonly output: JsonValue } | { readonly error: string }
+interface Answer {
+  readonly output: JsonValue
+  readonly details?: JsonValue
+  readonly isError?: boolean
+}
+
+export type Outcome = Answer | { readonly error: string }
 
 /** Returns the check for client tools by name. */
 export function toolsCheck({ checkRequired, oneOf, optional, record, requiredFunction, valuesOf }: typeof inputChecks): ArgumentCheck {
@@ -59,7 +69,7 @@ export async function outcomeOf(call: PendingToolCall, tool: ClientTool, abortSi
   try {
     const input = await checkedInput(call.input, tool.inputSchema)
     const value = await tool.execute(input, { toolCallId: call.toolCallId, abortSignal })
-    return { output: asJson(value) }
+    return answerOf(value)
   } catch (error) {
     return { error: error instanceof Error ? error.message : String(error) }
   }
@@ -75,11 +85,18 @@ async function checkedInput(input: JsonValue, schema: InputSchema | undefined): 
 
 /** A path segment is a key or an object that holds one. */
 function nameOf(segment: unknown): string {
-  const isObject = typeof segment === 'object' && segment !== null && 'key' in segment
-  return String(isObject ? segment.key : segment)
+  return String((segment as { readonly key?: unknown } | null)?.key ?? segment)
 }
 
-function asJson(value: unknown): JsonValue {
-  const text = JSON.stringify(value) as string | undefined
-  return text === undefined ? null : (JSON.parse(text) as JsonValue)
+const answerKeys: readonly string[] = ['output', 'details', 'isError']
+
+/** Gives a copy: an answer is sent again as it was. Throws for what is not JSON, and names it by its path. */
+function answerOf(returned: unknown): Answer {
+  const keys = Object.keys(returned ?? {})
+  const isLong = keys.includes('output') && keys.every((key) => answerKeys.includes(key))
+  const answer = (isLong ? returned : { output: returned }) as Answer
+  json('output', answer.output)
+  json('details', answer.details)
+  inputChecks.checkBoolean('isError', answer.isError)
+  return { output: 'done', ...(JSON.parse(JSON.stringify(answer)) as Partial<Answer>) }
 }

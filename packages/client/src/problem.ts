@@ -10,15 +10,11 @@ export async function problemOf(response: Response): Promise<Problem | undefined
   const text = await response.text()
   if (text.length > maxProblemCharacters) return undefined
   try {
-    return asProblem(JSON.parse(text))
+    const value = JSON.parse(text) as Problem | null
+    return typeof value?.code === 'string' ? value : undefined
   } catch {
     return undefined
   }
-}
-
-function asProblem(value: unknown): Problem | undefined {
-  const isProblem = typeof value === 'object' && value !== null && 'code' in value && typeof value.code === 'string'
-  return isProblem ? (value as unknown as Problem) : undefined
 }
 
 /** Seconds or a date. */

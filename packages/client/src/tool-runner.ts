@@ -129,11 +129,8 @@ export class ToolRunner {
   }
 }
 
-/** Undefined when the signal came first: a tool need not listen to it. */
+/** Undefined when the signal came first: a tool need not listen to it. The signal is of this call alone. */
 function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  return new Promise((resolve) => {
-    const onAbort = (): void => resolve(undefined)
-    signal.addEventListener('abort', onAbort)
-    void promise.then(resolve).finally(() => signal.removeEventListener('abort', onAbort))
-  })
+  const aborted = new Promise<undefined>((resolve) => signal.addEventListener('abort', () => resolve(undefined), { once: true }))
+  return Promise.race([promise, aborted])
 }

@@ -87,6 +87,33 @@ describe('remote tools', { timeout: 30_000 }, () => {
     expect(sent(server)).toEqual([[{ toolCallId: 'c1', error: 'no place' }]])
   })
 
+  const ring: Record<string, unknown> = {}
+  ring['me'] = ring
+  it.each<[string, unknown, object]>([
+    ['nothing', undefined, { output: 'done' }],
+    ['null', null, { output: null }],
+    ['a text', 'Ada', { output: 'Ada' }],
+    ['a list', [1, { a: null }], { output: [1, { a: null }] }],
+    ['an object', { name: 'Ada', age: undefined }, { output: { name: 'Ada' } }],
+    ['content', { type: 'content', value: [{ type: 'text', text: 'x' }] }, { output: { type: 'content', value: [{ type: 'text', text: 'x' }] } }],
+    ['an answer', { output: 1, details: { shown: true }, isError: false }, { output: 1, details: { shown: true }, isError: false }],
+    ['an answer that says nothing', { output: undefined, isError: true }, { output: 'done', isError: true }],
+    ['an object with output and more', { output: 1, foo: 2 }, { output: { output: 1, foo: 2 } }],
+    ['details alone', { details: 1 }, { output: { details: 1 } }],
+    ['a date', { born: new Date(0) }, { error: 'output.born must be JSON; received an instance of Date' }],
+    ['a number that JSON lacks', { list: [Number.NaN] }, { error: 'output.list[0] must be JSON; received NaN' }],
+    ['a function', () => 1, { error: 'output must be JSON; received a function' }],
+    ['a bigint', 1n, { error: 'output must be JSON; received a bigint' }],
+    ['a hole', [undefined], { error: expect.stringContaining('output[0] must be') as string }],
+    ['a value in itself', ring, { error: expect.stringContaining('output.me.me') as string }],
+    ['live details', { output: 1, details: { at: new Map() } }, { error: 'details.at must be JSON; received an instance of Map' }],
+    ['isError that is no boolean', { output: 1, isError: 'yes' }, { error: expect.stringContaining('isError must be true or false') as string }],
+  ])('A190, C13: %s that a tool returns is its answer', async (_what, value, answer) => {
+    const server = await asking([pendingCall('c1', 'where_am_i')])
+    await connect(server).session('s1').send('hi', { tools: { where_am_i: { execute: () => value } } }).result()
+    expect(sent(server)).toEqual([[{ toolCallId: 'c1', ...answer }]])
+  })
+
   it('C13: input that does not fit the schema is refused before the tool runs', async () => {
     const server = await asking(calls.slice(1))
     let ran = false
@@ -107,7 +134,7 @@ describe('remote tools', { timeout: 30_000 }, () => {
     const tools: ClientTools = { ask_name: { inputSchema, execute: (input) => void inputs.push(input) } }
     await connect(server).session('s1').send('hi', { tools }).result()
     expect(inputs).toEqual([{ polite: true, greeting: 'hello' }])
-    expect(sent(server)).toEqual([[{ toolCallId: 'c2', output: null }]])
+    expect(sent(server)).toEqual([[{ toolCallId: 'c2', output: 'done' }]])
   })
 
   it.each(['tool-result-conflict', 'unknown-tool-call'])('C13: %s counts as answered elsewhere', async (code) => {
