@@ -24,5 +24,5 @@ it('the example of the README runs as it stands, against a server of this test',
     cwd: folder,
     env: { ...process.env, BOWLINE_TOKEN: 'secret' },
   })
-  expect(stdout).toBe('You are at sea.\ncompleted \n')
+  expect(stdout).toBe('You are at sea.\ncompleted\n')
 }, 30_000)

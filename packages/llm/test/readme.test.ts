@@ -12,7 +12,7 @@ async function outputOf(number: number, before: string, after = ''): Promise<str
   const example = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)][number]?.[1]
   if (example === undefined) throw new Error(`the README has no example ${number}`)
   // The scripted model stands in the place of the real provider.
-  const script = [`import { scriptedModel } from '@bowline/llm/testing'`, before, example.replace(/import \{ openai \}.*\n/, ''), after]
+  const script = [`import { scriptedModel } from '@bowline/llm/testing'`, before, example.replace(/import \{ (?:openai|anthropic) \}.*\n/g, ''), after]
   const args = ['--input-type=module-typescript', '-e', script.join('\n')]
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder })
   return stdout

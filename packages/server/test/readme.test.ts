@@ -10,5 +10,5 @@ it('the example of the README runs', { timeout: 30_000 }, () => {
   const example = /```ts\n(.*?)```/s.exec(readFileSync(join(folder, 'README.md'), 'utf8'))?.[1] ?? ''
   const run = spawnSync(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '--eval', example], { cwd: folder, encoding: 'utf8' })
   expect(run.stderr).toBe('')
-  expect(run.stdout).toBe('true\n')
+  expect(run.stdout).toBe('completed\n')
 })

@@ -17,7 +17,7 @@ function examplesOf(file: string): readonly string[] {
 }
 
 const orchestrated = ['look 0', 'look 1', 'look 2', 'write 0', "write [ 'read', 'search' ]", "[ 'write' ]", ''].join('\n')
-const printed = ['Hello, and this is on disk.completed\n', '2 4\ntrue\n', orchestrated]
+const printed = ['Hello, and this is on disk.completed\n', 'room:1 needs-recovery pay { sum: 80 }\nIt is paid.\n', '2 4\ntrue\n', orchestrated]
 
 it.each(printed.map((output, index) => [index + 1, output] as const))('example %i of the README runs', { timeout: 60_000 }, (number, output) => {
   const examples = examplesOf('README.md')

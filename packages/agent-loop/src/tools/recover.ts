@@ -71,5 +71,5 @@ async function asked(
   context: Parameters<typeof ask>[1],
 ): Promise<Reconciled> {
   const found: Partial<Reconciled> | undefined = await ask(call.input, context)
-  return found?.happened === true || found?.happened === false ? (found as Reconciled) : { happened: 'unknown' }
+  return found?.happened === true || found?.happened === false ? found : { happened: 'unknown' }
 }
