@@ -43,8 +43,12 @@ export {
   isBoundary,
   isDelta,
   isDurable,
+  isEnded,
+  isSuspended,
   progressCharacters,
   reduceEvents,
+  statuses,
+  statusOf,
   toolCallOf,
 } from './events/index.ts'
 export type {
@@ -97,6 +101,7 @@ export type {
   SessionEndEvent,
   SessionStartEvent,
   SettledEvent,
+  Status,
   StepEndEvent,
   StepStartEvent,
   TextDeltaEvent,

@@ -57,6 +57,10 @@ export const withoutRow: Readonly<Record<string, string>> = {
   nullCompaction: 'a compactor that looks at nothing',
   reduceEvents: 'total: it never throws',
   progressCharacters: 'a number',
+  statuses: 'a list',
+  statusOf: 'a look into a table: it never throws',
+  isEnded: 'total: it never throws',
+  isSuspended: 'total: it never throws',
 }
 
 export const exported = [...Object.keys(loop), ...Object.keys(events), ...Object.keys(node), ...Object.keys(testing)]

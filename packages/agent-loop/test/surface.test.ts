@@ -9,11 +9,11 @@ describe('public surface', () => {
   it('exports these names', () => {
     expect(Object.keys(root).sort()).toEqual([
       ...['AgentError', 'adoptTool', 'canonicalJson', 'createBudget', 'createMemoryJournal', 'defineAgent', 'defineExtension', 'defineGuardrail'],
-      ...['defineTool', 'emptyView', 'eventTypes', 'hashJson', 'isBoundary', 'isDelta', 'isDurable', 'loopGuard', 'nullCompaction'],
-      ...['parseInput', 'phaseOf', 'progressCharacters', 'reduceEvents', 'repairTranscript', 'subagentsOf', 'summarizeMessages', 'systemIds', 'toolCallOf'],
+      ...['defineTool', 'emptyView', 'eventTypes', 'hashJson', 'isBoundary', 'isDelta', 'isDurable', 'isEnded', 'isSuspended', 'loopGuard', 'nullCompaction'],
+      ...['parseInput', 'phaseOf', 'progressCharacters', 'reduceEvents', 'repairTranscript', 'statusOf', 'statuses', 'subagentsOf', 'summarizeMessages', 'systemIds', 'toolCallOf'],
     ])
     expect(Object.keys(events).sort()).toEqual([
-      ...['emptyView', 'eventTypes', 'isBoundary', 'isDelta', 'isDurable', 'progressCharacters', 'reduceEvents', 'toolCallOf'],
+      ...['emptyView', 'eventTypes', 'isBoundary', 'isDelta', 'isDurable', 'isEnded', 'isSuspended', 'progressCharacters', 'reduceEvents', 'statusOf', 'statuses', 'toolCallOf'],
     ])
     expect(Object.keys(testing).sort()).toEqual([
       ...['checkEvents', 'checkTranscript', 'crashingJournal', 'fakeIds', 'recordingJournal', 'transcriptArbitrary'],

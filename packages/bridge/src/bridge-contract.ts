@@ -1,3 +1,4 @@
+import type { TurnStatus } from '@bowline/agent-loop/events'
 import type { Clock, Cost, JSONObject, JSONValue, RuntimeParams, Usage } from '@bowline/llm'
 import type { Answer, BridgeEvent, PendingInput, StopReason } from './agent.ts'
 import type { BridgeError, BridgeErrorBody } from './errors.ts'
@@ -164,7 +165,7 @@ export interface RequestIds {
 /** The words of a request that did not fail. */
 export type OutcomeStatus = 'queued' | 'running' | SettledStatus
 /** Those in which nobody works on it: it ended, or waits for answers. */
-export type SettledStatus = 'awaiting-tools' | 'awaiting-approval' | 'completed' | 'aborted' | 'halted' | 'limit'
+export type SettledStatus = Exclude<TurnStatus, 'needs-recovery' | 'error'>
 
 export interface BridgeOutcome extends RequestIds {
   readonly status: OutcomeStatus

@@ -12,11 +12,11 @@ const said = (stopReason: string) => ({
   ...{ role: 'assistant', id: 'm2', at: 2, provider: 'p', modelId: 'm', usage: {}, timing: { totalMs: 1 } },
   ...{ stopReason, content: [{ type: 'text', text: 'A line.' }] },
 })
-const state = (parts: object) => ({
-  ...{ sessionId: 's', agent: 'writer', status: 'idle', messages: [], hasMore: false, pendingToolCalls: [], pendingApprovals: [] },
-  ...{ usage: { inputTokens: 999 }, cursor: '9', createdAt: 0, updatedAt: 0, metadata: {}, ...parts },
+const state = (parts: { readonly run?: { readonly runId: string; readonly status: string; readonly outcome?: string; readonly attempts: number } } & Readonly<Record<string, unknown>>) => ({
+  ...{ sessionId: 's', agent: 'writer', status: 'completed', outcome: 'completed', messages: [], hasMore: false, pendingToolCalls: [], pendingApprovals: [] },
+  ...{ usage: { inputTokens: 999 }, cursor: '9', createdAt: 0, updatedAt: 0, metadata: {}, ...(parts.run && { status: parts.run.status }), ...parts },
 })
-const waiting = state({ pendingApprovals: [asked], run: { runId: 'r', status: 'awaiting-approval', attempts: 1 }, cursor: '5' })
+const waiting = state({ pendingApprovals: [asked], run: { runId: 'r', status: 'waiting-for-user', outcome: 'awaiting-approval', attempts: 1 }, cursor: '5' })
 
 type Routes = Readonly<Record<string, (request: IncomingMessage, response: ServerResponse) => void>>
 
@@ -73,7 +73,7 @@ describe('a log that was cut off behind a lost connection', () => {
   it.each(ends)('B94: behind answers, of a run that ended as $stopReason', async ({ stopReason, result }) => {
     const states = [waiting]
     const executor = await overCutLog({
-      'GET state': (request, response) => json(states.shift() ?? state({ messages: [said(stopReason)] }))(request, response),
+      'GET state': (request, response) => json(states.shift() ?? state({ messages: [said(stopReason)], outcome: stopReason === 'stop' ? 'completed' : 'aborted' }))(request, response),
       'POST a1': json({ approvalId: 'a1', decision: 'approve', at: 1, repeated: false, missing: [] }),
     })
     // What all runs of the session cost is not the cost of this one.
@@ -83,7 +83,7 @@ describe('a log that was cut off behind a lost connection', () => {
 
 describe('a run of a server that waits for a held run of a subagent', () => {
   const heldRuns = [{ runId: 'r/h', agent: ['helper'], message: 'The definition of the agent has changed: the tools.' }]
-  const run = { runId: 'r', status: 'awaiting-tools', attempts: 1 }
+  const run = { runId: 'r', status: 'waiting-for-subagent', outcome: 'awaiting-subagent', attempts: 1 }
   const held = { code: 'UPSTREAM', retryable: false, details: { reason: 'needs-recovery', outcome: 'unknown', issues: [{ id: 'r/h', agent: ['helper'] }] } }
   const answers = [{ id: 'a1', decision: 'approve' as const }]
   const approved = json({ approvalId: 'a1', decision: 'approve', at: 1, repeated: false, missing: [] })
@@ -122,7 +122,7 @@ describe('a run of a server that waits for a held run of a subagent', () => {
     const executor = await overCutLog({
       'POST execute': (_request, response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream', 'x-run-id': 'r' })
-        const end = { type: 'execute-complete', sessionId: 's', runId: 'r', status: 'awaiting-tools', pendingToolCalls: [], pendingApprovals: [], heldRuns, usage: {} }
+        const end = { type: 'execute-complete', sessionId: 's', runId: 'r', status: 'awaiting-subagent', pendingToolCalls: [], pendingApprovals: [], heldRuns, usage: {} }
         response.end(`data: ${JSON.stringify(end)}\n\n`)
       },
     })

@@ -9,21 +9,21 @@ const approval = { approvalId: 'a', toolCallId: 'c', toolName: 't', input: {}, i
 
 describe('what the events of a run say', () => {
   it('B100: a run that waits lists approvals by their id and calls by their path', () => {
-    expect(settledRun(of({ status: 'awaiting-approval', pendingApprovals: [approval] }), 'x')).toEqual({
+    expect(settledRun(of({ outcome: 'awaiting-approval', pendingApprovals: [approval] }), 'x')).toEqual({
       status: 'awaiting-approval',
       result: { text: '', stopReason: 'needs_input', pending: [{ id: 'a', kind: 'approval', toolName: 't', input: {} }] },
     })
-    const both = settledRun(of({ status: 'awaiting-tools', pendingToolCalls: [call], pendingApprovals: [approval] }), 'x')
+    const both = settledRun(of({ outcome: 'awaiting-tools', pendingToolCalls: [call], pendingApprovals: [approval] }), 'x')
     expect(both.status).toBe('awaiting-tools')
     expect(both.result.pending?.map(({ id, kind }) => `${kind} ${id}`)).toEqual(['tool p/c', 'approval a'])
   })
 
   it('a run that a guardrail ended is halted', () => {
-    expect(settledRun(of({ status: 'halted' }), 'x')).toEqual({ status: 'halted', result: { text: '', stopReason: 'refusal' } })
+    expect(settledRun(of({ outcome: 'halted' }), 'x')).toEqual({ status: 'halted', result: { text: '', stopReason: 'refusal' } })
   })
 
   it('has settled when it has ended or waits', () => {
-    expect(hasSettled(of({ status: 'awaiting-approval' }))).toBe(true)
+    expect(hasSettled(of({ outcome: 'awaiting-approval' }))).toBe(true)
     expect(hasSettled(of({ status: 'queued' }))).toBe(false)
     expect(hasSettled(of({ status: 'running', phase: 'turn' }))).toBe(false)
   })

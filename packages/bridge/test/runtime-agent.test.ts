@@ -89,7 +89,7 @@ describe('runtimeAgent', () => {
     expect(outcome).toMatchObject({ status: 'aborted', stopReason: 'cancelled' })
     expect(outcome.text?.length).toBeGreaterThan(0)
     const runs = await runtime.session(`bridge:local:${run.sessionId}`).runs()
-    expect(runs.items.map(({ status }) => status)).toEqual(['aborted'])
+    expect(runs.items.map(({ status }) => status)).toEqual(['stopped'])
   })
 
   it('B72: when the bridge stops, the run goes on', async () => {

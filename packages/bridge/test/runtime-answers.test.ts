@@ -271,9 +271,9 @@ describe('cancel without a reading', () => {
     const agent = runtimeAgent(second, { agent: 'writer' })
     await agent.onCancel?.({ session: sessionOf(), requestId: 'other', reason: 'caller' })
     const runs = async () => (await second.session('bridge:local:bs_1').runs()).items.map(({ status }) => status)
-    expect(await runs()).toEqual(['awaiting-tools'])
+    expect(await runs()).toEqual(['waiting-for-user'])
     await agent.onCancel?.({ session: sessionOf(), requestId: 'r1', reason: 'caller' })
-    expect(await runs()).toEqual(['aborted'])
+    expect(await runs()).toEqual(['stopped'])
     expect(await leg(agent)).toMatchObject({ status: 'aborted', result: { stopReason: 'cancelled' } })
   })
 
@@ -284,7 +284,7 @@ describe('cancel without a reading', () => {
     expect(await run.result()).toMatchObject({ status: 'awaiting-tools' })
     expect(await bridge.cancel({ requestId: run.requestId })).toMatchObject({ cancelled: true, settled: true })
     expect(await bridge.request(run.requestId)).toMatchObject({ status: 'aborted', stopReason: 'cancelled', text: 'Where are you?' })
-    expect((await runtime.session(`bridge:local:${run.sessionId}`).runs()).items).toMatchObject([{ status: 'aborted' }])
+    expect((await runtime.session(`bridge:local:${run.sessionId}`).runs()).items).toMatchObject([{ status: 'stopped' }])
   })
 
   it('B50: a cancel reaches the child runs', async () => {

@@ -1,10 +1,11 @@
+import type { Status } from '@bowline/agent-loop/events'
 import { DefaultChatTransport, parsePartialJson, type ChatTransport, type UIMessage } from 'ai'
 import { inputChecks } from './arguments.ts'
 import { ClientError } from './client-error.ts'
 import { checkConnectionOptions } from './client-options.ts'
 import type { CallOptions } from './client-session.ts'
 import { httpOf, queryOf, type ConnectionOptions, type Http } from './http.ts'
-import type { SessionView, StopReceipt } from './wire.ts'
+import type { StopReceipt } from './wire.ts'
 
 /** Metadata of each answer. */
 export interface ChatMetadata {
@@ -25,7 +26,7 @@ export interface ChatHistory<Message extends UIMessage = UIMessage> {
   /** The position in the log of the session up to which the messages tell. */
   readonly cursor: string
   /** The open answer: it is being written, or waits for the page. */
-  readonly run?: { readonly runId: string; readonly status: NonNullable<SessionView['run']>['status']; readonly stopping: boolean }
+  readonly run?: { readonly runId: string; readonly status: Status; readonly stopping: boolean }
 }
 
 export interface LoadOptions extends CallOptions {

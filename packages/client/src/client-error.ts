@@ -15,10 +15,10 @@ export type ClientErrorCode =
   | 'token-failed'
 
 export interface ClientErrorOptions {
-  readonly status?: number
+  readonly status?: number | undefined
   readonly retryable?: boolean
-  readonly retryAfterMs?: number
-  readonly problem?: Problem
+  readonly retryAfterMs?: number | undefined
+  readonly problem?: Problem | undefined
   readonly cause?: unknown
 }
 

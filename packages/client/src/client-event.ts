@@ -1,3 +1,4 @@
+import { isFields } from '@bowline/llm/arguments'
 import { isDelta, isDurable } from '@bowline/agent-loop/events'
 import type { AgentEvent } from '@bowline/agent-loop/events'
 import { ClientError } from './client-error.ts'
@@ -42,7 +43,7 @@ function parse(data: string): JsonObject & { readonly type: string } {
   } catch (cause) {
     throw new ClientError('invalid-answer', 'The stream holds a frame that is not JSON.', { cause })
   }
-  if (typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string') {
+  if (isFields(value) && typeof value['type'] === 'string') {
     return value as JsonObject & { readonly type: string }
   }
   throw new ClientError('invalid-answer', 'The stream holds a frame without a type.')

@@ -1,10 +1,11 @@
+import type { Status } from '@bowline/agent-loop/events'
 import { checkClientOptions } from './client-options.ts'
 import { httpOf, queryOf, type ConnectionOptions } from './http.ts'
 import { checkCallOptions, checkSessionQuery } from './request-checks.ts'
 import type { CallOptions, ClientSession } from './client-session.ts'
 import type { ClientTools } from './client-tool.ts'
 import { createSession } from './session.ts'
-import type { AgentSummary, SessionList, SessionView } from './wire.ts'
+import type { AgentSummary, SessionList } from './wire.ts'
 
 export interface ClientOptions extends ConnectionOptions {
   /** Remote tools of every run. */
@@ -23,7 +24,9 @@ export interface Client {
 
 export interface SessionQuery {
   readonly agent?: string
-  readonly status?: SessionView['status']
+  readonly status?: Status
+  /** True: only those that have expired; false: only the others. */
+  readonly expired?: boolean
   /** Those that this one handed work to. Their ids are good for `state`, `messages` and `attach` only. */
   readonly parent?: string
   /** 1–200, default 50. */

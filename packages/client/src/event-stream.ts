@@ -176,10 +176,5 @@ function bodyOf(response: Response): ReadableStream<Uint8Array> {
 }
 
 function errorOf({ problem }: StreamError): ClientError {
-  return new ClientError(problem.code, problem.detail, {
-    status: problem.status,
-    retryable: problem.retryable,
-    problem,
-    ...(problem.retryAfterMs === undefined ? {} : { retryAfterMs: problem.retryAfterMs }),
-  })
+  return new ClientError(problem.code, problem.detail, { ...problem, problem })
 }

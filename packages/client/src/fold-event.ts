@@ -1,5 +1,6 @@
 import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
 import type { RunView, ToolCallView } from '@bowline/agent-loop/events'
+import { isFields } from '@bowline/llm/arguments'
 import { inputChecks } from './arguments.ts'
 import type { ClientEvent } from './client-event.ts'
 import { positionOf } from './cursor.ts'
@@ -16,28 +17,28 @@ export function foldEvent(view: RunView, event: ClientEvent): RunView {
 }
 
 function isView(view: unknown): boolean {
-  return typeof view === 'object' && view !== null && 'seq' in view && 'messages' in view && Array.isArray(view.messages)
+  return isFields(view) && 'seq' in view && Array.isArray(view['messages'])
 }
 
 function isEvent(event: unknown): boolean {
-  if (typeof event !== 'object' || event === null || !('type' in event) || typeof event.type !== 'string') return false
-  return event.type !== 'resync' || ('state' in event && isState(event.state))
+  return isFields(event) && typeof event['type'] === 'string' && (event['type'] !== 'resync' || isState(event['state']))
 }
 
 function isState(state: unknown): boolean {
-  if (typeof state !== 'object' || state === null) return false
-  const { cursor, messages, pendingToolCalls } = state as Partial<Record<string, unknown>>
-  return typeof cursor === 'string' && Array.isArray(messages) && Array.isArray(pendingToolCalls)
+  return isFields(state) && typeof state['cursor'] === 'string' && Array.isArray(state['messages']) && Array.isArray(state['pendingToolCalls'])
 }
 
 /** The view to go on from when the events before it are out of reach. */
 export function viewOf(state: SessionView): RunView {
-  const { run, messages, pendingToolCalls, pendingApprovals, usage } = state
+  const { run, status, messages, pendingToolCalls, pendingApprovals, usage } = state
+  const outcome = run ? run.outcome : state.outcome
   return {
     ...emptyView,
     seq: positionOf(state.cursor)?.seq ?? 0,
-    phase: run?.status === 'running' ? 'turn' : 'idle',
-    ...(run ? { runId: run.runId, status: run.status } : {}),
+    phase: outcome || !run || status === 'queued' ? 'idle' : 'turn',
+    ...(status && { status }),
+    ...(outcome && { outcome }),
+    ...(run && { runId: run.runId }),
     messages,
     toolCalls: toolCallsOf(state),
     pendingToolCalls,

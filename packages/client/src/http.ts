@@ -151,8 +151,8 @@ async function refusalOf(response: Response, nowMs: number): Promise<ClientError
   return new ClientError(problem?.code ?? 'invalid-answer', problem?.detail ?? `The server answered with status ${status}.`, {
     status,
     retryable,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    ...(problem ? { problem } : {}),
+    retryAfterMs,
+    problem,
   })
 }
 

@@ -1,3 +1,4 @@
+import { statuses } from '@bowline/agent-loop/events'
 import { isFields, type FieldChecks } from '@bowline/llm/arguments'
 import { inputChecks, isHeader, isHeaders, json, jsonObject, listOf } from './arguments.ts'
 import type { SessionQuery } from './client.ts'
@@ -25,7 +26,7 @@ export const checkPageOptions = options<CallOptions & PageOptions>({ ...call, ..
 export const checkInputOptions = options<InputOptions>({ ...call, id: optionalName })
 export const checkSessionQuery = options<CallOptions & SessionQuery>({
   ...{ ...call, agent: optionalName, parent: optionalName, limit: whole(1), cursor: optionalName },
-  status: oneOf('active', 'busy', 'idle', 'failed', 'expired'),
+  ...{ status: oneOf(...statuses), expired: checkBoolean },
 })
 export const checkStopOptions = options<CallOptions & { runId?: string; mode?: string; scope?: string; waitMs?: number }>({
   ...{ ...call, runId: optionalName, mode: oneOf('stop', 'kill'), scope: oneOf('active', 'all'), waitMs: whole(0) },

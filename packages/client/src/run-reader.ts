@@ -16,10 +16,14 @@ export interface ExecuteResult {
   readonly status: TurnStatus
   /** What this run added to the transcript. */
   readonly messages: readonly ViewMessage[]
+  /** Of its last answer; empty without one. */
+  readonly text: string
   readonly pendingToolCalls?: readonly PendingToolCall[]
   readonly pendingApprovals?: readonly ApprovalRequest[]
   readonly heldRuns?: NonNullable<ExecuteComplete['heldRuns']>
   readonly usage: ExecuteComplete['usage']
+  /** Absent when the price of a part is not known. */
+  readonly cost?: NonNullable<ExecuteComplete['cost']>
   readonly reason?: ExecuteComplete['reason']
   /** Of the run, or of the way to it: `disconnected`, `reading-aborted`, or the code of the server's refusal. */
   readonly error?: NonNullable<ExecuteComplete['error']>
@@ -47,6 +51,7 @@ interface SegmentEnd {
   readonly reason?: ExecuteComplete['reason'] | undefined
   readonly error?: ExecuteComplete['error'] | undefined
   readonly usage?: ExecuteComplete['usage'] | undefined
+  readonly cost?: ExecuteComplete['cost'] | undefined
   readonly pendingToolCalls?: readonly PendingToolCall[] | undefined
   readonly pendingApprovals?: readonly ApprovalRequest[] | undefined
   readonly heldRuns?: ExecuteComplete['heldRuns'] | undefined
@@ -78,8 +83,8 @@ export class RunReader {
       for (;;) {
         if (!this.#atRest) yield* this.#readSegment(AbortSignal.any([signal, pause]))
         if (this.#tools.error) throw this.#tools.error
-        if (this.#end?.status === 'awaiting-tools') this.#tools.offer(this.#pending)
-        if (this.#end?.status !== 'awaiting-tools' || this.#end.heldRuns || !this.#goesOn) break
+        if (this.#waits) this.#tools.offer(this.#pending)
+        if (!this.#waits || this.#end?.heldRuns || !this.#goesOn) break
         this.#atRest = false
       }
       return this.#result()
@@ -94,9 +99,9 @@ export class RunReader {
     return this.#end?.pendingToolCalls ?? this.#view.pendingToolCalls
   }
 
-  /** The run asks nothing, and goes on by itself when the agents below it have ended. */
-  get #waitsForAgents(): boolean {
-    return this.#end?.status === 'awaiting-tools' && this.#pending.length === 0
+  /** For results of tools, or for the agents below it. */
+  get #waits(): boolean {
+    return this.#end?.status === 'awaiting-tools' || this.#end?.status === 'awaiting-subagent'
   }
 
   /** Calls run here, or all have their answer and the run goes on by itself. */
@@ -170,7 +175,7 @@ export class RunReader {
     this.#view = foldEvent(this.#view, event)
     if (event.type === 'turn-start') this.#end = undefined
     if (event.type === 'turn-end') this.#end = event
-    if (event.type === 'save-point') this.#atRest = this.#end !== undefined && !this.#waitsForAgents
+    if (event.type === 'save-point') this.#atRest = this.#end !== undefined && !(this.#waits && this.#pending.length === 0)
     if (event.type === 'tool-execution-end') this.#tools.settle(event.toolCallId)
     return event
   }
@@ -180,42 +185,37 @@ export class RunReader {
     const from = state.messages.findIndex((message) => message.id === first)
     this.#view = { ...viewOf(state), messages: state.messages.slice(Math.max(0, from)) }
     const { run, usage } = state
-    const isOpen = run && (run.runId !== this.runId || run.status === 'running' || run.status === 'queued')
+    const isOpen = run && (run.runId !== this.runId || !run.outcome)
     if (isOpen) return
-    this.#end = { status: run ? (run.status as TurnStatus) : endedAs(state), usage }
+    this.#end = { status: run?.outcome ?? state.outcome ?? 'completed', usage }
     this.#atRest = true
   }
 
   #result(): ExecuteResult {
     const end = this.#end
     if (!end) return this.#failure(new ClientError('invalid-answer', 'The stream ended without the end of the run.'))
-    const open = end.status === 'awaiting-tools' ? this.#pending.filter((call) => this.#tools.open.has(call.toolCallId)) : this.#pending
-    const approvals = end.pendingApprovals ?? this.#view.pendingApprovals
-    return {
-      ...this.#facts(),
-      status: end.status,
-      usage: end.usage ?? this.#view.usage,
-      ...(open.length > 0 ? { pendingToolCalls: open } : {}),
-      ...(approvals.length > 0 ? { pendingApprovals: approvals } : {}),
-      ...(end.heldRuns ? { heldRuns: end.heldRuns } : {}),
-      ...(end.reason ? { reason: end.reason } : {}),
-      ...(end.error ? { error: end.error } : {}),
-    }
+    const { status, usage = this.#view.usage, cost, pendingApprovals = this.#view.pendingApprovals, heldRuns, reason, error } = end
+    const open = this.#waits ? this.#pending.filter((call) => this.#tools.open.has(call.toolCallId)) : this.#pending
+    return this.#resultOf({
+      ...{ status, usage, cost, heldRuns, reason, error },
+      pendingToolCalls: open.length > 0 ? open : undefined,
+      pendingApprovals: pendingApprovals.length > 0 ? pendingApprovals : undefined,
+    })
   }
 
   /** The run itself may go on: this is how the reading of it ended. */
   #failure(error: ClientError): ExecuteResult {
-    return { ...this.#facts(), status: 'error', usage: this.#view.usage, error: { code: error.code, message: error.message }, failure: error }
+    return this.#resultOf({ status: 'error', usage: this.#view.usage, error: { code: error.code, message: error.message }, failure: error })
   }
 
-  #facts(): Pick<ExecuteResult, 'sessionId' | 'runId' | 'messages'> {
-    const { sessionId } = this.#reading
-    return { sessionId, ...(this.runId === undefined ? {} : { runId: this.runId }), messages: this.#view.messages }
+  /** With what is known of the run in any case, and without what is absent. */
+  #resultOf(facts: Facts): ExecuteResult {
+    const { messages } = this.#view
+    const answer = messages.findLast((message) => message.role === 'assistant')
+    const text = answer?.content.map((part) => (part.type === 'text' ? part.text : '')).join('') ?? ''
+    const result = { sessionId: this.#reading.sessionId, runId: this.runId, messages, text, ...facts }
+    return Object.fromEntries(Object.entries(result).filter(([, value]) => value !== undefined)) as unknown as ExecuteResult
   }
 }
 
-/** The events that said it are gone; the last answer says as much as is left. */
-function endedAs({ messages }: SessionView): TurnStatus {
-  const answer = messages.findLast((message) => message.role === 'assistant')
-  return answer?.stopReason === 'error' || answer?.stopReason === 'aborted' ? answer.stopReason : 'completed'
-}
+type Facts = { readonly [Key in keyof Omit<ExecuteResult, 'sessionId' | 'runId' | 'messages' | 'text'>]: ExecuteResult[Key] | undefined }

@@ -166,17 +166,13 @@ class SessionHandle implements ClientSession {
   }
 
   async approve(approvalId: string, options: ApproveOptions = {}): Promise<ApprovalReceipt> {
-    inputChecks.checkName('approvalId', approvalId)
     checkApproveOptions(options)
-    const { abortSignal, ...given } = options
-    return this.#decide(approvalId, { ...given, decision: 'approve' }, abortSignal)
+    return this.#decide('approve', approvalId, options)
   }
 
   async deny(approvalId: string, options: Omit<ApproveOptions, 'input'> = {}): Promise<ApprovalReceipt> {
-    inputChecks.checkName('approvalId', approvalId)
     checkDenyOptions(options)
-    const { abortSignal, ...given } = options
-    return this.#decide(approvalId, { ...given, decision: 'deny' }, abortSignal)
+    return this.#decide('deny', approvalId, options)
   }
 
   async fork(options: CallOptions & ForkRequest = {}): Promise<ClientSession> {
@@ -231,8 +227,9 @@ class SessionHandle implements ClientSession {
     return this.#post(path, { input: messageOf(input), id }, abortSignal)
   }
 
-  #decide(approvalId: string, answer: ApprovalAnswer, signal: AbortSignal | undefined): Promise<ApprovalReceipt> {
-    return this.#post(`/approvals/${encodeURIComponent(approvalId)}`, answer, signal)
+  #decide(decision: ApprovalAnswer['decision'], approvalId: string, { abortSignal, ...given }: ApproveOptions): Promise<ApprovalReceipt> {
+    inputChecks.checkName('approvalId', approvalId)
+    return this.#post(`/approvals/${encodeURIComponent(approvalId)}`, { ...given, decision }, abortSignal)
   }
 
   async #post<T>(path: string, body: unknown, signal: AbortSignal | undefined): Promise<T> {

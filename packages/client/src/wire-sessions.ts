@@ -1,3 +1,4 @@
+import type { Status } from '@bowline/agent-loop/events'
 import type {
   ApprovalRequest,
   CompactionResult as CompactionEnd,
@@ -10,15 +11,13 @@ import type { Cost, JsonObject, JsonValue, ToolResultInput, Usage, UserMessageIn
 
 /** What the routes of a session take and answer. */
 
-export interface SessionView {
-  readonly sessionId: string
-  readonly agent: string
-  readonly status: 'active' | 'busy' | 'idle' | 'failed' | 'expired'
+export interface SessionView extends SessionSummary {
   readonly messages: readonly StoredMessage[]
   readonly hasMore: boolean
   readonly pendingToolCalls: readonly PendingToolCall[]
   readonly pendingApprovals: readonly ApprovalRequest[]
-  readonly run?: { readonly runId: string; readonly status: 'queued' | 'running' | TurnStatus; readonly attempts: number }
+  /** Of its first open run; `outcome` is there while it waits, and says how its last segment ended. */
+  readonly run?: { readonly runId: string; readonly status: Status; readonly outcome?: TurnStatus; readonly attempts: number }
   /**
    * Runs of subagents that `run` waits for and that are held because the definition of their agent has changed: the recover
    * route takes their ids. Absent if there are none.
@@ -29,11 +28,6 @@ export interface SessionView {
   readonly cost?: Cost
   /** The log position that this view is true for. */
   readonly cursor: string
-  readonly createdAt: number
-  readonly updatedAt: number
-  readonly metadata: JsonObject
-  readonly parent?: string
-  readonly forkedFrom?: SessionOrigin
   /** Where the session stands in the plan of its agent, and the tools that it may use now. */
   readonly orchestration?: { readonly step?: string; readonly sequenceIndex: number; readonly tools: readonly string[] }
 }
@@ -57,12 +51,19 @@ export interface SessionOrigin {
 export interface SessionSummary {
   readonly sessionId: string
   readonly agent: string
-  readonly status: SessionView['status']
+  /** That of its first open run, else that of the last one that ended. Absent before its first run. */
+  readonly status?: Status
+  /** How its last run ended, compactions apart. */
+  readonly outcome?: TurnStatus
   readonly createdAt: number
   readonly updatedAt: number
   readonly metadata: JsonObject
   readonly parent?: string
   readonly forkedFrom?: SessionOrigin
+  /** When it expires if nothing happens until then. */
+  readonly expiresAt?: number
+  /** When it expired: it takes nothing any more. */
+  readonly expiredAt?: number
 }
 
 export interface SessionList {
@@ -95,7 +96,7 @@ export type StopRequest =
 export interface StopReceipt {
   readonly runId: string | null
   readonly state: 'settled' | 'pending' | 'nothing-to-stop'
-  readonly status?: 'queued' | 'running' | TurnStatus
+  readonly status?: Status
   readonly calls: readonly { readonly toolCallId: string; readonly toolName: string; readonly status: OutcomeStatus | 'running' }[]
   readonly children: readonly StopReceipt[]
 }

@@ -82,7 +82,7 @@ const given = { abortSignal: signal }
 const methods: Readonly<Record<string, ArgumentRow>> = {
   'client.session': method(['id'], () => ['s1'], (id) => connect().session(id)),
   'client.agents': options({}, (given) => connect().agents(given)),
-  'client.sessions': options({ agent: 'a', status: 'idle', parent: 's1', limit: 5, cursor: 'c' }, (given) => connect().sessions(given), places(none, 'options.status')),
+  'client.sessions': options({ agent: 'a', status: 'queued', expired: false, parent: 's1', limit: 5, cursor: 'c' }, (given) => connect().sessions(given), places(none, 'options.status')),
   'session.send': {
     ...method(['input', 'options'], () => [message(), { ...sendOptions(), ...given, tools: tools() }], (input, options) => session().send(input, options), {
       ...{ ...messageTakes, ...sendTakes, ...toolTakes('options.tools') },

@@ -183,7 +183,7 @@ describe('remote tools of a page', () => {
     const server = await asking()
     server.exists = true
     server.onRun('r1', {} as never)
-    await expect.poll(() => server.view().status).toBe('awaiting-tools')
+    await expect.poll(() => server.view().status).toBe('waiting-for-user')
     let runs = 0
     const execute = (): string => `place ${++runs}`
     const view = show(connect(server), { tools: { where_am_i: { execute, effect: 'once' } } })
@@ -197,7 +197,7 @@ describe('remote tools of a page', () => {
     const again = await asking()
     again.exists = true
     again.onRun('r1', {} as never)
-    await expect.poll(() => again.view().status).toBe('awaiting-tools')
+    await expect.poll(() => again.view().status).toBe('waiting-for-user')
     const pure = show(connect(again), { tools: { where_am_i: { execute, effect: 'pure' } } })
     await expect.poll(() => pure.last().status).toBe('completed')
     expect(runs).toBe(2)
@@ -209,7 +209,7 @@ describe('remote tools of a page', () => {
     const two = show(connect(server))
     await expect.poll(one.page.text).toBe('idle:0')
     await one.last().send('hi')
-    await expect.poll(() => one.last().status).toBe('awaiting-tools')
+    await expect.poll(() => one.last().status).toBe('waiting-for-user')
     two.last().reconnect()
     await expect.poll(() => two.last().pending).toEqual([call])
     expect(await two.last().submitToolResults([{ toolCallId: 'c1', output: 'at sea' }])).toMatchObject({ missing: [] })

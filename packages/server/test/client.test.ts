@@ -191,7 +191,7 @@ describe.each(stores)('the client against $name', { timeout: 60_000 }, ({ make }
     const run = session.send('hi')
     for await (const event of run) {
       if (event.type !== 'tool-execution-start') continue
-      expect(await session.stop()).toMatchObject({ state: 'settled', status: 'aborted', calls: [{ toolName: 'slow', status: 'cancelled' }] })
+      expect(await session.stop()).toMatchObject({ state: 'settled', status: 'stopped', calls: [{ toolName: 'slow', status: 'cancelled' }] })
     }
     expect((await run.result()).status).toBe('aborted')
     held.open()

@@ -43,7 +43,7 @@ it('V63, S82: a run of a subagent that is held for its definition is named by th
   const message = 'The definition of the agent has changed: the instructions.'
   const { heldRuns = [] } = await viewOf()
   expect(heldRuns).toMatchObject([{ agent: ['helper'], message }])
-  expect(frames.at(-1)?.data).toMatchObject({ type: 'execute-complete', status: 'awaiting-tools', pendingToolCalls: [], heldRuns })
+  expect(frames.at(-1)?.data).toMatchObject({ type: 'execute-complete', status: 'awaiting-subagent', pendingToolCalls: [], heldRuns })
   const { runId } = heldRuns[0] ?? { runId: '' }
   const recover = `${mine}/runs/${encodeURIComponent(runId)}/recover`
   await refusal(post(recover, { decision: 'continue' }, writer), 403, 'scope-missing')
@@ -52,7 +52,7 @@ it('V63, S82: a run of a subagent that is held for its definition is named by th
   await refusal(post(recover, { decision: 'continue' }, other), 404, 'unknown-run')
   const answer = await post(recover, { decision: 'continue' }, admin)
   expect([answer.status, await answer.json()]).toEqual([200, { runId }])
-  await vi.waitFor(async () => expect(await viewOf()).toMatchObject({ status: 'idle' }))
+  await vi.waitFor(async () => expect(await viewOf()).toMatchObject({ status: 'completed' }))
   expect(await viewOf()).not.toHaveProperty('heldRuns')
 })
 
@@ -93,8 +93,8 @@ describe('a chat whose subagent is held for its definition', () => {
     const it = await heldChat()
     await allUiFrames(await it.post('/api/chat', posted))
     const answer = await it.post('/api/chat/mine/stop', {})
-    expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ state: 'settled', status: 'aborted', children: [expect.objectContaining({ state: 'settled', status: 'aborted' })] })])
-    expect(await (await it.get(mine)).json()).toMatchObject({ status: 'idle' })
+    expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ state: 'settled', status: 'stopped', children: [expect.objectContaining({ state: 'settled', status: 'stopped' })] })])
+    expect(await (await it.get(mine)).json()).toMatchObject({ status: 'stopped', outcome: 'aborted' })
     expect(chunksOf(await allUiFrames(await it.post('/api/chat', posted))).at(-1)).toEqual({ type: 'abort' })
   })
 })

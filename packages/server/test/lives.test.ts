@@ -54,9 +54,9 @@ describe.each(stores)('the end of a session over the $name store', ({ make }) =>
     const problem = await refusal(post(`${mine}/stop`, { mode: 'kill' }, writer), 403, 'scope-missing')
     expect(problem.detail).toContain('sessions:delete')
     const receipt = (await (await post(`${mine}/stop`, { mode: 'kill' }, remover)).json()) as StopReceipt
-    expect(receipt).toMatchObject({ runId: answer.headers.get('x-run-id'), state: 'settled', status: 'aborted' })
+    expect(receipt).toMatchObject({ runId: answer.headers.get('x-run-id'), state: 'settled', status: 'stopped' })
     expect(completion(await reading).status).toBe('aborted')
-    expect(await (await get(mine, writer)).json()).toMatchObject({ status: 'idle' })
+    expect(await (await get(mine, writer)).json()).toMatchObject({ status: 'stopped' })
     expect(await (await post(`${mine}/stop`, { mode: 'kill' }, admin)).json()).toMatchObject({ state: 'nothing-to-stop' })
   })
 })
@@ -79,7 +79,7 @@ it('V20, S100: the receipt of a stop has the runs in which a subagent hears of i
   const answer = await post(`${mine}/stop`, {})
   expect([answer.status, await answer.json()]).toMatchObject([
     200,
-    { state: 'settled', status: 'aborted', children: [{ status: 'completed', children: [{ status: 'completed' }] }, { state: 'settled', status: 'aborted' }] },
+    { state: 'settled', status: 'stopped', children: [{ status: 'completed', children: [{ status: 'completed' }] }, { state: 'settled', status: 'stopped' }] },
   ])
 })
 

@@ -13,7 +13,7 @@ describe.each(stores)('sessions over the $name store', ({ make }) => {
     await allFrames(await execute({ sessionId: 'mine', input: say('first'), context: { metadata: { topic: 'knots' } } }))
     await allFrames(await execute({ sessionId: 'mine', input: say('second') }))
     const newest = await read(get(`${mine}?limit=3`))
-    expect(newest).toMatchObject({ sessionId: 'mine', agent: 'assistant', status: 'idle', hasMore: true, metadata: { topic: 'knots' } })
+    expect(newest).toMatchObject({ sessionId: 'mine', agent: 'assistant', status: 'completed', hasMore: true, metadata: { topic: 'knots' } })
     expect(newest.messages.map((message) => message.role)).toEqual(['assistant', 'user', 'assistant'])
     const before = newest.messages[0]?.id ?? ''
     const older = await read(get(`${mine}?limit=3&before=${before}`))
@@ -39,8 +39,8 @@ describe.each(stores)('sessions over the $name store', ({ make }) => {
     const { execute, get } = await bench({ store: make(), steps, tools: [remoteTool('place')] })
     const { runId } = completion(await allFrames(await execute({ sessionId: 'mine', input: say('where?'), context: {} })))
     expect(await read(get(mine))).toMatchObject({
-      status: 'busy',
-      run: { runId, status: 'awaiting-tools' },
+      status: 'waiting-for-user',
+      run: { runId, status: 'waiting-for-user', outcome: 'awaiting-tools' },
       pendingToolCalls: [{ toolCallId: 'call-place', toolName: 'place' }],
     })
   })
@@ -53,13 +53,13 @@ describe.each(stores)('sessions over the $name store', ({ make }) => {
     expect(receipt).toEqual({
       runId: answer.headers.get('x-run-id'),
       state: 'settled',
-      status: 'aborted',
+      status: 'stopped',
       calls: [],
       children: [],
     })
     expect(completion(await reading).status).toBe('aborted')
     const again = await post(`${mine}/stop`, { runId: receipt.runId })
-    expect(await again.json()).toMatchObject({ runId: receipt.runId, status: 'aborted' })
+    expect(await again.json()).toMatchObject({ runId: receipt.runId, status: 'stopped' })
   })
 
   it('V20: with waitMs 0 the answer is 202 and pending, while the request stands', async () => {

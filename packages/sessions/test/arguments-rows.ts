@@ -159,7 +159,7 @@ function runtimeRows({ runtime, newRuntime }: World): Readonly<Record<string, Sh
       call: runtime.reader,
     },
     'Runtime.sessions': {
-      args: [['', options({ ...page, agent: someText(), status: oneOf('active', 'busy', 'idle', 'failed', 'expired'), keyPrefix: text, parent: orNull(someText()), activeSince: number(0) })]],
+      args: [['', options({ ...page, agent: someText(), status: orNull(list(['queued'], (item) => item === 'queued')), expired: boolean, keyPrefix: text, parent: orNull(someText()), activeSince: number(0) })]],
       call: runtime.sessions,
     },
     'Runtime.run': { args: [['runId', someText()]], call: runtime.run },

@@ -1,6 +1,6 @@
 import type { SessionStore } from '@bowline/sessions'
 import { systemClock } from '@bowline/llm'
-import { boolean, func, json, list, made, ms, names, needed, number, oneOf, options, orNull, someText, text, whole } from '../../../scripts/argument-table.ts'
+import { boolean, func, json, list, made, ms, names, needed, number, options, orNull, someText, text, whole } from '../../../scripts/argument-table.ts'
 import type { ShapedRow, ValueShape } from '../../../scripts/argument-table.ts'
 
 const clock = made(systemClock)
@@ -40,7 +40,7 @@ function rowsOfStore(store: SessionStore): Readonly<Record<string, ShapedRow>> {
     readApproval: { args: [['approvalId', text]], call: (id) => store.readApproval(id) },
     readInbox: { args: [anyKey, ['kinds', names]], call: (key, kinds) => store.readInbox(key, kinds) },
     readDefinition: { args: [['hash', text]], call: (hash) => store.readDefinition(hash) },
-    listSessions: { args: [query({ agent: someText(), status: oneOf('active', 'busy', 'idle', 'failed', 'expired'), keyPrefix: text, parent: orNull(someText()), activeSince: number(0) }, false)], call: (given) => store.listSessions(given) },
+    listSessions: { args: [query({ agent: someText(), status: orNull(list(['queued'], (item) => item === 'queued')), expired: boolean, keyPrefix: text, parent: orNull(someText()), activeSince: number(0) }, false)], call: (given) => store.listSessions(given) },
     listRuns: { args: [anyKey, query({ status, newestFirst: boolean })], call: (key, given) => store.listRuns(key, given) },
     listChildren: { args: [query({ parent: needed({ good: { runId: 'r' }, accepts: (value) => typeof value === 'object' && value !== null && !Array.isArray(value) }), status: list(['queued'], (item) => typeof item === 'string' && item !== '') }, false)], call: (given) => store.listChildren(given) },
     listBranches: { args: [anyKey, query({})], call: (key, given) => store.listBranches(key, given) },

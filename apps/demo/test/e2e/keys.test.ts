@@ -32,7 +32,7 @@ describeInBrowser('a key that is refused', refusingProvider, (stage) => {
     const tab = await stage().open()
     expect(await tab.page.getByTestId('model').textContent()).toBe('openai · gpt-5.4-mini')
     await tab.say('hello')
-    await tab.reaches('error')
+    await tab.reaches('failed')
     const alert = tab.page.getByRole('alert')
     await alert.getByText('The key is in OPENAI_API_KEY.').waitFor()
     expect(await alert.locator('code').textContent()).toBe('auth-permanent')

@@ -43,7 +43,7 @@ describeInBrowser('what the offline model understands', {}, (stage) => {
   it('D38: "where am I" waits for the browser and goes on with its answer', async () => {
     tab = await stage().open()
     await tab.say('where am I')
-    await tab.reaches('awaiting-tools')
+    await tab.reaches('waiting-for-user')
     await tab.equalsServer()
     await tab.page.getByLabel('Place to share').selectOption('Pier 7, Old Harbour')
     await tab.page.getByRole('button', { name: 'Share this place' }).click()
@@ -107,7 +107,7 @@ describeInBrowser('what the offline model understands', {}, (stage) => {
     await tab.page.getByRole('alert').getByText('body-too-large').waitFor()
     await expect.poll(() => tab.page.getByRole('textbox', { name: 'Message', exact: true }).inputValue()).toBe(message)
     await tab.say('where am I')
-    await tab.reaches('awaiting-tools')
+    await tab.reaches('waiting-for-user')
     expect(await tab.page.getByRole('alert').count()).toBe(0)
     await tab.equalsServer()
     // The browser itself reports what the server refused.

@@ -1,5 +1,6 @@
 import type { Change, Folds } from './folds.ts'
 import type { ApprovalRequestedEvent, ChildEndEvent, ChildUpdateEvent, ToolExecutionEndEvent } from './types.ts'
+import { statusOf } from './status.ts'
 import type { ChildView, RunView, ToolCallView } from './view.ts'
 
 /** Calls, what they wait for, and what they hand to others. */
@@ -37,13 +38,17 @@ export const foldCall: Folds<
     return { pendingToolCalls, children: place < 0 ? [...view.children, child] : view.children.with(place, child) }
   },
   'child-update': (view, event) => {
-    const { step, status, text, toolNames } = event
-    return withChild(view, event, { step, status, toolNames, ...(text !== undefined && { text }) })
+    const { step, text, toolNames } = event
+    return withChild(view, event, { step, ...standing(event), toolNames, ...(text !== undefined && { text }) })
   },
   'child-end': (view, event) => {
-    const { status, usage, cost, error } = event
-    return withChild(view, event, { status, usage, ...(cost && { cost }), ...(error && { error }) })
+    const { usage, cost, error } = event
+    return withChild(view, event, { ...standing(event), usage, ...(cost && { cost }), ...(error && { error }) })
   },
+}
+
+function standing({ status }: ChildUpdateEvent | ChildEndEvent): Pick<ChildView, 'status' | 'outcome'> {
+  return { status: statusOf(status), ...(status !== 'running' && { outcome: status }) }
 }
 
 type Waiting = Pick<RunView['pendingToolCalls'][number], 'toolCallId' | 'path' | 'background'>
@@ -106,8 +111,8 @@ function placeOf(view: RunView, { toolCallId, childRunId }: ChildName): number {
 
 function withChild(view: RunView, event: ChildUpdateEvent | ChildEndEvent, news: Partial<ChildView>): Change {
   const place = placeOf(view, event)
-  const child = view.children[place]
-  return child ? { children: view.children.with(place, { ...child, ...news }) } : {}
+  const { outcome: _before, ...child } = view.children[place] ?? {}
+  return place < 0 ? {} : { children: view.children.with(place, { ...(child as ChildView), ...news }) }
 }
 
 function without(record: Readonly<Record<string, string>>, key: string): Readonly<Record<string, string>> {

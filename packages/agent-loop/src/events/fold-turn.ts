@@ -1,5 +1,6 @@
 import { unchanged } from './folds.ts'
 import type { Folds } from './folds.ts'
+import { isEnded, isSuspended, statusOf } from './status.ts'
 import type { RunView } from './view.ts'
 
 /** Sessions, runs, turns and steps. */
@@ -14,17 +15,17 @@ export const foldTurn: Folds<
   'save-point': unchanged,
   settled: unchanged,
   error: unchanged,
-  'run-queued': (view, { runId }) => (view.phase === 'turn' || isWaiting(view.status) ? {} : { status: 'queued', runId }),
+  'run-queued': (view, { runId }) => (isOpen(view) && view.status !== 'queued' ? {} : { status: 'queued', outcome: undefined, runId }),
   'turn-start': (view, { runId, turn, resumed }) => ({
-    ...{ phase: 'turn', status: 'running', runId, turn, error: undefined, progress: {} },
+    ...{ phase: 'turn', status: 'running', outcome: undefined, runId, turn, error: undefined, progress: {} },
     ...(!resumed && { step: 0, usage: {}, cost: undefined, retry: undefined, ...questionsOfOthers(view) }),
   }),
   'step-start': (_view, { step }) => ({ step }),
   'turn-end': (view, { runId, status, usage, cost, error }) => {
     if (runId !== view.runId && isOpen(view)) return {}
     return {
-      ...{ phase: view.phase === 'turn' ? 'idle' : view.phase, runId, status, usage, cost, error, retry: undefined },
-      ...(!isWaiting(status) && questionsOfOthers(view)),
+      ...{ phase: view.phase === 'turn' ? 'idle' : view.phase, runId, status: statusOf(status), outcome: status, usage, cost, error, retry: undefined },
+      ...(!isSuspended(status) && questionsOfOthers(view)),
     }
   },
 }
@@ -36,9 +37,5 @@ function questionsOfOthers({ pendingToolCalls, pendingApprovals }: RunView): Pic
 
 /** The end of another run is then that of one that never started. */
 function isOpen({ phase, status }: RunView): boolean {
-  return phase === 'turn' || status === 'queued' || isWaiting(status)
-}
-
-function isWaiting(status: RunView['status']): boolean {
-  return status === 'awaiting-tools' || status === 'awaiting-approval' || status === 'needs-recovery'
+  return phase === 'turn' || (status !== undefined && !isEnded(status))
 }

@@ -1,6 +1,8 @@
 export { eventTypes, isBoundary, isDelta, isDurable } from './kinds.ts'
 export type { BoundaryEvent } from './kinds.ts'
 export { reduceEvents } from './reduce.ts'
+export { isEnded, isSuspended, statuses, statusOf } from './status.ts'
+export type { RunStatus, Status } from './status.ts'
 export { emptyView, progressCharacters, toolCallOf } from './view.ts'
 export type {
   ChildView,
@@ -8,7 +10,6 @@ export type {
   OpenMessage,
   OpenToolCall,
   RetryView,
-  RunStatus,
   RunView,
   ToolCallView,
   ViewMessage,

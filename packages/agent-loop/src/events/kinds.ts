@@ -1,3 +1,8 @@
+import { foldCall } from './fold-calls.ts'
+import { foldContext } from './fold-context.ts'
+import { foldMessage } from './fold-messages.ts'
+import { foldTurn } from './fold-turn.ts'
+import type { Folds } from './folds.ts'
 import type { AgentEvent, DeltaEvent, DurableEvent } from './types.ts'
 
 type EventType = AgentEvent['type']
@@ -16,38 +21,8 @@ const deltaTypes: Readonly<Record<DeltaEvent['type'], true>> = {
   'tool-execution-delta': true,
 }
 
-const durableTypes: Readonly<Record<DurableEvent['type'], true>> = {
-  'session-start': true,
-  'session-end': true,
-  'run-queued': true,
-  'branch-switched': true,
-  'orchestration-step': true,
-  'user-message': true,
-  'runtime-input': true,
-  'turn-start': true,
-  'step-start': true,
-  'step-end': true,
-  'turn-end': true,
-  'retry-start': true,
-  'retry-end': true,
-  'message-start': true,
-  'message-end': true,
-  'message-discarded': true,
-  'tool-execution-start': true,
-  'tool-execution-end': true,
-  'awaiting-tools': true,
-  'approval-requested': true,
-  'approval-resolved': true,
-  'compaction-start': true,
-  'compaction-end': true,
-  usage: true,
-  'child-start': true,
-  'child-update': true,
-  'child-end': true,
-  'save-point': true,
-  settled: true,
-  error: true,
-}
+/** What each event of a log changes in a view. */
+export const folds: Folds<DurableEvent['type']> = { ...foldTurn, ...foldMessage, ...foldCall, ...foldContext }
 
 export type BoundaryEvent = Extract<AgentEvent, { type: 'turn-start' | 'step-start' | 'step-end' }>
 
@@ -64,7 +39,7 @@ export function isDelta(event: unknown): event is DeltaEvent {
 
 /** Made by a commit: it has a `seq`. False for types that this version does not know. */
 export function isDurable(event: unknown): event is DurableEvent {
-  return Object.hasOwn(durableTypes, typeOf(event))
+  return Object.hasOwn(folds, typeOf(event))
 }
 
 /** Where two logs that differ only in the deltas they kept fold to equal views, live parts apart. */
@@ -74,6 +49,6 @@ export function isBoundary(event: unknown): event is BoundaryEvent {
 
 /** Every event type, sorted: the protocol's vocabulary. */
 export const eventTypes: readonly EventType[] = [
-  ...(Object.keys(durableTypes) as EventType[]),
+  ...(Object.keys(folds) as EventType[]),
   ...(Object.keys(deltaTypes) as EventType[]),
 ].sort()

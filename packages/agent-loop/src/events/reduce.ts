@@ -1,14 +1,9 @@
-import { foldCall } from './fold-calls.ts'
-import { foldContext } from './fold-context.ts'
 import { foldDelta } from './fold-deltas.ts'
-import { foldMessage } from './fold-messages.ts'
-import { foldTurn } from './fold-turn.ts'
-import type { Change, Folds } from './folds.ts'
-import { isDelta, isDurable } from './kinds.ts'
+import type { Change } from './folds.ts'
+import { folds, isDelta, isDurable } from './kinds.ts'
 import type { AgentEvent, DurableEvent } from './types.ts'
+import { statusOf } from './status.ts'
 import type { RunView } from './view.ts'
-
-const folds: Folds<DurableEvent['type']> = { ...foldTurn, ...foldMessage, ...foldCall, ...foldContext }
 
 /**
  * The fold of a log. Pure and total: it never throws, and values that are no event, unknown types, repeated numbers, durable events without a
@@ -20,11 +15,12 @@ export function reduceEvents(view: RunView, event: AgentEvent): RunView {
   const fold = folds[event.type] as (view: RunView, event: DurableEvent) => Change
   const next: Change = { ...view, ...fold(view, event), seq: event.seq }
   if (event.seq > view.seq + 1) next.gap = true
+  if (next.phase === 'turn') next.status = statusOf('running', next.retry && !next.open)
   return withoutAbsent(next)
 }
 
 function withoutAbsent(change: Change): RunView {
-  for (const key of ['status', 'runId', 'open', 'compaction', 'retry', 'cost', 'error'] as const) {
+  for (const key of ['status', 'outcome', 'runId', 'open', 'compaction', 'retry', 'cost', 'error'] as const) {
     if (change[key] === undefined) delete change[key]
   }
   return change as RunView

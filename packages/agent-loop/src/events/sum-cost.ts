@@ -18,16 +18,8 @@ export function sumCost(sofar: Spent, part: Spent): Cost | undefined {
   if (!sofar.cost) return hasTokens(sofar.usage) ? undefined : part.cost
   const [a, b] = [sofar.cost, part.cost]
   if (a.currency !== b.currency || !amounts.every((name) => decimal.test(a[name]) && decimal.test(b[name]))) return undefined
-  const sum = (name: (typeof amounts)[number]): string => addDecimals(a[name], b[name])
-  return {
-    currency: a.currency,
-    total: sum('total'),
-    input: sum('input'),
-    cacheRead: sum('cacheRead'),
-    cacheWrite: sum('cacheWrite'),
-    output: sum('output'),
-    ...(a.estimated || b.estimated ? { estimated: true as const } : undefined),
-  }
+  const sums = Object.fromEntries(amounts.map((name) => [name, addDecimals(a[name], b[name])])) as Pick<Cost, (typeof amounts)[number]>
+  return { currency: a.currency, ...sums, ...(a.estimated || b.estimated ? { estimated: true as const } : undefined) }
 }
 
 function hasTokens(usage: Usage): boolean {
@@ -36,19 +28,14 @@ function hasTokens(usage: Usage): boolean {
 
 /** Like the sums of `@bowline/llm`, which this entry must not load: no exponent, no zeros at the end. */
 function addDecimals(a: string, b: string): string {
-  const scale = Math.max(scaleOf(a), scaleOf(b))
-  const sum = digitsOf(a, scale) + digitsOf(b, scale)
+  // More digits than either fraction has: there always is a point.
+  const scale = Math.max(a.length, b.length)
+  const sum = scaled(a, scale) + scaled(b, scale)
   const digits = String(sum < 0n ? -sum : sum).padStart(scale + 1, '0')
-  const place = digits.length - scale
-  const fraction = digits.slice(place).replace(/0+$/, '')
-  return `${sum < 0n ? '-' : ''}${digits.slice(0, place)}${fraction && `.${fraction}`}`
+  return (sum < 0n ? '-' : '') + `${digits.slice(0, -scale)}.${digits.slice(-scale)}`.replace(/\.?0+$/, '')
 }
 
-function scaleOf(text: string): number {
-  return (text.split('.')[1] ?? '').length
-}
-
-function digitsOf(text: string, scale: number): bigint {
+function scaled(text: string, scale: number): bigint {
   const [whole = '', fraction = ''] = text.split('.')
   return BigInt(whole + fraction.padEnd(scale, '0'))
 }

@@ -56,11 +56,12 @@ export interface CallReceipt {
   readonly status: OutcomeStatus
 }
 
-/** `needs-recovery` wins over pending calls, these over approvals. */
+/** How a segment ends. `needs-recovery` wins over pending calls, these over approvals; without any of them a subagent is waited for. */
 export type TurnStatus =
   | 'completed'
   | 'awaiting-tools'
   | 'awaiting-approval'
+  | 'awaiting-subagent'
   | 'limit'
   | 'halted'
   | 'aborted'

@@ -11,6 +11,7 @@ import type {
   TurnError,
   TurnStatus,
 } from './types.ts'
+import type { Status } from './status.ts'
 
 /**
  * What a reader of the log knows. A view is never changed: each event gives a new one that shares what stayed the
@@ -22,7 +23,9 @@ export interface RunView {
   /** `compaction` is one outside of a turn. */
   readonly phase: 'idle' | 'turn' | 'compaction'
   /** Of the latest run. */
-  readonly status?: RunStatus
+  readonly status?: Status
+  /** How its last segment ended; absent while it is queued or running. */
+  readonly outcome?: TurnStatus
   readonly runId?: string
   readonly turn: number
   readonly step: number
@@ -57,8 +60,6 @@ export interface RunView {
   /** Events are missing: load the transcript and go on from its cursor. */
   readonly gap: boolean
 }
-
-export type RunStatus = 'queued' | 'running' | TurnStatus
 
 export type ViewMessage = UserMessage | AssistantMessage | ToolResult
 
@@ -113,7 +114,9 @@ export interface ChildView {
   readonly description?: string
   /** The child's own count; 0 before its first update. */
   readonly step: number
-  readonly status: 'running' | TurnStatus
+  readonly status: Status
+  /** As its last update or its end says; absent while it is running. */
+  readonly outcome?: TurnStatus
   readonly text?: string
   readonly toolNames: readonly string[]
   /** Present once it has ended, as far as they are known. */

@@ -1,11 +1,12 @@
 import type { JSONValue } from '@bowline/llm'
 import type { AgentResult } from '../agent/options.ts'
+import { isSuspended } from '../events/status.ts'
 import type { Window } from '../events/types.ts'
 import { deepFreeze } from '../json.ts'
 import type { Committed } from '../journal/draft.ts'
 import { resultOf } from '../run/result.ts'
 import { compactAfterTurn, compactionDue } from './compaction-phase.ts'
-import { isWaiting, modelWouldStop } from './ending.ts'
+import { modelWouldStop } from './ending.ts'
 import type { Ending } from './ending.ts'
 import type { Next } from './run-turn.ts'
 import { takeMore } from './settle-step.ts'
@@ -26,11 +27,11 @@ export async function endTurn(turn: Turn, ending: Ending, { window, goesOn = mod
   if (goesOn && inbox.hasInputs && (await takeMore(turn, window))) return { phase: 'ask' }
   inbox.close()
   const mark = turn.log.mark
-  const due = isWaiting(ending) ? undefined : compactionDue(turn)
+  const due = isSuspended(ending.status) ? undefined : compactionDue(turn)
   const followed = isFollowed(turn, ending, due)
   draftEnd(turn, ending, due, followed)
   const end = turn.log.mark
-  const isLast = !isWaiting(ending) && !due && !hasWatchers(turn) && !hasNextTurn(turn, ending)
+  const isLast = !isSuspended(ending.status) && !due && !hasWatchers(turn) && !hasNextTurn(turn, ending)
   const stored = await storeEnd(turn, goesOn && turn.step < turn.run.limits.maxSteps, isLast)
   if (stored === 'inputs-waiting') {
     turn.log.backTo(mark, end)
@@ -49,7 +50,7 @@ function draftEnd(turn: Turn, ending: Ending, due: ReturnType<typeof compactionD
   const { status, reason, error, receipt, pendingToolCalls = [], pendingApprovals = [] } = ending
   const { usage, cost, step: steps } = turn
   if (pendingToolCalls.length > 0) turn.log.record({ type: 'awaiting-tools', step: turn.step, pendingToolCalls })
-  const waits = isWaiting(ending)
+  const waits = isSuspended(ending.status)
   turn.log.record({
     ...{ type: 'turn-end', status, reason, usage, steps, overlaysExpired: waits ? 0 : turn.overlays.count },
     ...(cost && { cost }),
@@ -95,7 +96,7 @@ async function afterEnd(turn: Turn, ending: Ending, due: ReturnType<typeof compa
   await guardrails.onTurnEnd(ending.status)
   if (hooks.has('onAgentEnd')) await hooks.onAgentEnd({ result, status: ending.status })
   if (hooks.has('onSavePoint')) await hooks.onSavePoint({ turn: turn.number })
-  if (isWaiting(ending)) return
+  if (isSuspended(ending.status)) return
   const compactsHere = due && !run.journal.schedulesCompaction
   if (compactsHere) await compactAfterTurn(turn, due)
   const quiet = !hasNextTurn(turn, ending) && (!due || compactsHere)

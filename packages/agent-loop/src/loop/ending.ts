@@ -48,7 +48,8 @@ export function suspended(calls: readonly Call[]): Ending {
   const approvals = pendingApprovals(calls)
   const lists = { pendingToolCalls: pending, pendingApprovals: approvals }
   if (pending.some((call) => call.unknown)) return { status: 'needs-recovery', reason: 'unknown-outcome', ...lists }
-  return { status: pending.length === 0 && approvals.length > 0 ? 'awaiting-approval' : 'awaiting-tools', reason: 'pending', ...lists }
+  const asked = approvals.length > 0 ? 'awaiting-approval' : 'awaiting-subagent'
+  return { status: pending.length > 0 ? 'awaiting-tools' : asked, reason: 'pending', ...lists }
 }
 
 /** With the first model's error; what the others said is in its details. */
@@ -56,11 +57,6 @@ export function failed({ retry }: Turn, last: ModelError | undefined): Ending {
   const [first, ...others] = retry?.failures ?? []
   const error: TurnError | undefined = first && last ? { ...first, details: [...others, last] } : last
   return { status: 'error', reason: 'model-error', ...(error && { error }) }
-}
-
-/** The turn waits for somebody outside. */
-export function isWaiting({ status }: Pick<Ending, 'status'>): boolean {
-  return status === 'awaiting-tools' || status === 'awaiting-approval' || status === 'needs-recovery'
 }
 
 /** The model would stop: an input that waits makes it go on. */

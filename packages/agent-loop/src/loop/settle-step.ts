@@ -1,4 +1,5 @@
 import type { AssistantMessage } from '@bowline/llm'
+import { isSuspended } from '../events/status.ts'
 import type { Window } from '../events/types.ts'
 import { describeCall } from '../tools/call.ts'
 import type { Call } from '../tools/call.ts'
@@ -6,7 +7,7 @@ import { textOf } from '../transcript/client-calls.ts'
 import { askOwner } from './ask-owner.ts'
 import type { ModelAnswer } from './answer.ts'
 import { endStep } from './begin-step.ts'
-import { aborted, endingOf, isWaiting, modelWouldStop } from './ending.ts'
+import { aborted, endingOf, modelWouldStop } from './ending.ts'
 import type { Ending } from './ending.ts'
 import { leave } from './give-up.ts'
 import type { Next } from './run-turn.ts'
@@ -23,7 +24,7 @@ export async function settleStep(turn: Turn, answer: ModelAnswer, calls: readonl
   const found = endingOf(turn, message, calls)
   const ending = turn.agent.stopWhen.length > 0 ? await askStopConditions(turn, found, calls) : found
   if (turn.stop.leaving) return leave(turn)
-  if (ending && isWaiting(ending)) return { phase: 'end', ending }
+  if (ending && isSuspended(ending.status)) return { phase: 'end', ending }
   endStep(turn, calls, !ending)
   // Stored before its end, the step must not be followed by another one.
   if (ending) turn.log.writeRun('running', { ending })

@@ -1,8 +1,8 @@
 import type { AgentInput, AgentResult, AgentRun } from '../agent/options.ts'
+import { isSuspended } from '../events/status.ts'
 import type { AgentErrorData } from '../events/types.ts'
 import type { AbortCause } from '../journal/journal.ts'
 import type { Spending } from '../loop/budget.ts'
-import { isWaiting } from '../loop/ending.ts'
 import type { Turn } from '../loop/turn.ts'
 import { startRun } from '../run/agent-run.ts'
 import type { Call } from '../tools/call.ts'
@@ -33,7 +33,7 @@ export async function runChild(turn: Turn, call: Call, { subagent, wires }: Dele
   if (call.child && hasEnded(call.child)) return ended(endOf(call.child, childRunId))
   const { turns, result } = await played(turn, call, { setup, wires, childRunId })
   if (leaves(turn, result)) return { kind: 'unsettled' }
-  if (isWaiting(result)) return { kind: 'suspended', below: below(call, subagent, result) }
+  if (isSuspended(result.status)) return { kind: 'suspended', below: below(call, subagent, result) }
   const { status, text, steps, error } = result
   const spent = totalSpending([call.child?.state.ended, ...turns.values()])
   return ended({ childRunId, status, text, steps, spent, ...(error && { error }) })

@@ -131,7 +131,7 @@ describe('the fold of messages', () => {
     const before = view(`${start} ${answered}`)
     const at = view(`${start} ${answered} ${start} message-discarded(failed) message-discarded(failed,msg_3) step-end turn-end(error) ${closed}`)
     expect(at.messages).toEqual(before.messages)
-    expect(at).toMatchObject({ status: 'error', error: { kind: 'rate-limit' } })
+    expect(at).toMatchObject({ status: 'failed', error: { kind: 'rate-limit' } })
   })
 
   it('A145: an input that a hook changes is withdrawn', () => {
@@ -196,14 +196,15 @@ describe('the fold of runs', () => {
     expect(view(`${running} run-queued(run_b) lone-end(run_b)`)).toEqual({ ...view(running), seq: 6 })
     expect(view(`${asked} run-queued(run_b) lone-end(run_b)`)).toEqual({ ...view(asked), seq: 10 })
     expect(view('run-queued(run_b)')).toMatchObject({ status: 'queued', runId: 'run_b' })
-    expect(view('run-queued(run_b) lone-end(run_b)')).toMatchObject({ status: 'aborted', runId: 'run_b', phase: 'idle' })
+    expect(view('run-queued(run_b) lone-end(run_b)')).toMatchObject({ status: 'stopped', runId: 'run_b', phase: 'idle' })
   })
 })
 
 describe('the fold of calls', () => {
   it('A77: shows what waits for a decision until there is one', () => {
     expect(view(asked)).toMatchObject({
-      status: 'awaiting-approval',
+      status: 'waiting-for-user',
+      outcome: 'awaiting-approval',
       pendingApprovals: [{ approvalId: 'approval_x', toolCallId: 'x', toolName: 'tool', input: { a: 1 }, inputHash: 'hash', path: [], agent: [] }],
     })
     expect(view(`${asked} turn-start(answers)`).pendingApprovals).toHaveLength(1)

@@ -116,7 +116,7 @@ describe('reduceEvents', () => {
     const { journal } = await twoTurns()
     const suspended = journal.log.findIndex((event) => event.type === 'turn-end')
     const view = fold(journal.log.slice(0, suspended + 1))
-    expect(view).toMatchObject({ phase: 'idle', status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'r', toolName: 'far' }] })
+    expect(view).toMatchObject({ phase: 'idle', status: 'waiting-for-user', pendingToolCalls: [{ toolCallId: 'r', toolName: 'far' }] })
     expect(fold(journal.log)).toMatchObject({ phase: 'idle', status: 'completed', turn: 2, step: 1, pendingToolCalls: [], gap: false })
   })
 

@@ -124,8 +124,8 @@ function checkResult(world: World, store: Store, before: JournalState, after: Jo
   const same = (what: string, told: unknown, folded: unknown): void =>
     world.claim(isDeepStrictEqual(plain(told), plain(folded)), `A45: ${what} is ${JSON.stringify(told)} and ${JSON.stringify(folded)} in the log`)
   // Answers that are known change nothing, and say nothing of a turn that a process has left in its middle.
-  if (after.seq === before.seq && (result.reason === 'handled' || view.status === 'running')) return
-  same('status', result.status, view.status)
+  if (after.seq === before.seq && (result.reason === 'handled' || view.outcome === undefined)) return
+  same('status', result.status, view.outcome)
   same('usage', result.usage, view.usage)
   same('cost', result.cost, view.cost)
   same('error', result.error, view.error)

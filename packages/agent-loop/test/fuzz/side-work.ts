@@ -73,5 +73,5 @@ async function checkSide(world: World, { runId, journal, result }: SideWork): Pr
   for (const problem of checkTranscript(messages, { openCalls: open !== undefined })) world.claim(false, `A113: ${runId}: ${problem}`)
   world.claim(JSON.stringify(view.messages) === JSON.stringify(messages), `A45: the fold of ${runId} is not its transcript`)
   world.claim(JSON.stringify(told) === JSON.stringify(messages), `A16: the result of ${runId} has other messages than its journal`)
-  world.claim(view.status === status, `A45: ${runId} is ${status} and ${view.status} in its log`)
+  world.claim(view.outcome === status, `A45: ${runId} is ${status} and ${view.outcome} in its log`)
 }

@@ -53,7 +53,7 @@ describe('approvals', () => {
     ])
     expect(sent).toEqual([])
     expect(talk.types().slice(-3)).toEqual(['approval-requested', 'turn-end', 'save-point'])
-    expect(talk.view()).toMatchObject({ status: 'awaiting-approval', pendingApprovals: [{ approvalId: 'approval_1' }] })
+    expect(talk.view()).toMatchObject({ status: 'waiting-for-user', pendingApprovals: [{ approvalId: 'approval_1' }] })
     const before = talk.types().length
     const { result: done } = await talk.play(agent, approve({ reason: 'fine', by: 'eve' }))
     expect(done).toMatchObject({ status: 'completed', text: 'done', submission: { accepted: ['approval_1'], repeated: [], missing: [] } })

@@ -150,7 +150,7 @@ describe('an abort of a tree that waits', () => {
     expect((await child?.load())?.open).toBeUndefined()
     expect((await inner?.load())?.open).toBeUndefined()
     expect(inner?.events.filter(({ type }) => type === 'tool-execution-end')).toMatchObject([{ message: { status: 'cancelled' } }, { message: { status: 'cancelled' } }])
-    expect(talk.view()).toMatchObject({ status: 'aborted', pendingToolCalls: [], children: [{ status: 'aborted' }] })
+    expect(talk.view()).toMatchObject({ status: 'stopped', pendingToolCalls: [], children: [{ status: 'stopped' }] })
     expect((await talk.play(agent, 'again')).result).toMatchObject({ status: 'completed', text: 'next' })
   })
 

@@ -99,8 +99,9 @@ describe('subagents that a journal runs', () => {
   it('one that is at work elsewhere leaves nothing that anybody outside could answer', async () => {
     const { talk } = hosted([pendingElsewhere, ended])
     const agent = lead(helper('scout', []))
-    expect((await talk.play(agent, 'go')).result).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [], pendingApprovals: [] })
+    expect((await talk.play(agent, 'go')).result).toMatchObject({ status: 'awaiting-subagent', pendingToolCalls: [], pendingApprovals: [] })
     expect(talk.journal.events.filter(({ type }) => type === 'awaiting-tools')).toEqual([])
+    expect(talk.view()).toMatchObject({ status: 'waiting-for-subagent', outcome: 'awaiting-subagent' })
     expect((await talk.play(agent, undefined)).result.status).toBe('completed')
   })
 

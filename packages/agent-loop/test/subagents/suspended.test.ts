@@ -45,7 +45,7 @@ describe('a subagent that waits', () => {
     const { result } = await talk.play(lead(child, {}, []), 'go')
     const pending = { toolCallId: 'r', toolName: 'fetch', input: { a: 1 }, path: ['d'], agent: ['far'] }
     expect(result).toMatchObject({ status: 'awaiting-tools', reason: 'pending', pendingToolCalls: [pending], pendingApprovals: [] })
-    expect(talk.view()).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [pending] })
+    expect(talk.view()).toMatchObject({ status: 'waiting-for-user', pendingToolCalls: [pending] })
     expect(talk.view().children).toMatchObject([{ status: 'running' }])
     expect(await toldOf(talk, 'd')).toBeUndefined()
   })
@@ -92,7 +92,7 @@ describe('a subagent that waits', () => {
       pendingToolCalls: [],
       pendingApprovals: [{ toolCallId: 'q', path: ['n'], agent: ['near'] }],
     })
-    expect(talk.view()).toMatchObject({ status: 'awaiting-approval', pendingToolCalls: [], pendingApprovals: [{ toolCallId: 'q' }] })
+    expect(talk.view()).toMatchObject({ status: 'waiting-for-user', pendingToolCalls: [], pendingApprovals: [{ toolCallId: 'q' }] })
     expect(talk.journal.childJournals.get('run_1/n')?.commits).toHaveLength(before ?? 0)
     expect(near.model.calls).toHaveLength(1)
     const last = await talk.play(agent, approved)

@@ -58,7 +58,7 @@ const pendingInputSchema = z.looseObject({
 })
 
 export const outcomeSchema = z.looseObject({
-  status: z.enum(['queued', 'running', 'awaiting-tools', 'awaiting-approval', 'completed', 'aborted', 'halted', 'limit']),
+  status: z.enum(['queued', 'running', 'awaiting-tools', 'awaiting-approval', 'awaiting-subagent', 'completed', 'aborted', 'halted', 'limit']),
   sessionId: idSchema,
   agentId: idSchema,
   requestId: idSchema,

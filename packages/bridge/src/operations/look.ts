@@ -21,8 +21,7 @@ export async function look(desk: Desk, requestId: string, options: RequestQuery)
   if (!(await found.request.accepted)) return failed(missingRequest(requestId))
   await found.request.wait(waitMs, abortSignal)
   const result = found.request.now()
-  const waits = result.ok && (result.status === 'awaiting-tools' || result.status === 'awaiting-approval')
-  return waits && found.stored?.value.durable ? toldElsewhere(desk, key, result) : result
+  return result.ok && isWaiting(result) && found.stored?.value.durable ? toldElsewhere(desk, key, result) : result
 }
 
 /** Another bridge may have been given the answers, and this one does not hear of it. */

@@ -1,3 +1,4 @@
+import { isSuspended } from '@bowline/agent-loop/events'
 import type { Answer, BridgeEvent, CancelReason, PromptContext, SessionContext } from '../agent.ts'
 import type { FoundAgent } from '../agent-directory.ts'
 import type { BridgeResult, RequestIds } from '../bridge-contract.ts'
@@ -82,7 +83,7 @@ export class PromptWork {
       if (watch.interruption) return this.#interrupt(watch.interruption)
       const settled = await this.#leg(leg)
       if ('detached' in settled) return settled
-      if (!isWaiting(settled)) return { result: outcomeResult(this.#input.request.ids, settled), settled: true, detached: false }
+      if (!isSuspended(settled.status)) return { result: outcomeResult(this.#input.request.ids, settled), settled: true, detached: false }
       if (this.#answers.length === 0) {
         this.#onWaiting(settled)
         const interruption = await Promise.race([this.#answered(), watch.fired])
@@ -229,8 +230,4 @@ export function asBridgeError({ settings, redaction }: Core, error: unknown, { i
   }
   settings.logger.error({ cause: error, owner, ...ids }, 'the agent failed')
   return new BridgeError('UPSTREAM', `Agent ${ids.agentId} failed`, { details: ids })
-}
-
-function isWaiting({ status }: Settled): boolean {
-  return status === 'awaiting-tools' || status === 'awaiting-approval'
 }

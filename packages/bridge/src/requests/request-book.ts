@@ -8,7 +8,7 @@ import type { Place } from './claim.ts'
 import { LiveRequest } from './live-request.ts'
 import type { RequestIdentity } from './live-request.ts'
 import type { PromptWork } from './prompt-work.ts'
-import { idsOf, resultOf, withResult } from './request-record.ts'
+import { idsOf, isEnded, resultOf, withResult } from './request-record.ts'
 import type { RequestRecord } from './request-record.ts'
 import { watchRequest } from './watch.ts'
 
@@ -49,10 +49,7 @@ export class RequestBook {
   constructor(core: Core, onOver: (forget: () => Promise<void>) => void) {
     this.#core = core
     this.#onOver = onOver
-    this.#table = new RecordTable(core.store, 'bridge-request', ({ status, durable }) => {
-      const ended = status !== 'queued' && status !== 'running' && status !== 'awaiting-tools' && status !== 'awaiting-approval'
-      return ended ? core.retentionMs(durable) : 'never'
-    })
+    this.#table = new RecordTable(core.store, 'bridge-request', (record) => (isEnded(record) ? core.retentionMs(record.durable) : 'never'))
   }
 
   entries(): readonly BookEntry[] {

@@ -1,3 +1,4 @@
+import { isEnded as isEndedStatus, isSuspended, statusOf } from '@bowline/agent-loop/events'
 import type { RuntimeParams } from '@bowline/llm'
 import type { Answer, PendingInput, PromptResult, SessionContext } from '../agent.ts'
 import type { BridgeResult, RequestIds, SettledStatus } from '../bridge-contract.ts'
@@ -6,7 +7,6 @@ import type { BridgeErrorBody } from '../errors.ts'
 import { BridgeError } from '../errors.ts'
 
 export type RequestKind = 'prompt' | 'delegate' | 'create'
-type WaitingStatus = 'awaiting-tools' | 'awaiting-approval'
 export type RequestStatus = 'queued' | 'running' | SettledStatus | 'error'
 
 /** A request as it is stored, from acceptance on. */
@@ -33,16 +33,12 @@ export interface RequestRecord {
   readonly answered?: Readonly<Record<string, Answer>>
 }
 
-export function isEnded({ status }: RequestRecord): boolean {
-  return status !== 'queued' && status !== 'running' && !isWaitingStatus(status)
+export function isEnded({ status }: Pick<RequestRecord, 'status'>): boolean {
+  return isEndedStatus(statusOf(status))
 }
 
-export function isWaiting({ status }: RequestRecord): boolean {
-  return isWaitingStatus(status)
-}
-
-function isWaitingStatus(status: RequestStatus): status is WaitingStatus {
-  return status === 'awaiting-tools' || status === 'awaiting-approval'
+export function isWaiting({ status }: Pick<RequestRecord, 'status'>): boolean {
+  return status !== 'queued' && status !== 'running' && isSuspended(status)
 }
 
 export function idsOf({ sessionId, agentId, requestId }: RequestRecord): RequestIds {

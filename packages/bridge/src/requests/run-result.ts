@@ -14,12 +14,12 @@ export interface Settled {
 
 /** True once the events told how the run ended or what it waits for. */
 export function hasSettled(view: RunView): boolean {
-  return view.phase === 'idle' && view.status !== undefined && view.status !== 'queued' && view.status !== 'running'
+  return view.phase === 'idle' && view.outcome !== undefined
 }
 
 /** It asks somebody, or the agents below it are at work. */
 export function isWaiting({ status }: Pick<RunView, 'status'>): boolean {
-  return status === 'awaiting-tools' || status === 'awaiting-approval'
+  return status === 'waiting-for-user' || status === 'waiting-for-subagent'
 }
 
 export type TurnEnd = Extract<AgentEvent, { readonly type: 'turn-end' }>
@@ -33,7 +33,7 @@ export function settledRun(view: RunView, agentId: string, end?: TurnEnd): Settl
     ...(view.cost && { cost: view.cost }),
     ...withPending(pendingInputs(view)),
   })
-  switch (view.status) {
+  switch (view.outcome) {
     case 'completed':
       return { status: 'completed', result: result(wasCutOff(view) ? 'max_tokens' : 'end_turn') }
     case 'limit':
@@ -43,9 +43,9 @@ export function settledRun(view: RunView, agentId: string, end?: TurnEnd): Settl
     case 'halted':
       return { status: 'halted', result: result('refusal') }
     case 'awaiting-approval':
-      return { status: 'awaiting-approval', result: result('needs_input') }
     case 'awaiting-tools':
-      return { status: 'awaiting-tools', result: result('needs_input') }
+    case 'awaiting-subagent':
+      return { status: view.outcome, result: result('needs_input') }
     case 'needs-recovery':
       if (end?.reason === 'definition-changed') throw heldFailure(agentId, [{ runId: end.runId, agent: [], message: 'The definition of the agent has changed.' }])
       throw new BridgeError('UPSTREAM', `Agent ${agentId} stopped: nobody knows whether a tool call took effect`, {
@@ -53,14 +53,12 @@ export function settledRun(view: RunView, agentId: string, end?: TurnEnd): Settl
       })
     case 'error':
       throw failedRun(view.error, agentId)
-    case 'queued':
-    case 'running':
     case undefined:
       throw new BridgeError('UPSTREAM', `The events of agent ${agentId} ended before its run`, {
         details: { reason: 'no-outcome', outcome: 'unknown', agentId },
       })
     default: {
-      const unknown: never = view.status
+      const unknown: never = view.outcome
       return unknown
     }
   }

@@ -1,5 +1,5 @@
 import { emptyView } from '@bowline/agent-loop/events'
-import type { PendingToolCall, RunStatus, RunView } from '@bowline/agent-loop/events'
+import type { PendingToolCall, RunView, Status } from '@bowline/agent-loop/events'
 import { inputChecks } from '../arguments.ts'
 import { isReadingAborted } from '../client-error.ts'
 import type { ClientEvent } from '../client-event.ts'
@@ -34,8 +34,8 @@ export interface SessionSnapshot {
   readonly view: RunView
   readonly messages: RunView['messages']
   /** `loading` until the fold has reached the present; then that of the latest run, or `idle` before the first. */
-  readonly status: 'loading' | 'idle' | RunStatus
-  readonly run: { readonly runId: string; readonly status: RunStatus } | undefined
+  readonly status: 'loading' | 'idle' | Status
+  readonly run: { readonly runId: string; readonly status: Status } | undefined
   readonly pending: readonly PendingCall[]
   /** Of the latest turn. */
   readonly usage: RunView['usage']

@@ -157,7 +157,7 @@ export class WireServer {
     if (path.endsWith('/tool-results')) return this.#toolResults(seen, response)
     if (path.endsWith('/stop')) {
       this.onStop()
-      return json(response, { runId: 'r1', state: 'settled', status: 'aborted', calls: [], children: [] })
+      return json(response, { runId: 'r1', state: 'settled', status: 'stopped', calls: [], children: [] })
     }
     return json(response, this.state())
   }
@@ -249,16 +249,17 @@ export class WireServer {
 
   state(): SessionView {
     const view = this.view()
-    const { status, runId } = view
+    const { status, outcome, runId } = view
     return {
       sessionId: 's1',
       agent: 'demo',
-      status: status === 'running' ? 'busy' : 'idle',
+      ...(status && { status }),
+      ...(outcome && { outcome }),
       messages: view.messages as SessionView['messages'],
       hasMore: false,
       pendingToolCalls: view.pendingToolCalls,
       pendingApprovals: view.pendingApprovals,
-      ...(runId !== undefined && status !== undefined ? { run: { runId, status, attempts: 1 } } : {}),
+      ...(runId !== undefined && status !== undefined ? { run: { runId, status, ...(outcome && { outcome }), attempts: 1 } } : {}),
       usage: view.usage,
       cursor: `${this.#seq}`,
       createdAt: 1,

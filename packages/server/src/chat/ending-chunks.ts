@@ -15,6 +15,7 @@ export function endingChunk(ending: Ending): UiChunk {
       return { type: 'finish', finishReason: finishReasonOf(ending) }
     case 'awaiting-tools':
     case 'awaiting-approval':
+    case 'awaiting-subagent':
       return isOnlyHeld(ending) ? { type: 'error', errorText: undecided } : { type: 'finish', finishReason: 'tool-calls' }
     case 'aborted':
       return { type: 'abort' }
@@ -42,11 +43,6 @@ export function heldRunChunk({ runId, agent, message }: HeldRun): UiChunk {
 /** The turn went wrong: its details are told beside the text for people. */
 export function isFailure({ status }: Ending): boolean {
   return status === 'error' || status === 'halted' || status === 'needs-recovery'
-}
-
-/** Somebody may answer, and the turn goes on. */
-export function isWaiting({ status }: Ending): boolean {
-  return status === 'awaiting-tools' || status === 'awaiting-approval' || status === 'needs-recovery'
 }
 
 function finishReasonOf({ status, reason }: Ending): FinishReason {

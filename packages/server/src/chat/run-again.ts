@@ -46,7 +46,7 @@ async function moveBefore(session: Session, entryId: string): Promise<void> {
 
 /** Refuses what comes behind an open run, with what can be done about it. */
 export function busy({ runId, status }: RunInfo): ProblemError {
-  const isAnswering = status === 'queued' || status === 'running'
-  const state = isAnswering ? 'is still answering. Wait for it' : 'waits for an answer to what it has asked. Answer it'
+  const asks = status === 'waiting-for-user' || status === 'needs-recovery'
+  const state = asks ? 'waits for an answer to what it has asked. Answer it' : 'is still answering. Wait for it'
   return new ProblemError('busy', `The assistant ${state}, or stop it, and send again.`, { runId })
 }

@@ -1,7 +1,8 @@
+import { isSuspended } from '@bowline/agent-loop'
 import type { AgentEvent } from '@bowline/agent-loop'
 import type { LoggedEvent } from '@bowline/sessions'
 import { dataChunk } from './data-chunks.ts'
-import { heldRunChunk, isFailure, isWaiting } from './ending-chunks.ts'
+import { heldRunChunk, isFailure } from './ending-chunks.ts'
 import { MessageChunks } from './message-chunks.ts'
 import { outcomeChunks } from './part-chunks.ts'
 import { noChunks, type Chunks, type UiChunk } from './ui-chunk.ts'
@@ -153,7 +154,7 @@ function endTurn(turn: TurnState, event: EventOf<'turn-end'>): Chunks {
   const { runId, status, reason, usage, cost, error, receipt = [] } = event
   const chunks: UiChunk[] = []
   // A page that sends complete calls back by itself would send those of a turn that is over, again and again.
-  if (!isWaiting(event) && turn.message?.asksForTools) chunks.push({ type: 'start-step' }, { type: 'finish-step' })
+  if (!isSuspended(event.status) && turn.message?.asksForTools) chunks.push({ type: 'start-step' }, { type: 'finish-step' })
   chunks.push({ type: 'data-usage', id: runId, data: { purpose: 'turn', usage, ...(cost && { cost }) } })
   if (status === 'aborted') chunks.push({ type: 'data-stopped', data: { runId, calls: receipt } })
   if (isFailure(event)) chunks.push({ type: 'data-error', data: { status, reason, ...(error && { error }) } })

@@ -1,7 +1,7 @@
+import { isSuspended } from '@bowline/agent-loop'
 import type { Redaction } from '@bowline/llm'
 import type { LoggedEvent } from '@bowline/sessions'
 import { withoutSecrets } from '../sse/frames.ts'
-import { isWaiting } from './ending-chunks.ts'
 import { MessageFold, type UiMessage } from './message-fold.ts'
 import { TurnChunks, type TurnName } from './turn-chunks.ts'
 import type { Chunks } from './ui-chunk.ts'
@@ -78,7 +78,7 @@ export class TurnFold {
         this.#stored.delete(event.messageId)
         return
       case 'turn-end':
-        this.#hasEnded = !isWaiting(event)
+        this.#hasEnded = !isSuspended(event.status)
         // A run that never began has no step behind its end.
         this.#isOver = this.#hasEnded && event.turn === 0
         return

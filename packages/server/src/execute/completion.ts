@@ -1,4 +1,5 @@
 import type { ExecuteComplete } from '@bowline/client'
+import { isSuspended } from '@bowline/agent-loop'
 import type { SubmissionReceipt, TurnStatus } from '@bowline/agent-loop'
 import type { LoggedEvent, RunInfo, Runtime } from '@bowline/sessions'
 import { firstEvent } from '../session-log.ts'
@@ -26,7 +27,7 @@ export function followCompletion(
     async frame(cursor) {
       const info = await runtime.run(run.runId)
       // A run that waited may have gone on between its last event and this look at it.
-      if (info && !(turnEnd && !isWaiting(turnEnd.status)) && (isMoving(info) || (await hasMore(runtime, info, cursor)))) return undefined
+      if (info && !(turnEnd && !isSuspended(turnEnd.status)) && (isMoving(info) || (await hasMore(runtime, info, cursor)))) return undefined
       const status = turnEnd?.status ?? restingStatus(info)
       const reason = turnEnd?.reason ?? info?.reason
       const error = turnEnd?.error ?? info?.error
@@ -36,8 +37,8 @@ export function followCompletion(
         ...run,
         status,
         ...(reason !== undefined && { reason }),
-        ...(isWaiting(status) && { pendingToolCalls: info?.pendingToolCalls ?? [], pendingApprovals: info?.pendingApprovals ?? [] }),
-        ...(isWaiting(status) && info?.heldRuns && { heldRuns: info.heldRuns }),
+        ...(isSuspended(status) && { pendingToolCalls: info?.pendingToolCalls ?? [], pendingApprovals: info?.pendingApprovals ?? [] }),
+        ...(isSuspended(status) && info?.heldRuns && { heldRuns: info.heldRuns }),
         usage: turnEnd?.usage ?? info?.usage ?? {},
         ...(cost && { cost }),
         ...(error !== undefined && { error }),
@@ -46,16 +47,10 @@ export function followCompletion(
   }
 }
 
-function isWaiting(status: TurnStatus): boolean {
-  return status === 'awaiting-tools' || status === 'awaiting-approval' || status === 'needs-recovery'
-}
-
 /** Returns the status of a run that was not moved by what the client sent. */
 function restingStatus(info: RunInfo | null): TurnStatus {
-  if (!info || info.status === 'queued' || info.status === 'running') {
-    throw new Error('The events of the run ended before the run did.')
-  }
-  return info.status
+  if (!info?.outcome) throw new Error('The events of the run ended before the run did.')
+  return info.outcome
 }
 
 /** Whether the run goes on without the client. One that waits and asks nothing waits for its subagents, if none of them is held. */

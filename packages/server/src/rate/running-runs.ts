@@ -1,9 +1,8 @@
+import { isEnded, statuses } from '@bowline/agent-loop'
 import type { Clock } from '@bowline/llm'
 import type { Runtime } from '@bowline/sessions'
 import { ProblemError } from '../problems.ts'
 import { keyPrefix } from '../session-keys.ts'
-
-type RunStatus = NonNullable<Awaited<ReturnType<Runtime['run']>>>['status']
 
 /** What is known of one tenant. */
 interface Tenant {
@@ -14,9 +13,8 @@ interface Tenant {
   readAt: number
 }
 
-const openStatuses: readonly RunStatus[] = ['queued', 'running', 'awaiting-tools', 'awaiting-approval', 'needs-recovery']
+const openStatuses = statuses.filter((status) => !isEnded(status))
 const maxSeen = 1000
-const maxRuns = 50
 /** After which the store is read again, where other processes write to it: what it tells of them may be lost. */
 const rereadMs = 60_000
 
@@ -103,7 +101,7 @@ export class RunningRuns {
     const before = new Map(tenant.seen)
     let page: string | undefined
     do {
-      const query = { status: 'busy', keyPrefix: keyPrefix(name), limit: maxSeen } as const
+      const query = { status: openStatuses, expired: false, keyPrefix: keyPrefix(name), limit: maxSeen }
       const { items, next } = await runtime.store.listSessions({ ...query, ...(page !== undefined && { page }) })
       for (const { key } of items) this.#see(tenant, key)
       page = next
@@ -122,9 +120,8 @@ export class RunningRuns {
   }
 
   async #isAtWork(key: string): Promise<boolean> {
-    const { items } = await this.#options.runtime.store.listRuns(key, { status: openStatuses, limit: maxRuns })
-    const statuses = items.map(({ status }) => status)
+    const read = await this.#options.runtime.store.readSession(key)
     // One that waits keeps those behind it back.
-    return statuses.includes('running') || (statuses.length > 0 && statuses.every((status) => status === 'queued'))
+    return read.status === 'found' && (['queued', 'running', 'waiting-for-retry'] as const).some((status) => status === read.value.status)
   }
 }

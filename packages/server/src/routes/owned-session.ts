@@ -44,7 +44,7 @@ async function presentInfo(session: SessionReader): Promise<SessionInfo> {
 }
 
 export function checkAlive(info: SessionInfo): SessionInfo {
-  if (info.status !== 'expired') return info
+  if (info.expiredAt === undefined) return info
   throw new ProblemError('session-expired', 'Its time is over: begin a new session.')
 }
 

@@ -1,5 +1,5 @@
 import type { SessionSummary, SessionView } from '@bowline/client'
-import type { SessionInfo } from '@bowline/sessions'
+import type { RunInfo, SessionInfo } from '@bowline/sessions'
 import type { Principal } from '../auth/principal.ts'
 import type { Services } from '../services.ts'
 import { isOfTenant, sessionIdOf } from '../session-keys.ts'
@@ -26,7 +26,7 @@ export async function viewOf(
         hasMore: next !== undefined,
         pendingToolCalls: openRun?.pendingToolCalls ?? [],
         pendingApprovals: openRun?.pendingApprovals ?? [],
-        ...(openRun && { run: { runId: openRun.runId, status: openRun.status, attempts: openRun.attempts } }),
+        ...(openRun && { run: runOf(openRun) }),
         ...(openRun?.heldRuns && { heldRuns: openRun.heldRuns }),
         usage,
         ...(cost && { cost }),
@@ -39,11 +39,12 @@ export async function viewOf(
 }
 
 export function summaryOf(info: SessionInfo, { tenant }: Principal): SessionSummary {
-  const { key, agent, status, createdAt, activeAt, metadata, parent, forkedFrom } = info
+  const { key, agent, status, outcome, createdAt, activeAt, metadata, parent, forkedFrom, expiresAt, expiredAt } = info
   return {
     sessionId: sessionIdOf(tenant, key),
     agent,
-    status,
+    ...(status && { status }),
+    ...(outcome && { outcome }),
     createdAt,
     updatedAt: activeAt,
     metadata,
@@ -53,7 +54,13 @@ export function summaryOf(info: SessionInfo, { tenant }: Principal): SessionSumm
       isOfTenant(tenant, forkedFrom.key) && {
         forkedFrom: { sessionId: sessionIdOf(tenant, forkedFrom.key), entryId: forkedFrom.entryId },
       }),
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(expiredAt !== undefined && { expiredAt }),
   }
+}
+
+function runOf({ runId, status, outcome, attempts }: RunInfo): NonNullable<SessionView['run']> {
+  return { runId, status, ...(outcome && { outcome }), attempts }
 }
 
 async function orchestrationOf(

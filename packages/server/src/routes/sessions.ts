@@ -3,7 +3,7 @@ import type { Session } from '@bowline/sessions'
 import type { Services } from '../services.ts'
 import { isReadableId, keyPrefix, sessionKey } from '../session-keys.ts'
 import { hasCode } from '../to-problem-error.ts'
-import { sessionList, sessionView } from '../wire/answers.ts'
+import { sessionList, sessionView, status } from '../wire/answers.ts'
 import { optional } from '../wire/optional.ts'
 import { messagesQuery } from '../wire/session-requests.ts'
 import { ownHandle, readableSession } from './owned-session.ts'
@@ -15,7 +15,8 @@ const maxSessions = 200
 
 const listQuery = z.strictObject({
   agent: optional(z.string().min(1).max(256)),
-  status: optional(z.enum(['active', 'busy', 'idle', 'failed', 'expired'])),
+  status: optional(status),
+  expired: optional(z.enum(['true', 'false'])),
   parent: optional(z.string().refine(isReadableId, 'This is no session id.')),
   limit: z.coerce.number().int().min(1).max(maxSessions).default(defaultSessions),
   cursor: optional(z.string().min(1).max(1024)),
@@ -54,10 +55,12 @@ export function listSessionsRoute(services: Services): Route {
     query: listQuery,
     answers: [{ status: 200, description: 'One page of sessions, without messages.', schema: sessionList }],
     problems: ['invalid-cursor'],
-    async handle({ principal, query: { cursor, parent, ...query } }) {
+    async handle({ principal, query: { cursor, parent, status: word, expired, ...query } }) {
       const { tenant } = principal
       const page = await services.runtime.sessions({
         ...query,
+        ...(word && { status: [word] }),
+        ...(expired && { expired: expired === 'true' }),
         keyPrefix: keyPrefix(tenant),
         parent: parent === undefined ? null : sessionKey(tenant, parent),
         ...(cursor !== undefined && { page: cursor }),

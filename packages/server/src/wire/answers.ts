@@ -13,6 +13,7 @@ import type {
   StopReceipt,
   Ticket,
 } from '@bowline/client'
+import { statuses } from '@bowline/agent-loop'
 import type { ChatHistory } from '@bowline/client/chat'
 import type { SubmissionReceipt } from '@bowline/agent-loop'
 import { optional } from './optional.ts'
@@ -25,30 +26,22 @@ function object<T>(description: string): z.ZodType<T> {
     .openapi({ type: 'object', additionalProperties: true, description })
 }
 
-const sessionStatus = z.enum(['active', 'busy', 'idle', 'failed', 'expired'])
-const runStatus = z.enum([
-  'queued',
-  'running',
-  'completed',
-  'awaiting-tools',
-  'awaiting-approval',
-  'halted',
-  'limit',
-  'aborted',
-  'error',
-  'needs-recovery',
-])
+export const status = z.enum(statuses)
+const outcome = z.enum(['completed', 'aborted', 'halted', 'limit', 'error', 'awaiting-tools', 'awaiting-approval', 'awaiting-subagent', 'needs-recovery'])
 const outcomeStatus = z.enum(['result', 'error', 'denied', 'cancelled', 'unknown'])
 
 const summary = {
   sessionId: z.string(),
   agent: z.string(),
-  status: sessionStatus,
+  status: optional(status),
+  outcome: optional(outcome),
   createdAt: z.int(),
   updatedAt: z.int(),
   metadata: object<JsonObject>('What the client gave when it made the session.'),
   parent: optional(z.string()),
   forkedFrom: optional(z.strictObject({ sessionId: z.string(), entryId: z.string().nullable() })),
+  expiresAt: optional(z.int()),
+  expiredAt: optional(z.int()),
 }
 
 export const sessionView = sameAs<SessionView>()(
@@ -58,7 +51,7 @@ export const sessionView = sameAs<SessionView>()(
     hasMore: z.boolean(),
     pendingToolCalls: z.array(object<SessionView['pendingToolCalls'][number]>('A call that waits for its result.')),
     pendingApprovals: z.array(object<SessionView['pendingApprovals'][number]>('A question that waits for its decision.')),
-    run: optional(z.strictObject({ runId: z.string(), status: runStatus, attempts: z.int() })),
+    run: optional(z.strictObject({ runId: z.string(), status, outcome: optional(outcome), attempts: z.int() })),
     heldRuns: optional(z.array(z.strictObject({ runId: z.string(), agent: z.array(z.string()), message: z.string() }))),
     usage: object<SessionView['usage']>('Tokens of its own runs.'),
     cost: optional(object<NonNullable<SessionView['cost']>>('What they cost, as far as prices are known.')),
@@ -102,7 +95,7 @@ export const stopReceipt = sameAs<StopReceipt>()(
   z.strictObject({
     runId: z.string().nullable(),
     state: z.enum(['settled', 'pending', 'nothing-to-stop']),
-    status: optional(runStatus),
+    status: optional(status),
     calls: z.array(stoppedCall),
     children: z.array(object<StopReceipt>('The receipt of a child run.')),
   }),
@@ -117,7 +110,7 @@ export const chatHistory = sameAs<ChatHistory>()(
     queued: uiMessages,
     next: optional(z.string()),
     cursor: z.string(),
-    run: optional(z.strictObject({ runId: z.string(), status: runStatus, stopping: z.boolean() })),
+    run: optional(z.strictObject({ runId: z.string(), status, stopping: z.boolean() })),
   }),
 ).openapi('ChatHistory')
 

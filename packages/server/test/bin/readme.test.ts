@@ -36,7 +36,7 @@ it('V99: the lines of the README run as they stand, curl -N among them', async (
   const [execute = '', read = '', attach = '', stop = '', ...rest] = linesOf(/```sh curl\n(.*?)```/s)
   expect(rest).toEqual([])
   expect(await curl(execute, /execute-complete.*\n\n/)).toMatch(/"type":"execute-complete","sessionId":"mine".*"status":"completed"/)
-  expect(JSON.parse(await curl(read, /$never/))).toMatchObject({ sessionId: 'mine', status: 'idle', messages: [{ role: 'user' }, { role: 'assistant' }] })
+  expect(JSON.parse(await curl(read, /$never/))).toMatchObject({ sessionId: 'mine', status: 'completed', messages: [{ role: 'user' }, { role: 'assistant' }] })
   const again = await curl(attach, /"type":"settled"/)
   expect(again).toContain('id: 6')
   expect(again).not.toContain('id: 5\n')

@@ -225,7 +225,7 @@ describe('cancel, and another process of the bridge', () => {
     expect(await bridge.cancel({ requestId: run.requestId })).toMatchObject({ cancelled: true, settled: true })
     const outcome = outcomeOf(await run.result())
     expect(outcome).toMatchObject({ status: 'aborted', stopReason: 'cancelled', text: expect.stringMatching(/^half/) as unknown })
-    expect(await runsOf(far)).toEqual(['aborted'])
+    expect(await runsOf(far)).toEqual(['stopped'])
   })
 
   it('B50: a run that waits for answers is stopped too', async () => {
@@ -234,7 +234,7 @@ describe('cancel, and another process of the bridge', () => {
     const run = bridge.prompt({ sessionId, prompt: 'Go' })
     outcomeOf(await run.result())
     expect(await bridge.cancel({ sessionId })).toMatchObject({ cancelled: true, settled: true })
-    expect(await runsOf(far)).toEqual(['aborted'])
+    expect(await runsOf(far)).toEqual(['stopped'])
   })
 
   it('B97: the next process of the bridge joins a running request', async () => {

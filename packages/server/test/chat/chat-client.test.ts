@@ -39,7 +39,7 @@ it('V101, V102: the chat client sends the last message only, loads and resumes a
   const back = openChat(it, { transport: chats.transport, messages })
   const resuming = back.resumeStream()
   await expect.poll(() => back.status).toBe('streaming')
-  expect(await chats.stop('mine')).toMatchObject({ state: 'settled', status: 'aborted' })
+  expect(await chats.stop('mine')).toMatchObject({ state: 'settled', status: 'stopped' })
   await Promise.all([sending, resuming])
   expect([chat.status, back.status]).toEqual(['ready', 'ready'])
   await back.sendMessage({ text: 'three' })

@@ -44,7 +44,7 @@ describe.each(stores)('a conversation that is loaded, over the $name store', ({ 
     await chat.sendMessage({ text: 'erase!' })
     const asked = await load(it)
     expect(json(asked.messages)).toEqual(json(chat.messages))
-    expect(asked.run).toMatchObject({ runId: chat.lastMessage?.id, status: 'awaiting-approval', stopping: false })
+    expect(asked.run).toMatchObject({ runId: chat.lastMessage?.id, status: 'waiting-for-user', stopping: false })
     const question = part(asked, 'erase')
     await chat.addToolApprovalResponse({ id: (question && 'approval' in question && question.approval?.id) || '', approved: true })
     await chat.sendMessage()

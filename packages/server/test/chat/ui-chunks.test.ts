@@ -149,7 +149,7 @@ it('V48: a run of a subagent that is held is told as data, with what a decision 
 
 it('V52: a turn that waits for a held run, and for the page too, ends as one that waits for the page', () => {
   const heldRuns = [{ runId: 'k1', agent: ['leaf'], message: 'Changed.' }]
-  expect(endingChunk({ status: 'awaiting-tools', heldRuns, pendingToolCalls: [], pendingApprovals: [] })).toMatchObject({ type: 'error' })
+  expect(endingChunk({ status: 'awaiting-subagent', heldRuns, pendingToolCalls: [], pendingApprovals: [] })).toMatchObject({ type: 'error' })
   const pendingToolCalls = [{ toolCallId: 'c', toolName: 'place', input: {}, path: [], agent: [] }]
   expect(endingChunk({ status: 'awaiting-tools', heldRuns, pendingToolCalls, pendingApprovals: [] })).toEqual({ type: 'finish', finishReason: 'tool-calls' })
 })

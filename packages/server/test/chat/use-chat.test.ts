@@ -159,7 +159,7 @@ describe.each(stores)('a chat of the AI SDK over the $name store', ({ make }) =>
     const sending = chat.sendMessage({ text: 'hi' })
     await expect.poll(() => chat.status).toBe('streaming')
     const stopped = await it.post('/api/chat/mine/stop', {})
-    expect([stopped.status, await stopped.json()]).toMatchObject([200, { state: 'settled', status: 'aborted' }])
+    expect([stopped.status, await stopped.json()]).toMatchObject([200, { state: 'settled', status: 'stopped' }])
     await sending
     expect([chat.status, chat.error]).toEqual(['ready', undefined])
     expect(dataOf(chat, 'data-stopped')).toEqual([{ runId: chat.lastMessage?.id, calls: [] }])

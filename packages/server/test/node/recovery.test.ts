@@ -26,7 +26,7 @@ it('V8, S209: a call whose outcome a crash left unknown waits until somebody say
   )
   const view = (await (await fetch(url + mine)).json()) as SessionView
   expect(view).toMatchObject({
-    status: 'failed',
+    status: 'needs-recovery',
     run: { status: 'needs-recovery' },
     pendingToolCalls: [{ toolCallId: 'call-pay', toolName: 'pay', unknown: true }],
   })
@@ -48,7 +48,7 @@ it('V8, S209: a call whose outcome a crash left unknown waits until somebody say
   const open = await fetch(`${url}${mine}/events?until=settled`, { headers: { 'last-event-id': view.cursor } })
   await allFrames(open)
   const after = (await (await fetch(url + mine)).json()) as SessionView
-  expect(after).toMatchObject({ status: 'idle', pendingToolCalls: [] })
+  expect(after).toMatchObject({ status: 'completed', pendingToolCalls: [] })
   expect(after.messages.at(-1)).toMatchObject({ role: 'assistant', content: [{ type: 'text', text: 'The whole answer.' }] })
   expect((await send(url, resolve, { result: 'It was paid.' })).status).toBe(200)
   await refusal(send(url, resolve, { error: 'It was not.' }), 409, 'tool-result-conflict')

@@ -25,7 +25,7 @@ it('V78: one stream too many is refused with a delay, and what it brought is not
   expect(await refusal(refused, 429, 'too-many-streams')).toMatchObject({ retryable: true, retryAfterMs: 1000 })
   const more = { sessionId: 'mine', input: say('more'), options: { onBusy: 'queue' } }
   await refusal(it.execute(more), 429, 'too-many-streams')
-  expect(await (await it.get('/api/agent/session/mine')).json()).toMatchObject({ status: 'busy' })
+  expect(await (await it.get('/api/agent/session/mine')).json()).toMatchObject({ status: 'running' })
   hold.open()
   expect(completion(await allFrames(execute)).status).toBe('completed')
   expect(it.model.calls).toHaveLength(1)

@@ -1,5 +1,6 @@
-import { isAllAnswered, isSettled, isTerminal, isWaiting, openStatuses, waitingStatuses, type OpenQuestions } from '../session/views.ts'
+import { isAllAnswered, isSettled, isTerminal, isWaiting, openStatuses, type OpenQuestions } from '../session/views.ts'
 import type { Delivery } from '../store/batch.ts'
+import { waitingStatuses } from '../store/records.ts'
 import type { RunRecord, RunSpending, RunStatus } from '../store/records.ts'
 import { keysAbove } from './child-keys.ts'
 

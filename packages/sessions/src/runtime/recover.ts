@@ -9,7 +9,7 @@ import { deadlineFor } from '../journal/deadline.ts'
 import { newEvent } from '../journal/new-event.ts'
 import { patchOf } from '../journal/turn-state.ts'
 import type { LiveLog } from '../log/live-log.ts'
-import { answerId, decisionId, isAllAnswered, isWaiting, openQuestions, openRuns, readAnswers, waitsForChildren } from '../session/views.ts'
+import { answerId, decisionId, isAllAnswered, isWaiting, openQuestions, openRuns, readAnswers } from '../session/views.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { CommitResult, Expect } from '../store/batch.ts'
 import type { Claim, SessionStore } from '../store/contract.ts'
@@ -80,7 +80,7 @@ async function goesOn(store: SessionStore, run: RunRecord, { status }: RunRest):
   if (!isWaiting(status)) return false
   if (run.stop) return true
   if ((await store.readInbox(run.session, ['child-changed'])).length > 0) return true
-  if (waitsForChildren({ ...run, status })) return false
+  if (status === 'awaiting-subagent') return false
   return isAllAnswered(openQuestions(run, await readAnswers(store, run.session)))
 }
 

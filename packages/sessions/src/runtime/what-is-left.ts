@@ -1,4 +1,4 @@
-import { firstInLine, isAtRest, openRuns } from '../session/views.ts'
+import { firstInLine, isAtRest, openRuns, openWords } from '../session/views.ts'
 import type { SessionStore } from '../store/contract.ts'
 import type { RunRecord } from '../store/records.ts'
 import type { DrainReport } from './types.ts'
@@ -11,7 +11,7 @@ export async function whatIsLeft(store: SessionStore, now: number, nextAt: numbe
   const times = nextAt === null ? [] : [nextAt]
   let [left, page]: [number, string | undefined] = [0, undefined]
   do {
-    const busy = await store.listSessions({ status: 'busy', limit: 1000, ...(page === undefined ? {} : { page }) })
+    const busy = await store.listSessions({ status: openWords, expired: false, limit: 1000, ...(page === undefined ? {} : { page }) })
     for (const { key } of busy.items) {
       const first = firstInLine(await openRuns(store, key))
       if (!first || (await isAtRest(store, first))) continue

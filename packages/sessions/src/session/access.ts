@@ -55,7 +55,7 @@ export class SessionAccess {
   }
 
   checkAlive(session: SessionRecord): SessionRecord {
-    if (session.status !== 'expired') return session
+    if (session.expiredAt === undefined) return session
     throw new SessionError('session-expired', `The session ${this.key} has expired: it can be read, and not written.`)
   }
 

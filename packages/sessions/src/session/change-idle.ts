@@ -1,11 +1,13 @@
+import { isEnded } from '@bowline/agent-loop/events'
 import { SessionError } from '../errors.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { NewEvent, Write } from '../store/batch.ts'
+import { statusOfRun } from '../store/records.ts'
 import type { SessionRecord, StoredEvent } from '../store/records.ts'
 import { publishOwn } from './accept.ts'
 import type { SessionAccess } from './access.ts'
 import type { SessionContext } from './context.ts'
-import { isWaiting, openStatuses } from './views.ts'
+import { openStatuses } from './views.ts'
 
 const maxTries = 20
 
@@ -39,18 +41,19 @@ export async function changeIdle(
     })
     if (result.ok) return publishOwn(context, session.key, result, events)
     if (result.reason === 'busy') throw await busyError(context, session.key)
-    if (result.reason === 'expired') access.checkAlive({ ...session, status: 'expired' })
+    if (result.reason === 'expired') access.checkAlive({ ...session, expiredAt: context.clock.now() })
   }
   throw new SessionError('conflict', `The session ${access.key} changed meanwhile: look at it again.`)
 }
 
 /** Before anything is done that costs something; the commit tests it again. */
 export async function checkIdle(context: SessionContext, { key, status }: SessionRecord): Promise<void> {
-  if (status === 'busy' || status === 'failed') throw await busyError(context, key)
+  if (status && !isEnded(status)) throw await busyError(context, key)
 }
 
 export async function busyError({ store }: Pick<SessionContext, 'store'>, key: string): Promise<SessionError> {
   const [open] = (await store.listRuns(key, { status: openStatuses, limit: 1 })).items
-  const what = open && isWaiting(open.status) ? `waits for an answer (${open.status}): answer it` : 'is open: wait until it has ended'
-  return new SessionError('busy', `A run of the session ${key} ${what}, or stop it.`, open ? { runId: open.id } : {})
+  const status = open ? statusOfRun(open) : 'running'
+  const advice = status === 'waiting-for-user' ? 'answer it' : status === 'needs-recovery' ? 'decide about it' : 'wait until it has ended'
+  return new SessionError('busy', `A run of the session ${key} is ${status}: ${advice}, or stop it.`, open ? { runId: open.id } : {})
 }

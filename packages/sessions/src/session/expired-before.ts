@@ -6,8 +6,8 @@ export async function expiredBefore(store: SessionStore, atMs: number): Promise<
   const over: Pick<SessionRecord, 'key' | 'id'>[] = []
   let page: string | undefined
   do {
-    const sessions = await store.listSessions({ status: 'expired', limit: 1000, ...(page === undefined ? {} : { page }) })
-    for (const { key, id, expiresAt = Infinity } of sessions.items) if (expiresAt < atMs) over.push({ key, id })
+    const sessions = await store.listSessions({ expired: true, limit: 1000, ...(page === undefined ? {} : { page }) })
+    for (const { key, id, expiredAt = Infinity } of sessions.items) if (expiredAt < atMs) over.push({ key, id })
     page = sessions.next
   } while (page !== undefined)
   return over

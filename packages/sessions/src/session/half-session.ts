@@ -56,7 +56,7 @@ export function isDeadHalf({ store, clock }: Pick<HalfContext, 'store' | 'clock'
 export async function removeDeadHalves(context: HalfContext): Promise<void> {
   let page: string | undefined
   do {
-    const sessions = await context.store.listSessions({ status: 'active', limit: 1000, ...(page === undefined ? {} : { page }) })
+    const sessions = await context.store.listSessions({ status: null, limit: 1000, ...(page === undefined ? {} : { page }) })
     for (const session of sessions.items) if (isDeadHalf(context, session)) await removeHalf(context, session)
     page = sessions.next
   } while (page !== undefined)

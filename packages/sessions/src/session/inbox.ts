@@ -4,7 +4,7 @@ import type { Delivery, Write } from '../store/batch.ts'
 import type { InboxRecord, RunRecord, SessionRecord } from '../store/records.ts'
 import type { SessionContext } from './context.ts'
 import { waitForRest } from './rest.ts'
-import { waitingStatuses } from './views.ts'
+import { waitingStatuses } from '../store/records.ts'
 
 /** Puts answers where the run finds them; the last one queues it. False: something changed in between. */
 export async function storeAnswers(

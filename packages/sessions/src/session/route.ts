@@ -4,7 +4,7 @@ import type { SessionStore } from '../store/contract.ts'
 import type { RunRecord } from '../store/records.ts'
 import type { SessionContext } from './context.ts'
 import { SessionError } from '../errors.ts'
-import { waitingStatuses } from './views.ts'
+import { waitingStatuses } from '../store/records.ts'
 
 /** The session of the subagent that stands at the end of these tool call ids, or this one. */
 export async function sessionBelow(store: SessionStore, key: string, path: readonly string[]): Promise<string> {

@@ -3,6 +3,7 @@ import { SessionError } from '../errors.ts'
 import { parseCursor, type Position } from '../log/cursor.ts'
 import { readLog } from '../log/read-log.ts'
 import type { SessionStore } from '../store/contract.ts'
+import { statusOfRun } from '../store/records.ts'
 import type { RunRecord } from '../store/records.ts'
 import { checkRunEventsOptions, checkRunStopOptions } from './check-options.ts'
 import type { SessionContext } from './context.ts'
@@ -47,7 +48,7 @@ export function runHandle(
     accepted,
     events,
     [Symbol.asyncIterator]: () => events()[Symbol.asyncIterator](),
-    status: async () => (await found(readRun(context.store, runId))).status,
+    status: async () => statusOfRun(await found(readRun(context.store, runId))),
     result: async () => resultOf(context, await found(waitForRest(context, session.key, runId, undefined, (run) => isAtRest(context.store, run)))),
     async stop(options = {}) {
       checkRunStopOptions('stop.options', options)

@@ -1,3 +1,4 @@
+import { isEnded } from '@bowline/agent-loop/events'
 import { SessionError } from '../errors.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { Expect, NewEntry, NewSession, Write } from '../store/batch.ts'
@@ -82,7 +83,7 @@ export class SessionCopy {
       const again = await this.#try([ensure, ...writes], [{ that: 'session', id: null }])
       if (again.ok) return again
     }
-    if ('value' in other && (other.value.status === 'busy' || other.value.status === 'failed')) throw await busyError(this.#context, key)
+    if ('value' in other && other.value.status && !isEnded(other.value.status)) throw await busyError(this.#context, key)
     throw new SessionError('conflict', `There is a session ${key} already: give the copy another key.`)
   }
 

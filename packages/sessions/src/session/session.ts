@@ -2,7 +2,7 @@ import { inputChecks } from '../arguments.ts'
 import { SessionError, type SessionErrorCode } from '../errors.ts'
 import { parseCursor, printCursor, type Position } from '../log/cursor.ts'
 import { readLog, type LogReading } from '../log/read-log.ts'
-import { checkPageRequest, checkRunQuery } from '../store/check-query.ts'
+import { checkPageRequest, checkRunsQuery } from '../store/check-query.ts'
 import type { SessionRecord } from '../store/records.ts'
 import { acceptInput, openSession } from './accept.ts'
 import { SessionAccess, type SessionIdentity } from './access.ts'
@@ -42,7 +42,7 @@ import { usageOf } from './usage.ts'
 import { switchSession } from './switch.ts'
 import { exportSession } from './transfer/export.ts'
 import type { EventsOptions, LogEvents, MessagesOptions, Session } from './types.ts'
-import { toRunInfo, toSessionInfo } from './views.ts'
+import { listRuns, toSessionInfo } from './views.ts'
 
 const defaultPageSize = 100
 
@@ -171,10 +171,9 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       return messagesOf(context, await required(), options)
     },
     async runs(query = {}) {
-      checkRunQuery('runs.options', query)
+      checkRunsQuery('runs.options', query)
       await required()
-      const page = await context.store.listRuns(key, query)
-      return { ...page, items: await Promise.all(page.items.map((run) => toRunInfo(context.store, run))) }
+      return listRuns(context.store, key, query)
     },
   }
   return session

@@ -6,6 +6,7 @@ import { newEvent } from '../journal/new-event.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { CommitResult, Expect, RunPatch, Write } from '../store/batch.ts'
 import type { SessionStore } from '../store/contract.ts'
+import { statusOfRun } from '../store/records.ts'
 import type { RunRecord, SessionRecord, StoredEvent, StopRequest } from '../store/records.ts'
 import { publishOwn } from './accept.ts'
 import type { SessionContext } from './context.ts'
@@ -137,13 +138,13 @@ async function commitStop(context: SessionContext, run: RunRecord, at: number, {
 /** What the ledger says now, of the run and of all below it. */
 export async function receiptOf(context: Pick<SessionContext, 'store'>, runId: string): Promise<StopReceipt> {
   const { store } = context
-  const [{ status }, calls, below] = await Promise.all([readRun(store, runId), store.readCalls(runId), runsBelow(store, runId)])
-  const children = await Promise.all(below.map((run) => receiptOf(context, run.id)))
-  const hasEnded = isTerminal(status) && children.every(({ state }) => state === 'settled')
+  const [run, calls, below] = await Promise.all([readRun(store, runId), store.readCalls(runId), runsBelow(store, runId)])
+  const children = await Promise.all(below.map(({ id }) => receiptOf(context, id)))
+  const hasEnded = isTerminal(run.status) && children.every(({ state }) => state === 'settled')
   return {
     runId,
     state: hasEnded ? 'settled' : 'pending',
-    status,
+    status: statusOfRun(run),
     calls: calls.map(({ toolCallId, name, status: outcome }) => ({ toolCallId, toolName: name, status: outcome ?? 'running' })),
     children,
   }

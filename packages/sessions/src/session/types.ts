@@ -10,11 +10,12 @@ import type {
   SubmissionReceipt,
   SubmittedResult,
   ToolReturnValue,
+  TurnStatus,
 } from '@bowline/agent-loop'
 import type { AssistantMessage, Cost, JSONObject, JSONValue, ModelError, RuntimeParams, Usage } from '@bowline/llm'
-import type { RunFailure, RunKind, RunStatus, SessionStatus } from '../store/records.ts'
+import type { RunFailure, RunKind, RunStatus, Status, TerminalStatus } from '../store/records.ts'
 import type { SessionState } from './session-state.ts'
-import type { Page, PageRequest, RunQuery } from '../store/contract.ts'
+import type { Page, PageRequest, RunsQuery } from '../store/contract.ts'
 import type { Branch, CompactOptions, ExportOptions, ForkOptions, Label, StoredCompaction, SwitchOptions } from './tree-types.ts'
 
 /** A key with its transcript, its queue of runs and its log. A handle does no I/O until a method is called. */
@@ -99,7 +100,8 @@ export interface Session {
   events(options?: string | EventsOptions): LogEvents
   /** The active path, oldest first within the page; the newest page comes first and `before` gives older ones. */
   messages(options?: MessagesOptions): Promise<Page<StoredMessage> & { readonly cursor: string }>
-  runs(query?: RunQuery): Promise<Page<RunInfo>>
+  /** A page may hold fewer runs than its limit; more follow as long as it has `next`. */
+  runs(query?: RunsQuery): Promise<Page<RunInfo>>
 }
 
 /** A session as something to look at. */
@@ -162,7 +164,7 @@ export interface SubmitOptions {
 export interface StopReceipt {
   readonly runId: string | null
   readonly state: 'settled' | 'pending' | 'nothing-to-stop'
-  readonly status?: RunStatus
+  readonly status?: Status
   readonly calls: readonly { readonly toolCallId: string; readonly toolName: string; readonly status: OutcomeStatus | 'running' }[]
   readonly children: readonly StopReceipt[]
 }
@@ -253,7 +255,7 @@ export interface RunHandle extends AsyncIterable<LoggedEvent> {
   readonly runId: string
   readonly session: Session
   readonly accepted: 'queued' | 'steered' | 'duplicate'
-  status(): Promise<RunStatus>
+  status(): Promise<Status>
   /** From the run's first event (or the cursor) to the `turn-end` and `save-point` with which it waits or ends. */
   events(options?: Pick<EventsOptions, 'cursor' | 'abortSignal' | 'bufferBytes'>): LogEvents
   /** Settles when the run ends or waits for outside help; never rejects for a failed run. */
@@ -281,7 +283,10 @@ export interface RunResult {
 export interface SessionInfo {
   readonly key: string
   readonly agent: string
-  readonly status: SessionStatus
+  /** That of the run that holds it or comes next, else that of the last one that ended. Absent before its first run. */
+  readonly status?: Status
+  /** How its last run ended, compactions apart. */
+  readonly outcome?: TerminalStatus
   readonly leaf: string | null
   readonly version: number
   readonly cursor: string
@@ -298,14 +303,19 @@ export interface SessionInfo {
   readonly forkedFrom?: { readonly key: string; readonly entryId: string | null }
   readonly createdAt: number
   readonly activeAt: number
+  /** When it expires if nothing happens until then. */
   readonly expiresAt?: number
+  /** When it expired: it can be read, and not written. */
+  readonly expiredAt?: number
 }
 
 export interface RunInfo {
   readonly runId: string
   readonly session: string
   readonly kind: RunKind
-  readonly status: RunStatus
+  readonly status: Status
+  /** How its last segment ended; absent while it is queued or running. */
+  readonly outcome?: TurnStatus
   readonly reason?: EndReason | 'crash-loop'
   readonly attempts: number
   /** The position before its first event. */
@@ -343,4 +353,4 @@ export interface HeldRun {
   readonly message: string
 }
 
-export type { Page, PageRequest, RunQuery }
+export type { Page, PageRequest, RunsQuery }

@@ -1,33 +1,32 @@
+import { isEnded, statuses, statusOf } from '@bowline/agent-loop/events'
 import { printCursor } from '../log/cursor.ts'
 import type { SessionStore } from '../store/contract.ts'
 import {
   holdingStatuses,
+  statusOfRun,
   terminalStatuses,
+  waitingStatuses,
   type InboxRecord,
   type RunRecord,
   type RunStatus,
   type SessionRecord,
+  type Status,
 } from '../store/records.ts'
-import type { HeldRun, RunInfo, SessionInfo } from './types.ts'
+import type { HeldRun, Page, RunInfo, RunsQuery, SessionInfo } from './types.ts'
 
 const terminal: ReadonlySet<RunStatus> = new Set(terminalStatuses)
 const holding: ReadonlySet<RunStatus> = new Set(holdingStatuses)
 
 export const openStatuses: readonly RunStatus[] = ['queued', ...holdingStatuses]
-
-/** Somebody outside has to say something before the run can go on, or its children have to end. */
-export const waitingStatuses = ['awaiting-tools', 'awaiting-approval', 'needs-recovery'] as const satisfies readonly RunStatus[]
+const everyStatus: readonly RunStatus[] = [...openStatuses, ...terminalStatuses]
+/** The words of what is open. */
+export const openWords: readonly Status[] = statuses.filter((status) => !isEnded(status))
 
 const waiting: ReadonlySet<RunStatus> = new Set(waitingStatuses)
 
 /** Nothing happens to the run by itself: it waits for somebody, or has ended. */
-export function isResting(run: Pick<RunRecord, 'status'> & OpenQuestions): boolean {
-  return isTerminal(run.status) || (isWaiting(run.status) && !waitsForChildren(run))
-}
-
-/** It asks nobody anything: its subagents are at work. */
-export function waitsForChildren({ status, pendingToolCalls, pendingApprovals }: Pick<RunRecord, 'status'> & OpenQuestions): boolean {
-  return isWaiting(status) && status !== 'needs-recovery' && pendingToolCalls.length === 0 && pendingApprovals.length === 0
+export function isResting(run: Pick<RunRecord, 'status'>): boolean {
+  return isTerminal(run.status) || (isWaiting(run.status) && run.status !== 'awaiting-subagent')
 }
 
 /** Whoever has started it in the background is told. */
@@ -77,7 +76,8 @@ export async function toRunInfo(store: SessionStore, run: RunRecord): Promise<Ru
     runId: id,
     session,
     kind,
-    status,
+    status: statusOfRun(run),
+    ...(status !== 'queued' && status !== 'running' && { outcome: status }),
     ...(reason === undefined ? {} : { reason }),
     attempts,
     cursor: printCursor(run.firstSeq - 1),
@@ -103,7 +103,7 @@ async function heldIn(store: SessionStore, run: RunRecord): Promise<Pick<RunInfo
 
 /** Returns whether the run has ended, or waits for an answer or for `recover`: its own, or that of a run that it waits for. */
 export async function isAtRest(store: SessionStore, run: RunRecord): Promise<boolean> {
-  return isResting(run) || (waitsForChildren(run) && (await heldBelow(store, run.id)).length > 0)
+  return isResting(run) || (run.status === 'awaiting-subagent' && (await heldBelow(store, run.id)).length > 0)
 }
 
 /** A task in the background is not what the run waits for. */
@@ -141,15 +141,24 @@ export async function openRuns(store: SessionStore, key: string): Promise<readon
   return runs
 }
 
+/** One page of the runs of a session. Those that wait for a retry are stored among the others that run or are queued. */
+export async function listRuns(store: SessionStore, key: string, { status: words, ...query }: RunsQuery): Promise<Page<RunInfo>> {
+  const stored = words && everyStatus.filter((status) => words.includes(statusOf(status)) || words.includes(statusOf(status, true)))
+  const { items, ...page } = await store.listRuns(key, { ...query, ...(stored && { status: stored }) })
+  const wanted = words ? items.filter((run) => words.includes(statusOfRun(run))) : items
+  return { ...page, items: await Promise.all(wanted.map((run) => toRunInfo(store, run))) }
+}
+
 /** The session as it stands, with the run that holds it or comes next. */
 export async function toSessionInfo(store: SessionStore, session: SessionRecord): Promise<SessionInfo> {
   const open = await openRuns(store, session.key)
   const first = firstInLine(open)
-  const { key, agent, status, leaf, version, usage, cost, metadata, parent, forkedFrom, createdAt, activeAt, expiresAt } = session
+  const { key, agent, status, outcome, leaf, version, usage, cost, metadata, parent, forkedFrom, createdAt, activeAt, expiresAt, expiredAt } = session
   return {
     key,
     agent,
-    status,
+    ...(status && { status }),
+    ...(outcome && { outcome }),
     leaf,
     version,
     cursor: printCursor(session.nextSeq - 1),
@@ -163,5 +172,6 @@ export async function toSessionInfo(store: SessionStore, session: SessionRecord)
     createdAt,
     activeAt,
     ...(expiresAt === undefined ? {} : { expiresAt }),
+    ...(expiredAt === undefined ? {} : { expiredAt }),
   }
 }

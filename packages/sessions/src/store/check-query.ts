@@ -1,10 +1,11 @@
+import { statuses } from '@bowline/agent-loop/events'
 import type { FieldChecks } from '@bowline/llm/arguments'
 import { inputChecks } from '../arguments.ts'
-import type { PageRequest, RunQuery, SessionQuery } from './contract.ts'
-import { runMoves, type SessionStatus } from './records.ts'
+import type { PageRequest, RunQuery, RunsQuery, SessionQuery } from './contract.ts'
+import { runMoves } from './records.ts'
 
 const mostOnPage = 1000
-const sessionStatuses = ['active', 'busy', 'idle', 'failed', 'expired'] as const satisfies readonly SessionStatus[]
+const listOfStatuses = inputChecks.listOf(inputChecks.oneOf(...statuses))
 
 /** The options of each list. */
 export const pageOptions: FieldChecks<PageRequest> = { limit: inputChecks.whole(1, mostOnPage), page: inputChecks.optionalName }
@@ -14,7 +15,10 @@ export const checkPageRequest = inputChecks.optionalRecord<PageRequest>(pageOpti
 export const sessionQueryFields: FieldChecks<SessionQuery> = {
   ...pageOptions,
   agent: inputChecks.optionalName,
-  status: inputChecks.oneOf(...sessionStatuses),
+  status: (path, value) => {
+    if (value !== null) listOfStatuses(path, value)
+  },
+  expired: inputChecks.checkBoolean,
   keyPrefix: inputChecks.checkText,
   parent: (path, value) => {
     if (value !== null) inputChecks.optionalName(path, value)
@@ -30,4 +34,5 @@ export const runQueryFields: FieldChecks<RunQuery> = {
   newestFirst: inputChecks.checkBoolean,
 }
 
-export const checkRunQuery = inputChecks.optionalRecord<RunQuery>(runQueryFields)
+/** As the runs of a session are asked for, by the words for people. */
+export const checkRunsQuery = inputChecks.optionalRecord<RunsQuery>({ ...runQueryFields, status: listOfStatuses })

@@ -7,7 +7,7 @@ import type {
   RunRecord,
   RunStatus,
   SessionRecord,
-  SessionStatus,
+  Status,
   StoredEvent,
   StopRequest,
   TimerRecord,
@@ -139,7 +139,10 @@ export interface EventPage {
 
 export interface SessionQuery extends PageRequest {
   readonly agent?: string
-  readonly status?: SessionStatus
+  /** Sessions in one of these; null: those that had no run so far. */
+  readonly status?: readonly Status[] | null
+  /** True: only sessions that have expired; false: only those that have not. */
+  readonly expired?: boolean
   readonly keyPrefix?: string
   /** Child sessions of this key; null: sessions that are no child. */
   readonly parent?: string | null
@@ -151,6 +154,11 @@ export interface RunQuery extends PageRequest {
   readonly status?: readonly RunStatus[]
   /** Default false: in order of acceptance. */
   readonly newestFirst?: boolean
+}
+
+/** Which runs of a session to list, in the words for people. */
+export interface RunsQuery extends Omit<RunQuery, 'status'> {
+  readonly status?: readonly Status[]
 }
 
 export interface ChildQuery extends PageRequest {

@@ -15,10 +15,11 @@ import type {
   ToolResult,
   TurnStatus,
 } from '@bowline/agent-loop'
+import { statusOf } from '@bowline/agent-loop/events'
+import type { RunStatus, Status } from '@bowline/agent-loop/events'
 import type { Cost, JSONObject, JSONValue, ModelError, RuntimeParams, Usage } from '@bowline/llm'
 
-export type SessionStatus = 'active' | 'busy' | 'idle' | 'failed' | 'expired'
-export type RunStatus = 'queued' | 'running' | TurnStatus
+export type { RunStatus, Status }
 export type RunKind = 'user' | 'follow-up' | 'child' | 'notification' | 'compaction'
 /** Who goes first among the queued runs of a session; within a lane the earlier goes first, of interrupts the later. */
 export type Lane = 'compaction' | 'interrupt' | 'follow-up' | 'queue'
@@ -26,15 +27,18 @@ export type Lane = 'compaction' | 'interrupt' | 'follow-up' | 'queue'
 /** Statuses from which a run never leaves. Every other run is open. */
 export const terminalStatuses = ['completed', 'aborted', 'error', 'halted', 'limit'] as const satisfies readonly RunStatus[]
 export type TerminalStatus = (typeof terminalStatuses)[number]
+/** Somebody outside has to say something before the run can go on, or its children have to end. */
+export const waitingStatuses = ['awaiting-tools', 'awaiting-approval', 'awaiting-subagent', 'needs-recovery'] as const satisfies readonly RunStatus[]
 /** Statuses that hold their session: at most one run of a session may be in one of them. */
-export const holdingStatuses = ['running', 'awaiting-tools', 'awaiting-approval', 'needs-recovery'] as const satisfies readonly RunStatus[]
+export const holdingStatuses = ['running', ...waitingStatuses] as const
 
 /** From each status, the statuses that a run may move to. */
 export const runMoves: Readonly<Record<RunStatus, readonly RunStatus[]>> = {
   queued: ['running', 'aborted'],
-  running: ['running', 'queued', 'awaiting-tools', 'awaiting-approval', 'needs-recovery', 'completed', 'aborted', 'error', 'halted', 'limit'],
-  'awaiting-tools': ['queued', 'aborted'],
-  'awaiting-approval': ['queued', 'aborted'],
+  running: ['running', 'queued', ...waitingStatuses, ...terminalStatuses],
+  'awaiting-tools': ['queued', 'awaiting-subagent', 'aborted'],
+  'awaiting-approval': ['queued', 'awaiting-subagent', 'aborted'],
+  'awaiting-subagent': ['queued', 'aborted'],
   'needs-recovery': ['queued', 'aborted'],
   completed: [],
   aborted: [],
@@ -43,13 +47,21 @@ export const runMoves: Readonly<Record<RunStatus, readonly RunStatus[]>> = {
   limit: [],
 }
 
+/** Returns the word for the run as it is stored. */
+export function statusOfRun({ status, openMessageId, turnState }: Pick<RunRecord, 'status' | 'openMessageId' | 'turnState'>): Status {
+  return statusOf(status, openMessageId === undefined && turnState?.retry?.open === true)
+}
+
 export interface SessionRecord {
   readonly key: string
   /** The incarnation: another session under the same key has another id. */
   readonly id: string
   readonly agent: string
   readonly owner?: string
-  readonly status: SessionStatus
+  /** That of the run that holds it or comes next, else that of the last one that ended. Absent before its first run. */
+  readonly status?: Status
+  /** How its last run ended, compactions apart. */
+  readonly outcome?: TerminalStatus
   /** Rises with every commit. */
   readonly version: number
   readonly firstSeq: number
@@ -75,8 +87,10 @@ export interface SessionRecord {
   readonly createdAt: number
   /** The last commit. */
   readonly activeAt: number
-  /** When it expires if nothing happens until then; absent: never. */
+  /** When it expires if nothing happens until then; absent: never, or it has expired. */
   readonly expiresAt?: number
+  /** When it expired: it can be read, and not written. */
+  readonly expiredAt?: number
 }
 
 /** What a session was created with, and keeps. */

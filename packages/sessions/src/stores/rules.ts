@@ -1,9 +1,10 @@
 import { addCost, addUsage } from '@bowline/llm'
 import type { Cost } from '@bowline/llm'
+import { statusOf } from '@bowline/agent-loop/events'
 import type { Batch, NewRun, NewSession, PartialEvent, RunPatch, SessionPatch, Write } from '../store/batch.ts'
 import type { ClaimRequest, Read, StoreHint } from '../store/contract.ts'
-import { holdingStatuses, runMoves, terminalStatuses } from '../store/records.ts'
-import type { InboxKind, Lane, RunKind, RunRecord, RunStatus, SessionRecord, SessionStatus, StoredEvent } from '../store/records.ts'
+import { holdingStatuses, runMoves, statusOfRun, terminalStatuses } from '../store/records.ts'
+import type { InboxKind, Lane, RunKind, RunRecord, RunStatus, SessionRecord, StoredEvent, TerminalStatus } from '../store/records.ts'
 import { refuseUnless } from './refused.ts'
 
 /** A run without its input, which never changes. */
@@ -28,7 +29,6 @@ export function newSession(key: string, session: NewSession, numbers: Numbers): 
     ...given,
     ...numbers,
     key,
-    status: 'active',
     firstSeq: numbers.nextSeq,
     leaf: null,
     turns: 0,
@@ -66,7 +66,8 @@ export function touchSession(session: SessionRecord, now: number): SessionRecord
 
 /** Marked as over; at the latest its life ends now. */
 export function expireSession(session: SessionRecord, now: number): SessionRecord {
-  return { ...session, status: 'expired', expiresAt: Math.min(session.expiresAt ?? now, now) }
+  const { expiresAt = now, ...rest } = session
+  return { expiredAt: Math.min(expiresAt, now), ...rest }
 }
 
 /** Ends its life `maxAgeMs` after its creation and `idleMs` after now. Both count from now if the clock was set back since. */
@@ -79,14 +80,21 @@ function withExpiry(session: SessionRecord, now: number): SessionRecord {
 }
 
 /** Also of a session that nobody has marked yet. */
-export function hasExpired({ status, expiresAt = Infinity }: Pick<SessionRecord, 'status' | 'expiresAt'>, now: number): boolean {
-  return status === 'expired' || expiresAt <= now
+export function hasExpired({ expiredAt, expiresAt = Infinity }: Pick<SessionRecord, 'expiredAt' | 'expiresAt'>, now: number): boolean {
+  return expiredAt !== undefined || expiresAt <= now
 }
 
-/** The session after its runs changed. */
-export function sessionStatus(openRuns: readonly RunStatus[]): SessionStatus {
-  if (openRuns.includes('needs-recovery')) return 'failed'
-  return openRuns.length > 0 ? 'busy' : 'idle'
+/** The session after its runs changed. `first` holds it, or comes next. */
+export function withStatus(session: SessionRecord, first: RunState | undefined): SessionRecord {
+  const { status: _before, ...rest } = session
+  if (first) return { ...rest, status: statusOfRun(first) }
+  return session.outcome ? { ...rest, status: statusOf(session.outcome) } : rest
+}
+
+/** The session after this change of a run. A compaction says nothing about how the conversation stands. */
+export function withOutcome(session: SessionRecord, before: RunState, { kind, status }: RunState): SessionRecord {
+  const hasEnded = isOpen(before.status) && !isOpen(status) && kind !== 'compaction'
+  return hasEnded ? { ...session, outcome: status as TerminalStatus } : session
 }
 
 const laneOfKind: Readonly<Record<RunKind, Lane>> = {
@@ -151,13 +159,22 @@ export function patchRun<R extends RunState>(run: R, patch: RunPatch, now: numbe
 }
 
 /** The lists of open questions without those that have their answer. */
-function withoutAnswered(run: RunState, answered: readonly string[]): Pick<RunState, 'pendingApprovals' | 'pendingToolCalls' | 'answeredBelow'> {
+function withoutAnswered(run: RunState, answered: readonly string[]): Partial<RunState> {
   const pendingToolCalls = run.pendingToolCalls.filter(({ path, toolCallId }) => !answered.includes([...path, toolCallId].join('/')))
+  const pendingApprovals = run.pendingApprovals.filter(({ approvalId }) => !answered.includes(approvalId))
+  const asksNothing = pendingToolCalls.length + pendingApprovals.length === 0
   return {
-    pendingApprovals: run.pendingApprovals.filter(({ approvalId }) => !answered.includes(approvalId)),
+    ...(asksNothing && { status: withoutQuestions(run.status) }),
+    ...(asksNothing && run.rest && { rest: { ...run.rest, status: withoutQuestions(run.rest.status) } }),
+    pendingApprovals,
     pendingToolCalls,
     ...(pendingToolCalls.length < run.pendingToolCalls.length && { answeredBelow: true }),
   }
+}
+
+/** All that is left of a run that waited for answers are its subagents: they have the answers. */
+function withoutQuestions<S extends RunStatus>(status: S): S | 'awaiting-subagent' {
+  return status === 'awaiting-tools' || status === 'awaiting-approval' ? 'awaiting-subagent' : status
 }
 
 const longestTakeoverDelayMs = 30_000
@@ -193,12 +210,12 @@ export function claimRun<R extends RunState>(run: R, request: ClaimRequest, now:
 
 /** The session as it is now, whether somebody has marked its end or not. */
 export function readableRecord(record: SessionRecord, now: number): SessionRecord {
-  return hasExpired(record, now) ? { ...record, status: 'expired' } : record
+  return hasExpired(record, now) ? expireSession(record, now) : record
 }
 
 export function readOfSession(record: SessionRecord, now: number): Read<SessionRecord> {
   const value = readableRecord(record, now)
-  return value.status === 'expired' ? { status: 'expired', at: record.expiresAt ?? now, value } : { status: 'found', value }
+  return value.expiredAt === undefined ? { status: 'found', value } : { status: 'expired', at: value.expiredAt, value }
 }
 
 /** The event as readers get it: with its number and with what its reference stands for. */

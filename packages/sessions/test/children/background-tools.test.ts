@@ -62,7 +62,7 @@ describe('what an agent can do about its tasks', () => {
     await found(store, async () => (await store.readCalls(run.runId)).find((call) => call.toolCallId === 'o' && call.state === 'started'))
     const stopping = session.stop()
     slow.open()
-    expect(await stopping).toMatchObject({ state: 'settled', status: 'aborted' })
+    expect(await stopping).toMatchObject({ state: 'settled', status: 'stopped' })
     await runtime.stop()
   })
 

@@ -84,7 +84,7 @@ describe.each(kinds)('a run of a %s subagent, three deep, that is held for its d
     const run = await begin(store, kind)
     const { runtime, session } = await held(store.second(), run)
     const [first] = (await session.runs()).items
-    if (kind === 'blocking') expect(await session.stop()).toMatchObject({ state: 'settled', status: 'aborted' })
+    if (kind === 'blocking') expect(await session.stop()).toMatchObject({ state: 'settled', status: 'stopped' })
     else await session.kill()
     expect(await endOf(runtime.store, run.id)).toMatchObject({ status: 'aborted' })
     expect((await runtime.run(first?.runId ?? ''))?.heldRuns).toBeUndefined()
@@ -109,7 +109,7 @@ it('S82, S112, V5: a run that waits for one that is held settles its result and 
   const { runtime, session } = await changed(store.second())
   const { run: handle } = await session.submitToolResults([{ toolCallId: 'w', path: ['m', 'l'], output: 'Oslo' }])
   const seen = collect(handle.events())
-  expect(await handle.result()).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [], heldRuns: [{ runId: run.id, agent: ['mid', 'leaf'] }] })
+  expect(await handle.result()).toMatchObject({ status: 'awaiting-subagent', pendingToolCalls: [], heldRuns: [{ runId: run.id, agent: ['mid', 'leaf'] }] })
   await seen
   expect(await runtime.drain()).toMatchObject({ left: 0 })
   await session.recover(run.id, 'continue')

@@ -37,11 +37,11 @@ describe('stop, kill and delete of a session with children', () => {
     await started
     const receipt = await session.stop()
     expect(receipt).toMatchObject({
-      ...{ runId: run.runId, state: 'settled', status: 'aborted', calls: [{ toolCallId: 'a', status: 'cancelled' }] },
-      children: [{ status: 'aborted', calls: [{ toolCallId: 'b', status: 'cancelled' }], children: [{ status: 'aborted', children: [{ status: 'aborted', calls: [{ toolCallId: 'x' }] }] }] }],
+      ...{ runId: run.runId, state: 'settled', status: 'stopped', calls: [{ toolCallId: 'a', status: 'cancelled' }] },
+      children: [{ status: 'stopped', calls: [{ toolCallId: 'b', status: 'cancelled' }], children: [{ status: 'stopped', children: [{ status: 'stopped', calls: [{ toolCallId: 'x' }] }] }] }],
     })
     expect(aborted).toEqual(['stuck'])
-    expect(await session.info()).toMatchObject({ status: 'idle' })
+    expect(await session.info()).toMatchObject({ status: 'stopped' })
     await checkLog(session)
     expect(faults).toEqual([])
     await runtime.stop()
@@ -54,7 +54,7 @@ describe('stop, kill and delete of a session with children', () => {
     const run = await session.send('go')
     const { pendingApprovals } = await run.result()
     const receipt = await session.stop()
-    expect(receipt).toMatchObject({ state: 'settled', status: 'aborted', children: [{ status: 'aborted', state: 'settled' }] })
+    expect(receipt).toMatchObject({ state: 'settled', status: 'stopped', children: [{ status: 'stopped', state: 'settled' }] })
     await expect(session.approve(pendingApprovals[0]?.approvalId ?? '')).rejects.toMatchObject({ code: 'approval-conflict' })
     await checkLog(session)
     await runtime.stop()
@@ -77,10 +77,10 @@ describe('stop, kill and delete of a session with children', () => {
     const receipt = await session.stop()
     const calls = [{ toolCallId: 'd' }, { toolCallId: 'y' }]
     expect(receipt).toMatchObject({
-      ...{ state: 'settled', status: 'aborted' },
+      ...{ state: 'settled', status: 'stopped' },
       children: [
         { status: 'completed', children: [{ status: 'completed' }] },
-        { state: 'settled', status: 'aborted', calls, children: [{ state: 'settled', status: 'aborted', calls: [{ toolCallId: 'x' }] }] },
+        { state: 'settled', status: 'stopped', calls, children: [{ state: 'settled', status: 'stopped', calls: [{ toolCallId: 'x' }] }] },
       ],
     })
     expect([...aborted, ...late.aborted]).toEqual(['stuck', 'late'])
@@ -101,8 +101,8 @@ describe('stop, kill and delete of a session with children', () => {
     const [child] = await childrenOf(store)
     await nthRun(store, 2, child?.session)
     expect(await session.stop()).toMatchObject({
-      ...{ state: 'settled', status: 'aborted' },
-      children: [{ status: 'completed' }, { status: 'completed', children: [{ status: 'aborted', calls: [{ toolCallId: 'x' }] }] }],
+      ...{ state: 'settled', status: 'stopped' },
+      children: [{ status: 'completed' }, { status: 'completed', children: [{ status: 'stopped', calls: [{ toolCallId: 'x' }] }] }],
     })
     expect(aborted).toEqual(['stuck'])
     await runtime.stop()
@@ -122,7 +122,7 @@ describe('stop, kill and delete of a session with children', () => {
       return read.status === 'found' && read.value.stop ? true : undefined
     })
     slow.open()
-    expect(await stopping).toMatchObject({ state: 'settled', status: 'aborted', children: [] })
+    expect(await stopping).toMatchObject({ state: 'settled', status: 'stopped', children: [] })
     expect(await childrenOf(store)).toEqual([])
     await runtime.stop()
   })
@@ -184,7 +184,7 @@ describe('stop, kill and delete of a session with children', () => {
     await started
     const [first, second] = await childrenOf(store)
     await endOf(store, first?.id ?? '')
-    expect((await session.stop()).children.map((child) => child.status)).toEqual(['completed', 'aborted'])
+    expect((await session.stop()).children.map((child) => child.status)).toEqual(['completed', 'stopped'])
     expect(await endOf(store, second?.id ?? '')).toMatchObject({ status: 'aborted' })
     await nthRun(store, 2)
     const reminders = await remindersIn(session)
@@ -253,7 +253,7 @@ describe('stop, kill and delete of a session with children', () => {
     await (await session.send('go')).result()
     await started
     const receipt = await session.kill()
-    expect(receipt.children).toMatchObject([{ status: 'aborted', state: 'settled' }])
+    expect(receipt.children).toMatchObject([{ status: 'stopped', state: 'settled' }])
     const [child] = await childrenOf(store)
     await found(store, async () => (aborted.length > 0 ? true : undefined))
     await runtime.session(root).delete()
@@ -274,7 +274,7 @@ describe('stop, kill and delete of a session with children', () => {
     await (await session.send('go')).result()
     await session.send('other work')
     await started
-    expect(await session.stop()).toMatchObject({ state: 'settled', status: 'aborted', children: [] })
+    expect(await session.stop()).toMatchObject({ state: 'settled', status: 'stopped', children: [] })
     slow.open()
     await nthRun(store, 3)
     expect(await remindersIn(session)).toHaveLength(1)

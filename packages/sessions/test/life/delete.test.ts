@@ -102,7 +102,7 @@ describe('delete', () => {
     const { runtime, session } = await started({ steps: [], concurrency: 0, store })
     await session.send('go')
     await expect(session.delete()).rejects.toThrow('disk on fire')
-    expect(await session.info()).toMatchObject({ status: 'busy' })
+    expect(await session.info()).toMatchObject({ status: 'queued' })
     broken = false
     await session.delete()
     expect(await runtime.session('room:1').info()).toBeNull()

@@ -42,7 +42,7 @@ describe('kill', () => {
     const run = await session.send('go')
     await allStarted.passed
     const receipt = await session.kill({ reason: 'enough' })
-    expect(receipt).toMatchObject({ runId: run.runId, state: 'settled', status: 'aborted' })
+    expect(receipt).toMatchObject({ runId: run.runId, state: 'settled', status: 'stopped' })
     expect(receipt.calls.map(({ toolName, status }) => [toolName, status])).toEqual([
       ['pure', 'cancelled'],
       ['idempotent', 'unknown'],
@@ -74,7 +74,7 @@ describe('kill', () => {
     const run = await owner.session.send('go')
     for await (const event of owner.session.events()) if (event.type === 'message-start') break
     const other = await started({ steps: [], store, clock, concurrency: 0 })
-    expect(await other.session.kill()).toMatchObject({ runId: run.runId, state: 'settled', status: 'aborted' })
+    expect(await other.session.kill()).toMatchObject({ runId: run.runId, state: 'settled', status: 'stopped' })
     const log = await checkLog(other.runtime.session('room:1'))
     answer.open()
     await clock.advance(3_000)
@@ -93,7 +93,7 @@ describe('kill', () => {
     await session.steer('four')
     await session.overlay('five')
     await session.kill()
-    expect(await Promise.all([first, ...queued].map((run) => run.status()))).toEqual(['aborted', 'aborted', 'aborted'])
+    expect(await Promise.all([first, ...queued].map((run) => run.status()))).toEqual(['stopped', 'stopped', 'stopped'])
     const next = runtime.session('room:1')
     expect(await (await next.send('six')).result()).toMatchObject({ text: 'fresh' })
     const prompt = JSON.stringify(model.calls[1]?.prompt)
@@ -106,9 +106,9 @@ describe('kill', () => {
     await (await session.send('first')).result()
     for (let place = 0; place < 1_000; place++) await session.send(`input ${place}`)
     await session.kill()
-    const open = { status: ['queued', 'running', 'awaiting-tools'] as const }
+    const open = { status: ['queued', 'running', 'waiting-for-user'] as const }
     expect((await runtime.session('room:1').runs(open)).items).toEqual([])
-    expect(await runtime.session('room:1').info()).toMatchObject({ status: 'idle', queued: 0 })
+    expect(await runtime.session('room:1').info()).toMatchObject({ status: 'stopped', queued: 0 })
     await runtime.stop()
   })
 
@@ -136,9 +136,9 @@ describe('kill', () => {
     const stopping = first.runtime.stop({ graceMs: 0 })
     await firstClock.advance(0)
     await stopping
-    expect(await session.info()).toMatchObject({ status: 'failed', openRun: { status: 'needs-recovery' } })
+    expect(await session.info()).toMatchObject({ status: 'needs-recovery', openRun: { status: 'needs-recovery' } })
     const receipt = await session.kill()
-    expect(receipt).toMatchObject({ state: 'settled', status: 'aborted' })
+    expect(receipt).toMatchObject({ state: 'settled', status: 'stopped' })
     expect(receipt.calls).toContainEqual({ toolCallId: 'c-once', toolName: 'once', status: 'unknown' })
     expect(await (await runtime.session('room:1').send('and now?')).result()).toMatchObject({ text: 'free' })
     await checkLog(runtime.session('room:1'))

@@ -121,7 +121,7 @@ describe('a changed definition', () => {
     const session = second.runtime.session('room:1')
     const { run: answered } = await session.submitToolResults([{ toolCallId: 'c1', output: 'Oslo' }])
     expect(await answered.result()).toMatchObject({ status: 'needs-recovery', reason: 'definition-changed' })
-    expect(await session.info()).toMatchObject({ status: 'failed' })
+    expect(await session.info()).toMatchObject({ status: 'needs-recovery' })
     return { ...second, session, runId: run.runId }
   }
 
@@ -138,8 +138,8 @@ describe('a changed definition', () => {
     const { runtime, session, runId } = await held()
     if (how === 'recover') await (await session.recover(runId, 'stop')).result()
     else expect(await session[how]()).toMatchObject({ state: 'settled' })
-    expect(await runtime.run(runId)).toMatchObject({ status: 'aborted' })
-    expect(await runtime.session('room:1').info()).toMatchObject({ status: 'idle' })
+    expect(await runtime.run(runId)).toMatchObject({ status: 'stopped' })
+    expect(await runtime.session('room:1').info()).toMatchObject({ status: 'stopped' })
     await runtime.stop()
   })
 })

@@ -1,4 +1,4 @@
-import { defineAgent, defineTool, type Agent } from '@bowline/agent-loop'
+import { defineAgent, defineTool, isEnded, statuses, type Agent } from '@bowline/agent-loop'
 import { manualClock, scriptedModel, type Step } from '@bowline/llm/testing'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
@@ -43,19 +43,19 @@ describe('a tree of runs', () => {
     if (receipt) {
       expect(receipt).toMatchObject({
         state: 'settled',
-        status: 'aborted',
+        status: 'stopped',
         calls: [{ toolName: 'delegate_to_mid' }],
         children: [
           {
             state: 'settled',
-            status: 'aborted',
-            children: [{ state: 'settled', status: 'aborted', calls: [{ toolName: 'slow', status: expect.stringMatching(/cancelled|error/) as string }] }],
+            status: 'stopped',
+            children: [{ state: 'settled', status: 'stopped', calls: [{ toolName: 'slow', status: expect.stringMatching(/cancelled|error/) as string }] }],
           },
         ],
       })
     }
     const { items } = await runtime.sessions()
-    expect(items.map(({ key, status }) => [key.split('~').length, status]).sort()).toEqual(how === 'delete' ? [] : [[1, 'idle'], [3, 'idle'], [5, 'idle']])
+    expect(items.map(({ key, status }) => [key.split('~').length, status]).sort()).toEqual(how === 'delete' ? [] : [[1, 'stopped'], [3, 'stopped'], [5, 'stopped']])
     await runtime.stop()
     expect(faults).toEqual([])
   })
@@ -79,9 +79,9 @@ describe('a tree of runs', () => {
     expect(receipt).toMatchObject({
       runId: run.runId,
       state: 'settled',
-      children: [{ status: 'completed', children: [{ state: 'settled', status: 'aborted', calls: [{ toolName: 'slow', status: expect.stringMatching(/cancelled|error/) as string }] }] }],
+      children: [{ status: 'completed', children: [{ state: 'settled', status: 'stopped', calls: [{ toolName: 'slow', status: expect.stringMatching(/cancelled|error/) as string }] }] }],
     })
-    expect((await runtime.sessions({ status: 'busy' })).items).toEqual([])
+    expect((await runtime.sessions({ status: statuses.filter((status) => !isEnded(status)) })).items).toEqual([])
     await runtime.stop()
   })
 

@@ -31,7 +31,7 @@ describe('what a run stores behind the end of its turn', () => {
     expect(types(await events).slice(-3)).toEqual(['turn-end', 'save-point', 'orchestration-step'])
     expect(await second.result()).toMatchObject({ status: 'completed', text: 'two' })
     expect(types(await checkLog(session)).at(-1)).toBe('settled')
-    expect(await session.info()).toMatchObject({ status: 'idle', queued: 0 })
+    expect(await session.info()).toMatchObject({ status: 'completed', queued: 0 })
     expect(faults).toEqual([])
     await runtime.stop()
   })
@@ -75,7 +75,7 @@ describe('what a run stores behind the end of its turn', () => {
     for await (const event of session.events()) if (event.type === 'save-point') break
     const stopping = session.stop()
     hook.open()
-    expect(await stopping).toMatchObject({ runId: run.runId, state: 'settled', status: 'aborted', calls: [{ status: 'cancelled' }] })
+    expect(await stopping).toMatchObject({ runId: run.runId, state: 'settled', status: 'stopped', calls: [{ status: 'cancelled' }] })
     await checkLog(session)
     await runtime.stop()
   })

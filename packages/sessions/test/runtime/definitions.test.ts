@@ -70,7 +70,7 @@ describe('a definition that has changed since the run began', () => {
     const result = await run.result()
     expect(result).toMatchObject({ runId, status: 'needs-recovery', reason: 'definition-changed', error: { code: 'definition-changed' } })
     expect(result.error?.message).not.toContain('nothing')
-    expect(await session.info()).toMatchObject({ status: 'failed' })
+    expect(await session.info()).toMatchObject({ status: 'needs-recovery' })
     await runtime.stop()
   })
 

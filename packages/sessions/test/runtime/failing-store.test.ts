@@ -68,7 +68,7 @@ describe('a store that fails for a while', () => {
     expect(triedAt.length).toBeLessThan(80)
     broken = false
     await clock.advance(60_000)
-    expect(await run.status()).toMatch(/completed|error/)
+    expect(await run.status()).toMatch(/completed|failed/)
     await checkLog(session)
     await runtime.stop()
   })
@@ -204,7 +204,7 @@ describe('a store whose renewals fail for good', () => {
     expect(await runtime.drain()).toMatchObject({ ran: 0, left: 1, nextDueAt: 10_000 })
     await clock.advance(7_000)
     expect(await runtime.drain()).toMatchObject({ ran: 1, left: 0 })
-    expect(await run.status()).toBe('error')
+    expect(await run.status()).toBe('failed')
     await runtime.stop()
   })
 })

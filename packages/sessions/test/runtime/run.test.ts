@@ -148,7 +148,7 @@ describe('a run', () => {
     const session = runtime.session('room:1')
     const failed = await (await session.send('go')).result()
     expect(failed).toMatchObject({ status: 'error', reason: 'model-error', error: { kind: expect.any(String), retryable: expect.any(Boolean) } })
-    expect(await session.info()).toMatchObject({ status: 'idle' })
+    expect(await session.info()).toMatchObject({ status: 'failed' })
     expect(await (await session.send('again')).result()).toMatchObject({ status: 'completed', text: 'better now' })
     expect((await session.messages()).items.map((message) => message.role)).toEqual(['user', 'assistant', 'user', 'assistant'])
     expect(faults).toEqual([])
@@ -236,7 +236,7 @@ describe('a runtime that stops', () => {
     expect(await last.runtime.start()).toEqual({ recovered: 1 })
     const session = last.runtime.session('room:1')
     for await (const _ of session.events({ runId })) continue
-    expect(await last.runtime.run(runId)).toMatchObject({ status: 'error', reason: 'crash-loop', error: { code: 'crash-loop' } })
+    expect(await last.runtime.run(runId)).toMatchObject({ status: 'failed', reason: 'crash-loop', error: { code: 'crash-loop' } })
     for await (const event of session.events()) if (event.type === 'settled') break
     const { items } = await session.messages()
     expect(items.find((message) => message.role === 'tool-result')).toMatchObject({ status: 'unknown' })

@@ -97,7 +97,7 @@ describe('send', () => {
     await expect(session.send('b', { onBusy: 'reject' })).rejects.toMatchObject({ code: 'busy', runId: first.runId })
     expect((await session.runs()).items).toHaveLength(before.items.length)
     const queued = await session.send('c')
-    expect(await session.info()).toMatchObject({ status: 'busy', queued: 1, openRun: { runId: first.runId } })
+    expect(await session.info()).toMatchObject({ status: 'running', queued: 1, openRun: { runId: first.runId } })
     go.open()
     expect((await queued.result()).text).toBe('answer 1')
     await runtime.stop()

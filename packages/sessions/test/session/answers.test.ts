@@ -40,7 +40,7 @@ describe('submitToolResults', () => {
     await run.result()
     const part = await session.submitToolResults([{ toolCallId: 'c2', output: 'two' }])
     expect(part).toMatchObject({ accepted: ['c2'], repeated: [], missing: ['c1'] })
-    expect(await run.status()).toBe('awaiting-tools')
+    expect(await run.status()).toBe('waiting-for-user')
     expect((await session.info())?.openRun?.pendingToolCalls.map((call) => call.toolCallId)).toEqual(['c1'])
     const rest = await session.submitToolResults([{ toolCallId: 'c1', output: 'one' }])
     expect(rest).toMatchObject({ accepted: ['c1'], missing: [] })

@@ -49,7 +49,7 @@ describe('approve and deny', () => {
     const { runId } = first.run
     const [a = '', b = ''] = first.approvals.map(({ approvalId }) => approvalId)
     expect(await first.session.approve(a, { by: 'ann' })).toEqual({ approvalId: a, decision: 'approve', by: 'ann', at, repeated: false, missing: [b] })
-    expect((await first.session.info())?.openRun).toMatchObject({ status: 'awaiting-approval', pendingApprovals: [{ approvalId: b }] })
+    expect((await first.session.info())?.openRun).toMatchObject({ status: 'waiting-for-user', pendingApprovals: [{ approvalId: b }] })
     expect(await store.readRun(runId)).toMatchObject({ value: { status: 'awaiting-approval' } })
     await first.runtime.stop()
 
@@ -103,7 +103,7 @@ describe('approve and deny', () => {
     const { status, pendingApprovals } = await run.result()
     expect(status).toBe('awaiting-tools')
     await session.submitToolResults([{ toolCallId: 'c1', output: 'Oslo' }])
-    expect(await run.status()).toBe('awaiting-tools')
+    expect(await run.status()).toBe('waiting-for-user')
     await session.approve(pendingApprovals[0]?.approvalId ?? '')
     expect(await atRest(runtime, session, run.runId)).toMatchObject({ status: 'completed' })
     await checkLog(session)

@@ -52,7 +52,7 @@ describe('an input that interrupts', () => {
     const run = await other.runtime.session('room:1').send('instead', { onBusy: 'interrupt' })
     script.answer(1)
     expect(await run.result()).toMatchObject({ status: 'completed' })
-    expect(await first.status()).toBe('aborted')
+    expect(await first.status()).toBe('stopped')
     expect(model.calls).toHaveLength(2)
     await other.runtime.stop()
     await runtime.stop()
@@ -74,7 +74,7 @@ describe('an input that interrupts', () => {
     const next = await started({ steps: [{ text: 'second' }], store: memory })
     expect(await next.session.events({ runId: run.runId })[Symbol.asyncIterator]().next()).toMatchObject({ done: false })
     await until(next.session, run.runId)
-    expect(await statuses(next.session)).toEqual(['aborted', 'completed'])
+    expect(await statuses(next.session)).toEqual(['stopped', 'completed'])
     expect((await next.session.messages()).items.map(({ role }) => role)).toEqual(['user', 'assistant'])
     await next.runtime.stop()
     await runtime.stop()
@@ -124,7 +124,7 @@ describe('an input that interrupts', () => {
     for (const index of [0, 1, 2]) script.answer(index)
     await Promise.all(runs.map((run) => run.result()))
     expect(model.calls.map((each) => userTexts(each).at(-1))).toEqual(['go', 'b', 'a'])
-    expect(await statuses(session)).toEqual(['aborted', 'completed', 'completed'])
+    expect(await statuses(session)).toEqual(['stopped', 'completed', 'completed'])
     await checkLog(session)
     await runtime.stop()
   })
@@ -162,7 +162,7 @@ describe('an input that interrupts', () => {
     const run = await session.send('instead', { onBusy: 'interrupt' })
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'second' })
     expect(await first.stop()).toMatchObject({
-      status: 'aborted',
+      status: 'stopped',
       calls: [{ toolCallId: 'c1', status: 'cancelled' }, { toolCallId: 'c2', status: 'result' }, { toolCallId: 'c3', status: 'cancelled' }],
     })
     const [asked] = waiting.pendingApprovals
@@ -194,7 +194,7 @@ describe('an input that interrupts', () => {
     await begun.passed
     const run = await session.send('instead', { onBusy: 'interrupt' })
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'second' })
-    expect(await first.stop()).toMatchObject({ status: 'aborted', calls: [{ status: 'cancelled' }, { status: 'error' }] })
+    expect(await first.stop()).toMatchObject({ status: 'stopped', calls: [{ status: 'cancelled' }, { status: 'error' }] })
     expect(model.calls).toHaveLength(2)
     await checkLog(session)
     await runtime.stop()
@@ -206,7 +206,7 @@ describe('an input that interrupts', () => {
     const queued = await session.send('later')
     await session.followUp('behind')
     await runtime.sweep()
-    expect(await statuses(session)).toEqual(['awaiting-tools', 'queued', 'queued'])
+    expect(await statuses(session)).toEqual(['waiting-for-user', 'queued', 'queued'])
     const { run } = await session.submitToolResults([{ toolCallId: 'c1', output: 'here' }])
     await Promise.all([run.result(), queued.result()])
     expect(await statuses(session)).toEqual(['completed', 'completed', 'completed'])
@@ -244,7 +244,7 @@ describe('a follow-up', () => {
     const [behind] = await Promise.all([session.followUp('behind'), session.send('instead', { onBusy: 'interrupt' })])
     for (const index of [0, 1, 2]) script.answer(index)
     expect(await behind.result()).toMatchObject({ status: 'completed', text: 'third' })
-    expect(await first.status()).toBe('aborted')
+    expect(await first.status()).toBe('stopped')
     expect(model.calls.map((each) => userTexts(each).at(-1))).toEqual(['go', 'instead', 'behind'])
     await runtime.stop()
   })
@@ -257,7 +257,7 @@ describe('a follow-up', () => {
     const stopping = session.stop()
     const behind = await session.followUp('behind')
     script.answer(1)
-    expect(await stopping).toMatchObject({ state: 'settled', status: 'aborted' })
+    expect(await stopping).toMatchObject({ state: 'settled', status: 'stopped' })
     expect(await behind.result()).toMatchObject({ status: 'completed' })
     await runtime.stop()
   })

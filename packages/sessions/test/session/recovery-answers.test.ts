@@ -17,7 +17,7 @@ describe('a run that waits for an answer and for word on a doubtful call', () =>
   it('S79: is needs-recovery, names both calls, and nothing else runs in the session', async () => {
     const { session, runtime, model } = await inDoubt()
     expect(await session.info()).toMatchObject({
-      status: 'failed',
+      status: 'needs-recovery',
       openRun: {
         status: 'needs-recovery',
         pendingToolCalls: [{ toolCallId: 'c-pay', unknown: true }, { toolCallId: 'c-place' }],
@@ -71,7 +71,7 @@ describe('a run that waits for an answer and for word on a doubtful call', () =>
 
   it('S80: with tell-model the outcome is unknown, and the model is told so', async () => {
     const { session, runtime, model, starts } = await inDoubt('tell-model')
-    expect(await session.info()).toMatchObject({ status: 'busy', openRun: { status: 'awaiting-tools' } })
+    expect(await session.info()).toMatchObject({ status: 'waiting-for-user', openRun: { status: 'waiting-for-user' } })
     const { run } = await session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }])
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'all done' })
     const results = (await session.messages()).items.filter((message) => message.role === 'tool-result')
@@ -86,13 +86,13 @@ describe('a run that waits for an answer and for word on a doubtful call', () =>
     const { session, runtime } = await inDoubt()
     expect(await session.stop()).toMatchObject({
       state: 'settled',
-      status: 'aborted',
+      status: 'stopped',
       calls: [
         { toolCallId: 'c-pay', status: 'unknown' },
         { toolCallId: 'c-place', status: 'cancelled' },
       ],
     })
-    expect(await session.info()).toMatchObject({ status: 'idle' })
+    expect(await session.info()).toMatchObject({ status: 'stopped' })
     await checkLog(session)
     await runtime.stop()
   })

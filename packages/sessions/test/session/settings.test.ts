@@ -96,7 +96,7 @@ describe.each([
     expect(error?.message).toContain(`the settings of the session.${message.replace('received undefined', '')}`)
     expect(model.calls).toEqual([])
     expect(faults).toHaveLength(1)
-    expect(await runtime.session('room:1').info()).toMatchObject({ status: 'idle', queued: 0 })
+    expect(await runtime.session('room:1').info()).toMatchObject({ status: 'failed', queued: 0 })
     expect(types(await checkLog(runtime.session('room:1'))).slice(-2)).toEqual(['turn-end', 'settled'])
     await runtime.stop()
   })

@@ -45,7 +45,7 @@ describe('a stop request that is stored while the run moves on', () => {
     expect(result).toMatchObject({ status: 'aborted' })
     expect(setUp.model.calls).toHaveLength(1)
     expect(items.map((message) => message.role).slice(0, 3)).toEqual(['user', 'assistant', 'tool-result'])
-    expect(info).toMatchObject({ status: 'idle' })
+    expect(info).toMatchObject({ status: 'stopped' })
     expect(setUp.faults).toEqual([])
   })
 
@@ -64,7 +64,7 @@ describe('a stop request that is stored while the run moves on', () => {
     expect(items.at(-1)).toMatchObject({ role: 'tool-result', status: 'cancelled' })
     expect(log.filter((each) => each === 'turn-end')).toHaveLength(2)
     expect(setUp.model.calls).toHaveLength(1)
-    expect(info).toMatchObject({ status: 'idle' })
+    expect(info).toMatchObject({ status: 'stopped' })
     expect(setUp.faults).toEqual([])
   })
 
@@ -90,7 +90,7 @@ describe('a stop request that is stored while the run moves on', () => {
     await session.stop({ waitMs: 0 })
     const next = setup({ steps: [], store })
     await next.runtime.start()
-    expect(await next.runtime.session('room:1').stop({ runId: run.runId })).toMatchObject({ state: 'settled', status: 'aborted' })
+    expect(await next.runtime.session('room:1').stop({ runId: run.runId })).toMatchObject({ state: 'settled', status: 'stopped' })
     expect((await session.messages()).items).toEqual([])
     expect([...model.calls, ...next.model.calls]).toEqual([])
     await next.runtime.stop()
@@ -109,7 +109,7 @@ describe('a stop request that is stored while the run moves on', () => {
       expect: [],
       writes: [{ op: 'run.patch', runId: run.runId, patch: { stop: { at: 1 } } }],
     })
-    expect(await session.stop()).toMatchObject({ state: 'settled', status: 'aborted', calls: [{ status: 'cancelled' }] })
+    expect(await session.stop()).toMatchObject({ state: 'settled', status: 'stopped', calls: [{ status: 'cancelled' }] })
     await checkLog(session)
     await runtime.stop()
   })

@@ -26,14 +26,14 @@ describe('stop', () => {
     const run = await session.send('go')
     await started.passed
     const receipt = await session.stop({ reason: 'enough' })
-    expect(receipt).toMatchObject({ runId: run.runId, state: 'settled', status: 'aborted' })
+    expect(receipt).toMatchObject({ runId: run.runId, state: 'settled', status: 'stopped' })
     expect(receipt.calls).toHaveLength(1)
     const log = await checkLog(session)
     const ended = log.find((event) => event.type === 'tool-execution-end')
     expect(receipt.calls[0]).toEqual({ toolCallId: 'c1', toolName: 'stuck', status: ended?.message.status })
     expect(log.find((event) => event.type === 'turn-end')).toMatchObject({ status: 'aborted', receipt: receipt.calls })
     expect(model.calls).toHaveLength(1)
-    expect(await session.info()).toMatchObject({ status: 'idle' })
+    expect(await session.info()).toMatchObject({ status: 'stopped' })
     await runtime.stop()
   })
 
@@ -52,7 +52,7 @@ describe('stop', () => {
     expect(await session.stop({ waitMs: 0 })).toMatchObject({ state: 'pending', runId: run.runId })
     go.open()
     await run.result()
-    expect(await run.stop()).toMatchObject({ state: 'settled', status: 'aborted', runId: run.runId })
+    expect(await run.stop()).toMatchObject({ state: 'settled', status: 'stopped', runId: run.runId })
     await runtime.stop()
   })
 
@@ -64,7 +64,7 @@ describe('stop', () => {
     await (await session.send('where?')).result()
     expect(await session.stop()).toMatchObject({
       state: 'settled',
-      status: 'aborted',
+      status: 'stopped',
       calls: [{ toolCallId: 'c1', status: 'cancelled' }],
     })
     expect(model.calls).toHaveLength(1)
@@ -88,7 +88,7 @@ describe('stop', () => {
     expect(await session.stop()).toEqual({ runId: null, state: 'nothing-to-stop', calls: [], children: [] })
     await session.send('a')
     const second = await session.send('b')
-    expect(await session.stop()).toMatchObject({ state: 'settled', status: 'aborted' })
+    expect(await session.stop()).toMatchObject({ state: 'settled', status: 'stopped' })
     go.open()
     expect((await second.result()).status).toBe('completed')
     expect(await session.stop()).toMatchObject({ state: 'nothing-to-stop' })
@@ -102,7 +102,7 @@ describe('stop', () => {
     const first = await session.send('a')
     const second = await session.send('b')
     await session.stop({ scope: 'all' })
-    expect(await Promise.all([first.status(), second.status()])).toEqual(['aborted', 'aborted'])
+    expect(await Promise.all([first.status(), second.status()])).toEqual(['stopped', 'stopped'])
     const events = await collect(second.events())
     expect(types(events)).toEqual(['run-queued', 'turn-end'])
     expect(events[1]).toMatchObject({ status: 'aborted', reason: 'abort' })

@@ -106,7 +106,7 @@ describe('mode synchronized', () => {
     const run = await session.send('go', { mode: 'synchronized' })
     const reader = run[Symbol.asyncIterator]()
     await readTo(reader, 'step-start')
-    expect(await run.stop()).toMatchObject({ state: 'settled', status: 'aborted' })
+    expect(await run.stop()).toMatchObject({ state: 'settled', status: 'stopped' })
     expect(model.calls).toHaveLength(0)
     await runtime.stop()
   })

@@ -191,7 +191,7 @@ describe('a disk that fails to take what was written', () => {
     await Promise.all(['run-1', 'run-2', 'new run'].map((id) => store.readRun(id))),
     await store.readInbox('room:2', ['steer']),
     await store.listSessions({ parent: 'room:1' }),
-    await store.listSessions({ status: 'busy' }),
+    await store.listSessions({ status: ['queued', 'running'] }),
     await store.listChildren({ parent: { session: 'room:1' } }),
     await store.readDefinition('hash'),
     await store.due(100),

@@ -20,7 +20,7 @@ describe('a compaction by hand', () => {
     await say(`FIRST ${long}`, `SECOND ${long}`)
     const result = await session.compact({ instructions: 'the numbers' })
     expect(result).toMatchObject({ outcome: 'done', compaction: { summary: 'SUMMARY' }, usage: { inputTokens: 70 } })
-    expect(await session.info()).toMatchObject({ leaf: result.entryId, status: 'idle' })
+    expect(await session.info()).toMatchObject({ leaf: result.entryId, status: 'completed' })
     expect(JSON.stringify(model.calls[2]?.prompt)).toContain('the numbers')
     await say('THIRD')
     const prompt = JSON.stringify(model.calls[3]?.prompt)
@@ -51,7 +51,7 @@ describe('a compaction by hand', () => {
     const leaf = (await session.info())?.leaf
     expect(await session.compact()).toMatchObject({ outcome: 'failed' })
     expect(await session.compact()).toMatchObject({ outcome: 'failed', reason: expect.stringContaining('cut') })
-    expect(await session.info()).toMatchObject({ leaf, status: 'idle' })
+    expect(await session.info()).toMatchObject({ leaf, status: 'completed' })
     await checkLog(session)
   })
 
@@ -81,9 +81,9 @@ describe('a compaction by hand', () => {
     const leaf = (await session.info())?.leaf
     const compacting = session.compact()
     for await (const event of session.events()) if (event.type === 'compaction-start') break
-    expect(await session.stop()).toMatchObject({ state: 'settled', status: 'aborted' })
+    expect(await session.stop()).toMatchObject({ state: 'settled', status: 'stopped' })
     expect(await compacting).toMatchObject({ outcome: 'cancelled' })
-    expect(await session.info()).toMatchObject({ leaf, status: 'idle' })
+    expect(await session.info()).toMatchObject({ leaf, status: 'completed' })
     expect((await logOf(session)).reduce(reduceEvents, emptyView).phase).toBe('idle')
     await checkLog(session)
   })
@@ -97,7 +97,7 @@ describe('a compaction by hand', () => {
     await off.say('hi')
     expect(await off.session.compact()).toMatchObject({ outcome: 'skipped' })
     expect(off.model.calls).toHaveLength(1)
-    expect(await off.session.info()).toMatchObject({ status: 'idle' })
+    expect(await off.session.info()).toMatchObject({ status: 'completed' })
   })
 
   it('S60: one whose process died is made by the next, once', async () => {
@@ -128,7 +128,7 @@ describe('a compaction by hand', () => {
     const second = await talk({ ...smallWindow([]).options, store, clock })
     const stopping = second.session.stop({ waitMs: 60_000 })
     await clock.advance(20_000)
-    expect(await stopping).toMatchObject({ status: 'aborted' })
+    expect(await stopping).toMatchObject({ status: 'stopped' })
     const log = await checkLog(second.session)
     expect(log.slice(-2)).toMatchObject([{ type: 'compaction-end', outcome: 'cancelled' }, { type: 'settled' }])
   })
@@ -140,7 +140,7 @@ describe('a compaction that is due behind a turn', () => {
     const { session, say, runtime } = await talk(options)
     await say(long)
     for await (const event of session.events()) if (event.type === 'compaction-start') break
-    expect(await session.kill()).toMatchObject({ state: 'settled', status: 'aborted' })
+    expect(await session.kill()).toMatchObject({ state: 'settled', status: 'stopped' })
     const log = await checkLog(runtime.session('room:1'))
     expect(log.slice(-2)).toMatchObject([{ type: 'compaction-end', outcome: 'cancelled' }, { type: 'settled' }])
   })
@@ -155,7 +155,7 @@ describe('a compaction that is due behind a turn', () => {
     await quiet(store, child)
     expect((await store.listRuns(child)).items.map(({ kind, status }) => `${kind} ${status}`)).toEqual(['child completed', 'compaction completed'])
     expect(JSON.stringify(model.calls[1]?.prompt)).toContain('summary')
-    expect(await session.info()).toMatchObject({ status: 'idle' })
+    expect(await session.info()).toMatchObject({ status: 'completed' })
     expect(faults).toEqual([])
   })
 
@@ -222,7 +222,7 @@ describe('a compaction that is due behind a turn', () => {
     expect(await first.session.stop({ waitMs: 0 })).toMatchObject({ state: 'pending' })
     const second = await talk({ ...smallWindow([{ text: 'on' }]).options, store })
     await second.say('more')
-    expect((await second.session.runs()).items.map(({ kind, status }) => `${kind} ${status}`)).toEqual(['user completed', 'compaction aborted', 'user completed'])
+    expect((await second.session.runs()).items.map(({ kind, status }) => `${kind} ${status}`)).toEqual(['user completed', 'compaction stopped', 'user completed'])
     await checkLog(second.session)
   })
 

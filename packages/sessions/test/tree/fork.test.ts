@@ -17,7 +17,7 @@ describe('fork', () => {
     const fork = await session.fork({ entryId: second, key: 'room:2', metadata: { copy: true } })
     expect(await textsOf(fork)).toEqual(['one', 're: one', 'two', 're: two'])
     const info = await fork.info()
-    expect(info).toMatchObject({ key: 'room:2', agent: 'assistant', leaf: second, status: 'active', metadata: { copy: true }, forkedFrom: { key: 'room:1', entryId: second } })
+    expect(info).toMatchObject({ key: 'room:2', agent: 'assistant', leaf: second, metadata: { copy: true }, forkedFrom: { key: 'room:1', entryId: second } })
     expect(info).not.toHaveProperty('parent')
     expect(info?.usage).toEqual({})
     expect((await fork.branches()).items).toMatchObject([{ leaf: second, entries: 4, active: true }])

@@ -13,7 +13,7 @@ describe('switchTo', () => {
     await say('one', 'two')
     const [, first, , second] = await ids()
     const before = store.commits.length
-    expect(await session.switchTo(first ?? '')).toMatchObject({ leaf: first, status: 'idle' })
+    expect(await session.switchTo(first ?? '')).toMatchObject({ leaf: first, status: 'completed' })
     expect(store.commits.slice(before).map(({ batch }) => eventTypes(batch))).toEqual([['branch-switched']])
     expect((await logOf(session)).at(-1)).toMatchObject({ type: 'branch-switched', from: second, to: first })
     await say('other')

@@ -1,3 +1,4 @@
+import { isEnded } from '@bowline/agent-loop/events'
 import type { RunView, ViewMessage } from '@bowline/agent-loop/events'
 import { phrases } from '../../phrases.ts'
 import type { Resolution, ToolAnswer } from '../session/actions.ts'
@@ -33,7 +34,7 @@ export function ConversationPanel(props: ConversationProps) {
   const renderCall = (toolCallId: string) => (
     <CallCard key={toolCallId} {...{ toolCallId, view, connected, onAnswer, onResolve }} />
   )
-  const busy = sending !== undefined || isOpen(view.status)
+  const busy = sending !== undefined || view.status !== undefined && !isEnded(view.status)
   const empty = !loading && view.messages.length === 0 && !view.open && view.status === undefined && sending === undefined
   return (
     <main className="flex min-h-0 min-w-0 flex-col">
@@ -98,23 +99,18 @@ function Welcome({ onSend }: { readonly onSend: (text: string) => void }) {
   )
 }
 
-function isOpen(status: RunView['status']): boolean {
-  return status === 'queued' || status === 'running' || isWaiting(status)
-}
-
-function isWaiting(status: RunView['status']): boolean {
-  return status === 'awaiting-tools' || status === 'awaiting-approval' || status === 'needs-recovery'
-}
-
 function hintFor(view: RunView, connected: boolean): string {
   if (!connected) return 'No contact to the server. The run is safe in the store; the page keeps trying.'
   switch (view.status) {
     case 'queued':
     case 'running':
       return 'The agent is at work. Closing this tab does not stop it.'
-    case 'awaiting-tools':
+    case 'waiting-for-subagent':
+      return 'The agent waits for a subagent. Closing this tab does not stop it.'
+    case 'waiting-for-retry':
+      return 'The model did not answer. The call is made again in a moment.'
+    case 'waiting-for-user':
       return 'The run waits for your answer above.'
-    case 'awaiting-approval':
     case 'needs-recovery':
       return 'The run waits for your decision above.'
     default:

@@ -29,6 +29,8 @@ export function TurnNoteLine({ note, keyVariable }: TurnNoteLineProps) {
           Halted by a guardrail{note.error ? `: ${note.error.message}` : ''}.
         </p>
       )
+    default:
+      return null
   }
 }
 

@@ -9,14 +9,6 @@ interface SessionsPanelProps {
   readonly onNew: () => void
 }
 
-const words: Readonly<Record<SessionSummary['status'], string>> = {
-  active: 'waiting',
-  busy: 'running',
-  idle: 'idle',
-  failed: 'failed',
-  expired: 'expired',
-}
-
 export function SessionsPanel({ sessions, current, onPick, onNew }: SessionsPanelProps) {
   return (
     <nav aria-label="Sessions" className="hidden min-h-0 flex-col border-r border-line bg-surface md:flex">
@@ -39,7 +31,7 @@ export function SessionsPanel({ sessions, current, onPick, onNew }: SessionsPane
             >
               <span className="block truncate text-sm font-medium">{titleOf(session)}</span>
               <span className="block text-xs text-ink-soft">
-                {words[session.status]} · {formatTime(session.updatedAt)}
+                {wordOf(session)} · {formatTime(session.updatedAt)}
               </span>
             </button>
           </li>
@@ -47,6 +39,10 @@ export function SessionsPanel({ sessions, current, onPick, onNew }: SessionsPane
       </ul>
     </nav>
   )
+}
+
+function wordOf({ status = 'new', expiredAt }: SessionSummary): string {
+  return expiredAt === undefined ? status.replaceAll('-', ' ') : 'expired'
 }
 
 function titleOf(session: SessionSummary): string {

@@ -1,4 +1,4 @@
-import { isDelta } from '@bowline/agent-loop/events'
+import { isDelta, isSuspended } from '@bowline/agent-loop/events'
 import type { AgentEvent, CallReceipt, TurnEndEvent, TurnStatus } from '@bowline/agent-loop/events'
 import { toolLabel } from '../../tool-labels.ts'
 
@@ -48,7 +48,7 @@ export interface Gap {
 }
 
 export interface TurnNote {
-  readonly status: Exclude<TurnStatus, 'completed' | 'awaiting-tools' | 'awaiting-approval' | 'needs-recovery'>
+  readonly status: Exclude<TurnStatus, 'completed'>
   readonly reason: string
   readonly receipt?: readonly CallReceipt[]
   readonly error?: NonNullable<TurnEndEvent['error']>
@@ -139,7 +139,7 @@ function crash(timeline: Timeline, endAt: number): Partial<Timeline> {
 
 function note(timeline: Timeline, event: TurnEndEvent): Partial<Timeline> {
   const { status, reason, receipt, error } = event
-  if (status === 'completed' || status === 'awaiting-tools' || status === 'awaiting-approval' || status === 'needs-recovery') return {}
+  if (status === 'completed' || isSuspended(status)) return {}
   if (timeline.lastMessageId === undefined) return {}
   const ended: TurnNote = { status, reason, ...(receipt && { receipt }), ...(error && { error }) }
   return { notes: { ...timeline.notes, [timeline.lastMessageId]: ended } }

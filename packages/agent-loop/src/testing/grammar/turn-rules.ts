@@ -1,3 +1,4 @@
+import { isSuspended } from '../../events/status.ts'
 import { sumCost } from '../../events/sum-cost.ts'
 import { sumUsage } from '../../events/sum-usage.ts'
 import type { TurnEndEvent, TurnStartEvent, UsageEvent } from '../../events/types.ts'
@@ -104,14 +105,14 @@ function resume(log: LogState, event: TurnStartEvent, must: Must): void {
 function endTurn(log: LogState, event: TurnEndEvent, must: Must): void {
   const { status, steps, overlaysExpired } = event
   const lists = status === 'awaiting-tools' || status === 'needs-recovery'
-  const waits = lists || status === 'awaiting-approval'
+  const waits = isSuspended(status)
   if (event.reason === 'definition-changed') return holdTurn(log, event, must)
   must(log.place === 'turn' || log.place === 'calls', `may not stand here (${log.place}, behind ${log.previous ?? 'nothing'})`)
   must(waits === (log.place === 'calls'), waits ? 'no step is open' : 'the step is open')
   must(!waits || !log.spent || [...log.calls.values()].some((call) => !call.ended), 'nothing waits')
-  // Whoever waits for agents that work elsewhere asks nobody outside.
-  const handedOn = status === 'awaiting-tools' && [...log.calls.values()].some((call) => !call.ended && call.children.size > 0)
-  must(lists === (log.previous === 'awaiting-tools') || handedOn, 'awaiting-tools and status disagree')
+  const handedOn = [...log.calls.values()].some((call) => !call.ended && call.children.size > 0)
+  must(lists === (log.previous === 'awaiting-tools'), 'awaiting-tools and status disagree')
+  must(status !== 'awaiting-subagent' || handedOn, 'no subagent is at work')
   must(status !== 'awaiting-approval' || log.approvals.size > 0, 'no approval is open')
   must(!waits || overlaysExpired === 0, 'the overlays of a suspended turn stay')
   must(steps === log.step, `counts ${steps} steps of ${log.step}`)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { emptyView } from '@bowline/agent-loop/events'
+import { emptyView, statusOf } from '@bowline/agent-loop/events'
 import type { RunView } from '@bowline/agent-loop/events'
 import { foldEvent } from '@bowline/client'
 import type { ClientEvent, ClientSession, ExecuteResult, Run, SendOptions, SessionView } from '@bowline/client'
@@ -180,15 +180,12 @@ function waitingFor(state: SessionView, text: string): BridgeEvent {
 /** `counted`: its usage is that of the run, and not of all runs of the session. */
 function viewOfResult({ status, messages, usage, pendingToolCalls = [], pendingApprovals = [], error }: ExecuteResult, counted: boolean): RunView {
   const told = error && { error: error as NonNullable<RunView['error']> }
-  return { ...emptyView, phase: 'idle', status, messages, usage: counted ? usage : {}, pendingToolCalls, pendingApprovals, ...told }
+  return { ...emptyView, phase: 'idle', status: statusOf(status), outcome: status, messages, usage: counted ? usage : {}, pendingToolCalls, pendingApprovals, ...told }
 }
 
-/** The events that said how it ended are gone; the last answer says as much as is left. What all runs cost is not its own. */
+/** The events that said how it ended are gone: the session says it. What all runs cost is not its own. */
 function endedView(view: RunView): RunView {
-  if (view.status) return view
-  const answer = view.messages.findLast((message) => message.role === 'assistant')
-  const end = answer?.role === 'assistant' ? answer.stopReason : undefined
-  return { ...view, usage: {}, status: end === 'error' || end === 'aborted' ? end : 'completed' }
+  return view.runId === undefined ? { ...view, usage: {}, outcome: view.outcome ?? 'completed' } : view
 }
 
 function paramsOf({ model, ...runtimeParams }: RuntimeParams): Pick<SendOptions, 'model' | 'runtimeParams'> {

@@ -1,9 +1,8 @@
 import type { Claim, ClaimRequest } from '../../store/contract.ts'
 import type { RunRecord } from '../../store/records.ts'
 import { claimableAt, claimRun, hasExpired } from '../rules.ts'
-import { statusOf } from './held-session.ts'
+import { afterRuns, firstOpenRun } from './held-session.ts'
 import type { HeldSession, Space } from './held-session.ts'
-import { firstOpenRun } from './session-index.ts'
 import { inOneStep, setRecord, setRun } from './work.ts'
 
 export function claimRuns(space: Space, request: ClaimRequest, now: number): Claim[] {
@@ -26,7 +25,7 @@ function claimOne(space: Space, held: HeldSession, first: RunRecord, request: Cl
     work.isClaim = true
     const run = claimRun(first, request, now)
     setRun(work, run)
-    setRecord(work, { ...held.record, status: statusOf(held), version: held.record.version + 1 })
+    setRecord(work, { ...afterRuns(held), version: held.record.version + 1 })
     return { run, session: held.record, previous: first.status === 'queued' ? 'queued' : 'running' }
   })
 }

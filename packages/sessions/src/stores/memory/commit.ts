@@ -3,7 +3,7 @@ import { namedInputs, type NamedInput } from '../named-inputs.ts'
 import { Refused, refuseUnless } from '../refused.ts'
 import { touchSession } from '../rules.ts'
 import { checkExpectations } from './expectations.ts'
-import { referred, statusOf } from './held-session.ts'
+import { afterRuns, referred } from './held-session.ts'
 import type { HeldSession, Space } from './held-session.ts'
 import { heldOf, inOneStep, put, setRecord } from './work.ts'
 import type { Work } from './work.ts'
@@ -81,8 +81,7 @@ function endWork(work: Work): HeldSession {
   const held = heldOf(work)
   checkReferences(work, held)
   checkEndedRuns(work, held)
-  const status = work.changedRuns.size > 0 ? statusOf(held) : held.record.status
-  setRecord(work, touchSession({ ...held.record, status }, work.now))
+  setRecord(work, touchSession(work.changedRuns.size > 0 ? afterRuns(held) : held.record, work.now))
   return held
 }
 

@@ -1,14 +1,14 @@
 import type { DueReport } from '../../store/contract.ts'
 import type { SessionRecord, TimerRecord } from '../../store/records.ts'
 import { claimableAt, hasExpired } from '../rules.ts'
+import { firstOpenRun } from './held-session.ts'
 import type { Space } from './held-session.ts'
-import { firstOpenRun } from './session-index.ts'
 
 /** What time alone brings about: now, and when next. */
 export function dueIn({ index }: Space, now: number, limit: number): DueReport {
   const sessions = [...index.times.until(now)]
   const timers = sessions.flatMap((held) => [...held.timers.values()]).filter((timer) => timer.dueAt <= now)
-  const expired = sessions.map((held) => held.record).filter((record) => record.status !== 'expired' && hasExpired(record, now))
+  const expired = sessions.map((held) => held.record).filter((record) => record.expiredAt === undefined && hasExpired(record, now))
   const nextAt = sessions.length > 0 ? now : Math.min(index.times.first, nextClaimAt(index, now))
   return {
     timers: timers.sort(byTime).slice(0, limit),

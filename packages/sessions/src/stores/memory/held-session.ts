@@ -3,7 +3,7 @@ import { SessionError } from '../../errors.ts'
 import type { CallKey, CommitResult, NewEntry, NewEvent } from '../../store/batch.ts'
 import type { StoreHint } from '../../store/contract.ts'
 import type { EntryRecord, InboxRecord, RunRecord, SessionRecord, TimerRecord, ToolCallRecord } from '../../store/records.ts'
-import { isHolding, sessionStatus } from '../rules.ts'
+import { isHolding, withStatus } from '../rules.ts'
 import type { FilledIn, Numbers } from '../rules.ts'
 import { SessionIndex } from './session-index.ts'
 import { Table } from './table.ts'
@@ -127,9 +127,19 @@ export function filledIn(held: HeldSession, refers: NewEvent['refers']): FilledI
   return 'runInput' in refers ? { input: referred(held, refers) } : { message: referred(held, refers) }
 }
 
-export function statusOf(held: HeldSession): SessionRecord['status'] {
-  if (held.record.status === 'expired') return 'expired'
-  return sessionStatus([...held.openRuns.values()].map((run) => run.status))
+/** The record after its runs changed. */
+export function afterRuns(held: HeldSession): SessionRecord {
+  return withStatus(held.record, firstOpenRun(held))
+}
+
+/** The run that holds the session, else the next one of its queue. */
+export function firstOpenRun({ openRuns }: Pick<HeldSession, 'openRuns'>): RunRecord | undefined {
+  let first: RunRecord | undefined
+  for (const run of openRuns.values()) {
+    if (isHolding(run.status)) return run
+    if (!first || run.place < first.place) first = run
+  }
+  return first
 }
 
 export function heldByOther(held: HeldSession, runId: string): boolean {

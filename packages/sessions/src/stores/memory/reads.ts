@@ -1,3 +1,4 @@
+import { isEnded } from '@bowline/agent-loop/events'
 import type { EventPage, Found, SessionQuery, SessionStore } from '../../store/contract.ts'
 import type { EntryRecord, RunRecord, ToolCallRecord } from '../../store/records.ts'
 import { branchesOf, pageOfBranches } from '../branches.ts'
@@ -91,13 +92,14 @@ export function readsOf(space: () => Space, now: () => number): Reads {
       return body && copyJson(body)
     },
     async listSessions(query) {
-      const { agent, status, keyPrefix = '', parent, activeSince = 0, limit, page } = query
+      const { agent, status, expired, keyPrefix = '', parent, activeSince = 0, limit, page } = query
       const after = page === undefined ? undefined : parseSessionPosition(page)
       const most = pageLimit(limit)
       const sessions = [...candidatesOf(space(), query)]
         .map((held) => readableRecord(held.record, now()))
         .filter((record) => agent === undefined || record.agent === agent)
-        .filter((record) => status === undefined || record.status === status)
+        .filter((record) => status === undefined || (status === null ? record.status === undefined : status.some((word) => word === record.status)))
+        .filter((record) => expired === undefined || (record.expiredAt !== undefined) === expired)
         .filter((record) => record.key.startsWith(keyPrefix))
         .filter((record) => parent === undefined || (record.parent ?? null) === parent)
         .filter((record) => record.activeAt >= activeSince)
@@ -138,7 +140,7 @@ export function readsOf(space: () => Space, now: () => number): Reads {
 /** All sessions that can match, and as few others as are quickly told apart. */
 function candidatesOf({ sessions, index }: Space, { status, parent }: SessionQuery): Iterable<HeldSession> {
   if (typeof parent === 'string') return index.childrenOf(parent)
-  return status === 'busy' || status === 'failed' ? index.open.values() : sessions.values()
+  return status?.every((word) => !isEnded(word)) ? index.open.values() : sessions.values()
 }
 
 function found<T>(value: T | undefined): Found<T> {

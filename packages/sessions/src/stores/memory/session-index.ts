@@ -1,5 +1,6 @@
 import type { RunRecord } from '../../store/records.ts'
-import { inputKindsThatStart, isHolding } from '../rules.ts'
+import { inputKindsThatStart } from '../rules.ts'
+import { firstOpenRun } from './held-session.ts'
 import type { HeldSession } from './held-session.ts'
 import { TimeOrder } from './time-order.ts'
 
@@ -62,27 +63,16 @@ function setOrDeleteTime(order: TimeOrder<HeldSession>, key: string, held: HeldS
   else order.delete(key)
 }
 
-/** The run that holds the session, else the next one of its queue. */
-export function firstOpenRun({ openRuns }: HeldSession): RunRecord | undefined {
-  let first: RunRecord | undefined
-  for (const run of openRuns.values()) {
-    if (isHolding(run.status)) return run
-    if (!first || run.place < first.place) first = run
-  }
-  return first
-}
-
 /** Runs are in the order of their numbers. */
 export function oldestRun({ runs }: HeldSession): RunRecord | undefined {
   return runs.values().next().value
 }
 
 function isUnread({ record, openRuns, inbox }: HeldSession): boolean {
-  return record.status !== 'expired' && openRuns.size === 0 && [...inbox.values()].some(({ kind }) => inputKindsThatStart.includes(kind))
+  return record.expiredAt === undefined && openRuns.size === 0 && [...inbox.values()].some(({ kind }) => inputKindsThatStart.includes(kind))
 }
 
 /** Infinity: never. */
 function nextTimeOf({ record, timers }: HeldSession): number {
-  const end = record.status === 'expired' ? Infinity : (record.expiresAt ?? Infinity)
-  return [...timers.values()].reduce((first, { dueAt }) => Math.min(first, dueAt), end)
+  return [...timers.values()].reduce((first, { dueAt }) => Math.min(first, dueAt), record.expiresAt ?? Infinity)
 }

@@ -1,7 +1,7 @@
 import type { Write } from '../../store/batch.ts'
 import type { ToolCallRecord } from '../../store/records.ts'
 import { Refused, refuseUnless } from '../refused.ts'
-import { expireSession, firstNumbers, isHolding, newRun, newSession, patchRun, patchSession } from '../rules.ts'
+import { expireSession, firstNumbers, isHolding, newRun, newSession, patchRun, patchSession, withOutcome } from '../rules.ts'
 import { addChild, forgetRuns } from './children.ts'
 import { callId, callsTable, heldByOther, newHeld } from './held-session.ts'
 import { Table } from './table.ts'
@@ -71,6 +71,7 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
     const next = patchRun(run, patch, work.now)
     refuseUnless(!isHolding(next.status) || !heldByOther(heldOf(work), runId), 'busy')
     setRun(work, next)
+    setRecord(work, withOutcome(heldOf(work).record, run, next))
   },
   'call.put'(work, { calls }) {
     const held = heldOf(work)

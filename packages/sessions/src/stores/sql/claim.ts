@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Claim, ClaimRequest, Lease, LeaseState } from '../../store/contract.ts'
+import { statusOfRun } from '../../store/records.ts'
 import { parseStored } from '../json.ts'
 import { claimableAt, claimRun } from '../rules.ts'
 import { runState, runStateColumns, selectRuns, withInput } from './runs.ts'
@@ -55,7 +56,7 @@ function selectCandidates(db: Database, { namespace, runId, now, max }: Candidat
   return selectRuns(db)
     .innerJoin('session', 'session.row', 'run.session')
     .innerJoin('session_state', 'session_state.session', 'run.session')
-    .where('session_state.status', '<>', sql.lit('expired'))
+    .where('session_state.expired_at', 'is', null)
     .where((where) => where.or([where('session_state.expires_at', 'is', null), where('session_state.expires_at', '>', now)]))
     .where('run.namespace', '=', namespace)
     .where('session.agent', 'in', agents)
@@ -106,8 +107,8 @@ function* claimRow(row: RunRow, request: ClaimRequest, { now }: ClaimContext): S
   const input = yield* first(inputOf, { run: row.row })
   if (!sessionRow || !input) throw new TypeError(`The run ${row.id} has no session or no input.`)
   const before = sessionRecord(sessionRow)
-  const session = { ...before, status: 'busy', version: before.version + 1 } as const
-  const state = claimRun(runState(row, session.key), request, now)
+  const state = claimRun(runState(row, before.key), request, now)
+  const session = { ...before, status: statusOfRun(state), version: before.version + 1 }
   yield* execute(updateRunState, { run: row.row, ...runStateColumns(state) })
   yield* execute(updateRunStatus, { row: row.row, ...statusColumns(state) })
   yield* execute(updateSessionState, { session: row.session, ...sessionState(session) })

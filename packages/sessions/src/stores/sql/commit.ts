@@ -3,15 +3,15 @@ import type { InboxSteering, InboxTaken } from '../../store/records.ts'
 import { parseStored } from '../json.ts'
 import { namedInputs, type NamedInput } from '../named-inputs.ts'
 import { Refused, refuseUnless } from '../refused.ts'
-import { isOpen, sessionStatus, touchSession } from '../rules.ts'
+import { isOpen, touchSession, withStatus } from '../rules.ts'
 import { checkExpectations } from './expectations.ts'
 import { command, execute, first } from './statement.ts'
 import type { Steps } from './statement.ts'
-import { answerBefore, beginWork, countOpenRuns, endWork, findRun, hasEntry, sessionOf } from './work.ts'
+import { answerBefore, beginWork, endWork, findRun, hasEntry, sessionOf } from './work.ts'
 import type { Applied, CommitContext, HeldRun, Work } from './work.ts'
 import { applyWrites, inboxRow } from './writes.ts'
 import { callState } from './write-calls.ts'
-import { runOfInput } from './write-runs.ts'
+import { firstOpenRun, runOfInput } from './write-runs.ts'
 
 /** A batch, to be run as one transaction: a refusal is thrown, and what was done before it must be rolled back. */
 export function* commitBatch(batch: Batch, context: CommitContext): Steps<CommitResult> {
@@ -59,8 +59,7 @@ function* applyAll(work: Work, { expect, writes }: Pick<Batch, 'expect' | 'write
   yield* checkReferences(work)
   checkEndedRuns(work)
   const { record } = session
-  const status = work.runsMoved && record.status !== 'expired' ? sessionStatus([...(yield* countOpenRuns(work)).keys()]) : record.status
-  session.record = touchSession({ ...record, status }, work.now)
+  session.record = touchSession(work.runsMoved ? withStatus(record, yield* firstOpenRun(work)) : record, work.now)
   const { id: sessionId, version, nextSeq } = session.record
   const events = writes.reduce((count, write) => count + (write.op === 'event.append' ? write.events.length : 0), 0)
   const result = { ok: true, sessionId, version, firstSeq: nextSeq - events, lastSeq: nextSeq - 1 } as const

@@ -41,7 +41,6 @@ const livesOver = statement((db, { namespace, now, limit }: DueSlots) =>
     .select('session.key')
     .where('session_state.namespace', '=', namespace)
     .where('session_state.expires_at', '<=', now)
-    .where('session_state.status', '<>', sql.lit('expired'))
     .orderBy('session_state.expires_at')
     .orderBy('session.key')
     .limit(limit),
@@ -53,7 +52,6 @@ const firstEnd = statement((db, { namespace }: DueSlots) =>
     .select('session_state.expires_at as at')
     .where('session_state.namespace', '=', namespace)
     .where('session_state.expires_at', 'is not', null)
-    .where('session_state.status', '<>', sql.lit('expired'))
     .orderBy('session_state.expires_at')
     .limit(1),
 )
@@ -70,7 +68,7 @@ const unread = statement((db, { namespace, limit, kinds }: DueSlots & { readonly
     .whereRef('session.row', '=', 'inbox.session')
     .whereRef('session_state.session', '=', 'inbox.session')
     .where('session.namespace', '=', namespace)
-    .where('session_state.status', '<>', sql.lit('expired'))
+    .where('session_state.expired_at', 'is', null)
     .where((where) =>
       where.not(where.exists(where.selectFrom('run').select('run.row').whereRef('run.session', '=', 'inbox.session').where('run.ended_at', 'is', null))),
     )

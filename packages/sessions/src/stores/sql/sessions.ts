@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Page, Read, SessionQuery } from '../../store/contract.ts'
-import type { SessionRecord } from '../../store/records.ts'
+import type { SessionRecord, Status } from '../../store/records.ts'
 import { bodyText, parseStored } from '../json.ts'
 import { pageLimit, pageOf, parseSessionPosition, printSessionPosition } from '../paging.ts'
 import { readableRecord, readOfSession } from '../rules.ts'
@@ -19,10 +19,11 @@ export function sessionRecord(row: SessionRow): SessionRecord {
     ...(row.parent === null ? {} : { parent: row.parent }),
     metadata: parseStored(row.metadata, where),
     createdAt: row.created_at,
-    status: row.status,
+    ...(row.status === null ? {} : { status: row.status }),
     version: row.version,
     activeAt: row.active_at,
     ...(row.expires_at === null ? {} : { expiresAt: row.expires_at }),
+    ...(row.expired_at === null ? {} : { expiredAt: row.expired_at }),
     ...parseStored<object>(row.body, where),
   } as SessionRecord
 }
@@ -31,13 +32,13 @@ export type SessionState = Omit<SessionStateTable, 'session' | 'namespace' | 'ne
 
 /** Fields of the record that are columns, of `session` or of `session_state`. */
 const columnFields: ReadonlySet<string> = new Set<keyof SessionRecord>([
-  ...(['key', 'id', 'agent', 'owner', 'metadata', 'createdAt', 'parent', 'status', 'version', 'activeAt', 'expiresAt'] as const),
+  ...(['key', 'id', 'agent', 'owner', 'metadata', 'createdAt', 'parent', 'status', 'version', 'activeAt', 'expiresAt', 'expiredAt'] as const),
 ])
 
 /** What every commit writes. */
 export function sessionState(record: SessionRecord): SessionState {
-  const { status, version, activeAt, expiresAt = null } = record
-  return { status, version, active_at: activeAt, expires_at: expiresAt, body: bodyText(record, columnFields) }
+  const { status = null, version, activeAt, expiresAt = null, expiredAt = null } = record
+  return { status, version, active_at: activeAt, expires_at: expiresAt, expired_at: expiredAt, body: bodyText(record, columnFields) }
 }
 
 const findByKey = statement((db, slots: { readonly namespace: string; readonly key: string }) =>
@@ -49,7 +50,12 @@ const findByRow = statement((db, slots: { readonly row: number }) => selectSessi
 interface ListSlots {
   readonly namespace: string
   readonly agent: string | null
-  readonly status: string | null
+  /** Null: any. */
+  readonly statuses: string | null
+  /** 1: sessions that had a run are left out. */
+  readonly noRuns: number
+  /** Null: any; else 0 or 1. */
+  readonly expired: number | null
   readonly parent: string | null
   /** 1: sessions with a parent are left out. */
   readonly noChildren: number
@@ -62,11 +68,13 @@ interface ListSlots {
   readonly limit: number
 }
 
-const list = statement((db, { namespace, agent, status, parent, noChildren, activeSince, now, prefix, prefixLength, activeAt, key, limit }: ListSlots) =>
+const list = statement((db, { namespace, agent, statuses, noRuns, expired, parent, noChildren, activeSince, now, prefix, prefixLength, activeAt, key, limit }: ListSlots, { listed }) =>
   selectSessions(db)
     .where('session.namespace', '=', namespace)
     .where('session.agent', '=', (where) => where.fn.coalesce(sql<string>`${agent}`, 'session.agent'))
-    .where(statusAt(now), '=', (where) => where.fn.coalesce(sql<SessionRow['status']>`${status}`, statusAt(now)))
+    .where((where) => where.or([where(sql`${statuses}`, 'is', null), where('session_state.status', 'in', listed<Status>(statuses ?? ''))]))
+    .where((where) => where.or([where(sql`${noRuns}`, '=', 0), where('session_state.status', 'is', null)]))
+    .where((where) => where.or([where(sql`${expired}`, 'is', null), where(hasExpired(now), '=', sql<number>`${expired}`)]))
     .where((where) => where.or([where(sql`${parent}`, 'is', null), where('session.parent', '=', parent)]))
     .where((where) => where.or([where(sql`${noChildren}`, '=', 0), where('session.parent', 'is', null)]))
     .where('session_state.active_at', '>=', activeSince)
@@ -84,8 +92,8 @@ const list = statement((db, { namespace, agent, status, parent, noChildren, acti
 )
 
 /** A session whose time is over has expired, whether it is marked or not. */
-function statusAt(now: number) {
-  return sql<SessionRow['status']>`case when ${sql.ref('session_state.expires_at')} <= ${now} then 'expired' else ${sql.ref('session_state.status')} end`
+function hasExpired(now: number) {
+  return sql<number>`case when ${sql.ref('session_state.expired_at')} is not null or ${sql.ref('session_state.expires_at')} <= ${now} then 1 else 0 end`
 }
 
 function selectSessions(db: Database) {
@@ -93,7 +101,7 @@ function selectSessions(db: Database) {
     .selectFrom('session')
     .innerJoin('session_state', 'session_state.session', 'session.row')
     .selectAll('session')
-    .select(['session_state.status', 'session_state.version', 'session_state.active_at', 'session_state.expires_at', 'session_state.next_entry'])
+    .select(['session_state.status', 'session_state.version', 'session_state.active_at', 'session_state.expires_at', 'session_state.expired_at', 'session_state.next_entry'])
     .select(['session_state.body', 'session_state.batch_id', 'session_state.batch'])
 }
 
@@ -123,12 +131,13 @@ export function* readSession(namespace: string, key: string, now: number): Steps
 const beforeAll = { activeAt: Number.MAX_SAFE_INTEGER, key: '' }
 
 export function* listSessions(namespace: string, query: SessionQuery, now: number): Steps<Page<SessionRecord>> {
-  const { agent = null, status = null, keyPrefix: prefix = '', activeSince = 0, page } = query
+  const { agent = null, status, expired, keyPrefix: prefix = '', activeSince = 0, page } = query
+  const words = { statuses: status ? JSON.stringify(status) : null, noRuns: status === null ? 1 : 0, expired: expired === undefined ? null : Number(expired) }
   const parent = query.parent ?? null
   const noChildren = query.parent === null ? 1 : 0
   const limit = pageLimit(query.limit)
   const position = page === undefined ? beforeAll : parseSessionPosition(page)
-  const slots = { namespace, agent, status, parent, noChildren, activeSince, now, prefix, prefixLength: [...prefix].length, ...position, limit: limit + 1 }
+  const slots = { namespace, agent, ...words, parent, noChildren, activeSince, now, prefix, prefixLength: [...prefix].length, ...position, limit: limit + 1 }
   const rows = yield* all(list, slots)
   return pageOf(rows.map((row) => readableRecord(sessionRecord(row), now)), limit, printSessionPosition)
 }

@@ -1,5 +1,5 @@
 import type { Generated, Kysely, Selectable, Transaction } from 'kysely'
-import type { EntryRecord, InboxKind, RunKind, RunStatus, SessionStatus, TimerKind, ToolCallRecord } from '../../store/records.ts'
+import type { EntryRecord, InboxKind, RunKind, RunStatus, Status, TimerKind, ToolCallRecord } from '../../store/records.ts'
 
 /** The tables. A column of type `Json` holds the JSON text of a value. */
 export interface Tables {
@@ -45,10 +45,11 @@ interface SessionStateTable {
   readonly session: number
   /** Here once more, to be found by with the end of its life. */
   readonly namespace: string
-  readonly status: SessionStatus
+  readonly status: Status | null
   readonly version: number
   readonly active_at: number
   readonly expires_at: number | null
+  readonly expired_at: number | null
   readonly next_entry: number
   readonly body: Json
   readonly batch_id: string | null

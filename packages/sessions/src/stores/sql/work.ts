@@ -156,7 +156,7 @@ export function* countOpenRuns({ session }: Work): Steps<ReadonlyMap<RunStatus, 
 
 type SavedSession = SessionState & Pick<SessionStateTable, 'session' | 'namespace' | 'next_entry' | 'batch_id' | 'batch'>
 
-const sessionStateColumns = ['status', 'version', 'active_at', 'expires_at', 'next_entry', 'body', 'batch_id', 'batch'] as const
+const sessionStateColumns = ['status', 'version', 'active_at', 'expires_at', 'expired_at', 'next_entry', 'body', 'batch_id', 'batch'] as const
 
 const updateSessionState = statement((db, slots: SavedSession) =>
   db.updateTable('session_state').set(columnsOf(slots, sessionStateColumns)).where('session', '=', slots.session),

@@ -1,12 +1,13 @@
 import { sql } from 'kysely'
 import type { NewRun, RunPatch } from '../../store/batch.ts'
+import { statusOfRun } from '../../store/records.ts'
 import { refuseUnless } from '../refused.ts'
-import { isHolding, newRun, patchRun } from '../rules.ts'
+import { isHolding, newRun, patchRun, withOutcome } from '../rules.ts'
 import type { RunState } from '../rules.ts'
 import { columnsOf, execute, first, statement } from './statement.ts'
 import type { Steps } from './statement.ts'
 import type { RunInputTable, RunTable } from './tables.ts'
-import { recordText, requireRun, sessionOf } from './work.ts'
+import { findRun, recordText, requireRun, sessionOf } from './work.ts'
 import type { Work } from './work.ts'
 
 type StatusColumns = Pick<RunTable, 'place' | 'status' | 'not_before' | 'ended_at'>
@@ -35,12 +36,30 @@ const anyRun = statement((db, slots: { readonly namespace: string; readonly id: 
 const holdingRun = statement((db, slots: { readonly session: number }) =>
   db
     .selectFrom('run')
-    .select('row')
+    .select('id')
     .where('session', '=', slots.session)
     .where('ended_at', 'is', null)
     .where('status', '<>', sql.lit('queued'))
     .limit(1),
 )
+
+const nextRun = statement((db, slots: { readonly session: number }) =>
+  db
+    .selectFrom('run')
+    .select('id')
+    .where('session', '=', slots.session)
+    .where('ended_at', 'is', null)
+    .where('status', '=', sql.lit('queued'))
+    .orderBy('place')
+    .limit(1),
+)
+
+/** The run that holds the session, else the next one of its queue. */
+export function* firstOpenRun(work: Work): Steps<RunState | undefined> {
+  const slots = { session: sessionOf(work).row }
+  const found = (yield* first(holdingRun, slots)) ?? (yield* first(nextRun, slots))
+  return found && (yield* findRun(work, found.id))?.state
+}
 
 export const runOfInput = statement((db, slots: { readonly session: number; readonly inputId: string }) =>
   db.selectFrom('run').select(['id', 'input_hash']).where('session', '=', slots.session).where('input_id', '=', slots.inputId),
@@ -79,14 +98,17 @@ export function statusColumns({ place, status, notBefore, endedAt }: RunState): 
 
 export function* applyRunPatch(work: Work, runId: string, patch: RunPatch): Steps<void> {
   const run = yield* requireRun(work, runId)
-  const before = run.state.status
-  const next = patchRun(run.state, patch, work.now)
-  if (isHolding(next.status) && !isHolding(before)) {
+  const before = run.state
+  const next = patchRun(before, patch, work.now)
+  if (isHolding(next.status) && !isHolding(before.status)) {
     refuseUnless((yield* first(holdingRun, { session: sessionOf(work).row })) === undefined, 'busy')
   }
   run.state = next
   run.changed = true
-  if (next.status === before && patch.notBefore === undefined) return
+  const session = sessionOf(work)
+  session.record = withOutcome(session.record, before, next)
+  work.runsMoved ||= statusOfRun(next) !== statusOfRun(before)
+  if (next.status === before.status && patch.notBefore === undefined) return
   yield* execute(updateRunStatus, { row: run.row, ...statusColumns(next) })
   work.runsMoved = true
 }

@@ -1,7 +1,7 @@
 import { defineExtension, type AgentOptions } from '@bowline/agent-loop'
 import type { Runtime } from '../../runtime/types.ts'
 import type { Session } from '../../session/types.ts'
-import { isTerminal } from '../../session/views.ts'
+import { isEnded } from '@bowline/agent-loop/events'
 import { assistant, calling, done, effectTool, key } from './scenario-parts.ts'
 import type { CrashScenario, World } from './types.ts'
 
@@ -47,7 +47,7 @@ export const inputScenarios = {
     },
     async drive(runtime, world) {
       const run = await runtime.session(key).send('go', { id: 'first' })
-      while (!isTerminal(await run.status())) await world.sleep(500)
+      while (!isEnded(await run.status())) await world.sleep(500)
     },
   },
 } as const satisfies Readonly<Record<string, CrashScenario>>

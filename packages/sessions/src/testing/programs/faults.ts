@@ -1,12 +1,13 @@
 import { createRuntime } from '../../runtime/create-runtime.ts'
 import type { AroundRun } from '../../runtime/types.ts'
+import type { RunInfo } from '../../session/types.ts'
 import type { Batch, Write } from '../../store/batch.ts'
+import { openWords } from '../../session/views.ts'
 import type { SessionStore } from '../../store/contract.ts'
 import { holdingStatuses, type RunRecord } from '../../store/records.ts'
 import { aroundStore } from '../around-store.ts'
 import type { ProgramFault } from './run-program.ts'
 
-const holding: readonly string[] = holdingStatuses
 
 /** Returns a fault that changes each commit of a runtime. */
 function writing(name: string, change: (batch: Batch) => Batch): ProgramFault {
@@ -47,7 +48,7 @@ const placeOrderInClaims: ProgramFault = {
     aroundStore(store, async (operation, args, go) => {
       if (operation !== 'claim') return go()
       const [request] = args as Parameters<SessionStore['claim']>
-      const { items } = await store.listSessions({ status: 'busy', limit: 1000 })
+      const { items } = await store.listSessions({ status: openWords, limit: 1000 })
       const next = await Promise.all(items.map(async ({ key }) => firstByPlace((await store.listRuns(key, { status: ['queued', ...holdingStatuses], limit: 1000 })).items)))
       const claims = []
       for (const run of next) {
@@ -124,9 +125,8 @@ function untilRest(log: Iterator, isResting: () => Promise<boolean>): Iterator {
   }
 }
 
-function hasRest(run: { readonly status: string; readonly pendingToolCalls: readonly unknown[]; readonly pendingApprovals: readonly unknown[] } | null): boolean {
-  if (!run || run.status === 'queued' || run.status === 'running') return run === null
-  return !holding.includes(run.status) || run.status === 'needs-recovery' || run.pendingToolCalls.length + run.pendingApprovals.length > 0
+function hasRest(run: RunInfo | null): boolean {
+  return !run || (run.outcome !== undefined && run.outcome !== 'awaiting-subagent')
 }
 
 /** Mistakes that the invariants must find. */

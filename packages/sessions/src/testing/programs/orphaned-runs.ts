@@ -17,7 +17,7 @@ export class OrphanedRuns {
     const { store, time, gate, faults, program } = this.#stage
     // Where places are few it may have to wait for one.
     if (this.#stage.replaced === 0 || program.setup.concurrency !== undefined) return
-    const { items } = await store.listSessions({ status: 'busy', limit: 1000 })
+    const { items } = await store.listSessions({ status: ['running', 'waiting-for-retry'], limit: 1000 })
     for (const { key } of items) {
       const running = await store.listRuns(key, { status: ['running'] })
       for (const { id, epoch } of running.items) {

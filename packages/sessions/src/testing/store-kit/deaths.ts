@@ -94,7 +94,7 @@ export const deaths: Topic = ({ it }) => {
     assert.ok(made.version > version + 1)
     assert.deepEqual([made.sessionId, made.firstSeq, made.lastSeq], ['second', 4, 4])
     const { firstSeq, nextSeq, nextRun, leaf, status } = await again.session()
-    assert.deepEqual([firstSeq, nextSeq, nextRun, leaf, status], [4, 5, 4, null, 'busy'])
+    assert.deepEqual([firstSeq, nextSeq, nextRun, leaf, status], [4, 5, 4, null, 'queued'])
     const { n, epoch, firstSeq: firstOfRun } = await again.run('run-1')
     assert.deepEqual([n, epoch, firstOfRun], [3, 0, 4])
     const page = await again.store.readEvents(room, 0, 10)

@@ -104,7 +104,7 @@ export const deliveries: Topic = ({ it }) => {
     ]
     await bench.commit([appendEvents(mark('own'))], { deliver: [deliver(key, spawn('child-1'))] })
     const { version, nextSeq, nextRun, status, parent } = await bench.session(key)
-    assert.deepEqual([version, nextSeq, nextRun, status, parent], [1, 3, 2, 'busy', room])
+    assert.deepEqual([version, nextSeq, nextRun, status, parent], [1, 3, 2, 'queued', room])
     const { events } = await bench.store.readEvents(key, 0, 10)
     assert.deepEqual(events.map((event) => event.seq), [1, 2])
     assert.deepEqual(events[1], { type: 'run-queued', at: startMs, runId: 'child-1', input: (await bench.run('child-1')).input, seq: 2 })
@@ -128,7 +128,7 @@ export const deliveries: Topic = ({ it }) => {
     const end = { key: other, id: 'end', expect: [fence(child)], deliver: [deliver(room, wake, [waiting])] }
     await bench.commit([patchRun('child-1', { status: 'completed' })], end)
     await bench.commit([patchRun('child-1', { status: 'completed' })], end)
-    assert.deepEqual([(await bench.run('run-1')).status, (await bench.session()).status], ['queued', 'busy'])
+    assert.deepEqual([(await bench.run('run-1')).status, (await bench.session()).status], ['queued', 'queued'])
     assert.deepEqual((await bench.session()).childUsage, { inputTokens: 5 })
     assert.deepEqual((await bench.claim()).map((claim) => claim.run.id), ['run-1'])
   })

@@ -44,7 +44,7 @@ export const lanes: Topic = ({ it }) => {
   })
 
   it('S25: no lane goes before the run that holds the session, nor before one that has begun and was given back', async (bench) => {
-    const given = { tools: 'awaiting-tools', approval: 'awaiting-approval', recovery: 'needs-recovery', yield: 'running' } as const
+    const given = { tools: 'awaiting-tools', approval: 'awaiting-approval', subagent: 'awaiting-subagent', recovery: 'needs-recovery', yield: 'running' } as const
     for (const [name, holding] of Object.entries(given)) {
       const key = `room:${name}`
       const claim = await bench.running(name, key)

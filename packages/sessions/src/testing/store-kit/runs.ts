@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { runMoves, terminalStatuses } from '../../store/records.ts'
+import { holdingStatuses, runMoves, terminalStatuses, waitingStatuses } from '../../store/records.ts'
 import type { RunStatus } from '../../store/records.ts'
 import { appendEvents, ensure, fence, insertRun, mark, newRun, patchRun, room, startMs } from './bench.ts'
 import type { Bench } from './bench.ts'
@@ -68,7 +68,7 @@ export const runs: Topic = ({ it }) => {
   })
 
   it('S41: a second holding run of a session is refused, whoever asks', async (bench) => {
-    for (const holding of ['running', 'awaiting-tools', 'needs-recovery'] as const) {
+    for (const holding of holdingStatuses) {
       const key = `room:${holding}`
       const claim = await bench.running(`first-${holding}`, key)
       await bench.commit([patchRun(claim.run.id, { status: holding }), insertRun(`second-${holding}`)], { key })
@@ -110,7 +110,7 @@ export const runs: Topic = ({ it }) => {
   })
 
   it('S88: a run that waits, is given back or has ended has neither owner nor lease', async (bench) => {
-    for (const status of ['queued', 'awaiting-tools', 'needs-recovery', ...terminalStatuses] as const) {
+    for (const status of ['queued', ...waitingStatuses, ...terminalStatuses] as const) {
       const key = `room:${status}`
       const claim = await bench.running(status, key)
       assert.equal(claim.run.owner, 'owner-a')
@@ -132,21 +132,62 @@ export const runs: Topic = ({ it }) => {
     assert.equal((await bench.run('run-2')).endedAt, 77)
   })
 
-  it('S79: the status of a session follows its runs', async (bench) => {
+  it('S215: the status of a session is that of the run that holds it or comes next, else of the last one that ended', async (bench) => {
     const status = async () => (await bench.session()).status
     await bench.commit([ensure(), appendEvents(mark('a'))])
-    assert.equal(await status(), 'active')
+    assert.equal(await status(), undefined)
     await bench.commit([insertRun('run-1'), insertRun('run-2')])
-    assert.equal(await status(), 'busy')
+    assert.equal(await status(), 'queued')
     await bench.claim()
-    assert.equal(await status(), 'busy')
-    await bench.commit([patchRun('run-1', { status: 'needs-recovery' })])
-    assert.equal(await status(), 'failed')
-    await bench.commit([patchRun('run-1', { status: 'queued' })])
-    assert.equal(await status(), 'busy')
+    assert.equal(await status(), 'running')
+    await bench.commit([patchRun('run-1', { turnState: { elapsedMs: 0, retry: { count: 1, model: 0, open: true } } })])
+    assert.equal(await status(), 'waiting-for-retry')
+    await bench.commit([insertRun('run-3')])
+    assert.equal(await status(), 'waiting-for-retry')
+    await bench.commit([patchRun('run-1', { openMessageId: 'message-1' })])
+    assert.equal(await status(), 'running')
+    const words = { 'awaiting-tools': 'waiting-for-user', 'awaiting-approval': 'waiting-for-user', 'awaiting-subagent': 'waiting-for-subagent', 'needs-recovery': 'needs-recovery' } as const
+    for (const waiting of waitingStatuses) {
+      await bench.commit([patchRun('run-1', { status: waiting, turnState: null, openMessageId: null })])
+      assert.equal(await status(), words[waiting])
+      await bench.commit([patchRun('run-1', { status: 'queued' })])
+      await bench.claim()
+    }
     await bench.commit([patchRun('run-1', { status: 'aborted' })])
-    assert.equal(await status(), 'busy')
-    await bench.commit([patchRun('run-2', { status: 'aborted' })])
-    assert.equal(await status(), 'idle')
+    assert.deepEqual([await status(), (await bench.session()).outcome], ['queued', 'aborted'])
+    await bench.commit([patchRun('run-3', { status: 'aborted' }), patchRun('run-2', { status: 'running' })])
+    assert.equal(await status(), 'running')
+    await bench.commit([patchRun('run-2', { status: 'error' })])
+    assert.deepEqual([await status(), (await bench.session()).outcome], ['failed', 'error'])
+  })
+
+  it('S215: a compaction is seen while it runs, and leaves no word behind', async (bench) => {
+    const standing = async () => [(await bench.session()).status, (await bench.session()).outcome]
+    await bench.commit([ensure(), insertRun('early', { kind: 'compaction' })])
+    await bench.claim()
+    assert.deepEqual(await standing(), ['running', undefined])
+    await bench.commit([patchRun('early', { status: 'completed' })])
+    assert.deepEqual(await standing(), [undefined, undefined])
+    await bench.running('run-1')
+    await bench.commit([patchRun('run-1', { status: 'limit' }), insertRun('late', { kind: 'compaction' })])
+    assert.deepEqual(await standing(), ['queued', 'limit'])
+    await bench.claim()
+    await bench.commit([patchRun('late', { status: 'completed' })])
+    assert.deepEqual(await standing(), ['stopped', 'limit'])
+  })
+
+  it('S215: a run whose last question below is answered waits for its subagent', async (bench) => {
+    const call = { toolCallId: 'call-1', toolName: 'pay', input: {}, path: ['d'], agent: ['scout'] }
+    const approval = { approvalId: 'approval-1', toolCallId: 'call-2', toolName: 'pay', input: {}, inputHash: 'hash', path: ['d'], agent: ['scout'] }
+    await bench.running('run-1')
+    await bench.commit([patchRun('run-1', { status: 'awaiting-tools', pendingToolCalls: [call], pendingApprovals: [approval] })])
+    await bench.commit([patchRun('run-1', { answered: ['d/call-1'] })])
+    assert.equal((await bench.run('run-1')).status, 'awaiting-tools')
+    await bench.commit([patchRun('run-1', { answered: ['approval-1'] })])
+    assert.deepEqual([(await bench.run('run-1')).status, (await bench.session()).status], ['awaiting-subagent', 'waiting-for-subagent'])
+    await bench.running('run-2', 'room:2')
+    await bench.commit([patchRun('run-2', { pendingToolCalls: [call], rest: { status: 'awaiting-tools' } })], { key: 'room:2' })
+    await bench.commit([patchRun('run-2', { answered: ['d/call-1'] })], { key: 'room:2' })
+    assert.deepEqual([(await bench.run('run-2')).status, (await bench.run('run-2')).rest], ['running', { status: 'awaiting-subagent' }])
   })
 }

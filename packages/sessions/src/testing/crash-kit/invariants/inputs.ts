@@ -7,7 +7,7 @@ export const acceptedInputsAreFound: Invariant = {
   name: 'every accepted input is found again, and accepted once',
   check: ({ acknowledged, sessions }) =>
     sessions.flatMap((session) => {
-      if (session.record.status === 'expired') return []
+      if (session.record.expiredAt !== undefined) return []
       const groups = Map.groupBy(acknowledged.inputs.filter((input) => input.session === session.record.key), nameOf)
       return [...groups].flatMap(([name, inputs]) => problemsOf(session, name, inputs))
     }),
@@ -74,7 +74,7 @@ export const nothingIsLeftInTheInbox: Invariant = {
   name: 'nothing that a run should take is left in a session without one',
   check: ({ sessions }: CrashEnd) =>
     sessions.flatMap(({ record, runs, inbox }) => {
-      if (record.status === 'expired' || runs.some((run) => run.endedAt === undefined)) return []
+      if (record.expiredAt !== undefined || runs.some((run) => run.endedAt === undefined)) return []
       const waitsForTasks = sessions.some((other) => other.runs.some((run) => run.parent?.session === record.key && run.endedAt === undefined))
       const left = inbox.filter(({ kind }) => kind === 'steer' || (kind === 'child-settled' && !waitsForTasks))
       return left.map(({ id }) => `${record.key}: ${id} is left`)

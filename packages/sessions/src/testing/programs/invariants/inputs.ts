@@ -6,7 +6,7 @@ import type { ProgramEnd, ProgramInvariant } from '../program-end.ts'
 function keptInputs({ accepted, cleared, sessions }: ProgramEnd): readonly { readonly input: AcceptedInput; readonly session: SessionEnd }[] {
   return accepted.flatMap((input) => {
     const session = sessions.find(({ record }) => record.key === input.session)
-    return session && session.record.status !== 'expired' && !cleared.has(input.session) ? [{ input, session }] : []
+    return session && session.record.expiredAt === undefined && !cleared.has(input.session) ? [{ input, session }] : []
   })
 }
 

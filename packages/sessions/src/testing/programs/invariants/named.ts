@@ -19,8 +19,8 @@ export const whatWaitsIsNamed: ProgramInvariant = {
   name: 'at rest the log and the info of a session name what it waits for, and nothing else',
   check: ({ firstRest: { sessions, infos } }) =>
     sessions.flatMap((root) => {
-      const { key, parent, status } = root.record
-      if (parent !== undefined || status === 'expired') return []
+      const { key, parent, expiredAt } = root.record
+      if (parent !== undefined || expiredAt !== undefined) return []
       const below = sessions.filter(({ record }) => record.key === key || record.key.startsWith(`${key}~`))
       const runs = below.flatMap((session) => session.runs)
       const waiting = (isMeant: (run: RunRecord) => boolean) => below.flatMap((session) => session.runs.filter(isMeant).map((run) => waitingOf(run, session, runs)))

@@ -13,7 +13,7 @@ export const readersSeeTheEnd: ProgramInvariant = {
   check: ({ readers, sessions, program }) =>
     readers.flatMap((reader, index) => {
       const session = sessions.find(({ record }) => record.key === reader.session)
-      if (!session || reader.refused !== undefined || session.record.status === 'expired') return []
+      if (!session || reader.refused !== undefined || session.record.expiredAt !== undefined) return []
       if (program.steps.some((step) => step.do === 'delete' && step.to === reader.session)) return []
       const problems = reader.runId === undefined ? problemsOfReader(reader, session) : problemsOfRunReader(reader, session, reader.runId)
       return problems.map((problem) => `reader ${index + 1} of ${reader.session}${reader.runId === undefined ? '' : ` (${reader.runId})`}: ${problem}`)

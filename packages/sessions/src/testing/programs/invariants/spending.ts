@@ -9,7 +9,7 @@ export const spendingAddsUp: ProgramInvariant = {
       const below = sessions.filter(({ record: { key } }) => key.startsWith(`${record.key}~`))
       // A deletion that is struck has deleted the sessions below first.
       if (program.steps.some((step) => step.do === 'delete')) return []
-      if (record.status === 'expired' || runs.some(({ endedAt }) => endedAt === undefined)) return []
+      if (record.expiredAt !== undefined || runs.some(({ endedAt }) => endedAt === undefined)) return []
       const tokens = below.reduce((sum, each) => sum + (each.record.usage.totalTokens ?? 0), 0)
       const booked = record.childUsage.totalTokens ?? 0
       const cost = below.reduce<Cost | undefined>((sum, each) => (sum && each.record.cost ? addCost(sum, each.record.cost) : (sum ?? each.record.cost)), undefined)
