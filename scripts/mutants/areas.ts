@@ -5,8 +5,8 @@ export const areas: readonly Area[] = [
   {
     name: 'ledger',
     parts: [
-      part('agent-loop', ['tools/{recover,call}', 'journal/draft'], ['journal/recovery', 'journal/commits', 'tools/settling', 'loop/remote']),
-      part('sessions', ['journal/{ledger-rows,settle-open-calls,turn-state,close-run}', 'session/recover-run'], ['runtime/ledger', 'runtime/run', 'session/recovery-answers', 'session/stop', 'children/stopping']),
+      part('agent-loop', ['tools/{recover,call}', 'journal/draft'], ['journal/recovery', 'journal/commits', 'journal/leaving', 'tools/settling', 'loop/remote', 'loop/answers', 'loop/retry', 'loop/approvals', 'subagents/suspended']),
+      part('sessions', ['journal/{ledger-rows,settle-open-calls,turn-state,close-run}', 'session/recover-run'], ['runtime/ledger', 'runtime/run', 'runtime/definitions', 'runtime/behind-the-end', 'session/recovery-answers', 'session/stop', 'session/steer', 'life/kill', 'children/stopping', 'children/held']),
     ],
   },
   {
@@ -14,7 +14,7 @@ export const areas: readonly Area[] = [
     parts: [
       part('sessions', ['runtime/{claim-loop,recover}', 'stores/memory/{claim,due}'], ['life/wake', 'runtime/many-runtimes', 'life/drain', 'children/blocking', 'stores/memory']),
       part('sessions', ['stores/sql/{claim,due}'], ['stores/sqlite']),
-      part('bridge', ['requests/claim', 'records/processes'], ['calls-that-meet', 'limits', 'after-a-crash']),
+      part('bridge', ['requests/claim', 'records/processes'], ['calls-that-meet', 'limits', 'owner-limits', 'sessions']),
     ],
   },
   {
@@ -27,21 +27,21 @@ export const areas: readonly Area[] = [
   },
   {
     name: 'auth',
-    parts: [part('server', ['auth/*', 'http/{access,caller,addresses}'], ['auth/auth', 'auth/jwt', 'auth/reload', 'auth/tickets', 'http/access', 'argument-table'])],
+    parts: [part('server', ['auth/*', 'http/{access,caller,addresses}'], ['auth/auth', 'auth/jwt', 'auth/reload', 'auth/tickets', 'http/access', 'node/guarded-download', 'argument-table'])],
   },
   {
     name: 'owners',
     parts: [
-      part('bridge', ['owner-key', 'owner-limits', 'operations/{cancel,look,close,join,list-sessions}', 'mcp/reach'], ['owner-limits', 'cancel', 'list-and-notices', 'calls-that-meet', 'sessions', 'after-a-crash', 'mcp/users', 'mcp/http']),
+      part('bridge', ['owner-key', 'owner-limits', 'operations/{cancel,look,close,list-sessions}', 'mcp/reach'], ['owner-limits', 'cancel', 'list-and-notices', 'calls-that-meet', 'sessions', 'owners', 'mcp/users', 'mcp/http']),
       part('server', ['session-keys', 'routes/owned-session', 'rate/{rate-limits,running-runs}'], ['rate/rate-limits', 'rate/running-runs', 'sessions', 'http/access']),
     ],
   },
   {
     name: 'redaction',
     parts: [
-      part('llm', ['redact', 'errors/mask-secrets'], ['redact', 'errors', 'errors-of-providers']),
-      part('bridge', ['redact', 'redact-cause', 'error-body', 'model-failure'], ['redact', 'logger', 'prompts']),
-      part('server', ['observe/redacting-logger', 'to-problem-error'], ['failure-texts', 'observe/logs']),
+      part('llm', ['redact', 'errors/mask-secrets'], ['redact', 'errors', 'errors-secrets', 'errors-of-providers']),
+      part('bridge', ['redact', 'error-body', 'model-failure'], ['redact', 'redact-cause', 'logger', 'prompts', 'loop-events']),
+      part('server', ['observe/redacting-logger', 'to-problem-error'], ['failure-texts', 'problems', 'observe/logs']),
     ],
   },
   {
@@ -50,13 +50,13 @@ export const areas: readonly Area[] = [
   },
   {
     name: 'budgets',
-    parts: [part('agent-loop', ['loop/{budget,limits,retry-policy,retry}', 'time-limit'], ['loop/budget', 'loop/limits', 'loop/retry', 'tools/timeouts', 'subagents/run-child'])],
+    parts: [part('agent-loop', ['loop/{budget,limits,retry-policy,retry}', 'time-limit'], ['loop/budget', 'loop/limits', 'loop/retry', 'loop/fallback', 'agent/undefined-options', 'tools/timeouts', 'subagents/run-child'])],
   },
   {
     name: 'approvals',
     parts: [
-      part('agent-loop', ['tools/approve', 'loop/{judge-answers,answer-fields}'], ['loop/approvals', 'loop/approvals-in-place', 'loop/answers']),
-      part('sessions', ['session/{decisions,answers,given-answers}'], ['session/approvals', 'session/answers', 'session/given-answers', 'children/asking']),
+      part('agent-loop', ['tools/approve', 'loop/{judge-answers,answer-fields}'], ['loop/approvals', 'loop/approvals-in-place', 'loop/answers', 'loop/answer-fields', 'loop/model-function']),
+      part('sessions', ['session/{decisions,answers,given-answers}'], ['session/approvals', 'session/answers', 'session/given-answers', 'session/answers-at-once', 'session/recovery-answers', 'children/asking']),
       part('server', ['wire/answers', 'routes/approvals'], ['held', 'end-of-run', 'context', 'contract']),
     ],
   },

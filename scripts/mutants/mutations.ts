@@ -72,8 +72,8 @@ export function mutantsOf(fileName: string, text: string): readonly Mutant[] {
 type Mistake = readonly [kind: MutationKind, place: ts.Node, replacement: string]
 
 function mistakesAt(node: ts.Node, source: ts.SourceFile): readonly Mistake[] {
-  if (ts.isIfStatement(node)) return [...conditionMistakes(node.expression), ...elseMistakes(node, source)]
-  if (ts.isConditionalExpression(node)) return conditionMistakes(node.condition)
+  if (ts.isIfStatement(node)) return [...conditionMistakes(node.expression, source), ...elseMistakes(node, source)]
+  if (ts.isConditionalExpression(node)) return conditionMistakes(node.condition, source)
   if (ts.isBinaryExpression(node)) return operatorMistakes(node, source)
   if (ts.isPrefixUnaryExpression(node) && node.operator === ts.SyntaxKind.ExclamationToken) return [['drop-not', node, node.operand.getText(source)]]
   if (ts.isExpressionStatement(node)) return statementMistakes(node)
@@ -82,10 +82,12 @@ function mistakesAt(node: ts.Node, source: ts.SourceFile): readonly Mistake[] {
   return literalMistakes(node)
 }
 
-function conditionMistakes(condition: ts.Expression): readonly Mistake[] {
+/** The condition stays in the text: types that it narrows are as they were where it still decides. */
+function conditionMistakes(condition: ts.Expression, source: ts.SourceFile): readonly Mistake[] {
+  const text = condition.getText(source)
   return [
-    ['always-true', condition, 'true'],
-    ['always-false', condition, 'false'],
+    ['always-true', condition, `(${text}) || true`],
+    ['always-false', condition, `(${text}) && false`],
   ]
 }
 
@@ -118,7 +120,7 @@ function statementMistakes(node: ts.ExpressionStatement): readonly Mistake[] {
   const isSuper = ts.isCallExpression(inner) && inner.expression.kind === ts.SyntaxKind.SuperKeyword
   const assigns = ts.isBinaryExpression(inner) && isAssignment(inner.operatorToken.kind)
   const isStep = ts.isPrefixUnaryExpression(inner) || ts.isPostfixUnaryExpression(inner) || ts.isDeleteExpression(inner)
-  return (ts.isCallExpression(inner) && !isSuper) || assigns || isStep ? [['drop-statement', node, ';']] : []
+  return (ts.isCallExpression(inner) && !isSuper) || assigns || isStep ? [['drop-statement', node, '{}']] : []
 }
 
 function isAssignment(kind: ts.SyntaxKind): boolean {

@@ -1,7 +1,8 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { mutantsOf, plant, type Mutant } from './mutations.ts'
-import { sample } from './sample.ts'
+import { shuffled } from './shuffled.ts'
+import { TypeCheck } from './types.ts'
 import { TestRunner } from './test-runner.ts'
 
 /** Sources that hold one kind of safety, and the tests that guard them. */
@@ -34,7 +35,7 @@ export interface PlacedMutant extends Mutant {
 
 export interface AreaResult {
   readonly name: string
-  /** Mistakes that could be made. */
+  /** Mistakes that could be made, those that the types notice among them. */
   readonly possible: number
   readonly planted: number
   readonly noticed: number
@@ -72,13 +73,24 @@ function isSame(equivalent: Equivalent, mutant: PlacedMutant): boolean {
 /** Plants a sample of mistakes, one after the other, and counts those that a test notices. Throws if a test fails without any. */
 export async function runArea(area: Area, options: RunAreaOptions): Promise<AreaResult> {
   const possible = mutantsOfArea(area, options.root, options.equivalents)
-  const drawn = sample(possible, options.sampleSize, options.seed)
+  const drawn = drawFrom(possible, options)
   const unnoticed: PlacedMutant[] = []
   for (const part of area.parts) {
     const ofPart = drawn.filter((mutant) => mutant.part === part)
     if (ofPart.length > 0) unnoticed.push(...(await runPart(part, ofPart, options)))
   }
   return { name: area.name, possible: possible.length, planted: drawn.length, noticed: drawn.length - unnoticed.length, unnoticed }
+}
+
+/** Draws mistakes that the types let pass: `npm run typecheck` notices the other ones. */
+function drawFrom(possible: readonly PlacedMutant[], { root, sampleSize, seed }: RunAreaOptions): readonly PlacedMutant[] {
+  const types = new TypeCheck(root)
+  const drawn: PlacedMutant[] = []
+  for (const mutant of shuffled(possible, seed)) {
+    if (drawn.length === sampleSize) break
+    if (types.accepts(mutant.source, plant(readFileSync(join(root, mutant.source), 'utf8'), mutant))) drawn.push(mutant)
+  }
+  return drawn.sort((one, other) => one.source.localeCompare(other.source) || one.start - other.start)
 }
 
 async function runPart({ project, tests }: AreaPart, mutants: readonly PlacedMutant[], options: RunAreaOptions): Promise<readonly PlacedMutant[]> {

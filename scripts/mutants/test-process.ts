@@ -40,7 +40,7 @@ class GivenOrder {
   }
 }
 
-const limits = { testTimeout: 10_000, hookTimeout: 10_000 }
+const limits = { testTimeout: 20_000, hookTimeout: 20_000 }
 const oneByOne = { maxWorkers: 1, fileParallelism: false, bail: 1, sequence: { sequencer: GivenOrder } }
 const options = { root, project: [project], watch: false, reporters: [{}], ...limits, ...oneByOne }
 const vitest = await createVitest(options as CliOptions, {}, { stdout: nowhere, stderr: nowhere })
@@ -57,7 +57,11 @@ function pathOf({ moduleId }: TestSpecification): string {
 }
 
 async function answer(order: TestOrder | 'start'): Promise<void> {
-  if (order === 'start') return report(await run())
+  if (order === 'start') {
+    const first = await run()
+    specifications.sort((one, other) => first.quickFirst.indexOf(pathOf(one)) - first.quickFirst.indexOf(pathOf(other)))
+    return report(first)
+  }
   try {
     write(order.file, order.text)
     report(await run())

@@ -16,7 +16,6 @@ export class TestRunner {
   /** Runs the tests as they are. From then on the quick ones come first. */
   async start(limitMs: number): Promise<TestAnswer | 'hangs'> {
     const answer = await this.run('start', limitMs)
-    this.close()
     if (answer !== 'hangs') this.#options = { ...this.#options, tests: answer.quickFirst }
     return answer
   }

@@ -1,0 +1,117 @@
+import { defineTool } from '@bowline/agent-loop'
+import type { InboxRecord, Runtime, Session } from '@bowline/sessions'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { checkLog, setup } from '../support.ts'
+import { inDoubt } from './doubt.ts'
+
+const settledStates = (settled: readonly PromiseSettledResult<unknown>[]) => settled.map(({ status }) => status).sort()
+
+describe('what is said about one call at the same moment', () => {
+  it('S81: of runAgain and a result exactly one counts', async () => {
+    const { session, runtime, starts } = await inDoubt()
+    const settled = await Promise.allSettled([session.resolveTool('c-pay', { runAgain: true }), session.resolveTool('c-pay', { result: 'paid by hand' })])
+    expect(settledStates(settled)).toEqual(['fulfilled', 'rejected'])
+    expect(settled.find((each) => each.status === 'rejected')?.reason).toMatchObject({ code: expect.stringMatching(/conflict|unknown-tool-call/) })
+    await session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }])
+    for await (const event of session.events()) if (event.type === 'settled') break
+    expect(starts).toHaveLength(settled[0]?.status === 'fulfilled' ? 2 : 1)
+    const results = (await session.messages()).items.filter((message) => message.role === 'tool-result')
+    expect(results.map(({ toolCallId }) => toolCallId)).toEqual(['c-pay', 'c-place'])
+    await checkLog(session)
+    await runtime.stop()
+  })
+
+  it('S81: runAgain of a run that a stop takes at the same moment runs nothing again', async () => {
+    const { session, runtime, starts } = await inDoubt()
+    await Promise.allSettled([session.stop(), session.resolveTool('c-pay', { runAgain: true })])
+    await session.stop()
+    expect(starts).toHaveLength(1)
+    expect(await session.info()).toMatchObject({ status: 'idle' })
+    await checkLog(session)
+    await runtime.stop()
+  })
+
+  it('S81: with the last open answer runAgain queues the run, and the call keeps its key and its input', async () => {
+    const { session, runtime, starts } = await inDoubt()
+    await session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }])
+    const [run] = (await session.runs()).items
+    expect(run).toMatchObject({ status: 'needs-recovery' })
+    expect((await session.resolveTool('c-pay', { runAgain: true })).runId).toBe(run?.runId)
+    for await (const event of session.events()) if (event.type === 'settled') break
+    expect(starts.map(({ attempt }) => attempt)).toEqual([1, 2])
+    expect(await runtime.run(run?.runId ?? '')).toMatchObject({ status: 'completed', pendingToolCalls: [] })
+    await runtime.stop()
+  })
+
+  it('S80: runAgain of a call whose outcome is not open is refused', async () => {
+    const { session, runtime } = await inDoubt()
+    await expect(session.resolveTool('c-place', { runAgain: true })).rejects.toMatchObject({ code: 'tool-result-conflict' })
+    await expect(session.resolveTool('nobody', { runAgain: true })).rejects.toMatchObject({ code: 'unknown-tool-call', refused: [{ id: 'nobody', code: 'unknown-tool-call' }] })
+    await runtime.stop()
+  })
+})
+
+describe('decisions', () => {
+  async function asked(): Promise<{ readonly runtime: Runtime; readonly session: Session; readonly sent: string[]; readonly ids: readonly string[]; readonly hash: string; inbox(): Promise<readonly InboxRecord[]> }> {
+    const sent: string[] = []
+    const tool = defineTool({
+      ...{ name: 'send', description: 'Sends.', inputSchema: z.object({ to: z.string() }), needsApproval: true },
+      execute: ({ to }) => `${sent.push(to)}`,
+    })
+    const steps = [{ toolCalls: ['a', 'b'].map((id) => ({ id, name: 'send', input: { to: id } })) }, { text: 'done' }]
+    const { runtime } = setup({ steps, tools: [tool] })
+    await runtime.start()
+    const session = runtime.session('room:1')
+    const { pendingApprovals } = await (await session.send('go')).result()
+    const inbox = () => runtime.store.readInbox('room:1', ['decision'])
+    return { runtime, session, sent, ids: pendingApprovals.map(({ approvalId }) => approvalId), hash: pendingApprovals[0]?.inputHash ?? '', inbox }
+  }
+
+  it('S92: what is stored is who decided what, why, and with which input', async () => {
+    const { runtime, session, ids, hash, inbox } = await asked()
+    const [a = '', b = ''] = ids
+    await session.approve(a, { by: 'ann', reason: 'fine', input: { to: 'c' }, inputHash: hash })
+    expect(await inbox()).toMatchObject([{ kind: 'decision', body: { approvalId: a, decision: 'approve', by: 'ann', reason: 'fine', input: { to: 'c' } } }])
+    expect(Object.keys((await inbox())[0]?.body ?? {}).sort()).toEqual(['approvalId', 'by', 'decision', 'input', 'reason'])
+    await expect(session.deny(b, { input: { to: 'x' } })).rejects.toMatchObject({ code: 'invalid-input' })
+    await session.deny(b)
+    for await (const event of session.events()) if (event.type === 'settled') break
+    const decided = await Promise.all(ids.map((id) => runtime.store.readApproval(id)))
+    expect(decided).toMatchObject([{ value: { toolCallId: 'a', approval: { state: 'approved', decided: { by: 'ann' } } } }, { value: { toolCallId: 'b', approval: { state: 'denied' } } }])
+    await runtime.stop()
+  })
+
+  it('S92: a repeat says the same in each field; another reason, another input and the other word are refused', async () => {
+    const { runtime, session, ids, sent } = await asked()
+    const [a = '', b = ''] = ids
+    const first = await session.approve(a, { reason: 'fine', input: { to: 'c' } })
+    expect(await session.approve(a, { reason: 'fine', input: { to: 'c' } })).toEqual({ ...first, repeated: true })
+    const others = [{}, { reason: 'fine' }, { input: { to: 'c' } }, { reason: 'other', input: { to: 'c' } }, { reason: 'fine', input: { to: 'd' } }]
+    for (const other of others) await expect(session.approve(a, other)).rejects.toMatchObject({ code: 'approval-conflict' })
+    await expect(session.deny(a, { reason: 'fine' })).rejects.toMatchObject({ code: 'approval-conflict' })
+    await session.deny(b, { reason: 'no' })
+    for await (const event of session.events()) if (event.type === 'settled') break
+    for (const other of others) await expect(session.approve(a, other)).rejects.toMatchObject({ code: 'approval-conflict' })
+    expect(await session.deny(b, { reason: 'no' })).toMatchObject({ approvalId: b, decision: 'deny', repeated: true, missing: [] })
+    expect(sent).toEqual(['c'])
+    await runtime.stop()
+  })
+
+  it('S91: an edited input that the tool refuses is named by its place, and nothing is stored', async () => {
+    const { runtime, session, ids, inbox } = await asked()
+    const refused = session.approve(ids[0] ?? '', { input: { to: 5 } })
+    await expect(refused).rejects.toMatchObject({ code: 'invalid-input', issues: [{ path: 'input.to', message: expect.any(String) }] })
+    await expect(session.approve(ids[0] ?? '', { input: 'text' })).rejects.toMatchObject({ issues: [{ path: 'input' }] })
+    expect(await inbox()).toEqual([])
+    await runtime.stop()
+  })
+
+  it('S92: of two decisions at the same moment one counts', async () => {
+    const { runtime, session, ids } = await asked()
+    const settled = await Promise.allSettled([session.approve(ids[0] ?? ''), session.deny(ids[0] ?? '')])
+    expect(settledStates(settled)).toEqual(['fulfilled', 'rejected'])
+    expect(settled.find((each) => each.status === 'rejected')?.reason).toMatchObject({ code: 'approval-conflict' })
+    await runtime.stop()
+  })
+})
