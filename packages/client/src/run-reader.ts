@@ -83,7 +83,8 @@ export class RunReader {
       for (;;) {
         if (!this.#atRest) yield* this.#readSegment(AbortSignal.any([signal, pause]))
         if (this.#tools.error) throw this.#tools.error
-        if (this.#waits) this.#tools.offer(this.#pending)
+        // A run that has ended waits for no call: tools that still run here are aborted.
+        this.#tools.offer(this.#waits ? this.#pending : [])
         if (!this.#waits || this.#end?.heldRuns || !this.#goesOn) break
         this.#atRest = false
       }

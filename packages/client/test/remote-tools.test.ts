@@ -187,10 +187,12 @@ describe('remote tools', { timeout: 30_000 }, () => {
   it('C16: a call that another reader answers settles here, and its tool is aborted', async () => {
     const server = await asking(calls.slice(0, 1))
     const session = connect(server).session('s1')
+    const signals: AbortSignal[] = []
     const tools: ClientTools = {
       where_am_i: {
         // Does not listen to its signal: the run must not wait for it.
-        execute: () => {
+        execute: (_input, { abortSignal }) => {
+          signals.push(abortSignal)
           void connect(server).session('s1').submitToolResults([{ toolCallId: 'c1', output: 'from elsewhere' }])
           return new Promise(() => undefined)
         },
@@ -198,7 +200,8 @@ describe('remote tools', { timeout: 30_000 }, () => {
     }
     const result = await session.send('hi', { tools }).result()
     expect(result.status).toBe('completed')
-    expect(sent(server)).toHaveLength(1)
+    expect(sent(server)).toEqual([[{ toolCallId: 'c1', output: 'from elsewhere' }]])
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true])
   })
 
   it('C16: a stop while a tool runs here ends the run', async () => {
@@ -206,8 +209,19 @@ describe('remote tools', { timeout: 30_000 }, () => {
     const run = { runId: 'r1', turn: 1 }
     server.onStop = () => server.add([{ type: 'turn-start', at: 1, ...run, resumed: true, attempt: 1 }, ...runEnd(run, 'aborted')])
     const session = connect(server).session('s1')
-    const tools: ClientTools = { where_am_i: { execute: () => session.stop().then(() => new Promise(() => undefined)) } }
+    const signals: AbortSignal[] = []
+    const tools: ClientTools = {
+      where_am_i: {
+        execute: async (_input, { abortSignal }) => {
+          signals.push(abortSignal)
+          await session.stop()
+          return new Promise(() => undefined)
+        },
+      },
+    }
     expect((await session.send('hi', { tools }).result()).status).toBe('aborted')
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true])
+    expect(sent(server)).toEqual([])
   })
 
   it('a result that the server refuses ends the reading with its code', async () => {
