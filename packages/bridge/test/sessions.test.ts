@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest'
+import { memoryStateStore } from '@bowline/sessions'
+import { describe, expect, it, vi } from 'vitest'
 import { BridgeError, inProcessExecutor } from '../src/index.ts'
 import type { BridgeAgent, PromptContext } from '../src/index.ts'
 import { answer, codeOf, failureOf, never, outcomeOf, startBridge, startBridgeOf, testAgent } from './support.ts'
@@ -192,7 +193,7 @@ describe('expiry', () => {
     expect(trace).toEqual(['create', 'close expired'])
   })
 
-  it('B17: hooks of one sweep run side by side, each for ten seconds at most, and sweeps do not overlap', async () => {
+  it('B17: hooks of one sweep run side by side, each for ten seconds at most', async () => {
     const begun: number[] = []
     const agent = testAgent('a', { onSessionClose: () => (begun.push(1), never) })
     const { bridge, clock } = await startBridgeOf(inProcessExecutor({ agents: [agent], ttlMs: 1000, idleMs: 0 }))
@@ -215,6 +216,34 @@ describe('expiry', () => {
     expect(begun).toEqual(['first'])
     await clock.advance(1)
     expect(begun).toEqual(['first', 'second'])
+  })
+
+  it('B17: sweeps do not overlap: what runs out during a sweep is closed by the next one', async () => {
+    const store = memoryStateStore()
+    const write = store.compareAndSet.bind(store)
+    const hold = Promise.withResolvers<void>()
+    const held = new Set<string>()
+    let heldWrites = 0
+    store.compareAndSet = async (space, id, ...rest) => {
+      if ([...held].some((sessionId) => id.includes(sessionId))) {
+        heldWrites += 1
+        await hold.promise
+      }
+      return write(space, id, ...rest)
+    }
+    const { agent, trace } = gatedAgent()
+    const { bridge, clock } = await startBridgeOf({ store }, inProcessExecutor({ agents: [agent], ttlMs: 1000, idleMs: 0 }))
+    held.add((await bridge.createSession()).sessionId)
+    await clock.advance(60_000)
+    expect(heldWrites).toBe(1)
+    await bridge.createSession()
+    await clock.advance(300_000)
+    expect({ heldWrites, trace }).toEqual({ heldWrites: 1, trace: ['create', 'create'] })
+    hold.resolve()
+    await clock.advance(0)
+    expect(trace).toEqual(['create', 'create', 'close expired'])
+    await clock.advance(60_000)
+    expect(trace).toEqual(['create', 'create', 'close expired', 'close expired'])
   })
 
   it('B21: a tombstone lasts requestRetentionMs; then the session never was', async () => {
@@ -282,11 +311,18 @@ describe('close', () => {
     expect(bridge.health()).toMatchObject({ sessions: { active: 0 }, requests: { inFlight: 0 } })
   })
 
-  it('B20: is idempotent, and only one caller sees that it existed', async () => {
-    const { bridge } = await startBridge([testAgent('a')])
+  it('B20: is idempotent: the session is closed once, and only one caller sees that it existed', async () => {
+    const { agent, trace } = gatedAgent()
+    const executor = inProcessExecutor({ agents: [agent] })
+    const close = vi.fn(executor.close)
+    const { bridge } = await startBridgeOf({ ...executor, close })
     const { sessionId } = await bridge.createSession()
     const receipts = await Promise.all([1, 2, 3, 4].map(() => bridge.close({ sessionId })))
-    expect(receipts.filter(({ existed }) => existed)).toHaveLength(1)
+    expect(receipts.map(({ closed, existed }) => [closed, existed]).sort()).toEqual([[true, false], [true, false], [true, false], [true, true]])
+    expect(close).toHaveBeenCalledTimes(1)
+    expect(trace).toEqual(['create', 'close closed'])
+    expect((await bridge.sessions()).sessions).toEqual([])
+    expect(bridge.health().sessions.active).toBe(0)
     expect(await bridge.close({ sessionId })).toEqual({ closed: true, sessionId, existed: false })
     expect(await bridge.close({ sessionId: 'bs_never' })).toEqual({ closed: true, sessionId: 'bs_never', existed: false })
   })

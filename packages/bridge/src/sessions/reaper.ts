@@ -22,12 +22,11 @@ export class Reaper {
     if (this.#stopped || this.#sweeping) return
     const isNeeded = this.#sessions.live().some(({ stored }) => Number.isFinite(expiryOf(stored.value)))
     if (!isNeeded) return this.#disarm()
-    this.#cancelTimer ??= this.#core.settings.clock.setTimer(this.#core.settings.clock.now() + sweepEveryMs, () => void this.sweep())
+    this.#cancelTimer ??= this.#core.settings.clock.setTimer(this.#core.settings.clock.now() + sweepEveryMs, () => void this.#sweep())
   }
 
-  async sweep(): Promise<void> {
+  async #sweep(): Promise<void> {
     this.#disarm()
-    if (this.#sweeping) return
     this.#sweeping = true
     const now = this.#core.settings.clock.now()
     const due = this.#sessions.live().filter(({ stored }) => isExpired(stored.value, now))

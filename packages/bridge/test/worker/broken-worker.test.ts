@@ -56,11 +56,15 @@ describe('a worker that does not do as it should', () => {
   })
 
   it('B20: killed while it closes a session, the session is closed', async () => {
-    const { executor, becomes } = await startWorkers([brokenWorker('session/close', { restart: { backoffMs: 1 } })])
+    const { executor, becomes, failed } = await startWorkers([brokenWorker('session/close', { restart: { backoffMs: 1 } })])
     const session = await openSession(executor, 'broken')
     await executor.close(session, 'closed')
     await becomes('ready', 2)
+    expect(failed).toEqual([])
+    expect(await failureOf(ask(executor, session, 'go'))).toMatchObject({ code: 'NOT_FOUND' })
+    // The new process would die of it too.
     await executor.close(session, 'closed')
+    expect(executor.health()).toMatchObject({ workers: [{ state: 'ready', restarts: 1 }] })
   })
 
   it.each([
