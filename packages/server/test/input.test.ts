@@ -1,5 +1,6 @@
 import { defineTool } from '@bowline/agent-loop'
 import type { ApprovalReceipt, InputReceipt, SessionView } from '@bowline/client'
+import type { Script } from '@bowline/llm/testing'
 import { createToken } from '@bowline/server'
 import { describe, expect, it } from 'vitest'
 import { bench, gate, refusal, say, stores, type BenchOptions } from './support/bench.ts'
@@ -8,10 +9,10 @@ import { allFrames, completion, eventsOf, framesUntil, typesOf } from './support
 const mine = '/api/agent/session/mine'
 const receipt = async (answer: Response | Promise<Response>) => (await (await answer).json()) as InputReceipt
 
-/** A run that is open until it is let go, with its first answer under way. */
+/** A run that is open until it is let go, with its first answer under way. There is an answer for each later call. */
 async function openRun(options: BenchOptions) {
   const hold = gate()
-  const steps = [{ parts: [{ wait: hold.passed }], text: 'One.' }, { text: 'Two.' }, { text: 'Three.' }]
+  const steps: Script = (_call, index) => (index === 0 ? { parts: [{ wait: hold.passed }], text: 'One.' } : { text: `Answer ${index + 1}.` })
   const made = await bench({ steps, ...options })
   const answer = await made.execute({ sessionId: 'mine', input: say('one'), context: {} })
   const runId = answer.headers.get('x-run-id') ?? ''
@@ -58,7 +59,7 @@ describe.each(stores)('inputs to an open run over the $name store', ({ make }) =
   })
 
   it('V22: steer goes into the open run, a follow-up comes behind it, and each says so', async () => {
-    const { execute, post, get, hold, runId, answer } = await openRun({ store: make() })
+    const { execute, post, get, hold, runId, answer, model } = await openRun({ store: make() })
     const queued = await execute({ sessionId: 'mine', input: say('last'), options: { onBusy: 'queue' } })
     const steered = await post(`${mine}/steer`, { input: say('and this') })
     expect(steered.status).toBe(202)
@@ -66,7 +67,12 @@ describe.each(stores)('inputs to an open run over the $name store', ({ make }) =
     const behind = await receipt(post(`${mine}/follow-up`, { input: say('behind') }))
     expect(behind).toEqual({ runId: expect.any(String), accepted: 'queued' })
     hold.open()
-    await Promise.all([allFrames(answer), allFrames(queued)])
+    const [first, last] = await Promise.all([allFrames(answer), allFrames(queued)])
+    expect(completion(first)).toMatchObject({ runId, status: 'completed' })
+    expect(completion(last)).toMatchObject({ runId: queued.headers.get('x-run-id'), status: 'completed' })
+    expect(eventsOf(last).every((event) => 'runId' in event && event.runId !== runId)).toBe(true)
+    // No call was tried again.
+    expect(model.calls).toHaveLength(4)
     const { messages } = (await (await get(mine)).json()) as SessionView
     const texts = messages.filter((message) => message.role === 'user').map((message) => message.content)
     expect(texts).toEqual(['one', 'and this', 'behind', 'last'])

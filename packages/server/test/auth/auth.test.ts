@@ -1,8 +1,9 @@
 import { manualClock } from '@bowline/llm/testing'
 import { createServer, createToken, ServerError, type Principal, type ServerOptions, type TokenConfig } from '@bowline/server'
 import { createHash } from 'node:crypto'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { bench, idleRuntime, refusal } from '../support/bench.ts'
+import { ask } from '../support/request.ts'
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const reader: Principal = { id: 'page', tenant: 'demo', scopes: ['sessions:read'] }
@@ -40,6 +41,28 @@ it('V58: a wrong secret, an unknown id and no token are one 401', async () => {
   const problems = await Promise.all(answers.map((answer) => refusal(answer, 401, 'unauthenticated')))
   expect(new Set(problems.map(({ requestId: _id, ...problem }) => JSON.stringify(problem))).size).toBe(1)
   expect(answers.map((answer) => answer.headers.get('www-authenticate'))).toEqual(attempts.map(() => 'Bearer'))
+})
+
+it('V58: every bearer is hashed once and compared to its end, whether or not its id is known', async () => {
+  const known = await createToken({ id: 'known', tenant: 'demo', scopes: ['admin'] })
+  const other = await createToken({ id: 'other', tenant: 'demo', scopes: ['admin'] })
+  const { server } = await bench({ auth: { tokens: [known.config] } })
+  onTestFinished(() => void vi.restoreAllMocks())
+  const digest = vi.spyOn(crypto.subtle, 'digest')
+  const charCodeAt = vi.spyOn(String.prototype, 'charCodeAt')
+  const workOf = async (token: string) => {
+    digest.mockClear()
+    charCodeAt.mockClear()
+    const { status } = await ask(server, list, { headers: bearer(token) })
+    // A spy is called with the text as an object.
+    const compared = charCodeAt.mock.contexts.filter((text) => String(text).startsWith('sha256:')).length
+    return { status, hashes: digest.mock.calls.length, compared }
+  }
+  const compared = 2 * known.config.hash.length
+  expect(await workOf(known.token)).toEqual({ status: 200, hashes: 1, compared })
+  for (const token of [`bwl_known_${other.token.slice(-43)}`, other.token, 'x']) {
+    expect(await workOf(token), token).toEqual({ status: 401, hashes: 1, compared })
+  }
 })
 
 it('V58: a configuration that cannot be right is refused with all its faults', () => {
