@@ -1,5 +1,6 @@
 import { emptyView } from '@bowline/agent-loop/events'
 import fc from 'fast-check'
+import { randomRuns } from '../../../scripts/test-length.ts'
 import { describe, expect, it } from 'vitest'
 import { foldEvent, type ClientEvent } from '../src/index.ts'
 import { runEnd, runStart, textRun, textStep } from './support/events.ts'
@@ -150,7 +151,7 @@ describe('run', { timeout: 30_000 }, () => {
         expect((await run.result()).status).toBe('completed')
         await server.close()
       }),
-      { numRuns: 60, seed: 5 },
+      randomRuns(60),
     )
   })
 

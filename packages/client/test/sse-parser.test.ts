@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { randomRuns } from '../../../scripts/test-length.ts'
 import { describe, expect, it } from 'vitest'
 import { createSseParser, type SseFrame } from '../src/sse-parser.ts'
 
@@ -30,7 +31,7 @@ describe('sse parser', { timeout: 30_000 }, () => {
       fc.property(fc.array(fc.nat(bytes.length), { maxLength: 40 }), (cuts) => {
         expect(parse(bytes, cuts)).toEqual(whole)
       }),
-      { numRuns: 300, seed: 20 },
+      randomRuns(300),
     )
     expect(parse(bytes, Array.from(bytes.keys()))).toEqual(whole)
   })

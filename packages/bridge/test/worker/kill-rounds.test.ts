@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest'
 import { createBridge, workerExecutor } from '../../src/index.ts'
 import type { Bridge, BridgeResult, WorkerOptions } from '../../src/index.ts'
 import { nodeFlags } from '../../../../scripts/programs.ts'
+import { rounds } from '../../../../scripts/test-length.ts'
 import { fixtureFile } from '../programs.ts'
 import { temporaryFile } from '../runtime-support.ts'
 import { recordingLogger } from '../support.ts'
@@ -37,7 +38,7 @@ function checkOutcome(result: BridgeResult, told: readonly Told[], requestId: st
 
 /** Where in a request the worker is killed. */
 const workerPhases = ['before', 'opening', 'accepted', 'event 1', 'event 3', 'event 5', 'settled', 'closing'] as const
-const roundsOfWorkers = 32
+const roundsOfWorkers = workerPhases.length * rounds({ short: 1, long: 4 })
 
 describe('a worker that is killed at every phase', () => {
   it.each([
@@ -45,7 +46,6 @@ describe('a worker that is killed at every phase', () => {
     ['not durable', false],
   ])(
     'B81, B82: %s: a result comes once or its loss is told, and all places come back',
-    { timeout: 180_000 },
     async (_what, durable) => {
       const { env, told } = await toldFile()
       const bridge = createBridge({ executors: [workerExecutor({ workers: [ledgerWorker(env, durable)] })], logger: recordingLogger() })
@@ -91,7 +91,8 @@ async function oneRequest(bridge: Bridge, requestId: string, at: (phase: string)
 
 const bridgePhases = ['start', 'created', 'accepted', 'event 1', 'event 3', 'event 5', 'settled', 'closed'] as const
 const victims = ['bridge', 'both'] as const
-const roundsOfBridges = 48
+/** Each phase with each victim once, over both kinds of agents, or three times for each. */
+const roundsOfBridges = bridgePhases.length * rounds({ short: 1, long: 6 })
 
 describe('a bridge that is killed at every phase, with its worker or alone', () => {
   it.each([
@@ -99,13 +100,14 @@ describe('a bridge that is killed at every phase, with its worker or alone', () 
     ['not durable', false],
   ])(
     'B91, B97, B99: %s: no process is left, nothing is doubled, and the next bridge knows what became of it',
-    { timeout: 240_000 },
     async (_what, durable) => {
-      const half = roundsOfBridges / 2
-      const rounds = Array.from({ length: half }, (_, n) => ({ phase: bridgePhases[n % bridgePhases.length] as string, victim: victims[(n >> 3) % 2] as string }))
-      const next = rounds.values()
+      const next = Array.from({ length: roundsOfBridges }, (_, n) => n).values()
       const worker = async (): Promise<void> => {
-        for (const { phase, victim } of next) await bridgeRound(phase, victim === 'both', durable)
+        for (const n of next) {
+          const pass = Math.floor(n / bridgePhases.length)
+          const victim = victims[(n + pass + Number(durable)) % victims.length]
+          await bridgeRound(bridgePhases[n % bridgePhases.length] as string, victim === 'both', durable)
+        }
       }
       await Promise.all([worker(), worker()])
     },

@@ -5,6 +5,7 @@ import { parsePartialJson, type UIMessage, type UIMessageChunk } from 'ai'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { createRedaction } from '@bowline/llm'
+import { randomRuns } from '../../../../scripts/test-length.ts'
 import { TurnFold } from '../../src/chat/turn-fold.ts'
 import { chunkFrames, chunksOf, framesSent, messageOf } from '../support/chat.ts'
 import { localTool, remoteTool } from '../support/bench.ts'
@@ -190,6 +191,6 @@ it('V49: whatever a turn does and wherever a page comes in, it reads the message
         for (const events of ways) expect(JSON.stringify(await messageOf(await sent(events)))).toBe(page)
       }
     }),
-    { numRuns: 40, seed: 1 },
+    randomRuns(12),
   )
 })

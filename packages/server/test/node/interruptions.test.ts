@@ -2,15 +2,16 @@ import { emptyView, type RunView } from '@bowline/agent-loop/events'
 import { createClient, foldEvent, type Client, type ClientEvent, type ClientOptions } from '@bowline/client'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { rounds } from '../../../../scripts/test-length.ts'
 import { answerTo, question } from '../support/answers.ts'
 import { temporaryFolder } from '../support/bench.ts'
 import { serverProcess, type ServerProcess } from '../support/child.ts'
 import { cuttingProxy } from '../support/cutting-proxy.ts'
 
-const runs = 200
+const runs = rounds({ short: 60, long: 200 })
 const atOnce = 20
 /** After so many runs the server is killed. */
-const kills = [60, 140]
+const kills = [runs * 0.3, runs * 0.7]
 
 /** The same numbers each time. */
 function randomFrom(seed: number): () => number {
@@ -82,7 +83,7 @@ function numbersOf(events: readonly ClientEvent[]): number[] {
   return events.flatMap((event) => ('seq' in event && event.seq !== undefined ? [event.seq] : []))
 }
 
-it('V30, V44, C5, C7, C8: two hundred runs, lines that break, two tabs and a server killed twice: all see what an undisturbed reader sees', { timeout: 240_000 }, async () => {
+it('V30, V44, C5, C7, C8: many runs, lines that break, two tabs and a server killed twice: all see what an undisturbed reader sees', async () => {
   const file = join(temporaryFolder(), 'data.db')
   let server: ServerProcess = await serverProcess(file, 'answering')
   const random = randomFrom(7)

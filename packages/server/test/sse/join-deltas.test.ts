@@ -1,5 +1,6 @@
 import { emptyView, reduceEvents, type AgentEvent, type RunView } from '@bowline/agent-loop'
 import fc from 'fast-check'
+import { randomRuns } from '../../../../scripts/test-length.ts'
 import { expect, it } from 'vitest'
 import { event, feed, make, text } from '../support/feed.ts'
 
@@ -66,6 +67,6 @@ it('V30, V38: however far behind a reader is at any time, the fold is that of th
       expect(fold(seen).open?.blocks).toHaveLength(3)
       expect(fold(seen)).toEqual(fold(JSON.parse(JSON.stringify(events)) as unknown[]))
     }),
-    { numRuns: 60, seed: 1 },
+    randomRuns(60),
   )
 })
