@@ -24,7 +24,7 @@ export default defineConfig({
   test: {
     projects: [
       ...packages.map((name) => project(name, `packages/${name}`, optionsOf[name])),
-      project('scripts', 'scripts'),
+      project('scripts', 'scripts', startsPrograms),
       project('benchmarks', 'benchmarks'),
       project('demo', 'apps/demo', { exclude: ['test/e2e/**'] }),
       project('demo-e2e', 'apps/demo', {

@@ -4,6 +4,7 @@ import { builtinModules } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { bundledFlags } from '../programs.ts'
 
 interface Manifest {
   readonly name: string
@@ -106,7 +107,7 @@ describe('a first example without a key', () => {
     try {
       const code = (examplesOf(read(path))[0] ?? '').replace('.bowline/', `${data}/`)
       const { OPENAI_API_KEY: _key, ...env } = process.env
-      const args = ['--disable-warning=ExperimentalWarning', '--input-type=module-typescript', '--eval', code]
+      const args = [...bundledFlags(), '--disable-warning=ExperimentalWarning', '--input-type=module-typescript', '--eval', code]
       // There everything is installed that the examples use.
       const run = spawnSync(process.execPath, args, { cwd: join(root, 'apps/demo'), env, encoding: 'utf8' })
       expect(run.stderr).toMatch(/Error: .*OPENAI_API_KEY/)

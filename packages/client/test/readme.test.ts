@@ -10,19 +10,28 @@ import { resumedBy } from './support/wire-server.ts'
 
 const folder = join(import.meta.dirname, '..')
 
+const exampleOf = async () => /```ts\n([\s\S]*?)```/.exec(await readFile(join(folder, 'README.md'), 'utf8'))?.[1] ?? ''
+
+/** In its folder the package finds itself by its name. */
+const runScript = (script: string, env: Readonly<Record<string, string>>) =>
+  promisify(execFile)(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '--eval', script], { cwd: folder, env: { ...process.env, ...env } })
+
 it('the example of the README runs as it stands, against a server of this test', async () => {
   const server = await startServer()
   const run = { runId: 'r1', turn: 1 }
   server.onRun = () => server.play([...runStart(run, 'Where am I?'), ...askStep(run, 1, [pendingCall('c1', 'where_am_i')])])
   server.answered = resumedBy('r1', ['You are ', 'at sea.'])
   server.intercept = ({ headers }) => (headers.authorization === 'Bearer secret' ? undefined : { status: 401, code: 'unauthenticated' })
-  const readme = await readFile(join(folder, 'README.md'), 'utf8')
-  const example = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
+  const example = await exampleOf()
   expect(example.trim().split('\n').filter((line) => line !== '').length).toBeLessThanOrEqual(15)
   const script = example.replace('http://127.0.0.1:8787', server.url)
-  const { stdout } = await promisify(execFile)(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '--eval', script], {
-    cwd: folder,
-    env: { ...process.env, BOWLINE_TOKEN: 'secret' },
-  })
-  expect(stdout).toBe('You are at sea.\ncompleted\n')
+  expect((await runScript(script, { BOWLINE_TOKEN: 'secret' })).stdout).toBe('You are at sea.\ncompleted\n')
+  await expect(runScript(script, { BOWLINE_TOKEN: 'wrong' })).rejects.toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('Error: ') as string })
+}, 30_000)
+
+it('the example of the README says that there is no server, and fails', async () => {
+  const server = await startServer()
+  const script = (await exampleOf()).replace('http://127.0.0.1:8787', server.url).replace('10_000', '10')
+  await server.close()
+  await expect(runScript(script, {})).rejects.toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('Error: The server was not reached for 10 ms.') as string })
 }, 30_000)
