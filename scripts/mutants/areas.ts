@@ -6,7 +6,7 @@ export const areas: readonly Area[] = [
     name: 'ledger',
     parts: [
       part('agent-loop', ['tools/{recover,call}', 'journal/draft'], ['journal/recovery', 'journal/commits', 'journal/leaving', 'tools/settling', 'loop/remote', 'loop/answers', 'loop/retry', 'loop/approvals', 'subagents/suspended']),
-      part('sessions', ['journal/{ledger-rows,settle-open-calls,turn-state,close-run}', 'session/recover-run'], ['runtime/ledger', 'runtime/run', 'runtime/definitions', 'runtime/behind-the-end', 'session/recovery-answers', 'session/stop', 'session/steer', 'life/kill', 'children/stopping', 'children/held']),
+      part('sessions', ['journal/{ledger-rows,settle-open-calls,turn-state,close-run}', 'session/recover-run'], ['journal/lost-runs', 'runtime/ledger', 'runtime/run', 'runtime/definitions', 'runtime/behind-the-end', 'session/recovery-answers', 'session/stop', 'session/steer', 'life/kill', 'children/stopping', 'children/held']),
     ],
   },
   {
@@ -20,14 +20,14 @@ export const areas: readonly Area[] = [
   {
     name: 'fences',
     parts: [
-      part('sessions', ['runtime/leases', 'store/commit-once', 'stores/memory/{expectations,renew}', 'stores/rules'], ['runtime/failing-store', 'life/leases', 'life/clock-set-back', 'stores/memory']),
+      part('sessions', ['runtime/leases', 'store/commit-once', 'stores/memory/{expectations,renew}', 'stores/rules'], ['life/lease-beats', 'runtime/failing-store', 'life/leases', 'life/clock-set-back', 'stores/memory']),
       part('sessions', ['stores/sql/expectations', 'stores/owner-lock'], ['stores/sqlite', 'stores/file-process']),
       part('bridge', ['records/record-table'], ['calls-that-meet', 'sessions', 'cancel']),
     ],
   },
   {
     name: 'auth',
-    parts: [part('server', ['auth/*', 'http/{access,caller,addresses}'], ['auth/auth', 'auth/jwt', 'auth/reload', 'auth/tickets', 'http/access', 'node/guarded-download', 'argument-table'])],
+    parts: [part('server', ['auth/*', 'http/{access,caller,addresses}'], ['auth/auth', 'auth/jwt', 'auth/jwt-config', 'http/caller', 'auth/reload', 'auth/tickets', 'http/access', 'node/guarded-download', 'argument-table'])],
   },
   {
     name: 'owners',
@@ -50,7 +50,7 @@ export const areas: readonly Area[] = [
   },
   {
     name: 'budgets',
-    parts: [part('agent-loop', ['loop/{budget,limits,retry-policy,retry}', 'time-limit'], ['loop/budget', 'loop/limits', 'loop/retry', 'loop/fallback', 'agent/undefined-options', 'tools/timeouts', 'subagents/run-child'])],
+    parts: [part('agent-loop', ['loop/{budget,limits,retry-policy,retry}', 'time-limit'], ['loop/budget', 'loop/budget-sums', 'time-limit', 'loop/limits', 'loop/retry', 'loop/fallback', 'agent/undefined-options', 'tools/timeouts', 'subagents/run-child'])],
   },
   {
     name: 'approvals',
@@ -63,7 +63,7 @@ export const areas: readonly Area[] = [
   {
     name: 'cursors',
     parts: [
-      part('sessions', ['log/{cursor,read-log,reader-queue}'], ['log/take', 'log/run-events', 'log/live-log', 'log/read-log', 'log/stalled-readers']),
+      part('sessions', ['log/{cursor,read-log,reader-queue}'], ['log/reader-queue', 'log/take', 'log/run-events', 'log/live-log', 'log/read-log', 'log/stalled-readers']),
       part('client', ['{cursor,sse-parser}'], ['sse-parser', 'attach', 'run']),
       part('server', ['sse/{event-stream,frames,join-deltas,shared-frames}', 'session-log'], ['sse/join-deltas', 'sse/shared-frames', 'sse/event-stream', 'events']),
       part('bridge', ['input/session-cursor'], ['list-and-notices', 'sessions']),

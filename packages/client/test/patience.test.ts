@@ -96,6 +96,40 @@ describe('what ends a reading', () => {
   })
 })
 
+describe('what a failure says', () => {
+  it('C6: without an answer it names what failed, at once and when the time is up', async () => {
+    const broken = new TypeError('refused')
+    const client = connect(nowhere, { fetch: () => Promise.reject(broken), clock: new JumpingClock(30_000), random: () => 0.5 })
+    const error: unknown = await collect(client.session('s1').attach()).catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ code: 'disconnected', retryable: true, cause: { code: 'network', retryable: true, cause: broken } })
+  })
+
+  it('C6: a failure within a stream says how long to wait', async () => {
+    const problem = { code: 'store-unavailable', detail: 'gone', status: 503, retryable: true, retryAfterMs: 7000 }
+    const failing = `data: ${JSON.stringify({ type: 'stream-error', problem })}\n\n`
+    expect((await waitsOf([[failing]]))[0]).toBe(7000)
+  })
+
+  it('C14: leaving ends a read that does not heed its signal', async () => {
+    const leaving = new AbortController()
+    const body = new ReadableStream<Uint8Array>({ pull: () => new Promise(() => setImmediate(() => leaving.abort())) }, { highWaterMark: 0 })
+    const fetch: typeof globalThis.fetch = () => Promise.resolve(new Response(body, { headers: { 'content-type': 'text/event-stream' } }))
+    const reading = collect(connect(nowhere, { fetch }).session('s1').attach({ abortSignal: leaving.signal }))
+    expect(await reading).toEqual([])
+    expect(leaving.signal.aborted).toBe(true)
+  })
+
+  it('a query holds what is given only', async () => {
+    const server = await startServer()
+    server.intercept = (_seen, response) => {
+      response.end('{"sessions":[]}')
+      return 'handled'
+    }
+    await connect(server).sessions({ agent: undefined, limit: 5 } as never)
+    expect(server.seen.map(({ query }) => query.toString())).toEqual(['limit=5'])
+  })
+})
+
 describe('the wait before a try', () => {
   it('C6: is a first one again behind an event', async () => {
     const cut: Answer = []
@@ -192,7 +226,9 @@ describe('answers of 500 and more', () => {
     [500, {}, 1],
     [500, undefined, 1],
     [507, { retryable: true }, 2],
+    [429, undefined, 2],
     [502, undefined, 2],
+    [503, undefined, 2],
     [504, undefined, 2],
     [400, { retryable: true }, 1],
   ])('C9: %i with %o is asked %i times', async (status, problem, times) => {

@@ -105,6 +105,43 @@ describe('the tool runner', () => {
     expect([signals[0]?.aborted, sent, runner.stateOf('c1')]).toEqual([true, [], undefined])
   })
 
+  it('C11: tells of each change: offered, confirmed, answered', async () => {
+    const states: unknown[] = []
+    const submit = async () => ({ accepted: ['c1'], repeated: [], missing: [], runId: 'r1' })
+    const runner: ToolRunner = new ToolRunner({ tools: () => ({ pay: { execute: () => 1 } }), submit, onChange: () => void states.push(runner.stateOf('c1')) })
+    const call = pendingCall('c1', 'pay')
+    runner.offer([call], true)
+    expect(states).toEqual(['needs-confirm'])
+    runner.confirm(call)
+    expect(states).toEqual(['needs-confirm', 'running'])
+    await runner.whenIdle()
+    await Promise.resolve()
+    expect(states).toEqual(['needs-confirm', 'running', 'answered'])
+  })
+
+  it('C14: a reading that was ended while an answer was on the way is no error of the answer', async () => {
+    const { runner } = runnerOf(answers, [], new ClientError('reading-aborted', 'left'))
+    runner.offer([one])
+    await runner.whenIdle()
+    expect([runner.error, runner.stateOf('c1')]).toEqual([undefined, 'running'])
+  })
+
+  it.each(['tool-result-conflict', 'unknown-tool-call'])('C13: an answer that is refused as %s was given elsewhere', async (code) => {
+    const { runner } = runnerOf(answers, [], new ClientError(code, 'no'))
+    runner.offer([one])
+    await runner.whenIdle()
+    expect([runner.error, runner.stateOf('c1'), [...runner.open]]).toEqual([undefined, 'answered', []])
+  })
+
+  it('C14: closing aborts what runs, and leaves nothing open', async () => {
+    const { runner, sent } = runnerOf({ look: { execute: () => new Promise(() => undefined) } })
+    runner.offer([one, { ...one, toolCallId: 'c3' }])
+    expect(runner.busy).toBe(true)
+    runner.close()
+    await runner.whenIdle()
+    expect([runner.busy, sent, runner.stateOf('c1'), [...runner.open]]).toEqual([false, [], undefined, []])
+  })
+
   it('C16: settled while its answer is on the way, a call stays settled', async () => {
     const gate = Promise.withResolvers<void>()
     const sending = Promise.withResolvers<void>()

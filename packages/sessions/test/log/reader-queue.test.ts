@@ -1,0 +1,148 @@
+import { manualClock } from '@bowline/llm/testing'
+import type { LoggedEvent } from '@bowline/sessions'
+import { getEventListeners } from 'node:events'
+import { describe, expect, it } from 'vitest'
+import { parseCursor, printCursor } from '../../src/log/cursor.ts'
+import { ReaderQueue } from '../../src/log/reader-queue.ts'
+
+const event = (seq: number): LoggedEvent => ({ type: 'save-point', at: 1, runId: 'r', turn: 1, seq, cursor: `${seq}` })
+const signalOf = (): AbortController => new AbortController()
+
+/** Whether the wait has ended by now. */
+async function ended(wait: Promise<unknown>): Promise<boolean> {
+  let over = false
+  void wait.then(() => (over = true))
+  for (let turn = 0; turn < 5; turn++) await Promise.resolve()
+  return over
+}
+
+describe('S117: what waits for one reader', () => {
+  it('S117: comes in its order, once', () => {
+    const queue = new ReaderQueue(undefined)
+    queue.pushDurable(event(1), 1, 10)
+    queue.pushDelta(event(1), 1, 1, 10)
+    queue.pushDurable(event(2), 2, 10)
+    expect(queue.head).toMatchObject({ kind: 'durable', seq: 1 })
+    expect([queue.shift(), queue.shift(), queue.shift()]).toMatchObject([{ kind: 'durable', seq: 1 }, { kind: 'delta', base: 1, n: 1 }, { kind: 'durable', seq: 2 }])
+    expect([queue.head, queue.shift()]).toEqual([undefined, undefined])
+    for (let seq = 3; seq < 20; seq++) {
+      queue.pushDurable(event(seq), seq, 1)
+      queue.pushDurable(event(seq + 100), seq + 100, 1)
+      expect(queue.shift()).toMatchObject({ kind: 'durable' })
+    }
+    const rest: unknown[] = []
+    for (let item = queue.shift(); item; item = queue.shift()) rest.push(item.kind === 'durable' && item.seq)
+    expect(rest).toHaveLength(17)
+    expect(rest.at(-1)).toBe(119)
+  })
+
+  it('S117: exactly its bytes fit, one more empties it for good, and what was read makes room', () => {
+    const queue = new ReaderQueue(undefined, 20)
+    queue.pushDurable(event(1), 1, 10)
+    queue.pushDurable(event(2), 2, 10)
+    expect(queue.overflowed).toBe(false)
+    queue.shift()
+    queue.pushDurable(event(3), 3, 10)
+    expect(queue.overflowed).toBe(false)
+    queue.pushDurable(event(4), 4, 1)
+    expect([queue.overflowed, queue.head]).toEqual([true, undefined])
+    queue.pushDurable(event(5), 5, 1)
+    expect(queue.head).toBeUndefined()
+  })
+
+  it('S117: nobody gets more room than a megabyte', () => {
+    const queue = new ReaderQueue(undefined, Number.MAX_SAFE_INTEGER)
+    queue.pushDurable(event(1), 1, 1024 * 1024)
+    expect(queue.overflowed).toBe(false)
+    queue.pushDurable(event(2), 2, 1)
+    expect(queue.overflowed).toBe(true)
+  })
+
+  it('S117: deltas behind the muted event are not taken, others are', () => {
+    const queue = new ReaderQueue(4)
+    queue.pushDelta(event(4), 4, 1, 1)
+    expect(queue.head).toBeUndefined()
+    queue.pushDelta(event(5), 5, 1, 1)
+    expect(queue.head).toMatchObject({ base: 5 })
+  })
+
+  it('S117: a wait ends with a push, a look, an overflow or an abort, and not before', async () => {
+    for (const wake of ['push', 'look', 'overflow', 'abort'] as const) {
+      const queue = new ReaderQueue(undefined, 10)
+      const own = signalOf()
+      const clock = manualClock()
+      const leave = queue.attend(own.signal, clock, { firstMs: 100, mostMs: 1000 })
+      const wait = queue.wait(own.signal, false)
+      expect(await ended(wait)).toBe(false)
+      if (wake === 'push') queue.pushDurable(event(1), 1, 1)
+      if (wake === 'look') queue.lookUp()
+      if (wake === 'overflow') queue.pushDurable(event(1), 1, 11)
+      if (wake === 'abort') own.abort()
+      expect(await ended(wait)).toBe(true)
+      expect(await wait).toBe(false)
+      leave()
+      expect([clock.pendingTimers, getEventListeners(own.signal, 'abort').length]).toEqual([0, 0])
+    }
+  })
+
+  it('S117: nothing is waited for when something is there already', async () => {
+    const own = signalOf()
+    const filled = new ReaderQueue(undefined)
+    filled.pushDurable(event(1), 1, 1)
+    const outdated = new ReaderQueue(undefined)
+    outdated.lookUp()
+    const full = new ReaderQueue(undefined, 0)
+    full.pushDurable(event(1), 1, 1)
+    for (const queue of [filled, outdated, full]) expect(await ended(queue.wait(own.signal, false))).toBe(true)
+    own.abort()
+    expect(await ended(new ReaderQueue(undefined).wait(own.signal, false))).toBe(true)
+  })
+
+  it('S117: quiet is told first after firstMs, then four times as late each time, up to mostMs; a push begins anew', async () => {
+    const clock = manualClock()
+    const own = signalOf()
+    const queue = new ReaderQueue(undefined)
+    const leave = queue.attend(own.signal, clock, { firstMs: 100, mostMs: 1000 })
+    const quietAfter = async (ms: number): Promise<void> => {
+      const wait = queue.wait(own.signal, false)
+      await clock.advance(ms - 1)
+      expect(await ended(wait)).toBe(false)
+      await clock.advance(1)
+      expect(await wait).toBe(true)
+    }
+    await quietAfter(100)
+    await quietAfter(400)
+    await quietAfter(1000)
+    await quietAfter(1000)
+    queue.pushDurable(event(1), 1, 1)
+    queue.shift()
+    await clock.advance(1000)
+    await quietAfter(100)
+    leave()
+    expect(clock.pendingTimers).toBe(0)
+  })
+
+  it('S117: a wait that holds has a timer of its own as long as it waits', async () => {
+    const clock = manualClock()
+    const own = signalOf()
+    const queue = new ReaderQueue(undefined)
+    const leave = queue.attend(own.signal, clock, { firstMs: 100, mostMs: 1000 })
+    const wait = queue.wait(own.signal, true)
+    expect(clock.pendingTimers).toBe(2)
+    queue.lookUp()
+    await wait
+    expect(clock.pendingTimers).toBe(1)
+    leave()
+  })
+})
+
+describe('S120: cursors', () => {
+  it.each([['0', 0, 0], ['7', 7, 0], ['7.3', 7, 3], ['999999999999999.999999999999999', 999_999_999_999_999, 999_999_999_999_999]])('S120: %s is event %i, delta %i', (cursor, seq, n) => {
+    expect(parseCursor(cursor)).toEqual({ seq, n })
+    expect(printCursor(seq, n)).toBe(cursor)
+  })
+
+  it.each(['', '01', '-1', '1.0', '1.', '.1', '1.2.3', ' 1', '1 ', '1e3', 'x', '1000000000000000', '1.1000000000000000', 5, null, undefined])('S120: %j is refused', (cursor) => {
+    expect(() => parseCursor(cursor as string)).toThrowError(expect.objectContaining({ code: 'invalid-cursor' }))
+  })
+})
