@@ -55,7 +55,7 @@ const needMoment: readonly string[] = [
 const batches = rounds({ short: 100, long: 1000 })
 const batchSize = 20
 /** Sessions are kept, so a little more is to be expected; what a request leaves behind would come to far more. */
-const maxGrowthBytes = rounds({ short: 2, long: 8 }) * 1024 * 1024
+const maxGrowthBytes = rounds({ short: 3, long: 8 }) * 1024 * 1024
 
 const headerText = fc.string({ unit: fc.constantFrom(...'abc019.,;="-*/% \u00e9'), maxLength: 30 }).map((text) => text.trim())
 const strayHeaders = fc.dictionary(
