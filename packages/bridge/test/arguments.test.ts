@@ -7,6 +7,7 @@ import * as testing from '../src/testing/index.ts'
 import * as worker from '../src/worker/index.ts'
 import { refusedProblems, takenProblems, testedPlaces } from '../../../scripts/argument-table.ts'
 import type { TableOptions } from '../../../scripts/argument-table.ts'
+import { randomRuns } from '../../../scripts/test-length.ts'
 import { bridgeMethods, exportedFunctions, startedBridge, tableRow } from './arguments-table.ts'
 import { failureOf, recordingLogger, testAgent } from './support.ts'
 
@@ -65,7 +66,7 @@ describe('arguments of all exports', () => {
       const property = fc.asyncProperty(wrong, async (value) => {
         expect(await refusalProblem(value)).toBeUndefined()
       })
-      await fc.assert(property, { seed: 7, numRuns: 40 })
+      await fc.assert(property, randomRuns(15))
     }
   })
 

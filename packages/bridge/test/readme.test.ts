@@ -40,7 +40,7 @@ describe('README', () => {
     const run = spawnSync(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '--eval', code], { cwd: folder, encoding: 'utf8' })
     expect(run.stdout).toBe('Nothing is wrong with "Tie the knot.".\n')
     expect(run.status).toBe(0)
-  }, 30_000)
+  })
 
   it('its example of a conversation runs as it stands', async () => {
     const readme = await readFile(join(folder, 'README.md'), 'utf8')
@@ -48,7 +48,7 @@ describe('README', () => {
     const run = spawnSync(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '--eval', code], { cwd: folder, encoding: 'utf8' })
     expect(run.stdout).toBe('awaiting-approval\nDone.\n')
     expect(run.status).toBe(0)
-  }, 30_000)
+  })
 
   it('its other examples have their types checked', async () => {
     const checked = statementsOf(await readFile(join(import.meta.dirname, 'fixtures/readme-examples.ts'), 'utf8'))

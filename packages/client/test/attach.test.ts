@@ -23,7 +23,7 @@ function eventStream(response: ServerResponse, text: string): 'handled' {
   return 'handled'
 }
 
-describe('attach', { timeout: 30_000 }, () => {
+describe('attach', () => {
   it('reads over all runs of the session, and its cursor is where another reader goes on', async () => {
     const server = await holding(2)
     const session = connect(server).session('s1')

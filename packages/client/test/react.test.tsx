@@ -48,7 +48,7 @@ async function holding(): Promise<WireServer> {
   return server
 }
 
-describe('useSession', { timeout: 30_000 }, () => {
+describe('useSession', () => {
   it('C25: a page that is loaded again shows the fold of the log, also in the middle of an answer', async () => {
     const server = await startServer()
     server.exists = true

@@ -27,11 +27,11 @@ it('the example of the README runs as it stands, against a server of this test',
   const script = example.replace('http://127.0.0.1:8787', server.url)
   expect((await runScript(script, { BOWLINE_TOKEN: 'secret' })).stdout).toBe('You are at sea.\ncompleted\n')
   await expect(runScript(script, { BOWLINE_TOKEN: 'wrong' })).rejects.toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('Error: ') as string })
-}, 30_000)
+})
 
 it('the example of the README says that there is no server, and fails', async () => {
   const server = await startServer()
   const script = (await exampleOf()).replace('http://127.0.0.1:8787', server.url).replace('10_000', '10')
   await server.close()
   await expect(runScript(script, {})).rejects.toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('Error: The server was not reached for 10 ms.') as string })
-}, 30_000)
+})

@@ -17,7 +17,7 @@ async function asking(asked = calls): Promise<WireServer> {
 
 const sent = (server: WireServer): unknown[] => server.requests('POST', '/tool-results').map((one) => (one.body as { results: unknown }).results)
 
-describe('remote tools', { timeout: 30_000 }, () => {
+describe('remote tools', () => {
   it('C11: runs its tools in parallel, sends each result as it is there, and goes on with the same iteration', async () => {
     const server = await asking()
     const other = Promise.withResolvers<void>()

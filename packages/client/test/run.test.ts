@@ -17,7 +17,7 @@ async function answering(): Promise<WireServer> {
 
 const typesOf = (events: readonly ClientEvent[]): string[] => events.map((event) => event.type)
 
-describe('run', { timeout: 30_000 }, () => {
+describe('run', () => {
   it('gives the events of the run in order, and its result', async () => {
     const server = await answering()
     const run = connect(server).session('s1').send('hello')

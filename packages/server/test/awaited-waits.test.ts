@@ -142,7 +142,7 @@ const waits: Readonly<Record<string, readonly [script: string, said: unknown]>> 
   ],
 }
 
-describe('a script that awaits', { timeout: 60_000 }, () => {
+describe('a script that awaits', () => {
   it.each(Object.entries(waits))('O15, S66: %s is not ended before', (_name, [script, said]) => {
     const program = `${prelude}
       const say = (value) => console.log(JSON.stringify(value))
@@ -150,7 +150,7 @@ describe('a script that awaits', { timeout: 60_000 }, () => {
     const run = spawnSync(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '--eval', program], {
       cwd: join(import.meta.dirname, '..'),
       encoding: 'utf8',
-      timeout: 50_000,
+      timeout: 25_000,
     })
     expect({ said: run.stdout.trim(), status: run.status, stderr: run.stderr }).toMatchObject({ said: JSON.stringify(said), status: 0 })
   })

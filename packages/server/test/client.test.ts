@@ -49,7 +49,7 @@ async function collect(events: AsyncIterable<ClientEvent>, isLast: (event: Clien
   return all
 }
 
-describe.each(stores)('the client against $name', { timeout: 60_000 }, ({ make }) => {
+describe.each(stores)('the client against $name', ({ make }) => {
   it('C3, C25: result, state and the fold of the log say the same', async () => {
     const { url } = await bench({ store: make(), steps: [{ text, chunk: 4 }] })
     const session = connect(url).session()

@@ -6,7 +6,7 @@ import { bundledFlags } from '../../../scripts/programs.ts'
 
 const folder = join(import.meta.dirname, '..')
 
-it('the example of the README runs', { timeout: 30_000 }, () => {
+it('the example of the README runs', () => {
   const example = /```ts\n(.*?)```/s.exec(readFileSync(join(folder, 'README.md'), 'utf8'))?.[1] ?? ''
   const run = spawnSync(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '--eval', example], { cwd: folder, encoding: 'utf8' })
   expect(run.stderr).toBe('')

@@ -11,12 +11,9 @@ import { createRuntime } from '@bowline/sessions'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { fixtureFile } from '../programs.ts'
 import { fixture, nodeArgs, startCommand, startHttpCommand, type Command } from './command-support.ts'
-
-// Every test starts processes.
-vi.setConfig({ testTimeout: 30_000 })
 
 let folder: string
 beforeEach(async () => {

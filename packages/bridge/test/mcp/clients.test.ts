@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { rounds } from '../../../../scripts/test-length.ts'
 import { fixture, nodeArgs, startHttpCommand } from '../bin/command-support.ts'
 import { bridgeTools } from '../../src/mcp/tools.ts'
 import { foreignClients, type ForeignClient, type Target } from './foreign-clients.ts'
@@ -113,7 +114,7 @@ describe('the command line of the inspector', () => {
     return structuredContent
   }
 
-  it('B110: over Streamable HTTP it lists the tools, finds no fault in their schemas, and calls each', async () => {
+  it('B110: over Streamable HTTP it lists the tools, finds no fault in their schemas, and calls them', async () => {
     const { url } = await startHttpCommand(config())
     const target = [url]
     const { stdout, stderr } = await inspect(target, '--method', 'tools/list', '--strict')
@@ -121,18 +122,19 @@ describe('the command line of the inspector', () => {
     expect(stderr).not.toMatch(/^(Error|Warning): tool/m)
     const { sessionId } = (await call(target, 'sessions_create')) as { sessionId: string }
     expect(await call(target, 'sessions_prompt', { sessionId, prompt: 'hi', requestId: 'r1' })).toMatchObject({ text: 'echo: hi' })
-    const calls = await Promise.all([
-      call(target, 'bridge_health'),
-      call(target, 'agents_discover'),
-      call(target, 'sessions_status', { sessionId }),
-      call(target, 'sessions_list'),
-      call(target, 'sessions_cancel', { sessionId }),
-      call(target, 'tasks_delegate', { prompt: 'hi' }),
-      call(target, 'tasks_status', { requestId: 'r1' }),
-    ])
-    expect(calls.map((content) => Object.keys(content).length > 0)).toEqual(Array(7).fill(true))
     expect(await call(target, 'sessions_close', { sessionId })).toMatchObject({ existed: true })
-  }, 120_000)
+    // Each call is a start of the inspector.
+    const others: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
+      ['tasks_delegate', { prompt: 'hi' }],
+      ['bridge_health', {}],
+      ['agents_discover', {}],
+      ['sessions_list', {}],
+      ['tasks_status', { requestId: 'r1' }],
+    ]
+    for (const [name, input] of others.slice(0, rounds({ short: 1, long: others.length }))) {
+      expect(Object.keys(await call(target, name, input)), name).not.toEqual([])
+    }
+  })
 
   it('B110: over stdio it lists the tools and delegates', async () => {
     // What stands behind -- or looks like a flag would be the inspector's own.
@@ -140,5 +142,5 @@ describe('the command line of the inspector', () => {
     const { stdout } = await inspect(target, '--method', 'tools/list')
     expect((JSON.parse(stdout) as { tools: object[] }).tools).toHaveLength(10)
     expect(await call(target, 'tasks_delegate', { prompt: 'hi' })).toMatchObject({ text: 'echo: hi' })
-  }, 60_000)
+  })
 })

@@ -175,7 +175,7 @@ it('V101: loaded at any moment a message is what its page showed, and goes on to
       expect(json(message)).toEqual(json(await pageOf(segments)))
       expect(json(await loaded(all.filter(isDurable)))).toEqual(json(message))
     }),
-    { numRuns: 40, seed: 2 },
+    randomRuns(12),
   )
 })
 

@@ -8,8 +8,8 @@ import { temporaryFolder } from '../support/bench.ts'
 import { serverProcess, type ServerProcess } from '../support/child.ts'
 import { cuttingProxy } from '../support/cutting-proxy.ts'
 
-const runs = rounds({ short: 60, long: 200 })
-const atOnce = 20
+const runs = rounds({ short: 20, long: 200 })
+const atOnce = 10
 /** After so many runs the server is killed. */
 const kills = [runs * 0.3, runs * 0.7]
 

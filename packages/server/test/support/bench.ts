@@ -9,11 +9,8 @@ import { sqliteStore } from '@bowline/sessions/sqlite'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, vi } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import type { Frame } from './frames.ts'
-
-// Real sockets, files and processes, on machines that do other things too.
-vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 })
 
 export interface Bench {
   readonly url: string
