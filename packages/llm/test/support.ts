@@ -90,3 +90,12 @@ export function rawModel(doStream: LanguageModelV4['doStream'], provider = 'raw'
     doGenerate: () => Promise.reject(new Error('not used')),
   }
 }
+
+/** Returns a function that says how many milliseconds of processor time this process has used since: what else the machine does is not counted. */
+export function startProcessorTime(): () => number {
+  const before = process.cpuUsage()
+  return () => {
+    const { user, system } = process.cpuUsage(before)
+    return (user + system) / 1000
+  }
+}
