@@ -19,8 +19,8 @@ const gates = [
   { name: 'size', command: 'size-limit', after: ['build'] },
   { name: 'packages', command: 'node scripts/check-tarballs.mjs', after: ['pack'] },
   { name: 'smoke', command: 'node scripts/smoke.mjs', after: ['pack'] },
-  { name: 'test', command: 'vitest run --coverage --project !demo-e2e', alone: true },
-  { name: 'e2e', command: 'vitest run --project demo-e2e', alone: true },
+  { name: 'test', command: `vitest run --coverage --project !demo-e2e ${reportTo('tests.json')}`, alone: true },
+  { name: 'e2e', command: `vitest run --project demo-e2e ${reportTo('tests-e2e.json')}`, alone: true },
 ]
 
 const wanted = process.argv.slice(2)
@@ -33,6 +33,15 @@ if (unknown.length > 0) {
 const total = await runGates(gates, { wanted, lanes: 2, execute, print: (text) => console.log(text) })
 console.log(summaryLine(total))
 process.exitCode = total.failed > 0 ? 1 : 0
+
+/**
+ * Of every test, for `npm run rules`.
+ *
+ * @param {string} file
+ */
+function reportTo(file) {
+  return `--reporter default --reporter ./scripts/vitest-summary-reporter.mjs --reporter json --outputFile.json node_modules/.cache/bowline/${file}`
+}
 
 /**
  * @param {import('./gate-runner.mjs').Gate} gate

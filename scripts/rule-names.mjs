@@ -25,6 +25,27 @@ export function rulesInTests(text) {
 }
 
 /**
+ * The rules that a run of tests has held, and by file those that it has skipped there. A kit skips what a thing under test
+ * cannot do, so the names in its sources say nothing about one of its runs.
+ *
+ * @param {{ testResults: ReadonlyArray<{ name: string, assertionResults: ReadonlyArray<{ title: string, status: string }> }> }} report of vitest's reporter `json`
+ * @returns {{ held: Set<string>, skipped: Map<string, readonly string[]> }}
+ */
+export function rulesOfRun({ testResults }) {
+  const held = new Set()
+  const skipped = new Map()
+  for (const { name, assertionResults } of testResults) {
+    /** @param {boolean} isPassed */
+    const rulesWhere = (isPassed) => new Set(assertionResults.filter(({ status }) => (status === 'passed') === isPassed && status !== 'failed').flatMap(({ title }) => rulesInTests(`'${title}`)))
+    const passed = rulesWhere(true)
+    for (const rule of passed) held.add(rule)
+    const left = [...rulesWhere(false)].filter((rule) => !passed.has(rule)).sort(compareRules)
+    if (left.length > 0) skipped.set(name, left)
+  }
+  return { held, skipped }
+}
+
+/**
  * By letter, then by number.
  * @param {string} left
  * @param {string} right

@@ -1,8 +1,12 @@
-// node scripts/rules.mjs: lists the numbered rules of the specifications that no test names. Informs, never fails.
+// node scripts/rules.mjs: lists the numbered rules of the specifications that no test of the last `npm test` has held. Before
+// the first one it goes by the names in the sources of the tests. Informs, never fails.
 import { existsSync, globSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { root } from './setup.mjs'
-import { compareRules, rulesInSpecification, rulesInTests, testPatterns } from './rule-names.mjs'
+import { compareRules, rulesInSpecification, rulesInTests, rulesOfRun, testPatterns } from './rule-names.mjs'
+
+const testReport = join(root, 'node_modules/.cache/bowline/tests.json')
+const e2eReport = join(root, 'node_modules/.cache/bowline/tests-e2e.json')
 
 /** Which package keeps the rules of a letter. */
 const packageOfLetter = new Map([
@@ -21,8 +25,18 @@ if (!existsSync(specifications)) {
   console.log('The specifications are not beside this checkout, so there is nothing to compare with.')
 } else {
   const promised = readAll(globSync('*.md', { cwd: specifications }), specifications).flatMap(rulesInSpecification)
-  const held = new Set(readAll(globSync(testPatterns, { cwd: root }), root).flatMap(rulesInTests))
+  const { held, skipped } = rulesOfTests()
   report([...new Set(promised)], held)
+  for (const [file, rules] of skipped) console.log(`Skipped in ${relative(root, file)}: ${rules.join(' ')}`)
+}
+
+function rulesOfTests() {
+  if (!existsSync(testReport)) {
+    console.log('There is no report of an `npm test`: these are the names in the sources of the tests, whether they are skipped or not.')
+    return { held: new Set(readAll(globSync(testPatterns, { cwd: root }), root).flatMap(rulesInTests)), skipped: new Map() }
+  }
+  const reports = [testReport, e2eReport].filter((file) => existsSync(file)).map((file) => rulesOfRun(JSON.parse(readFileSync(file, 'utf8'))))
+  return { held: new Set(reports.flatMap(({ held }) => [...held])), skipped: new Map(reports.flatMap(({ skipped }) => [...skipped])) }
 }
 
 /**
@@ -33,7 +47,7 @@ function report(promised, held) {
   for (const [letter, name] of packageOfLetter) {
     const rules = promised.filter((rule) => rule.startsWith(letter)).sort(compareRules)
     const open = rules.filter((rule) => !held.has(rule))
-    console.log(`${name}: ${rules.length - open.length} of ${rules.length} rules are named by a test`)
+    console.log(`${name}: ${rules.length - open.length} of ${rules.length} rules are held by a test`)
     if (open.length > 0) console.log(`  open: ${open.join(' ')}`)
   }
   const invented = [...held].filter((rule) => packageOfLetter.has(rule.charAt(0)) && !promised.includes(rule)).sort(compareRules)

@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { compareRules, rulesInSpecification, rulesInTests, testPatterns } from '../rule-names.mjs'
+import { compareRules, rulesInSpecification, rulesInTests, rulesOfRun, testPatterns } from '../rule-names.mjs'
 
 describe('rules of a specification', () => {
   it('finds the numbers in bold, several to a line, in order', () => {
@@ -29,6 +29,18 @@ describe('rules held by tests', () => {
     expect(held("it('#4 without a colon')")).toEqual([])
     expect(held("it.skip('#4: later')")).toEqual([])
   })
+})
+
+it('counts a rule where a test of it passed, and names the files in which a kit has skipped it', () => {
+  const file = (name: string, ...assertionResults: readonly { readonly title: string; readonly status: string }[]) => ({ name, assertionResults })
+  const { held, skipped } = rulesOfRun({
+    testResults: [
+      file('here', { title: 'Z1, Z2: both', status: 'passed' }, { title: 'Z3: not here', status: 'skipped' }, { title: 'Z4: broken', status: 'failed' }),
+      file('there', { title: 'Z2: not there (hooks: it has none)', status: 'skipped' }, { title: 'Z1: in part', status: 'skipped' }, { title: 'Z1: in part', status: 'passed' }),
+    ],
+  })
+  expect([...held]).toEqual(['Z1', 'Z2'])
+  expect([...skipped]).toEqual([['here', ['Z3']], ['there', ['Z2']]])
 })
 
 it('looks for tests in packages, in helpers that define tests, and in the kits that packages ship', () => {
