@@ -34,12 +34,15 @@ const notPlain = Symbol('not plain')
 
 /** The copy, or that it is not JSON or takes a closer look. */
 function copyPlain(value: unknown, depth: number): unknown {
-  if (typeof value !== 'object' || value === null) return isPlain(value, depth) ? value : notPlain
-  if (depth > usualDepth) return notPlain
+  // JSON has no -0.
+  if (typeof value === 'number') return Number.isFinite(value) ? value + 0 : notPlain
+  if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value
+  if (typeof value !== 'object' || depth > usualDepth) return notPlain
   if (Array.isArray(value)) return copyOfItems(value, depth)
   if (Object.getPrototypeOf(value) !== Object.prototype) return notPlain
   const copy: Record<string, unknown> = {}
-  for (const [name, item] of Object.entries(value)) {
+  for (const name in value) {
+    const item = (value as Record<string, unknown>)[name]
     if (item === undefined) continue
     const own = name === '__proto__' ? notPlain : copyPlain(item, depth + 1)
     if (own === notPlain) return notPlain
@@ -58,9 +61,10 @@ function copyOfItems(items: readonly unknown[], depth: number): unknown {
   return copy
 }
 
-/** A copy that shares nothing with the value. */
+/** A copy of a value that is JSON. It shares nothing with the value. */
 export function copyJson<T>(value: T): T {
-  return JSON.parse(JSON.stringify(value)) as T
+  const copy = copyPlain(value, 0)
+  return (copy === notPlain ? JSON.parse(JSON.stringify(value)) : copy) as T
 }
 
 function checkValue(value: unknown, path: string, above: Set<object>): void {

@@ -1,7 +1,8 @@
 import { fileStore } from '@bowline/sessions/file'
+import { rounds } from '../../../../scripts/test-length.ts'
 import { temporaryFolders } from '../stores/temporary-folder.ts'
 import { explore } from './explore.ts'
 
 const folder = temporaryFolders()
 
-explore('the file store', { store: () => fileStore({ dir: folder(), fsync: false }), reopen: async (store) => store })
+explore('the file store', { programs: rounds({ short: 150, long: 20_000 }), firstSeed: 40_001, store: () => fileStore({ dir: folder(), fsync: false }), reopen: async (store) => store })

@@ -43,13 +43,24 @@ export async function readSessions(store: SessionStore): Promise<readonly Sessio
   return Promise.all([...sessions].sort((a, b) => (a.key < b.key ? -1 : 1)).map((record) => readSession(store, record)))
 }
 
+/** The part of a session that says what is to happen to it. Read far more often than the rest. */
+export type PendingWork = Pick<SessionEnd, 'record' | 'runs' | 'inbox'>
+
+export async function readPendingWork(store: SessionStore): Promise<readonly PendingWork[]> {
+  return Promise.all((await sessionsOf(store)).map((record) => pendingWorkOf(store, record)))
+}
+
+async function pendingWorkOf(store: SessionStore, record: SessionRecord): Promise<PendingWork> {
+  const runs = await allPages((page) => store.listRuns(record.key, { limit: pageSize, ...page }))
+  return { record, runs, inbox: await store.readInbox(record.key, inboxKinds) }
+}
+
 async function readSession(store: SessionStore, record: SessionRecord): Promise<SessionEnd> {
   const { key } = record
-  const runs = await allPages((page) => store.listRuns(key, { limit: pageSize, ...page }))
+  const { runs, inbox } = await pendingWorkOf(store, record)
   const calls = await Promise.all(runs.map((run) => store.readCalls(run.id)))
   const path = (await pathOf(store, key)).reverse()
   const messages = path.flatMap((entry) => (entry.type === 'message' ? entry.message : []))
-  const inbox = await store.readInbox(key, inboxKinds)
   return { record, runs, calls: calls.flat(), log: await logOf(store, key), path, messages, inbox }
 }
 

@@ -2,8 +2,7 @@ import type { Batch, Write } from '../../store/batch.ts'
 import type { SessionStore } from '../../store/contract.ts'
 import { holdingStatuses, type RunRecord } from '../../store/records.ts'
 import { inputKindsThatStart } from '../../stores/rules.ts'
-import { readSessions } from '../crash-kit/read-end.ts'
-import type { SessionEnd } from '../crash-kit/types.ts'
+import { readPendingWork, type PendingWork } from '../crash-kit/read-end.ts'
 
 const holding: readonly string[] = holdingStatuses
 const limit = 1000
@@ -32,7 +31,7 @@ export class DueModel {
   async compare(store: SessionStore, now: number): Promise<void> {
     const { timers, expired, unread, nextAt } = await store.due(limit)
     const said = { timers: timers.map(({ id }) => id), expired, unread: [...unread].sort(), nextAt }
-    const sessions = await readSessions(store)
+    const sessions = await readPendingWork(store)
     const meant = this.#due(sessions, now)
     if (JSON.stringify(said) === JSON.stringify(meant)) return
     this.problems.push(`at ${now} the store says ${JSON.stringify(said)}, and it should say ${JSON.stringify(meant)}`)
@@ -47,7 +46,7 @@ export class DueModel {
     for (const { id, session } of this.#timers.values()) if (session === key) this.#timers.delete(id)
   }
 
-  #due(sessions: readonly SessionEnd[], now: number) {
+  #due(sessions: readonly PendingWork[], now: number) {
     const timers = [...this.#timers.values()].sort((a, b) => a.dueAt - b.dueAt || (a.id < b.id ? -1 : 1))
     const living = sessions.filter(({ record: { key } }) => !this.#marked.has(key))
     const ends = living.flatMap(({ record: { key, expiresAt } }) => (expiresAt === undefined ? [] : [{ key, at: expiresAt }])).sort((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1))
@@ -63,7 +62,7 @@ export class DueModel {
   }
 }
 
-function isUnread({ runs, inbox }: SessionEnd): boolean {
+function isUnread({ runs, inbox }: PendingWork): boolean {
   return runs.every(({ endedAt }) => endedAt !== undefined) && inbox.some(({ kind }) => inputKindsThatStart.includes(kind))
 }
 
