@@ -1,3 +1,3 @@
 import { describeBoundaries } from './boundaries.ts'
 
-describeBoundaries('files')
+describeBoundaries('files', 3)

@@ -1,3 +1,3 @@
 import { describeBoundaries } from './boundaries.ts'
 
-describeBoundaries('data.db')
+describeBoundaries('data.db', 1)

@@ -1,13 +1,16 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { rounds } from '../../../../scripts/test-length.ts'
 import { PayingPlace, expectSound } from './paying-place.ts'
 import { startWorld, type WorldProcess } from './world-process.ts'
 
 /** Of one run with a subagent. */
 const boundaries = 47
+/** A death at each boundary of a long run, else at each fourth. The crash kit strikes each in every run, without a process. */
+const stride = rounds({ short: 4, long: 1 })
 
-/** Kills processes with one session at each boundary of a commit, one after the other. */
-export function describeBoundaries(storeName: string): void {
-  describe(`a process killed at the boundaries of its commits, over ${storeName}`, { timeout: 60_000 }, () => {
+/** Kills processes with one session at boundaries of its commits, one after the other, from the given one on. */
+export function describeBoundaries(storeName: string, first: number): void {
+  describe(`a process killed at the boundaries of its commits, over ${storeName}`, () => {
     let world: WorldProcess
     let place: PayingPlace
     beforeAll(async () => void (world = await startWorld()))
@@ -24,7 +27,7 @@ export function describeBoundaries(storeName: string): void {
       expect(expectSound(await place.finish()).unknown).toBe(0)
     })
 
-    it.each(Array.from({ length: boundaries }, (_, index) => index + 1))(
+    it.each(Array.from({ length: boundaries }, (_, index) => index + 1).filter((boundary) => boundary % stride === first % stride))(
       'S14, S34, S38, S72, S75, S78, S84: killed at boundary %d: no input is lost, nothing happens twice, what is doubtful is said',
       async (boundary) => {
         place = new PayingPlace(storeName, world, 1)

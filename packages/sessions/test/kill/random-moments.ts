@@ -1,28 +1,29 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { rounds, testSeed } from '../../../../scripts/test-length.ts'
 import { seededRandom } from '../../src/testing/crash-kit/seeded-random.ts'
 import { PayingPlace, expectSound } from './paying-place.ts'
 import { startWorld, type WorldProcess } from './world-process.ts'
 
-const rounds = 10
-const killsPerRound = 10
+const numberOfRounds = rounds({ short: 2, long: 100 })
+const killsPerRound = rounds({ short: 5, long: 10 })
 const sessions = 20
 /** What a process says until about half of its sessions have come to their subagents; the next one goes on from there. */
 const moments = 400
 
 /** Kills processes with many sessions, one after the other on the same store, whatever they are about. */
 export function describeRandomMoments(storeName: string): void {
-  describe(`processes killed at random moments, over ${storeName}`, { timeout: 60_000 }, () => {
+  describe(`processes killed at random moments, over ${storeName}`, () => {
     let world: WorldProcess
     let place: PayingPlace
     beforeAll(async () => void (world = await startWorld()))
     afterAll(() => world.end())
     afterEach(() => place.remove())
 
-    it.each(Array.from({ length: rounds }, (_, index) => index + 1))(
-      `S14, S34, S38, S72, S75, S78, S84: round %d, ${killsPerRound} kills with ${sessions} sessions: no input is lost, nothing happens twice, what is doubtful is said`,
-      async (round) => {
+    it.each(Array.from({ length: numberOfRounds }, (_, index) => testSeed + index))(
+      `S14, S34, S38, S72, S75, S78, S84: from seed %d, ${killsPerRound} kills with ${sessions} sessions: no input is lost, nothing happens twice, what is doubtful is said`,
+      async (seed) => {
         place = new PayingPlace(storeName, world, sessions)
-        const random = seededRandom(round)
+        const random = seededRandom(seed)
         for (let kill = 0; kill < killsPerRound; kill++) {
           const worker = place.startPaying()
           const last = 1 + Math.floor(random() * moments)
