@@ -55,9 +55,9 @@ export interface ChatClient<Message extends UIMessage = UIMessage> {
 export function createChatClient<Message extends UIMessage = UIMessage>(options: ConnectionOptions): ChatClient<Message> {
   checkConnectionOptions(options)
   const http = httpOf(options)
-  const stops = new Map<string, Promise<unknown>>()
+  const inTurn = turns()
   return {
-    transport: transportOf(http, (id) => stops.get(id)),
+    transport: new OrderedTransport<Message>(http, inTurn),
     async load(id, loadOptions = {}) {
       inputChecks.checkName('id', id)
       inputChecks.checkFields('options', loadOptions, { abortSignal: inputChecks.checkSignal, limit: inputChecks.whole(1), before: inputChecks.optionalName })
@@ -71,29 +71,53 @@ export function createChatClient<Message extends UIMessage = UIMessage>(options:
       inputChecks.checkFields('options', stopOptions, { abortSignal: inputChecks.checkSignal })
       const { abortSignal } = stopOptions
       const post = (body: object) => http.json<StopReceipt>({ method: 'POST', path: `${pathOf(id)}/stop`, body: JSON.stringify(body) }, abortSignal)
-      const asked = post({ waitMs: 0 })
-      // The next message must not overtake it; nor is it to wait for the end.
-      const stored: Promise<unknown> = asked.then(undefined, () => undefined).then(() => {
-        if (stops.get(id) === stored) stops.delete(id)
-      })
-      stops.set(id, stored)
-      const receipt = await asked
+      const receipt = await inTurn(id, () => post({ waitMs: 0 }))
       return receipt.state === 'pending' ? post({ runId: receipt.runId }) : receipt
     },
   }
 }
 
-function transportOf<Message extends UIMessage>(http: Http, stopOf: (id: string) => Promise<unknown> | undefined): ChatTransport<Message> {
-  return new DefaultChatTransport<Message>({
-    api: `${http.options.baseUrl}/api/chat`,
-    async prepareSendMessagesRequest({ id, messages, trigger, messageId }) {
-      await stopOf(id)
-      // The server has the conversation. A message that was answered may stand before the last one.
-      const message = messages.find((each) => each.id === messageId) ?? messages.at(-1)
-      return { body: { id, messages: message ? [message] : [], trigger, messageId } }
-    },
-    fetch: (url, { method, headers, body, signal } = {}) => fetchWith(http, url as string, { method, headers: new Headers(headers), body, signal }),
-  })
+type InTurn = <T>(id: string, run: () => Promise<T>) => Promise<T>
+
+/** A stop must not overtake the message that it is to stop, nor the next message the stop. */
+function turns(): InTurn {
+  const last = new Map<string, Promise<unknown>>()
+  return async (id, run) => {
+    const before = last.get(id)
+    const turn = before ? before.then(run) : run()
+    const ended = turn.then(noop, noop)
+    last.set(id, ended)
+    try {
+      return await turn
+    } finally {
+      if (last.get(id) === ended) last.delete(id)
+    }
+  }
+}
+
+function noop(): void {
+  // What went wrong is told to the caller whose turn it was.
+}
+
+class OrderedTransport<Message extends UIMessage> extends DefaultChatTransport<Message> {
+  readonly #inTurn: InTurn
+
+  constructor(http: Http, inTurn: InTurn) {
+    super({
+      api: `${http.options.baseUrl}/api/chat`,
+      prepareSendMessagesRequest: ({ id, messages, trigger, messageId }) => {
+        // The server has the conversation. A message that was answered may stand before the last one.
+        const message = messages.find((each) => each.id === messageId) ?? messages.at(-1)
+        return { body: { id, messages: message ? [message] : [], trigger, messageId } }
+      },
+      fetch: (url, { method, headers, body, signal } = {}) => fetchWith(http, url as string, { method, headers: new Headers(headers), body, signal }),
+    })
+    this.#inTurn = inTurn
+  }
+
+  override sendMessages(options: Parameters<ChatTransport<Message>['sendMessages']>[0]): ReturnType<DefaultChatTransport<Message>['sendMessages']> {
+    return this.#inTurn(options.chatId, () => super.sendMessages(options))
+  }
 }
 
 interface Fetched {

@@ -1,24 +1,10 @@
 import { chromium } from 'playwright-core'
 import type { Browser, BrowserContext } from 'playwright-core'
 import { afterAll, beforeAll, describe, it } from 'vitest'
-import { findChromium } from '../../../../scripts/find-chromium.mjs'
+import { chromiumOptions, isChromiumMissing, titleInBrowser } from '../../../../scripts/chromium.ts'
 import { makeDataFolder, removeDataFolder, startDemo } from '../demo-process.ts'
 import type { DemoEnv, DemoProcess } from '../demo-process.ts'
 import { DemoPage } from './demo-page.ts'
-
-/** In CI a missing browser throws here, so that the job fails. */
-const executablePath = findChromium()
-const missing = 'skipped: there is no Chromium; install it or name one in CHROMIUM'
-
-const flags = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
 
 export interface Stage {
   readonly demo: DemoProcess
@@ -30,9 +16,8 @@ export interface Stage {
 
 /** A test of what a page can do with a server of ours. Without a browser it is skipped, and says so. */
 export function testInBrowser(name: string, test: (browser: Browser) => Promise<void>): void {
-  const title = executablePath === undefined ? `${name} (${missing})` : name
-  it.skipIf(executablePath === undefined)(title, async () => {
-    const browser = await launch()
+  it.skipIf(isChromiumMissing)(titleInBrowser(name), async () => {
+    const browser = await chromium.launch(chromiumOptions)
     try {
       await test(browser)
     } finally {
@@ -41,24 +26,19 @@ export function testInBrowser(name: string, test: (browser: Browser) => Promise<
   })
 }
 
-function launch(): Promise<Browser> {
-  return chromium.launch({ executablePath: executablePath ?? '', args: flags })
-}
-
 /** A suite in a real browser against what `npm start` starts. Without a browser it is skipped, and says so. */
 export function describeInBrowser(
   name: string,
   env: DemoEnv | (() => Promise<DemoEnv>),
   suite: (stage: () => Stage) => void,
 ): void {
-  const title = executablePath === undefined ? `${name} (${missing})` : name
-  describe.skipIf(executablePath === undefined)(title, () => {
+  describe.skipIf(isChromiumMissing)(titleInBrowser(name), () => {
     let browser: Browser
     let demo: DemoProcess
 
     beforeAll(async () => {
       demo = await startDemo(await makeDataFolder(), typeof env === 'function' ? await env() : env)
-      browser = await launch()
+      browser = await chromium.launch(chromiumOptions)
     })
 
     afterAll(async () => {

@@ -98,16 +98,20 @@ function stopRoute(services: Services): Route {
     rate: 'control',
     body: chatStopRequest,
     answers: [{ status: 200, description: 'What settled; while its state is `pending` the run is still ending.', schema: stopReceipt }],
-    problems: ['session-missing', 'session-expired', 'session-deleted', 'unknown-run'],
-    async handle({ principal, params, body }) {
-      const { session } = await ownedSession(services, principal, params.id)
+    problems: ['session-expired', 'session-deleted', 'unknown-run'],
+    async handle(call) {
+      const owned = await knownSession(services, call)
+      if (!owned) return { status: 200, body: nothingToStop }
       // What waits behind the answer would keep the next message out.
-      return { status: 200, body: await session.stop(body.runId === undefined ? { ...body, scope: 'all' } : body) }
+      const { body } = call
+      return { status: 200, body: await owned.session.stop(body.runId === undefined ? { ...body, scope: 'all' } : body) }
     },
   })
 }
 
-/** A page asks for the stream of a conversation before it has said anything in it. */
+const nothingToStop = { runId: null, state: 'nothing-to-stop', calls: [], children: [] } as const
+
+/** A page asks for a conversation before it has said anything in it. */
 async function knownSession(services: Services, { principal, params }: Call<unknown, unknown>) {
   try {
     return await ownedSession(services, principal, params.id)

@@ -79,6 +79,21 @@ it('V102: a message does not overtake a stop, and does not wait for the end of w
   expect([chat.status, ...texts(chat.messages)]).toEqual(['ready', 'user: one', 'assistant: ', 'user: two', 'assistant: Next.'])
 })
 
+it('V102: a stop does not overtake the message that it is to stop', async () => {
+  const it = await bench({ steps: [{ text: 'Half of it.', hang: 'middle' }] })
+  const hold = gate()
+  const { chats } = connect(it, { held: { path: '/api/chat', passed: hold.passed } })
+  const chat = openChat(it, { transport: chats.transport })
+  const sending = chat.sendMessage({ text: 'one' })
+  await expect.poll(() => chat.status).toBe('submitted')
+  const stopping = chats.stop('mine')
+  await chats.load('mine')
+  hold.open()
+  expect(await stopping).toMatchObject({ state: 'settled', status: 'aborted' })
+  await sending
+  expect(chat.status).toBe('ready')
+})
+
 it('V102: a refusal of the chat client has its code, its problem and a sentence', async () => {
   const hold = gate()
   const it = await bench({ steps: () => hold.passed.then(() => ({ text: 'One.' })) })
@@ -89,7 +104,7 @@ it('V102: a refusal of the chat client has its code, its problem and a sentence'
   expect(ClientError.isInstance(chat.error)).toBe(true)
   expect(chat.error).toMatchObject({ code: 'busy', status: 409, message: 'The assistant is still answering. Wait for it, or stop it, and send again.', problem: { runId: first.headers.get('x-run-id') } })
   expect(sent.at(-1)?.accept).toBe('text/event-stream, application/problem+json')
-  await expect(chats.stop('nobody')).rejects.toMatchObject({ code: 'session-missing' })
+  expect(await chats.stop('nobody')).toMatchObject({ state: 'nothing-to-stop' })
   hold.open()
   await allUiFrames(first)
 })
