@@ -7,6 +7,7 @@ import { expect, it } from 'vitest'
 import { createRedaction } from '@bowline/llm'
 import { randomRuns } from '../../../../scripts/test-length.ts'
 import { TurnFold } from '../../src/chat/turn-fold.ts'
+import { encodeJson } from '../../src/json.ts'
 import { chunkFrames, chunksOf, framesSent, messageOf } from '../support/chat.ts'
 import { localTool, remoteTool } from '../support/bench.ts'
 import { collect } from '../support/frames.ts'
@@ -140,7 +141,7 @@ async function shownSoFar(events: readonly LoggedEvent[]): Promise<UIMessage | u
 async function loaded(events: readonly LoggedEvent[]): Promise<UIMessage | undefined> {
   const fold = new TurnFold({ sessionId: 's', runId: runIdOf(events) }, createRedaction())
   for (const event of events) fold.push(event)
-  const message = structuredClone(fold.message) as UIMessage | undefined
+  const message = fold.message && (JSON.parse(encodeJson(fold.message)) as UIMessage)
   for (const part of message?.parts ?? []) {
     if ('rawInput' in part && part.state === 'input-streaming') Object.assign(part, { input: (await parsePartialJson(String(part.rawInput))).value })
   }
