@@ -89,7 +89,7 @@ it('V102: a stop does not overtake the message that it is to stop', async () => 
   const stopping = chats.stop('mine')
   await chats.load('mine')
   hold.open()
-  expect(await stopping).toMatchObject({ state: 'settled', status: 'aborted' })
+  expect(await stopping).toMatchObject({ state: 'settled', status: 'stopped' })
   await sending
   expect(chat.status).toBe('ready')
 })

@@ -153,7 +153,7 @@ describeInBrowser('the page of the README', (browser) => {
     const told: string[] = []
     const atRest = async () => {
       answers.free()
-      await expect.poll(async () => (await history(served)).run?.status ?? 'none', eventually).not.toMatch(/queued|running/)
+      await expect.poll(async () => (await history(served)).run?.status ?? 'none', eventually).toMatch(/none|user/)
       if ((await history(served)).run) await tab.press('Stop')
       await expect.poll(async () => (await history(served)).run, eventually).toBeUndefined()
       await expect.poll(async () => (await tab.shown()).status, eventually).toMatch(/ready|error/)

@@ -167,7 +167,8 @@ function cutBehind({ body }: Response, text: string): ReadableStream<Uint8Array>
 
 it('V19: the stop route knows the sessions of the tenant only', async () => {
   const it = await bench()
-  await refusal(it.post('/api/chat/none/stop', {}), 404, 'session-missing')
+  const nothing = { runId: null, state: 'nothing-to-stop', calls: [], children: [] }
+  for (const id of ['none', 'a~b']) expect(await (await it.post(`/api/chat/${id}/stop`, {})).json()).toEqual(nothing)
   await refusal(it.post('/api/chat/none/stop', ''), 400, 'invalid-body')
   await refusal(it.post('/api/chat/none/stop', '', { 'content-type': 'text/plain' }), 415, 'unsupported-media-type')
 })

@@ -157,3 +157,15 @@ it('V102: whatever a chat is refused with, the page gets a sentence, and a progr
   const text = await it.post('/api/chat', chatBody([]), { ...authorization, accept: 'application/x-ndjson' })
   expect([text.status, text.headers.get('content-type')]).toEqual([400, 'text/plain; charset=utf-8'])
 })
+
+it('V102, V19: nobody stops the answer of another tenant', async () => {
+  const tokens = await Promise.all(['a', 'b'].map((tenant) => createToken({ id: tenant, tenant, scopes: ['sessions:read', 'sessions:write'] })))
+  const [a = {}, b = {}] = tokens.map(({ token }) => ({ authorization: `Bearer ${token}` }))
+  const hold = gate()
+  const it = await bench({ auth: { tokens: tokens.map(({ config }) => config) }, steps: () => hold.passed.then(() => ({ text: 'One.' })) })
+  const first = await postChat(it, chatBody([userMessage('u1', 'one')]), a)
+  const runId = first.headers.get('x-run-id')
+  for (const body of [{}, { runId }]) expect(await (await it.post('/api/chat/mine/stop', body, b)).json()).toMatchObject({ state: 'nothing-to-stop' })
+  hold.open()
+  expect(textOf(await messageOf(chunksOf(await allUiFrames(first))))).toBe('One.')
+})
