@@ -268,11 +268,16 @@ describe('the result', () => {
     expect(failureOf(result)).toBe(thrown)
   })
 
-  it('a result without text, with an unknown stop reason, or an unknown event is PROTOCOL', async () => {
+  it('a result without text, with an unknown stop reason, that is not JSON, or an unknown event is PROTOCOL', async () => {
+    const ring: Record<string, unknown> = {}
+    ring['me'] = ring
     const wrong: [unknown, string][] = [
       [undefined, 'Agent a gave a result without text'],
       [{ stopReason: 'end_turn' }, 'Agent a gave a result without text'],
       [{ text: 'x', stopReason: 'stop' }, 'Agent a gave the unknown stop reason "stop"'],
+      ...[{ at: new Date(0) }, { n: 1n }, () => 1, { x: Number.NaN }, ring, new Map()].map((structured) => {
+        return [{ text: 'x', stopReason: 'end_turn', structured }, 'Agent a gave a result that is not JSON'] as [unknown, string]
+      }),
     ]
     for (const [value, message] of wrong) {
       const { result } = await delegateTo(testAgent('a', { onPrompt: () => value as never }))

@@ -7,6 +7,7 @@ import type { World } from './world.ts'
 
 export const toolActs = [
   ...['return', 'later', 'json', 'content', 'details', 'quit', 'throw', 'reject', 'fail', 'not-json', 'large', 'flood'],
+  ...['nothing', 'plain', 'parts', 'live'],
   ...['hang', 'deaf', 'late', 'steer', 'overlay', 'compact', 'report', 'speak-late'],
   ...['spawn', 'spawn-two', 'spawn-briefly', 'spawn-freely', 'keep', 'launch'],
 ] as const
@@ -102,6 +103,10 @@ const acts: Readonly<Record<ToolAct, Act>> = {
   },
   reject: async () => Promise.reject(new Error('the tool broke later')),
   fail: () => ({ output: 'it failed', isError: true }),
+  nothing: () => undefined,
+  plain: () => ({ output: 'x', exitCode: 0, list: [] }),
+  parts: () => [{ type: 'text', text: 'part' }],
+  live: () => ({ when: new Date(0) }),
   'not-json': () => ({ output: { n: 1n } }),
   large: () => 'x'.repeat(60_000),
   flood: async (world, ms, context) => {

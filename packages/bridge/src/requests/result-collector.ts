@@ -38,7 +38,7 @@ export function collectResult(agentId: string, maxResultBytes: number): ResultCo
 
   function finish(): Settled {
     const settled = result ? settledResult(result) : view === emptyView ? endedText() : settledRun(view, agentId, turnEnd)
-    checkSize(resultBytes(settled.result))
+    checkSize(resultBytes(settled.result, agentId))
     return settled
   }
 
@@ -100,11 +100,14 @@ const statusByStopReason: Readonly<Record<StopReason, SettledStatus>> = {
   needs_input: 'awaiting-tools',
 }
 
+function fault(agentId: string, what: string): BridgeError {
+  return new BridgeError('PROTOCOL', `Agent ${agentId} gave ${what}`, { details: { agentId } })
+}
+
 function checkResult(result: PromptResult | undefined, agentId: string): void {
-  const fault = (what: string): BridgeError => new BridgeError('PROTOCOL', `Agent ${agentId} gave ${what}`, { details: { agentId } })
-  if (typeof result?.text !== 'string') throw fault('a result without text')
+  if (typeof result?.text !== 'string') throw fault(agentId, 'a result without text')
   if (Object.hasOwn(statusByStopReason, result.stopReason)) return
-  throw fault(`the unknown stop reason ${JSON.stringify(result.stopReason)}`)
+  throw fault(agentId, `the unknown stop reason ${JSON.stringify(result.stopReason)}`)
 }
 
 function settledResult(result: PromptResult): Settled {
@@ -122,8 +125,19 @@ export function waitingFor(pending: readonly PendingInput[], text: string): Sett
   return { status: statusOfPending(pending), result: { text, stopReason: 'needs_input', pending } }
 }
 
-function resultBytes({ text, structured }: PromptResult): number {
-  return Buffer.byteLength(text) + (structured === undefined ? 0 : Buffer.byteLength(JSON.stringify(structured)))
+function resultBytes({ text, structured }: PromptResult, agentId: string): number {
+  return Buffer.byteLength(text) + (structured === undefined ? 0 : Buffer.byteLength(textOf(structured, agentId)))
+}
+
+/** What can be written but is not JSON, like a date, is found when the result is stored. */
+function textOf(structured: unknown, agentId: string): string {
+  try {
+    const text = JSON.stringify(structured) as string | undefined
+    if (text !== undefined) return text
+  } catch {
+    // A bigint, or a value in itself.
+  }
+  throw fault(agentId, 'a result that is not JSON')
 }
 
 function badEvent(event: unknown, agentId: string): BridgeError {
