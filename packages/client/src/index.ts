@@ -46,6 +46,7 @@ export type {
   SessionOrigin,
   SessionSummary,
   SessionView,
+  Spent,
   StopReceipt,
   StopRequest,
   StreamEnd,

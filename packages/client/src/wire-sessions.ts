@@ -23,13 +23,23 @@ export interface SessionView extends SessionSummary {
    * route takes their ids. Absent if there are none.
    */
   readonly heldRuns?: readonly HeldRun[]
-  /** Of its own runs, as the cost. */
+  /** Of its own runs, without their subagents, as the cost. */
   readonly usage: Usage
   readonly cost?: Cost
+  /** Of its subagents at every depth, those in the background too. */
+  readonly children: Spent
+  /** Of both. */
+  readonly total: Spent
   /** The log position that this view is true for. */
   readonly cursor: string
   /** Where the session stands in the plan of its agent, and the tools that it may use now. */
   readonly orchestration?: { readonly step?: string; readonly sequenceIndex: number; readonly tools: readonly string[] }
+}
+
+export interface Spent {
+  readonly usage: Usage
+  /** As far as prices are known. */
+  readonly cost?: Cost
 }
 
 /** A run of a subagent that waits because the definition of its agent has changed. */

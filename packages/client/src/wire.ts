@@ -31,6 +31,7 @@ export type {
   SessionOrigin,
   SessionSummary,
   SessionView,
+  Spent,
   StopReceipt,
   StopRequest,
   Ticket,

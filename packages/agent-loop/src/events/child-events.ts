@@ -13,6 +13,8 @@ export interface ChildStartEvent extends ChildEventBase {
   readonly step: number
   readonly subagent: string
   readonly description?: string
+  /** Of work in the background: the call ends before the child does. */
+  readonly taskId?: string
 }
 
 /** At most one per step of the child. */

@@ -27,15 +27,14 @@ export const foldCall: Folds<
   },
   'approval-requested': (view, event) => ({ pendingApprovals: [...otherApprovals(view, event), requestOf(event)] }),
   'approval-resolved': (view, event) => ({ pendingApprovals: otherApprovals(view, event) }),
-  'child-start': (view, { toolCallId, childRunId, subagent, description }) => {
+  'child-start': (view, { toolCallId, childRunId, subagent, description, taskId }) => {
     const child: ChildView = {
       ...{ toolCallId, childRunId, subagent, step: 0, status: 'running', toolNames: [] },
       ...(description !== undefined && { description }),
+      ...(taskId !== undefined && { taskId }),
     }
     const place = placeOf(view, child)
-    // A child that is entered again goes on: what it waits for then is listed anew.
-    const pendingToolCalls = view.pendingToolCalls.filter(({ path, background }) => background || path[0] !== toolCallId)
-    return { pendingToolCalls, children: place < 0 ? [...view.children, child] : view.children.with(place, child) }
+    return { children: place < 0 ? [...view.children, child] : view.children.with(place, child) }
   },
   'child-update': (view, event) => {
     const { step, text, toolNames } = event

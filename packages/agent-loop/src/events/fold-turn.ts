@@ -18,7 +18,10 @@ export const foldTurn: Folds<
   'run-queued': (view, { runId }) => (isOpen(view) && view.status !== 'queued' ? {} : { status: 'queued', outcome: undefined, runId }),
   'turn-start': (view, { runId, turn, resumed }) => ({
     ...{ phase: 'turn', status: 'running', outcome: undefined, runId, turn, error: undefined, progress: {} },
-    ...(!resumed && { step: 0, usage: {}, cost: undefined, retry: undefined, ...questionsOfOthers(view) }),
+    ...(resumed
+      ? // Children go on: what they wait for then is listed anew.
+        { pendingToolCalls: view.pendingToolCalls.filter(({ path, background }) => background || path.length === 0) }
+      : { step: 0, usage: {}, cost: undefined, retry: undefined, ...questionsOfOthers(view) }),
   }),
   'step-start': (_view, { step }) => ({ step }),
   'turn-end': (view, { runId, status, usage, cost, error }) => {

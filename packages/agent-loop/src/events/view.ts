@@ -112,6 +112,8 @@ export interface ChildView {
   readonly childRunId: string
   readonly subagent: string
   readonly description?: string
+  /** Of work in the background. */
+  readonly taskId?: string
   /** The child's own count; 0 before its first update. */
   readonly step: number
   readonly status: Status

@@ -97,6 +97,8 @@ export interface ChildHost {
   readonly depth?: number
   /** How deep the agents above it let work be handed on, counted from the root. */
   readonly maxDepth?: number
+  /** It writes `child-start`, `child-update` and `child-end` into the log itself, each once. Default false: the loop writes them. */
+  readonly logs?: boolean
   /**
    * Given a key again it must start nothing anew, but tell what has become of the first. With a signal that is aborted
    * it must stop the subagent, or start none; a run that is only left does not abort it. What is pending is answered through the host; then the parent is run again.
@@ -110,6 +112,8 @@ export interface ChildRequest {
   readonly input: AgentInput
   readonly toolCallId: string
   readonly runId: string
+  readonly turn: number
+  readonly step: number
   readonly description?: string
   readonly sessionKey?: string
   readonly background: boolean

@@ -15,6 +15,7 @@ const textCharacters = 500
 
 /** Drafts what a call says of the work that it handed to somebody else. What comes behind an end is dropped. */
 export function recordChild(turn: Turn, call: Call, report: ChildReport): void {
+  if (call.tool?.subagent && turn.run.journal.children?.logs) return report.kind === 'end' ? book(turn, call, report) : undefined
   const told = call.children.get(report.childRunId) ?? begin(turn, call, report)
   if (told.ended) return
   switch (report.kind) {
@@ -55,13 +56,18 @@ function update(turn: Turn, { row }: Call, report: Report<'update'>, { steps }: 
   })
 }
 
-function end(turn: Turn, { row, tool }: Call, report: Report<'end'>): void {
+function end(turn: Turn, call: Call, report: Report<'end'>): void {
+  const { row } = call
   const { childRunId, status, usage = {}, cost, error } = report
   turn.log.record({
     ...{ type: 'child-end', step: turn.step, toolCallId: row.toolCallId, childRunId, status, usage },
     ...(cost && { cost }),
     ...(error && { error }),
   })
+  book(turn, call, report)
+}
+
+function book(turn: Turn, { tool }: Call, { usage = {}, cost }: Report<'end'>): void {
   turn.bookApart('child', usage, cost)
   // A subagent that runs here has charged the budgets that it shares.
   if (!tool?.subagent || turn.run.journal.children) chargeBudgets(turn, { usage, cost })

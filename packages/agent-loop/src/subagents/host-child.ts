@@ -72,7 +72,7 @@ function requestFor(turn: Turn, { row, input }: Call, { name }: Subagent, abortS
   const { prompt, description, sessionKey, run_in_background: background = false } = input as unknown as DelegateInput
   const { toolCallId, childKey = childKeyOf(turn, toolCallId), asked = [] } = row
   return {
-    ...{ agent: name, key: childKey, input: prompt, toolCallId, runId: turn.runId, background, abortSignal },
+    ...{ agent: name, key: childKey, input: prompt, toolCallId, runId: turn.runId, turn: turn.number, step: turn.step, background, abortSignal },
     asked: asked.map(({ approvalId }) => approvalId),
     maxDepth: turn.run.limits.maxDepth,
     ...(description !== undefined && { description }),

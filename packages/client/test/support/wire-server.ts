@@ -261,6 +261,8 @@ export class WireServer {
       pendingApprovals: view.pendingApprovals,
       ...(runId !== undefined && status !== undefined ? { run: { runId, status, ...(outcome && { outcome }), attempts: 1 } } : {}),
       usage: view.usage,
+      children: { usage: {} },
+      total: { usage: view.usage },
       cursor: `${this.#seq}`,
       createdAt: 1,
       updatedAt: 2,

@@ -19,7 +19,7 @@ export async function viewOf(
   for (let look = 1; ; look++) {
     const { items, next, cursor } = await session.messages(page)
     if (cursor === info.cursor || look === maxLooks) {
-      const { openRun, usage, cost } = info
+      const { openRun, usage, cost, children, total } = info
       return {
         ...summaryOf(info, principal),
         messages: items,
@@ -30,6 +30,8 @@ export async function viewOf(
         ...(openRun?.heldRuns && { heldRuns: openRun.heldRuns }),
         usage,
         ...(cost && { cost }),
+        children,
+        total,
         cursor,
         ...(await orchestrationOf(services, info)),
       }

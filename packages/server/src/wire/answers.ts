@@ -30,6 +30,11 @@ export const status = z.enum(statuses)
 const outcome = z.enum(['completed', 'aborted', 'halted', 'limit', 'error', 'awaiting-tools', 'awaiting-approval', 'awaiting-subagent', 'needs-recovery'])
 const outcomeStatus = z.enum(['result', 'error', 'denied', 'cancelled', 'unknown'])
 
+const spent = z.strictObject({
+  usage: object<SessionView['usage']>('Tokens.'),
+  cost: optional(object<NonNullable<SessionView['cost']>>('What they cost, as far as prices are known.')),
+})
+
 const summary = {
   sessionId: z.string(),
   agent: z.string(),
@@ -55,6 +60,8 @@ export const sessionView = sameAs<SessionView>()(
     heldRuns: optional(z.array(z.strictObject({ runId: z.string(), agent: z.array(z.string()), message: z.string() }))),
     usage: object<SessionView['usage']>('Tokens of its own runs.'),
     cost: optional(object<NonNullable<SessionView['cost']>>('What they cost, as far as prices are known.')),
+    children: spent,
+    total: spent,
     orchestration: optional(
       z.strictObject({ step: optional(z.string()), sequenceIndex: z.int(), tools: z.array(z.string()) }),
     ),

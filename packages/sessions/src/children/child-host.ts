@@ -1,4 +1,4 @@
-import { AgentError, hashJson, type ChildHost, type ChildOutcome, type ChildRequest, type Tool } from '@bowline/agent-loop'
+import { AgentError, hashJson, type ChildHost, type ChildOutcome, type ChildRequest, type ChildStartEvent, type Tool } from '@bowline/agent-loop'
 import type { JSONValue } from '@bowline/llm'
 import { insertion, sessionStart } from '../session/accept.ts'
 import { messageOf } from '../session/new-run.ts'
@@ -19,7 +19,7 @@ export interface ChildHostOptions {
   readonly run: RunRecord
   readonly tools: readonly Tool[]
   /** In the queue of the run's commits, under its fence. */
-  readonly spawn: (deliveries: readonly Delivery[]) => Promise<CommitResult>
+  readonly spawn: (deliveries: readonly Delivery[], event: ChildStartEvent) => Promise<CommitResult>
 }
 
 const notStarted = { kind: 'not-started' } as const
@@ -37,6 +37,7 @@ export function childHost(options: ChildHostOptions): ChildHost {
   }
   return {
     sessionKeys: true,
+    logs: true,
     background,
     ...(background ? { tools } : {}),
     ...depthOf(options.run),
@@ -74,7 +75,7 @@ async function launch(options: ChildHostOptions, request: ChildRequest): Promise
   if (!abortSignal.aborted) await checkLimits(options, request)
   if (abortSignal.aborted) return undefined
   const [opening, start] = spawnOf(options, request)
-  const result = await spawn([opening, start])
+  const result = await spawn([opening, start], startOf(options, request))
   if (!result.ok && result.reason === 'stopping') return undefined
   if (!result.ok) throw new AgentError('fenced', 'The run belongs to another process by now.')
   context.announce(start.to)
@@ -84,7 +85,7 @@ async function launch(options: ChildHostOptions, request: ChildRequest): Promise
 
 function spawnOf({ context, session, run }: ChildHostOptions, request: ChildRequest): readonly [Delivery, Delivery] {
   const at = context.clock.now()
-  const { agent, key: runId, toolCallId, description, background, maxDepth } = request
+  const { agent, key: runId, toolCallId, turn, step, description, background, maxDepth } = request
   const taskId = taskIdOf(runId)
   const origin = originOf(run)
   const to = childSessionKey(session.key, agent, request.sessionKey ?? taskId)
@@ -92,6 +93,8 @@ function spawnOf({ context, session, run }: ChildHostOptions, request: ChildRequ
     session: session.key,
     runId: run.id,
     toolCallId,
+    turn,
+    step,
     path: [...(origin?.path ?? []), agent],
     root: origin?.root ?? session.key,
     rootAgent: origin?.rootAgent ?? session.agent,
@@ -114,6 +117,15 @@ function spawnOf({ context, session, run }: ChildHostOptions, request: ChildRequ
     { id: `open:${runId}`, to, when: [{ that: 'session', id: null }], writes: opening },
     { id: `spawn:${runId}`, to, writes: insertion(child) },
   ]
+}
+
+/** For the log of the parent, in the commit that starts the child. */
+function startOf({ context, run }: ChildHostOptions, { agent, key, toolCallId, turn, step, description, background }: ChildRequest): ChildStartEvent {
+  return {
+    ...{ type: 'child-start', at: context.clock.now(), runId: run.id, turn, step, toolCallId, childRunId: key, subagent: agent },
+    ...(description === undefined ? {} : { description }),
+    ...(background ? { taskId: taskIdOf(key) } : {}),
+  }
 }
 
 /** What has become of a child, as its parent is told. */

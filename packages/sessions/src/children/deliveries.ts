@@ -1,7 +1,10 @@
+import type { ChildEndEvent, ChildUpdateEvent, DurableEvent, MessageEndEvent } from '@bowline/agent-loop'
+import type { AssistantMessage, Cost, Usage } from '@bowline/llm'
+import { newEvent } from '../journal/new-event.ts'
 import { isAllAnswered, isSettled, isTerminal, isWaiting, openStatuses, type OpenQuestions } from '../session/views.ts'
 import type { Delivery } from '../store/batch.ts'
 import { waitingStatuses } from '../store/records.ts'
-import type { RunRecord, RunSpending, RunStatus } from '../store/records.ts'
+import type { RunParent, RunRecord, RunSpending, RunStatus } from '../store/records.ts'
 import { keysAbove } from './child-keys.ts'
 
 /** A run of a subagent as it was before the commit. */
@@ -9,9 +12,16 @@ type Child = Pick<RunRecord, 'id' | 'session' | 'parent' | 'stop'> & OpenQuestio
 
 /** What a commit makes of a child run. */
 export interface ChildNews extends Partial<OpenQuestions> {
-  readonly status: RunStatus
+  /** That the commit moves it to. */
+  readonly status?: RunStatus | undefined
   /** By the run itself: its own children have told of theirs. */
   readonly spent?: RunSpending | undefined
+  /** Of the run, if it ends: what its children cost is a part of it. */
+  readonly usage?: Usage
+  readonly cost?: Cost | null | undefined
+  readonly error?: RunRecord['error'] | null
+  /** What the model said in the commit. */
+  readonly answers?: readonly MessageEndEvent[]
   /** The commit has met a stop request. */
   readonly stopped?: boolean
   readonly at: number
@@ -24,16 +34,54 @@ export interface ChildNews extends Partial<OpenQuestions> {
  * and, if the run is a child, the news for its parent.
  */
 export function newsOfChild(child: Child, news: ChildNews): readonly Delivery[] {
-  return [...spendingAbove(child, news), ...(child.parent ? wordToParent(child, child.parent, news) : [])]
+  const { status } = news
+  return [
+    ...(status ? spendingAbove(child, { ...news, status }) : []),
+    ...(child.parent ? toldInLog(child, child.parent, news) : []),
+    ...(child.parent && status ? wordToParent(child, child.parent, { ...news, status }) : []),
+  ]
 }
 
-function spendingAbove({ id, session }: Child, { status, spent }: ChildNews): readonly Delivery[] {
+type Moved = ChildNews & { readonly status: RunStatus }
+
+const textCharacters = 500
+
+/** What the log of the parent is told: each step of the child once, and its end in the commit that ends it. */
+function toldInLog({ id }: Child, { session: to, runId, turn, step, toolCallId }: RunParent, news: ChildNews): readonly Delivery[] {
+  const { status = 'running', at, batchId, answers = [], usage = {}, cost, error } = news
+  const base = { at, runId, turn, toolCallId, childRunId: id }
+  const stands = status === 'queued' || isTerminal(status) ? 'running' : (status as ChildUpdateEvent['status'])
+  const events: readonly DurableEvent[] = [
+    ...answers.map(({ step: ofChild, message }): ChildUpdateEvent => {
+      const text = textOf(message).slice(0, textCharacters).toWellFormed()
+      return { ...base, type: 'child-update', step: ofChild, status: stands, text, toolNames: callsOf(message) }
+    }),
+    ...(isTerminal(status) ? [{ ...base, type: 'child-end', step, status: status as ChildEndEvent['status'], usage, ...(cost && { cost }), ...(error && { error: wordsOf(error) }) } as const] : []),
+  ]
+  return events.length > 0 ? [{ id: `log:${id}:${batchId}`, to, writes: [{ op: 'event.append', events: events.map(newEvent) }] }] : []
+}
+
+function callsOf({ content }: AssistantMessage): readonly string[] {
+  return content.flatMap((part) => (part.type === 'tool-call' && !part.providerExecuted ? [part.toolName] : []))
+}
+
+function textOf({ content }: AssistantMessage): string {
+  return content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+}
+
+/** The loop has no words for a run that the runtime has given up. */
+function wordsOf(error: NonNullable<RunRecord['error']>): NonNullable<ChildEndEvent['error']> {
+  const given = 'code' in error && (error.code === 'crash-loop' || error.code === 'store-unavailable' || error.code === 'definition-changed')
+  return given ? { code: 'journal-failed', message: error.message } : (error as NonNullable<ChildEndEvent['error']>)
+}
+
+function spendingAbove({ id, session }: Child, { status, spent }: Moved): readonly Delivery[] {
   if (!isTerminal(status) || !spent) return []
   const patch = { childUsage: spent.usage, ...(spent.cost && { childCost: spent.cost }) }
   return keysAbove(session).map((to) => ({ id: `usage:${id}:${to}`, to, writes: [{ op: 'session.patch', patch }] }))
 }
 
-function wordToParent(child: Child, { session: to, runId, taskId, path, description }: NonNullable<Child['parent']>, news: ChildNews): readonly Delivery[] {
+function wordToParent(child: Child, { session: to, runId, taskId, path, description }: RunParent, news: Moved): readonly Delivery[] {
   const { id } = child
   const { status, stopped = child.stop !== undefined, at, batchId } = news
   if (taskId !== undefined) {
@@ -54,7 +102,7 @@ function wordToParent(child: Child, { session: to, runId, taskId, path, descript
 }
 
 /** It has ended, needs help, or what it asks has changed; that it waits for children of its own is its own affair. */
-function concernsParent(before: OpenQuestions, { status, pendingToolCalls = [], pendingApprovals = [] }: ChildNews): boolean {
+function concernsParent(before: OpenQuestions, { status, pendingToolCalls = [], pendingApprovals = [] }: Moved): boolean {
   if (isSettled({ status })) return true
   return isWaiting(status) && !(isAllAnswered({ pendingToolCalls, pendingApprovals }) && isAllAnswered(before))
 }

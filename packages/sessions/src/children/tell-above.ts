@@ -19,5 +19,7 @@ export async function tellAbove(store: SessionStore, run: RunRecord, { records, 
   const patch = writes.flatMap((write) => (write.op === 'run.patch' ? write.patch : [])).find((each) => each.status)
   const events = records.flatMap((record) => (record.type === 'event' ? record.event : []))
   const asked = await questionsAtRoot(store, run, { events, at, batchId: news.batchId })
-  return patch?.status ? [...newsOfChild(run, { ...patch, ...news, status: patch.status, at }), ...asked] : asked
+  const { usage } = writes.flatMap((write) => (write.op === 'run.patch' ? write.patch : [])).find((each) => each.usage) ?? {}
+  const answers = events.filter((event) => event.type === 'message-end')
+  return [...newsOfChild(run, { ...patch, ...(usage && { usage }), ...news, answers, at }), ...asked]
 }

@@ -73,9 +73,10 @@ export async function toldOf(store: SessionStore, run: RunRecord): Promise<LostR
 }
 
 /** What sessions above are told of the end. */
-export async function newsOfLostRun(store: SessionStore, { run, end, discarded = {}, at }: LostRun, batchId: string): Promise<readonly Delivery[]> {
+export async function newsOfLostRun(store: SessionStore, lost: LostRun, batchId: string): Promise<readonly Delivery[]> {
+  const { run, end, discarded = {}, at } = lost
   const { usage = {}, ...spent } = run.turnState?.spent ?? {}
-  const news = newsOfChild(run, { status: end.status, spent: { ...spent, usage: addUsage(usage, discarded) }, at, batchId })
+  const news = newsOfChild(run, { status: end.status, spent: { ...spent, usage: addUsage(usage, discarded) }, usage: addUsage(run.usage, discarded), cost: costOf(lost), ...(end.error && { error: end.error }), at, batchId })
   return [...news, ...(await questionsAtRoot(store, run, { events: [], ends: true, at, batchId: `${batchId}:${run.id}` }))]
 }
 

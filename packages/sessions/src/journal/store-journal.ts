@@ -5,6 +5,7 @@ import {
   type AgentFingerprint,
   type AgentInput,
   type ChildHost,
+  type ChildStartEvent,
   type CommitExpectation,
   type CommitOutcome,
   type IdSource,
@@ -29,6 +30,7 @@ import { dueCompaction } from './due-compaction.ts'
 import { JournalInbox } from './journal-inbox.ts'
 import { deadlineOf } from './deadline.ts'
 import { callRow } from './ledger-rows.ts'
+import { newEvent } from './new-event.ts'
 import { readBackTo, readTranscript } from './read-transcript.ts'
 import { decidedIn, isAnswered, takenFrom, withoutDeadline } from './taken.ts'
 import { resumeCause } from './turn-state.ts'
@@ -44,7 +46,7 @@ export interface StoreJournalOptions {
   /** Makes an input a run of its own. */
   readonly enqueue: (input: AgentInput) => Promise<Accepted>
   /** Runs subagents; `spawn` stores the start of one in the queue of the run's commits. */
-  readonly hostChildren?: (spawn: (deliveries: readonly Delivery[]) => Promise<CommitResult>) => ChildHost
+  readonly hostChildren?: (spawn: (deliveries: readonly Delivery[], event: ChildStartEvent) => Promise<CommitResult>) => ChildHost
   /** Of the agent, to be stored in the commit with which the run begins. */
   readonly definition?: AgentFingerprint
   /** How the definition has changed since the run began. */
@@ -222,11 +224,12 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     return goingOn(writes)
   }
 
-  const children = options.hostChildren?.((deliver) => {
+  const children = options.hostChildren?.((deliver, event) => {
     const expect: Expect[] = [...fence, { that: 'run', runId: run.id, status: ['running'], notStopping: true }]
     return inTurn(async () => {
       if (held.length > 0) await commitAll(held)
-      const result = await commitOnce(store, { id: ids.next('batch'), key: session.key, expect, writes: [], deliver })
+      const result = await commitOnce(store, { id: ids.next('batch'), key: session.key, expect, writes: [{ op: 'event.append', events: [newEvent(event)] }], deliver })
+      if (result.ok) live.publish(session.key, [{ ...event, seq: result.firstSeq }], true)
       if (!result.ok && result.reason === 'stopping') abort.abort({ kind: 'stop' } satisfies AbortCause)
       return result
     })

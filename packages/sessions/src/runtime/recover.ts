@@ -59,7 +59,7 @@ export async function bringToRest({ store, live, ids, clock }: RecoverContext, c
         ...(isWaiting(patch.status) ? deadlineFor(run.value, run.value) : []),
         ...(events.length > 0 ? [{ op: 'event.append', events: events.map(newEvent) } as const] : []),
       ],
-      deliver: 'reason' in patch ? newsOfChild(claim.run, { ...rest, pendingToolCalls, pendingApprovals, spent: turnState?.spent, at: clock.now(), batchId }) : [],
+      deliver: 'reason' in patch ? newsOfChild(claim.run, { ...rest, usage: run.value.usage, cost: run.value.cost, pendingToolCalls, pendingApprovals, spent: turnState?.spent, at: clock.now(), batchId }) : [],
     })
     if (!result.ok && result.reason === 'conflict') continue
     checkTaken(result)

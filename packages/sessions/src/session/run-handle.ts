@@ -1,3 +1,4 @@
+import type { StoredMessage } from '@bowline/agent-loop'
 import type { AssistantMessage } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
 import { parseCursor, type Position } from '../log/cursor.ts'
@@ -66,11 +67,13 @@ export function restingIn({ store }: SessionContext): (runId: string) => Promise
 }
 
 async function resultOf(context: SessionContext, run: RunRecord): Promise<RunResult> {
-  const [message, info] = await Promise.all([lastAnswer(context.store, run), toRunInfo(context.store, run)])
+  const [messages, info] = await Promise.all([messagesOf(context.store, run), toRunInfo(context.store, run)])
+  const message = lastAnswer(messages)
   return {
     runId: run.id,
     status: run.status,
     ...(run.reason === undefined ? {} : { reason: run.reason }),
+    messages,
     ...(message ? { message } : {}),
     text: message ? textOf(message) : '',
     ...(run.error === undefined ? {} : { error: run.error }),
@@ -82,26 +85,32 @@ async function resultOf(context: SessionContext, run: RunRecord): Promise<RunRes
   }
 }
 
-/** The newest assistant message of the run on the active path; the entries of a run lie next to each other. */
-async function lastAnswer(store: SessionStore, run: RunRecord): Promise<AssistantMessage | undefined> {
-  if (run.turn === undefined) return undefined
-  let before: string | undefined
-  let seen = false
+/** The messages of the run on the active path, oldest first: the entries of a run lie next to each other. */
+async function messagesOf(store: SessionStore, run: RunRecord, isEnough: (newest: StoredMessage) => boolean = () => false): Promise<readonly StoredMessage[]> {
+  if (run.turn === undefined) return []
+  const messages: StoredMessage[] = []
+  let [before, seen]: [string | undefined, boolean] = [undefined, false]
   for (;;) {
     const page = await store.readPath(run.session, { limit: 20, ...(before === undefined ? {} : { before }) })
     for (const entry of page.items) {
-      if (entry.runId === run.id && entry.type === 'message' && entry.message.role === 'assistant') return entry.message
-      if (seen && entry.runId !== run.id) return undefined
+      if (seen && entry.runId !== run.id) return messages.reverse()
       seen ||= entry.runId === run.id
+      if (entry.runId !== run.id || entry.type !== 'message') continue
+      messages.push(entry.message)
+      if (isEnough(entry.message)) return messages.reverse()
     }
     before = page.items.at(-1)?.id
-    if (page.next === undefined || before === undefined) return undefined
+    if (page.next === undefined || before === undefined) return messages.reverse()
   }
+}
+
+function lastAnswer(messages: readonly StoredMessage[]): AssistantMessage | undefined {
+  return messages.findLast((message) => message.role === 'assistant')
 }
 
 /** The text of the run's last answer. */
 export async function lastTextOf(store: SessionStore, run: RunRecord): Promise<string> {
-  const message = await lastAnswer(store, run)
+  const message = lastAnswer(await messagesOf(store, run, ({ role }) => role === 'assistant'))
   return message ? textOf(message) : ''
 }
 

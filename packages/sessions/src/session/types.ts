@@ -267,6 +267,8 @@ export interface RunResult {
   readonly runId: string
   readonly status: RunStatus
   readonly reason?: EndReason | 'crash-loop'
+  /** What the run has added to the active path, its input first. */
+  readonly messages: readonly StoredMessage[]
   /** The last answer. */
   readonly message?: AssistantMessage
   /** Its text. */
@@ -292,10 +294,14 @@ export interface SessionInfo {
   readonly cursor: string
   readonly openRun?: RunInfo
   readonly queued: number
-  /** Of its own runs. */
+  /** Of its own runs, without their subagents. */
   readonly usage: Usage
-  /** As far as prices are known. */
+  /** Likewise, as far as prices are known. */
   readonly cost?: Cost
+  /** Of its subagents at every depth, those in the background too. */
+  readonly children: Spent
+  /** Of both. */
+  readonly total: Spent
   readonly metadata: JSONObject
   /** The session that handed work to this one. */
   readonly parent?: string

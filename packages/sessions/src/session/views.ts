@@ -12,6 +12,7 @@ import {
   type SessionRecord,
   type Status,
 } from '../store/records.ts'
+import { usageOf } from './usage.ts'
 import type { HeldRun, Page, RunInfo, RunsQuery, SessionInfo } from './types.ts'
 
 const terminal: ReadonlySet<RunStatus> = new Set(terminalStatuses)
@@ -153,6 +154,7 @@ export async function listRuns(store: SessionStore, key: string, { status: words
 export async function toSessionInfo(store: SessionStore, session: SessionRecord): Promise<SessionInfo> {
   const open = await openRuns(store, session.key)
   const first = firstInLine(open)
+  const spent = usageOf(session)
   const { key, agent, status, outcome, leaf, version, usage, cost, metadata, parent, forkedFrom, createdAt, activeAt, expiresAt, expiredAt } = session
   return {
     key,
@@ -166,6 +168,8 @@ export async function toSessionInfo(store: SessionStore, session: SessionRecord)
     queued: open.filter((run) => run.status === 'queued').length,
     usage,
     ...(cost ? { cost } : {}),
+    children: spent.children,
+    total: spent.total,
     metadata,
     ...(parent === undefined ? {} : { parent }),
     ...(forkedFrom ? { forkedFrom } : {}),

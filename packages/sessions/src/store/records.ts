@@ -208,6 +208,9 @@ export interface RunParent {
   readonly session: string
   readonly runId: string
   readonly toolCallId: string
+  /** Where the call stands in the log of that session. */
+  readonly turn: number
+  readonly step: number
   /** Names of the agents from the root's child down to this one. */
   readonly path: readonly string[]
   /** The session at the root of the tree, and its agent. */

@@ -20,7 +20,7 @@ describe('a subagent that is waited for', () => {
     expect(await toldOf(runtime, 'd')).toEqual({ result: 'completed', text: 'it is there', steps: 1 })
     const log = await checkLog(session)
     const ofCall = log.filter((event) => 'toolCallId' in event && event.toolCallId === 'd' && !event.type.startsWith('tool-call'))
-    expect(types(ofCall)).toEqual(['tool-execution-start', 'child-start', 'child-start', 'child-end', 'tool-execution-end'])
+    expect(types(ofCall)).toEqual(['tool-execution-start', 'child-start', 'child-update', 'child-end', 'tool-execution-end'])
     expect(await store.readInbox(root, ['child-changed', 'child-settled'])).toEqual([])
     expect(faults).toEqual([])
     await runtime.stop()

@@ -21,7 +21,8 @@ function checkInvariants({ log, runs, children, reminders, effects, usage, left 
   // One reminder, with both.
   expect(reminders).toHaveLength(1)
   for (const { parent } of children) if (parent?.taskId !== undefined) expect(reminders[0]).toContain(parent.taskId)
-  for (const type of ['child-end', 'user-message']) expect(log.filter((event) => event.type === type)).toHaveLength(1)
+  expect(log.filter((event) => event.type === 'user-message')).toHaveLength(1)
+  checkTold(log, children)
   expect(left).toBe(0)
   const spent = children.reduce((sum, child) => sum + (child.usage.inputTokens ?? 0), 0)
   expect(usage.children.usage.inputTokens).toBe(spent)
@@ -49,9 +50,21 @@ describe('a run with children, and a fault at each of its writes', () => {
   })
 })
 
+/** The log of the parent tells each child once from its start to its end. */
+function checkTold(log: Outcome['log'], children: Outcome['children']): void {
+  for (const { id } of children) {
+    const told = log.filter((event) => 'childRunId' in event && event.childRunId === id)
+    expect(told.filter(({ type }) => type === 'child-start')).toHaveLength(1)
+    expect(told.filter(({ type }) => type === 'child-end')).toHaveLength(1)
+    const steps = told.flatMap((event) => (event.type === 'child-update' ? event.step : []))
+    expect(new Set(steps).size).toBe(steps.length)
+  }
+}
+
 function checkStopped({ log, runs, children, reminders }: Outcome): void {
   expect(checkEvents(log)).toEqual([])
   expect(runs[0]).toMatchObject({ status: 'aborted' })
+  checkTold(log, children)
   const statuses = new Map(children.map((child) => [child.parent?.path.join(), child.status]))
   expect(['aborted', undefined]).toContain(statuses.get('scout'))
   // Whoever of the others had finished before is told of, nobody else is.

@@ -210,7 +210,7 @@ describe('a disk that fails to take what was written', () => {
     await someTurns()
 
     failOnce(dir, failing)
-    const parent = { session: 'room:1', runId: 'run-1', toolCallId: 'call', path: [], root: 'room:1', rootAgent: 'assistant', maxDepth: 1 }
+    const parent = { session: 'room:1', runId: 'run-1', toolCallId: 'call', turn: 1, step: 1, path: [], root: 'room:1', rootAgent: 'assistant', maxDepth: 1 }
     const together: Batch[] = [
       batch('one more', 'room:1', [say('after')]),
       batch('another', 'room:1', [say('after that'), { op: 'run.patch', runId: 'run-1', patch: { status: 'aborted' } }]),

@@ -1,7 +1,9 @@
-import type { AwaitingToolsEvent, ChildEndEvent, ChildStartEvent, ChildUpdateEvent } from '../../events/types.ts'
-import type { CallState, LogState, Must, Place, Rules } from './log-state.ts'
+import { inTurn } from './log-state.ts'
+import type { AwaitingToolsEvent, ChildEndEvent, ChildUpdateEvent } from '../../events/types.ts'
+import type { CallState, ChildState, LogState, Must, Place, Rules } from './log-state.ts'
 
 const at: readonly Place[] = ['calls']
+const everywhere: readonly Place[] = ['outside', 'input', ...inTurn, 'compacting', 'closing']
 
 /** The calls of an answer: each in the order request, decision, start, end; those of one answer interleave. */
 export const callRules: Rules<
@@ -19,7 +21,7 @@ export const callRules: Rules<
       call.attempts = attempt
       call.running = true
       // What an attempt before has left behind begins again.
-      call.children.clear()
+      for (const [id, child] of log.children) if (child.toolCallId === toolCallId) log.children.delete(id)
     },
   },
   'tool-execution-end': {
@@ -33,6 +35,7 @@ export const callRules: Rules<
       log.messages.add(message.id)
       for (const [approvalId, root] of log.approvals) if (root === toolCallId) log.approvals.delete(approvalId)
       call.ended = true
+      call.cutOff = message.status !== 'result' && message.status !== 'error'
       call.running = false
     },
   },
@@ -63,18 +66,30 @@ export const callRules: Rules<
   'child-start': {
     at,
     take(log, event, must) {
-      const call = startedCall(log, event, must)
-      // A child that is entered again begins again.
-      must(call?.running !== true || !call.children.has(event.childRunId), `${event.childRunId} has started already`)
-      call?.children.add(event.childRunId)
+      const { toolCallId, childRunId } = event
+      const call = openCall(log, toolCallId)
+      must(call !== undefined && call.attempts > 0, `${toolCallId} is not running`)
+      const known = log.children.get(childRunId)
+      // A child that runs within the turn of its parent is entered again with it.
+      must(!known || (!known.ended && call?.running !== true), `${childRunId} has started already`)
+      log.children.set(childRunId, { toolCallId, steps: new Set(), isTask: event.taskId !== undefined, ended: false })
     },
   },
-  'child-update': { at, take: (log, event, must) => void openChild(log, event, must) },
-  'child-end': {
-    at,
+  // A child that is a run of its own tells these when it comes to them.
+  'child-update': {
+    at: everywhere,
     take(log, event, must) {
-      openChild(log, event, must)?.children.delete(event.childRunId)
-      log.owed = event.usage
+      const steps = openChild(log, event, must)?.steps
+      must(steps?.has(event.step) !== true, `step ${event.step} of ${event.childRunId} was told already`)
+      steps?.add(event.step)
+    },
+  },
+  'child-end': {
+    at: everywhere,
+    take(log, event, must) {
+      const child = openChild(log, event, must)
+      if (child) child.ended = true
+      if (child && !child.isTask) log.owed.push({ toolCallId: child.toolCallId, usage: event.usage })
     },
   },
 }
@@ -94,14 +109,8 @@ function openCall(log: LogState, toolCallId: string): CallState | undefined {
   return call?.ended === false ? call : undefined
 }
 
-function startedCall(log: LogState, { toolCallId }: ChildStartEvent | ChildUpdateEvent | ChildEndEvent, must: Must): CallState | undefined {
-  const call = openCall(log, toolCallId)
-  must(call !== undefined && call.attempts > 0, `${toolCallId} is not running`)
-  return call
-}
-
-function openChild(log: LogState, event: ChildUpdateEvent | ChildEndEvent, must: Must): CallState | undefined {
-  const call = startedCall(log, event, must)
-  must(call?.children.has(event.childRunId) === true, `${event.childRunId} is not open`)
-  return call
+function openChild(log: LogState, { childRunId }: ChildUpdateEvent | ChildEndEvent, must: Must): ChildState | undefined {
+  const child = log.children.get(childRunId)
+  must(log.isPartial || child?.ended === false, `${childRunId} is not open`)
+  return child
 }

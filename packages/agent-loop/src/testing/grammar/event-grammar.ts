@@ -11,6 +11,9 @@ const rules: Rules<DurableEvent['type']> = { ...turnRules, ...messageRules, ...c
 /** Other parts of the system write these: what stands around them does not see them. */
 const anywhere: ReadonlySet<string> = new Set(['session-start', 'session-end', 'run-queued', 'branch-switched', 'orchestration-step', 'error'])
 
+/** They name the turn that has handed the work on, whatever is open by now. */
+const ofChildren: ReadonlySet<string> = new Set(['child-start', 'child-update', 'child-end'])
+
 /** Steps of the turn, not of a child; a message that is withdrawn may be one of an earlier step. */
 const withoutStep: ReadonlySet<string> = new Set(['child-update', 'message-discarded', 'step-start', 'compaction-start', 'compaction-end'])
 
@@ -43,7 +46,7 @@ export function createEventGrammar(options: GrammarOptions): EventGrammar {
 function findPlace(log: LogState, event: AgentEvent): boolean {
   if (event.type === 'user-message' || (event.type === 'turn-start' && !event.resumed)) return true
   if (event.type !== 'step-start') return false
-  move(log, { place: 'turn', runId: event.runId, turn: event.turn, step: event.step - 1, hasInput: true, spent: undefined })
+  move(log, { place: 'turn', runId: event.runId, turn: event.turn, step: event.step - 1, hasInput: true, spent: undefined, isPartial: true })
   return true
 }
 
@@ -75,12 +78,10 @@ function takeDurable(log: LogState, event: DurableEvent, must: Must, options: Gr
   leaveLostCompaction(log, event)
   const rule = rules[event.type] as Rule<DurableEvent>
   must(rule.at.includes(log.place), `may not stand here (${log.place}, behind ${log.previous ?? 'nothing'})`)
-  must(log.previous !== 'awaiting-tools' || event.type === 'turn-end' || anywhere.has(event.type), 'stands between awaiting-tools and turn-end')
-  must(log.owed === undefined || (event.type === 'usage' && event.purpose === 'child'), 'stands between child-end and its usage')
-  log.owed = undefined
-  checkPosition(log, event, must)
+  must(log.previous !== 'awaiting-tools' || event.type === 'turn-end' || anywhere.has(event.type) || ofChildren.has(event.type), 'stands between awaiting-tools and turn-end')
+  if (!ofChildren.has(event.type)) checkPosition(log, event, must)
   rule.take(log, event, must, options)
-  if (anywhere.has(event.type)) return
+  if (anywhere.has(event.type) || ofChildren.has(event.type)) return
   if (event.type !== 'runtime-input' && !isBoundaryOf(event)) log.window = undefined
   log.previous = event.type
 }

@@ -47,8 +47,12 @@ export interface LogState {
   messages: Set<string>
   /** Ids that must not come again. */
   readonly usedIds: Set<string>
-  /** What a child cost: it must be booked next. */
-  owed: Usage | undefined
+  /** By child run id, all that the log tells of. */
+  readonly children: Map<string, ChildState>
+  /** What children cost that have ended, and is not booked. */
+  readonly owed: { readonly toolCallId: string; readonly usage: Usage }[]
+  /** The log is read from its middle on. */
+  isPartial: boolean
   spent: { readonly usage: Usage; readonly cost?: Cost | undefined } | undefined
 }
 
@@ -64,15 +68,23 @@ export interface CallState {
   attempts: number
   running: boolean
   ended: boolean
+  /** Before it could book what its children cost. */
+  cutOff: boolean
   approval: 'requested' | 'approve' | 'deny' | 'cancelled' | undefined
-  /** Child runs that have not ended. */
-  readonly children: Set<string>
+}
+
+export interface ChildState {
+  readonly toolCallId: string
+  readonly steps: Set<number>
+  /** It works in the background: the turn does not book what it costs. */
+  readonly isTask: boolean
+  ended: boolean
 }
 
 export function startOfLog(): LogState {
   return {
     ...{ place: 'outside', previous: undefined, waits: false, runId: undefined, settledBy: undefined, queued: new Set(), turn: 0, step: 0, hasInput: false, window: undefined, heldAt: undefined },
-    ...{ message: undefined, attemptFailed: false, retry: undefined, compaction: undefined, owed: undefined },
+    ...{ message: undefined, attemptFailed: false, retry: undefined, compaction: undefined, children: new Map(), owed: [], isPartial: false },
     ...{ calls: new Map(), approvals: new Map(), asked: new Set(), messages: new Set(), usedIds: new Set(), spent: { usage: {} } },
   }
 }

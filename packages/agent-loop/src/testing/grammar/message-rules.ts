@@ -1,3 +1,4 @@
+import { canonicalJson } from '../../hash-json.ts'
 import { clientCalls } from '../../transcript/client-calls.ts'
 import type { MessageDiscardedEvent, UsageEvent } from '../../events/types.ts'
 import { BlockGrammar } from './block-grammar.ts'
@@ -28,7 +29,7 @@ export const messageRules: Rules<
       if (allDeltas) must(unfinished.length === 0, `blocks ${unfinished.join(', ')} have no end`)
       const calls = clientCalls(message).map(({ toolCallId }, index): [string, CallState] => [
         toolCallId,
-        { index, attempts: 0, running: false, ended: false, approval: undefined, children: new Set() },
+        { index, attempts: 0, running: false, ended: false, cutOff: false, approval: undefined },
       ])
       log.messages.add(messageId)
       move(log, { place: 'calls', message: undefined, calls: new Map(calls) })
@@ -90,7 +91,11 @@ function bookUsage(log: LogState, event: UsageEvent, must: Must): void {
   const { purpose } = event
   must((purpose === 'compaction') === (log.place === 'compacting'), `books ${purpose} here`)
   if (purpose === 'discarded-attempt') must(log.place === 'step' && log.previous === 'message-discarded', 'no attempt was withdrawn')
-  if (purpose === 'child') must(log.previous === 'child-end', 'no child has ended')
+  if (purpose === 'child') {
+    const place = log.owed.findIndex(({ usage }) => canonicalJson({ ...usage }) === canonicalJson({ ...event.usage }))
+    must(log.isPartial || place >= 0, 'no child has ended that has used this')
+    if (place >= 0) log.owed.splice(place, 1)
+  }
   // Behind the turn it is nobody's.
   if (log.compaction?.from !== 'outside') book(log, event)
 }

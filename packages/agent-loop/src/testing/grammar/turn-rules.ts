@@ -61,6 +61,7 @@ export const turnRules: Rules<
       for (const [id, call] of log.calls) must(call.ended, `${id} has no outcome`)
       must(toolCalls === log.calls.size, `counts ${toolCalls} calls of ${log.calls.size}`)
       must(log.retry === undefined, 'the retry has no end')
+      for (const { toolCallId } of log.owed) must(log.calls.get(toolCallId)?.cutOff !== false, `what a child of ${toolCallId} cost is not booked`)
       move(log, { place: 'turn', window: 'step-end' })
     },
   },
@@ -110,7 +111,7 @@ function endTurn(log: LogState, event: TurnEndEvent, must: Must): void {
   must(log.place === 'turn' || log.place === 'calls', `may not stand here (${log.place}, behind ${log.previous ?? 'nothing'})`)
   must(waits === (log.place === 'calls'), waits ? 'no step is open' : 'the step is open')
   must(!waits || !log.spent || [...log.calls.values()].some((call) => !call.ended), 'nothing waits')
-  const handedOn = [...log.calls.values()].some((call) => !call.ended && call.children.size > 0)
+  const handedOn = [...log.children.values()].some(({ toolCallId }) => log.calls.get(toolCallId)?.ended === false)
   must(lists === (log.previous === 'awaiting-tools'), 'awaiting-tools and status disagree')
   must(status !== 'awaiting-subagent' || handedOn, 'no subagent is at work')
   must(status !== 'awaiting-approval' || log.approvals.size > 0, 'no approval is open')

@@ -49,7 +49,7 @@ export class DueModel {
   #due(sessions: readonly PendingWork[], now: number) {
     const timers = [...this.#timers.values()].sort((a, b) => a.dueAt - b.dueAt || (a.id < b.id ? -1 : 1))
     const living = sessions.filter(({ record: { key } }) => !this.#marked.has(key))
-    const ends = living.flatMap(({ record: { key, expiresAt } }) => (expiresAt === undefined ? [] : [{ key, at: expiresAt }])).sort((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1))
+    const ends = living.flatMap(({ record: { key, expiredAt, expiresAt = expiredAt } }) => (expiresAt === undefined ? [] : [{ key, at: expiresAt }])).sort((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1))
     const dueTimers = timers.filter(({ dueAt }) => dueAt <= now)
     const expired = ends.filter(({ at }) => at <= now)
     const later = [...timers.map(({ dueAt }) => dueAt), ...ends.map(({ at }) => at), ...sessions.flatMap(({ runs }) => startsAt(runs, now))].filter((at) => at > now)

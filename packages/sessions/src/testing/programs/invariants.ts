@@ -1,6 +1,7 @@
 import { standardInvariants } from '../crash-kit/invariants.ts'
 import { onceIsOnce } from '../crash-kit/invariants/calls.ts'
 import { decisionsAreTold, decisionsHold, onceUnlessAsked } from './invariants/calls.ts'
+import { childrenAreTold } from './invariants/children.ts'
 import { copiesAreWhole } from './invariants/copies.ts'
 import { inputsAreShownOnce, overlaysAreShown } from './invariants/inputs.ts'
 import { whatWaitsIsNamed } from './invariants/named.ts'
@@ -27,6 +28,7 @@ export const programInvariants: readonly ProgramInvariant[] = [
   ...standardInvariants.filter((each) => each !== onceIsOnce),
   readersSeeTheEnd,
   spendingAddsUp,
+  childrenAreTold,
   copiesAreWhole,
   nothingProlongsLives,
   clientsAreToldWhy,

@@ -212,7 +212,7 @@ export function putCalls(...calls: readonly ToolCallRecord[]): Write {
 
 /** Of a child of a run in the room, or elsewhere. */
 export function parentOf(runId: string, fields: Partial<RunParent> = {}): RunParent {
-  return { session: room, runId, toolCallId: `call of ${runId}`, path: ['researcher'], root: room, rootAgent: 'assistant', maxDepth: 3, ...fields }
+  return { session: room, runId, toolCallId: `call of ${runId}`, turn: 1, step: 1, path: ['researcher'], root: room, rootAgent: 'assistant', maxDepth: 3, ...fields }
 }
 
 export function timer(id: string, dueAt: number, fields: Partial<NewTimer> = {}): NewTimer {
