@@ -20,7 +20,7 @@ export const areas: readonly Area[] = [
   {
     name: 'fences',
     parts: [
-      part('sessions', ['runtime/leases', 'store/commit-once', 'stores/memory/{expectations,renew}', 'stores/rules'], ['life/lease-beats', 'runtime/failing-store', 'life/leases', 'life/clock-set-back', 'stores/memory']),
+      part('sessions', ['runtime/leases', 'store/commit-once', 'stores/memory/{expectations,renew}', 'stores/rules'], ['life/lease-beats', 'runtime/ask-again', 'runtime/failing-store', 'life/leases', 'life/clock-set-back', 'stores/memory']),
       part('sessions', ['stores/sql/expectations', 'stores/owner-lock'], ['stores/sqlite', 'stores/file-process']),
       part('bridge', ['records/record-table'], ['calls-that-meet', 'sessions', 'cancel']),
     ],
@@ -32,8 +32,8 @@ export const areas: readonly Area[] = [
   {
     name: 'owners',
     parts: [
-      part('bridge', ['owner-key', 'owner-limits', 'operations/{cancel,look,close,list-sessions}', 'mcp/reach'], ['owner-limits', 'cancel', 'list-and-notices', 'calls-that-meet', 'sessions', 'owners', 'mcp/users', 'mcp/http']),
-      part('server', ['session-keys', 'routes/owned-session', 'rate/{rate-limits,running-runs}'], ['rate/rate-limits', 'rate/running-runs', 'sessions', 'http/access']),
+      part('bridge', ['owner-key', 'owner-limits', 'operations/{cancel,look,close,list-sessions}', 'mcp/reach'], ['owner-limits', 'cancel', 'list-and-notices', 'calls-that-meet', 'sessions', 'owners', 'mcp/reach', 'mcp/users', 'mcp/http']),
+      part('server', ['session-keys', 'routes/owned-session', 'rate/{rate-limits,running-runs}'], ['session-keys', 'rate/buckets', 'rate/rate-limits', 'rate/running-runs', 'sessions', 'http/access']),
     ],
   },
   {
@@ -50,14 +50,14 @@ export const areas: readonly Area[] = [
   },
   {
     name: 'budgets',
-    parts: [part('agent-loop', ['loop/{budget,limits,retry-policy,retry}', 'time-limit'], ['loop/budget', 'loop/budget-sums', 'time-limit', 'loop/limits', 'loop/retry', 'loop/fallback', 'agent/undefined-options', 'tools/timeouts', 'subagents/run-child'])],
+    parts: [part('agent-loop', ['loop/{budget,limits,retry-policy,retry}', 'time-limit'], ['loop/budget', 'loop/budget-sums', 'loop/budget-reasons', 'time-limit', 'loop/limits', 'loop/retry', 'loop/fallback', 'agent/undefined-options', 'tools/timeouts', 'subagents/run-child'])],
   },
   {
     name: 'approvals',
     parts: [
       part('agent-loop', ['tools/approve', 'loop/{judge-answers,answer-fields}'], ['loop/approvals', 'loop/approvals-in-place', 'loop/answers', 'loop/answer-fields', 'loop/model-function']),
       part('sessions', ['session/{decisions,answers,given-answers}'], ['session/approvals', 'session/answers', 'session/given-answers', 'session/answers-at-once', 'session/recovery-answers', 'children/asking']),
-      part('server', ['wire/answers', 'routes/approvals'], ['held', 'end-of-run', 'context', 'contract']),
+      part('server', ['routes/approvals'], ['held', 'context', 'contract']),
     ],
   },
   {

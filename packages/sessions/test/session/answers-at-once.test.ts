@@ -27,7 +27,7 @@ describe('what is said about one call at the same moment', () => {
     await Promise.allSettled([session.stop(), session.resolveTool('c-pay', { runAgain: true })])
     await session.stop()
     expect(starts).toHaveLength(1)
-    expect(await session.info()).toMatchObject({ status: 'idle' })
+    expect(await session.info()).toMatchObject({ status: 'stopped' })
     await checkLog(session)
     await runtime.stop()
   })
