@@ -55,7 +55,7 @@ it('V18: what a run waits for is that of the messages', async () => {
       return session.messages(page)
     },
   }))
-  expect(await view(it.get(mine))).toMatchObject({ status: 'busy', pendingToolCalls: [{ toolCallId: 'c1' }], run: { status: 'awaiting-tools' } })
+  expect(await view(it.get(mine))).toMatchObject({ pendingToolCalls: [{ toolCallId: 'c1' }], run: { status: 'waiting-for-user' } })
 })
 
 it('V25: an id that somebody takes between look and fork is refused as taken', async () => {
