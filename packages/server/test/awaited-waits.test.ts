@@ -98,7 +98,7 @@ const waits: Readonly<Record<string, readonly [script: string, said: unknown]>> 
     `const run = await sessionOf(hanging()).send('go')
      await until(run, 'tool-execution-start')
      say((await run.stop()).status)`,
-    'aborted',
+    'stopped',
   ],
   'a run that nobody drives': [
     `const run = await sessionOf(agentOf()).send('go', { mode: 'synchronized', driverTimeoutMs: 200 })

@@ -8,6 +8,8 @@ import { bundledAgents, commandResult, servingCommand } from '../support/command
 import { allFrames, completion, framesOf, framesUntil, type Frame } from '../support/frames.ts'
 
 const mine = '/api/agent/session/mine'
+/** Longer than any test: nothing here ends because its time is over. */
+const longDrain = ['--drain-ms', '3600000']
 
 function execute(url: string, content: string, sessionId = 'mine'): Promise<Response> {
   const body = JSON.stringify({ sessionId, input: say(content), context: {} })
@@ -47,7 +49,7 @@ it('V81, V86: it is ready when it says where it listens, and a second one on its
 })
 
 it('V82: SIGTERM refuses new work, lets reads and open streams go on, and ends with 0', async () => {
-  const { url, child, ended } = await servingCommand([], { folder: temporaryFolder() })
+  const { url, child, ended } = await servingCommand(longDrain, { folder: temporaryFolder() })
   const frames = framesOf(await execute(url, 'hold'))
   const seen: Frame[] = []
   for await (const frame of frames) {
@@ -76,7 +78,7 @@ it('V82: what is open when the time is over is ended with drained', async () => 
 
 it('V83: a second signal ends it at once with 130, and the run survives', async () => {
   const folder = temporaryFolder()
-  const { url, child, ended } = await servingCommand([], { folder })
+  const { url, child, ended } = await servingCommand(longDrain, { folder })
   const reading = (async () => {
     for await (const { data } of framesOf(await execute(url, 'hang'))) {
       if (data.type !== 'text-delta') continue
