@@ -21,7 +21,7 @@ export interface DemoProcess {
 }
 
 /** What no test may inherit from the machine it runs on. */
-const cleanEnv = {
+export const cleanEnv = {
   OPENAI_API_KEY: undefined,
   ANTHROPIC_API_KEY: undefined,
   GOOGLE_GENERATIVE_AI_API_KEY: undefined,

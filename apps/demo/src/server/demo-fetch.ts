@@ -1,7 +1,7 @@
 import type { Peer, Server } from '@bowline/server'
 import type { DemoInfo } from '../info.ts'
 import { killRoute } from './kill-route.ts'
-import { readPageFile } from './page-files.ts'
+import { createPageFiles } from './page-files.ts'
 import { cookieHeader, holdsToken } from './page-token.ts'
 
 export interface DemoFetchOptions {
@@ -24,6 +24,7 @@ function originsOf(port: number): readonly string[] {
 /** The page, its token, and the API behind them. Only the page itself, on this machine, gets anything. */
 export function createDemoFetch({ port, token, info, pageFolder, api }: DemoFetchOptions): Server['fetch'] {
   const origins = originsOf(port)
+  const pageFile = createPageFiles(pageFolder)
   return async (request, peer) => {
     const { origin, pathname } = new URL(request.url)
     if (pathname.startsWith('/api/') || pathname === '/healthz' || pathname === '/readyz') return api.fetch(request, peer)
@@ -33,8 +34,7 @@ export function createDemoFetch({ port, token, info, pageFolder, api }: DemoFetc
       if (!holdsToken(request, port, token)) return refuse(401, 'unauthenticated')
       return demoRoute(request, pathname, info, peer)
     }
-    const file = request.method === 'GET' ? await readPageFile(pageFolder, pathname) : undefined
-    if (!file) return refuse(404, 'route-not-found')
+    const file = await pageFile(request)
     if (pathname === '/') file.headers.append('set-cookie', cookieHeader(port, token))
     return file
   }

@@ -1,12 +1,5 @@
-import { readFile } from 'node:fs/promises'
-import { extname, join, resolve, sep } from 'node:path'
-
-const mediaTypes: Readonly<Record<string, string>> = {
-  '.html': 'text/html; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-  '.css': 'text/css; charset=utf-8',
-  '.svg': 'image/svg+xml',
-}
+import { serveStatic } from '@hono/node-server/serve-static'
+import { Hono } from 'hono'
 
 /** Scripts and styles of this page only, no pictures from elsewhere, and nobody may frame it. */
 const contentSecurityPolicy = [
@@ -18,23 +11,23 @@ const contentSecurityPolicy = [
   "form-action 'none'",
 ].join('; ')
 
-/** The file of a path of the built page; `/` is its index. Undefined for anything else. */
-export async function readPageFile(pageFolder: string, path: string): Promise<Response | undefined> {
-  const file = resolve(join(pageFolder, path === '/' ? 'index.html' : path))
-  const mediaType = mediaTypes[extname(file)]
-  if (!file.startsWith(pageFolder + sep) || mediaType === undefined) return undefined
-  const body = await readFile(file).catch(() => undefined)
-  return body && new Response(body, { headers: headersFor(path, mediaType) })
-}
-
-function headersFor(path: string, mediaType: string): Record<string, string> {
-  // Built files have a hash of their content in their name.
-  const caching = path.startsWith('/assets/') ? 'public, max-age=31536000, immutable' : 'no-store'
-  return {
-    'content-type': mediaType,
-    'cache-control': caching,
-    'content-security-policy': contentSecurityPolicy,
-    'x-content-type-options': 'nosniff',
-    'referrer-policy': 'no-referrer',
-  }
+/**
+ * Serves the built page, each file as it is or as the build has compressed it, whichever the browser takes. Anything else is
+ * a 404.
+ */
+export function createPageFiles(pageFolder: string): (request: Request) => Response | Promise<Response> {
+  const app = new Hono()
+  app.use(async (context, next) => {
+    await next()
+    if (context.res.status === 404) return
+    // Built files have a hash of their content in their name.
+    context.header('cache-control', context.req.path.startsWith('/assets/') ? 'public, max-age=31536000, immutable' : 'no-store')
+    context.header('vary', 'Accept-Encoding')
+    context.header('content-security-policy', contentSecurityPolicy)
+    context.header('x-content-type-options', 'nosniff')
+    context.header('referrer-policy', 'no-referrer')
+  })
+  app.get('*', serveStatic({ root: pageFolder, precompressed: true }))
+  app.notFound((context) => context.json({ code: 'route-not-found' }, 404))
+  return (request) => app.fetch(request)
 }

@@ -27,7 +27,8 @@ export async function buildPage(): Promise<string> {
   if (existsSync(folder)) return folder
   const draft = `${folder}.${process.pid}`
   const { build } = await import('vite')
-  await build({ configFile, build: { outDir: draft } })
+  const { compression } = await import('vite-plugin-compression2')
+  await build({ configFile, build: { outDir: draft }, plugins: [compression({ algorithms: ['brotliCompress', 'gzip'], threshold: 1024 })] })
   await rename(draft, folder).catch((error: unknown) => {
     if (!existsSync(folder)) throw error
   })

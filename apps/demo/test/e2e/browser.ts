@@ -1,61 +1,74 @@
 import { chromium } from 'playwright-core'
-import type { Browser, BrowserContext } from 'playwright-core'
-import { afterAll, beforeAll, describe, it } from 'vitest'
-import { chromiumOptions, isChromiumMissing, titleInBrowser } from '../../../../scripts/chromium.ts'
-import { makeDataFolder, removeDataFolder, startDemo } from '../demo-process.ts'
-import type { DemoEnv, DemoProcess } from '../demo-process.ts'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { isChromiumMissing, titleInBrowser } from '../../../../scripts/chromium.ts'
+import type { DemoEnv } from '../demo-process.ts'
 import { DemoPage } from './demo-page.ts'
+import { keepDemo } from './kept-demo.ts'
+import type { KeptDemo } from './kept-demo.ts'
 
+const desktop = { width: 1440, height: 900 }
+
+let connection: Promise<Browser> | undefined
+
+function connect(): Promise<Browser> {
+  connection ??= chromium.connect(inject('browserEndpoint') ?? '')
+  return connection
+}
+
+export interface Visit {
+  readonly viewport?: { readonly width: number; readonly height: number }
+  readonly colorScheme?: 'light' | 'dark'
+  /** The server is killed on purpose: broken connections in the console are no complaint. */
+  readonly killed?: boolean
+}
+
+/** Opens tabs of readers, each with cookies of its own. */
 export interface Stage {
-  readonly demo: DemoProcess
-  /** A tab in a browser of its own, with its own cookies. */
-  open(address?: string): Promise<DemoPage>
-  /** One more tab of the same browser. */
-  openBeside(page: DemoPage, address?: string): Promise<DemoPage>
+  readonly url: string
+  /** Opens a tab, closes it after `test`, and expects that the console has stayed clean. */
+  visit(test: (tab: DemoPage) => Promise<void>, options?: Visit): Promise<void>
+}
+
+export interface OwnStage extends Stage {
+  readonly demo: KeptDemo
+}
+
+function stageAt(url: string): Stage {
+  return {
+    url,
+    async visit(test, { viewport = desktop, colorScheme = 'light', killed = false } = {}) {
+      const context = await (await connect()).newContext({ viewport, colorScheme, reducedMotion: 'reduce' })
+      try {
+        const tab = await DemoPage.visit(await context.newPage(), url)
+        await test(tab)
+        expect(killed ? tab.complaintsBesidesLostConnections() : tab.complaints).toEqual([])
+      } finally {
+        await context.close()
+      }
+    },
+  }
 }
 
 /** A test of what a page can do with a server of ours. Without a browser it is skipped, and says so. */
 export function testInBrowser(name: string, test: (browser: Browser) => Promise<void>): void {
-  it.skipIf(isChromiumMissing)(titleInBrowser(name), async () => {
-    const browser = await chromium.launch(chromiumOptions)
-    try {
-      await test(browser)
-    } finally {
-      await browser.close()
-    }
-  })
+  it.skipIf(isChromiumMissing)(titleInBrowser(name), async () => test(await connect()))
 }
 
-/** A suite in a real browser against what `npm start` starts. Without a browser it is skipped, and says so. */
-export function describeInBrowser(
-  name: string,
-  env: DemoEnv | (() => Promise<DemoEnv>),
-  suite: (stage: () => Stage) => void,
-): void {
+/** A suite in a real browser on the server that all suites share. */
+export function describeInBrowser(name: string, suite: (stage: Stage) => void): void {
+  describe.skipIf(isChromiumMissing)(titleInBrowser(name), () => suite(stageAt(isChromiumMissing ? '' : inject('demoUrl'))))
+}
+
+/** A suite in a real browser with a server of its own. */
+export function describeWithServer(name: string, env: DemoEnv | (() => Promise<DemoEnv>), suite: (stage: () => OwnStage) => void): void {
   describe.skipIf(isChromiumMissing)(titleInBrowser(name), () => {
-    let browser: Browser
-    let demo: DemoProcess
-
+    let stage: OwnStage
     beforeAll(async () => {
-      demo = await startDemo(await makeDataFolder(), typeof env === 'function' ? await env() : env)
-      browser = await chromium.launch(chromiumOptions)
+      const demo = await keepDemo(inject('pageFolder'), typeof env === 'function' ? await env() : env)
+      stage = { demo, ...stageAt(demo.url) }
     })
-
-    afterAll(async () => {
-      await browser.close()
-      await demo.stop()
-      await removeDataFolder(demo.dataFolder)
-    })
-
-    const openIn = async (context: BrowserContext, address: string): Promise<DemoPage> =>
-      DemoPage.open(await context.newPage(), address)
-    suite(() => ({
-      demo,
-      async open(address = demo.url) {
-        const context = await browser.newContext({ viewport: { width: 1440, height: 900 } })
-        return openIn(context, address)
-      },
-      openBeside: (page, address = page.page.url()) => openIn(page.page.context(), address),
-    }))
+    afterAll(() => stage.demo.stop())
+    suite(() => stage)
   })
 }

@@ -1,5 +1,7 @@
+import axe from 'axe-core'
 import type { ConsoleMessage, Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
+import { eventually } from './eventually.ts'
 import { readLog, readSession } from './session-state.ts'
 import type { Entry, LogEvent } from './session-state.ts'
 
@@ -15,11 +17,38 @@ export class DemoPage {
     page.on('pageerror', (error) => this.complaints.push(error.message))
   }
 
-  static async open(page: Page, address: string): Promise<DemoPage> {
+  static async visit(page: Page, address: string): Promise<DemoPage> {
     const opened = new DemoPage(page)
     await page.goto(address)
     await page.getByTestId('model').waitFor()
     return opened
+  }
+
+  /** One more tab of the same browser. Its complaints are this one's. */
+  async beside(address = this.page.url()): Promise<DemoPage> {
+    const other = await DemoPage.visit(await this.page.context().newPage(), address)
+    Object.assign(other, { complaints: this.complaints })
+    return other
+  }
+
+  /** What is on the page besides what screen readers are told. */
+  get main(): Locator {
+    return this.page.getByTestId('conversation')
+  }
+
+  get message(): Locator {
+    return this.page.getByRole('textbox', { name: 'Message', exact: true })
+  }
+
+  /** All text of the page that a screen reader reads out when it changes. */
+  async liveText(): Promise<string> {
+    const regions = this.page.locator('[aria-live=polite], [aria-live=assertive], [role=log], [role=status], [role=alert]')
+    return (await regions.allTextContents()).join('\n')
+  }
+
+  /** Everything that screen readers were told so far. */
+  announced(urgency: 'polite' | 'assertive'): Promise<readonly string[]> {
+    return this.page.getByTestId(`announced-${urgency}`).locator('p').allTextContents()
   }
 
   #note(message: ConsoleMessage): void {
@@ -27,12 +56,49 @@ export class DemoPage {
   }
 
   async say(text: string): Promise<void> {
-    await this.page.getByRole('textbox', { name: 'Message', exact: true }).fill(text)
+    await this.message.fill(text)
     await this.page.getByRole('button', { name: 'Send', exact: true }).click()
+  }
+
+  /** Waits for text of the answer that is arriving. */
+  async open(text: string): Promise<void> {
+    await this.page.locator('[data-open=true]').getByText(text).waitFor()
   }
 
   async reaches(status: string): Promise<void> {
     await this.page.locator(`[data-status="${status}"]`).waitFor()
+  }
+
+  /** Returns the milliseconds in which this machine answers one request that does nothing and shows a frame. */
+  roundTrip(): Promise<number> {
+    return this.page.evaluate(async () => {
+      const askedAt = performance.now()
+      for (let count = 0; count < 5; count++) {
+        await (await fetch('/demo/info')).json()
+        await new Promise(requestAnimationFrame)
+      }
+      return (performance.now() - askedAt) / 5
+    })
+  }
+
+  /** Stops the run. Returns the milliseconds until a new receipt was on the screen. */
+  stop(): Promise<number> {
+    return this.page.getByRole('button', { name: 'Stop', exact: true }).evaluate(async (button: HTMLElement) => {
+      const receipts = (): number => document.querySelectorAll('[data-testid=receipt]').length
+      const before = receipts()
+      const stoppedAt = performance.now()
+      button.click()
+      await new Promise<void>((resolve) => {
+        const observer = new MutationObserver(() => {
+          if (receipts() === before) return
+          observer.disconnect()
+          resolve()
+        })
+        setTimeout(resolve, 5000)
+        observer.observe(document.body, { childList: true, subtree: true })
+      })
+      return performance.now() - stoppedAt
+    })
   }
 
   tool(name: string, state: string): Locator {
@@ -67,9 +133,9 @@ export class DemoPage {
   async equalsServer(): Promise<void> {
     const stored = await readSession(this.page, this.sessionId)
     expect(stored.length).toBeGreaterThan(0)
-    await expect.poll(() => this.conversation(), { timeout: 5000 }).toEqual(stored)
+    await eventually(async () => expect(await this.conversation()).toEqual(stored))
     await this.page.reload()
-    await expect.poll(() => this.conversation(), { timeout: 5000 }).toEqual(stored)
+    await eventually(async () => expect(await this.conversation()).toEqual(stored))
   }
 
   log(): Promise<readonly LogEvent[]> {
@@ -93,6 +159,15 @@ export class DemoPage {
       }).observe(badge, { attributes: true, attributeFilter: ['data-word'] })
     })
     return () => this.page.evaluate(() => (window as unknown as { connectionWords: string[] }).connectionWords)
+  }
+
+  /** What axe finds wrong with the page as it is, one line each. */
+  async faults(): Promise<readonly string[]> {
+    await this.page.evaluate(axe.source)
+    return this.page.evaluate(async () => {
+      const { violations } = await (window as unknown as { axe: typeof axe }).axe.run()
+      return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`))
+    })
   }
 
   /** A server that was killed leaves broken connections in the console; nothing else may be there. */

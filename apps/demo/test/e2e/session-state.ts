@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { APIResponse, Page } from 'playwright-core'
 
 /** One message as both the page and the server can tell it. Texts are letters and digits: Markdown is drawn, not shown. */
 export type Entry =
@@ -34,9 +34,14 @@ interface Message {
   readonly status?: string
 }
 
+/** The server closes a connection that was idle, perhaps just as the next request comes: that one is made again. */
+function get(page: Page, url: string): Promise<APIResponse> {
+  return page.context().request.get(url, { maxRetries: 3 })
+}
+
 /** `GET S` in the form of what a page shows. */
 export async function readSession(page: Page, sessionId: string): Promise<readonly Entry[]> {
-  const answer = await page.context().request.get(new URL(`/api/agent/session/${sessionId}`, page.url()).href)
+  const answer = await get(page, new URL(`/api/agent/session/${sessionId}`, page.url()).href)
   const { messages, pendingToolCalls } = (await answer.json()) as {
     messages: Message[]
     pendingToolCalls: { toolCallId: string; unknown?: true }[]
@@ -57,14 +62,14 @@ export async function readSession(page: Page, sessionId: string): Promise<readon
 
 /** Status of the session's open or last run. */
 export async function readRunStatus(page: Page, sessionId: string): Promise<string | undefined> {
-  const answer = await page.context().request.get(new URL(`/api/agent/session/${sessionId}`, page.url()).href)
+  const answer = await get(page, new URL(`/api/agent/session/${sessionId}`, page.url()).href)
   return ((await answer.json()) as { run?: { status: string } }).run?.status
 }
 
 /** The log of a session at rest, from its first event to the one that `GET S` is true for. */
 export async function readLog(page: Page, sessionId: string): Promise<readonly LogEvent[]> {
   const url = new URL(`/api/agent/session/${sessionId}`, page.url()).href
-  const { cursor } = (await (await page.context().request.get(url)).json()) as { cursor: string }
+  const { cursor } = (await (await get(page, url)).json()) as { cursor: string }
   const cookies = await page.context().cookies()
   const headers = { cookie: cookies.map(({ name, value }) => `${name}=${value}`).join('; ') }
   const leaving = new AbortController()

@@ -2,9 +2,8 @@ import { createServer } from 'node:http'
 import { expect, it } from 'vitest'
 import { describeInBrowser } from './browser.ts'
 
-describeInBrowser('a page from elsewhere', {}, (stage) => {
-  it('D5: gets 403 from the API, although the browser holds the cookie', async () => {
-    const tab = await stage().open()
+describeInBrowser('a page from elsewhere', ({ url: demoUrl, visit }) => {
+  it('D5: gets 403 from the API, although the browser holds the cookie', () => visit(async (tab) => {
     const stranger = createServer((_request, response) => response.setHeader('content-type', 'text/html').end('<p>hello</p>'))
     await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve))
     const address = stranger.address()
@@ -15,7 +14,7 @@ describeInBrowser('a page from elsewhere', {}, (stage) => {
       // What the page may not see is visible to the debugger only.
       const debug = await page.context().newCDPSession(page)
       await debug.send('Network.enable')
-      const url = new URL('/api/agent/sessions', stage().demo.url).href
+      const url = new URL('/api/agent/sessions', demoUrl).href
       // The browser asks the stranger for an icon too: only this one request counts. Its two signs come in any order.
       const asked = Promise.withResolvers<string>()
       const statuses = new Map<string, number>()
@@ -32,5 +31,5 @@ describeInBrowser('a page from elsewhere', {}, (stage) => {
       stranger.closeAllConnections()
       stranger.close()
     }
-  })
+  }))
 })

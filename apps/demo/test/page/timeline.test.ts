@@ -3,31 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { emptyTimeline, foldTimeline } from '../../src/page/timeline/fold.ts'
 import { assignTracks } from '../../src/page/timeline/lanes.ts'
 import { createScale } from '../../src/page/timeline/scale.ts'
-
-type Facts = { readonly type: AgentEvent['type']; readonly [field: string]: unknown }
-
-/** A log: `commit` gives its events one time and the next numbers, `delta` has a time only. */
-function log() {
-  const events: AgentEvent[] = []
-  let at = 1000
-  let seq = 0
-  return {
-    events,
-    commit(afterMs: number, ...facts: readonly Facts[]) {
-      at += afterMs
-      for (const fact of facts) events.push({ ...run, ...fact, at, seq: ++seq } as AgentEvent)
-      return this
-    },
-    delta(afterMs: number, fact: Facts) {
-      at += afterMs
-      events.push({ ...run, ...fact, at } as AgentEvent)
-      return this
-    },
-  }
-}
-
-const run = { runId: 'run_1', turn: 1, step: 1 }
-const model = { provider: 'offline', modelId: 'bowline-offline' }
+import { log, opening } from './event-log.ts'
+import type { Facts } from './event-log.ts'
 
 function started(toolCallId: string, toolName = 'get_weather'): Facts {
   return { type: 'tool-execution-start', toolCallId, toolName, input: {}, attempt: 1, idempotencyKey: toolCallId, effect: 'pure' }
@@ -36,12 +13,6 @@ function started(toolCallId: string, toolName = 'get_weather'): Facts {
 function ended(toolCallId: string, status = 'result'): Facts {
   return { type: 'tool-execution-end', toolCallId, executed: 'here', durationMs: 1, message: { toolCallId, status } }
 }
-
-const opening: Facts[] = [
-  { type: 'user-message', messageId: 'u1' },
-  { type: 'turn-start', resumed: false, attempt: 1 },
-  { type: 'message-start', messageId: 'm1', attempt: 1, model },
-]
 
 function fold(events: readonly AgentEvent[]) {
   return events.reduce(foldTimeline, emptyTimeline)
@@ -118,15 +89,6 @@ describe('the timeline', () => {
     const durable = events.filter((event) => event.seq !== undefined)
     expect(fold(durable)).toEqual(fold(events))
     expect(fold([...events, ...durable])).toEqual(fold(events))
-  })
-
-  it('D18: a stopped turn leaves its receipt under the last message', () => {
-    const receipt = [{ toolCallId: 'a', toolName: 'index_docs', status: 'cancelled' }]
-    const { events } = log()
-      .commit(0, ...opening)
-      .commit(10, { type: 'message-end', messageId: 'm1', message: { stopReason: 'tool-calls' } }, started('a', 'index_docs'))
-      .commit(10, ended('a', 'cancelled'), { type: 'turn-end', status: 'aborted', reason: 'abort', receipt })
-    expect(fold(events).notes).toEqual({ m1: { status: 'aborted', reason: 'abort', receipt } })
   })
 
   it('keeps the order of moments and cuts long waits short', () => {

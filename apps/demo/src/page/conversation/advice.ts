@@ -1,4 +1,4 @@
-import type { TurnNote } from '../timeline/fold.ts'
+import type { TurnNote } from './margins.ts'
 
 export interface Advice {
   /** The code, as the API gives it. */

@@ -1,25 +1,27 @@
 import { ArrowUp, Square } from 'lucide-react'
-import { useRef, useState } from 'react'
+import { useId, useRef, useState } from 'react'
 import { phrases } from '../../phrases.ts'
+import type { Delivery } from '../session/use-activity.ts'
 
 interface ComposerProps {
-  /** A run is open: it can be stopped, and nothing else can be sent. */
+  /** A run is open: it can be stopped, and what is sent steers it or waits for its end. */
   readonly busy: boolean
   readonly stopping: boolean
   readonly hint: string
   /** False: it was not accepted, and the text comes back. */
-  readonly onSend: (text: string) => Promise<boolean>
+  readonly onSend: (text: string, delivery: Delivery) => Promise<boolean>
   readonly onStop: () => void
 }
 
 export function Composer({ busy, stopping, hint, onSend, onStop }: ComposerProps) {
   const [text, setText] = useState('')
   const field = useRef<HTMLTextAreaElement>(null)
-  const send = (message: string): void => {
-    if (busy || message.trim() === '') return
+  const hintId = useId()
+  const send = (message: string, whenBusy: Delivery = 'steer'): void => {
+    if (message.trim() === '') return
     setText('')
     field.current?.focus()
-    void onSend(message.trim()).then((accepted) => {
+    void onSend(message.trim(), busy ? whenBusy : 'start').then((accepted) => {
       if (!accepted) setText((typed) => typed || message)
     })
   }
@@ -31,7 +33,7 @@ export function Composer({ busy, stopping, hint, onSend, onStop }: ComposerProps
         send(text)
       }}
     >
-      <div className="mb-2 flex flex-wrap gap-1.5" role="group" aria-label="Things to try">
+      <div className={`mb-2 flex-wrap gap-1.5 sm:flex ${busy ? 'hidden' : 'flex'}`} role="group" aria-label="Things to try">
         {phrases.map(({ say, see }) => (
           <button
             key={say}
@@ -51,28 +53,36 @@ export function Composer({ busy, stopping, hint, onSend, onStop }: ComposerProps
           aria-label="Message"
           rows={Math.min(6, text.split('\n').length)}
           value={text}
-          placeholder="Say something to the agent"
+          placeholder={busy ? 'Steer the run' : 'Say something to the agent'}
+          aria-describedby={hintId}
           className="max-h-48 flex-1 resize-none bg-transparent px-2 py-1.5 outline-none"
           onChange={(event) => setText(event.target.value)}
           onKeyDown={(event) => {
-            if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return
+            const queues = event.shiftKey && (event.ctrlKey || event.metaKey)
+            if (event.key !== 'Enter' || (event.shiftKey && !queues) || event.nativeEvent.isComposing) return
             event.preventDefault()
-            send(text)
+            send(text, queues ? 'queue' : 'steer')
           }}
         />
-        {busy ? (
+        {busy && (
           <button type="button" className="button" onClick={onStop} disabled={stopping}>
             <Square className="size-3.5 fill-current" aria-hidden="true" />
             {stopping ? 'Stopping …' : 'Stop'}
           </button>
-        ) : (
-          <button type="submit" className="button button-accent" disabled={text.trim() === ''}>
-            <ArrowUp className="size-4" aria-hidden="true" />
-            Send
+        )}
+        <button type="submit" className="button button-accent" disabled={text.trim() === ''}>
+          <ArrowUp className="size-4" aria-hidden="true" />
+          {busy ? 'Steer' : 'Send'}
+        </button>
+      </div>
+      <p className="mt-1.5 px-2 text-xs text-ink-soft">
+        <span id={hintId}>{hint}</span>
+        {busy && text.trim() !== '' && (
+          <button type="button" className="ml-2 text-accent underline underline-offset-2" onClick={() => send(text, 'queue')}>
+            Queue it
           </button>
         )}
-      </div>
-      <p className="mt-1.5 px-2 text-xs text-ink-soft">{hint}</p>
+      </p>
     </form>
   )
 }

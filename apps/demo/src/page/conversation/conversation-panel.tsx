@@ -2,72 +2,79 @@ import { isEnded } from '@bowline/agent-loop/events'
 import type { RunView, ViewMessage } from '@bowline/agent-loop/events'
 import { phrases } from '../../phrases.ts'
 import type { Resolution, ToolAnswer } from '../session/actions.ts'
-import type { Timeline } from '../timeline/fold.ts'
+import type { Delivery, SentInput } from '../session/use-activity.ts'
 import type { Advice } from './advice.ts'
 import { CallCard } from './call-card.tsx'
 import { Composer } from './composer.tsx'
-import { Answer, Bubble, OpenAnswer, UserBubble, Waiting } from './messages.tsx'
+import type { Margins } from './margins.ts'
+import { Answer, OpenAnswer, UserBubble, Waiting } from './messages.tsx'
+import { PendingInputs } from './pending-inputs.tsx'
+import { RetryList } from './retry-list.tsx'
 import { AdviceBox, TurnNoteLine } from './turn-note.tsx'
 import { useStickToBottom } from '../parts/use-stick-to-bottom.ts'
 
 export interface ConversationProps {
   readonly sessionId: string
   readonly view: RunView
-  readonly notes: Timeline['notes']
+  readonly margins: Margins
   /** What stands in the log is not all here yet. */
   readonly loading: boolean
   readonly connected: boolean
   /** Sent, and not yet in the log. */
-  readonly sending: string | undefined
+  readonly sent: readonly SentInput[]
   readonly stopping: boolean
   readonly trouble: Advice | undefined
   readonly keyVariable: string | undefined
-  readonly onSend: (text: string) => Promise<boolean>
+  readonly onSend: (text: string, delivery: Delivery) => Promise<boolean>
   readonly onStop: () => void
   readonly onAnswer: (answer: ToolAnswer) => Promise<unknown>
   readonly onResolve: (toolCallId: string, resolution: Resolution) => Promise<unknown>
 }
 
 export function ConversationPanel(props: ConversationProps) {
-  const { view, notes, loading, connected, sending, stopping, trouble, keyVariable, onSend, onStop, onAnswer, onResolve } = props
-  const box = useStickToBottom<HTMLDivElement>()
+  const { view, margins, loading, connected, sent, stopping, trouble, keyVariable, onSend, onStop, onAnswer, onResolve } = props
+  const empty = !loading && view.messages.length === 0 && !view.open && view.status === undefined && sent.length === 0
+  const box = useStickToBottom<HTMLDivElement>(!empty)
   const renderCall = (toolCallId: string) => (
     <CallCard key={toolCallId} {...{ toolCallId, view, connected, onAnswer, onResolve }} />
   )
-  const busy = sending !== undefined || view.status !== undefined && !isEnded(view.status)
-  const empty = !loading && view.messages.length === 0 && !view.open && view.status === undefined && sending === undefined
+  const busy = sent.length > 0 || (view.status !== undefined && !isEnded(view.status))
   return (
-    <main className="flex min-h-0 min-w-0 flex-col">
+    <section aria-label="Conversation" className="flex min-h-0 min-w-0 flex-col">
       <h2 className="sr-only">Conversation</h2>
       <div ref={box} className="min-h-0 flex-1 overflow-y-auto">
         <div className="mx-auto flex w-full max-w-3xl flex-col gap-6 px-4 py-6" data-status={loading ? 'loading' : (view.status ?? 'new')} data-testid="conversation">
-          {empty && <Welcome onSend={(text) => void onSend(text)} />}
+          {empty && <Welcome onSend={(text) => void onSend(text, 'start')} />}
           {view.messages.map((message, index) => (
-            <Entry key={message.id ?? index} {...{ message, renderCall, keyVariable }} note={notes[message.id ?? '']} />
+            <Entry key={message.id ?? index} {...{ message, margins, renderCall, keyVariable }} />
           ))}
           {view.open && <OpenAnswer open={view.open} renderCall={renderCall} />}
-          {sending !== undefined && <Bubble text={sending} sending />}
+          <PendingInputs sent={sent} queued={margins.queued} behind={view.status !== 'queued'} />
           {view.status === 'queued' && !view.open && <Waiting />}
           {trouble && <AdviceBox advice={trouble} />}
         </div>
       </div>
-      <Composer busy={busy} stopping={stopping} hint={hintFor(view, connected)} onSend={onSend} onStop={onStop} />
-    </main>
+      <Composer busy={busy} stopping={stopping} hint={hintFor(view, connected, busy)} onSend={onSend} onStop={onStop} />
+    </section>
   )
 }
 
 interface EntryProps {
   readonly message: ViewMessage
-  readonly note: Timeline['notes'][string] | undefined
+  readonly margins: Margins
   readonly keyVariable: string | undefined
   readonly renderCall: (toolCallId: string) => React.ReactNode
 }
 
-function Entry({ message, note, keyVariable, renderCall }: EntryProps) {
+function Entry({ message, margins, keyVariable, renderCall }: EntryProps) {
   if (message.role === 'tool-result') return null
+  const id = message.id ?? ''
+  const note = margins.notes[id]
+  const retries = margins.retries[id]
   return (
     <div>
-      {message.role === 'user' ? <UserBubble message={message} /> : <Answer message={message} renderCall={renderCall} />}
+      {message.role === 'user' ? <UserBubble message={message} steered={margins.steered.includes(id)} /> : <Answer message={message} renderCall={renderCall} />}
+      {retries && <RetryList retries={retries} />}
       {note && <TurnNoteLine note={note} keyVariable={keyVariable} />}
     </div>
   )
@@ -99,21 +106,23 @@ function Welcome({ onSend }: { readonly onSend: (text: string) => void }) {
   )
 }
 
-function hintFor(view: RunView, connected: boolean): string {
+const busyKeys = 'Enter steers it, before its next step. Ctrl+Shift+Enter queues the next message.'
+
+function hintFor(view: RunView, connected: boolean, busy: boolean): string {
   if (!connected) return 'No contact to the server. The run is safe in the store; the page keeps trying.'
   switch (view.status) {
     case 'queued':
     case 'running':
-      return 'The agent is at work. Closing this tab does not stop it.'
+      return `The agent is at work. ${busyKeys}`
     case 'waiting-for-subagent':
-      return 'The agent waits for a subagent. Closing this tab does not stop it.'
+      return `The agent waits for a subagent. ${busyKeys}`
     case 'waiting-for-retry':
-      return 'The model did not answer. The call is made again in a moment.'
+      return `The model did not answer. The call is made again in a moment. ${busyKeys}`
     case 'waiting-for-user':
-      return 'The run waits for your answer above.'
+      return `The run waits for your answer above. ${busyKeys}`
     case 'needs-recovery':
-      return 'The run waits for your decision above.'
+      return `The run waits for your decision above. ${busyKeys}`
     default:
-      return 'Enter sends, Shift+Enter makes a new line.'
+      return busy ? 'On its way to the agent.' : 'Enter sends, Shift+Enter makes a new line.'
   }
 }

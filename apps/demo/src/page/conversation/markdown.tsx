@@ -10,15 +10,16 @@ const components: NonNullable<StreamdownProps['components']> = {
   ),
   // Loading a picture tells its host that somebody reads this.
   img: ({ alt, src }) => <span className="text-ink-soft">[picture: {alt || String(src)}]</span>,
+  // Tables and code scroll sideways on a phone, also by keyboard.
   table: ({ children }) => (
-    <div className="my-3 overflow-x-auto rounded-lg border border-line">
+    <div tabIndex={0} className="my-3 overflow-x-auto rounded-lg border border-line">
       <table className="w-full border-collapse text-sm">{children}</table>
     </div>
   ),
   th: ({ children }) => <th className="border-b border-line bg-sunken px-3 py-1.5 text-left font-medium break-normal">{children}</th>,
   td: ({ children }) => <td className="border-b border-line px-3 py-1.5 align-top break-normal">{children}</td>,
   pre: ({ children }) => (
-    <pre className="my-3 overflow-x-auto rounded-lg border border-line bg-sunken px-4 py-3 font-mono text-[13px] leading-relaxed [&_code]:bg-transparent [&_code]:p-0">
+    <pre tabIndex={0} className="my-3 overflow-x-auto rounded-lg border border-line bg-sunken px-4 py-3 font-mono text-[13px] leading-relaxed [&_code]:bg-transparent [&_code]:p-0">
       {children}
     </pre>
   ),

@@ -1,4 +1,5 @@
 import type { OpenMessage, ViewMessage } from '@bowline/agent-loop/events'
+import { Clock, CornerDownRight } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { Markdown } from './markdown.tsx'
 import { Reasoning } from './reasoning.tsx'
@@ -6,23 +7,41 @@ import { Reasoning } from './reasoning.tsx'
 type UserMessage = Extract<ViewMessage, { role: 'user' }>
 type AssistantMessage = Extract<ViewMessage, { role: 'assistant' }>
 
-export function UserBubble({ message }: { readonly message: UserMessage }) {
-  return <Bubble text={textOf(message)} />
+export function UserBubble({ message, steered }: { readonly message: UserMessage; readonly steered: boolean }) {
+  return (
+    <>
+      <div className="flex justify-end" data-testid="user">
+        <p className={bubble}>{textOf(message)}</p>
+      </div>
+      {steered && (
+        <p data-testid="steered" className={caption}>
+          <CornerDownRight className="size-3.5" aria-hidden="true" />
+          Read by the run while it was at work.
+        </p>
+      )}
+    </>
+  )
 }
 
-export function Bubble({ text, sending = false }: { readonly text: string; readonly sending?: boolean }) {
+/** An input that is not in the conversation yet. */
+export function PendingBubble({ text, fate }: { readonly text: string; readonly fate?: string | undefined }) {
   return (
-    <div className="flex justify-end" data-testid="user">
-      <p
-        className={`max-w-[85%] rounded-2xl rounded-br-md bg-accent-soft px-4 py-2 break-words whitespace-pre-wrap ${
-          sending ? 'opacity-60' : ''
-        }`}
-      >
-        {text}
-      </p>
+    <div data-testid="pending-input">
+      <div className="flex justify-end">
+        <p className={`${bubble} border border-dashed border-accent`}>{text}</p>
+      </div>
+      {fate !== undefined && (
+        <p className={caption}>
+          <Clock className="size-3.5" aria-hidden="true" />
+          {fate}
+        </p>
+      )}
     </div>
   )
 }
+
+const bubble = 'max-w-[85%] rounded-2xl rounded-br-md bg-accent-soft px-4 py-2 break-words whitespace-pre-wrap'
+const caption = 'mt-1 flex items-center justify-end gap-1.5 text-xs text-ink-soft'
 
 interface AnswerProps {
   /** One card per call that the answer asks for, in order. */
@@ -65,7 +84,8 @@ function Calls({ calls, renderCall }: AnswerProps & { readonly calls: readonly s
 
 export function Waiting() {
   return (
-    <p className="flex gap-1 py-2" aria-label="The model is about to answer">
+    <p className="flex gap-1 py-2">
+      <span className="sr-only">The model is about to answer.</span>
       {[0, 1, 2].map((dot) => (
         <span key={dot} className="size-1.5 animate-pulse rounded-full bg-ink-soft" style={{ animationDelay: `${dot * 160}ms` }} />
       ))}

@@ -1,97 +1,76 @@
 import type { ToolCallView } from '@bowline/agent-loop/events'
 import { LifeBuoy } from 'lucide-react'
-import { useId, useState } from 'react'
+import { useId, useRef, useState } from 'react'
 import { toolLabel } from '../../tool-labels.ts'
 import { formatTime } from '../parts/duration.ts'
 import type { Resolution } from '../session/actions.ts'
+import { RecordDialog } from './record-dialog.tsx'
+import { recoveryChoices } from './recovery-choices.ts'
 
 interface RecoveryCardProps {
   readonly call: ToolCallView
   readonly onResolve: (resolution: Resolution) => Promise<unknown>
 }
 
-interface Choice {
-  readonly name: string
-  readonly meaning: string
-  /** The default text of choices that need one. */
-  readonly text?: string
-  resolution(text: string): Resolution
-}
-
-const choices: readonly Choice[] = [
-  {
-    name: 'It happened',
-    meaning: 'You have seen the effect. The text becomes the result of the tool.',
-    text: 'Paid. I have checked the account.',
-    resolution: (text) => ({ result: text }),
-  },
-  {
-    name: 'It failed',
-    meaning: 'You have seen that it did not work. The text becomes its error.',
-    text: 'The payment did not go through.',
-    resolution: (text) => ({ error: text }),
-  },
-  {
-    name: 'Run it again',
-    meaning: 'You are sure that nothing happened. The tool starts once more.',
-    resolution: () => ({ runAgain: true }),
-  },
-  {
-    name: 'I do not know',
-    meaning: 'The model is told that the outcome is unknown, and goes on from there.',
-    resolution: () => ({ unknown: true }),
-  },
-]
-
+/** Nothing is chosen for the reader, and a choice is recorded only after the dialog has said what that means. */
 export function RecoveryCard({ call, onResolve }: RecoveryCardProps) {
-  const [chosen, setChosen] = useState(0)
-  const [texts, setTexts] = useState<readonly string[]>(choices.map((choice) => choice.text ?? ''))
+  const [chosen, setChosen] = useState<string>()
+  const [text, setText] = useState('')
   const [resolving, setResolving] = useState(false)
+  const dialog = useRef<HTMLDialogElement>(null)
   const group = useId()
-  const choice = choices[chosen] ?? choices[0]
+  const choice = recoveryChoices.find(({ name }) => name === chosen)
+  const label = call.label ?? toolLabel(call.toolName)
+  const record = (resolution: Resolution): void => {
+    setResolving(true)
+    void onResolve(resolution).finally(() => setResolving(false))
+  }
   return (
-    <form
-      data-testid="recovery"
-      className="rounded-b-xl border-t border-line bg-warn-soft px-4 py-3 text-sm"
-      onSubmit={(event) => {
-        event.preventDefault()
-        if (!choice) return
-        setResolving(true)
-        void onResolve(choice.resolution(texts[chosen] ?? '')).finally(() => setResolving(false))
-      }}
-    >
+    <div data-testid="recovery" className="rounded-b-xl border-t border-line bg-warn-soft px-4 py-3 text-sm">
       <p className="flex items-center gap-2 font-medium">
-        <LifeBuoy className="size-4 text-warn" aria-hidden="true" />
+        <LifeBuoy className="size-4 shrink-0 text-warn" aria-hidden="true" />
         Did it happen? Only you can find out.
       </p>
       <p className="mt-1 text-ink-soft">
-        {call.label ?? toolLabel(call.toolName)} started{call.startedAt === undefined ? '' : ` at ${formatTime(call.startedAt)}`} and the server
-        died before it said how it ended. The tool may run only once, so it was not started again.
+        {label} started{call.startedAt === undefined ? '' : ` at ${formatTime(call.startedAt)}`} and the server died before it said how it
+        ended. The tool may run only once, so it was not started again.
       </p>
-      <fieldset className="mt-3 space-y-2" disabled={resolving}>
-        <legend className="sr-only">What became of it</legend>
-        {choices.map(({ name, meaning, text }, index) => (
-          <div key={name}>
-            <label className="flex items-baseline gap-2">
-              <input type="radio" name={group} className="accent-accent" checked={index === chosen} onChange={() => setChosen(index)} />
-              <span>
-                <span className="font-medium">{name}</span> <span className="text-ink-soft">– {meaning}</span>
-              </span>
-            </label>
-            {index === chosen && text !== undefined && (
-              <input
-                className="field mt-1 ml-6 w-[calc(100%-1.5rem)]"
-                aria-label={`${name}: text for the model`}
-                value={texts[index]}
-                onChange={(event) => setTexts(texts.with(index, event.target.value))}
-              />
-            )}
-          </div>
-        ))}
-      </fieldset>
-      <button type="submit" className="button button-accent mt-3" disabled={resolving}>
-        Decide
-      </button>
-    </form>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          dialog.current?.showModal()
+          // The way back, not the arguments, which come first and can be scrolled.
+          dialog.current?.querySelector('button')?.focus()
+        }}
+      >
+        <fieldset className="mt-3 space-y-2" disabled={resolving}>
+          <legend className="sr-only">What became of it</legend>
+          {recoveryChoices.map(({ name, meaning, example }) => (
+            <div key={name}>
+              <label className="flex items-baseline gap-2">
+                <input type="radio" name={group} required className="accent-accent" checked={name === chosen} onChange={() => setChosen(name)} />
+                <span>
+                  <span className="font-medium">{name}</span> <span className="text-ink-soft">– {meaning}</span>
+                </span>
+              </label>
+              {name === chosen && example !== undefined && (
+                <input
+                  className="field mt-1 ml-6 w-[calc(100%-1.5rem)]"
+                  aria-label={`${name}: text for the model`}
+                  placeholder={`For example: ${example}`}
+                  required
+                  value={text}
+                  onChange={(event) => setText(event.target.value)}
+                />
+              )}
+            </div>
+          ))}
+        </fieldset>
+        <button type="submit" className="button mt-3" disabled={resolving || !choice}>
+          Decide …
+        </button>
+      </form>
+      {choice && <RecordDialog ref={dialog} {...{ call, label, choice, text }} onRecord={() => record(choice.resolution(text))} />}
+    </div>
   )
 }

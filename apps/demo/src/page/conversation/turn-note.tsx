@@ -1,7 +1,7 @@
 import { CircleStop, Gauge, ShieldAlert, TriangleAlert } from 'lucide-react'
-import type { TurnNote } from '../timeline/fold.ts'
 import { adviceForError } from './advice.ts'
 import type { Advice } from './advice.ts'
+import type { TurnNote } from './margins.ts'
 
 interface TurnNoteLineProps {
   readonly note: TurnNote

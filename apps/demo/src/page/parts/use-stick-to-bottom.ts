@@ -2,13 +2,13 @@ import { useEffect, useRef } from 'react'
 
 const nearPixels = 80
 
-/** Keeps the end in sight while text arrives, unless the reader has scrolled up. */
-export function useStickToBottom<Element extends HTMLElement>() {
+/** Keeps the end in sight while text arrives, unless the reader has scrolled up. Does nothing while not `active`. */
+export function useStickToBottom<Element extends HTMLElement>(active: boolean) {
   const box = useRef<Element>(null)
   useEffect(() => {
     const element = box.current
     const content = element?.firstElementChild
-    if (!element || !content) return
+    if (!active || !element || !content) return
     let near = true
     const onScroll = (): void => {
       near = element.scrollHeight - element.scrollTop - element.clientHeight < nearPixels
@@ -22,6 +22,6 @@ export function useStickToBottom<Element extends HTMLElement>() {
       observer.disconnect()
       element.removeEventListener('scroll', onScroll)
     }
-  }, [])
+  }, [active])
   return box
 }

@@ -1,45 +1,82 @@
 import type { UseSessionResult } from '@bowline/client/react'
 import { useState } from 'react'
+import type { LoggedInput, Margins } from '../conversation/margins.ts'
 
 const agent = 'demo'
 const titleCharacters = 80
 
+/** What becomes of an input: a run, a word into the open run, or a run after it. */
+export type Delivery = 'start' | 'steer' | 'queue'
+
+export interface SentInput {
+  readonly id: string
+  readonly text: string
+  readonly delivery: Delivery
+  /** The end of the log when it was sent. */
+  readonly after: number
+}
+
 /** What is under way in one session. */
 interface Activity {
   readonly sessionId: string
-  readonly sent?: { readonly text: string; readonly after: number } | undefined
-  readonly stopping?: boolean
+  readonly sent: readonly SentInput[]
+  readonly stopping: boolean
 }
+
+/** What the server has accepted. It outlives a reload: the log tells of a word to a run only when the run has read it. */
+const accepted = {
+  read: (sessionId: string): readonly SentInput[] => JSON.parse(sessionStorage.getItem(`sent/${sessionId}`) ?? '[]') as SentInput[],
+  add: (sessionId: string, input: SentInput): void =>
+    sessionStorage.setItem(`sent/${sessionId}`, JSON.stringify([...accepted.read(sessionId), input])),
+}
+
+const nothing = (sessionId: string): Activity => ({ sessionId, sent: accepted.read(sessionId), stopping: false })
 
 export interface UsedActivity {
   /** Sent, and not yet in the log. */
-  readonly sending: string | undefined
+  readonly sent: readonly SentInput[]
   readonly stopping: boolean
-  /** False: it was not accepted. */
-  readonly send: (text: string) => Promise<boolean>
+  /** Resolves to false if it was not accepted. */
+  readonly send: (text: string, delivery: Delivery) => Promise<boolean>
   readonly stop: () => void
 }
 
 /** The moments between a click and the event that tells of it. */
-export function useActivity(sessionId: string, session: UseSessionResult, onAccepted: () => void): UsedActivity {
-  const [latest, setLatest] = useState<Activity>({ sessionId })
-  const here = (activity: Activity): Activity => (activity.sessionId === sessionId ? activity : { sessionId })
-  const { sent, stopping = false } = here(latest)
-  const update = (change: Partial<Activity>): void => setLatest((before) => ({ ...here(before), ...change }))
-  const asked = session.messages.filter((message) => message.role === 'user').length
+export function useActivity(sessionId: string, session: UseSessionResult, { inputs, lastSeq }: Margins, onAccepted: () => void): UsedActivity {
+  const [latest, setLatest] = useState(() => nothing(sessionId))
+  const here = (activity: Activity): Activity => (activity.sessionId === sessionId ? activity : nothing(sessionId))
+  const update = (change: (before: Activity) => Partial<Activity>): void =>
+    setLatest((before) => ({ ...here(before), ...change(here(before)) }))
+  const { sent, stopping } = here(latest)
   return {
-    sending: sent && asked <= sent.after ? sent.text : undefined,
+    sent: withoutLogged(sent, inputs),
     stopping,
-    async send(text) {
-      update({ sent: { text, after: asked } })
-      const { ok } = await session.send(text, { agent, metadata: { title: text.slice(0, titleCharacters) } })
-      if (ok) onAccepted()
-      else update({ sent: undefined })
+    async send(text, delivery) {
+      const id = crypto.randomUUID()
+      const input: SentInput = { id, text, delivery, after: lastSeq }
+      update((before) => ({ sent: [...before.sent, input] }))
+      const options = { id, agent, metadata: { title: text.slice(0, titleCharacters) }, ...(delivery !== 'start' && { onBusy: delivery }) }
+      const { ok } = await session.send(text, options)
+      if (!ok) update((before) => ({ sent: before.sent.filter((other) => other.id !== id) }))
+      else {
+        if (delivery === 'steer') accepted.add(sessionId, input)
+        onAccepted()
+      }
       return ok
     },
     stop() {
-      update({ stopping: true })
-      void session.stop().finally(() => update({ stopping: false }))
+      update(() => ({ stopping: true }))
+      void session.stop().finally(() => update(() => ({ stopping: false })))
     },
   }
+}
+
+/** The server names inputs in the log by ids of its own: each is known by its text and by when it was sent. */
+function withoutLogged(sent: readonly SentInput[], inputs: readonly LoggedInput[]): readonly SentInput[] {
+  const logged = [...inputs]
+  return sent.filter(({ text, after }) => {
+    const place = logged.findIndex((input) => input.seq > after && input.text === text)
+    if (place >= 0) logged.splice(place, 1)
+    return place < 0
+  })
 }

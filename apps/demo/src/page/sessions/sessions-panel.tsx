@@ -11,7 +11,7 @@ interface SessionsPanelProps {
 
 export function SessionsPanel({ sessions, current, onPick, onNew }: SessionsPanelProps) {
   return (
-    <nav aria-label="Sessions" className="hidden min-h-0 flex-col border-r border-line bg-surface md:flex">
+    <nav aria-label="Sessions" className="flex min-h-0 flex-col border-line bg-surface md:border-r">
       <div className="flex items-center justify-between px-4 py-3">
         <h2 className="label">Sessions</h2>
         <button type="button" className="button" onClick={onNew}>
@@ -41,8 +41,8 @@ export function SessionsPanel({ sessions, current, onPick, onNew }: SessionsPane
   )
 }
 
-function wordOf({ status = 'new', expiredAt }: SessionSummary): string {
-  return expiredAt === undefined ? status.replaceAll('-', ' ') : 'expired'
+function wordOf({ status, expiredAt }: SessionSummary): string {
+  return expiredAt === undefined ? (status ?? 'new').replaceAll('-', ' ') : 'expired'
 }
 
 function titleOf(session: SessionSummary): string {

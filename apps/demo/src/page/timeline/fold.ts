@@ -1,5 +1,5 @@
-import { isDelta, isSuspended } from '@bowline/agent-loop/events'
-import type { AgentEvent, CallReceipt, TurnEndEvent, TurnStatus } from '@bowline/agent-loop/events'
+import { isDelta } from '@bowline/agent-loop/events'
+import type { AgentEvent, TurnStatus } from '@bowline/agent-loop/events'
 import { toolLabel } from '../../tool-labels.ts'
 
 /** What the timeline draws. Made from the events only: the same log gives the same picture, live or after a reload. */
@@ -9,11 +9,8 @@ export interface Timeline {
   /** Moments at which something became durable. */
   readonly commits: readonly Commit[]
   readonly gaps: readonly Gap[]
-  /** How turns ended that did not simply complete, under the id of their last message. */
-  readonly notes: Readonly<Record<string, TurnNote>>
   readonly lastSeq: number
   readonly lastAt: number
-  readonly lastMessageId?: string
 }
 
 export interface Span {
@@ -47,14 +44,7 @@ export interface Gap {
   readonly endAt: number
 }
 
-export interface TurnNote {
-  readonly status: Exclude<TurnStatus, 'completed'>
-  readonly reason: string
-  readonly receipt?: readonly CallReceipt[]
-  readonly error?: NonNullable<TurnEndEvent['error']>
-}
-
-export const emptyTimeline: Timeline = { spans: [], turns: [], commits: [], gaps: [], notes: {}, lastSeq: 0, lastAt: 0 }
+export const emptyTimeline: Timeline = { spans: [], turns: [], commits: [], gaps: [], lastSeq: 0, lastAt: 0 }
 
 export function foldTimeline(timeline: Timeline, event: AgentEvent): Timeline {
   if (isDelta(event)) return event.at > timeline.lastAt ? { ...timeline, lastAt: event.at } : timeline
@@ -70,8 +60,6 @@ export function foldTimeline(timeline: Timeline, event: AgentEvent): Timeline {
 
 function change(timeline: Timeline, event: AgentEvent): Partial<Timeline> {
   switch (event.type) {
-    case 'user-message':
-      return { lastMessageId: event.messageId }
     case 'turn-start':
       return {
         turns: event.resumed
@@ -80,11 +68,11 @@ function change(timeline: Timeline, event: AgentEvent): Partial<Timeline> {
         ...(event.cause === 'takeover' && crash(timeline, event.at)),
       }
     case 'turn-end':
-      return { turns: withTurn(timeline.turns, event.runId, event.status), ...note(timeline, event) }
+      return { turns: withTurn(timeline.turns, event.runId, event.status) }
     case 'message-start':
       return { spans: [...timeline.spans, start(event.messageId, 'model', event.model.modelId, event.at)] }
     case 'message-end':
-      return { lastMessageId: event.messageId, spans: end(timeline.spans, event.messageId, event.at, event.message.stopReason) }
+      return { spans: end(timeline.spans, event.messageId, event.at, event.message.stopReason) }
     case 'message-discarded':
       return { spans: end(timeline.spans, event.messageId, event.at, event.reason, true) }
     case 'tool-execution-start':
@@ -135,14 +123,6 @@ function withTurn(turns: readonly Turn[], runId: string, status: Turn['status'])
 
 function crash(timeline: Timeline, endAt: number): Partial<Timeline> {
   return { gaps: [...timeline.gaps, { startAt: timeline.commits.at(-1)?.at ?? endAt, endAt }] }
-}
-
-function note(timeline: Timeline, event: TurnEndEvent): Partial<Timeline> {
-  const { status, reason, receipt, error } = event
-  if (status === 'completed' || isSuspended(status)) return {}
-  if (timeline.lastMessageId === undefined) return {}
-  const ended: TurnNote = { status, reason, ...(receipt && { receipt }), ...(error && { error }) }
-  return { notes: { ...timeline.notes, [timeline.lastMessageId]: ended } }
 }
 
 /** Events of one commit carry one time and stand next to each other. */

@@ -87,10 +87,10 @@ export function GapBand({ gap, scale }: { readonly gap: Gap; readonly scale: Sca
   return (
     <div
       data-testid="gap"
-      className="absolute -inset-x-4 z-10 flex items-center border-y px-4 border-bad/40 bg-[repeating-linear-gradient(-45deg,transparent_0_6px,var(--bad-soft)_6px_12px)]"
+      className="absolute -inset-x-4 flex items-center border-y px-4 border-bad/40 bg-[repeating-linear-gradient(-45deg,transparent_0_6px,var(--bad-soft)_6px_12px)]"
       style={{ top, height }}
     >
-      <span className="rounded-full bg-bad-soft px-2 text-[11px] leading-4 font-medium text-bad">
+      <span className="z-10 rounded-full bg-bad-soft px-2 text-[11px] leading-4 font-medium text-bad">
         server lost · back within {formatDuration(gap.endAt - gap.startAt)}
       </span>
     </div>

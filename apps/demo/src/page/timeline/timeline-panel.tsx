@@ -12,11 +12,11 @@ interface TimelinePanelProps {
 
 export function TimelinePanel({ timeline }: TimelinePanelProps) {
   const [details, setDetails] = useState<string>()
-  const box = useStickToBottom<HTMLDivElement>()
+  const box = useStickToBottom<HTMLDivElement>(true)
   const model = timeline.spans.filter((span) => span.lane === 'model')
   const tools = timeline.spans.filter((span) => span.lane === 'tools')
   return (
-    <section aria-label="Timeline" className="flex min-h-0 flex-col border-l border-line bg-surface">
+    <section aria-label="Timeline" className="flex min-h-0 flex-col border-line bg-surface xl:border-l">
       <header className="border-b border-line px-4 py-3">
         <h2 className="label">Timeline</h2>
         <div className="mt-2 grid grid-cols-[1fr_1.4fr_3.5rem] gap-3 text-xs text-ink-soft" aria-hidden="true">
@@ -34,7 +34,7 @@ export function TimelinePanel({ timeline }: TimelinePanelProps) {
           )}
         </div>
       </div>
-      <footer className="min-h-14 border-t border-line px-4 py-2 text-xs text-ink-soft" aria-live="polite">
+      <footer className="min-h-14 border-t border-line px-4 py-2 text-xs text-ink-soft">
         {details ?? <span>{summary(timeline)}</span>}
       </footer>
     </section>

@@ -1,0 +1,36 @@
+import { freePort } from '../../src/supervisor/free-port.ts'
+import { keepServer } from '../../src/supervisor/keep-server.ts'
+import { cleanEnv, makeDataFolder, removeDataFolder } from '../demo-process.ts'
+import type { DemoEnv } from '../demo-process.ts'
+
+export interface KeptDemo {
+  readonly url: string
+  readonly dataFolder: string
+  /** The environment of the processes that start from now on. */
+  setEnv(change: DemoEnv): void
+  /** Ends the server and removes its data. */
+  stop(): Promise<void>
+}
+
+/** The server of `npm start`, kept alive by what keeps it alive there, with data of its own and without delays. */
+export async function keepDemo(pageFolder: string, change: DemoEnv = {}): Promise<KeptDemo> {
+  const dataFolder = await makeDataFolder()
+  const port = String(await freePort(0))
+  const env: Record<string, string | undefined> = {
+    ...{ ...process.env, ...cleanEnv, DEMO_DATA: dataFolder, DEMO_PAGE: pageFolder, DEMO_PORT: port, DEMO_SPEED: '0' },
+    ...change,
+  }
+  const ready = Promise.withResolvers<string>()
+  const server = keepServer({ env, onReady: ready.resolve, onGone: () => undefined })
+  void server.ended.then((end) => ready.reject(new Error(`The demo has ended: ${JSON.stringify(end)}`)))
+  return {
+    url: await ready.promise,
+    dataFolder,
+    setEnv: (next) => void Object.assign(env, next),
+    async stop() {
+      server.stop()
+      await server.ended
+      await removeDataFolder(dataFolder)
+    },
+  }
+}

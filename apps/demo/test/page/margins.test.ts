@@ -1,0 +1,68 @@
+import type { AgentEvent } from '@bowline/agent-loop/events'
+import { describe, expect, it } from 'vitest'
+import { describeNext } from '../../src/page/conversation/describe-retry.ts'
+import { emptyMargins, foldMargins } from '../../src/page/conversation/margins.ts'
+import { log, opening } from './event-log.ts'
+import type { Facts } from './event-log.ts'
+
+const fold = (events: readonly AgentEvent[]) => events.reduce(foldMargins, emptyMargins)
+
+const error = { kind: 'overloaded', message: 'Too many at once.' }
+const retryStart = (attempt: number, more: object = {}): Facts => ({
+  ...{ type: 'retry-start', attempt, maxAttempts: 4, delayMs: 2000, notBefore: 5000, cause: 'error', error },
+  ...more,
+})
+const discarded: Facts = { type: 'message-discarded', messageId: 'm1', reason: 'retry' }
+const messageStart = (messageId: string): Facts => ({ type: 'message-start', messageId, attempt: 2, model: { provider: 'offline', modelId: 'x' } })
+
+describe('what stands beside the messages', () => {
+  it('D18: a stopped turn leaves its receipt under the last message', () => {
+    const receipt = [{ toolCallId: 'a', toolName: 'index_docs', status: 'cancelled' }]
+    const { events } = log()
+      .commit(0, ...opening)
+      .commit(10, { type: 'message-end', messageId: 'm1', message: { stopReason: 'tool-calls' } })
+      .commit(10, { type: 'turn-end', status: 'aborted', reason: 'abort', receipt })
+    expect(fold(events).notes).toEqual({ m1: { status: 'aborted', reason: 'abort', receipt } })
+  })
+
+  it('D23: a retry stands below the message that was to be answered, through wait, attempt and end', () => {
+    const events = log().commit(0, ...opening).commit(5, discarded, retryStart(2))
+    const stateOf = () => fold(events.events).retries['u1']?.map((retry) => [retry.attempt, retry.state])
+    expect(stateOf()).toEqual([[2, 'announced']])
+    events.commit(2000, messageStart('m2'))
+    expect(stateOf()).toEqual([[2, 'under-way']])
+    events.commit(5, { type: 'message-discarded', messageId: 'm2', reason: 'retry' }, { type: 'retry-end', attempt: 2, success: false })
+    events.commit(0, retryStart(3))
+    expect(stateOf()).toEqual([[2, 'failed'], [3, 'announced']])
+    events.commit(2000, messageStart('m3'))
+    // The end of the message comes before that of the retry, and the next message after both is no retry's.
+    events.commit(5, { type: 'message-end', messageId: 'm3', message: { stopReason: 'stop' } }, { type: 'retry-end', attempt: 3, success: true })
+    events.commit(5, messageStart('m4'))
+    expect(stateOf()).toEqual([[2, 'failed'], [3, 'answered']])
+  })
+
+  it('D23: says which attempt comes when, and which model takes over', () => {
+    const { retries } = fold(log().commit(0, ...opening).commit(5, retryStart(2, { cause: 'fallback', model: { provider: 'p', modelId: 'spare' } })).events)
+    const [retry] = retries['u1'] ?? []
+    expect(retry && describeNext(retry)).toMatch(/^Attempt 2 of 4 with spare starts at \d\d:\d\d:\d\d, after 2\.0 s\.$/)
+  })
+
+  it('D17: an input that waits is shown until its run starts or ends, and a steered one is marked', () => {
+    const events = log().commit(0, ...opening)
+    events.commit(1, { type: 'run-queued', runId: 'run_2', kind: 'user', input: 'next' }, { type: 'run-queued', runId: 'run_3', kind: 'user', input: { role: 'user', content: 'later' } })
+    events.commit(1, { type: 'runtime-input', source: 'steer', inputId: 'i', message: { role: 'user', id: 'u2', content: 'left' } })
+    expect(fold(events.events)).toMatchObject({
+      queued: [{ runId: 'run_2', text: 'next' }, { runId: 'run_3', text: 'later' }],
+      steered: ['u2'],
+      inputs: [{ text: 'next' }, { text: 'later' }, { text: 'left' }],
+    })
+    events.commit(1, { type: 'turn-start', runId: 'run_2', resumed: false, attempt: 1 })
+    events.commit(1, { type: 'turn-end', runId: 'run_3', status: 'aborted', reason: 'abort' })
+    expect(fold(events.events).queued).toEqual([])
+  })
+
+  it('D27: the same log gives the same with records that come twice', () => {
+    const { events } = log().commit(0, ...opening).commit(5, retryStart(2)).commit(5, { type: 'run-queued', runId: 'run_2', kind: 'user', input: 'next' })
+    expect(fold([...events, ...events])).toEqual(fold(events))
+  })
+})
