@@ -1,8 +1,11 @@
 import type { ChatHistory } from '@bowline/client/chat'
 import { defineTool } from '@bowline/agent-loop'
+import { createRedaction } from '@bowline/llm'
 import { createToken } from '@bowline/server'
+import { createNodeServer, flexibleRateLimiter } from '@bowline/server/node'
 import { convertToModelMessages, type UIMessage } from 'ai'
 import { describe, expect, it } from 'vitest'
+import { readTurns } from '../../src/chat/read-turns.ts'
 import { bench, gate, localTool, refusal, remoteTool, say, stores, type Bench } from '../support/bench.ts'
 import { allUiFrames, chatBody, chunksOf, messageOf, openChat, postChat, textOf, userMessage } from '../support/chat.ts'
 
@@ -204,6 +207,42 @@ describe.each(stores)('a conversation that is loaded, over the $name store', ({ 
     await send(it, userMessage('u3', 'three'))
     expect(texts((await load(it)).messages)).toEqual(['user: look!', 'assistant: ', 'user: three', 'assistant: Three.'])
   })
+})
+
+it.each(stores)('V101: of a run that is no longer kept the messages are shown, over the $name store', async ({ make }) => {
+  const steps = [{ text: 'Looking. ', ...calls('look') }, { text: 'Seen.' }, { text: 'Two.' }]
+  const it = await bench({ store: make(), steps, tools: [localTool('look', () => 'seen')] })
+  const first = await send(it, userMessage('u1', 'look!'))
+  await it.runtime.store.prune({ runsEndedBefore: Date.now() + 60_000 }, 100)
+  expect(await it.runtime.run(first.id)).toBeNull()
+  await send(it, userMessage('u2', 'two'))
+  const { messages } = await load(it)
+  expect(texts(messages)).toEqual(['user: look!', 'assistant: Looking. Seen.', 'user: two', 'assistant: Two.'])
+  expect(messages[1]).toMatchObject({ id: first.id, metadata: { sessionId: 'mine', runId: first.id } })
+  expect(messages[1]?.parts).toEqual(json(first.parts.filter(({ type }) => type !== 'data-usage')))
+})
+
+it('V101: a log that was cut off while it was read is read from where it begins', async () => {
+  const it = await bench({ steps: [{ text: 'One.' }, { text: 'Two.' }] })
+  const ids = [(await send(it, userMessage('u1', 'one'))).id, (await send(it, userMessage('u2', 'two'))).id]
+  const session = it.runtime.session(key)
+  const { items } = await it.runtime.store.listRuns(key)
+  const [, second] = items
+  const cut = Object.assign(new Error('cut'), { [Symbol.for('bowline.sessions.error')]: true, code: 'cursor-expired', firstSeq: second?.firstSeq })
+  let reads = 0
+  const events: typeof session.events = (options) => {
+    if (reads++ === 0) throw cut
+    return session.events(options)
+  }
+  const log = { session: { events }, sessionId: 'mine', redaction: createRedaction(), end: (await session.info())?.cursor ?? '' }
+  const { folds } = await readTurns(log, items)
+  expect([[...folds.keys()], folds.get(ids[1] ?? '')?.isOver]).toEqual([[ids[1]], true])
+})
+
+it('V101, V76: it is counted as looking at a session is', async () => {
+  const it = await bench({ make: createNodeServer, auth: 'none', rateLimiter: flexibleRateLimiter() })
+  const counted = await Promise.all(['/api/chat/mine', '/api/agent/session/mine'].map(async (path) => (await it.get(path)).headers.get('ratelimit')?.split(';')[0]))
+  expect(counted).toEqual(['"control"', '"control"'])
 })
 
 it('V101: a conversation that nobody has begun is empty; one that was deleted is not', async () => {
