@@ -39,7 +39,7 @@ export const areas: readonly Area[] = [
   {
     name: 'redaction',
     parts: [
-      part('llm', ['redact', 'errors/mask-secrets'], ['redact', 'errors', 'errors-secrets', 'errors-of-providers']),
+      part('llm', ['redact', 'errors/mask-secrets'], ['redact', 'errors', 'errors-secrets', 'argument-table', 'errors-of-providers']),
       part('bridge', ['redact', 'error-body', 'model-failure'], ['redact', 'redact-cause', 'logger', 'prompts', 'loop-events']),
       part('server', ['observe/redacting-logger', 'to-problem-error'], ['failure-texts', 'problems', 'observe/logs']),
     ],
@@ -63,7 +63,7 @@ export const areas: readonly Area[] = [
   {
     name: 'cursors',
     parts: [
-      part('sessions', ['log/{cursor,read-log,reader-queue}'], ['log/reader-queue', 'log/take', 'log/run-events', 'log/live-log', 'log/read-log', 'log/stalled-readers']),
+      part('sessions', ['log/{cursor,read-log,reader-queue}'], ['log/reader-queue', 'log/reach-of-cursors', 'log/take', 'log/run-events', 'log/live-log', 'log/read-log', 'log/stalled-readers']),
       part('client', ['{cursor,sse-parser}'], ['sse-parser', 'attach', 'run']),
       part('server', ['sse/{event-stream,frames,join-deltas,shared-frames}', 'session-log'], ['sse/join-deltas', 'sse/shared-frames', 'sse/event-stream', 'events']),
       part('bridge', ['input/session-cursor'], ['list-and-notices', 'sessions']),

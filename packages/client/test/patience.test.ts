@@ -110,6 +110,12 @@ describe('what a failure says', () => {
     expect((await waitsOf([[failing]]))[0]).toBe(7000)
   })
 
+  it('C5: a failure within a stream that does not pass is told with all that the server said', async () => {
+    const problem = { code: 'internal', detail: 'broken', status: 500, retryable: false }
+    const client = connect(nowhere, { fetch: answering([[`data: ${JSON.stringify({ type: 'stream-error', problem })}\n\n`]]) })
+    await expect(collect(client.session('s1').attach())).rejects.toMatchObject({ code: 'internal', message: 'broken', status: 500, problem })
+  })
+
   it('C14: leaving ends a read that does not heed its signal', async () => {
     const leaving = new AbortController()
     const body = new ReadableStream<Uint8Array>({ pull: () => new Promise(() => setImmediate(() => leaving.abort())) }, { highWaterMark: 0 })

@@ -70,6 +70,6 @@ describe('V90: redaction of texts', () => {
   })
 
   it('V90: every place of a pattern is replaced, also of one without the global flag', () => {
-    expect(createRedaction({ patterns: [/a\d/, [/B\d/i, '<$&>']] }).text('a1 a2 b3 B4')).toBe('[redacted] [redacted] <b3> <B4>')
+    expect(createRedaction({ patterns: [/a\d/, [/B\d/i, '<$&>'], /c\d/g] }).text('a1 a2 b3 B4 c5 c6')).toBe('[redacted] [redacted] <b3> <B4> [redacted] [redacted]')
   })
 })
