@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { rounds } from './scripts/test-length.ts'
@@ -29,7 +30,7 @@ export default defineConfig({
       project('demo', 'apps/demo', { exclude: ['test/e2e/**'] }),
       project('demo-e2e', 'apps/demo', {
         include: ['test/e2e/**/*.test.{ts,tsx}'],
-        globalSetup: 'test/e2e/global-setup.ts',
+        globalSetup: join(import.meta.dirname, 'apps/demo/test/e2e/global-setup.ts'),
         // One browser and one server at a time: what is measured must not compete with itself.
         fileParallelism: false,
         // Of tests that may run beside each other, as many as the browser and a server can serve on two cores.
