@@ -1,10 +1,18 @@
 import { defineAgent } from '@bowline/agent-loop'
+import { createModels } from '@bowline/llm'
 import { scriptedModel } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
 import { setup } from '../support.ts'
 
 const tokens = (input: number, output: number) => ({ usage: { input, output } })
 const spent = (inputTokens: number, outputTokens: number) => ({ usage: { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens } })
+
+/** Tokens cost 0.000002 going in and 0.000004 coming out. */
+function priced(steps: Parameters<typeof scriptedModel>[0]) {
+  const scripted = scriptedModel(steps)
+  const models = createModels({ providers: { test: { languageModel: () => scripted } }, models: { 'test:m': { price: { input: '2', output: '4' } } } })
+  return { model: 'test:m', models }
+}
 
 describe('usage', () => {
   it('S146: tells its own, that of its subagents, and the sum', async () => {
@@ -19,6 +27,20 @@ describe('usage', () => {
     const child = (await runtime.sessions({ parent: 'room:1' })).items[0]?.key ?? ''
     expect(await runtime.session('room:1').info()).toMatchObject({ ...spent(20, 2), children: report.children, total: report.total })
     expect(await runtime.store.readSession(child)).toMatchObject({ value: spent(1_000, 1) })
+    await runtime.stop()
+  })
+
+  it.each([false, true])('S146: info() says what the session, its subagents and both have cost, in the background: %s', async (background) => {
+    const handOn = { toolCalls: [{ id: 'h', name: 'delegate_to_helper', input: { prompt: 'do it', run_in_background: background } }] }
+    const helper = defineAgent({ name: 'helper', description: 'Helps.', ...priced([{ text: 'helped', ...tokens(10, 1) }]) })
+    const { runtime } = setup({ steps: [], agent: { ...priced([{ ...handOn, ...tokens(5, 1) }, { text: 'done', ...tokens(5, 1) }, { text: 'seen', usage: { input: 0, output: 0 } }]), subagents: [helper] } })
+    await runtime.start()
+    const session = runtime.session('room:1')
+    const result = await (await session.send('go')).result()
+    expect(result.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool-result', 'assistant'])
+    expect(result.messages.at(-1)).toEqual(result.message)
+    await expect.poll(async () => (await session.info())?.children.cost?.total).toBe('0.000024')
+    expect(await session.info()).toMatchObject({ cost: { total: '0.000028' }, children: { cost: { total: '0.000024' } }, total: { cost: { total: '0.000052' } } })
     await runtime.stop()
   })
 
