@@ -1,7 +1,7 @@
 import { memoryStateStore } from '@bowline/sessions'
 import { describe, expect, it, vi } from 'vitest'
 import { BridgeError, inProcessExecutor } from '../src/index.ts'
-import type { BridgeAgent, PromptContext } from '../src/index.ts'
+import type { PromptContext } from '../src/index.ts'
 import { answer, codeOf, failureOf, never, outcomeOf, startBridge, startBridgeOf, testAgent } from './support.ts'
 import type { AgentParts } from './support.ts'
 
@@ -377,33 +377,5 @@ describe('a session that has failed', () => {
     await clock.advance(60_000)
     expect(trace).toEqual(['create', 'close failed'])
     expect(await codeOf(bridge.session(sessionId))).toBe('EXPIRED')
-  })
-})
-
-describe('an earlier conversation', () => {
-  const resumable = (seen: string[]): BridgeAgent => ({
-    ...testAgent('durable', { onSessionCreate: ({ sessionId, conversationId }) => void seen.push(sessionId === conversationId ? 'new' : conversationId) }),
-    durable: true,
-  })
-
-  it('B23: goes on under a new handle, also of a session that is closed', async () => {
-    const seen: string[] = []
-    const { bridge } = await startBridge([resumable(seen)])
-    const first = await bridge.createSession()
-    await bridge.close({ sessionId: first.sessionId })
-    const second = await bridge.createSession({ resumeSessionId: first.sessionId })
-    const third = await bridge.createSession({ resumeSessionId: second.sessionId })
-    expect(new Set([first, second, third].map(({ sessionId }) => sessionId)).size).toBe(3)
-    expect(seen).toEqual(['new', first.sessionId, first.sessionId])
-  })
-
-  it('B23: another agent, or one that is neither durable nor resumable, is CONFIG', async () => {
-    const { bridge } = await startBridge([resumable([]), testAgent('plain')])
-    const durable = await bridge.createSession({ agentId: 'durable' })
-    const plain = await bridge.createSession({ agentId: 'plain' })
-    const refused = { code: 'CONFIG', details: { reason: 'not-resumable' } }
-    await expect(bridge.createSession({ resumeSessionId: plain.sessionId })).rejects.toMatchObject(refused)
-    await expect(bridge.createSession({ resumeSessionId: durable.sessionId, agentId: 'plain' })).rejects.toMatchObject(refused)
-    expect(await codeOf(bridge.createSession({ resumeSessionId: 'bs_never' }))).toBe('NOT_FOUND')
   })
 })

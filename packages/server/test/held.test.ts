@@ -6,7 +6,7 @@ import { memoryStore } from '@bowline/sessions/memory'
 import type { SessionStore } from '@bowline/sessions'
 import { describe, expect, it, vi } from 'vitest'
 import { bench, gate, refusal, remoteTool, say } from './support/bench.ts'
-import { allUiFrames, chatBody, chunksOf, openChat, textOf, userMessage } from './support/chat.ts'
+import { allUiFrames, chatBody, chunksOf, openChat, postChat, textOf, userMessage } from './support/chat.ts'
 import { allFrames } from './support/frames.ts'
 
 const mine = '/api/agent/session/mine'
@@ -78,7 +78,7 @@ describe('a chat whose subagent is held for its definition', () => {
     expect(chunks).toContainEqual({ type: 'data-held-run', id: run?.runId, data: run })
     expect(chunks.at(-1)).toEqual({ type: 'error', errorText: expect.stringContaining('has to decide') as string })
     expect((await it.get('/api/chat/mine/stream')).status).toBe(204)
-    await refusal(it.post('/api/chat', chatBody([userMessage('u2', 'well?')])), 409, 'busy')
+    await refusal(postChat(it, chatBody([userMessage('u2', 'well?')])), 409, 'busy')
     const chat = openChat(it, { id: 'mine' })
     await chat.sendMessage({ id: 'u1', role: 'user', parts: [{ type: 'text', text: 'go' }] })
     expect([chat.status, chat.error?.message]).toEqual(['error', expect.stringContaining('has to decide')])

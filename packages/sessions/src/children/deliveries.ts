@@ -50,7 +50,7 @@ const textCharacters = 500
 function toldInLog({ id }: Child, { session: to, runId, turn, step, toolCallId }: RunParent, news: ChildNews): readonly Delivery[] {
   const { status = 'running', at, batchId, answers = [], usage = {}, cost, error } = news
   const base = { at, runId, turn, toolCallId, childRunId: id }
-  const stands = status === 'queued' || isTerminal(status) ? 'running' : (status)
+  const stands = status === 'queued' || isTerminal(status) ? 'running' : status
   const events: readonly DurableEvent[] = [
     ...answers.map(({ step: ofChild, message }): ChildUpdateEvent => {
       const text = textOf(message).slice(0, textCharacters).toWellFormed()
