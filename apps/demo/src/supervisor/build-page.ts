@@ -28,7 +28,13 @@ export async function buildPage(): Promise<string> {
   const draft = `${folder}.${process.pid}`
   const { build } = await import('vite')
   const { compression } = await import('vite-plugin-compression2')
-  await build({ configFile, build: { outDir: draft }, plugins: [compression({ algorithms: ['brotliCompress', 'gzip'], threshold: 1024 })] })
+  const { NODE_ENV } = process.env
+  // Vite takes the React of this environment. A test or a shell must not put that of development into the page of users.
+  process.env.NODE_ENV = 'production'
+  await build({ configFile, build: { outDir: draft }, plugins: [compression({ algorithms: ['brotliCompress', 'gzip'], threshold: 1024 })] }).finally(() => {
+    if (NODE_ENV === undefined) delete process.env.NODE_ENV
+    else process.env.NODE_ENV = NODE_ENV
+  })
   await rename(draft, folder).catch((error: unknown) => {
     if (!existsSync(folder)) throw error
   })

@@ -118,6 +118,18 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
     }),
   )
 
+  it.concurrent('D34: the first load is at most 250 kB over the wire', () =>
+    visit(async (tab) => {
+      const sizes = await tab.page.evaluate(() =>
+        (performance.getEntriesByType('resource') as PerformanceResourceTiming[])
+          .filter(({ name }) => name.includes('/assets/'))
+          .map(({ encodedBodySize }) => encodedBodySize),
+      )
+      expect(sizes.length).toBeGreaterThan(1)
+      expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(250_000)
+    }),
+  )
+
   it.concurrent('D24: the kill can wait, and can be called off', () =>
     visit(async (tab) => {
       await tab.page.getByRole('button', { name: 'Kill the server', exact: true }).click()
