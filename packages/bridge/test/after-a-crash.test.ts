@@ -105,7 +105,7 @@ describe('a durable agent, after its bridge was killed', () => {
     const { sessionId } = await killedAt(file, 'writer')
     const at = await recovered(file, 'slow')
     expect(await at.bridge.cancel({ requestId: 'r1' })).toMatchObject({ cancelled: true, sessionId })
-    expect(await runsOf(at, sessionId)).toMatchObject([{ inputId: 'r1', status: 'aborted' }])
+    expect(await runsOf(at, sessionId)).toMatchObject([{ inputId: 'r1', status: 'stopped' }])
     expect(await at.bridge.request('r1')).toMatchObject({ status: 'aborted' })
   })
 
