@@ -40,6 +40,6 @@ describe('runtimeAgent behind a process that was killed', () => {
     const runtime = await startWriter([{ text: 'half and half', chunk: 4, hang: 'middle' }], { store: sqliteStore({ file }) })
     const agent = runtimeAgent(runtime, { agent: 'writer' })
     await agent.onCancel?.({ session, requestId: 'r1', reason: 'caller' })
-    expect((await runtime.session(`bridge:local:${sessionId}`).runs()).items).toMatchObject([{ inputId: 'r1', status: 'aborted' }])
+    expect((await runtime.session(`bridge:local:${sessionId}`).runs()).items).toMatchObject([{ inputId: 'r1', status: 'stopped' }])
   })
 })

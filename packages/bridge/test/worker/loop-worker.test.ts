@@ -32,11 +32,11 @@ describe('serveWorker with an agent of the loop', () => {
     const { executor } = await startWorkers([looper])
     const session = await openSession(executor, 'looper')
     const waits = viewOf(await ask(executor, session, 'pay', { requestId: 'r1' }))
-    expect(waits.status).toBe('awaiting-approval')
+    expect(waits).toMatchObject({ status: 'waiting-for-user', outcome: 'awaiting-approval' })
     const id = waits.pendingApprovals[0]?.approvalId as string
     const paid = await ask(executor, session, '', { requestId: 'r1', answers: [{ id, decision: 'approve', input: { amount: 7 } }] })
     expect(textOf(paid)).toContain('paid 7')
-    expect(viewOf(await ask(executor, session, 'locate', { requestId: 'r2' })).status).toBe('awaiting-tools')
+    expect(viewOf(await ask(executor, session, 'locate', { requestId: 'r2' })).outcome).toBe('awaiting-tools')
     const located = await ask(executor, session, '', { requestId: 'r2', answers: [{ id: 'c2', output: 'at sea' }] })
     expect(textOf(located)).toContain('at sea')
   })
