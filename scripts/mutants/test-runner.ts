@@ -4,7 +4,7 @@ import type { TestAnswer, TestOrder, TestProcessOptions } from './test-process.t
 
 const program = fileURLToPath(new URL('./test-process.ts', import.meta.url))
 
-/** Runs the tests of one part in a process of its own; one that hangs or ends is replaced. */
+/** Runs the tests of one part in a process of its own; one that hangs, ends or has seen a failure is replaced. */
 export class TestRunner {
   #options: TestProcessOptions
   #child: Promise<ChildProcess> | undefined
@@ -24,7 +24,8 @@ export class TestRunner {
   async run(order: TestOrder | 'start', limitMs: number): Promise<TestAnswer | 'hangs'> {
     const child = await (this.#child ??= startProcess(this.#options))
     const answer = await Promise.race([ask(child, order), inMs(limitMs)])
-    if (answer === 'hangs' || child.exitCode !== null) this.close()
+    // A failure cancels the other tests, and what is left of that would reach into the next run.
+    if (answer === 'hangs' || answer.noticedBy !== undefined || child.exitCode !== null) this.close()
     return answer
   }
 

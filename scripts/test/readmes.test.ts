@@ -23,9 +23,14 @@ function examplesOf(text: string): readonly string[] {
   return [...text.matchAll(/^```(?:tsx?|m?js)\b[^\n]*\n([\s\S]*?)^```/gm)].map(([, code = '']) => code)
 }
 
+/** The name in an import or export list, without `type` and the name before `as`. */
+function bare(listed: string): string {
+  return listed.trim().replace(/^type /, '').split(' as ').at(-1) ?? ''
+}
+
 function importsOf(code: string): readonly { readonly names: readonly string[]; readonly from: string }[] {
   return [...code.matchAll(/^import (?:type )?(?:\{([^}]*)\}|[^'{]*)(?: from )?'([^']+)'/gm)].map(([, names = '', from = '']) => {
-    return { names: names.split(',').map((name) => name.trim()), from }
+    return { names: names.split(',').map(bare).filter((name) => name !== ''), from }
   })
 }
 
@@ -40,14 +45,13 @@ function installedBy(text: string): ReadonlySet<string> {
   return new Set(lines.flat().filter((name) => !name.startsWith('-')))
 }
 
-/** Which modules export a value of this name. */
+/** Which modules export a value or a type of this name. */
 const exporters = new Map<string, string[]>()
 for (const { folder, manifest } of packages) {
   for (const [subpath, file] of Object.entries(manifest.exports)) {
-    for (const [, names = ''] of read(join(folder, file)).matchAll(/^export (?:\{|(?:async )?(?:function|const|class) )([\w$,\s]*)/gm)) {
-      for (const name of names.split(',').map((each) => each.trim().split(' as ').at(-1) ?? '')) {
-        if (name === '' || name.startsWith('type ')) continue
-        exporters.set(name, [...(exporters.get(name) ?? []), join(manifest.name, subpath)])
+    for (const [, names = ''] of read(join(folder, file)).matchAll(/^export (?:(?:type )?\{|(?:async )?(?:function|const|class|interface|type) )([\w$,\s]*)/gm)) {
+      for (const name of names.split(',').map(bare)) {
+        if (name !== '') exporters.set(name, [...(exporters.get(name) ?? []), join(manifest.name, subpath)])
       }
     }
   }
