@@ -3,6 +3,7 @@ import type { SessionView } from '@bowline/client'
 import { scriptedModel } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
 import { bench, gate, localTool, refusal, remoteTool, say, stores, watchedScript } from './support/bench.ts'
+import { chatBody, postChat } from './support/chat.ts'
 import { allFrames, collect, completion, eventsOf, framesUntil, typesOf } from './support/frames.ts'
 
 const calls = (...names: string[]) => ({ toolCalls: names.map((name) => ({ id: `call-${name}`, name, input: {} })) })
@@ -222,7 +223,7 @@ it('S208: an input that says nothing is a body that is invalid, on each route, a
     await refusal(execute({ sessionId: 'mine', input }), 400, 'invalid-body')
     await refusal(post('/api/agent/session/mine/follow-up', { input }), 400, 'invalid-body')
     const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content
-    await refusal(post('/api/chat', { id: 'mine', trigger: 'submit-message', messages: [{ id: 'u1', role: 'user', parts }] }), 400, 'invalid-body')
+    await refusal(postChat({ post }, chatBody([{ id: 'u1', role: 'user', parts }])), 400, 'invalid-body')
   }
   expect(model.calls).toHaveLength(1)
 })

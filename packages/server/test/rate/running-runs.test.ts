@@ -1,6 +1,7 @@
 import { createServer, createToken, type Principal } from '@bowline/server'
 import { describe, expect, it } from 'vitest'
 import { bench, gate, refusal, remoteTool, say, stores, type Bench, type BenchOptions } from '../support/bench.ts'
+import { chatBody, postChat } from '../support/chat.ts'
 import { allFrames, completion, framesUntil, type Frame } from '../support/frames.ts'
 
 const session = '/api/agent/session'
@@ -92,7 +93,7 @@ it('V77: every way to start a run counts, and is held back', async () => {
   }
   await refusal(busy.post(`${session}/idle/compact`, {}), 429, 'too-many-runs')
   const text = { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'x' }] }
-  await refusal(busy.post('/api/chat', { id: 'new', trigger: 'submit-message', messages: [text] }), 429, 'too-many-runs')
+  await refusal(postChat(busy, chatBody([text], { id: 'new' })), 429, 'too-many-runs')
   hold.open()
 })
 

@@ -184,13 +184,32 @@ class LogReader {
       }
       const { event, seq } = item
       if (seq <= this.#seq) continue
-      if (seq > this.#seq + 1) return 'behind'
+      if (seq > this.#seq + 1) {
+        yield* this.#fillGap(seq)
+        if (this.#ended) return 'ended'
+        if (seq > this.#seq + 1) return 'behind'
+      }
       this.#pass(event, seq)
       if (!this.#concerns(event)) continue
       yield event
       if (event.type === 'session-end') return 'ended'
     }
     return 'ended'
+  }
+
+  /** Gives what other writers have stored before the event `seq`, which is next in the queue, and keeps the queue. */
+  async *#fillGap(seq: number): AsyncGenerator<LoggedEvent, void, undefined> {
+    const queue = this.#queue
+    this.#queue = undefined
+    while (this.#seq + 1 < seq && !this.#signal.aborted && !this.#ended) {
+      const before = this.#seq
+      const { last } = await this.#readPage(Math.min(firstPage, seq - 1 - before))
+      if (last) yield last
+      for (let event = this.#nextOfPage(); event && !this.#signal.aborted; event = this.#nextOfPage()) yield event
+      this.#page = []
+      if (this.#seq === before) break
+    }
+    this.#queue = queue
   }
 
   /** The next delta to give; undefined when something else comes before it. */
@@ -227,12 +246,15 @@ class LogReader {
     else if (event.type === 'run-queued' || isOfRun(event)) this.#isBusy = true
   }
 
-  /** Reads the event before the place where the reader begins. */
+  /** Reads the last event before the place where the reader begins that no subagent made. */
   async #lookBack(): Promise<void> {
     const { store, key } = this.#reading
-    const { events } = await store.readEvents(key, this.#seq - 1, 1)
     this.#isBusy = false
-    for (const event of events) this.#noteBusy(event)
+    for (let place = this.#seq; place > 0; place--) {
+      const [event] = (await store.readEvents(key, place - 1, 1)).events
+      if (event) this.#noteBusy(event)
+      if (!event || !isOfSubagent(event)) return
+    }
   }
 
   /** The store may give an event before this process has published it; deltas from before it may come after it then. */
@@ -271,9 +293,13 @@ class LogReader {
   }
 }
 
-/** Made by the run itself, not by somebody who writes to its session meanwhile. */
+/** Made by the run itself, not by a subagent or another writer, whose events void no deltas. */
 function isOfRun(event: AgentEvent): event is Extract<AgentEvent, { turn: number }> {
-  return 'turn' in event
+  return 'turn' in event && !isOfSubagent(event)
+}
+
+function isOfSubagent({ type }: AgentEvent): boolean {
+  return type === 'child-update' || type === 'child-end'
 }
 
 /** A run that never started ends with its turn, a compaction with `settled`. */

@@ -31,7 +31,7 @@ describe.each(['data.db', 'files'])('a process killed with SIGKILL, over %s', (s
     await runtime.stop()
     expect(log.map((event) => ('seq' in event ? event.seq : 0))).toEqual(log.map((_, index) => index + 1))
     expect(checkEvents(log)).toEqual([])
-    expect(checkTranscript(items, { openCalls: info?.status === 'failed' })).toEqual([])
+    expect(checkTranscript(items, { openCalls: info?.status === 'needs-recovery' })).toEqual([])
     return { log, roles: items.map((message) => message.role), status: info?.status }
   }
 
@@ -60,7 +60,7 @@ describe.each(['data.db', 'files'])('a process killed with SIGKILL, over %s', (s
       expect(events.find((event) => event.type === 'turn-start' && event.resumed)).toMatchObject({ cause: 'takeover' })
       const { roles, status, log } = await readBack()
       expect(roles).toEqual(['user', 'assistant', 'tool-result', 'tool-result', 'assistant'])
-      expect(status).toBe('idle')
+      expect(status).toBe('completed')
       expect(types(log).filter((type) => type === 'tool-execution-end')).toHaveLength(2)
     },
   )
@@ -74,7 +74,7 @@ describe.each(['data.db', 'files'])('a process killed with SIGKILL, over %s', (s
     expect(events.length).toBeGreaterThan(0)
     await worker.kill()
     expect(place.effects('slow')).toHaveLength(1)
-    expect((await readBack()).status).toBe('failed')
+    expect((await readBack()).status).toBe('needs-recovery')
   })
 
   it.each([
@@ -161,7 +161,7 @@ describe.each(['data.db', 'files'])('a process killed with SIGKILL, over %s', (s
     if (!open) throw new Error('the run is gone')
     await collect(session.events({ runId: open.runId }))
     expect(await session.info()).toMatchObject({
-      status: 'failed',
+      status: 'needs-recovery',
       openRun: { status: 'needs-recovery', pendingToolCalls: [{ toolCallId: 'call-slow', unknown: true }] },
     })
     return { runtime, session }

@@ -1,7 +1,7 @@
 import type { RunHandle, LoggedEvent, Session } from '@bowline/sessions'
 import type { Step } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
-import { callTo, handOver, helper, remote, team } from '../children/support.ts'
+import { callTo, childrenOf, endOf, handOver, helper, launch, remote, team } from '../children/support.ts'
 import { namesOfPlaces, placesOfStores } from '../stores/places.ts'
 import { collect, gate, types } from '../support.ts'
 
@@ -55,6 +55,30 @@ describe.each(namesOfPlaces)('the events of a run over the %s store', (name) => 
     expect(seen.filter((type) => type === 'message-end')).toHaveLength(2)
     // A reader gets the events in its queue. If the queue is too small, it gets the whole message instead.
     expect(seen.includes('text-delta')).toBe(kind !== 'a small buffer')
+    await runtime.stop()
+  })
+
+  it('S117, S147: what a subagent in the background writes voids no delta of the message that is open', async () => {
+    const [store] = place(name)
+    const [reached, told, goOn] = [gate(), gate(), gate()]
+    const scout = helper('scout', async () => (await told.passed, { text: 'found' }))
+    const delta = (text: string) => ({ type: 'text-delta', id: 't', delta: text }) as const
+    const parts = [{ type: 'text-start', id: 't' } as const, delta('one '), { wait: goOn.passed }, delta('two'), { type: 'text-end', id: 't' } as const]
+    const { runtime, session } = await team([{ toolCalls: [launch('d', 'scout')] }, { parts }, { text: 'I see' }], { store, subagents: [scout] })
+    const run = await session.send('go')
+    const deltasOf = async (events: AsyncIterable<LoggedEvent>) => {
+      const deltas: string[] = []
+      for await (const event of events) if (event.type === 'text-delta' && deltas.push(event.delta) === 1) reached.open()
+      return deltas
+    }
+    const early = deltasOf(run.events())
+    await reached.passed
+    const [child] = await childrenOf(store)
+    told.open()
+    await endOf(store, child?.id ?? '')
+    const late = deltasOf(run.events())
+    goOn.open()
+    expect(await Promise.all([early, late])).toEqual([['one ', 'two', 'I see'], ['one ', 'two', 'I see']])
     await runtime.stop()
   })
 
