@@ -19,7 +19,7 @@ const gates = [
   { name: 'size', command: 'size-limit', after: ['build'] },
   { name: 'packages', command: 'node scripts/check-tarballs.mjs', after: ['pack'] },
   { name: 'smoke', command: 'node scripts/smoke.mjs', after: ['pack'] },
-  { name: 'test', command: `vitest run --coverage --project !demo-e2e ${reportTo('tests.json')}`, alone: true },
+  { name: 'test', command: `vitest run --project !demo-e2e ${reportTo('tests.json')}`, alone: true },
   { name: 'e2e', command: `vitest run --project demo-e2e ${reportTo('tests-e2e.json')}`, alone: true },
 ]
 
