@@ -43,28 +43,20 @@ export function unknownOutcome(reason: string, executed: Executed): Outcome {
 
 /** Of what a tool returned. What is not JSON makes an error of it. Must not reject. */
 export function returnedOutcome(tool: Tool | undefined, call: CallFacts, returned: unknown, executed: Executed): Promise<Outcome> {
-  return outcomeOf(tool, call, executed, () => (isReturnValue(returned) ? returned : { output: returned as JSONValue, isPlain: true }))
+  const isLong = isReturnValue(returned)
+  return valueOutcome(tool, call, isLong ? returned : { output: returned as JSONValue }, executed, isLong ? ['output'] : [])
 }
 
-/** As `returnedOutcome`, of a value in its long form. */
-export function valueOutcome(tool: Tool | undefined, call: CallFacts, value: ToolReturnValue, executed: Executed): Promise<Outcome> {
-  return outcomeOf(tool, call, executed, () => value)
-}
-
-interface Returned extends ToolReturnValue {
-  /** The output is all that was returned. */
-  readonly isPlain?: true
-}
-
-async function outcomeOf(tool: Tool | undefined, call: CallFacts, executed: Executed, read: () => Returned): Promise<Outcome> {
+/** As `returnedOutcome`, of a value in its long form. `at`: where its output is in what was returned. */
+export async function valueOutcome(tool: Tool | undefined, call: CallFacts, value: ToolReturnValue, executed: Executed, at: readonly string[] = ['output']): Promise<Outcome> {
   try {
-    const { output = 'done', details, isPlain, ...flags } = read()
+    const { output = 'done', details, ...flags } = value
     const [isError, terminate] = [truth(flags, 'isError') === true, truth(flags, 'terminate') === true]
-    const value = { output, ...(details !== undefined && { details }), ...flags }
+    const given = { output, ...(details !== undefined && { details }), ...flags }
     return {
       status: isError ? 'error' : 'result',
       executed,
-      output: tool?.toModelOutput && !isError ? modelOutputOf(await tool.toModelOutput(value, call)) : outputOf(output, isError, isPlain ? [] : ['output']),
+      output: tool?.toModelOutput && !isError ? modelOutputOf(await tool.toModelOutput(given, call)) : outputOf(output, isError, at),
       ...(details !== undefined && { details: detailsOf(details) }),
       ...(terminate && { terminate }),
     }
