@@ -63,7 +63,7 @@ function waitsForItsGroup(row: InboxRecord, sessions: readonly SessionEnd[]): bo
 export const nothingProlongsLives: ProgramInvariant = {
   name: 'a session lives no longer than was said after its last change',
   check: ({ sessions, writtenAt, program: { setup } }) =>
-    sessions.flatMap(({ record: { key, expiresAt } }) => {
+    sessions.flatMap(({ record: { key, expiredAt, expiresAt = expiredAt } }) => {
       const { idleMs } = setup
       const written = writtenAt.get(key)
       if (idleMs === undefined || written === undefined || expiresAt === undefined || expiresAt <= written + idleMs) return []
