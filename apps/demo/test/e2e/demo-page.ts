@@ -31,7 +31,7 @@ export class DemoPage {
     return other
   }
 
-  /** What is on the page besides what screen readers are told. */
+  /** The conversation, without the announcements for screen readers. */
   get main(): Locator {
     return this.page.getByTestId('conversation')
   }
@@ -161,7 +161,7 @@ export class DemoPage {
     return () => this.page.evaluate(() => (window as unknown as { connectionWords: string[] }).connectionWords)
   }
 
-  /** What axe finds wrong with the page as it is, one line each. */
+  /** The violations that axe finds on the page as it is, one line each. */
   async faults(): Promise<readonly string[]> {
     await this.page.evaluate(axe.source)
     return this.page.evaluate(async () => {

@@ -13,7 +13,7 @@ export interface ChildStartEvent extends ChildEventBase {
   readonly step: number
   readonly subagent: string
   readonly description?: string
-  /** Of work in the background: the call ends before the child does. */
+  /** Set if the child works in the background: its call ends before it does. */
   readonly taskId?: string
 }
 

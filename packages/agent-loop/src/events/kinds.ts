@@ -21,7 +21,7 @@ const deltaTypes: Readonly<Record<DeltaEvent['type'], true>> = {
   'tool-execution-delta': true,
 }
 
-/** What each event of a log changes in a view. */
+/** Changes that each durable event makes to a view, by type. */
 export const folds: Folds<DurableEvent['type']> = { ...foldTurn, ...foldMessage, ...foldCall, ...foldContext }
 
 export type BoundaryEvent = Extract<AgentEvent, { type: 'turn-start' | 'step-start' | 'step-end' }>

@@ -1,18 +1,18 @@
 import type { TurnStatus } from './turn-events.ts'
 
-/** What is stored of a run: it waits for its start, it runs, or how its last segment ended. */
+/** Stored state of a run: queued, running, or how its last segment ended. */
 export type RunStatus = 'queued' | 'running' | TurnStatus
 
 /** How a session, a run or a subagent stands, for people. */
 export type Status =
   | 'queued'
   | 'running'
-  /** Somebody must answer: an approval, or the result of a remote tool. */
+  /** The user must answer an approval or submit the result of a remote tool. */
   | 'waiting-for-user'
   | 'waiting-for-subagent'
   /** A model call has failed and is made again after a delay. */
   | 'waiting-for-retry'
-  /** Somebody must decide: about a call of unknown outcome, or a changed definition. */
+  /** An operator must decide about a call of unknown outcome or a changed definition. */
   | 'needs-recovery'
   | 'completed'
   /** By a stop, a guardrail or a limit: the outcome says which. */

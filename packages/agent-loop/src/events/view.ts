@@ -112,7 +112,7 @@ export interface ChildView {
   readonly childRunId: string
   readonly subagent: string
   readonly description?: string
-  /** Of work in the background. */
+  /** Set if the child works in the background. */
   readonly taskId?: string
   /** The child's own count; 0 before its first update. */
   readonly step: number

@@ -340,7 +340,7 @@ export interface RunInfo {
   readonly stopping: boolean
   /** The run that handed the work to this one. */
   readonly parent?: string
-  /** Of work in the background. */
+  /** Set if the child works in the background. */
   readonly taskId?: string
   readonly error?: ModelError | AgentErrorData | RunFailure
   readonly usage: Usage

@@ -4,7 +4,7 @@ import { describeNext } from '../conversation/describe-retry.ts'
 import type { Margins } from '../conversation/margins.ts'
 import { speakable } from './speakable.ts'
 
-/** What a screen reader says. `assertive` interrupts it: only for what waits for the reader. */
+/** A text for screen readers. `assertive` interrupts the current one: use it only for a question to the user. */
 export interface Announcement {
   readonly text: string
   readonly urgency: 'polite' | 'assertive'

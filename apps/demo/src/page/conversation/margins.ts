@@ -1,7 +1,7 @@
 import { isDelta, isSuspended } from '@bowline/agent-loop/events'
 import type { AgentEvent, CallReceipt, RetryStartEvent, TurnEndEvent, TurnStatus } from '@bowline/agent-loop/events'
 
-/** What the conversation shows beside its messages. Made from the events only, so that a reload shows the same. */
+/** Notes that the conversation shows beside its messages. Built from events only, so that a reload shows the same. */
 export interface Margins {
   /** How turns ended that did not simply complete, under the id of their last message. */
   readonly notes: Readonly<Record<string, TurnNote>>
@@ -11,7 +11,7 @@ export interface Margins {
   readonly queued: readonly QueuedInput[]
   /** Ids of messages that came into a turn while it was under way. */
   readonly steered: readonly string[]
-  /** What was said to the agent, in the order of the log. */
+  /** Inputs of the user, in the order of the log. */
   readonly inputs: readonly LoggedInput[]
   readonly lastSeq: number
   readonly lastMessageId?: string
@@ -77,7 +77,7 @@ function queued(margins: Margins, { runId, input }: Extract<AgentEvent, { type: 
   return text === undefined ? {} : { queued: [...margins.queued, { runId, text }], inputs: [...margins.inputs, { seq, text }] }
 }
 
-/** Of what the page's own composer sends. */
+/** For inputs that this page has sent. */
 function textOf(input: unknown): string | undefined {
   const content = typeof input === 'object' && input !== null && 'content' in input ? input.content : input
   return typeof content === 'string' ? content : undefined

@@ -5,7 +5,7 @@ export interface RecoveryChoice {
   readonly meaning: string
   /** Given where the reader must say something to the model. */
   readonly example?: string
-  /** What is recorded, as a sentence about the tool of this label. */
+  /** Returns a sentence that says what will be recorded about the tool with this label. */
   record(label: string): string
   resolution(text: string): Resolution
 }

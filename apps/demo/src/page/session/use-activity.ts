@@ -5,7 +5,7 @@ import type { LoggedInput, Margins } from '../conversation/margins.ts'
 const agent = 'demo'
 const titleCharacters = 80
 
-/** What becomes of an input: a run, a word into the open run, or a run after it. */
+/** How an input is sent: as a new run, as a steer of the open run, or as a run after it. */
 export type Delivery = 'start' | 'steer' | 'queue'
 
 export interface SentInput {
@@ -23,7 +23,7 @@ interface Activity {
   readonly stopping: boolean
 }
 
-/** What the server has accepted. It outlives a reload: the log tells of a word to a run only when the run has read it. */
+/** Inputs that the server has accepted. Kept across a reload, because the log names a steer only after the run has read it. */
 const accepted = {
   read: (sessionId: string): readonly SentInput[] => JSON.parse(sessionStorage.getItem(`sent/${sessionId}`) ?? '[]') as SentInput[],
   add: (sessionId: string, input: SentInput): void =>
