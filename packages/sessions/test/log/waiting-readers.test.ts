@@ -1,0 +1,40 @@
+import type { Clock } from '@bowline/llm'
+import type { LoggedEvent } from '@bowline/sessions'
+import { expect, it } from 'vitest'
+import { LiveLog } from '../../src/log/live-log.ts'
+import { readLog, type LogReading } from '../../src/log/read-log.ts'
+
+/** Attaches a reader to the end of a log, and says whether it holds the process while it waits there. */
+async function holds(types: readonly string[]): Promise<boolean> {
+  const events = types.map((type, index) => ({ type, at: 1, runId: 'r1', ...(type !== 'settled' && { turn: 1 }), seq: index + 1 }) as LoggedEvent)
+  const readEvents = (_key: string, after: number, limit: number) =>
+    Promise.resolve({ sessionId: 's1', firstSeq: 1, lastSeq: types.length, events: events.slice(after, after + limit) })
+  const leaving = new AbortController()
+  const waits = Promise.withResolvers<boolean>()
+  const clock: Clock = {
+    now: () => 1,
+    setTimer(_at, _fire, options) {
+      if (options?.hold) waits.resolve(true)
+      // The timer that looks at the store comes before the wait: without a second one, nothing is held.
+      else setImmediate(() => waits.resolve(false))
+      return () => undefined
+    },
+  }
+  const store = { readEvents, capabilities: { processes: 'one' } }
+  const from = () => ({ seq: types.length, n: 0 })
+  const reading = { store, liveLog: new LiveLog(), clock, key: 'room:1', from, live: true, isResting: () => Promise.resolve(false), abortSignal: leaving.signal }
+  const next = readLog(reading as unknown as LogReading).next()
+  const held = await waits.promise
+  leaving.abort()
+  await next
+  return held
+}
+
+it.each([
+  [true, ['turn-start', 'message-start']],
+  [true, ['turn-start', 'message-start', 'child-update', 'child-end']],
+  [false, ['turn-start', 'save-point', 'settled']],
+  [false, ['turn-start', 'save-point', 'settled', 'child-update', 'child-end']],
+])('S147: a reader at the end of a log holds its process only while a run is open, whatever subagents tell: %s behind %s', async (expected, types) => {
+  expect(await holds(types)).toBe(expected)
+})
