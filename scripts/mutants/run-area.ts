@@ -112,7 +112,7 @@ async function runPart({ project, tests }: AreaPart, mutants: readonly PlacedMut
       }
     }
   } finally {
-    runner.close()
+    await runner.close()
   }
   return unnoticed
 }

@@ -62,11 +62,16 @@ async function answer(order: TestOrder | 'start'): Promise<void> {
     specifications.sort((one, other) => first.quickFirst.indexOf(pathOf(one)) - first.quickFirst.indexOf(pathOf(other)))
     return report(first)
   }
+  report(await runWith(order))
+}
+
+/** The file is whole again before the parent hears of it: after a failure the parent ends this process at once. */
+async function runWith({ file, text, original }: TestOrder): Promise<TestAnswer> {
   try {
-    write(order.file, order.text)
-    report(await run())
+    write(file, text)
+    return await run()
   } finally {
-    write(order.file, order.original)
+    write(file, original)
   }
 }
 

@@ -1,4 +1,5 @@
 import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { TestAnswer, TestOrder, TestProcessOptions } from './test-process.ts'
 
@@ -25,13 +26,15 @@ export class TestRunner {
     const child = await (this.#child ??= startProcess(this.#options))
     const answer = await Promise.race([ask(child, order), inMs(limitMs)])
     // A failure cancels the other tests, and what is left of that would reach into the next run.
-    if (answer === 'hangs' || answer.noticedBy !== undefined || child.exitCode !== null) this.close()
+    if (answer === 'hangs' || answer.noticedBy !== undefined || child.exitCode !== null) await this.close()
     return answer
   }
 
-  close(): void {
-    void this.#child?.then(endProcess, () => undefined)
+  /** Resolves when the process has ended: until then it may write. */
+  async close(): Promise<void> {
+    const child = this.#child
     this.#child = undefined
+    await child?.then(endProcess, () => undefined)
   }
 }
 
@@ -57,12 +60,15 @@ function ask(child: ChildProcess, order: TestOrder | 'start'): Promise<TestAnswe
   })
 }
 
-function endProcess({ pid }: ChildProcess): void {
+async function endProcess(child: ChildProcess): Promise<void> {
+  const isEnded = child.exitCode !== null || child.signalCode !== null
+  const ended = isEnded ? undefined : once(child, 'exit')
   try {
-    if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
   } catch {
-    // It has ended.
+    // All of its group have ended.
   }
+  await ended
 }
 
 function inMs(limitMs: number): Promise<'hangs'> {
