@@ -111,3 +111,217 @@ it('V37: an event is encoded once, whoever reads it', async () => {
   expect(new Set(frames).size).toBe(1)
 })
 
+it('V91: the summary of a stream says how it ended, what it gave and how far its reader was behind', async () => {
+  const source = feed()
+  const { reader, stream, clock } = make(source, manualClock(5000))
+  const opening = await reader.read()
+  let bytes = opening.value?.length ?? 0
+  source.push(event('1'), event('2'), event('3'))
+  bytes += (await reader.read()).value?.length ?? 0
+  await clock.advance(700)
+  source.push(event('4'))
+  bytes += (await reader.read()).value?.length ?? 0
+  source.finish()
+  bytes += (await reader.read()).value?.length ?? 0
+  expect(await stream.closed).toEqual({ endReason: 'settled', frames: 5, bytes, durationMs: 700, lagEvents: 2 })
+  expect(clock.pendingTimers).toBe(0)
+})
+
+it('V91: a reader that keeps up is never behind, and heartbeats are no frames', async () => {
+  const source = feed()
+  const { reader, stream, clock } = make(source)
+  await reader.read()
+  for (const cursor of ['1', '2']) {
+    const next = reader.read()
+    source.push(event(cursor))
+    await next
+  }
+  const beat = reader.read()
+  await clock.advance(15_000)
+  await beat
+  await reader.cancel()
+  const bytes = 'retry: 2000\n: open\n\n'.length + 2 * 'id: 1\ndata: {"type":"save-point"}\n\n'.length + ': hb\n\n'.length
+  expect(await stream.closed).toEqual({ endReason: 'left', frames: 2, bytes, durationMs: 15_000, lagEvents: 0 })
+})
+
+it.each([
+  ['complete', { type: 'execute-complete' } as never],
+  ['settled', end],
+])('V91: a stream that has its last frame ends as %s', async (endReason, frame) => {
+  const source = feed()
+  const { reader, stream } = make(source, manualClock(), { complete: () => Promise.resolve(frame) })
+  source.finish()
+  await reader.read()
+  await reader.read()
+  expect(await stream.closed).toMatchObject({ endReason, frames: 1 })
+})
+
+it('V91: a stream that failed ends as error, once its reader has seen why', async () => {
+  const source = feed()
+  const { reader, stream, clock } = make(source)
+  source.finish(new Error('the disk is gone'))
+  await reader.read()
+  await reader.read()
+  await reader.read().catch(() => undefined)
+  expect(await stream.closed).toMatchObject({ endReason: 'error', frames: 1 })
+  expect(clock.pendingTimers).toBe(0)
+})
+
+it('V39: a reader that does not come back after the last frame of a failure is cut off', async () => {
+  const source = feed()
+  const { reader, stream, clock } = make(source)
+  source.finish(new Error('the disk is gone'))
+  await reader.read()
+  await reader.read()
+  await clock.advance(10_000)
+  expect(await stream.closed).toMatchObject({ endReason: 'error', frames: 1 })
+  await expect(reader.read()).rejects.toThrow('takes nothing')
+})
+
+it('V35: of two ends the first is told, at the next read, also when an event is at hand', async () => {
+  const source = feed()
+  const { reader, stream } = make(source)
+  await reader.read()
+  const waiting = reader.read()
+  stream.end({ type: 'stream-end', reason: 'drained', resume: true })
+  stream.end({ type: 'stream-end', reason: 'max-age', resume: true })
+  source.push(event('1'))
+  expect(text(await waiting)).toBe('data: {"type":"stream-end","reason":"drained","resume":true}\n\n')
+  expect((await reader.read()).done).toBe(true)
+  expect(source.aborted).toBe(true)
+})
+
+it('V28: the events that were left out move the cursor of no frame, and the last one ends the stream', async () => {
+  const source = feed()
+  const options = { cursor: '0', select: ({ cursor }: { cursor: string }) => cursor !== '2', isLast: ({ cursor }: { cursor: string }) => cursor === '3' }
+  const { reader, stream } = make(source, manualClock(), options)
+  source.push(event('1'), event('2'), event('3'), event('4'))
+  await reader.read()
+  expect(text(await reader.read()).match(/^id: .*$/gm)).toEqual(['id: 1', 'id: 3'])
+  expect(text(await reader.read())).toContain(`id: 3\ndata: ${JSON.stringify(end)}`)
+  expect(source.waiting).toBe(1)
+  expect(await stream.closed).toMatchObject({ frames: 3, lagEvents: 2 })
+})
+
+it('V28: a stream of which every event is left out keeps the cursor that it began with', async () => {
+  const source = feed()
+  const { reader } = make(source, manualClock(), { cursor: '4', select: () => false })
+  await reader.read()
+  const next = reader.read()
+  source.push(event('5'))
+  source.finish()
+  expect(text(await next)).toBe(`id: 4\ndata: ${JSON.stringify(end)}\n\n`)
+})
+
+it('V35, S106: the session-end event is the last one, and the stream ends as deleted without being asked', async () => {
+  const source = feed()
+  let asked = 0
+  const { reader, stream } = make(source, manualClock(), { complete: () => Promise.resolve((asked++, end)) })
+  source.push(event('1'), event('2', { type: 'session-end' }), event('3'))
+  await reader.read()
+  expect(text(await reader.read()).match(/^id: .*$/gm)).toEqual(['id: 1', 'id: 2'])
+  expect(text(await reader.read())).toBe('id: 2\ndata: {"type":"stream-end","reason":"deleted","resume":false}\n\n')
+  expect(asked).toBe(0)
+  expect(await stream.closed).toMatchObject({ endReason: 'deleted' })
+})
+
+it('V35: a log that has ended is opened again where it ended, as often as there is more of it', async () => {
+  const sources = [feed(), feed(), feed()]
+  const opened: (string | undefined)[] = []
+  const completed: (string | undefined)[] = []
+  const { reader } = make(feed(), manualClock(), {
+    open: (signal, cursor) => sources[opened.push(cursor) - 1]!.open(signal),
+    complete: (cursor) => Promise.resolve(completed.push(cursor) < 3 ? undefined : end),
+  })
+  for (const source of sources) source.finish()
+  sources[0]!.push(event('1'))
+  sources[2]!.push(event('2'))
+  await reader.read()
+  expect(text(await reader.read())).toContain('id: 1\n')
+  expect(text(await reader.read())).toContain('id: 2\n')
+  expect(text(await reader.read())).toBe(`id: 2\ndata: ${JSON.stringify(end)}\n\n`)
+  expect([opened, completed]).toEqual([[undefined, '1', '1'], ['1', '1', '2']])
+})
+
+it('V35: a form without a last frame is cut, so that its reader comes back', async () => {
+  const source = feed()
+  const form = () => ({ event: () => [], deltas: () => [], last: () => [] })
+  const { reader, stream, clock } = make(source, manualClock(), { form })
+  source.push(event('1'))
+  source.finish()
+  await reader.read()
+  await expect(reader.read()).rejects.toThrow('before its time')
+  expect(await stream.closed).toMatchObject({ endReason: 'settled', frames: 0 })
+  expect([source.aborted, clock.pendingTimers]).toEqual([true, 0])
+})
+
+it('V36: an event resets the silence, also the one that a heartbeat was due for', async () => {
+  const source = feed()
+  const { reader, clock } = make(source)
+  await reader.read()
+  const beat = reader.read()
+  await clock.advance(15_000)
+  source.push(event('1'))
+  expect(text(await beat)).toBe(': hb\n\n')
+  expect(text(await reader.read())).toContain('id: 1\n')
+  const next = reader.read()
+  await clock.advance(14_999)
+  expect(await Promise.race([next, Promise.resolve('nothing yet')])).toBe('nothing yet')
+  await clock.advance(1)
+  expect(text(await next)).toBe(': hb\n\n')
+  await reader.cancel()
+})
+
+it.each(['while it waits', 'between two reads'])('V34: a reader that leaves %s returns from the log, whose failure then concerns nobody', async (moment) => {
+  let returned = 0
+  const source = feed()
+  const { reader, stream } = make(source, manualClock(), {
+    open: (signal) => {
+      const events = source.open(signal)[Symbol.asyncIterator]()
+      return { [Symbol.asyncIterator]: () => ({ ...events, return: () => (returned++, Promise.reject(new Error('the disk is gone'))) }) }
+    },
+  })
+  source.push(event('1'))
+  await reader.read()
+  await reader.read()
+  const waiting = moment === 'while it waits' ? reader.read() : undefined
+  await reader.cancel()
+  expect(await (waiting ?? reader.read())).toEqual({ done: true, value: undefined })
+  expect(await stream.closed).toMatchObject({ endReason: 'left', frames: 1 })
+  expect([returned, source.aborted]).toEqual([1, true])
+})
+
+it('V34: a reader that leaves while a large frame is under way takes nothing more, and nothing is made for it', async () => {
+  const source = feed()
+  const { reader, stream } = make(source)
+  source.push(event('1', { text: 'x'.repeat(200_000) }), event('2'))
+  await reader.read()
+  await reader.read()
+  await reader.cancel()
+  expect((await reader.read()).done).toBe(true)
+  expect(await stream.closed).toMatchObject({ endReason: 'left', frames: 1 })
+})
+
+it('V40: a log is opened at the first read, and asked for one event at a time', async () => {
+  let [opened, asked] = [0, 0]
+  const source = feed()
+  const { reader, clock } = make(source, manualClock(), {
+    open: (signal) => {
+      opened++
+      const events = source.open(signal)[Symbol.asyncIterator]()
+      return { [Symbol.asyncIterator]: () => ({ ...events, next: () => (asked++, events.next()) }) }
+    },
+  })
+  await reader.read()
+  expect(opened).toBe(0)
+  for (let beat = 1; beat < 3; beat++) {
+    const next = reader.read()
+    await clock.advance(15_000)
+    await next
+    expect([opened, asked]).toEqual([1, 1])
+  }
+  source.push(event('1'))
+  await reader.read()
+  expect([opened, asked]).toEqual([1, 2])
+  await reader.cancel()
+})

@@ -1,6 +1,6 @@
 import type { AgentEvent } from '@bowline/agent-loop'
 import type { Clock } from '@bowline/llm'
-import type { LiveLog } from './live-log.ts'
+import type { LiveLog, LiveSession } from './live-log.ts'
 import { firstPage, nextPage } from './page-size.ts'
 import { pollsOf } from './poll.ts'
 import { maxQueueBytes, type QueueItem, type ReaderQueue } from './reader-queue.ts'
@@ -66,6 +66,8 @@ class LogReader {
   /** Events that were read and not yielded yet. A yielded event is released. */
   #page: (StoredEvent | undefined)[] = []
   #place = 0
+  /** Its `base`: the last durable event of the run that is active in this process, whatever its type. */
+  #live: Pick<LiveSession, 'base'> = { base: 0 }
   /** What the reader follows live. */
   #queue: ReaderQueue | undefined
   /** The newest event that a run made; deltas of that run from before it are void. */
@@ -87,9 +89,9 @@ class LogReader {
   }
 
   async *read(): AsyncGenerator<LoggedEvent, void, undefined> {
-    const { runId, isResting, live, from } = this.#reading
-    const letGo = this.#reading.liveLog.hold(this.#reading.key)
-    const session = this.#reading.liveLog.session(this.#reading.key)
+    const { liveLog, key, runId, isResting, live, from } = this.#reading
+    const letGo = liveLog.hold(key)
+    const session = (this.#live = liveLog.session(key))
     try {
       const position = await from()
       this.#seq = this.#countedAt = position.seq
@@ -160,7 +162,7 @@ class LogReader {
   #nextOfPage(): LoggedEvent | undefined {
     for (let event = this.#page[this.#place]; event && !this.#ended; event = this.#page[this.#place]) {
       this.#page[this.#place++] = undefined
-      if (isOfRun(event)) this.#n = 0
+      if (isOfRun(event) || event.seq <= this.#live.base) this.#n = 0
       const logged: LoggedEvent = { ...event, cursor: printCursor(event.seq, this.#n) }
       this.#pass(logged, event.seq)
       this.#ended = event.type === 'session-end'
@@ -243,18 +245,18 @@ class LogReader {
 
   #noteBusy(event: AgentEvent): void {
     if (event.type === 'settled' || event.type === 'session-start') this.#isBusy = false
-    else if (event.type === 'run-queued' || isOfRun(event)) this.#isBusy = true
+    else if (event.type === 'run-queued' || ('turn' in event && !isOfSubagent(event))) this.#isBusy = true
   }
 
-  /** Reads the last event before the place where the reader begins that no subagent made. */
+  /** Reads the last event before the place where the reader begins that tells whether a run is open. */
   async #lookBack(): Promise<void> {
     const { store, key } = this.#reading
-    this.#isBusy = false
-    for (let place = this.#seq; place > 0; place--) {
+    for (let place = this.#seq; place > 0 && this.#isBusy === undefined; place--) {
       const [event] = (await store.readEvents(key, place - 1, 1)).events
-      if (event) this.#noteBusy(event)
-      if (!event || !isOfSubagent(event)) return
+      if (!event) break
+      this.#noteBusy(event)
     }
+    this.#isBusy ??= false
   }
 
   /** The store may give an event before this process has published it; deltas from before it may come after it then. */
@@ -272,7 +274,7 @@ class LogReader {
   /** The session was deleted since the reader came, whether there is another one under its key or not. */
   #hasEnded({ sessionId, deletedAt }: EventPage): boolean {
     if (sessionId !== undefined) this.#sessionId ??= sessionId
-    return (this.#ended = deletedAt !== undefined || (sessionId === undefined && this.#sessionId !== undefined) || sessionId !== this.#sessionId)
+    return (this.#ended = deletedAt !== undefined || sessionId !== this.#sessionId)
   }
 
   #lastEvent({ deletedAt }: EventPage): LoggedEvent {
@@ -293,13 +295,29 @@ class LogReader {
   }
 }
 
-/** Made by the run itself, not by a subagent or another writer, whose events void no deltas. */
+/**
+ * Made by a run of this session that has begun. Subagents and other writers void no deltas, and one of these is the caller that
+ * stops a run which never began: the turn of such a run has no number.
+ */
 function isOfRun(event: AgentEvent): event is Extract<AgentEvent, { turn: number }> {
-  return 'turn' in event && !isOfSubagent(event)
+  return 'turn' in event && event.turn > 0 && !isOfSubagent(event)
 }
 
-function isOfSubagent({ type }: AgentEvent): boolean {
-  return type === 'child-update' || type === 'child-end'
+/** Delivered by the run of a subagent: in the background it tells the root what it asks, and why it is held. */
+function isOfSubagent(event: AgentEvent): boolean {
+  switch (event.type) {
+    case 'child-update':
+    case 'child-end':
+      return true
+    case 'awaiting-tools':
+    case 'approval-requested':
+    case 'approval-resolved':
+      return event.background !== undefined
+    case 'error':
+      return event.path !== undefined
+    default:
+      return false
+  }
 }
 
 /** A run that never started ends with its turn, a compaction with `settled`. */

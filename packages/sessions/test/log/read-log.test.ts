@@ -99,33 +99,36 @@ describe('readLog', () => {
     await runtime.stop()
   })
 
-  it('S116, S119: a send in the middle of an answer disturbs neither the deltas nor their positions, for any reader', async () => {
+  it.each(['send', 'send and a stop of it'])('S116, S119: a %s in the middle of an answer disturbs neither the deltas nor their positions, for any reader', async (what) => {
     const go = gate()
     const { step, text } = story(go.passed)
-    const { runtime } = setup({ steps: [step, { text: 'second' }] })
+    const stops = what !== 'send'
+    const { runtime } = setup({ steps: stops ? [step] : [step, { text: 'second' }] })
     await runtime.start()
     const session = runtime.session('room:1')
     await session.open()
     const undisturbed = readUntil(session.events(), isSettled)
     await session.send('one')
-    await readUntil(session.events(), (event) => event.type === 'text-delta' && event.delta === 'word4 ')
-    const { runId } = await session.send('two')
-    const isQueued = (event: LoggedEvent): boolean => event.type === 'run-queued' && event.runId === runId
-    // Cut exactly at the event of the other writer: as it happened, and read later.
-    const late = await readUntil(session.events(), isQueued)
+    const half = await readUntil(session.events(), (event) => event.type === 'text-delta' && event.delta === 'word4 ')
+    const queued = await session.send('two')
+    if (stops) await queued.stop()
+    const isOther = (event: LoggedEvent): boolean => event.type === (stops ? 'turn-end' : 'run-queued') && event.runId === queued.runId
+    // Cut exactly at the event of the other writer: as it happened, and read later. Also cut before it.
+    const late = await readUntil(session.events(), isOther)
     const seen = late.at(-1)
     const after = readUntil(session.events(seen?.cursor), isSettled)
+    const sinceHalf = readUntil(session.events(half.at(-1)?.cursor), isSettled)
     const fresh = readUntil(session.events(), isSettled)
     go.open()
     const whole = await undisturbed
-    const queued = whole.findIndex(isQueued)
-    const resumed = readUntil(session.events(whole[queued]?.cursor), isSettled)
-    for (const stream of [whole, [...late, ...(await after)], await fresh]) {
+    const other = whole.findIndex(isOther)
+    const resumed = readUntil(session.events(whole[other]?.cursor), isSettled)
+    for (const stream of [whole, [...late, ...(await after)], [...half, ...(await sinceHalf)], await fresh]) {
       const texts = stream.flatMap((event) => (event.type === 'text-delta' ? [event.delta] : []))
-      expect(texts.join('')).toBe(`${text}second`)
+      expect(texts.join('')).toBe(stops ? text : `${text}second`)
       expect(inOrder(stream.map((event) => event.cursor))).toBe(true)
     }
-    expect(fold([...whole.slice(0, queued + 1), ...(await resumed)])).toEqual(fold(whole))
+    expect(fold([...whole.slice(0, other + 1), ...(await resumed)])).toEqual(fold(whole))
     await runtime.stop()
   })
 

@@ -1,7 +1,7 @@
 import type { RunHandle, LoggedEvent, Session } from '@bowline/sessions'
 import type { Step } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
-import { callTo, childrenOf, endOf, handOver, helper, launch, remote, team } from '../children/support.ts'
+import { callTo, childrenOf, endOf, guarded, handOver, helper, launch, remote, team } from '../children/support.ts'
 import { namesOfPlaces, placesOfStores } from '../stores/places.ts'
 import { collect, gate, types } from '../support.ts'
 
@@ -58,27 +58,35 @@ describe.each(namesOfPlaces)('the events of a run over the %s store', (name) => 
     await runtime.stop()
   })
 
-  it('S117, S147: what a subagent in the background writes voids no delta of the message that is open', async () => {
+  it.each(['ends', 'asks'] as const)('S119, S147: a subagent in the background that %s neither voids nor repeats a delta of the message that is open', async (what) => {
     const [store] = place(name)
     const [reached, told, goOn] = [gate(), gate(), gate()]
-    const scout = helper('scout', async () => (await told.passed, { text: 'found' }))
+    const ends = { text: 'found' }
+    const asks = { toolCalls: [callTo('g', 'guarded')] }
+    const scout = helper('scout', async () => (await told.passed, what === 'ends' ? ends : asks), { tools: [guarded('guarded')] })
     const delta = (text: string) => ({ type: 'text-delta', id: 't', delta: text }) as const
     const parts = [{ type: 'text-start', id: 't' } as const, delta('one '), { wait: goOn.passed }, delta('two'), { type: 'text-end', id: 't' } as const]
     const { runtime, session } = await team([{ toolCalls: [launch('d', 'scout')] }, { parts }, { text: 'I see' }], { store, subagents: [scout] })
     const run = await session.send('go')
     const deltasOf = async (events: AsyncIterable<LoggedEvent>) => {
       const deltas: string[] = []
-      for await (const event of events) if (event.type === 'text-delta' && deltas.push(event.delta) === 1) reached.open()
+      for await (const event of events) {
+        if (event.type === 'text-delta' && deltas.push(event.delta) === 1) reached.open()
+        if (event.type === 'turn-end') break
+      }
       return deltas
     }
     const early = deltasOf(run.events())
     await reached.passed
     const [child] = await childrenOf(store)
+    const before = (await session.info())?.cursor
     told.open()
-    await endOf(store, child?.id ?? '')
+    await (what === 'ends' ? endOf(store, child?.id ?? '') : endOf(store, child?.id ?? '', 'awaiting-approval'))
+    expect((await session.info())?.cursor).not.toBe(before)
     const late = deltasOf(run.events())
     goOn.open()
-    expect(await Promise.all([early, late])).toEqual([['one ', 'two', 'I see'], ['one ', 'two', 'I see']])
+    const expected = ['one ', 'two', ...(what === 'ends' ? ['I see'] : [])]
+    expect(await Promise.all([early, late])).toEqual([expected, expected])
     await runtime.stop()
   })
 

@@ -1,0 +1,290 @@
+import { getEventListeners } from 'node:events'
+import { describe, expect, it } from 'vitest'
+import { readLog } from '../../src/log/read-log.ts'
+import { event, key, writtenLog } from './written-log.ts'
+
+const queued = (runId: string) => ({ type: 'run-queued', at: 1, runId })
+const others = (count: number) => Array.from({ length: count }, (_, index) => queued(`other${index}`))
+const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => `${from + index}`)
+const at = (seq: number, n = 0) => ({ from: () => ({ seq, n }) })
+
+describe('S116: a reader that is no longer wanted', () => {
+  it('S116: gives nothing when its signal was aborted before, and asks the store for nothing', async () => {
+    const log = await writtenLog()
+    await log.publish(event('turn-start'))
+    const events = readLog(log.reading({ abortSignal: AbortSignal.abort() }))
+    expect([await events.next(), events.take(), log.limits]).toEqual([{ done: true, value: undefined }, undefined, []])
+  })
+
+  it('S116: ends at its abort while it waits, and leaves no timer, no listener and no session behind', async () => {
+    const log = await writtenLog()
+    await log.publish(event('turn-start'))
+    const leaving = new AbortController()
+    const reader = log.follow({ abortSignal: leaving.signal })
+    await log.settle()
+    log.endRun()
+    const session = log.live.session(key)
+    expect([reader.over, session.idle, log.clock.pendingTimers]).toEqual([undefined, false, 2])
+    leaving.abort()
+    await log.settle()
+    expect([reader.over, reader.cursors, session.idle, log.clock.pendingTimers]).toEqual(['done', ['1'], true, 0])
+    expect(log.live.session(key)).not.toBe(session)
+  })
+
+  it.each(['before it has begun', 'at its end', 'after a failure', 'returned from in the middle'])('S116: listens to its signal no longer %s', async (moment) => {
+    const log = await writtenLog()
+    await log.publish(event('turn-start'), event('step-start'))
+    const { signal } = new AbortController()
+    const events = readLog(log.reading({ abortSignal: signal, live: false, ...(moment === 'after a failure' && at(9)) }))
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1)
+    if (moment === 'at its end') while (!(await events.next()).done);
+    if (moment === 'after a failure') await expect(events.next()).rejects.toMatchObject({ code: 'cursor-ahead' })
+    if (moment === 'returned from in the middle') await events.next()
+    if (moment === 'before it has begun' || moment === 'returned from in the middle') expect(await events.return?.()).toEqual({ done: true, value: undefined })
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+    log.endRun()
+    expect([await events.next(), events.take(), log.live.session(key).idle]).toEqual([{ done: true, value: undefined }, undefined, true])
+  })
+
+  it('S116: gives nothing of a page after its abort', async () => {
+    const log = await writtenLog()
+    await log.write(...others(40))
+    const leaving = new AbortController()
+    const events = readLog(log.reading({ abortSignal: leaving.signal }))
+    expect((await events.next()).value).toMatchObject({ seq: 1 })
+    expect(events.take()).toMatchObject({ seq: 2 })
+    leaving.abort()
+    expect([events.take(), await events.next()]).toEqual([undefined, { done: true, value: undefined }])
+    expect(log.limits).toHaveLength(1)
+  })
+
+  it('S116: gives nothing of its queue after its abort', async () => {
+    const log = await writtenLog()
+    await log.publish(event('message-start'))
+    const leaving = new AbortController()
+    const events = readLog(log.reading({ abortSignal: leaving.signal, ...at(1) }))
+    const next = events.next()
+    await log.settle()
+    for (const text of ['a', 'b', 'c']) log.say(text)
+    expect((await next).value).toMatchObject({ cursor: '1.1' })
+    expect(events.take()).toMatchObject({ cursor: '1.2' })
+    leaving.abort()
+    expect([events.take(), await events.next()]).toEqual([undefined, { done: true, value: undefined }])
+  })
+
+  it.each([1, 2])('S116: gives nothing that it finds in the store, reading %i of which its abort meets', async (nth) => {
+    const log = await writtenLog()
+    await log.write(...others(20))
+    const leaving = new AbortController()
+    log.duringReads(...Array.from({ length: nth }, (_, index) => () => index === nth - 1 && leaving.abort()))
+    const reader = log.follow({ abortSignal: leaving.signal })
+    await log.settle()
+    expect([reader.over, reader.cursors.length]).toEqual(['done', nth === 1 ? 0 : 16])
+  })
+
+  it('S116: gives nothing between two events of this process after its abort', async () => {
+    const log = await writtenLog()
+    await log.publish(event('turn-start'))
+    const leaving = new AbortController()
+    const reader = log.follow({ abortSignal: leaving.signal })
+    await log.settle()
+    await log.write(...others(3))
+    log.duringReads(() => leaving.abort())
+    await log.publish(event('step-start'))
+    await log.settle()
+    expect([reader.over, reader.cursors]).toEqual(['done', ['1']])
+  })
+
+  it('S116: that cannot find where to begin fails with the reason, and is let go', async () => {
+    const log = await writtenLog()
+    const reader = log.follow({ from: () => Promise.reject(Object.assign(new Error('gone'), { code: 'unknown-run' })) })
+    await log.settle()
+    log.endRun()
+    expect([reader.over, log.live.session(key).idle]).toMatchObject([{ code: 'unknown-run' }, true])
+  })
+})
+
+describe('S117: what a reader asks of the store', () => {
+  it('S117: pages grow fourfold while events are small', async () => {
+    const log = await writtenLog()
+    await log.write(...others(600))
+    const reader = log.follow({ live: false })
+    await log.settle()
+    expect([reader.over, reader.cursors.length, log.limits]).toEqual(['done', 600, [16, 64, 256, 500]])
+  })
+
+  it('S117: pages are not larger than what the reader may hold', async () => {
+    const log = await writtenLog()
+    await log.write(...others(20))
+    const reader = log.follow({ live: false, bufferBytes: 2200 })
+    await log.settle()
+    expect([reader.over, reader.cursors.length, log.limits]).toEqual(['done', 20, [16, 2, 2]])
+  })
+
+  it('S117: what this process publishes needs no look, nor does a delta', async () => {
+    const log = await writtenLog()
+    await log.publish(event('turn-start'))
+    const readers = [log.follow(), log.follow({ runId: 'r1' })]
+    await log.settle()
+    const looks = log.limits.length
+    for (let step = 0; step < 5; step++) {
+      await log.publish(event('message-start'))
+      log.say('a')
+      await log.settle()
+    }
+    expect(log.limits).toHaveLength(looks)
+    for (const { cursors } of readers) expect(cursors).toEqual(['1', '2', '2.1', '3', '3.1', '4', '4.1', '5', '5.1', '6', '6.1'])
+  })
+})
+
+describe('S118, S119: a log with several writers', () => {
+  it('S118: what others have stored between two events of this process comes between them, and the deltas stay', async () => {
+    const log = await writtenLog()
+    await log.publish(event('turn-start'))
+    const reader = log.follow()
+    await log.settle()
+    await log.write(...others(40))
+    log.duringReads(async () => {
+      log.say('a')
+      await log.publish(event('message-end'))
+    })
+    await log.publish(event('message-start'))
+    await log.settle()
+    expect(reader.cursors).toEqual([...numbers(1, 42), '42.1', '43'])
+    expect(log.limits.slice(-3)).toEqual([16, 16, 8])
+  })
+
+  it('S118: while it reads between two events, what is at hand is what it has read', async () => {
+    const log = await writtenLog()
+    await log.publish(event('turn-start'))
+    const events = readLog(log.reading())
+    await events.next()
+    const next = events.next()
+    await log.settle()
+    await log.write(...others(2))
+    await log.publish(event('message-start'))
+    log.say('a')
+    expect((await next).value).toMatchObject({ seq: 2 })
+    expect([events.take(), events.take()]).toMatchObject([{ seq: 3 }, undefined])
+    expect((await events.next()).value).toMatchObject({ seq: 4 })
+    expect(events.take()).toMatchObject({ cursor: '4.1' })
+    await events.return?.()
+  })
+
+  it('S118: an event that the store gave before this process told of it comes once', async () => {
+    const log = await writtenLog()
+    await log.publish(event('turn-start'))
+    const reader = log.follow()
+    await log.settle()
+    const stored = await log.write(event('step-start'))
+    await log.clock.advance(1000)
+    expect(reader.cursors).toEqual(['1', '2'])
+    log.live.publish(key, stored, true)
+    await log.publish(event('message-start'))
+    await log.settle()
+    expect(reader.cursors).toEqual(['1', '2', '3'])
+  })
+
+  it('S119: deltas from before an event of their run that the store gave are void, later ones are not', async () => {
+    const log = await writtenLog()
+    await log.publish(event('message-start'))
+    const reader = log.follow()
+    await log.settle()
+    log.say('a')
+    await log.settle()
+    const stored = await log.write(event('message-end'))
+    await log.clock.advance(2000)
+    log.say('b')
+    await log.settle()
+    expect(reader.cursors).toEqual(['1', '1.1', '2'])
+    log.live.publish(key, stored, true)
+    log.say('c')
+    await log.settle()
+    expect(reader.cursors).toEqual(['1', '1.1', '2', '2.1'])
+  })
+
+  it.each<[string, object]>([
+    ['an input', queued('r2')],
+    ['the stop of a run that never began', event('turn-end', { runId: 'r2', turn: 0 })],
+    ['word of a subagent', event('child-update', { childRunId: 'r2' })],
+    ['the end of a subagent', event('child-end', { childRunId: 'r2' })],
+    ['a question in the background', event('approval-requested', { runId: 'r2', path: ['d'], background: ['d'] })],
+    ['a decision in the background', event('approval-resolved', { runId: 'r2', background: ['d'] })],
+    ['a remote call in the background', event('awaiting-tools', { runId: 'r2', pendingToolCalls: [], background: ['d'] })],
+    ['a subagent that is held', event('error', { runId: 'r2', path: ['d'] })],
+  ])('S119: %s voids no delta and moves no count, read from the store or as it happens', async (_what, other) => {
+    const log = await writtenLog()
+    await log.publish(event('message-start'))
+    const early = log.follow()
+    await log.settle()
+    for (const text of ['a', 'b']) log.say(text)
+    await log.settle()
+    await log.publishOther(other)
+    const [fresh, late] = [log.follow(), log.follow(at(1, 1))]
+    await log.settle()
+    log.say('c')
+    await log.settle()
+    expect(early.cursors).toEqual(['1', '1.1', '1.2', '2.2', '2.3'])
+    expect(fresh.cursors).toEqual(['1', '2', '2.1', '2.2', '2.3'])
+    expect(late.cursors).toEqual(['2.1', '2.2', '2.3'])
+    const again = log.follow(at(2, 2))
+    await log.settle()
+    expect(again.cursors).toEqual(['2.3'])
+  })
+
+  it.each(['approval-requested', 'approval-resolved', 'awaiting-tools', 'error', 'child-update', 'child-end', 'tool-execution-end'])('S119: with %s of the run itself the count begins anew, also for a reader that comes back', async (type) => {
+    const log = await writtenLog()
+    await log.publish(event('message-start'))
+    for (const text of ['a', 'b']) log.say(text)
+    await log.publish(event(type))
+    const late = log.follow(at(1, 2))
+    await log.settle()
+    log.say('c')
+    await log.settle()
+    expect(late.cursors).toEqual(['2', '2.1'])
+    const again = log.follow(at(2))
+    await log.settle()
+    expect(again.cursors).toEqual(['2.1'])
+  })
+
+  it('S119: what is said while a reader looks at the store is not lost, and what it has read is not repeated', async () => {
+    const log = await writtenLog()
+    await log.publish(event('turn-start'))
+    const reader = log.follow()
+    await log.settle()
+    for (const text of ['a', 'b']) log.say(text)
+    await log.publish(event('message-start'))
+    await log.settle()
+    log.duringReads(() => ['c', 'd', 'e'].forEach((text) => log.say(text)))
+    log.live.announce(key)
+    await log.settle()
+    log.duringReads(() => log.say('f'))
+    log.live.announce(key)
+    await log.settle()
+    expect(reader.cursors).toEqual(['1', '1.1', '1.2', '2', '2.1', '2.2', '2.3', '2.4'])
+  })
+
+  it('S118: what is published while a reader looks back is not missed', async () => {
+    const log = await writtenLog()
+    await log.publish(event('turn-start'))
+    const reader = log.follow(at(1))
+    log.duringReads(() => undefined, () => log.publish(event('step-start')))
+    await log.settle()
+    expect(reader.cursors).toEqual(['2'])
+  })
+
+  it('S122: what another process stores is found by a look after a second, and then ever more rarely', async () => {
+    const log = await writtenLog()
+    const reader = log.follow()
+    await log.settle()
+    await log.write(queued('r2'))
+    await log.clock.advance(999)
+    expect(reader.cursors).toEqual([])
+    await log.clock.advance(1)
+    expect(reader.cursors).toEqual(['1'])
+    await log.clock.advance(1000)
+    const looks = log.limits.length
+    await log.clock.advance(16_000)
+    expect(log.limits.length - looks).toBeLessThanOrEqual(2)
+  })
+})
