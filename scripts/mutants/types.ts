@@ -1,54 +1,59 @@
-import { existsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import ts from 'typescript'
 
-/** Says whether a file with another text still has the types that it needs. */
-export class TypeCheck {
-  readonly #root: string
-  readonly #services = new Map<string, ts.LanguageService>()
-  /** What is looked at now, instead of the file. */
-  #changed: { readonly file: string; readonly text: string; readonly version: number } | undefined
-  #version = 0
+/** A source file, below the root, with another text. */
+export interface ChangedSource {
+  readonly source: string
+  readonly text: string
+}
 
-  /** `root` is that of the copy of the tree. */
-  constructor(root: string) {
-    this.#root = root
-  }
+/**
+ * Says for each changed source whether it still has the types that it needs. All are checked in one program, as copies beside their
+ * sources: what they share is worked out once. Throws if the copy of an unchanged source has errors.
+ */
+export function acceptedByTypes(root: string, changed: readonly ChangedSource[]): readonly boolean[] {
+  const accepted = new Map<ChangedSource, boolean>()
+  const byConfig = Map.groupBy(changed, ({ source }) => configOf(root, source))
+  for (const [config, ofConfig] of byConfig) check(root, config, ofConfig, accepted)
+  return changed.map((one) => accepted.get(one) === true)
+}
 
-  accepts(source: string, text: string): boolean {
-    const file = join(this.#root, source)
-    this.#changed = { file, text, version: ++this.#version }
-    const service = this.#serviceOf(source)
-    return service.getSyntacticDiagnostics(file).length === 0 && service.getSemanticDiagnostics(file).length === 0
-  }
+/** Of the program that checks the source in the tree: that of its package, or the one of all that runs on Node. */
+function configOf(root: string, source: string): string {
+  const own = join(root, source.split('/').slice(0, 2).join('/'), 'tsconfig.json')
+  return existsSync(own) ? own : join(root, 'tsconfig.json')
+}
 
-  /** By the program that checks the source in the tree: that of its package, or the one of all that runs on Node. */
-  #serviceOf(source: string): ts.LanguageService {
-    const own = join(this.#root, source.split('/').slice(0, 2).join('/'), 'tsconfig.json')
-    const config = existsSync(own) ? own : join(this.#root, 'tsconfig.json')
-    const service = this.#services.get(config) ?? this.#newService(config)
-    this.#services.set(config, service)
-    return service
+function check(root: string, config: string, changed: readonly ChangedSource[], accepted: Map<ChangedSource, boolean>): void {
+  const texts = new Map<string, string>()
+  const copyOf = ({ source, text }: ChangedSource, name: string): string => {
+    const file = join(root, source.replace(/\.(tsx?)$/, `.${name}.$1`))
+    texts.set(file, text)
+    return file
   }
-
-  #newService(config: string): ts.LanguageService {
-    const { options } = ts.parseJsonConfigFileContent(ts.readConfigFile(config, (file) => ts.sys.readFile(file)).config, ts.sys, dirname(config))
-    return ts.createLanguageService({
-      getCompilationSettings: () => ({ ...options, noEmit: true, noUnusedLocals: false, noUnusedParameters: false }),
-      getCurrentDirectory: () => this.#root,
-      getDefaultLibFileName: (settings) => ts.getDefaultLibFilePath(settings),
-      getScriptFileNames: () => (this.#changed ? [this.#changed.file] : []),
-      getScriptVersion: (file) => (this.#changed?.file === file ? String(this.#changed.version) : '0'),
-      getScriptSnapshot: (file) => {
-        const text = this.#changed?.file === file ? this.#changed.text : ts.sys.readFile(file)
-        return text === undefined ? undefined : ts.ScriptSnapshot.fromString(text)
-      },
-      fileExists: (file) => ts.sys.fileExists(file),
-      readFile: (file) => ts.sys.readFile(file),
-      readDirectory: (...given) => ts.sys.readDirectory(...given),
-      directoryExists: (folder) => ts.sys.directoryExists(folder),
-      getDirectories: (folder) => ts.sys.getDirectories(folder),
-      realpath: (path) => ts.sys.realpath?.(path) ?? path,
-    })
+  const sources = new Set(changed.map(({ source }) => source))
+  const unchanged = [...sources].map((source) => copyOf({ source, text: readFileSync(join(root, source), 'utf8') }, 'unchanged'))
+  const copies = changed.map((one, place) => copyOf(one, `mistake-${place}`))
+  const { options } = ts.parseJsonConfigFileContent(ts.readConfigFile(config, (file) => ts.sys.readFile(file)).config, ts.sys, join(config, '..'))
+  const wanted = { ...options, noEmit: true, incremental: false, composite: false, noUnusedLocals: false, noUnusedParameters: false }
+  const host = ts.createCompilerHost(wanted)
+  const { readFile, fileExists, getSourceFile } = host
+  host.readFile = (file) => texts.get(file) ?? readFile.call(host, file)
+  host.fileExists = (file) => texts.has(file) || fileExists.call(host, file)
+  host.getSourceFile = (file, version, ...rest) => {
+    const text = texts.get(file)
+    return text === undefined ? getSourceFile.call(host, file, version, ...rest) : ts.createSourceFile(file, text, version)
   }
+  const program = ts.createProgram([...unchanged, ...copies], wanted, host)
+  const errorsOf = (file: string): readonly ts.Diagnostic[] => {
+    const found = program.getSourceFile(file)
+    if (!found) throw new Error(`TypeScript did not read ${file}.`)
+    return [...program.getSyntacticDiagnostics(found), ...program.getSemanticDiagnostics(found)]
+  }
+  for (const file of unchanged) {
+    const [error] = errorsOf(file)
+    if (error) throw new Error(`A copy of an unchanged source has errors: ${file}: ${ts.flattenDiagnosticMessageText(error.messageText, ' ')}`)
+  }
+  changed.forEach((one, place) => accepted.set(one, errorsOf(copies[place] ?? '').length === 0))
 }
