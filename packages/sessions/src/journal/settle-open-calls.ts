@@ -1,6 +1,9 @@
 import type { IdSource, ToolResult } from '@bowline/agent-loop'
 import type { SessionStore } from '../store/contract.ts'
 import type { RunRecord, ToolCallRecord } from '../store/records.ts'
+import { entriesBack } from './read-transcript.ts'
+
+const pageSize = 20
 
 export interface SettledCall {
   readonly record: ToolCallRecord
@@ -20,8 +23,8 @@ export async function settleOpenCalls(
 ): Promise<readonly SettledCall[]> {
   if (run.turn === undefined) return []
   const calls = await store.readCalls(run.id, run.step)
-  const path = await store.readPath(run.session, { limit: calls.length + 1 })
-  const entries = new Set(path.items.map((entry) => entry.id))
+  if (calls.length === 0) return []
+  const entries = await entriesAfterAnswer(store, run.session)
   return calls.map((record) => {
     const started = record.state === 'started'
     const { outcome } = record
@@ -30,6 +33,16 @@ export async function settleOpenCalls(
     const settled: ToolCallRecord = { ...record, state: 'settled', status: given.status, outcome: given }
     return { record: settled, outcome: given, fresh: true, started, inTranscript: false }
   })
+}
+
+/** Ids of the entries after the newest answer: its results, if they are in the transcript, and what was said after them. */
+async function entriesAfterAnswer(store: SessionStore, key: string): Promise<ReadonlySet<string>> {
+  const ids = new Set<string>()
+  for await (const entry of entriesBack(store, key, { limit: pageSize })) {
+    if (entry.type === 'message' && entry.message.role === 'assistant') break
+    ids.add(entry.id)
+  }
+  return ids
 }
 
 /** A started call that is not pure may have happened. */

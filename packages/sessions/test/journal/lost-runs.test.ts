@@ -1,12 +1,12 @@
 import type { CallRow, DurableEvent, RunRow, ToolResult } from '@bowline/agent-loop'
 import { fakeIds } from '@bowline/agent-loop/testing'
 import { describe, expect, it } from 'vitest'
-import { lastEvents, lastWrites, type LostRun } from '../../src/journal/close-run.ts'
+import { lastEvents, lastWrites, lookAtLostRun, newsOfLostRun, toldOf, type LostRun } from '../../src/journal/close-run.ts'
 import { callRecord, callRow } from '../../src/journal/ledger-rows.ts'
 import { settleOpenCalls, type SettledCall } from '../../src/journal/settle-open-calls.ts'
 import { patchOf, restPatchOf, resumeCause, stepStateOf, turnStateOf } from '../../src/journal/turn-state.ts'
 import type { SessionStore } from '../../src/store/contract.ts'
-import type { RunRecord, ToolCallRecord } from '../../src/store/records.ts'
+import type { RunParent, RunRecord, RunRest, ToolCallRecord } from '../../src/store/records.ts'
 
 const run = {
   ...{ id: 'r1', session: 'room:1', kind: 'user', status: 'running', turn: 2, step: 3, attempts: 1, epoch: 4 },
@@ -113,6 +113,12 @@ describe('S62: the last writes of a run that the loop cannot end', () => {
     expect(writes[6]).toMatchObject({ runId: 'r1', patch: { status: 'aborted', reason: 'abort', error: null, usage: { inputTokens: 17, totalTokens: 22 }, cost: null, stop, openMessageId: null, pendingToolCalls: [], pendingApprovals: [], turnState: null, rest: null, notBefore: null } })
   })
 
+  it('S62: one call, one event and one answer are written as well', () => {
+    const { turn: _turn, ...before } = run
+    const one = lost({ run: before, calls: [settled('a')], answers: ['i1'] })
+    expect(lastWrites(one, lastEvents(one, false)).map(({ op }) => op)).toEqual(['call.put', 'entry.append', 'event.append', 'inbox.take', 'session.patch', 'run.patch'])
+  })
+
   it('S62: what there is nothing of is not written', () => {
     const { turn: _turn, ...before } = run
     const writes = lastWrites(lost({ run: before }), [])
@@ -125,9 +131,99 @@ describe('S62: the last writes of a run that the loop cannot end', () => {
   })
 })
 
+describe('S62: what is read of a run that the loop cannot end', () => {
+  const others = (count: number): readonly string[] => Array.from({ length: count }, () => 'turn-start')
+  const messages = [{ role: 'user', id: 'm1', content: 'how are you?' }]
+
+  /** A log of these types of events, those of another run with its id, and one message. */
+  function storeOf(logged: readonly string[]): SessionStore {
+    const events = logged.map((each, index) => ({ type: each.split(' ')[0], runId: each.split(' ')[1] ?? 'r1', seq: index + 1 }))
+    const readEvents: SessionStore['readEvents'] = async (_key, after, limit) =>
+      ({ events: events.filter(({ seq }) => seq > after).slice(0, limit), lastSeq: events.length }) as never
+    const readPath = async () => ({ items: messages.map((message) => ({ type: 'message', id: message.id, message })) })
+    return { readEvents, readPath, readCalls: async () => [], readInbox: async () => [] } as unknown as SessionStore
+  }
+
+  const atRest = (rest?: object): RunRecord => ({ ...run, firstSeq: 1, ...(rest && { rest: rest as RunRest }) })
+  const completed = { status: 'completed' }
+
+  it.each<[string, object | undefined, readonly string[], LostRun['told']]>([
+    ['a turn that is open', undefined, ['turn-start', 'settled'], 'nothing'],
+    ['a turn that waits', { status: 'awaiting-tools' }, ['turn-start', 'settled'], 'nothing'],
+    ['the end of a turn', completed, ['turn-start', 'turn-end', 'save-point'], 'end'],
+    ['the end of a turn, and that the session settled', completed, ['turn-start', 'turn-end', 'settled'], 'settled'],
+    ['the end of a turn, and that the session settled a hundred events later', completed, [...others(150), 'settled'], 'settled'],
+    ['the end of a turn, and that the session settled after another run', completed, ['turn-end', 'settled r0'], 'end'],
+    ['the end of a turn, and an input after the session settled', completed, ['turn-end', 'settled', 'run-queued r2'], 'end'],
+    ['the end of a turn, and an input before the session settled', completed, ['turn-end', 'run-queued r2', 'settled'], 'settled'],
+  ])('S124: a log may hold %s', async (_what, rest, logged, told) => {
+    expect(await toldOf(storeOf(logged), atRest(rest))).toBe(told)
+  })
+
+  const look = (one: RunRecord) => {
+    const { leaf, answers, end, at } = lost()
+    return lookAtLostRun({ store: storeOf(['turn-end']), ids: fakeIds() }, one, { leaf, answers, end, at })
+  }
+
+  it('S62: a turn that has ended keeps its end, any other gets the end that is asked for', async () => {
+    expect(await look(atRest())).toMatchObject({ end: lost().end, told: 'nothing' })
+    expect(await look(atRest({ status: 'awaiting-tools', reason: 'pending' }))).toMatchObject({ end: lost().end, told: 'nothing' })
+    expect((await look(atRest(completed))).end).toStrictEqual({ status: 'completed', reason: 'stop' })
+    const failed = { status: 'error', reason: 'model-error', error: { kind: 'network', message: 'gone' } }
+    expect(await look(atRest(failed))).toMatchObject({ end: failed, told: 'end' })
+  })
+
+  it('S62: an answer that had begun costs what the transcript has, estimated; without one nothing is booked', async () => {
+    const inputTokens = Math.ceil(JSON.stringify(messages).length / 4)
+    expect((await look({ ...atRest(), openMessageId: 'm9' })).discarded).toEqual({ inputTokens, totalTokens: inputTokens, estimated: true })
+    expect((await look(atRest())).discarded).toBeUndefined()
+  })
+})
+
+describe('S62: what sessions above are told of a run that the loop cannot end', () => {
+  const parent = { session: 'room:1', runId: 'r0', toolCallId: 'c0', turn: 1, step: 1, path: ['helper'], root: 'room:1', rootAgent: 'assistant', maxDepth: 3 } as const
+  const child = (parts: Partial<RunRecord> = {}, more: Partial<RunParent> = {}): RunRecord => ({ ...run, session: 'room:1~helper~1', parent: { ...parent, ...more }, ...parts })
+  const noCalls = { readCalls: async () => [] } as unknown as SessionStore
+  const news = (parts: Partial<LostRun>) => newsOfLostRun(noCalls, lost(parts), 'b1')
+
+  it('S62, S146: what it has cost, and its end, with the answer that was discarded', async () => {
+    const spent = { usage: { inputTokens: 4, totalTokens: 6 }, cost: { total: '1' } } as never
+    const discarded = { inputTokens: 7, totalTokens: 7 }
+    const [cost, log, ...word] = await news({ run: child({ turnState: { spent, cost: { total: '2' } as never } }), discarded })
+    expect(cost).toMatchObject({ to: 'room:1', writes: [{ op: 'session.patch', patch: { childUsage: { inputTokens: 11, totalTokens: 13 }, childCost: { total: '1' } } }] })
+    const ended = { type: 'child-end', toolCallId: 'c0', childRunId: 'r1', status: 'error', usage: { inputTokens: 17, totalTokens: 22 }, error: { code: 'journal-failed', message: 'lost again and again' } }
+    expect(log).toMatchObject({ to: 'room:1', writes: [{ op: 'event.append', events: [{ event: ended }] }] })
+    expect(log).not.toHaveProperty('writes.0.events.0.event.cost')
+    expect(word.map(({ writes }) => writes)).toMatchObject([[{ op: 'inbox.put' }], [{ op: 'run.patch', runId: 'r0', patch: { status: 'queued' } }]])
+  })
+
+  it('S62, S146: without an answer that was discarded its end has a price; without an error it has none', async () => {
+    const [, log] = await news({ run: child({ turnState: { spent: { usage: {} }, cost: { total: '2' } as never } }), end: { status: 'aborted', reason: 'abort' } })
+    expect(log).toMatchObject({ writes: [{ events: [{ event: { status: 'aborted', usage: run.usage, cost: { total: '2' } } }] }] })
+    expect(log).not.toHaveProperty('writes.0.events.0.event.error')
+  })
+
+  it('S62: what a background task has asked is not open any more', async () => {
+    const asks = child({ pendingToolCalls: [{ toolCallId: 'a', toolName: 'place', input: {}, path: [], agent: [] }] }, { taskId: 'bg_1' })
+    const told = (await news({ run: asks })).at(-1)
+    expect(told).toMatchObject({ id: 'asked:b1:r1', to: 'room:1', writes: [{ events: [{ event: { type: 'awaiting-tools', pendingToolCalls: [], background: ['c0'], agent: ['helper'] } }] }] })
+  })
+
+  it('S62: a run of a root session tells nobody', async () => {
+    expect(await news({})).toEqual([])
+  })
+})
+
 describe('S104: calls of a run that is given up', () => {
-  const storeOf = (calls: readonly ToolCallRecord[], entries: readonly string[] = []): SessionStore =>
-    ({ readCalls: async () => calls, readPath: async () => ({ items: entries.map((id) => ({ id })) }) }) as unknown as SessionStore
+  /** Its path is read in pages of one, from the newest entry back; `answer` is a message of the model. */
+  function storeOf(calls: readonly ToolCallRecord[], entries: readonly string[] = []): SessionStore {
+    const readPath: SessionStore['readPath'] = async (_key, { before } = {}) => {
+      const place = before === undefined ? 0 : Number(before)
+      const items = entries.slice(place, place + 1).map((id) => ({ id, type: 'message', message: { role: id === 'answer' ? 'assistant' : 'user' } }))
+      return { items, ...(place + 1 < entries.length && { next: String(place + 1) }) } as never
+    }
+    return { readCalls: async () => calls, readPath } as unknown as SessionStore
+  }
 
   it.each([
     ['started', 'once', 'unknown', 'may or may not have happened: the run was given up'],
@@ -138,14 +234,14 @@ describe('S104: calls of a run that is given up', () => {
   ] as const)('S104: one that was %s with the effect %s is %s', async (state, effect, status, value) => {
     const [one] = await settleOpenCalls(storeOf([record('a', { state, effect, index: 2 })]), fakeIds(), run, 8)
     expect(one).toMatchObject({ fresh: true, started: state === 'started', inTranscript: false, record: { state: 'settled', status } })
-    expect(one?.outcome).toEqual({ role: 'tool-result', id: expect.any(String), toolCallId: 'a', toolName: 'pay', output: { type: 'error-text', value }, at: 8, status, index: 2 })
+    expect(one?.outcome).toEqual({ role: 'tool-result', id: expect.stringMatching(/^msg/), toolCallId: 'a', toolName: 'pay', output: { type: 'error-text', value }, at: 8, status, index: 2 })
     expect(one?.record.outcome).toBe(one?.outcome)
   })
 
   it('S104: one that has its outcome keeps it, in the transcript or not yet', async () => {
     const outcome = settled('a').outcome
     const calls = [record('a', { state: 'settled', outcome }), record('b', { state: 'settled', outcome: { ...outcome, id: 'm-b' } })]
-    expect(await settleOpenCalls(storeOf(calls, ['m-b']), fakeIds(), run, 8)).toMatchObject([
+    expect(await settleOpenCalls(storeOf(calls, ['input', 'm-b', 'answer', 'm-a']), fakeIds(), run, 8)).toMatchObject([
       { fresh: false, inTranscript: false, outcome: { id: 'm-a' } },
       { fresh: false, inTranscript: true, outcome: { id: 'm-b' } },
     ])
@@ -191,7 +287,7 @@ describe('S114: what is kept of a turn', () => {
   it('S114: the state of an open turn, with step and overlays of before', () => {
     const before = { stepState: 'begun', overlays: [{ id: 'o1' }] } as never
     expect(turnStateOf(given, before)).toEqual({ attempt: 3, elapsedMs: 7, stepState: 'begun', overlays: [{ id: 'o1' }] })
-    expect(turnStateOf(given, {})).toEqual({ attempt: 3, elapsedMs: 7 })
+    expect(turnStateOf(given, {})).toStrictEqual({ attempt: 3, elapsedMs: 7 })
     expect(turnStateOf({ ...given, state: 'ended' }, before)).toBeUndefined()
   })
 

@@ -60,6 +60,23 @@ describe('kill', () => {
     expect(faults).toEqual([])
   })
 
+  it('S104: results that are in the transcript stay there once, however many inputs came after them', async () => {
+    const [running, go, planned] = [gate(), gate(), gate()]
+    const look = defineTool({ name: 'look', description: 'Looks.', inputSchema: z.object({}), execute: async () => (running.open(), await go.passed, 'seen') })
+    const prepareStep = ({ step }: { readonly step: number }) => (step === 2 ? new Promise<never>(() => planned.open()) : undefined)
+    const { runtime, session } = await started({ steps: [{ toolCalls: [call('look')] }], tools: [look], agent: { steering: 'all', prepareStep } })
+    await session.send('go')
+    await running.passed
+    for (const text of ['one', 'two', 'three']) await session.steer(text)
+    go.open()
+    await planned.passed
+    expect(await session.kill()).toMatchObject({ state: 'settled', calls: [{ toolCallId: 'c-look', status: 'result' }] })
+    const killed = runtime.session('room:1')
+    expect((await killed.messages()).items.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool-result', 'user', 'user', 'user'])
+    await checkLog(killed)
+    await runtime.stop({ graceMs: 0 })
+  })
+
   it('S104: fences out an owner in another process, which writes nothing more', async () => {
     const clock = manualClock()
     const store = memoryStore()
