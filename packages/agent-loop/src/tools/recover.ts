@@ -14,6 +14,8 @@ export type Recovery =
 
 export async function recover(turn: Turn, call: Call): Promise<Recovery> {
   if (turn.stop.stopped) return { kind: 'settled', outcome: stoppedOutcome(call) }
+  // The process that goes on asks the tool.
+  if (turn.stop.leaving) return { kind: 'unknown' }
   // The effect it was started under counts, whatever the tool says today.
   if (call.row.effect !== 'once') return { kind: 'again' }
   const found = await reconcile(turn, call)

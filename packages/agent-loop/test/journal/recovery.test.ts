@@ -1,5 +1,6 @@
 import type { JSONSchema7 } from '@bowline/llm'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { defineAgent, defineTool } from '../../src/index.ts'
 import type { ModelFunctionMessage, Reconciled, ToolEffect, ToolOptions } from '../../src/index.ts'
 import { crashingJournal } from '../../src/testing/index.ts'
@@ -97,6 +98,76 @@ describe('re-entry', () => {
     const { talk, runs, tools } = await diedInTool('once', { reconcile })
     expect((await talk.play(agentOf([], { tools }), undefined)).result.status).toBe('needs-recovery')
     expect(runs).toHaveLength(1)
+  })
+
+  /** A tool that never says what has become of its call, and the signals that it is given. */
+  function silentReconcile() {
+    const signals: AbortSignal[] = []
+    const reconcile: ToolOptions<object>['reconcile'] = (_input, { abortSignal }) => (signals.push(abortSignal), new Promise(() => {}))
+    return { signals, reconcile }
+  }
+
+  it('A172: reconcile that says nothing in the time of its tool leaves the call unknown', async () => {
+    const { signals, reconcile } = silentReconcile()
+    const { talk, runs, tools } = await diedInTool('once', { timeoutMs: 1_000, reconcile })
+    const run = talk.run(agentOf([], { tools }), undefined)
+    await until(() => signals.length === 1)
+    await talk.clock.advance(999)
+    expect(signals[0]?.aborted).toBe(false)
+    await talk.clock.advance(1)
+    expect((await run.result()).status).toBe('needs-recovery')
+    expect(signals[0]?.aborted).toBe(true)
+    expect(runs).toHaveLength(1)
+  })
+
+  it('A107: an abort does not wait for reconcile', async () => {
+    const { signals, reconcile } = silentReconcile()
+    const { talk, tools } = await diedInTool('once', { timeoutMs: null, reconcile })
+    const run = talk.run(agentOf([], { tools }), undefined)
+    await until(() => signals.length === 1)
+    run.abort()
+    expect(await run.result()).toMatchObject({ status: 'aborted', messages: [{ status: 'unknown' }] })
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true])
+  })
+
+  it('A172: reconcile that has answered is told of no later abort', async () => {
+    const signals: AbortSignal[] = []
+    const reconcile: ToolOptions<object>['reconcile'] = (_input, { abortSignal }) => (signals.push(abortSignal), Promise.resolve({ happened: true, result: 'found' }))
+    const { talk, tools } = await diedInTool('once', { reconcile })
+    const run = talk.run(agentOf([{ text: 'one two', chunk: 2, hang: 'middle' }], { tools }), undefined)
+    await until(() => talk.types().includes('text-delta'))
+    run.abort()
+    expect((await run.result()).status).toBe('aborted')
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false])
+  })
+
+  it.each([['stop', 'aborted'], ['yield', 'yielded']] as const)('A172: after a %s the tool is not asked what has become of its call', async (kind, ended) => {
+    let validated = (): void => undefined
+    const inputSchema = z.object({}).refine(async () => (validated(), Promise.resolve(true)))
+    const { signals, reconcile } = silentReconcile()
+    const { talk, runs, tools } = await diedInTool('once', { inputSchema, timeoutMs: null, reconcile })
+    const controller = new AbortController()
+    validated = () => controller.abort({ kind })
+    const { result } = await talk.play(agentOf([], { tools }), undefined, { abortSignal: controller.signal })
+    expect(result).toMatchObject(kind === 'stop' ? { status: ended, messages: [{ status: 'unknown' }] } : { reason: ended })
+    expect([signals, runs.length]).toEqual([[], 1])
+  })
+
+  it('A172: reconcile is given the input with which the call was started, and its key', async () => {
+    const { talk, revive } = mortal('tool-execution-end', 'before')
+    const seen: unknown[] = []
+    const reconcile: ToolOptions<object>['reconcile'] = (input, { toolCallId, idempotencyKey, attempt }) => {
+      seen.push({ input, toolCallId, idempotencyKey, attempt })
+      return Promise.resolve({ happened: true, result: 'found' })
+    }
+    const send = defineTool({ name: 'send', description: '', inputSchema: {}, effect: 'once', needsApproval: true, reconcile, execute: () => 'sent' })
+    const agent = (steps: Parameters<typeof agentOf>[0]) => agentOf(steps, { tools: [send] })
+    await talk.play(agent([{ toolCalls: [call('x', 'send')] }]), 'go')
+    const approvals = [{ approvalId: 'approval_1', decision: 'approve' as const, input: { edited: 1 } }]
+    expect((await talk.run(agent([]), { approvals }).result()).reason).toBe('journal-error')
+    revive()
+    expect((await talk.play(agent([{ text: 'done' }]), undefined)).result.status).toBe('completed')
+    expect(seen).toEqual([{ input: { edited: 1 }, toolCallId: 'x', idempotencyKey: 'run_1/1/x', attempt: 1 }])
   })
 
   it.each<ToolEffect>(['pure', 'idempotent'])('A173: a started %s call runs again with the same key and attempt + 1', async (effect) => {
