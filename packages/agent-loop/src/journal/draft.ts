@@ -75,7 +75,7 @@ export class Draft {
       return outcome.reason
     }
     // What was added while the commit was under way belongs to the next one.
-    this.#records = this.#records.length === given ? [] : this.#records.slice(given)
+    this.#records = this.#records.slice(given)
     let seq = outcome.firstSeq
     for (const record of records) {
       if (record.type === 'event') this.#publish(numbered(record.event, seq++))
@@ -111,13 +111,7 @@ export class Draft {
 /** Of the rows of one call that are stored together only the last one counts. */
 function latestOfCalls(records: readonly JournalRecord[]): readonly JournalRecord[] {
   const last = new Map<string, JournalRecord>()
-  let rows = 0
-  for (const record of records) {
-    if (record.type !== 'call') continue
-    last.set(record.call.toolCallId, record)
-    rows++
-  }
-  if (rows === last.size) return records
+  for (const record of records) if (record.type === 'call') last.set(record.call.toolCallId, record)
   return records.filter((record) => record.type !== 'call' || last.get(record.call.toolCallId) === record)
 }
 
@@ -126,7 +120,7 @@ function dated(record: JournalRecord, at: number): JournalRecord {
   if (record.type !== 'event') return record
   const event = Object.isFrozen(record.event) ? { ...record.event, at } : Object.assign(record.event, { at })
   freezeWithin(event)
-  return event === record.event ? record : { type: 'event', event }
+  return { type: 'event', event }
 }
 
 /** The event as readers get it: what is in it is frozen since before the commit. */

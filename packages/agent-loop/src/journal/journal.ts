@@ -207,7 +207,6 @@ export interface CallRow {
 export interface CallApproval {
   readonly approvalId: string
   readonly state: 'requested' | 'approved' | 'denied'
-  readonly reason?: string
   /** Of the question; `input` is what was asked about. */
   readonly inputHash: string
   readonly input: JSONValue

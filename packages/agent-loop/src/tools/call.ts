@@ -65,7 +65,7 @@ export function isSettled(call: Call): boolean {
 
 /** A decision is outstanding. */
 export function awaitsApproval({ row }: Call): boolean {
-  return row.state === 'pending' && row.approval?.state === 'requested'
+  return row.approval?.state === 'requested'
 }
 
 /** Nobody need answer any more. */
@@ -120,10 +120,9 @@ export function pendingApprovals(calls: readonly Call[]): readonly ApprovalReque
 export function approvalRequest({ row }: Call): ApprovalRequest | undefined {
   const { approval, toolCallId, toolName, deadlineAt } = row
   if (!approval) return undefined
-  const { approvalId, input, inputHash, reason } = approval
+  const { approvalId, input, inputHash } = approval
   return {
     ...{ approvalId, toolCallId, toolName, input, inputHash, path: [], agent: [] },
-    ...(reason !== undefined && { reason }),
     ...(deadlineAt !== undefined && { deadlineAt }),
   }
 }
