@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool } from '../../src/index.ts'
 import type { AgentEvent } from '../../src/index.ts'
+import { guardrail } from '../guardrails/support.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
 import { resultsOf } from '../support/prompts.ts'
 import { echo } from '../support/tools.ts'
@@ -59,6 +60,20 @@ describe('tool calls', () => {
     expect(inputs).toEqual([{ path: 'b' }])
     expect(seen).toEqual([{ path: 'b' }, { path: 'b' }])
     expect(events.find((event) => event.type === 'tool-execution-start')).toMatchObject({ input: { path: 'b' } })
+  })
+
+  it('A147: hooks and guardrails are told which call it is, of which tool, with which effect and key', async () => {
+    const talk = conversation()
+    const { tool } = reader()
+    const told: unknown[] = []
+    const options = {
+      tools: [tool],
+      extensions: [extension('watch', { onToolCall: ({ call: given }) => void told.push(given), onToolResult: ({ call: given }) => void told.push(given) })],
+      guardrails: [guardrail('watch', { beforeCall: (given) => void told.push(given) })],
+    }
+    await talk.play(agentOf([call('read', 'x', { path: 'a' }), { text: 'ok' }], options), 'go')
+    const described = { toolCallId: 'x', toolName: 'read', input: { path: 'a' }, effect: 'pure', idempotencyKey: 'run_1/1/x' }
+    expect(told).toMatchObject([described, described, described])
   })
 
   it('A147: a modified input that is not valid denies the call', async () => {

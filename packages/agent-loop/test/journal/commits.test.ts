@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { createMemoryJournal, hashJson } from '../../src/index.ts'
-import type { Journal, JournalRecord } from '../../src/index.ts'
+import { AgentError, createMemoryJournal, defineTool, hashJson } from '../../src/index.ts'
+import type { CommitExpectation, Journal, JournalRecord } from '../../src/index.ts'
 import { deepFreeze } from '../../src/json.ts'
-import { agentOf, conversation } from '../support/conversation.ts'
+import { agentOf, conversation, readAll } from '../support/conversation.ts'
 import type { Conversation } from '../support/conversation.ts'
 import { echo, gated, latch, remote, until } from '../support/tools.ts'
 
@@ -143,6 +143,65 @@ describe('commits', () => {
     })
     await conversation({ wrap }).play(agentOf([{ toolCalls: [call('x', 'nobody')] }], { limits: { maxSteps: 1 } }), 'go')
     expect(stored).toEqual(['x'])
+  })
+
+  /** A conversation whose journal refuses the first ends of a run, as if other runs came and went, and each end that it was given. */
+  function busyQueue(refusals: number, given: (records: readonly JournalRecord[]) => readonly JournalRecord[] = (records) => records) {
+    const tries: (readonly [CommitExpectation, readonly string[]])[] = []
+    const wrap = (journal: Journal): Journal => ({
+      ...journal,
+      commit(records, expect) {
+        if (expect?.nothingQueued === undefined) return journal.commit(given(records), expect)
+        tries.push([expect, shape(given(records))])
+        if (tries.length > refusals) return journal.commit(records, expect)
+        return Promise.resolve({ ok: false, reason: expect.nothingQueued ? 'runs-queued' : 'nothing-queued' })
+      },
+    })
+    return { tries, wrap }
+  }
+
+  it.each([0, 1, 2])('A168: an end that the journal has refused %i times is given again whole, with settled for as long as nothing is queued', async (refusals) => {
+    const { tries, wrap } = busyQueue(refusals)
+    const { result } = await conversation({ wrap }).play(agentOf([{ text: 'x' }]), 'go')
+    expect(result).toMatchObject({ status: 'completed', text: 'x' })
+    const end = ['message-end', 'append assistant', 'step-end', 'turn-end', 'save-point', 'run ended']
+    const withSettled = [{ noInputs: true, nothingQueued: true }, [...end, 'settled']]
+    expect(tries).toEqual([withSettled, [{ noInputs: true, nothingQueued: false }, end], withSettled].slice(0, refusals + 1))
+  })
+
+  it('A28: the events of an end that was refused carry the time of the commit that stores it, also if the journal freezes them', async () => {
+    const { wrap } = busyQueue(2, (records) => deepFreeze(records))
+    const talk = conversation({ wrap })
+    let now = 0
+    const clock = { ...talk.clock, now: () => ++now }
+    const run = talk.run(agentOf([{ text: 'x' }]), 'go', { clock })
+    const seen = (await readAll(run)).filter((event) => event.seq !== undefined)
+    expect(seen.map(({ seq }) => seq)).toEqual(seen.map((_event, place) => place + 1))
+    const ends = talk.journal.commits.at(-1)?.flatMap((record) => (record.type === 'event' ? record.event.at : []))
+    expect(new Set(ends).size).toBe(1)
+    expect(new Set(seen.slice(-4).map(({ at }) => at))).toEqual(new Set(ends))
+  })
+
+  it('A169: a queue that is another one at each try ends the run as error after twenty', async () => {
+    const { tries, wrap } = busyQueue(Infinity)
+    const { result } = await conversation({ wrap, unfinished: true }).play(agentOf([{ text: 'x' }]), 'go')
+    expect(result).toMatchObject({ status: 'error', reason: 'journal-error', error: { code: 'journal-failed', message: 'the queue changed 20 times while the run ended' } })
+    expect(tries).toHaveLength(20)
+  })
+
+  it.each([
+    ['says that it belongs to another process', new AgentError('fenced', 'another has it'), { code: 'fenced', message: 'another has it' }],
+    ['has another error of its own', new AgentError('invalid-input', 'no record'), { code: 'journal-failed', message: 'the commit failed: no record' }],
+  ])('A169: a journal that %s ends the run as error', async (_what, failure, error) => {
+    const talk = conversation({ unfinished: true, wrap: (journal) => ({ ...journal, commit: () => Promise.reject(failure) }) })
+    expect((await talk.play(agentOf([]), 'go')).result).toMatchObject({ status: 'error', reason: 'journal-error', error })
+  })
+
+  it.each([null, 1_000])('a call takes the time from its start to its outcome, with the limit %s', async (timeoutMs) => {
+    const talk = conversation()
+    const slow = defineTool({ name: 'a', description: '', inputSchema: {}, timeoutMs, execute: async () => (await talk.clock.advance(300), 'x') })
+    await talk.play(agentOf([{ toolCalls: [call('x')] }, { text: 'x' }], { tools: [slow] }), 'go')
+    expect(talk.journal.events.find(({ type }) => type === 'tool-execution-end')).toMatchObject({ durationMs: 300 })
   })
 
   it('a journal may freeze what it is given', async () => {

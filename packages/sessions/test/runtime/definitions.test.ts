@@ -1,11 +1,12 @@
 import { defineAgent, defineTool, type AgentOptions } from '@bowline/agent-loop'
 import { fakeIds } from '@bowline/agent-loop/testing'
 import { scriptedModel, type Script } from '@bowline/llm/testing'
-import { createRuntime, type DefinitionPolicy, type RuntimeOptions, type SessionStore } from '@bowline/sessions'
+import { createRuntime, type Batch, type DefinitionPolicy, type RuntimeOptions, type SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
+import { faultyStore, type FaultPlan } from '@bowline/sessions/testing'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { logOf } from '../support.ts'
+import { gate, heldScript, logOf } from '../support.ts'
 
 const ids = fakeIds()
 const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}) })
@@ -91,6 +92,46 @@ describe('a definition that has changed since the run began', () => {
     expect(await (await stopped.recover(stoppedId, 'stop')).result()).toMatchObject({ status: 'aborted' })
     expect((await stopped.messages()).items.at(-1)).toMatchObject({ role: 'tool-result', toolCallId: 'c1' })
     await Promise.all([runtime.stop(), second.runtime.stop()])
+  })
+
+  /** A run that waits for `recover`, in a store of which the test sees each decision. */
+  async function held(steps: Script, faults: FaultPlan = []) {
+    const store = faultyStore(memoryStore(), faults)
+    const runId = await begun(store)
+    const made = version({ steps, store, policy: 'refuse', ...longer })
+    const session = made.runtime.session('room:1')
+    await (await session.submitToolResults([{ toolCallId: 'c1', output: 'Oslo' }])).run.result()
+    return { ...made, store, runId, session }
+  }
+
+  const isDecision = ({ writes }: Batch): boolean => writes.some((write) => write.op === 'run.patch' && write.patch.definition === null)
+
+  it('S112: a second decision to go on that comes late changes nothing', async () => {
+    const late = gate()
+    const answers = heldScript([{ text: 'in Oslo' }])
+    const second = { of: 'commit', when: isDecision, skip: 1, fault: { waitFor: () => late.passed } } as const
+    const { runtime, session, store, runId } = await held(answers.steps, [second])
+    const deciding = [session.recover(runId, 'continue'), session.recover(runId, 'continue')]
+    await answers.reached(0)
+    const running = await store.readRun(runId)
+    expect(running).toMatchObject({ value: { status: 'running' } })
+    expect(running).not.toHaveProperty('value.error')
+    answers.answer(0)
+    const run = await Promise.race(deciding)
+    expect(await run?.result()).toMatchObject({ status: 'completed', text: 'in Oslo' })
+    late.open()
+    await Promise.all(deciding)
+    expect(await store.readRun(runId)).toMatchObject({ value: { status: 'completed' } })
+    await session.recover(runId, 'continue')
+    expect(await session.info()).toMatchObject({ status: 'completed' })
+    await runtime.stop()
+  })
+
+  it('S112: a decision that the store refuses is told, and the run waits on', async () => {
+    const { runtime, session, runId } = await held([], [{ of: 'commit', when: isDecision, fault: { answer: () => ({ ok: false, reason: 'missing' }) } }])
+    await expect(session.recover(runId, 'continue')).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('missing') as string })
+    expect(await session.info()).toMatchObject({ status: 'needs-recovery' })
+    await runtime.stop()
   })
 
   it('S110, S113: continue goes on with the new one and says what has changed', async () => {

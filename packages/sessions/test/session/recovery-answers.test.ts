@@ -41,6 +41,15 @@ describe('a run that waits for an answer and for word on a doubtful call', () =>
     await runtime.stop()
   })
 
+  it('S112: recover decides about definitions only, and says what to use for a doubtful call', async () => {
+    const { session, runtime } = await inDoubt()
+    const before = await session.info()
+    const runId = before?.openRun?.runId ?? ''
+    await expect(session.recover(runId, 'continue')).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining('resolveTool') as string })
+    expect(await session.info()).toEqual(before)
+    await runtime.stop()
+  })
+
   it('S81, S89: the answer first, then runAgain: both count', async () => {
     const doubt = await inDoubt()
     const part = await doubt.session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }])
