@@ -14,15 +14,16 @@ export const areas: readonly Area[] = [
     parts: [
       part('sessions', ['runtime/{claim-loop,recover}', 'stores/memory/{claim,due}'], ['life/wake', 'runtime/many-runtimes', 'life/drain', 'children/blocking', 'stores/memory']),
       part('sessions', ['stores/sql/{claim,due}'], ['stores/sqlite']),
-      part('bridge', ['requests/claim', 'records/processes'], ['calls-that-meet', 'limits', 'owner-limits', 'sessions']),
+      part('bridge', ['requests/claim', 'records/processes'], ['admission', 'records', 'calls-that-meet']),
     ],
   },
   {
     name: 'fences',
     parts: [
       part('sessions', ['runtime/leases', 'store/commit-once', 'stores/memory/{expectations,renew}', 'stores/rules'], ['life/lease-beats', 'runtime/ask-again', 'runtime/failing-store', 'life/leases', 'life/clock-set-back', 'stores/memory']),
-      part('sessions', ['stores/sql/expectations', 'stores/owner-lock'], ['stores/sqlite', 'stores/file-process']),
-      part('bridge', ['records/record-table'], ['calls-that-meet', 'sessions', 'cancel']),
+      part('sessions', ['stores/sql/expectations'], ['stores/sqlite']),
+      part('sessions', ['stores/owner-lock'], ['stores/private-files', 'stores/file-process']),
+      part('bridge', ['records/record-table'], ['records', 'calls-that-meet']),
     ],
   },
   {
@@ -65,7 +66,7 @@ export const areas: readonly Area[] = [
     parts: [
       part('sessions', ['log/{cursor,read-log,reader-queue}'], ['log/reader-queue', 'log/reach-of-cursors', 'log/take', 'log/run-events', 'log/live-log', 'log/read-log', 'log/following', 'log/ends', 'log/waiting-readers', 'log/stalled-readers']),
       part('client', ['{cursor,sse-parser}'], ['sse-parser', 'attach', 'run']),
-      part('server', ['sse/{event-stream,frames,join-deltas,shared-frames}', 'session-log'], ['sse/join-deltas', 'sse/shared-frames', 'sse/event-stream', 'sse/slow-reader', 'sse/open-streams', 'events']),
+      part('server', ['sse/{event-stream,frames,join-deltas,shared-frames}', 'session-log'], ['sse/join-deltas', 'sse/shared-frames', 'sse/frames', 'sse/event-stream', 'sse/slow-reader', 'sse/open-streams', 'events']),
       part('bridge', ['input/session-cursor'], ['list-and-notices', 'sessions']),
     ],
   },

@@ -37,6 +37,13 @@ describe('the list of sessions', () => {
     expect(third).not.toHaveProperty('nextCursor')
   })
 
+  it.each([null, {}, 5, [], [1], [null, 's'], ['1', 's'], [1, 2]])('B24: a cursor that holds %j is PROTOCOL', async (place) => {
+    const { bridge } = await startBridge([testAgent('a')])
+    await bridge.createSession()
+    const cursor = Buffer.from(JSON.stringify(place)).toString('base64url')
+    expect(await codeOf(bridge.sessions({ cursor }))).toBe('PROTOCOL')
+  })
+
   it.each([[{ limit: 0 }], [{ limit: 201 }], [{ cursor: 'none' }], [{ status: 'gone' }], [{ agentId: '' }]])('%j is PROTOCOL', async (filter) => {
     const { bridge } = await startBridge([testAgent('a')])
     expect(await codeOf(bridge.sessions(filter as never))).toBe('PROTOCOL')

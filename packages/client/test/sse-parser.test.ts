@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { randomRuns } from '../../../scripts/test-length.ts'
 import { describe, expect, it } from 'vitest'
+import { isAfter, positionOf } from '../src/cursor.ts'
 import { createSseParser, type SseFrame } from '../src/sse-parser.ts'
 
 const encoder = new TextEncoder()
@@ -70,9 +71,63 @@ describe('sse parser', () => {
     expect(() => createSseParser().push(longer)).toThrowError(expect.objectContaining({ code: 'frame-too-large' }))
   })
 
-  it('keeps what the server asks for as retry time', () => {
+  it('C20: the limit is that of a line and of the data of a frame, and each frame and each line has its own', () => {
+    const line = 'x'.repeat(58)
+    const parser = createSseParser(64)
+    for (let frame = 0; frame < 3; frame++) {
+      expect(parser.push(encoder.encode(`data: ${line}`))).toEqual([])
+      expect(parser.push(encoder.encode(`\ndata: ${'y'.repeat(6)}\n`))).toEqual([])
+      expect(parser.push(encoder.encode('\n'))).toEqual([{ data: `${line}\n${'y'.repeat(6)}` }])
+    }
+    expect(parser.push(encoder.encode(`: ${'c'.repeat(62)}\n: ${'c'.repeat(62)}\n\n`))).toEqual([])
+    expect(() => parser.push(encoder.encode(`data: ${line}\ndata: ${'y'.repeat(7)}\n`))).toThrowError(expect.objectContaining({ code: 'frame-too-large' }))
+    const open = createSseParser(64)
+    expect(open.push(encoder.encode('x'.repeat(64)))).toEqual([])
+    expect(() => open.push(encoder.encode('x'))).toThrowError(expect.objectContaining({ code: 'frame-too-large' }))
+  })
+
+  it('C20: a chunk whose memory is used again does not change what is kept of it', () => {
     const parser = createSseParser()
-    parser.push(encoder.encode('retry: 2000\nretry: soon\n\n'))
-    expect(parser.retryMs).toBe(2000)
+    const chunk = encoder.encode('data: knot')
+    parser.push(chunk)
+    chunk.fill(0)
+    expect(parser.push(encoder.encode('s\n\n'))).toEqual([{ data: 'knots' }])
+  })
+
+  it('C20: fields without a value, without a colon and with more than one colon or space', () => {
+    expect(parse(encoder.encode('id\ndata\n\ndata:\n\ndata:  a: b\n\nid:7\ndata:c\n\n'))).toEqual([
+      { id: '', data: '' },
+      { id: '', data: '' },
+      { id: '', data: ' a: b' },
+      { id: '7', data: 'c' },
+    ])
+  })
+
+  it('C20: keeps what the server last asked for as retry time, if it is a number of at most nine digits', () => {
+    const parser = createSseParser()
+    expect(parser.retryMs).toBeUndefined()
+    for (const [asked, kept] of [['0', 0], ['2000', 2000], ['soon', 2000], ['-1', 2000], ['', 2000], ['1000000000', 2000], ['999999999', 999_999_999]] as const) {
+      parser.push(encoder.encode(`retry: ${asked}\n\n`))
+      expect(parser.retryMs).toBe(kept)
+    }
+  })
+})
+
+describe('cursors', () => {
+  it.each([
+    ['0', { seq: 0, delta: 0 }],
+    ['12', { seq: 12, delta: 0 }],
+    ['12.34', { seq: 12, delta: 34 }],
+    ['999999999999999.999999999999999', { seq: 999_999_999_999_999, delta: 999_999_999_999_999 }],
+    ...['', 'x', '1.', '.1', '1.2.3', '-1', ' 1', '1 ', '1000000000000000', '1.1000000000000000'].map((cursor) => [cursor, undefined] as const),
+  ])('C5: %j is the position %j', (cursor, position) => {
+    expect(positionOf(cursor)).toEqual(position)
+  })
+
+  it('C5: positions are ordered by event, then by delta, and none is after itself', () => {
+    const places = [{ seq: 1, delta: 0 }, { seq: 1, delta: 1 }, { seq: 1, delta: 2 }, { seq: 2, delta: 0 }, { seq: 2, delta: 1 }, { seq: 3, delta: 0 }]
+    for (const [index, place] of places.entries()) {
+      for (const [other, before] of places.entries()) expect(isAfter(place, before)).toBe(index > other)
+    }
   })
 })

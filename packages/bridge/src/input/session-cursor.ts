@@ -10,11 +10,17 @@ export function cursorOf({ createdAt, sessionId }: SessionPlace): string {
 
 /** Returns undefined for a text that is no cursor. */
 export function readCursor(cursor: string): SessionPlace | undefined {
+  const place = parsed(Buffer.from(cursor, 'base64url').toString())
+  if (!Array.isArray(place)) return undefined
+  const [createdAt, sessionId] = place as unknown[]
+  return typeof createdAt === 'number' && typeof sessionId === 'string' ? { createdAt, sessionId } : undefined
+}
+
+function parsed(text: string): unknown {
   try {
-    const [createdAt, sessionId] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[]
-    return typeof createdAt === 'number' && typeof sessionId === 'string' ? { createdAt, sessionId } : undefined
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof TypeError) return undefined
-    throw error
+    return JSON.parse(text)
+  } catch {
+    // No JSON: there is nothing else that it throws for.
+    return undefined
   }
 }

@@ -26,13 +26,15 @@ it('V37: joined deltas are encoded once for all that are equally far behind', ()
   expect(shared.joinedFrame('log', [three])).toBe(shared.frame('log', three))
 })
 
-it('V37: what is kept for others is bounded', () => {
+it('V37: what is kept for others is bounded: the newest four megabytes', () => {
   const shared = new SharedFrames()
   const large = { text: 'x'.repeat(60_000) }
-  const first = shared.frame('log', stored(1, large))
-  expect(shared.frame('log', stored(1, large))).toBe(first)
-  for (let seq = 2; seq < 80; seq++) shared.frame('log', stored(seq, large))
-  expect(shared.frame('log', stored(1, large))).not.toBe(first)
+  const frames = Array.from({ length: 150 }, (_, seq) => shared.frame('log', stored(seq, large)))
+  const isKept = (seq: number) => shared.frame('log', stored(seq, large)) === frames[seq]
+  const bytes = (frames[100]?.length ?? 0) + 'log\n100\n5\n'.length
+  const kept = Math.floor((4 * 1024 * 1024) / bytes)
+  expect([isKept(149), isKept(150 - kept)]).toEqual([true, true])
+  expect(isKept(149 - kept)).toBe(false)
 })
 
 const largeText = 'x'.repeat(8 * 1024 * 1024)

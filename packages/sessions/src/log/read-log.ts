@@ -103,7 +103,7 @@ class LogReader {
         const before = this.#seq
         yield* this.#catchUp()
         if (!live || this.#ended || this.#signal.aborted || (resting && !this.#hasMoved)) return
-        if (live === true && this.#isBusy === undefined) await this.#lookBack()
+        if (live === true) await this.#lookBack()
         // The run may rest by now. No await between this test and the subscription.
         if (this.#seq > before || session.lastSeq > this.#seq) continue
         const queue = session.subscribe(this.#seq, session.base <= this.#countedAt ? this.#n : 0, this.#reading.bufferBytes)
@@ -248,7 +248,7 @@ class LogReader {
     else if (event.type === 'run-queued' || ('turn' in event && !isOfSubagent(event))) this.#isBusy = true
   }
 
-  /** Reads the last event before the place where the reader begins that tells whether a run is open. */
+  /** Reads the last event before this place that tells whether a run is open, unless an event has told it. */
   async #lookBack(): Promise<void> {
     const { store, key } = this.#reading
     for (let place = this.#seq; place > 0 && this.#isBusy === undefined; place--) {

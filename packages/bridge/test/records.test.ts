@@ -1,0 +1,209 @@
+import { hostname } from 'node:os'
+import { manualClock } from '@bowline/llm/testing'
+import { memoryStateStore, type StateStore } from '@bowline/sessions'
+import { describe, expect, it } from 'vitest'
+import { Processes } from '../src/records/processes.ts'
+import { mapKey, RecordTable } from '../src/records/record-table.ts'
+
+interface Counted {
+  readonly count: number
+}
+
+const lifeMs = 1000
+const ann = { owner: 'ann', id: 'r1' }
+
+/** Records that live a second once they count to three, else for ever. */
+function tables(change: (store: StateStore) => Partial<StateStore> = () => ({})) {
+  const clock = manualClock(1000)
+  const memory = memoryStateStore({ clock })
+  const store: StateStore = { ...memory, ...change(memory) }
+  const lifeOf = ({ count }: Counted): number | 'never' => (count >= 3 ? lifeMs : 'never')
+  const make = (space = 'counts') => new RecordTable<Counted>(store, space, lifeOf)
+  return { clock, store, table: make(), other: make(), elsewhere: make('others') }
+}
+
+const plusOne = ({ count }: Counted): Counted => ({ count: count + 1 })
+
+describe('the records of bridges on one store', () => {
+  it('B98: one is there once, for its owner and in its space', async () => {
+    const { table, other, elsewhere } = tables()
+    expect(await table.read(ann)).toBeUndefined()
+    const inserted = await table.insert(ann, { count: 1 })
+    expect(inserted?.value).toEqual({ count: 1 })
+    expect(await other.insert(ann, { count: 5 })).toBeUndefined()
+    expect(await other.read(ann)).toEqual(inserted)
+    for (const missing of [other.read({ ...ann, owner: 'bob' }), other.read({ ...ann, id: 'r2' }), elsewhere.read(ann)]) expect(await missing).toBeUndefined()
+    await table.remove(ann)
+    expect(await other.read(ann)).toBeUndefined()
+    await table.remove(ann)
+  })
+
+  it('B98: owners whose names look like those of records of others have their own', async () => {
+    const { table } = tables()
+    await table.insert({ owner: 'a', id: 'b/c' }, { count: 1 })
+    expect(await table.read({ owner: 'a/b', id: 'c' })).toBeUndefined()
+    expect(mapKey({ owner: 'a', id: 'b' })).not.toBe(mapKey({ owner: 'a"', id: 'b' }))
+    expect(mapKey({ owner: 'a', id: 'b' })).not.toBe(mapKey({ owner: 'b', id: 'a' }))
+  })
+
+  it('B98: a change is applied to the newest value, whatever the caller knows', async () => {
+    const { table, other } = tables()
+    const known = await table.insert(ann, { count: 0 })
+    expect(await other.change(ann, undefined, plusOne)).toMatchObject({ changed: true, stored: { value: { count: 1 } } })
+    const seen: number[] = []
+    const changed = await table.change(ann, known, (value) => (seen.push(value.count), plusOne(value)))
+    expect(changed).toMatchObject({ changed: true, stored: { value: { count: 2 } } })
+    expect(seen).toEqual([0, 1])
+    expect(await other.read(ann)).toEqual(changed?.stored)
+    expect(await table.change(ann, changed?.stored, plusOne)).toMatchObject({ stored: { value: { count: 3 } } })
+  })
+
+  it('B98: what is known needs no reading', async () => {
+    let reads = 0
+    const { table } = tables((store) => ({ get: (...given) => (reads++, store.get(...given)) }))
+    const known = await table.insert(ann, { count: 0 })
+    await table.change(ann, known, plusOne)
+    expect(reads).toBe(0)
+  })
+
+  it('B98: a change that gives nothing leaves the record, one that throws too', async () => {
+    const { table } = tables()
+    const inserted = await table.insert(ann, { count: 1 })
+    expect(await table.change(ann, undefined, () => undefined)).toEqual({ changed: false, stored: inserted })
+    await expect(table.change(ann, undefined, () => { throw new Error('no') })).rejects.toThrow('no')
+    expect(await table.read(ann)).toEqual(inserted)
+  })
+
+  it('B98: a record that is gone, or goes meanwhile, is not brought back', async () => {
+    const { table, other } = tables()
+    expect(await table.change(ann, undefined, plusOne)).toBeUndefined()
+    const known = await table.insert(ann, { count: 1 })
+    await other.remove(ann)
+    expect(await table.change(ann, known, plusOne)).toBeUndefined()
+    expect(await table.read(ann)).toBeUndefined()
+  })
+
+  it('B69, B97: a record lives as long as its value says', async () => {
+    const { clock, table } = tables()
+    await table.insert(ann, { count: 1 })
+    await table.insert({ ...ann, id: 'r2' }, { count: 3 })
+    await clock.advance(999)
+    await table.change(ann, undefined, () => ({ count: 3 }))
+    expect((await table.read({ ...ann, id: 'r2' }))?.value).toEqual({ count: 3 })
+    await clock.advance(1)
+    expect(await table.read({ ...ann, id: 'r2' })).toBeUndefined()
+    await clock.advance(998)
+    expect((await table.read(ann))?.value).toEqual({ count: 3 })
+    await clock.advance(1)
+    expect(await table.read(ann)).toBeUndefined()
+  })
+
+  it('B24: all of an owner are listed, a page at a time, and those of no other', async () => {
+    const limits: unknown[] = []
+    const { table } = tables((store) => ({ list: (space, query) => (limits.push(query.limit), store.list(space, query)) }))
+    for (let index = 0; index < 450; index++) await table.insert({ owner: 'ann', id: `r${index}` }, { count: index })
+    for (const owner of ['annie', 'an', 'ann/r', 'bob']) await table.insert({ owner, id: 'r1' }, { count: -1 })
+    const listed: number[] = []
+    for await (const { count } of table.list('ann')) listed.push(count)
+    expect(listed.sort((a, b) => a - b)).toEqual(Array.from({ length: 450 }, (_, index) => index))
+    expect(limits).toEqual([200, 200, 200])
+    for await (const { count } of table.list('ann/r')) expect(count).toBe(-1)
+  })
+})
+
+describe('the bridges on one store', () => {
+  function world() {
+    const clock = manualClock(1000)
+    const store = memoryStateStore({ clock })
+    const faults: unknown[] = []
+    const make = (over: { readonly isShared?: boolean; readonly store?: StateStore } = {}) => new Processes({ store, clock, isShared: true, onError: (error) => void faults.push(error), ...over })
+    const written = async () => (await store.list('bridge-process', {})).items
+    return { clock, store, faults, make, written }
+  }
+
+  it('B99: one lives from its start to its stop, for itself and for others', async () => {
+    const { clock, make, written } = world()
+    const [one, other] = [make(), make()]
+    const alive = async () => [await one.isAlive(one.id), await other.isAlive(one.id), await one.isAlive(other.id)]
+    expect(await alive()).toEqual([false, false, false])
+    await one.start()
+    expect(await alive()).toEqual([true, true, false])
+    expect(await written()).toMatchObject([{ id: one.id, value: { host: hostname(), pid: process.pid } }])
+    await clock.advance(3_600_000)
+    expect(await alive()).toEqual([true, true, false])
+    await one.stop()
+    expect([await alive(), await written(), clock.pendingTimers]).toEqual([[false, false, false], [], 0])
+    await one.stop()
+    await clock.advance(60_000)
+    expect(await written()).toEqual([])
+  })
+
+  it('B99: one that tells nothing any more is dead after thirty seconds', async () => {
+    const { clock, store, make } = world()
+    const [one, other] = [make({ store: { ...store, touch: () => Promise.reject(new Error('away')) } }), make()]
+    await one.start()
+    await clock.advance(29_999)
+    expect(await other.isAlive(one.id)).toBe(true)
+    await clock.advance(1)
+    expect(await other.isAlive(one.id)).toBe(false)
+  })
+
+  it('B99: it says that it lives every ten seconds, and goes on when the store fails', async () => {
+    const { clock, store, faults, make } = world()
+    let touches = 0
+    const one = make({
+      store: {
+        ...store,
+        touch: (...given) => {
+          if (++touches === 2) return Promise.reject(new Error('away'))
+          return store.touch(...given)
+        },
+      },
+    })
+    await one.start()
+    await clock.advance(9_999)
+    expect(touches).toBe(0)
+    await clock.advance(1)
+    expect([touches, faults]).toEqual([1, []])
+    await clock.advance(20_000)
+    expect([touches, faults]).toMatchObject([3, [{ message: 'away' }]])
+    await one.stop()
+  })
+
+  it('B99: one that stops while it says so leaves nothing behind', async () => {
+    const { clock, store, make, written } = world()
+    const touched = Promise.withResolvers<boolean>()
+    const one = make({ store: { ...store, touch: () => touched.promise } })
+    await one.start()
+    await clock.advance(10_000)
+    await one.stop()
+    touched.resolve(false)
+    await clock.advance(0)
+    expect([await written(), clock.pendingTimers]).toEqual([[], 0])
+  })
+
+  it('B99: one that has its store for itself writes nothing down', async () => {
+    const { clock, make, written } = world()
+    const alone = make({ isShared: false })
+    expect([alone.isShared, make().isShared]).toEqual([false, true])
+    await alone.start()
+    expect([await alone.isAlive(alone.id), await written(), clock.pendingTimers]).toEqual([true, [], 0])
+    await alone.stop()
+    expect(await alone.isAlive(alone.id)).toBe(false)
+  })
+
+  it('B99: one whose process is gone from this machine is dead at once, one of another machine is not looked for', async () => {
+    const { store, make } = world()
+    const gone = 2 ** 22 + 1
+    const places = [
+      [{ host: hostname(), pid: gone }, false],
+      [{ host: hostname(), pid: process.ppid }, true],
+      [{ host: `not-${hostname()}`, pid: gone }, true],
+      [{ host: hostname(), pid: process.pid }, true],
+    ] as const
+    for (const [index, [place, lives]] of places.entries()) {
+      await store.compareAndSet('bridge-process', `p${index}`, null, place, { ttlMs: 'never' })
+      expect(await make().isAlive(`p${index}`)).toBe(lives)
+    }
+  })
+})
