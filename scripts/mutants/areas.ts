@@ -28,13 +28,15 @@ export const areas: readonly Area[] = [
   },
   {
     name: 'auth',
-    parts: [part('server', ['auth/*', 'http/{access,caller,addresses}'], ['auth/auth', 'auth/jwt', 'auth/jwt-config', 'http/caller', 'auth/reload', 'auth/tickets', 'http/access', 'node/guarded-download', 'argument-table'])],
+    parts: [part('server', ['auth/*', 'http/{access,caller,addresses}'], ['auth/auth', 'auth/jwt', 'auth/jwt-config', 'http/caller', 'auth/reload', 'auth/tickets', 'auth/awaited-answers', 'http/access', 'node/guarded-download', 'argument-table'])],
   },
   {
     name: 'owners',
     parts: [
-      part('bridge', ['owner-key', 'owner-limits', 'operations/{cancel,look,close,list-sessions}', 'mcp/reach'], ['owner-limits', 'cancel', 'list-and-notices', 'calls-that-meet', 'sessions', 'owners', 'mcp/reach', 'mcp/users', 'mcp/http']),
-      part('server', ['session-keys', 'routes/owned-session', 'rate/{rate-limits,running-runs}'], ['session-keys', 'rate/buckets', 'rate/rate-limits', 'rate/running-runs', 'sessions', 'http/access']),
+      part('bridge', ['owner-key', 'owner-limits', 'operations/{cancel,look,close,list-sessions}', 'mcp/reach'], ['owners', 'cancel', 'list-and-notices', 'mcp/reach', 'owner-limits', 'sessions', 'answers', 'mcp/users']),
+      part('server', ['session-keys', 'routes/owned-session'], ['session-keys', 'lives', 'sessions']),
+      part('server', ['rate/rate-limits'], ['rate/buckets', 'auth/awaited-answers', 'rate/rate-limits']),
+      part('server', ['rate/running-runs'], ['rate/running-runs']),
     ],
   },
   {

@@ -9,12 +9,6 @@ export const equivalents: readonly Equivalent[] = [
     reason: 'A denial with an input is refused before it comes here.',
   },
   {
-    source: 'packages/server/src/auth/authenticator.ts',
-    kind: 'drop-key',
-    original: 'hold: true',
-    reason: 'The connection of the request keeps the process alive while its verifier works.',
-  },
-  {
     source: 'packages/server/src/auth/bearer.ts',
     kind: 'empty-text',
     original: "'0'",

@@ -180,7 +180,14 @@ export interface BridgeOutcome extends RequestIds {
   readonly progress?: { readonly message?: string; readonly chars: number; readonly at: number }
 }
 
-export type BridgeResult = ({ readonly ok: true } & BridgeOutcome) | { readonly ok: false; readonly error: BridgeError }
+export type BridgeResult = ({ readonly ok: true } & BridgeOutcome) | BridgeFailure
+
+export interface BridgeFailure {
+  readonly ok: false
+  readonly error: BridgeError
+  /** The agent that was asked. Only `request()` says it, of a request that was accepted. */
+  readonly agentId?: string
+}
 
 export interface CancelReceipt {
   readonly cancelled: boolean

@@ -1,7 +1,7 @@
 import { memoryStateStore } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
 import type { BridgeEvent, PromptContext } from '../src/index.ts'
-import { answer, never, outcomeOf, startBridge, testAgent } from './support.ts'
+import { answer, failureOf, never, outcomeOf, startBridge, testAgent } from './support.ts'
 
 describe('cancel', () => {
   const trace: string[] = []
@@ -30,6 +30,29 @@ describe('cancel', () => {
     }
     await expect(bridge.cancel({ requestId: 'never' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
     await expect(bridge.cancel({})).rejects.toMatchObject({ code: 'PROTOCOL' })
+  })
+
+  it('B44: of two busy sessions that one is cancelled which was named; an idle one has nothing to cancel', async () => {
+    const { bridge, clock } = await startBridge([polite])
+    const [one, two, idle] = [await bridge.createSession(), await bridge.createSession(), await bridge.createSession()]
+    const runs = [one, two].map(({ sessionId }) => bridge.prompt({ sessionId, prompt: 'hi' }))
+    await clock.advance(0)
+    const nothing = { cancelled: false, settled: true, reason: 'not-running' }
+    expect(await bridge.cancel({ sessionId: idle.sessionId })).toEqual({ ...nothing, sessionId: idle.sessionId })
+    expect(await bridge.cancel({ sessionId: two.sessionId })).toMatchObject({ cancelled: true, requestId: runs[1]?.requestId })
+    expect((await bridge.session(one.sessionId)).status).toBe('busy')
+    expect(outcomeOf(await bridge.request(runs[0]?.requestId ?? '')).status).toBe('running')
+  })
+
+  it('B44, B45: a call that is being looked at is cancelled if it is accepted, and NOT_FOUND if it is refused', async () => {
+    const { bridge } = await startBridge([polite])
+    const { sessionId } = await bridge.createSession()
+    const taken = bridge.prompt({ sessionId, prompt: 'hi' })
+    const refused = bridge.prompt({ sessionId, prompt: 'ho' })
+    const answers = await Promise.allSettled([bridge.cancel({ requestId: refused.requestId }), bridge.cancel({ requestId: taken.requestId })])
+    expect(answers).toMatchObject([{ reason: { code: 'NOT_FOUND' } }, { value: { cancelled: true, sessionId, requestId: taken.requestId, settled: true } }])
+    expect(failureOf(await refused.result()).code).toBe('BUSY')
+    expect(outcomeOf(await taken.result()).status).toBe('aborted')
   })
 
   it('B45: works from acceptance on, and while a delegation opens its session, by either id', async () => {
@@ -90,9 +113,25 @@ describe('cancel', () => {
       const receipt = await bridge.cancel({ requestId: run.requestId })
       const read = outcomeOf(await run.result())
       expect(await bridge.request(run.requestId)).toEqual(read)
-      expect(receipt.cancelled).toBe(read.status === 'aborted')
+      const { requestId } = run
+      if (read.status === 'aborted') expect(receipt).toEqual({ cancelled: true, sessionId, requestId, settled: true })
+      else expect(receipt).toEqual({ cancelled: false, sessionId, requestId, settled: true, reason: 'not-running' })
       expect(['aborted', 'completed']).toContain(read.status)
     }
+  })
+
+  it('B47, B99: a request that another bridge works on is not cancelled here, and said to be elsewhere', async () => {
+    const store = memoryStateStore()
+    const [one, two] = [await startBridge([polite], { store }), await startBridge([polite], { store })]
+    const { sessionId } = await one.bridge.createSession()
+    const { requestId, ...run } = one.bridge.prompt({ sessionId, prompt: 'hi' })
+    await one.clock.advance(0)
+    const elsewhere = { cancelled: false, sessionId, requestId, settled: false, reason: 'elsewhere' }
+    for (const asked of [{ requestId }, { sessionId }, { requestId, sessionId }]) expect(await two.bridge.cancel(asked)).toEqual(elsewhere)
+    expect(outcomeOf(await one.bridge.request(requestId)).status).toBe('running')
+    await one.bridge.cancel({ requestId })
+    expect(outcomeOf(await run.result()).status).toBe('aborted')
+    expect(await two.bridge.cancel({ requestId })).toMatchObject({ cancelled: false })
   })
 
   it('B49: of two outcomes of one request the first that is recorded stays, for every bridge on the store', async () => {

@@ -17,6 +17,24 @@ describe('the list of sessions', () => {
     expect(await listed({ agentId: 'b' })).toEqual([ids[1]])
     await bridge.prompt({ sessionId: ids[2] ?? '', prompt: 'hi' }).result()
     expect(await listed({ status: 'idle' })).toEqual([ids[2]])
+    expect(await listed({ status: 'active' })).toEqual([ids[0], ids[1]])
+    expect(await listed({ agentId: 'a', status: 'active' })).toEqual([ids[0]])
+    expect(await listed({ agentId: 'b', status: 'idle' })).toEqual([])
+  })
+
+  it('B24: gives fifty, and a cursor only where there are more', async () => {
+    const { bridge } = await startBridge([testAgent('a')])
+    for (let count = 0; count < 50; count++) await bridge.createSession()
+    const all = await bridge.sessions()
+    expect(all.sessions).toHaveLength(50)
+    expect(all).not.toHaveProperty('nextCursor')
+    expect(await bridge.sessions({ limit: 50 })).toEqual(all)
+    await bridge.createSession()
+    const first = await bridge.sessions()
+    expect(first.sessions).toHaveLength(50)
+    const last = await bridge.sessions({ cursor: first.nextCursor ?? '' })
+    expect(last.sessions).toHaveLength(1)
+    expect(new Set([...first.sessions, ...last.sessions].map(({ sessionId }) => sessionId)).size).toBe(51)
   })
 
   it('B24: a cursor stays valid under inserts and deletes', async () => {
@@ -61,6 +79,16 @@ describe('what others may', () => {
     await expect(bridge.createSession({ owner: 'bob', agentId: 'b' })).rejects.toMatchObject({ code: 'NOT_FOUND', message: 'No agent b; there is a' })
     expect(failureOf(await bridge.delegate({ owner: 'bob', agentId: 'b', prompt: 'hi' }).result()).code).toBe('NOT_FOUND')
     outcomeOf(await bridge.delegate({ owner: 'ann', agentId: 'b', prompt: 'hi' }).result())
+  })
+
+  it('B116: the log says which session was closed, whose it was and why, once', async () => {
+    const { bridge, logger } = await startBridge([testAgent('a')])
+    const sessions = [await bridge.createSession({ owner: 'ann' }), await bridge.createSession()]
+    const [ofAnn = '', own = ''] = sessions.map(({ sessionId }) => sessionId)
+    for (const repeat of [1, 2]) await bridge.close({ sessionId: ofAnn, owner: 'ann', reason: `done ${repeat}` })
+    await bridge.close({ sessionId: own })
+    const closed = logger.lines.filter(({ message }) => message === 'session closed').map(({ fields }) => fields)
+    expect(closed).toEqual([{ sessionId: ofAnn, owner: 'ann', reason: 'done 1' }, { sessionId: own, owner: 'local' }])
   })
 
   it('B116: every transition and refusal is one line of the log, one event and one count', async () => {

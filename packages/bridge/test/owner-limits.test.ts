@@ -105,6 +105,17 @@ describe('sessions of one owner', () => {
     await bridge.createSession({ owner })
   })
 
+  it('B15, B123: an executor that names no limit takes a thousand', async () => {
+    const { limits: _none, ...unlimited } = inProcessExecutor({ agents: [testAgent('a')] })
+    const { bridge } = await startBridge([], { executors: [unlimited] })
+    expect(bridge.health({ owner: 'ann' })).toMatchObject({ sessions: { capacity: 1000 }, owner: { sessions: { capacity: 500 } } })
+    expect(bridge.health({ owner: 'local' })).toMatchObject({ owner: { sessions: { capacity: 1000 } } })
+    const { bridge: odd } = await startBridge([stuck()], { maxInFlight: 3, maxInFlightPerOwner: 9 })
+    expect(odd.health({ owner: 'ann' }).owner.requests.capacity).toBe(3)
+    const { bridge: halved } = await startBridge([stuck()], { maxInFlight: 3 })
+    expect(halved.health({ owner: 'ann' }).owner.requests.capacity).toBe(2)
+  })
+
   it('B123: it is counted exactly when many are created at once, also with a shared store', async () => {
     const { bridge } = await startBridge([testAgent('a')], { store: memoryStateStore(), maxSessionsPerOwner: 3 })
     const created = await Promise.allSettled(Array.from({ length: 20 }, () => bridge.createSession({ owner: 'ann' })))

@@ -1,7 +1,10 @@
+import { memoryStateStore } from '@bowline/sessions'
+import type { StateStore } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
-import type { Bridge, PromptContext } from '../src/index.ts'
+import { BridgeError } from '../src/index.ts'
+import type { Bridge, BridgeAgent, BridgeEvent, BridgeResult, PromptContext } from '../src/index.ts'
 import { ownerKey } from '../src/owner-key.ts'
-import { aborted, answer, failureOf, outcomeOf, startBridge, testAgent } from './support.ts'
+import { aborted, answer, failureOf, never, outcomeOf, startBridge, testAgent } from './support.ts'
 
 /** Runs until it is cancelled; asked to ask, it waits for a decision. */
 const busy = testAgent('a', {
@@ -76,6 +79,100 @@ describe('B14: a session and its requests belong to their owner', () => {
   it.each(['', 'a'.repeat(65), 'a/b', 'a b', '=ann', 'änn', 'ann\n'])('S46: any other owner is hashed, so that no two share a key: %j', (owner) => {
     expect(ownerKey(owner)).toMatch(/^=[\w-]{43}$/)
     expect(ownerKey(owner)).not.toBe(ownerKey(`${owner}x`))
+  })
+})
+
+describe('what became of a request', () => {
+  it('B58: a call that is being looked at is told when it is accepted, and NOT_FOUND if it is refused', async () => {
+    const { bridge } = await startBridge([busy])
+    const { sessionId } = await bridge.createSession()
+    const [taken, refused] = [bridge.prompt({ sessionId, prompt: 'hi' }), bridge.prompt({ sessionId, prompt: 'ho' })]
+    const [of, ofRefused] = await Promise.all([taken, refused].map(({ requestId }) => bridge.request(requestId)))
+    expect(of).toMatchObject({ ok: true, status: 'running', sessionId })
+    expect(failureOf(ofRefused as BridgeResult)).toMatchObject({ code: 'NOT_FOUND', details: { requestId: refused.requestId } })
+  })
+
+  it.each([true, false])('B58: the progress of a running request is told, with durable %s', async (durable) => {
+    const onPrompt = async function* (): AsyncGenerator<BridgeEvent> {
+      yield { type: 'progress', message: 'half' }
+      await never
+    }
+    const { bridge, clock } = await startBridge([testAgent('a', { onPrompt, durable })])
+    const { sessionId } = await bridge.createSession()
+    const { requestId } = bridge.prompt({ sessionId, prompt: 'hi' })
+    await clock.advance(0)
+    expect(outcomeOf(await bridge.request(requestId))).toMatchObject({ status: 'running', progress: { message: 'half' } })
+  })
+
+  it('B58: a query of a wrong kind is refused by its path', async () => {
+    const { bridge } = await startBridge([busy])
+    const refusedAt = (path: string) => ({ code: 'PROTOCOL', details: { issues: [{ path }] } })
+    expect(failureOf(await bridge.request(''))).toMatchObject(refusedAt('request.requestId'))
+    expect(failureOf(await bridge.request('r1', 5 as never))).toMatchObject(refusedAt('request.options'))
+    await expect(bridge.close({ sessionId: 5 as never })).rejects.toMatchObject(refusedAt('close.input.sessionId'))
+  })
+
+  it('V62: a request that failed says which agent was asked, whatever its error says', async () => {
+    const onPrompt = () => Promise.reject(new BridgeError('UPSTREAM', 'no', { details: { agentId: 'other' } }))
+    const { bridge } = await startBridge([testAgent('a', { onPrompt })])
+    const run = bridge.delegate({ prompt: 'hi' })
+    const looking = bridge.request(run.requestId, { waitMs: 1000 })
+    failureOf(await run.result())
+    for (const result of [await looking, await bridge.request(run.requestId)]) expect(result).toMatchObject({ ok: false, agentId: 'a' })
+    expect(await bridge.request('never')).not.toHaveProperty('agentId')
+  })
+})
+
+describe('a session in which an earlier bridge left a prompt of a durable agent', () => {
+  function tracing(name: string, trace: string[] = []): BridgeAgent {
+    return testAgent('a', {
+      durable: true,
+      onPrompt: async ({ abortSignal }) => {
+        trace.push(`${name} asked`)
+        await aborted(abortSignal)
+        return answer('')
+      },
+      onCancel: ({ reason }) => void trace.push(`${name} cancelled, ${reason}`),
+      onSessionClose: (_session, reason) => void trace.push(`${name} session ${reason}`),
+    })
+  }
+
+  it('B19, B97: a close cancels the prompt first, and its end is recorded', async () => {
+    const store = memoryStateStore()
+    const trace: string[] = []
+    const { bridge: first } = await startBridge([tracing('first')], { store })
+    const { sessionId } = await first.createSession({ owner: 'ann' })
+    expect(await first.prompt({ sessionId, prompt: 'hi', requestId: 'r1', owner: 'ann' }).accepted()).toBe(true)
+    await first.stop()
+    const { bridge } = await startBridge([tracing('second', trace)], { store })
+    expect(await bridge.close({ sessionId, owner: 'ann' })).toEqual({ closed: true, sessionId, existed: true })
+    expect(trace).toEqual(['second cancelled, closing', 'second session closed'])
+    expect(await bridge.request('r1', { owner: 'ann' })).toMatchObject({ status: 'aborted' })
+    expect(bridge.health()).toMatchObject({ sessions: { active: 0 }, requests: { inFlight: 0 } })
+  })
+
+  it('B97: if that bridge ended in the middle of a close, what became of the prompt is unknown, and said so', async () => {
+    const store = memoryStateStore()
+    let isClosing = false
+    const dying: StateStore = {
+      ...store,
+      compareAndSet: (space, ...given) => (isClosing && space === 'bridge-request' ? never : store.compareAndSet(space, ...given)),
+    }
+    const { bridge: first, clock } = await startBridge([tracing('first')], { store: dying })
+    const { sessionId } = await first.createSession()
+    expect(await first.prompt({ sessionId, prompt: 'hi', requestId: 'r1' }).accepted()).toBe(true)
+    isClosing = true
+    void first.close({ sessionId })
+    await clock.advance(0)
+    const trace: string[] = []
+    const { bridge } = await startBridge([tracing('second', trace)], { store })
+    // While the first bridge lives, its end of the request is waited for.
+    expect(outcomeOf(await bridge.request('r1')).status).toBe('running')
+    for (const { id } of (await store.list('bridge-process', {})).items) await store.delete('bridge-process', id)
+    const { bridge: third } = await startBridge([tracing('third', trace)], { store })
+    for (const repeat of [1, 2]) expect(failureOf(await third.request('r1')), String(repeat)).toMatchObject({ code: 'TRANSPORT', details: { outcome: 'unknown' } })
+    expect(third.health().requests.inFlight).toBe(0)
+    expect(trace).toEqual([])
   })
 })
 

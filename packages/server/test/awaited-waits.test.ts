@@ -1,27 +1,5 @@
-import { spawnSync } from 'node:child_process'
-import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
-import { bundledFlags } from '../../../scripts/programs.ts'
-
-/** Start of every script: a model that calls the tool once, a tool that never answers, and their agent. */
-const prelude = `
-  import { defineAgent, defineTool } from '@bowline/agent-loop'
-  import { streamMessage } from '@bowline/llm'
-  import { scriptedModel } from '@bowline/llm/testing'
-  import { createOrchestration, createRuntime, memoryStateStore } from '@bowline/sessions'
-  import { z } from 'zod'
-  const usage = { inputTokens: {}, outputTokens: {} }
-  const finish = { type: 'finish', finishReason: { unified: 'stop', raw: undefined }, usage }
-  const quiet = { debug() {}, info() {}, warn() {}, error() {}, child: () => quiet }
-  const never = () => new Promise(() => {})
-  const modelOf = (stream) => ({ specificationVersion: 'v4', provider: 'p', modelId: 'm', supportedUrls: {}, doStream: async () => ({ stream: stream() }) })
-  const callThenText = () => scriptedModel([{ toolCalls: [{ name: 'hang', input: {} }] }, { text: 'done' }])
-  const hang = (options = {}) => defineTool({ name: 'hang', description: 'Hangs.', effect: 'idempotent', inputSchema: z.object({}), execute: never, ...options })
-  const agentOf = (options = {}) => defineAgent({ name: 'assistant', model: scriptedModel([{ text: 'done' }]), ...options })
-  const hanging = (options) => agentOf({ model: callThenText(), tools: [hang(options)], abortGraceMs: 100 })
-  const sessionOf = (agent, options) => createRuntime({ agents: [agent], ...options }).session('room:1')
-  const until = async (run, type) => { for await (const event of run.events()) if (event.type === type) return }
-`
+import { describe, it } from 'vitest'
+import { expectAwaited } from './support/awaiting-script.ts'
 
 /** The awaited call and its result. Each ends only by a timer of the runtime. */
 const waits: Readonly<Record<string, readonly [script: string, said: unknown]>> = {
@@ -134,24 +112,8 @@ const waits: Readonly<Record<string, readonly [script: string, said: unknown]>> 
      say(result.ok ? result.status : result.error.code)`,
     'TIMEOUT',
   ],
-  'a verifier that never answers': [
-    `const { createServer } = await import('@bowline/server')
-     const server = createServer({ runtime: createRuntime({ agents: [agentOf()] }), auth: never })
-     say((await server.fetch(new Request('http://localhost/api/chat/room/stream'))).status)`,
-    503,
-  ],
 }
 
 describe('a script that awaits', () => {
-  it.each(Object.entries(waits))('O15, S66: %s is not ended before', (_name, [script, said]) => {
-    const program = `${prelude}
-      const say = (value) => console.log(JSON.stringify(value))
-      ${script}`
-    const run = spawnSync(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '--eval', program], {
-      cwd: join(import.meta.dirname, '..'),
-      encoding: 'utf8',
-      timeout: 25_000,
-    })
-    expect({ said: run.stdout.trim(), status: run.status, stderr: run.stderr }).toMatchObject({ said: JSON.stringify(said), status: 0 })
-  })
+  it.each(Object.entries(waits))('O15, S66: %s is not ended before', (_name, [script, said]) => expectAwaited(script, said))
 })

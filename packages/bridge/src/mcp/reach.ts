@@ -68,17 +68,10 @@ export class Reach {
   }
 }
 
-/** What sessions and results of requests have in common. */
-interface AgentAnswer {
-  readonly agentId?: string
-  readonly error?: BridgeError
-}
-
 /** Undefined when there is no such thing: the bridge says so when it is asked. */
-async function agentOf(asking: Promise<AgentAnswer>): Promise<string | undefined> {
+async function agentOf(asking: Promise<{ readonly agentId?: string }>): Promise<string | undefined> {
   try {
-    const answer = await asking
-    return answer.agentId ?? answer.error?.details.agentId
+    return (await asking).agentId
   } catch (error) {
     if (BridgeError.isInstance(error)) return error.details.agentId
     throw error

@@ -1,6 +1,7 @@
 import type { CloseInput, CloseReceipt } from '../bridge-contract.ts'
 import { checkCloseInput } from '../input/check-input.ts'
 import { localOwner } from '../owner-limits.ts'
+import type { Owned } from '../records/record-table.ts'
 import { keyOf } from '../sessions/session-registry.ts'
 import type { Desk } from './desk.ts'
 import { takeUp } from './join.ts'
@@ -14,7 +15,7 @@ export async function close(desk: Desk, input: CloseInput): Promise<CloseReceipt
   if (!record || record.status === 'over') return { closed: true, sessionId, existed: false }
   const live = await sessions.held({ owner, id: sessionId })
   const running = live.stored.value.currentRequestId
-  if (running !== undefined && !book.entry({ owner, id: running })) await takeUp(desk, { owner, id: running })
+  if (running !== undefined && !book.entry({ owner, id: running })) await endLeftBehind(desk, { owner, id: running })
   const existed = await sessions.end(live, 'closed')
   // A prompt may have been taken until then.
   const { lastRequestId } = live.stored.value
@@ -22,4 +23,12 @@ export async function close(desk: Desk, input: CloseInput): Promise<CloseReceipt
   if (lastRequestId !== undefined) book.entry({ owner, id: lastRequestId })?.request.watch.interrupt({ cause: 'closing' })
   await sessions.takeDown(live, 'closed')
   return { closed: true, sessionId: keyOf(live.context).id, existed }
+}
+
+/** Stops what an earlier bridge left at work in the session. Its work begins anew in this session, which must not be over before that. */
+async function endLeftBehind(desk: Desk, key: Owned): Promise<void> {
+  const left = await takeUp(desk, key)
+  if (!left || !('request' in left)) return
+  left.request.watch.interrupt({ cause: 'closing' })
+  await left.request.ended
 }

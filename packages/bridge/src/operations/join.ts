@@ -53,7 +53,7 @@ async function join(desk: Desk, entry: BookEntry, stored: Stored<RequestRecord>)
   const goesOn = (work: Promise<void>): void => void work.catch((error: unknown) => refuseEntry(core, book, entry, error))
   entry.stored = stored
   entry.request.become(idsOf(record))
-  const isResumable = record.durable && record.kind !== 'create'
+  const isResumable = record.durable && record.kind !== 'create' && !(await isSessionOver(desk, record))
   // What this process is not at any more, nobody is.
   entry.isElsewhere = !isResumable && record.home !== core.processes.id && (await core.processes.isAlive(record.home))
   entry.request.accept()
@@ -62,6 +62,13 @@ async function join(desk: Desk, entry: BookEntry, stored: Stored<RequestRecord>)
   if (entry.isElsewhere) return goesOn(follow(desk, entry))
   await book.change(entry, lostRequest)
   book.leave(entry, resultOf(entry.stored.value))
+}
+
+/** Returns whether the session of a prompt was closed: the bridge that closed it tells what became of the prompt, or has ended before that. */
+async function isSessionOver({ sessions }: Desk, { kind, owner, sessionId }: RequestRecord): Promise<boolean> {
+  if (kind !== 'prompt') return false
+  const session = await sessions.find({ owner, id: sessionId })
+  return session === undefined || session.status === 'over'
 }
 
 /** Asks the durable agent again, under the same id: it joins its own run. */

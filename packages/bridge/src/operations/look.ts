@@ -21,7 +21,8 @@ export async function look(desk: Desk, requestId: string, options: RequestQuery)
   if (!(await found.request.accepted)) return failed(missingRequest(requestId))
   await found.request.wait(waitMs, abortSignal)
   const result = found.request.now()
-  return result.ok && isWaiting(result) && found.stored?.value.durable ? toldElsewhere(desk, key, result) : result
+  if (!result.ok) return { ...result, agentId: found.request.ids.agentId }
+  return isWaiting(result) ? toldElsewhere(desk, key, result) : result
 }
 
 /** Another bridge may have been given the answers, and this one does not hear of it. */

@@ -47,8 +47,8 @@ export function idsOf({ sessionId, agentId, requestId }: RequestRecord): Request
 
 /** What a record says to whoever asks. */
 export function resultOf(record: RequestRecord): BridgeResult {
-  const { status, error, outcome } = record
-  if (status === 'error') return { ok: false, error: error ? errorFrom(error) : new BridgeError('INTERNAL', 'Internal error') }
+  const { status, error, outcome, agentId } = record
+  if (status === 'error') return { ok: false, error: error ? errorFrom(error) : new BridgeError('INTERNAL', 'Internal error'), agentId }
   return { ok: true, status, ...idsOf(record), ...outcome }
 }
 

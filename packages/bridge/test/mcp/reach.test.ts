@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { Reach } from '../../src/mcp/reach.ts'
-import { codeOf, never, startBridge, testAgent } from '../support.ts'
+import { BridgeError, inProcessExecutor } from '../../src/index.ts'
+import type { BridgeExecutor } from '../../src/index.ts'
+import { codeOf, failureOf, never, startBridge, testAgent } from '../support.ts'
 
+const agentLike = { capabilities: [], durable: false }
 const mine = { owner: 'ann' }
 
 async function reaching(names: readonly string[], of: readonly string[] = ['a', 'b', 'c']) {
@@ -41,6 +44,42 @@ describe('V62: what is there for who may not use all agents', () => {
     expect(reach.health()).toMatchObject({ healthy: true, agents: { total: 2, ready: 2 } })
     const { reach: none } = await reaching([])
     expect(none.health()).toMatchObject({ healthy: false, agents: { total: 0, ready: 0 } })
+  })
+
+  it('V62: health names the workers and the agents that are left out within reach, and counts those that are ready', async () => {
+    const executor = inProcessExecutor({ agents: ['a', 'b'].map((id) => testAgent(id)) })
+    const workers = ['a', 'b'].map((id) => ({ id, state: 'ready' as const, restarts: 0 }))
+    const agents = () => [...executor.agents(), { ...agentLike, id: 'b2', status: 'unavailable' }, ...['a3', 'b3'].map((id) => ({ ...agentLike, id, status: 'odd' }))]
+    const { bridge } = await startBridge([], { executors: [{ ...executor, health: () => ({ healthy: true, workers }), agents } as BridgeExecutor] })
+    const health = (of: string) => new Reach(bridge, mine, (id) => id.startsWith(of)).health()
+    expect(health('b')).toMatchObject({ healthy: false, agents: { total: 2, ready: 1 } })
+    expect(health('b').executors).toEqual([{ kind: 'in-process', healthy: false, workers: [workers[1]], leftOut: [{ id: 'b3', reason: expect.any(String) as string }] }])
+    expect(health('a').executors).toMatchObject([{ workers: [workers[0]], leftOut: [{ id: 'a3' }] }])
+    expect(health('a').agents).toEqual({ total: 1, ready: 1 })
+    const { reach } = await reaching(['a'])
+    expect(reach.health().executors).toEqual([{ kind: 'in-process', healthy: true }])
+  })
+
+  it('V62: what the owner may not discover is not there, nor what lacks the capability asked for', async () => {
+    const agents = ['a', 'b', 'c'].map((id) => testAgent(id, { capabilities: id === 'c' ? ['x'] : ['x', 'y'] }))
+    const authorize = (owner: string, _action: string, agentId: string): boolean => owner !== mine.owner || agentId !== 'a'
+    const { bridge } = await startBridge(agents, { authorize })
+    const reach = new Reach(bridge, mine, () => true)
+    expect(reach.discover().map(({ id }) => id)).toEqual(['b', 'c'])
+    expect(reach.discover({ capability: 'y' }).map(({ id }) => id)).toEqual(['b'])
+    expect(reach.chosen(undefined)).toBe('b')
+  })
+
+  it('V62: what failed with an agent out of reach is asked for in the name of nobody too', async () => {
+    const failures = { a: () => new BridgeError('UPSTREAM', 'no'), b: () => new Error('untyped'), c: () => new BridgeError('AUTH', 'no', { details: { agentId: 'open' } }) }
+    const agents = Object.entries(failures).map(([id, failure]) => testAgent(id, { onPrompt: () => Promise.reject(failure()) }))
+    const { bridge } = await startBridge(agents)
+    const reach = new Reach(bridge, mine, (id) => id === 'open')
+    for (const agentId of Object.keys(failures)) {
+      const run = bridge.delegate({ ...mine, agentId, prompt: 'hi' })
+      failureOf(await run.result())
+      expect((await reach.ownerFor({ requestId: run.requestId })).owner, agentId).toMatch(/^nobody_/)
+    }
   })
 
   it('V62: a session or request of an agent out of reach is asked for in the name of nobody', async () => {

@@ -19,7 +19,7 @@ const maxSeen = 1000
 const rereadMs = 60_000
 
 export interface RunningRunsOptions {
-  readonly runtime: Runtime
+  readonly runtime: Pick<Runtime, 'store'>
   readonly limit: number
   readonly clock: Clock
 }
@@ -77,7 +77,7 @@ export class RunningRuns {
       if (isStale || tenant.seen.size > maxSeen) await this.#read(name, tenant)
       return tenant
     }
-    const reading = this.#read(name, { seen: new Map(), entering: new Set(), readAt: 0 })
+    const reading = this.#read(name, { seen: new Map(), entering: new Set(), readAt: clock.now() })
     this.#tenants.set(name, reading)
     // The next one tries again; this one is told.
     reading.catch(() => this.#tenants.delete(name))

@@ -101,6 +101,17 @@ describe('V75: buckets', () => {
     expect(away.faults).toHaveLength(1)
   })
 
+  it('V75: a failed login is counted before it is answered', async () => {
+    const gate = Promise.withResolvers<RateLimitState>()
+    const { rates, clock } = counting(() => gate.promise)
+    let isAnswered = false
+    const answered = rates.countFailure('1.2.3.4').then(() => void (isAnswered = true))
+    await clock.advance(0)
+    expect(isAnswered).toBe(false)
+    gate.resolve(open)
+    await answered
+  })
+
   it('V75: without a limiter nothing is counted', async () => {
     const rates = new RateLimits({ create: undefined, limits: defaultLimits, clock: manualClock(0), onFault: () => undefined })
     expect(await rates.take('work', ann)).toEqual({})

@@ -1,5 +1,9 @@
+import { manualClock } from '@bowline/llm/testing'
 import { createServer, createToken, type Principal } from '@bowline/server'
-import { describe, expect, it } from 'vitest'
+import type { SessionQuery, SessionStore } from '@bowline/sessions'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { RunningRuns } from '../../src/rate/running-runs.ts'
+import { sessionKey } from '../../src/session-keys.ts'
 import { bench, gate, refusal, remoteTool, say, stores, type Bench, type BenchOptions } from '../support/bench.ts'
 import { chatBody, postChat } from '../support/chat.ts'
 import { allFrames, completion, framesUntil, type Frame } from '../support/frames.ts'
@@ -154,4 +158,221 @@ it('V77: while there is room, an input does not look through the sessions', asyn
   }
   for (let index = 1; index < 10; index++) await allFrames(await send(it, `s${index}`))
   expect(lists).toBe(0)
+})
+
+describe('of what the store is asked, and what its hints tell', () => {
+  const tooMany = { code: 'too-many-runs' }
+  const nothing = (): Promise<void> => Promise.resolve()
+
+  interface Limited {
+    readonly limit?: number
+    readonly processes?: 'one' | 'many'
+    /** False: all hints of the store are lost. */
+    readonly hints?: boolean
+    /** So many sessions the store gives at once. */
+    readonly pageSize?: number
+    readonly bench?: BenchOptions
+  }
+
+  /** The limit over the store of a runtime in which somebody else starts runs that go on until `hold` is open. */
+  async function limited({ limit = 1, processes = 'one', hints = true, pageSize = 1000, bench: options }: Limited = {}) {
+    const hold = gate()
+    const { runtime } = await bench({ steps: async () => (await hold.passed, { text: 'Done.' }), ...options })
+    onTestFinished(() => hold.open())
+    const clock = manualClock(1_000_000)
+    const asked = { lists: [] as SessionQuery[], reads: 0, subscribers: 0 }
+    const real = runtime.store
+    const store: SessionStore = {
+      ...real,
+      capabilities: { ...real.capabilities, processes },
+      subscribe: (listener) => {
+        asked.subscribers += 1
+        const unsubscribe = hints ? real.subscribe(listener) : () => undefined
+        return () => {
+          asked.subscribers -= 1
+          unsubscribe()
+        }
+      },
+      listSessions: (query = {}) => {
+        asked.lists.push(query)
+        return real.listSessions({ ...query, ...(query.limit !== undefined && { limit: Math.min(query.limit, pageSize) }) })
+      },
+      readSession: (key) => {
+        asked.reads += 1
+        return real.readSession(key)
+      },
+    }
+    const runs = new RunningRuns({ runtime: { store }, limit, clock })
+    /** Somebody else starts a run. */
+    const start = (id: string, tenant = 'red') => runtime.session(sessionKey(tenant, id)).send('hi')
+    const within = (id: string, work: () => Promise<unknown> = nothing) => runs.within('red', sessionKey('red', id), work)
+    /** An input that is on its way until `arrive`. */
+    const entering = async (id: string) => {
+      const [begun, arrived] = [gate(), gate()]
+      const done = within(id, () => (begun.open(), arrived.passed))
+      await Promise.race([begun.passed, done])
+      return { done, arrive: arrived.open }
+    }
+    return { runs, runtime, store, clock, asked, hold, start, within, entering }
+  }
+
+  it('V77: while there is room the store is read once for a tenant, and no session for itself', async () => {
+    const { within, asked } = await limited({ limit: 4 })
+    for (const id of ['a', 'b', 'c', 'a', 'd']) await within(id)
+    expect(asked).toMatchObject({ lists: [{ status: expect.not.arrayContaining(['completed']) as unknown }], reads: 0, subscribers: 1 })
+  })
+
+  it('V77: without a limit nothing is asked', async () => {
+    const { within, asked } = await limited({ limit: Infinity })
+    expect(await within('a', () => Promise.resolve('given'))).toBe('given')
+    expect(asked).toEqual({ lists: [], reads: 0, subscribers: 0 })
+  })
+
+  it('V77: inputs on their way into the store count until they are there', async () => {
+    const { within, entering } = await limited({ limit: 2 })
+    const inputs = [await entering('a'), await entering('b')]
+    await expect(within('c')).rejects.toMatchObject(tooMany)
+    for (const { arrive, done } of inputs) {
+      arrive()
+      await done
+    }
+    await within('c')
+  })
+
+  it('V77: two inputs on their way into one new session are one run', async () => {
+    const { entering } = await limited()
+    const inputs = [await entering('a'), await entering('a')]
+    for (const { arrive } of inputs) arrive()
+    await Promise.all(inputs.map(({ done }) => done))
+  })
+
+  it('V77: the run that an input started counts until it ends, also where the store gives no hint', async () => {
+    const { within, start, hold } = await limited({ hints: false })
+    const { result } = await within('a', () => start('a')).then((run) => run as Awaited<ReturnType<typeof start>>)
+    await expect(within('b')).rejects.toMatchObject(tooMany)
+    hold.open()
+    await result()
+    await within('b')
+  })
+
+  it('V77: a run of which only a hint tells counts for its own tenant', async () => {
+    const { within, start } = await limited()
+    await within('a')
+    await start('x', 'blue')
+    await within('b')
+    await start('x')
+    await expect(within('c')).rejects.toMatchObject(tooMany)
+  })
+
+  it('V77: runs of before count for their own tenant, whatever the pages in which the store tells of them', async () => {
+    const { within, start, asked } = await limited({ limit: 3, pageSize: 1 })
+    await start('x', 'blue')
+    for (const id of ['a', 'b']) await start(id)
+    await within('d')
+    expect(asked.lists.length).toBeGreaterThan(1)
+    await start('c')
+    await expect(within('d')).rejects.toMatchObject(tooMany)
+    const again = await limited({ limit: 3, pageSize: 1 })
+    for (const id of ['a', 'b', 'c']) await again.start(id)
+    await expect(again.within('d')).rejects.toMatchObject(tooMany)
+  })
+
+  it('V77: sessions without work are not even looked at', async () => {
+    const { within, start, hold, asked } = await limited()
+    hold.open()
+    for (const id of ['a', 'b']) await (await start(id)).result()
+    await within('c')
+    expect(asked.reads).toBe(0)
+  })
+
+  it('V77: hundreds of sessions at work are read at once', async () => {
+    const { within, start, asked } = await limited({ limit: 150 })
+    await Promise.all(Array.from({ length: 150 }, (_, index) => start(`s${index}`)))
+    await expect(within('new')).rejects.toMatchObject(tooMany)
+    expect(asked.lists).toHaveLength(1)
+  })
+
+  it('V77: a run that waits for its next try is at work', async () => {
+    const clock = manualClock(0)
+    const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
+    const { within, start, runtime, store } = await limited({ bench: { steps: () => ({ error: refused }), runtimeOptions: { clock } } })
+    await start('a')
+    const key = sessionKey('red', 'a')
+    for await (const { type } of runtime.session(key).events()) if (type === 'retry-start') break
+    expect(await store.readSession(key)).toMatchObject({ value: { status: 'waiting-for-retry' } })
+    await expect(within('b')).rejects.toMatchObject(tooMany)
+  })
+
+  it('V77: a run that waits for its turn is at work', async () => {
+    const { within, start } = await limited({ limit: 2, bench: { runtimeOptions: { concurrency: 1 } } })
+    await start('occupies', 'blue')
+    await within('before')
+    await start('a')
+    await start('b')
+    await expect(within('c')).rejects.toMatchObject(tooMany)
+    await within('a')
+  })
+
+  it('V77: runs of other processes, whose hints may be lost, are found within a minute', async () => {
+    for (const processes of ['many', 'one'] as const) {
+      const { within, start, clock, asked } = await limited({ limit: 2, processes, hints: false })
+      await within('a')
+      await start('x')
+      await start('y')
+      await clock.advance(59_999)
+      await within('b')
+      expect(asked.lists).toHaveLength(1)
+      await clock.advance(1)
+      if (processes === 'one') await within('c')
+      else await expect(within('c')).rejects.toMatchObject(tooMany)
+      expect(asked.lists).toHaveLength(processes === 'one' ? 1 : 2)
+      // They count on, and are not looked for again before the next minute has passed.
+      await clock.advance(59_999)
+      if (processes === 'many') await expect(within('c')).rejects.toMatchObject(tooMany)
+      expect(asked.lists).toHaveLength(processes === 'one' ? 1 : 2)
+      await clock.advance(1)
+      if (processes === 'many') await expect(within('c')).rejects.toMatchObject(tooMany)
+      expect(asked.lists).toHaveLength(processes === 'one' ? 1 : 3)
+    }
+  })
+
+  it('V77: what the next reading of the store does not show is forgotten', async () => {
+    const { within, clock, asked } = await limited({ processes: 'many' })
+    await within('a')
+    await clock.advance(60_000)
+    await within('b')
+    expect(asked).toMatchObject({ lists: [{}, {}], reads: 0 })
+  })
+
+  it('V77: of a thousand sessions all are known; beyond that the store is read again instead', async () => {
+    const { within, start, asked } = await limited({ limit: 5000 })
+    for (let count = 0; count < 1000; count++) await within(`s${count}`)
+    await within('s0')
+    expect(asked.lists).toHaveLength(1)
+    await start('x')
+    await within('s0')
+    expect(asked.lists).toHaveLength(2)
+    await within('s0')
+    expect(asked.lists).toHaveLength(2)
+  })
+
+  it('V77: a store that cannot be read at first refuses that input alone', async () => {
+    const { within, store, asked } = await limited()
+    const { listSessions } = store
+    store.listSessions = () => Promise.reject(new Error('the disk is away'))
+    await expect(within('a')).rejects.toThrow('the disk is away')
+    store.listSessions = listSessions
+    await within('a')
+    await within('a')
+    expect(asked.lists).toHaveLength(1)
+  })
+
+  it('V77: after its close it listens to no hints', async () => {
+    const { runs, within, asked } = await limited()
+    runs.close()
+    await within('a')
+    expect(asked.subscribers).toBe(1)
+    runs.close()
+    expect(asked.subscribers).toBe(0)
+  })
 })

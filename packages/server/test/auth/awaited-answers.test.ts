@@ -1,0 +1,16 @@
+import { it } from 'vitest'
+import { expectAwaited } from '../support/awaiting-script.ts'
+
+/** A server that nothing listens for: only its timers keep the script alive. */
+const statusWith = (options: string): string => `const { createServer } = await import('@bowline/server')
+  const server = createServer({ runtime: createRuntime({ agents: [agentOf()] }), ${options} })
+  say((await server.fetch(new Request('http://localhost/api/chat/room/stream'))).status)`
+
+it('V61: a script that awaits an answer is not ended while the verifier does not answer', () => {
+  expectAwaited(statusWith('auth: never'), 503)
+})
+
+it('V80: a script that awaits an answer is not ended while the rate limiter does not answer', () => {
+  const auth = `auth: async () => ({ id: 'a', tenant: 'red', scopes: ['admin'] })`
+  expectAwaited(statusWith(`${auth}, rateLimiter: () => ({ take: never, look: never })`), 204)
+})
