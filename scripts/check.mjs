@@ -10,8 +10,7 @@ import { pnpmCommand, root, workspaceEnv } from './setup.mjs'
  */
 const gates = [
   { name: 'build', command: 'pnpm exec turbo run build --output-logs=errors-only' },
-  { name: 'types', command: 'tsc --noEmit' },
-  { name: 'browser-types', command: 'pnpm exec turbo run typecheck --output-logs=errors-only' },
+  { name: 'types', command: 'node scripts/types.mjs' },
   { name: 'lint', command: 'eslint . --max-warnings 0' },
   { name: 'unused', command: 'knip' },
   { name: 'docs', command: 'typedoc --logLevel Warn' },
