@@ -12,7 +12,7 @@ export const areas: readonly Area[] = [
   {
     name: 'claims',
     parts: [
-      part('sessions', ['runtime/{claim-loop,recover}', 'stores/memory/{claim,due}'], ['life/wake', 'runtime/many-runtimes', 'life/drain', 'children/blocking', 'stores/memory']),
+      part('sessions', ['runtime/{claim-loop,recover}', 'stores/memory/{claim,due}'], ['runtime/recovering', 'life/wake', 'runtime/many-runtimes', 'life/drain', 'children/blocking', 'stores/memory']),
       part('sessions', ['stores/sql/{claim,due}'], ['stores/sqlite']),
       part('bridge', ['requests/claim', 'records/processes'], ['admission', 'records', 'calls-that-meet']),
     ],

@@ -6,7 +6,8 @@ import { readLog, type LogReading } from '../../src/log/read-log.ts'
 
 /** Attaches a reader to the end of a log, and says whether it holds the process while it waits there. */
 async function holds(types: readonly string[]): Promise<boolean> {
-  const events = types.map((type, index) => ({ type, at: 1, runId: 'r1', ...(type !== 'settled' && { turn: 1 }), seq: index + 1 }) as LoggedEvent)
+  const ofSession = ['session-start', 'run-queued', 'branch-switched', 'settled']
+  const events = types.map((type, index) => ({ type, at: 1, runId: 'r1', ...(!ofSession.includes(type) && { turn: 1 }), seq: index + 1 }) as LoggedEvent)
   const readEvents = (_key: string, after: number, limit: number) =>
     Promise.resolve({ sessionId: 's1', firstSeq: 1, lastSeq: types.length, events: events.slice(after, after + limit) })
   const leaving = new AbortController()
@@ -33,6 +34,12 @@ async function holds(types: readonly string[]): Promise<boolean> {
 it.each([
   [true, ['turn-start', 'message-start']],
   [true, ['turn-start', 'message-start', 'child-update', 'child-end']],
+  [true, ['session-start', 'run-queued']],
+  [true, ['turn-start', 'branch-switched', 'child-update']],
+  [false, ['session-start']],
+  [false, ['session-start', 'branch-switched']],
+  [false, ['branch-switched']],
+  [false, []],
   [false, ['turn-start', 'save-point', 'settled']],
   [false, ['turn-start', 'save-point', 'settled', 'child-update', 'child-end']],
 ])('S147: a reader at the end of a log holds its process only while a run is open, whatever subagents tell: %s behind %s', async (expected, types) => {

@@ -1,0 +1,290 @@
+import { fakeIds } from '@bowline/agent-loop/testing'
+import { describe, expect, it } from 'vitest'
+import { memoryStore } from '../../src/memory.ts'
+import { manualClock } from '@bowline/llm/testing'
+import type { DefinitionDiff } from '../../src/definition/definition-diff.ts'
+import { LiveLog } from '../../src/log/live-log.ts'
+import { bringToRest, endLostRun, giveBack, holdForDecision, ownAnswers } from '../../src/runtime/recover.ts'
+import type { Batch, CommitResult, RunPatch, Write } from '../../src/store/batch.ts'
+import type { Claim, SessionStore } from '../../src/store/contract.ts'
+import type { InboxRecord } from '../../src/store/records.ts'
+import { aroundStore } from '../../src/testing/around-store.ts'
+import { appendEvents, benchOf, ensure, insertRun, openCall, parentOf, patchRun, putAnswers, putCalls, room, startMs } from '../../src/testing/store-kit/bench.ts'
+
+const crashed = { status: 'error', reason: 'crash-loop', error: { code: 'crash-loop', message: 'lost again and again' } } as const
+const diff = { instructions: true, tools: { added: ['look'], removed: [], changed: [] } } as unknown as DefinitionDiff
+const question = { toolCallId: 'c1', toolName: 'place', input: {}, path: [], agent: [] }
+
+/** A store in which this process has claimed the run `r1`, in the middle of a turn. */
+async function lostRun(patch: RunPatch = {}, { turn = 1, session = {}, run = {} }: { turn?: number | undefined; session?: object; run?: object } = {}) {
+  const clock = manualClock(startMs)
+  const memory = memoryStore()
+  await memory.open({ namespace: 'test', clock, owner: 'here' })
+  const bench = benchOf(memory, clock)
+  await bench.commit([ensure(room, session), insertRun('r1', run), appendEvents({ event: { type: 'run-queued', at: startMs, runId: 'r1' } as never })])
+  const [claim] = await bench.claim()
+  if (!claim) throw new Error('There is nothing to claim.')
+  await bench.commit([patchRun('r1', { ...(turn > 0 && { turn, step: 2 }), ...patch })])
+  const before: ((batch: Batch) => Promise<CommitResult | undefined> | undefined)[] = []
+  const store: SessionStore = aroundStore(memory, async (operation, args, go) => {
+    const answer = operation === 'commit' ? await before.shift()?.(args[0] as Batch) : undefined
+    return answer ?? go()
+  })
+  const live = new LiveLog()
+  const told: string[] = []
+  live.hold(room, () => void told.push('changed'))
+  const reader = live.session(room).subscribe(1, 0)
+  return {
+    ...{ bench, store, live, clock, told, claim, context: { store, live, clock, ids: fakeIds() } },
+    /** What happens before the next commits; what it returns is their answer. */
+    beforeCommits: (...work: readonly (typeof before)[number][]) => void before.push(...work),
+    log: async () => (await memory.readEvents(room, 1, 100)).events.map(({ type }) => type),
+    published: () => {
+      const types: string[] = []
+      for (let item = reader.shift(); item; item = reader.shift()) types.push(item.event.type)
+      return types
+    },
+    touch: (...writes: readonly Write[]) => bench.commit([appendEvents({ event: { type: 'branch-switched', at: 1 } }), ...writes]),
+  }
+}
+
+const refuse = (reason: string) => () => Promise.resolve({ ok: false, reason } as CommitResult)
+const everywhere = { giveBack, bringToRest, endLostRun: (context: never, claim: Claim) => endLostRun(context, claim, crashed), holdForDecision: (context: never, claim: Claim) => holdForDecision(context, claim, diff) }
+
+describe('S36: a run that somebody else has by now', () => {
+  it.each(Object.keys(everywhere) as (keyof typeof everywhere)[])('S36: is left as it is by %s', async (name) => {
+    const { bench, context, claim, published } = await lostRun({ rest: { status: 'completed', reason: 'stop' } })
+    await bench.commit([patchRun('r1', { status: 'queued' })])
+    await bench.claim({ owner: 'owner-b' })
+    const before = await bench.everything()
+    await everywhere[name](context as never, claim)
+    expect(await bench.everything()).toEqual(before)
+    expect(published()).toEqual([])
+  })
+
+  it.each(Object.keys(everywhere) as (keyof typeof everywhere)[])('S105: is gone with its session: %s brings nothing back', async (name) => {
+    const { bench, context, claim, published } = await lostRun({ rest: { status: 'completed', reason: 'stop' } })
+    await bench.commit([{ op: 'session.delete', at: startMs }])
+    const before = await bench.everything()
+    await everywhere[name](context as never, claim)
+    expect(await bench.everything()).toEqual(before)
+    expect(published()).toEqual([])
+  })
+
+  it.each(Object.keys(everywhere) as (keyof typeof everywhere)[])('S36: is lost to %s in the middle: a refusal is told, unless the run is somebody else’s', async (name) => {
+    for (const reason of ['fenced', 'missing']) {
+      const { context, claim, beforeCommits, published } = await lostRun({ ...(name === 'bringToRest' && { rest: { status: 'completed', reason: 'stop' } }) })
+      beforeCommits(refuse(reason))
+      await everywhere[name](context as never, claim)
+      expect(published()).toEqual([])
+    }
+    const { context, claim, beforeCommits } = await lostRun({ ...(name === 'bringToRest' && { rest: { status: 'completed', reason: 'stop' } }) })
+    beforeCommits(refuse('open-calls'))
+    await expect(everywhere[name](context as never, claim)).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('open-calls') as unknown })
+  })
+})
+
+describe('S9: a run that is given back', () => {
+  it('S9: is queued with its turn open, for whoever claims it next', async () => {
+    const { bench, context, claim } = await lostRun()
+    await giveBack(context, claim)
+    expect(await bench.run('r1')).toMatchObject({ status: 'queued', reason: 'yielded', turn: 1 })
+    expect(await bench.claim({ owner: 'owner-b' })).toMatchObject([{ previous: 'queued', run: { id: 'r1', epoch: 2, attempts: 0 } }])
+  })
+})
+
+describe('S60: a run whose turn has ended or waits', () => {
+  it('S60: rests as its turn did, tells the log that the session has settled, and those who wait', async () => {
+    const error = { kind: 'network', message: 'gone', retryable: true, phase: 'before-output' } as const
+    const { bench, context, claim, log, published, told } = await lostRun({ rest: { status: 'error', reason: 'model-error', error } })
+    await bringToRest(context, claim)
+    const run = await bench.run('r1')
+    expect(run).toMatchObject({ status: 'error', reason: 'model-error', error })
+    expect(run).not.toHaveProperty('rest')
+    expect((await bench.store.readEvents(room, 1, 10)).events).toEqual([{ type: 'settled', at: startMs, runId: 'r1', turn: 1, seq: 2 }])
+    expect([await log(), published(), told]).toEqual([['settled'], ['settled'], ['changed']])
+    expect((await bench.session()).status).toBe('failed')
+  })
+
+  it('S124: says so once, and not while another run is open', async () => {
+    const twice = await lostRun({ rest: { status: 'completed', reason: 'stop' } })
+    await twice.bench.commit([appendEvents({ event: { type: 'settled', at: 1, runId: 'r1', turn: 1 } as never })])
+    await bringToRest(twice.context, twice.claim)
+    expect([await twice.log(), twice.published(), twice.told]).toEqual([['settled'], [], ['changed']])
+    const behind = await lostRun({ rest: { status: 'completed', reason: 'stop' } })
+    await behind.bench.commit([insertRun('r2')])
+    await bringToRest(behind.context, behind.claim)
+    expect([await behind.log(), (await behind.bench.run('r1')).status]).toEqual([[], 'completed'])
+  })
+
+  it('S60: without an end of its turn it is left as it is', async () => {
+    const { bench, context, claim, told } = await lostRun()
+    const before = await bench.everything()
+    await bringToRest(context, claim)
+    expect([await bench.everything(), told]).toEqual([before, []])
+  })
+
+  const waits = { rest: { status: 'awaiting-tools', reason: null }, pendingToolCalls: [{ ...question, deadlineAt: startMs + 500 }] } as unknown as RunPatch
+  const child: InboxRecord = { id: 'child:x', kind: 'child-changed', at: 1, body: { runId: 'x' } }
+  const answered: Write = { op: 'inbox.put', rows: [{ id: 'answer:r1:c1', kind: 'answer', at: 1, body: { toolCallId: 'c1', hash: 'h', answer: {} } } as unknown as InboxRecord] }
+
+  it('S89: waits, and its deadline counts from then on', async () => {
+    const { bench, context, claim, log } = await lostRun(waits)
+    await bringToRest(context, claim)
+    expect([(await bench.run('r1')).status, await log()]).toEqual(['awaiting-tools', []])
+    await bench.clock.advance(500)
+    expect((await bench.store.due(10)).timers).toMatchObject([{ id: 'deadline:r1', kind: 'deadline', dueAt: startMs + 500, body: { runId: 'r1' } }])
+  })
+
+  it.each<[string, readonly Write[]]>([
+    ['its stop', [patchRun('r1', { stop: { at: 5 } })]],
+    ['word of a subagent', [{ op: 'inbox.put', rows: [child] }]],
+    ['the last answer', [answered]],
+  ])('S89, S97: goes on for %s that came before it rested, and no deadline is set', async (_what, writes) => {
+    const { bench, context, claim } = await lostRun(waits)
+    await bench.commit(writes)
+    await bringToRest(context, claim)
+    expect([(await bench.run('r1')).status, (await bench.store.due(0)).nextAt]).toEqual(['queued', null])
+  })
+
+  it('S89: does not go on for the answer to another question', async () => {
+    const { bench, context, claim } = await lostRun(waits)
+    await bench.commit([putAnswers('answer:r1:c2', 'answer:r2:c1')])
+    await bringToRest(context, claim)
+    expect((await bench.run('r1')).status).toBe('awaiting-tools')
+  })
+
+  it('S98: one that waits for a subagent goes on for its stop or word of a subagent only', async () => {
+    const below = { rest: { status: 'awaiting-subagent', reason: null } } as unknown as RunPatch
+    const { bench, context, claim } = await lostRun(below)
+    await bringToRest(context, claim)
+    expect((await bench.run('r1')).status).toBe('awaiting-subagent')
+    const stopped = await lostRun(below)
+    await stopped.bench.commit([patchRun('r1', { stop: { at: 5 } })])
+    await bringToRest(stopped.context, stopped.claim)
+    expect((await stopped.bench.run('r1')).status).toBe('queued')
+  })
+
+  it('S97: an end stays an end, whatever came before it rested', async () => {
+    const { bench, context, claim } = await lostRun({ rest: { status: 'completed', reason: 'stop' } })
+    await bench.commit([patchRun('r1', { stop: { at: 5 } }), { op: 'inbox.put', rows: [child] }])
+    await bringToRest(context, claim)
+    expect((await bench.run('r1')).status).toBe('completed')
+  })
+
+  it('S97: what comes while it is stored is seen; a session that never stands still is told of', async () => {
+    const { bench, context, claim, beforeCommits } = await lostRun(waits)
+    beforeCommits(async () => void (await bench.commit([patchRun('r1', { stop: { at: 5 } })])))
+    await bringToRest(context, claim)
+    expect((await bench.run('r1')).status).toBe('queued')
+    const restless = await lostRun(waits)
+    let tries = 0
+    restless.beforeCommits(...Array.from({ length: 25 }, () => async () => (tries++, await restless.touch(), undefined)))
+    await expect(bringToRest(restless.context, restless.claim)).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('20 times') as unknown })
+    expect(tries).toBe(20)
+  })
+
+  it('S135: a child tells the session of its parent how it ended, or that it waits', async () => {
+    for (const [status, kinds] of [['completed', ['child-changed']], ['awaiting-tools', ['child-changed']]] as const) {
+      const { bench, context, claim } = await lostRun({ ...waits, rest: { status, reason: 'stop' } as never }, { run: { kind: 'child', parent: parentOf('p', { session: 'room:2' }) } })
+      await bench.commit([ensure('room:2'), insertRun('p')], { key: 'room:2' })
+      await bringToRest(context, claim)
+      expect((await bench.store.readInbox('room:2', ['child-changed'])).map(({ kind }) => kind)).toEqual(kinds)
+    }
+  })
+})
+
+describe('S62: a run that the loop cannot end', () => {
+  it('S62: gets its end, settles its calls and lets the session go on', async () => {
+    const { bench, context, claim, log, published, told } = await lostRun()
+    await bench.commit([putCalls(openCall('r1', 'c1', { step: 2 })), putAnswers('answer:r1:c1', 'decision:r1:p1', 'answer:r2:c1')])
+    await endLostRun(context, claim, crashed)
+    expect(await bench.run('r1')).toMatchObject({ status: 'error', reason: 'crash-loop', error: crashed.error })
+    expect(await bench.store.readCalls('r1')).toMatchObject([{ state: 'settled', status: 'unknown' }])
+    expect((await bench.store.readInbox(room, ['answer', 'decision'])).map(({ id }) => id)).toEqual(['answer:r2:c1'])
+    const types = ['turn-start', 'tool-execution-end', 'turn-end', 'save-point', 'settled']
+    expect([await log(), published()]).toEqual([types, types])
+    expect(told).toEqual(['changed', 'changed'])
+  })
+
+  it('S124: does not settle the session while another run is open, and does so when that one ends meanwhile', async () => {
+    const { bench, context, claim, log } = await lostRun()
+    await bench.commit([insertRun('r2')])
+    await endLostRun(context, claim, crashed)
+    expect((await log()).at(-1)).toBe('save-point')
+    const late = await lostRun()
+    await late.bench.commit([insertRun('r2')])
+    late.beforeCommits(
+      () => undefined,
+      async () => void (await late.bench.commit([patchRun('r2', { status: 'aborted' })])),
+    )
+    await endLostRun(late.context, late.claim, crashed)
+    expect((await late.log()).at(-1)).toBe('settled')
+  })
+
+  it('S62: a session that never stands still is told of', async () => {
+    const { bench, context, claim, beforeCommits, touch } = await lostRun()
+    await bench.commit([insertRun('r2')])
+    let tries = 0
+    beforeCommits(...Array.from({ length: 60 }, () => async () => (tries++, await touch(), undefined)))
+    await expect(endLostRun(context, claim, crashed)).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('20 times') as unknown })
+    expect(tries).toBe(40)
+  })
+
+  it('S126: one that was stopped before it began is aborted, whatever keeps it from beginning', async () => {
+    const { bench, context, claim, log } = await lostRun({ stop: { at: 5 } }, { turn: 0 })
+    await endLostRun(context, claim, crashed)
+    expect(await bench.run('r1')).toMatchObject({ status: 'aborted', reason: 'abort' })
+    expect(await log()).toEqual(['turn-end', 'settled'])
+    const never = await lostRun({}, { turn: 0 })
+    await endLostRun(never.context, never.claim, crashed)
+    expect(await never.bench.run('r1')).toMatchObject({ status: 'error', reason: 'crash-loop' })
+    const begun = await lostRun({ stop: { at: 5 } })
+    await endLostRun(begun.context, begun.claim, crashed)
+    expect(await begun.bench.run('r1')).toMatchObject({ status: 'error', reason: 'crash-loop' })
+  })
+
+  it('S60: one whose turn has ended rests as that did', async () => {
+    const { bench, context, claim, log } = await lostRun({ rest: { status: 'completed', reason: 'stop' } })
+    await endLostRun(context, claim, crashed)
+    expect([(await bench.run('r1')).status, await log()]).toEqual(['completed', ['settled']])
+  })
+
+  it('S135: a child tells the session of its parent', async () => {
+    const { bench, context, claim } = await lostRun({}, { run: { kind: 'child', parent: parentOf('p', { session: 'room:2' }) } })
+    await bench.commit([ensure('room:2'), insertRun('p')], { key: 'room:2' })
+    await endLostRun(context, claim, crashed)
+    expect(await bench.store.readInbox('room:2', ['child-changed'])).toHaveLength(1)
+    expect((await bench.store.readEvents('room:2', 0, 10)).events).toMatchObject([{ type: 'child-end', status: 'error', at: startMs, toolCallId: 'call of p' }])
+  })
+})
+
+describe('S114: a run whose agent has another definition', () => {
+  it('S114: waits for a decision with its turn open, and the log says why', async () => {
+    const { bench, context, claim, published, told } = await lostRun()
+    const taken = { ...claim, run: { ...(await bench.run('r1')), attempts: 2, turnState: { cost: { total: '1', currency: 'USD' } } } } as unknown as Claim
+    await holdForDecision(context, taken, diff)
+    expect(await bench.run('r1')).toMatchObject({ status: 'needs-recovery', reason: 'definition-changed', error: { code: 'definition-changed' }, turn: 1, cost: { total: '1' } })
+    const base = { at: startMs, runId: 'r1', turn: 1 }
+    expect((await bench.store.readEvents(room, 1, 10)).events).toEqual([
+      { ...base, seq: 2, type: 'turn-start', resumed: true, attempt: 3, cause: 'takeover', definitionDiff: diff },
+      { ...base, seq: 3, type: 'turn-end', status: 'needs-recovery', reason: 'definition-changed', usage: {}, cost: { total: '1', currency: 'USD' }, steps: 2, overlaysExpired: 0 },
+      { ...base, seq: 4, type: 'save-point' },
+    ])
+    expect([published(), told]).toEqual([['turn-start', 'turn-end', 'save-point'], ['changed']])
+  })
+
+  it('S114, S135: a child tells its parent, and the root why', async () => {
+    const parent = parentOf('p', { session: 'room:2', root: 'room:2' })
+    const { bench, context, claim } = await lostRun({}, { run: { kind: 'child', parent, origin: parent } })
+    await bench.commit([ensure('room:2'), insertRun('p')], { key: 'room:2' })
+    await holdForDecision(context, claim, diff)
+    expect((await bench.store.readEvents('room:2', 0, 10)).events).toMatchObject([{ type: 'error', source: 'definition', runId: 'r1', at: startMs, fatal: false }])
+  })
+})
+
+it('S89: what waits in the inbox for a run are its own answers and decisions', async () => {
+  const { bench } = await lostRun()
+  await bench.commit([putAnswers('answer:r1:c1', 'answer:r11:c1', 'decision:r1:p1', 'decision:r2:p1', 'answer:r2:r1')])
+  expect((await ownAnswers(bench.store, room, 'r1')).map(({ id }) => id)).toEqual(['answer:r1:c1', 'decision:r1:p1'])
+})
