@@ -49,7 +49,7 @@ export const areas: readonly Area[] = [
   },
   {
     name: 'patience',
-    parts: [part('client', ['{patience,http,event-stream,tool-runner,on-return,problem}'], ['patience', 'tool-runner', 'remote-tools', 'requests', 'attach', 'run'])],
+    parts: [part('client', ['{patience,http,event-stream,tool-runner,on-return,problem}'], ['patience', 'http', 'tool-runner', 'remote-tools', 'requests', 'attach', 'run'])],
   },
   {
     name: 'budgets',

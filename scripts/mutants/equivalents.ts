@@ -14,10 +14,4 @@ export const equivalents: readonly Equivalent[] = [
     original: "'0'",
     reason: 'Only the time of the comparison with the hash of an unknown id depends on it.',
   },
-  {
-    source: 'packages/server/src/auth/jwt.ts',
-    kind: 'drop-key',
-    original: 'timeoutDuration: fetchTimeoutMs',
-    reason: 'The limit of the verifier gives the same answer one second later.',
-  },
 ]

@@ -64,7 +64,7 @@ class Follower {
         const ending = yield* this.#connect()
         if (ending === 'end') return
         if (ending === 'again') continue
-        if (ending.code === 'cursor-expired' && !this.#resynced) yield await this.#resync()
+        if (ending.code === 'cursor-expired' && !this.#resynced) yield this.#resync()
         else if (ending.retryable) await this.#patience.wait(ending, signal, (nextTryAt) => this.#say({ state: 'waiting', nextTryAt }))
         else throw ending
       }

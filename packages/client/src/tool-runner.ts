@@ -97,7 +97,8 @@ export class ToolRunner {
     this.#states.set(call.toolCallId, 'running')
     this.#running.set(call.toolCallId, leaving)
     void this.#run(call, tool, leaving.signal).finally(() => {
-      this.#running.delete(call.toolCallId)
+      // It may have been settled and begun anew since.
+      if (this.#running.get(call.toolCallId) === leaving) this.#running.delete(call.toolCallId)
       if (this.#running.size === 0) for (const resolve of this.#idle.splice(0)) resolve()
       this.#options.onChange?.()
     })
@@ -111,7 +112,7 @@ export class ToolRunner {
     this.#outcomes.set(toolCallId, outcome)
     try {
       const receipt = await this.#options.submit([{ toolCallId, ...(path.length > 0 ? { path } : {}), ...outcome }], signal)
-      this.#answered(toolCallId)
+      if (!signal.aborted) this.#answered(toolCallId)
       const missing = new Set(receipt.missing)
       for (const id of this.#open) if (!missing.has(id)) this.#open.delete(id)
     } catch (error) {
@@ -125,7 +126,7 @@ export class ToolRunner {
 
   #answered(toolCallId: string): void {
     this.#open.delete(toolCallId)
-    if (this.#states.has(toolCallId)) this.#states.set(toolCallId, 'answered')
+    this.#states.set(toolCallId, 'answered')
   }
 }
 

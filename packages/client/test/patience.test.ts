@@ -1,40 +1,14 @@
+import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import type { ClientEvent } from '../src/index.ts'
+import { ClientError, type ClientEvent, type Clock } from '../src/index.ts'
+import { Patience, reconnectOptions } from '../src/patience.ts'
+import { answering, delta, savePoint, type Answer } from './support/answering.ts'
 import { textRun } from './support/events.ts'
 import { JumpingClock } from './support/jumping-clock.ts'
 import { collect, connect, startServer } from './support/setup.ts'
 import type { WireServer } from './support/wire-server.ts'
 
 const nowhere = { url: 'http://127.0.0.1:1' }
-
-/** One answer of a server: its pieces, one for each read, and then the end of the connection. */
-type Answer = readonly (string | (() => string))[]
-
-/** A server that gives these answers, one for each connection, and is gone after the last. */
-function answering(answers: readonly Answer[]): typeof fetch {
-  const left = [...answers]
-  return () => {
-    const pieces = left.shift()?.values()
-    if (!pieces) return Promise.reject(new TypeError('down'))
-    const body = new ReadableStream<Uint8Array>(
-      {
-        pull(controller) {
-          const { value, done } = pieces.next()
-          if (done) controller.error(new TypeError('cut'))
-          else controller.enqueue(new TextEncoder().encode(typeof value === 'function' ? value() : value))
-        },
-      },
-      { highWaterMark: 0 },
-    )
-    return Promise.resolve(new Response(body, { headers: { 'content-type': 'text/event-stream' } }))
-  }
-}
-
-const savePoint = (seq: number): string => `id: ${seq}\ndata: ${JSON.stringify({ type: 'save-point', at: 1, runId: 'r1', turn: 1, seq })}\n\n`
-const delta = (id: string, text: string): string => {
-  const event = { type: 'text-delta', at: 1, runId: 'r1', turn: 1, step: 1, messageId: 'm1', index: 0, delta: text }
-  return `id: ${id}\ndata: ${JSON.stringify(event)}\n\n`
-}
 
 /** The waits of a reader until it gives up, at half of each window. */
 async function waitsOf(answers: readonly Answer[], clock = new JumpingClock(30_000)): Promise<readonly number[]> {
@@ -76,6 +50,88 @@ describe('the time without contact', () => {
     const before = sum(clock.waitsMs.slice(0, 19))
     expect(before).toBeGreaterThan(60_000)
     expect(sum(clock.waitsMs)).toBe(before + 120_000)
+  })
+})
+
+describe('the wait of one request', () => {
+  const clockOf = () => {
+    const timers = new Set<() => void>()
+    const clock: Clock = { now: () => 0, setTimer: (_at, run) => (timers.add(run), () => void timers.delete(run)) }
+    return { clock, timers }
+  }
+  const patienceWith = (clock: Clock): Patience => new Patience({ reconnect: reconnectOptions({}), clock, random: () => 0.5 })
+  const down = new ClientError('network', 'down', { retryable: true })
+
+  it('C6: leaves no timer and no listener behind, however it ends', async () => {
+    const { clock, timers } = clockOf()
+    const patience = patienceWith(clock)
+    const leaving = new AbortController()
+    for (let count = 0; count < 3; count++) {
+      const waiting = patience.wait(down, leaving.signal)
+      expect([timers.size, getEventListeners(leaving.signal, 'abort').length]).toEqual([1, 1])
+      for (const run of timers) run()
+      await waiting
+      expect([timers.size, getEventListeners(leaving.signal, 'abort').length]).toEqual([0, 0])
+    }
+    const waiting = patience.wait(down, leaving.signal)
+    leaving.abort()
+    await expect(waiting).rejects.toMatchObject({ code: 'reading-aborted' })
+    expect([timers.size, getEventListeners(leaving.signal, 'abort').length]).toEqual([0, 0])
+  })
+
+  it('C14: is not begun for a caller that has left', async () => {
+    const { clock, timers } = clockOf()
+    await expect(patienceWith(clock).wait(down, AbortSignal.abort('gone'))).rejects.toMatchObject({ code: 'reading-aborted', cause: 'gone' })
+    expect(timers.size).toBe(0)
+  })
+
+  it('C6: doubles up to the longest, and the last try is at the end of the time', async () => {
+    const longest = Array.from({ length: 22 }, () => 5000)
+    expect(await waitsOf([])).toEqual([125, 250, 500, 1000, 2000, 4000, ...longest, 2125])
+  })
+
+  it.each([
+    ['120', undefined, [120_000]],
+    ['121', undefined, []],
+    [new Date(1_000_000 + 3000).toUTCString(), 9000, [3000]],
+    [new Date(1_000_000 - 3000).toUTCString(), 9000, [0]],
+    ['soon', 9000, [9000]],
+    [undefined, 9000, [9000]],
+    [undefined, undefined, [125]],
+    ['0', undefined, [125]],
+  ])('C6: is what Retry-After %s says, else what the problem says: %s', async (header, retryAfterMs, waits) => {
+    const server = await startServer()
+    server.exists = true
+    const clock = new JumpingClock(200_000)
+    let left = 1
+    server.intercept = () =>
+      left-- > 0
+        ? { status: 503, code: 'draining', ...(header !== undefined && { headers: { 'retry-after': header } }), ...(retryAfterMs !== undefined && { retryAfterMs }) }
+        : undefined
+    const client = connect(server, { clock, random: () => (waits[0] === 0 ? 0 : 0.5), reconnect: { silenceMs: 900_000 } })
+    const asked = client.session('s1').state()
+    if (waits.length === 0) await expect(asked).rejects.toMatchObject({ code: 'draining' })
+    else expect(await asked).toMatchObject({ sessionId: 's1' })
+    expect(clock.waitsMs).toEqual(waits)
+  })
+})
+
+describe('the end that a server plans', () => {
+  const end = (reason: string, resume: boolean): string => `id: 1\ndata: ${JSON.stringify({ type: 'stream-end', reason, resume })}\n\n`
+
+  it('C5: another connection follows at once only where something came, and not to a server that goes away', async () => {
+    const [cut] = await waitsOf([[]])
+    expect((await waitsOf([[savePoint(1), end('max-age', true)], [savePoint(2), end('token-expired', true)]])).slice(0, 2)).toEqual([cut, 250])
+    expect((await waitsOf([[savePoint(1), end('drained', true)], []])).slice(0, 2)).toEqual([125, 250])
+    expect((await waitsOf([[end('max-age', true)], [end('max-age', true)], []])).slice(0, 3)).toEqual([125, 250, 500])
+  })
+
+  it('C5: is asked for behind the last cursor', async () => {
+    const asked: string[] = []
+    const fetching = answering([[savePoint(1), end('max-age', true)], [savePoint(2), end('deleted', false)]])
+    const fetch: typeof globalThis.fetch = (input, init) => (asked.push(new URL(input as string).search), fetching(input, init))
+    expect((await collect(connect(nowhere, { fetch }).session('s1').attach({ from: 'start' }))).length).toBe(2)
+    expect(asked).toEqual(['?from=start', '?cursor=1'])
   })
 })
 
@@ -208,36 +264,5 @@ describe('a cursor that expires', () => {
     while (types.filter((type) => type === 'resync').length < 2) types.push(((await events.next()).value as ClientEvent).type)
     await events.return?.()
     expect(types).toEqual(['resync', 'save-point', 'resync'])
-  })
-})
-
-describe('answers of 500 and more', () => {
-  const statusOf = async (status: number, problem: object | undefined): Promise<number> => {
-    const server = await startServer()
-    server.exists = true
-    let left = 1
-    server.intercept = (_seen, response) => {
-      if (left-- <= 0) return undefined
-      response.writeHead(status, { 'content-type': problem ? 'application/problem+json' : 'text/plain' })
-      response.end(problem ? JSON.stringify({ code: 'internal', detail: 'broken', status, ...problem }) : 'broken')
-      return 'handled'
-    }
-    await connect(server).session('s1').state().catch(() => undefined)
-    return server.seen.length
-  }
-
-  it.each([
-    [500, { retryable: true }, 2],
-    [500, { retryable: false }, 1],
-    [500, {}, 1],
-    [500, undefined, 1],
-    [507, { retryable: true }, 2],
-    [429, undefined, 2],
-    [502, undefined, 2],
-    [503, undefined, 2],
-    [504, undefined, 2],
-    [400, { retryable: true }, 1],
-  ])('C9: %i with %o is asked %i times', async (status, problem, times) => {
-    expect(await statusOf(status, problem)).toBe(times)
   })
 })

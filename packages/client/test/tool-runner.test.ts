@@ -142,6 +142,89 @@ describe('the tool runner', () => {
     expect([runner.busy, sent, runner.stateOf('c1'), [...runner.open]]).toEqual([false, [], undefined, []])
   })
 
+  it('C13: a call that waits again, because somebody decided that it shall, runs again', async () => {
+    let runs = 0
+    const { runner, sent } = runnerOf({ look: { execute: () => ++runs } })
+    for (const time of [1, 2]) {
+      runner.offer([one])
+      await runner.whenIdle()
+      expect([runs, sent.at(-1), runner.stateOf('c1')]).toEqual([time, { toolCallId: 'c1', output: time }, 'answered'])
+      runner.offer([one])
+      expect([runner.busy, [...runner.open]]).toEqual([false, []])
+      runner.offer([])
+    }
+  })
+
+  it.each([true, false])('C13, C16: settled and waiting again at once, a call is the new one; its answer on the way before: %s', async (isSending) => {
+    const gates = [Promise.withResolvers<unknown>(), Promise.withResolvers<unknown>()]
+    const sending = Promise.withResolvers<void>()
+    const answer = Promise.withResolvers<void>()
+    const signals: AbortSignal[] = []
+    const sent: unknown[] = []
+    const tools: ClientTools = { look: { execute: (_input, { abortSignal }) => gates[signals.push(abortSignal) - 1]?.promise } }
+    const submit = async (results: readonly ToolResultInput[]) => {
+      sent.push(...results)
+      sending.resolve()
+      if (sent.length === 1 && isSending) await answer.promise
+      return { accepted: ['c1'], repeated: [], missing: ['c1'], runId: 'r1' }
+    }
+    const runner = new ToolRunner({ tools: () => tools, submit })
+    runner.offer([one])
+    if (isSending) {
+      gates[0]?.resolve('first')
+      await sending.promise
+    }
+    runner.offer([])
+    runner.offer([one])
+    answer.resolve()
+    await new Promise((resolve) => setImmediate(resolve))
+    expect([runner.busy, runner.stateOf('c1'), [...runner.open], signals.map(({ aborted }) => aborted)]).toEqual([true, 'running', ['c1'], [true, false]])
+    gates[1]?.resolve('second')
+    await runner.whenIdle()
+    expect([sent.at(-1), runner.busy, runner.stateOf('c1')]).toEqual([{ toolCallId: 'c1', output: 'second' }, false, 'answered'])
+  })
+
+  it('C11: while a call runs, another offer of it starts nothing', async () => {
+    let runs = 0
+    const gate = Promise.withResolvers<void>()
+    const { runner, sent } = runnerOf({ look: { execute: async () => (await gate.promise, ++runs) } }, ['c2'])
+    runner.offer([one])
+    for (const found of [false, true]) runner.offer([one, two], found)
+    expect([runner.stateOf('c1'), runner.stateOf('c2'), [...runner.open]]).toEqual(['running', undefined, ['c1', 'c2']])
+    gate.resolve()
+    await runner.whenIdle()
+    expect([runs, sent.length, [...runner.open]]).toEqual([1, 1, ['c2']])
+  })
+
+  it('C12: a name that every object has is no tool', async () => {
+    const { runner, sent } = runnerOf(answers)
+    runner.offer([pendingCall('c1', 'toString'), pendingCall('c2', '__proto__')])
+    runner.confirm(pendingCall('c1', 'toString'))
+    await runner.whenIdle()
+    expect([sent, [...runner.open]]).toEqual([[], ['c1', 'c2']])
+  })
+
+  it('C11: of several calls all have ended before it is idle', async () => {
+    const gates = { c1: Promise.withResolvers<string>(), c3: Promise.withResolvers<string>() }
+    const { runner, sent } = runnerOf({ look: { execute: (_input, { toolCallId }) => gates[toolCallId as 'c1' | 'c3'].promise } })
+    runner.offer([one, { ...one, toolCallId: 'c3' }])
+    let isIdle = false
+    const idle = runner.whenIdle().then(() => void (isIdle = true))
+    gates.c3.resolve('three')
+    await new Promise((resolve) => setImmediate(resolve))
+    expect([isIdle, runner.busy, sent.length]).toEqual([false, true, 1])
+    gates.c1.resolve('one')
+    await idle
+    expect([runner.busy, sent.length]).toEqual([false, 2])
+  })
+
+  it('C13: a network that is gone leaves the outcome to be sent later, and says why', async () => {
+    const { runner } = runnerOf(answers, [], new TypeError('gone') as never)
+    runner.offer([one])
+    await runner.whenIdle()
+    expect([runner.error, runner.stateOf('c1'), [...runner.open]]).toMatchObject([{ code: 'network', retryable: true }, 'needs-confirm', ['c1']])
+  })
+
   it('C16: settled while its answer is on the way, a call stays settled', async () => {
     const gate = Promise.withResolvers<void>()
     const sending = Promise.withResolvers<void>()

@@ -24,5 +24,5 @@ export async function listSessions({ sessions }: Desk, filter: SessionFilter): P
 }
 
 function byAge(left: SessionPlace, right: SessionPlace): number {
-  return right.createdAt - left.createdAt || (left.sessionId < right.sessionId ? -1 : left.sessionId > right.sessionId ? 1 : 0)
+  return right.createdAt - left.createdAt || Number(left.sessionId > right.sessionId) - Number(left.sessionId < right.sessionId)
 }

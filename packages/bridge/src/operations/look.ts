@@ -28,5 +28,5 @@ export async function look(desk: Desk, requestId: string, options: RequestQuery)
 /** Another bridge may have been given the answers, and this one does not hear of it. */
 async function toldElsewhere({ book }: Desk, key: Owned, result: BridgeResult): Promise<BridgeResult> {
   const record = (await book.read(key))?.value
-  return record && !isWaiting(record) ? resultOf(record) : result
+  return record ? resultOf(record) : result
 }

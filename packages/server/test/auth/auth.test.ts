@@ -1,5 +1,5 @@
 import { manualClock } from '@bowline/llm/testing'
-import { createServer, createToken, ServerError, type Principal, type ServerOptions, type TokenConfig } from '@bowline/server'
+import { createServer, createToken, ServerError, type AuditRecord, type Principal, type ServerOptions, type TokenConfig } from '@bowline/server'
 import { createHash } from 'node:crypto'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { bench, idleRuntime, refusal } from '../support/bench.ts'
@@ -175,4 +175,24 @@ it('V59: a principal whose time is over is nobody', async () => {
   expect((await get(list)).status).toBe(200)
   await clock.advance(500)
   await refusal(get(list), 401, 'unauthenticated')
+})
+
+it("V57: with auth 'none' everybody is local, with all rights in the tenant local", async () => {
+  const audits: AuditRecord[] = []
+  const { execute, post, runtime } = await bench({ auth: 'none', steps: [{ text: 'Hi.' }], onAudit: (record) => void audits.push(record) })
+  await (await execute({ sessionId: 'mine', input: { role: 'user', content: 'hi' }, context: {} })).text()
+  expect((await runtime.session('tenant:local:s:mine').info())?.status).toBe('completed')
+  expect((await post('/api/agent/session/mine/stop', {})).status).toBe(200)
+  expect(audits.at(-1)).toMatchObject({ principal: { tenant: 'local', id: 'local' } })
+})
+
+it.each([
+  [{ id: 'b_c' }, /\(options\.id\)/],
+  [{ tenant: 'a:b' }, /\(options\.tenant\)/],
+  [{ expiresAt: 'soon' }, /\(options\.expiresAt\)/],
+  [{ scopes: ['all' as never] }, /scopes\[0\]/],
+])('V58: a token with %o is not made, and the fault is named', async (change, fault) => {
+  const making = createToken({ id: 'a', tenant: 'demo', scopes: [], ...change })
+  await expect(making).rejects.toThrow(ServerError)
+  await expect(making).rejects.toThrow(fault)
 })

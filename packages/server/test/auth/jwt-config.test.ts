@@ -1,4 +1,5 @@
 import { manualClock } from '@bowline/llm/testing'
+import { createHmac } from 'node:crypto'
 import { SignJWT, type JWTPayload } from 'jose'
 import { expect, it } from 'vitest'
 import { jwtFaults, jwtVerifier, type JwtConfig } from '../../src/auth/jwt.ts'
@@ -41,6 +42,16 @@ async function known(claims: JWTPayload, config: Partial<JwtConfig> = {}) {
   return jwtVerifier({ ...names, secret, ...config }, manualClock(nowMs))(token)
 }
 
+/** A token with this header and text, which the library that makes tokens would not make. */
+async function signed(header: object, text = JSON.stringify({ iss: names.issuer, aud: names.audience, sub: 'ada', tenant: 'demo', exp })): Promise<string> {
+  const encoded = [JSON.stringify({ alg: 'HS256', ...header }), text].map((part) => Buffer.from(part).toString('base64url')).join('.')
+  return `${encoded}.${createHmac('sha256', secret).update(encoded).digest('base64url')}`
+}
+
+it('V60: a token that was signed elsewhere by the rules is known', async () => {
+  expect(await jwtVerifier({ ...names, secret }, manualClock(nowMs))(await signed({}))).toMatchObject({ id: 'ada', tenant: 'demo', scopes: [] })
+})
+
 it('V59, V60: a principal ends when its token does, with half a minute for clocks', async () => {
   expect(await known({ scope: 'sessions:read' })).toEqual({ id: 'ada', tenant: 'demo', scopes: ['sessions:read'], expiresAt: (exp + 30) * 1000 })
   expect(await known({ exp: nowMs / 1000 - 29 })).toMatchObject({ expiresAt: nowMs + 1000 })
@@ -59,6 +70,9 @@ it.each([
   ['alg', async () => (await known({}, { algorithms: ['HS512'] })) ?? 'nobody'],
   ['sub', async () => (await known({ sub: '' })) ?? 'nobody'],
   ['tenant', async () => (await known({ tenant: '.x' })) ?? 'nobody'],
+  ['kind of sub', async () => (await known({ sub: 5 as never })) ?? 'nobody'],
+  ['extension', async () => (await jwtVerifier({ ...names, secret }, manualClock(nowMs))(await signed({ crit: ['later'], later: 1 }))) ?? 'nobody'],
+  ['content', async () => (await jwtVerifier({ ...names, secret }, manualClock(nowMs))(await signed({}, '["a list"]'))) ?? 'nobody'],
   ['form', async () => (await jwtVerifier({ ...names, secret }, manualClock(nowMs))('a.b.c')) ?? 'nobody'],
 ])('V60: a token with a wrong %s is of nobody', async (_what, principal) => {
   expect(await principal()).toBe('nobody')

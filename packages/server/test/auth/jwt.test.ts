@@ -99,6 +99,15 @@ describe('with the keys of an issuer', () => {
     expect(from.fetches).toBe(1)
   })
 
+  it('V60: a token that names no key is known if there is one key, and of nobody if there are several', async () => {
+    const { from, status } = await withKeys()
+    expect(await status(await from.sign(claims, { kid: undefined }))).toBe(200)
+    const many = await withKeys()
+    await many.from.rotate('two')
+    expect(await many.status(await many.from.sign(claims, { kid: undefined }))).toBe(401)
+    expect(await many.status(await many.from.sign(claims))).toBe(200)
+  })
+
   it('V61: keys that cannot be had are 503, and it goes on when they are back', async () => {
     const { from, get, status, faults } = await withKeys()
     const token = await from.sign(claims)

@@ -1,11 +1,12 @@
 import { defineAgent } from '@bowline/agent-loop'
 import type { Ticket } from '@bowline/client'
 import { manualClock, scriptedModel } from '@bowline/llm/testing'
-import { createRuntime } from '@bowline/sessions'
+import { createRuntime, memoryStateStore, type StateStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
-import { createServer, createToken } from '@bowline/server'
+import { createServer, createToken, type Principal } from '@bowline/server'
 import { flexibleRateLimiter, serve } from '@bowline/server/node'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { Tickets } from '../../src/auth/tickets.ts'
 import { bench, refusal, say, stores, type Bench } from '../support/bench.ts'
 import { allFrames, framesUntil } from '../support/frames.ts'
 
@@ -112,4 +113,57 @@ it('V75: tickets that are guessed count as failed logins', async () => {
   const it = await withToken({ rateLimiter: flexibleRateLimiter(), limits: { authFailuresPerMinute: 2 } })
   for (let count = 0; count < 2; count++) await refusal(it.get(`${session}/mine/events?ticket=bwlt_x`), 401, 'unauthenticated')
   await refusal(it.get(`${session}/mine/events?ticket=bwlt_x`), 429, 'rate-limited')
+})
+
+describe('V43: tickets in the store', () => {
+  const start = Date.parse('2030-01-01')
+  const ada: Principal = { id: 'ada', tenant: 'demo', scopes: ['admin'] }
+
+  function ticketsOver(change: (state: StateStore) => Partial<StateStore> = () => ({})) {
+    const clock = manualClock(start)
+    const state = memoryStateStore({ clock })
+    const tickets = new Tickets(() => ({ ...state, ...change(state) }), clock)
+    const stored = async () => (await state.list('server-tickets', { limit: 1000 })).items.length
+    return { clock, tickets, stored }
+  }
+
+  it('V43: a ticket has 256 random bits, and whoever comes with it may read only, for as long as the principal', async () => {
+    const { tickets } = ticketsOver()
+    const made = await Promise.all([tickets.create(ada, 's1'), tickets.create({ ...ada, expiresAt: start + 90_000 }, 's1')])
+    for (const { ticket, expiresAt } of made) expect([/^bwlt_[0-9a-z]{9}_[\w-]{43}$/.test(ticket), expiresAt]).toEqual([true, start + 60_000])
+    const principals = await Promise.all(made.map(({ ticket }) => tickets.redeem(ticket, 's1')))
+    expect(principals).toEqual([{ id: 'ada', tenant: 'demo', scopes: ['sessions:read'] }, { id: 'ada', tenant: 'demo', scopes: ['sessions:read'], expiresAt: start + 90_000 }])
+  })
+
+  it('V43: of those that are over twenty are removed with each new one, the oldest first', async () => {
+    const { tickets, clock, stored } = ticketsOver()
+    for (let count = 0; count < 25; count++) await tickets.create(ada, 's1')
+    await clock.advance(1000)
+    for (let count = 0; count < 100; count++) await tickets.create(ada, 's1')
+    await clock.advance(59_000)
+    await tickets.create(ada, 's1')
+    expect(await stored()).toBe(25 + 100 - 20 + 1)
+    await tickets.create(ada, 's1')
+    expect(await stored()).toBe(100 + 2)
+    await tickets.create(ada, 's1')
+    expect(await stored()).toBe(100 + 3)
+  })
+
+  it('V65: tickets of before a reload are refused, also of the same moment, and later ones are not', async () => {
+    const { tickets, clock } = ticketsOver()
+    const before = await tickets.create(ada, 's1')
+    tickets.revokeAll()
+    const atOnce = await tickets.create(ada, 's1')
+    for (const { ticket } of [before, atOnce]) await expect(tickets.redeem(ticket, 's1')).rejects.toMatchObject({ code: 'unauthenticated' })
+    await clock.advance(1)
+    const { ticket } = await tickets.create(ada, 's1')
+    expect(await tickets.redeem(ticket, 's1')).toMatchObject({ id: 'ada' })
+  })
+
+  it('V43: without its store there is no ticket', async () => {
+    const away = new Error('the store is away')
+    await expect(ticketsOver(() => ({ list: () => Promise.reject(away) })).tickets.create(ada, 's1')).rejects.toBe(away)
+    const taken = ticketsOver(() => ({ compareAndSet: () => Promise.resolve({ ok: false, current: null } as never) }))
+    await expect(taken.tickets.create(ada, 's1')).rejects.toThrow('Two tickets have one id.')
+  })
 })
