@@ -12,7 +12,7 @@ export const areas: readonly Area[] = [
   {
     name: 'claims',
     parts: [
-      part('sessions', ['runtime/{claim-loop,recover}', 'stores/memory/{claim,due}'], ['runtime/recovering', 'life/wake', 'runtime/many-runtimes', 'life/drain', 'children/blocking', 'stores/memory']),
+      part('sessions', ['runtime/{claim-loop,recover}', 'stores/memory/{claim,due}'], ['runtime/recovering', 'runtime/claiming', 'life/wake', 'runtime/many-runtimes', 'life/drain', 'children/blocking', 'stores/memory']),
       part('sessions', ['stores/sql/{claim,due}'], ['stores/sqlite']),
       part('bridge', ['requests/claim', 'records/processes'], ['admission', 'records', 'calls-that-meet']),
     ],
@@ -22,7 +22,7 @@ export const areas: readonly Area[] = [
     parts: [
       part('sessions', ['runtime/leases', 'store/commit-once', 'stores/memory/{expectations,renew}', 'stores/rules'], ['life/lease-beats', 'runtime/ask-again', 'runtime/failing-store', 'life/leases', 'life/clock-set-back', 'stores/memory']),
       part('sessions', ['stores/sql/expectations'], ['stores/sqlite']),
-      part('sessions', ['stores/owner-lock'], ['stores/private-files', 'stores/file-process']),
+      part('sessions', ['stores/owner-lock'], ['stores/owner-lock', 'stores/private-files']),
       part('bridge', ['records/record-table'], ['records', 'calls-that-meet']),
     ],
   },

@@ -273,7 +273,7 @@ class LogReader {
 
   /** The session was deleted since the reader came, whether there is another one under its key or not. */
   #hasEnded({ sessionId, deletedAt }: EventPage): boolean {
-    if (sessionId !== undefined) this.#sessionId ??= sessionId
+    this.#sessionId ??= sessionId
     return (this.#ended = deletedAt !== undefined || sessionId !== this.#sessionId)
   }
 

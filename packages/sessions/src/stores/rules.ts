@@ -141,7 +141,7 @@ export function patchRun<R extends RunState>(run: R, patch: RunPatch, now: numbe
   const { status, endedAt, answered } = patch
   const next: Record<string, unknown> = { ...run, ...(answered && withoutAnswered(run, answered)) }
   for (const [name, value] of Object.entries(patch)) {
-    if (name === 'endedAt' || name === 'answered' || value === undefined) continue
+    if (name === 'endedAt' || name === 'answered') continue
     if (value === null) delete next[name]
     else next[name] = value
   }

@@ -75,6 +75,13 @@ export const claims: Topic = ({ it, options }) => {
     assert.deepEqual([third?.run.epoch, third?.run.attempts, third?.run.totalAttempts], [3, 1, 2])
   })
 
+  it('S62: the first takeover waits for nothing but the loss', async (bench) => {
+    await bench.commit([ensure(), insertRun('run-1')])
+    await bench.claim({ leaseMs: 0 })
+    const [taken] = await bench.claim({ owner: 'owner-b' })
+    assert.deepEqual([taken?.run.epoch, taken?.run.attempts], [2, 1])
+  })
+
   it('S57: renewing prolongs what is held and says what is lost and what is to stop', async (bench) => {
     const held = await bench.running('run-1')
     await bench.running('run-2', 'room:2')

@@ -186,8 +186,49 @@ export const runs: Topic = ({ it }) => {
     await bench.commit([patchRun('run-1', { answered: ['approval-1'] })])
     assert.deepEqual([(await bench.run('run-1')).status, (await bench.session()).status], ['awaiting-subagent', 'waiting-for-subagent'])
     await bench.running('run-2', 'room:2')
-    await bench.commit([patchRun('run-2', { pendingToolCalls: [call], rest: { status: 'awaiting-tools' } })], { key: 'room:2' })
+    const rest = { reason: 'pending', error: { code: 'crash-loop', message: 'lost' } } as const
+    await bench.commit([patchRun('run-2', { pendingToolCalls: [call], rest: { status: 'awaiting-tools', ...rest } })], { key: 'room:2' })
     await bench.commit([patchRun('run-2', { answered: ['d/call-1'] })], { key: 'room:2' })
-    assert.deepEqual([(await bench.run('run-2')).status, (await bench.run('run-2')).rest], ['running', { status: 'awaiting-subagent' }])
+    assert.deepEqual([(await bench.run('run-2')).status, (await bench.run('run-2')).rest], ['running', { status: 'awaiting-subagent', ...rest }])
+  })
+
+  it('S215: so does one that waits for approvals below; what does not wait for answers stays as it is', async (bench) => {
+    const approval = { approvalId: 'approval-1', toolCallId: 'call-2', toolName: 'pay', input: {}, inputHash: 'hash', path: ['d'], agent: ['scout'] }
+    const after = { 'awaiting-approval': 'awaiting-subagent', 'awaiting-subagent': 'awaiting-subagent', 'needs-recovery': 'needs-recovery', running: 'running' } as const
+    for (const [before, expected] of Object.entries(after)) {
+      const key = `room:${before}`
+      await bench.running(before, key)
+      const status = before === 'running' ? {} : { status: before as RunStatus }
+      await bench.commit([patchRun(before, { ...status, pendingApprovals: [approval] })], { key })
+      await bench.commit([patchRun(before, { answered: ['approval-2'] })], { key })
+      assert.equal((await bench.run(before)).status, before)
+      await bench.commit([patchRun(before, { answered: ['approval-1'] })], { key })
+      const run = await bench.run(before)
+      assert.deepEqual([run.status, run.pendingApprovals, run.answeredBelow], [expected, [], undefined])
+    }
+  })
+
+  it('S94: that calls below were answered is known until the run waits anew', async (bench) => {
+    const call = (toolCallId: string, path: readonly string[]) => ({ toolCallId, toolName: 'pay', input: {}, path, agent: ['scout'] })
+    await bench.running('run-1')
+    await bench.commit([patchRun('run-1', { status: 'awaiting-tools', pendingToolCalls: [call('b', ['d']), call('b', []), call('d/b', [])] })])
+    await bench.commit([patchRun('run-1', { answered: ['e/b'] })])
+    assert.equal((await bench.run('run-1')).answeredBelow, undefined)
+    await bench.commit([patchRun('run-1', { answered: ['b'] })])
+    const run = await bench.run('run-1')
+    assert.deepEqual([run.pendingToolCalls.map(({ toolCallId }) => toolCallId), run.answeredBelow, run.status], [['b', 'd/b'], true, 'awaiting-tools'])
+    await bench.commit([patchRun('run-1', { step: 3 })])
+    assert.equal((await bench.run('run-1')).answeredBelow, true)
+    await bench.commit([patchRun('run-1', { pendingToolCalls: [call('c', ['d'])] })])
+    assert.equal((await bench.run('run-1')).answeredBelow, undefined)
+  })
+
+  it('S215: a change of a run that has ended says nothing new of its session', async (bench) => {
+    await bench.running('run-1')
+    await bench.commit([patchRun('run-1', { status: 'completed' }), insertRun('run-2')])
+    await bench.commit([patchRun('run-2', { status: 'aborted' })])
+    await bench.commit([patchRun('run-1', { usage: { inputTokens: 3 } })])
+    assert.deepEqual([(await bench.session()).outcome, (await bench.run('run-1')).usage], ['aborted', { inputTokens: 3 }])
+    assert.equal((await bench.run('run-1')).endedAt, startMs)
   })
 }

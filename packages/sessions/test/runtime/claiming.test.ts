@@ -1,0 +1,375 @@
+import { defineAgent, defineTool } from '@bowline/agent-loop'
+import type { Clock } from '@bowline/llm'
+import { manualClock, scriptedModel, type Step } from '@bowline/llm/testing'
+import type { RunHandle, SessionStore } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import type { ClaimRequest, Lease } from '../../src/store/contract.ts'
+import { aroundStore } from '../../src/testing/around-store.ts'
+import { found } from '../children/support.ts'
+import { gate, setup, type SetupOptions } from '../support.ts'
+
+/** Answers that never come. */
+const never = (): Promise<Step> => new Promise<Step>(() => undefined)
+const answers: SetupOptions['steps'] = () => Promise.resolve({ text: 'done' })
+
+/** A runtime that hears of its own commits alone, and what it asks its store for. */
+async function worker({ deaf = false, ...options }: Partial<SetupOptions> & { readonly deaf?: boolean } = {}) {
+  const clock = manualClock(1_000)
+  const memory = memoryStore()
+  await memory.open({ namespace: 'default', clock, owner: 'keeper' })
+  const claims: ClaimRequest[] = []
+  const renewals: { readonly leases: readonly Lease[]; readonly leaseMs: unknown; readonly at: number }[] = []
+  const faults: unknown[] = []
+  /** What happens when the store has its answer, before the runtime gets it. */
+  const answered: { claim?: () => unknown; renew?: () => unknown; commit?: () => unknown } = {}
+  const around = aroundStore(memory, async (operation, args, go) => {
+    if (operation === 'claim') claims.push(args[0] as ClaimRequest)
+    if (operation === 'renew') renewals.push({ leases: args[0] as readonly Lease[], leaseMs: args[1], at: clock.now() })
+    const answer = await go()
+    if (operation === 'claim' || operation === 'renew' || operation === 'commit') await answered[operation]?.()
+    return answer
+  })
+  const store: SessionStore = deaf ? new Proxy(around, { get: (target, name) => (name === 'subscribe' ? () => () => undefined : (Reflect.get(target, name) as unknown)) }) : around
+  const onError = (error: unknown, where: unknown): void => void faults.push([error, where])
+  const timers: { readonly afterMs: number; readonly hold: boolean }[] = []
+  const watched: Clock = {
+    now: () => clock.now(),
+    setTimer(atMs, run, more) {
+      timers.push({ afterMs: atMs - clock.now(), hold: more?.hold ?? false })
+      return clock.setTimer(atMs, run, more)
+    },
+  }
+  const beats = () => timers.filter(({ afterMs }) => afterMs === 3_000).length
+  const { runtime, model } = setup({ steps: never, store, clock: watched, onError, ...options })
+  const send = async (room: number): Promise<RunHandle> => {
+    const run = await runtime.session(`room:${room}`).send('go')
+    await clock.advance(0)
+    return run
+  }
+  const statuses = (runs: readonly RunHandle[]) => Promise.all(runs.map((run) => run.status()))
+  /** Work that another process leaves behind, of which this one is not told. */
+  const left = async (room: number): Promise<void> => {
+    const at = clock.now()
+    const session = { id: `s${room}`, agent: 'assistant', metadata: {}, at }
+    const run = { id: `left-${room}`, kind: 'user', inputHash: 'h', input: { role: 'user', content: 'go' }, at } as const
+    await memory.commit({ id: `left ${room}`, key: `room:${room}`, expect: [], writes: [{ op: 'session.ensure', session }, { op: 'run.insert', run }] })
+  }
+  return { runtime, model, clock, memory, timers, beats, claims, renewals, faults, answered, send, statuses, left }
+}
+
+describe('S8, S57: what a runtime claims', () => {
+  it('S8, S57: by default up to 32 runs of its agents, under its name, for ten seconds; renewed every three', async () => {
+    const { runtime, clock, claims, renewals, send } = await worker()
+    await runtime.start()
+    expect(claims).toEqual([{ owner: runtime.id, max: 32, leaseMs: 10_000, agents: ['assistant'], holds: [] }])
+    const { runId } = await send(1)
+    await clock.advance(1_000)
+    expect(claims.at(-1)).toEqual({ owner: runtime.id, max: 31, leaseMs: 10_000, agents: ['assistant'], holds: [runId] })
+    await clock.advance(5_000)
+    expect(renewals).toEqual([4_000, 7_000].map((at) => ({ leases: [{ runId, epoch: 1 }], leaseMs: 10_000, at })))
+    await runtime.stop()
+  })
+
+  it('S8, S57: as many, for as long and as often as it is told', async () => {
+    const { runtime, clock, claims, renewals, send, statuses } = await worker({ concurrency: 2, lease: { ttlMs: 4_000, heartbeatMs: 1_000 } })
+    await runtime.start()
+    const runs = [await send(1), await send(2), await send(3)]
+    expect(await statuses(runs)).toEqual(['running', 'running', 'queued'])
+    expect([...new Set(claims.map(({ max, leaseMs }) => `${max} for ${leaseMs} ms`))]).toEqual(['2 for 4000 ms', '1 for 4000 ms'])
+    const before = claims.length
+    await clock.advance(3_000)
+    expect(claims).toHaveLength(before)
+    expect(renewals.map(({ leases, leaseMs, at }) => [leases.length, leaseMs, at])).toEqual([[2, 4_000, 2_000], [2, 4_000, 3_000], [2, 4_000, 4_000]])
+    await runtime.stop()
+  })
+
+  it('S64: when a run ends the next one begins at once', async () => {
+    const first = gate()
+    const steps: SetupOptions['steps'] = async (_call, index) => (index === 0 && (await first.passed), { text: `answer ${index}` })
+    const { runtime, send, statuses } = await worker({ concurrency: 1, steps })
+    await runtime.start()
+    const runs = [await send(1), await send(2)]
+    expect(await statuses(runs)).toEqual(['running', 'queued'])
+    first.open()
+    expect((await Promise.all(runs.map((run) => run.result()))).map(({ text }) => text)).toEqual(['answer 0', 'answer 1'])
+    await runtime.stop()
+  })
+
+  it('S64: looks every second for work that nobody told of', async () => {
+    const { runtime, clock, memory, claims, left } = await worker({ deaf: true })
+    await runtime.start()
+    await left(1)
+    await clock.advance(999)
+    expect(claims).toHaveLength(1)
+    await clock.advance(1)
+    expect(await memory.readRun('left-1')).toMatchObject({ value: { status: 'running' } })
+    const before = claims.length
+    await clock.advance(3_000)
+    expect(claims.length - before).toBe(3)
+    await runtime.stop()
+  })
+
+  it('S66: without timers takes up nothing by itself', async () => {
+    const { runtime, clock, claims, send, left } = await worker({ timers: false })
+    await left(1)
+    expect(await runtime.start()).toEqual({ recovered: 0 })
+    await send(2)
+    await clock.advance(60_000)
+    expect([claims, clock.pendingTimers]).toEqual([[], 0])
+    await runtime.stop()
+  })
+
+  it('S60: says at its start how many runs of dead owners it has taken up', async () => {
+    const { runtime, memory, left } = await worker()
+    for (const room of [1, 2]) await left(room)
+    await memory.claim({ owner: 'dead', max: 2, leaseMs: 0, agents: ['assistant'], holds: [] })
+    await left(3)
+    expect(await runtime.start()).toEqual({ recovered: 2 })
+    for (const id of ['left-1', 'left-2', 'left-3']) expect(await memory.readRun(id)).toMatchObject({ value: { status: 'running', owner: runtime.id } })
+    await runtime.stop()
+  })
+
+  it('S12: a claim that fails is told of, and made again a second later', async () => {
+    const { runtime, clock, faults, answered, send, statuses } = await worker({ concurrency: 1 })
+    await runtime.start()
+    answered.claim = () => Promise.reject(new Error('away'))
+    await send(1)
+    expect(faults[0]).toMatchObject([{ message: 'away' }, { during: 'claim' }])
+    delete answered.claim
+    const told = faults.length
+    const second = await send(2)
+    expect(await statuses([second])).toEqual(['running'])
+    await clock.advance(2_000)
+    expect(faults).toHaveLength(told)
+    await runtime.stop({ graceMs: 0 })
+  })
+
+  it('S64: work that comes during a claim is claimed after it, once', async () => {
+    const { runtime, claims, answered, clock, send, statuses } = await worker()
+    await runtime.start()
+    const hold = gate()
+    answered.claim = () => hold.passed
+    const runs = [await send(1), await send(2), await send(3)]
+    expect(claims).toHaveLength(2)
+    hold.open()
+    await clock.advance(0)
+    expect([claims.length, await statuses(runs)]).toEqual([3, ['running', 'running', 'running']])
+    await runtime.stop()
+  })
+
+  it('S65, S66: a run that resume takes up has its place among the others', async () => {
+    const first = gate()
+    const { runtime, claims, left, clock } = await worker({ timers: false, concurrency: 1, steps: async () => (await first.passed, { text: 'done' }) })
+    for (const room of [1, 2]) await left(room)
+    await runtime.start()
+    expect((await runtime.resume('left-1'))?.runId).toBe('left-1')
+    expect(claims).toMatchObject([{ max: 1, runId: 'left-1', holds: [] }])
+    const draining = runtime.drain()
+    await clock.advance(0)
+    expect(claims).toHaveLength(1)
+    first.open()
+    expect(await draining).toMatchObject({ ran: 2, left: 0 })
+    await runtime.stop()
+  })
+})
+
+describe('S58: heartbeats of a runtime', () => {
+  it('S58: beat as long as it executes runs, and no longer', async () => {
+    const done = [gate(), gate(), gate()]
+    const { runtime, clock, beats, renewals, send } = await worker({ steps: async (_call, index) => (await done[index]?.passed, { text: 'done' }) })
+    await runtime.start()
+    await clock.advance(9_000)
+    expect(beats()).toBe(0)
+    const runs = [await send(1), await send(2)]
+    await clock.advance(3_000)
+    expect([beats(), renewals.map(({ leases }) => leases.length)]).toEqual([2, [2]])
+    done[0]?.open()
+    await runs[0]?.result()
+    await clock.advance(3_000)
+    expect([beats(), renewals.map(({ leases }) => leases.length)]).toEqual([3, [2, 1]])
+    done[1]?.open()
+    await runs[1]?.result()
+    await clock.advance(9_000)
+    expect([beats(), renewals.length]).toEqual([3, 2])
+    done[2]?.open()
+    await (await send(3)).result()
+    expect(beats()).toBe(4)
+    await runtime.stop()
+  })
+
+  it('S59: a lease counts from when it was asked for', async () => {
+    const { runtime, clock, answered, send, statuses, model } = await worker()
+    await runtime.start()
+    const hold = gate()
+    answered.claim = () => hold.passed
+    answered.renew = () => Promise.reject(new Error('away'))
+    const run = await send(1)
+    await clock.advance(5_000)
+    hold.open()
+    await clock.advance(0)
+    expect(model.calls).toHaveLength(1)
+    const signal = model.calls[0]?.abortSignal
+    await clock.advance(2_999)
+    expect(signal?.aborted).toBe(false)
+    await clock.advance(1)
+    expect([signal?.aborted, await statuses([run])]).toEqual([true, ['running']])
+    delete answered.renew
+    await runtime.stop({ graceMs: 0 })
+  })
+})
+
+describe('S66: a drain that is ended', () => {
+  it('S66: gives back what a claim under way gets', async () => {
+    const { runtime, clock, answered, send, statuses } = await worker()
+    await runtime.start()
+    const hold = gate()
+    answered.claim = () => hold.passed
+    const run = await send(1)
+    expect(await statuses([run])).toEqual(['running'])
+    const draining = runtime.drain({ untilMs: clock.now() })
+    await clock.advance(0)
+    hold.open()
+    expect(await draining).toMatchObject({ ran: 0, yielded: 1 })
+    await runtime.stop()
+  })
+
+  it('S66, S64: keeps back what comes meanwhile, and afterwards the runtime claims again', async () => {
+    const { runtime, clock, send, statuses } = await worker()
+    await runtime.start()
+    const first = await send(1)
+    const draining = runtime.drain({ untilMs: clock.now() })
+    expect(await draining).toMatchObject({ yielded: 1 })
+    await clock.advance(1_000)
+    expect(await statuses([first, await send(2)])).toEqual(['running', 'running'])
+    await runtime.stop()
+  })
+})
+
+describe('S133: a run that waits for another one', () => {
+  it('S133: lends its slot, no more than that, and as long as it waits', async () => {
+    const [worked, moved] = [gate(), gate()]
+    const scout = defineAgent({ name: 'scout', description: 'Scouts.', model: scriptedModel(async () => (await worked.passed, { text: 'found' })) })
+    const task = async (): Promise<string> => (await memory.listChildren({ parent: { session: 'room:1' } })).items[0]?.parent?.taskId ?? ''
+    const steps: SetupOptions['steps'] = async (_call, index) => {
+      if (index === 0) return { toolCalls: [{ id: 'd', name: 'delegate_to_scout', input: { prompt: 'look', run_in_background: true } }] }
+      if (index === 1) return { toolCalls: [{ id: 'o', name: 'background_output', input: { task_id: await task(), block: true } }] }
+      return (await moved.passed, { text: 'seen' })
+    }
+    const { runtime, clock, memory, send, statuses, claims } = await worker({ concurrency: 1, steps, agent: { subagents: [scout] } })
+    await runtime.start()
+    const asking = await send(1)
+    const children = async () => (await memory.listChildren({ parent: { session: 'room:1' } })).items.map(({ status }) => status)
+    const isChild = (status: string) => found(memory, async () => ((await children())[0] === status ? true : undefined))
+    const passes = async (): Promise<void> => {
+      for (let turn = 0; turn < 20; turn++) await clock.advance(0)
+    }
+    await isChild('running')
+    const others = [await send(2), await send(3)]
+    await passes()
+    expect([await children(), await statuses([asking, ...others])]).toEqual([['running'], ['running', 'queued', 'queued']])
+    worked.open()
+    await isChild('completed')
+    await passes()
+    // The one that waited has its slot again: the others wait for it.
+    expect([await children(), await statuses([asking, ...others])]).toEqual([['completed'], ['running', 'queued', 'queued']])
+    expect(Math.max(...claims.map(({ max }) => max))).toBe(1)
+    moved.open()
+    for (const run of [asking, ...others]) expect(await run.result()).toMatchObject({ status: 'completed' })
+    await runtime.stop()
+  })
+})
+
+describe('S9: a runtime that stops', () => {
+  it('S9: gives its runs back and takes up nothing more, and leaves no timer', async () => {
+    const { runtime, clock, memory, claims, send } = await worker({ concurrency: 1 })
+    await runtime.start()
+    const runs = [await send(1), await send(2)]
+    const before = claims.length
+    await runtime.stop()
+    expect([clock.pendingTimers, claims.length]).toEqual([0, before])
+    for (const { runId } of runs) expect(await memory.readRun(runId)).toMatchObject({ value: { status: 'queued', attempts: 0 } })
+    await clock.advance(60_000)
+    expect(claims).toHaveLength(before)
+  })
+
+  it('S9: waits for a claim that is under way, and gives back what it got', async () => {
+    const { runtime, clock, memory, answered, send, model } = await worker()
+    await runtime.start()
+    const hold = gate()
+    answered.claim = () => hold.passed
+    const { runId } = await send(1)
+    expect(await memory.readRun(runId)).toMatchObject({ value: { status: 'running' } })
+    const stopping = runtime.stop()
+    await clock.advance(0)
+    hold.open()
+    await stopping
+    expect([clock.pendingTimers, model.calls.length]).toEqual([0, 0])
+    expect(await memory.readRun(runId)).toMatchObject({ value: { status: 'queued' } })
+  })
+
+  it('S9: gives tools their grace, renews leases meanwhile, and gives back the runs of those that do not end', async () => {
+    const started = gate()
+    const stubborn = defineTool({ name: 'dig', description: 'Digs.', inputSchema: z.object({}), execute: () => (started.open(), new Promise<string>(() => undefined)) })
+    const steps: SetupOptions['steps'] = () => Promise.resolve({ toolCalls: [{ id: 'c1', name: 'dig', input: {} }] })
+    const { runtime, clock, memory, renewals, timers, beats, send } = await worker({ steps, tools: [stubborn], abortGraceMs: 60_000 })
+    await runtime.start()
+    const { runId } = await send(1)
+    await started.passed
+    let stopped = false
+    const stopping = runtime.stop({ graceMs: 5_000 }).then(() => (stopped = true))
+    await clock.advance(4_999)
+    expect([stopped, renewals.length]).toEqual([false, 1])
+    await clock.advance(1)
+    await stopping
+    expect(await memory.readRun(runId)).toMatchObject({ value: { status: 'queued' } })
+    // The process must not end before the runs are given back.
+    expect(timers).toContainEqual({ afterMs: 5_000, hold: true })
+    const before = beats()
+    await clock.advance(30_000)
+    expect(beats()).toBe(before)
+  })
+
+  it.each(['before', 'while'])('S9, S40: what the store does not take %s a runtime stops is left to the next claimer, without waiting for a heartbeat', async (moment) => {
+    const [done, started] = [gate(), gate()]
+    const dig = defineTool({ name: 'dig', description: 'Digs.', inputSchema: z.object({}), execute: async () => (started.open(), await done.passed, 'dug') })
+    const steps: SetupOptions['steps'] = () => Promise.resolve({ toolCalls: [{ id: 'c1', name: 'dig', input: {} }] })
+    const { runtime, clock, memory, faults, answered, send } = await worker({ steps, tools: [dig], abortGraceMs: 60_000 })
+    await runtime.start()
+    const { runId } = await send(1)
+    await started.passed
+    const passes = async (ms: number): Promise<void> => {
+      for (let passed = 0; passed < ms; passed += 10) await clock.advance(10)
+    }
+    answered.commit = () => Promise.reject(new Error('away'))
+    let stopped = false
+    const stop = () => runtime.stop({ graceMs: 60_000 }).then(() => (stopped = true))
+    if (moment === 'before') {
+      done.open()
+      await passes(500)
+      expect(faults).not.toEqual([])
+    }
+    const stopping = stop()
+    if (moment === 'while') {
+      await passes(4_000)
+      expect(stopped).toBe(false)
+      done.open()
+    }
+    await passes(500)
+    expect(stopped).toBe(true)
+    await stopping
+    expect(await memory.readRun(runId)).toMatchObject({ status: 'found' })
+  })
+
+  it('S9: starts anew and claims again', async () => {
+    const { runtime, send, statuses } = await worker({ steps: answers })
+    await runtime.start()
+    await runtime.stop()
+    await runtime.start()
+    const run = await send(1)
+    await run.result()
+    expect(await statuses([run])).toEqual(['completed'])
+    await runtime.stop()
+  })
+})

@@ -1,0 +1,57 @@
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { takeOwnerLock } from '../../src/stores/owner-lock.ts'
+import { temporaryFolders } from './temporary-folder.ts'
+
+const newFolder = temporaryFolders()
+
+function place() {
+  const file = join(newFolder(), 'lock')
+  return { file, pidFile: `${file}.pid`, take: () => takeOwnerLock({ file, what: 'The folder' }) }
+}
+
+const refusal = (holder: string) => expect.objectContaining({ code: 'store-locked', message: `The folder is in use by ${holder}; only one process can open it` }) as Error
+
+describe('S167: the lock of an owner', () => {
+  it('S167: names its process as long as it is held, in files of its own', () => {
+    const { file, pidFile, take } = place()
+    const lock = take()
+    expect(readFileSync(pidFile, 'utf8')).toBe(`${process.pid}\n`)
+    if (process.platform !== 'win32') for (const each of [file, pidFile]) expect(statSync(each).mode & 0o777).toBe(0o600)
+    lock.release()
+    expect([existsSync(file), existsSync(pidFile)]).toEqual([true, false])
+  })
+
+  it('S167: is held by one only, until that one releases it', () => {
+    const { take } = place()
+    const first = take()
+    for (let tries = 0; tries < 2; tries++) expect(take).toThrow(refusal(`this process (${process.pid})`))
+    first.release()
+    const second = take()
+    expect(take).toThrow(refusal(`this process (${process.pid})`))
+    second.release()
+  })
+
+  it.each([
+    ['another process', '4711\n', 'process 4711'],
+    ['nobody that can be read', 'who knows', 'process unknown'],
+    ['nobody', undefined, 'process unknown'],
+  ])('S167: is refused in the name of %s as the holder has written it', (_who, written, holder) => {
+    const { pidFile, take } = place()
+    const lock = take()
+    if (written === undefined) rmSync(pidFile)
+    else writeFileSync(pidFile, written)
+    expect(take).toThrow(refusal(holder))
+    lock.release()
+  })
+
+  it('S167: what is no lock is not said to be in use', () => {
+    const { file, pidFile, take } = place()
+    writeFileSync(file, 'this is no database, and long enough to be seen as none. '.repeat(20))
+    expect(take).toThrow(expect.objectContaining({ code: 'store-corrupt', message: expect.stringContaining(file) as string }) as Error)
+    expect(existsSync(pidFile)).toBe(false)
+    rmSync(file)
+    take().release()
+  })
+})
