@@ -35,6 +35,7 @@ const contents = [
   { type: 'tool-execution-end', toolCallId: 'c', message: null },
   { type: 'tool-execution-end', toolCallId: 'c', message: told },
   { type: 'error', message: { value: told } },
+  { type: 'runtime-input', message: { status: 'error', output: told } },
 ]
 
 it.each(failures)('V90: what tells of a failure leaves without secrets: %j', async (failure) => {

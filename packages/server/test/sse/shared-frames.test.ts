@@ -26,15 +26,19 @@ it('V37: joined deltas are encoded once for all that are equally far behind', ()
   expect(shared.joinedFrame('log', [three])).toBe(shared.frame('log', three))
 })
 
-it('V37: what is kept for others is bounded: the newest four megabytes', () => {
+it('V37: what is kept for others is bounded: the newest four megabytes, to the byte', () => {
   const shared = new SharedFrames()
-  const large = { text: 'x'.repeat(60_000) }
-  const frames = Array.from({ length: 150 }, (_, seq) => shared.frame('log', stored(seq, large)))
-  const isKept = (seq: number) => shared.frame('log', stored(seq, large)) === frames[seq]
-  const bytes = (frames[100]?.length ?? 0) + 'log\n100\n5\n'.length
-  const kept = Math.floor((4 * 1024 * 1024) / bytes)
-  expect([isKept(149), isKept(150 - kept)]).toEqual([true, true])
-  expect(isKept(149 - kept)).toBe(false)
+  const eachBytes = 64 * 1024
+  const bare = shared.frame('other', stored(10, { text: '' })).length
+  const place = 'log\n10\n5\n'.length
+  const large = { text: 'x'.repeat(eachBytes - bare - place) }
+  const fresh = new SharedFrames()
+  const frames = Array.from({ length: 64 }, (_, index) => fresh.frame('log', stored(10 + index, large)))
+  const isKept = (index: number) => fresh.frame('log', stored(10 + index, large)) === frames[index]
+  expect([isKept(0), isKept(63)]).toEqual([true, true])
+  for (let more = 64; more < 80; more++) frames.push(fresh.frame('log', stored(10 + more, large)))
+  expect([isKept(16), isKept(79)]).toEqual([true, true])
+  expect(isKept(15)).toBe(false)
 })
 
 const largeText = 'x'.repeat(8 * 1024 * 1024)

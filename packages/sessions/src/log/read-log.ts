@@ -57,15 +57,16 @@ export function readLog(reading: LogReading): LogIterator {
 class LogReader {
   readonly #reading: LogReading
   readonly #signal: AbortSignal
-  #seq = 0
+  /** The last durable event seen. This and the count are known when reading begins. */
+  #seq!: number
   /** Deltas seen since the active run's own last durable event, and the position at which that was true. */
-  #n = 0
-  #countedAt = 0
+  #n!: number
+  #countedAt!: number
   #sessionId: string | undefined
   #ended = false
   /** Events that were read and not yielded yet. A yielded event is released. */
   #page: (StoredEvent | undefined)[] = []
-  #place = 0
+  #place!: number
   /** Its `base`: the last durable event of the run that is active in this process, whatever its type. */
   #live: Pick<LiveSession, 'base'> = { base: 0 }
   /** What the reader follows live. */
@@ -73,9 +74,9 @@ class LogReader {
   /** The newest event that a run made; deltas of that run from before it are void. */
   #newest: { readonly runId: string; readonly seq: number } | undefined
   /** The run that is followed has made a durable event since the store was asked whether it rests. */
-  #hasMoved = false
+  #hasMoved!: boolean
   /** The last durable event of that run may be its last one; the store was not asked since. */
-  #mayRest = false
+  #mayRest!: boolean
 
   /** By the last event that tells, a run is open: waiting holds the process. Undefined: not known yet. */
   #isBusy: boolean | undefined

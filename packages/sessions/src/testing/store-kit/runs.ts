@@ -186,7 +186,7 @@ export const runs: Topic = ({ it }) => {
     await bench.commit([patchRun('run-1', { answered: ['approval-1'] })])
     assert.deepEqual([(await bench.run('run-1')).status, (await bench.session()).status], ['awaiting-subagent', 'waiting-for-subagent'])
     await bench.running('run-2', 'room:2')
-    const rest = { reason: 'pending', error: { code: 'crash-loop', message: 'lost' } } as const
+    const rest = { reason: 'pending', error: { kind: 'network', message: 'gone', retryable: true, phase: 'before-output' } } as const
     await bench.commit([patchRun('run-2', { pendingToolCalls: [call], rest: { status: 'awaiting-tools', ...rest } })], { key: 'room:2' })
     await bench.commit([patchRun('run-2', { answered: ['d/call-1'] })], { key: 'room:2' })
     assert.deepEqual([(await bench.run('run-2')).status, (await bench.run('run-2')).rest], ['running', { status: 'awaiting-subagent', ...rest }])
