@@ -199,6 +199,26 @@ describe('S58: heartbeats of a runtime', () => {
     await runtime.stop()
   })
 
+  it('S40, S58: what the store does not take of a run is tried again after one heartbeat, then two, four and eight, and then left', async () => {
+    const done = gate()
+    const { runtime, clock, memory, renewals, answered, send } = await worker({ steps: async () => (await done.passed, { text: 'done' }) })
+    await runtime.start()
+    const { runId } = await send(1)
+    const tries: number[] = []
+    answered.commit = () => {
+      tries.push(clock.now())
+      return Promise.reject(new Error('away'))
+    }
+    done.open()
+    while (tries.length === 0) await clock.advance(0)
+    await clock.advance(60_000)
+    expect([...new Set(tries)]).toEqual([1_000, 4_000, 10_000, 22_000, 46_000])
+    expect(renewals.at(-1)).toMatchObject({ leases: [{ runId }], at: 46_000 })
+    expect(await memory.readRun(runId)).toMatchObject({ status: 'found' })
+    delete answered.commit
+    await runtime.stop()
+  })
+
   it('S59: a lease counts from when it was asked for', async () => {
     const { runtime, clock, answered, send, statuses, model } = await worker()
     await runtime.start()
