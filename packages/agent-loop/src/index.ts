@@ -170,6 +170,7 @@ export type {
   RunRow,
   StepProgress,
   StoredMessage,
+  ToldChild,
 } from './journal/journal.ts'
 export { createMemoryJournal } from './journal/memory-journal.ts'
 export type { MemoryJournal, MemoryJournalOptions } from './journal/memory-journal.ts'

@@ -196,12 +196,23 @@ export interface CallRow {
   readonly answerHash?: string
   /** Of a call that handed its work to a subagent: the key of the child's journal. */
   readonly childKey?: string
+  /** What the log tells of the work that the call has handed on. */
+  readonly told?: readonly ToldChild[]
   /** What the subagent waits to have decided, as far as the log tells of it. */
   readonly asked?: readonly { readonly approvalId: string; readonly toolCallId: string }[]
   /** Present exactly when `state` is an outcome. */
   readonly outcome?: ToolResult
   /** The tool asked to end the turn after this answer. */
   readonly terminate?: true
+}
+
+/** Its `child-start` is in the log. */
+export interface ToldChild {
+  readonly childRunId: string
+  /** The last one whose `child-update` is in the log; 0: none. */
+  readonly step: number
+  /** So is its `child-end`. */
+  readonly ended?: true
 }
 
 export interface CallApproval {

@@ -1,22 +1,20 @@
+import type { ToldChild } from '../journal/journal.ts'
 import type { Call } from '../tools/call.ts'
 import type { ChildReport } from '../tools/tool.ts'
 import { chargeBudgets } from './limits.ts'
 import type { Turn } from './turn.ts'
 
-/** What was told of work that a call has handed on, in this segment. */
-export interface ToldChild {
-  ended: boolean
-  readonly steps: Set<number>
-}
-
 type Report<Kind extends ChildReport['kind']> = Extract<ChildReport, { kind: Kind }>
 
 const textCharacters = 500
 
-/** Drafts what a call says of the work that it handed to somebody else. What comes behind an end is dropped. */
+/**
+ * Drafts what a call says of the work that it handed to somebody else. What comes behind an end is dropped, and what the log tells of
+ * already: the row of the call says so in the same commit, for a call that runs again after a crash.
+ */
 export function recordChild(turn: Turn, call: Call, report: ChildReport): void {
   if (call.tool?.subagent && turn.run.journal.children?.logs) return report.kind === 'end' ? book(turn, call, report) : undefined
-  const told = call.children.get(report.childRunId) ?? begin(turn, call, report)
+  const told = call.row.told?.find(({ childRunId }) => childRunId === report.childRunId) ?? begin(turn, call, report)
   if (told.ended) return
   switch (report.kind) {
     case 'start':
@@ -24,7 +22,7 @@ export function recordChild(turn: Turn, call: Call, report: ChildReport): void {
     case 'update':
       return update(turn, call, report, told)
     case 'end':
-      told.ended = true
+      mark(call, { ...told, ended: true })
       return end(turn, call, report)
     default: {
       const unknown: never = report
@@ -34,11 +32,12 @@ export function recordChild(turn: Turn, call: Call, report: ChildReport): void {
 }
 
 /** Whoever does not say that it begins has begun with its first word. */
-function begin(turn: Turn, { row, children }: Call, report: ChildReport): ToldChild {
+function begin(turn: Turn, call: Call, report: ChildReport): ToldChild {
   const { childRunId } = report
+  const { row } = call
   const { subagent, description } = report.kind === 'start' ? report : { subagent: row.toolName }
-  const told: ToldChild = { ended: false, steps: new Set() }
-  children.set(childRunId, told)
+  const told: ToldChild = { childRunId, step: 0 }
+  mark(call, told)
   turn.log.record({
     ...{ type: 'child-start', step: turn.step, toolCallId: row.toolCallId, childRunId, subagent },
     ...(description !== undefined && { description }),
@@ -46,10 +45,16 @@ function begin(turn: Turn, { row, children }: Call, report: ChildReport): ToldCh
   return told
 }
 
-function update(turn: Turn, { row }: Call, report: Report<'update'>, { steps }: ToldChild): void {
+function mark(call: Call, told: ToldChild): void {
+  const others = call.row.told?.filter(({ childRunId }) => childRunId !== told.childRunId) ?? []
+  call.row = { ...call.row, told: [...others, told] }
+}
+
+function update(turn: Turn, call: Call, report: Report<'update'>, told: ToldChild): void {
   const { childRunId, step, status = 'running', text, toolNames = [] } = report
-  if (steps.has(step)) return
-  steps.add(step)
+  const { row } = call
+  if (step <= told.step) return
+  mark(call, { ...told, step })
   turn.log.record({
     ...{ type: 'child-update', toolCallId: row.toolCallId, childRunId, step, status, toolNames },
     ...(text !== undefined && { text: text.slice(0, textCharacters).toWellFormed() }),

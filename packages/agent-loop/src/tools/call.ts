@@ -3,7 +3,6 @@ import type { Answers } from '../agent/options.ts'
 import type { ApprovalRequest, PendingToolCall } from '../events/types.ts'
 import { hashJson } from '../hash-json.ts'
 import type { CallRow, CallState } from '../journal/journal.ts'
-import type { ToldChild } from '../loop/record-child.ts'
 import type { Turn } from '../loop/turn.ts'
 import type { ChildStanding } from '../subagents/standing.ts'
 import type { Tool } from './tool.ts'
@@ -19,8 +18,6 @@ export interface Call {
   input: JSONValue
   /** Its execution is under way, or somebody in this process is asked to approve it. */
   running: boolean
-  /** What was told of the work that it handed on, by run id. */
-  readonly children: Map<string, ToldChild>
   /** Its subagent, which an earlier segment has started, as it stood when this one began. */
   child: ChildStanding | undefined
   /** The subagent is to be entered again, with these answers when there are any. */
@@ -34,7 +31,7 @@ export interface Call {
 function callOf(turn: Turn, part: ToolCallPart, index: number, row: CallRow | undefined): Call {
   const tool = turn.agent.tools.get(part.toolName)
   return {
-    ...{ part, tool, input: row?.input ?? part.input, running: false, written: row, children: new Map() },
+    ...{ part, tool, input: row?.input ?? part.input, running: false, written: row },
     ...{ child: undefined, entering: false, answers: undefined, below: undefined },
     row: row ?? {
       runId: turn.runId,

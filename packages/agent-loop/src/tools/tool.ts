@@ -104,13 +104,16 @@ export interface CallContext {
   readonly abortSignal: AbortSignal
 }
 
-/** What a tool that hands work to somebody else says about it. */
+/**
+ * What a tool that hands work to somebody else says about it. A `childRunId` is the same work, also when the call runs again after a
+ * crash: what the log tells of it already is dropped.
+ */
 export type ChildReport =
   | { readonly kind: 'start'; readonly childRunId: string; readonly subagent: string; readonly description?: string }
   | {
       readonly kind: 'update'
       readonly childRunId: string
-      /** The child's own count; of one step only the first update counts. */
+      /** The child's own count, upwards; of one step only the first update counts. */
       readonly step: number
       readonly status?: ChildUpdateEvent['status']
       readonly text?: string

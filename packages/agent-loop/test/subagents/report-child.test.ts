@@ -82,6 +82,35 @@ describe('reportChild', () => {
     expect(next).toMatchObject({ status: 'completed', usage: { inputTokens: 120 } })
   })
 
+  it('A182: a call that runs again after its run was left repeats nothing that the log tells of', async () => {
+    const controller = new AbortController()
+    const talk = conversation({ wrap: (journal) => ({ ...journal, abortSignal: controller.signal }) })
+    let runs = 0
+    const bridge = defineTool({
+      ...{ name: 'bridge', description: '', inputSchema: {}, effect: 'idempotent' as const },
+      execute: (_input, { reportChild }) => {
+        reportChild({ kind: 'start', childRunId: 'x', subagent: 'far' })
+        reportChild({ kind: 'update', childRunId: 'x', step: 1 })
+        reportChild({ kind: 'end', childRunId: 'y', status: 'completed', usage })
+        if (++runs === 1) return new Promise<string>(() => undefined)
+        reportChild({ kind: 'update', childRunId: 'x', step: 2 })
+        reportChild({ kind: 'end', childRunId: 'x', status: 'completed', usage })
+        return 'so'
+      },
+    })
+    const agent = agentOf([{ toolCalls: [plainCall('b', 'bridge')] }, { text: 'done' }], { tools: [bridge] })
+    const run = talk.run(agent, 'go')
+    await until(() => talk.types().filter((type) => type === 'child-end').length === 1)
+    controller.abort({ kind: 'yield' })
+    await talk.clock.advance(60_000)
+    expect(await run.result()).toMatchObject({ reason: 'yielded' })
+    const next = await agent.run(undefined, { journal: talk.journal, clock: talk.clock, ids: talk.ids }).result()
+    expect(next).toMatchObject({ status: 'completed', usage: { inputTokens: 220 } })
+    expect(runs).toBe(2)
+    const told = talk.journal.events.flatMap((event) => ('childRunId' in event ? `${event.type} ${event.childRunId}` : []))
+    expect(told).toEqual(['child-start x', 'child-update x', 'child-start y', 'child-end y', 'child-update x', 'child-end x'])
+  })
+
   it('A182: several are told apart', async () => {
     const { result, talk } = await reported(['x', 'y'].flatMap((childRunId): ChildReport[] => [
       { kind: 'start', childRunId, subagent: childRunId },

@@ -107,6 +107,7 @@ describe('a subagent that waits', () => {
     const { result } = await talk.play(agent, { ...fetched, ...approved })
     expect(result).toMatchObject({ status: 'completed', submission: { accepted: ['r', 'approval_1'], missing: [] } })
     expect(ran).toHaveLength(1)
+    expect(talk.types().filter((type) => type === 'child-start')).toHaveLength(2)
   })
 
   it('goes on without answers as it was, when nobody has any', async () => {

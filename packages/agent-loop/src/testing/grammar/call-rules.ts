@@ -20,8 +20,6 @@ export const callRules: Rules<
       must(log.retry === undefined, 'the retry has no end')
       call.attempts = attempt
       call.running = true
-      // What an attempt before has left behind begins again.
-      for (const [id, child] of log.children) if (child.toolCallId === toolCallId) log.children.delete(id)
     },
   },
   'tool-execution-end': {
@@ -69,9 +67,7 @@ export const callRules: Rules<
       const { toolCallId, childRunId } = event
       const call = openCall(log, toolCallId)
       must(call !== undefined && call.attempts > 0, `${toolCallId} is not running`)
-      const known = log.children.get(childRunId)
-      // A child that runs within the turn of its parent is entered again with it.
-      must(!known || (!known.ended && call?.running !== true), `${childRunId} has started already`)
+      must(!log.children.has(childRunId), `${childRunId} has started already`)
       log.children.set(childRunId, { toolCallId, steps: new Set(), isTask: event.taskId !== undefined, ended: false })
     },
   },
