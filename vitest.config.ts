@@ -41,6 +41,8 @@ export default defineConfig({
     ],
     // Module state is nobody's: files share workers and what they have loaded, which saves a third of the time.
     isolate: false,
+    // With room for what they soon forget the tests take an eighth less time.
+    execArgv: ['--max-semi-space-size=64'],
     // The default leaves one core to the editor: on two cores that is half of them.
     maxWorkers: '100%',
     // Far over what any test needs: a busy machine is no failure.

@@ -11,7 +11,8 @@ import { pnpmCommand, root, workspaceEnv } from './setup.mjs'
 const gates = [
   { name: 'build', command: 'pnpm exec turbo run build --output-logs=errors-only' },
   { name: 'types', command: 'node scripts/types.mjs' },
-  { name: 'lint', command: 'eslint . --max-warnings 0' },
+  // With room for what it soon forgets it takes a tenth less time.
+  { name: 'lint', command: 'node --max-semi-space-size=64 node_modules/eslint/bin/eslint.js . --max-warnings 0' },
   { name: 'unused', command: 'knip' },
   { name: 'docs', command: 'typedoc --logLevel Warn' },
   { name: 'pack', command: 'node scripts/pack.mjs', after: ['build'] },

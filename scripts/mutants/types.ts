@@ -38,14 +38,15 @@ function check(root: string, config: string, changed: readonly ChangedSource[], 
   const { options } = ts.parseJsonConfigFileContent(ts.readConfigFile(config, (file) => ts.sys.readFile(file)).config, ts.sys, join(config, '..'))
   const wanted = { ...options, noEmit: true, incremental: false, composite: false, noUnusedLocals: false, noUnusedParameters: false }
   const host = ts.createCompilerHost(wanted)
-  const { readFile, fileExists, getSourceFile } = host
-  host.readFile = (file) => texts.get(file) ?? readFile.call(host, file)
-  host.fileExists = (file) => texts.has(file) || fileExists.call(host, file)
-  host.getSourceFile = (file, version, ...rest) => {
-    const text = texts.get(file)
-    return text === undefined ? getSourceFile.call(host, file, version, ...rest) : ts.createSourceFile(file, text, version)
-  }
-  const program = ts.createProgram([...unchanged, ...copies], wanted, host)
+  const program = ts.createProgram([...unchanged, ...copies], wanted, {
+    ...host,
+    readFile: (file) => texts.get(file) ?? host.readFile(file),
+    fileExists: (file) => texts.has(file) || host.fileExists(file),
+    getSourceFile: (file, version, ...rest) => {
+      const text = texts.get(file)
+      return text === undefined ? host.getSourceFile(file, version, ...rest) : ts.createSourceFile(file, text, version)
+    },
+  })
   const errorsOf = (file: string): readonly ts.Diagnostic[] => {
     const found = program.getSourceFile(file)
     if (!found) throw new Error(`TypeScript did not read ${file}.`)
