@@ -8,13 +8,9 @@ const packages = ['llm', 'agent-loop', 'sessions', 'bridge', 'server', 'client']
 /** Bundles what its tests start as programs. */
 const startsPrograms = { globalSetup: fileURLToPath(new URL('scripts/test-programs.mjs', import.meta.url)) }
 
-const optionsOf: Readonly<Record<string, object>> = {
-  bridge: {
-    ...startsPrograms,
-    alias: { '../../worker/program-file.ts': fileURLToPath(new URL('packages/bridge/test/programs.ts', import.meta.url)) },
-  },
-  server: startsPrograms,
-  client: startsPrograms,
+/** Workers that a test of the bridge starts in its own process run bundled programs too. */
+const bundledWorkers = {
+  alias: { '../../worker/program-file.ts': fileURLToPath(new URL('packages/bridge/test/programs.ts', import.meta.url)) },
 }
 
 function project(name: string, root: string, options: object = {}) {
@@ -24,10 +20,10 @@ function project(name: string, root: string, options: object = {}) {
 export default defineConfig({
   test: {
     projects: [
-      ...packages.map((name) => project(name, `packages/${name}`, optionsOf[name])),
+      ...packages.map((name) => project(name, `packages/${name}`, { ...startsPrograms, ...(name === 'bridge' && bundledWorkers) })),
       project('scripts', 'scripts', startsPrograms),
       project('benchmarks', 'benchmarks'),
-      project('demo', 'apps/demo', { exclude: ['test/e2e/**'] }),
+      project('demo', 'apps/demo', { ...startsPrograms, exclude: ['test/e2e/**'] }),
       project('demo-e2e', 'apps/demo', {
         include: ['test/e2e/**/*.test.{ts,tsx}'],
         globalSetup: join(import.meta.dirname, 'apps/demo/test/e2e/global-setup.ts'),

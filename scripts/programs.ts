@@ -16,6 +16,11 @@ export function program(name: string): string {
   return join(inject('programs'), `${name}.js`)
 }
 
+/** The same as a value of NODE_OPTIONS, for a program that starts others. */
+export function nodeOptions(): string {
+  return `--import ${JSON.stringify(join(inject('programs'), 'hook.js'))}`
+}
+
 /** What Node is started with so that `@bowline/…` means the bundles, for code that is given to it as a text. */
 export function bundledFlags(): readonly string[] {
   return [...nodeFlags, '--import', join(inject('programs'), 'hook.js')]

@@ -2,8 +2,8 @@
 // program starts in a third of the CPU time that its several hundred sources take.
 import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { entriesOf } from './tsup-package.mjs'
 
@@ -12,14 +12,19 @@ const cache = join(root, 'node_modules/.cache/bowline/programs')
 const keepMs = 24 * 3600_000
 
 const packages = globSync('packages/*/package.json', { cwd: root }).map((file) => dirname(file))
-/** What a program can be made of. */
+/** Dependencies that code in texts imports too: it must get the copy that is in the bundles. */
+const shared = ['ai', 'zod']
+/** What a program can be made of. The lockfile is for dependencies. */
 const inputs = ['packages/*/package.json', 'packages/*/src/**/*.{ts,tsx,json}', 'packages/*/test/**/*.ts', 'pnpm-lock.yaml', 'scripts/test-programs.mjs']
 /** Programs that no package.json names: those that a worker executor starts, and those of the tests. */
 const programs = ['packages/bridge/src/worker/start-entry.ts', 'packages/bridge/src/executors/worker/guard.ts', 'packages/*/test/**/fixtures/*.ts']
 
 /** @param {import('vitest/node').TestProject} project */
 export default async function setup(project) {
-  project.provide('programs', await buildPrograms())
+  const folder = await buildPrograms()
+  project.provide('programs', folder)
+  // What Node compiled of a program is kept for its next start. Test processes and what they start inherit this.
+  process.env['NODE_COMPILE_CACHE'] = join(folder, 'compiled')
 }
 
 /**
@@ -37,7 +42,7 @@ async function buildPrograms() {
   const ours = `${folder}.${process.pid}`
   const { metafile } = await bundle(ours)
   const known = new Set(files)
-  const unknown = Object.keys(metafile.inputs).filter((file) => !known.has(file))
+  const unknown = Object.keys(metafile.inputs).filter((file) => !known.has(file) && !isDependency(file))
   if (unknown.length > 0) throw new Error(`The key of the bundles does not cover ${unknown.join(', ')}: add them to inputs`)
   for (const name of packages) copyFileSync(join(root, name, 'package.json'), join(ours, name.slice('packages/'.length), 'package.json'))
   writeFileSync(join(ours, 'hook.js'), hook())
@@ -60,8 +65,10 @@ function bundle(outdir) {
   })
   return build({
     absWorkingDir: root,
-    entryPoints: [...exported, ...globSync(programs, { cwd: root })],
-    outbase: 'packages',
+    entryPoints: [
+      ...[...exported, ...globSync(programs, { cwd: root })].map((file) => ({ in: file, out: relative('packages', file).replace(/\.tsx?$/, '') })),
+      ...shared.map((name) => ({ in: name, out: join('dependencies', name) })),
+    ],
     outdir,
     // `programFile` of the bridge looks for its programs from the chunk that it is in.
     chunkNames: 'bridge/src/[name]-[hash]',
@@ -70,24 +77,37 @@ function bundle(outdir) {
     format: 'esm',
     platform: 'node',
     target: 'node22',
+    // For dependencies that are written with `require`.
+    banner: { js: "import { createRequire as createRequireOfBundle } from 'node:module'; const require = createRequireOfBundle(import.meta.url);" },
     sourcemap: true,
+    sourcesContent: false,
     metafile: true,
     logLevel: 'error',
-    plugins: [externalDependencies],
+    plugins: [dependencies],
   })
 }
 
-/** What comes from the registry stays where it is: the bundles lie outside of the packages, so they name its files. */
-const externalDependencies = {
-  name: 'external-dependencies',
+/** Optional dependencies that are not installed stay imports. The code of dependencies needs no source map, which Node would parse. */
+const dependencies = {
+  name: 'dependencies',
   /** @param {import('esbuild').PluginBuild} build */
-  setup({ onResolve, resolve }) {
+  setup({ onLoad, onResolve, resolve }) {
     onResolve({ filter: /^[^./]/ }, async ({ path, kind, resolveDir, importer, pluginData }) => {
-      if (kind === 'entry-point' || path.startsWith('@bowline/') || path.startsWith('node:') || pluginData === 'asked') return
-      const found = await resolve(path, { kind, resolveDir, importer, pluginData: 'asked' })
-      return { path: found.errors.length > 0 ? path : pathToFileURL(found.path).href, external: true }
+      if (path.startsWith('@bowline/') || path.startsWith('node:') || pluginData === 'asked') return
+      if (kind === 'entry-point' && !shared.includes(path)) return
+      const from = kind === 'entry-point' ? join(root, 'packages/agent-loop') : resolveDir
+      const found = await resolve(path, { kind: kind === 'entry-point' ? 'import-statement' : kind, resolveDir: from, importer, pluginData: 'asked' })
+      return found.errors.length > 0 ? { path, external: true } : found
     })
+    onLoad({ filter: /\/node_modules\/.*\.[cm]?js$/ }, ({ path }) => ({ contents: `${readFileSync(path, 'utf8')}\n${emptyMap}`, loader: 'js' }))
   },
+}
+
+const emptyMap = `//# sourceMappingURL=data:application/json;base64,${btoa('{"version":3,"sources":[""],"mappings":"A"}')}`
+
+/** @param {string} file */
+function isDependency(file) {
+  return file.includes('node_modules/')
 }
 
 function hook() {
@@ -98,6 +118,7 @@ function hook() {
       `./${join(folder.slice('packages/'.length), source.replace(/\.tsx?$/, '.js'))}`,
     ])
   })
+  for (const name of shared) names.push([name, `./dependencies/${name}.js`])
   return `import { registerHooks } from 'node:module'
 const files = new Map(${JSON.stringify(names)})
 registerHooks({

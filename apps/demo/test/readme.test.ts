@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { LLMock } from '@copilotkit/aimock'
 import { expect, it } from 'vitest'
+import { bundledFlags } from '../../../scripts/programs.ts'
 
 const folder = join(import.meta.dirname, '..')
 
@@ -23,7 +24,7 @@ it('the example of the root README runs as it stands, against a wire server', { 
     expect(script).not.toBe(example)
     const env = { PATH: process.env['PATH'], OPENAI_API_KEY: 'key', OPENAI_BASE_URL: `${wire.url}/v1` }
     // In this folder all packages of the example can be found.
-    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module-typescript', '--eval', script], { cwd: folder, env })
+    const { stdout } = await promisify(execFile)(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '--eval', script], { cwd: folder, env })
     expect(stdout).toBe('It is sunny in Oslo.\ncompleted\n')
   } finally {
     await wire.stop()

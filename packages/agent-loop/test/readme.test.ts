@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
+import { bundledFlags } from '../../../scripts/programs.ts'
 
 const folder = fileURLToPath(new URL('..', import.meta.url))
 
@@ -17,7 +18,7 @@ const steps = [{ toolCalls: [{ name: 'weather', input: { city: 'Oslo' } }] }, { 
 const openai = () => scriptedModel(steps)`
     const script = example.replace(/import \{ openai \}.*\n/, `${scripted}\n`)
     expect(script).not.toBe(example)
-    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module-typescript', '-e', script], {
+    const { stdout } = await promisify(execFile)(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '-e', script], {
       cwd: folder,
     })
     expect(stdout).toBe('Sunny.\ncompleted: 30 tokens\n')

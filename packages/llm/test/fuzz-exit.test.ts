@@ -1,13 +1,12 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-
-const entry = new URL('../src/index.ts', import.meta.url).href
+import { bundledFlags } from '../../../scripts/programs.ts'
 
 /** Many calls on the clock of the machine, left in all the ways there are. Nothing may be left that holds the process. */
 const script = `
   import { getEventListeners } from 'node:events'
-  import { streamMessage } from ${JSON.stringify(entry)}
+  import { streamMessage } from '@bowline/llm'
   const usage = { inputTokens: {}, outputTokens: {} }
   const finish = { type: 'finish', finishReason: { unified: 'stop', raw: undefined }, usage }
   const delta = { type: 'text-delta', id: 't', delta: 'word ' }
@@ -59,14 +58,14 @@ const script = `
 /** A script whose last line is never reached when the process ends in the middle of its await. */
 async function ending(awaited: string): Promise<{ code: number; stdout: string }> {
   const lines = `
-    import { streamMessage } from ${JSON.stringify(entry)}
+    import { streamMessage } from '@bowline/llm'
     const model = (doStream) => ({ specificationVersion: 'v4', provider: 'p', modelId: 'm', supportedUrls: {}, doStream })
     const absent = model(() => new Promise(() => {}))
     const part = { type: 'text-delta', id: 't', delta: 'word' }
     const silent = model(async () => ({ stream: new ReadableStream({ start: (c) => c.enqueue(part), pull: () => new Promise(() => {}) }) }))
     const start = (model, timeouts) => streamMessage({ model, timeouts, messages: [{ role: 'user', content: 'x' }] })
     ${awaited}`
-  const run = promisify(execFile)(process.execPath, ['--input-type=module', '-e', lines], { timeout: 30_000 })
+  const run = promisify(execFile)(process.execPath, [...bundledFlags(), '--input-type=module', '-e', lines], { timeout: 30_000 })
   return run.then(({ stdout }) => ({ code: 0, stdout }), (error: { code: number; stdout: string }) => error)
 }
 
@@ -90,7 +89,7 @@ describe('a script that awaits a call of a model without a socket', () => {
 
 describe('a process with many calls', () => {
   it('L27: ends by itself, whatever became of its calls', { timeout: 60_000 }, async () => {
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [...bundledFlags(), '--input-type=module', '-e', script], {
       // Far below the limits of the forgotten calls, which are minutes.
       timeout: 30_000,
     })

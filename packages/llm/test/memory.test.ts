@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-
-const entry = new URL('../src/index.ts', import.meta.url).href
+import { bundledFlags } from '../../../scripts/programs.ts'
 
 /** Streams many small deltas in a process of its own and tells how much memory the held message costs. */
 const script = (read: string): string => `
-  import { readEvents, streamMessage } from ${JSON.stringify(entry)}
+  import { readEvents, streamMessage } from '@bowline/llm'
   const deltas = 250_000
   const usage = { inputTokens: {}, outputTokens: {} }
   const source = (count) => {
@@ -47,6 +46,7 @@ describe('memory', () => {
     { timeout: 60_000 },
     async (_, read) => {
       const { stdout } = await promisify(execFile)(process.execPath, [
+        ...bundledFlags(),
         '--expose-gc',
         '--input-type=module',
         '-e',

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { bundledFlags } from '../../../scripts/programs.ts'
 
 const folder = fileURLToPath(new URL('..', import.meta.url))
 
@@ -13,7 +14,7 @@ async function outputOf(number: number, before: string, after = ''): Promise<str
   if (example === undefined) throw new Error(`the README has no example ${number}`)
   // The scripted model stands in the place of the real provider.
   const script = [`import { scriptedModel } from '@bowline/llm/testing'`, before, example.replace(/import \{ (?:openai|anthropic) \}.*\n/g, ''), after]
-  const args = ['--input-type=module-typescript', '-e', script.join('\n')]
+  const args = [...bundledFlags(), '--input-type=module-typescript', '-e', script.join('\n')]
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder })
   return stdout
 }

@@ -3,12 +3,13 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { bundledFlags } from '../../../scripts/programs.ts'
 
 const folder = join(import.meta.dirname, '..')
 
 /** In its folder the package finds itself by its name. */
 function runScript(script: string): { readonly stdout: string; readonly stderr: string } {
-  const args = ['--disable-warning=ExperimentalWarning', '--input-type=module-typescript', '--eval', script]
+  const args = [...bundledFlags(), '--input-type=module-typescript', '--eval', script]
   return spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
 }
 

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { relative } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { bundledFlags } from '../../../../scripts/programs.ts'
 import { loadGuardrails } from '../../src/node/index.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
@@ -84,7 +85,7 @@ describe('loadGuardrails', () => {
   it('A156: outside of a test runner files are loaded and loaded again in the same way', async () => {
     const folder = await temporaryFolder()
     await folder.write('a.ts', `interface Named { name: string }\nexport const b: Named = ${guard('b')}\nexport const a: Named = ${guard('a')}`)
-    const script = `import { loadGuardrails } from ${JSON.stringify(new URL('../../src/node/index.ts', import.meta.url).href)}
+    const script = `import { loadGuardrails } from '@bowline/agent-loop/node'
 import { appendFileSync } from 'node:fs'
 const names = (list) => list.map(({ name }) => name)
 const first = await loadGuardrails({ folders: ['.'] })
@@ -92,7 +93,7 @@ const same = await first.reload()
 appendFileSync('a.ts', ${JSON.stringify(`\nexport const c = ${guard('c')}`)})
 const second = await same.reload()
 console.log(JSON.stringify({ names: [names(first), names(second)], same: first[0] === same[0], wrong: second.diagnostics }))`
-    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { cwd: folder.path })
+    const { stdout } = await promisify(execFile)(process.execPath, [...bundledFlags(), '--input-type=module', '-e', script], { cwd: folder.path })
     expect(JSON.parse(stdout)).toEqual({ names: [['a', 'b'], ['a', 'b', 'c']], same: true, wrong: [] })
   })
 

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, describe, expect, it } from 'vitest'
+import { nodeFlags, program } from '../../../../scripts/programs.ts'
 import { rounds } from '../../../../scripts/test-length.ts'
-import { environment, programFile } from './program.ts'
 
 const cycles = rounds({ short: 2_000, long: 10_000 })
 /** 5 MiB in 10,000 cycles. */
@@ -17,8 +17,8 @@ interface Measured {
 }
 
 async function measure(place: string): Promise<readonly Measured[]> {
-  const args = ['--expose-gc', '--disable-warning=ExperimentalWarning', programFile('suspending'), place, String(cycles)]
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'], env: environment })
+  const args = ['--expose-gc', ...nodeFlags, program('sessions/test/fixtures/suspending'), place, String(cycles)]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const measured: Measured[] = []
   for await (const line of createInterface({ input: child.stdout })) measured.push(JSON.parse(line) as Measured)
   return measured

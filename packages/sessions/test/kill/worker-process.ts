@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { LoggedEvent } from '@bowline/sessions'
 import type { AcknowledgedInput } from '@bowline/sessions/testing'
-import { environment, programFile } from './program.ts'
+import { nodeFlags, program } from '../../../../scripts/programs.ts'
 
 export type WorkerMessage =
   | { readonly type: 'started'; readonly recovered: number }
@@ -39,7 +39,7 @@ export class Workplace {
   }
 
   startProgram(name: string, args: readonly string[]): WorkerProcess {
-    const worker = new WorkerProcess(programFile(name), args)
+    const worker = new WorkerProcess(program(`sessions/test/fixtures/${name}`), args)
     this.#workers.push(worker)
     return worker
   }
@@ -63,9 +63,8 @@ export class WorkerProcess {
   #errors = ''
 
   constructor(script: string, args: readonly string[]) {
-    this.#child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script, ...args], {
+    this.#child = spawn(process.execPath, [...nodeFlags, script, ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: environment,
     })
     this.#exited = new Promise((resolve) => this.#child.once('exit', resolve))
     this.#child.stderr?.on('data', (text: Buffer) => (this.#errors += text.toString()))

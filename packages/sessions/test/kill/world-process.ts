@@ -1,10 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
+import { nodeFlags, program } from '../../../../scripts/programs.ts'
 import { askWorld, type WorldClient } from '../fixtures/ask-world.ts'
-
-const script = fileURLToPath(new URL('../fixtures/outside-world.ts', import.meta.url))
 
 export interface WorldProcess extends WorldClient {
   readonly port: number
@@ -13,7 +11,7 @@ export interface WorldProcess extends WorldClient {
 
 /** The world outside, in a process that nobody kills before its time. */
 export async function startWorld(): Promise<WorldProcess> {
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [...nodeFlags, program('sessions/test/fixtures/outside-world')], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
   const { port } = JSON.parse(line) as { port: number }
   return {

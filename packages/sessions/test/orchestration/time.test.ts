@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import { createOrchestration, memoryStateStore, type OrchestrationOptions } from '@bowline/sessions'
+import { bundledFlags } from '../../../../scripts/programs.ts'
 import { bench, id, kinds, openStores, startMs, watchedStore } from './support.ts'
 
 const stores = openStores()
@@ -147,7 +148,7 @@ describe('the cleanup', () => {
       createOrchestration({ store: memoryStateStore(), cleanup: { enabled: true, intervalMs: 3600000 } })
       console.log('made')`
     const folder = join(import.meta.dirname, '../..')
-    const run = spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', '--input-type=module-typescript', '--eval', script], { cwd: folder, encoding: 'utf8', timeout: 30_000 })
+    const run = spawnSync(process.execPath, [...bundledFlags(), '--input-type=module', '--eval', script], { cwd: folder, encoding: 'utf8', timeout: 30_000 })
     expect([run.stdout, run.status, run.signal]).toEqual(['made\n', 0, null])
   })
 

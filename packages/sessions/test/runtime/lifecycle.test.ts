@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { defineTool } from '@bowline/agent-loop'
 import { manualClock } from '@bowline/llm/testing'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { faultyStore } from '@bowline/sessions/testing'
+import { nodeFlags, program } from '../../../../scripts/programs.ts'
 import { gate, setup } from '../support.ts'
 
 const call = { toolCalls: [{ id: 'c1', name: 'deaf', input: {} }] }
@@ -142,8 +142,7 @@ describe('start and stop', () => {
     { keepAlive: false, holds: [] },
     { keepAlive: true, holds: ['Timeout'] },
   ])('S10: with keepAlive $keepAlive an idle runtime holds its process by $holds', async ({ keepAlive, holds }) => {
-    const script = fileURLToPath(new URL('../fixtures/idle.ts', import.meta.url))
-    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script, String(keepAlive)], {
+    const child = spawn(process.execPath, [...nodeFlags, program('sessions/test/fixtures/idle'), String(keepAlive)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     const exited = new Promise((resolve) => child.once('exit', resolve))

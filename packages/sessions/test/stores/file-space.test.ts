@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, wr
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { batch, ensure, fileOf, linesOf, numbered, openStores, said, say } from './file-support.ts'
-import { startStoreProcess } from './fixtures/store-process-handle.ts'
+import { startStoreProcess } from './store-process-handle.ts'
 import { temporaryFolders } from './temporary-folder.ts'
 
 const newFolder = temporaryFolders()
