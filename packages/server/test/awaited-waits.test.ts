@@ -115,5 +115,6 @@ const waits: Readonly<Record<string, readonly [script: string, said: unknown]>> 
 }
 
 describe('a script that awaits', () => {
-  it.each(Object.entries(waits))('O15, S66: %s is not ended before', (_name, [script, said]) => expectAwaited(script, said))
+  // Beside each other: most of their time is waiting.
+  it.concurrent.each(Object.entries(waits))('O15, S66: %s is not ended before', (_name, [script, said]) => expectAwaited(script, said))
 })

@@ -1,5 +1,6 @@
-import { spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect } from 'vitest'
 import { bundledFlags } from '../../../../scripts/programs.ts'
 
@@ -24,14 +25,14 @@ const prelude = `
 `
 
 /** Runs a script that awaits a call and says something then: it must not end before, though nothing but the call keeps it alive. */
-export function expectAwaited(script: string, said: unknown): void {
+export async function expectAwaited(script: string, said: unknown): Promise<void> {
   const program = `${prelude}
     const say = (value) => console.log(JSON.stringify(value))
     ${script}`
-  const run = spawnSync(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '--eval', program], {
+  const run = promisify(execFile)(process.execPath, [...bundledFlags(), '--input-type=module', '--eval', program], {
     cwd: join(import.meta.dirname, '..', '..'),
-    encoding: 'utf8',
     timeout: 25_000,
   })
-  expect({ said: run.stdout.trim(), status: run.status, stderr: run.stderr }).toMatchObject({ said: JSON.stringify(said), status: 0 })
+  const ended = await run.then((output) => ({ ...output, code: 0 }), (error: { readonly code: number | null; readonly stdout: string; readonly stderr: string }) => error)
+  expect({ said: ended.stdout.trim(), code: ended.code, stderr: ended.stderr }).toMatchObject({ said: JSON.stringify(said), code: 0 })
 }
