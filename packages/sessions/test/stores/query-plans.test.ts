@@ -58,7 +58,10 @@ async function plannedStore(plans: Plans): Promise<SessionStore> {
 }
 
 /** The statements that the kit makes a store prepare: all there are. */
-async function plansOfAll(): Promise<Plans> {
+const plansOfAll = (): Promise<Plans> => (planned ??= planAll())
+let planned: Promise<Plans> | undefined
+
+async function planAll(): Promise<Plans> {
   const plans: Plans = new Map()
   const bodies: (() => Promise<void>)[] = []
   const create = () => plannedStore(plans)
