@@ -1,3 +1,5 @@
+import { existsSync, mkdirSync, statfsSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
@@ -11,6 +13,19 @@ const startsPrograms = { globalSetup: fileURLToPath(new URL('scripts/test-progra
 /** Workers that a test of the bridge starts in its own process run bundled programs too. */
 const bundledWorkers = {
   alias: { '../../worker/program-file.ts': fileURLToPath(new URL('packages/bridge/test/programs.ts', import.meta.url)) },
+}
+
+const sharedMemory = '/dev/shm'
+const smallestMemoryBytes = 2 ** 31
+
+/** Keeps temporary files in memory where there is room. A killed process leaves there what it leaves on a disk, without the wait for the disk. */
+function temporaryFiles(): { readonly TMPDIR?: string } {
+  if (!existsSync(sharedMemory)) return {}
+  const { bavail, bsize } = statfsSync(sharedMemory)
+  if (bavail * bsize < smallestMemoryBytes) return {}
+  const folder = join(sharedMemory, 'bowline-tests')
+  mkdirSync(folder, { recursive: true })
+  return { TMPDIR: folder }
 }
 
 function project(name: string, root: string, options: object = {}) {
@@ -39,8 +54,9 @@ export default defineConfig({
     isolate: false,
     // With room for what they soon forget the tests take an eighth less time.
     execArgv: ['--max-semi-space-size=64'],
-    // The default leaves one core to the editor: on two cores that is half of them.
-    maxWorkers: '100%',
+    env: temporaryFiles(),
+    // More than cores: many tests wait for another process or for a timer.
+    maxWorkers: Math.ceil(1.5 * availableParallelism()),
     // Far over what any test needs: a busy machine is no failure.
     testTimeout: rounds({ short: 30_000, long: 3_600_000 }),
     hookTimeout: 30_000,
