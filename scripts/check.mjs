@@ -4,23 +4,24 @@ import { runGates, summaryLine } from './gate-runner.mjs'
 import { pnpmCommand, root, workspaceEnv } from './setup.mjs'
 
 /**
- * `after`: gates whose output this one reads. `alone`: measures time or drives a browser, so nothing may run beside it.
+ * The longest come first. `after`: gates whose output this one reads. `waits`: most of its time it waits for a browser. `alone`: it
+ * keeps all cores busy.
  *
  * @type {readonly import('./gate-runner.mjs').Gate[]}
  */
 const gates = [
-  { name: 'build', command: 'pnpm exec turbo run build --output-logs=errors-only' },
-  { name: 'types', command: 'node scripts/types.mjs' },
+  { name: 'e2e', command: `vitest run --project demo-e2e ${reportTo('tests-e2e.json')}`, waits: true },
   // With room for what it soon forgets it takes a tenth less time.
   { name: 'lint', command: 'node --max-semi-space-size=64 node_modules/eslint/bin/eslint.js . --max-warnings 0' },
-  { name: 'unused', command: 'knip' },
-  { name: 'docs', command: 'typedoc --logLevel Warn' },
+  { name: 'build', command: 'pnpm exec turbo run build --output-logs=errors-only' },
   { name: 'pack', command: 'node scripts/pack.mjs', after: ['build'] },
-  { name: 'size', command: 'size-limit', after: ['build'] },
-  { name: 'packages', command: 'node scripts/check-tarballs.mjs', after: ['pack'] },
+  { name: 'docs', command: 'typedoc --logLevel Warn' },
+  { name: 'types', command: 'node scripts/types.mjs' },
   { name: 'smoke', command: 'node scripts/smoke.mjs', after: ['pack'] },
+  { name: 'packages', command: 'node scripts/check-tarballs.mjs', after: ['pack'] },
+  { name: 'unused', command: 'knip' },
+  { name: 'size', command: 'size-limit', after: ['build'] },
   { name: 'test', command: `vitest run --project !demo-e2e ${reportTo('tests.json')}`, alone: true },
-  { name: 'e2e', command: `vitest run --project demo-e2e ${reportTo('tests-e2e.json')}`, alone: true },
 ]
 
 const wanted = process.argv.slice(2)

@@ -4,6 +4,7 @@
  * @property {string} command
  * @property {readonly string[]} [after] gates that must have passed before
  * @property {boolean} [alone] nothing may run beside it
+ * @property {boolean} [waits] it waits most of its time, so it takes no lane
  *
  * @typedef {{ passed: number, failed: number, skipped: number }} Counts
  * @typedef {{ code: number, output: string }} Outcome
@@ -110,9 +111,10 @@ async function runGate(gate, { execute, print, now = Date.now }) {
  * @param {number} lanes
  */
 function canStart(gate, passed, running, lanes) {
-  if (running.size >= lanes || [...running.keys()].some((other) => other.alone)) return false
-  if (gate.after?.some((name) => !passed.has(name))) return false
-  return !gate.alone || running.size === 0
+  const others = [...running.keys()]
+  if (others.some(({ alone }) => alone) || gate.after?.some((name) => !passed.has(name))) return false
+  if (gate.alone) return others.length === 0
+  return gate.waits === true || others.filter(({ waits }) => !waits).length < lanes
 }
 
 /**

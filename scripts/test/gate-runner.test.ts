@@ -72,6 +72,13 @@ describe('running', () => {
     expect(run.beside.at(-1)).toEqual(['test'])
   })
 
+  it('gives no lane to a gate that waits', async () => {
+    const run = harness()
+    await runGates([gate('page', { waits: true }), gate('a'), gate('b'), gate('c'), gate('test', { alone: true })], run.options)
+    expect(run.beside.slice(0, 3)).toEqual([['page'], ['page', 'a'], ['page', 'a', 'b']])
+    expect(run.beside.at(-1)).toEqual(['test'])
+  })
+
   it('starts a gate after those it needs, and fails it when one of them failed', async () => {
     const run = harness({ build: { code: 1, output: '' } })
     const total = await runGates([gate('build'), gate('pack', { after: ['build'] }), gate('smoke', { after: ['pack'] })], run.options)
