@@ -5,7 +5,7 @@ export const areas: readonly Area[] = [
   {
     name: 'ledger',
     parts: [
-      part('agent-loop', ['tools/{recover,call}', 'journal/draft'], ['journal/recovery', 'journal/commits', 'journal/leaving', 'tools/settling', 'loop/remote', 'loop/answers', 'loop/retry', 'loop/approvals', 'subagents/suspended', 'loop/journal-inputs', 'loop/retry-rewind', 'extensions/calls', 'extensions/run-context']),
+      part('agent-loop', ['tools/{recover,call}', 'journal/draft'], ['journal/recovery', 'journal/commits', 'journal/leaving', 'tools/settling', 'loop/remote', 'loop/answers', 'loop/retry', 'loop/approvals', 'subagents/suspended', 'loop/journal-inputs', 'loop/retry-rewind', 'events/log', 'extensions/calls', 'extensions/run-context']),
       part('sessions', ['journal/{ledger-rows,settle-open-calls,turn-state,close-run}', 'session/recover-run'], ['journal/lost-runs', 'runtime/ledger', 'runtime/run', 'runtime/definitions', 'runtime/behind-the-end', 'session/recovery-answers', 'session/stop', 'session/steer', 'life/kill', 'children/stopping', 'children/held']),
     ],
   },

@@ -8,21 +8,15 @@ import type { Script, ScriptedModel } from '@bowline/llm/testing'
 import { createRuntime } from '@bowline/sessions'
 import type { Runtime, RuntimeOptions, SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
-import { afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { createBridge, inProcessExecutor } from '../src/index.ts'
 import type { Bridge, BridgeAgent, BridgeOptions, BridgeEvent, PromptContext, SessionContext } from '../src/index.ts'
 import { recordingLogger } from './support.ts'
 
-const cleanUps: (() => Promise<unknown>)[] = []
-
 /** Done after the test, the last one first. */
 export function later(cleanUp: () => Promise<unknown>): void {
-  cleanUps.push(cleanUp)
+  onTestFinished(async () => void (await cleanUp()))
 }
-
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
-})
 
 export type WriterOptions = Partial<AgentOptions> & { readonly store?: SessionStore } & Pick<RuntimeOptions, 'onDefinitionChange'>
 

@@ -126,6 +126,7 @@ describe('events', () => {
   it('A43: a queue that changes with each commit is a failure of the journal after 20 of them', async () => {
     const expected: boolean[] = []
     const talk = conversation({
+      unfinished: true,
       wrap: (journal) => ({
         ...journal,
         commit: (records, expect) => {

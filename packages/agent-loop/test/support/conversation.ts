@@ -1,6 +1,6 @@
 import { manualClock, scriptedModel } from '@bowline/llm/testing'
 import type { ManualClock, ScriptedModel, Step } from '@bowline/llm/testing'
-import { afterEach, expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { createMemoryJournal, defineAgent, emptyView, reduceEvents } from '../../src/index.ts'
 import type {
   Agent,
@@ -45,9 +45,6 @@ export interface ConversationOptions extends MemoryJournalOptions {
   readonly wrap?: (journal: Journal) => Journal
 }
 
-const opened: { readonly conversation: Conversation; readonly options: ConversationOptions }[] = []
-const models: ScriptedModel[] = []
-
 export function conversation(options: ConversationOptions = {}): Conversation {
   const { unfinished: _unfinished, wrap = (journal: Journal) => journal, ...memoryOptions } = options
   const memory = createMemoryJournal(memoryOptions)
@@ -66,7 +63,7 @@ export function conversation(options: ConversationOptions = {}): Conversation {
     view: () => journal.log.reduce<RunView>(reduceEvents, emptyView),
     types: () => journal.log.map((event) => event.type),
   }
-  opened.push({ conversation: made, options })
+  onTestFinished(() => check(made, options))
   return made
 }
 
@@ -79,7 +76,7 @@ export async function readAll(source: AsyncIterable<AgentEvent>): Promise<readon
 /** A model whose steps must all be used by the end of the test. */
 export function model(steps: readonly Step[]): ScriptedModel {
   const scripted = scriptedModel(steps)
-  models.push(scripted)
+  onTestFinished(() => scripted.assertDone())
   return scripted
 }
 
@@ -88,11 +85,6 @@ export function agentOf(steps: readonly Step[], options: Partial<AgentOptions> =
   const scripted = model(steps)
   return { ...defineAgent({ model: scripted, retry: false, ...options }), model: scripted }
 }
-
-afterEach(async () => {
-  for (const scripted of models.splice(0)) scripted.assertDone()
-  for (const entry of opened.splice(0)) await check(entry.conversation, entry.options)
-})
 
 /** Those of subagents, theirs included. */
 function childJournals({ childJournals: children }: RecordingJournal): readonly RecordingJournal[] {

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import type { AgentEvent } from '../../src/index.ts'
 import { checkEvents } from '../../src/testing/index.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
@@ -6,7 +6,7 @@ import { echo, remote } from '../support/tools.ts'
 
 let log: readonly AgentEvent[] = []
 
-beforeAll(async () => {
+beforeEach(async () => {
   const talk = conversation()
   const calls = [{ id: 'x', name: 'a', input: {} }, { id: 'r', name: 'far', input: {} }]
   const agent = agentOf([{ text: 'one', toolCalls: calls }, { text: 'two' }], { tools: [echo('a').tool, remote('far')] })

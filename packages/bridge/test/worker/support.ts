@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '@bowline/llm'
 import { systemClock } from '@bowline/llm'
-import { afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
 import type { Answer, BridgeEvent, PromptContext, SessionContext } from '../../src/agent.ts'
 import type { BridgeExecutor, WorkerOptions } from '../../src/index.ts'
 import { BridgeError, workerExecutor } from '../../src/index.ts'
@@ -45,13 +45,9 @@ export interface TestWorkers {
   becomes(to: string, generation?: number): Promise<NoticeBody>
 }
 
-const cleanUps: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
-})
-
+/** Done after the test, the last one first. */
 export function atEnd(cleanUp: () => Promise<unknown>): void {
-  cleanUps.push(cleanUp)
+  onTestFinished(async () => void (await cleanUp()))
 }
 
 /** A started executor. Its clock is that of the machine unless another is given. */

@@ -1,18 +1,12 @@
 import { Window } from 'happy-dom'
 import type { ReactNode } from 'react'
-import { afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
 
 /** A real DOM for React. Only what React looks for is global: fetch and streams stay those of Node. */
 const window = new Window()
 Object.assign(globalThis, { window, document: window.document })
 
 const { createRoot } = await import('react-dom/client')
-
-const leaving: (() => void)[] = []
-
-afterEach(() => {
-  for (const leave of leaving.splice(0)) leave()
-})
 
 export interface Page {
   readonly text: () => string
@@ -29,7 +23,7 @@ export function openPage(node: ReactNode): Page {
     if (open) root.unmount()
     open = false
   }
-  leaving.push(leave)
+  onTestFinished(leave)
   return { text: () => place.textContent ?? '', leave, render: (next) => root.render(next) }
 }
 

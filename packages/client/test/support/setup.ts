@@ -1,17 +1,11 @@
-import { afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { createClient, type Client, type ClientEvent, type ClientOptions } from '../../src/index.ts'
 import { JumpingClock } from './jumping-clock.ts'
 import { WireServer } from './wire-server.ts'
 
-const servers: WireServer[] = []
-
-afterEach(async () => {
-  await Promise.all(servers.splice(0).map((server) => server.close()))
-})
-
 export async function startServer(): Promise<WireServer> {
   const server = new WireServer()
-  servers.push(server)
+  onTestFinished(() => server.close())
   await server.listen()
   return server
 }
