@@ -3,12 +3,6 @@ import type { Equivalent } from './run-area.ts'
 /** Mistakes that no test can notice, because nothing that can be seen depends on the difference. */
 export const equivalents: readonly Equivalent[] = [
   {
-    source: 'packages/agent-loop/src/tools/approve.ts',
-    kind: 'always-true',
-    original: "decision.decision === 'approve'",
-    reason: 'A denial with an input is refused before it comes here.',
-  },
-  {
     source: 'packages/server/src/auth/bearer.ts',
     kind: 'empty-text',
     original: "'0'",

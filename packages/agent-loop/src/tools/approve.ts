@@ -15,7 +15,7 @@ import { validate } from './prepare.ts'
 /** The calls whose approval somebody in this process can be asked for, taken in hand. */
 export function approveInPlace(turn: Turn, calls: readonly Call[]): readonly Call[] {
   if (!turn.run.onApproval) return []
-  const asking = calls.filter((call) => awaitsApproval(call) && !call.running && !turn.askedInPlace.has(call.row.toolCallId))
+  const asking = calls.filter((call) => awaitsApproval(call) && !turn.askedInPlace.has(call.row.toolCallId))
   for (const call of asking) {
     turn.askedInPlace.add(call.row.toolCallId)
     call.running = true
@@ -49,18 +49,18 @@ function copied(decision: ApprovalDecision): ApprovalDecision | undefined {
 /** What somebody in this process has decided. What is no valid decision, or comes too late, leaves the question open. */
 export async function takeDecision(turn: Turn, call: Call, decision: ApprovalDecision | undefined): Promise<void> {
   call.running = false
-  if (!decision || turn.stop.requested || isOverdue(turn, call)) return
+  if (!decision || isOverdue(turn, call)) return
   const objection = await objectionTo(turn, call, decision)
   if (turn.stop.requested) return
   if (objection === undefined) return resolveApproval(turn, call, decision)
   turn.log.record({ type: 'error', source: 'tool', name: call.row.toolName, hook: 'onApproval', message: objection, fatal: false })
 }
 
-async function objectionTo(turn: Turn, call: Call, { approvalId, decision, inputHash, input }: ApprovalDecision): Promise<string | undefined> {
+async function objectionTo(turn: Turn, call: Call, { approvalId, inputHash, input }: ApprovalDecision): Promise<string | undefined> {
   const { approval } = call.row
   if (approval?.approvalId !== approvalId) return `the decision is about ${approvalId}`
   if (inputHash !== undefined && inputHash !== approval.inputHash) return 'the decision is about another input'
-  if (input === undefined || decision === 'deny') return undefined
+  if (input === undefined) return undefined
   const checked = await turn.stop.until(validate(call.tool, input)).catch(() => undefined)
   return checked?.ok ? undefined : editProblem(checked?.issues)
 }
@@ -76,16 +76,15 @@ export async function resolveApproval(turn: Turn, call: Call, decision: Approval
   const { approval, toolCallId, deadlineAt: _over, ...row } = call.row
   if (!approval) return
   const { approvalId, reason, by, input } = decision
-  const edited = decision.decision === 'approve' ? input : undefined
   turn.log.record({
     ...{ type: 'approval-resolved', step: turn.step, toolCallId, approvalId, decision: decision.decision },
     ...(reason !== undefined && { reason }),
-    ...(edited !== undefined && { editedInput: edited }),
+    ...(input !== undefined && { editedInput: input }),
     ...(by !== undefined && { by }),
   })
   const decided = { ...approval, state: decision.decision === 'approve' ? ('approved' as const) : ('denied' as const) }
   const known = { ...decided, decision: canonicalDecision(decision) }
-  call.row = { ...row, toolCallId, approval: known, ...(edited !== undefined && { input: edited }) }
+  call.row = { ...row, toolCallId, approval: known, ...(input !== undefined && { input }) }
   writeRows(turn, [call])
   if (decision.decision === 'deny') await finalize(turn, call, deniedAsDecided(known))
 }
@@ -98,9 +97,9 @@ export function deniedAsDecided({ decision }: CallApproval): Outcome {
 
 /** Nobody has decided in time: that counts as a denial. */
 export async function denyOverdue(turn: Turn, call: Call): Promise<void> {
-  const approvalId = call.row.approval?.approvalId
-  if (approvalId === undefined || !awaitsApproval(call) || !isOverdue(turn, call)) return
-  await resolveApproval(turn, call, { approvalId, decision: 'deny', reason: 'nobody decided in time' })
+  const { approval } = call.row
+  if (!approval || !isOverdue(turn, call)) return
+  await resolveApproval(turn, call, { approvalId: approval.approvalId, decision: 'deny', reason: 'nobody decided in time' })
 }
 
 /** Equal texts are the same decision: decision, reason and edited input. */
