@@ -4,8 +4,9 @@ import { z } from 'zod'
 import { createMemoryJournal, defineTool } from '../../src/index.ts'
 import type { AgentOptions, ApprovalDecision, SubmittedResult, ToolOptions } from '../../src/index.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
+import { mortal } from '../support/mortal.ts'
 import { resultsOf } from '../support/prompts.ts'
-import { echo, remote } from '../support/tools.ts'
+import { echo, remote, until } from '../support/tools.ts'
 import { extension } from '../extensions/support.ts'
 
 type Schema = z.ZodObject<{ to: z.ZodString }>
@@ -122,6 +123,49 @@ describe('answers', () => {
     expect(result).toMatchObject({ status: 'error', reason: 'refused', error: { code, refused: ids.map((id) => ({ id, code })) } })
     expect(events).toEqual([])
     expect(talk.memory.snapshot()).toEqual(before)
+  })
+
+  it('A72, A78: the same answer twice in one submission is one answer', async () => {
+    const { talk, agent, sent } = await waiting([])
+    const result = { toolCallId: 'a', output: 1 }
+    const { result: taken } = await talk.play(agent, { toolResults: [result, result], approvals: [approve, approve] })
+    expect(taken).toMatchObject({ status: 'awaiting-tools', submission: { accepted: ['a', 'approval_1'], repeated: [], missing: ['b'] } })
+    expect(sent).toHaveLength(1)
+  })
+
+  it('S208: an edited input that is no object at all is refused by that', async () => {
+    const { talk, agent } = await waiting([])
+    const { result } = await talk.play(agent, { approvals: [{ ...approve, input: 'a text' }] })
+    expect(result.error?.message).toMatch(/^approval_1: the edited input is not valid; input: /)
+  })
+
+  it('A108: with a stop an edited input is checked and stored all the same', async () => {
+    const { talk, agent } = await waiting([])
+    const { result, events } = await talk.play(agent, { approvals: [{ ...approve, input: { to: 'c@d' } }] }, { abortSignal: AbortSignal.abort() })
+    expect(result).toMatchObject({ status: 'aborted', submission: { accepted: ['approval_1'] } })
+    expect(events.find(({ type }) => type === 'approval-resolved')).toMatchObject({ decision: 'approve', editedInput: { to: 'c@d' } })
+  })
+
+  it('A107: a schema that says nothing about an edited input does not hold a run that is stopped', async () => {
+    let asked = false
+    const inputSchema = z.object({ to: z.string() }).refine(async ({ to }) => to === 'a@b' || new Promise<boolean>(() => void (asked = true)))
+    const talk = conversation()
+    const agent = agentOf([{ toolCalls: [call('x', 'send', { to: 'a@b' })] }], { tools: [sender({ inputSchema } as never).tool] })
+    await talk.play(agent, 'go')
+    const run = talk.run(agent, { approvals: [{ ...approve, input: { to: 'c@d' } }] })
+    await until(() => asked)
+    run.abort()
+    expect(await run.result()).toMatchObject({ status: 'aborted' })
+  })
+
+  it('A72: a call that may run again here is nobody else\'s to answer', async () => {
+    const { talk, revive } = mortal('tool-execution-end', 'before')
+    const pure = echo('pure', { effect: 'pure' })
+    const tools = [pure.tool, remote('far')]
+    await talk.play(agentOf([{ toolCalls: [call('p', 'pure'), call('a', 'far')] }], { tools }), 'go')
+    revive()
+    const { result } = await talk.play(agentOf([], { tools }), { toolResults: [{ toolCallId: 'p', output: 'other' }] })
+    expect(result).toMatchObject({ reason: 'refused', error: { code: 'unknown-tool-call', refused: [{ id: 'p' }] } })
   })
 
   it('A78: the same decision is a repeat and another one a conflict, also after the turn has gone on', async () => {

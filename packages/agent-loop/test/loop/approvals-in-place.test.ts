@@ -149,6 +149,17 @@ describe('onApproval', () => {
     expect(talk.journal.events.filter(({ type }) => type === 'error')).toEqual([])
   })
 
+  it('A107: of a run that is stopped while an edited input is checked nothing is decided, and nothing is said to be wrong', async () => {
+    const talk = conversation()
+    const inputSchema = z.object({ to: z.string() }).refine(async ({ to }) => to === 'a@b' || new Promise<boolean>(() => run.abort()))
+    const { tool, sent } = sender({ inputSchema } as never)
+    const onApproval = ({ approvalId }: ApprovalRequest) => Promise.resolve({ approvalId, decision: 'approve' as const, input: { to: 'c@d' } })
+    const run = talk.run(agentOf([{ toolCalls: [call('x')] }], { tools: [tool] }), 'go', { onApproval })
+    expect(await run.result()).toMatchObject({ status: 'aborted' })
+    expect(talk.journal.events.filter(({ type }) => type === 'error' || type === 'approval-resolved')).toMatchObject([{ type: 'approval-resolved', decision: 'cancelled' }])
+    expect(sent).toEqual([])
+  })
+
   it('A11: what a decision holds is copied', async () => {
     const input = { to: 'c@d' }
     const { talk } = await answeredBy(({ approvalId }) => Promise.resolve({ approvalId, decision: 'approve', input }))

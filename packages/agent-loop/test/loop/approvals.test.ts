@@ -158,7 +158,7 @@ describe('approvals', () => {
     expect(late.result).toMatchObject({ reason: 'refused', error: { code: 'approval-conflict' } })
     const next = await talk.play(agent, undefined)
     expect(next.result.status).toBe('completed')
-    expect(next.events.find(({ type }) => type === 'approval-resolved')).toMatchObject({ decision: 'deny' })
+    expect(next.events.find(({ type }) => type === 'approval-resolved')).toMatchObject({ decision: 'deny', reason: 'nobody decided in time' })
     expect(next.events.find(({ type }) => type === 'tool-execution-end')).toMatchObject({ message: { status: 'denied' } })
     expect(sent).toEqual([])
   })
@@ -241,6 +241,12 @@ describe('approvals beside other calls', () => {
     await talk.clock.advance(500)
     const { result } = await talk.play(agent, approve({ input: { to: 'c@d' } }))
     expect(result).toMatchObject({ status: 'awaiting-tools', pendingApprovals: [], pendingToolCalls: [{ toolCallId: 'x', input: { to: 'c@d' }, deadlineAt: 1_600 }] })
-    expect((await talk.play(agent, { toolResults: [{ toolCallId: 'x', output: 'ok' }] })).result.status).toBe('completed')
+    // Handed back as it is listed, with the edited input or with that of the model.
+    const [listed] = result.pendingToolCalls
+    if (!listed) throw new Error('one call waits')
+    const refused = await talk.play(agent, { toolResults: [{ ...listed, input: { to: 'e@f' }, output: 'ok' }] })
+    expect(refused.result).toMatchObject({ reason: 'refused', error: { code: 'invalid-input' } })
+    const answered = await talk.play(agent, { toolResults: [{ ...listed, output: 'ok' }, { ...listed, input: { to: 'a@b' }, output: 'ok' }] })
+    expect(answered.result).toMatchObject({ status: 'completed', submission: { accepted: ['x'] } })
   })
 })
