@@ -2,7 +2,7 @@ import type { ApprovalDecision, SubmittedResult } from '../agent/options.ts'
 import type { AgentErrorCode } from '../events/types.ts'
 import type { CallRow } from '../journal/journal.ts'
 import { canonicalDecision } from '../tools/approve.ts'
-import { awaitsApproval, isOverdue, isSettled } from '../tools/call.ts'
+import { awaitsApproval, isOverdue } from '../tools/call.ts'
 import type { Call } from '../tools/call.ts'
 import { validate } from '../tools/prepare.ts'
 import { hashJson } from '../hash-json.ts'
@@ -74,13 +74,14 @@ function otherCall(turn: Turn, result: SubmittedResult, { row, part }: Call): st
 /** Under which ids somebody must still answer. What is out of time is settled by the next run, whoever asks for it. */
 export function openIdOf(turn: Turn, call: Call): readonly string[] {
   if (isOverdue(turn, call)) return []
-  if (awaitsApproval(call)) return call.row.approval ? [call.row.approval.approvalId] : []
+  const { approval } = call.row
+  if (approval?.state === 'requested') return [approval.approvalId]
   return waitsForResult(call) ? [call.row.toolCallId] : []
 }
 
 /** Given away, or started under `once` without an outcome. */
 function waitsForResult(call: Call): boolean {
-  if (isSettled(call) || call.row.childKey !== undefined) return false
+  if (call.row.childKey !== undefined) return false
   return call.row.state === 'remote' || (call.row.state === 'started' && call.row.effect === 'once')
 }
 

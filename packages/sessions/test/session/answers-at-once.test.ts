@@ -1,5 +1,7 @@
 import { defineTool } from '@bowline/agent-loop'
-import type { InboxRecord, Runtime, Session } from '@bowline/sessions'
+import type { Batch, InboxRecord, Runtime, Session } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
+import { faultyStore, type FaultPlan } from '@bowline/sessions/testing'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { checkLog, setup } from '../support.ts'
@@ -50,17 +52,26 @@ describe('what is said about one call at the same moment', () => {
     await expect(session.resolveTool('nobody', { runAgain: true })).rejects.toMatchObject({ code: 'unknown-tool-call', refused: [{ id: 'nobody', code: 'unknown-tool-call' }] })
     await runtime.stop()
   })
+
+  it('S81: runAgain that the session keeps from being stored is refused after twenty tries', async () => {
+    let tries = 0
+    const isAgain = ({ writes }: Batch): boolean => writes.some((write) => write.op === 'call.put' && write.calls.some(({ state }) => state === 'pending'))
+    const { session, runtime, starts } = await inDoubt('stop', [{ of: 'commit', when: isAgain, fault: { answer: () => (tries++, { ok: false, reason: 'conflict' }) } }])
+    await expect(session.resolveTool('c-pay', { runAgain: true })).rejects.toMatchObject({ code: 'conflict' })
+    expect([tries, starts.length]).toEqual([20, 1])
+    await runtime.stop()
+  })
 })
 
 describe('decisions', () => {
-  async function asked(): Promise<{ readonly runtime: Runtime; readonly session: Session; readonly sent: string[]; readonly ids: readonly string[]; readonly hash: string; inbox(): Promise<readonly InboxRecord[]> }> {
+  async function asked(faults: FaultPlan = []): Promise<{ readonly runtime: Runtime; readonly session: Session; readonly sent: string[]; readonly ids: readonly string[]; readonly hash: string; inbox(): Promise<readonly InboxRecord[]> }> {
     const sent: string[] = []
     const tool = defineTool({
       ...{ name: 'send', description: 'Sends.', inputSchema: z.object({ to: z.string() }), needsApproval: true },
       execute: ({ to }) => `${sent.push(to)}`,
     })
     const steps = [{ toolCalls: ['a', 'b'].map((id) => ({ id, name: 'send', input: { to: id } })) }, { text: 'done' }]
-    const { runtime } = setup({ steps, tools: [tool] })
+    const { runtime } = setup({ steps, tools: [tool], store: faultyStore(memoryStore(), faults) })
     await runtime.start()
     const session = runtime.session('room:1')
     const { pendingApprovals } = await (await session.send('go')).result()
@@ -105,6 +116,46 @@ describe('decisions', () => {
     await expect(session.approve(ids[0] ?? '', { input: 'text' })).rejects.toMatchObject({ issues: [{ path: 'input' }] })
     expect(await inbox()).toEqual([])
     await runtime.stop()
+  })
+
+  it('S92: of a decision without a word more only that is stored', async () => {
+    const { runtime, session, ids, inbox } = await asked()
+    await session.approve(ids[0] ?? '')
+    expect(Object.keys((await inbox())[0]?.body ?? {}).sort()).toEqual(['approvalId', 'decision'])
+    expect(await session.approve(ids[0] ?? '')).not.toHaveProperty('by')
+    await runtime.stop()
+  })
+
+  it('S92: a decision that the session keeps from being stored is refused after twenty tries', async () => {
+    let tries = 0
+    const isDecision = ({ writes }: Batch): boolean => writes.some((write) => write.op === 'inbox.put' && write.rows.some(({ kind }) => kind === 'decision'))
+    const { runtime, session, ids } = await asked([{ of: 'commit', when: isDecision, fault: { answer: () => (tries++, { ok: false, reason: 'conflict' }) } }])
+    await expect(session.approve(ids[0] ?? '')).rejects.toMatchObject({ code: 'conflict' })
+    expect(tries).toBe(20)
+    await runtime.stop()
+  })
+
+  it('S91: what is no decision of this session is refused by what is wrong with it', async () => {
+    const { runtime, session, ids, inbox } = await asked()
+    const [a = ''] = ids
+    const other = runtime.session('room:2')
+    await other.open()
+    await expect(other.approve(a)).rejects.toMatchObject({ code: 'unknown-approval' })
+    await expect(session.approve('')).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringMatching(/^approvalId must be/) as string })
+    await expect(session.approve(a, { reson: 'x' } as never)).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining('did you mean reason?') as string })
+    await expect(session.approve(a, { input: { to: 1n } as never })).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringMatching(/^input\.to /) as string })
+    await expect(session.approve(a, { input: { to: 5 } })).rejects.toMatchObject({ message: expect.stringMatching(/^The edited input does not fit send: input\.to: /) as string })
+    expect(await inbox()).toEqual([])
+    await runtime.stop()
+  })
+
+  it('S91: a runtime that does not know the tool takes no edited input for it', async () => {
+    const { runtime, ids } = await asked()
+    await runtime.stop()
+    const elsewhere = setup({ steps: [], store: runtime.store, concurrency: 0 })
+    const refused = elsewhere.runtime.session('room:1').approve(ids[0] ?? '', { input: { to: 'c' } })
+    await expect(refused).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining('this runtime does not know the tool') as string, issues: [] })
+    await elsewhere.runtime.stop()
   })
 
   it('S92: of two decisions at the same moment one counts', async () => {

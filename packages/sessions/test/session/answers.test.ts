@@ -1,6 +1,8 @@
 import { defineTool } from '@bowline/agent-loop'
 import { manualClock } from '@bowline/llm/testing'
+import type { Batch } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
+import { faultyStore } from '@bowline/sessions/testing'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { checkLog, gate, setup, types } from '../support.ts'
@@ -86,6 +88,75 @@ describe('submitToolResults', () => {
     await expect(session.submitToolResults([{ toolCallId: 'c2', output: 'x' }])).rejects.toMatchObject({
       code: 'tool-result-conflict',
     })
+    await runtime.stop()
+  })
+
+  const putsAnswers = ({ writes }: Batch): boolean => writes.some((write) => write.op === 'inbox.put' && write.rows.some(({ kind }) => kind === 'answer'))
+
+  it('S90: an identical repeat stores nothing, also of an error that was given in short', async () => {
+    const store = faultyStore(memoryStore(), [{ of: 'commit', when: putsAnswers, skip: 1, fault: { error: new Error('a second answer') } }])
+    const { runtime } = setup({ steps: [asks('c1', 'c2')], tools: [place], store })
+    const session = runtime.session('room:1')
+    await (await session.send('where?')).result()
+    await session.submitToolResults([{ toolCallId: 'c1', error: 'no' }])
+    for (const again of [{ error: 'no' }, { output: 'no', isError: true }]) {
+      expect(await session.submitToolResults([{ toolCallId: 'c1', ...again }])).toMatchObject({ accepted: [], repeated: ['c1'], missing: ['c2'] })
+    }
+    await expect(session.submitToolResults([{ toolCallId: 'c1', output: 'no' }])).rejects.toMatchObject({ code: 'tool-result-conflict' })
+    await runtime.stop()
+  })
+
+  it('S90: answers that the session keeps from being stored are refused after twenty tries', async () => {
+    let tries = 0
+    const store = faultyStore(memoryStore(), [{ of: 'commit', when: putsAnswers, fault: { answer: () => (tries++, { ok: false, reason: 'conflict' }) } }])
+    const { runtime } = setup({ steps: [asks('c1')], tools: [place], store })
+    const session = runtime.session('room:1')
+    await (await session.send('where?')).result()
+    await expect(session.submitToolResults([{ toolCallId: 'c1', output: 'one' }])).rejects.toMatchObject({ code: 'conflict' })
+    expect(tries).toBe(20)
+    await runtime.stop()
+  })
+
+  it('S90: a call that ran here has its result, and no other', async () => {
+    const near = defineTool({ name: 'near', description: 'Runs here.', inputSchema: z.object({}), execute: () => 'ran' })
+    const both = { toolCalls: [{ id: 'n', name: 'near', input: {} }, { id: 'c1', name: 'place', input: {} }] }
+    const { runtime } = setup({ steps: [both], tools: [near, place] })
+    const session = runtime.session('room:1')
+    await (await session.send('where?')).result()
+    await expect(session.submitToolResults([{ toolCallId: 'n', output: 'other' }])).rejects.toMatchObject({
+      code: 'tool-result-conflict',
+      message: expect.stringContaining('have other results') as string,
+    })
+    await expect(session.submitToolResults([{ toolCallId: 'nobody', output: 1 }])).rejects.toMatchObject({ message: expect.stringContaining('No call waits') as string })
+    await runtime.stop()
+  })
+
+  it('S90: with answers of an earlier run that are repeated, those of the run that waits count', async () => {
+    const { runtime } = setup({ steps: [asks('c1'), { text: 'one' }, asks('c2'), { text: 'two' }], tools: [place] })
+    const session = runtime.session('room:1')
+    const [first, second] = [{ toolCallId: 'c1', output: 'one' }, { toolCallId: 'c2', output: 'two' }]
+    await (await session.send('where?')).result()
+    await (await session.submitToolResults([first])).run.result()
+    const waiting = await session.send('and now?')
+    await waiting.result()
+    const { run, ...receipt } = await session.submitToolResults([second, first])
+    expect(receipt).toEqual({ accepted: ['c2'], repeated: ['c1'], missing: [] })
+    expect(await run.result()).toMatchObject({ runId: waiting.runId, status: 'completed', text: 'two' })
+    await runtime.stop()
+  })
+
+  it('S90, S91: a run that is to be stopped takes neither results nor decisions any more', async () => {
+    const send = defineTool({ name: 'send', description: 'Sends.', inputSchema: z.object({}), needsApproval: true, execute: () => 'sent' })
+    const steps = [{ toolCalls: [{ id: 'c1', name: 'place', input: {} }, { id: 'x', name: 'send', input: {} }] }]
+    const store = memoryStore()
+    const first = setup({ steps, tools: [place, send], store })
+    const { pendingApprovals } = await (await first.runtime.session('room:1').send('go')).result()
+    await first.runtime.stop()
+    const { runtime } = setup({ steps: [], tools: [place, send], store, concurrency: 0 })
+    const session = runtime.session('room:1')
+    await session.stop({ waitMs: 0 })
+    await expect(session.submitToolResults([{ toolCallId: 'c1', output: 'one' }])).rejects.toMatchObject({ code: 'tool-result-conflict' })
+    await expect(session.approve(pendingApprovals[0]?.approvalId ?? '')).rejects.toMatchObject({ code: 'approval-conflict' })
     await runtime.stop()
   })
 

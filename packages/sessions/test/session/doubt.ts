@@ -2,7 +2,7 @@ import { defineTool } from '@bowline/agent-loop'
 import { manualClock } from '@bowline/llm/testing'
 import type { Session, SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
-import { faultyStore } from '@bowline/sessions/testing'
+import { faultyStore, type FaultPlan } from '@bowline/sessions/testing'
 import { z } from 'zod'
 import { gate, setup, type Setup } from '../support.ts'
 
@@ -39,8 +39,11 @@ export interface Doubt extends Setup {
   readonly starts: readonly Start[]
 }
 
-/** A run whose owner died during the payment: the outcome of that call is unknown, and the other call waits for its answer. */
-export async function inDoubt(onUnknownOutcome: 'stop' | 'tell-model' = 'stop'): Promise<Doubt> {
+/**
+ * A run whose owner died during the payment: the outcome of that call is unknown, and the other call waits for its answer. `faults` are
+ * those of the store of the next owner.
+ */
+export async function inDoubt(onUnknownOutcome: 'stop' | 'tell-model' = 'stop', faults: FaultPlan = []): Promise<Doubt> {
   const clock = manualClock()
   const memory = memoryStore()
   await memory.open({ namespace: 'default', clock, owner: 'keeper' })
@@ -57,7 +60,7 @@ export async function inDoubt(onUnknownOutcome: 'stop' | 'tell-model' = 'stop'):
   const stopping = first.runtime.stop({ graceMs: 0 })
   await clock.advance(10_001)
   await stopping
-  const second = setup({ steps: [{ text: 'all done' }], tools, store: memory, clock, onUnknownOutcome })
+  const second = setup({ steps: [{ text: 'all done' }], tools, store: faultyStore(memory, faults), clock, onUnknownOutcome })
   await second.runtime.start()
   const session = second.runtime.session('room:1')
   const [run] = (await session.runs()).items

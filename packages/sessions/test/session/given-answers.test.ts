@@ -38,6 +38,12 @@ describe('resolveTool', () => {
     ['runAgain that is not true', { runAgain: false }, 'resolution.runAgain must be true; received false.'],
     ['an end of the turn', { output: 'paid', terminate: true }, 'resolution has no option "terminate"'],
     ['details of an error', { error: 'failed', details: 1 }, 'resolution.details belongs to an output'],
+    ['isError of an error', { error: 'failed', isError: true }, 'resolution.isError belongs to an output'],
+    ['the name of its tool, which says that it is unknown', { toolName: 'pay', unknown: true }, 'received none of them'],
+    ['its input, which says that it is unknown', { input: {}, unknown: true }, 'received none of them'],
+    ['its deadline, which says that it is unknown', { deadlineAt: 1, unknown: true }, 'received none of them'],
+    ['its agent, which says that it is unknown', { agent: [], unknown: true }, 'received none of them'],
+    ['its background, which says that it is unknown', { background: [], unknown: true }, 'received none of them'],
     ['the path of another call', { result: 'paid', path: ['other'] }, 'resolution.path is not that of the call that waits'],
     ['the id of another call', { result: 'paid', toolCallId: 'c-place' }, 'resolution.toolCallId is not that of the call that waits'],
     ['the name of another tool', { result: 'paid', toolName: 'place' }, 'resolution.toolName is not that of the call that waits'],
@@ -61,11 +67,18 @@ describe('resolveTool', () => {
     ['a result', { result: 5 }, { status: 'result', output: { type: 'json', value: 5 } }],
     ['an error', { error: 'no money' }, { status: 'error' }],
     ['unknown', { unknown: true }, { status: 'unknown' }],
+    ['an answer with all that its message says', { output: 'paid', role: 'tool-result', toolCallId: 'c-pay', toolName: 'pay', path: [], agent: [], background: [] }, { status: 'result' }],
   ])('S209: %s settles the call as it says', async (_name, resolution, outcome) => {
     const { session, runtime } = await inDoubt()
     await session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }])
     await (await session.resolveTool('c-pay', resolution as ToolResolution)).result()
     expect(await resultOf(session, 'c-pay')).toMatchObject(outcome)
+    await runtime.stop()
+  })
+
+  it('S209: a call without a name is refused by that', async () => {
+    const { session, runtime } = await inDoubt()
+    await expect(session.resolveTool('', { unknown: true })).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringMatching(/^toolCallId must be/) as string })
     await runtime.stop()
   })
 
@@ -94,6 +107,42 @@ describe('submitToolResults', () => {
     await runtime.stop()
   })
 
+  it('S209: a pending call is taken with its deadline, and with the input that an approval has given it', async () => {
+    const hurried = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({ of: z.string() }), timeoutMs: 60_000, needsApproval: true })
+    const { runtime } = setup({ steps: [asks, { text: 'done' }], tools: [hurried] })
+    const session = runtime.session('room:1')
+    const run = await session.send('where?')
+    const { pendingApprovals } = await run.result()
+    await session.approve(pendingApprovals[0]?.approvalId ?? '', { input: { of: 'Bob' } })
+    for await (const event of run) if (event.type === 'awaiting-tools') break
+    const [call] = (await run.result()).pendingToolCalls
+    expect(call).toMatchObject({ input: { of: 'Bob' }, deadlineAt: expect.any(Number) as number })
+    const refused = session.submitToolResults([{ ...(call as PendingToolCall), input: { of: 'Eve' }, output: 'Oslo' }])
+    await expect(refused).rejects.toMatchObject({ issues: [{ path: 'results[0].input', message: expect.stringContaining('is not that of') as string }] })
+    expect(await session.submitToolResults([{ ...(call as PendingToolCall), output: 'Oslo' }])).toMatchObject({ accepted: ['c1'] })
+    await runtime.stop()
+  })
+
+  it('S209: of two equal answers each must be meant for the call', async () => {
+    const { session, runtime } = await waiting()
+    const answer = { toolCallId: 'c1', output: 'Oslo' }
+    const wrong = { ...answer, toolName: 'pay' } as SubmittedResult
+    await expect(session.submitToolResults([wrong, answer])).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining('results[0].toolName') as string })
+    expect(await session.submitToolResults([answer, answer])).toMatchObject({ accepted: ['c1'], repeated: [], missing: [] })
+    await runtime.stop()
+  })
+
+  it('S209: the call of a subagent is not answered itself, although one below it has its id', async () => {
+    const child = helper('child', [{ toolCalls: [callTo('w', 'where')] }, { text: 'found' }], { tools: [remote('where')] })
+    const { runtime, session } = await team([{ toolCalls: [handOver('w', 'child')] }, { text: 'done' }], { subagents: [child] })
+    const run = await session.send('go')
+    expect((await run.result()).pendingToolCalls).toMatchObject([{ toolCallId: 'w', path: ['w'] }])
+    await expect(session.submitToolResults([{ toolCallId: 'w', output: 'made up' }])).rejects.toMatchObject({ code: 'unknown-tool-call' })
+    expect(await session.submitToolResults([{ toolCallId: 'w', path: ['w'], output: 'Oslo' }])).toMatchObject({ accepted: ['w'] })
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    await runtime.stop()
+  })
+
   it('S209: a pending call of a subagent is taken where the root lists it', async () => {
     const inner = helper('inner', [{ toolCalls: [callTo('w', 'where')] }, { text: 'inner' }], { tools: [remote('where')] })
     const outer = helper('outer', [{ toolCalls: [handOver('i', 'inner')] }, { text: 'outer' }], { subagents: [inner] })
@@ -115,6 +164,10 @@ describe('submitToolResults', () => {
     ['the name of another tool', { toolName: 'pay' }, 'toolName is not that of the call that waits'],
     ['another input', { input: { of: 'Bob' } }, 'input is not that of the call that waits'],
     ['another deadline', { deadlineAt: 5 }, 'deadlineAt is not that of the call that waits'],
+    ['the first moment as its deadline', { deadlineAt: 0 }, 'deadlineAt is not that of the call that waits'],
+    ['a deadline before all time', { deadlineAt: -1 }, 'deadlineAt must be'],
+    ['an agent that is a text', { agent: 'scout' }, 'agent must be a list'],
+    ['a background that is a text', { background: 'task' }, 'background must be a list'],
     ['another agent', { agent: ['scout'] }, 'agent is not that of the call that waits'],
     ['a misspelled name', { outpt: 'x' }, 'has no option "outpt"; did you mean output?'],
     ['a name that is none', { toolName: 5 }, 'toolName must be a text with at least one character; received 5'],

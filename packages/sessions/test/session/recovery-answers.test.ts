@@ -38,6 +38,7 @@ describe('a run that waits for an answer and for word on a doubtful call', () =>
       refused: [{ id: 'c-pay', code: 'unknown-tool-call' }],
     })
     expect(await session.info()).toEqual(before)
+    expect(await session.submitToolResults(answers.slice(0, 1), { unknownOutcomes: false })).toMatchObject({ accepted: ['c-place'], missing: ['c-pay'] })
     await runtime.stop()
   })
 
