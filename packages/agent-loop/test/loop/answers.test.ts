@@ -8,6 +8,7 @@ import { mortal } from '../support/mortal.ts'
 import { resultsOf } from '../support/prompts.ts'
 import { echo, remote, until } from '../support/tools.ts'
 import { extension } from '../extensions/support.ts'
+import { handOver, helper } from '../subagents/support.ts'
 
 type Schema = z.ZodObject<{ to: z.ZodString }>
 
@@ -150,7 +151,7 @@ describe('answers', () => {
     let asked = false
     const inputSchema = z.object({ to: z.string() }).refine(async ({ to }) => to === 'a@b' || new Promise<boolean>(() => void (asked = true)))
     const talk = conversation()
-    const agent = agentOf([{ toolCalls: [call('x', 'send', { to: 'a@b' })] }], { tools: [sender({ inputSchema } as never).tool] })
+    const agent = agentOf([{ toolCalls: [call('x', 'send', { to: 'a@b' })] }], { tools: [sender({ inputSchema }).tool] })
     await talk.play(agent, 'go')
     const run = talk.run(agent, { approvals: [{ ...approve, input: { to: 'c@d' } }] })
     await until(() => asked)
@@ -251,6 +252,36 @@ describe('answers', () => {
     const { talk, agent } = await waiting(undefined, { extensions: [watch] })
     await talk.play(agent, { toolResults: [{ toolCallId: 'b', output: 1 }, { toolCallId: 'a', error: 'no' }], approvals: [{ ...approve, decision: 'deny' }] })
     expect(seen).toEqual([['x', 'denied', 'no'], ['b', 'result', 'elsewhere'], ['a', 'error', 'elsewhere']])
+  })
+})
+
+describe('answers to a turn whose subagent waits', () => {
+  async function waitingBelow() {
+    const talk = conversation()
+    const far = helper('far', [{ toolCalls: [call('r', 'fetch')] }, { text: 'far is done' }], { tools: [remote('fetch')] })
+    const agent = agentOf([{ toolCalls: [handOver('f', 'far'), call('o', 'own')] }], { tools: [remote('own')], subagents: [far] })
+    const { result } = await talk.play(agent, 'go')
+    const [listed] = result.pendingToolCalls
+    if (listed?.toolCallId !== 'r') throw new Error('the call of the subagent waits')
+    return { talk, agent, listed }
+  }
+
+  it('A72: the call of a subagent is not answered itself, and is not missing', async () => {
+    const { talk, agent } = await waitingBelow()
+    const { result } = await talk.play(agent, { toolResults: [{ toolCallId: 'f', output: 'made up' }] })
+    expect(result).toMatchObject({ reason: 'refused', error: { code: 'unknown-tool-call', refused: [{ id: 'f' }] } })
+    const answered = await talk.play(agent, { toolResults: [{ toolCallId: 'r', path: ['f'], output: 'fetched' }] })
+    expect(answered.result.submission).toEqual({ accepted: ['r'], repeated: [], missing: ['o'] })
+  })
+
+  it('S209: a pending call of a subagent is handed back as the root lists it, and must be one of this subagent', async () => {
+    const { talk, agent, listed } = await waitingBelow()
+    for (const wrong of [[], ['near'], ['far', 'far']]) {
+      const refused = await talk.play(agent, { toolResults: [{ ...listed, agent: wrong, output: 'fetched' }] })
+      expect(refused.result).toMatchObject({ reason: 'refused', error: { code: 'invalid-input', message: 'r: agent is not that of the call that waits' } })
+    }
+    const { result } = await talk.play(agent, { toolResults: [{ ...listed, output: 'fetched' }] })
+    expect(result.submission).toMatchObject({ accepted: ['r'] })
   })
 })
 

@@ -152,7 +152,7 @@ describe('onApproval', () => {
   it('A107: of a run that is stopped while an edited input is checked nothing is decided, and nothing is said to be wrong', async () => {
     const talk = conversation()
     const inputSchema = z.object({ to: z.string() }).refine(async ({ to }) => to === 'a@b' || new Promise<boolean>(() => run.abort()))
-    const { tool, sent } = sender({ inputSchema } as never)
+    const { tool, sent } = sender({ inputSchema })
     const onApproval = ({ approvalId }: ApprovalRequest) => Promise.resolve({ approvalId, decision: 'approve' as const, input: { to: 'c@d' } })
     const run = talk.run(agentOf([{ toolCalls: [call('x')] }], { tools: [tool] }), 'go', { onApproval })
     expect(await run.result()).toMatchObject({ status: 'aborted' })

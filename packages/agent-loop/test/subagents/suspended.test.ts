@@ -166,25 +166,6 @@ describe('a subagent that waits', () => {
     expect((await talk.play(agent, { toolResults: [{ toolCallId: 'r', path: ['f'], output: 'other' }] })).result).toMatchObject({ error: { code: 'tool-result-conflict' } })
   })
 
-  it('A72: the call of a subagent is not answered itself, and is not missing', async () => {
-    const { talk, agent } = await twoWaiting([], { near: [] })
-    const { result } = await talk.play(agent, { toolResults: [{ toolCallId: 'f', output: 'made up' }] })
-    expect(result).toMatchObject({ reason: 'refused', error: { code: 'unknown-tool-call', refused: [{ id: 'f' }] } })
-    expect((await talk.play(agent, fetched)).result.submission).toEqual({ accepted: ['r'], repeated: [], missing: ['approval_1'] })
-  })
-
-  it('S209: a pending call of a subagent is handed back as the root lists it, and must be one of this subagent', async () => {
-    const { talk, agent, result } = await twoWaiting([], { near: [] })
-    const [listed] = result.pendingToolCalls
-    if (!listed) throw new Error('one call waits')
-    for (const wrong of [[], ['near'], ['far', 'far']]) {
-      const refused = await talk.play(agent, { toolResults: [{ ...listed, agent: wrong, output: 'fetched' }] })
-      expect(refused.result).toMatchObject({ reason: 'refused', error: { code: 'invalid-input', message: 'r: agent is not that of the call that waits' } })
-    }
-    const { result: taken } = await talk.play(agent, { toolResults: [{ ...listed, output: 'fetched' }] })
-    expect(taken.submission).toMatchObject({ accepted: ['r'] })
-  })
-
   it('A71: a child that waits for two goes on with one', async () => {
     const talk = conversation()
     const child = asker('far', [plainCall('a', 'fetch'), plainCall('b', 'fetch')], [remote('fetch')])
