@@ -199,10 +199,14 @@ describe('S58: heartbeats of a runtime', () => {
     await runtime.stop()
   })
 
-  it('S40, S58: what the store does not take of a run is tried again after one heartbeat, then two, four and eight, and then left', async () => {
+  it.each(['once', 'anew'])('S40, S58: started %s, what the store does not take of a run is tried again after one heartbeat, then two, four and eight, and then left', async (how) => {
     const done = gate()
     const { runtime, clock, memory, renewals, answered, send } = await worker({ steps: async () => (await done.passed, { text: 'done' }) })
     await runtime.start()
+    if (how === 'anew') {
+      await runtime.stop()
+      await runtime.start()
+    }
     const { runId } = await send(1)
     const tries: number[] = []
     answered.commit = () => {
