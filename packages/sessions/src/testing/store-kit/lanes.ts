@@ -143,6 +143,22 @@ export const lanes: Topic = ({ it }) => {
     }
   })
 
+  it('S62, S67: a lost run that waits for its next takeover keeps back no other session, and the earliest takeover is the next time', async (bench) => {
+    await bench.commit([ensure(), insertRun('run-1')])
+    await bench.commit([ensure('room:2'), insertRun('run-2', { at: startMs + 1 })], { key: 'room:2' })
+    let owners = 0
+    const take = async (runId?: string) => (await bench.claim({ owner: `owner-${owners++}`, leaseMs: 0, max: 1, ...(runId !== undefined && { runId }) })).map(({ run }) => run.id)
+    const nextAfterMs = async () => ((await bench.store.due(1)).nextAt ?? startMs) - startMs
+    for (const runId of ['run-1', 'run-1', 'run-2']) assert.deepEqual(await take(runId), [runId])
+    assert.deepEqual([await take(), await take(), await nextAfterMs()], [['run-2'], [], 1000])
+    await bench.clock.advance(1000)
+    assert.deepEqual([await take('run-1'), await nextAfterMs()], [['run-1'], 3000])
+    await bench.clock.advance(500)
+    assert.deepEqual([await take(), await nextAfterMs()], [['run-2'], 3000])
+    await bench.clock.advance(1500)
+    assert.deepEqual([await take(), await nextAfterMs()], [['run-1'], 3500])
+  })
+
   it('S63: after progress a lost run is taken over at once, and one that was given back never waits', async (bench) => {
     await bench.commit([ensure(), insertRun('run-1')])
     for (const owner of ['owner-a', 'owner-b']) {
