@@ -28,7 +28,12 @@ export const areas: readonly Area[] = [
   },
   {
     name: 'auth',
-    parts: [part('server', ['auth/*', 'http/{access,caller,addresses}'], ['auth/auth', 'auth/jwt', 'auth/jwt-config', 'http/caller', 'auth/reload', 'auth/tickets', 'auth/awaited-answers', 'http/access', 'node/guarded-download', 'argument-table'])],
+    parts: [
+      part('server', ['http/{access,caller,addresses}'], ['http/caller', 'http/access', 'node/guarded-download']),
+      part('server', ['auth/{auth,bearer,check-auth,principal,token}'], ['session-keys', 'auth/auth', 'auth/jwt-config', 'auth/reload', 'argument-table']),
+      part('server', ['auth/jwt'], ['auth/jwt-config', 'auth/jwt']),
+      part('server', ['auth/{authenticator,tickets}'], ['auth/tickets', 'auth/auth', 'auth/reload', 'auth/awaited-answers']),
+    ],
   },
   {
     name: 'owners',

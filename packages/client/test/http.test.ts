@@ -56,19 +56,20 @@ describe('silence', () => {
 
 describe('what is sent', () => {
   it('C21: a request says what it takes, and that it has a body only where it has one; no cache answers it', async () => {
-    const asked: RequestInit[] = []
-    const fetch: typeof globalThis.fetch = (_input, init) => {
-      asked.push(init ?? {})
+    const asked: (RequestInit & { readonly url: string })[] = []
+    const fetch: typeof globalThis.fetch = (input, init) => {
+      asked.push({ ...init, url: (input as string).replace(nowhere.url, '') })
       return Promise.resolve(asked.length < 3 ? Response.json({}) : new Response('data: {"type":"stream-end","reason":"deleted","resume":false}\n\n', { headers: { 'content-type': 'text/event-stream' } }))
     }
     const session = connect(nowhere, { fetch }).session('s1')
     await session.state()
     await session.stop({ waitMs: 0 })
+    const post = { method: 'POST', url: '/api/agent/session/s1/stop', headers: { accept: 'application/json', 'content-type': 'application/json' } }
     await collect(session.attach())
-    expect(asked.map(({ method, headers, cache, body }) => ({ method, headers, cache, body }))).toEqual([
-      { method: 'GET', headers: { accept: 'application/json' }, cache: 'no-store', body: undefined },
-      { method: 'POST', headers: { accept: 'application/json', 'content-type': 'application/json' }, cache: 'no-store', body: '{"waitMs":0}' },
-      { method: 'GET', headers: { accept: 'text/event-stream, application/x-ndjson' }, cache: 'no-store', body: undefined },
+    expect(asked.map(({ method, url, headers, cache, body }) => ({ method, url, headers, cache, body }))).toEqual([
+      { method: 'GET', url: '/api/agent/session/s1', headers: { accept: 'application/json' }, cache: 'no-store', body: undefined },
+      { ...post, cache: 'no-store', body: '{"waitMs":0}' },
+      { method: 'GET', url: '/api/agent/session/s1/events', headers: { accept: 'text/event-stream, application/x-ndjson' }, cache: 'no-store', body: undefined },
     ])
   })
 

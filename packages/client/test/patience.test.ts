@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { ClientError, type ClientEvent, type Clock } from '../src/index.ts'
+import { onReturn } from '../src/on-return.ts'
 import { Patience, reconnectOptions } from '../src/patience.ts'
 import { answering, delta, savePoint, type Answer } from './support/answering.ts'
 import { textRun } from './support/events.ts'
@@ -132,6 +133,39 @@ describe('the end that a server plans', () => {
     const fetch: typeof globalThis.fetch = (input, init) => (asked.push(new URL(input as string).search), fetching(input, init))
     expect((await collect(connect(nowhere, { fetch }).session('s1').attach({ from: 'start' }))).length).toBe(2)
     expect(asked).toEqual(['?from=start', '?cursor=1'])
+  })
+})
+
+describe('a browser that comes back', () => {
+  it('C18: the network alone, or the page that is seen again, ends a wait; a page that is hidden does not', () => {
+    const heard: string[] = []
+    const place = (): EventTarget & { listeners: number } => {
+      const target = Object.assign(new EventTarget(), { listeners: 0 })
+      const { addEventListener, removeEventListener } = target
+      const counted = (change: number, call: typeof addEventListener): typeof addEventListener => (...given) => {
+        target.listeners += change
+        call.apply(target, given)
+      }
+      return Object.assign(target, { addEventListener: counted(1, addEventListener), removeEventListener: counted(-1, removeEventListener) })
+    }
+    const [browser, page] = [place(), Object.assign(place(), { visibilityState: 'hidden' })]
+    Object.assign(globalThis, { document: page, addEventListener: browser.addEventListener, removeEventListener: browser.removeEventListener })
+    try {
+      const leave = onReturn(() => heard.push('back'))
+      page.dispatchEvent(new Event('visibilitychange'))
+      expect(heard).toEqual([])
+      page.visibilityState = 'visible'
+      page.dispatchEvent(new Event('visibilitychange'))
+      expect(heard).toHaveLength(1)
+      browser.dispatchEvent(new Event('online'))
+      expect(heard).toHaveLength(2)
+      leave()
+      page.dispatchEvent(new Event('visibilitychange'))
+      browser.dispatchEvent(new Event('online'))
+      expect([heard.length, browser.listeners, page.listeners]).toEqual([2, 0, 0])
+    } finally {
+      for (const name of ['document', 'addEventListener', 'removeEventListener']) Reflect.deleteProperty(globalThis, name)
+    }
   })
 })
 
