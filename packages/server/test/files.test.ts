@@ -171,6 +171,16 @@ describe.each(stores)('a repeat of a message with addresses, over the $name stor
     expect(it.model.calls).toHaveLength(2)
   })
 
+  it('V11: joins the run also when a hundred others came after it', async () => {
+    const { asked, download } = once()
+    const it = await bench({ store: make(), download, steps: Array.from({ length: 102 }, () => ({ text: 'Done.' })) })
+    const body = { sessionId: 'mine', input: message('https://files.example/a'), context: {} }
+    const first = completion(await allFrames(await it.execute(body, { 'idempotency-key': 'k1' })))
+    for (let count = 0; count < 101; count++) await (await it.runtime.session('tenant:local:s:mine').send('more')).result()
+    expect((await it.execute(body, { 'idempotency-key': 'k1' })).headers.get('x-run-id')).toBe(first.runId)
+    expect(asked).toEqual(['/a'])
+  })
+
   it('V11: of two at once that cannot both have the file both join the run', async () => {
     const { asked, download } = once()
     const begun = gate()

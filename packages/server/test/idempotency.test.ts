@@ -1,3 +1,6 @@
+import { defineAgent } from '@bowline/agent-loop'
+import { createModels } from '@bowline/llm'
+import { scriptedModel } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
 import { createToken } from '@bowline/server'
 import { bench, gate, refusal, say, stores } from './support/bench.ts'
@@ -55,7 +58,7 @@ describe.each(stores)('idempotency keys over the $name store', ({ make }) => {
     expect(model.calls).toHaveLength(1)
   })
 
-  it('V11: another model or other runtime params under the same key are refused, the same ones join', async () => {
+  it('V11: other runtime params under the same key are refused, the same ones join', async () => {
     const { execute, model } = await bench({ store: make(), steps: [{ text: 'Once.' }], agents: { assistant: { runtimeParams: ['temperature'] } } })
     const body = { sessionId: 'mine', input: say('hi'), context: {}, options: { runtimeParams: { temperature: 0.5 } } }
     await allFrames(await execute(body, key('k1')))
@@ -63,6 +66,24 @@ describe.each(stores)('idempotency keys over the $name store', ({ make }) => {
     await refusal(execute({ ...body, options: { runtimeParams: { temperature: 0.7 } } }, key('k1')), 422, 'id-reused')
     await refusal(execute({ ...body, options: {} }, key('k1')), 422, 'id-reused')
     expect(model.calls).toHaveLength(1)
+  })
+
+  it('V11: another model under the same key is refused, the same one joins', async () => {
+    const models = createModels({ providers: { test: { languageModel: (id: string) => scriptedModel([{ text: id }]) } } })
+    const agent = defineAgent({ name: 'chooser', model: 'test:small', models })
+    const { execute } = await bench({ store: make(), otherAgents: [agent], agents: { chooser: { models: ['test:small', 'test:large'] } } })
+    const ask = (model?: string) => execute({ sessionId: 'mine', input: say('hi'), context: { agent: 'chooser' }, ...(model !== undefined && { options: { model } }) }, key('k1'))
+    const first = completion(await allFrames(await ask('test:large')))
+    expect(completion(await allFrames(await ask('test:large'))).runId).toBe(first.runId)
+    for (const model of ['test:small', undefined]) await refusal(ask(model), 422, 'id-reused')
+  })
+
+  it('V11: one key names one input in each session', async () => {
+    const { execute, model } = await bench({ store: make(), steps: [{ text: 'One.' }, { text: 'Two.' }] })
+    const ask = async (sessionId: string) => completion(await allFrames(await execute({ sessionId, input: say('hi'), context: {} }, key('k1'))))
+    const runs = [await ask('mine'), await ask('other'), await ask('mine'), await ask('other')].map(({ runId }) => runId)
+    expect(runs.slice(2)).toEqual(runs.slice(0, 2))
+    expect(model.calls).toHaveLength(2)
   })
 
   it('V3: a context is not refused when the request that made the session is repeated, and is under another key', async () => {
