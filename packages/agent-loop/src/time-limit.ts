@@ -58,7 +58,7 @@ function settleUnlessAborted<Value>(limit: TimeLimit, promise: PromiseLike<Value
       abortSignal.removeEventListener('abort', onAbort)
       resolve(settled)
     }
-    abortSignal.addEventListener('abort', onAbort, { once: true })
+    abortSignal.addEventListener('abort', onAbort)
     follow(promise, end)
   })
 }

@@ -141,6 +141,7 @@ describe('A143: the wait for code of others', () => {
     const waiting = untilAborted(never, stop.signal)
     stop.abort(new Error('left'))
     await expect(waiting).rejects.toThrow('left')
+    expect(getEventListeners(stop.signal, 'abort')).toHaveLength(0)
     await expect(untilAborted(never, stop.signal)).rejects.toThrow('left')
   })
 })

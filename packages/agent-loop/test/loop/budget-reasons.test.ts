@@ -16,6 +16,7 @@ function pricedAgent(texts: readonly string[], options: Partial<AgentOptions> = 
 describe('A87: which limit has no room', () => {
   it.each([
     ['the cost, with tokens to spare', { maxTotalTokens: 100_000, maxCost: '0.000001' }, 'max-cost'],
+    ['the cost, with just enough tokens', { maxTotalTokens: 101, maxCost: '0.000001' }, 'max-cost'],
     ['the tokens, with money to spare', { maxTotalTokens: 10, maxCost: '1' }, 'max-total-tokens'],
     ['the cost alone', { maxCost: '0.000001' }, 'max-cost'],
     ['the tokens alone', { maxTotalTokens: 10 }, 'max-total-tokens'],
@@ -34,6 +35,16 @@ describe('A87: which limit has no room', () => {
     expect(seen[0]?.cost).toBeLessThanOrEqual(0.5)
     expect(seen[0]?.cost).toBeGreaterThan(0.49)
   })
+
+  it.each([
+    ['one limit', { limits: { maxTotalTokens: 900 } }, { tokens: 900 }],
+    ['no limit', {}, {}],
+  ] as const)('A87: with %s that is what is left', async (_what, options, left) => {
+    const seen: StepState['budgetLeft'][] = []
+    const prepareStep = ({ budgetLeft }: StepState): undefined => void seen.push(budgetLeft)
+    await playOut(conversation(), pricedAgent(['a'], { prepareStep, ...options }), 'go')
+    expect(seen).toEqual([left])
+  })
 })
 
 describe('S208: a retry policy', () => {
@@ -46,8 +57,12 @@ describe('S208: a retry policy', () => {
 
   it.each([
     ...(['maxRetries', 'baseDelayMs', 'maxDelayMs', 'maxServerDelayMs', 'maxTotalDelayMs'] as const).flatMap((name) => [[name, -1], [name, 1.5], [name, '5']] as const),
-    ...([['jitter', -0.1], ['jitter', 'some'], ['rewind', 'step'], ['isRetryable', true], ['retries', 3]] as const),
+    ...([['jitter', -0.1], ['jitter', 'some'], ['rewind', 'step'], ['isRetryable', true]] as const),
   ])('S208: %s must not be %j', (name, value) => {
-    expect(() => retryPolicyOf({ [name]: value })).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining(name) as string }))
+    expect(() => retryPolicyOf({ [name]: value })).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringMatching(new RegExp(`^retry\\.${name} must`)) as string }))
+  })
+
+  it('S208: has no other option', () => {
+    expect(() => retryPolicyOf({ retries: 3 } as never)).toThrow(/^retry has no option "retries"/)
   })
 })

@@ -78,10 +78,11 @@ describe('a budget', () => {
     ['a cost that is none', (budget: ReturnType<typeof createBudget>) => budget.reserve({ tokens: 1, cost: 'much' as never }), 'estimate.cost'],
     ['a total that is a number', (budget: ReturnType<typeof createBudget>) => budget.reserve({ tokens: 1, cost: { ...cost('1'), total: 1 as never } }), 'estimate.cost.total'],
     ['a total below zero', (budget: ReturnType<typeof createBudget>) => budget.charge({ usage: {}, cost: cost('-1') }), 'actual.cost.total'],
+    ['what was used that is none', (budget: ReturnType<typeof createBudget>) => budget.charge(5 as never), 'actual'],
     ['no usage', (budget: ReturnType<typeof createBudget>) => budget.charge({} as never), 'actual.usage'],
   ])('S208: %s is refused by its path, and nothing is counted', (_what, act, path) => {
     const budget = createBudget({ maxTotalTokens: 10, maxCost: '1' })
-    expect(() => act(budget)).toThrow(path)
+    expect(() => act(budget)).toThrow(new RegExp(`^${path.replaceAll('.', '\\.')} must`))
     expect(budget.left).toEqual({ tokens: 10, cost: 1 })
   })
 })
@@ -97,6 +98,11 @@ describe('the wait before a retry', () => {
     expect(retryDelayMs(policy, 1, error(300), () => 0)).toBe(300)
     expect(retryDelayMs(policy, 4, error(300), () => 0)).toBe(500)
     expect(retryDelayMs(policy, 1, error(900), () => 0.5)).toBe(1125)
+  })
+
+  it('A116: the defaults', () => {
+    const delays = { baseDelayMs: 2_000, maxDelayMs: 30_000, maxServerDelayMs: 60_000, maxTotalDelayMs: 180_000 }
+    expect(retryPolicyOf()).toEqual({ maxRetries: 3, ...delays, jitter: 0.25, rewind: 'attempt' })
   })
 
   it('A116: false is no retry, with the other defaults', () => {

@@ -7,6 +7,7 @@ import type { Agent, AgentOptions, Budget } from '../../src/index.ts'
 import { agentOf, conversation, model } from '../support/conversation.ts'
 import { mortal } from '../support/mortal.ts'
 import { echo, latch, remote, until } from '../support/tools.ts'
+import { handOver, helper } from '../subagents/support.ts'
 import { eventsOf, playOut } from '../support/waiting.ts'
 
 const call = (id: string, name: string) => ({ id, name, input: {} })
@@ -43,8 +44,18 @@ describe('createBudget', () => {
     expect(small.reserve({ tokens: 0, cost: cost('0.000000002') })).toBeDefined()
   })
 
-  it.each([{ maxTotalTokens: -1 }, { maxCost: '1e3' }, { maxCost: '-1' }, { typo: 1 }])('refuses %j', (limits) => {
-    expect(() => createBudget(limits as never)).toThrow(expect.objectContaining({ code: 'invalid-config' }))
+  it.each([
+    [{ maxTotalTokens: -1 }, /^maxTotalTokens must/],
+    [{ maxCost: '1e3' }, /^maxCost must/],
+    [{ maxCost: '-1' }, /^maxCost must/],
+    [{ typo: 1 }, /^createBudget\.limits has no option "typo"/],
+  ])('S208: refuses %j', (limits, message) => {
+    expect(() => createBudget(limits as never)).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringMatching(message) as string }))
+  })
+
+  it('A87: nothing may be all that there is', () => {
+    expect(createBudget({ maxTotalTokens: 0, maxCost: 0 }).left).toEqual({ tokens: 0, cost: 0 })
+    expect(createBudget({ maxTotalTokens: 0 }).reserve({ tokens: 1 })).toBeUndefined()
   })
 })
 
@@ -73,14 +84,35 @@ describe('a budget', () => {
     ['what the model gives at most', {}, 100],
   ] as const)('reserves the input and %s', async (_what, runtimeParams, output) => {
     const talk = conversation()
-    const budget = createBudget({ maxTotalTokens: 1_000 })
+    const budget = createBudget({ maxTotalTokens: 1_000, maxCost: '1' })
     const gate = latch()
     const run = talk.run(pricedAgent([{ text: 'a', parts: [{ wait: gate.promise }], usage: { input: 3, output: 2 } }], { runtimeParams }), 'a text of 24 characters.', { budget })
     await until(() => talk.types().includes('text-delta'))
-    expect(budget.left.tokens).toBe(1_000 - 6 - output)
+    expect(budget.left).toEqual({ tokens: 1_000 - 6 - output, cost: 1 - (6 + 2 * output) / 1_000_000 })
     gate.resolve()
     await run.result()
-    expect(budget.left.tokens).toBe(995)
+    expect(budget.left).toEqual({ tokens: 995, cost: 0.999993 })
+  })
+
+  it('reserves 4,096 tokens for the answer of a model of which nothing is known', async () => {
+    const talk = conversation()
+    const budget = createBudget({ maxTotalTokens: 10_000 })
+    const gate = latch()
+    const run = talk.run(agentOf([{ text: 'a', parts: [{ wait: gate.promise }] }]), 'a text of 24 characters.', { budget })
+    await until(() => talk.types().includes('text-delta'))
+    expect(budget.left.tokens).toBe(10_000 - 6 - 4_096)
+    gate.resolve()
+    await run.result()
+  })
+
+  it('A87: what one budget has no room for is set aside on no other', async () => {
+    const talk = conversation()
+    const greedy = helper('greedy', [], { runtimeParams: { maxTokens: 4_000 } })
+    const options = { subagents: [greedy], runtimeParams: { maxTokens: 500 }, limits: { maxTotalTokens: 4_300 } }
+    const agent = agentOf([{ toolCalls: [handOver('g', 'greedy')] }, { text: 'done' }], options)
+    const result = await playOut(talk, agent, 'go', { budget: createBudget({ maxTotalTokens: 3_000 }) })
+    expect(eventsOf(talk, 'child-end')).toMatchObject([{ status: 'limit' }])
+    expect(result).toMatchObject({ status: 'completed', text: 'done' })
   })
 
   it('A87: of two runs at once on one budget only what fits is called', async () => {
@@ -179,10 +211,12 @@ describe('a budget', () => {
     const scripted = model([])
     const models = createModels({
       providers: { test: { languageModel: () => scripted } },
-      models: { 'test:m': { price: dollar }, 'test:e': { price: { ...dollar, currency: 'EUR' } } },
+      models: { 'test:m': { price: dollar }, 'test:e': { price: { ...dollar, currency: 'EUR' } }, 'test:u': { price: { ...dollar, currency: 'USD' } } },
     })
     const agent = defineAgent({ model: 'test:m', models, fallback: ['test:e'] })
     expect(() => agent.run('go', { limits: { maxCost: '1' } })).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining('EUR') as string }))
+    // A price that names none is in dollars.
+    expect(() => defineAgent({ model: 'test:m', models, fallback: ['test:u'], limits: { maxCost: '1' } }).run('go').abort()).not.toThrow()
   })
 
   it('A6: a prepared model without a price ends a turn that is held to one', async () => {

@@ -1,10 +1,10 @@
 import type { Message } from '@bowline/llm'
 import { describe, expect, it } from 'vitest'
-import { defineExtension } from '../../src/index.ts'
+import { defineExtension, defineTool } from '../../src/index.ts'
 import type { PrepareStep, StepContext, StepState } from '../../src/index.ts'
 import { agentOf, conversation, model } from '../support/conversation.ts'
 import { rolesOf, textOfRequest } from '../support/prompts.ts'
-import { echo, gated, remote, until } from '../support/tools.ts'
+import { echo, remote, until } from '../support/tools.ts'
 import { eventsOf, outwait, playOut, refusal, typesOf } from '../support/waiting.ts'
 
 const call = (id: string, name: string) => ({ id, name, input: {} })
@@ -27,11 +27,14 @@ describe('maxDurationMs', () => {
 
   it('A88: ends a tool, and the transcript accepts the next input', async () => {
     const talk = conversation()
-    const slow = gated('slow', { effect: 'pure' })
-    const agent = agentOf([{ toolCalls: [call('x', 'slow')] }, { text: 'fine' }], { tools: [slow.tool], limits, abortGraceMs: 300 })
+    const signals: AbortSignal[] = []
+    const inputSchema = { type: 'object' } as const
+    const slow = defineTool({ name: 'slow', description: '', inputSchema, effect: 'pure', execute: (_input, { abortSignal }) => (signals.push(abortSignal), new Promise<string>(() => {})) })
+    const agent = agentOf([{ toolCalls: [call('x', 'slow')] }, { text: 'fine' }], { tools: [slow], limits, abortGraceMs: 300 })
     const run = talk.run(agent, 'go')
-    await until(() => slow.started.length === 1)
+    await until(() => signals.length === 1)
     const result = await outwait(talk, run)
+    expect(signals[0]?.reason).toMatchObject({ name: 'AbortError', message: 'the turn has used up its time' })
     expect(result).toMatchObject({ status: 'limit', reason: 'max-duration' })
     expect(talk.clock.now()).toBe(6_500)
     expect(result.messages.at(-1)).toMatchObject({ toolCallId: 'x', status: 'cancelled' })
