@@ -8,4 +8,10 @@ export const equivalents: readonly Equivalent[] = [
     original: "'0'",
     reason: 'Only the time of the comparison with the hash of an unknown id depends on it.',
   },
+  {
+    source: 'packages/sessions/src/stores/sql/due.ts',
+    kind: 'always-true',
+    original: 'limit > 0',
+    reason: 'With a limit of 0 the queries give nothing: they are only spared.',
+  },
 ]
