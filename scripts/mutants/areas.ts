@@ -12,7 +12,8 @@ export const areas: readonly Area[] = [
   {
     name: 'claims',
     parts: [
-      part('sessions', ['runtime/{claim-loop,recover}', 'stores/memory/{claim,due}'], ['runtime/recovering', 'runtime/claiming', 'life/wake', 'runtime/many-runtimes', 'life/drain', 'children/blocking', 'stores/memory']),
+      part('sessions', ['runtime/{claim-loop,recover}'], ['runtime/recovering', 'runtime/claiming', 'life/wake', 'runtime/many-runtimes', 'life/drain']),
+      part('sessions', ['stores/memory/{claim,due}'], ['stores/memory']),
       part('sessions', ['stores/sql/{claim,due}'], ['stores/sqlite']),
       part('bridge', ['requests/claim', 'records/processes'], ['admission', 'records', 'calls-that-meet']),
     ],
@@ -20,7 +21,8 @@ export const areas: readonly Area[] = [
   {
     name: 'fences',
     parts: [
-      part('sessions', ['runtime/leases', 'store/commit-once', 'stores/memory/{expectations,renew}', 'stores/rules'], ['life/lease-beats', 'runtime/ask-again', 'runtime/failing-store', 'life/leases', 'life/clock-set-back', 'stores/memory']),
+      part('sessions', ['runtime/leases', 'store/commit-once'], ['life/lease-beats', 'runtime/ask-again', 'runtime/failing-store', 'life/leases', 'life/clock-set-back']),
+      part('sessions', ['stores/memory/{expectations,renew}', 'stores/rules'], ['stores/memory', 'life/clock-set-back']),
       part('sessions', ['stores/sql/expectations'], ['stores/sqlite']),
       part('sessions', ['stores/owner-lock'], ['stores/owner-lock', 'stores/private-files']),
       part('bridge', ['records/record-table'], ['records', 'calls-that-meet']),
