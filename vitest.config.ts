@@ -41,7 +41,7 @@ export default defineConfig({
       project('demo', 'apps/demo', { ...startsPrograms, exclude: ['test/e2e/**'] }),
       project('demo-e2e', 'apps/demo', {
         include: ['test/e2e/**/*.test.{ts,tsx}'],
-        globalSetup: join(import.meta.dirname, 'apps/demo/test/e2e/global-setup.ts'),
+        globalSetup: [startsPrograms.globalSetup, join(import.meta.dirname, 'apps/demo/test/e2e/global-setup.ts')],
         // One browser and one server at a time: what is measured must not compete with itself.
         fileParallelism: false,
         // Of tests that may run beside each other, as many as the browser and a server can serve on two cores.

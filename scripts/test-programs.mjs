@@ -23,6 +23,7 @@ const programs = ['packages/bridge/src/worker/start-entry.ts', 'packages/bridge/
 export default async function setup(project) {
   const folder = await buildPrograms()
   project.provide('programs', folder)
+  project.provide('nodeOptions', `--import ${JSON.stringify(join(folder, 'hook.js'))}`)
   // What Node compiled of a program is kept for its next start. Test processes and what they start inherit this.
   process.env['NODE_COMPILE_CACHE'] = join(folder, 'compiled')
 }
@@ -99,9 +100,13 @@ const dependencies = {
       const found = await resolve(path, { kind: kind === 'entry-point' ? 'import-statement' : kind, resolveDir: from, importer, pluginData: 'asked' })
       return found.errors.length > 0 ? { path, external: true } : found
     })
+    // Workers inherit few variables: theirs keep what Node compiled because the program that starts them says so.
+    onLoad({ filter: /\/bridge\/src\/worker\/start-entry\.ts$/ }, ({ path }) => ({ contents: `${keepCompiled}\n${readFileSync(path, 'utf8')}`, loader: 'ts' }))
     onLoad({ filter: /\/node_modules\/.*\.[cm]?js$/ }, ({ path }) => ({ contents: `${readFileSync(path, 'utf8')}\n${emptyMap}`, loader: 'js' }))
   },
 }
+
+const keepCompiled = `import { enableCompileCache } from 'node:module'; enableCompileCache(import.meta.dirname + '/../../../compiled')`
 
 const emptyMap = `//# sourceMappingURL=data:application/json;base64,${btoa('{"version":3,"sources":[""],"mappings":"A"}')}`
 

@@ -3,7 +3,8 @@ import type { ChildProcess } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { nodeOptions } from '../../../scripts/programs.ts'
+import { inject } from 'vitest'
+import type {} from '../../../scripts/programs.ts'
 
 const supervisor = join(import.meta.dirname, '../src/supervisor.ts')
 
@@ -50,7 +51,7 @@ export async function startDemo(dataFolder: string, env: DemoEnv = {}): Promise<
 /** The same with arguments, without waiting for anything. */
 export function spawnDemo(dataFolder: string, args: readonly string[], env: DemoEnv = {}): Omit<DemoProcess, 'url'> {
   const child = spawn(process.execPath, [supervisor, ...args], {
-    env: { ...process.env, ...cleanEnv, NODE_OPTIONS: nodeOptions(), DEMO_DATA: dataFolder, DEMO_PORT: '0', DEMO_SPEED: '0', ...env },
+    env: { ...process.env, ...cleanEnv, NODE_OPTIONS: inject('nodeOptions'), DEMO_DATA: dataFolder, DEMO_PORT: '0', DEMO_SPEED: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''

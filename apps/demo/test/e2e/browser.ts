@@ -65,7 +65,7 @@ export function describeWithServer(name: string, env: DemoEnv | (() => Promise<D
   describe.skipIf(isChromiumMissing)(titleInBrowser(name), () => {
     let stage: OwnStage
     beforeAll(async () => {
-      const demo = await keepDemo(inject('pageFolder'), typeof env === 'function' ? await env() : env)
+      const demo = await keepDemo({ pageFolder: inject('pageFolder'), nodeOptions: inject('nodeOptions') }, typeof env === 'function' ? await env() : env)
       stage = { demo, ...stageAt(demo.url) }
     })
     afterAll(() => stage.demo.stop())

@@ -18,7 +18,7 @@ declare module 'vitest' {
 export default async function setUp(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   if (isChromiumMissing) return undefined
   const pageFolder = await buildPage()
-  const [browser, demo] = await Promise.all([chromium.launchServer(chromiumOptions), keepDemo(pageFolder)])
+  const [browser, demo] = await Promise.all([chromium.launchServer(chromiumOptions), keepDemo({ pageFolder, nodeOptions: project.getProvidedContext().nodeOptions })])
   project.provide('browserEndpoint', browser.wsEndpoint())
   project.provide('pageFolder', pageFolder)
   project.provide('demoUrl', demo.url)

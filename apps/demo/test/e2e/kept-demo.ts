@@ -12,12 +12,18 @@ export interface KeptDemo {
   stop(): Promise<void>
 }
 
+export interface KeptDemoParts {
+  readonly pageFolder: string
+  /** What makes its packages bundles: a server that is killed often is started often. */
+  readonly nodeOptions: string
+}
+
 /** The server of `npm start`, kept alive by what keeps it alive there, with data of its own and without delays. */
-export async function keepDemo(pageFolder: string, change: DemoEnv = {}): Promise<KeptDemo> {
+export async function keepDemo({ pageFolder, nodeOptions }: KeptDemoParts, change: DemoEnv = {}): Promise<KeptDemo> {
   const dataFolder = await makeDataFolder()
   const port = String(await freePort(0))
   const env: Record<string, string | undefined> = {
-    ...{ ...process.env, ...cleanEnv, DEMO_DATA: dataFolder, DEMO_PAGE: pageFolder, DEMO_PORT: port, DEMO_SPEED: '0' },
+    ...{ ...process.env, ...cleanEnv, DEMO_DATA: dataFolder, DEMO_PAGE: pageFolder, NODE_OPTIONS: nodeOptions, DEMO_PORT: port, DEMO_SPEED: '0' },
     ...change,
   }
   const ready = Promise.withResolvers<string>()

@@ -100,7 +100,7 @@ it('V85: an exception that nobody caught is logged without what it says, ends th
   expect(await ended).toBe(1)
   const log = stdout() + stderr()
   expect(log).toContain('nobody caught this: the process ends')
-  expect(log).toContain('agents.ts:')
+  expect(log).toContain('agents.js:')
   expect(log).not.toContain('secret words')
   const { messages } = await afterwards(folder)
   expect(messages.at(-1)).toMatchObject({ content: [{ type: 'text', text: 'Hello there.' }] })
