@@ -39,6 +39,13 @@ it('V90: what is no secret stays, and nothing that was given is changed', () => 
   expect(value(nested)).toEqual({ list: ['Bearer [redacted]'] })
 })
 
+it('V90: a value of any kind is taken, a text must be one', () => {
+  const { value, text } = createRedaction()
+  for (const plain of [undefined, null, 5, true, Symbol.for('s'), 1n]) expect(value(plain)).toBe(plain)
+  expect(value([undefined, { none: null, gone: undefined, token: undefined }, Object.assign(Object.create(null) as object, { token: 1 })])).toEqual([undefined, { none: null }, { token: '[redacted]' }])
+  for (const given of [undefined, 5, null, {}]) expect(() => text(given as never)).toThrow(/^text must be a text; received/)
+})
+
 it('V90: a long text takes time in proportion to its length', () => {
   const { text } = createRedaction()
   const parts = ['eyJ-', 'sk-', 'token ', 'bearer ', 'cookie ', 'a.', '\t', 'eyJa.a.']

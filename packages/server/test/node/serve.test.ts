@@ -169,7 +169,7 @@ describe('going away', () => {
   })
 
   it('V82: what is still open at the end of the time is ended with drained, and the run is not stopped', async () => {
-    const it = await bench({ steps: [{ text: 'Half of', hang: 'end' }] })
+    const it = await bench({ steps: [{ text: 'Half of', hang: 'middle' }] })
     const open = await it.execute({ sessionId: 'mine', input: say('hi'), context: {} })
     const reading = allFrames(open)
     const closing = it.running.close({ drainMs: 0 })

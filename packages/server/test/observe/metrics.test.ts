@@ -124,7 +124,7 @@ it('V91: tenants are labels only when that is asked for', async () => {
 })
 
 it('V91: a limit that is hit is counted with its code', async () => {
-  const { execute, value } = await measured({ limits: { queuedRunsPerSession: 0 }, steps: [{ hang: 'end' }] })
+  const { execute, value } = await measured({ limits: { queuedRunsPerSession: 0 }, steps: [{ hang: 'before' }] })
   await execute({ sessionId: 'mine', input: say('hi'), context: {} })
   await refusal(execute({ sessionId: 'mine', input: say('more'), options: { onBusy: 'queue' } }), 429, 'queue-full')
   expect(await value('bowline_rate_limited_total{route="/api/agent/execute",code="queue-full"}')).toBe(1)
