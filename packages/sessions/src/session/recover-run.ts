@@ -10,11 +10,9 @@ export async function recoverRun(context: SessionContext, key: string, runId: st
   const run = await readRun(context.store, runId)
   if (!isBelow(run.session, key)) throw unknownRun(runId)
   if (decision === 'stop') return requestStop(context, run, 'the definition of the agent has changed')
-  if (run.status !== 'needs-recovery' || run.reason !== 'definition-changed') {
-    // Somebody has decided already.
-    if (run.status !== 'needs-recovery') return
-    throw new SessionError('invalid-input', 'The run waits for the outcome of a tool call: use resolveTool.')
-  }
+  // Somebody has decided already.
+  if (run.status !== 'needs-recovery') return
+  if (run.reason !== 'definition-changed') throw new SessionError('invalid-input', 'The run waits for the outcome of a tool call: use resolveTool.')
   const result = await commitOnce(context.store, {
     id: context.ids.next('batch'),
     key: run.session,

@@ -16,16 +16,18 @@ interface Version extends Partial<AgentOptions> {
   readonly steps: Script
   readonly store: SessionStore
   readonly policy?: DefinitionPolicy
+  readonly onWake?: (atMs: number) => void
 }
 
 /** A process with one version of the code. */
-function version({ steps, store, policy, ...agent }: Version) {
+function version({ steps, store, policy, onWake, ...agent }: Version) {
   const model = scriptedModel(steps)
   const options: RuntimeOptions = {
     agents: [defineAgent({ name: 'assistant', model, instructions: 'Be brief.', tools: [place], ...agent })],
     store,
     ids,
     ...(policy ? { onDefinitionChange: policy } : {}),
+    ...(onWake && { onWake }),
   }
   return { runtime: createRuntime(options), model }
 }
@@ -98,10 +100,12 @@ describe('a definition that has changed since the run began', () => {
   async function held(steps: Script, faults: FaultPlan = []) {
     const store = faultyStore(memoryStore(), faults)
     const runId = await begun(store)
-    const made = version({ steps, store, policy: 'refuse', ...longer })
+    const wakes: number[] = []
+    const made = version({ steps, store, policy: 'refuse', onWake: (atMs) => void wakes.push(atMs), ...longer })
     const session = made.runtime.session('room:1')
     await (await session.submitToolResults([{ toolCallId: 'c1', output: 'Oslo' }])).run.result()
-    return { ...made, store, runId, session }
+    wakes.length = 0
+    return { ...made, store, runId, session, wakes }
   }
 
   const isDecision = ({ writes }: Batch): boolean => writes.some((write) => write.op === 'run.patch' && write.patch.definition === null)
@@ -110,9 +114,10 @@ describe('a definition that has changed since the run began', () => {
     const late = gate()
     const answers = heldScript([{ text: 'in Oslo' }])
     const second = { of: 'commit', when: isDecision, skip: 1, fault: { waitFor: () => late.passed } } as const
-    const { runtime, session, store, runId } = await held(answers.steps, [second])
+    const { runtime, session, store, runId, wakes } = await held(answers.steps, [second])
     const deciding = [session.recover(runId, 'continue'), session.recover(runId, 'continue')]
     await answers.reached(0)
+    expect(wakes).toHaveLength(1)
     const running = await store.readRun(runId)
     expect(running).toMatchObject({ value: { status: 'running' } })
     expect(running).not.toHaveProperty('value.error')

@@ -46,6 +46,23 @@ describe('what is said about one call at the same moment', () => {
     await runtime.stop()
   })
 
+  it('S68: onWake is told of runAgain once nothing else is open', async () => {
+    const wakes: number[] = []
+    const { session, runtime } = await inDoubt('stop', { onWake: (atMs) => void wakes.push(atMs) })
+    await runtime.stop()
+    wakes.length = 0
+    await session.resolveTool('c-pay', { runAgain: true })
+    expect(wakes).toEqual([])
+    await session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }])
+    expect(wakes).toHaveLength(1)
+    const other = await inDoubt('stop', { onWake: (atMs) => void wakes.push(atMs) })
+    await other.runtime.stop()
+    await other.session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }])
+    wakes.length = 0
+    await other.session.resolveTool('c-pay', { runAgain: true })
+    expect(wakes).toHaveLength(1)
+  })
+
   it('S80: runAgain of a call whose outcome is not open is refused', async () => {
     const { session, runtime } = await inDoubt()
     await expect(session.resolveTool('c-place', { runAgain: true })).rejects.toMatchObject({ code: 'tool-result-conflict' })
@@ -56,7 +73,7 @@ describe('what is said about one call at the same moment', () => {
   it('S81: runAgain that the session keeps from being stored is refused after twenty tries', async () => {
     let tries = 0
     const isAgain = ({ writes }: Batch): boolean => writes.some((write) => write.op === 'call.put' && write.calls.some(({ state }) => state === 'pending'))
-    const { session, runtime, starts } = await inDoubt('stop', [{ of: 'commit', when: isAgain, fault: { answer: () => (tries++, { ok: false, reason: 'conflict' }) } }])
+    const { session, runtime, starts } = await inDoubt('stop', { faults: [{ of: 'commit', when: isAgain, fault: { answer: () => (tries++, { ok: false, reason: 'conflict' }) } }] })
     await expect(session.resolveTool('c-pay', { runAgain: true })).rejects.toMatchObject({ code: 'conflict' })
     expect([tries, starts.length]).toEqual([20, 1])
     await runtime.stop()

@@ -39,11 +39,14 @@ export interface Doubt extends Setup {
   readonly starts: readonly Start[]
 }
 
-/**
- * A run whose owner died during the payment: the outcome of that call is unknown, and the other call waits for its answer. `faults` are
- * those of the store of the next owner.
- */
-export async function inDoubt(onUnknownOutcome: 'stop' | 'tell-model' = 'stop', faults: FaultPlan = []): Promise<Doubt> {
+interface DoubtOptions {
+  /** Of the store of the next owner. */
+  readonly faults?: FaultPlan
+  readonly onWake?: (atMs: number) => void
+}
+
+/** A run whose owner died during the payment: the outcome of that call is unknown, and the other call waits for its answer. */
+export async function inDoubt(onUnknownOutcome: 'stop' | 'tell-model' = 'stop', { faults = [], ...options }: DoubtOptions = {}): Promise<Doubt> {
   const clock = manualClock()
   const memory = memoryStore()
   await memory.open({ namespace: 'default', clock, owner: 'keeper' })
@@ -60,7 +63,7 @@ export async function inDoubt(onUnknownOutcome: 'stop' | 'tell-model' = 'stop', 
   const stopping = first.runtime.stop({ graceMs: 0 })
   await clock.advance(10_001)
   await stopping
-  const second = setup({ steps: [{ text: 'all done' }], tools, store: faultyStore(memory, faults), clock, onUnknownOutcome })
+  const second = setup({ steps: [{ text: 'all done' }], tools, store: faultyStore(memory, faults), clock, onUnknownOutcome, ...options })
   await second.runtime.start()
   const session = second.runtime.session('room:1')
   const [run] = (await session.runs()).items
