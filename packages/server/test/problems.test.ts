@@ -32,6 +32,18 @@ describe('V95: a failure of the layer below as a problem', () => {
     expect([bare.code, bare.facts]).toEqual(['store-unavailable', {}])
   })
 
+  it.each([
+    ['busy', 'Wait for the run, answer what it waits for, or stop it.'],
+    ['cursor-expired', 'Load the session and go on from its cursor.'],
+    ['id-reused', 'Use a new key for new content.'],
+    ['unknown-tool-call', 'The calls listed in refused do not wait for a result; nothing was stored.'],
+    ['tool-result-conflict', 'The calls listed in refused have another outcome already; nothing was stored.'],
+    ['unknown-run', expect.stringMatching(/^[A-Z].*\.$/) as string],
+  ] as const)('V95: %s says what to do, in the words of the server', (code, detail) => {
+    expect(toProblemError(new SessionError(code, 'of tenant:red:s:mine')).message).toEqual(detail)
+    expect(toProblemError(new SessionError(code, 'of tenant:red:s:mine')).message).not.toContain('tenant')
+  })
+
   it('V95: a problem stays itself; anything else is internal, with its cause', () => {
     const problem = new ProblemError('busy', 'x')
     expect(toProblemError(problem)).toBe(problem)
