@@ -1,63 +1,9 @@
-import { defineAgent, defineTool } from '@bowline/agent-loop'
-import type { Clock } from '@bowline/llm'
-import { manualClock, scriptedModel, type Step } from '@bowline/llm/testing'
-import type { RunHandle, SessionStore } from '@bowline/sessions'
-import { memoryStore } from '@bowline/sessions/memory'
+import { defineAgent } from '@bowline/agent-loop'
+import { scriptedModel } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
-import { z } from 'zod'
-import type { ClaimRequest, Lease } from '../../src/store/contract.ts'
-import { aroundStore } from '../../src/testing/around-store.ts'
 import { found } from '../children/support.ts'
-import { gate, setup, type SetupOptions } from '../support.ts'
-
-/** Answers that never come. */
-const never = (): Promise<Step> => new Promise<Step>(() => undefined)
-const answers: SetupOptions['steps'] = () => Promise.resolve({ text: 'done' })
-
-/** A runtime that hears of its own commits alone, and what it asks its store for. */
-async function worker({ deaf = false, ...options }: Partial<SetupOptions> & { readonly deaf?: boolean } = {}) {
-  const clock = manualClock(1_000)
-  const memory = memoryStore()
-  await memory.open({ namespace: 'default', clock, owner: 'keeper' })
-  const claims: ClaimRequest[] = []
-  const renewals: { readonly leases: readonly Lease[]; readonly leaseMs: unknown; readonly at: number }[] = []
-  const faults: unknown[] = []
-  /** What happens when the store has its answer, before the runtime gets it. */
-  const answered: { claim?: () => unknown; renew?: () => unknown; commit?: () => unknown } = {}
-  const around = aroundStore(memory, async (operation, args, go) => {
-    if (operation === 'claim') claims.push(args[0] as ClaimRequest)
-    if (operation === 'renew') renewals.push({ leases: args[0] as readonly Lease[], leaseMs: args[1], at: clock.now() })
-    const answer = await go()
-    if (operation === 'claim' || operation === 'renew' || operation === 'commit') await answered[operation]?.()
-    return answer
-  })
-  const store: SessionStore = deaf ? new Proxy(around, { get: (target, name) => (name === 'subscribe' ? () => () => undefined : (Reflect.get(target, name) as unknown)) }) : around
-  const onError = (error: unknown, where: unknown): void => void faults.push([error, where])
-  const timers: { readonly afterMs: number; readonly hold: boolean }[] = []
-  const watched: Clock = {
-    now: () => clock.now(),
-    setTimer(atMs, run, more) {
-      timers.push({ afterMs: atMs - clock.now(), hold: more?.hold ?? false })
-      return clock.setTimer(atMs, run, more)
-    },
-  }
-  const beats = () => timers.filter(({ afterMs }) => afterMs === 3_000).length
-  const { runtime, model } = setup({ steps: never, store, clock: watched, onError, ...options })
-  const send = async (room: number): Promise<RunHandle> => {
-    const run = await runtime.session(`room:${room}`).send('go')
-    await clock.advance(0)
-    return run
-  }
-  const statuses = (runs: readonly RunHandle[]) => Promise.all(runs.map((run) => run.status()))
-  /** Work that another process leaves behind, of which this one is not told. */
-  const left = async (room: number): Promise<void> => {
-    const at = clock.now()
-    const session = { id: `s${room}`, agent: 'assistant', metadata: {}, at }
-    const run = { id: `left-${room}`, kind: 'user', inputHash: 'h', input: { role: 'user', content: 'go' }, at } as const
-    await memory.commit({ id: `left ${room}`, key: `room:${room}`, expect: [], writes: [{ op: 'session.ensure', session }, { op: 'run.insert', run }] })
-  }
-  return { runtime, model, clock, memory, timers, beats, claims, renewals, faults, answered, send, statuses, left }
-}
+import { gate, type SetupOptions } from '../support.ts'
+import { worker } from './worker.ts'
 
 describe('S8, S57: what a runtime claims', () => {
   it('S8, S57: by default up to 32 runs of its agents, under its name, for ten seconds; renewed every three', async () => {
@@ -271,6 +217,22 @@ describe('S66: a drain that is ended', () => {
   })
 })
 
+it('S48, S116: what another process stores in a session that is not executed here reaches its readers at once', async () => {
+  const { runtime, clock, memory, send } = await worker()
+  await runtime.start()
+  const session = runtime.session('room:2')
+  await session.open()
+  await send(1)
+  const reading = session.events()[Symbol.asyncIterator]()
+  expect((await reading.next()).value).toMatchObject({ type: 'session-start' })
+  const next = reading.next()
+  await clock.advance(0)
+  await memory.commit({ id: 'elsewhere', key: 'room:2', expect: [], writes: [{ op: 'event.append', events: [{ event: { type: 'session-end', at: 1, sessionKey: 'room:2', reason: 'expired' } }] }] })
+  expect((await next).value).toMatchObject({ type: 'session-end', seq: 2 })
+  await reading.return?.()
+  await runtime.stop()
+})
+
 describe('S133: a run that waits for another one', () => {
   it('S133: lends its slot, no more than that, and as long as it waits', async () => {
     const [worked, moved] = [gate(), gate()]
@@ -301,99 +263,6 @@ describe('S133: a run that waits for another one', () => {
     expect(Math.max(...claims.map(({ max }) => max))).toBe(1)
     moved.open()
     for (const run of [asking, ...others]) expect(await run.result()).toMatchObject({ status: 'completed' })
-    await runtime.stop()
-  })
-})
-
-describe('S9: a runtime that stops', () => {
-  it('S9: gives its runs back and takes up nothing more, and leaves no timer', async () => {
-    const { runtime, clock, memory, claims, send } = await worker({ concurrency: 1 })
-    await runtime.start()
-    const runs = [await send(1), await send(2)]
-    const before = claims.length
-    await runtime.stop()
-    expect([clock.pendingTimers, claims.length]).toEqual([0, before])
-    for (const { runId } of runs) expect(await memory.readRun(runId)).toMatchObject({ value: { status: 'queued', attempts: 0 } })
-    await clock.advance(60_000)
-    expect(claims).toHaveLength(before)
-  })
-
-  it('S9: waits for a claim that is under way, and gives back what it got', async () => {
-    const { runtime, clock, memory, answered, send, model } = await worker()
-    await runtime.start()
-    const hold = gate()
-    answered.claim = () => hold.passed
-    const { runId } = await send(1)
-    expect(await memory.readRun(runId)).toMatchObject({ value: { status: 'running' } })
-    const stopping = runtime.stop()
-    await clock.advance(0)
-    hold.open()
-    await stopping
-    expect([clock.pendingTimers, model.calls.length]).toEqual([0, 0])
-    expect(await memory.readRun(runId)).toMatchObject({ value: { status: 'queued' } })
-  })
-
-  it('S9: gives tools their grace, renews leases meanwhile, and gives back the runs of those that do not end', async () => {
-    const started = gate()
-    const stubborn = defineTool({ name: 'dig', description: 'Digs.', inputSchema: z.object({}), execute: () => (started.open(), new Promise<string>(() => undefined)) })
-    const steps: SetupOptions['steps'] = () => Promise.resolve({ toolCalls: [{ id: 'c1', name: 'dig', input: {} }] })
-    const { runtime, clock, memory, renewals, timers, beats, send } = await worker({ steps, tools: [stubborn], abortGraceMs: 60_000 })
-    await runtime.start()
-    const { runId } = await send(1)
-    await started.passed
-    let stopped = false
-    const stopping = runtime.stop({ graceMs: 5_000 }).then(() => (stopped = true))
-    await clock.advance(4_999)
-    expect([stopped, renewals.length]).toEqual([false, 1])
-    await clock.advance(1)
-    await stopping
-    expect(await memory.readRun(runId)).toMatchObject({ value: { status: 'queued' } })
-    // The process must not end before the runs are given back.
-    expect(timers).toContainEqual({ afterMs: 5_000, hold: true })
-    const before = beats()
-    await clock.advance(30_000)
-    expect(beats()).toBe(before)
-  })
-
-  it.each(['before', 'while'])('S9, S40: what the store does not take %s a runtime stops is left to the next claimer, without waiting for a heartbeat', async (moment) => {
-    const [done, started] = [gate(), gate()]
-    const dig = defineTool({ name: 'dig', description: 'Digs.', inputSchema: z.object({}), execute: async () => (started.open(), await done.passed, 'dug') })
-    const steps: SetupOptions['steps'] = () => Promise.resolve({ toolCalls: [{ id: 'c1', name: 'dig', input: {} }] })
-    const { runtime, clock, memory, faults, answered, send } = await worker({ steps, tools: [dig], abortGraceMs: 60_000 })
-    await runtime.start()
-    const { runId } = await send(1)
-    await started.passed
-    const passes = async (ms: number): Promise<void> => {
-      for (let passed = 0; passed < ms; passed += 10) await clock.advance(10)
-    }
-    answered.commit = () => Promise.reject(new Error('away'))
-    let stopped = false
-    const stop = () => runtime.stop({ graceMs: 60_000 }).then(() => (stopped = true))
-    if (moment === 'before') {
-      done.open()
-      await passes(500)
-      expect(faults).not.toEqual([])
-    }
-    const stopping = stop()
-    if (moment === 'while') {
-      await passes(4_000)
-      expect(stopped).toBe(false)
-      done.open()
-    }
-    await passes(500)
-    expect(stopped).toBe(true)
-    await stopping
-    expect(await memory.readRun(runId)).toMatchObject({ status: 'found' })
-  })
-
-  it('S9: starts anew and claims again', async () => {
-    const { runtime, send, statuses } = await worker({ steps: answers })
-    await runtime.start()
-    await runtime.stop()
-    await runtime.start()
-    const run = await send(1)
-    await run.result()
-    expect(await statuses([run])).toEqual(['completed'])
     await runtime.stop()
   })
 })
