@@ -122,7 +122,7 @@ describe.each(wires)('the demo over $name', ({ provider, env }) => {
     [429, 'rate-limit', 3],
     [500, 'server-error', 3],
   ])('D9: answers %i as the classified error %s, and the session stays usable', async (status, kind, retries) => {
-    failAttempts('trouble', retries + 1, { response: { error: { message: `the provider says ${status}`, type: 'provider_error' }, status } })
+    failAttempts('trouble', retries + 1, { response: { error: { message: `the provider says ${status}`, type: 'provider_error' }, status, retryAfter: 0 } })
     const session = newSession()
     const failed = await ask(session, 'trouble')
     expect(failed.status).toBe('error')
