@@ -56,7 +56,7 @@ it('V102: a message does not overtake a stop, and does not wait for the end of w
     await end.passed
     return 'late'
   })
-  const it = await bench({ steps: [calls('deaf'), { text: 'Next.' }], tools: [deaf] })
+  const it = await bench({ steps: [calls('deaf'), { text: 'Next.' }], tools: [deaf], abortGraceMs: 3_600_000 })
   const hold = gate()
   const { chats, sent } = connect(it, { held: { path: '/stop', passed: hold.passed } })
   const first = await postChat(it, chatBody([userMessage('u1', 'one')]))

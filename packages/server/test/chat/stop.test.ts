@@ -42,7 +42,7 @@ describe.each(stores)('a stopped answer, over the $name store', ({ make }) => {
 
   it('V102: also while a tool that hears nothing is still at work', async () => {
     const { tool, started, end } = deafTool()
-    const it = await bench({ store: make(), steps: [calls('deaf'), { text: 'Next.' }], tools: [tool] })
+    const it = await bench({ store: make(), steps: [calls('deaf'), { text: 'Next.' }], tools: [tool], abortGraceMs: 3_600_000 })
     const first = await postChat(it, chatBody([userMessage('u1', 'one')]))
     await started
     expect(await stop(it, { waitMs: 0 })).toMatchObject({ state: 'pending', runId: first.headers.get('x-run-id') })
@@ -91,7 +91,7 @@ describe.each(stores)('a stopped answer, over the $name store', ({ make }) => {
 
   it('V102: the stopped answer is made again without waiting for anybody', async () => {
     const { tool, started, end } = deafTool()
-    const it = await bench({ store: make(), steps: [calls('deaf'), { text: 'Again.' }], tools: [tool] })
+    const it = await bench({ store: make(), steps: [calls('deaf'), { text: 'Again.' }], tools: [tool], abortGraceMs: 3_600_000 })
     const chat = openChat(it)
     const sending = chat.sendMessage({ text: 'one' })
     await started

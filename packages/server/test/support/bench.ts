@@ -29,6 +29,8 @@ export interface Bench {
 export interface BenchOptions extends Partial<ServerOptions> {
   readonly steps?: Script
   readonly tools?: readonly Tool[]
+  /** How long a stop waits for a tool that does not end. */
+  readonly abortGraceMs?: number
   readonly otherAgents?: readonly Agent[]
   readonly store?: SessionStore
   readonly runtimeOptions?: Partial<RuntimeOptions>
@@ -46,6 +48,7 @@ export function idleRuntime(): Runtime {
 export async function bench({
   steps = [],
   tools = [],
+  abortGraceMs = 20,
   otherAgents = [],
   store = memoryStore(),
   runtimeOptions,
@@ -55,7 +58,7 @@ export async function bench({
 }: BenchOptions = {}): Promise<Bench> {
   const faults: unknown[] = []
   const model = scriptedModel(steps)
-  const agent = defineAgent({ name: 'assistant', model, tools })
+  const agent = defineAgent({ name: 'assistant', model, tools, abortGraceMs })
   const runtime = createRuntime({ agents: [agent, ...otherAgents], store, onError: (error) => faults.push(error), ...runtimeOptions })
   await runtime.start()
   const nothing = (): void => undefined
