@@ -135,6 +135,22 @@ describe('V43: tickets in the store', () => {
     expect(principals).toEqual([{ id: 'ada', tenant: 'demo', scopes: ['sessions:read'] }, { id: 'ada', tenant: 'demo', scopes: ['sessions:read'], expiresAt: start + 90_000 }])
   })
 
+  it('V43: a ticket opens up to its last millisecond, and not beyond that of its principal', async () => {
+    const { tickets, clock } = ticketsOver()
+    const create = async (more: Partial<Principal> = {}) => (await tickets.create({ ...ada, ...more }, 's1')).ticket
+    const [inTime, late] = [await create(), await create()]
+    const [inTimeToo, lateToo] = [await create({ expiresAt: start + 30_000 }), await create({ expiresAt: start + 30_000 })]
+    const refused = { code: 'unauthenticated' }
+    await clock.advance(29_999)
+    expect(await tickets.redeem(inTimeToo, 's1')).toMatchObject({ id: 'ada' })
+    await clock.advance(1)
+    await expect(tickets.redeem(lateToo, 's1')).rejects.toMatchObject(refused)
+    await clock.advance(29_999)
+    expect(await tickets.redeem(inTime, 's1')).toMatchObject({ id: 'ada' })
+    await clock.advance(1)
+    await expect(tickets.redeem(late, 's1')).rejects.toMatchObject(refused)
+  })
+
   it('V43: of those that are over twenty are removed with each new one, the oldest first', async () => {
     const { tickets, clock, stored } = ticketsOver()
     for (let count = 0; count < 25; count++) await tickets.create(ada, 's1')
