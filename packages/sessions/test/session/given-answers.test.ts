@@ -183,7 +183,7 @@ describe('submitToolResults', () => {
     const wrong = { ...call, output: 'Oslo', ...more } as unknown as SubmittedResult
     await expect(session.submitToolResults([{ toolCallId: 'c1', output: 'Oslo' }, wrong])).rejects.toMatchObject({
       code: 'invalid-input',
-      message: expect.stringMatching(new RegExp(`^results\\[1\\].*${message.replaceAll(/[.*?()[\]]/g, '\\$&')}`)) as string,
+      message: expect.stringMatching(new RegExp(`^results\\[1\\][. ]${message.replaceAll(/[.*?()[\]]/g, '\\$&')}`)) as string,
     })
     expect(await session.info()).toEqual(before)
     await runtime.stop()
