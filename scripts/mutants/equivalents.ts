@@ -14,4 +14,10 @@ export const equivalents: readonly Equivalent[] = [
     original: 'limit > 0',
     reason: 'With a limit of 0 the queries give nothing: they are only spared.',
   },
+  {
+    source: 'packages/sessions/src/stores/memory/due.ts',
+    kind: 'move-boundary',
+    original: '<',
+    reason: 'Keys are unique, the order of timers with one time and one id is open, and of two equal times either is the earliest.',
+  },
 ]
