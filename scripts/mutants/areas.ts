@@ -67,7 +67,7 @@ export const areas: readonly Area[] = [
     parts: [
       part('agent-loop', ['tools/approve', 'loop/{judge-answers,answer-fields}'], ['loop/approvals', 'loop/approvals-in-place', 'loop/answers', 'loop/answer-fields', 'loop/model-function', 'journal/recovery', 'subagents/suspended']),
       part('sessions', ['session/{decisions,answers,given-answers}'], ['session/approvals', 'session/answers', 'session/given-answers', 'session/answers-at-once', 'session/recovery-answers', 'children/asking']),
-      part('server', ['routes/approvals'], ['held', 'context', 'contract', 'input', 'observe/audit']),
+      part('server', ['routes/approvals'], ['held', 'context', 'contract', 'input', 'observe/audit', 'rate/rate-limits']),
     ],
   },
   {

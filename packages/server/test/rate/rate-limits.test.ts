@@ -60,9 +60,10 @@ describe('per principal', () => {
       await post(`${mine}/stop`, {}, as('demo:a')),
       await post(`${mine}/tool-results`, results, as('demo:a')),
       await post(`${mine}/tool-calls/x/resolve`, { result: 1 }, as('demo:a')),
+      await post(`${mine}/approvals/x`, { decision: 'approve' }, as('demo:a')),
     ]
-    expect(control.map(({ status }) => status)).toEqual([404, 404, 404, 404])
-    expect(control.map(({ headers }) => headers.get('ratelimit')?.slice(0, 13))).toEqual([4, 3, 2, 1].map((left) => `"control";r=${left}`))
+    expect(control.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404])
+    expect(control.map(({ headers }) => headers.get('ratelimit')?.slice(0, 13))).toEqual([4, 3, 2, 1, 0].map((left) => `"control";r=${left}`))
     for (let count = 0; count < 20; count++) expect((await get('/healthz')).headers.get('ratelimit')).toBeNull()
   })
 
