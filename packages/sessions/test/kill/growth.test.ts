@@ -35,7 +35,8 @@ describe(`a session that is suspended and resumed ${cycles} times`, () => {
   const folder = mkdtempSync(join(tmpdir(), 'bowline-growth-'))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-  it.each(['memory', 'data.db'])('S88: leaves nothing in the memory of its process, over %s', async (name) => {
+  // What both leave is left by the runtime: the database, which takes twice as long, is for a long run.
+  it.each(['memory', 'data.db'].slice(0, rounds({ short: 1, long: 2 })))('S88: leaves nothing in the memory of its process, over %s', async (name) => {
     const measured = await measure(name === 'memory' ? name : join(folder, name))
     expect(measured.map((each) => each.cycles)).toEqual(Array.from({ length: 10 }, (_, index) => ((index + 1) * cycles) / 10))
     expect(growthPerCycle(measured)).toBeLessThan(mostBytesPerCycle)

@@ -12,6 +12,7 @@ const nearby: Readonly<Record<string, number>> = {
   'a slot not given back': 15,
   'a TTL that reading prolongs': 30,
   'a lost steer': 15,
+  'an outcome stored before its call': 740,
 }
 
 describe('what programs find', () => {
