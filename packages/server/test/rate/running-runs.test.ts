@@ -336,6 +336,19 @@ describe('of what the store is asked, and what its hints tell', () => {
     }
   })
 
+  it('V77: an input waits until the store was read again', async () => {
+    const { within, start, clock, store } = await limited({ processes: 'many', hints: false })
+    const { listSessions } = store
+    store.listSessions = async (query) => {
+      await new Promise((resolve) => setImmediate(resolve))
+      return listSessions(query)
+    }
+    await within('a')
+    await start('x')
+    await clock.advance(60_000)
+    await expect(within('a')).rejects.toMatchObject(tooMany)
+  })
+
   it('V77: what the next reading of the store does not show is forgotten', async () => {
     const { within, clock, asked } = await limited({ processes: 'many' })
     await within('a')
