@@ -17,6 +17,8 @@ const gates = [
   { name: 'pack', command: 'node scripts/pack.mjs', after: ['build'] },
   { name: 'docs', command: 'typedoc --logLevel Warn' },
   { name: 'types', command: 'node scripts/types.mjs' },
+  // Rules that need types, with the native compiler: a fifth of the time that eslint takes for them.
+  { name: 'lint-types', command: 'oxlint --type-aware --deny-warnings' },
   { name: 'smoke', command: 'node scripts/smoke.mjs', after: ['pack'] },
   { name: 'packages', command: 'node scripts/check-tarballs.mjs', after: ['pack'] },
   { name: 'unused', command: 'knip' },

@@ -41,6 +41,9 @@ export class TestRunner {
 function startProcess(options: TestProcessOptions): Promise<ChildProcess> {
   // In a group of its own, so that the workers and programs of the tests end with it.
   const child = fork(program, [JSON.stringify(options)], { cwd: options.root, detached: true, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  const end = (): void => killGroup(child)
+  process.once('exit', end)
+  child.once('exit', () => process.off('exit', end))
   return new Promise((resolve, reject) => {
     child.once('message', () => resolve(child))
     child.once('exit', (code) => reject(new Error(`The test process ended with code ${code} before it was ready.`)))
@@ -63,12 +66,16 @@ function ask(child: ChildProcess, order: TestOrder | 'start'): Promise<TestAnswe
 async function endProcess(child: ChildProcess): Promise<void> {
   const isEnded = child.exitCode !== null || child.signalCode !== null
   const ended = isEnded ? undefined : once(child, 'exit')
-  try {
-    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
-  } catch {
-    // All of its group have ended.
-  }
+  killGroup(child)
   await ended
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+  } catch {
+    // All of them have ended.
+  }
 }
 
 function inMs(limitMs: number): Promise<'hangs'> {

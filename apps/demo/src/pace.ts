@@ -30,7 +30,7 @@ function waitUntil(clock: Clock, atMs: number, abortSignal: AbortSignal | undefi
     })
     const abort = (): void => {
       cancel()
-      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason is the caller's own
+      // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the reason is the caller's own
       reject(abortSignal?.reason)
     }
     abortSignal?.addEventListener('abort', abort, { once: true })

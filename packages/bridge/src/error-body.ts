@@ -1,4 +1,4 @@
-import type { JSONObject, JSONValue } from '@bowline/llm'
+import type { JSONObject } from '@bowline/llm'
 import { BridgeError } from './errors.ts'
 import type { BridgeErrorBody, BridgeErrorDetails } from './errors.ts'
 import { standardRedaction } from './redact.ts'
@@ -22,7 +22,7 @@ export function errorBody(error: unknown, redaction = standardRedaction): Bridge
   if (!BridgeError.isInstance(error)) return { code: 'INTERNAL', message: 'Internal error', retryable: false, details: {} }
   const details: JSONObject = {}
   for (const name of detailNames) {
-    const value = error.details[name] as JSONValue | undefined
+    const value = error.details[name]
     if (value !== undefined) details[name] = redaction.value(value)
   }
   return { code: error.code, message: redaction.text(error.message), retryable: error.retryable, details }

@@ -114,7 +114,7 @@ describe('sse parser', () => {
 })
 
 describe('cursors', () => {
-  it.each([
+  it.each<readonly [cursor: string, position: { seq: number; delta: number } | undefined]>([
     ['0', { seq: 0, delta: 0 }],
     ['12', { seq: 12, delta: 0 }],
     ['12.34', { seq: 12, delta: 34 }],

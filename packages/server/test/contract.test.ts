@@ -244,7 +244,7 @@ it('V95: the codes of problems are these', () => {
 it('V95: a failure of ours is a problem without its text, also when it is no error', async () => {
   for (const thrown of [new TypeError('secret /data'), 'secret', undefined]) {
     const { get, faults, runtime } = await bench()
-    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- libraries reject with anything
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- libraries reject with anything
     runtime.sessions = () => Promise.reject(thrown)
     const problem = await refusal(get('/api/agent/sessions'), 500, 'internal')
     expect(JSON.stringify([problem, faults])).not.toContain('secret')

@@ -22,7 +22,11 @@ export async function withBridge(line: CommandLine, folder: string, work: (bridg
       started.push(runtime)
     }
     await bridge.start()
-    await work(bridge).finally(() => bridge.stop())
+    try {
+      await work(bridge)
+    } finally {
+      await bridge.stop()
+    }
   } finally {
     for (const runtime of started.reverse()) await runtime.stop()
   }

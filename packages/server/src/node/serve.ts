@@ -75,12 +75,18 @@ export async function serve(server: Server, options: ServeOptions = {}): Promise
   )
   const address = await listen(http, host, port)
   let closing: Promise<void> | undefined
+  const closeAll = async (closeOptions: CloseOptions | undefined): Promise<void> => {
+    try {
+      await server.close(closeOptions)
+    } finally {
+      await stopListening(http)
+    }
+  }
   const running: RunningServer = {
     url: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
     port: address.port,
     close(closeOptions) {
-      closing ??= server.close(closeOptions).finally(() => stopListening(http))
-      return closing
+      return (closing ??= closeAll(closeOptions))
     },
   }
   if (options.signals) closeOnSignals(() => running.close(drainMs === undefined ? {} : { drainMs }))

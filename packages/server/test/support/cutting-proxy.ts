@@ -6,7 +6,7 @@ export interface CuttingProxy {
   readonly url: string
   /** How many connections were cut. */
   readonly cuts: () => number
-  /** Where new connections go. While it is undefined they wait: a client that must not hurry has nothing to hurry for. */
+  /** Where connections go from now on; older ones end. While it is undefined new ones wait: a client that must not hurry has nothing to hurry for. */
   toward(port: number | undefined): void
 }
 
@@ -19,6 +19,7 @@ export async function cuttingProxy(budget: () => number | undefined): Promise<Cu
   let waiting: (() => void)[] = []
   let cuts = 0
   const open = new Set<Socket>()
+  const upstreams = new Set<Socket>()
 
   function track(socket: Socket): Socket {
     open.add(socket)
@@ -28,6 +29,7 @@ export async function cuttingProxy(budget: () => number | undefined): Promise<Cu
   function join(client: Socket, target: number): void {
     if (client.destroyed) return
     const upstream = track(connect(target, '127.0.0.1'))
+    upstreams.add(upstream)
     let left = budget() ?? Infinity
     upstream.on('data', (bytes: Buffer) => {
       if (client.destroyed) return
@@ -40,7 +42,10 @@ export async function cuttingProxy(budget: () => number | undefined): Promise<Cu
     })
     client.on('data', (bytes) => void upstream.write(bytes))
     client.once('close', () => upstream.destroy())
-    upstream.once('close', () => client.destroySoon())
+    upstream.once('close', () => {
+      upstreams.delete(upstream)
+      client.destroySoon()
+    })
     client.resume()
   }
 
@@ -60,6 +65,7 @@ export async function cuttingProxy(budget: () => number | undefined): Promise<Cu
     cuts: () => cuts,
     toward(target) {
       port = target
+      for (const upstream of upstreams) upstream.destroy()
       if (target === undefined) return
       for (const go of waiting.splice(0)) go()
       waiting = []

@@ -62,7 +62,7 @@ describe('programs', () => {
       const body = failure?.program.split('\n').filter((line) => !line.startsWith('import ')).join('\n') ?? ''
       let test: (() => Promise<void>) | undefined
       const it = (_name: string, made: () => Promise<void>) => (test = made)
-      // eslint-disable-next-line @typescript-eslint/no-implied-eval -- what was printed is to be run as it stands
+      // oxlint-disable-next-line typescript/no-implied-eval -- what was printed is to be run as it stands
       const define = new Function('it', 'expect', 'runProgram', body) as (...given: readonly unknown[]) => void
       define(it, expect, (program: Program) => runProgram(program, { faults: given }))
       return test?.()

@@ -7,7 +7,7 @@ import { aroundStore } from '../../src/testing/around-store.ts'
 import { setup, type SetupOptions } from '../support.ts'
 
 /** Answers that never come. */
-export const never = (): Promise<Step> => new Promise<Step>(() => undefined)
+const never = (): Promise<Step> => new Promise<Step>(() => undefined)
 export const answers: SetupOptions['steps'] = () => Promise.resolve({ text: 'done' })
 
 /** A runtime that hears of its own commits alone, and what it asks its store for. */
