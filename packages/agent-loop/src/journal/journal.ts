@@ -196,7 +196,7 @@ export interface CallRow {
   readonly answerHash?: string
   /** Of a call that handed its work to a subagent: the key of the child's journal. */
   readonly childKey?: string
-  /** What the log tells of the work that the call has handed on. */
+  /** Subagents of the call, and other work that its tool reports, of which the log tells. */
   readonly told?: readonly ToldChild[]
   /** What the subagent waits to have decided, as far as the log tells of it. */
   readonly asked?: readonly { readonly approvalId: string; readonly toolCallId: string }[]
@@ -206,12 +206,12 @@ export interface CallRow {
   readonly terminate?: true
 }
 
-/** Its `child-start` is in the log. */
+/** How far the log tells of a subagent: its `child-start` is there. */
 export interface ToldChild {
   readonly childRunId: string
   /** The last one whose `child-update` is in the log; 0: none. */
   readonly step: number
-  /** So is its `child-end`. */
+  /** Its `child-end` is there too. */
   readonly ended?: true
 }
 

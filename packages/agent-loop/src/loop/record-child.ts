@@ -9,8 +9,9 @@ type Report<Kind extends ChildReport['kind']> = Extract<ChildReport, { kind: Kin
 const textCharacters = 500
 
 /**
- * Drafts what a call says of the work that it handed to somebody else. What comes behind an end is dropped, and what the log tells of
- * already: the row of the call says so in the same commit, for a call that runs again after a crash.
+ * Drafts the events for a report of a call about its subagent, or about other work. A report that comes after the end is dropped. So
+ * is one that the log already has: a call that runs again after a crash reports from the beginning. The row of the call, stored in the
+ * same commit as the events, keeps which these are.
  */
 export function recordChild(turn: Turn, call: Call, report: ChildReport): void {
   if (call.tool?.subagent && turn.run.journal.children?.logs) return report.kind === 'end' ? book(turn, call, report) : undefined

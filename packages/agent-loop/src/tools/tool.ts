@@ -105,8 +105,8 @@ export interface CallContext {
 }
 
 /**
- * What a tool that hands work to somebody else says about it. A `childRunId` is the same work, also when the call runs again after a
- * crash: what the log tells of it already is dropped.
+ * What a tool reports about work that runs elsewhere. One `childRunId` names one piece of work, also when the call runs again after a
+ * crash: reports that the log already has are dropped.
  */
 export type ChildReport =
   | { readonly kind: 'start'; readonly childRunId: string; readonly subagent: string; readonly description?: string }

@@ -276,7 +276,7 @@ export interface ToolCallRecord {
   readonly approval?: ApprovalRecord
   /** Of a call that handed its work to a subagent. */
   readonly childKey?: string
-  /** What the log tells of the work that the call has handed on, when the run itself writes it. */
+  /** Subagents of the call of which the run has told in the log. Absent where subagents write their events themselves. */
   readonly told?: NonNullable<CallRow['told']>
   /** What the subagent waits to have decided, as far as the log tells of it. */
   readonly asked?: NonNullable<CallRow['asked']>
