@@ -3,7 +3,6 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
-import { LongFirst } from './scripts/long-first.mjs'
 import { rounds } from './scripts/test-length.ts'
 
 const packages = ['llm', 'agent-loop', 'sessions', 'bridge', 'server', 'client']
@@ -57,8 +56,7 @@ export default defineConfig({
     execArgv: ['--max-semi-space-size=64'],
     env: temporaryFiles(),
     // More than cores: many tests wait for another process or for a timer.
-    maxWorkers: 2 * availableParallelism(),
-    sequence: { sequencer: LongFirst },
+    maxWorkers: Math.ceil(1.5 * availableParallelism()),
     // Far over what any test needs: a busy machine is no failure.
     testTimeout: rounds({ short: 30_000, long: 3_600_000 }),
     hookTimeout: 30_000,
