@@ -39,10 +39,12 @@ async function lostRun(patch: RunPatch = {}, { turn = 1, session = {}, run = {} 
     /** What happens before the next commits; what it returns is their answer. */
     beforeCommits: (...work: readonly (typeof before)[number][]) => void before.push(...work),
     log: async () => (await memory.readEvents(room, 1, 100)).events.map(({ type }) => type),
+    /** Types of the events that readers of this process were given, by the numbers that they have in the log. */
     published: () => {
-      const types: string[] = []
-      for (let item = reader.shift(); item; item = reader.shift()) types.push(item.event.type)
-      return types
+      const events: { readonly type: string; readonly seq?: number }[] = []
+      for (let item = reader.shift(); item; item = reader.shift()) events.push(item.event)
+      expect(events.map(({ seq }) => seq)).toEqual(events.map((_event, place) => (events[0]?.seq ?? 0) + place))
+      return events.map(({ type }) => type)
     },
     touch: (...writes: readonly Write[]) => bench.commit([appendEvents({ event: { type: 'branch-switched', at: 1 } }), ...writes]),
   }

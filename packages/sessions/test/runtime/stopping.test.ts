@@ -4,6 +4,22 @@ import { z } from 'zod'
 import { gate, type SetupOptions } from '../support.ts'
 import { answers, worker } from './worker.ts'
 
+describe('a run that is stopped', () => {
+  it('S126: ends while the store does not answer a claim', async () => {
+    const hold = gate()
+    const { runtime, clock, answered, send } = await worker({ concurrency: 2 })
+    await runtime.start()
+    const run = await send(1)
+    answered.claim = () => hold.passed
+    await send(2)
+    await runtime.session('room:1').stop()
+    await clock.advance(0)
+    expect(await run.status()).toBe('stopped')
+    hold.open()
+    await runtime.stop()
+  })
+})
+
 describe('S9: a runtime that stops', () => {
   it('S9: gives its runs back and takes up nothing more, and leaves no timer', async () => {
     const { runtime, clock, memory, claims, send } = await worker({ concurrency: 1 })
