@@ -209,8 +209,8 @@ export interface CallRow {
 /** How far the log tells of a subagent: its `child-start` is there. */
 export interface ToldChild {
   readonly childRunId: string
-  /** The last one whose `child-update` is in the log; 0: none. */
-  readonly step: number
+  /** The last one whose `child-update` is in the log; absent: none. */
+  readonly step?: number
   /** Its `child-end` is there too. */
   readonly ended?: true
 }

@@ -37,7 +37,7 @@ function begin(turn: Turn, call: Call, report: ChildReport): ToldChild {
   const { childRunId } = report
   const { row } = call
   const { subagent, description } = report.kind === 'start' ? report : { subagent: row.toolName }
-  const told: ToldChild = { childRunId, step: 0 }
+  const told: ToldChild = { childRunId }
   mark(call, told)
   turn.log.record({
     ...{ type: 'child-start', step: turn.step, toolCallId: row.toolCallId, childRunId, subagent },
@@ -54,7 +54,7 @@ function mark(call: Call, told: ToldChild): void {
 function update(turn: Turn, call: Call, report: Report<'update'>, told: ToldChild): void {
   const { childRunId, step, status = 'running', text, toolNames = [] } = report
   const { row } = call
-  if (step <= told.step) return
+  if (told.step !== undefined && step <= told.step) return
   mark(call, { ...told, step })
   turn.log.record({
     ...{ type: 'child-update', toolCallId: row.toolCallId, childRunId, step, status, toolNames },

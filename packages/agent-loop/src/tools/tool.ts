@@ -113,7 +113,7 @@ export type ChildReport =
   | {
       readonly kind: 'update'
       readonly childRunId: string
-      /** The child's own count, upwards; of one step only the first update counts. */
+      /** The child's own count, upwards: an update of a step that is not above the last reported one is dropped. */
       readonly step: number
       readonly status?: ChildUpdateEvent['status']
       readonly text?: string

@@ -56,6 +56,11 @@ describe('reportChild', () => {
     expect(result.usage.inputTokens).toBe(120)
   })
 
+  it('A182: steps may be counted from 0; one that is not above the last told is dropped', async () => {
+    const { told } = await reported([0, 1, 0, 3, 2].map((step): ChildReport => ({ kind: 'update', childRunId: 'x', step })))
+    expect(told.flatMap((event) => (event.type === 'child-update' ? event.step : []))).toEqual([0, 1, 3])
+  })
+
   it('A182: an end that nothing came before is told with its start', async () => {
     const { told } = await reported([{ kind: 'end', childRunId: 'x', status: 'completed', usage }])
     expect(told).toMatchObject([{ type: 'child-start', subagent: 'bridge' }, { type: 'child-end' }, { type: 'usage' }])
