@@ -77,7 +77,8 @@ export class ChatForm implements FrameForm {
     const frames = parts.flatMap((chunks, part) =>
       chunks.map((chunk) => this.#shared.named(this.#log, event, frameName(part, chunk), () => chunkFrame(event.cursor, chunk))),
     )
-    return frames.length > 0 || event.type === 'turn-start' ? this.#withStart(event.cursor, frames) : []
+    // With the first event, so that the answer has its place on the page before it has begun.
+    return this.#withStart(event.cursor, frames)
   }
 
   /** Chunks of this stream alone. */

@@ -14,7 +14,7 @@ export class TurnFold {
   readonly #message = new MessageFold()
   readonly #stored = new Set<string>()
   readonly #answers: string[] = []
-  #hasBegun = false
+  #isTold = false
   #hasEnded = false
   #isOver = false
   /** Id of the stored input. */
@@ -28,13 +28,12 @@ export class TurnFold {
 
   push(event: LoggedEvent): void {
     this.#note(event)
-    if (event.type === 'turn-start') this.#hasBegun = true
+    this.#isTold = true
     for (const chunks of this.#turn.push(withoutSecrets(event, this.#redaction))) this.add(chunks)
   }
 
   /** Adds what the stream of a turn says at its end. */
   add(chunks: Chunks): void {
-    if (chunks.length > 0) this.#hasBegun = true
     for (const chunk of chunks) this.#message.push(chunk)
   }
 
@@ -61,7 +60,7 @@ export class TurnFold {
   /** Undefined as long as a stream would have said nothing. */
   get message(): UiMessage | undefined {
     const { sessionId, runId } = this.#name
-    return this.#hasBegun ? { id: runId, role: 'assistant', metadata: { sessionId, runId }, parts: this.#message.parts } : undefined
+    return this.#isTold ? { id: runId, role: 'assistant', metadata: { sessionId, runId }, parts: this.#message.parts } : undefined
   }
 
   #note(event: LoggedEvent): void {

@@ -84,6 +84,26 @@ describe.each(stores)('a conversation that is loaded, over the $name store', ({ 
     expect(json((await load(it)).messages)).toEqual(json(there.messages))
   })
 
+  it('V101: an answer that has not begun has its place, for the page that asked and for one that loads it', async () => {
+    const hold = gate()
+    const it = await bench({ store: make(), steps: () => hold.passed.then(() => ({ text: 'Done.' })), runtimeOptions: { concurrency: 1 } })
+    const other = await postChat(it, chatBody([userMessage('u1', 'elsewhere')], { id: 'other' }))
+    const there = openChat(it)
+    const sending = there.sendMessage({ text: 'one' })
+    await expect.poll(() => texts(there.messages)).toEqual(['user: one', 'assistant: '])
+    expect(there.status).toBe('submitted')
+    const history = await load(it)
+    expect(history.run).toEqual({ runId: there.lastMessage?.id, status: 'queued', stopping: false })
+    expect(json(history.messages)).toEqual(json(there.messages))
+    const back = openChat(it, { messages: history.messages })
+    const resuming = back.resumeStream()
+    await expect.poll(() => back.status).toBe('submitted')
+    hold.open()
+    await Promise.all([sending, resuming, allUiFrames(other)])
+    expect(texts(back.messages)).toEqual(['user: one', 'assistant: Done.'])
+    expect([json(back.messages), json((await load(it)).messages)]).toEqual([json(there.messages), json(there.messages)])
+  })
+
   it('V101: answers that were given while others are missing are shown, and the loaded page gives the rest', async () => {
     const steps = [calls('place', 'time', 'erase'), { text: 'In Oslo at noon.' }]
     const it = await bench({ store: make(), steps, tools: [remoteTool('place'), remoteTool('time'), asking('erase')] })

@@ -8,7 +8,7 @@ import { expect, it } from 'vitest'
 import { rounds, testSeed } from '../../../../scripts/test-length.ts'
 import { bench, gate, localTool, remoteTool, type Bench } from '../support/bench.ts'
 import { bundlePage, describeInBrowser } from '../support/browser.ts'
-import { textOf } from '../support/chat.ts'
+import { chatBody, postChat, textOf, userMessage } from '../support/chat.ts'
 
 const folder = join(import.meta.dirname, '../..')
 const example = /```tsx chat\n(.*?)```/s.exec(readFileSync(join(folder, '../client/README.md'), 'utf8'))?.[1] ?? expect.fail('there is no example')
@@ -56,6 +56,19 @@ async function openPage(browser: Browser, { url }: Bench) {
       await page.getByRole('button', { name: 'Send' }).click({ force: true })
     },
     press: (name: string) => page.getByRole('button', { name }).click(),
+    /**
+     * Sends without the button, which may be disabled, and presses Stop just before. Sends nothing while the page waits for the server to
+     * accept a message: the AI SDK would put its answer after both.
+     */
+    sayAtOnce: (text: string, { stops = false } = {}) =>
+      page.evaluate(
+        ([question, isStop]) => {
+          const { chat, document } = globalThis as unknown as WatchedPage
+          if (isStop) for (const button of document.querySelectorAll('button')) if (button.textContent === 'Stop') button.click()
+          if (chat?.status !== 'submitted' || chat.messages.at(-1)?.role === 'assistant') void chat?.sendMessage({ text: question })
+        },
+        [text, stops] as const,
+      ),
     alert: () => page.getByRole('alert').textContent(),
   }
 }
@@ -126,16 +139,6 @@ describeInBrowser('the page of the README', (browser) => {
     })
     await tab.load()
     let said = 0
-    // Before an answer has begun, a second message would come before it: the AI SDK puts an answer at the end.
-    const sayAtOnce = (text: string, stops: boolean) =>
-      tab.page.evaluate(
-        ([question, isStop]) => {
-          const { chat, document } = globalThis as unknown as WatchedPage
-          if (isStop) for (const button of document.querySelectorAll('button')) if (button.textContent === 'Stop') button.click()
-          if (chat?.status !== 'submitted') void chat?.sendMessage({ text: question })
-        },
-        [text, stops] as const,
-      )
     const actions: Readonly<Record<string, () => Promise<unknown>>> = {
       'let go': () => Promise.resolve(answers.letGo()),
       load: () => tab.load(),
@@ -147,8 +150,8 @@ describeInBrowser('the page of the README', (browser) => {
         await tab.say(text)
         await expect.poll(async () => JSON.stringify(await tab.shown()), eventually).toMatch(new RegExp(`user: ${text}|"(submitted|streaming)"`))
       },
-      'say at once': () => sayAtOnce(`question ${said++}`, false),
-      'stop and say at once': () => sayAtOnce(`question ${said++}`, true),
+      'say at once': () => tab.sayAtOnce(`question ${said++}`),
+      'stop and say at once': () => tab.sayAtOnce(`question ${said++}`, { stops: true }),
     }
     const names = ['say', 'say', 'let go', 'let go', 'let go', 'stop', 'load', 'say at once', 'stop and say at once']
     const told: string[] = []
@@ -211,5 +214,48 @@ describeInBrowser('the page of the README', (browser) => {
     await one.load()
     expect((await one.shown()).lines).toEqual(['user: one', 'assistant: Answer 0 and on.', 'user: two', 'assistant: Answer 1 and on.'])
     expect([...one.complaints, ...two.complaints]).toEqual([])
+  })
+
+  it('V101: what is said before the first answer has begun comes after that answer, also when the page is loaded again', async () => {
+    const answers = heldAnswers()
+    const served = await bench({ steps: (_call, index) => answers.step(0, index), runtimeOptions: { concurrency: 1 } })
+    const other = await postChat(served, chatBody([userMessage('u1', 'elsewhere')], { id: 'other' }))
+    const tab = await openPage(browser(), served)
+    await tab.load()
+    await tab.say('one')
+    await expect.poll(async () => (await tab.shown()).lines, eventually).toEqual(['user: one', 'assistant: '])
+    expect((await history(served)).run).toMatchObject({ status: 'queued' })
+    await tab.sayAtOnce('two', { stops: true })
+    await expect.poll(async () => (await tab.shown()).lines, eventually).toEqual(['user: one', 'assistant: ', 'user: two', 'assistant: '])
+    answers.free()
+    await expect.poll(async () => (await tab.shown()).lines.at(-1), eventually).toBe('assistant: Answer 1 and on.')
+    await other.body?.cancel()
+    const { messages } = await tab.shown()
+    await tab.load()
+    expect((await tab.shown()).messages).toEqual(messages)
+    expect(messages.map(textOf)).toEqual(['one', '', 'two', 'Answer 1 and on.'])
+    expect(tab.complaints).toEqual([])
+  })
+
+  it('V101: it lets nobody send before the server has accepted what was sent', async () => {
+    const served = await bench({ steps: [{ text: 'Done.' }] })
+    const tab = await openPage(browser(), served)
+    const [asked, accepts] = [gate(), gate()]
+    await tab.page.route('**/api/chat', async (route) => {
+      asked.open()
+      await accepts.passed
+      await route.continue()
+    })
+    await tab.load()
+    await tab.say('one')
+    await asked.passed
+    expect((await tab.shown()).status).toBe('submitted')
+    await tab.say('two')
+    await tab.page.getByRole('textbox').press('Enter')
+    accepts.open()
+    await expect.poll(async () => (await tab.shown()).status, eventually).toBe('ready')
+    expect((await tab.shown()).lines).toEqual(['user: one', 'assistant: Done.'])
+    expect(await askedIn(served)).toEqual(['one'])
+    expect(tab.complaints).toEqual([])
   })
 })
