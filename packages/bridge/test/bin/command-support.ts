@@ -2,8 +2,10 @@ import { spawn } from 'node:child_process'
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { onTestFinished } from 'vitest'
+import { Writable } from 'node:stream'
+import { onTestFinished, vi } from 'vitest'
 import { nodeFlags } from '../../../../scripts/programs.ts'
+import { runCommand } from '../../src/bin/run-command.ts'
 import { fixtureFile, programFile } from '../programs.ts'
 
 /** What starts the command: a client of stdio takes it apart. */
@@ -32,9 +34,14 @@ export interface CommandOptions {
 }
 
 /** It ends with the test. */
-export function startCommand(args: readonly string[], { environment = {}, folder }: CommandOptions = {}): Command {
+export function startCommand(args: readonly string[], options: CommandOptions = {}): Command {
+  const command = spawnCommand(args, options)
+  onTestFinished(() => void command.child.kill('SIGKILL'))
+  return command
+}
+
+function spawnCommand(args: readonly string[], { environment = {}, folder }: CommandOptions): Command {
   const child = spawn(process.execPath, [...nodeArgs(), ...args], { env: { ...process.env, ...environment }, cwd: folder })
-  onTestFinished(() => void child.kill('SIGKILL'))
   let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
   let stdout = ''
@@ -63,9 +70,44 @@ export function startCommand(args: readonly string[], { environment = {}, folder
   }
 }
 
-/** A bridge over HTTP in a process of its own. */
-export async function startHttpCommand(args: readonly string[], options: CommandOptions = {}): Promise<Command & { readonly url: string }> {
-  const command = startCommand(['--http', '127.0.0.1:0', ...args], options)
+export interface Outcome {
+  readonly exitCode: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs a command that ends by itself in this process, where it costs no start. */
+export async function runHere(args: readonly string[], { environment = {}, folder }: CommandOptions = {}): Promise<Outcome> {
+  let stdout = ''
+  let stderr = ''
+  const protocol = new Writable({ write: (chunk: Buffer, _encoding, done) => void ((stdout += chunk.toString()), done()) })
+  const writing = vi.spyOn(process.stderr, 'write').mockImplementation((text) => Boolean((stderr += String(text))))
+  const folderOfProcess = vi.spyOn(process, 'cwd')
+  if (folder !== undefined) folderOfProcess.mockReturnValue(folder)
+  try {
+    const exitCode = await runCommand(args, environment, protocol)
+    return { exitCode, stdout, stderr }
+  } finally {
+    writing.mockRestore()
+    folderOfProcess.mockRestore()
+  }
+}
+
+export type HttpCommand = Command & { readonly url: string }
+
+const onAnyPort = ['--http', '127.0.0.1:0'] as const
+
+/** A bridge over HTTP in a process of its own, which ends with the test. */
+export async function startHttpCommand(args: readonly string[], options: CommandOptions = {}): Promise<HttpCommand> {
+  return listening(startCommand([...onAnyPort, ...args], options))
+}
+
+/** The same for all tests of a file: what starts it ends it. */
+export async function startSharedHttpCommand(args: readonly string[]): Promise<HttpCommand> {
+  return listening(spawnCommand([...onAnyPort, ...args], {}))
+}
+
+async function listening(command: Command): Promise<HttpCommand> {
   const line = await command.says(/listening on \S+\n/)
   return { ...command, url: line.replace('listening on ', '').trim() }
 }

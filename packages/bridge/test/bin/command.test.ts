@@ -13,7 +13,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { fixtureFile } from '../programs.ts'
-import { fixture, nodeArgs, startCommand, startHttpCommand, type Command } from './command-support.ts'
+import { fixture, nodeArgs, runHere, startCommand, startHttpCommand, type Command, type Outcome } from './command-support.ts'
 
 let folder: string
 beforeEach(async () => {
@@ -25,6 +25,11 @@ afterEach(async () => {
 
 function start(...args: string[]): Command {
   return startCommand(args, { environment: { STORE_FILE: join(folder, 'sessions.db') }, folder })
+}
+
+/** In this process. */
+function run(...args: string[]): Promise<Outcome> {
+  return runHere(args, { folder })
 }
 
 function send({ child }: Command, message: object): void {
@@ -137,32 +142,32 @@ describe('bowline-bridge', () => {
     await runtime.stop()
   })
 
-  it('B114: without agents the server still starts, and discovery is an empty list', async () => {
+  it('B114: without agents the server still starts: discovery is an empty list, and health is told', async () => {
     const client = await connected()
     const found = await client.callTool({ name: 'agents_discover', arguments: {} })
     expect(found.structuredContent).toEqual({ agents: [] })
     const refused = await client.callTool({ name: 'tasks_delegate', arguments: { prompt: 'hi' } })
     expect(refused._meta?.['bowline/error']).toMatchObject({ code: 'CONFIG', message: 'No agents registered' })
-    await client.close()
-  })
-
-  it('B114: without agents health is told too', async () => {
-    const client = await connected()
     const health = await client.callTool({ name: 'bridge_health', arguments: {} })
     expect(health.structuredContent).toMatchObject({ healthy: false, agents: { total: 0, ready: 0 }, executors: [] })
     await client.close()
+  })
+
+  it('exit code 2 for bad configuration, of which stdout says nothing', async () => {
+    const command = start('--config', fixture('bad-default'))
+    expect(await command.exit).toEqual([2, null])
+    expect(command.stderr()).toMatch(/no default agent nobody; there are \w+/)
+    expect(command.stdout()).toBe('')
   })
 
   it.each<[string, string[], RegExp]>([
     ['an unknown flag', ['--defalt-agent', 'red'], /There is no --defalt-agent; did you mean --default-agent\?/],
     ['a file that is not there', ['--config', 'nowhere.config.ts'], /nowhere\.config\.ts cannot be loaded/],
     ['a file without default export', ['--config', fixture('no-default')], /must export the result of defineBridgeConfig/],
-    ['a default agent that does not exist', ['--config', fixture('bad-default')], /no default agent nobody; there are \w+/],
   ])('exit code 2 for bad configuration: %s', async (_what, args, text) => {
-    const command = start(...args)
-    expect(await command.exit).toEqual([2, null])
-    expect(command.stderr()).toMatch(text)
-    expect(command.stdout()).toBe('')
+    const { exitCode, stderr, stdout } = await run(...args, 'check')
+    expect([exitCode, stdout]).toEqual([2, ''])
+    expect(stderr).toMatch(text)
   })
 
   it.each<[string, string, RegExp]>([
@@ -173,9 +178,9 @@ describe('bowline-bridge', () => {
     ['a word that is none', '{ "worker": [] }', /bowline\.bridge\.json has no option "worker"; did you mean workers\?/],
   ])('exit code 2 for a configuration in JSON: %s', async (_what, text, message) => {
     await writeFile(join(folder, 'bowline.bridge.json'), text)
-    const command = start('check')
-    expect(await command.exit).toEqual([2, null])
-    expect(command.stderr()).toMatch(message)
+    const { exitCode, stderr } = await run('check')
+    expect(exitCode).toBe(2)
+    expect(stderr).toMatch(message)
   })
 
   it('exit code 1 for a failure: a store that is no store', async () => {
@@ -199,57 +204,50 @@ describe('bowline-bridge', () => {
     const command = start('--config', fixture('clients'), '--default-agent', 'asking', 'check')
     expect(await command.exit).toEqual([0, null])
     expect(command.stdout()).toBe('ready echo (in-process)\nready waiting (in-process)\nready witness (in-process)\nready asking (in-process, default)\n')
+    expect(command.stderr()).toContain('"level":"info"')
   })
 
   it('B122: check says so where there are no agents, exit code 1', async () => {
-    const command = start('check')
-    expect(await command.exit).toEqual([1, null])
-    expect(command.stdout()).toBe('There are no agents\n')
+    const { exitCode, stdout } = await run('check')
+    expect([exitCode, stdout]).toEqual([1, 'There are no agents\n'])
   })
 
   it('exit code 2 for a default agent of the command line that does not exist', async () => {
-    const command = start('--config', fixture('clients'), '--default-agent', 'nobody', 'check')
-    expect(await command.exit).toEqual([2, null])
-    expect(command.stderr()).toMatch(/no default agent nobody/)
+    const { exitCode, stderr } = await run('--config', fixture('clients'), '--default-agent', 'nobody', 'check')
+    expect(exitCode).toBe(2)
+    expect(stderr).toMatch(/no default agent nobody/)
   })
 
   it('help and version are for stdout', async () => {
-    const help = start('--help')
-    const version = start('--version')
-    expect([await help.exit, await version.exit]).toEqual([[0, null], [0, null]])
-    for (const flag of ['--config', '--worker', '--default-agent', '--http', '--allow-host', '--log-level']) expect(help.stdout()).toContain(flag)
-    expect(version.stdout()).toMatch(/^\d+\.\d+\.\d+\n$/)
+    const help = await run('--help')
+    const version = await run('--version')
+    expect([help.exitCode, version.exitCode]).toEqual([0, 0])
+    for (const flag of ['--config', '--worker', '--default-agent', '--http', '--allow-host', '--log-level']) expect(help.stdout).toContain(flag)
+    expect(version.stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
   })
 
   it('takes the configuration that stands in the folder', async () => {
     await writeFile(join(folder, 'bowline.bridge.json'), JSON.stringify({ defaultAgentId: 'from-json' }))
-    const json = start('check')
-    expect(await json.exit).toEqual([2, null])
-    expect(json.stderr()).toContain('from-json')
+    const json = await run('check')
+    expect(json.exitCode).toBe(2)
+    expect(json.stderr).toContain('from-json')
     await writeFile(join(folder, 'bowline.bridge.ts'), `export { default } from ${JSON.stringify(pathToFileURL(fixture('clients')).href)}`)
-    const both = start('check')
-    expect(await both.exit).toEqual([2, null])
-    expect(both.stderr()).toContain('There are bowline.bridge.ts and bowline.bridge.json: name one of them with --config')
+    const both = await run('check')
+    expect(both.exitCode).toBe(2)
+    expect(both.stderr).toContain('There are bowline.bridge.ts and bowline.bridge.json: name one of them with --config')
     await rm(join(folder, 'bowline.bridge.json'))
     const module = start('check')
     expect(await module.exit).toEqual([0, null])
     expect(module.stdout()).toContain('ready echo')
   })
 
-  it('takes the configuration that BOWLINE_BRIDGE_CONFIG names, and a flag before it', async () => {
-    const environment = { BOWLINE_BRIDGE_CONFIG: fixture('clients') }
+  it('takes the configuration that BOWLINE_BRIDGE_CONFIG names, and a flag before it; tells no more than BOWLINE_LOG_LEVEL asks for', async () => {
+    const environment = { BOWLINE_BRIDGE_CONFIG: fixture('clients'), BOWLINE_LOG_LEVEL: 'silent' }
     const named = startCommand(['check'], { environment, folder })
-    const flag = startCommand(['--config', fixture('bad-default'), 'check'], { environment, folder })
-    expect([await named.exit, await flag.exit]).toEqual([[0, null], [2, null]])
+    const flag = runHere(['--config', fixture('bad-default'), 'check'], { environment, folder })
+    expect([await named.exit, (await flag).exitCode]).toEqual([[0, null], 2])
     expect(named.stdout()).toContain('ready waiting')
-  })
-
-  it('tells no more than the level of the log asks for', async () => {
-    const told = startCommand(['--config', fixture('clients'), 'check'], { folder })
-    const silent = startCommand(['--config', fixture('clients'), 'check'], { environment: { BOWLINE_LOG_LEVEL: 'silent' }, folder })
-    expect([await told.exit, await silent.exit]).toEqual([[0, null], [0, null]])
-    expect(told.stderr()).toContain('"level":"info"')
-    expect(silent.stderr()).toBe('')
+    expect(named.stderr()).toBe('')
   })
 })
 
@@ -275,18 +273,17 @@ describe('bowline-bridge with workers', () => {
     const workers = [{ id: 'local', command: process.execPath, args: ['--disable-warning=ExperimentalWarning', 'agent.ts'] }]
     const file = join(folder, 'agents', 'workers.json')
     await writeFile(file, JSON.stringify({ workers, defaultAgentId: 'local' }))
-    const command = start('--config', file, 'check')
-    expect(await command.exit).toEqual([0, null])
-    expect(command.stdout()).toBe('ready local (worker, default)\n')
+    const { exitCode, stdout } = await run('--config', file, 'check')
+    expect([exitCode, stdout]).toEqual([0, 'ready local (worker, default)\n'])
   })
 
   it('B122: a server that cannot be reached is no fault of the configuration: check prints why, exit code 1', async () => {
     const file = join(folder, 'servers.json')
     const named = { id: 'away', baseUrl: 'http://127.0.0.1:9', agents: ['writer'] }
     await writeFile(file, JSON.stringify({ servers: [named, { id: 'far', baseUrl: 'http://127.0.0.1:9' }] }))
-    const command = start('--config', file, 'check')
-    expect(await command.exit).toEqual([1, null])
-    expect(command.stdout()).toBe(
+    const { exitCode, stdout } = await run('--config', file, 'check')
+    expect(exitCode).toBe(1)
+    expect(stdout).toBe(
       'unavailable writer (remote, default): the server away is out of reach: disconnected\nunavailable remote: the server far is out of reach: disconnected\n',
     )
   })
@@ -307,9 +304,9 @@ describe('bowline-bridge with workers', () => {
       { id: 'slow', command: process.execPath, args: ['--disable-warning=ExperimentalWarning', '-e', `setTimeout(() => import(${JSON.stringify(pathToFileURL(foreignAgent).href)}), 2500)`], startTimeoutMs: 20_000 },
     ]
     await writeFile(join(folder, 'bowline.bridge.json'), JSON.stringify({ workers }))
-    const command = start('check')
-    expect(await command.exit).toEqual([1, null])
-    expect(command.stdout().trim().split('\n')).toEqual([
+    const { exitCode, stdout } = await run('check')
+    expect(exitCode).toBe(1)
+    expect(stdout.trim().split('\n')).toEqual([
       'unavailable program (worker, default): could not be started: there is no program "no-such-program-anywhere"',
       'unavailable folder (worker): could not be started: there is no folder "./nowhere"',
       'unavailable entry (worker): could not be started: there is no entry "./nowhere.ts"',
@@ -322,11 +319,11 @@ describe('bowline-bridge with workers', () => {
   })
 
   it('exit code 2 where two workers have one id, or a worker has nothing to run', async () => {
-    const twice = start('--worker', 'one=true', '--worker', 'one=true')
+    const twice = await run('--worker', 'one=true', '--worker', 'one=true', 'check')
     await writeFile(join(folder, 'bowline.bridge.json'), JSON.stringify({ workers: [{ id: 'none' }] }))
-    const none = start()
-    expect([await twice.exit, await none.exit]).toEqual([[2, null], [2, null]])
-    expect(none.stderr()).toContain('bowline.bridge.json.workers[0] must have either a command or an entry')
+    const none = await run('check')
+    expect([twice.exitCode, none.exitCode]).toEqual([2, 2])
+    expect(none.stderr).toContain('bowline.bridge.json.workers[0] must have either a command or an entry')
   })
 })
 
@@ -353,15 +350,10 @@ describe('bowline-bridge --http', () => {
     expect(await command.exit).toEqual([0, null])
   })
 
-  it('exit code 1 where the port is taken, 2 where everybody could use the agents', async () => {
-    const first = await startHttpCommand([])
-    const { host } = new URL(first.url)
-    const taken = startCommand(['--http', host], { folder })
-    expect(await taken.exit).toEqual([1, null])
-    expect(taken.stderr()).toContain('EADDRINUSE')
-    const open = startCommand(['--http', '0.0.0.0:0'], { environment: { BOWLINE_BRIDGE_TOKEN: '' }, folder })
-    expect(await open.exit).toEqual([2, null])
-    expect(open.stderr()).toContain('BOWLINE_BRIDGE_TOKEN')
+  it('exit code 2 where everybody could use the agents', async () => {
+    const { exitCode, stderr } = await run('--http', '0.0.0.0:0')
+    expect(exitCode).toBe(2)
+    expect(stderr).toContain('BOWLINE_BRIDGE_TOKEN')
   })
 
   it('B113: the token of BOWLINE_BRIDGE_TOKEN is asked for, and is in no line of the log', async () => {
