@@ -27,9 +27,8 @@ export class ClaimLoop {
   #state: 'new' | 'running' | 'stopping' | 'stopped' = 'new'
   /** Work is taken up as it comes, but for the while that somebody wants it left. */
   #pauses = 0
-  /** One pass at a time; a wake during a pass asks for one more. */
-  #pass: Promise<number> | undefined
-  #again = false
+  /** The claim of what there is room for, from when it is asked for until it begins: a wake meanwhile asks for no other. */
+  #next: Promise<number> | undefined
   /** Claims follow each other: what is free is known when the one before has begun its runs. */
   #claiming: Promise<unknown> = Promise.resolve()
   /** Runs that wait for another one while they are executed. */
@@ -84,7 +83,7 @@ export class ClaimLoop {
 
   wake(): void {
     this.#tellNews()
-    if (this.#state !== 'running' || !this.#hasTimers) return
+    if (!this.#hasTimers) return
     this.#claimAll().catch((error: unknown) => this.#options.onError(error, { during: 'claim' }))
   }
 
@@ -162,35 +161,18 @@ export class ClaimLoop {
   #onRest(claim: Claim, how: Leaving): void {
     this.#counts = { ...this.#counts, [how]: this.#counts[how] + 1 }
     if (this.#runs.size === 0) this.#stopBeating()
-    const afterwards = this.#options.onRest(claim, how).finally(() => {
-      this.#afterwards.delete(afterwards)
-      this.#tellNews()
-    })
+    const afterwards = this.#options.onRest(claim, how).finally(() => this.#afterwards.delete(afterwards))
     this.#afterwards.add(afterwards)
     this.wake()
   }
 
+  /** Resolves with how many of the claimed runs were lost by their owner. */
   #claimAll(): Promise<number> {
-    this.#again = true
-    this.#pass ??= this.#claimPasses()
-    return this.#pass
-  }
-
-  async #claimPasses(): Promise<number> {
-    let recovered = 0
-    // The pass begins when it is known as the one under way, and is over in the step that finds nothing asked for:
-    // a wake in between would be lost.
-    await Promise.resolve()
-    try {
-      while (this.#again) {
-        this.#again = false
-        const claims = await this.#claim(() => (this.#pauses > 0 ? 0 : this.#room()))
-        recovered += claims.filter((claim) => claim.previous === 'running').length
-      }
-    } finally {
-      this.#pass = undefined
-    }
-    return recovered
+    this.#next ??= this.#claim(() => {
+      this.#next = undefined
+      return this.#pauses > 0 ? 0 : this.#room()
+    }).then((claims) => claims.filter(({ previous }) => previous === 'running').length)
+    return this.#next
   }
 
   #room(): number {

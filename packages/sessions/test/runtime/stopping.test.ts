@@ -101,6 +101,25 @@ describe('S9: a runtime that stops', () => {
     expect(await memory.readRun(runId)).toMatchObject({ status: 'found' })
   })
 
+  it.each(['is stored', 'takes longer than the grace'])('S9, S12: waits until what follows from its runs %s', async (how) => {
+    const [done, hold] = [gate(), gate()]
+    const { runtime, clock, faults, answered, send } = await worker({ steps: async () => (await done.passed, { text: 'done' }) })
+    await runtime.start()
+    const run = await send(1)
+    answered.readInbox = async () => (await run.status()) === 'completed' && hold.passed
+    done.open()
+    await run.result()
+    let stopped = false
+    const stopping = runtime.stop({ graceMs: 5_000 }).then(() => (stopped = true))
+    await clock.advance(4_999)
+    expect(stopped).toBe(false)
+    if (how === 'is stored') hold.open()
+    else await clock.advance(1)
+    await stopping
+    expect(faults).toEqual([])
+    hold.open()
+  })
+
   it('S9, S66: ends a drain that waits for a run which does not end', async () => {
     const started = gate()
     const stubborn = defineTool({ name: 'dig', description: 'Digs.', inputSchema: z.object({}), execute: () => (started.open(), new Promise<string>(() => undefined)) })

@@ -3,7 +3,7 @@ import { manualClock, type Step } from '@bowline/llm/testing'
 import type { RunHandle, SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import type { ClaimRequest, Lease } from '../../src/store/contract.ts'
-import { aroundStore } from '../../src/testing/around-store.ts'
+import { aroundStore, type StoreOperation } from '../../src/testing/around-store.ts'
 import { setup, type SetupOptions } from '../support.ts'
 
 /** Answers that never come. */
@@ -19,12 +19,12 @@ export async function worker({ deaf = false, ...options }: Partial<SetupOptions>
   const renewals: { readonly leases: readonly Lease[]; readonly leaseMs: unknown; readonly at: number }[] = []
   const faults: unknown[] = []
   /** What happens when the store has its answer, before the runtime gets it. */
-  const answered: { claim?: () => unknown; renew?: () => unknown; commit?: () => unknown } = {}
+  const answered: Partial<Record<StoreOperation, () => unknown>> = {}
   const around = aroundStore(memory, async (operation, args, go) => {
     if (operation === 'claim') claims.push(args[0] as ClaimRequest)
     if (operation === 'renew') renewals.push({ leases: args[0] as readonly Lease[], leaseMs: args[1], at: clock.now() })
     const answer = await go()
-    if (operation === 'claim' || operation === 'renew' || operation === 'commit') await answered[operation]?.()
+    await answered[operation]?.()
     return answer
   })
   const store: SessionStore = deaf ? new Proxy(around, { get: (target, name) => (name === 'subscribe' ? () => () => undefined : (Reflect.get(target, name) as unknown)) }) : around
