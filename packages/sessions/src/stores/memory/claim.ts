@@ -54,15 +54,15 @@ function firstClaimable(space: Space, request: ClaimRequest, now: number): reado
 
 function claimableOf(space: Space, held: HeldSession, request: ClaimRequest, now: number): readonly Claimable[] {
   if (hasExpired(held.record, now) || !request.agents.includes(held.record.agent)) return []
-  const first = boundLease(space, held, firstOpenRun(held), now + request.leaseMs)
+  const first = boundLease(held, firstOpenRun(held), now + request.leaseMs)
   const wanted = first && (request.runId ?? first.id) === first.id
   return wanted && isClaimable(space, first, request, now) ? [{ held, first }] : []
 }
 
 /** Shortens a lease that ends later than any lease that is given now: it is from before the clock was set back. */
-function boundLease({ loss }: Space, held: HeldSession, run: RunRecord | undefined, latest: number): RunRecord | undefined {
-  if (loss === 'owner' || run?.leaseUntil === undefined || run.leaseUntil <= latest) return run
-  const bounded = { ...run, leaseUntil: latest }
+function boundLease(held: HeldSession, run: RunRecord | undefined, latest: number): RunRecord | undefined {
+  if (run?.leaseUntil === undefined) return run
+  const bounded = { ...run, leaseUntil: Math.min(run.leaseUntil, latest) }
   held.runs.set(run.id, bounded)
   held.openRuns.set(run.id, bounded)
   return bounded
