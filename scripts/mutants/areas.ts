@@ -13,7 +13,7 @@ export const areas: readonly Area[] = [
     name: 'claims',
     parts: [
       part('sessions', ['runtime/{claim-loop,recover}'], ['runtime/recovering', 'runtime/claiming', 'runtime/stopping', 'life/wake', 'runtime/many-runtimes', 'life/drain']),
-      part('sessions', ['stores/memory/{claim,due}'], ['stores/memory']),
+      part('sessions', ['stores/memory/{claim,due}'], ['stores/file-space', 'stores/memory', 'stores/file']),
       part('sessions', ['stores/sql/{claim,due}'], ['stores/sqlite']),
       part('bridge', ['requests/claim', 'records/processes'], ['admission', 'records', 'calls-that-meet']),
     ],

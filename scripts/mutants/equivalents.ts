@@ -15,6 +15,19 @@ export const equivalents: readonly Equivalent[] = [
     reason: 'With a limit of 0 the queries give nothing: they are only spared.',
   },
   {
+    source: 'packages/sessions/src/runtime/claim-loop.ts',
+    kind: 'other-number',
+    original: '0',
+    line: '#counts',
+    reason: 'A drain reports how many more there are than at its begin.',
+  },
+  {
+    source: 'packages/sessions/src/stores/memory/due.ts',
+    kind: 'other-number',
+    original: '1',
+    reason: 'Of what a comparison gives only the sign counts.',
+  },
+  {
     source: 'packages/sessions/src/stores/memory/due.ts',
     kind: 'move-boundary',
     original: '<',

@@ -25,11 +25,14 @@ export interface Equivalent {
   readonly source: string
   readonly kind: Mutant['kind']
   readonly original: string
+  /** A part of its line, if other lines have the same mistake and it can be seen there. */
+  readonly line?: string
   readonly reason: string
 }
 
 export interface PlacedMutant extends Mutant {
   readonly source: string
+  readonly lineText: string
   readonly part: AreaPart
 }
 
@@ -63,11 +66,13 @@ export function mutantsOfArea({ parts }: Area, root: string, equivalents: readon
 }
 
 function placedIn(source: string, part: AreaPart, root: string): readonly PlacedMutant[] {
-  return mutantsOf(source, readFileSync(join(root, source), 'utf8')).map((mutant) => ({ ...mutant, source, part }))
+  const text = readFileSync(join(root, source), 'utf8')
+  const lines = text.split('\n')
+  return mutantsOf(source, text).map((mutant) => ({ ...mutant, source, part, lineText: lines[mutant.line - 1] ?? '' }))
 }
 
-function isSame(equivalent: Equivalent, mutant: PlacedMutant): boolean {
-  return equivalent.source === mutant.source && equivalent.kind === mutant.kind && equivalent.original === mutant.original
+export function isSame({ source, kind, original, line = '' }: Equivalent, mutant: PlacedMutant): boolean {
+  return source === mutant.source && kind === mutant.kind && original === mutant.original && mutant.lineText.includes(line)
 }
 
 /** Plants a sample of mistakes, one after the other, and counts those that a test notices. Throws if a test fails without any. */

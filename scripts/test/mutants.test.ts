@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { areas } from '../mutants/areas.ts'
 import { equivalents } from '../mutants/equivalents.ts'
 import { mutantsOf, plant } from '../mutants/mutations.ts'
-import { mutantsOfArea, runArea, type Area } from '../mutants/run-area.ts'
+import { isSame, mutantsOfArea, runArea, type Area, type Equivalent } from '../mutants/run-area.ts'
 import { shuffled } from '../mutants/shuffled.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -58,9 +58,17 @@ it('every source and test of the table exists, and every equivalent mistake can 
     expect(mutantsOfArea(area, root, equivalents).length, area.name).toBeGreaterThan(20)
   }
   const all = areas.flatMap((area) => mutantsOfArea(area, root, []))
-  for (const { source, kind, original } of equivalents) {
-    expect(all.some((one) => one.source === source && one.kind === kind && one.original === original), `${source} ${kind} ${original}`).toBe(true)
-  }
+  for (const equivalent of equivalents) expect(all.some((mutant) => isSame(equivalent, mutant)), JSON.stringify(equivalent)).toBe(true)
+})
+
+it('a mistake that changes nothing in one line is still planted in another', () => {
+  const area: Area = { name: 'one', parts: [{ project: 'sessions', sources: ['packages/sessions/src/runtime/claim-loop.ts'], tests: [] }] }
+  const numbers = (more: readonly Equivalent[]) => mutantsOfArea(area, root, more).filter(({ kind, original }) => kind === 'other-number' && original === '0')
+  const equivalent = { source: 'packages/sessions/src/runtime/claim-loop.ts', kind: 'other-number', original: '0', reason: '' } as const
+  expect(numbers([equivalent])).toEqual([])
+  const left = numbers([{ ...equivalent, line: '#counts' }])
+  expect(left).toEqual(numbers([]).filter(({ lineText }) => !lineText.includes('#counts')))
+  expect(left.length).toBeGreaterThan(0)
 })
 
 const ages = {
