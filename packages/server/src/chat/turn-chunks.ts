@@ -12,6 +12,10 @@ type Table = { readonly [Type in Exclude<AgentEvent['type'], 'message-end'>]: (t
 
 /** What the chunks so far have made of the message. */
 interface TurnState {
+  /** The user message of the turn is not in the conversation: it has not begun, or was withdrawn. */
+  isUnread: boolean
+  /** Id of the stored user message. */
+  inputEntry: string | undefined
   /** Of the step that is under way. */
   message: MessageChunks | undefined
   /** Ids of the answers of earlier steps. */
@@ -31,7 +35,7 @@ export interface TurnName {
 /** The events of a turn as the chunks of one AI SDK message. */
 export class TurnChunks {
   readonly #name: TurnName
-  readonly #state: TurnState = { message: undefined, earlier: new Set(), calls: new Set(), decisions: new Map() }
+  readonly #state: TurnState = { isUnread: false, inputEntry: undefined, message: undefined, earlier: new Set(), calls: new Set(), decisions: new Map() }
 
   constructor(name: TurnName) {
     this.#name = name
@@ -122,9 +126,16 @@ const table: Table = {
 
   'session-start': nothing,
   'session-end': nothing,
-  'run-queued': nothing,
+  'run-queued': (turn, { input }) => {
+    turn.isUnread = input !== null
+    return noChunks
+  },
   'branch-switched': nothing,
-  'user-message': nothing,
+  'user-message': (turn, { messageId }) => {
+    turn.isUnread = false
+    turn.inputEntry = messageId
+    return noChunks
+  },
   'save-point': nothing,
   settled: nothing,
   error: (_turn, { source, runId, agent, message }) => (source === 'definition' && agent ? [heldRunChunk({ runId, agent, message })] : noChunks),
@@ -141,7 +152,9 @@ function awaitTools({ decisions }: TurnState, event: EventOf<'awaiting-tools'>):
 }
 
 /** The page drops the step. Of a step that is over it is only told: a message cannot take it back. */
-function discard({ message, earlier }: TurnState, event: EventOf<'message-discarded'>): Chunks {
+function discard(turn: TurnState, event: EventOf<'message-discarded'>): Chunks {
+  const { message, earlier, inputEntry } = turn
+  turn.isUnread ||= event.messageId === inputEntry
   if (message?.messageId === event.messageId) {
     message.asksForTools = false
     return [{ type: 'reset-step' }]
@@ -158,6 +171,8 @@ function endTurn(turn: TurnState, event: EventOf<'turn-end'>): Chunks {
   chunks.push({ type: 'data-usage', id: runId, data: { purpose: 'turn', usage, ...(cost && { cost }) } })
   if (status === 'aborted') chunks.push({ type: 'data-stopped', data: { runId, calls: receipt } })
   if (isFailure(event)) chunks.push({ type: 'data-error', data: { status, reason, ...(error && { error }) } })
+  // A hook that completes a turn without the model has read the message.
+  if (turn.isUnread && status !== 'completed') chunks.push({ type: 'data-withdrawn', data: { runId } })
   return chunks
 }
 

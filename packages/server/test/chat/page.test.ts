@@ -74,7 +74,7 @@ async function openPage(browser: Browser, { url }: Bench) {
 }
 
 const history = async ({ get }: Bench) => (await (await get('/api/chat/mine')).json()) as ChatHistory
-const lineOf = (message: UIMessage) => `${message.role}: ${textOf(message)}`
+const lineOf = (message: UIMessage) => `${message.role}: ${textOf(message)}${message.parts.some(({ type }) => type === 'data-withdrawn') ? '(not sent)' : ''}`
 
 /** What the log says was asked, in order. */
 async function askedIn({ runtime }: Bench): Promise<readonly string[]> {
@@ -226,14 +226,14 @@ describeInBrowser('the page of the README', (browser) => {
     await expect.poll(async () => (await tab.shown()).lines, eventually).toEqual(['user: one', 'assistant: '])
     expect((await history(served)).run).toMatchObject({ status: 'queued' })
     await tab.sayAtOnce('two', { stops: true })
-    await expect.poll(async () => (await tab.shown()).lines, eventually).toEqual(['user: one', 'assistant: ', 'user: two', 'assistant: '])
+    await expect.poll(async () => (await tab.shown()).lines, eventually).toEqual(['user: one', 'assistant: (not sent)', 'user: two', 'assistant: '])
     answers.free()
     await expect.poll(async () => (await tab.shown()).lines.at(-1), eventually).toBe('assistant: Answer 1 and on.')
     await other.body?.cancel()
     const { messages } = await tab.shown()
     await tab.load()
     expect((await tab.shown()).messages).toEqual(messages)
-    expect(messages.map(textOf)).toEqual(['one', '', 'two', 'Answer 1 and on.'])
+    expect(messages.map(lineOf)).toEqual(['user: one', 'assistant: (not sent)', 'user: two', 'assistant: Answer 1 and on.'])
     expect(tab.complaints).toEqual([])
   })
 

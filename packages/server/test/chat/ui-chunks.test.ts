@@ -183,6 +183,23 @@ it.each([
   expect(chunksOf(frames).at(-1)).toMatchObject(last)
 })
 
+const queued = { type: 'run-queued', kind: 'user', input: { role: 'user', content: 'hi' } } as const
+const input = { type: 'user-message', messageId: 'u1' } as const
+const takenBack = { type: 'message-discarded', messageId: 'u1', reason: 'failed' } as const
+
+it.each<readonly [string, readonly Fields[], boolean]>([
+  ['was stopped before its turn began', [queued, turnEnd('aborted', { turn: 0 })], true],
+  ['failed before its turn began', [queued, turnEnd('error', { turn: 0 })], true],
+  ['was taken back by a failed turn', [queued, turnStart, input, takenBack, turnEnd('error')], true],
+  ['was stopped later', [queued, turnStart, input, turnEnd('aborted')], false],
+  ['was replaced by a hook', [queued, turnStart, input, { ...takenBack, reason: 'replaced' }, { ...input, messageId: 'u2' }, turnEnd('error')], false],
+  ['was handled by a hook', [queued, turnStart, turnEnd('completed', { reason: 'handled' })], false],
+  ['nobody sent', [{ ...queued, kind: 'notification', input: null }, turnEnd('aborted', { turn: 0 })], false],
+])('V102: whether a message is withdrawn that %s', async (_what, events, isWithdrawn) => {
+  const sent = await chunks(...events)
+  expect(sent.filter(({ type }) => type === 'data-withdrawn')).toEqual(isWithdrawn ? [{ type: 'data-withdrawn', data: { runId: 'r1' } }] : [])
+})
+
 it('V48: a stream that goes on with a message does not tell it again, and a turn that goes on is not finished in between', async () => {
   const events = log(...begin, callStart, callEnd, messageEnd(call), turnEnd('awaiting-tools'), { ...turnStart, resumed: true }, executed('result', { type: 'text', value: 'seen' }), turnEnd('completed'))
   expect(chunkTypes(await framesOf(events, 5))).toEqual(['start', 'tool-output-available', 'start-step', 'finish-step', 'data-usage', 'finish', '[DONE]'])
