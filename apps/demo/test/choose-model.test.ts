@@ -2,38 +2,38 @@ import { describe, expect, it } from 'vitest'
 import { offlineModel } from '../src/model/offline-model.ts'
 import { chooseModel } from '../src/server/choose-model.ts'
 
-function choose(env: Record<string, string>) {
-  const { model, ...rest } = chooseModel(env, () => offlineModel())
+async function choose(env: Record<string, string>) {
+  const { model, ...rest } = await chooseModel(env, () => offlineModel())
   return { provider: model.provider, modelId: model.modelId, ...rest }
 }
 
 const keys = { OPENAI_API_KEY: 'a', ANTHROPIC_API_KEY: 'b', GOOGLE_GENERATIVE_AI_API_KEY: 'c' }
 
 describe('the model by environment', () => {
-  it('D8: without variables the offline model answers', () => {
-    expect(choose({})).toEqual({ provider: 'offline', modelId: 'bowline-offline', offline: true })
+  it('D8: without variables the offline model answers', async () => {
+    expect(await choose({})).toEqual({ provider: 'offline', modelId: 'bowline-offline', offline: true })
   })
 
   it.each([
     ['OPENAI_API_KEY', 'openai.responses'],
     ['ANTHROPIC_API_KEY', 'anthropic.messages'],
     ['GOOGLE_GENERATIVE_AI_API_KEY', 'google.generative-ai'],
-  ])('D8: %s alone chooses %s', (variable, provider) => {
-    expect(choose({ [variable]: 'key' })).toMatchObject({ provider, offline: false, keyVariable: variable })
+  ])('D8: %s alone chooses %s', async (variable, provider) => {
+    expect(await choose({ [variable]: 'key' })).toMatchObject({ provider, offline: false, keyVariable: variable })
   })
 
-  it('D8: the first key present wins unless DEMO_MODEL names a provider', () => {
-    expect(choose(keys).provider).toBe('openai.responses')
-    expect(choose({ ...keys, DEMO_MODEL: 'gpt-5' })).toMatchObject({ provider: 'openai.responses', modelId: 'gpt-5' })
-    expect(choose({ ...keys, DEMO_MODEL: 'anthropic:claude-opus-5' })).toMatchObject({
+  it('D8: the first key present wins unless DEMO_MODEL names a provider', async () => {
+    expect((await choose(keys)).provider).toBe('openai.responses')
+    expect(await choose({ ...keys, DEMO_MODEL: 'gpt-5' })).toMatchObject({ provider: 'openai.responses', modelId: 'gpt-5' })
+    expect(await choose({ ...keys, DEMO_MODEL: 'anthropic:claude-opus-5' })).toMatchObject({
       provider: 'anthropic.messages',
       modelId: 'claude-opus-5',
     })
   })
 
-  it('D8: DEMO_BASE_URL with DEMO_MODEL is any OpenAI-compatible server, key or not, and wins over keys', () => {
+  it('D8: DEMO_BASE_URL with DEMO_MODEL is any OpenAI-compatible server, key or not, and wins over keys', async () => {
     const local = { ...keys, DEMO_BASE_URL: 'http://127.0.0.1:11434/v1', DEMO_MODEL: 'llama3.2:3b' }
-    expect(choose(local)).toEqual({
+    expect(await choose(local)).toEqual({
       provider: 'openai-compatible.chat',
       modelId: 'llama3.2:3b',
       offline: false,
@@ -48,8 +48,8 @@ describe('the model by environment', () => {
     [{ DEMO_MODEL: 'google:gemini', OPENAI_API_KEY: 'a' }, 'GOOGLE_GENERATIVE_AI_API_KEY'],
     [{ DEMO_MODEL: 'toString:x', OPENAI_API_KEY: 'a' }, 'DEMO_MODEL'],
     [{ DEMO_MODEL: 'gpt-5' }, 'DEMO_MODEL'],
-  ])('D9: %j is a message that names %s, and the offline model answers', (env, variable) => {
-    const choice = choose(env)
+  ])('D9: %j is a message that names %s, and the offline model answers', async (env, variable) => {
+    const choice = await choose(env)
     expect(choice.offline).toBe(true)
     expect(choice.problem?.variable).toBe(variable)
     expect(choice.problem?.message).toContain(variable)

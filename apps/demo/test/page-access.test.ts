@@ -70,35 +70,36 @@ describe('who may use the demo', { timeout: 60_000 }, () => {
     expect((await browser.request('/healthz')).status).toBe(200)
   })
 
-  it('D25: there is no kill route in production', async () => {
-    const folder = await makeDataFolder()
-    const production = await startDemo(folder, { NODE_ENV: 'production' })
-    try {
-      const { post, request } = await openPage(production.url)
-      expect((await post('/demo/kill', { delayMs: 0 })).status).toBe(404)
-      expect(await (await request('/demo/info')).json()).toMatchObject({ canKill: false })
-    } finally {
-      await production.stop()
-      await removeDataFolder(folder)
-    }
-  })
-
   it('D8: tells the page which model answers', async () => {
     const info: unknown = await (await browser.request('/demo/info')).json()
     expect(info).toEqual({ provider: 'offline', modelId: 'bowline-offline', offline: true, canKill: true })
   })
+})
 
-  it('D9: a missing key is told to the page by its name, and the server stays up', async () => {
-    const folder = await makeDataFolder()
-    const keyless = await startDemo(folder, { DEMO_MODEL: 'anthropic:claude-opus-5' })
-    try {
-      const { post, request } = await openPage(keyless.url)
-      expect(await (await request('/demo/info')).json()).toMatchObject({ problem: { variable: 'ANTHROPIC_API_KEY' } })
-      const execute = await post('/api/agent/execute', { input: { role: 'user', content: 'hi' }, context: {} })
-      expect(await lastFrame(execute)).toMatchObject({ type: 'execute-complete', status: 'completed' })
-    } finally {
-      await keyless.stop()
-      await removeDataFolder(folder)
-    }
+describe('a demo in production, for whose model there is no key', { timeout: 60_000 }, () => {
+  let dataFolder: string
+  let demo: DemoProcess
+  let browser: Awaited<ReturnType<typeof openPage>>
+
+  beforeAll(async () => {
+    dataFolder = await makeDataFolder()
+    demo = await startDemo(dataFolder, { NODE_ENV: 'production', DEMO_MODEL: 'anthropic:claude-opus-5' })
+    browser = await openPage(demo.url)
+  }, 60_000)
+
+  afterAll(async () => {
+    await demo.stop()
+    await removeDataFolder(dataFolder)
+  }, 30_000)
+
+  it('D25: has no kill route', async () => {
+    expect((await browser.post('/demo/kill', { delayMs: 0 })).status).toBe(404)
+    expect(await (await browser.request('/demo/info')).json()).toMatchObject({ canKill: false })
+  })
+
+  it('D9: tells the page the name of the key, and stays up', async () => {
+    expect(await (await browser.request('/demo/info')).json()).toMatchObject({ problem: { variable: 'ANTHROPIC_API_KEY' } })
+    const execute = await browser.post('/api/agent/execute', { input: { role: 'user', content: 'hi' }, context: {} })
+    expect(await lastFrame(execute)).toMatchObject({ type: 'execute-complete', status: 'completed' })
   })
 })

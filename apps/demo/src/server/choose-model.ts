@@ -1,7 +1,3 @@
-import { createAnthropic } from '@ai-sdk/anthropic'
-import { createGoogle } from '@ai-sdk/google'
-import { createOpenAI } from '@ai-sdk/openai'
-import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { LanguageModelV4 } from '@bowline/llm'
 import type { Environment } from './settings.ts'
 
@@ -22,32 +18,39 @@ export interface EnvironmentProblem {
 interface Wire {
   readonly keyVariable: string
   readonly defaultModel: string
-  create(env: Environment, apiKey: string): (modelId: string) => LanguageModelV4
+  create(env: Environment, apiKey: string, modelId: string): Promise<LanguageModelV4>
 }
 
+// The code of a provider is loaded only where its model answers: it takes a quarter of a start.
 const wires: Readonly<Record<string, Wire>> = {
   openai: {
     keyVariable: 'OPENAI_API_KEY',
     defaultModel: 'gpt-5.4-mini',
-    create: (env, apiKey) => {
-      const provider = createOpenAI({ apiKey, ...baseUrl(env.OPENAI_BASE_URL) })
-      return (modelId) => provider.responses(modelId)
+    async create(env, apiKey, modelId) {
+      const { createOpenAI } = await import('@ai-sdk/openai')
+      return createOpenAI({ apiKey, ...baseUrl(env.OPENAI_BASE_URL) }).responses(modelId)
     },
   },
   anthropic: {
     keyVariable: 'ANTHROPIC_API_KEY',
     defaultModel: 'claude-haiku-5-5',
-    create: (env, apiKey) => createAnthropic({ apiKey, ...baseUrl(env.ANTHROPIC_BASE_URL) }),
+    async create(env, apiKey, modelId) {
+      const { createAnthropic } = await import('@ai-sdk/anthropic')
+      return createAnthropic({ apiKey, ...baseUrl(env.ANTHROPIC_BASE_URL) })(modelId)
+    },
   },
   google: {
     keyVariable: 'GOOGLE_GENERATIVE_AI_API_KEY',
     defaultModel: 'gemini-3.5-flash',
-    create: (env, apiKey) => createGoogle({ apiKey, ...baseUrl(env.GOOGLE_GENERATIVE_AI_BASE_URL) }),
+    async create(env, apiKey, modelId) {
+      const { createGoogle } = await import('@ai-sdk/google')
+      return createGoogle({ apiKey, ...baseUrl(env.GOOGLE_GENERATIVE_AI_BASE_URL) })(modelId)
+    },
   },
 }
 
-/** Which model answers, by the environment alone. Never throws: a mistake becomes a `problem` that names its variable. */
-export function chooseModel(env: Environment, offline: () => LanguageModelV4): ModelChoice {
+/** Which model answers, by the environment alone. Never rejects: a mistake becomes a `problem` that names its variable. */
+export async function chooseModel(env: Environment, offline: () => LanguageModelV4): Promise<ModelChoice> {
   const fallBack = (variable: string, message: string): ModelChoice => ({
     model: offline(),
     offline: true,
@@ -66,18 +69,19 @@ export function chooseModel(env: Environment, offline: () => LanguageModelV4): M
   const apiKey = env[wire.keyVariable]
   if (!apiKey) return fallBack(wire.keyVariable, `${wire.keyVariable} is missing: DEMO_MODEL asks for ${name}.`)
   return {
-    model: wire.create(env, apiKey)(modelId ?? wire.defaultModel),
+    model: await wire.create(env, apiKey, modelId ?? wire.defaultModel),
     offline: false,
     keyVariable: wire.keyVariable,
   }
 }
 
-function chooseCompatible(env: Environment, fallBack: (variable: string, message: string) => ModelChoice): ModelChoice {
+async function chooseCompatible(env: Environment, fallBack: (variable: string, message: string) => ModelChoice): Promise<ModelChoice> {
   const url = env.DEMO_BASE_URL ?? ''
   if (!env.DEMO_MODEL) return fallBack('DEMO_MODEL', 'DEMO_MODEL is missing: name the model that DEMO_BASE_URL serves.')
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
     return fallBack('DEMO_BASE_URL', 'DEMO_BASE_URL is no http or https address.')
   }
+  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
   const provider = createOpenAICompatible({
     name: 'openai-compatible',
     baseURL: url,

@@ -51,7 +51,7 @@ export async function createDemoRuntime(env: Environment) {
   await mkdir(dataFolder, { recursive: true, mode: 0o700 })
   const speed = speedFrom(env)
   const pace = createPace(speed, systemClock)
-  const choice = chooseModel(env, () => offlineModel({ pace }))
+  const choice = await chooseModel(env, () => offlineModel({ pace }))
   const agent = createDemoAgent(choice.model, { pace, clock: systemClock, dataFolder }, speed)
   return { choice, runtime: createRuntime({ agents: [agent], store: chooseStore(env, dataFolder) }) }
 }
