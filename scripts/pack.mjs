@@ -3,11 +3,11 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { tarballFolder } from './packages.mjs'
 import { run } from './run.mjs'
-import { ensureInstalled, pnpmCommand, root, workspaceEnv } from './setup.mjs'
+import { ensureInstalled, root, workspaceEnv } from './setup.mjs'
 
 ensureInstalled()
 const options = { cwd: root, env: workspaceEnv() }
-run(...pnpmCommand(['exec', 'turbo', 'run', 'build', '--output-logs=errors-only']), options)
+run('turbo', ['run', 'build', '--output-logs=errors-only'], options)
 rmSync(tarballFolder, { recursive: true, force: true })
 mkdirSync(tarballFolder, { recursive: true })
-run(...pnpmCommand(['--recursive', '--filter', './packages/*', 'pack', '--out', join(tarballFolder, '%s.tgz')]), options)
+run('pnpm', ['--recursive', '--filter', './packages/*', 'pack', '--out', join(tarballFolder, '%s.tgz')], options)

@@ -10,18 +10,6 @@ export const nodeBinary = join(root, 'node_modules/node/bin', process.platform =
 
 const stampFile = join(root, 'node_modules/.bowline-setup')
 
-/**
- * Returns the command that runs the pinned package manager, through `npx`: pnpm need not be on the machine. Turbo finds it on
- * the `PATH` that `npx` gives to `pnpm exec`.
- *
- * @param {readonly string[]} args
- * @returns {[program: string, args: string[]]}
- */
-export function pnpmCommand(args) {
-  const { packageManager } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  return ['npx', ['--yes', packageManager, ...args]]
-}
-
 /** Returns the environment in which the workspace's programs, its Node among them, come before those of the machine. */
 export function workspaceEnv() {
   return {
@@ -39,7 +27,9 @@ export function ensureInstalled() {
   if (existsSync(nodeBinary) && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return
   rmSync(stampFile, { force: true })
   // Our own output stays clean: the installer speaks on stderr.
-  const install = spawnSync(...pnpmCommand(['install', '--frozen-lockfile']), {
+  const { packageManager } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  // pnpm need not be on the machine: the pinned one brings itself along, for all that comes after.
+  const install = spawnSync('npx', ['--yes', packageManager, 'install', '--frozen-lockfile'], {
     cwd: root,
     stdio: ['ignore', 2, 2],
     shell: process.platform === 'win32',

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { writeDeclarations } from './declarations.mjs'
 
 /**
  * How every package is built: its entries are what its package.json exports (and its bins), so that the two
@@ -9,14 +10,16 @@ import { join } from 'node:path'
  * @returns {import('tsup').Options}
  */
 export function packageBuild(folder) {
-  const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  const entries = entriesOf(JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')))
   return {
-    entry: entriesOf(manifest),
+    entry: entries,
     format: ['esm'],
     target: 'node22',
     outDir: 'dist',
     clean: true,
-    dts: true,
+    // tsup would take a compiler written in JavaScript: ten times the time.
+    dts: false,
+    onSuccess: () => writeDeclarations(folder, entries),
     sourcemap: true,
     splitting: true,
     treeshake: false,

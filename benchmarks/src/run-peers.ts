@@ -1,6 +1,5 @@
 // npm run bench:peers [-- name...]: the same work by us and by others, all in one run. Writes its section of results.md.
 import { spawnSync } from 'node:child_process'
-import { pnpmCommand } from '../../scripts/setup.mjs'
 import { durableWorkloads } from './durable-workloads.ts'
 import { memoryWorkloads } from './memory-workloads.ts'
 import { competitors, durableCompetitors, peersFolder, type Competitor } from './peers.ts'
@@ -24,7 +23,7 @@ console.log(body)
 if (process.argv.length === 2) writeSection('peers', body)
 
 function installPeers(): void {
-  const install = spawnSync(...pnpmCommand(['install', '--frozen-lockfile']), {
+  const install = spawnSync('pnpm', ['install', '--frozen-lockfile'], {
     cwd: peersFolder,
     stdio: ['ignore', 2, 2],
     shell: process.platform === 'win32',

@@ -191,7 +191,7 @@ export interface StateTable {
   readonly expires_at: number | null
 }
 
-interface MetaTable {
+export interface MetaTable {
   readonly name: string
   readonly value: string
 }
