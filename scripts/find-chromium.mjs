@@ -1,7 +1,8 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+// The one without windows needs a third less time.
+const names = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 
 /** @param {string} file */
 function isExecutable(file) {
@@ -30,7 +31,7 @@ export function findChromium(env = process.env) {
   const folders = (env.PATH ?? '').split(delimiter).filter((folder) => folder !== '')
   const found = names.flatMap((name) => folders.map((folder) => join(folder, name))).find(isExecutable)
   if (found === undefined && env.CI) {
-    throw new Error('Chromium is missing: install it (apt-get install -y chromium) or name one in CHROMIUM')
+    throw new Error('Chromium is missing: install it (apt-get install -y chromium-headless-shell, or chromium) or name one in CHROMIUM')
   }
   return found
 }

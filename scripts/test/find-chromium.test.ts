@@ -21,10 +21,12 @@ describe('D37: the Chromium of the machine', () => {
     expect(() => findChromium({ CHROMIUM: join(folder, 'nothing') })).toThrow('cannot be executed')
   })
 
-  it('is else the first one on PATH', () => {
+  it('is else the first one on PATH, without windows if there is one', () => {
     const chromium = program('chromium')
     program('google-chrome')
     expect(findChromium({ PATH: `/nowhere:${folder}` })).toBe(chromium)
+    const shell = program('chromium-headless-shell')
+    expect(findChromium({ PATH: `/nowhere:${folder}` })).toBe(shell)
   })
 
   it('is missing quietly for a user, and loudly in CI', () => {
