@@ -1,19 +1,21 @@
 // node scripts/check.mjs [gate...]: runs everything that must hold before a change is merged, or the named gates only.
 import { spawn } from 'node:child_process'
+import { constants, setPriority } from 'node:os'
 import { runGates, summaryLine } from './gate-runner.mjs'
-import { pnpmCommand, root, workspaceEnv } from './setup.mjs'
+import { root, workspaceEnv } from './setup.mjs'
 
 /**
- * The longest come first. `after`: gates whose output this one reads. `waits`: most of its time it waits for a browser. `alone`: it
- * keeps all cores busy.
+ * The longest come first. `after`: gates whose output this one reads. `waits`: much of its time it waits for a timer or for another
+ * process, and the others use that time.
  *
  * @type {readonly import('./gate-runner.mjs').Gate[]}
  */
 const gates = [
+  { name: 'test', command: `vitest run --project !demo-e2e ${reportTo('tests.json')}`, waits: true },
   { name: 'e2e', command: `vitest run --project demo-e2e ${reportTo('tests-e2e.json')}`, waits: true },
   // With room for what it soon forgets it takes a tenth less time.
   { name: 'lint', command: 'node --max-semi-space-size=64 node_modules/eslint/bin/eslint.js . --max-warnings 0' },
-  { name: 'build', command: 'pnpm exec turbo run build --output-logs=errors-only' },
+  { name: 'build', command: 'turbo run build --output-logs=errors-only' },
   { name: 'pack', command: 'node scripts/pack.mjs', after: ['build'] },
   { name: 'docs', command: 'typedoc --logLevel Warn' },
   { name: 'types', command: 'node scripts/types.mjs' },
@@ -23,7 +25,6 @@ const gates = [
   { name: 'packages', command: 'node scripts/check-tarballs.mjs', after: ['pack'] },
   { name: 'unused', command: 'knip' },
   { name: 'size', command: 'size-limit', after: ['build'] },
-  { name: 'test', command: `vitest run --project !demo-e2e ${reportTo('tests.json')}`, alone: true },
 ]
 
 const wanted = process.argv.slice(2)
@@ -52,9 +53,9 @@ function reportTo(file) {
  */
 function execute(gate) {
   const [program = '', ...args] = gate.command.split(' ')
-  const command = program === 'pnpm' ? pnpmCommand(args) : /** @type {const} */ ([program, args])
   return new Promise((resolve) => {
-    const child = spawn(...command, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], env: workspaceEnv() })
+    const child = spawn(program, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], env: workspaceEnv() })
+    if (!gate.waits && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL)
     let output = ''
     child.stdout.setEncoding('utf8').on('data', (text) => (output += text))
     child.stderr.setEncoding('utf8').on('data', (text) => (output += text))

@@ -3,8 +3,7 @@
  * @property {string} name
  * @property {string} command
  * @property {readonly string[]} [after] gates that must have passed before
- * @property {boolean} [alone] nothing may run beside it
- * @property {boolean} [waits] it waits most of its time, so it takes no lane
+ * @property {boolean} [waits] much of its time it waits, so it takes no lane
  *
  * @typedef {{ passed: number, failed: number, skipped: number }} Counts
  * @typedef {{ code: number, output: string }} Outcome
@@ -18,15 +17,14 @@
  */
 
 /**
- * Runs gates, also after one has failed, and adds up what they counted. Gates that run alone come last.
+ * Runs gates, also after one has failed, and adds up what they counted.
  *
  * @param {readonly Gate[]} gates
  * @param {RunOptions} options
  * @returns {Promise<Counts>}
  */
 export async function runGates(gates, options) {
-  const chosen = withPrerequisites(gates, options.wanted)
-  const waiting = [...chosen.filter((gate) => !gate.alone), ...chosen.filter((gate) => gate.alone)]
+  const waiting = [...withPrerequisites(gates, options.wanted)]
   /** @type {Map<string, boolean>} */
   const passed = new Map()
   /** @type {Map<Gate, Promise<void>>} */
@@ -111,10 +109,8 @@ async function runGate(gate, { execute, print, now = Date.now }) {
  * @param {number} lanes
  */
 function canStart(gate, passed, running, lanes) {
-  const others = [...running.keys()]
-  if (others.some(({ alone }) => alone) || gate.after?.some((name) => !passed.has(name))) return false
-  if (gate.alone) return others.length === 0
-  return gate.waits === true || others.filter(({ waits }) => !waits).length < lanes
+  if (gate.after?.some((name) => !passed.has(name))) return false
+  return gate.waits === true || [...running.keys()].filter(({ waits }) => !waits).length < lanes
 }
 
 /**
