@@ -1,4 +1,3 @@
-import js from '@eslint/js'
 import { defineConfig, globalIgnores } from 'eslint/config'
 import tseslint from 'typescript-eslint'
 import { layerConfig } from './eslint.layers.js'
@@ -6,23 +5,10 @@ import { layerConfig } from './eslint.layers.js'
 const tests = ['**/test/**']
 const drawing = "CallExpression[callee.object.name='fc'][callee.property.name=/^(assert|check|sample)$/]"
 
-// Rules that need types are those of .oxlintrc.json.
+// What an import may reach, and what a test may draw. All other rules are those of .oxlintrc.json.
 export default defineConfig(
-  globalIgnores(['**/dist/**', 'docs/api/**', '**/coverage/**', '**/.turbo/**', '**/.bowline/**', '**/node_modules/**', '**/*.d.mts', '**/*.generated.*', 'benchmarks/peers/**']),
-  js.configs.recommended,
-  tseslint.configs.recommended,
-  {
-    linterOptions: { reportUnusedDisableDirectives: 'error' },
-    rules: {
-      eqeqeq: ['error', 'always', { null: 'ignore' }],
-      'max-lines': ['error', { max: 400 }],
-      'no-console': 'off',
-      '@typescript-eslint/consistent-type-imports': 'error',
-      '@typescript-eslint/no-explicit-any': 'error',
-      '@typescript-eslint/no-import-type-side-effects': 'error',
-      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_', ignoreRestSiblings: true }],
-    },
-  },
+  globalIgnores(['**/dist/**', 'docs/api/**', '**/coverage/**', '**/.turbo/**', '**/.bowline/**', '**/node_modules/**', '**/*.d.mts', '**/*.generated.*', '**/*.bundled_*', 'benchmarks/peers/**']),
+  { files: ['**/*.{ts,tsx}'], languageOptions: { parser: tseslint.parser } },
   {
     files: ['packages/*/src/**', 'apps/*/src/**'],
     rules: {
@@ -33,7 +19,6 @@ export default defineConfig(
       ],
     },
   },
-  { files: ['packages/*/src/**'], rules: { 'no-console': 'error' } },
   { files: ['packages/*/{src,test}/**'], ...layerConfig },
   {
     files: tests,
@@ -45,6 +30,4 @@ export default defineConfig(
       ],
     },
   },
-  // tsc knows the globals of every file, eslint would need a list.
-  { rules: { 'no-undef': 'off' } },
 )

@@ -248,7 +248,7 @@ describe('the result', () => {
         throw cause
       },
       () => Promise.reject(cause),
-      // eslint-disable-next-line require-yield
+      // oxlint-disable-next-line require-yield
       async function* () {
         throw cause
       },

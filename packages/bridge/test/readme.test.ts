@@ -60,8 +60,8 @@ describe('README', () => {
   it('what hosts of MCP are told to start is a command line that is understood', async () => {
     const blocks = await jsonBlocks()
     for (const key of ['mcpServers', 'servers', 'context_servers']) {
-      const block = blocks.find((each) => typeof each[key] === 'object' && !Array.isArray(each[key]))
-      const { command, args } = (block?.[key] as { readonly bowline: HostEntry }).bowline
+      const block = blocks.find((each) => typeof each[key] === 'object' && !Array.isArray(each[key])) ?? {}
+      const { command, args } = (block[key] as { readonly bowline: HostEntry }).bowline
       expect([command, ...args.slice(0, 4)]).toEqual(['npx', '-y', '-p', '@bowline/bridge', 'bowline-bridge'])
       expect(readCommandLine(args.slice(4), {})).toMatchObject({ command: 'serve', configFile: expect.stringContaining('bowline.bridge.json') })
     }

@@ -119,7 +119,7 @@ describe('transcript to prompt', () => {
     ]
     const { prompt } = convert(messages)
     const ids = (index: number): string[] =>
-      (prompt[index]?.content as { toolCallId: string }[]).map((part) => part.toolCallId)
+      ((prompt[index]?.content ?? []) as { toolCallId: string }[]).map((part) => part.toolCallId)
     expect(new Set(ids(0)).size).toBe(4)
     // OpenAI's chat interface takes 40 characters at most.
     for (const id of ids(0)) expect(id).toMatch(/^[\w-]{1,40}$/)

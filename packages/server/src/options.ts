@@ -118,7 +118,7 @@ export const consoleLogger: Logger = {
   info() {},
   warn() {},
   error(fields, message) {
-    // eslint-disable-next-line no-console -- without a logger a fault must still be seen
+    // oxlint-disable-next-line no-console -- without a logger a fault must still be seen
     console.error(`bowline: ${message}`, fields)
   },
 }

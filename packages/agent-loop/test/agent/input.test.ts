@@ -70,7 +70,7 @@ describe('input', () => {
   it.each<[string, unknown]>([
     ['an empty list', []],
     ['a mixed list', ['a', { type: 'text', text: 'b' }]],
-    // eslint-disable-next-line no-sparse-arrays
+    // oxlint-disable-next-line no-sparse-arrays
     ['a list with holes', ['a', , 'b']],
     ['an unknown part', [{ type: 'video', url: 'x' }]],
     ['a file without data', [{ type: 'file', mediaType: 'image/png' }]],

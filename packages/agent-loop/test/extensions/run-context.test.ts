@@ -33,7 +33,7 @@ describe('the context of hooks', () => {
     expect(context).toMatchObject({ runId: 'run_1', turn: 1, agent: [], sessionKey: 'key', context: { user: 'u' } })
     expect(context?.contextUsage().tokens).toBeGreaterThan(0)
     const changes = [() => Object.assign(context ?? {}, { runId: 'x' }), () => Object.assign(context?.usage ?? {}, { inputTokens: 0 })]
-    for (const change of [...changes, () => (context?.agent as string[]).push('x'), () => Object.assign(context?.model ?? {}, { modelId: 'x' })]) {
+    for (const change of [...changes, () => (context?.agent as string[] | undefined)?.push('x'), () => Object.assign(context?.model ?? {}, { modelId: 'x' })]) {
       expect(change).toThrow(TypeError)
     }
   })

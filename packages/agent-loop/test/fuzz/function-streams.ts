@@ -43,7 +43,7 @@ async function* tell({ world, act, message, abortSignal, delayMs }: Telling): As
     if (act === 'ends-twice') yield { type: 'message-end', message }
   } finally {
     if (act === 'never-closes') await new Promise(() => {})
-    // eslint-disable-next-line no-unsafe-finally -- a stream that breaks when it is left
+    // oxlint-disable-next-line no-unsafe-finally -- a stream that breaks when it is left
     if (act === 'closes-badly') throw new Error('it does not close')
   }
 }

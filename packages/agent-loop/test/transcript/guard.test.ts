@@ -90,7 +90,7 @@ describe('transcript guard', () => {
   it.each<[string, unknown, string]>([
     ['no list', { role: 'user' }, 'list'],
     ['an entry that is no message', ['hi'], 'at 0'],
-    ['a hole', [, user('a')], 'at 0'], // eslint-disable-line no-sparse-arrays
+    ['a hole', [, user('a')], 'at 0'], // oxlint-disable-line no-sparse-arrays
     ['an unknown role', [{ role: 'system', id: 's', content: 'x' }], 's'],
     ['an id that is a number', [{ role: 'user', id: 7, content: 'x' }], 'id'],
     ['a user message without content', [{ role: 'user', id: 'u' }], 'u'],

@@ -8,7 +8,7 @@ import type { McpOptions } from './mcp-service.ts'
 export function createMcpGate(bridge: Bridge, { mayUse = () => true, heartbeatMs }: McpOptions): McpHttpHandler {
   return createBridgeMcpHandler(
     (context) => {
-      const { principal } = context.authInfo?.extra as unknown as { readonly principal: Principal }
+      const principal = context.authInfo?.extra?.['principal'] as Principal
       const owner = `${principal.tenant}/${principal.id}`
       return createBridgeMcpServer(bridge, { owner, mayUse: (agentId) => mayUse(principal, agentId), runtimeParams: [] })(context)
     },

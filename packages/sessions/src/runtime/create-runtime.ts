@@ -233,6 +233,6 @@ function guarded(onError: NonNullable<RuntimeOptions['onError']>): NonNullable<R
 function reportError(error: unknown, where: ErrorContext): void {
   const name = error instanceof Error ? error.name : 'Error'
   const code = SessionError.isInstance(error) ? error.code : ''
-  // eslint-disable-next-line no-console -- the documented default; hosts hand in `onError`
+  // oxlint-disable-next-line no-console -- the documented default; hosts hand in `onError`
   console.error(`bowline: a fault during ${where.during}: ${name} ${code}`.trim(), where.runId ?? '')
 }

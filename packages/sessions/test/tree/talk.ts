@@ -54,7 +54,7 @@ export async function textsOf(session: Session, leaf?: string): Promise<string[]
 
 function lastUserText(prompt: readonly { readonly role: string; readonly content: unknown }[]): string {
   const last = prompt.filter((message) => message.role === 'user').at(-1)
-  return (last?.content as readonly { readonly text?: string }[]).map((part) => part.text ?? '').join('')
+  return ((last?.content ?? []) as readonly { readonly text?: string }[]).map((part) => part.text ?? '').join('')
 }
 
 /** A tool that gives back what it is asked. */

@@ -200,8 +200,7 @@ describe('an import', () => {
     const all = parsed(await linesOf(source.session.export()))
     const isResult = (line: Line): boolean => JSON.stringify(line).includes('"role":"tool-result"')
     const result = all.findIndex(isResult)
-    const resultId = (all[result]?.entry as { id: string }).id
-    const callId = (all[result]?.entry as { parentId: string }).parentId
+    const { id: resultId, parentId: callId } = (all[result]?.entry ?? {}) as { id: string; parentId: string }
     const without = all.toSpliced(result, 1).map((line) => JSON.parse(JSON.stringify(line).replace(`"parentId":"${resultId}"`, `"parentId":"${callId}"`)) as Line)
     const { runtime, store } = await talk({ tools: [look] })
     await expect(runtime.importSession(fileOf(closed(without)))).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining('repair') })

@@ -34,7 +34,7 @@ type Expectations = { readonly [T in Expect['that']]: (work: Work, expect: Extra
 
 /** Each refuses the batch when it does not hold. */
 const expectations: Expectations = {
-  // eslint-disable-next-line require-yield -- what it looks at is there already
+  // oxlint-disable-next-line require-yield -- what it looks at is there already
   *session(work, { id, version, alive }) {
     if (id === null) return refuseUnless(!work.session, 'conflict')
     const { record } = sessionOf(work)
@@ -72,7 +72,7 @@ const expectations: Expectations = {
     refuseUnless(!notStopping || !run?.stop, 'stopping')
   },
 
-  // eslint-disable-next-line require-yield -- what it looks at is there already
+  // oxlint-disable-next-line require-yield -- what it looks at is there already
   *leaf(work, { entryId }) {
     refuseUnless(sessionOf(work).record.leaf === entryId, 'conflict')
   },

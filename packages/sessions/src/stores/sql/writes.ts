@@ -27,7 +27,7 @@ const writes: Writes = {
     session.record = patchSession(session.record, patch)
   },
 
-  // eslint-disable-next-line require-yield -- the row of the session is written at the end
+  // oxlint-disable-next-line require-yield -- the row of the session is written at the end
   *'session.expire'(work) {
     const session = sessionOf(work)
     session.record = expireSession(session.record, work.now)

@@ -77,7 +77,7 @@ export const writes: StateTopic = ({ it, options }) => {
     const read = (await bench.found('a')).value as { list: string[] }
     read.list.push('changed by a reader')
     const [listed] = (await bench.store.list(space, {})).items
-    ;(listed?.value as { list: string[] }).list.push('changed from the list')
+    ;((listed?.value ?? {}) as { list: string[] }).list.push('changed from the list')
     assert.deepEqual((await bench.found('a')).value, { list: ['as written'] })
   })
 
