@@ -15,16 +15,20 @@ function writeProgram(folder: string, name: string, code: string) {
   chmodSync(join(folder, name), 0o755)
 }
 
-// Stands for npm's own: it notes how it was called, and `install` makes what an install makes.
-const npx = (calls: string, bin: string, node: string) => `
+/** Code that notes how it was called. */
+const noting = (calls: string, name: string) => `
 import fs from 'node:fs'
+fs.appendFileSync(${JSON.stringify(calls)}, [${JSON.stringify(name)}, ...process.argv.slice(2)].join(' ') + '\\n')`
+
+const greeting = "console.log('hello ' + process.argv.slice(2).join(' ')); process.exit(3)"
+
+// Stands for npm's own: `install` makes what an install makes.
+const npx = (calls: string, installed: Readonly<Record<string, string>>) => `${noting(calls, 'npx')}
 import { dirname } from 'node:path'
-const args = process.argv.slice(2)
-fs.appendFileSync(${JSON.stringify(calls)}, args.join(' ') + '\\n')
-if (args.includes('install')) {
-  for (const file of [${JSON.stringify(join(bin, 'greet'))}, ${JSON.stringify(node)}]) {
+if (process.argv.includes('install')) {
+  for (const [file, code] of Object.entries(${JSON.stringify(installed)})) {
     fs.mkdirSync(dirname(file), { recursive: true })
-    fs.writeFileSync(file, '#!${process.execPath}\\nconsole.log("hello " + process.argv.slice(2).join(" ")); process.exit(3)', { mode: 0o755 })
+    fs.writeFileSync(file, '#!${process.execPath}\\n' + code, { mode: 0o755 })
   }
 }`
 
@@ -35,7 +39,9 @@ beforeEach(() => {
   for (const file of ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml']) cpSync(join(root, file), join(clone, file))
   for (const group of ['apps', 'packages']) mkdirSync(join(clone, group))
   const bin = join(clone, 'node_modules/.bin')
-  writeProgram(machine, 'npx', npx(join(clone, 'calls'), bin, join(clone, 'node_modules/node/bin/node')))
+  const noted = join(clone, 'calls')
+  const tools = Object.fromEntries(['turbo', 'pnpm'].map((name) => [join(bin, name), noting(noted, name)]))
+  writeProgram(machine, 'npx', npx(noted, { ...tools, [join(bin, 'greet')]: greeting, [join(clone, 'node_modules/node/bin/node')]: greeting }))
 })
 afterEach(() => rmSync(clone, { recursive: true, force: true }))
 
@@ -50,19 +56,19 @@ const { packageManager, scripts } = JSON.parse(readFileSync(join(root, 'package.
 
 describe('a fresh clone on a machine without pnpm', () => {
   it('installs once, runs the program of the workspace, and hands its arguments and its exit code on', () => {
-    const install = `--yes ${packageManager} install --frozen-lockfile`
+    const install = `npx --yes ${packageManager} install --frozen-lockfile`
     expect(run('exec.mjs', 'greet', 'a', '--b')).toEqual({ status: 3, stdout: 'hello a --b\n', stderr: '' })
     expect(calls()).toEqual([install])
     expect(run('exec.mjs', 'greet').stdout).toBe('hello \n')
     expect(calls()).toEqual([install])
   })
 
-  it('builds and packs through npx', () => {
+  it('builds and packs with what the install brings', () => {
     expect(run('pack.mjs')).toEqual({ status: 0, stdout: '', stderr: '' })
     expect(calls()).toEqual([
       expect.stringContaining(' install '),
-      expect.stringContaining(`--yes ${packageManager} exec turbo run build`),
-      expect.stringMatching(/ --recursive --filter \.\/packages\/\* pack --out \S+%s\.tgz$/),
+      'turbo run build --output-logs=errors-only',
+      expect.stringMatching(/^pnpm --recursive --filter \.\/packages\/\* pack --out \S+%s\.tgz$/),
     ])
   })
 
