@@ -106,6 +106,7 @@ class ExecutorBridge implements Bridge {
       if (this.#stopping) throw notRunning('stopped')
     } catch (error) {
       await this.#stopExecutors(started, stopMarginMs)
+      await this.#removeRecord()
       throw error
     }
     this.#startedAt = clock.now()
@@ -142,7 +143,11 @@ class ExecutorBridge implements Bridge {
     await stopWork(this.#desk, deadlineAt)
     const leftMs = Math.max(0, deadlineAt + stopMarginMs - clock.now()) + stopMarginMs
     await settlesWithin(clock, leftMs, this.#stopExecutors(this.#settings.executors, leftMs))
-    await this.#core.attempt('the record of this bridge was not removed', () => this.#core.processes.stop())
+    await this.#removeRecord()
+  }
+
+  #removeRecord(): Promise<void> {
+    return this.#core.attempt('the record of this bridge was not removed', () => this.#core.processes.stop())
   }
 
   async #stopExecutors(executors: readonly BridgeExecutor[], deadlineMs: number): Promise<void> {

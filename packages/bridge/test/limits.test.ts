@@ -1,4 +1,5 @@
-import { memoryStateStore } from '@bowline/sessions'
+import { manualClock } from '@bowline/llm/testing'
+import { memoryStateStore, type StateStore } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
 import { createBridge, inProcessExecutor } from '../src/index.ts'
 import type { BridgeEvent, BridgeExecutor, PromptContext } from '../src/index.ts'
@@ -180,6 +181,20 @@ describe('stop', () => {
     await expect(starting).rejects.toMatchObject({ code: 'INTERNAL', message: 'The bridge is stopped' })
     await stopping
     expect(trace).toEqual(['stop slow'])
+  })
+
+  it('B99: a stop during the start leaves no record of the bridge', async () => {
+    const written = Promise.withResolvers<void>()
+    const memory = memoryStateStore()
+    const store: StateStore = { ...memory, compareAndSet: async (...given) => (await written.promise, memory.compareAndSet(...given)) }
+    const clock = manualClock(1000)
+    const bridge = createBridge({ executors: [inProcessExecutor({ agents: [testAgent('a')] })], store, clock, logger: recordingLogger() })
+    const starting = bridge.start()
+    const stopping = bridge.stop()
+    written.resolve()
+    await expect(starting).rejects.toMatchObject({ code: 'INTERNAL', message: 'The bridge is stopped' })
+    await stopping
+    expect([(await memory.list('bridge-process', {})).items, clock.pendingTimers]).toEqual([[], 0])
   })
 
   it('a stop before the start, and a second one, do nothing', async () => {

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { manualClock } from '@bowline/llm/testing'
 import { memoryStateStore, type StateStore } from '@bowline/sessions'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Processes } from '../src/records/processes.ts'
 import { mapKey, RecordTable } from '../src/records/record-table.ts'
 
@@ -136,6 +136,47 @@ describe('the bridges on one store', () => {
     await one.stop()
     await clock.advance(60_000)
     expect(await written()).toEqual([])
+  })
+
+  it('B99: one that did not start, has stopped or is alone removes nothing', async () => {
+    const { store, make } = world()
+    const removed: string[] = []
+    const watched = { ...store, delete: (space: string, id: string) => (removed.push(id), store.delete(space, id)) }
+    const [one, alone] = [make({ store: watched }), make({ store: watched, isShared: false })]
+    await one.stop()
+    for (const each of [one, alone]) await each.start()
+    expect(removed).toEqual([])
+    for (const each of [one, alone, one]) await each.stop()
+    expect(removed).toEqual([one.id])
+  })
+
+  it('B99: a start or a stop of which the store takes nothing fails, and a record that it does not take later is told of', async () => {
+    const { clock, store, faults, make, written } = world()
+    const [away, gone] = [() => Promise.reject(new Error('away')), () => Promise.resolve(false)]
+    const unwritten = make({ store: { ...store, compareAndSet: away } })
+    await expect(unwritten.start()).rejects.toThrow('away')
+    expect([await unwritten.isAlive(unwritten.id), clock.pendingTimers]).toEqual([false, 0])
+    const kept = make({ store: { ...store, delete: away } })
+    await kept.start()
+    await expect(kept.stop()).rejects.toThrow('away')
+    expect(await written()).toHaveLength(1)
+    let isAway = false
+    const forgotten = make({ store: { ...store, touch: gone, compareAndSet: (...given) => (isAway ? away() : store.compareAndSet(...given)) } })
+    await forgotten.start()
+    isAway = true
+    await clock.advance(10_000)
+    expect(faults).toMatchObject([{ message: 'away' }])
+    await forgotten.stop()
+  })
+
+  it('B99: one whose process belongs to another user lives', async () => {
+    const { store, make } = world()
+    const kill = vi.spyOn(process, 'kill').mockImplementation(() => {
+      throw Object.assign(new Error('not permitted'), { code: 'EPERM' })
+    })
+    onTestFinished(() => kill.mockRestore())
+    await store.compareAndSet('bridge-process', 'theirs', null, { host: hostname(), pid: 2 ** 22 + 1 }, { ttlMs: 'never' })
+    expect(await make().isAlive('theirs')).toBe(true)
   })
 
   it('B99: one that tells nothing any more is dead after thirty seconds', async () => {

@@ -35,10 +35,11 @@ export class Processes {
   }
 
   async start(): Promise<void> {
+    if (this.#options.isShared) {
+      await this.#write()
+      this.#touchLater()
+    }
     this.#running = true
-    if (!this.#options.isShared) return
-    await this.#write()
-    this.#touchLater()
   }
 
   async stop(): Promise<void> {
@@ -54,7 +55,7 @@ export class Processes {
     const read = await this.#options.store.get(space, id)
     if (read.status !== 'found') return false
     const { host, pid } = read.value.value as { readonly host: string; readonly pid: number }
-    return host !== hostname() || pid === process.pid || processLives(pid)
+    return host !== hostname() || processLives(pid)
   }
 
   async #write(): Promise<void> {
