@@ -57,7 +57,7 @@ export async function bringToRest({ store, live, ids, clock }: RecoverContext, c
         { op: 'run.patch', runId: id, patch: { ...patch, rest: null } },
         // A deadline that came before the run was at rest was dropped: from now on it counts.
         ...(isWaiting(patch.status) ? deadlineFor(run.value, run.value) : []),
-        ...(events.length > 0 ? [{ op: 'event.append', events: events.map(newEvent) } as const] : []),
+        { op: 'event.append', events: events.map(newEvent) },
       ],
       deliver: 'reason' in patch ? newsOfChild(claim.run, { ...rest, usage: run.value.usage, cost: run.value.cost, pendingToolCalls, pendingApprovals, spent: turnState?.spent, at: clock.now(), batchId }) : [],
     })

@@ -70,7 +70,7 @@ function boundLease(held: HeldSession, run: RunRecord | undefined, latest: numbe
 
 /** Queued, or running and lost by its owner; and not before its time. */
 function isClaimable({ loss }: Space, run: RunRecord, { owner, holds }: ClaimRequest, now: number): boolean {
-  const { status, leaseUntil = 0 } = run
+  const { status, leaseUntil = -Infinity } = run
   const isLost = status === 'running' && (loss === 'owner' ? run.owner !== owner || !holds.includes(run.id) : leaseUntil <= now)
   return (status === 'queued' || isLost) && claimableAt(run, now) <= now
 }

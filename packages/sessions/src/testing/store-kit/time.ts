@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
-import { appendEntries, ensure, insertRun, other, patchRun, putTimers, room, startMs, timer, userEntry } from './bench.ts'
+import type { Write } from '../../store/batch.ts'
+import type { InboxKind } from '../../store/records.ts'
+import { appendEntries, ensure, inboxKinds, insertRun, other, patchRun, putTimers, room, startMs, timer, userEntry } from './bench.ts'
 import type { Bench } from './bench.ts'
+import { rowsOfEachKind } from './inbox.ts'
 import type { Topic } from './kit.ts'
 
 async function dueIds(bench: Bench, limit = 100): Promise<readonly string[]> {
@@ -92,6 +95,23 @@ export const time: Topic = ({ it }) => {
     assert.equal(await nextAt(again), startMs + 30)
     for (const key of ['room:0', 'room:1', 'room:2']) await again.commit([{ op: 'session.expire' }], { key })
     assert.deepEqual(await again.store.due(10), { timers: [], expired: [], unread: [], nextAt: startMs + 99 })
+  })
+
+  it('S22, S64, S139: sessions in whose inbox waits what begins a run are told while no run of theirs is open, at most so many', async (bench, stores) => {
+    const unread = async ({ store }: Bench, limit = 100) => [...(await store.due(limit)).unread].sort()
+    const putRow = (kind: InboxKind): Write => ({ op: 'inbox.put', rows: rowsOfEachKind.filter((row) => row.kind === kind) })
+    for (const kind of inboxKinds) await bench.commit([ensure(`room:${kind}`), putRow(kind)], { key: `room:${kind}` })
+    assert.deepEqual(await unread(bench), ['room:child-settled', 'room:steer'])
+    assert.equal((await unread(bench, 1)).length, 1)
+    assert.deepEqual(await unread(bench, 0), [])
+    const again = await stores.reopen(bench)
+    await again.commit([insertRun('run-1')], { key: 'room:steer' })
+    assert.deepEqual(await unread(again), ['room:child-settled'])
+    await again.commit([patchRun('run-1', { status: 'aborted' })], { key: 'room:steer' })
+    await again.commit([{ op: 'inbox.take', ids: ['child-settled-1'] }], { key: 'room:child-settled' })
+    assert.deepEqual(await unread(again), ['room:steer'])
+    await again.commit([{ op: 'session.expire' }], { key: 'room:steer' })
+    assert.deepEqual([await unread(again), await nextAt(again)], [[], null])
   })
 
   it('S67: the next time is the earliest of timers, ends of life and runs that are held', async (bench) => {
