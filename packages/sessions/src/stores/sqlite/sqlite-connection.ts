@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { sqliteDialect } from '../sql/dialect.ts'
 import { compileStatement } from '../sql/statement.ts'
-import type { Call, Parameter, Statement, Steps } from '../sql/statement.ts'
+import type { Call, CompiledStatement, Parameter, Statement, Steps } from '../sql/statement.ts'
 import type { Database } from '../sql/tables.ts'
 
 interface PreparedStatement {
@@ -20,12 +20,15 @@ interface Write {
 /** So many writes share a transaction at most: some milliseconds for which nothing else happens in the process. */
 const mostAtOnce = 32
 
+/** The text of a statement is the same for every database of this process. */
+const compiled = new WeakMap<Statement<object, unknown>, CompiledStatement>()
+
 /** What became of the steps of a write, when the transaction that they were part of is stored. */
 type Written = { readonly result: unknown } | { readonly error: unknown }
 
 /**
- * Runs steps in one go, without a promise in between. Every statement is built and prepared once; what is prepared goes
- * with the connection.
+ * Runs steps in one go, without a promise in between. Every statement is built once in a process and prepared once for
+ * a connection.
  *
  * Writes that come in one turn of the event loop share one transaction, and so the wait for the disk, which is most of
  * what a write costs. Each of them fails alone.
@@ -138,7 +141,8 @@ export class SqliteConnection {
   }
 
   #prepare(wanted: Statement<object, unknown>): PreparedStatement {
-    const { sql, parameters } = compileStatement(wanted, this.#builder, sqliteDialect)
+    const { sql, parameters } = compiled.get(wanted) ?? compileStatement(wanted, this.#builder, sqliteDialect)
+    compiled.set(wanted, { sql, parameters })
     const statement = this.#database.prepare(sql)
     const prepared = { statement, parameters, givesRows: statement.columns().length > 0 }
     this.#prepared.set(wanted, prepared)
