@@ -1,9 +1,11 @@
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import * as root from '../src/index.ts'
 import * as worker from '../src/worker/index.ts'
 import * as mcp from '../src/mcp/index.ts'
 import { bridgeTools } from '../src/mcp/tools.ts'
 import * as testing from '../src/testing/index.ts'
+import { packagesLoadedWith } from './static-imports.ts'
 
 describe('what others can see', () => {
   it('exports of the package', () => {
@@ -23,6 +25,12 @@ describe('what others can see', () => {
     expect(Object.keys(mcp)).toEqual(['createBridgeMcpHandler', 'createBridgeMcpServer'])
     expect(Object.keys(testing).sort()).toEqual(['kitAgent', 'kitApproval', 'kitResult', 'testBridgeExecutor'])
     expect(Object.keys(worker)).toEqual(['serveWorker'])
+  })
+
+  it('who uses no worker does not load the protocol of workers', () => {
+    const loaded = packagesLoadedWith(join(import.meta.dirname, '../src/index.ts'))
+    expect(loaded).toContain('@bowline/llm')
+    expect(loaded).not.toContain('@agentclientprotocol/sdk')
   })
 
   it('names of tools', () => {

@@ -4,7 +4,6 @@ import { givenFields } from '../given-fields.ts'
 import type { BridgeExecutor, DiscoveredAgent, ExecutorHost, ExecutorLimits } from './executor.ts'
 import { workerSettings } from './worker/options.ts'
 import type { OptionsPlace, WorkerExecutorOptions, WorkerSettings } from './worker/options.ts'
-import { createWorker } from './worker/worker.ts'
 import type { Worker } from './worker/worker.ts'
 
 // A worker keeps its own sessions, so they do not run out here.
@@ -38,8 +37,10 @@ export function workersIn(place: OptionsPlace, options: WorkerExecutorOptions): 
     specificationVersion: 'v1',
     kind: 'worker',
     limits: limitsOf(options),
-    start: async (given) => {
+    async start(given) {
       host = given
+      // The code of the protocol is a third of a start: those who have no workers do not load it.
+      const { createWorker } = await import('./worker/worker.ts')
       for (const each of settings) workers.set(each.id, createWorker(each, given))
       for (const worker of all()) worker.start()
     },
