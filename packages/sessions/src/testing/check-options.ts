@@ -4,7 +4,7 @@ import { operations } from './around-store.ts'
 import type { CrashScenario, ExploreOptions } from './crash-kit/types.ts'
 import type { AnyFault } from './faulty-store.ts'
 import type { ExploreProgramsOptions } from './programs/explore-programs.ts'
-import { programFeatures, type HookPlan, type Program, type ProgramStep, type Setup } from './programs/program.ts'
+import { programFeatures, type HookPlan, type Program, type ProgramCrash, type ProgramStep, type Setup } from './programs/program.ts'
 import type { RunProgramOptions } from './programs/run-program.ts'
 import type { StateKitOptions } from './state-kit/kit.ts'
 import type { StoreKitOptions, TestRunner } from './store-kit/kit.ts'
@@ -80,6 +80,8 @@ const checkSetup = record<Setup>({
   ),
 })
 
+const ways: readonly ProgramCrash['how'][] = ['kill', 'kill-behind', 'lost', 'lost-behind', 'freeze', 'unrenewed', 'never-renewed', 'kill-in-tool', 'freeze-in-tool']
+
 /** Checks the outline of a program: what it is made of is printed by the kit. */
 export const checkProgram = record<Program>({
   seed,
@@ -88,7 +90,7 @@ export const checkProgram = record<Program>({
     checkRequired(path, step, 'a step, { do }', (given) => typeof given === 'object' && given !== null)
     checkRequired(`${path}.do`, Reflect.get(step as object, 'do'), 'a kind of step', (kind) => typeof kind === 'string' && Object.hasOwn(stepKinds, kind))
   }),
-  crashes: requiredList(record({ at: required(whole(1)), how: required(oneOf('kill', 'kill-behind', 'lost', 'lost-behind', 'freeze', 'unrenewed', 'never-renewed')) })),
+  crashes: requiredList(record({ at: required(whole(1)), how: required(oneOf(...ways)), ms: whole(0) })),
 })
 
 export const checkExploreOptions = optionalRecord<ExploreOptions>({

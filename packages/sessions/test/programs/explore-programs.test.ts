@@ -19,8 +19,8 @@ function fault(name: string): ProgramFault {
 
 describe('programs', () => {
   it('S200: equal seeds give equal programs, traces and verdicts', async () => {
-    const explore = (seed: number) => explorePrograms({ programs: 10, seed, faults: [fault('a lost steer')], maxFailures: 2, shrinkTries: 20 })
-    const [first, second] = [await explore(20), await explore(20)]
+    const explore = (seed: number) => explorePrograms({ programs: 2, seed, faults: [fault('a lost steer')], shrinkTries: 10 })
+    const [first, second] = [await explore(14), await explore(14)]
     expect(first.failures.length).toBeGreaterThan(0)
     expect(second).toEqual(first)
     expect((await explorePrograms({ programs: first.programs, seed: 100 })).points).not.toBe(first.points)
@@ -55,7 +55,7 @@ describe('programs', () => {
 
   it('S201: a program that fails is shrunk, and printed as a test that runs', async () => {
     const faults = [fault('a lost steer')]
-    const { failures } = await explorePrograms({ programs: 10, seed: 20, faults, maxFailures: 1 })
+    const { failures } = await explorePrograms({ programs: 1, seed: 14, faults })
     const [failure] = failures
     expect(failure?.program.split('\n').filter((line) => line.startsWith("      { do: '")).length).toBeLessThanOrEqual(3)
     const run = (given: readonly ProgramFault[]) => {
@@ -69,6 +69,18 @@ describe('programs', () => {
     }
     await expect(run(faults)).rejects.toThrow('to deeply equal')
     await run([])
+  })
+
+  it.each(['kill-in-tool', 'freeze-in-tool'] as const)('S200: a process is struck right after an effect, and another one takes over (%s)', async (how) => {
+    const { trace, failures } = await runProgram({
+      ...{ seed: 1, setup: {}, crashes: [{ at: 2, how }] },
+      steps: [{ do: 'send', to: 'a', name: 'first', plan: [{ calls: [{ tool: 'index' }] }, { calls: [{ tool: 'index' }] }] }],
+    })
+    const struck = trace.findIndex((line) => line.endsWith(`process-1 is struck: ${how}`))
+    expect(trace[struck - 1]).toContain('process-1 effect index')
+    expect(trace.slice(struck).findIndex((line) => line.includes('process-2 claim run_1 (running)'))).toBeGreaterThan(0)
+    expect(trace.some((line) => line.endsWith('process-1 goes on'))).toBe(how === 'freeze-in-tool')
+    expect(failures).toEqual([])
   })
 
   it('S203: a runtime that repeats something without bound is cut', async () => {

@@ -2,7 +2,7 @@ import { explorePrograms, type ExploreProgramsOptions } from '@bowline/sessions/
 import { describe, it } from 'vitest'
 import { testSeed } from '../../../../scripts/test-length.ts'
 
-const perTest = 50
+const perTest = 25
 
 export interface ExploreOptions extends Pick<ExploreProgramsOptions, 'store' | 'reopen'> {
   readonly programs: number
@@ -10,7 +10,7 @@ export interface ExploreOptions extends Pick<ExploreProgramsOptions, 'store' | '
   readonly firstSeed: number
 }
 
-/** The tests of one store, fifty programs in each. */
+/** The tests of one store, 25 programs in each. */
 export function explore(name: string, { programs, firstSeed, ...parts }: ExploreOptions): void {
   const first = firstSeed + (testSeed - 1) * 100_000
   const blocks = Array.from({ length: programs / perTest }, (_, index) => first + index * perTest)

@@ -193,7 +193,7 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
         { do: 'drain', ms: 0, turns: 3 },
       ],
       seed: 25794,
-      crashes: [{ at: 92, how: 'freeze' }],
+      crashes: [{ at: 92, how: 'freeze', ms: 5_001 }],
     },
   ],
   [

@@ -8,7 +8,7 @@ const levels = 2
 
 /** Draws the answers of the model of the root to an input, with those of its subagents. */
 export function drawPlan(draw: Draw, has: Has, below = levels): Plan {
-  return draw.times(draw.whole(3), () => drawAnswer(draw, has, below))
+  return draw.times(draw.oneOf([0, 1, 1, 2]), () => drawAnswer(draw, has, below))
 }
 
 function drawAnswer(draw: Draw, has: Has, below: number): PlannedAnswer {
@@ -33,7 +33,7 @@ function drawCall(draw: Draw, has: Has, below: number): PlannedCall {
 function toolsOf(has: Has): readonly PlannedTool[] {
   return [
     'look',
-    ...(has('tools') ? (['pay', 'bill', 'index'] as const) : []),
+    ...(has('tools') ? (['pay', 'pay', 'bill', 'index'] as const) : []),
     ...(has('approvals') ? (['ask', 'askSoon'] as const) : []),
     ...(has('remote-tools') ? (['place', 'placeSoon'] as const) : []),
     ...(has('subagents') && has('background') ? (['output', 'cancel'] as const) : []),

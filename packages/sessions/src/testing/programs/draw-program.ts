@@ -16,16 +16,21 @@ export function drawProgram(seed: number, features: readonly Feature[] = program
   const setup = drawSetup(draw, has)
   const count = 1 + draw.whole(mostSteps)
   const first = { do: 'send', to: 'a', name: 'first', plan: drawPlan(draw, has) } as const
-  const steps = [first, ...draw.times(count, (index) => drawStep(draw, has, `in${index}`))]
-  return { seed, setup, steps, crashes: has('crashes') ? drawCrashes(draw, steps.length) : [] }
+  // What is read late of a run that waits is seen only if its reader is there early.
+  const reader = has('readers') && draw.chance(0.5) ? [{ do: 'read', to: 'a', from: 0, lag: draw.oneOf([3, 10, 40]), run: true } as const] : []
+  const steps = [first, ...reader, ...draw.times(count, (index) => drawStep(draw, has, `in${index}`))]
+  return { seed, setup, steps, crashes: has('crashes') ? drawCrashes(draw, has, steps.length) : [] }
 }
 
-/** Most programs have some hundred operations. A crash after the last one never happens. */
-function drawCrashes(draw: Draw, steps: number): readonly ProgramCrash[] {
-  const crashes = draw.times(1 + draw.whole(mostCrashes), (): ProgramCrash => ({
-    at: 4 + draw.whole(30 + steps * 30),
-    how: draw.oneOf(['kill', 'kill', 'kill-behind', 'kill-behind', 'lost', 'lost-behind', 'freeze', 'unrenewed', 'never-renewed']),
-  }))
+const ways = ['kill', 'kill', 'kill-behind', 'kill-behind', 'lost', 'lost-behind', 'freeze', 'unrenewed', 'never-renewed'] as const
+
+/** Most programs have some hundred operations and few effects. A crash after the last one never happens. */
+function drawCrashes(draw: Draw, has: (feature: Feature) => boolean, steps: number): readonly ProgramCrash[] {
+  const crashes = draw.times(1 + draw.whole(mostCrashes), (): ProgramCrash => {
+    if (has('tools') && draw.chance(0.5)) return { at: draw.oneOf([1, 1, 2, 3]), how: draw.oneOf(['kill-in-tool', 'freeze-in-tool']) }
+    const how = draw.oneOf(ways)
+    return { how, at: 4 + draw.whole(draw.oneOf([40, 120, 30 + steps * 30])), ...(how === 'freeze' && draw.chance(0.3) && { ms: 5_000 }) }
+  })
   return crashes.toSorted((a, b) => a.at - b.at)
 }
 
@@ -39,8 +44,8 @@ function drawSetup(draw: Draw, has: (feature: Feature) => boolean): Setup {
     ...(has('definition-changes') && draw.chance(0.5) && { onDefinitionChange: draw.oneOf(['pin', 'refuse'] as const) }),
     ...(has('expiry') && draw.chance(0.5) && { idleMs: draw.oneOf([2_000, 10_000, 30_000]) }),
     ...(has('background') && draw.chance(0.2) && { maxActive: 1 }),
-    ...(has('limits') && draw.oneOf([{ maxSteps: 1 + draw.whole(3) }, { maxTokens: 10 + draw.whole(2_000) }, { maxMs: draw.oneOf([500, 5_000]) }, {}])),
-    ...(has('costs') && { maxCost: draw.oneOf(['0.0001', '0.0005', '1']) }),
+    ...(has('limits') && draw.oneOf([{ maxSteps: 1 + draw.whole(3) }, { maxTokens: 200 + draw.whole(5_000) }, { maxMs: draw.oneOf([500, 5_000]) }, {}])),
+    ...(has('costs') && { maxCost: draw.oneOf(['0.001', '0.005', '1']) }),
     ...(has('compaction') && draw.chance(0.5) && { compaction: draw.oneOf(['in-turn', 'after-turn'] as const) }),
     ...(has('orchestration') && draw.chance(0.4) && { orchestration: true as const }),
     ...(has('guardrails') && draw.chance(0.5) && { guardrail: draw.oneOf(['block', 'halt', 'throw', 'wait'] as const) }),
@@ -53,7 +58,7 @@ const hooks: readonly PlannedHook[] = ['beforeAgentStart', 'onTurnStart', 'onSte
 function drawHook(draw: Draw): HookPlan {
   return {
     hook: draw.oneOf(hooks),
-    does: draw.chance(0.5) ? 'throw' : draw.oneOf([100, 3_000, 20_000]),
+    does: draw.chance(0.4) ? 'throw' : draw.oneOf([100, 3_000, 20_000]),
     ...(draw.chance(0.5) && { onError: 'fail' as const }),
     ...(draw.chance(0.6) && { times: 1 + draw.whole(3) }),
   }

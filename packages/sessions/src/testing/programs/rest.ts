@@ -15,14 +15,12 @@ const mostAnswers = 40
 
 /** Lets time pass until nothing happens any more by itself. False: something always does. */
 export async function runToRest(stage: Stage, clients: Clients): Promise<boolean> {
-  stage.wakeFrozen()
   await stage.settle()
   const orphans = new OrphanedRuns(stage)
   for (let round = 0; round < mostRounds && !stage.ceiling.isReached; round++) {
     const { nextAt } = await stage.store.due(0)
-    if (nextAt === null && !clients.isWaiting && (await isAtRest(stage.store)) && (await staysAtRest(stage))) return true
+    if (nextAt === null && !clients.isWaiting && !stage.isFrozen && (await isAtRest(stage.store)) && (await staysAtRest(stage))) return true
     await stage.pass(nextAt === null ? (round < shortRounds ? soonMs : longMs) : Math.max(soonMs, Math.min(nextAt - stage.time.now, sweepMs)))
-    stage.wakeFrozen()
     await orphans.look()
     // A lost run waits for its takeover between these rounds, and between no two steps.
     await stage.dueModel.compare(stage.store, stage.time.now)

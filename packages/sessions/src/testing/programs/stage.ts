@@ -33,13 +33,18 @@ export interface Living {
 }
 
 const mostTurns = 20_000
+/** Longer than the lease of a run. */
+const freezeMs = 15_000
 
 /** The processes of a program, the time that passes for them, and what is seen of them. */
 export class Stage {
   readonly program: Program
   readonly time = new ProgramTime()
   readonly trace: string[] = []
-  readonly world = new OutsideWorld((process, what) => this.log(process.name, what))
+  readonly world = new OutsideWorld((process, what) => {
+    this.log(process.name, what)
+    this.gate.noteEffect(process)
+  })
   readonly models: ModelWorld = { prompts: [], failed: new Set(), nextCall: 0 }
   readonly ceiling: Ceiling
   readonly gate: StoreGate
@@ -71,7 +76,10 @@ export class Stage {
       ceiling: this.ceiling,
       time: this.time,
       log: (process, what) => this.log(process.name, what),
-      onStruck: (_process, how) => (this.#struck = how === 'freeze' ? 'freeze' : 'kill'),
+      onStruck: ({ state }, { ms = freezeMs }) => {
+        this.#struck = state === 'dead' ? 'kill' : 'freeze'
+        if (this.#struck === 'freeze') this.time.clock.setTimer(this.time.now + ms, () => this.wakeFrozen())
+      },
       onTakeover: () => this.wakeFrozen(),
       onCommit: (batch) => this.#noteWrite(batch),
     })
@@ -129,6 +137,10 @@ export class Stage {
     process.kill()
     this.#begin(definition)
     this.onReplaced()
+  }
+
+  get isFrozen(): boolean {
+    return this.#all.some(({ process }) => process.state === 'stopped')
   }
 
   wakeFrozen(): void {

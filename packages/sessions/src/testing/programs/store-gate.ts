@@ -26,7 +26,7 @@ export interface GateOptions {
   readonly time: Pick<ProgramTime, 'passed'>
   readonly log: (process: CrashProcess, what: string) => void
   /** The process was struck and needs another one in its place. */
-  readonly onStruck: (process: CrashProcess, how: ProgramCrash['how']) => void
+  readonly onStruck: (process: CrashProcess, crash: ProgramCrash) => void
   readonly onTakeover: () => void
   /** A commit was applied. */
   readonly onCommit: (batch: Batch) => void
@@ -47,7 +47,8 @@ export class StoreGate {
   readonly staleWrites: string[] = []
   /** Operations so far. */
   count = 0
-  /** How many of them were struck. */
+  #effects = 0
+  /** How often a process was struck. */
   strikes = 0
 
   constructor(options: GateOptions) {
@@ -67,10 +68,23 @@ export class StoreGate {
     const asked = this.#take()
     if (!asked || this.#options.ceiling.isReached) return false
     this.count++
-    const crash = this.#options.crashes.find(({ at }) => at === this.count)
+    const crash = this.#options.crashes.find(({ at, how }) => at === this.count && !inTool(how))
     if (crash) await this.#strike(asked, crash)
     else await this.#answer(asked)
     return true
+  }
+
+  /** A tool of the process took effect. */
+  noteEffect(process: CrashProcess): void {
+    const { crashes, log, onStruck } = this.#options
+    this.#effects++
+    const crash = crashes.find(({ at, how }) => at === this.#effects && inTool(how))
+    if (!crash) return
+    this.strikes++
+    log(process, `is struck: ${crash.how}`)
+    if (crash.how === 'freeze-in-tool') process.stop()
+    else process.kill()
+    onStruck(process, crash)
   }
 
   /** The oldest question, or at times another one, as long as its process can be answered. */
@@ -85,8 +99,9 @@ export class StoreGate {
     return asked
   }
 
-  async #strike(asked: Asked, { how }: ProgramCrash): Promise<void> {
+  async #strike(asked: Asked, crash: ProgramCrash): Promise<void> {
     const { process, operation } = asked
+    const { how } = crash
     const { log, time, onStruck } = this.#options
     this.strikes++
     log(process, `is struck at ${operation}: ${how}`)
@@ -97,7 +112,7 @@ export class StoreGate {
     if (how === 'freeze') {
       process.stop()
       this.#waiting.unshift(asked)
-      return onStruck(process, how)
+      return onStruck(process, crash)
     }
     if (how === 'lost') return asked.reject(unavailable('commit'))
     if (how === 'kill-behind') await this.#perform(asked).catch(() => undefined)
@@ -106,7 +121,7 @@ export class StoreGate {
       return asked.reject(unavailable('commit'))
     }
     process.kill()
-    onStruck(process, how)
+    onStruck(process, crash)
   }
 
   async #answer(asked: Asked): Promise<void> {
@@ -147,6 +162,10 @@ export class StoreGate {
     if (claims.some(({ previous }) => previous === 'running')) this.#options.onTakeover()
     return claims
   }
+}
+
+function inTool(how: ProgramCrash['how']): boolean {
+  return how === 'kill-in-tool' || how === 'freeze-in-tool'
 }
 
 const mostRounds = 10_000
