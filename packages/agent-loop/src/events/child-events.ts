@@ -17,7 +17,7 @@ export interface ChildStartEvent extends ChildEventBase {
   readonly taskId?: string
 }
 
-/** At most one per step of the child. */
+/** One per step of the child at most tells its answer. It is told again when the child comes to wait after it, and when it goes on. */
 export interface ChildUpdateEvent extends ChildEventBase {
   readonly type: 'child-update'
   /** The child's own count. */

@@ -117,7 +117,7 @@ export interface ChildView {
   /** The child's own count; 0 before its first update. */
   readonly step: number
   readonly status: Status
-  /** As its last update or its end says; absent while it is running. */
+  /** As its last update or its end says: how it waits, or how it ended. Absent while it is running. */
   readonly outcome?: TurnStatus
   readonly text?: string
   readonly toolNames: readonly string[]

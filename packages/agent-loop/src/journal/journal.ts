@@ -97,7 +97,7 @@ export interface ChildHost {
   readonly depth?: number
   /** How deep the agents above it let work be handed on, counted from the root. */
   readonly maxDepth?: number
-  /** It writes `child-start`, `child-update` and `child-end` into the log itself, each once. Default false: the loop writes them. */
+  /** It writes `child-start`, `child-update` and `child-end` into the log itself. Default false: the loop writes them. */
   readonly logs?: boolean
   /**
    * Given a key again it must start nothing anew, but tell what has become of the first. With a signal that is aborted

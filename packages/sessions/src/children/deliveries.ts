@@ -1,4 +1,4 @@
-import type { ChildEndEvent, ChildUpdateEvent, DurableEvent, MessageEndEvent } from '@bowline/agent-loop'
+import type { ChildEndEvent, ChildUpdateEvent, DurableEvent } from '@bowline/agent-loop'
 import type { AssistantMessage, Cost, Usage } from '@bowline/llm'
 import { newEvent } from '../journal/new-event.ts'
 import { isAllAnswered, isSettled, isTerminal, isWaiting, openStatuses, type OpenQuestions } from '../session/views.ts'
@@ -10,6 +10,12 @@ import { keysAbove } from './child-keys.ts'
 /** A run of a subagent as it was before the commit. */
 type Child = Pick<RunRecord, 'id' | 'session' | 'parent' | 'stop'> & OpenQuestions
 
+/** Step 0 has no message. */
+export interface ChildAnswer {
+  readonly step: number
+  readonly message?: AssistantMessage | undefined
+}
+
 /** What a commit makes of a child run. */
 export interface ChildNews extends Partial<OpenQuestions> {
   /** That the commit moves it to. */
@@ -20,8 +26,8 @@ export interface ChildNews extends Partial<OpenQuestions> {
   readonly usage?: Usage
   readonly cost?: Cost | null | undefined
   readonly error?: RunRecord['error'] | null
-  /** What the model said in the commit. */
-  readonly answers?: readonly MessageEndEvent[]
+  /** What the model said in the commit, or last if the commit changes only how the run stands. */
+  readonly answers?: readonly ChildAnswer[]
   /** The commit has met a stop request. */
   readonly stopped?: boolean
   readonly at: number
@@ -46,15 +52,15 @@ type Moved = ChildNews & { readonly status: RunStatus }
 
 const textCharacters = 500
 
-/** What the log of the parent is told: each step of the child once, and its end in the commit that ends it. */
+/** What the log of the parent is told: each answer of the child, when it waits and goes on, and its end in the commit that ends it. */
 function toldInLog({ id }: Child, { session: to, runId, turn, step, toolCallId }: RunParent, news: ChildNews): readonly Delivery[] {
   const { status = 'running', at, batchId, answers = [], usage = {}, cost, error } = news
   const base = { at, runId, turn, toolCallId, childRunId: id }
   const stands = status === 'queued' || isTerminal(status) ? 'running' : status
   const events: readonly DurableEvent[] = [
     ...answers.map(({ step: ofChild, message }): ChildUpdateEvent => {
-      const text = textOf(message).slice(0, textCharacters).toWellFormed()
-      return { ...base, type: 'child-update', step: ofChild, status: stands, text, toolNames: callsOf(message) }
+      const said = message && { text: textOf(message).slice(0, textCharacters).toWellFormed() }
+      return { ...base, type: 'child-update', step: ofChild, status: stands, ...said, toolNames: message ? callsOf(message) : [] }
     }),
     ...(isTerminal(status) ? [{ ...base, type: 'child-end', step, status: status as ChildEndEvent['status'], usage, ...(cost && { cost }), ...(error && { error: wordsOf(error) }) } as const] : []),
   ]

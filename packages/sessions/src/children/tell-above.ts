@@ -2,8 +2,10 @@ import type { JournalRecord } from '@bowline/agent-loop'
 import { eventTimeOf } from '../journal/boundary.ts'
 import type { Delivery, Write } from '../store/batch.ts'
 import type { SessionStore } from '../store/contract.ts'
-import type { RunRecord } from '../store/records.ts'
-import { newsOfChild, type ChildNews } from './deliveries.ts'
+import { isWaiting } from '../session/views.ts'
+import type { RunRecord, RunStatus } from '../store/records.ts'
+import { newsOfChild, type ChildAnswer, type ChildNews } from './deliveries.ts'
+import { lastAnswer } from './last-answer.ts'
 import { originOf } from './origin.ts'
 import { questionsAtRoot } from './questions.ts'
 
@@ -20,6 +22,15 @@ export async function tellAbove(store: SessionStore, run: RunRecord, { records, 
   const events = records.flatMap((record) => (record.type === 'event' ? record.event : []))
   const asked = await questionsAtRoot(store, run, { events, at, batchId: news.batchId })
   const { usage } = writes.flatMap((write) => (write.op === 'run.patch' ? write.patch : [])).find((each) => each.usage) ?? {}
-  const answers = events.filter((event) => event.type === 'message-end')
+  const answers = await answersIn(store, run, records, patch?.status)
   return [...newsOfChild(run, { ...patch, ...(usage && { usage }), ...news, answers, at }), ...asked]
+}
+
+/** A commit without an answer tells the last one again if the run comes to wait in it, or goes on after a wait. */
+async function answersIn(store: SessionStore, run: RunRecord, records: readonly JournalRecord[], status: RunStatus | undefined): Promise<readonly ChildAnswer[]> {
+  const events = records.flatMap((record) => (record.type === 'event' ? record.event : []))
+  const answers = events.filter((event) => event.type === 'message-end')
+  if (answers.length > 0) return answers
+  if (status !== undefined && isWaiting(status)) return lastAnswer(store, run, records.findLast((record) => record.type === 'run')?.run.step)
+  return run.reason !== undefined && events.some((event) => event.type === 'turn-start') ? lastAnswer(store, run) : []
 }

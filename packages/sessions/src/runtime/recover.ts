@@ -1,6 +1,7 @@
 import type { DurableEvent, IdSource } from '@bowline/agent-loop'
 import type { Clock, JSONValue } from '@bowline/llm'
 import { newsOfChild } from '../children/deliveries.ts'
+import { lastAnswer } from '../children/last-answer.ts'
 import { heldAtRoot } from '../children/questions.ts'
 import { describeDiff, type DefinitionDiff } from '../definition/definition-diff.ts'
 import { SessionError } from '../errors.ts'
@@ -48,6 +49,7 @@ export async function bringToRest({ store, live, ids, clock }: RecoverContext, c
     const patch = (await goesOn(store, run.value, rest)) ? ({ status: 'queued' } as const) : { ...patchOf(rest), status: rest.status }
     const batchId = ids.next('batch')
     const events = await eventsOfRest(store, run.value, clock.now())
+    const answers = isWaiting(patch.status) ? await lastAnswer(store, run.value) : []
     const result = await commitOnce(store, {
       id: batchId,
       key,
@@ -59,7 +61,7 @@ export async function bringToRest({ store, live, ids, clock }: RecoverContext, c
         ...(isWaiting(patch.status) ? deadlineFor(run.value, run.value) : []),
         { op: 'event.append', events: events.map(newEvent) },
       ],
-      deliver: 'reason' in patch ? newsOfChild(claim.run, { ...rest, usage: run.value.usage, cost: run.value.cost, pendingToolCalls, pendingApprovals, spent: turnState?.spent, at: clock.now(), batchId }) : [],
+      deliver: 'reason' in patch ? newsOfChild(claim.run, { ...rest, usage: run.value.usage, cost: run.value.cost, pendingToolCalls, pendingApprovals, spent: turnState?.spent, answers, at: clock.now(), batchId }) : [],
     })
     if (!result.ok && result.reason === 'conflict') continue
     checkTaken(result)
@@ -125,13 +127,14 @@ export async function holdForDecision({ store, live, ids, clock }: RecoverContex
     { ...base, type: 'save-point' },
   ]
   const batchId = ids.next('batch')
+  const answers = await lastAnswer(store, run)
   const patch = { status: 'needs-recovery', reason: 'definition-changed', error: { code: 'definition-changed', message }, ...cost } as const
   const result = await commitOnce(store, {
     id: batchId,
     key: session.key,
     expect: fence(run),
     writes: [{ op: 'event.append', events: events.map(newEvent) }, { op: 'run.patch', runId: run.id, patch }],
-    deliver: [...newsOfChild(run, { status: 'needs-recovery', at, batchId }), ...(await heldAtRoot(store, run, { at, batchId, message }))],
+    deliver: [...newsOfChild(run, { status: 'needs-recovery', answers, at, batchId }), ...(await heldAtRoot(store, run, { at, batchId, message }))],
   })
   checkTaken(result)
   if (result.ok) live.publish(session.key, events.map((event, index): StoredEvent => ({ ...event, seq: result.firstSeq + index })), true)

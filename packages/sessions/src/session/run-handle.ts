@@ -67,7 +67,7 @@ export function restingIn({ store }: SessionContext): (runId: string) => Promise
 }
 
 async function resultOf(context: SessionContext, run: RunRecord): Promise<RunResult> {
-  const [messages, info] = await Promise.all([messagesOf(context.store, run), toRunInfo(context.store, run)])
+  const [messages, info] = await Promise.all([run.turn === undefined ? [] : messagesOf(context.store, run), toRunInfo(context.store, run)])
   const message = lastAnswer(messages)
   return {
     runId: run.id,
@@ -85,9 +85,8 @@ async function resultOf(context: SessionContext, run: RunRecord): Promise<RunRes
   }
 }
 
-/** The messages of the run on the active path, oldest first: the entries of a run lie next to each other. */
-async function messagesOf(store: SessionStore, run: RunRecord, isEnough: (newest: StoredMessage) => boolean = () => false): Promise<readonly StoredMessage[]> {
-  if (run.turn === undefined) return []
+/** The messages of a run that has begun on the active path, oldest first: the entries of a run lie next to each other. */
+async function messagesOf(store: SessionStore, run: Pick<RunRecord, 'id' | 'session'>, isEnough: (newest: StoredMessage) => boolean = () => false): Promise<readonly StoredMessage[]> {
   const messages: StoredMessage[] = []
   let [before, seen]: [string | undefined, boolean] = [undefined, false]
   for (;;) {
@@ -110,8 +109,13 @@ function lastAnswer(messages: readonly StoredMessage[]): AssistantMessage | unde
 
 /** The text of the run's last answer. */
 export async function lastTextOf(store: SessionStore, run: RunRecord): Promise<string> {
-  const message = lastAnswer(await messagesOf(store, run, ({ role }) => role === 'assistant'))
+  const message = run.turn === undefined ? undefined : await lastAnswerOf(store, run)
   return message ? textOf(message) : ''
+}
+
+/** The last answer of a run that has begun. */
+export async function lastAnswerOf(store: SessionStore, run: Pick<RunRecord, 'id' | 'session'>): Promise<AssistantMessage | undefined> {
+  return lastAnswer(await messagesOf(store, run, ({ role }) => role === 'assistant'))
 }
 
 function textOf(message: AssistantMessage): string {

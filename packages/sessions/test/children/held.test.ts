@@ -1,9 +1,10 @@
-import { defineExtension, type AgentOptions } from '@bowline/agent-loop'
+import { defineExtension, emptyView, reduceEvents, type AgentOptions } from '@bowline/agent-loop'
 import type { LoggedEvent, RunRecord, Session, SessionStore } from '@bowline/sessions'
+import type { Script } from '@bowline/llm/testing'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { namesOfPlaces, placesOfStores } from '../stores/places.ts'
-import { checkLog, collect, logOf } from '../support.ts'
+import { checkLog, collect, gate, logOf } from '../support.ts'
 import { callTo, childrenOf, endOf, found, handOver, helper, launch, remote, team } from './support.ts'
 
 const placeOf = placesOfStores()
@@ -12,6 +13,13 @@ const kinds = ['blocking', 'background'] as const
 type Kind = (typeof kinds)[number]
 
 type HeldEvent = Extract<LoggedEvent, { type: 'error' }>
+
+/** What the view of a session says of its only subagent. */
+async function shownIn(store: SessionStore, key: string) {
+  const { children } = (await store.readEvents(key, 0, 1000)).events.reduce(reduceEvents, emptyView)
+  expect(children).toHaveLength(1)
+  return children[0]
+}
 
 async function heldEvents(session: Session): Promise<readonly HeldEvent[]> {
   return (await logOf(session)).filter((event): event is HeldEvent => event.type === 'error' && event.source === 'definition')
@@ -31,14 +39,14 @@ async function begin(store: SessionStore, kind: Kind): Promise<RunRecord> {
 }
 
 /** A process in which `leaf` has other instructions, and runs of another definition are held. */
-function changed(store: SessionStore, mid: Partial<AgentOptions> = {}) {
-  const leaf = helper('leaf', says, { tools: [remote('where')], instructions: 'Look twice.' })
+function changed(store: SessionStore, mid: Partial<AgentOptions> = {}, steps: Script = says) {
+  const leaf = helper('leaf', steps, { tools: [remote('where')], instructions: 'Look twice.' })
   return team(says, { store, subagents: [helper('mid', says, { subagents: [leaf], ...mid })], onDefinitionChange: 'refuse' })
 }
 
 /** The answer that its question waits for lets the run of `leaf` go on, as far as its definition lets it. */
-async function held(store: SessionStore, run: RunRecord) {
-  const made = await changed(store)
+async function held(store: SessionStore, run: RunRecord, steps?: Script) {
+  const made = await changed(store, {}, steps)
   await made.session.submitToolResults([{ toolCallId: 'w', path: ['m', 'l'], output: 'Oslo' }])
   await endOf(store, run.id, 'needs-recovery')
   return made
@@ -66,6 +74,31 @@ describe.each(kinds)('a run of a %s subagent, three deep, that is held for its d
     expect((await session.runs()).items[0]).not.toHaveProperty('heldRuns')
     await checkLog(session)
     expect(faults).toEqual([])
+    await runtime.stop()
+  })
+
+  it('S215: is shown as held by the session that started it, and as running again after recover', async () => {
+    const store = memoryStore()
+    const run = await begin(store, kind)
+    const after = store.second()
+    const go = gate()
+    const { runtime, session } = await held(after, run, async () => (await go.passed, { text: 'done' }))
+    const above = run.parent?.session ?? ''
+    expect(await shownIn(after, above)).toMatchObject({ status: 'needs-recovery', outcome: 'needs-recovery', step: 1, toolNames: ['where'] })
+    if (kind === 'blocking') {
+      const root = await found(after, async () => ((await session.info())?.openRun?.heldRuns ? shownIn(after, session.key) : undefined))
+      expect(root).toMatchObject({ status: 'waiting-for-subagent', outcome: 'awaiting-subagent' })
+    }
+    await session.recover(run.id, 'continue')
+    const again = await found(after, async () => {
+      const child = await shownIn(after, above)
+      return child?.status === 'running' ? child : undefined
+    })
+    expect(again).toMatchObject({ step: 1, toolNames: ['where'] })
+    expect(again).not.toHaveProperty('outcome')
+    go.open()
+    await endOf(after, run.id)
+    expect(await shownIn(after, above)).toMatchObject({ status: 'completed', step: 2, text: 'done' })
     await runtime.stop()
   })
 

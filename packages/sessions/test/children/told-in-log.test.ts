@@ -1,10 +1,10 @@
-import { emptyView, reduceEvents } from '@bowline/agent-loop'
+import { defineExtension, emptyView, reduceEvents } from '@bowline/agent-loop'
 import { manualClock } from '@bowline/llm/testing'
 import type { LoggedEvent, RunRecord, Session } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { checkLog, gate } from '../support.ts'
-import { callTo, childrenOf, endOf, found, guarded, handOver, helper, launch, root, team } from './support.ts'
+import { callTo, childrenOf, endOf, found, guarded, handOver, helper, launch, remote, root, team, tool } from './support.ts'
 
 const told = (log: readonly LoggedEvent[], childRunId: string) =>
   log.flatMap((event) => ('childRunId' in event && event.childRunId === childRunId ? [event.type === 'child-update' ? `step ${event.step}` : event.type] : []))
@@ -17,7 +17,7 @@ async function oneChild(session: Session, run: RunRecord) {
 }
 
 describe('what the log of a parent tells of its subagents', () => {
-  it('S147: a blocking one starts once, tells each step once and ends once, though its parent is entered again', async () => {
+  it('S147: a blocking one starts once, tells each step, and once more when it goes on, and ends once, though its parent is entered again', async () => {
     const store = memoryStore()
     const pay = guarded('pay')
     const scout = helper('scout', [{ text: 'I look', toolCalls: [callTo('x', 'pay')] }, { text: 'found' }], { tools: [pay] })
@@ -31,12 +31,40 @@ describe('what the log of a parent tells of its subagents', () => {
     const parent = asked.runId
     await endOf(store, parent)
     const end = await oneChild(session, run)
-    expect(end).toMatchObject({ told: ['child-start', 'step 1', 'step 2', 'child-end'], child: { status: 'completed', outcome: 'completed', step: 2, text: 'found' } })
+    expect(end).toMatchObject({ told: ['child-start', 'step 1', 'step 1', 'step 2', 'child-end'], child: { status: 'completed', outcome: 'completed', step: 2, text: 'found' } })
     const settled = await runtime.run(run.id)
     expect(end.child?.usage).toEqual(settled?.usage)
     const types = end.log.map(({ type }) => type)
     expect(types.indexOf('child-end')).toBeLessThan(types.indexOf('tool-execution-end'))
     expect(types.filter((type) => type === 'usage')).toHaveLength(1)
+    await runtime.stop()
+  })
+
+  it.each([
+    ['', []],
+    [' and has a hook behind its turn', [defineExtension({ name: 'watch', hooks: { onSavePoint: () => undefined } })]],
+  ])('S147, S215: one that comes to wait after its answer%s is shown as waiting, and as running once it goes on', async (_what, extensions) => {
+    const store = memoryStore()
+    const [looked, go] = [gate(), gate()]
+    const asks = { text: 'I ask', toolCalls: [callTo('l', 'look'), callTo('w', 'where')] }
+    const scout = helper('scout', async (_call, index) => (index === 0 ? asks : (await go.passed, { text: 'found' })), { extensions, tools: [tool('look', () => looked.passed), remote('where')] })
+    const { runtime, session } = await team([{ toolCalls: [handOver('d', 'scout')] }, { text: 'done' }], { store, subagents: [scout] })
+    const handle = await session.send('go')
+    const child = await found(store, async () => (await childrenOf(store)).find(({ turnState }) => turnState?.stepState === 'answered'))
+    expect(await oneChild(session, child)).toMatchObject({ told: ['child-start', 'step 1'], child: { status: 'running' } })
+    looked.open()
+    await handle.result()
+    const said = { step: 1, text: 'I ask', toolNames: ['look', 'where'] }
+    expect(await oneChild(session, child)).toMatchObject({ told: ['child-start', 'step 1', 'step 1'], child: { ...said, status: 'waiting-for-user', outcome: 'awaiting-tools' } })
+    await session.submitToolResults([{ toolCallId: 'w', path: ['d'], output: 'Oslo' }])
+    const again = await found(store, async () => {
+      const shown = await oneChild(session, child)
+      return shown.child?.status === 'running' ? shown : undefined
+    })
+    expect(again).toMatchObject({ told: ['child-start', 'step 1', 'step 1', 'step 1'], child: said })
+    go.open()
+    await endOf(store, handle.runId)
+    expect(await oneChild(session, child)).toMatchObject({ child: { status: 'completed', step: 2, text: 'found' } })
     await runtime.stop()
   })
 

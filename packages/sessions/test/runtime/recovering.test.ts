@@ -281,7 +281,8 @@ describe('S114: a run whose agent has another definition', () => {
     const { bench, context, claim } = await lostRun({}, { run: { kind: 'child', parent, origin: parent } })
     await bench.commit([ensure('room:2'), insertRun('p')], { key: 'room:2' })
     await holdForDecision(context, claim, diff)
-    expect((await bench.store.readEvents('room:2', 0, 10)).events).toMatchObject([{ type: 'error', source: 'definition', runId: 'r1', at: startMs, fatal: false }])
+    const held = { type: 'child-update', childRunId: 'r1', step: 0, status: 'needs-recovery', toolNames: [] }
+    expect((await bench.store.readEvents('room:2', 0, 10)).events).toMatchObject([held, { type: 'error', source: 'definition', runId: 'r1', at: startMs, fatal: false }])
   })
 })
 

@@ -68,16 +68,18 @@ export const callRules: Rules<
       const call = openCall(log, toolCallId)
       must(call !== undefined && call.attempts > 0, `${toolCallId} is not running`)
       must(!log.children.has(childRunId), `${childRunId} has started already`)
-      log.children.set(childRunId, { toolCallId, steps: new Set(), isTask: event.taskId !== undefined, ended: false })
+      log.children.set(childRunId, { toolCallId, step: 0, isTask: event.taskId !== undefined, ended: false })
     },
   },
   // A child that is a run of its own tells these when it comes to them.
   'child-update': {
     at: everywhere,
     take(log, event, must) {
-      const steps = openChild(log, event, must)?.steps
-      must(steps?.has(event.step) !== true, `step ${event.step} of ${event.childRunId} was told already`)
-      steps?.add(event.step)
+      const child = openChild(log, event, must)
+      if (!child) return
+      // A step is told again when the child waits or goes on.
+      must(event.step >= child.step, `step ${event.step} of ${event.childRunId} follows ${child.step}`)
+      child.step = event.step
     },
   },
   'child-end': {

@@ -75,7 +75,8 @@ export interface CallState {
 
 export interface ChildState {
   readonly toolCallId: string
-  readonly steps: Set<number>
+  /** Of its last update. */
+  step: number
   /** It works in the background: the turn does not book what it costs. */
   readonly isTask: boolean
   ended: boolean
