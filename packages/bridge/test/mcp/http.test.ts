@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
 import { Client, StreamableHTTPClientTransport, type ClientOptions } from '@modelcontextprotocol/client'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { BridgeAgent } from '../../src/index.ts'
@@ -12,7 +13,13 @@ async function serve(agents: readonly BridgeAgent[], options: Partial<HttpOption
   const errors: unknown[] = []
   const settings = { host: '127.0.0.1', port: 0, allowedHosts: [], token: undefined, onerror: (error: unknown) => void errors.push(error) }
   const server = await startHttpServer(started.bridge, { ...settings, ...options })
-  onTestFinished(() => server.close())
+  // No connection that is kept open is waited for longer than by the clock of the bridge.
+  onTestFinished(async () => {
+    let isClosed = false
+    const closing = server.close().finally(() => (isClosed = true))
+    for (; !isClosed; await started.clock.advance(100)) await setImmediate()
+    await closing
+  })
   async function connect(clientOptions: ClientOptions = {}, headers: Record<string, string> = {}, fetch = globalThis.fetch): Promise<Client> {
     const client = new Client({ name: 'test', version: '1.0.0' }, clientOptions)
     await client.connect(new StreamableHTTPClientTransport(new URL(server.url), { requestInit: { headers }, fetch }))
