@@ -1,18 +1,20 @@
 import { describe, expect, it } from 'vitest'
 import { bowlineMeta } from '../../src/worker/meta.ts'
-import { approve, ask, failureOf, foreignWorker, openSession, reading, requestOf, startWorkers, summary, toldFile } from './support.ts'
+import { approve, ask, failureOf, foreignWorker, newSession, openSession, reading, requestOf, sharedWorkers, startWorkers, summary, toldFile } from './support.ts'
 
 describe('a worker that speaks the plain protocol', () => {
+  const shared = sharedWorkers(() => [foreignWorker()])
+
   it('B73: its text comes in the order in which it was said, with the end behind it', async () => {
-    const { executor } = await startWorkers([foreignWorker()])
-    const session = await openSession(executor, 'foreign')
+    const { executor } = shared()
+    const session = await newSession(executor, 'foreign')
     const { events } = await ask(executor, session, 'stream')
     expect(events).toEqual(['one ', 'two ', 'three'].map((delta) => ({ type: 'text-delta', delta })))
   })
 
   it('B73: thoughts, plans and tool calls are progress; stop reason and usage reach the result', async () => {
-    const { executor } = await startWorkers([foreignWorker()])
-    const session = await openSession(executor, 'foreign')
+    const { executor } = shared()
+    const session = await newSession(executor, 'foreign')
     const { events, result } = await ask(executor, session, 'everything')
     expect(events.filter(({ type }) => type === 'progress')).toEqual([
       { type: 'progress', message: 'hm' },
@@ -53,8 +55,8 @@ describe('a worker that speaks the plain protocol', () => {
     [{ id: 'permission-1', decision: 'approve' as const }, 'yes'],
     [{ id: 'permission-1', decision: 'deny' as const }, 'no'],
   ])('B88: a request for permission waits for somebody: %o', async (answer, said) => {
-    const { executor } = await startWorkers([foreignWorker()])
-    const session = await openSession(executor, 'foreign')
+    const { executor } = shared()
+    const session = await newSession(executor, 'foreign')
     const prompt = reading(executor, requestOf(session, 'permission'))
     expect(await prompt.next()).toEqual({
       type: 'needs-input',
@@ -77,8 +79,8 @@ describe('a worker that speaks the plain protocol', () => {
   })
 
   it('B88: a cancelled request answers it "cancelled"', async () => {
-    const { executor } = await startWorkers([foreignWorker()])
-    const session = await openSession(executor, 'foreign')
+    const { executor } = shared()
+    const session = await newSession(executor, 'foreign')
     const prompt = reading(executor, requestOf(session, 'permission'))
     await prompt.next()
     await executor.cancel({ session, requestId: prompt.request.requestId, reason: 'caller' })
@@ -119,10 +121,10 @@ describe('a worker that speaks the plain protocol', () => {
   })
 
   it('B89: an error keeps code and data, and its words decide nothing', async () => {
-    const { executor } = await startWorkers([foreignWorker()])
-    const session = await openSession(executor, 'foreign')
+    const { executor } = shared()
+    const session = await newSession(executor, 'foreign')
     const error = await failureOf(ask(executor, session, 'fail'))
-    expect(error).toMatchObject({ code: 'UPSTREAM', retryable: false, details: { agentId: 'foreign', sessionId: 'bs_1', upstreamCode: { code: -32050, data: { shelf: 3 } } } })
+    expect(error).toMatchObject({ code: 'UPSTREAM', retryable: false, details: { agentId: 'foreign', sessionId: session.sessionId, upstreamCode: { code: -32050, data: { shelf: 3 } } } })
     expect(await failureOf(ask(executor, session, 'auth'))).toMatchObject({ code: 'AUTH' })
   })
 

@@ -7,7 +7,7 @@ import { recordOf } from '../../src/worker/meta.ts'
 import { takeToken } from '../../src/worker/take-token.ts'
 import { nodeFlags } from '../../../../scripts/programs.ts'
 import { fixtureFile } from '../programs.ts'
-import { ask, failureOf, isRunning, eventually, openSession, reading, requestOf, servedWorker, sessionOf, startWorkers, summary, toldFile } from './support.ts'
+import { ask, failureOf, isRunning, eventually, newSession, openSession, reading, requestOf, servedWorker, sessionOf, sharedWorkers, startWorkers, summary, toldFile } from './support.ts'
 
 /** 256 bits as the handshake writes them. */
 const tokenForm = /(?<![\w-])[\w-]{43}(?![\w-])/
@@ -17,6 +17,8 @@ function namesOf(environ: readonly string[]): readonly string[] {
 }
 
 describe('a worker of our own', () => {
+  const shared = sharedWorkers(() => [servedWorker()])
+
   it('B6: B73: it is listed with what it says of itself, under the id of the configuration', async () => {
     const { executor } = await startWorkers([servedWorker({ id: 'w1', capabilities: ['mine'] }), servedWorker({ id: 'w2' })])
     expect(executor.agents()).toEqual([
@@ -37,8 +39,8 @@ describe('a worker of our own', () => {
   })
 
   it('B32: the whole result travels untouched, and nothing that comes behind it', async () => {
-    const { executor } = await startWorkers([servedWorker()])
-    const session = await openSession(executor, 'served')
+    const { executor } = shared()
+    const session = await newSession(executor, 'served')
     const { events } = await ask(executor, session, 'everything')
     expect(events).toEqual([
       { type: 'text-delta', delta: 'half' },
@@ -58,16 +60,16 @@ describe('a worker of our own', () => {
   })
 
   it('B30: a result that is promised equals one in a stream, and a stream without result stays without', async () => {
-    const { executor } = await startWorkers([servedWorker()])
-    const session = await openSession(executor, 'served')
+    const { executor } = shared()
+    const session = await newSession(executor, 'served')
     expect((await ask(executor, session, 'hello')).events).toEqual([{ type: 'result', result: { text: 'echo: hello', stopReason: 'end_turn' } }])
     expect((await ask(executor, session, 'stream')).events.map(({ type }) => type)).toEqual(['text-delta', 'text-delta', 'text-delta'])
   })
 
   it('B37: B38: B56: session and request reach the agent as they are, and its own delegations know their depth', async () => {
-    const { executor } = await startWorkers([servedWorker()])
+    const { executor } = shared()
     const metadata = { team: 'red', deep: [null] }
-    const session = await openSession(executor, 'served', 'bs_1', { metadata })
+    const session = await newSession(executor, 'served', { metadata })
     const parts = { requestId: 'r1', runtimeParams: { temperature: 0, stopSequences: [] }, deadlineAt: 123 }
     const { result } = await ask(executor, session, 'request', parts)
     expect(result?.structured).toEqual({
@@ -75,15 +77,15 @@ describe('a worker of our own', () => {
       ...parts,
       prompt: 'request',
       answers: null,
-      work: { owner: 'ann', sessionId: 'bs_1', agentId: 'served', requestId: 'r1', depth: 1, path: ['above'] },
+      work: { owner: 'ann', sessionId: session.sessionId, agentId: 'served', requestId: 'r1', depth: 1, path: ['above'] },
     })
     const after = (await ask(executor, session, 'request')).result?.structured as { runtimeParams: object }
     expect(after.runtimeParams).toEqual({})
   })
 
   it('B85: events and results that are longer than a line arrive whole', async () => {
-    const { executor } = await startWorkers([servedWorker()])
-    const session = await openSession(executor, 'served')
+    const { executor } = shared()
+    const session = await newSession(executor, 'served')
     const { text, result } = await ask(executor, session, `long ${700_000}`)
     const whole = 'é"\u0001'.repeat(700_000)
     expect(text === whole).toBe(true)
@@ -91,8 +93,8 @@ describe('a worker of our own', () => {
   })
 
   it('B41: B40: answers go to the next leg, or to the stream that is still open', async () => {
-    const { executor } = await startWorkers([servedWorker()])
-    const session = await openSession(executor, 'served')
+    const { executor } = shared()
+    const session = await newSession(executor, 'served')
     const answers = [{ id: 'a1', decision: 'approve' as const }]
     expect((await ask(executor, session, 'ask', { requestId: 'r1' })).result).toMatchObject({ stopReason: 'needs_input', pending: [{ id: 'a1' }] })
     expect(await executor.answer?.({ session, requestId: 'r1', answers })).toBe(false)
@@ -105,8 +107,8 @@ describe('a worker of our own', () => {
   })
 
   it('B34: an error of ours arrives as thrown, another without its text', async () => {
-    const { executor } = await startWorkers([servedWorker()])
-    const session = await openSession(executor, 'served')
+    const { executor } = shared()
+    const session = await newSession(executor, 'served')
     const own = await failureOf(ask(executor, session, 'bridgeError'))
     expect(own).toMatchObject({ code: 'CAPACITY', message: 'come back', retryable: true, details: { retryAfterMs: 5, reason: 'tired' } })
     // The bridge makes "Agent served failed" of it, as of any error that is not of ours.

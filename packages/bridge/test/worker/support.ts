@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '@bowline/llm'
 import { systemClock } from '@bowline/llm'
-import { onTestFinished } from 'vitest'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import type { Answer, BridgeEvent, PromptContext, SessionContext } from '../../src/agent.ts'
 import type { BridgeExecutor, WorkerOptions } from '../../src/index.ts'
 import { BridgeError, workerExecutor } from '../../src/index.ts'
@@ -50,11 +50,27 @@ export function atEnd(cleanUp: () => Promise<unknown>): void {
   onTestFinished(async () => void (await cleanUp()))
 }
 
-/** A started executor. Its clock is that of the machine unless another is given. */
-export async function startWorkers(
-  workers: readonly WorkerOptions[],
-  { clock = systemClock, ...options }: { readonly clock?: Clock } & Omit<WorkerExecutorOptions, 'workers'> = {},
-): Promise<TestWorkers> {
+type StartOptions = { readonly clock?: Clock } & Omit<WorkerExecutorOptions, 'workers'>
+
+/** A started executor, stopped after the test. Its clock is that of the machine unless another is given. */
+export async function startWorkers(workers: readonly WorkerOptions[], options: StartOptions = {}): Promise<TestWorkers> {
+  const started = await launchWorkers(workers, options)
+  // No clock of a test must be needed to end its processes.
+  atEnd(() => started.executor.stop({ deadlineMs: 0 }))
+  return started
+}
+
+/** The same for tests beside each other that end nothing and count nothing, each with a session of its own. */
+export function sharedWorkers(workers: () => readonly WorkerOptions[]): () => TestWorkers {
+  let started: TestWorkers
+  beforeAll(async () => {
+    started = await launchWorkers(workers())
+  })
+  afterAll(() => started.executor.stop({ deadlineMs: 0 }))
+  return () => started
+}
+
+async function launchWorkers(workers: readonly WorkerOptions[], { clock = systemClock, ...options }: StartOptions = {}): Promise<TestWorkers> {
   const executor = workerExecutor({ workers, cancelGraceMs: 500, ...options })
   const notices: NoticeBody[] = []
   const failed: { sessionId: string; error: BridgeError }[] = []
@@ -69,8 +85,6 @@ export async function startWorkers(
       for (const look of waiting) look()
     },
   })
-  // No clock of a test must be needed to end its processes.
-  atEnd(() => executor.stop({ deadlineMs: 0 }))
   const notice: TestWorkers['notice'] = (matches) =>
     new Promise((resolve) => {
       const look = (): void => {
@@ -94,6 +108,16 @@ export function sessionOf(agentId: string, sessionId = 'bs_1', parts: Partial<Se
 export async function openSession(executor: BridgeExecutor, agentId: string, sessionId = 'bs_1', parts: Partial<SessionContext> = {}): Promise<SessionContext> {
   const session = sessionOf(agentId, sessionId, parts)
   await executor.open(session, 'create')
+  return session
+}
+
+let lastSession = 0
+
+/** A session that no other test has, closed after the test. */
+export async function newSession(executor: BridgeExecutor, agentId: string, parts: Partial<SessionContext> = {}): Promise<SessionContext> {
+  lastSession += 1
+  const session = await openSession(executor, agentId, `bs_own_${lastSession}`, parts)
+  atEnd(() => executor.close(session, 'closed'))
   return session
 }
 
