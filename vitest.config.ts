@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, statfsSync } from 'node:fs'
+import { existsSync, statfsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { temporaryFolder } from './scripts/temporary-files.ts'
 import { rounds } from './scripts/test-length.ts'
 
 const packages = ['llm', 'agent-loop', 'sessions', 'bridge', 'server', 'client']
@@ -18,14 +19,12 @@ const bundledWorkers = {
 const sharedMemory = '/dev/shm'
 const smallestMemoryBytes = 2 ** 31
 
-/** Keeps temporary files in memory where there is room. A killed process leaves there what it leaves on a disk, without the wait for the disk. */
+/** Keeps temporary files in memory where there is room: no wait for the disk, also for what a killed process leaves. */
 function temporaryFiles(): { readonly TMPDIR?: string } {
   if (!existsSync(sharedMemory)) return {}
   const { bavail, bsize } = statfsSync(sharedMemory)
   if (bavail * bsize < smallestMemoryBytes) return {}
-  const folder = join(sharedMemory, 'bowline-tests')
-  mkdirSync(folder, { recursive: true })
-  return { TMPDIR: folder }
+  return { TMPDIR: temporaryFolder(join(sharedMemory, 'bowline-tests')) }
 }
 
 function project(name: string, root: string, options: object = {}) {
