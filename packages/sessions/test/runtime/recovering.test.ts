@@ -108,6 +108,12 @@ describe('S60: a run whose turn has ended or waits', () => {
     expect((await bench.session()).status).toBe('failed')
   })
 
+  it('S60: without a turn, as a compaction is, it tells the log the turn 0', async () => {
+    const { bench, context, claim } = await lostRun({ rest: { status: 'completed', reason: 'stop' } }, { turn: 0, run: { kind: 'compaction' } })
+    await bringToRest(context, claim)
+    expect((await bench.store.readEvents(room, 1, 10)).events).toEqual([{ type: 'settled', at: startMs, runId: 'r1', turn: 0, seq: 2 }])
+  })
+
   it('S124: says so once, and not while another run is open', async () => {
     const twice = await lostRun({ rest: { status: 'completed', reason: 'stop' } })
     await twice.bench.commit([appendEvents({ event: { type: 'settled', at: 1, runId: 'r1', turn: 1 } as never })])
@@ -193,6 +199,15 @@ describe('S60: a run whose turn has ended or waits', () => {
       await bringToRest(context, claim)
       expect((await bench.store.readInbox('room:2', ['child-changed'])).map(({ kind }) => kind)).toEqual(kinds)
     }
+  })
+
+  it('S135: a child that goes on tells its parent nothing', async () => {
+    const { bench, context, claim } = await lostRun(waits, { run: { kind: 'child', parent: parentOf('p', { session: 'room:2' }) } })
+    await bench.commit([ensure('room:2'), insertRun('p')], { key: 'room:2' })
+    await bench.commit([patchRun('r1', { stop: { at: 5 } })])
+    await bringToRest(context, claim)
+    expect((await bench.run('r1')).status).toBe('queued')
+    expect([await bench.store.readInbox('room:2', ['child-changed']), (await bench.store.readEvents('room:2', 0, 10)).events]).toEqual([[], []])
   })
 })
 
