@@ -23,7 +23,7 @@ import { SessionError, type SessionErrorCode } from '../errors.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { CommitRefusal, CommitResult, Delivery, Expect, Write } from '../store/batch.ts'
 import type { Claim, SessionStore } from '../store/contract.ts'
-import type { InboxRecord, StoredEvent } from '../store/records.ts'
+import type { InboxRecord } from '../store/records.ts'
 import { eventTimeOf, expectationsOf, goesOn, goingOn, isDueNow, isEnd, isFirstStart, isReminder, isSuspension, nothingNew, withdrawnIn } from './boundary.ts'
 import { runCommit, type RunStand } from './commits.ts'
 import { dueCompaction } from './due-compaction.ts'
@@ -31,6 +31,7 @@ import { JournalInbox } from './journal-inbox.ts'
 import { deadlineOf } from './deadline.ts'
 import { callRow } from './ledger-rows.ts'
 import { newEvent } from './new-event.ts'
+import { numbered } from './numbered.ts'
 import { readBackTo, readTranscript } from './read-transcript.ts'
 import { decidedIn, isAnswered, takenFrom, withoutDeadline } from './taken.ts'
 import { resumeCause } from './turn-state.ts'
@@ -154,8 +155,7 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     held = []
     heldEvents = 0
     owesRest ||= records.some((record) => record.type === 'run' && record.run.followed === true)
-    const numbered = events.map((event, index): StoredEvent => ({ ...event, seq: result.firstSeq + index }))
-    live.publish(session.key, numbered, true)
+    live.publish(session.key, numbered(events, result.firstSeq), true)
     return { ok: true, firstSeq: result.firstSeq + errors.length }
   }
 

@@ -8,6 +8,7 @@ import { SessionError } from '../errors.ts'
 import { lastEvents, lastWrites, lookAtLostRun, newsOfLostRun, toldOf, type LostRun, type LostRunEnd } from '../journal/close-run.ts'
 import { deadlineFor } from '../journal/deadline.ts'
 import { newEvent } from '../journal/new-event.ts'
+import { numbered } from '../journal/numbered.ts'
 import { patchOf } from '../journal/turn-state.ts'
 import type { LiveLog } from '../log/live-log.ts'
 import { answerId, decisionId, isAllAnswered, isWaiting, openQuestions, openRuns, readAnswers } from '../session/views.ts'
@@ -43,7 +44,7 @@ export async function bringToRest({ store, live, ids, clock }: RecoverContext, c
   const { key } = claim.session
   for (let tries = 0; tries < maxTries; tries++) {
     const [run, session] = await Promise.all([store.readRun(claim.run.id), store.readSession(key)])
-    if (run.status === 'missing' || !('value' in session) || run.value.epoch !== claim.run.epoch) return
+    if (run.status === 'missing' || !('value' in session)) return
     const { id, rest, turnState, pendingToolCalls, pendingApprovals } = run.value
     if (!rest) return
     const patch = (await goesOn(store, run.value, rest)) ? ({ status: 'queued' } as const) : { ...patchOf(rest), status: rest.status }
@@ -65,7 +66,7 @@ export async function bringToRest({ store, live, ids, clock }: RecoverContext, c
     })
     if (!result.ok && result.reason === 'conflict') continue
     checkTaken(result)
-    if (result.ok) live.publish(key, events.map((event, index): StoredEvent => ({ ...event, seq: result.firstSeq + index })), true)
+    if (result.ok) live.publish(key, numbered(events, result.firstSeq), true)
     return live.announce(key)
   }
   throw new SessionError('conflict', `The session ${key} changed ${maxTries} times while a run came to rest.`)
@@ -137,7 +138,7 @@ export async function holdForDecision({ store, live, ids, clock }: RecoverContex
     deliver: [...newsOfChild(run, { status: 'needs-recovery', answers, at, batchId }), ...(await heldAtRoot(store, run, { at, batchId, message }))],
   })
   checkTaken(result)
-  if (result.ok) live.publish(session.key, events.map((event, index): StoredEvent => ({ ...event, seq: result.firstSeq + index })), true)
+  if (result.ok) live.publish(session.key, numbered(events, result.firstSeq), true)
 }
 
 /** What waits in the inbox for this run. */
@@ -165,7 +166,7 @@ async function commitEnd(
   })
   if (!result.ok && (result.reason === 'runs-queued' || result.reason === 'conflict')) return undefined
   checkTaken(result)
-  return result.ok ? events.map((event, index): StoredEvent => ({ ...event, seq: result.firstSeq + index })) : []
+  return result.ok ? numbered(events, result.firstSeq) : []
 }
 
 /** Fenced: somebody else has the run. Any other refusal would leave it to nobody. */

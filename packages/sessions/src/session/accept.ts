@@ -1,6 +1,7 @@
 import type { Accepted as EnqueuedInput, AgentInput } from '@bowline/agent-loop'
 import { originOf } from '../children/origin.ts'
 import { SessionError } from '../errors.ts'
+import { numbered } from '../journal/numbered.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { Batch, CommitRefusal, CommitResult, Expect, NewRun, PartialEvent, Write } from '../store/batch.ts'
 import type { RunRecord, SessionRecord, StoredEvent } from '../store/records.ts'
@@ -217,11 +218,7 @@ export function publishOwn(
   result: Extract<CommitResult, { ok: true }>,
   events: readonly Omit<StoredEvent, 'seq'>[],
 ): void {
-  context.live.publish(
-    key,
-    events.map((event, index) => ({ ...event, seq: result.firstSeq + index }) as StoredEvent),
-    false,
-  )
+  context.live.publish(key, numbered(events, result.firstSeq), false)
 }
 
 export async function refusal(context: SessionContext, reason: CommitRefusal, key: string): Promise<SessionError> {

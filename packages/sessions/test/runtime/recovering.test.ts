@@ -16,15 +16,15 @@ const diff = { instructions: true, tools: { added: ['look'], removed: [], change
 const question = { toolCallId: 'c1', toolName: 'place', input: {}, path: [], agent: [] }
 
 /** A store in which this process has claimed the run `r1`, in the middle of a turn. */
-async function lostRun(patch: RunPatch = {}, { turn = 1, session = {}, run = {} }: { turn?: number | undefined; session?: object; run?: object } = {}) {
+async function lostRun(patch: RunPatch = {}, { turn = 1, session = {}, run = {}, key = room }: { turn?: number | undefined; session?: object; run?: object; key?: string } = {}) {
   const clock = manualClock(startMs)
   const memory = memoryStore()
   await memory.open({ namespace: 'test', clock, owner: 'here' })
   const bench = benchOf(memory, clock)
-  await bench.commit([ensure(room, session), insertRun('r1', run), appendEvents({ event: { type: 'run-queued', at: startMs, runId: 'r1' } as never })])
+  await bench.commit([ensure(key, session), insertRun('r1', run), appendEvents({ event: { type: 'run-queued', at: startMs, runId: 'r1' } as never })], { key })
   const [claim] = await bench.claim()
   if (!claim) throw new Error('There is nothing to claim.')
-  await bench.commit([patchRun('r1', { ...(turn > 0 && { turn, step: 2 }), ...patch })])
+  await bench.commit([patchRun('r1', { ...(turn > 0 && { turn, step: 2 }), ...patch })], { key })
   const before: ((batch: Batch) => Promise<CommitResult | undefined> | undefined)[] = []
   const store: SessionStore = aroundStore(memory, async (operation, args, go) => {
     const answer = operation === 'commit' ? await before.shift()?.(args[0] as Batch) : undefined
@@ -39,11 +39,12 @@ async function lostRun(patch: RunPatch = {}, { turn = 1, session = {}, run = {} 
     /** What happens before the next commits; what it returns is their answer. */
     beforeCommits: (...work: readonly (typeof before)[number][]) => void before.push(...work),
     log: async () => (await memory.readEvents(room, 1, 100)).events.map(({ type }) => type),
-    /** Types of the events that readers of this process were given, by the numbers that they have in the log. */
+    /** Types of the events that readers of this process were given, by the numbers that they have in the log. Deltas follow the last. */
     published: () => {
       const events: { readonly type: string; readonly seq?: number }[] = []
       for (let item = reader.shift(); item; item = reader.shift()) events.push(item.event)
       expect(events.map(({ seq }) => seq)).toEqual(events.map((_event, place) => (events[0]?.seq ?? 0) + place))
+      expect(live.session(room).base).toBe(events.at(-1)?.seq ?? 0)
       return events.map(({ type }) => type)
     },
     touch: (...writes: readonly Write[]) => bench.commit([appendEvents({ event: { type: 'branch-switched', at: 1 } }), ...writes]),
@@ -193,12 +194,23 @@ describe('S60: a run whose turn has ended or waits', () => {
   })
 
   it('S135: a child tells the session of its parent how it ended, or that it waits', async () => {
-    for (const [status, kinds] of [['completed', ['child-changed']], ['awaiting-tools', ['child-changed']]] as const) {
-      const { bench, context, claim } = await lostRun({ ...waits, rest: { status, reason: 'stop' } as never }, { run: { kind: 'child', parent: parentOf('p', { session: 'room:2' }) } })
+    const approval = { ...waits, pendingToolCalls: [], pendingApprovals: [{ ...question, approvalId: 'p1' }] } as unknown as RunPatch
+    for (const [status, open] of [['completed', waits], ['awaiting-tools', waits], ['awaiting-approval', approval]] as const) {
+      const { bench, context, claim } = await lostRun({ ...open, rest: { status, reason: 'stop' } as never }, { run: { kind: 'child', parent: parentOf('p', { session: 'room:2' }) } })
       await bench.commit([ensure('room:2'), insertRun('p')], { key: 'room:2' })
       await bringToRest(context, claim)
-      expect((await bench.store.readInbox('room:2', ['child-changed'])).map(({ kind }) => kind)).toEqual(kinds)
+      expect(await bench.store.readInbox('room:2', ['child-changed'])).toHaveLength(1)
     }
+  })
+
+  it('S146: a child that has ended tells the log of its parent what it cost, and adds what it spent itself to the session above', async () => {
+    const [cost, own] = [{ total: '3', currency: 'USD' }, { total: '1', currency: 'USD' }]
+    const patch = { usage: { inputTokens: 30 }, cost, turnState: { spent: { usage: { inputTokens: 10 }, cost: own } }, rest: { status: 'completed', reason: 'stop' } }
+    const { bench, context, claim } = await lostRun(patch as unknown as RunPatch, { key: 'room:2~scout~1', run: { kind: 'child', parent: parentOf('p', { session: 'room:2' }) } })
+    await bench.commit([ensure('room:2'), insertRun('p')], { key: 'room:2' })
+    await bringToRest(context, claim)
+    expect((await bench.store.readEvents('room:2', 0, 10)).events).toMatchObject([{ type: 'child-end', status: 'completed', usage: { inputTokens: 30 }, cost }])
+    expect(await bench.session('room:2')).toMatchObject({ childUsage: { inputTokens: 10 }, childCost: own })
   })
 
   it('S135: a child that goes on tells its parent nothing', async () => {
