@@ -15,6 +15,12 @@ export const equivalents: readonly Equivalent[] = [
     reason: 'With a limit of 0 the queries give nothing: they are only spared.',
   },
   {
+    source: 'packages/sessions/src/runtime/recover.ts',
+    kind: 'empty-text',
+    original: "'batch'",
+    reason: 'The ids of batches need only differ, whatever they begin with.',
+  },
+  {
     source: 'packages/sessions/src/runtime/claim-loop.ts',
     kind: 'other-number',
     original: '0',
