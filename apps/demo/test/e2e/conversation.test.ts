@@ -96,6 +96,27 @@ describeWithServer('a model that takes its time', heldModel, (stage) => {
     }),
   )
 
+  it.concurrent('D17, S126: an input that is stopped while it waits is shown as not sent, also after a reload', () =>
+    stage().visit(async (tab) => {
+      await tab.say('hold the line')
+      await tab.open('The first half')
+      await tab.message.fill('where am I')
+      await tab.page.keyboard.press('Control+Shift+Enter')
+      const pending = tab.page.getByTestId('pending-input')
+      await pending.getByText('Next message').waitFor()
+      await tab.page.evaluate(
+        (path) => fetch(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ scope: 'all' }) }),
+        `/api/agent/session/${tab.sessionId}/stop`,
+      )
+      await tab.reaches('stopped')
+      await pending.getByText('Not sent: the agent has not read it.').waitFor()
+      await tab.page.reload()
+      await pending.getByText('where am I').waitFor()
+      expect(await pending.count()).toBe(1)
+      await tab.equalsServer()
+    }),
+  )
+
   it.concurrent('D17, D14: what is typed while the run waits for an answer is kept over a reload and read after the answer', () =>
     stage().visit(async (tab) => {
       await tab.say('where am I')

@@ -61,6 +61,17 @@ describe('what stands beside the messages', () => {
     expect(fold(events.events).queued).toEqual([])
   })
 
+  it('D17, S126: an input that is stopped before its run starts is shown as not sent behind the message before it, which is not marked as stopped', () => {
+    const events = log()
+    const stopped = (runId: string, text: string) =>
+      events.commit(1, { type: 'run-queued', runId, kind: 'user', input: text }).commit(1, { type: 'turn-end', runId, turn: 0, status: 'aborted', reason: 'abort' })
+    stopped('run_0', 'first')
+    events.commit(0, ...opening)
+    stopped('run_2', 'next')
+    stopped('run_3', 'later')
+    expect(fold(events.events)).toMatchObject({ queued: [], notes: {}, withdrawn: { '': ['first'], u1: ['next', 'later'] } })
+  })
+
   it('D27: the same log gives the same with records that come twice', () => {
     const { events } = log().commit(0, ...opening).commit(5, retryStart(2)).commit(5, { type: 'run-queued', runId: 'run_2', kind: 'user', input: 'next' })
     expect(fold([...events, ...events])).toEqual(fold(events))

@@ -8,7 +8,7 @@ import { CallCard } from './call-card.tsx'
 import { Composer } from './composer.tsx'
 import type { Margins } from './margins.ts'
 import { Answer, OpenAnswer, UserBubble, Waiting } from './messages.tsx'
-import { PendingInputs } from './pending-inputs.tsx'
+import { PendingInputs, WithdrawnInputs } from './pending-inputs.tsx'
 import { RetryList } from './retry-list.tsx'
 import { AdviceBox, TurnNoteLine } from './turn-note.tsx'
 import { useStickToBottom } from '../parts/use-stick-to-bottom.ts'
@@ -45,6 +45,7 @@ export function ConversationPanel(props: ConversationProps) {
       <div ref={box} className="min-h-0 flex-1 overflow-y-auto">
         <div className="mx-auto flex w-full max-w-3xl flex-col gap-6 px-4 py-6" data-status={loading ? 'loading' : (view.status ?? 'new')} data-testid="conversation">
           {empty && <Welcome onSend={(text) => void onSend(text, 'start')} />}
+          <WithdrawnInputs texts={margins.withdrawn['']} />
           {view.messages.map((message, index) => (
             <Entry key={message.id ?? index} {...{ message, margins, renderCall, keyVariable }} />
           ))}
@@ -76,6 +77,7 @@ function Entry({ message, margins, keyVariable, renderCall }: EntryProps) {
       {message.role === 'user' ? <UserBubble message={message} steered={margins.steered.includes(id)} /> : <Answer message={message} renderCall={renderCall} />}
       {retries && <RetryList retries={retries} />}
       {note && <TurnNoteLine note={note} keyVariable={keyVariable} />}
+      <WithdrawnInputs texts={margins.withdrawn[id]} />
     </div>
   )
 }

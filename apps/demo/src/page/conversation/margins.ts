@@ -9,6 +9,8 @@ export interface Margins {
   readonly retries: Readonly<Record<string, readonly Retry[]>>
   /** Inputs that have been accepted as runs of their own and have not started, oldest first. */
   readonly queued: readonly QueuedInput[]
+  /** Inputs whose run ended before it started, under the id of the message before them; under '' without one. */
+  readonly withdrawn: Readonly<Record<string, readonly string[]>>
   /** Ids of messages that came into a turn while it was under way. */
   readonly steered: readonly string[]
   /** Inputs of the user, in the order of the log. */
@@ -40,7 +42,7 @@ export interface LoggedInput {
   readonly text: string
 }
 
-export const emptyMargins: Margins = { notes: {}, retries: {}, queued: [], steered: [], inputs: [], lastSeq: 0 }
+export const emptyMargins: Margins = { notes: {}, retries: {}, queued: [], withdrawn: {}, steered: [], inputs: [], lastSeq: 0 }
 
 export function foldMargins(margins: Margins, event: AgentEvent): Margins {
   if (isDelta(event) || event.seq === undefined || event.seq <= margins.lastSeq) return margins
@@ -58,7 +60,7 @@ function change(margins: Margins, event: AgentEvent, seq: number): Partial<Margi
     case 'turn-start':
       return started(margins, event.runId)
     case 'turn-end':
-      return { ...started(margins, event.runId), ...note(margins, event) }
+      return ended(margins, event)
     case 'message-start':
       return retried(margins, 'under-way')
     case 'message-end':
@@ -91,6 +93,18 @@ function steering(margins: Margins, { message, source }: Extract<AgentEvent, { t
   if (source !== 'steer' || message?.id === undefined) return {}
   const inputs = [...margins.inputs, { seq, text: textOf(message) ?? '' }]
   return { lastMessageId: message.id, steered: [...margins.steered, message.id], inputs }
+}
+
+function ended(margins: Margins, event: TurnEndEvent): Partial<Margins> {
+  const { queued, withdrawn, lastMessageId = '' } = margins
+  const unread = queued.find((input) => input.runId === event.runId)
+  if (!unread) return note(margins, event)
+  return {
+    ...started(margins, event.runId),
+    withdrawn: { ...withdrawn, [lastMessageId]: [...(withdrawn[lastMessageId] ?? []), unread.text] },
+    // A stop is that of the input alone: the message before it may be complete.
+    ...(event.status !== 'aborted' && note(margins, event)),
+  }
 }
 
 function note({ notes, lastMessageId }: Margins, event: TurnEndEvent): Partial<Margins> {

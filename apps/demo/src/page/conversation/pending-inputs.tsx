@@ -29,6 +29,11 @@ export function PendingInputs({ sent, queued, behind }: PendingInputsProps) {
   )
 }
 
+/** Shows what has been said and was stopped, or has failed, before the agent read it. */
+export function WithdrawnInputs({ texts = [] }: { readonly texts?: readonly string[] | undefined }) {
+  return texts.map((text, index) => <PendingBubble key={index} text={text} fate="Not sent: the agent has not read it." />)
+}
+
 function SentBubbles({ sent }: Pick<PendingInputsProps, 'sent'>) {
   return sent.map(({ id, text, delivery }) => <PendingBubble key={id} text={text} fate={fates[delivery]} />)
 }
