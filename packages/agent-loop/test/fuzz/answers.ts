@@ -43,6 +43,12 @@ function callPlans(tools: readonly CallPlan['tool'][], acts: readonly ToolAct[] 
   })
 }
 
+/** Calls that take their time, of tools that must not run beside each other. */
+const crowds = fc.array(
+  fc.record({ tool: fc.constantFrom('single', 'single', 'safe', 'pure', 'once', 'alone'), act: fc.constant('later'), ms: fc.constantFrom(10, 20, 60), id: fc.constant(undefined), input: fc.constant('right') }),
+  { minLength: 4, maxLength: 6 },
+)
+
 /** Most answers end well: a turn should come to more than its first one. */
 export function answerPlans(
   tools: readonly CallPlan['tool'][] = [...toolNames, 'delegate_to_helper', 'nobody'],
@@ -53,7 +59,10 @@ export function answerPlans(
   return fc.record({
     reasoning: fc.boolean(),
     text: fc.constantFrom('', 'a', 'some more text'),
-    calls: fc.array(callPlans(tools, acts), { maxLength: maxCalls }),
+    calls: fc.oneof(
+      { weight: 4, arbitrary: fc.array(callPlans(tools, acts), { maxLength: maxCalls }) },
+      { weight: tools.includes('single') ? 1 : 0, arbitrary: crowds },
+    ),
     end: fc.oneof({ weight: 8, arbitrary: good }, { weight: 2, arbitrary: fc.constantFrom(...answerEnds) }),
     delayMs: fc.constantFrom(0, 0, 0, 20),
     chunk: fc.integer({ min: 2, max: 20 }),

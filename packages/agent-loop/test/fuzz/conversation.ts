@@ -22,7 +22,7 @@ export async function converse(scenario: Scenario): Promise<readonly string[]> {
   const store = new Store(world, scenario.journal)
   const ids = fakeIds()
   const budget = scenario.maxTotalTokens === undefined ? undefined : new SharedBudget(world, scenario.maxTotalTokens)
-  Object.assign(world, { ids, budget })
+  Object.assign(world, { ids, budget, toolConcurrency: scenario.agent.toolConcurrency })
   const options = { ids, ...(budget && { budget }) }
   const process = { world, store, agent: plannedAgent(world, scenario.agent), agentPlan: scenario.agent, options }
   planInputs(world, store, scenario)
@@ -33,7 +33,7 @@ export async function converse(scenario: Scenario): Promise<readonly string[]> {
   }
   const quiet = { ...scenario.agent, abortGraceMs: 200 }
   const agent = defineAgent({ model: plannedModel(world, []), tools: plannedTools(world), subagents: [], abortGraceMs: 200 })
-  world.budget = undefined
+  Object.assign(world, { budget: undefined, toolConcurrency: Infinity })
   const last = await playRound({ ...process, agent, agentPlan: quiet, plan: calmRound, options: { ids } }, undefined)
   world.claim(last.status === 'completed', `A110: the last input ends as ${last.status} for ${last.reason} ${JSON.stringify(last.error)}`)
   return world.faults

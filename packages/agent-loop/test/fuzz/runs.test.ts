@@ -25,7 +25,7 @@ async function explore(emphasis: Emphasis, numRuns: number): Promise<void> {
 
 describe('random conversations', () => {
   it('A113: whatever models, tools, hooks, journals and people do, each run ends in time and leaves a right log and transcript', async () => {
-    await explore({}, 100)
+    await explore({}, 60)
   })
 
   it('A7, A8, A107: whatever model functions do, also such that break every promise', async () => {

@@ -115,7 +115,7 @@ function agentPlans(breaks: boolean, emphasis: Emphasis): fc.Arbitrary<AgentPlan
     limits: limitPlan,
     steering: fc.constantFrom('all', 'one-at-a-time'),
     abortGraceMs: fc.constantFrom(0, 200),
-    toolConcurrency: fc.constantFrom(1, 2, 8),
+    toolConcurrency: fc.constantFrom(1, 2, 2, 8),
   })
 }
 

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { defineTool } from '../../src/index.ts'
 import type { Tool, ToolContext } from '../../src/index.ts'
 import { aborted } from './function-streams.ts'
+import { startExecuting } from './scheduling.ts'
 import { doSideWork, peekAtSideWork } from './side-work.ts'
 import type { World } from './world.ts'
 
@@ -64,7 +65,10 @@ function ask(world: World, act: ToolAct, ms: number, signal: AbortSignal): boole
   return ms > 10
 }
 
-function began(world: World, { abortSignal, idempotencyKey, toolName, toolCallId, runId }: ToolContext): void {
+/** Returns a function that ends the call. */
+function began(world: World, context: ToolContext): () => void {
+  const { abortSignal, idempotencyKey, toolName, toolCallId, runId } = context
+  const end = startExecuting(world, context)
   world.signals.add(abortSignal)
   world.claim(!world.brought.has(toolCallId), `A8: ${toolCallId} ran, though its result had been brought along`)
   const side = world.sideWorks.find((each) => each.runId === runId)
@@ -72,11 +76,20 @@ function began(world: World, { abortSignal, idempotencyKey, toolName, toolCallId
   const { count = 0 } = world.executions.get(idempotencyKey) ?? {}
   world.executions.set(idempotencyKey, { toolName, count: count + 1 })
   world.beat()
+  return end
 }
 
 function act(world: World, { act, ms }: ToolInput, context: ToolContext): string | Promise<never> | Promise<string> {
-  began(world, context)
-  const value = acts[act](world, ms, context)
+  const end = began(world, context)
+  let value: unknown
+  try {
+    value = acts[act](world, ms, context)
+  } catch (error) {
+    end()
+    throw error
+  }
+  if (value instanceof Promise) value.then(end, end)
+  else end()
   return value as string
 }
 
@@ -165,11 +178,15 @@ function isOfRoot(world: World, { agent, runId }: ToolContext): boolean {
 }
 
 async function* stream(world: World, { act, ms }: ToolInput, context: ToolContext): AsyncGenerator<string, string | void> {
-  began(world, context)
-  yield 'first '
-  await world.sleep(ms)
-  if (act === 'throw') throw new Error('the stream broke')
-  if (act === 'deaf') await new Promise(() => {})
-  for (let count = 0; count < (act === 'flood' ? 200 : 2); count++) yield `${count} `
-  return act === 'return' ? 'the whole' : undefined
+  const end = began(world, context)
+  try {
+    yield 'first '
+    await world.sleep(ms)
+    if (act === 'throw') throw new Error('the stream broke')
+    if (act === 'deaf') await new Promise(() => {})
+    for (let count = 0; count < (act === 'flood' ? 200 : 2); count++) yield `${count} `
+    return act === 'return' ? 'the whole' : undefined
+  } finally {
+    end()
+  }
 }

@@ -1,4 +1,5 @@
 import type { Accepted, IdSource } from '../../src/index.ts'
+import type { Executing } from './scheduling.ts'
 import type { SharedBudget } from './shared-budget.ts'
 import type { SideWork } from './side-work.ts'
 import { watchedClock } from './watched-clock.ts'
@@ -28,6 +29,10 @@ export class World {
   readonly signals = new Set<AbortSignal>()
   /** How often each call was executed, by idempotency key. */
   readonly executions = new Map<string, { readonly toolName: string; readonly count: number }>()
+  /** Calls that tools of the present run are busy with. */
+  readonly executing = new Set<Executing>()
+  /** Of the agent at the root. */
+  toolConcurrency = Infinity
   readonly given: Given[] = []
   /** Calls whose results a model function has brought along. */
   readonly brought = new Set<string>()
@@ -76,6 +81,7 @@ export class World {
   /** Nothing of what was planned happens any more. */
   forget(): void {
     this.#plans = []
+    this.executing.clear()
   }
 
   claim(holds: boolean, fault: string): void {
