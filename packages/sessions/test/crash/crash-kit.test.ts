@@ -1,4 +1,4 @@
-import { crashScenarios, exploreCrashes, standardInvariants, type CrashMode, type CrashScenario } from '@bowline/sessions/testing'
+import { crashScenarios, exploreCrashes, standardInvariants, type CrashMode, type CrashScenario, type ExploreOptions } from '@bowline/sessions/testing'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import { join } from 'node:path'
 import { scriptedModel } from '@bowline/llm/testing'
@@ -10,7 +10,10 @@ import { earlyTake, lateLedger, withoutFence } from './planted-faults.ts'
 import { answered } from './scenarios.ts'
 
 const newFolder = temporaryFolders()
-const shipped = Object.entries<CrashScenario>(crashScenarios)
+/** `tools` has a test of its own. */
+const shipped = Object.entries<CrashScenario>(crashScenarios).filter(([name]) => name !== 'tools')
+/** A run that a fault keeps from its end is given up soon. */
+const planted: ExploreOptions = { modes: ['kill'], restWithinMs: 60_000 }
 
 /** The longest scenarios are struck in each mode in a long run only: the others are, in every run. */
 function modesOf(name: string): readonly CrashMode[] {
@@ -58,6 +61,7 @@ describe('shipped scenarios with a crash at each of their points', () => {
     try {
       const report = await exploreCrashes(crashScenarios.tools)
       expect(report.failures).toEqual([])
+      expect(report.runs).toBeGreaterThan(2 * report.points)
       expect(vi.getTimerCount()).toBe(0)
       const { user, system } = process.cpuUsage(before)
       expect((user + system) / 1e6).toBeLessThan(10)
@@ -69,7 +73,7 @@ describe('shipped scenarios with a crash at each of their points', () => {
 
 describe('planted faults', () => {
   it('S72, S179: a ledger row that is written after the tool starts is found', async () => {
-    const { failures } = await exploreCrashes({ ...crashScenarios.tools, runtime: lateLedger })
+    const { failures } = await exploreCrashes({ ...crashScenarios.tools, runtime: lateLedger }, planted)
     expect(failures).toContainEqual(
       expect.objectContaining({
         mode: 'kill',
@@ -80,7 +84,7 @@ describe('planted faults', () => {
   })
 
   it.each(['remote', 'approval'] as const)('S89, S92, S179: an inbox row that is taken too early is found (%s)', async (name) => {
-    const { failures } = await exploreCrashes({ ...crashScenarios[name], runtime: earlyTake })
+    const { failures } = await exploreCrashes({ ...crashScenarios[name], runtime: earlyTake }, planted)
     expect(failures).toContainEqual(
       expect.objectContaining({
         mode: 'kill',
@@ -91,7 +95,7 @@ describe('planted faults', () => {
   })
 
   it.each(['steer', 'overlay', 'background'] as const)('S22, S29, S140, S179: an input, or word of a task, that is taken too early is found (%s)', async (name) => {
-    const { failures } = await exploreCrashes({ ...crashScenarios[name], runtime: earlyTake }, { modes: ['kill'] })
+    const { failures } = await exploreCrashes({ ...crashScenarios[name], runtime: earlyTake }, planted)
     expect(failures.map(({ point }) => point)).toContainEqual(expect.stringMatching(/after-commit inbox\.(take|patch)/))
     const invariant = name === 'background' ? 'a session is reminded once of its background tasks' : 'every accepted input is found again, and accepted once'
     expect(new Set(failures.map((failure) => failure.invariant))).toContain(invariant)
