@@ -69,6 +69,20 @@ describe.each(stores)('a message that is stopped before its turn has begun, over
     expect(promptsOf(it)).toContain('one')
   })
 
+  it('V47, V101: regenerate takes it up in its place, before what was answered since', async () => {
+    const { it, free } = await fullServer({ store: make() })
+    const chat = openChat(it)
+    await sendAndStop(it, chat, 'one')
+    await free()
+    for (const text of ['two', 'three']) await chat.sendMessage({ text })
+    await chat.regenerate({ messageId: chat.messages[0]?.id ?? '' })
+    expect(lines(chat.messages)).toEqual(['user: one', 'assistant: Answer 3.'])
+    expect(json((await load(it)).messages)).toEqual(json(chat.messages))
+    expect(JSON.stringify(it.model.calls[3]?.prompt)).not.toContain('two')
+    await chat.sendMessage({ text: 'four' })
+    expect(json((await load(it)).messages)).toEqual(json(chat.messages))
+  })
+
   it.each(['kill', 'stop'] as const)('V101: likewise behind an answer that a %s ends with it, and a copy is without it', async (mode) => {
     const it = await bench({ store: make(), steps: [{ text: 'Zero.' }, { hang: 'before' }, { text: 'Next.' }] })
     const chat = openChat(it)
