@@ -279,6 +279,12 @@ describe('S62: a run that the loop cannot end', () => {
     expect([(await bench.run('r1')).status, await log()]).toEqual(['completed', ['settled']])
   })
 
+  it('S60, S89: one whose turn waits goes on waiting', async () => {
+    const { bench, context, claim } = await lostRun({ rest: { status: 'awaiting-tools', reason: null }, pendingToolCalls: [question] } as unknown as RunPatch)
+    await endLostRun(context, claim, crashed)
+    expect((await bench.run('r1')).status).toBe('awaiting-tools')
+  })
+
   it('S135: a child tells the session of its parent', async () => {
     const { bench, context, claim } = await lostRun({}, { run: { kind: 'child', parent: parentOf('p', { session: 'room:2' }) } })
     await bench.commit([ensure('room:2'), insertRun('p')], { key: 'room:2' })
@@ -303,11 +309,18 @@ describe('S114: a run whose agent has another definition', () => {
     expect([published(), told]).toEqual([['turn-start', 'turn-end', 'save-point'], ['changed']])
   })
 
+  it('S114: without a turn, the log has the turn 0', async () => {
+    const { bench, context, claim } = await lostRun({}, { turn: 0 })
+    await holdForDecision(context, claim, diff)
+    expect((await bench.store.readEvents(room, 1, 10)).events).toMatchObject([{ turn: 0 }, { turn: 0 }, { turn: 0 }])
+  })
+
   it('S114, S135: a child tells its parent, and the root why', async () => {
     const parent = parentOf('p', { session: 'room:2', root: 'room:2' })
     const { bench, context, claim } = await lostRun({}, { run: { kind: 'child', parent, origin: parent } })
     await bench.commit([ensure('room:2'), insertRun('p')], { key: 'room:2' })
     await holdForDecision(context, claim, diff)
+    expect(await bench.store.readInbox('room:2', ['child-changed'])).toMatchObject([{ at: startMs, body: { runId: 'r1' } }])
     const held = { type: 'child-update', childRunId: 'r1', step: 0, status: 'needs-recovery', toolNames: [] }
     expect((await bench.store.readEvents('room:2', 0, 10)).events).toMatchObject([held, { type: 'error', source: 'definition', runId: 'r1', at: startMs, fatal: false }])
   })

@@ -78,12 +78,8 @@ export function* claimRuns(request: ClaimRequest, context: ClaimContext): Steps<
   const due = lost.filter((row) => claimableAt(runState(row, ''), context.now) <= context.now)
   const found = [...due, ...(yield* all(queuedRuns, slots))]
   const claims: Claim[] = []
-  for (const row of found.sort(byAcceptance).slice(0, max)) claims.push(yield* claimRow(row, request, context))
+  for (const row of found.sort((a, b) => a.created_at - b.created_at).slice(0, max)) claims.push(yield* claimRow(row, request, context))
   return claims
-}
-
-function byAcceptance(a: RunRow, b: RunRow): number {
-  return a.created_at - b.created_at || a.row - b.row
 }
 
 const inputOf = statement((db, slots: { readonly run: number }) => db.selectFrom('run_input').select('body').where('run', '=', slots.run))
