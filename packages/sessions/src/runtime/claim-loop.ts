@@ -24,7 +24,7 @@ export class ClaimLoop {
   readonly #leaseMs: number
   readonly #heartbeatMs: number
   readonly #hasTimers: boolean
-  #state: 'new' | 'running' | 'stopping' | 'stopped' = 'new'
+  #isStarted = false
   /** Work is taken up as it comes, but for the while that somebody wants it left. */
   #pauses = 0
   /** The claim of what there is room for, from when it is asked for until it begins: a wake meanwhile asks for no other. */
@@ -49,15 +49,15 @@ export class ClaimLoop {
     this.#heartbeatMs = options.lease?.heartbeatMs ?? 3_000
     this.#hasTimers = options.timers ?? true
     this.#runs = new ActiveRuns({ ...options, onRest: (claim, how) => this.#onRest(claim, how) }, async () => {
-      if (this.#state === 'running') await this.#nextBeat.promise
-      return this.#state === 'running'
+      if (this.#isStarted) await this.#nextBeat.promise
+      return this.#isStarted
     })
     this.#leases = new Leases({ ...options, leaseMs: this.#leaseMs, heartbeatMs: this.#heartbeatMs }, this.#runs)
   }
 
   /** Resolves with how many runs of a dead owner were taken up. Without timers nothing is, until it is asked for. */
   async start(): Promise<number> {
-    this.#state = 'running'
+    this.#isStarted = true
     this.#nextBeat = Promise.withResolvers()
     if (!this.#hasTimers) return 0
     this.#poll()
@@ -66,7 +66,7 @@ export class ClaimLoop {
 
   /** Runs leave at once and go back into the queue, with their leases kept meanwhile; tools have `graceMs` to settle. */
   async stop(graceMs: number): Promise<void> {
-    this.#state = 'stopping'
+    this.#isStarted = false
     this.#nextBeat.resolve()
     await this.#claiming
     const { clock } = this.#options
@@ -75,7 +75,6 @@ export class ClaimLoop {
     await this.#runs.yieldAll(graceOver)
     await Promise.race([this.settled(), graceOver])
     cancel()
-    this.#state = 'stopped'
     this.#cancelPoll?.()
     this.#stopBeating()
     this.#tellNews()
@@ -87,11 +86,9 @@ export class ClaimLoop {
     this.#claimAll().catch((error: unknown) => this.#options.onError(error, { during: 'claim' }))
   }
 
-  /** Also of a run that was claimed and has not begun. */
+  /** A run that has not begun meets the stored request in its first commit. */
   abort(runId: string, request: StopRequest): void {
-    const abort = (): void => this.#runs.abort(runId, stopCause(request))
-    if (this.#runs.get(runId)) abort()
-    else void this.#claiming.then(abort)
+    this.#runs.abort(runId, stopCause(request))
   }
 
   /** Leaves a run that somebody has ended otherwise. */
@@ -182,7 +179,7 @@ export class ClaimLoop {
   #claim(roomOf: () => number, runId?: string): Promise<readonly Claim[]> {
     const claims = this.#claiming.then(async () => {
       const max = roomOf()
-      return this.#state === 'running' && max > 0 ? this.#claimNow(max, runId) : []
+      return this.#isStarted && max > 0 ? this.#claimNow(max, runId) : []
     })
     this.#claiming = claims.catch(() => undefined)
     return claims

@@ -67,6 +67,14 @@ describe('S8, S57: what a runtime claims', () => {
     await runtime.stop()
   })
 
+  it('S9, S65: takes up nothing before it is started', async () => {
+    const { runtime, memory, claims, left, send } = await worker({ autoStart: false })
+    await left(1)
+    await send(2)
+    expect([await runtime.resume('left-1'), claims]).toEqual([null, []])
+    expect(await memory.readRun('left-1')).toMatchObject({ value: { status: 'queued' } })
+  })
+
   it('S60: says at its start how many runs of dead owners it has taken up', async () => {
     const { runtime, memory, left } = await worker()
     for (const room of [1, 2]) await left(room)
@@ -202,6 +210,23 @@ describe('S66: a drain that is ended', () => {
     await clock.advance(0)
     hold.open()
     expect(await draining).toMatchObject({ ran: 0, yielded: 1 })
+    await runtime.stop()
+  })
+
+  it('S66: waits until what follows from the runs that have ended is stored', async () => {
+    const [done, hold] = [gate(), gate()]
+    const { runtime, clock, answered, send } = await worker({ steps: async () => (await done.passed, { text: 'done' }) })
+    await runtime.start()
+    const run = await send(1)
+    answered.readInbox = async () => (await run.status()) === 'completed' && hold.passed
+    done.open()
+    await run.result()
+    let drained = false
+    const draining = runtime.drain({ untilMs: clock.now() }).then(() => (drained = true))
+    await clock.advance(1_000)
+    expect(drained).toBe(false)
+    hold.open()
+    await draining
     await runtime.stop()
   })
 

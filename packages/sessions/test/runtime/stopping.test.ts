@@ -1,7 +1,9 @@
 import { defineTool } from '@bowline/agent-loop'
+import { manualClock, type Step } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { gate, type SetupOptions } from '../support.ts'
+import { endOf } from '../children/support.ts'
+import { gate, setup, type SetupOptions } from '../support.ts'
 import { answers, worker } from './worker.ts'
 
 describe('a run that is stopped', () => {
@@ -16,6 +18,42 @@ describe('a run that is stopped', () => {
     await clock.advance(0)
     expect(await run.status()).toBe('stopped')
     hold.open()
+    await runtime.stop()
+  })
+
+  it.each(['new', 'taken over in its turn'])('S97, S101: makes no model call if it is %s and the stop came before the answer to its claim', async (how) => {
+    const [begun, hold] = [gate(), gate()]
+    const { runtime, clock, memory, answered, model, send } = await worker()
+    const frozenClock = manualClock()
+    const frozen = setup({ steps: () => (begun.open(), new Promise<Step>(() => undefined)), store: memory, clock: frozenClock })
+    if (how !== 'new') {
+      await frozen.runtime.start()
+      await frozen.runtime.session('room:1').send('go')
+      await begun.passed
+    }
+    await runtime.start()
+    if (how !== 'new') await clock.advance(9_999)
+    answered.claim = () => hold.passed
+    await (how === 'new' ? send(1) : clock.advance(1))
+    const session = runtime.session('room:1')
+    const runId = (await session.runs()).items[0]?.runId ?? ''
+    expect(await memory.readRun(runId)).toMatchObject({ value: { status: 'running', owner: runtime.id } })
+    expect(await session.stop({ waitMs: 0 })).toMatchObject({ state: 'pending' })
+    hold.open()
+    expect(await endOf(memory, runId)).toMatchObject({ status: 'aborted' })
+    expect(model.calls).toEqual([])
+    const leaving = frozen.runtime.stop({ graceMs: 0 })
+    await frozenClock.advance(0)
+    await leaving
+    await runtime.stop()
+  })
+
+  it('S104: is aborted at once when it is killed', async () => {
+    const { runtime, model, send } = await worker()
+    await runtime.start()
+    await send(1)
+    await runtime.session('room:1').kill()
+    expect(model.calls[0]?.abortSignal?.aborted).toBe(true)
     await runtime.stop()
   })
 })
