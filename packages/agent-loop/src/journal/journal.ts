@@ -6,6 +6,7 @@ import type {
   ApprovalRequest,
   ApprovalResolvedEvent,
   CallReceipt,
+  ChildUpdateEvent,
   Compaction,
   CompactionTrigger,
   DeltaEvent,
@@ -209,8 +210,8 @@ export interface CallRow {
 /** How far the log tells of a subagent: its `child-start` is there. */
 export interface ToldChild {
   readonly childRunId: string
-  /** The last one whose `child-update` is in the log; absent: none. */
-  readonly step?: number
+  /** What its last `child-update` says; absent: there is none. */
+  readonly update?: Pick<ChildUpdateEvent, 'step' | 'status' | 'text' | 'toolNames'>
   /** Its `child-end` is there too. */
   readonly ended?: true
 }

@@ -54,12 +54,11 @@ function mark(call: Call, told: ToldChild): void {
 function update(turn: Turn, call: Call, report: Report<'update'>, told: ToldChild): void {
   const { childRunId, step, status = 'running', text, toolNames = [] } = report
   const { row } = call
-  if (told.step !== undefined && step <= told.step) return
-  mark(call, { ...told, step })
-  turn.log.record({
-    ...{ type: 'child-update', toolCallId: row.toolCallId, childRunId, step, status, toolNames },
-    ...(text !== undefined && { text: text.slice(0, textCharacters).toWellFormed() }),
-  })
+  const before = told.update
+  if (before && (step < before.step || (step === before.step && status === before.status))) return
+  const news = { step, status, ...(text !== undefined && { text: text.slice(0, textCharacters).toWellFormed() }), toolNames }
+  mark(call, { ...told, update: news })
+  turn.log.record({ type: 'child-update', toolCallId: row.toolCallId, childRunId, ...news })
 }
 
 function end(turn: Turn, call: Call, report: Report<'end'>): void {

@@ -1,6 +1,6 @@
 import type { AgentInput, AgentResult, AgentRun } from '../agent/options.ts'
 import { isSuspended } from '../events/status.ts'
-import type { AgentErrorData } from '../events/types.ts'
+import type { AgentErrorData, ChildUpdateEvent } from '../events/types.ts'
 import type { AbortCause } from '../journal/journal.ts'
 import type { Spending } from '../loop/budget.ts'
 import type { Turn } from '../loop/turn.ts'
@@ -31,12 +31,22 @@ export async function runChild(turn: Turn, call: Call, { subagent, wires }: Dele
   const { childKey: childRunId } = place
   wires.reporter.report({ kind: 'start', childRunId, subagent: subagent.name, ...(description !== undefined && { description }) })
   if (call.child && hasEnded(call.child)) return ended(endOf(call.child, childRunId))
+  reportStatus(call, childRunId, wires, 'running')
   const { turns, result } = await played(turn, call, { setup, wires, childRunId })
   if (leaves(turn, result)) return { kind: 'unsettled' }
-  if (isSuspended(result.status)) return { kind: 'suspended', below: below(call, subagent, result) }
+  if (isSuspended(result.status)) {
+    reportStatus(call, childRunId, wires, result.status)
+    return { kind: 'suspended', below: below(call, subagent, result) }
+  }
   const { status, text, steps, error } = result
   const spent = totalSpending([call.child?.state.ended, ...turns.values()])
   return ended({ childRunId, status, text, steps, spent, ...(error && { error }) })
+}
+
+/** Repeats the last update with another status: the subagent starts to wait after it, or resumes. */
+function reportStatus({ row }: Call, childRunId: string, { reporter }: DelegateWires, status: ChildUpdateEvent['status']): void {
+  const last = row.told?.find((told) => told.childRunId === childRunId)?.update
+  if (last) reporter.report({ kind: 'update', childRunId, ...last, status })
 }
 
 function ended(end: ChildEnd): ExecutionEnding {

@@ -113,7 +113,7 @@ export type ChildReport =
   | {
       readonly kind: 'update'
       readonly childRunId: string
-      /** The child's own count, upwards: an update of a step that is not above the last reported one is dropped. */
+      /** The child's own count. An update is dropped if its step is below the last reported one, or the same with the same status. */
       readonly step: number
       readonly status?: ChildUpdateEvent['status']
       readonly text?: string

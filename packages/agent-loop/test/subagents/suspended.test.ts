@@ -35,6 +35,10 @@ async function twoWaiting(last: readonly Step[] = [{ text: 'done' }], steps: { f
   return { talk, agent, far, near, ran, result }
 }
 
+function statusesOf({ journal }: Pick<ReturnType<typeof conversation>, 'journal'>): readonly string[] {
+  return journal.events.flatMap((event) => (event.type === 'child-update' ? event.status : []))
+}
+
 const fetched: Answers = { toolResults: [{ toolCallId: 'r', path: ['f'], output: 'fetched' }] }
 const approved: Answers = { approvals: [{ approvalId: 'approval_1', decision: 'approve' }] }
 
@@ -46,7 +50,7 @@ describe('a subagent that waits', () => {
     const pending = { toolCallId: 'r', toolName: 'fetch', input: { a: 1 }, path: ['d'], agent: ['far'] }
     expect(result).toMatchObject({ status: 'awaiting-tools', reason: 'pending', pendingToolCalls: [pending], pendingApprovals: [] })
     expect(talk.view()).toMatchObject({ status: 'waiting-for-user', pendingToolCalls: [pending] })
-    expect(talk.view().children).toMatchObject([{ status: 'running' }])
+    expect(talk.view().children).toMatchObject([{ status: 'waiting-for-user', outcome: 'awaiting-tools', step: 1, toolNames: ['fetch'] }])
     expect(await toldOf(talk, 'd')).toBeUndefined()
   })
 
@@ -62,9 +66,11 @@ describe('a subagent that waits', () => {
     expect(request).toMatchObject({ approvalId: 'approval_1', toolCallId: 'q', toolName: 'send', path: ['d', 'i'], agent: ['outer', 'inner'] })
     expect(talk.view().pendingApprovals).toEqual([request])
     expect(ran).toEqual([])
+    expect(talk.view().children).toMatchObject([{ status: 'waiting-for-user', outcome: 'awaiting-approval' }])
     const last = await talk.play(agent, { approvals: [{ approvalId: 'approval_1', decision: 'approve', inputHash: request?.inputHash ?? '', by: 'me' }] })
     expect(last.result).toMatchObject({ status: 'completed', submission: { accepted: ['approval_1'], missing: [] } })
     expect(ran).toEqual([{ to: 'me' }])
+    expect(statusesOf(talk)).toEqual(['running', 'awaiting-approval', 'running', 'running'])
     expect(talk.view()).toMatchObject({ pendingApprovals: [], status: 'completed' })
     expect(await toldOf(talk, 'd')).toMatchObject({ output: { value: { text: 'outer is done' } } })
     expect(talk.journal.events.filter(({ type }) => type === 'approval-resolved')).toMatchObject([
