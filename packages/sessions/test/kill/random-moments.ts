@@ -4,7 +4,7 @@ import { seededRandom } from '../../src/testing/crash-kit/seeded-random.ts'
 import { PayingPlace, expectSound } from './paying-place.ts'
 import { startWorld, type WorldProcess } from './world-process.ts'
 
-const numberOfRounds = rounds({ short: 2, long: 100 })
+const numberOfRounds = rounds({ short: 1, long: 100 })
 const killsPerRound = rounds({ short: 5, long: 10 })
 const sessions = 20
 /** What a process says until about half of its sessions have come to their subagents; the next one goes on from there. */
