@@ -5,8 +5,8 @@ import { startWorld, type WorldProcess } from './world-process.ts'
 
 /** Of one run with a subagent. */
 const boundaries = 47
-/** A death at each boundary of a long run, else at each fourth. The crash kit strikes each in every run, without a process. */
-const stride = rounds({ short: 4, long: 1 })
+/** A death at each boundary of a long run, else at each sixth. The crash kit strikes each in every run, without a process. */
+const stride = rounds({ short: 6, long: 1 })
 
 /** Kills processes with one session at boundaries of its commits, one after the other, from the given one on. */
 export function describeBoundaries(storeName: string, first: number): void {
