@@ -179,7 +179,7 @@ export interface BranchRecord {
 export interface DueReport {
   /** By time, then by id. */
   readonly timers: readonly TimerRecord[]
-  /** Keys of sessions whose life is over, by the time of its end, and that nobody has marked (`session.expire`) yet. */
+  /** Keys of sessions whose life is over and that nobody has marked (`session.expire`) yet, by the time of its end, then by key. */
   readonly expired: readonly string[]
   /** Keys of sessions without an open run in whose inbox steering or word of children waits. */
   readonly unread: readonly string[]

@@ -97,6 +97,12 @@ export const time: Topic = ({ it }) => {
     assert.deepEqual(await again.store.due(10), { timers: [], expired: [], unread: [], nextAt: startMs + 99 })
   })
 
+  it('S161: of sessions whose lives end at one time the keys decide the order', async (bench) => {
+    for (const key of ['room:2', 'room:1', 'room:3']) await bench.commit([ensure(key, { ttl: { maxAgeMs: 10 } })], { key })
+    await bench.clock.advance(10)
+    assert.deepEqual((await bench.store.due(10)).expired, ['room:1', 'room:2', 'room:3'])
+  })
+
   it('S22, S64, S139: sessions in whose inbox waits what begins a run are told while no run of theirs is open, at most so many', async (bench, stores) => {
     const unread = async ({ store }: Bench, limit = 100) => [...(await store.due(limit)).unread].sort()
     const putRow = (kind: InboxKind): Write => ({ op: 'inbox.put', rows: rowsOfEachKind.filter((row) => row.kind === kind) })
