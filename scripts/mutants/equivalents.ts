@@ -29,6 +29,13 @@ export const equivalents: readonly Equivalent[] = [
   },
   {
     source: 'packages/sessions/src/stores/sql/due.ts',
+    kind: 'move-boundary',
+    original: '>',
+    line: 'limit > 0',
+    reason: 'With a limit of 0 the queries give nothing: they are only spared.',
+  },
+  {
+    source: 'packages/sessions/src/stores/sql/due.ts',
     kind: 'other-number',
     original: '1',
     reason: 'Only the first row is used: the others are only spared.',
