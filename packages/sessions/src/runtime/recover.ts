@@ -96,7 +96,7 @@ export async function endLostRun(context: RecoverContext, claim: Claim, end: Los
   const { key } = claim.session
   for (let tries = 0; tries < maxTries; tries++) {
     const [run, session] = await Promise.all([store.readRun(claim.run.id), store.readSession(key)])
-    if (run.status === 'missing' || !('value' in session)) return
+    if (run.status === 'missing' || !('value' in session) || run.value.epoch !== claim.run.epoch) return
     if (run.value.rest) return bringToRest(context, claim)
     const lost = await lookAtLostRun(context, run.value, {
       leaf: session.value.leaf,
