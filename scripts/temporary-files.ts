@@ -7,11 +7,12 @@ import { join } from 'node:path'
  */
 export function temporaryFolder(root: string): string {
   const folder = join(root, String(process.pid))
-  mkdirSync(folder, { recursive: true })
+  // A process may ask more than once.
+  const isNew = mkdirSync(folder, { recursive: true }) !== undefined
   for (const name of readdirSync(root)) {
     if (/^\d+$/.test(name) && !isRunning(Number(name))) remove(join(root, name))
   }
-  process.once('exit', () => remove(folder))
+  if (isNew) process.once('exit', () => remove(folder))
   return folder
 }
 
