@@ -20,15 +20,18 @@ export function useCurrentSession(): CurrentSession {
     window.addEventListener('hashchange', onHash)
     return () => window.removeEventListener('hashchange', onHash)
   }, [])
+  // At once: until the browser tells of the change, what the reader types would go to the session before.
+  const show = (hash: string): void => {
+    window.location.hash = hash
+    setAddress(readAddress())
+  }
   return {
     sessionId: address ?? fresh,
     addressed: address !== undefined,
-    pick(sessionId) {
-      window.location.hash = `#/s/${sessionId}`
-    },
+    pick: (sessionId) => show(`#/s/${sessionId}`),
     startNew() {
       setFresh(pageClient.session().id)
-      window.location.hash = ''
+      show('')
     },
   }
 }
