@@ -1,0 +1,44 @@
+import { crashScenarios, exploreCrashes, type ExploreOptions } from '@bowline/sessions/testing'
+import { describe, expect, it } from 'vitest'
+import { earlyTake, lateLedger, withoutFence } from './planted-faults.ts'
+
+/** A run that a fault keeps from its end is given up soon. */
+const planted: ExploreOptions = { modes: ['kill'], restWithinMs: 60_000 }
+
+describe('planted faults', () => {
+  it('S72, S179: a ledger row that is written after the tool starts is found', async () => {
+    const { failures } = await exploreCrashes({ ...crashScenarios.tools, runtime: lateLedger }, planted)
+    expect(failures).toContainEqual(
+      expect.objectContaining({
+        mode: 'kill',
+        point: expect.stringContaining('tool-end pay') as string,
+        invariant: 'a tool with the effect once takes effect at most once',
+      }),
+    )
+  })
+
+  it.each(['remote', 'approval'] as const)('S89, S92, S179: an inbox row that is taken too early is found (%s)', async (name) => {
+    const { failures } = await exploreCrashes({ ...crashScenarios[name], runtime: earlyTake }, planted)
+    expect(failures).toContainEqual(
+      expect.objectContaining({
+        mode: 'kill',
+        point: expect.stringContaining('after-commit inbox.take') as string,
+        invariant: 'an accepted answer is kept until it is used',
+      }),
+    )
+  })
+
+  it.each(['steer', 'overlay', 'background'] as const)('S22, S29, S140, S179: an input, or word of a task, that is taken too early is found (%s)', async (name) => {
+    const { failures } = await exploreCrashes({ ...crashScenarios[name], runtime: earlyTake }, planted)
+    expect(failures.map(({ point }) => point)).toContainEqual(expect.stringMatching(/after-commit inbox\.(take|patch)/))
+    const invariant = name === 'background' ? 'a session is reminded once of its background tasks' : 'every accepted input is found again, and accepted once'
+    expect(new Set(failures.map((failure) => failure.invariant))).toContain(invariant)
+  })
+
+  it.each(['text', 'tools', 'remote'] as const)('S36, S179: a commit without its fence is found (%s)', async (name) => {
+    const { failures } = await exploreCrashes({ ...crashScenarios[name], runtime: withoutFence }, { modes: ['zombie'] })
+    const invariants = new Set(failures.map((failure) => failure.invariant))
+    expect(invariants).toContain('an owner that lost its run writes nothing more')
+    expect(invariants).toContain('the log has the grammar of events')
+  })
+})

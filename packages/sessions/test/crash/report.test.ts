@@ -1,0 +1,84 @@
+import { scriptedModel } from '@bowline/llm/testing'
+import { crashScenarios, exploreCrashes, standardInvariants, type CrashScenario } from '@bowline/sessions/testing'
+import { describe, expect, it } from 'vitest'
+import { lateLedger, withoutFence } from './planted-faults.ts'
+
+describe('a report', () => {
+  it('S179: is the same for equal scenarios and seeds', async () => {
+    const explore = () => exploreCrashes({ ...crashScenarios.tools, runtime: withoutFence }, { seed: 7, modes: ['zombie'] })
+    const first = await explore()
+    expect(first.failures.length).toBeGreaterThan(3)
+    expect(await explore()).toEqual(first)
+  })
+
+  it('S179: names a point that is replayed alone, also one of a recovery', async () => {
+    const scenario = { ...crashScenarios.tools, runtime: lateLedger }
+    const all = await exploreCrashes(scenario, { modes: ['kill'] })
+    const [failure] = all.failures
+    const alone = await exploreCrashes(scenario, { modes: ['kill'], only: failure?.point ?? '' })
+    expect(alone.runs).toBe(2)
+    expect(alone.failures).toEqual(all.failures.filter((each) => each.point === failure?.point))
+    expect(failure?.trace.filter((line) => line.includes('is struck'))).toHaveLength(1)
+    expect(failure?.trace.filter((line) => line.includes('effect pay'))).toHaveLength(2)
+
+    const deep = await exploreCrashes(scenario, { modes: ['kill'], only: `1 before-commit session-start+run-queued > ${failure?.point}` })
+    expect(deep.runs).toBe(3)
+    expect(deep.failures[0]?.trace.filter((line) => line.includes('is struck'))).toHaveLength(2)
+    expect(deep.failures[0]?.invariant).toBe('a tool with the effect once takes effect at most once')
+  })
+
+  it('S179: a point that is not there is refused with those that are', async () => {
+    await expect(exploreCrashes(crashScenarios.text, { only: '99 nowhere' })).rejects.toMatchObject({
+      code: 'invalid-config',
+      message: expect.stringContaining('"1 before-commit session-start+run-queued"') as string,
+    })
+  })
+
+  it('S179: what is wrong without a crash is told, and nothing is struck', async () => {
+    const broken = { name: 'never right', check: () => ['as expected'] }
+    const report = await exploreCrashes({ ...crashScenarios.text, invariants: [broken] })
+    expect(report).toMatchObject({ runs: 1, failures: [{ point: '', mode: 'none', invariant: 'never right', problems: ['as expected'] }] })
+  })
+
+  it('S179: a client that fails or waits for ever is told', async () => {
+    const failing = await exploreCrashes({ ...crashScenarios.text, drive: () => Promise.reject(new Error('no way')) })
+    expect(failing.failures).toMatchObject([{ invariant: 'the scenario comes to its end', problems: [expect.stringContaining('Error: no way')] }])
+    const waiting = await exploreCrashes({ ...crashScenarios.text, drive: () => new Promise(() => undefined) }, { restWithinMs: 5_000 })
+    expect(waiting.failures).toMatchObject([{ invariant: 'the scenario comes to its end', problems: [expect.stringContaining('5000 ms')] }])
+  })
+
+  it('S179: a scenario that goes another way each time is refused', async () => {
+    let runs = 0
+    const agents = () => [{ name: 'assistant', model: scriptedModel([{ text: 'ok' }]) }]
+    const drive: CrashScenario['drive'] = async (runtime) => {
+      if (++runs === 1) await (await runtime.session('room:1').send('go', { id: 'a' })).result()
+    }
+    await expect(exploreCrashes({ agents, drive })).rejects.toMatchObject({ code: 'conflict' })
+  })
+
+  it('S179: has the invariants that are standard', () => {
+    const names = standardInvariants.map(({ name }) => name)
+    expect(new Set(names).size).toBe(names.length)
+    expect(names).toMatchInlineSnapshot(`
+      [
+        "no run is running at rest",
+        "every accepted input has a run that ended or waits",
+        "every accepted input is found again, and accepted once",
+        "nothing that a run should take is left in a session without one",
+        "an accepted answer is kept until it is used",
+        "an owner that lost its run writes nothing more",
+        "a tool with the effect once takes effect at most once",
+        "a call has one idempotency key, and no other call has it",
+        "an effect has an outcome, or somebody is told that nobody knows it",
+        "a call has one outcome",
+        "the transcript is valid",
+        "the log is numbered without gaps",
+        "a turn ends once",
+        "a compaction is made once",
+        "the log has the grammar of events",
+        "a session without an open run has settled",
+        "the log folds to the transcript",
+      ]
+    `)
+  })
+})

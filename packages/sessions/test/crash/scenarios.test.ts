@@ -1,0 +1,68 @@
+import { crashScenarios, exploreCrashes, type CrashMode, type CrashScenario } from '@bowline/sessions/testing'
+import { sqliteStore } from '@bowline/sessions/sqlite'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { rounds } from '../../../../scripts/test-length.ts'
+import { temporaryFolders } from '../stores/temporary-folder.ts'
+import { behaviours } from './behaviours.ts'
+import { answered } from './scenarios.ts'
+
+const newFolder = temporaryFolders()
+/** `tools` has a test of its own. */
+const shipped = Object.entries<CrashScenario>(crashScenarios).filter(([name]) => name !== 'tools')
+
+/** The longest scenarios are struck in each mode in a long run only: the others are, in every run. */
+function modesOf(name: string): readonly CrashMode[] {
+  const isLong = name === 'background' || name === 'child'
+  return (['kill', 'zombie', 'lost-response'] as const).slice(0, isLong ? rounds({ short: 1, long: 3 }) : 3)
+}
+
+afterEach(() => void vi.useRealTimers())
+
+describe('shipped scenarios with a crash at each of their points', () => {
+  it.each(shipped)('S34, S60, S75, S78, S83, S84, S124, S179: nothing is wrong with %s', async (name, scenario) => {
+    const report = await exploreCrashes(scenario, { modes: modesOf(name) })
+    expect(report.failures).toEqual([])
+    expect(report.points).toBeGreaterThan(7)
+    // The run without a crash, each point killed and stopped, each commit and claim without an answer.
+    expect(report.runs).toBeGreaterThan(modesOf(name).length === 3 ? 2 * report.points : report.points)
+  })
+
+  it('S35, S115, S179: answers and readers that come back find what they left', async () => {
+    expect((await exploreCrashes(answered)).failures).toEqual([])
+  })
+
+  it.each(Object.entries(behaviours))('S34, S60, S62, S78, S84, S124: whoever dies where, nothing is wrong with %s', async (_name, scenario) => {
+    expect((await exploreCrashes(scenario, { modes: ['kill'] })).failures).toEqual([])
+  })
+
+  it('S62, S179: nothing is wrong after a second crash during the recovery', async () => {
+    const report = await exploreCrashes(crashScenarios.remote, { depth: 2, modes: ['kill'] })
+    expect(report.failures).toEqual([])
+    expect(report.runs).toBeGreaterThan(4 * report.points)
+  })
+
+  it('S60, S179: nothing is wrong on a store of one process', async () => {
+    const store = () => sqliteStore({ file: join(newFolder(), 'sessions.db'), synchronous: 'normal' })
+    const report = await exploreCrashes({ ...crashScenarios.reconcile, store }, { modes: ['kill'] })
+    expect(report.failures).toEqual([])
+    expect(report.runs).toBeGreaterThan(12)
+  })
+
+  it('S180: two tools take less than 10 s, with the clock of the machine standing still', async () => {
+    // Of this process: what else the machine does is not counted.
+    const before = process.cpuUsage()
+    vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'setInterval'] })
+    vi.stubGlobal('fetch', () => expect.unreachable('the network is needed'))
+    try {
+      const report = await exploreCrashes(crashScenarios.tools)
+      expect(report.failures).toEqual([])
+      expect(report.runs).toBeGreaterThan(2 * report.points)
+      expect(vi.getTimerCount()).toBe(0)
+      const { user, system } = process.cpuUsage(before)
+      expect((user + system) / 1e6).toBeLessThan(10)
+    } finally {
+      vi.unstubAllGlobals()
+    }
+  })
+})
