@@ -11,8 +11,9 @@ import { root, workspaceEnv } from './setup.mjs'
  * @type {readonly import('./gate-runner.mjs').Gate[]}
  */
 const gates = [
-  { name: 'test', command: `vitest run --project !demo-e2e ${reportTo('tests.json')}`, waits: true },
-  { name: 'e2e', command: `vitest run --project demo-e2e ${reportTo('tests-e2e.json')}`, waits: true },
+  { name: 'programs', command: 'node scripts/test-programs.mjs' },
+  { name: 'test', command: `vitest run --project !demo-e2e ${reportTo('tests.json')}`, after: ['programs'], waits: true },
+  { name: 'e2e', command: `vitest run --project demo-e2e ${reportTo('tests-e2e.json')}`, after: ['programs'], waits: true },
   // With room for what it soon forgets it takes a tenth less time.
   { name: 'lint', command: 'node --max-semi-space-size=64 node_modules/eslint/bin/eslint.js . --max-warnings 0' },
   { name: 'build', command: 'turbo run build --output-logs=errors-only' },

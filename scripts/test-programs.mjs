@@ -1,5 +1,5 @@
-// vitest's globalSetup of projects whose tests start programs of this repository: bundles them once per content. A bundled
-// program starts in a third of the CPU time that its several hundred sources take.
+// vitest's globalSetup of projects whose tests start programs of this repository, and node scripts/test-programs.mjs: bundles them
+// once per content. A bundled program starts in a third of the CPU time that its several hundred sources take.
 import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
@@ -153,3 +153,5 @@ function settle(ours, folder) {
     if (other !== folder && Date.now() - statSync(other).mtimeMs > keepMs) rmSync(other, { recursive: true, force: true })
   }
 }
+
+if (import.meta.main) await buildPrograms()
