@@ -60,15 +60,21 @@ async function openPage(browser: Browser, { url }: Bench) {
      * Sends without the button, which may be disabled, and presses Stop just before. Sends nothing while the page waits for the server to
      * accept a message: the AI SDK would put its answer after both.
      */
-    sayAtOnce: (text: string, { stops = false } = {}) =>
-      page.evaluate(
+    sayAtOnce: async (text: string, { stops = false } = {}) => {
+      const isSent = await page.evaluate(
         ([question, isStop]) => {
           const { chat, document } = globalThis as unknown as WatchedPage
           if (isStop) for (const button of document.querySelectorAll('button')) if (button.textContent === 'Stop') button.click()
-          if (chat?.status !== 'submitted' || chat.messages.at(-1)?.role === 'assistant') void chat?.sendMessage({ text: question })
+          // The end of an earlier answer makes it ready too.
+          if (!chat || (chat.status !== 'error' && chat.messages.at(-1)?.role === 'user')) return false
+          void chat.sendMessage({ text: question })
+          return true
         },
         [text, stops] as const,
-      ),
+      )
+      // Until the page shows it, it has the status of before.
+      if (isSent) await expect.poll(async () => JSON.stringify(await shown()), eventually).toContain(JSON.stringify(text))
+    },
     alert: () => page.getByRole('alert').textContent(),
   }
 }
@@ -157,14 +163,19 @@ describeInBrowser('the page of the README', (browser) => {
     const told: string[] = []
     const atRest = async () => {
       answers.free()
-      await expect.poll(async () => (await history(served)).run?.status ?? 'none', eventually).toMatch(/none|user/)
-      if ((await history(served)).run) await tab.press('Stop')
-      await expect.poll(async () => (await history(served)).run, eventually).toBeUndefined()
+      const stopsWaiting = async () => {
+        const { run } = await history(served)
+        if (run?.status === 'waiting-for-user') await tab.press('Stop')
+        return run
+      }
+      // One that waits may have another one behind it.
+      await expect.poll(stopsWaiting, eventually).toBeUndefined()
       await expect.poll(async () => (await tab.shown()).status, eventually).toMatch(/ready|error/)
       answers.hold()
     }
     try {
-      for (let round = 0; round < rounds({ short: 3, long: 100 }); round++) {
+      // The history of a page is that of its newest 200 messages.
+      for (let round = 0; round < rounds({ short: 3, long: 25 }); round++) {
         for (let step = 0; step < 7; step++) {
           const name = names[draw(names.length)] ?? ''
           told.push(name)
