@@ -56,14 +56,17 @@ export function createChatClient<Message extends UIMessage = UIMessage>(options:
   checkConnectionOptions(options)
   const http = httpOf(options)
   const inTurn = turns()
+  const begun = new Map<string, string>()
   return {
-    transport: new OrderedTransport<Message>(http, inTurn),
+    transport: new OrderedTransport<Message>(http, inTurn, begun),
     async load(id, loadOptions = {}) {
       inputChecks.checkName('id', id)
       inputChecks.checkFields('options', loadOptions, { abortSignal: inputChecks.checkSignal, limit: inputChecks.whole(1), before: inputChecks.optionalName })
       const { abortSignal, ...page } = loadOptions
       const history = await http.json<ChatHistory<Message>>({ method: 'GET', path: pathOf(id) + queryOf(page) }, abortSignal)
       await readInputs(history.messages.at(-1))
+      // It may end before its stream is asked for.
+      if (history.run && loadOptions.before === undefined) begun.set(id, history.run.runId)
       return history
     },
     async stop(id, stopOptions = {}) {
@@ -102,8 +105,14 @@ function noop(): void {
 class OrderedTransport<Message extends UIMessage> extends DefaultChatTransport<Message> {
   readonly #inTurn: InTurn
 
-  constructor(http: Http, inTurn: InTurn) {
+  /** `begun`: the answers that pages have loaded while they were written, by conversation. */
+  constructor(http: Http, inTurn: InTurn, begun: Map<string, string>) {
     super({
+      prepareReconnectToStreamRequest: ({ id }) => {
+        const run = begun.get(id)
+        begun.delete(id)
+        return { api: `${http.options.baseUrl}${pathOf(id)}/stream${queryOf({ ...(run !== undefined && { run }) })}` }
+      },
       api: `${http.options.baseUrl}/api/chat`,
       prepareSendMessagesRequest: ({ id, messages, trigger, messageId }) => {
         // The server has the conversation. A message that was answered may stand before the last one.

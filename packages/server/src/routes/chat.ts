@@ -1,17 +1,19 @@
 import type { ChatHistory } from '@bowline/client/chat'
+import type { RunInfo, Session } from '@bowline/sessions'
 import { admitChat, turnOf, type ChatTurn } from '../chat/admit-chat.ts'
 import { ChatForm } from '../chat/chat-form.ts'
 import { chatRequest, type ChatRequest } from '../chat/chat-request.ts'
 import { readConversation } from '../chat/conversation.ts'
 import { refusalText } from '../chat/refusal-text.ts'
 import { followCompletion, isMoving } from '../execute/completion.ts'
+import { ProblemError } from '../problems.ts'
 import type { Services } from '../services.ts'
 import { sessionIdOf } from '../session-keys.ts'
 import { logStart } from '../session-log.ts'
 import type { StreamPlace } from '../sse/open-streams.ts'
 import { toProblemError } from '../to-problem-error.ts'
 import { chatHistory, stopReceipt } from '../wire/answers.ts'
-import { chatStopRequest, messagesQuery } from '../wire/session-requests.ts'
+import { chatStopRequest, messagesQuery, resumeQuery } from '../wire/session-requests.ts'
 import { ownedSession } from './owned-session.ts'
 import { defineRoute, type Answer, type Call, type Route } from './route.ts'
 
@@ -70,18 +72,20 @@ function resumeRoute(services: Services): Route {
   return defineRoute({
     method: 'get',
     path: '/api/chat/{id}/stream',
-    summary: 'Stream the answer that is under way from its beginning.',
+    summary: 'Stream the answer that is under way from its beginning, or the one of `run`, also when that has ended since.',
     scope: 'sessions:read',
+    query: resumeQuery,
     refusalText,
     answers: [
       { status: 200, description: 'A UI message stream.', mediaType },
       { status: 204, description: 'No answer is under way, or it waits for the page.' },
     ],
-    problems: ['session-expired', 'session-deleted', 'too-many-streams'],
+    problems: ['session-expired', 'session-deleted', 'unknown-run', 'too-many-streams'],
     async handle(call) {
       const owned = await knownSession(services, call)
-      const run = owned?.info.openRun
-      if (!owned || !run || !isMoving(run)) return { status: 204 }
+      if (!owned) return { status: 204 }
+      const run = call.query.run === undefined ? owned.info.openRun : await runOf(services, owned.session, call.query.run)
+      if (!run || (run.endedAt === undefined && !isMoving(run))) return { status: 204 }
       const turn = turnOf(owned.session, run)
       return services.streams.withPlace(call.principal, owned.sessionId, (place) => Promise.resolve(streamTurn(services, call, turn, place)))
     },
@@ -107,6 +111,12 @@ function stopRoute(services: Services): Route {
       return { status: 200, body: await owned.session.stop(body.runId === undefined ? { ...body, scope: 'all' } : body) }
     },
   })
+}
+
+async function runOf({ runtime }: Services, { key }: Session, runId: string): Promise<RunInfo> {
+  const run = await runtime.run(runId)
+  if (run?.session !== key) throw new ProblemError('unknown-run', 'This conversation has no answer of that id.')
+  return run
 }
 
 const nothingToStop = { runId: null, state: 'nothing-to-stop', calls: [], children: [] } as const

@@ -39,6 +39,9 @@ export const messagesQuery = z.strictObject({
   before: optional(z.string().min(1).max(256)),
 })
 
+/** `run`: the answer that the page has begun to show. */
+export const resumeQuery = z.strictObject({ run: optional(z.string().min(1).max(256)) })
+
 const path = optional(z.array(z.string().max(maxNameCharacters)).max(maxItems))
 const resolved = { ...ofPendingCall, toolCallId: optional(name), path }
 

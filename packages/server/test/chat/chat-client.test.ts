@@ -25,6 +25,25 @@ function connect({ url }: Bench, { held, ...options }: { token?: () => string; h
   return { chats, sent }
 }
 
+it('V101: an answer that ends between the history and its stream is shown to its end, and is no answer of another conversation', async () => {
+  const hold = gate()
+  const it = await bench({ steps: async () => (await hold.passed, { text: 'All of it.' }) })
+  const { chats } = connect(it)
+  const answering = allUiFrames(await postChat(it, chatBody([userMessage('u1', 'one')])))
+  const { messages, run } = await chats.load('mine')
+  expect(run).toBeDefined()
+  hold.open()
+  await answering
+  const page = openChat(it, { transport: chats.transport, messages })
+  await page.resumeStream()
+  expect(texts(page.messages)).toEqual(['user: one', 'assistant: All of it.'])
+  expect(JSON.parse(JSON.stringify(page.messages))).toEqual((await chats.load('mine')).messages)
+  // Once: who comes back later asks for what is under way.
+  expect(await chats.transport.reconnectToStream({ chatId: 'mine' })).toBeNull()
+  await allUiFrames(await postChat(it, chatBody([userMessage('u2', 'two')], { id: 'other' })))
+  expect((await it.get(`/api/chat/other/stream?run=${run?.runId}`)).status).toBe(404)
+})
+
 it('V101, V102: the chat client sends the last message only, loads and resumes a conversation, and stops its answer', async () => {
   const it = await bench({ steps: [{ text: 'One.' }, { text: 'Half of it.', hang: 'middle' }, { text: 'Three.' }] })
   const { chats, sent } = connect(it)

@@ -58,7 +58,7 @@ async function openPage(browser: Browser, { url }: Bench) {
     press: (name: string) => page.getByRole('button', { name }).click(),
     /**
      * Sends without the button, which may be disabled, and presses Stop just before. Sends nothing while the page waits for the server to
-     * accept a message: the AI SDK would put its answer after both.
+     * accept a message (the AI SDK would put its answer after both), or while an answer comes that is not stopped (it would lose its end).
      */
     sayAtOnce: async (text: string, { stops = false } = {}) => {
       const isSent = await page.evaluate(
@@ -66,7 +66,7 @@ async function openPage(browser: Browser, { url }: Bench) {
           const { chat, document } = globalThis as unknown as WatchedPage
           if (isStop) for (const button of document.querySelectorAll('button')) if (button.textContent === 'Stop') button.click()
           // The end of an earlier answer makes it ready too.
-          if (!chat || (chat.status !== 'error' && chat.messages.at(-1)?.role === 'user')) return false
+          if (!chat || (chat.status === 'streaming' && !isStop) || (chat.status !== 'error' && chat.messages.at(-1)?.role === 'user')) return false
           void chat.sendMessage({ text: question })
           return true
         },
