@@ -65,8 +65,11 @@ export function createChatClient<Message extends UIMessage = UIMessage>(options:
       const { abortSignal, ...page } = loadOptions
       const history = await http.json<ChatHistory<Message>>({ method: 'GET', path: pathOf(id) + queryOf(page) }, abortSignal)
       await readInputs(history.messages.at(-1))
-      // It may end before its stream is asked for.
-      if (history.run && loadOptions.before === undefined) begun.set(id, history.run.runId)
+      if (page.before === undefined) {
+        // The answer may end before the page asks for its stream.
+        if (history.run) begun.set(id, history.run.runId)
+        else begun.delete(id)
+      }
       return history
     },
     async stop(id, stopOptions = {}) {
@@ -104,15 +107,12 @@ function noop(): void {
 
 class OrderedTransport<Message extends UIMessage> extends DefaultChatTransport<Message> {
   readonly #inTurn: InTurn
+  readonly #begun: Map<string, string>
 
-  /** `begun`: the answers that pages have loaded while they were written, by conversation. */
+  /** `begun`: the run of the answer that was open at the last `load`, by conversation. */
   constructor(http: Http, inTurn: InTurn, begun: Map<string, string>) {
     super({
-      prepareReconnectToStreamRequest: ({ id }) => {
-        const run = begun.get(id)
-        begun.delete(id)
-        return { api: `${http.options.baseUrl}${pathOf(id)}/stream${queryOf({ ...(run !== undefined && { run }) })}` }
-      },
+      prepareReconnectToStreamRequest: ({ id }) => ({ api: `${http.options.baseUrl}${pathOf(id)}/stream${queryOf({ run: begun.get(id) })}` }),
       api: `${http.options.baseUrl}/api/chat`,
       prepareSendMessagesRequest: ({ id, messages, trigger, messageId }) => {
         // The server has the conversation. A message that was answered may stand before the last one.
@@ -122,10 +122,18 @@ class OrderedTransport<Message extends UIMessage> extends DefaultChatTransport<M
       fetch: (url, { method, headers, body, signal } = {}) => fetchWith(http, url as string, { method, headers: new Headers(headers), body, signal }),
     })
     this.#inTurn = inTurn
+    this.#begun = begun
   }
 
   override sendMessages(options: Parameters<ChatTransport<Message>['sendMessages']>[0]): ReturnType<DefaultChatTransport<Message>['sendMessages']> {
+    this.#begun.delete(options.chatId)
     return this.#inTurn(options.chatId, () => super.sendMessages(options))
+  }
+
+  override async reconnectToStream(options: Parameters<ChatTransport<Message>['reconnectToStream']>[0]): ReturnType<DefaultChatTransport<Message>['reconnectToStream']> {
+    const stream = await super.reconnectToStream(options)
+    this.#begun.delete(options.chatId)
+    return stream
   }
 }
 

@@ -44,6 +44,50 @@ it('V101: an answer that ends between the history and its stream is shown to its
   expect((await it.get(`/api/chat/other/stream?run=${run?.runId}`)).status).toBe(404)
 })
 
+it('V101: a page asks for the answer that it has loaded until it has its stream, sends, or loads again', async () => {
+  const [first, second] = [gate(), gate()]
+  const it = await bench({
+    steps: async (_call, index) => {
+      await [first.passed, undefined, second.passed][index]
+      return { text: 'Done.' }
+    },
+  })
+  let isDown = false
+  const asked: string[] = []
+  const chats = createChatClient({
+    baseUrl: it.url,
+    fetch: async (input, init) => {
+      if ((input as string).includes('/stream')) {
+        asked.push(new URL(input as string).search)
+        if (isDown) throw new TypeError('no network')
+      }
+      return fetch(input, init)
+    },
+  })
+  const resume = () => chats.transport.reconnectToStream({ chatId: 'mine' })
+  const answering = allUiFrames(await postChat(it, chatBody([userMessage('u1', 'one')])))
+  const { run } = await chats.load('mine')
+  isDown = true
+  await expect(resume()).rejects.toThrow()
+  isDown = false
+  await (await resume())?.cancel()
+  await (await resume())?.cancel()
+  expect([...new Set(asked)]).toEqual([`?run=${run?.runId}`, ''])
+  expect(asked.at(-1)).toBe('')
+
+  await chats.load('mine')
+  first.open()
+  await answering
+  await openChat(it, { transport: chats.transport }).sendMessage({ text: 'two' })
+  expect(await resume()).toBeNull()
+  const third = allUiFrames(await postChat(it, chatBody([userMessage('u3', 'three')])))
+  await chats.load('mine')
+  second.open()
+  await third
+  await chats.load('mine')
+  expect(await resume()).toBeNull()
+})
+
 it('V101, V102: the chat client sends the last message only, loads and resumes a conversation, and stops its answer', async () => {
   const it = await bench({ steps: [{ text: 'One.' }, { text: 'Half of it.', hang: 'middle' }, { text: 'Three.' }] })
   const { chats, sent } = connect(it)

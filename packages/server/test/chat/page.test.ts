@@ -168,7 +168,7 @@ describeInBrowser('the page of the README', (browser) => {
         if (run?.status === 'waiting-for-user') await tab.press('Stop')
         return run
       }
-      // One that waits may have another one behind it.
+      // Another run may be queued after the one that waits.
       await expect.poll(stopsWaiting, eventually).toBeUndefined()
       await expect.poll(async () => (await tab.shown()).status, eventually).toMatch(/ready|error/)
       answers.hold()
