@@ -23,6 +23,7 @@ export async function writeDeclarations(folder, entries) {
     const input = Object.fromEntries(Object.keys(entries).map((name) => [name, join(work, relative(join(root, 'packages'), folder), 'src', `${name}.d.ts`)]))
     const bundle = await rolldown({ input, external: /^[^./]/, plugins: [dts({ dtsOnly: true, tsconfig: false })] })
     await bundle.write({ dir: join(folder, 'dist'), chunkFileNames: '[name]-[hash].d.ts' })
+    await bundle.close()
   } finally {
     rmSync(work, { recursive: true })
   }

@@ -2,47 +2,53 @@ import { request as httpRequest } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lastFrame, openPage } from './browse.ts'
 import { makeDataFolder, removeDataFolder, startDemo } from './demo-process.ts'
-import type { DemoProcess } from './demo-process.ts'
+import type { DemoEnv, DemoProcess } from './demo-process.ts'
 
-describe('who may use the demo', { timeout: 60_000 }, () => {
+type Browser = Awaited<ReturnType<typeof openPage>>
+
+/** Starts a demo for the tests of a suite, with its page in a browser. */
+function openDemo(env?: DemoEnv): { readonly demo: () => DemoProcess; readonly browser: () => Browser } {
   let dataFolder: string
   let demo: DemoProcess
-  let browser: Awaited<ReturnType<typeof openPage>>
-
+  let browser: Browser
   beforeAll(async () => {
     dataFolder = await makeDataFolder()
-    demo = await startDemo(dataFolder)
+    demo = await startDemo(dataFolder, env)
     browser = await openPage(demo.url)
   }, 60_000)
-
   afterAll(async () => {
     await demo.stop()
     await removeDataFolder(dataFolder)
   }, 30_000)
+  return { demo: () => demo, browser: () => browser }
+}
+
+describe('who may use the demo', { timeout: 60_000 }, () => {
+  const { demo, browser } = openDemo()
 
   it('D5: the page load sets a token cookie that scripts and other sites do not get', () => {
-    const cookie = browser.page.headers.get('set-cookie')
+    const cookie = browser().page.headers.get('set-cookie')
     expect(cookie).toMatch(/^bowline-demo-\d+=[\w-]{43};/)
     expect(cookie).toContain('HttpOnly')
     expect(cookie).toContain('SameSite=Strict')
   })
 
   it('D5: with the cookie the API answers, without it nothing does', async () => {
-    expect((await browser.request('/api/agent/sessions')).status).toBe(200)
-    expect((await fetch(new URL('/api/agent/sessions', demo.url))).status).toBe(401)
-    expect((await fetch(new URL('/demo/info', demo.url))).status).toBe(401)
-    expect((await browser.request('/api/agent/sessions', { headers: { cookie: 'bowline-demo-1=x' } })).status).toBe(401)
+    expect((await browser().request('/api/agent/sessions')).status).toBe(200)
+    expect((await fetch(new URL('/api/agent/sessions', demo().url))).status).toBe(401)
+    expect((await fetch(new URL('/demo/info', demo().url))).status).toBe(401)
+    expect((await browser().request('/api/agent/sessions', { headers: { cookie: 'bowline-demo-1=x' } })).status).toBe(401)
   })
 
   it.each(['/', '/demo/info', '/api/agent/sessions'])('D5: another origin gets 403 for %s, cookie or not', async (path) => {
-    const response = await browser.request(path, { headers: { origin: 'http://127.0.0.1:1' } })
+    const response = await browser().request(path, { headers: { origin: 'http://127.0.0.1:1' } })
     expect(response.status).toBe(403)
     expect(response.headers.get('set-cookie')).toBeNull()
     expect(await response.json()).toMatchObject({ code: 'origin-not-allowed' })
   })
 
   it.each(['/', '/demo/info', '/api/agent/sessions'])('D5: another host name gets 403 for %s', async (path) => {
-    const { port } = new URL(demo.url)
+    const { port } = new URL(demo().url)
     const status = await new Promise((resolve, reject) => {
       const request = httpRequest({ host: '127.0.0.1', port, path, headers: { host: `rebound.example:${port}` } }, (response) => {
         response.resume()
@@ -54,52 +60,39 @@ describe('who may use the demo', { timeout: 60_000 }, () => {
   })
 
   it('D5: listens on loopback only', () => {
-    expect(new URL(demo.url).hostname).toBe('127.0.0.1')
+    expect(new URL(demo().url).hostname).toBe('127.0.0.1')
   })
 
   it.each(['/../package.json', '/%2e%2e/%2e%2e/package.json', '/assets/../../../../package.json', '/nothing.js'])(
     'serves nothing but the built page: %s',
     async (path) => {
-      expect((await browser.request(path)).status).toBe(404)
+      expect((await browser().request(path)).status).toBe(404)
     },
   )
 
   it('D25: the kill route takes only a delay of 0 to 5 s, and only by POST', async () => {
-    for (const delayMs of [-1, 5001, '1', null]) expect((await browser.post('/demo/kill', { delayMs })).status).toBe(400)
-    expect((await browser.request('/demo/kill')).status).toBe(404)
-    expect((await browser.request('/healthz')).status).toBe(200)
+    for (const delayMs of [-1, 5001, '1', null]) expect((await browser().post('/demo/kill', { delayMs })).status).toBe(400)
+    expect((await browser().request('/demo/kill')).status).toBe(404)
+    expect((await browser().request('/healthz')).status).toBe(200)
   })
 
   it('D8: tells the page which model answers', async () => {
-    const info: unknown = await (await browser.request('/demo/info')).json()
+    const info: unknown = await (await browser().request('/demo/info')).json()
     expect(info).toEqual({ provider: 'offline', modelId: 'bowline-offline', offline: true, canKill: true })
   })
 })
 
 describe('a demo in production, for whose model there is no key', { timeout: 60_000 }, () => {
-  let dataFolder: string
-  let demo: DemoProcess
-  let browser: Awaited<ReturnType<typeof openPage>>
-
-  beforeAll(async () => {
-    dataFolder = await makeDataFolder()
-    demo = await startDemo(dataFolder, { NODE_ENV: 'production', DEMO_MODEL: 'anthropic:claude-opus-5' })
-    browser = await openPage(demo.url)
-  }, 60_000)
-
-  afterAll(async () => {
-    await demo.stop()
-    await removeDataFolder(dataFolder)
-  }, 30_000)
+  const { browser } = openDemo({ NODE_ENV: 'production', DEMO_MODEL: 'anthropic:claude-opus-5' })
 
   it('D25: has no kill route', async () => {
-    expect((await browser.post('/demo/kill', { delayMs: 0 })).status).toBe(404)
-    expect(await (await browser.request('/demo/info')).json()).toMatchObject({ canKill: false })
+    expect((await browser().post('/demo/kill', { delayMs: 0 })).status).toBe(404)
+    expect(await (await browser().request('/demo/info')).json()).toMatchObject({ canKill: false })
   })
 
   it('D9: tells the page the name of the key, and stays up', async () => {
-    expect(await (await browser.request('/demo/info')).json()).toMatchObject({ problem: { variable: 'ANTHROPIC_API_KEY' } })
-    const execute = await browser.post('/api/agent/execute', { input: { role: 'user', content: 'hi' }, context: {} })
+    expect(await (await browser().request('/demo/info')).json()).toMatchObject({ problem: { variable: 'ANTHROPIC_API_KEY' } })
+    const execute = await browser().post('/api/agent/execute', { input: { role: 'user', content: 'hi' }, context: {} })
     expect(await lastFrame(execute)).toMatchObject({ type: 'execute-complete', status: 'completed' })
   })
 })

@@ -1,5 +1,6 @@
 import type { DurableEvent } from '@bowline/agent-loop'
 import type { NewEvent, PartialEvent } from '../store/batch.ts'
+import type { StoredEvent } from '../store/records.ts'
 
 /** The event as it is stored: what another record holds it refers to. */
 export function newEvent(event: DurableEvent): NewEvent {
@@ -21,4 +22,9 @@ export function newEvent(event: DurableEvent): NewEvent {
     default:
       return { event: event as unknown as PartialEvent }
   }
+}
+
+/** Gives the events of one commit their numbers in the log, as readers get them. */
+export function numbered(events: readonly Omit<StoredEvent, 'seq'>[], firstSeq: number): readonly StoredEvent[] {
+  return events.map((event, index) => ({ ...event, seq: firstSeq + index }) as StoredEvent)
 }

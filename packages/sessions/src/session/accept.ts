@@ -1,7 +1,7 @@
 import type { Accepted as EnqueuedInput, AgentInput } from '@bowline/agent-loop'
 import { originOf } from '../children/origin.ts'
 import { SessionError } from '../errors.ts'
-import { numbered } from '../journal/numbered.ts'
+import { numbered } from '../journal/new-event.ts'
 import { commitOnce } from '../store/commit-once.ts'
 import type { Batch, CommitRefusal, CommitResult, Expect, NewRun, PartialEvent, Write } from '../store/batch.ts'
 import type { RunRecord, SessionRecord, StoredEvent } from '../store/records.ts'
