@@ -15,14 +15,14 @@ function writeProgram(folder: string, name: string, code: string) {
   chmodSync(join(folder, name), 0o755)
 }
 
-/** Code that notes how it was called. */
+/** Returns a program that appends its name and arguments to a file. */
 const noting = (calls: string, name: string) => `
 import fs from 'node:fs'
 fs.appendFileSync(${JSON.stringify(calls)}, [${JSON.stringify(name)}, ...process.argv.slice(2)].join(' ') + '\\n')`
 
 const greeting = "console.log('hello ' + process.argv.slice(2).join(' ')); process.exit(3)"
 
-// Stands for npm's own: `install` makes what an install makes.
+// Replaces the `npx` of npm. Its `install` writes the programs that a real install brings.
 const npx = (calls: string, installed: Readonly<Record<string, string>>) => `${noting(calls, 'npx')}
 import { dirname } from 'node:path'
 if (process.argv.includes('install')) {

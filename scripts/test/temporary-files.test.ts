@@ -6,7 +6,7 @@ import { expect, it, onTestFinished } from 'vitest'
 
 const module = join(import.meta.dirname, '../temporary-files.ts')
 
-/** A process that has a folder, leaves a file in it, and ends as it is told. */
+/** Starts a process that creates its folder with a file in it, then runs the code `end`. */
 function runIn(root: string, end: string): { readonly pid: number; readonly folder: string } {
   const program = `import { writeFileSync } from 'node:fs'
     import { temporaryFolder } from ${JSON.stringify(module)}

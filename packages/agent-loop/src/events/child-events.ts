@@ -17,7 +17,7 @@ export interface ChildStartEvent extends ChildEventBase {
   readonly taskId?: string
 }
 
-/** One per step of the child at most tells its answer. It is told again when the child comes to wait after it, and when it goes on. */
+/** Reports the answer of a step of the child. It is repeated with another status when the child starts to wait after that step, and when it resumes. */
 export interface ChildUpdateEvent extends ChildEventBase {
   readonly type: 'child-update'
   /** The child's own count. */

@@ -207,12 +207,12 @@ export interface CallRow {
   readonly terminate?: true
 }
 
-/** How far the log tells of a subagent: its `child-start` is there. */
+/** Which events about a subagent are in the log: its `child-start`, and these. */
 export interface ToldChild {
   readonly childRunId: string
-  /** What its last `child-update` says; absent: there is none. */
+  /** The last `child-update`. Absent before the first one. */
   readonly update?: Pick<ChildUpdateEvent, 'step' | 'status' | 'text' | 'toolNames'>
-  /** Its `child-end` is there too. */
+  /** True after its `child-end`. */
   readonly ended?: true
 }
 

@@ -105,15 +105,15 @@ export interface CallContext {
 }
 
 /**
- * What a tool reports about work that runs elsewhere. One `childRunId` names one piece of work, also when the call runs again after a
- * crash: reports that the log already has are dropped.
+ * Reports on work that runs elsewhere, named by its `childRunId`. If the call runs again after a crash, the loop drops the reports that
+ * the log already has.
  */
 export type ChildReport =
   | { readonly kind: 'start'; readonly childRunId: string; readonly subagent: string; readonly description?: string }
   | {
       readonly kind: 'update'
       readonly childRunId: string
-      /** The child's own count. An update is dropped if its step is below the last reported one, or the same with the same status. */
+      /** The child's own count. The loop drops an update whose step is below the last one, or equal to it with the same status. */
       readonly step: number
       readonly status?: ChildUpdateEvent['status']
       readonly text?: string

@@ -31,7 +31,7 @@ export class World {
   readonly executions = new Map<string, { readonly toolName: string; readonly count: number }>()
   /** Calls that tools of the present run are busy with. */
   readonly executing = new Set<Executing>()
-  /** Of the agent at the root. */
+  /** The limit of concurrent calls of the root agent. */
   toolConcurrency = Infinity
   readonly given: Given[] = []
   /** Calls whose results a model function has brought along. */

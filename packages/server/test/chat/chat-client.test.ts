@@ -58,7 +58,7 @@ it('V101: a page asks for the answer that it has loaded until it has its stream,
     baseUrl: it.url,
     fetch: async (input, init) => {
       if ((input as string).includes('/stream')) {
-        asked.push(new URL(input as string).search)
+        asked.push(new URL(input).search)
         if (isDown) throw new TypeError('no network')
       }
       return fetch(input, init)

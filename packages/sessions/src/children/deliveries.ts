@@ -26,7 +26,7 @@ export interface ChildNews extends Partial<OpenQuestions> {
   readonly usage?: Usage
   readonly cost?: Cost | null | undefined
   readonly error?: RunRecord['error'] | null
-  /** What the model said in the commit, or last if the commit changes only how the run stands. */
+  /** The answers of the commit. If it changes only the status of the run, the last answer before it. */
   readonly answers?: readonly ChildAnswer[]
   /** The commit has met a stop request. */
   readonly stopped?: boolean
@@ -52,7 +52,7 @@ type Moved = ChildNews & { readonly status: RunStatus }
 
 const textCharacters = 500
 
-/** What the log of the parent is told: each answer of the child, when it waits and goes on, and its end in the commit that ends it. */
+/** Returns the events for the log of the parent: each answer of the child, its waits and resumptions, and its end. */
 function toldInLog({ id }: Child, { session: to, runId, turn, step, toolCallId }: RunParent, news: ChildNews): readonly Delivery[] {
   const { status = 'running', at, batchId, answers = [], usage = {}, cost, error } = news
   const base = { at, runId, turn, toolCallId, childRunId: id }

@@ -179,7 +179,7 @@ export interface BranchRecord {
 export interface DueReport {
   /** By time, then by id. */
   readonly timers: readonly TimerRecord[]
-  /** Keys of sessions whose life is over and that nobody has marked (`session.expire`) yet, by the time of its end, then by key. */
+  /** Keys of sessions that have passed their `expiresAt` and have no `expiredAt` (set by `session.expire`) yet. Ordered by `expiresAt`, then key. */
   readonly expired: readonly string[]
   /** Keys of sessions without an open run in whose inbox steering or word of children waits. */
   readonly unread: readonly string[]

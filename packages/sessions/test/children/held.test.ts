@@ -14,7 +14,7 @@ type Kind = (typeof kinds)[number]
 
 type HeldEvent = Extract<LoggedEvent, { type: 'error' }>
 
-/** What the view of a session says of its only subagent. */
+/** Returns the only subagent in the view of a session. */
 async function shownIn(store: SessionStore, key: string) {
   const { children } = (await store.readEvents(key, 0, 1000)).events.reduce(reduceEvents, emptyView)
   expect(children).toHaveLength(1)

@@ -50,7 +50,7 @@ describe('shipped scenarios with a crash at each of their points', () => {
   })
 
   it('S180: two tools take less than 10 s, with the clock of the machine standing still', async () => {
-    // Of this process: what else the machine does is not counted.
+    // CPU time of this process: the load of the machine does not count.
     const before = process.cpuUsage()
     vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'setInterval'] })
     vi.stubGlobal('fetch', () => expect.unreachable('the network is needed'))

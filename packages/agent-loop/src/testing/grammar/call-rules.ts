@@ -77,7 +77,7 @@ export const callRules: Rules<
     take(log, event, must) {
       const child = openChild(log, event, must)
       if (!child) return
-      // A step is told again when the child waits or goes on.
+      // The child repeats a step when it starts to wait, and when it resumes.
       must(event.step >= child.step, `step ${event.step} of ${event.childRunId} follows ${child.step}`)
       child.step = event.step
     },

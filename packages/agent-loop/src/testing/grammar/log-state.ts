@@ -75,7 +75,7 @@ export interface CallState {
 
 export interface ChildState {
   readonly toolCallId: string
-  /** Of its last update. */
+  /** The step of its last update. */
   step: number
   /** It works in the background: the turn does not book what it costs. */
   readonly isTask: boolean

@@ -16,7 +16,7 @@ export function drawProgram(seed: number, features: readonly Feature[] = program
   const setup = drawSetup(draw, has)
   const count = 1 + draw.whole(mostSteps)
   const first = { do: 'send', to: 'a', name: 'first', plan: drawPlan(draw, has) } as const
-  // What is read late of a run that waits is seen only if its reader is there early.
+  // Only a reader that starts early sees what a waiting run delivers late.
   const reader = has('readers') && draw.chance(0.5) ? [{ do: 'read', to: 'a', from: 0, lag: draw.oneOf([3, 10, 40]), run: true } as const] : []
   const steps = [first, ...reader, ...draw.times(count, (index) => drawStep(draw, has, `in${index}`))]
   return { seed, setup, steps, crashes: has('crashes') ? drawCrashes(draw, has, steps.length) : [] }
