@@ -1,37 +1,60 @@
-import { AsyncLocalStorage, createHook } from 'node:async_hooks'
-import { describe, expect, it } from 'vitest'
-import { defineAgent } from '../../src/index.ts'
-import type { ModelFunction } from '../../src/index.ts'
-import { echo } from '../support/tools.ts'
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { CountedWork, Work } from '../work/count-work.ts'
 
-/** So many steps with one call each, and a last word. */
-function caller(steps: number): ModelFunction {
-  return ({ step }) => {
-    const call = { type: 'tool-call', toolCallId: `c${step}`, toolName: 'a', input: { step } } as const
-    return Promise.resolve([{ role: 'assistant', content: step > steps ? 'done' : [call] }])
-  }
+type Figure = 'calls' | 'functions' | 'files' | 'promises'
+
+/** What this package may do, and the promises of the whole process. A ceiling only falls. */
+const ceilings = {
+  'step': { calls: 735, functions: 306, files: 70, promises: 75 },
+  'step with a reader': { calls: 814, functions: 316, files: 71, promises: 93 },
+  'first delta': { calls: 450, functions: 250, files: 67, promises: 58 },
+} satisfies Partial<Record<keyof CountedWork['works'], Record<Figure, number>>>
+
+const program = join(import.meta.dirname, '../work/count-work.ts')
+const slack = 0.03
+const listed = 40
+
+function figureOf({ own, promises }: Work, figure: Figure): number {
+  return figure === 'promises' ? promises : own[figure]
 }
 
-/** How many promises come to life in a turn: work that can be counted. */
-async function promisesOf(steps: number): Promise<number> {
-  const agent = defineAgent({ model: caller(steps), tools: [echo('a').tool], limits: { maxSteps: steps + 1 } })
-  await agent.run('warm').result()
-  let count = 0
-  // What the test runner does meanwhile is not the turn's.
-  const inside = new AsyncLocalStorage<true>()
-  const hook = createHook({ init: (_, type) => void (type === 'PROMISE' && inside.getStore() && (count += 1)) }).enable()
-  const { status } = await inside.run(true, () => agent.run('go').result())
-  hook.disable()
-  expect(status).toBe('completed')
-  return count
+/** Returns one line per figure that is above its ceiling or too far below it. */
+function objectionsTo(work: Work, ceiling: Readonly<Record<Figure, number>>): readonly string[] {
+  return Object.entries(ceiling).flatMap(([name, most]) => {
+    const count = figureOf(work, name as Figure)
+    if (count > most) return [`${count} ${name} are above the ceiling of ${most}: do less`]
+    return count < most * (1 - slack) ? [`${count} ${name} are well below the ceiling of ${most}: lower the ceiling to ${Math.ceil(count)}`] : []
+  })
 }
 
-describe('a step of an agent that asks nobody', () => {
-  it('A170: makes few promises, and no more of them in a long turn than in a short one', async () => {
-    const [none, ten, twenty, thirty] = [await promisesOf(0), await promisesOf(10), await promisesOf(20), await promisesOf(30)]
-    expect(thirty - twenty).toBe(twenty - ten)
-    expect(twenty - ten).toBeGreaterThan(100)
-    expect((twenty - ten) / 10).toBeLessThanOrEqual(65)
-    expect(none).toBeLessThanOrEqual(60)
+function mostCalled({ own: { list } }: Work): readonly string[] {
+  return list.slice(0, listed).map(({ calls, file, line, name }) => `${calls} ${file}:${line} ${name}`)
+}
+
+describe('the work of an agent without hooks', () => {
+  let counted: CountedWork
+  beforeAll(async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, [program], { maxBuffer: 2 ** 25 })
+    counted = JSON.parse(stdout) as CountedWork
+  })
+
+  it('is counted exactly', () => {
+    const calls = Object.fromEntries(counted.known.map((each) => [each.name, each.calls]))
+    expect(calls).toEqual({ knownCalls: 2, small: 100_000, waiting: 4 })
+  })
+
+  it('A170: does as much in a late step as in an early one', () => {
+    const { step, 'late step': late } = counted.works
+    expect(late).toEqual(step)
+  })
+
+  it.each(Object.entries(ceilings))('A170: stays within its budget: %s', (name, ceiling) => {
+    const work = counted.works[name as keyof typeof ceilings]
+    const objections = objectionsTo(work, ceiling)
+    const lines = [`${name}:`, ...objections, `The functions with most calls; for all: node packages/agent-loop/test/work/count-work.ts --list '${name}'`, ...mostCalled(work)]
+    expect(objections, lines.join('\n')).toEqual([])
   })
 })

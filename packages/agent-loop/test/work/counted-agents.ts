@@ -1,0 +1,70 @@
+import type { AssistantMessage, AssistantPart, MessageEvent, MessageStream } from '@bowline/llm'
+import { scriptedModel } from '@bowline/llm/testing'
+import { z } from 'zod'
+import { defineAgent, defineTool } from '../../src/index.ts'
+import type { Agent, AgentModel, ModelFunction } from '../../src/index.ts'
+
+/** An agent whose turn has so many steps with one call of its tool each, and a last step with a text. */
+export type CountedAgent = (steps: number) => Agent
+
+/** Its model is a function that gives a stream. */
+export const functionAgent: CountedAgent = (steps) => agentOf(steps, functionModel(steps))
+
+/** Its model is one of the AI SDK. */
+export const aiSdkAgent: CountedAgent = (steps) => {
+  // The same agent runs more than once.
+  const model = scriptedModel((_, call) => {
+    const step = (call % (steps + 1)) + 1
+    return step > steps ? { text: 'done' } : { toolCalls: [{ id: `call-${step}`, name: 'write', input: { text: `${step}` } }] }
+  })
+  return agentOf(steps, model)
+}
+
+function agentOf(steps: number, model: AgentModel): Agent {
+  const write = defineTool({
+    name: 'write',
+    description: 'writes a text',
+    inputSchema: z.object({ text: z.string() }),
+    execute: () => 'written',
+  })
+  return defineAgent({ model, tools: [write], limits: { maxSteps: steps + 1, maxToolCalls: steps + 1 } })
+}
+
+function functionModel(steps: number): ModelFunction {
+  return ({ step }) => (step > steps ? textStream() : callStream(step))
+}
+
+function textStream(): MessageStream {
+  return streamOf({ type: 'text', text: 'done' }, [
+    { type: 'text-start', index: 0 },
+    { type: 'text-delta', index: 0, delta: 'done' },
+    { type: 'text-end', index: 0, text: 'done' },
+  ])
+}
+
+function callStream(step: number): MessageStream {
+  const [toolCallId, input] = [`call-${step}`, { text: `${step}` }]
+  const toolCall = { type: 'tool-call', toolCallId, toolName: 'write', input } as const
+  return streamOf(toolCall, [
+    { type: 'tool-call-start', index: 0, toolCallId, toolName: 'write' },
+    { type: 'tool-call-delta', index: 0, delta: JSON.stringify(input) },
+    { type: 'tool-call-end', index: 0, toolCall },
+  ])
+}
+
+/** One part and its events, between the start and the end of its message. */
+function streamOf(part: AssistantPart, events: readonly MessageEvent[]): MessageStream {
+  const [messageId, provider, modelId] = ['message', 'own', 'own']
+  const message: AssistantMessage = {
+    ...{ role: 'assistant', id: messageId, content: [part], provider, modelId, usage: {}, at: 0, timing: { totalMs: 0 } },
+    stopReason: part.type === 'tool-call' ? 'tool-calls' : 'stop',
+  }
+  const all: MessageEvent[] = [{ type: 'message-start', messageId, provider, modelId, at: 0 }, ...events, { type: 'message-end', message }]
+  return { messageId, abort: () => undefined, result: () => Promise.resolve(message), [Symbol.asyncIterator]: () => iterate(all) }
+}
+
+/** Makes one promise per event: the fewest that a stream can have. */
+function iterate(events: readonly MessageEvent[]): AsyncIterator<MessageEvent, undefined> {
+  const left = events.values()
+  return { next: () => Promise.resolve(left.next()) }
+}
