@@ -1,42 +1,28 @@
-export { AgentError } from './agent-error.ts'
+export { AgentError } from './base/agent-error.ts'
 export { defineAgent } from './agent/define-agent.ts'
-export { subagentsOf } from './subagents/delegate-tools.ts'
-export type { Loaded, LoadedList } from './agent/loaded.ts'
+export { subagentsOf } from './plugins/subagents/delegate-tools.ts'
+export type { Loaded, LoadedList } from './base/loaded.ts'
+export type { Accepted, AgentInput, Answers, ApprovalDecision, SubmittedResult } from './contract/input.ts'
+export type { Agent, AgentFingerprint, CompactOptions, OnFailedTurn, RunOptions, SpawnChildOptions, ToolDeclaration } from './contract/agent.ts'
 export type {
-  Accepted,
-  Agent,
-  AgentFingerprint,
-  AgentInput,
   AgentModel,
   AgentOptions,
-  AgentResult,
-  AgentRun,
-  Answers,
-  ApprovalDecision,
-  CompactOptions,
-  Diagnostic,
-  Limits,
   ModelFunction,
   ModelFunctionMessage,
   ModelFunctionRequest,
-  OnFailedTurn,
-  Phase,
   PrepareStep,
-  RunOptions,
-  SpawnChildOptions,
   StepContext,
   StepPatch,
   StepState,
   StopCondition,
-  SubmissionReceipt,
-  SubmittedResult,
-  ToolDeclaration,
-} from './agent/options.ts'
-export { parseInput } from './agent/parse-input.ts'
+} from './contract/options.ts'
+export type { AgentResult, AgentRun, Limits, Phase, SubmissionReceipt } from './contract/run.ts'
+export type { Diagnostic } from './base/loaded.ts'
+export { parseInput } from './transcript/parse-input.ts'
 export { summarizeMessages } from './agent/summarize-messages.ts'
 export type { MessagesSummary, SummarizeOptions } from './agent/summarize-messages.ts'
-export { nullCompaction } from './compaction/policy.ts'
-export type { CompactionPolicy, CompactionRequest, CompactionResult, Compactor } from './compaction/policy.ts'
+export { nullCompaction } from './plugins/compaction/policy.ts'
+export type { CompactionPolicy, CompactionRequest, CompactionResult, Compactor } from './contract/compaction.ts'
 export {
   emptyView,
   eventTypes,
@@ -125,7 +111,7 @@ export type {
   ViewMessage,
   Window,
 } from './events/index.ts'
-export { defineExtension } from './extensions/define-extension.ts'
+export { defineExtension } from './plugins/extensions/define-extension.ts'
 export type {
   CallDecision,
   CompactionDecision,
@@ -140,14 +126,14 @@ export type {
   RequestPatch,
   ResultPatch,
   StepFields,
-} from './extensions/extension.ts'
-export { defineGuardrail } from './guardrails/define-guardrail.ts'
-export type { Decision, GuardedCall, GuardedResult, Guardrail, GuardrailContext } from './guardrails/guardrail.ts'
-export { loopGuard } from './guardrails/loop-guard.ts'
-export type { LoopGuardOptions } from './guardrails/loop-guard.ts'
-export { canonicalJson, hashJson } from './hash-json.ts'
-export { systemIds } from './ids.ts'
-export type { IdSource } from './ids.ts'
+} from './contract/extension.ts'
+export { defineGuardrail } from './plugins/guardrails/define-guardrail.ts'
+export type { Decision, GuardedCall, GuardedResult, Guardrail, GuardrailContext } from './contract/guardrail.ts'
+export { loopGuard } from './plugins/guardrails/loop-guard.ts'
+export type { LoopGuardOptions } from './plugins/guardrails/loop-guard.ts'
+export { canonicalJson, hashJson } from './base/hash-json.ts'
+export { systemIds } from './base/ids.ts'
+export type { IdSource } from './base/ids.ts'
 export type {
   AbortCause,
   CallApproval,
@@ -171,19 +157,19 @@ export type {
   StepProgress,
   StoredMessage,
   ToldChild,
-} from './journal/journal.ts'
+} from './contract/journal.ts'
 export { createMemoryJournal } from './journal/memory-journal.ts'
 export type { MemoryJournal, MemoryJournalOptions } from './journal/memory-journal.ts'
-export { createBudget } from './loop/budget.ts'
-export type { Budget, BudgetEstimate, BudgetLimits, Reservation, Spending } from './loop/budget.ts'
-export type { RetryPolicy } from './loop/retry-policy.ts'
-export type { SectionContext } from './prompt/section-context.ts'
-export type { DocsSection, Footer, PromptSections, Skill, TextSource } from './prompt/sections.ts'
+export { createBudget } from './plugins/budget/budget.ts'
+export type { Budget, BudgetEstimate, BudgetLimits, Reservation, Spending } from './contract/budget.ts'
+export type { RetryPolicy } from './contract/retry-policy.ts'
+export type { SectionContext } from './contract/prompt.ts'
+export type { DocsSection, Footer, PromptSections, Skill, TextSource } from './contract/prompt.ts'
 export type { ReaderOptions } from './run/event-buffer.ts'
-export { phaseOf } from './run/phases.ts'
+export { phaseOf } from './kernel/phases.ts'
 export { adoptTool, defineTool } from './tools/define-tool.ts'
 export type { AdoptedToolOptions } from './tools/define-tool.ts'
-export type { AiSdkTool } from './tools/from-ai-sdk.ts'
+export type { AiSdkTool } from './contract/tool.ts'
 export type {
   CallContext,
   ChildReport,
@@ -194,14 +180,12 @@ export type {
   OnUnknownOutcome,
   ReconcileContext,
   Reconciled,
-  Tool,
   ToolChunk,
   ToolContent,
-  ToolContext,
   ToolExecution,
-  ToolOptions,
   ToolReturn,
   ToolReturnValue,
-} from './tools/tool.ts'
+} from './contract/tool.ts'
+export type { Tool, ToolContext, ToolOptions } from './contract/agent.ts'
 export { repairTranscript } from './transcript/repair.ts'
 export type { TranscriptRepair, TranscriptRepairCode } from './transcript/repair.ts'

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { hashText, portableHash } from '../src/base/hash-json.ts'
+import { copyJson, deepFreeze } from '../src/base/json.ts'
 import { canonicalJson, hashJson, systemIds } from '../src/index.ts'
-import { hashText, portableHash } from '../src/hash-json.ts'
-import { copyJson, deepFreeze } from '../src/json.ts'
 
 describe('hashJson', () => {
   it('is base64url SHA-256 of the canonical JSON', async () => {

@@ -1,15 +1,15 @@
 import { holdingClock, systemClock } from '@bowline/llm'
-import { compactJournal } from '../compaction/compact-journal.ts'
-import type { CompactionResult } from '../compaction/policy.ts'
+import { checkJournal, checkKeys, checkMethods, checkOneOf, checkSignal, checkText } from '../base/check-options.ts'
+import { systemIds } from '../base/ids.ts'
+import type { CompactOptions } from '../contract/agent.ts'
+import type { CompactionResult } from '../contract/compaction.ts'
 import type { CompactionTrigger } from '../events/types.ts'
-import { systemIds } from '../ids.ts'
-import { summaryModelFor } from '../loop/compaction-phase.ts'
-import { modelTarget } from '../loop/model-target.ts'
-import { releaseJournal, takeJournal } from '../run/phases.ts'
-import { checkJournal, checkKeys, checkMethods, checkOneOf, checkSignal, checkText } from './check-options.ts'
+import { summaryModelFor } from '../kernel/compaction-phase.ts'
+import { modelTarget } from '../kernel/model-target.ts'
+import { releaseJournal, takeJournal } from '../kernel/phases.ts'
+import { compactJournal } from '../plugins/compaction/compact-journal.ts'
 import { watchCompaction } from './compaction-observers.ts'
 import type { AgentDefinition } from './definition.ts'
-import type { CompactOptions } from './options.ts'
 
 const triggers: readonly CompactionTrigger[] = ['threshold', 'overflow', 'window', 'requested', 'manual']
 

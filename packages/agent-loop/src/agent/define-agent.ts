@@ -1,12 +1,14 @@
 import { systemClock } from '@bowline/llm'
-import { modelTarget } from '../loop/model-target.ts'
+import { checkText } from '../base/check-options.ts'
+import type { Agent, AgentFingerprint, CompactOptions, RunOptions, SpawnChildOptions } from '../contract/agent.ts'
+import type { AgentInput } from '../contract/input.ts'
+import type { AgentOptions } from '../contract/options.ts'
+import { modelTarget } from '../kernel/model-target.ts'
 import { startRun } from '../run/agent-run.ts'
-import { checkText } from './check-options.ts'
 import { compactConversation } from './compact-conversation.ts'
 import { definitionKey } from './definition.ts'
 import type { AgentDefinition } from './definition.ts'
 import { makeDefinition } from './make-definition.ts'
-import type { Agent, AgentFingerprint, AgentInput, AgentOptions, CompactOptions, RunOptions, SpawnChildOptions } from './options.ts'
 import { spawnChildOf } from './spawn-child.ts'
 
 /** Throws `invalid-config` that names the option at fault. */

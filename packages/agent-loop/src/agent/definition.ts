@@ -1,20 +1,15 @@
-import type {
-  AnyLanguageModel,
-  FunctionTool,
-  LanguageModelV4ProviderTool,
-  ModelRef,
-  Models,
-  RuntimeParams,
-  ToolChoice,
-} from '@bowline/llm'
-import type { CompactionSetting } from '../compaction/policy.ts'
-import type { Extension } from '../extensions/extension.ts'
-import type { Guardrail } from '../guardrails/guardrail.ts'
-import type { RetryPolicy } from '../loop/retry-policy.ts'
+import type { AnyLanguageModel, FunctionTool, LanguageModelV4ProviderTool, ModelRef, Models, RuntimeParams, ToolChoice } from '@bowline/llm'
+import type { Diagnostic } from '../base/loaded.ts'
+import type { Agent, OnFailedTurn, RunOptions, Tool } from '../contract/agent.ts'
+import type { Extension } from '../contract/extension.ts'
+import type { Guardrail } from '../contract/guardrail.ts'
+import type { AgentModel, AgentOptions, PrepareStep, StopCondition } from '../contract/options.ts'
+import type { RetryPolicy } from '../contract/retry-policy.ts'
+import type { Limits } from '../contract/run.ts'
+import type { OnUnknownOutcome } from '../contract/tool.ts'
+import type { CompactionSetting } from '../plugins/compaction/policy.ts'
+import type { PromptCache } from '../plugins/prompt/cache.ts'
 import type { Fingerprints } from './fingerprint.ts'
-import type { PromptCache } from '../prompt/cache.ts'
-import type { OnUnknownOutcome, Tool } from '../tools/tool.ts'
-import type { Agent, AgentModel, AgentOptions, Diagnostic, Limits, OnFailedTurn, PrepareStep, RunOptions, StopCondition } from './options.ts'
 
 /** The options of an agent, checked and with defaults. */
 export interface AgentDefinition {

@@ -1,14 +1,13 @@
 import { resolveSchema } from '@bowline/llm'
 import type { JSONValue } from '@bowline/llm'
+import { hashJson } from '../base/hash-json.ts'
+import { deepFreeze } from '../base/json.ts'
+import type { AgentFingerprint, Tool } from '../contract/agent.ts'
+import type { SectionContext } from '../contract/prompt.ts'
 import type { ModelName } from '../events/types.ts'
-import { hashJson } from '../hash-json.ts'
-import { deepFreeze } from '../json.ts'
-import type { PromptCache } from '../prompt/cache.ts'
-import type { SectionContext } from '../prompt/section-context.ts'
-import type { Statics } from '../prompt/statics.ts'
+import type { PromptCache } from '../plugins/prompt/cache.ts'
+import type { Statics } from '../plugins/prompt/statics.ts'
 import type { ProviderTool } from '../tools/declaration.ts'
-import type { Tool } from '../tools/tool.ts'
-import type { AgentFingerprint } from './options.ts'
 
 type PinnedTool = AgentFingerprint['tools'][number]
 

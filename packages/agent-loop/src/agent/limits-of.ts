@@ -1,6 +1,6 @@
-import { definedOnly } from '../json.ts'
-import { checkDecimal, checkKeys, checkWhole } from './check-options.ts'
-import type { Limits } from './options.ts'
+import { checkDecimal, checkKeys, checkWhole } from '../base/check-options.ts'
+import { definedOnly } from '../base/json.ts'
+import type { Limits } from '../contract/run.ts'
 
 const defaults: Limits = { maxSteps: 32, maxToolCalls: 256, maxDepth: 3, maxQueuedInputs: 100 }
 const least = { maxSteps: 1, maxToolCalls: 0, maxTotalTokens: 0, maxDurationMs: 1, maxDepth: 0, maxQueuedInputs: 0 } as const

@@ -1,20 +1,6 @@
 import { mergeRuntimeParams } from '@bowline/llm'
 import { needed } from '@bowline/llm/arguments'
-import { defineExtensions } from '../extensions/define-extension.ts'
-import { compactionPolicyOf } from '../compaction/policy.ts'
-import { extensionTools } from '../extensions/extension-tools.ts'
-import { mergeGuardrails } from '../guardrails/merge-guardrails.ts'
-import type { Guardrail } from '../guardrails/guardrail.ts'
-import { retryPolicyOf } from '../loop/retry.ts'
-import { Fingerprints } from './fingerprint.ts'
-import { PromptCache } from '../prompt/cache.ts'
-import { sectionsOf } from '../prompt/check-sections.ts'
-import { mergeSections } from '../prompt/merge-sections.ts'
-import { delegateTools } from '../subagents/delegate-tools.ts'
-import { declarationOf } from '../tools/declaration.ts'
-import type { ProviderTool } from '../tools/declaration.ts'
-import { toolSetOf } from '../tools/tool-set.ts'
-import type { Tool } from '../tools/tool.ts'
+import { checkAgentModel, checkModel } from '../base/check-model.ts'
 import {
   checkFunction,
   checkKeys,
@@ -26,13 +12,27 @@ import {
   checkToolChoice,
   checkWhole,
   refuseConfig,
-} from './check-options.ts'
-import { checkAgentModel, checkModel } from './check-model.ts'
+} from '../base/check-options.ts'
+import { openLoaded, reloadLists } from '../base/loaded.ts'
+import type { LoadedList } from '../base/loaded.ts'
+import type { Tool } from '../contract/agent.ts'
+import type { Guardrail } from '../contract/guardrail.ts'
+import type { AgentOptions } from '../contract/options.ts'
+import { compactionPolicyOf } from '../plugins/compaction/policy.ts'
+import { defineExtensions } from '../plugins/extensions/define-extension.ts'
+import { extensionTools } from '../plugins/extensions/extension-tools.ts'
+import { mergeGuardrails } from '../plugins/guardrails/merge-guardrails.ts'
+import { PromptCache } from '../plugins/prompt/cache.ts'
+import { sectionsOf } from '../plugins/prompt/check-sections.ts'
+import { mergeSections } from '../plugins/prompt/merge-sections.ts'
+import { retryPolicyOf } from '../plugins/retry/retry.ts'
+import { delegateTools } from '../plugins/subagents/delegate-tools.ts'
+import { declarationOf } from '../tools/declaration.ts'
+import type { ProviderTool } from '../tools/declaration.ts'
+import { toolSetOf } from '../tools/tool-set.ts'
 import type { AgentDefinition } from './definition.ts'
+import { Fingerprints } from './fingerprint.ts'
 import { limitsOf } from './limits-of.ts'
-import { openLoaded, reloadLists } from './loaded.ts'
-import type { LoadedList } from './loaded.ts'
-import type { AgentOptions } from './options.ts'
 
 const optionKeys: readonly (keyof AgentOptions)[] = [
   ...(['name', 'description', 'model', 'models', 'runtimeParams', 'toolChoice', 'instructions', 'tools'] as const),

@@ -1,11 +1,10 @@
-import type { Journal } from '../journal/journal.ts'
-import { withHostedTools } from '../subagents/delegate-tools.ts'
-import { declarationOf } from '../tools/declaration.ts'
+import { refuseConfig } from '../base/check-options.ts'
+import type { AgentFingerprint, RunOptions, Tool } from '../contract/agent.ts'
+import type { Journal } from '../contract/journal.ts'
+import { withHostedTools } from '../plugins/subagents/delegate-tools.ts'
 import { buildTool } from '../tools/build-tool.ts'
-import type { Tool } from '../tools/tool.ts'
-import { refuseConfig } from './check-options.ts'
+import { declarationOf } from '../tools/declaration.ts'
 import type { AgentDefinition } from './definition.ts'
-import type { AgentFingerprint, RunOptions } from './options.ts'
 
 /** An agent with what the options of one run, and its journal, add to it. Throws `invalid-config`. */
 export function runDefinition(agent: AgentDefinition, { remoteTools, pinned }: RunOptions, { children }: Journal): AgentDefinition {

@@ -1,10 +1,10 @@
 import { mergeRuntimeParams } from '@bowline/llm'
 import type { RuntimeParams } from '@bowline/llm'
-import type { Turn } from '../loop/turn.ts'
-import { checkKeys, checkList, checkName, checkText, refuseConfig } from './check-options.ts'
+import { checkKeys, checkList, checkName, checkText, refuseConfig } from '../base/check-options.ts'
+import type { Agent, SpawnChildOptions } from '../contract/agent.ts'
+import type { Turn } from '../kernel/turn.ts'
 import { agentOf } from './define-agent.ts'
 import type { AgentDefinition } from './definition.ts'
-import type { Agent, SpawnChildOptions } from './options.ts'
 
 /**
  * An agent for side work. It shares model, params, prompt cache and all tools, so that prompt and tools of its requests

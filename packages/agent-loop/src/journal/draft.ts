@@ -1,8 +1,8 @@
 import type { Clock } from '@bowline/llm'
-import { AgentError, messageOf } from '../agent-error.ts'
+import { AgentError, messageOf } from '../base/agent-error.ts'
+import { deepFreeze, freezeWithin } from '../base/json.ts'
+import type { CommitExpectation, CommitOutcome, Journal, JournalRecord, RunRow, StoredMessage } from '../contract/journal.ts'
 import type { DurableEvent } from '../events/types.ts'
-import { deepFreeze, freezeWithin } from '../json.ts'
-import type { CommitExpectation, CommitOutcome, Journal, JournalRecord, RunRow, StoredMessage } from './journal.ts'
 
 export type DraftedRecord = Exclude<JournalRecord, { type: 'run' }>
 

@@ -1,12 +1,23 @@
 import { addUsage } from '@bowline/llm'
 import type { JSONValue, Message, Usage } from '@bowline/llm'
-import { AgentError } from '../agent-error.ts'
-import { checkKeys, checkObject, checkRequired } from '../agent/check-options.ts'
-import type { Compaction, DurableEvent, TurnError } from '../events/types.ts'
-import { copyJson, isRecord } from '../json.ts'
+import { AgentError } from '../base/agent-error.ts'
+import { checkKeys, checkObject, checkRequired } from '../base/check-options.ts'
+import { copyJson, isRecord } from '../base/json.ts'
+import type {
+  CallRow,
+  CommitOutcome,
+  EndedTurn,
+  Journal,
+  JournalRecord,
+  JournalState,
+  OpenTurn,
+  Overlay,
+  RunRow,
+  StoredMessage,
+} from '../contract/journal.ts'
 import { sumCost } from '../events/sum-cost.ts'
+import type { Compaction, DurableEvent, TurnError } from '../events/types.ts'
 import { earlierMessages } from '../transcript/earlier-messages.ts'
-import type { CallRow, CommitOutcome, EndedTurn, Journal, JournalRecord, JournalState, OpenTurn, Overlay, RunRow, StoredMessage } from './journal.ts'
 
 export interface MemoryJournal extends Journal {
   /** All of it as JSON: `createMemoryJournal({ snapshot })` goes on from there, also in another process. */

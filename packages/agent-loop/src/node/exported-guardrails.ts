@@ -1,6 +1,6 @@
-import { messageOf } from '../agent-error.ts'
-import { defineGuardrail } from '../guardrails/define-guardrail.ts'
-import type { Guardrail } from '../guardrails/guardrail.ts'
+import { messageOf } from '../base/agent-error.ts'
+import type { Guardrail } from '../contract/guardrail.ts'
+import { defineGuardrail } from '../plugins/guardrails/define-guardrail.ts'
 
 const handlers = ['onTurnStart', 'onTurnEnd', 'beforeCall', 'afterCall']
 

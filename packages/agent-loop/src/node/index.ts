@@ -1,7 +1,7 @@
-import { installFileReader } from '../prompt/file-reader.ts'
+import { installFileReader } from '../plugins/prompt/file-reader.ts'
 import { nodeFileReader } from './node-file-reader.ts'
 
-export type { Loaded } from '../agent/loaded.ts'
+export type { Loaded } from '../base/loaded.ts'
 export { loadGuardrails } from './load-guardrails.ts'
 export type { LoadGuardrailsOptions } from './load-guardrails.ts'
 export { loadSkills } from './load-skills.ts'

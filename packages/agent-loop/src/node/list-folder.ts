@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { messageOf } from '../agent-error.ts'
-import type { Diagnostic } from '../agent/options.ts'
+import { messageOf } from '../base/agent-error.ts'
+import type { Diagnostic } from '../base/loaded.ts'
 
 export interface FolderEntry {
   readonly name: string

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises'
-import type { FileReader } from '../prompt/file-reader.ts'
+import type { FileReader } from '../plugins/prompt/file-reader.ts'
 import { readText } from './read-text.ts'
 
 /** Relative paths begin at the working folder of the process. */

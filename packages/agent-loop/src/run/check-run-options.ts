@@ -13,8 +13,8 @@ import {
   checkText,
   checkWhole,
   refuseConfig,
-} from '../agent/check-options.ts'
-import type { RunOptions } from '../agent/options.ts'
+} from '../base/check-options.ts'
+import type { RunOptions } from '../contract/agent.ts'
 import { checkToolName, checkToolSchema } from '../tools/build-tool.ts'
 
 const optionKeys: readonly (keyof RunOptions)[] = [

@@ -1,10 +1,10 @@
+import type { ReaderOptions } from '../contract/run.ts'
 import { isDelta } from '../events/kinds.ts'
 import type { AgentEvent } from '../events/types.ts'
 import { OpenDeltas } from './open-deltas.ts'
 import { Reader } from './reader.ts'
-import type { ReaderOptions } from './reader.ts'
 
-export type { ReaderOptions } from './reader.ts'
+export type { ReaderOptions } from '../contract/run.ts'
 
 /**
  * One list of events, read by any number of readers, each at its own place. Durable events stay as long as the run;

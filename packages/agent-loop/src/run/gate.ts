@@ -1,5 +1,5 @@
 import type { Clock } from '@bowline/llm'
-import { AgentError } from '../agent-error.ts'
+import { AgentError } from '../base/agent-error.ts'
 import type { EventBuffer } from './event-buffer.ts'
 
 export interface GateOptions {

@@ -1,13 +1,7 @@
+import type { ReaderOptions } from '../contract/run.ts'
 import { isDelta } from '../events/kinds.ts'
 import type { AgentEvent } from '../events/types.ts'
 import type { EventBuffer } from './event-buffer.ts'
-
-export interface ReaderOptions {
-  /** False: durable events only. Default true. */
-  readonly deltas?: boolean
-  /** Durable events up to this number are left out. Default 0. */
-  readonly afterSeq?: number
-}
 
 export type ReadResult = IteratorResult<AgentEvent, undefined>
 

@@ -1,7 +1,8 @@
-import type { AgentInput, AgentResult, SubmissionReceipt } from '../agent/options.ts'
+import type { AgentInput } from '../contract/input.ts'
+import type { AgentResult, SubmissionReceipt } from '../contract/run.ts'
 import type { AgentErrorData } from '../events/types.ts'
-import type { Ending } from '../loop/ending.ts'
-import type { Turn } from '../loop/turn.ts'
+import type { Ending } from '../kernel/ending.ts'
+import type { Turn } from '../kernel/turn.ts'
 import { textOf } from '../transcript/client-calls.ts'
 
 interface Extras {

@@ -1,7 +1,7 @@
-import { checkBoolean, checkKeys, checkRequired } from '../agent/check-options.ts'
+import { checkBoolean, checkKeys, checkRequired } from '../base/check-options.ts'
+import { isRecord } from '../base/json.ts'
 import { isDelta, isDurable } from '../events/kinds.ts'
 import type { AgentEvent } from '../events/types.ts'
-import { isRecord } from '../json.ts'
 import { createEventGrammar } from './grammar/event-grammar.ts'
 
 export interface CheckEventsOptions {

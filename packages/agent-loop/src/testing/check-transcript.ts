@@ -1,6 +1,6 @@
 import type { Message } from '@bowline/llm'
-import { checkBoolean, checkKeys, checkRequired } from '../agent/check-options.ts'
-import { NotJsonError, copyJson, isRecord } from '../json.ts'
+import { checkBoolean, checkKeys, checkRequired } from '../base/check-options.ts'
+import { copyJson, isRecord, NotJsonError } from '../base/json.ts'
 import { clientCalls } from '../transcript/client-calls.ts'
 
 export interface CheckTranscriptOptions {

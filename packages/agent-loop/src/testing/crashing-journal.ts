@@ -1,7 +1,7 @@
 import { needed } from '@bowline/llm/arguments'
-import { AgentError } from '../agent-error.ts'
-import { checkJournal, checkKeys, checkOneOf, checkWhole } from '../agent/check-options.ts'
-import type { Journal } from '../journal/journal.ts'
+import { AgentError } from '../base/agent-error.ts'
+import { checkJournal, checkKeys, checkOneOf, checkWhole } from '../base/check-options.ts'
+import type { Journal } from '../contract/journal.ts'
 import { otherMembers } from './other-members.ts'
 
 export interface CrashPoint {

@@ -1,4 +1,4 @@
-import type { IdSource } from '../ids.ts'
+import type { IdSource } from '../base/ids.ts'
 
 /** `<kind>_1`, `<kind>_2` …, counted per kind. */
 export function fakeIds(): IdSource {

@@ -1,4 +1,4 @@
-import type { Journal } from '../journal/journal.ts'
+import type { Journal } from '../contract/journal.ts'
 
 type Other = Exclude<keyof Journal, 'load' | 'commit' | 'publish' | 'child'>
 

@@ -1,6 +1,6 @@
-import { checkJournal, checkRequired } from '../agent/check-options.ts'
+import { checkJournal, checkRequired } from '../base/check-options.ts'
+import type { Journal, JournalRecord } from '../contract/journal.ts'
 import type { AgentEvent, DurableEvent } from '../events/types.ts'
-import type { Journal, JournalRecord } from '../journal/journal.ts'
 import { otherMembers } from './other-members.ts'
 
 export interface RecordingJournal extends Journal {

@@ -1,9 +1,9 @@
 import type { AssistantMessage, JSONValue, ToolCallPart, ToolOutput, UserMessage } from '@bowline/llm'
 import type fastCheck from 'fast-check'
-import { checkKeys, checkRequired, checkWhole } from '../agent/check-options.ts'
+import { checkKeys, checkRequired, checkWhole } from '../base/check-options.ts'
 import type { OutcomeStatus, ToolResult } from '../events/types.ts'
-import type { StoredMessage } from '../journal/journal.ts'
-import { isRecord } from '../json.ts'
+import type { StoredMessage } from '../contract/journal.ts'
+import { isRecord } from '../base/json.ts'
 
 type FastCheck = typeof fastCheck
 type Arbitrary<Value> = fastCheck.Arbitrary<Value>

@@ -1,6 +1,6 @@
-import { LlmError, checkInputSchema } from '@bowline/llm'
+import { checkInputSchema, LlmError } from '@bowline/llm'
 import { needed } from '@bowline/llm/arguments'
-import { messageOf } from '../agent-error.ts'
+import { messageOf } from '../base/agent-error.ts'
 import {
   checkBoolean,
   checkFunction,
@@ -13,9 +13,9 @@ import {
   checkWhole,
   checkWholeOrNull,
   refuseConfig,
-} from '../agent/check-options.ts'
+} from '../base/check-options.ts'
+import type { Tool, ToolFields } from '../contract/agent.ts'
 import { makeTool } from './tool.ts'
-import type { Tool, ToolFields } from './tool.ts'
 
 const namePattern = /^[A-Za-z0-9_-]{1,64}$/
 const localTimeoutMs = 120_000

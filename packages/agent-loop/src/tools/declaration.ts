@@ -1,6 +1,6 @@
 import type { FunctionTool, LanguageModelV4ProviderTool } from '@bowline/llm'
+import type { Tool } from '../contract/agent.ts'
 import { isTool } from './tool.ts'
-import type { Tool } from './tool.ts'
 
 /** A tool that its provider runs. It is passed to the model call; its calls and results are parts of the answer. */
 export interface ProviderTool {

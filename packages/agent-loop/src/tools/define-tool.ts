@@ -1,11 +1,11 @@
 import type { FlexibleSchema, JSONValue } from '@bowline/llm'
-import { checkKeys, checkRequired, refuseConfig } from '../agent/check-options.ts'
-import { definedOnly, isRecord } from '../json.ts'
+import { checkKeys, checkRequired, refuseConfig } from '../base/check-options.ts'
+import { definedOnly, isRecord } from '../base/json.ts'
+import type { Tool, ToolContext, ToolFields, ToolOptions } from '../contract/agent.ts'
+import type { AiSdkTool, InputSchema, ReconcileContext, Reconciled, ToolFacts } from '../contract/tool.ts'
 import { buildTool, checkToolName } from './build-tool.ts'
 import { fromAiSdk } from './from-ai-sdk.ts'
-import type { AiSdkTool } from './from-ai-sdk.ts'
 import { isTool } from './tool.ts'
-import type { InputSchema, ReconcileContext, Reconciled, Tool, ToolContext, ToolFacts, ToolFields, ToolOptions } from './tool.ts'
 
 const factKeys = [
   'name',

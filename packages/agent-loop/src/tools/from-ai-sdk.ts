@@ -1,35 +1,13 @@
 import type { JSONValue, LanguageModelV4ProviderTool } from '@bowline/llm'
-import { checkFunction, refuseConfig } from '../agent/check-options.ts'
-import { messageOf } from '../agent-error.ts'
-import { isThenable } from '../time-limit.ts'
+import { messageOf } from '../base/agent-error.ts'
+import { checkFunction, refuseConfig } from '../base/check-options.ts'
+import { isThenable } from '../base/time-limit.ts'
+import type { Tool, ToolContext, ToolFields } from '../contract/agent.ts'
+import type { AiSdkTool, InputSchema, ToolReturnValue } from '../contract/tool.ts'
 import { buildTool } from './build-tool.ts'
 import type { ProviderTool } from './declaration.ts'
 import { executeSdkTool, sdkOptions } from './run-ai-sdk.ts'
 import { fromSdkOutput } from './sdk-output.ts'
-import type { InputSchema, Tool, ToolContext, ToolFields, ToolReturnValue } from './tool.ts'
-
-/**
- * A tool made by `tool()` or `dynamicTool()` of the AI SDK, or one of a provider's own tools. Its name is given
- * beside it. A `description` that is a function is asked once, with `context: undefined`. The hooks `onInputStart`,
- * `onInputDelta` and `onInputAvailable` are not called; `outputSchema`, `contextSchema`, `metadata` and `deferLoading`
- * are not read. `context` in its options is the run's.
- */
-export interface AiSdkTool {
-  readonly type?: 'function' | 'dynamic' | 'provider' | undefined
-  readonly title?: string | undefined
-  readonly description?: unknown
-  readonly inputSchema: unknown
-  readonly strict?: boolean | undefined
-  readonly inputExamples?: unknown
-  readonly providerOptions?: unknown
-  readonly needsApproval?: boolean | ((input: never, options: never) => unknown) | undefined
-  readonly execute?: ((input: never, options: never) => unknown) | undefined
-  readonly toModelOutput?: ((options: never) => unknown) | undefined
-  /** Of a provider's own tool. */
-  readonly id?: string | undefined
-  readonly args?: object | undefined
-  readonly isProviderExecuted?: boolean | undefined
-}
 
 /** Its effect is `once` unless `given` says more, since the AI SDK says nothing about running twice. */
 export function fromAiSdk(name: string, sdkTool: AiSdkTool, given: Partial<ToolFields> = {}): Tool | ProviderTool {

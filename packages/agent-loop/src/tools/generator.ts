@@ -1,7 +1,7 @@
-import { isRecord } from '../json.ts'
-import type { Emit } from './execute.ts'
+import { isRecord } from '../base/json.ts'
+import type { ToolChunk } from '../contract/tool.ts'
+import type { Emit } from '../kernel/execute.ts'
 import { isReturnValue } from './output.ts'
-import type { ToolChunk } from './tool.ts'
 
 export function isGenerator(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value

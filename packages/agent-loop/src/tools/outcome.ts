@@ -1,10 +1,11 @@
 import type { JSONValue, ToolOutput } from '@bowline/llm'
-import { messageOf } from '../agent-error.ts'
+import { messageOf } from '../base/agent-error.ts'
+import { truth } from '../base/fields.ts'
+import { copyJson } from '../base/json.ts'
+import type { Tool } from '../contract/agent.ts'
+import type { ToolReturnValue } from '../contract/tool.ts'
 import type { OutcomeStatus, ToolExecutionEndEvent } from '../events/types.ts'
-import { truth } from '../extensions/fields.ts'
-import { copyJson } from '../json.ts'
 import { isReturnValue, modelOutputOf, outputOf } from './output.ts'
-import type { Tool, ToolReturnValue } from './tool.ts'
 
 type Executed = ToolExecutionEndEvent['executed']
 

@@ -1,7 +1,7 @@
 import type { ContentItem, JSONValue, ToolOutput } from '@bowline/llm'
-import { isContentPart, isOptionalText } from '../content-part.ts'
-import { copyJson, isRecord } from '../json.ts'
-import type { ToolReturnValue } from './tool.ts'
+import { isContentPart, isToolOutput } from '../base/content-part.ts'
+import { copyJson, isRecord } from '../base/json.ts'
+import type { ToolReturnValue } from '../contract/tool.ts'
 
 /**
  * A string becomes text, content and a list of content parts become content, other JSON becomes json. Throws
@@ -20,25 +20,6 @@ export function modelOutputOf(given: unknown): ToolOutput {
   const output = copyJson(given)
   if (!isToolOutput(output)) throw new TypeError('toModelOutput must return a tool output')
   return output
-}
-
-/** Of a JSON value. */
-export function isToolOutput(given: unknown): given is ToolOutput {
-  if (!isRecord(given)) return false
-  switch (given['type']) {
-    case 'text':
-    case 'error-text':
-      return typeof given['value'] === 'string'
-    case 'json':
-    case 'error-json':
-      return given['value'] !== undefined
-    case 'execution-denied':
-      return isOptionalText(given['reason'])
-    case 'content':
-      return Array.isArray(given['value']) && given['value'].every(isContentPart)
-    default:
-      return false
-  }
 }
 
 /** Cuts what is longer to head and tail. */

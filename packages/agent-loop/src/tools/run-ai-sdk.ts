@@ -1,9 +1,9 @@
 import { toPrompt } from '@bowline/llm'
 import type { JSONValue, Message } from '@bowline/llm'
-import { writtenJson } from '../json.ts'
+import { writtenJson } from '../base/json.ts'
+import type { ToolContext } from '../contract/agent.ts'
+import type { AiSdkTool, ToolChunk, ToolReturnValue } from '../contract/tool.ts'
 import { isGenerator } from './generator.ts'
-import type { AiSdkTool } from './from-ai-sdk.ts'
-import type { ToolChunk, ToolContext, ToolReturnValue } from './tool.ts'
 
 type Execute = (input: JSONValue, options: object) => unknown
 

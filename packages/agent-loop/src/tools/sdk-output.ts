@@ -1,5 +1,5 @@
 import type { FileData } from '@bowline/llm'
-import { isRecord } from '../json.ts'
+import { isRecord } from '../base/json.ts'
 
 /** What a `toModelOutput` of the AI SDK gave, with its content as this package has it. Throws for what it cannot hold. */
 export function fromSdkOutput(given: unknown): unknown {

@@ -1,12 +1,12 @@
 import { describeValue, isFields } from '@bowline/llm/arguments'
-import { isRecord } from '../json.ts'
-import { refuseConfig } from '../agent/check-options.ts'
-import type { ProviderTool } from './declaration.ts'
+import { refuseConfig } from '../base/check-options.ts'
+import { isRecord } from '../base/json.ts'
+import type { Tool } from '../contract/agent.ts'
+import type { AiSdkTool } from '../contract/tool.ts'
 import { checkToolName } from './build-tool.ts'
+import type { ProviderTool } from './declaration.ts'
 import { fromAiSdk } from './from-ai-sdk.ts'
-import type { AiSdkTool } from './from-ai-sdk.ts'
 import { isTool } from './tool.ts'
-import type { Tool } from './tool.ts'
 
 /** Tools as an agent is given them: of an array each has its own name, in a record the key is the name. */
 export type GivenTools = readonly Tool[] | Readonly<Record<string, Tool | AiSdkTool>>

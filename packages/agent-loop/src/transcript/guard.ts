@@ -1,6 +1,6 @@
 import type { AssistantMessage, ToolCallPart } from '@bowline/llm'
-import { AgentError } from '../agent-error.ts'
-import type { StoredMessage } from '../journal/journal.ts'
+import { AgentError } from '../base/agent-error.ts'
+import type { StoredMessage } from '../contract/journal.ts'
 import { clientCalls, neverRan } from './client-calls.ts'
 import { FreeIds } from './free-ids.ts'
 

@@ -1,8 +1,7 @@
 import type { AssistantPart, StopReason } from '@bowline/llm'
-import { isContentPart, isFileData, isOptionalText } from '../content-part.ts'
+import { isContentPart, isFileData, isOptionalText, isToolOutput } from '../base/content-part.ts'
+import { isRecord } from '../base/json.ts'
 import type { OutcomeStatus } from '../events/types.ts'
-import { isRecord } from '../json.ts'
-import { isToolOutput } from '../tools/output.ts'
 
 /** What is wrong with the shape of a JSON value that should be a message; undefined when nothing is. */
 export function wrongShape(given: unknown): string | undefined {

@@ -1,7 +1,6 @@
 import type { AssistantMessage, JSONValue, Message, ToolResultMessage, UserMessage } from '@bowline/llm'
-import { isContentPart } from '../content-part.ts'
-import { copyJson, isRecord } from '../json.ts'
-import { isToolOutput } from '../tools/output.ts'
+import { isContentPart, isToolOutput } from '../base/content-part.ts'
+import { copyJson, isRecord } from '../base/json.ts'
 import { isAssistantPart, isOutcomeStatus, isStopReason } from './message-shape.ts'
 import type { TranscriptRepairCode } from './repair.ts'
 

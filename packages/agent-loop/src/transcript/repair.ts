@@ -1,6 +1,6 @@
-import { describeValue } from '@bowline/llm/arguments'
-import { AgentError } from '../agent-error.ts'
 import type { AssistantMessage, AssistantPart, Message, ToolCallPart, ToolResultMessage } from '@bowline/llm'
+import { describeValue } from '@bowline/llm/arguments'
+import { AgentError } from '../base/agent-error.ts'
 import type { ToolResult } from '../events/types.ts'
 import { neverRan } from './client-calls.ts'
 import { idGiver } from './free-ids.ts'

@@ -1,9 +1,9 @@
 import type { AssistantMessage, Message } from '@bowline/llm'
-import type { ContextEstimate } from '../compaction/estimate.ts'
+import { deepFreeze } from '../base/json.ts'
+import type { StoredMessage } from '../contract/journal.ts'
 import type { Compaction, ToolResult } from '../events/types.ts'
-import { deepFreeze } from '../json.ts'
-import type { StoredMessage } from '../journal/journal.ts'
 import { clientCalls } from './client-calls.ts'
+import type { ContextEstimate } from './estimate.ts'
 import { TranscriptGuard } from './guard.ts'
 import { View } from './view.ts'
 

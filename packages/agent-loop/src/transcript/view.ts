@@ -1,7 +1,7 @@
 import type { Message } from '@bowline/llm'
-import { markedSummary } from '../compaction/marked-summary.ts'
+import type { StoredMessage } from '../contract/journal.ts'
 import type { Compaction } from '../events/types.ts'
-import type { StoredMessage } from '../journal/journal.ts'
+import { markedSummary } from './marked-summary.ts'
 
 /** The shown part of a conversation while a compaction is in force. */
 interface Compacted {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { isLoaded, makeLoaded, openLoaded, reloadLists } from '../../src/agent/loaded.ts'
-import type { Loaded } from '../../src/agent/loaded.ts'
+import { isLoaded, makeLoaded, openLoaded, reloadLists } from '../../src/base/loaded.ts'
+import type { Loaded } from '../../src/base/loaded.ts'
 
 function numbers(...items: readonly number[]): Loaded<number> {
   const diagnostics = items.map((item) => ({ kind: 'file' as const, name: String(item), message: 'odd' }))

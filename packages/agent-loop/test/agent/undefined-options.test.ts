@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { limitsOf } from '../../src/agent/limits-of.ts'
-import { retryPolicyOf } from '../../src/loop/retry.ts'
-import { definedOnly } from '../../src/json.ts'
+import { definedOnly } from '../../src/base/json.ts'
+import { retryPolicyOf } from '../../src/plugins/retry/retry.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
 import { eventsOf, playOut, refusal } from '../support/waiting.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { cutAt, findCut, isLegalCut } from '../../src/compaction/cut.ts'
-import type { KeptSize } from '../../src/compaction/cut.ts'
+import { cutAt, findCut, isLegalCut } from '../../src/plugins/compaction/cut.ts'
+import type { KeptSize } from '../../src/plugins/compaction/cut.ts'
 import { answer, call, result, step, user } from './messages.ts'
 
 /** Each message counts as ten. */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { Breaker } from '../../src/compaction/breaker.ts'
-import { isDueAfterTurn, isDueBeforeCall, makesRoom, mayRunByItself } from '../../src/compaction/due.ts'
-import type { DueState } from '../../src/compaction/due.ts'
-import { compactionPolicyOf, nullCompaction } from '../../src/compaction/policy.ts'
-import type { CompactionPolicy } from '../../src/compaction/policy.ts'
+import type { CompactionPolicy } from '../../src/contract/compaction.ts'
+import { Breaker } from '../../src/plugins/compaction/breaker.ts'
+import { isDueAfterTurn, isDueBeforeCall, makesRoom, mayRunByItself } from '../../src/plugins/compaction/due.ts'
+import type { DueState } from '../../src/plugins/compaction/due.ts'
+import { compactionPolicyOf, nullCompaction } from '../../src/plugins/compaction/policy.ts'
 import { testModel } from './messages.ts'
 
 function state(tokens: number, fields: Partial<DueState> = {}, policy: Partial<CompactionPolicy> = { reserveTokens: 1_000 }): DueState {

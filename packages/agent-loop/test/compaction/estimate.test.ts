@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ContextEstimate } from '../../src/compaction/estimate.ts'
+import { ContextEstimate } from '../../src/transcript/estimate.ts'
 import { View } from '../../src/transcript/view.ts'
 import { answer, call, long, result, testModel, used, user } from './messages.ts'
 

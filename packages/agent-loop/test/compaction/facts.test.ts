@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { findFacts, mergeFacts } from '../../src/compaction/facts.ts'
+import { findFacts, mergeFacts } from '../../src/plugins/compaction/facts.ts'
 import { answer, call, result, step, user } from './messages.ts'
 
 const unknown = (): undefined => undefined

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { compactionPolicyOf, nullCompaction } from '../../src/compaction/policy.ts'
-import type { CompactionPolicy, Compactor } from '../../src/compaction/policy.ts'
+import type { CompactionPolicy, Compactor } from '../../src/contract/compaction.ts'
+import { compactionPolicyOf, nullCompaction } from '../../src/plugins/compaction/policy.ts'
 
 describe('the option compaction', () => {
   it('has the defaults that are promised', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { readSummary, summaryRequest } from '../../src/compaction/summary.ts'
-import type { SummaryOrder } from '../../src/compaction/summary.ts'
+import { readSummary, summaryRequest } from '../../src/plugins/compaction/summary.ts'
+import type { SummaryOrder } from '../../src/plugins/compaction/summary.ts'
 import { answer, call, long, result, step, user } from './messages.ts'
 
 function textFor(order: Partial<SummaryOrder>): string {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import type { StoredMessage } from '../../src/contract/journal.ts'
 import type { Compaction } from '../../src/events/types.ts'
 import { View } from '../../src/transcript/view.ts'
-import type { StoredMessage } from '../../src/journal/journal.ts'
 import { answer, call, result, user } from './messages.ts'
 
 function viewOf(messages: readonly StoredMessage[]): View {

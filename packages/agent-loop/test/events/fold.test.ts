@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { randomRuns } from '../../../../scripts/test-length.ts'
 import { emptyView, isBoundary, isDelta, isDurable, reduceEvents, toolCallOf } from '../../src/events/index.ts'
 import type { AgentEvent, RunView } from '../../src/events/index.ts'
-import { deepFreeze } from '../../src/json.ts'
+import { deepFreeze } from '../../src/base/json.ts'
 import { costOf, drawnLog } from '../support/drawn-log.ts'
 
 const fold = (events: readonly AgentEvent[], from: RunView = emptyView): RunView => events.reduce<RunView>(reduceEvents, from)

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import { deepFreeze } from '../../src/base/json.ts'
 import { emptyView, isBoundary, isDelta, isDurable, reduceEvents, toolCallOf } from '../../src/events/index.ts'
 import type { AgentEvent, RunView } from '../../src/events/index.ts'
-import { deepFreeze } from '../../src/json.ts'
+import { defineTool } from '../../src/index.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
 import type { Conversation } from '../support/conversation.ts'
-import { defineTool } from '../../src/index.ts'
 import { remote } from '../support/tools.ts'
 
 const fold = (events: readonly AgentEvent[], from: RunView = emptyView): RunView => events.reduce<RunView>(reduceEvents, from)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Extension } from '../../src/extensions/extension.ts'
+import type { Extension } from '../../src/contract/extension.ts'
 import { bench, callOf, extension, resultOf, untyped } from './support.ts'
 
 const valid = (value: unknown) => Promise.resolve({ ok: true as const, value: value as never })

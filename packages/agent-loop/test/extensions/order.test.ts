@@ -1,6 +1,6 @@
 import type { Message } from '@bowline/llm'
 import { describe, expect, it } from 'vitest'
-import type { HookName } from '../../src/extensions/extension.ts'
+import type { HookName } from '../../src/contract/extension.ts'
 import { bench, callOf, extension, resultOf, untyped } from './support.ts'
 
 const valid = (value: unknown) => Promise.resolve({ ok: true as const, value: value as never })

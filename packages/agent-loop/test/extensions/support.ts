@@ -1,9 +1,9 @@
 import { manualClock } from '@bowline/llm/testing'
 import type { ManualClock } from '@bowline/llm/testing'
-import { defineExtension } from '../../src/extensions/define-extension.ts'
-import type { Extension, ExtensionContext, HookedCall, HookedResult, Hooks } from '../../src/extensions/extension.ts'
-import { hookRunner } from '../../src/extensions/run-hooks.ts'
-import type { HookFailure, HookRunner } from '../../src/extensions/run-hooks.ts'
+import type { Extension, ExtensionContext, HookedCall, HookedResult, Hooks } from '../../src/contract/extension.ts'
+import { defineExtension } from '../../src/plugins/extensions/define-extension.ts'
+import { hookRunner } from '../../src/plugins/extensions/run-hooks.ts'
+import type { HookFailure, HookRunner } from '../../src/plugins/extensions/run-hooks.ts'
 
 export interface Bench {
   readonly hooks: HookRunner

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { defineExtension } from '../../src/extensions/define-extension.ts'
-import { addWarnings } from '../../src/guardrails/add-warnings.ts'
-import { defineGuardrail } from '../../src/guardrails/define-guardrail.ts'
-import type { Guardrail } from '../../src/guardrails/guardrail.ts'
-import { loopGuard } from '../../src/guardrails/loop-guard.ts'
-import { mergeGuardrails } from '../../src/guardrails/merge-guardrails.ts'
+import type { Guardrail } from '../../src/contract/guardrail.ts'
+import { defineExtension } from '../../src/plugins/extensions/define-extension.ts'
+import { addWarnings } from '../../src/plugins/guardrails/add-warnings.ts'
+import { defineGuardrail } from '../../src/plugins/guardrails/define-guardrail.ts'
+import { loopGuard } from '../../src/plugins/guardrails/loop-guard.ts'
+import { mergeGuardrails } from '../../src/plugins/guardrails/merge-guardrails.ts'
 import { bench, callOf, guardrail } from './support.ts'
 
 describe('defineGuardrail', () => {

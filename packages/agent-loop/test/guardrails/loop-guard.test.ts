@@ -1,8 +1,8 @@
 import type { JSONValue } from '@bowline/llm'
 import { describe, expect, it } from 'vitest'
-import type { GuardedResult } from '../../src/guardrails/guardrail.ts'
-import { loopGuard } from '../../src/guardrails/loop-guard.ts'
-import type { LoopGuardOptions } from '../../src/guardrails/loop-guard.ts'
+import type { GuardedResult } from '../../src/contract/guardrail.ts'
+import { loopGuard } from '../../src/plugins/guardrails/loop-guard.ts'
+import type { LoopGuardOptions } from '../../src/plugins/guardrails/loop-guard.ts'
 import { bench, callOf, guardrail, outcome } from './support.ts'
 
 interface Made {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { GuardedResult, Guardrail } from '../../src/guardrails/guardrail.ts'
-import { loopGuard } from '../../src/guardrails/loop-guard.ts'
+import type { GuardedResult, Guardrail } from '../../src/contract/guardrail.ts'
+import { loopGuard } from '../../src/plugins/guardrails/loop-guard.ts'
 import { bench, callOf, guardrail, outcome } from './support.ts'
 
 const says = (name: string, action: 'allow' | 'warn' | 'block' | 'halt', reason?: string): Guardrail =>

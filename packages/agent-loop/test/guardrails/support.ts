@@ -1,9 +1,9 @@
 import { manualClock } from '@bowline/llm/testing'
 import type { ManualClock } from '@bowline/llm/testing'
-import { defineGuardrail } from '../../src/guardrails/define-guardrail.ts'
-import type { GuardedCall, GuardedResult, Guardrail } from '../../src/guardrails/guardrail.ts'
-import { guardrailRunner } from '../../src/guardrails/run-guardrails.ts'
-import type { GuardrailFailure, GuardrailRunner } from '../../src/guardrails/run-guardrails.ts'
+import type { GuardedCall, GuardedResult, Guardrail } from '../../src/contract/guardrail.ts'
+import { defineGuardrail } from '../../src/plugins/guardrails/define-guardrail.ts'
+import { guardrailRunner } from '../../src/plugins/guardrails/run-guardrails.ts'
+import type { GuardrailFailure, GuardrailRunner } from '../../src/plugins/guardrails/run-guardrails.ts'
 
 export interface Bench {
   readonly runner: GuardrailRunner

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { deepFreeze } from '../../src/base/json.ts'
 import { AgentError, createMemoryJournal, defineTool, hashJson } from '../../src/index.ts'
 import type { CommitExpectation, Journal, JournalRecord } from '../../src/index.ts'
-import { deepFreeze } from '../../src/json.ts'
 import { agentOf, conversation, readAll } from '../support/conversation.ts'
 import type { Conversation } from '../support/conversation.ts'
 import { echo, gated, latch, remote, until } from '../support/tools.ts'

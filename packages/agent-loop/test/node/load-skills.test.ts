@@ -1,7 +1,7 @@
 import { symlink } from 'node:fs/promises'
 import { relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { AgentError } from '../../src/agent-error.ts'
+import { AgentError } from '../../src/base/agent-error.ts'
 import { loadSkills } from '../../src/node/index.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 

@@ -1,11 +1,11 @@
 import { manualClock } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
 import '../../src/node/index.ts'
-import { makeLoaded } from '../../src/agent/loaded.ts'
-import { assemblePrompt } from '../../src/prompt/assemble.ts'
-import { mergeSections } from '../../src/prompt/merge-sections.ts'
-import type { SectionContext } from '../../src/prompt/section-context.ts'
-import type { PromptSections } from '../../src/prompt/sections.ts'
+import { makeLoaded } from '../../src/base/loaded.ts'
+import { assemblePrompt } from '../../src/plugins/prompt/assemble.ts'
+import { mergeSections } from '../../src/plugins/prompt/merge-sections.ts'
+import type { SectionContext } from '../../src/contract/prompt.ts'
+import type { PromptSections } from '../../src/contract/prompt.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const noon: SectionContext = { tools: ['read'], now: Date.UTC(2026, 1, 3, 12) }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { AgentError } from '../../src/agent-error.ts'
-import { checkPromptSections, sectionsOf } from '../../src/prompt/check-sections.ts'
-import type { PromptSections } from '../../src/prompt/sections.ts'
+import { AgentError } from '../../src/base/agent-error.ts'
+import type { PromptSections } from '../../src/contract/prompt.ts'
+import { checkPromptSections, sectionsOf } from '../../src/plugins/prompt/check-sections.ts'
 
 function refusal(instructions: unknown): AgentError {
   try {

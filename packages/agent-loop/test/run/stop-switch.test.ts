@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { StopSwitch } from '../../src/run/stop-switch.ts'
+import { StopSwitch } from '../../src/kernel/stop-switch.ts'
 
 const listenersOf = ({ signal }: AbortController): number => getEventListeners(signal, 'abort').length
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Journal, JournalRecord } from '../../src/journal/journal.ts'
+import type { Journal, JournalRecord } from '../../src/contract/journal.ts'
 import { crashingJournal, recordingJournal } from '../../src/testing/index.ts'
 
 const meta = { agent: 'a', toolCallId: 'c', runId: 'r' }

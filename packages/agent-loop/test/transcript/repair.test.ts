@@ -2,7 +2,7 @@ import type { AssistantMessage, Message, ToolCallPart, ToolResultMessage } from 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { randomRuns } from '../../../../scripts/test-length.ts'
-import { deepFreeze } from '../../src/json.ts'
+import { deepFreeze } from '../../src/base/json.ts'
 import { checkTranscript } from '../../src/testing/index.ts'
 import { earlierMessages } from '../../src/transcript/earlier-messages.ts'
 import { repairTranscript } from '../../src/transcript/repair.ts'
