@@ -9,8 +9,8 @@ const source = (path: string) => JSON.stringify(new URL(`../../src/${path}`, imp
 /** Builds a prompt in a process of its own, where only the code that is given has been imported. */
 async function buildIn(before: string, sections: object): Promise<unknown> {
   const script = `${before}
-import { assemblePrompt } from ${source('prompt/assemble.ts')}
-import { mergeSections } from ${source('prompt/merge-sections.ts')}
+import { assemblePrompt } from ${source('plugins/prompt/assemble.ts')}
+import { mergeSections } from ${source('plugins/prompt/merge-sections.ts')}
 console.log(JSON.stringify(await assemblePrompt(mergeSections(${JSON.stringify(sections)}), { tools: [], now: 0 })))`
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script])
   return JSON.parse(stdout)
