@@ -5,7 +5,7 @@ import { ClientError } from './client-error.ts'
 import { checkConnectionOptions } from './client-options.ts'
 import type { CallOptions } from './client-session.ts'
 import { httpOf, queryOf, type ConnectionOptions, type Http } from './http.ts'
-import type { StopReceipt } from './wire.ts'
+import type { StopReceipt } from './wire-sessions.ts'
 
 /** Metadata of each answer. */
 export interface ChatMetadata {

@@ -3,7 +3,8 @@ import { isDelta, isDurable } from '@bowline/agent-loop/events'
 import type { AgentEvent } from '@bowline/agent-loop/events'
 import { ClientError } from './client-error.ts'
 import type { SseFrame } from './sse-parser.ts'
-import type { JsonObject, SessionView, TransportFrame } from './wire.ts'
+import type { JsonObject, TransportFrame } from './wire.ts'
+import type { SessionView } from './wire-sessions.ts'
 
 /** What a reader gets: the events of the log, and two kinds that only a client knows. */
 export type ClientEvent = AgentEvent | UnknownEvent | ResyncNotice

@@ -1,9 +1,15 @@
 import type { FieldChecks } from '@bowline/llm/arguments'
 import { configChecks, isHeader } from './arguments.ts'
-import type { ClientOptions } from './client.ts'
-import { toolsCheck } from './client-tool.ts'
+import { toolsCheck, type ClientTools } from './client-tool.ts'
 import type { ConnectionOptions } from './http.ts'
 import type { ReconnectOptions } from './patience.ts'
+
+export interface ClientOptions extends ConnectionOptions {
+  /** Remote tools of every run. */
+  readonly tools?: ClientTools
+  /** Makes session ids and idempotency keys: letters and digits, never the same again. */
+  readonly ids?: () => string
+}
 
 const { checkFunction, checkRequired, methods, optional, optionalRecord, record, whole } = configChecks
 const baseUrlForm = /^(?:https?:\/\/[^/?#@\s]+)?(?:\/[^/?#\s][^?#\s]*)?\/?$/

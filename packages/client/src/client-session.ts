@@ -1,27 +1,30 @@
+import type { Status } from '@bowline/agent-loop/events'
 import type { ClientEvent } from './client-event.ts'
 import type { ClientTools } from './client-tool.ts'
 import type { Connection } from './connection.ts'
 import type { Run } from './run.ts'
+import type {
+  JsonObject,
+  JsonValue,
+  MessageInput,
+  OnBusy,
+  RuntimeParams,
+  SubmissionReceipt,
+  ToolDeclaration,
+  ToolResultInput,
+  UserMessageInput,
+} from './wire.ts'
 import type {
   ApprovalReceipt,
   BranchList,
   CompactionResult,
   ForkRequest,
   InputReceipt,
-  JsonObject,
-  JsonValue,
-  MessageInput,
-  OnBusy,
   ResolveRequest,
-  RuntimeParams,
   SessionView,
   StopReceipt,
   StopRequest,
-  SubmissionReceipt,
-  ToolDeclaration,
-  ToolResultInput,
-  UserMessageInput,
-} from './wire.ts'
+} from './wire-sessions.ts'
 
 export type SendInput = string | UserMessageInput | readonly ToolResultInput[]
 
@@ -123,4 +126,16 @@ export interface PageOptions {
   readonly limit?: number
   /** Only what is older than this message. */
   readonly before?: string
+}
+
+export interface SessionQuery {
+  readonly agent?: string
+  readonly status?: Status
+  /** True: only those that have expired; false: only the others. */
+  readonly expired?: boolean
+  /** Those that this one handed work to. Their ids are good for `state`, `messages` and `attach` only. */
+  readonly parent?: string
+  /** 1–200, default 50. */
+  readonly limit?: number
+  readonly cursor?: string
 }

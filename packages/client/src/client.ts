@@ -1,18 +1,9 @@
-import type { Status } from '@bowline/agent-loop/events'
-import { checkClientOptions } from './client-options.ts'
-import { httpOf, queryOf, type ConnectionOptions } from './http.ts'
+import { checkClientOptions, type ClientOptions } from './client-options.ts'
+import { httpOf, queryOf } from './http.ts'
 import { checkCallOptions, checkSessionQuery } from './request-checks.ts'
-import type { CallOptions, ClientSession } from './client-session.ts'
-import type { ClientTools } from './client-tool.ts'
+import type { CallOptions, ClientSession, SessionQuery } from './client-session.ts'
 import { createSession } from './session.ts'
-import type { AgentSummary, SessionList } from './wire.ts'
-
-export interface ClientOptions extends ConnectionOptions {
-  /** Remote tools of every run. */
-  readonly tools?: ClientTools
-  /** Makes session ids and idempotency keys: letters and digits, never the same again. */
-  readonly ids?: () => string
-}
+import type { AgentSummary, SessionList } from './wire-sessions.ts'
 
 export interface Client {
   /** Without an id: a new session, which begins at the server with its first input. No request is made. */
@@ -20,18 +11,6 @@ export interface Client {
   agents(options?: CallOptions): Promise<readonly AgentSummary[]>
   /** The newest update first. */
   sessions(options?: CallOptions & SessionQuery): Promise<SessionList>
-}
-
-export interface SessionQuery {
-  readonly agent?: string
-  readonly status?: Status
-  /** True: only those that have expired; false: only the others. */
-  readonly expired?: boolean
-  /** Those that this one handed work to. Their ids are good for `state`, `messages` and `attach` only. */
-  readonly parent?: string
-  /** 1–200, default 50. */
-  readonly limit?: number
-  readonly cursor?: string
 }
 
 /** Throws `invalid-config`. Makes no request. */

@@ -8,7 +8,8 @@ import type { Connection } from './connection.ts'
 import { isAfter, positionOf, type LogPosition } from './cursor.ts'
 import { Patience } from './patience.ts'
 import { createSseParser, type SseFrame, type SseParser } from './sse-parser.ts'
-import type { ExecuteComplete, SessionView, StreamEnd, StreamError } from './wire.ts'
+import type { ExecuteComplete, StreamEnd, StreamError } from './wire.ts'
+import type { SessionView } from './wire-sessions.ts'
 
 /** One frame that the reader has not seen before, and the cursor that stands behind it. */
 export interface Received {

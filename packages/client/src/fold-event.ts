@@ -4,7 +4,7 @@ import { isFields } from '@bowline/llm/arguments'
 import { inputChecks } from './arguments.ts'
 import type { ClientEvent } from './client-event.ts'
 import { positionOf } from './cursor.ts'
-import type { SessionView } from './wire.ts'
+import type { SessionView } from './wire-sessions.ts'
 
 const { checkRequired } = inputChecks
 

@@ -1,5 +1,6 @@
 export { createClient } from './client.ts'
-export type { Client, ClientOptions, SessionQuery } from './client.ts'
+export type { Client } from './client.ts'
+export type { ClientOptions } from './client-options.ts'
 export { ClientError } from './client-error.ts'
 export type { ClientErrorCode } from './client-error.ts'
 export type { ClientEvent, ResyncNotice, UnknownEvent } from './client-event.ts'
@@ -19,7 +20,28 @@ export type {
   PageOptions,
   SendInput,
   SendOptions,
+  SessionQuery,
 } from './client-session.ts'
+export type {
+  ExecuteComplete,
+  ExecuteOptions,
+  ExecuteRequest,
+  HeldRun,
+  JsonObject,
+  JsonValue,
+  MessageInput,
+  OnBusy,
+  Problem,
+  RuntimeParams,
+  SessionContext,
+  StreamEnd,
+  StreamError,
+  SubmissionReceipt,
+  ToolDeclaration,
+  ToolResultInput,
+  TransportFrame,
+  UserMessageInput,
+} from './wire.ts'
 export type {
   AgentSummary,
   ApprovalAnswer,
@@ -27,21 +49,10 @@ export type {
   Branch,
   BranchList,
   CompactionResult,
-  ExecuteComplete,
-  ExecuteOptions,
-  ExecuteRequest,
   ForkRequest,
-  HeldRun,
   InputReceipt,
   InputRequest,
-  JsonObject,
-  JsonValue,
-  MessageInput,
-  OnBusy,
-  Problem,
   ResolveRequest,
-  RuntimeParams,
-  SessionContext,
   SessionList,
   SessionOrigin,
   SessionSummary,
@@ -49,13 +60,6 @@ export type {
   Spent,
   StopReceipt,
   StopRequest,
-  StreamEnd,
-  StreamError,
-  SubmissionReceipt,
   Ticket,
-  ToolDeclaration,
   ToolResolution,
-  ToolResultInput,
-  TransportFrame,
-  UserMessageInput,
-} from './wire.ts'
+} from './wire-sessions.ts'

@@ -1,10 +1,10 @@
 import { statuses } from '@bowline/agent-loop/events'
 import { isFields, type FieldChecks } from '@bowline/llm/arguments'
 import { inputChecks, isHeader, isHeaders, json, jsonObject, listOf } from './arguments.ts'
-import type { SessionQuery } from './client.ts'
-import type { ApproveOptions, AttachOptions, CallOptions, InputOptions, PageOptions, SendOptions } from './client-session.ts'
+import type { ApproveOptions, AttachOptions, CallOptions, InputOptions, PageOptions, SendOptions, SessionQuery } from './client-session.ts'
 import { toolsCheck } from './client-tool.ts'
-import type { ForkRequest, MessageInput, RuntimeParams, ToolDeclaration, UserMessageInput } from './wire.ts'
+import type { MessageInput, RuntimeParams, ToolDeclaration, UserMessageInput } from './wire.ts'
+import type { ForkRequest } from './wire-sessions.ts'
 
 const { checkBoolean, checkContentPart, checkFields, checkFunction, checkName, checkObject, checkRequired, checkSignal, checkText } = inputChecks
 const { number, oneOf, optional, optionalName, optionalRecord, record, required, whole } = inputChecks

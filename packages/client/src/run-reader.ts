@@ -7,7 +7,8 @@ import { foldEvent, viewOf } from './fold-event.ts'
 import { asClientError, type HttpOptions } from './http.ts'
 import type { ClientTools } from './client-tool.ts'
 import { ToolRunner } from './tool-runner.ts'
-import type { ExecuteComplete, SessionView, StreamEnd, SubmissionReceipt, ToolResultInput } from './wire.ts'
+import type { ExecuteComplete, StreamEnd, SubmissionReceipt, ToolResultInput } from './wire.ts'
+import type { SessionView } from './wire-sessions.ts'
 
 export interface ExecuteResult {
   readonly sessionId: string

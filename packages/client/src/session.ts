@@ -34,6 +34,7 @@ import {
 import { RunHandle, type Run } from './run.ts'
 import { RunReader } from './run-reader.ts'
 import { wholeState } from './whole-state.ts'
+import type { SubmissionReceipt, ToolResultInput, UserMessageInput } from './wire.ts'
 import type {
   ApprovalAnswer,
   ApprovalReceipt,
@@ -45,10 +46,7 @@ import type {
   SessionView,
   StopReceipt,
   StopRequest,
-  SubmissionReceipt,
-  ToolResultInput,
-  UserMessageInput,
-} from './wire.ts'
+} from './wire-sessions.ts'
 
 export interface SessionParts {
   readonly http: Http

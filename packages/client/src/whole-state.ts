@@ -1,5 +1,5 @@
 import type { ClientSession } from './client-session.ts'
-import type { SessionView } from './wire.ts'
+import type { SessionView } from './wire-sessions.ts'
 
 const limit = 500
 

@@ -7,7 +7,7 @@ import type {
   StoredMessage,
   TurnStatus,
 } from '@bowline/agent-loop'
-import type { Cost, JsonObject, JsonValue, ToolResultInput, Usage, UserMessageInput } from './wire.ts'
+import type { Cost, HeldRun, JsonObject, JsonValue, ToolResultInput, Usage, UserMessageInput } from './wire.ts'
 
 /** What the routes of a session take and answer. */
 
@@ -40,15 +40,6 @@ export interface Spent {
   readonly usage: Usage
   /** As far as prices are known. */
   readonly cost?: Cost
-}
-
-/** A run of a subagent that waits because the definition of its agent has changed. */
-export interface HeldRun {
-  readonly runId: string
-  /** Names of the agents from the root to its own. */
-  readonly agent: readonly string[]
-  /** Names each change. */
-  readonly message: string
 }
 
 /** What a session is a copy of. */

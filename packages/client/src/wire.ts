@@ -10,33 +10,10 @@ import type {
   ToolDeclaration,
   TurnStatus,
 } from '@bowline/agent-loop'
-import type { HeldRun } from './wire-sessions.ts'
 
 /** What goes over the wire between client and server. The server checks its schemas against these types. */
 
 export type { SubmissionReceipt, ToolDeclaration }
-export type {
-  AgentSummary,
-  ApprovalAnswer,
-  ApprovalReceipt,
-  Branch,
-  BranchList,
-  CompactionResult,
-  ForkRequest,
-  HeldRun,
-  InputReceipt,
-  InputRequest,
-  ResolveRequest,
-  SessionList,
-  SessionOrigin,
-  SessionSummary,
-  SessionView,
-  Spent,
-  StopReceipt,
-  StopRequest,
-  Ticket,
-  ToolResolution,
-} from './wire-sessions.ts'
 
 type TurnEnd = Extract<AgentEvent, { type: 'turn-end' }>
 export type Usage = TurnEnd['usage']
@@ -123,6 +100,15 @@ export interface ExecuteComplete {
   /** Absent when the price is not known. */
   readonly cost?: Cost
   readonly error?: TurnError | AgentErrorData | { readonly code: string; readonly message: string }
+}
+
+/** A run of a subagent that waits because the definition of its agent has changed. */
+export interface HeldRun {
+  readonly runId: string
+  /** Names of the agents from the root to its own. */
+  readonly agent: readonly string[]
+  /** Names each change. */
+  readonly message: string
 }
 
 export interface StreamEnd {

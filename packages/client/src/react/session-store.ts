@@ -13,6 +13,7 @@ import type { Acceptance } from '../run.ts'
 import type { ExecuteResult } from '../run-reader.ts'
 import type { ApproveOptions, AttachOptions, ClientSession, SendInput, SendOptions } from '../client-session.ts'
 import { wholeState } from '../whole-state.ts'
+import type { SubmissionReceipt, ToolResultInput, UserMessageInput } from '../wire.ts'
 import type {
   ApprovalReceipt,
   ForkRequest,
@@ -21,10 +22,7 @@ import type {
   SessionView,
   StopReceipt,
   StopRequest,
-  SubmissionReceipt,
-  ToolResultInput,
-  UserMessageInput,
-} from '../wire.ts'
+} from '../wire-sessions.ts'
 import { hookSendChecks } from '../request-checks.ts'
 import { nextFrame } from './next-frame.ts'
 
