@@ -3,7 +3,7 @@ import type { FlexibleSchema } from 'ai'
 import type { Clock } from './clock.ts'
 import type { JSONObject, Message, ProviderOptions } from './messages.ts'
 import type { AnyLanguageModel } from './models/language-model.ts'
-import type { ModelPrice } from './models/model-info.ts'
+import type { ModelPrice } from './model-info.ts'
 import type { ModelRef } from './models/model-ref.ts'
 import type { Models } from './models/models.ts'
 import type { ResolvedModel } from './models/resolved-model.ts'
@@ -11,7 +11,6 @@ import type { RuntimeParams } from './params/runtime-params.ts'
 import type { CacheMarks } from './prompt/cache-marks.ts'
 import type { Download } from './prompt/downloads.ts'
 import type { HistoryOptions, Instructions } from './prompt/options.ts'
-import type { Timeouts } from './stream/deadlines.ts'
 import type { TelemetryOptions } from './telemetry/telemetry-options.ts'
 
 /** A tool that the caller runs. Provider-executed tools are given as the provider's own object. */
@@ -32,6 +31,16 @@ export interface JsonOutput {
   readonly schema?: JSONSchema7
   readonly name?: string
   readonly description?: string
+}
+
+/** Limits of one call in milliseconds; 0 turns a limit off. */
+export interface Timeouts {
+  /** Until the first part that is more than a greeting, while the reader waits for it. Default 300,000. */
+  readonly firstPartMs?: number
+  /** Between two parts after that, while the reader waits. Default 120,000. */
+  readonly idleMs?: number
+  /** For the whole call. Default: none. */
+  readonly totalMs?: number
 }
 
 /** One model call. */

@@ -1,4 +1,4 @@
-import type { ModelInfo } from './model-info.ts'
+import type { ModelInfo } from '../model-info.ts'
 
 /** What a vendor's own page says about a model. A row stands here only if somebody has read it on that page. */
 export interface KnownModel extends ModelInfo {

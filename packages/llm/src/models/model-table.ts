@@ -4,7 +4,7 @@ import { LlmError } from '../model-error.ts'
 import { checkModelInput } from '../prompt/check-options.ts'
 import { checkPrice } from '../usage/price.ts'
 import { knownModels } from './known-models.ts'
-import type { ModelInfo } from './model-info.ts'
+import type { ModelInfo } from '../model-info.ts'
 
 /** What is known about models: what the user says, then what this package knows. */
 export interface ModelTable {

@@ -1,6 +1,6 @@
 import type { RuntimeParams } from '../params/runtime-params.ts'
 import type { OpenModel } from './language-model.ts'
-import type { ModelInfo } from './model-info.ts'
+import type { ModelInfo } from '../model-info.ts'
 
 /** Shared by all installed copies of this package. */
 const callKey: unique symbol = Symbol.for('bowline.llm.resolved-model') as never

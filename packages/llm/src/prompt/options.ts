@@ -1,5 +1,5 @@
 import type { Message, ProviderOptions } from '../messages.ts'
-import type { ModelInfo } from '../models/model-info.ts'
+import type { ModelInfo } from '../model-info.ts'
 
 /** What to do with parts of a transcript that the called model need not or must not see as they are. */
 export interface HistoryOptions {

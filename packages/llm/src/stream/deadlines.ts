@@ -1,14 +1,5 @@
 import type { Clock } from '../clock.ts'
-
-/** Limits of one call in milliseconds; 0 turns a limit off. */
-export interface Timeouts {
-  /** Until the first part that is more than a greeting, while the reader waits for it. Default 300,000. */
-  readonly firstPartMs?: number
-  /** Between two parts after that, while the reader waits. Default 120,000. */
-  readonly idleMs?: number
-  /** For the whole call. Default: none. */
-  readonly totalMs?: number
-}
+import type { Timeouts } from '../model-request.ts'
 
 export type Expired = 'first-part' | 'idle' | 'total' | 'grace'
 

@@ -1,6 +1,6 @@
 import { check } from '../check.ts'
 import type { ModelRequest } from '../model-request.ts'
-import type { ModelInfo } from '../models/model-info.ts'
+import type { ModelInfo } from '../model-info.ts'
 import { checkRuntimeParams, type RuntimeParams } from '../params/runtime-params.ts'
 import { requestKeys } from './check-request.ts'
 import { callTarget } from './call-target.ts'

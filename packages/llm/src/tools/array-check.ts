@@ -1,7 +1,6 @@
 import { isRecord } from '../json.ts'
 import type { JSONValue } from '../messages.ts'
-import type { SchemaCompiler } from './compile-schema.ts'
-import type { Check, SchemaObject } from './scalar-check.ts'
+import type { Check, PartCompiler, SchemaObject } from './schema-check.ts'
 import type { SchemaWalk } from './schema-walk.ts'
 
 interface ArrayRules {
@@ -15,14 +14,14 @@ interface ArrayRules {
 }
 
 /** Returns the check of the keywords of arrays, or undefined if the schema has none of them. */
-export function arrayCheck(compiler: SchemaCompiler, schema: SchemaObject): Check | undefined {
+export function arrayCheck(compiler: PartCompiler, schema: SchemaObject): Check | undefined {
   const keywords = ['items', 'prefixItems', 'additionalItems', 'minItems', 'maxItems', 'uniqueItems', 'contains']
   if (!keywords.some((keyword) => keyword in schema)) return undefined
   const rules = rulesOf(compiler, schema)
   return (value, walk) => (Array.isArray(value) ? checkArray(value as readonly JSONValue[], rules, walk) : value)
 }
 
-function rulesOf(compiler: SchemaCompiler, schema: SchemaObject): ArrayRules {
+function rulesOf(compiler: PartCompiler, schema: SchemaObject): ArrayRules {
   const { items, prefixItems, additionalItems, contains } = schema
   const first = Array.isArray(prefixItems) ? prefixItems : Array.isArray(items) ? items : []
   const rest = Array.isArray(items) ? additionalItems : items

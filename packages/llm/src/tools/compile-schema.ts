@@ -4,16 +4,16 @@ import type { JSONValue } from '../messages.ts'
 import { arrayCheck } from './array-check.ts'
 import type { PatternCompiler } from './linear-pattern.ts'
 import { objectCheck } from './object-check.ts'
-import { patternCheck, scalarCheck, typeCheck, valueCheck, type Check, type SchemaObject } from './scalar-check.ts'
+import { patternCheck, scalarCheck, typeCheck, valueCheck } from './scalar-check.ts'
+import type { Check, PartCompiler, SchemaObject } from './schema-check.ts'
 
 /** Makes the checks of one schema. Each part is compiled once, however often it is referred to. */
-export class SchemaCompiler {
+export class SchemaCompiler implements PartCompiler {
   readonly patterns: PatternCompiler | undefined
   readonly #z: typeof Zod
   readonly #root: unknown
   readonly #checks = new Map<object, Check>()
 
-  /** `patterns` is absent for a schema without patterns. */
   constructor(z: typeof Zod, root: unknown, patterns: PatternCompiler | undefined) {
     this.#z = z
     this.#root = root
@@ -38,7 +38,6 @@ export class SchemaCompiler {
     return check
   }
 
-  /** Returns the default of a schema, also of one that it refers to. */
   defaultOf(schema: unknown): JSONValue | undefined {
     const seen = new Set<unknown>()
     for (let found = schema; isRecord(found) && !seen.has(found); found = this.#referred(found)) {

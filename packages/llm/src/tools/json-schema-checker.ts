@@ -4,7 +4,7 @@ import { checkableSchema } from './checkable-schema.ts'
 import { SchemaCompiler } from './compile-schema.ts'
 import { patternCompiler } from './linear-pattern.ts'
 import { SchemaWalk } from './schema-walk.ts'
-import type { SchemaResult } from './tool-schema.ts'
+import type { SchemaResult } from './schema-result.ts'
 
 /** Objects and lists in one schema. A large schema of a real tool has some hundreds. */
 const maxParts = 10_000

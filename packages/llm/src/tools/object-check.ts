@@ -1,8 +1,8 @@
 import { isRecord } from '../json.ts'
 import type { JSONValue } from '../messages.ts'
-import type { SchemaCompiler } from './compile-schema.ts'
 import type { LinearPattern } from './linear-pattern.ts'
-import { expected, testPattern, type Check, type SchemaObject } from './scalar-check.ts'
+import { expected, testPattern } from './scalar-check.ts'
+import type { Check, PartCompiler, SchemaObject } from './schema-check.ts'
 import type { SchemaWalk } from './schema-walk.ts'
 
 const maxNamesShown = 10
@@ -25,14 +25,14 @@ interface ObjectRules {
 }
 
 /** Returns the check of the keywords of objects, or undefined if the schema has none of them. */
-export function objectCheck(compiler: SchemaCompiler, schema: SchemaObject): Check | undefined {
+export function objectCheck(compiler: PartCompiler, schema: SchemaObject): Check | undefined {
   const keywords = ['properties', 'required', 'patternProperties', 'additionalProperties', 'propertyNames', 'minProperties', 'maxProperties']
   if (!keywords.some((keyword) => keyword in schema)) return undefined
   const rules = rulesOf(compiler, schema)
   return (value, walk) => (isRecord(value) ? checkObject(value as Record<string, JSONValue>, rules, walk) : value)
 }
 
-function rulesOf(compiler: SchemaCompiler, schema: SchemaObject): ObjectRules {
+function rulesOf(compiler: PartCompiler, schema: SchemaObject): ObjectRules {
   const { required, additionalProperties: others, propertyNames: names, minProperties, maxProperties } = schema
   const properties = entriesOf(schema, 'properties').map(([name, inner]) => {
     const type = isRecord(inner) ? inner['type'] : undefined

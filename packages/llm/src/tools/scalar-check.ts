@@ -1,11 +1,8 @@
 import type { z as Zod } from 'zod'
 import type { JSONValue } from '../messages.ts'
 import type { LinearPattern } from './linear-pattern.ts'
+import type { Check, SchemaObject } from './schema-check.ts'
 import type { SchemaWalk } from './schema-walk.ts'
-
-export type Check = (value: JSONValue, walk: SchemaWalk) => JSONValue
-
-export type SchemaObject = Readonly<Record<string, unknown>>
 
 const scalarKeywords = {
   string: ['format', 'minLength', 'maxLength'],

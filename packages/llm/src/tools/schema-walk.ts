@@ -1,4 +1,4 @@
-import type { SchemaIssue } from './tool-schema.ts'
+import type { SchemaIssue } from './schema-result.ts'
 
 /** Limits the steps of one check: a small schema and a small value can still take too long together. */
 const maxSteps = 100_000

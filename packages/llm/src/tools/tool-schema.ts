@@ -5,15 +5,7 @@ import type { JSONValue } from '../messages.ts'
 import { LlmError } from '../model-error.ts'
 import { checkSchema, isPlainSchema } from './check-schema.ts'
 import { checkerOf } from './json-schema-checker.ts'
-
-export interface SchemaIssue {
-  /** Dotted place in the value; empty for the value itself. */
-  readonly path: string
-  readonly message: string
-}
-
-export type SchemaResult =
-  { readonly ok: true; readonly value: JSONValue } | { readonly ok: false; readonly issues: readonly SchemaIssue[] }
+import type { SchemaIssue, SchemaResult } from './schema-result.ts'
 
 /** Any accepted schema, as providers want it and as a check. */
 export interface ToolSchema {

@@ -1,4 +1,4 @@
-import type { Decimal } from '../models/model-info.ts'
+import type { Decimal } from '../model-info.ts'
 
 /** The number `digits × 10^-scale`, exactly. */
 export interface FixedPoint {

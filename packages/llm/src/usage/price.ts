@@ -1,7 +1,7 @@
 import { needed } from '../arguments.ts'
 import { check, fieldsOf, refuseSetting } from '../check.ts'
 import { LlmError } from '../model-error.ts'
-import type { TokenPrices } from '../models/model-info.ts'
+import type { TokenPrices } from '../model-info.ts'
 import { digitsAt, parseDecimal } from './decimal.ts'
 
 /** Decimals that a price may have. */
