@@ -22,6 +22,8 @@ const gates = [
   { name: 'types', command: 'node scripts/types.mjs' },
   // Rules that need types, with the native compiler: a fifth of the time that eslint takes for them.
   { name: 'lint-types', command: 'oxlint --type-aware --deny-warnings' },
+  // What a file may import inside its package: 2 CPU seconds.
+  { name: 'structure', command: 'node scripts/structure.mjs' },
   { name: 'smoke', command: 'node scripts/smoke.mjs', after: ['pack'] },
   { name: 'packages', command: 'node scripts/check-tarballs.mjs', after: ['pack'] },
   { name: 'unused', command: 'knip' },
