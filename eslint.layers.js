@@ -26,19 +26,19 @@ export const layers = {
   'agent-loop': {
     packages: ['llm'],
     typesOf: [],
-    libraries: ['uuidv7', 'canonicalize', '@noble/hashes'],
+    libraries: ['uuid', 'canonicalize', '@noble/hashes'],
     builtins: ['src/node/**'],
   },
   sessions: {
     packages: ['agent-loop', 'llm'],
     typesOf: [],
-    libraries: ['kysely', 'uuid', 'canonicalize'],
+    libraries: ['kysely', 'canonicalize'],
     builtins: ['src/**'],
   },
   bridge: {
     packages: ['sessions', 'agent-loop', 'llm', 'client'],
     typesOf: [],
-    libraries: ['zod', 'uuid', '@modelcontextprotocol/*', '@agentclientprotocol/sdk', 'string-argv'],
+    libraries: ['zod', '@modelcontextprotocol/*', '@agentclientprotocol/sdk', 'string-argv'],
     builtins: ['src/**'],
   },
   server: {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { hashText, portableHash } from '../src/base/hash-json.ts'
 import { copyJson, deepFreeze } from '../src/base/json.ts'
 import { canonicalJson, hashJson, systemIds } from '../src/index.ts'
@@ -21,6 +21,21 @@ describe('systemIds', () => {
     const [one, two] = [systemIds.next('run'), systemIds.next('run')]
     expect(one).toMatch(/^run_[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/)
     expect(one < two).toBe(true)
+  })
+
+  it('keeps the order of many in one millisecond, and when the clock goes back', () => {
+    const start = Date.now() + 1
+    const now = vi.spyOn(Date, 'now')
+    try {
+      const ids = [start, start, start - 60_000, start + 1].flatMap((at) => {
+        now.mockReturnValue(at)
+        return Array.from({ length: 1000 }, () => systemIds.next('run'))
+      })
+      expect(new Set(ids).size).toBe(4000)
+      expect([...ids].sort()).toEqual(ids)
+    } finally {
+      now.mockRestore()
+    }
   })
 })
 
