@@ -190,6 +190,8 @@ export interface CallRow {
   readonly deadlineAt?: number
   /** What the tool is given, when a hook or an approval has changed it. */
   readonly input?: JSONValue
+  /** Guardrails have given these before the call: they are added to its output, in whichever process it ends. */
+  readonly warnings?: readonly string[]
   /** While the call waits for a decision, and behind it. */
   readonly approval?: CallApproval
   /** Of a submitted result as it was given, by which a repeat is known: hooks may have changed what is stored. */

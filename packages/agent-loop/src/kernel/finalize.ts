@@ -27,7 +27,7 @@ export async function finalize(turn: Turn, call: Call, given: Outcome, end?: Chi
   const patched = isAlone ? given : await patchedByHooks(turn, call, given)
   const { status, output, executed } = patched
   const asked = turn.guardrails.afterCall(describeCall(call), { status, output, executed: executed !== 'no' })
-  const outcome = reviewed(turn, patched, asked instanceof Promise ? await asked : asked)
+  const outcome = reviewed(turn, call, patched, asked instanceof Promise ? await asked : asked)
   if (turn.hooks.has('onToolSettled')) await tellSettled(turn, call, outcome)
   if (end) recordChild(turn, call, end)
   settle(turn, call, outcome)
@@ -75,8 +75,9 @@ async function tellSettled(turn: Turn, call: Call, { status }: Outcome): Promise
 }
 
 /** What hooks and guardrails leave of an outcome. */
-function reviewed(turn: Turn, patched: Outcome, { action, reason, warnings }: GuardrailVerdict): Outcome {
+function reviewed(turn: Turn, { row }: Call, patched: Outcome, { action, reason, warnings: after }: GuardrailVerdict): Outcome {
   if (action === 'halt') turn.halt(reason ?? 'a guardrail halted the turn')
+  const warnings = row.warnings ? [...row.warnings, ...after] : after
   return warnings.length === 0 ? patched : { ...patched, output: addWarnings(patched.output, warnings) }
 }
 

@@ -157,10 +157,13 @@ function readDecision(turn: Turn, call: Call, decision: CallVerdict): MaybePromi
 
 function askGuardrails(turn: Turn, call: Call): MaybePromise<Prepared | undefined> {
   const asked = turn.guardrails.beforeCall(describeCall(call))
-  return asked instanceof Promise ? asked.then((verdict) => refusal(readVerdict(turn, verdict))) : refusal(readVerdict(turn, asked))
+  return asked instanceof Promise ? asked.then((verdict) => refusal(readVerdict(turn, call, verdict))) : refusal(readVerdict(turn, call, asked))
 }
 
-function readVerdict(turn: Turn, decision: GuardrailVerdict<Action | 'stopped'>): Outcome | undefined {
+function readVerdict(turn: Turn, call: Call, decision: GuardrailVerdict<Action | 'stopped'>): Outcome | undefined {
+  // A call may end in another process than the one that asked: its warnings are stored with it.
+  const { warnings } = decision
+  if (warnings.length > 0 || call.row.warnings) call.row = { ...call.row, warnings }
   const reason = decision.reason ?? 'a guardrail refused the call'
   switch (decision.action) {
     case 'allow':

@@ -36,12 +36,11 @@ describe('decisions before a call', () => {
 })
 
 describe('decisions after a call', () => {
-  it('A153: warnings from before and after the call come together', async () => {
+  it('A153: each verdict has the warnings of its own moment', async () => {
     const { runner } = bench([
       guardrail('a', { beforeCall: () => ({ action: 'warn', reason: 'before' }), afterCall: () => ({ action: 'warn', reason: 'after' }) }),
     ])
     expect(await runner.beforeCall(callOf())).toEqual({ action: 'warn', warnings: ['before'] })
-    expect(await runner.afterCall(callOf(), outcome('result'))).toEqual({ action: 'warn', warnings: ['before', 'after'] })
     expect(await runner.afterCall(callOf(), outcome('result'))).toEqual({ action: 'warn', warnings: ['after'] })
   })
 

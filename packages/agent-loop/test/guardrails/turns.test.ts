@@ -3,7 +3,7 @@ import { defineTool } from '../../src/index.ts'
 import type { AgentEvent, Guardrail } from '../../src/index.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
 import { resultsOf } from '../support/prompts.ts'
-import { echo, gated, until } from '../support/tools.ts'
+import { echo, gated, remote, until } from '../support/tools.ts'
 import { guardrail } from './support.ts'
 
 const calls = (...made: readonly (readonly [id: string, name: string])[]) => ({ toolCalls: made.map(([id, name]) => ({ id, name, input: {} })) })
@@ -29,6 +29,21 @@ describe('guardrails in a turn', () => {
     const agent = agentOf([calls(['1', 'a']), { text: 'ok' }], { tools: [echo('a').tool], guardrails: [blocking('a', 'warn', 'careful')] })
     await talk.play(agent, 'go')
     expect(resultsOf(agent.model.calls[1])).toMatchObject([{ output: { type: 'text', value: 'a said\n\nWarning: careful' } }])
+  })
+
+  it('A153: warnings from before and after a call come together, also when another process ends it', async () => {
+    const warns = guardrail('policy', { beforeCall: () => ({ action: 'warn', reason: 'before' }), afterCall: () => ({ action: 'warn', reason: 'after' }) })
+    const asked = defineTool({ name: 'asked', description: '', inputSchema: {}, needsApproval: true, execute: () => 'done' })
+    const tools = [remote('far'), asked]
+    const first = agentOf([calls(['1', 'far'], ['2', 'asked'])], { tools, guardrails: [warns] })
+    const talk = conversation()
+    const { pendingApprovals } = (await talk.play(first, 'go')).result
+    const next = conversation({ snapshot: talk.memory.snapshot() })
+    const approvals = pendingApprovals.map(({ approvalId }) => ({ approvalId, decision: 'approve' as const }))
+    const second = agentOf([{ text: 'ok' }], { tools, guardrails: [warns] })
+    await next.play(second, { toolResults: [{ toolCallId: '1', output: 'there' }], approvals }, { ids: talk.ids })
+    const warned = (text: string) => ({ output: { type: 'text', value: `${text}\n\nWarning: before\nWarning: after` } })
+    expect(resultsOf(second.model.calls[0])).toMatchObject([warned('there'), warned('done')])
   })
 
   it('A154: halt before a call cancels what has not started and ends the turn as halted', async () => {

@@ -273,6 +273,8 @@ export interface ToolCallRecord {
   readonly terminate?: true
   /** What the tool is given, when a hook or an approval has changed it. */
   readonly input?: JSONValue
+  /** Guardrails have given these before the call. */
+  readonly warnings?: readonly string[]
   readonly approval?: ApprovalRecord
   /** Of a call that handed its work to a subagent. */
   readonly childKey?: string

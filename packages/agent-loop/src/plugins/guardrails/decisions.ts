@@ -31,11 +31,8 @@ export function readDecision<Each extends Action>(guardrail: string, returned: u
 }
 
 /** The first halt wins, else the first block; warnings add up. */
-export function foldDecisions<Each extends Action>(
-  decisions: readonly Decided<Each>[],
-  earlierWarnings: readonly string[] = [],
-): GuardrailVerdict<Each | 'allow' | 'warn'> {
-  const warnings = [...earlierWarnings, ...decisions.filter(({ action }) => action === 'warn').map(({ reason }) => reason)]
+export function foldDecisions<Each extends Action>(decisions: readonly Decided<Each>[]): GuardrailVerdict<Each | 'allow' | 'warn'> {
+  const warnings = decisions.filter(({ action }) => action === 'warn').map(({ reason }) => reason)
   const ruling = decisions.find(({ action }) => action === 'halt') ?? decisions.find(({ action }) => action === 'block')
   return ruling ? { ...ruling, warnings } : { action: warnings.length > 0 ? 'warn' : 'allow', warnings }
 }

@@ -41,14 +41,11 @@ export interface GuardrailRunner {
   onTurnStart(resumed?: boolean): Promise<void>
   onTurnEnd(status: TurnStatus): Promise<void>
   /**
-   * All are asked, up to the first `halt`. Warnings are kept until the call's `afterCall`. `stopped`: the end of the
-   * run came first, and nobody has allowed the call.
+   * All are asked, up to the first `halt`. The caller keeps the warnings with the call. `stopped`: the end of the run
+   * came first, and nobody has allowed the call.
    */
   beforeCall(call: GuardedCall): MaybePromise<GuardrailVerdict<Action | 'stopped'>>
-  /**
-   * To be called once for every outcome, those of refused calls included. `warnings` are all of the call, also those
-   * from before it ran.
-   */
+  /** To be called once for every outcome, those of refused calls included. `warnings` are those given after the call. */
   afterCall(call: GuardedCall, result: Omit<GuardedResult, 'refusedBy'>): MaybePromise<GuardrailVerdict<ActionAfter>>
 }
 
@@ -56,12 +53,6 @@ type MaybePromise<Value> = Value | Promise<Value>
 
 type ActionAfter = Exclude<Action, 'block'>
 export type GuardrailHandler = 'onTurnStart' | 'onTurnEnd' | 'beforeCall' | 'afterCall'
-
-/** What is known of a call between its two handlers. */
-interface CallNotes {
-  readonly warnings: readonly string[]
-  readonly refusedBy: string | undefined
-}
 
 const timeoutMs = 5_000
 const actionsBefore = ['allow', 'warn', 'block', 'halt'] as const
@@ -76,7 +67,8 @@ export function guardrailRunner(options: GuardrailRunnerOptions): GuardrailRunne
 class TurnGuardrails implements GuardrailRunner {
   readonly #options: GuardrailRunnerOptions
   readonly #states: ReadonlyMap<Guardrail, Record<string, unknown>>
-  readonly #notes = new Map<string, CallNotes>()
+  /** The guardrail that blocked a call, until its `afterCall`. */
+  readonly #refusedBy = new Map<string, string>()
   readonly #listeners = new Map<GuardrailHandler, readonly Guardrail[]>()
 
   constructor(options: GuardrailRunnerOptions) {
@@ -107,16 +99,15 @@ class TurnGuardrails implements GuardrailRunner {
       if (decided.action === 'halt') break
     }
     const verdict = foldDecisions(decisions)
-    const { action, warnings } = verdict
-    this.#notes.set(call.toolCallId, { warnings, refusedBy: action === 'block' ? verdict.guardrail : undefined })
+    if (verdict.action === 'block' && verdict.guardrail !== undefined) this.#refusedBy.set(call.toolCallId, verdict.guardrail)
     return verdict
   }
 
   async afterCall(given: GuardedCall, outcome: Omit<GuardedResult, 'refusedBy'>): Promise<GuardrailVerdict<ActionAfter>> {
     const call = snapshot(given)
-    const notes = this.#notes.get(call.toolCallId)
-    this.#notes.delete(call.toolCallId)
-    const result = snapshot({ ...outcome, ...optional('refusedBy', notes?.refusedBy) })
+    const refusedBy = this.#refusedBy.get(call.toolCallId)
+    this.#refusedBy.delete(call.toolCallId)
+    const result = snapshot({ ...outcome, ...optional('refusedBy', refusedBy) })
     const decisions: Decided<ActionAfter>[] = []
     for (const guardrail of this.#having('afterCall')) {
       const work = (context: GuardrailContext): unknown => guardrail.afterCall?.(call, result, context)
@@ -125,7 +116,7 @@ class TurnGuardrails implements GuardrailRunner {
       decisions.push(decided)
       if (decided.action === 'halt') break
     }
-    return foldDecisions(decisions, notes?.warnings)
+    return foldDecisions(decisions)
   }
 
   #having(handler: GuardrailHandler): readonly Guardrail[] {

@@ -43,7 +43,7 @@ export const ledger: Topic = ({ it }) => {
   it('S74: calls are read as they were put, by step and place', async (bench) => {
     await bench.running('run-1')
     const calls = [
-      openCall('run-1', 'b', { step: 2, index: 1, deadlineAt: 99 }),
+      openCall('run-1', 'b', { step: 2, index: 1, deadlineAt: 99, warnings: ['mind the step'] }),
       settledCall('run-1', 'a', { step: 2, index: 0, terminate: true, answerHash: 'hash of the answer' }),
       openCall('run-1', 'c', { step: 1, index: 0, state: 'remote' }),
     ]
