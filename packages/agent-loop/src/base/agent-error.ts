@@ -32,6 +32,13 @@ const redaction = createRedaction()
  * text, whether a tool, a hook or a provider failed.
  */
 export function messageOf(error: unknown): string {
-  if (error instanceof Error) return redaction.text(error.message || error.name)
-  return typeof error === 'string' ? redaction.text(error) : 'unknown error'
+  try {
+    if (error instanceof Error) return redaction.text(error.message || error.name)
+    return typeof error === 'string' ? redaction.text(error) : unknownError
+  } catch {
+    // A thrown value may itself throw when it is read, for example a proxy. What reports it must not fail for that.
+    return unknownError
+  }
 }
+
+const unknownError = 'unknown error'

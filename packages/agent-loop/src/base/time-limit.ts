@@ -84,7 +84,8 @@ function follow<Value>(promise: PromiseLike<Value>, end: (settled: Settled<Value
   )
 }
 
-function dropLateFailure(promise: PromiseLike<unknown>): void {
+/** Its rejection is handled here: nobody waits for it. */
+export function dropLateFailure(promise: PromiseLike<unknown>): void {
   Promise.resolve(promise).catch(() => undefined)
 }
 

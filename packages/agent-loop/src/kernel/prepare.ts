@@ -4,6 +4,7 @@ import { messageOf } from '../base/agent-error.ts'
 import { hashJson } from '../base/hash-json.ts'
 import { firstOf } from '../base/maybe-promise.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
+import { yesOrNo } from '../base/yes-or-no.ts'
 import type { Tool, ToolContext } from '../contract/agent.ts'
 import type { CallApproval } from '../contract/journal.ts'
 import type { CallVerdict } from '../plugins/extensions/verdicts.ts'
@@ -191,7 +192,7 @@ function askWhetherApproved(turn: Turn, call: Call): MaybePromise<Prepared | und
 
 async function needsApproval(turn: Turn, call: Call, needs: Exclude<Tool['needsApproval'], boolean | undefined>): Promise<boolean> {
   try {
-    return await turn.stop.until(needs(call.input, questionContext(turn, call)))
+    return yesOrNo('needsApproval', await turn.stop.until(needs(call.input, questionContext(turn, call)))) ?? false
   } catch (error) {
     if (turn.stop.requested) return true
     // Who cannot say that it needs none is asked.

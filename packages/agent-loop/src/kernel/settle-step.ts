@@ -1,4 +1,5 @@
 import type { AssistantMessage } from '@bowline/llm'
+import { yesOrNo } from '../base/yes-or-no.ts'
 import { isSuspended } from '../events/status.ts'
 import type { Window } from '../events/types.ts'
 import { mayTakeInputs, takeInputs } from '../plugins/steering/windows.ts'
@@ -74,7 +75,7 @@ async function isAnyMet(turn: Turn, conditions: Turn['agent']['stopWhen']): Prom
   const state = stepContext(turn)
   for (const condition of conditions) {
     if (turn.stop.requested) return false
-    if (await askOwner(turn, 'stopWhen', () => condition(state))) return true
+    if (await askOwner(turn, 'stopWhen', async () => yesOrNo('stopWhen', await condition(state)))) return true
   }
   return false
 }

@@ -1,4 +1,6 @@
 import type { JSONValue, Message, ToolCallPart } from '@bowline/llm'
+import { isRecord } from '../../base/json.ts'
+import { dropLateFailure, isThenable } from '../../base/time-limit.ts'
 import type { Fact, ToolEffect } from '../../events/types.ts'
 import { clientCalls } from '../../transcript/client-calls.ts'
 
@@ -19,8 +21,20 @@ export function findFacts(
   const ran = new Set(messages.flatMap((message) => (message.role === 'tool-result' && mayHaveRun(message) ? message.toolCallId : [])))
   return messages.flatMap((message) => {
     const calls = message.role === 'assistant' ? clientCalls(message).filter(({ toolCallId }) => ran.has(toolCallId)) : []
-    return [...calls.flatMap((call) => factsOfCall(call, effectOf(call.toolName))), ...(ownFacts?.(message) ?? [])]
+    return [...calls.flatMap((call) => factsOfCall(call, effectOf(call.toolName))), ...checkedFacts(ownFacts?.(message))]
   })
+}
+
+/** Returns facts that code of the user gave. Throws for what is no list of them. */
+export function checkedFacts(given: unknown): readonly Fact[] {
+  if (given === undefined) return []
+  if (Array.isArray(given) && given.every(isFact)) return given
+  if (isThenable(given)) dropLateFailure(given)
+  throw new TypeError('facts must be a list of { kind, value }')
+}
+
+function isFact(given: unknown): given is Fact {
+  return isRecord(given) && typeof given['kind'] === 'string' && typeof given['value'] === 'string'
 }
 
 /** Earlier facts and new ones, each once. A file that was read and modified counts as modified. */

@@ -8,7 +8,7 @@ import { weigh } from '../../transcript/weight.ts'
 import type { CompactionHost, CompactionTask } from './compact.ts'
 import { findCut, isLegalCut } from './cut.ts'
 import type { Cut } from './cut.ts'
-import { findFacts, mergeFacts } from './facts.ts'
+import { checkedFacts, findFacts, mergeFacts } from './facts.ts'
 import type { CompactionSetting } from './policy.ts'
 import { keptSizeOf, summarySizeOf } from './summary-size.ts'
 import { readSummary, summaryRequest } from './summary.ts'
@@ -133,7 +133,7 @@ async function askCompactor(host: CompactionHost, compactor: Compactor, task: Co
     if (!answer) return { outcome: 'skipped', reason: `${compactor.name} left the view as it is` }
     const given = copyJson(answer) as unknown as Partial<Compaction>
     spent = { usage: given.usage ?? {} }
-    const facts = mergeFacts(view.compaction?.facts ?? [], given.facts ?? [])
+    const facts = mergeFacts(view.compaction?.facts ?? [], checkedFacts(given.facts))
     const made = placed(host, { ...given, source: compactor.name }, () => facts)
     return Object.keys(spent.usage).length > 0 ? { ...made, spent } : made
   } finally {

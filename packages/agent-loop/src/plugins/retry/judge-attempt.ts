@@ -1,5 +1,6 @@
 import type { AssistantMessage, ModelError } from '@bowline/llm'
 import { messageOf } from '../../base/agent-error.ts'
+import { yesOrNo } from '../../base/yes-or-no.ts'
 import { mayCompactForOverflow } from '../../kernel/compaction-phase.ts'
 import type { ModelTarget } from '../../kernel/model-target.ts'
 import type { StepPlan } from '../../kernel/step-plan.ts'
@@ -47,7 +48,7 @@ function delayOfRetry(turn: Turn, error: ModelError): number | undefined {
 function isRetryable(turn: Turn, error: ModelError): boolean {
   if (error.kind === 'aborted') return false
   try {
-    return turn.agent.retry.isRetryable?.(error) ?? error.retryable
+    return yesOrNo('retry.isRetryable', turn.agent.retry.isRetryable?.(error)) ?? error.retryable
   } catch (thrown) {
     turn.log.record({ type: 'error', source: 'extension', name: 'retry.isRetryable', message: messageOf(thrown), fatal: false })
     return error.retryable
