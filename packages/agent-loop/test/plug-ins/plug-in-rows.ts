@@ -1,0 +1,160 @@
+import { defineExtension, defineGuardrail, defineTool } from '../../src/index.ts'
+import type { Extension, HookName } from '../../src/index.ts'
+import type { BadKind } from './bad-values.ts'
+import type { PlugIn } from './play-plug-in.ts'
+
+/** How a turn has ended, and what became of its call and of the compaction after it. */
+export interface Ended {
+  readonly end: string
+  readonly call?: string
+  readonly compaction?: string
+}
+
+/** A place where code of a user runs, and what must come of it if that code fails. */
+export interface PlugInRow {
+  readonly name: string
+  /** Returns the plug-in whose function is `bad`. */
+  readonly make: (bad: () => unknown) => PlugIn
+  /** Source, name and hook of the `error` event of each failure. Absent: the end of the turn says it. */
+  readonly told?: readonly [source: string, name?: string, hook?: string]
+  readonly fails: Ended
+  /** How long one answer may take. Absent: no limit, and an abort must end the wait. */
+  readonly limitMs?: number
+  /** What an abort leaves while it has not answered. */
+  readonly aborted?: Ended
+  /** Values that are no failure here, and what comes of them. */
+  readonly accepts?: { readonly [Kind in BadKind]?: Ended }
+}
+
+/** As if the plug-in were not there. */
+const fine: Ended = { end: 'completed/stop', call: 'result', compaction: 'done' }
+const aborted: Ended = { end: 'aborted/abort' }
+
+/** What a function that returns nothing may return without a failure. */
+const ignored = { number: fine, text: fine, null: fine, array: fine, 'unknown keys': fine, 'number later': fine } as const
+
+const deciding: readonly HookName[] = ['onInput', 'beforeAgentStart', 'transformContext', 'beforeModelCall', 'onToolCall', 'onToolResult', 'beforeCompaction']
+const looking: readonly HookName[] = [
+  ...(['onTurnStart', 'onStepStart', 'onStepEnd', 'afterModelCall', 'onToolSettled', 'afterCompaction', 'onRetryStart', 'onRetryEnd'] as const),
+  ...(['onAgentEnd', 'onSavePoint', 'onSettled'] as const),
+]
+/** Of these the turn has ended: `onError: 'fail'` cannot end it any more. */
+export const hooksAfterEnd: readonly HookName[] = ['beforeCompaction', 'afterCompaction', 'onAgentEnd', 'onSavePoint', 'onSettled']
+
+export function extensionOf(hook: HookName, bad: () => unknown, options: Partial<Extension> = {}): Extension {
+  return defineExtension({ ...options, name: 'bad', hooks: { [hook]: bad } })
+}
+
+const extensionRows: readonly PlugInRow[] = [...deciding, ...looking].map((hook) => ({
+  name: `extension, ${hook}`,
+  make: (bad) => ({ agent: { extensions: [extensionOf(hook, bad)] } }),
+  told: ['extension', 'bad', hook],
+  fails: hook === 'onToolCall' ? { ...fine, call: 'denied' } : fine,
+  limitMs: 5_000,
+  ...(looking.includes(hook) && { accepts: ignored }),
+}))
+
+/** The rows whose extension must end the turn with `onError: 'fail'`. */
+export const failingHooks: readonly HookName[] = [...deciding, ...looking]
+
+const guardrailRows: readonly PlugInRow[] = (['onTurnStart', 'onTurnEnd', 'beforeCall', 'afterCall'] as const).map((handler) => ({
+  name: `guardrail, ${handler}`,
+  make: (bad) => ({ agent: { guardrails: [defineGuardrail({ name: 'bad', [handler]: bad })] } }),
+  told: ['guardrail', 'bad', handler],
+  fails: handler === 'beforeCall' ? { ...fine, call: 'denied' } : fine,
+  limitMs: 5_000,
+  ...(handler.startsWith('onTurn') && { accepts: ignored }),
+}))
+
+const tool = { name: 'tool', description: 'does it', inputSchema: {}, effect: 'idempotent', execute: () => 'did it' } as const
+
+/** The functions of the agent's owner. */
+const ownerRows: readonly PlugInRow[] = [
+  {
+    name: 'prepareStep',
+    make: (bad) => ({ agent: { prepareStep: bad as never } }),
+    told: ['extension', 'prepareStep'],
+    fails: { end: 'error/extension-error' },
+    aborted,
+    accepts: { null: fine },
+  },
+  {
+    name: 'stopWhen',
+    make: (bad) => ({ agent: { stopWhen: bad as () => boolean } }),
+    told: ['extension', 'stopWhen'],
+    fails: { end: 'error/extension-error', call: 'result' },
+    aborted: { ...aborted, call: 'result' },
+  },
+  {
+    name: 'ephemeral',
+    make: (bad) => ({ agent: { ephemeral: bad as never } }),
+    told: ['ephemeral'],
+    fails: fine,
+    limitMs: 5_000,
+  },
+  {
+    name: 'retry.isRetryable',
+    make: (bad) => ({ agent: { retry: { baseDelayMs: 0, jitter: 0, isRetryable: bad as () => boolean } } }),
+    told: ['extension', 'retry.isRetryable'],
+    fails: fine,
+    limitMs: 0,
+  },
+  ...(['instructions', 'memory'] as const).map((section): PlugInRow => ({
+    name: `prompt section, ${section}`,
+    make: (bad) => ({ agent: { instructions: section === 'memory' ? { memory: bad as () => string } : (bad as () => string) } }),
+    told: ['prompt', section === 'memory' ? 'memory' : 'identity'],
+    fails: fine,
+    limitMs: 30_000,
+    accepts: { text: fine },
+  })),
+]
+
+const modelFailed: Ended = { end: 'error/model-error' }
+
+const otherRows: readonly PlugInRow[] = [
+  {
+    name: 'tool, needsApproval',
+    make: (bad) => ({ agent: { tools: [defineTool({ ...tool, needsApproval: bad as () => boolean })] } }),
+    told: ['tool', 'tool', 'needsApproval'],
+    fails: { end: 'awaiting-approval/pending' },
+    aborted: { ...aborted, call: 'cancelled' },
+  },
+  {
+    name: 'onApproval',
+    make: (bad) => ({ agent: { tools: [defineTool({ ...tool, needsApproval: true })] }, run: { onApproval: bad as () => Promise<undefined> } }),
+    told: ['tool', 'tool', 'onApproval'],
+    fails: { end: 'awaiting-approval/pending' },
+    aborted: { ...aborted, call: 'cancelled' },
+    accepts: { null: { end: 'awaiting-approval/pending' } },
+  },
+  {
+    name: 'tool, execute',
+    make: (bad) => ({ agent: { tools: [defineTool({ ...tool, execute: bad as () => string })] } }),
+    fails: { ...fine, call: 'error' },
+    // Its own limit and the grace.
+    limitMs: 122_000,
+    accepts: ignored,
+  },
+  {
+    name: 'tool, toModelOutput',
+    make: (bad) => ({ agent: { tools: [defineTool({ ...tool, toModelOutput: bad as never })] } }),
+    fails: { ...fine, call: 'error' },
+    limitMs: 122_000,
+  },
+  { name: 'model function', make: (bad) => ({ agent: { model: bad as never } }), fails: modelFailed, aborted },
+  {
+    name: 'compactor',
+    make: (bad) => ({ agent: { compaction: { name: 'bad', compact: bad as never } } }),
+    fails: { ...fine, compaction: 'failed' },
+    aborted: { ...fine, compaction: 'cancelled' },
+    accepts: { null: { ...fine, compaction: 'skipped' } },
+  },
+  {
+    name: 'compaction.facts',
+    make: (bad) => ({ agent: { compaction: { reserveTokens: 1_000, keepRecentTokens: 1, facts: bad as never } } }),
+    fails: { ...fine, compaction: 'failed' },
+    limitMs: 0,
+  },
+]
+
+export const plugInRows: readonly PlugInRow[] = [...extensionRows, ...guardrailRows, ...ownerRows, ...otherRows]
