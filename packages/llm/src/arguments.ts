@@ -87,14 +87,14 @@ export function argumentChecks(refuse: (message: string) => Error) {
     },
     /** An object with all these methods: a store, a journal, a clock. */
     checkMethods: (path: string, value: unknown, methods: readonly string[]): void => {
-      optional(path, value, `an object with ${methods.join(' and ')}`, (given) => isObject(given) && methods.every((name) => typeof given[name] === 'function'))
+      optional(path, value, `an object with ${methods.join(' and ')}`, (given) => isRecord(given) && methods.every((name) => typeof given[name] === 'function'))
     },
     checkSignal: (path: string, value: unknown): void => {
-      optional(path, value, 'an AbortSignal', (given) => isObject(given) && 'aborted' in given && typeof given['addEventListener'] === 'function')
+      optional(path, value, 'an AbortSignal', (given) => isRecord(given) && 'aborted' in given && typeof given['addEventListener'] === 'function')
     },
     /** A text or file part of a message or of a tool's output. Fields that others add to it are kept. */
     checkContentPart: (path: string, value: unknown): void => {
-      const part = isObject(value) ? value : must(path, 'a text or file part', value)
+      const part = isRecord(value) ? value : must(path, 'a text or file part', value)
       const field = (name: string, wanted: string, holds: (given: unknown) => boolean): void => {
         if (!holds(part[name])) must(`${path}.${name}`, wanted, part[name])
       }
@@ -200,16 +200,12 @@ export function suggestion(name: string, known: readonly string[]): string {
   return meant === undefined ? '' : `; did you mean ${meant}?`
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 function isText(value: unknown): boolean {
   return typeof value === 'string'
 }
 
 function isFileData(data: unknown): boolean {
-  if (!isObject(data)) return false
+  if (!isRecord(data)) return false
   return data['type'] === 'data' ? isText(data['data']) : data['type'] === 'url' && isText(data['url'])
 }
 
@@ -219,9 +215,19 @@ export function knownNames(name: string, known: readonly string[]): string {
   return suggestion(name, known) || listed
 }
 
+/** An object, also a map or a date, but no list. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Leaves out the fields that are undefined: an option that is not given hides no default. */
+export function definedFields<Fields extends object>(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields
+}
+
 /** An object of fields: no list, promise, map or date, which have none of their own. */
 export function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
-  return isObject(value) && Object.prototype.toString.call(value) === '[object Object]' && typeof value['then'] !== 'function'
+  return isRecord(value) && Object.prototype.toString.call(value) === '[object Object]' && typeof value['then'] !== 'function'
 }
 
 /** Cases and separators are mistaken most. */

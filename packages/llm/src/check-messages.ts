@@ -1,6 +1,5 @@
-import { needed } from './arguments.ts'
+import { isRecord, needed } from './arguments.ts'
 import { checkInput } from './check.ts'
-import { isRecord } from './json.ts'
 import { LlmError } from './model-error.ts'
 
 const isText = (value: unknown): boolean => typeof value === 'string'

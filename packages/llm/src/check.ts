@@ -1,5 +1,4 @@
-import { argumentChecks, describeValue, fieldChecks } from './arguments.ts'
-import { isRecord } from './json.ts'
+import { argumentChecks, describeValue, fieldChecks, isRecord } from './arguments.ts'
 import { LlmError } from './model-error.ts'
 
 /** Checks of settings: each throws `LlmError` `invalid-config` that names the argument by its path. */

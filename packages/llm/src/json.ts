@@ -5,16 +5,12 @@ export type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]:
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>
 }
 
-/** Leaves out the keys whose value is `undefined`, so that JSON and the object say the same. */
+/** Leaves out the keys of a literal whose value is `undefined`, so that JSON and the object say the same. */
 export function definedOnly<T extends object>(fields: T): Defined<T> {
   const defined: Partial<Record<keyof T, unknown>> = {}
   // The loop that costs least: this runs for most events and for each field of a message.
   for (const key in fields) if (fields[key] !== undefined) defined[key] = fields[key]
   return defined as unknown as Defined<T>
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** A property of any value; a getter that throws gives `undefined`. */

@@ -17,8 +17,3 @@ export const names = configChecks.listOf(configChecks.checkName)
 export const limit: ArgumentCheck = (path, value) => {
   if (value !== undefined) configChecks.checkRequired(path, value, 'a whole number from 1, or Infinity', (given) => given === Infinity || (Number.isSafeInteger(given) && Number(given) > 0))
 }
-
-/** Without the fields that are undefined, so that they hide no default. */
-export function definedFields<Fields extends object>(fields: Fields): Fields {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields
-}

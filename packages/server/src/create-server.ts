@@ -1,6 +1,6 @@
 import { createRedaction, systemClock } from '@bowline/llm'
-import type { FieldChecks } from '@bowline/llm/arguments'
-import { definedFields, inputChecks } from './arguments.ts'
+import { definedFields, type FieldChecks } from '@bowline/llm/arguments'
+import { inputChecks } from './arguments.ts'
 import { authFaults, type Auth } from './auth/auth.ts'
 import { Authenticator } from './auth/authenticator.ts'
 import { checkAuth } from './auth/check-auth.ts'

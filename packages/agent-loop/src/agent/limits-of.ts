@@ -1,5 +1,5 @@
+import { definedFields } from '@bowline/llm/arguments'
 import { checkDecimal, checkKeys, checkWhole } from '../base/check-options.ts'
-import { definedOnly } from '../base/json.ts'
 import type { Limits } from '../contract/run.ts'
 
 const defaults: Limits = { maxSteps: 32, maxToolCalls: 256, maxDepth: 3, maxQueuedInputs: 100 }
@@ -11,5 +11,5 @@ export function limitsOf(given: Partial<Limits> | undefined, base: Limits = defa
   checkKeys('limits', given, [...Object.keys(least), 'maxCost'])
   for (const key of Object.keys(least) as (keyof typeof least)[]) checkWhole(`limits.${key}`, given[key], least[key])
   checkDecimal('limits.maxCost', given.maxCost)
-  return { ...base, ...definedOnly(given) }
+  return { ...base, ...definedFields(given) }
 }

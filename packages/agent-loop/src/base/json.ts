@@ -1,5 +1,7 @@
 import type { JSONValue } from '@bowline/llm'
 
+export { isRecord } from '@bowline/llm/arguments'
+
 /** Says where a value stops being JSON. */
 export class NotJsonError extends TypeError {
   /** From the value down to what is no JSON. */
@@ -114,13 +116,4 @@ function freezeItems(items: readonly unknown[]): void {
     const item = items[place]
     if (typeof item === 'object' && item !== null && !Object.isFrozen(item)) freezeAll(item)
   }
-}
-
-/** The same fields without those that are `undefined`: an option that is not given hides none. */
-export function definedOnly<Fields extends object>(fields: Fields): Fields {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

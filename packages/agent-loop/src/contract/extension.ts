@@ -1,4 +1,5 @@
 import type { AssistantMessage, Cost, JSONValue, Message, Models, RuntimeParams, ToolChoice, ToolOutput, Usage } from '@bowline/llm'
+import type { MaybePromise } from '../base/maybe-promise.ts'
 import type {
   AgentEvent,
   Compaction,
@@ -17,7 +18,6 @@ import type { PromptSections } from './prompt.ts'
 import type { AgentResult, Phase } from './run.ts'
 import type { AiSdkTool } from './tool.ts'
 
-type MaybePromise<Value> = Value | Promise<Value>
 /** An event without what says when and where in the log it stands. */
 type EventFacts<Event> = Omit<Event, 'type' | 'at' | 'seq' | 'runId' | 'turn' | 'agent'>
 

@@ -1,10 +1,9 @@
 import type { JSONValue } from '@bowline/llm'
+import type { MaybePromise } from '../base/maybe-promise.ts'
 import type { OutcomeStatus, ToolEffect, ToolResult, TurnStatus } from '../events/types.ts'
 
 /** Undefined is `allow`. `warn` adds the reason to the output; `halt` ends the turn. */
 export type Decision<Action extends string> = { readonly action: Action; readonly reason?: string; readonly code?: string } | undefined
-
-type MaybePromise<Value> = Value | Promise<Value>
 
 export interface GuardrailContext {
   readonly runId: string

@@ -1,7 +1,7 @@
+import { definedFields } from '@bowline/llm/arguments'
 import type { AgentDefinition } from '../agent/definition.ts'
 import { refuseConfig } from '../base/check-options.ts'
 import { systemIds } from '../base/ids.ts'
-import { definedOnly } from '../base/json.ts'
 import type { RunOptions } from '../contract/agent.ts'
 import type { AgentInput } from '../contract/input.ts'
 import type { AgentRun } from '../contract/run.ts'
@@ -20,7 +20,7 @@ const root: Ancestry = { path: [], budgets: [], maxDepth: Infinity }
 export function startRun(agent: AgentDefinition, input: AgentInput | undefined, given: RunOptions, ancestry = root): AgentRun {
   checkRunOptions(given)
   const order = orderOf(input)
-  const options = { ...agent.runDefaults, ...definedOnly(given) }
+  const options = { ...agent.runDefaults, ...definedFields(given) }
   if (order.kind === 'answers' && options.journal === undefined) refuseConfig('run.options.journal must be the journal of the turn that waits for these answers; received undefined')
   const { ids = systemIds, messages = [] } = options
   const journal = options.journal ?? createMemoryJournal({ messages })

@@ -1,6 +1,7 @@
 import type { FlexibleSchema, JSONValue } from '@bowline/llm'
+import { definedFields } from '@bowline/llm/arguments'
 import { checkKeys, checkRequired, refuseConfig } from '../base/check-options.ts'
-import { definedOnly, isRecord } from '../base/json.ts'
+import { isRecord } from '../base/json.ts'
 import type { Tool, ToolContext, ToolFields, ToolOptions } from '../contract/agent.ts'
 import type { AiSdkTool, InputSchema, ReconcileContext, Reconciled, ToolFacts } from '../contract/tool.ts'
 import { buildTool, checkToolName } from './build-tool.ts'
@@ -54,6 +55,6 @@ export function adoptTool<From extends AiSdkTool, Details extends JSONValue = JS
   checkKeys('adoptTool.options', options, [...factKeys, 'from'])
   const { from, ...given } = options as unknown as AdoptedToolOptions<AiSdkTool>
   checkRequired('from', from, 'a tool of the AI SDK', (given) => isRecord(given) && 'inputSchema' in given && !isTool(given))
-  const tool = fromAiSdk(checkToolName('name', given.name), from, definedOnly(given))
+  const tool = fromAiSdk(checkToolName('name', given.name), from, definedFields(given))
   return isTool(tool) ? tool : refuseConfig(`the tool ${tool.name} runs at its provider: give it by name, as it is`)
 }

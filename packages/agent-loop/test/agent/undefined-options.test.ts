@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { definedFields } from '@bowline/llm/arguments'
 import { limitsOf } from '../../src/agent/limits-of.ts'
-import { definedOnly } from '../../src/base/json.ts'
 import { retryPolicyOf } from '../../src/plugins/retry/retry.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
 import { eventsOf, playOut, refusal } from '../support/waiting.ts'
@@ -30,6 +30,6 @@ describe('S206: an option that is undefined is absent', () => {
   })
 
   it('S206: only what is undefined is left out', () => {
-    expect(definedOnly({ a: undefined, b: null, c: false, d: 0, e: '' })).toStrictEqual({ b: null, c: false, d: 0, e: '' })
+    expect(definedFields({ a: undefined, b: null, c: false, d: 0, e: '' })).toStrictEqual({ b: null, c: false, d: 0, e: '' })
   })
 })

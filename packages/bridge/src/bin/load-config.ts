@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { FieldChecks } from '@bowline/llm/arguments'
+import { isRecord, type FieldChecks } from '@bowline/llm/arguments'
 import { configChecks as check } from '../arguments.ts'
 import type { BridgeConfig } from '../config.ts'
 import { BridgeError } from '../errors.ts'
@@ -19,7 +19,7 @@ const fieldChecks: FieldChecks<BridgeConfig> = {
 }
 
 function checkObject(path: string, value: unknown): void {
-  check.checkRequired(path, value, 'an object', isObject)
+  check.checkRequired(path, value, 'an object', isRecord)
 }
 
 export interface LoadedConfig {
@@ -54,11 +54,7 @@ function faultOf(file: string): string {
 }
 
 function isConfig(value: unknown): value is BridgeConfig {
-  return isObject(value)
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isRecord(value)
 }
 
 function configFileIn(folder: string): string | undefined {

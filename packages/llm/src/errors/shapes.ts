@@ -1,4 +1,5 @@
-import { field, isRecord } from '../json.ts'
+import { isRecord } from '../arguments.ts'
+import { field } from '../json.ts'
 
 /** What an error says about itself, read out of the shape in which its provider says it. */
 export interface ErrorFacts {

@@ -1,5 +1,5 @@
 import { check, checkValues, refuseSetting } from '../check.ts'
-import { isRecord } from '../json.ts'
+import { isRecord } from '../arguments.ts'
 import { LlmError } from '../model-error.ts'
 import { checkRuntimeParams, mergedParams, type RuntimeParams } from '../params/runtime-params.ts'
 import type { AnyLanguageModel } from './language-model.ts'

@@ -4,9 +4,8 @@ import type {
   LanguageModelV4ToolResultPart,
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider'
-import { needed } from '../arguments.ts'
+import { isRecord, needed } from '../arguments.ts'
 import { check, checkItems, fieldsOf } from '../check.ts'
-import { isRecord } from '../json.ts'
 
 export type CachePlace = 'tools' | 'instructions' | 'messages'
 

@@ -1,5 +1,5 @@
 import type { JSONObject, JSONValue } from '@ai-sdk/provider'
-import { isRecord } from '../json.ts'
+import { isRecord } from '../arguments.ts'
 import { hasPart } from './parts.ts'
 
 /** Replaces lone surrogates, which no provider's JSON can carry, in every text of the value. Says so at most once. */

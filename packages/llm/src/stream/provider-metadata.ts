@@ -1,4 +1,5 @@
-import { isRecord, toJsonValue } from '../json.ts'
+import { isRecord } from '../arguments.ts'
+import { toJsonValue } from '../json.ts'
 import type { ProviderMetadata } from '../messages.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
-import { isRecord } from '../json.ts'
+import { isRecord } from '../arguments.ts'
 import type { Action, ScriptedToolCall, Step } from './step.ts'
 
 export type ScriptItem = LanguageModelV4StreamPart | Action

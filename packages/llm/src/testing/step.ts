@@ -3,9 +3,8 @@ import type {
   LanguageModelV4FinishReason,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider'
-import { needed } from '../arguments.ts'
+import { isRecord, needed } from '../arguments.ts'
 import { check, checkItems, checkValues, fieldsOf, optionalFieldsOf } from '../check.ts'
-import { isRecord } from '../json.ts'
 import type { JSONValue } from '../messages.ts'
 
 /** One answer of a scripted model. Plain fields make a legal stream; `parts` says it part by part. */

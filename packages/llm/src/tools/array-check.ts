@@ -1,4 +1,4 @@
-import { isRecord } from '../json.ts'
+import { isRecord } from '../arguments.ts'
 import type { JSONValue } from '../messages.ts'
 import type { Check, PartCompiler, SchemaObject } from './schema-check.ts'
 import type { SchemaWalk } from './schema-walk.ts'

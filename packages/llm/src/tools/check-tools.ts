@@ -1,6 +1,5 @@
-import { needed } from '../arguments.ts'
+import { isRecord, needed } from '../arguments.ts'
 import { check, checkItems, checkProviderOptions, fieldsOf } from '../check.ts'
-import { isRecord } from '../json.ts'
 import { LlmError } from '../model-error.ts'
 import { checkInputSchema } from './check-schema.ts'
 

@@ -1,5 +1,5 @@
 import type { JSONSchema7 } from '@ai-sdk/provider'
-import { isRecord } from '../json.ts'
+import { isRecord } from '../arguments.ts'
 import type { PatternCompiler } from './linear-pattern.ts'
 
 export type Draft = 'draft-7' | 'draft-2020-12'

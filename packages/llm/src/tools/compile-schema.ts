@@ -1,5 +1,5 @@
 import type { z as Zod } from 'zod'
-import { isRecord } from '../json.ts'
+import { isRecord } from '../arguments.ts'
 import type { JSONValue } from '../messages.ts'
 import { arrayCheck } from './array-check.ts'
 import type { PatternCompiler } from './linear-pattern.ts'

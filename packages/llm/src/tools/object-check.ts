@@ -1,4 +1,4 @@
-import { isRecord } from '../json.ts'
+import { isRecord } from '../arguments.ts'
 import type { JSONValue } from '../messages.ts'
 import type { LinearPattern } from './linear-pattern.ts'
 import { expected, testPattern } from './scalar-check.ts'

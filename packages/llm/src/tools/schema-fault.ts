@@ -1,7 +1,6 @@
 import type { JSONSchema7 } from '@ai-sdk/provider'
-import { needed } from '../arguments.ts'
+import { isRecord, needed } from '../arguments.ts'
 import { check } from '../check.ts'
-import { isRecord } from '../json.ts'
 import { checkInputSchema } from './check-schema.ts'
 import { namedSchemas, plainData } from './checkable-schema.ts'
 import { patternCompiler, type PatternCompiler } from './linear-pattern.ts'

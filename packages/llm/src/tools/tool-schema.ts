@@ -1,6 +1,7 @@
 import type { JSONSchema7 } from '@ai-sdk/provider'
 import type { FlexibleSchema, Schema } from 'ai'
-import { field, isRecord, toJsonValue } from '../json.ts'
+import { isRecord } from '../arguments.ts'
+import { field, toJsonValue } from '../json.ts'
 import type { JSONValue } from '../messages.ts'
 import { LlmError } from '../model-error.ts'
 import { checkSchema, isPlainSchema } from './check-schema.ts'

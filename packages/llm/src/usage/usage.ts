@@ -1,7 +1,7 @@
 import type { LanguageModelV4Usage } from '@ai-sdk/provider'
-import { isFields } from '../arguments.ts'
+import { isFields, isRecord } from '../arguments.ts'
 import { checkInput } from '../check.ts'
-import { definedOnly, isRecord, toJsonValue } from '../json.ts'
+import { definedOnly, toJsonValue } from '../json.ts'
 import type { JSONObject, Usage } from '../messages.ts'
 
 type Counts = { -readonly [K in keyof Omit<Usage, 'estimated' | 'raw'>]: number }

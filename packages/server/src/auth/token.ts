@@ -1,8 +1,8 @@
-import { needed } from '@bowline/llm/arguments'
+import { definedFields, needed } from '@bowline/llm/arguments'
 import { base64url } from '../base64url.ts'
 import { sha256 } from '../hash.ts'
 import { ServerError } from '../server-error.ts'
-import { configChecks, definedFields } from '../arguments.ts'
+import { configChecks } from '../arguments.ts'
 import { newTokenChecks } from './check-auth.ts'
 import { isTenant, type Scope } from './principal.ts'
 

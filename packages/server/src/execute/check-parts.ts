@@ -1,4 +1,5 @@
 import type { UserMessageInput } from '@bowline/client'
+import { isRecord } from '@bowline/llm/arguments'
 import { ProblemError } from '../problems.ts'
 
 type Part = Exclude<UserMessageInput['content'], string>[number]
@@ -22,8 +23,4 @@ function checkPart(part: { readonly data?: unknown; readonly providerOptions?: u
   if (part.providerOptions !== undefined) {
     throw new ProblemError('option-not-allowed', 'providerOptions are for the server to set.')
   }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null
 }

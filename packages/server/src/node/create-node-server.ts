@@ -1,6 +1,6 @@
-import type { ArgumentCheck } from '@bowline/llm/arguments'
+import { definedFields, type ArgumentCheck } from '@bowline/llm/arguments'
 import type { Registry } from 'prom-client'
-import { configChecks, definedFields, methods } from '../arguments.ts'
+import { configChecks, methods } from '../arguments.ts'
 import { checkServerOptions } from '../check-options.ts'
 import { createServer, type Server } from '../create-server.ts'
 import type { FileDownload } from '../execute/file-download.ts'

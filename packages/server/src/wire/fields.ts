@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import type { JsonObject, JsonValue, UserMessageInput } from '@bowline/client'
 import type { ProviderOptions } from '@bowline/llm'
+import { isRecord } from '@bowline/llm/arguments'
 import { optional } from './optional.ts'
 import { sameAs } from './same.ts'
 
@@ -12,7 +13,7 @@ const jsonTypes = ['object', 'array', 'string', 'number', 'boolean', 'null'] as 
 export const name = z.string().min(1).max(maxNameCharacters)
 export const jsonValue = anyJson<JsonValue>()
 export const anyObject = { type: 'object', additionalProperties: true } as const
-export const jsonObject = z.custom<JsonObject>(isObject, 'An object is needed.').openapi(anyObject)
+export const jsonObject = z.custom<JsonObject>(isRecord, 'An object is needed.').openapi(anyObject)
 const providerOptions = z.record(z.string(), jsonObject) as unknown as z.ZodType<ProviderOptions>
 
 const notBlank = /\S/
@@ -44,10 +45,6 @@ export const userMessage = sameAs<UserMessageInput>()(
     ]),
   }),
 ).openapi('UserMessageInput')
-
-export function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 
 /** The body was parsed as JSON before: every value in it is a JSON value. */
 export function anyJson<T>() {

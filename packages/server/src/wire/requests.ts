@@ -1,7 +1,8 @@
 import { z } from '@hono/zod-openapi'
 import type { ExecuteOptions, ExecuteRequest, JsonValue, RuntimeParams, SessionContext, ToolDeclaration, ToolResultInput } from '@bowline/client'
+import { isRecord } from '@bowline/llm/arguments'
 import { sessionIdForm } from '../session-keys.ts'
-import { anyJson, anyObject, isObject, jsonObject, maxItems, name, userMessage } from './fields.ts'
+import { anyJson, anyObject, jsonObject, maxItems, name, userMessage } from './fields.ts'
 import { optional } from './optional.ts'
 import { sameAs } from './same.ts'
 
@@ -48,7 +49,7 @@ const toolDeclaration = sameAs<ToolDeclaration>()(
   z.strictObject({
     name: z.string().regex(toolNameForm),
     description: z.string(),
-    inputSchema: z.custom<ToolDeclaration['inputSchema']>(isObject, 'A JSON Schema is needed.').openapi(anyObject),
+    inputSchema: z.custom<ToolDeclaration['inputSchema']>(isRecord, 'A JSON Schema is needed.').openapi(anyObject),
   }),
 ).openapi('ToolDeclaration')
 

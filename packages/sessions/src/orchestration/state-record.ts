@@ -1,5 +1,5 @@
 import type { JSONObject, JSONValue } from '@bowline/llm'
-import { describeValue, suggestion } from '@bowline/llm/arguments'
+import { describeValue, isRecord, suggestion } from '@bowline/llm/arguments'
 import { inputChecks } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import type { Versioned } from '../state/contract.ts'
@@ -40,7 +40,7 @@ export function fromVersioned(sessionId: string, { value, version, usedAt, expir
 type StoredFields = Omit<OrchestrationState, 'sessionId' | 'version' | 'lastAccessed' | 'ttl'> & Pick<StateRecord, 'keys'>
 
 function checkedValue(sessionId: string, value: JSONValue): StoredFields {
-  if (isObject(value) && typeof value['schemaVersion'] === 'number' && value['schemaVersion'] > 1) {
+  if (isRecord(value) && typeof value['schemaVersion'] === 'number' && value['schemaVersion'] > 1) {
     throw new SessionError('schema-too-new', `The orchestration state of ${sessionId} has schema version ${value['schemaVersion']}; this version of @bowline/sessions knows 1.`)
   }
   const fault = faultOf(value)
@@ -52,7 +52,7 @@ function checkedValue(sessionId: string, value: JSONValue): StoredFields {
 
 /** Why a stored value is no state. Undefined: it is one. */
 function faultOf(value: JSONValue): string | undefined {
-  if (!isObject(value)) return `it must be an object; received ${describeValue(value)}`
+  if (!isRecord(value)) return `it must be an object; received ${describeValue(value)}`
   const { schemaVersion, keys, ...fields } = value
   if (schemaVersion !== 1) return 'schemaVersion must be 1'
   if (!isTexts(keys)) return 'keys must be a list of names'
@@ -64,7 +64,7 @@ const neededFields = ['recentlyUsedTools', 'toolHistory', 'sequenceIndex', 'uses
 
 /** Throws `invalid-input` for what is no patch. Gives a copy, so that nothing of it can change later. */
 export function checkPatch(patch: StatePatch, place = 'patch'): StatePatch {
-  inputChecks.checkRequired(place, patch, 'an object', isObject)
+  inputChecks.checkRequired(place, patch, 'an object', isRecord)
   checkJson(patch, place)
   const given = copyJson(patch)
   inputChecks.checkKeys(place, given, Object.keys(forms))
@@ -75,7 +75,7 @@ export function checkPatch(patch: StatePatch, place = 'patch'): StatePatch {
 
 /** Throws `invalid-input` for what is no state, as a caller hands it to a sequencer. */
 export function checkState(place: string, state: unknown): void {
-  inputChecks.checkRequired(place, state, 'an orchestration state', isObject)
+  inputChecks.checkRequired(place, state, 'an orchestration state', isRecord)
   const { sessionId: _id, lastAccessed: _at, ttl: _ttl, version: _version, ...fields } = state as Readonly<Record<string, JSONValue>>
   const fault = faultOf({ ...fields, keys: [] })
   if (fault !== undefined) throw new SessionError('invalid-input', `${place}.${fault}.`)
@@ -105,7 +105,7 @@ const forms: Readonly<Record<keyof Required<StatePatch>, Form>> = {
   sequenceIndex: index,
   usesInStep: index,
   cumulativeTokenUsage: { fits: isTotals, says: 'three whole numbers from 0 on, the last of them the sum' },
-  data: { fits: (value) => value === null || isObject(value), says: 'an object, or null' },
+  data: { fits: (value) => value === null || isRecord(value), says: 'an object, or null' },
 }
 
 function isCount(value: unknown): value is number {
@@ -120,18 +120,14 @@ function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every(isText)
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 function isUse(value: unknown): boolean {
-  if (!isObject(value)) return false
+  if (!isRecord(value)) return false
   const { tool, at, key, ...others } = value
   return isText(tool) && Number.isFinite(at) && (key === undefined || isText(key)) && Object.keys(others).length === 0
 }
 
 function isTotals(value: unknown): boolean {
-  if (!isObject(value)) return false
+  if (!isRecord(value)) return false
   const { promptTokens, completionTokens, totalTokens, ...others } = value
   if (!isCount(promptTokens) || !isCount(completionTokens) || Object.keys(others).length > 0) return false
   return totalTokens === promptTokens + completionTokens

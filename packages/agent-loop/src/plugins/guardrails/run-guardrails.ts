@@ -1,6 +1,7 @@
 import type { Clock } from '@bowline/llm'
 import { messageOf } from '../../base/agent-error.ts'
 import { optional } from '../../base/fields.ts'
+import type { MaybePromise } from '../../base/maybe-promise.ts'
 import { snapshot } from '../../base/snapshot.ts'
 import { settleWithin } from '../../base/time-limit.ts'
 import type { GuardedCall, GuardedResult, Guardrail, GuardrailContext } from '../../contract/guardrail.ts'
@@ -48,8 +49,6 @@ export interface GuardrailRunner {
   /** To be called once for every outcome, those of refused calls included. `warnings` are those given after the call. */
   afterCall(call: GuardedCall, result: Omit<GuardedResult, 'refusedBy'>): MaybePromise<GuardrailVerdict<ActionAfter>>
 }
-
-type MaybePromise<Value> = Value | Promise<Value>
 
 type ActionAfter = Exclude<Action, 'block'>
 export type GuardrailHandler = 'onTurnStart' | 'onTurnEnd' | 'beforeCall' | 'afterCall'

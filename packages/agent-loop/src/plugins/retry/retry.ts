@@ -1,6 +1,6 @@
 import type { ModelError } from '@bowline/llm'
+import { definedFields } from '@bowline/llm/arguments'
 import { checkFunction, checkKeys, checkNumber, checkOneOf, checkWhole } from '../../base/check-options.ts'
-import { definedOnly } from '../../base/json.ts'
 import type { RetryPolicy } from '../../contract/retry-policy.ts'
 
 const defaultRetry: RetryPolicy = {
@@ -23,7 +23,7 @@ export function retryPolicyOf(given: Partial<RetryPolicy> | false = {}): RetryPo
   checkNumber('retry.jitter', given.jitter, 0)
   checkOneOf('retry.rewind', given.rewind, ['attempt', 'turn'])
   checkFunction('retry.isRetryable', given.isRetryable)
-  return { ...defaultRetry, ...definedOnly(given) }
+  return { ...defaultRetry, ...definedFields(given) }
 }
 
 /** The wait before retry `retry` (1, 2 …): our own doubles up to its cap, and the provider's is a minimum. */

@@ -1,4 +1,4 @@
-import { describeValue } from '@bowline/llm/arguments'
+import { describeValue, isRecord } from '@bowline/llm/arguments'
 import { SessionError } from '../../errors.ts'
 import { checkKey } from '../../keys.ts'
 import type { ImportOptions } from '../../runtime/types.ts'
@@ -7,7 +7,7 @@ import { copySession, type SessionCopy } from '../session-copy.ts'
 import { metadataOf } from '../settings.ts'
 import { ImportedTree } from './imported-tree.ts'
 import { LineSum, type ExportHeader } from './format.ts'
-import { isObject, readEntry, readFooter, readHeader, refuse } from './read-line.ts'
+import { readEntry, readFooter, readHeader, refuse } from './read-line.ts'
 
 /**
  * Makes a session of the lines of an export, as they come. Nothing is to be seen of it before the last line was right.
@@ -61,7 +61,7 @@ async function copyLines({ ids }: SessionContext, copy: SessionCopy, { header, f
   for await (const { value, text, line } of file) {
     last = line
     if (isComplete) throw refuse(line, 'nothing may follow the footer')
-    if (!isObject(value)) throw refuse(line, 'it is no object')
+    if (!isRecord(value)) throw refuse(line, 'it is no object')
     switch (value.type) {
       case 'entry':
         counts.entries++

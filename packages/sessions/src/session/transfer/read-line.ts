@@ -1,5 +1,6 @@
 import { repairTranscript, type Compaction, type StoredMessage } from '@bowline/agent-loop'
 import type { JSONObject } from '@bowline/llm'
+import { isRecord } from '@bowline/llm/arguments'
 import { SessionError } from '../../errors.ts'
 import type { NewEntry } from '../../store/batch.ts'
 import type { EntryBody, SessionSettings } from '../../store/records.ts'
@@ -14,12 +15,8 @@ export function refuse(line: number, why: string): SessionError {
   return new SessionError('invalid-input', `Line ${line} of the import: ${why}.`, { line })
 }
 
-export function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 export function readHeader(value: unknown): ExportHeader {
-  if (!isObject(value) || value.type !== 'header') throw refuse(1, 'it is no header of an export')
+  if (!isRecord(value) || value.type !== 'header') throw refuse(1, 'it is no header of an export')
   const { format, schemaVersion, key, agent, leaf, metadata = {}, settings = {} } = value
   if (format !== exportFormat) throw refuse(1, `its format is ${JSON.stringify(format)}, and only ${exportFormat} is known`)
   if (typeof schemaVersion !== 'number') throw refuse(1, 'it does not say its schemaVersion')
@@ -27,7 +24,7 @@ export function readHeader(value: unknown): ExportHeader {
     throw new SessionError('schema-too-new', `The file has entries of schema ${schemaVersion}; this version knows ${entrySchema}.`, { line: 1 })
   }
   const isWhole = typeof key === 'string' && typeof agent === 'string' && (leaf === null || typeof leaf === 'string')
-  if (!isWhole || !isObject(metadata) || !isObject(settings)) throw refuse(1, 'a field of the header is missing or of the wrong kind')
+  if (!isWhole || !isRecord(metadata) || !isRecord(settings)) throw refuse(1, 'a field of the header is missing or of the wrong kind')
   return { ...value, metadata, settings: readSettings(settings) } as unknown as ExportHeader
 }
 
@@ -48,7 +45,7 @@ export function readFooter({ entries, events, sha256 }: Fields, line: number): O
 
 /** What an entry says of itself; its place in the tree is for the tree to check. */
 export function readEntry(value: unknown, line: number): ImportedEntry {
-  if (!isObject(value)) throw refuse(line, 'it has no entry')
+  if (!isRecord(value)) throw refuse(line, 'it has no entry')
   const { id, parentId, at } = value
   const isNode = typeof id === 'string' && id !== '' && (parentId === null || typeof parentId === 'string') && Number.isFinite(at)
   if (!isNode) throw refuse(line, 'its entry has no id, no parentId or no time')
@@ -63,15 +60,15 @@ const bodies: { readonly [T in Body['type']]: (entry: Fields) => Extract<Body, {
   message: ({ message }) => (isMessage(message) ? { type: 'message', message } : undefined),
   compaction: ({ compaction }) => (isCompaction(compaction) ? { type: 'compaction', compaction } : undefined),
   'branch-summary': ({ summary }) => {
-    if (!isObject(summary)) return undefined
+    if (!isRecord(summary)) return undefined
     const { text, fromLeaf, commonAncestor } = summary
     if (typeof text !== 'string' || typeof fromLeaf !== 'string' || !isIdOrNull(commonAncestor)) return undefined
     return { type: 'branch-summary', summary: { text, fromLeaf, commonAncestor } }
   },
   note: ({ text }) => (typeof text === 'string' ? { type: 'note', text } : undefined),
-  custom: ({ data }) => (isObject(data) ? { type: 'custom', data: data as JSONObject } : undefined),
+  custom: ({ data }) => (isRecord(data) ? { type: 'custom', data: data as JSONObject } : undefined),
   label: ({ label }) => {
-    if (!isObject(label) || typeof label.entryId !== 'string' || !isLabel(label.text)) return undefined
+    if (!isRecord(label) || typeof label.entryId !== 'string' || !isLabel(label.text)) return undefined
     return { type: 'label', label: { entryId: label.entryId, text: label.text } }
   },
 }
@@ -82,7 +79,7 @@ function isIdOrNull(value: unknown): value is string | null {
 
 /** A result is checked with the answer that it belongs to. */
 function isMessage(value: unknown): value is StoredMessage {
-  if (!isObject(value) || typeof value.id !== 'string') return false
+  if (!isRecord(value) || typeof value.id !== 'string') return false
   return value.role === 'tool-result' ? typeof value.toolCallId === 'string' : isRight([value as unknown as StoredMessage])
 }
 
@@ -92,7 +89,7 @@ export function isRight(messages: readonly StoredMessage[]): boolean {
 }
 
 function isCompaction(value: unknown): value is Compaction {
-  if (!isObject(value)) return false
+  if (!isRecord(value)) return false
   const texts = ['compactionId', 'summary', 'firstKeptMessageId', 'source'].every((name) => typeof value[name] === 'string')
-  return texts && Number.isFinite(value.tokensBefore) && Number.isFinite(value.tokensAfter) && Array.isArray(value.facts) && isObject(value.usage)
+  return texts && Number.isFinite(value.tokensBefore) && Number.isFinite(value.tokensAfter) && Array.isArray(value.facts) && isRecord(value.usage)
 }
