@@ -46,7 +46,7 @@ export function checkStructure({ name, levels = [], sources, ownNames, ceiling }
   const lost = [...sources.keys()].filter((file) => placeOf(file) === undefined)
   const homeless = lost.map((file) => `${folder}${file} is in no room. Add its folder to \`${name}\` in structure.js, or move it to a room that is there.`)
   const judged = ceiling === undefined ? [...findings, ...emptyRooms(name, levels, sources)] : compareWith(ceiling, counts, name)
-  return { problems: [...homeless, ...judged], findings, counts }
+  return { problems: [...namedTwice(name, levels), ...homeless, ...judged], findings, counts }
 }
 
 /**
@@ -134,6 +134,21 @@ function tellCircle(group, edges, folder) {
 }
 
 /**
+ * @param {string} name
+ * @param {readonly Level[]} levels
+ */
+function namedTwice(name, levels) {
+  const paths = pathsIn(levels)
+  const repeated = paths.filter((path, index) => paths.indexOf(path) !== index)
+  return repeated.map((path) => `${name}: structure.js names ${path} twice. Leave it in one room.`)
+}
+
+/** @param {readonly Level[]} levels */
+function pathsIn(levels) {
+  return levels.flatMap((level) => roomsAt(level).flatMap(({ holds }) => holds))
+}
+
+/**
  * A package with a ceiling is on its way, so it may name rooms that are still empty.
  *
  * @param {string} name
@@ -141,7 +156,6 @@ function tellCircle(group, edges, folder) {
  * @param {ReadonlyMap<string, string>} sources
  */
 function emptyRooms(name, levels, sources) {
-  const paths = levels.flatMap((level) => roomsAt(level).flatMap(({ holds }) => holds))
-  const empty = paths.filter((path) => ![...sources.keys()].some((file) => file === path || file.startsWith(`${path}/`)))
+  const empty = pathsIn(levels).filter((path) => ![...sources.keys()].some((file) => file === path || file.startsWith(`${path}/`)))
   return empty.map((path) => `${name}: structure.js names ${path}, and no file is there. Remove it from the list.`)
 }

@@ -115,6 +115,13 @@ describe('structure of a package', () => {
     ])
   })
 
+  it('refuses a room that is named twice', () => {
+    const sources = new Map([['a.ts', '']])
+    expect(checkStructure({ name: 'demo', levels: ['a.ts', { room: 'all', holds: ['a.ts'] }], sources, ceiling: undefined }).problems).toEqual([
+      'demo: structure.js names a.ts twice. Leave it in one room.',
+    ])
+  })
+
   it('refuses a circle by value', () => {
     const { problems, counts } = check({ 'clock.ts': "\nimport { a } from './json.ts'", 'json.ts': "import { b } from './clock.ts'" })
     expect(problems).toEqual([
