@@ -1,6 +1,6 @@
 // node child.ts <module of a contender> <workload> [size]: does the work once and says what it took, as JSON on one line.
 import { pathToFileURL } from 'node:url'
-import type { Contender, DurableContender } from './contender.ts'
+import type { Contender, DurableContender, Unable } from './contender.ts'
 import type { Sample } from './workload.ts'
 import { isWorkloadName, workloads } from './workloads.ts'
 
@@ -11,6 +11,6 @@ if (file === undefined || !isWorkloadName(name)) throw new Error('usage: node ch
 const { contender } = (await import(pathToFileURL(file).href)) as { readonly contender: Contender & DurableContender }
 const workload = workloads[name]
 const figures = await workload.measure(contender, size === undefined ? workload.size : Number(size))
-const sample: Sample = { ...figures, peakBytes: process.resourceUsage().maxRSS * 1024 }
+const sample: Sample | Unable = 'unable' in figures ? figures : { ...figures, peakBytes: process.resourceUsage().maxRSS * 1024 }
 // Some contenders leave timers or connections behind; the line must be out before they are cut off.
 process.stdout.write(`\n${JSON.stringify(sample)}\n`, () => process.exit(0))

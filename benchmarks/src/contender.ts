@@ -18,12 +18,19 @@ export interface Watch {
   readonly onToolResult?: () => void
 }
 
+/** Why a contender cannot do some work. */
+export interface Unable {
+  readonly unable: string
+}
+
 /** An agent with one tool, `write`, whose model gives scripted answers. Made once, run any number of times, also at once. */
 export interface Prepared {
   /** Must run one turn on a conversation of its own, from the input to its end, and read every event of it. */
   run(watch: Watch): Promise<Seen>
   /** Must read the first answer of the same model to its end, with nothing around it. */
   bare(watch: Watch): Promise<void>
+  /** Must run one turn as `run` does, with so many readers who read every event of it each. */
+  readonly runWithReaders: ((readers: number) => Promise<readonly Seen[]>) | Unable
 }
 
 /** The same, with every turn in a file. Opened once, run any number of times, also at once. */
@@ -38,6 +45,8 @@ export interface Opened {
 
 /** Something that can run turns: one file per contender, which exports it as `contender`. */
 export interface Contender {
+  /** The module that users import, as `import.meta.resolve` gives it. */
+  readonly packageUrl: string
   prepare(answers: readonly Answer[]): Prepared
 }
 

@@ -1,5 +1,5 @@
 import { markdownTable, median, type Table } from './harness.ts'
-import type { Competitor } from './peers.ts'
+import { ours, reference, type Competitor } from './peers.ts'
 import { machineLine } from './results-file.ts'
 import type { ChildResult } from './sample-child.ts'
 import { rowsOf, type Row, type Sample } from './workload.ts'
@@ -27,12 +27,14 @@ export function peersReport({ memory, durable, rounds, timeoutMs }: PeersReport)
   return [
     '## The same work by others\n',
     `${machineLine()} Command: \`npm run bench:peers\`.\n`,
-    'The model is scripted and in the same process, so all that is left is overhead. Each figure comes from processes of their own, which do',
-    `small work of the same kind for 0.3 s and then the work once: medians of ${rounds}, of fewer where one takes longer than two seconds. The reader iterates`,
-    'every event, and its counts of text deltas, argument deltas and tool results must be right.\n',
+    'The model is scripted and in the same process, so all that is left is overhead. Our packages are installed from their tarballs into an empty',
+    'project, the others as their registry has them. Each figure comes from processes of their own, which do small work of the same kind for 0.3 s, or for',
+    `three seconds where the row says so, and then the work once: medians of ${rounds}, of fewer where the processes of a figure take more than ten seconds`,
+    `together. The reader iterates every event, and its counts of text deltas, argument deltas and tool results must be right. *× ${reference}* is the figure on`,
+    `its left divided by that of ${reference}.\n`,
     ...aboutLines(memory),
     '\npi leaves the reading of arguments to its providers, which read them anew at each delta; its stream function does it in the same way.',
-    'Peak is the most memory that the process ever had, Node and all code included.\n',
+    'Peak is the most memory that the process ever had, Node and all code included. An import is timed in a process that does nothing else.\n',
     ...tableLines(memory, timeoutMs),
     '\n## The same work, stored\n',
     'Every turn is a new conversation in one SQLite file, and what was seen must be in it when it is opened again. Arguments and result of a call are',
@@ -50,32 +52,65 @@ function aboutLines(cells: readonly Cell[]): readonly string[] {
 }
 
 function tableLines(cells: readonly Cell[], timeoutMs: number): readonly string[] {
-  const reasons = cells.flatMap(({ competitor, trouble }) => (trouble?.kind === 'failed' ? [`- ${competitor.name}: ${trouble.reason}`] : []))
-  return [markdownTable(tableOf(cells, timeoutMs)), ...(reasons.length === 0 ? [] : ['\n– stands for:\n', ...new Set(reasons)])]
+  const reasons = cells.flatMap(({ competitor, workload, trouble }) =>
+    trouble === undefined || trouble.kind === 'timeout' ? [] : [`- ${competitor.name}, ${workloads[workload].title}: ${trouble.reason}`],
+  )
+  return [markdownTable(tableOf(cells, timeoutMs)), ...(reasons.length === 0 ? [] : ['\nLeft out (–):\n', ...reasons])]
+}
+
+interface Column {
+  readonly head: string
+  readonly textOf: (row: Row, workload: WorkloadName) => string
 }
 
 function tableOf(cells: readonly Cell[], timeoutMs: number): Table {
-  const columns = columnsOf(cells)
+  const columns = columnsOf(cells).flatMap((competitor) => [figures(cells, competitor, timeoutMs), ...ratios(cells, competitor)])
   const names = [...new Set(cells.map(({ workload }) => workload))]
-  const textOf = (row: Row, column: Competitor, workload: WorkloadName): string => {
-    const cell = cells.find((each) => each.competitor === column && each.workload === workload)
-    return cell === undefined ? '' : cellText(cell, row, timeoutMs)
-  }
   const rows = names.flatMap((name) =>
-    rowsOf(workloads[name]).map((row) => [`${row.title}, ${row.unit}`, ...columns.map((column) => textOf(row, column, name))]),
+    rowsOf(workloads[name]).map((row) => [`${row.title}, ${row.unit}`, ...columns.map(({ textOf }) => textOf(row, name))]),
   )
-  return { head: ['work', ...columns.map(({ name }) => name)], rows }
+  return { head: ['work', ...columns.map(({ head }) => head)], rows }
+}
+
+function figures(cells: readonly Cell[], competitor: Competitor, timeoutMs: number): Column {
+  return {
+    head: competitor.name,
+    textOf(row, workload) {
+      const cell = cellOf(cells, competitor.name, workload)
+      return cell === undefined ? '' : cellText(cell, row, timeoutMs)
+    },
+  }
+}
+
+/** Compares one of ours with the reference, in a table that has it. */
+function ratios(cells: readonly Cell[], competitor: Competitor): readonly Column[] {
+  if (!ours.includes(competitor) || !cells.some((cell) => cell.competitor.name === reference)) return []
+  const textOf = (row: Row, workload: WorkloadName): string => {
+    const [own, theirs] = [competitor.name, reference].map((name) => valueIn(cellOf(cells, name, workload), row))
+    return own === undefined || theirs === undefined ? '' : figure(own / theirs)
+  }
+  return [{ head: `× ${reference}`, textOf }]
+}
+
+function cellOf(cells: readonly Cell[], name: string, workload: WorkloadName): Cell | undefined {
+  return cells.find((cell) => cell.competitor.name === name && cell.workload === workload)
 }
 
 function columnsOf(cells: readonly Cell[]): readonly Competitor[] {
   return [...new Set(cells.map(({ competitor }) => competitor))]
 }
 
-function cellText({ samples, trouble }: Cell, { valueOf }: Row, timeoutMs: number): string {
-  if (trouble?.kind === 'timeout') return `> ${timeoutMs / 1000} s`
-  if (samples.length === 0) return trouble === undefined ? '' : '–'
-  const values = samples.map(valueOf).filter((value) => value !== undefined)
-  return values.length === 0 ? '–' : figure(median(values))
+function cellText(cell: Cell, row: Row, timeoutMs: number): string {
+  if (cell.trouble?.kind === 'timeout') return `> ${timeoutMs / 1000} s`
+  if (cell.samples.length === 0 && cell.trouble === undefined) return ''
+  const value = valueIn(cell, row)
+  return value === undefined ? '–' : figure(value)
+}
+
+function valueIn(cell: Cell | undefined, { valueOf }: Row): number | undefined {
+  if (cell?.trouble !== undefined) return undefined
+  const values = (cell?.samples ?? []).map(valueOf).filter((value) => value !== undefined)
+  return values.length === 0 ? undefined : median(values)
 }
 
 /** Three digits, as far as there are any behind the point. */

@@ -38,20 +38,29 @@ interface Peer {
   readonly seam: string
 }
 
+/** The column that ours are compared with. */
+export const reference = 'pi 0.73'
+
+const langGraphPackages = ['@langchain/langgraph', '@langchain/core']
+
 const peers: readonly Peer[] = [
-  { name: 'pi', file: 'pi.ts', packages: ['@earendil-works/pi-agent-core'], seam: '`agentLoop` with a stream function' },
+  { name: reference, file: 'pi-073.ts', packages: ['@mariozechner/pi-agent-core'], seam: '`agentLoop` with a stream function' },
+  { name: 'pi 0.87', file: 'pi-087.ts', packages: ['@earendil-works/pi-agent-core'], seam: 'the same of its successor' },
   { name: 'ai', file: 'ai.ts', packages: ['ai'], seam: '`ToolLoopAgent` with the same model as Bowline' },
   { name: 'OpenAI Agents', file: 'openai-agents.ts', packages: ['@openai/agents'], seam: '`run` with a `Model`, tracing off' },
   { name: 'Mastra', file: 'mastra.ts', packages: ['@mastra/core'], seam: '`Agent.stream` with the same model as Bowline' },
   {
     name: 'LangGraph',
     file: 'langgraph.ts',
-    packages: ['@langchain/langgraph'],
+    packages: langGraphPackages,
     seam: '`createReactAgent` with a `BaseChatModel`, read as messages, callbacks awaited',
   },
+  { name: 'LangGraph, delta', file: 'langgraph-delta.ts', packages: langGraphPackages, seam: 'the same with its messages in a `DeltaChannel`' },
 ]
 
 const mastraPackages = ['@mastra/core', '@mastra/memory', '@mastra/libsql']
+
+const storedLangGraphPackages = [...langGraphPackages, '@langchain/langgraph-checkpoint', '@langchain/langgraph-checkpoint-sqlite', 'better-sqlite3']
 
 const durablePeers: readonly Peer[] = [
   {
@@ -69,8 +78,14 @@ const durablePeers: readonly Peer[] = [
   {
     name: 'LangGraph',
     file: 'langgraph-durable.ts',
-    packages: ['@langchain/langgraph', '@langchain/langgraph-checkpoint-sqlite', 'better-sqlite3'],
+    packages: storedLangGraphPackages,
     seam: '`createReactAgent` with `SqliteSaver` and `durability: "sync"`: a turn that is called again goes on at its last step',
+  },
+  {
+    name: 'LangGraph, delta',
+    file: 'langgraph-delta-durable.ts',
+    packages: storedLangGraphPackages,
+    seam: 'the same with its messages in a `DeltaChannel`: a checkpoint holds what its step has added',
   },
 ]
 

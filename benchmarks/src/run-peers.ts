@@ -1,11 +1,12 @@
 // npm run bench:peers [-- name...]: the same work by us and by others, all in one run. Writes its section of results.md.
 import { spawnSync } from 'node:child_process'
 import { durableWorkloads } from './durable-workloads.ts'
+import { installTarballs } from './installed-project.ts'
 import { memoryWorkloads } from './memory-workloads.ts'
 import { competitors, durableCompetitors, peersFolder, type Competitor } from './peers.ts'
 import { peersReport, type Cell } from './peers-report.ts'
 import { writeSection } from './results-file.ts'
-import { sampleInChild } from './sample-child.ts'
+import { sampleInChild, type ChildWork } from './sample-child.ts'
 import { withTemporaryFolder } from './temporary-folder.ts'
 import type { WorkloadName } from './workloads.ts'
 
@@ -17,7 +18,10 @@ const enoughMs = 10_000
 installPeers()
 const memory = cellsOf(competitors(), memoryWorkloads)
 const durable = cellsOf(durableCompetitors(), durableWorkloads)
-await fill(selected([...memory, ...durable], process.argv.slice(2)))
+await withTemporaryFolder(async (project) => {
+  installTarballs(project)
+  await fill(selected([...memory, ...durable], process.argv.slice(2)), project)
+})
 const body = peersReport({ memory, durable, rounds, timeoutMs })
 console.log(body)
 if (process.argv.length === 2) writeSection('peers', body)
@@ -43,21 +47,21 @@ function selected(all: readonly Cell[], wanted: readonly string[]): readonly Cel
 }
 
 /** Round by round, so that what the machine does meanwhile hits all of them alike. */
-async function fill(wanted: readonly Cell[]): Promise<void> {
+async function fill(wanted: readonly Cell[], project: string): Promise<void> {
   await withTemporaryFolder(async (compileCache) => {
     for (let round = 1; round <= rounds; round += 1) {
       for (const cell of wanted) {
-        if (cell.trouble === undefined && cell.spentMs <= enoughMs) await addSample(cell, compileCache)
+        if (cell.trouble === undefined && cell.spentMs <= enoughMs) await addSample(cell, { compileCache, project })
       }
       console.error(`round ${round} of ${rounds}`)
     }
   })
 }
 
-async function addSample(cell: Cell, compileCache: string): Promise<void> {
+async function addSample(cell: Cell, folders: Pick<ChildWork, 'compileCache' | 'project'>): Promise<void> {
   const startedAt = performance.now()
   const { workload, competitor } = cell
-  const result = await sampleInChild({ module: competitor.module, workload, timeoutMs, compileCache })
+  const result = await sampleInChild({ module: competitor.module, workload, timeoutMs, ...folders })
   cell.spentMs += performance.now() - startedAt
   if (result.kind === 'sample') cell.samples.push(result.sample)
   else cell.trouble = result

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
+import type { Unable } from './contender.ts'
 import { median } from './harness.ts'
 import { withTemporaryFolder } from './temporary-folder.ts'
 import type { Sample } from './workload.ts'
@@ -13,27 +14,37 @@ export interface ChildWork {
   readonly timeoutMs?: number
   /** Folder for compiled code: then no process pays for stripping types from sources, but for the first. */
   readonly compileCache?: string
+  /** Project into which our packages were installed from their tarballs. Without it they are loaded from their builds. */
+  readonly project?: string
 }
 
 /** What a process of its own gave, or why it gave nothing. */
 export type ChildResult =
   | { readonly kind: 'sample'; readonly sample: Sample }
   | { readonly kind: 'timeout' }
+  | { readonly kind: 'unable'; readonly reason: string }
   | { readonly kind: 'failed'; readonly reason: string }
 
 /** Runs a workload once in a fresh process. */
 export function sampleInChild(work: ChildWork): Promise<ChildResult> {
-  const { module, workload, size, timeoutMs = 60_000, compileCache } = work
-  const [useBuilt, child] = ['use-built.ts', 'child.ts'].map((file) => join(import.meta.dirname, file)) as [string, string]
-  const args = ['--import', useBuilt, child, module, workload, ...(size === undefined ? [] : [String(size)])]
+  const { module, workload, size, timeoutMs = 60_000, compileCache, project } = work
+  const files = [project === undefined ? 'use-built.ts' : 'use-installed.ts', 'child.ts']
+  const [packages, child] = files.map((file) => join(import.meta.dirname, file)) as [string, string]
+  const args = ['--import', packages, child, module, workload, ...(size === undefined ? [] : [String(size)])]
   const cache = compileCache !== undefined && { NODE_COMPILE_CACHE: compileCache }
-  const env = { ...process.env, NODE_ENV: 'production', NO_COLOR: '1', ...cache }
+  const installed = project !== undefined && { INSTALLED_PROJECT: project }
+  const env = { ...process.env, NODE_ENV: 'production', NO_COLOR: '1', ...cache, ...installed }
   return new Promise((resolve) => {
     execFile(process.execPath, args, { env, timeout: timeoutMs, killSignal: 'SIGKILL' }, (error, stdout, stderr) => {
-      if (!error) return resolve({ kind: 'sample', sample: JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '') as Sample })
+      if (!error) return resolve(resultIn(stdout))
       resolve(error.killed === true ? { kind: 'timeout' } : { kind: 'failed', reason: reasonIn(stderr) ?? error.message })
     })
   })
+}
+
+function resultIn(stdout: string): ChildResult {
+  const said = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '') as Sample | Unable
+  return 'unable' in said ? { kind: 'unable', reason: said.unable } : { kind: 'sample', sample: said }
 }
 
 /** The medians of fresh processes, all works in turn. A work that gives nothing fails the whole. */
@@ -43,7 +54,7 @@ export async function sampleRounds(works: readonly ChildWork[], rounds = 5): Pro
     for (let round = 0; round < rounds; round += 1) {
       for (const [place, work] of works.entries()) {
         const result = await sampleInChild({ ...work, compileCache })
-        if (result.kind !== 'sample') throw new Error(`${work.workload}: ${result.kind === 'failed' ? result.reason : result.kind}`)
+        if (result.kind !== 'sample') throw new Error(`${work.workload}: ${'reason' in result ? result.reason : result.kind}`)
         samples[place]?.push(result.sample)
       }
     }

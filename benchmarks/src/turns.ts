@@ -10,8 +10,10 @@ export function callsThenText(calls: number, call: Answer = { arguments: 1 }): r
 
 /** Runs one turn, and makes sure that what was measured is the whole. */
 export async function runWhole({ run }: Pick<Prepared, 'run'>, answers: readonly Answer[], watch: Watch = {}): Promise<void> {
-  const seen = await run(watch)
-  const wanted = allOf(answers)
+  checkSeen(await run(watch), allOf(answers))
+}
+
+export function checkSeen(seen: Seen, wanted: Seen): void {
   for (const what of Object.keys(wanted) as (keyof Seen)[]) {
     if (seen[what] !== wanted[what]) throw new Error(`${seen[what]} of ${wanted[what]} ${what} arrived`)
   }

@@ -1,4 +1,4 @@
-import type { Contender } from './contender.ts'
+import type { Contender, Unable } from './contender.ts'
 
 /** What a workload finds out. */
 export interface Figures {
@@ -31,7 +31,7 @@ export interface Workload<Subject = Contender> {
   /** Other figures of the same samples. */
   readonly furtherRows?: readonly Row[]
   /** Does the work once, when all that it needs is loaded and compiled. */
-  measure(contender: Subject, size: number): Promise<Figures>
+  measure(contender: Subject, size: number): Promise<Figures | Unable>
 }
 
 export function rowsOf({ title, unit, furtherRows = [] }: Workload<never>): readonly Row[] {

@@ -1,8 +1,9 @@
 import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { contender as bowlineDurable } from '../src/contenders/bowline-durable.ts'
-import type { Contender, DurableContender } from '../src/contender.ts'
+import { allOf, type Contender, type DurableContender } from '../src/contender.ts'
 import { durableWorkloads } from '../src/durable-workloads.ts'
+import { memoryWorkloads } from '../src/memory-workloads.ts'
 import { durableOurs, ours } from '../src/peers.ts'
 import { callsThenText, runWhole } from '../src/turns.ts'
 
@@ -17,6 +18,21 @@ describe.each(ours)('$name', (competitor) => {
     const { prepare } = await contenderOf<Contender>(competitor)
     await runWhole(prepare(answers), answers)
   })
+
+  it('gives all of a turn to each of its readers', async () => {
+    const contender = await contenderOf<Contender>(competitor)
+    const { runWithReaders } = contender.prepare([{ text: 3 }])
+    if ('unable' in runWithReaders) throw new Error(runWithReaders.unable)
+    expect(await runWithReaders(3)).toEqual(Array.from({ length: 3 }, () => allOf([{ text: 3 }])))
+    expect(await memoryWorkloads.readers.measure(contender, 20)).toEqual({ value: expect.any(Number) as number })
+  })
+})
+
+it('leaves out a contender that has one reader', async () => {
+  const { contender } = (await import('../src/contenders/bowline.ts')) as { readonly contender: Contender }
+  const unable = { unable: 'its stream has one reader' }
+  const single: Contender = { ...contender, prepare: (answers) => ({ ...contender.prepare(answers), runWithReaders: unable }) }
+  expect(await memoryWorkloads.readers.measure(single, 20)).toEqual(unable)
 })
 
 describe.each([durableOurs])('$name, stored', (competitor) => {

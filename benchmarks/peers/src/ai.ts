@@ -5,6 +5,7 @@ import { answersModel, drain } from '../../src/models.ts'
 
 /** The agent of the AI SDK with a model of its own kind. */
 export const contender: Contender = {
+  packageUrl: import.meta.resolve('ai'),
   prepare(answers) {
     const model = answersModel(answers)
     const write = tool({ description: toolDescription, inputSchema: z.object({ text: z.string() }), execute: () => 'done' })
@@ -13,12 +14,20 @@ export const contender: Contender = {
       bare: (watch) => drain(model, watch),
       async run(watch) {
         const { fullStream } = await agent.stream({ prompt: 'go' })
-        const seen = nothingSeen()
-        for await (const part of fullStream) count(part, seen, watch)
-        return seen
+        return readParts(fullStream, watch)
+      },
+      async runWithReaders(readers) {
+        const result = await agent.stream({ prompt: 'go' })
+        return Promise.all(Array.from({ length: readers }, () => readParts(result.fullStream, {})))
       },
     }
   },
+}
+
+async function readParts(parts: AsyncIterable<TextStreamPart<ToolSet>>, watch: Watch): Promise<Seen> {
+  const seen = nothingSeen()
+  for await (const part of parts) count(part, seen, watch)
+  return seen
 }
 
 function count(part: TextStreamPart<ToolSet>, seen: Seen, { onText, onToolResult }: Watch): void {

@@ -23,17 +23,28 @@ import {
 process.env.LANGCHAIN_CALLBACKS_BACKGROUND = 'false'
 
 /** The ready-made agent of LangGraph with a chat model of our own, read as messages. */
-export const contender: Contender = {
-  prepare(answers) {
-    const llm = new AnswersModel(answers)
-    const agent = createReactAgent({ llm, tools: [writeTool('done')] })
-    return {
-      async bare({ onText }) {
-        for await (const { text } of llm._streamResponseChunks([])) if (text !== '') onText?.()
-      },
-      run: async (watch) => readChunks(await agent.stream(input, { streamMode: 'messages', recursionLimit: stepLimit(answers) }), watch),
-    }
-  },
+export const contender: Contender = contenderOf({})
+
+type AgentParams = Parameters<typeof createReactAgent>[0]
+
+export type AgentState = Pick<AgentParams, 'stateSchema'>
+
+/** With its list of messages in another kind of channel, if one is given. */
+export function contenderOf(state: AgentState): Contender {
+  return {
+    packageUrl: import.meta.resolve('@langchain/langgraph/prebuilt'),
+    prepare(answers) {
+      const llm = new AnswersModel(answers)
+      const agent = createReactAgent({ llm, tools: [writeTool('done')], ...state })
+      return {
+        async bare({ onText }) {
+          for await (const { text } of llm._streamResponseChunks([])) if (text !== '') onText?.()
+        },
+        run: async (watch) => readChunks(await agent.stream(input, { streamMode: 'messages', recursionLimit: stepLimit(answers) }), watch),
+        runWithReaders: { unable: 'its stream has one reader' },
+      }
+    },
+  }
 }
 
 export const input = { messages: [{ role: 'user', content: 'go' }] }

@@ -7,6 +7,7 @@ import { answersModel, drain } from '../../src/models.ts'
 
 /** The agent of Mastra with a model of the AI SDK. */
 export const contender: Contender = {
+  packageUrl: import.meta.resolve('@mastra/core/agent'),
   prepare(answers) {
     const model = answersModel(answers)
     const agent = new Agent(agentConfig(model, 'done'))
@@ -15,6 +16,10 @@ export const contender: Contender = {
       async run(watch) {
         const { fullStream } = await agent.stream('go', { maxSteps: answers.length + 1 })
         return readChunks(fullStream, watch)
+      },
+      async runWithReaders(readers) {
+        const output = await agent.stream('go', { maxSteps: answers.length + 1 })
+        return Promise.all(Array.from({ length: readers }, () => readChunks(output.fullStream, {})))
       },
     }
   },

@@ -20,6 +20,7 @@ setTracingDisabled(true)
 
 /** The agents SDK of OpenAI with a model of our own. */
 export const contender: Contender = {
+  packageUrl: import.meta.resolve('@openai/agents'),
   prepare(answers) {
     const model: Model = {
       getResponse: () => Promise.reject(new Error('The benchmark model only streams')),
@@ -41,6 +42,7 @@ export const contender: Contender = {
         await result.completed
         return seen
       },
+      runWithReaders: { unable: 'the stream of its result has one reader' },
     }
   },
 }

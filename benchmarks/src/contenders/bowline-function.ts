@@ -1,10 +1,11 @@
 import type { ModelFunction } from '@bowline/agent-loop'
 import type { AssistantMessage, AssistantPart, MessageEvent, MessageStream, ToolCallPart } from '@bowline/llm'
 import { answerAfter, argumentDelta, argumentsText, countRole, eventsOf, textDelta, toolName, type Answer, type Contender } from '../contender.ts'
-import { contenderAgent, prepareAgent } from './bowline.ts'
+import { contenderAgent, packageUrl, prepareAgent } from './bowline.ts'
 
 /** Ours with a model function: a stream of its own, and no provider in between. */
 export const contender: Contender = {
+  packageUrl,
   prepare(answers) {
     return prepareAgent(contenderAgent(functionModel(answers), answers.length), async ({ onText }) => {
       for await (const event of streamAfter(answers, 0)) if (event.type === 'text-delta') onText?.()

@@ -3,8 +3,11 @@ import { z } from 'zod'
 import { nothingSeen, toolDescription, toolName, type Contender, type Prepared, type Seen, type Watch } from '../contender.ts'
 import { answersModel, drain } from '../models.ts'
 
+export const packageUrl = import.meta.resolve('@bowline/agent-loop')
+
 /** Ours with a model of the AI SDK. */
 export const contender: Contender = {
+  packageUrl,
   prepare(answers) {
     const model = answersModel(answers)
     return prepareAgent(contenderAgent(model, answers.length), (watch) => drain(model, watch))
@@ -26,6 +29,10 @@ export function prepareAgent(agent: Agent, bare: Prepared['bare']): Prepared {
   return {
     bare,
     run: (watch) => readRun(agent.run('go'), watch),
+    async runWithReaders(readers) {
+      const run = agent.run('go')
+      return Promise.all(Array.from({ length: readers }, () => readRun(run, {})))
+    },
   }
 }
 

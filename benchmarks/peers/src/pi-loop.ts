@@ -1,15 +1,15 @@
-import { agentLoop, type AgentEvent, type AgentTool } from '@earendil-works/pi-agent-core'
-import {
+import type { agentLoop, AgentEvent, AgentTool } from '@mariozechner/pi-agent-core'
+import type {
+  AssistantMessage,
+  AssistantMessageEvent,
+  AssistantMessageEventStream,
+  Message,
+  Model,
   parseStreamingJson,
+  TextContent,
+  ToolCall,
   Type,
-  type AssistantMessage,
-  type AssistantMessageEvent,
-  type AssistantMessageEventStream,
-  type Message,
-  type Model,
-  type TextContent,
-  type ToolCall,
-} from '@earendil-works/pi-ai'
+} from '@mariozechner/pi-ai'
 import {
   answerAfter,
   argumentDelta,
@@ -26,27 +26,39 @@ import {
   type Watch,
 } from '../../src/contender.ts'
 
+/** What a version of pi has. The types are those of 0.73. */
+export interface Pi {
+  readonly agentLoop: typeof agentLoop
+  readonly parseStreamingJson: typeof parseStreamingJson
+  readonly Type: typeof Type
+  readonly packageUrl: string
+}
+
 /** pi's loop with a stream function of our own. */
-export const contender: Contender = {
-  prepare(answers) {
-    const streamAfter = (step: number) => messageStream(answerAfter(answers, step), step)
-    return {
-      async bare({ onText }) {
-        for await (const event of streamAfter(0)) if (event.type === 'text_delta') onText?.()
-      },
-      async run(watch) {
-        const prompt = { role: 'user' as const, content: 'go', timestamp: Date.now() }
-        // All messages are the model's own kind: nothing is to be converted.
-        const config = { model, convertToLlm: (messages: unknown[]) => messages as Message[] }
-        const events = agentLoop([prompt], { messages: [], tools: [write] }, config, undefined, (_model, { messages }) =>
-          streamAfter(countRole(messages, 'toolResult')),
-        )
-        const seen = nothingSeen()
-        for await (const event of events) count(event, seen, watch)
-        return seen
-      },
-    }
-  },
+export function contenderOf(pi: Pi): Contender {
+  const write = writeTool(pi)
+  return {
+    packageUrl: pi.packageUrl,
+    prepare(answers) {
+      const streamAfter = (step: number) => messageStream(pi, answerAfter(answers, step), step)
+      return {
+        async bare({ onText }) {
+          for await (const event of streamAfter(0)) if (event.type === 'text_delta') onText?.()
+        },
+        async run(watch) {
+          const prompt = { role: 'user' as const, content: 'go', timestamp: Date.now() }
+          // All messages are the model's own kind: nothing is to be converted.
+          const config = { model, convertToLlm: (messages: unknown[]) => messages as Message[] }
+          const context = { systemPrompt: '', messages: [], tools: [write] }
+          const events = pi.agentLoop([prompt], context, config, undefined, (_model, { messages }) => streamAfter(countRole(messages, 'toolResult')))
+          const seen = nothingSeen()
+          for await (const event of events) count(event, seen, watch)
+          return seen
+        },
+        runWithReaders: { unable: 'its event stream has one reader' },
+      }
+    },
+  }
 }
 
 const model: Model<'benchmark'> = {
@@ -62,13 +74,14 @@ const model: Model<'benchmark'> = {
   maxTokens: 1_000_000,
 }
 
-const parameters = Type.Object({ text: Type.String() })
-const write: AgentTool<typeof parameters> = {
-  name: toolName,
-  label: toolName,
-  description: toolDescription,
-  parameters,
-  execute: () => Promise.resolve({ content: [{ type: 'text', text: 'done' }], details: undefined }),
+function writeTool({ Type: type }: Pi): AgentTool {
+  return {
+    name: toolName,
+    label: toolName,
+    description: toolDescription,
+    parameters: type.Object({ text: type.String() }),
+    execute: () => Promise.resolve({ content: [{ type: 'text', text: 'done' }], details: undefined }),
+  }
 }
 
 function count(event: AgentEvent, seen: Seen, { onText, onToolResult }: Watch): void {
@@ -86,7 +99,7 @@ function count(event: AgentEvent, seen: Seen, { onText, onToolResult }: Watch): 
 }
 
 /** Grows one message, as all providers of pi do: also the arguments are read anew at each of their deltas. */
-function messageStream(answer: Answer, step: number): AssistantMessageEventStream {
+function messageStream(pi: Pi, answer: Answer, step: number): AssistantMessageEventStream {
   const partial = emptyMessage()
   const block: TextContent = { type: 'text', text: '' }
   const toolCall: ToolCall = { type: 'toolCall', id: `call-${step}`, name: toolName, arguments: {} }
@@ -112,7 +125,7 @@ function messageStream(answer: Answer, step: number): AssistantMessageEventStrea
       if (offset > (answer.arguments ?? 0)) return { type: 'toolcall_end', contentIndex, toolCall, partial }
       const delta = argumentDelta(input, offset - 1)
       soFar += delta
-      toolCall.arguments = parseStreamingJson(soFar)
+      toolCall.arguments = pi.parseStreamingJson(soFar)
       return { type: 'toolcall_delta', contentIndex, delta, partial }
     },
     last() {
