@@ -16,7 +16,7 @@ export type {
   StepState,
   StopCondition,
 } from './contract/options.ts'
-export type { AgentResult, AgentRun, Limits, Phase, SubmissionReceipt } from './contract/run.ts'
+export type { AgentResult, AgentRun, Limits, Phase, ReaderOptions, SubmissionReceipt } from './contract/run.ts'
 export type { Diagnostic } from './base/loaded.ts'
 export { parseInput } from './transcript/parse-input.ts'
 export { summarizeMessages } from './agent/summarize-messages.ts'
@@ -165,7 +165,6 @@ export type { Budget, BudgetEstimate, BudgetLimits, Reservation, Spending } from
 export type { RetryPolicy } from './contract/retry-policy.ts'
 export type { SectionContext } from './contract/prompt.ts'
 export type { DocsSection, Footer, PromptSections, Skill, TextSource } from './contract/prompt.ts'
-export type { ReaderOptions } from './run/event-buffer.ts'
 export { phaseOf } from './kernel/phases.ts'
 export { adoptTool, defineTool } from './tools/define-tool.ts'
 export type { AdoptedToolOptions } from './tools/define-tool.ts'

@@ -30,7 +30,10 @@ export interface AgentRun extends AsyncIterable<AgentEvent> {
    */
   readonly runId: string
   readonly phase: Phase
-  /** One more live reader, from the first event on. It ends when the result has settled. */
+  /**
+   * One more live reader, from the first event on. It ends when the result has settled. Of a message or call that is open
+   * when the reader first asks, it gets the text so far in one delta per block or call.
+   */
   events(options?: ReaderOptions): AsyncIterable<AgentEvent>
   /** Of the last turn. Must always settle and must never reject. */
   result(): Promise<AgentResult>

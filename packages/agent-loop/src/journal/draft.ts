@@ -18,14 +18,14 @@ const mostEndTries = 20
 export class Draft {
   readonly #journal: Journal
   readonly #clock: Clock
-  readonly #publish: (event: DurableEvent) => void
+  readonly #publish: (events: readonly DurableEvent[]) => void
   #records: JournalRecord[] = []
   /** Makes the row of the run that goes with the next commit. */
   #rowOfRun: (() => RunRow) | undefined
   #appended: StoredMessage[] = []
 
-  /** `publish` is told of each event when it is durable. */
-  constructor(journal: Journal, clock: Clock, publish: (event: DurableEvent) => void) {
+  /** `publish` is told the events of each commit when they are durable. */
+  constructor(journal: Journal, clock: Clock, publish: (events: readonly DurableEvent[]) => void) {
     this.#journal = journal
     this.#clock = clock
     this.#publish = publish
@@ -76,12 +76,13 @@ export class Draft {
     }
     // What was added while the commit was under way belongs to the next one.
     this.#records = this.#records.slice(given)
-    let seq = outcome.firstSeq
+    const events: DurableEvent[] = []
     for (const record of records) {
-      if (record.type === 'event') this.#publish(numbered(record.event, seq++))
+      if (record.type === 'event') events.push(numbered(record.event, outcome.firstSeq + events.length))
       else if (record.type === 'append') this.#appended.push(record.message)
       else if (record.type === 'discard') this.#appended = this.#appended.filter(({ id }) => !record.messageIds.includes(id))
     }
+    if (events.length > 0) this.#publish(events)
     return 'stored'
   }
 

@@ -32,7 +32,7 @@ export class TurnLog {
   /** `ending`: of an earlier segment, stored before its step had ended. */
   constructor(turn: Turn, ending: RunRow['ending']) {
     this.#turn = turn
-    this.#draft = new Draft(turn.run.journal, turn.clock, (event) => this.#show(event))
+    this.#draft = new Draft(turn.run.journal, turn.clock, (events) => this.#show(events))
     this.#row = ending && { state: 'running', ending: { ending } }
   }
 
@@ -115,15 +115,17 @@ export class TurnLog {
     this.#stage = 'closed'
   }
 
-  #show(event: DurableEvent): void {
+  #show(events: readonly DurableEvent[]): void {
     const { run, unstored, hooks } = this.#turn
-    if (event.type === 'turn-end') this.#stage = 'ended'
-    if ((event.type === 'runtime-input' || event.type === 'user-message') && event.inputId !== undefined) {
-      run.inbox.confirm(event.inputId)
-      unstored.delete(event.inputId)
+    for (const event of events) {
+      if (event.type === 'turn-end') this.#stage = 'ended'
+      if ((event.type === 'runtime-input' || event.type === 'user-message') && event.inputId !== undefined) {
+        run.inbox.confirm(event.inputId)
+        unstored.delete(event.inputId)
+      }
     }
-    run.buffer.push(event)
-    if (hooks.has('onEvent')) hooks.onEvent(event)
+    run.events.append(events)
+    if (hooks.has('onEvent')) for (const event of events) hooks.onEvent(event)
   }
 
   #unlessFenced<Result>(commit: () => Promise<Result>): Promise<Result> {

@@ -221,21 +221,21 @@ export class Turn {
   /** Gives readers a live event. */
   publish(event: DeltaEvent): void {
     Object.freeze(event)
-    this.run.buffer.push(event)
-    this.#publishTo(this.run.journal, event)
+    this.run.events.publish(event)
+    if (this.run.journal.publish) this.#publishTo(this.run.journal, event)
     if (this.#showsDeltas) this.hooks.onEvent(event)
   }
 
   /** What is only for watchers must not fail the turn: it is said once, and the rest of the turn is not published. */
   #publishTo(journal: Journal, event: DeltaEvent): void {
-    if (!journal.publish || this.#isUnpublished) return
+    if (this.#isUnpublished) return
     try {
-      journal.publish([event])
+      journal.publish?.([event])
     } catch (error) {
       this.#isUnpublished = true
       const { runId, number: turn, clock } = this
       const message = messageOf(error)
-      this.run.buffer.push({ type: 'error', at: clock.now(), runId, turn, source: 'journal', hook: 'publish', message, fatal: false })
+      this.run.events.append([{ type: 'error', at: clock.now(), runId, turn, source: 'journal', hook: 'publish', message, fatal: false }])
     }
   }
 

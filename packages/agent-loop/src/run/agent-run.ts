@@ -25,7 +25,7 @@ export function startRun(agent: AgentDefinition, input: AgentInput | undefined, 
   const { ids = systemIds, messages = [] } = options
   const journal = options.journal ?? createMemoryJournal({ messages })
   const parts = new RunParts(agent, options, journal, ancestry)
-  const { buffer, gate, stop, inbox } = parts
+  const { events, gate, stop, inbox } = parts
   let runId = options.runId ?? (order.kind === 'message' ? ids.next('run') : '')
   takeJournal(journal, 'turn')
   stop.follow(options.abortSignal)
@@ -36,7 +36,7 @@ export function startRun(agent: AgentDefinition, input: AgentInput | undefined, 
     gate.open()
     inbox.end()
     releaseJournal(journal)
-    buffer.close()
+    events.close()
   })
   void result.then(parts.end)
   const { onBreak = 'continue' } = options
@@ -50,9 +50,9 @@ export function startRun(agent: AgentDefinition, input: AgentInput | undefined, 
     },
     events(readerOptions) {
       checkReaderOptions(readerOptions)
-      return buffer.read(readerOptions)
+      return events.read(readerOptions)
     },
-    [Symbol.asyncIterator]: () => iterate({ buffer, gate, onBreak: () => (onBreak === 'abort' ? abort('the driver left') : undefined) }),
+    [Symbol.asyncIterator]: () => iterate({ events, gate, onBreak: () => (onBreak === 'abort' ? abort('the driver left') : undefined) }),
     result() {
       gate.openUnlessDriven()
       return result

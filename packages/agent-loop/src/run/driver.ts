@@ -1,20 +1,20 @@
 import type { AgentEvent } from '../events/types.ts'
-import type { EventBuffer } from './event-buffer.ts'
+import type { EventLog } from './event-log.ts'
 import type { Gate } from './gate.ts'
 import type { Reader, ReadResult } from './reader.ts'
 
 export interface IterationOptions {
-  readonly buffer: EventBuffer
+  readonly events: EventLog
   readonly gate: Gate
   /** The driver leaves before it has seen the end. */
   readonly onBreak: () => void
 }
 
 /** The iterator of a run: its driver while it waits for one, else one more reader. Throws `busy` for a second driver. */
-export function iterate({ buffer, gate, onBreak }: IterationOptions): AsyncIterableIterator<AgentEvent, undefined> {
-  if (gate.isOpen) return buffer.read()
+export function iterate({ events, gate, onBreak }: IterationOptions): AsyncIterableIterator<AgentEvent, undefined> {
+  if (gate.isOpen) return events.read()
   gate.takeDriver()
-  return new Driver(buffer.read(), gate, onBreak)
+  return new Driver(events.read(), gate, onBreak)
 }
 
 /** The reader for whose questions a synchronized run waits. One that leaves frees the run. */

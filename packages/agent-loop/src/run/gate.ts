@@ -1,9 +1,9 @@
 import type { Clock } from '@bowline/llm'
 import { AgentError } from '../base/agent-error.ts'
-import type { EventBuffer } from './event-buffer.ts'
+import type { EventLog } from './event-log.ts'
 
 export interface GateOptions {
-  readonly buffer: EventBuffer
+  readonly events: EventLog
   readonly clock: Clock
   /** A live run waits for nobody. Default false. */
   readonly isOpen?: boolean
@@ -20,15 +20,15 @@ export class Gate {
   /** The driver has asked for more behind the durable event with this number. */
   #askedBehind = 0
   #waiting: { readonly seq: number; readonly go: () => void } | undefined
-  readonly #buffer: EventBuffer
+  readonly #events: EventLog
   readonly #clock: Clock
   readonly #signal: AbortSignal
   readonly #driverTimeoutMs: number | undefined
   readonly #onAbort = (): void => this.open()
 
-  constructor({ isOpen = false, buffer, clock, signal, driverTimeoutMs }: GateOptions) {
+  constructor({ isOpen = false, events, clock, signal, driverTimeoutMs }: GateOptions) {
     this.#open = isOpen
-    this.#buffer = buffer
+    this.#events = events
     this.#clock = clock
     this.#signal = signal
     this.#driverTimeoutMs = driverTimeoutMs
@@ -57,7 +57,7 @@ export class Gate {
    * the gate is open. One at a time: a run stands at one boundary.
    */
   async passed(): Promise<void> {
-    const seq = this.#buffer.lastSeq
+    const seq = this.#events.lastSeq
     if (this.#open || this.#askedBehind >= seq) return
     const cancelTimer = this.#setTimer()
     await new Promise<void>((go) => (this.#waiting = { seq, go }))

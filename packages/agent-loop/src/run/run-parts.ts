@@ -21,7 +21,7 @@ import { StopSwitch } from '../kernel/stop-switch.ts'
 import { checkPrices } from '../plugins/budget/limits.ts'
 import { Inbox } from '../plugins/steering/inbox.ts'
 import { orderOf, userMessageFor } from '../transcript/input.ts'
-import { EventBuffer } from './event-buffer.ts'
+import { EventLog } from './event-log.ts'
 import { Gate } from './gate.ts'
 
 /** What a run knows of those above it. */
@@ -42,7 +42,7 @@ export class RunParts {
   /** The model of each step, and those that take over from it. */
   readonly models: readonly [ModelTarget, ...ModelTarget[]]
   readonly journal: Journal
-  readonly buffer: EventBuffer
+  readonly events: EventLog
   readonly gate: Gate
   readonly stop: StopSwitch
   readonly inbox: Inbox
@@ -94,9 +94,9 @@ export class RunParts {
     this.ids = ids
     this.runtimeParams = runtimeParams
     this.stop = new StopSwitch(() => clock.now())
-    this.buffer = new EventBuffer()
-    const { buffer, stop } = this
-    this.gate = new Gate({ isOpen: mode === 'live', buffer, clock, signal: stop.signal, ...(driverTimeoutMs !== undefined && { driverTimeoutMs }) })
+    this.events = new EventLog()
+    const { events, stop } = this
+    this.gate = new Gate({ isOpen: mode === 'live', events, clock, signal: stop.signal, ...(driverTimeoutMs !== undefined && { driverTimeoutMs }) })
     this.inbox = new Inbox(ids, this.limits)
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
     this.ended = ended

@@ -2,23 +2,23 @@ import { getEventListeners } from 'node:events'
 import { manualClock } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
 import { iterate } from '../../src/run/driver.ts'
-import { EventBuffer } from '../../src/run/event-buffer.ts'
+import { EventLog } from '../../src/run/event-log.ts'
 import { Gate } from '../../src/run/gate.ts'
 import { savePoint, textDelta } from '../support/events.ts'
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 function setUp(options: { driverTimeoutMs?: number } = {}) {
-  const [buffer, clock, stop] = [new EventBuffer(), manualClock(), new AbortController()]
-  const gate = new Gate({ buffer, clock, signal: stop.signal, ...options })
+  const [events, clock, stop] = [new EventLog(), manualClock(), new AbortController()]
+  const gate = new Gate({ events, clock, signal: stop.signal, ...options })
   const breaks: string[] = []
   let passes = 0
   return {
-    ...{ buffer, clock, stop, gate, breaks },
-    iterator: () => iterate({ buffer, gate, onBreak: () => breaks.push('left') }),
+    ...{ events, clock, stop, gate, breaks },
+    iterator: () => iterate({ events, gate, onBreak: () => breaks.push('left') }),
     /** A boundary of the run, and how often the run has come past one. */
     boundary(seq: number): void {
-      buffer.push(savePoint(seq))
+      events.append([savePoint(seq)])
       void gate.passed().then(() => passes++)
     },
     async passes(): Promise<number> {
@@ -57,8 +57,8 @@ describe('the gate of a synchronized run', () => {
     run.boundary(1)
     await driver.next()
     const asked = driver.next()
-    run.buffer.push(savePoint(2))
-    run.buffer.push(textDelta('m'))
+    run.events.append([savePoint(2)])
+    run.events.publish(textDelta('m'))
     run.boundary(3)
     await asked
     await driver.next()
@@ -72,7 +72,7 @@ describe('the gate of a synchronized run', () => {
     const run = setUp()
     const driver = run.iterator()
     run.boundary(1)
-    run.buffer.push(textDelta('m'))
+    run.events.publish(textDelta('m'))
     await driver.next()
     await driver.next()
     expect(await run.passes()).toBe(1)
@@ -84,7 +84,8 @@ describe('the gate of a synchronized run', () => {
   it('A21: a run that comes late to the gate is not held by deltas that the driver has had since', async () => {
     const run = setUp()
     const driver = run.iterator()
-    for (const event of [savePoint(1), textDelta('m')]) run.buffer.push(event)
+    run.events.append([savePoint(1)])
+    run.events.publish(textDelta('m'))
     await driver.next()
     await driver.next()
     void driver.next()
@@ -94,7 +95,7 @@ describe('the gate of a synchronized run', () => {
   it('A21: a driver that has asked already when the run comes to the gate does not hold it', async () => {
     const run = setUp()
     const driver = run.iterator()
-    run.buffer.push(savePoint(1))
+    run.events.append([savePoint(1)])
     await driver.next()
     void driver.next()
     await run.gate.passed()
@@ -138,7 +139,7 @@ describe('the gate of a synchronized run', () => {
   it('A23: a driver that has seen the end has not left early', async () => {
     const run = setUp()
     const driver = run.iterator()
-    run.buffer.close()
+    run.events.close()
     await driver.next()
     await driver.return?.()
     expect(run.breaks).toEqual([])
@@ -167,8 +168,8 @@ describe('the gate of a synchronized run', () => {
     expect(await run.passes()).toBe(1)
     run.boundary(2)
     expect(await run.passes()).toBe(2)
-    const { buffer, clock } = run
-    expect(new Gate({ buffer, clock, signal: AbortSignal.abort() }).isOpen).toBe(true)
+    const { events, clock } = run
+    expect(new Gate({ events, clock, signal: AbortSignal.abort() }).isOpen).toBe(true)
   })
 
   it('goes live when the driver keeps it waiting for longer than it may', async () => {

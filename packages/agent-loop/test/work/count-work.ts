@@ -4,7 +4,7 @@ import { createHook } from 'node:async_hooks'
 import { manualClock } from '@bowline/llm/testing'
 import type { AgentRun } from '../../src/index.ts'
 import { countCalls, type CallCounts, type CountedFunction } from './count-calls.ts'
-import { aiSdkAgent, functionAgent, type CountedAgent } from './counted-agents.ts'
+import { aiSdkAgent, deltaAgent, functionAgent, type CountedAgent } from './counted-agents.ts'
 import { knownCalls } from './known-calls.ts'
 
 export interface Work {
@@ -38,28 +38,32 @@ type Read = (run: AgentRun, onFirstDelta: () => void) => Promise<unknown>
 type Counted = { readonly calls: CallCounts; readonly promises: number }
 
 const stepsBetween = 10
+const deltasBetween = 1000
 const takeCalls = countCalls()
 
 const works = {
-  'step': () => countStep(functionAgent, settle, 10),
-  'late step': () => countStep(functionAgent, settle, 50),
-  'step with a reader': () => countStep(functionAgent, readAll, 10),
+  'step': () => countOne(functionAgent, settle, 10),
+  'late step': () => countOne(functionAgent, settle, 50),
+  'step with a reader': () => countOne(functionAgent, readAll, 10),
   'first delta': () => countFirstDelta(functionAgent),
-  'step, AI SDK': () => countStep(aiSdkAgent, settle, 10),
-  'step with a reader, AI SDK': () => countStep(aiSdkAgent, readAll, 10),
+  'delta without a reader': () => countOne(deltaAgent, settle, 100, deltasBetween),
+  'delta with a reader': () => countOne(deltaAgent, readAll, 100, deltasBetween),
+  'delta with ten readers': () => countOne(deltaAgent, readTenTimes, 100, deltasBetween),
+  'step, AI SDK': () => countOne(aiSdkAgent, settle, 10),
+  'step with a reader, AI SDK': () => countOne(aiSdkAgent, readAll, 10),
   'first delta, AI SDK': () => countFirstDelta(aiSdkAgent),
 }
 
-/** Counts one step: subtracts a run of `after` steps from one of ten more, and divides by ten. */
-async function countStep(agentOf: CountedAgent, read: Read, after: number): Promise<Work> {
+/** Counts one step or delta: subtracts a run of `after` of them from one of `between` more, and divides by `between`. */
+async function countOne(agentOf: CountedAgent, read: Read, after: number, between = stepsBetween): Promise<Work> {
   const few = await countRun(agentOf, after, read)
-  const many = await countRun(agentOf, after + stepsBetween, read)
+  const many = await countRun(agentOf, after + between, read)
   const calls = new Map<string, CountedFunction>()
   for (const [place, counted] of many.calls) {
     const more = counted.calls - (few.calls.get(place)?.calls ?? 0)
-    if (more !== 0) calls.set(place, { ...counted, calls: more / stepsBetween })
+    if (more !== 0) calls.set(place, { ...counted, calls: more / between })
   }
-  return workOf({ calls, promises: (many.promises - few.promises) / stepsBetween })
+  return workOf({ calls, promises: (many.promises - few.promises) / between })
 }
 
 async function countFirstDelta(agentOf: CountedAgent): Promise<Work> {
@@ -67,8 +71,8 @@ async function countFirstDelta(agentOf: CountedAgent): Promise<Work> {
 }
 
 /** Counts a run from its start to its end, or to its first delta. The agent has run before: nothing happens for the first time. */
-async function countRun(agentOf: CountedAgent, steps: number, read: Read, untilFirstDelta = false): Promise<Counted> {
-  const agent = agentOf(steps)
+async function countRun(agentOf: CountedAgent, size: number, read: Read, untilFirstDelta = false): Promise<Counted> {
+  const agent = agentOf(size)
   const play = async (onEnd: () => void) => {
     const run = agent.run('go', { clock: manualClock() })
     await read(run, untilFirstDelta ? onEnd : () => undefined)
@@ -109,6 +113,10 @@ async function readAll(run: AgentRun, onFirstDelta: () => void): Promise<void> {
     seen = true
     onFirstDelta()
   }
+}
+
+function readTenTimes(run: AgentRun, onFirstDelta: () => void): Promise<unknown> {
+  return Promise.all(Array.from({ length: 10 }, () => readAll(run, onFirstDelta)))
 }
 
 function workOf({ calls, promises }: Counted): Work {

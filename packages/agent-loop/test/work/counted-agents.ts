@@ -4,11 +4,14 @@ import { z } from 'zod'
 import { defineAgent, defineTool } from '../../src/index.ts'
 import type { Agent, AgentModel, ModelFunction } from '../../src/index.ts'
 
-/** An agent whose turn has so many steps with one call of its tool each, and a last step with a text. */
-export type CountedAgent = (steps: number) => Agent
+/** An agent whose turn has so many steps with one call of its tool each, and a last step with a text, if no other size is named. */
+export type CountedAgent = (size: number) => Agent
 
 /** Its model is a function that gives a stream. */
 export const functionAgent: CountedAgent = (steps) => agentOf(steps, functionModel(steps))
+
+/** It has one step: a text of so many deltas. */
+export const deltaAgent: CountedAgent = (deltas) => agentOf(1, () => textStream(deltas))
 
 /** Its model is one of the AI SDK. */
 export const aiSdkAgent: CountedAgent = (steps) => {
@@ -34,11 +37,12 @@ function functionModel(steps: number): ModelFunction {
   return ({ step }) => (step > steps ? textStream() : callStream(step))
 }
 
-function textStream(): MessageStream {
-  return streamOf({ type: 'text', text: 'done' }, [
+function textStream(deltas = 1): MessageStream {
+  const text = 'done'.repeat(deltas)
+  return streamOf({ type: 'text', text }, [
     { type: 'text-start', index: 0 },
-    { type: 'text-delta', index: 0, delta: 'done' },
-    { type: 'text-end', index: 0, text: 'done' },
+    ...Array.from({ length: deltas }, () => ({ type: 'text-delta', index: 0, delta: 'done' }) as const),
+    { type: 'text-end', index: 0, text },
   ])
 }
 

@@ -74,7 +74,9 @@ export async function compactJournal(parts: JournalCompaction): Promise<Compacti
 
 async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, { view, estimate }: Context, stop: StopSwitch): Promise<CompactionHost> {
   const { journal, clock, ids, setting, model, contextWindow } = parts
-  const draft = new Draft(journal, clock, (event) => watch.onEvent?.(event))
+  const draft = new Draft(journal, clock, (events) => {
+    for (const event of events) watch.onEvent?.(event)
+  })
   const { runId = ids.next('run') } = parts
   // A log needs a turn for every event of a run: it is that behind which the compaction stands.
   const eventOf = (fields: object) => ({
