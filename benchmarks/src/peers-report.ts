@@ -34,7 +34,7 @@ export function peersReport({ memory, durable, rounds, timeoutMs }: PeersReport)
     `its left divided by that of ${reference}.\n`,
     ...aboutLines(memory),
     '\npi leaves the reading of arguments to its providers, which read them anew at each delta; its stream function does it in the same way.',
-    'Peak is the most memory that the process ever had, Node and all code included. An import is timed in a process that does nothing else.\n',
+    'Peak is the most memory that the process ever had, Node and all code included. An import is timed in a process that does nothing else, straight after another one.\n',
     ...tableLines(memory, timeoutMs),
     '\n## The same work, stored\n',
     'Every turn is a new conversation in one SQLite file, and what was seen must be in it when it is opened again. Arguments and result of a call are',
