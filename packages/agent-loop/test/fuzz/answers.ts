@@ -1,6 +1,6 @@
-import type { JSONObject } from '@bowline/llm'
+import type { AnyLanguageModel, JSONObject } from '@bowline/llm'
 import { scriptedModel } from '@bowline/llm/testing'
-import type { ScriptedModel, ScriptedToolCall, Step } from '@bowline/llm/testing'
+import type { ScriptedToolCall, Step } from '@bowline/llm/testing'
 import fc from 'fast-check'
 import { refusal } from '../support/waiting.ts'
 import { toolNames, toolActs } from './tools.ts'
@@ -71,7 +71,7 @@ export function answerPlans(
 }
 
 /** Answers in the order of the plan, and then with an end. Requests for summaries are answered by `summaries`. */
-export function plannedModel(world: World, answers: readonly AnswerPlan[], options: { summaries?: readonly AnswerPlan[]; modelId?: string } = {}): ScriptedModel {
+export function plannedModel(world: World, answers: readonly AnswerPlan[], options: { summaries?: readonly AnswerPlan[]; modelId?: string } = {}): AnyLanguageModel {
   const { summaries = [], modelId = 'planned' } = options
   const counts = { answers: 0, summaries: 0 }
   const next = (kind: keyof typeof counts): AnswerPlan | undefined => (kind === 'answers' ? answers : summaries)[counts[kind]++]
@@ -84,7 +84,7 @@ export function plannedModel(world: World, answers: readonly AnswerPlan[], optio
     },
     { modelId, clock: world.clock.world },
   )
-  return model
+  return world.shown(model)
 }
 
 export function stepOf(plan: AnswerPlan, name: string): Step {

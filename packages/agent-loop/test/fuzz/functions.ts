@@ -14,7 +14,7 @@ import type { World } from './world.ts'
 
 const goodActs = ['answer', 'ahead', 'ahead', 'stream', 'own-stream'] as const
 const badActs = ['at-once', 'deaf-stream', 'nonsense', 'nonsense', 'throw', 'reject', 'refuse', 'hang', 'late', 'late-error'] as const
-type FunctionAct = (typeof goodActs)[number] | (typeof badActs)[number]
+export type FunctionAct = (typeof goodActs)[number] | (typeof badActs)[number]
 
 /** What a model function does when it is asked. */
 export interface FunctionPlan {

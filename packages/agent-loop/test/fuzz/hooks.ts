@@ -1,16 +1,15 @@
 import fc from 'fast-check'
-import { defineExtension, defineGuardrail } from '../../src/index.ts'
 import type { Extension, ExtensionContext, Guardrail, GuardrailContext, Hooks } from '../../src/index.ts'
 import type { World } from './world.ts'
 
-const hookNames = [
+export const hookNames = [
   ...['onInput', 'beforeAgentStart', 'onTurnStart', 'transformContext', 'onStepStart', 'onStepEnd', 'beforeModelCall', 'afterModelCall'],
   ...['onToolCall', 'onToolResult', 'onToolSettled', 'beforeCompaction', 'afterCompaction', 'onRetryStart', 'onRetryEnd', 'onAgentEnd', 'onSavePoint'],
   ...['onSettled', 'onEvent'],
 ] as const satisfies readonly (keyof Hooks)[]
-type HookName = (typeof hookNames)[number]
+export type HookName = (typeof hookNames)[number]
 
-const hookActs = [
+export const hookActs = [
   ...['look', 'look', 'slow', 'throw', 'reject', 'hang', 'wrong', 'steer', 'overlay', 'follow-up', 'compact', 'note', 'abort', 'wait'],
   ...['say-1', 'say-2', 'say-3', 'say-4', 'say-5'],
 ] as const
@@ -29,7 +28,7 @@ export interface ExtensionPlan {
   readonly hooks: readonly HookPlan[]
 }
 
-const guardActs = ['allow', 'warn', 'block', 'halt', 'throw', 'hang', 'wrong', 'slow'] as const
+export const guardActs = ['allow', 'warn', 'block', 'halt', 'throw', 'hang', 'wrong', 'slow'] as const
 type GuardAct = (typeof guardActs)[number] | undefined
 
 export interface GuardrailPlan {
@@ -68,7 +67,7 @@ export function plannedExtension(world: World, { onError, deltas, hooks }: Exten
     }
     return [plan.hook, hook]
   })
-  return defineExtension({ name, deltas, ...(onError && { onError }), hooks: Object.fromEntries(planned) as Hooks })
+  return world.loop.defineExtension({ name, deltas, ...(onError && { onError }), hooks: Object.fromEntries(planned) as Hooks })
 }
 
 const acts: Readonly<Record<Exclude<HookAct, `say-${string}`>, (world: World, context: ExtensionContext) => unknown>> = {
@@ -119,7 +118,7 @@ export function plannedGuardrail(world: World, { beforeCall, afterCall, onTurn, 
     if (action === 'slow') return world.sleep(30) as never
     return (action && { action: action === 'wrong' ? 'dance' : action, reason: 'the guardrail says so' }) as never
   }
-  return defineGuardrail({
+  return world.loop.defineGuardrail({
     ...{ name: 'planned', onError },
     ...(beforeCall && { beforeCall: (_call, context) => decide(beforeCall, context) }),
     ...(afterCall && { afterCall: (_call, _result, context) => decide(afterCall, context) }),

@@ -13,8 +13,11 @@ export interface Order {
   readonly refused?: true
 }
 
+/** What stands beside the journal. */
+export type Standing = Pick<Store, 'queue' | 'waiting' | 'answered' | 'host'>
+
 /** What comes next, by what stands in the journal and what the latest result waits for. */
-export function nextOrder(world: World, store: Store, plan: RoundPlan, state: JournalState, latest: AgentResult | undefined): Order {
+export function nextOrder(world: World, store: Standing, plan: RoundPlan, state: JournalState, latest: AgentResult | undefined): Order {
   if (!state.open) return newTurn(world, store, plan)
   switch (plan.answer) {
     case 'close':
@@ -40,7 +43,7 @@ export function nextOrder(world: World, store: Store, plan: RoundPlan, state: Jo
   }
 }
 
-function newTurn(world: World, { queue, waiting, answered }: Store, { answer }: RoundPlan): Order {
+function newTurn(world: World, { queue, waiting, answered }: Standing, { answer }: RoundPlan): Order {
   if (answer === 'again' && answered !== undefined) return { input: answered }
   const queued = queue.shift()
   if (queued !== undefined) return { input: queued }

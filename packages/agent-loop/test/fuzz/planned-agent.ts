@@ -1,5 +1,4 @@
 import { createModels } from '@bowline/llm'
-import { defineAgent } from '../../src/index.ts'
 import type { Agent, AgentOptions } from '../../src/index.ts'
 import { plannedModel } from './answers.ts'
 import { functionStandsStill, plannedFunction } from './functions.ts'
@@ -15,11 +14,12 @@ const broken = (): never => {
 
 /** The agent of a scenario, and a subagent below it. */
 export function plannedAgent(world: World, plan: AgentPlan): Agent {
+  const { defineAgent } = world.loop
   const main = plannedModel(world, plan.answers, { summaries: plan.summaries, modelId: 'main' })
   const other = plan.fallback && plannedModel(world, plan.fallback, { modelId: 'other' })
   const models = createModels({
     providers: { test: { languageModel: () => main } },
-    models: { 'test:main': { contextWindow: plan.compacts ? 1_500 : 100_000 } },
+    models: { 'test:main': { contextWindow: plan.compacts ? 1_500 : 100_000, ...(plan.price && { price: plan.price }) } },
   })
   const { limits, retries, rewind, onFailedTurn, onUnknownOutcome, steering, abortGraceMs, toolConcurrency } = plan
   const tools = plannedTools(world)

@@ -1,3 +1,4 @@
+import type { ModelPrice } from '@bowline/llm'
 import fc from 'fast-check'
 import { answerPlans } from './answers.ts'
 import type { AnswerPlan } from './answers.ts'
@@ -49,10 +50,12 @@ export interface AgentPlan {
   readonly onFailedTurn: 'keep' | 'rewind'
   readonly onUnknownOutcome: 'stop' | 'tell-model'
   readonly compacts: boolean
-  readonly limits: { readonly maxSteps: number; readonly maxToolCalls?: number; readonly maxTotalTokens?: number; readonly maxDurationMs?: number }
+  readonly limits: { readonly maxSteps: number; readonly maxDepth?: number; readonly maxToolCalls?: number; readonly maxTotalTokens?: number; readonly maxDurationMs?: number }
   readonly steering: 'all' | 'one-at-a-time'
   readonly abortGraceMs: number
   readonly toolConcurrency: number
+  /** Of the first model. */
+  readonly price?: ModelPrice
 }
 
 export interface JournalPlan {

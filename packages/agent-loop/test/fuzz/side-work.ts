@@ -1,4 +1,4 @@
-import { createMemoryJournal, emptyView, reduceEvents } from '../../src/index.ts'
+import { emptyView, reduceEvents } from '../../src/index.ts'
 import type { AgentResult, AgentRun, RunOptions, ToolContext } from '../../src/index.ts'
 import { checkEvents, checkTranscript, recordingJournal } from '../../src/testing/index.ts'
 import type { RecordingJournal } from '../../src/testing/index.ts'
@@ -34,7 +34,7 @@ function spawn(world: World, context: ToolContext, options: RunOptions): AgentRu
   const { budget, ids } = world
   const tools = toolsFor(world, context)
   const runId = world.name('side')
-  const journal = recordingJournal(createMemoryJournal())
+  const journal = recordingJournal(world.loop.createMemoryJournal())
   const child = context.spawnChild({ tools })
   const given = { journal, runId, random: () => 0.5, abortSignal: context.abortSignal, ...(ids && { ids }), ...(budget && { budget }) }
   const run = child.run(runId, { ...given, ...options })

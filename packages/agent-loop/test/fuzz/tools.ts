@@ -1,10 +1,9 @@
 import { z } from 'zod'
-import { defineTool } from '../../src/index.ts'
 import type { Tool, ToolContext } from '../../src/index.ts'
 import { aborted } from './function-streams.ts'
 import { startExecuting } from './scheduling.ts'
 import { doSideWork, peekAtSideWork } from './side-work.ts'
-import type { World } from './world.ts'
+import type { Loop, World } from './world.ts'
 
 export const toolActs = [
   ...['return', 'later', 'json', 'content', 'details', 'quit', 'throw', 'reject', 'fail', 'not-json', 'large', 'flood'],
@@ -33,13 +32,14 @@ const kinds = {
   asked: { needsApproval: true },
   'asked-timed': { needsApproval: true, approvalTimeoutMs: 200 },
   short: { effect: 'pure', maxOutputCharacters: 100 },
-} as const satisfies Record<string, Partial<Parameters<typeof defineTool>[0]>>
+} as const satisfies Record<string, Partial<Parameters<Loop['defineTool']>[0]>>
 
 const others = ['wary', 'stream', 'far', 'far-timed'] as const
 export const toolNames = [...(Object.keys(kinds) as (keyof typeof kinds)[]), ...others] as const
 export type ToolName = (typeof toolNames)[number]
 
 export function plannedTools(world: World): readonly Tool[] {
+  const { defineTool } = world.loop
   const execute = (input: ToolInput, context: ToolContext) => act(world, input, context)
   const named = <Name extends string>(name: Name) => ({ name, description: `the tool ${name}`, inputSchema })
   const reconcile = ({ ms }: ToolInput, { idempotencyKey }: { idempotencyKey: string }) => {

@@ -1,9 +1,18 @@
+import type { AnyLanguageModel } from '@bowline/llm'
+import type { ScriptedModel } from '@bowline/llm/testing'
+import * as current from '../../src/index.ts'
 import type { Accepted, IdSource } from '../../src/index.ts'
 import type { Executing } from './scheduling.ts'
 import type { SharedBudget } from './shared-budget.ts'
 import type { SideWork } from './side-work.ts'
 import { watchedClock } from './watched-clock.ts'
 import type { WatchedClock } from './watched-clock.ts'
+
+/** The functions that make an agent: those of one copy of the loop. */
+export type Loop = Pick<
+  typeof current,
+  'createBudget' | 'createMemoryJournal' | 'defineAgent' | 'defineExtension' | 'defineGuardrail' | 'defineTool' | 'loopGuard'
+>
 
 /** An input that was given beside the one that began a turn. */
 export interface Given {
@@ -23,6 +32,8 @@ export interface Stop {
 /** Where something happens of which a run knows nothing: its tools, its model, its journal, its extensions. */
 export class World {
   readonly clock: WatchedClock = watchedClock(1_000)
+  /** Makes the agents of this world. */
+  readonly loop: Loop
   /** What must not be, as it was found. */
   readonly faults: string[] = []
   /** Signals that were handed out: nobody may listen to them in the end. */
@@ -56,6 +67,10 @@ export class World {
   #plans: { readonly at: number; readonly act: () => void }[] = []
   #names = 0
 
+  constructor(loop: Loop = current) {
+    this.loop = loop
+  }
+
   /** A moment that can be told apart from outside. */
   beat(): void {
     this.#beats++
@@ -63,6 +78,11 @@ export class World {
     if (due.length === 0) return
     this.#plans = this.#plans.filter(({ at }) => at > this.#beats)
     for (const { act } of due) act()
+  }
+
+  /** Returns the model as agents get it. */
+  shown(model: ScriptedModel): AnyLanguageModel {
+    return model
   }
 
   /** A model is called. */

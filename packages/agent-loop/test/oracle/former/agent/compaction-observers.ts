@@ -1,0 +1,68 @@
+import type { Extension, ExtensionContext } from '../contract/extension.ts'
+import type { Accepted, AgentInput } from '../contract/input.ts'
+import { phaseOf } from '../kernel/phases.ts'
+import type { CompactionWatch, WatchedCompaction } from '../plugins/compaction/compact-journal.ts'
+import { compactionHooks } from '../plugins/extensions/compaction-hooks.ts'
+import { hookRunner } from '../plugins/extensions/run-hooks.ts'
+import { stepFields } from '../plugins/extensions/step-fields.ts'
+import { userMessageFor } from '../transcript/input.ts'
+import type { AgentDefinition } from './definition.ts'
+import { spawnChildOf } from './spawn-child.ts'
+
+/** The hooks of the agent's extensions, for one compaction that no turn asked for. */
+export async function watchCompaction(agent: AgentDefinition, compaction: WatchedCompaction, ended: Promise<void>): Promise<CompactionWatch> {
+  const { clock, stop, note } = compaction
+  const contexts = new Map<Extension, ExtensionContext>()
+  let prompt = ''
+  const hooks = hookRunner({
+    ...{ extensions: agent.extensions, clock, abortSignal: stop.signal },
+    // There is no turn that could end for it.
+    hasEnded: () => true,
+    contextOf(extension) {
+      const context = contexts.get(extension) ?? contextWithoutTurn(agent, compaction, { ended, prompt: () => prompt })
+      contexts.set(extension, context)
+      return context
+    },
+    onError: ({ extension: name, hook, message, fatal }) => note({ type: 'error', source: 'extension', name, hook, message, fatal }),
+  })
+  if (!hooks.has('beforeCompaction', 'afterCompaction', 'onEvent')) return {}
+  prompt = agent.pinnedInstructions ?? (await promptOf(agent, compaction))
+  return { ...compactionHooks(hooks), onEvent: (event) => hooks.onEvent(event) }
+}
+
+/** Empty for a compaction that is stopped meanwhile. */
+async function promptOf({ promptCache, toolNames }: AgentDefinition, { clock, stop }: WatchedCompaction): Promise<string> {
+  const options = { clock, abortSignal: stop.signal }
+  const built = await promptCache.get({ tools: toolNames, now: clock.now() }, options).catch(() => undefined)
+  return built?.text ?? ''
+}
+
+const refused: Accepted = { ok: false, reason: 'run-ended' }
+
+/** What belongs to a turn is empty, and takes no input. A follow-up needs a journal that can queue it. */
+function contextWithoutTurn(
+  agent: AgentDefinition,
+  { journal, runId, turn, model, stop, note, contextUsage }: WatchedCompaction,
+  { ended, prompt }: { readonly ended: Promise<void>; readonly prompt: () => string },
+): ExtensionContext {
+  const queue = async (input: AgentInput): Promise<Accepted> => journal.enqueue?.(userMessageFor(input)) ?? refused
+  return Object.freeze({
+    ...{ runId, turn, step: 0, agent: Object.freeze([]), model, abortSignal: stop.signal, usage: Object.freeze({}), state: {} },
+    ...(agent.models && { models: agent.models }),
+    get journal() {
+      return phaseOf(journal)
+    },
+    contextUsage,
+    instructions: prompt,
+    isIdle: () => phaseOf(journal) === 'idle',
+    hasPendingInputs: () => false,
+    steer: async () => refused,
+    followUp: queue,
+    overlay: async () => refused,
+    compactAfterTurn: () => undefined,
+    abort: (reason) => stop.stop({ kind: 'stop', ...(reason !== undefined && { reason }) }),
+    waitForIdle: () => ended,
+    spawnChild: (options) => spawnChildOf(agent, options),
+    logStep: (fields) => note({ type: 'orchestration-step', ...stepFields(fields) }),
+  } satisfies ExtensionContext)
+}

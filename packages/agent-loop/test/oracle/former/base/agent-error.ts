@@ -1,0 +1,44 @@
+import { createRedaction } from '@bowline/llm'
+import type { AgentErrorCode, AgentErrorData } from '../events/types.ts'
+
+const marker = Symbol.for('bowline.agent-loop.error')
+
+/** Misuse by the programmer, thrown synchronously, or what a `Journal` rejects with. All else is data. */
+export class AgentError extends Error {
+  override readonly name = 'AgentError'
+  readonly code: AgentErrorCode
+  readonly [marker] = true
+
+  constructor(code: AgentErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+
+  /** True for an `AgentError` of any installed copy of this package. */
+  static isInstance(value: unknown): value is AgentError {
+    return typeof value === 'object' && value !== null && marker in value
+  }
+}
+
+/** The same facts as plain data. */
+export function errorData(error: AgentError): AgentErrorData {
+  return { code: error.code, message: error.message }
+}
+
+const redaction = createRedaction()
+
+/**
+ * Returns the text of a thrown value, without what has the form of a secret. Models, logs and streams are given this
+ * text, whether a tool, a hook or a provider failed.
+ */
+export function messageOf(error: unknown): string {
+  try {
+    if (error instanceof Error) return redaction.text(error.message || error.name)
+    return typeof error === 'string' ? redaction.text(error) : unknownError
+  } catch {
+    // A thrown value may itself throw when it is read, for example a proxy. What reports it must not fail for that.
+    return unknownError
+  }
+}
+
+const unknownError = 'unknown error'

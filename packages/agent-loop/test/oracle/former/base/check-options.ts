@@ -1,0 +1,63 @@
+import { runtimeParamsSchema } from '@bowline/llm'
+import { argumentChecks } from '@bowline/llm/arguments'
+import { AgentError } from './agent-error.ts'
+import { isRecord } from './json.ts'
+
+const check = argumentChecks((message) => new AgentError('invalid-config', message))
+
+/** Each throws `invalid-config` that names the option by its path and says what kind of value it received. */
+export const { checkBoolean, checkFunction, checkKeys, checkList, checkMethods, checkName, checkNumber, checkObject, checkOneOf } = check
+export const { checkRequired, checkSignal, checkText, checkWhole } = check
+
+/** Throws `invalid-config` that names what is wrong. */
+export function refuseConfig(message: string): never {
+  throw new AgentError('invalid-config', message)
+}
+
+/** Null is none. */
+export function checkWholeOrNull(path: string, value: unknown, least: number): void {
+  if (value !== null) checkWhole(path, value, least)
+}
+
+export function checkNotBlank(path: string, value: unknown): void {
+  checkRequired(path, value, 'a text that is not blank', (given) => typeof given === 'string' && given.trim() !== '')
+}
+
+const decimalForm = /^\d+(\.\d{1,9})?$/
+
+/** A decimal as text without exponent, or a number that is written so. */
+export function checkDecimal(path: string, value: unknown): void {
+  if (value === undefined) return
+  checkRequired(path, value, 'a decimal number like "2.50", with at most 9 decimals', (given) => {
+    return (typeof given === 'string' || typeof given === 'number') && decimalForm.test(String(given))
+  })
+}
+
+export function checkJournal(path: string, value: unknown): void {
+  checkRequired(path, value, 'a journal: an object with load and commit', (given) => {
+    return isRecord(given) && typeof given['load'] === 'function' && typeof given['commit'] === 'function'
+  })
+  checkSignal(`${path}.abortSignal`, (value as { readonly abortSignal?: unknown }).abortSignal)
+}
+
+export function checkToolChoice(path: string, value: unknown): void {
+  if (value === undefined || value === 'auto' || value === 'none' || value === 'required') return
+  checkRequired(path, value, 'auto, none, required or { toolName }', isRecord)
+  // The AI SDK writes `type` beside it.
+  checkKeys(path, value, ['toolName', 'type'])
+  const { toolName, type } = value as { readonly toolName?: unknown; readonly type?: unknown }
+  checkOneOf(`${path}.type`, type, ['tool'])
+  checkName(`${path}.toolName`, toolName)
+}
+
+/** By the one schema that all packages have. */
+export function checkRuntimeParams(value: unknown): void {
+  if (value === undefined) return
+  checkObject('runtimeParams', value)
+  const [issue] = runtimeParamsSchema.safeParse(value).error?.issues ?? []
+  if (issue) refuseConfig(`${issue.path.reduce<string>(pathText, 'runtimeParams')} ${issue.message}`)
+}
+
+function pathText(text: string, key: PropertyKey): string {
+  return typeof key === 'number' ? `${text}[${key}]` : `${text}.${String(key)}`
+}

@@ -1,0 +1,42 @@
+import type { JSONValue } from '@bowline/llm'
+import { sha256 } from '@noble/hashes/sha2.js'
+import serialize from 'canonicalize'
+import { AgentError, messageOf } from './agent-error.ts'
+
+/** What of Node's `crypto` is used, where there is one. */
+interface NativeCrypto {
+  hash?(algorithm: string, text: string, encoding: 'base64url'): string
+}
+
+const { process } = globalThis as { readonly process?: { getBuiltinModule?(name: string): unknown } }
+const native = process?.getBuiltinModule?.('node:crypto') as NativeCrypto | undefined
+
+/** JSON with sorted keys and one way to write each value (RFC 8785): equal values give equal text. Throws `invalid-input`. */
+export function canonicalJson(value: JSONValue): string {
+  try {
+    return serialize(value) ?? 'null'
+  } catch (error) {
+    throw new AgentError('invalid-input', `value must be JSON: ${messageOf(error)}`, { cause: error })
+  }
+}
+
+/** SHA-256 of the canonical JSON, base64url. */
+export function hashJson(value: JSONValue): string {
+  return hashText(canonicalJson(value))
+}
+
+/** SHA-256 of the UTF-8 text, base64url. */
+export function hashText(text: string): string {
+  // Without waiting: the platform's own digest in browsers gives a promise.
+  return native?.hash?.('sha256', text, 'base64url') ?? portableHash(text)
+}
+
+const encoder = new TextEncoder()
+
+/** The same for platforms without a digest that gives its result at once. */
+export function portableHash(text: string): string {
+  return btoa(String.fromCharCode(...sha256(encoder.encode(text))))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replace(/=+$/, '')
+}

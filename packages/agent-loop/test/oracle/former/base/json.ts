@@ -1,0 +1,119 @@
+import type { JSONValue } from '@bowline/llm'
+
+export { isRecord } from '@bowline/llm/arguments'
+
+/** Says where a value stops being JSON. */
+export class NotJsonError extends TypeError {
+  /** From the value down to what is no JSON. */
+  readonly keys: readonly (string | number)[]
+
+  constructor(message: string, keys: readonly (string | number)[]) {
+    super(message)
+    this.keys = [...keys]
+  }
+}
+
+/**
+ * A fresh copy of a JSON value. Throws `NotJsonError` for what a round trip would change: functions, dates, class
+ * instances, `NaN`, bigints, holes, cycles. Keys whose value is `undefined` are left out. `at` is where the value is.
+ */
+export function copyJson(value: unknown, at: readonly string[] = []): JSONValue {
+  return copy(value, { objects: [], keys: [...at], written: false })
+}
+
+/**
+ * A copy as `JSON.stringify` writes it: of a class instance its fields, or what its `toJSON` gives. Throws `NotJsonError`
+ * for what would be lost: functions, `NaN`, bigints, holes, cycles, and instances without a field, like a `Map`.
+ */
+export function writtenJson(value: unknown): JSONValue {
+  return copy(value, { objects: [], keys: [], written: true })
+}
+
+/** What stands above a value, and under which keys. */
+interface Path {
+  readonly objects: object[]
+  readonly keys: (string | number)[]
+  readonly written: boolean
+}
+
+function copy(value: unknown, path: Path): JSONValue {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
+  if (typeof value === 'number' && Number.isFinite(value)) return value + 0
+  if (typeof value !== 'object') throw notJson(value, path)
+  if (path.objects.includes(value)) throw new NotJsonError(`${place(path)} contains itself`, path.keys)
+  path.objects.push(value)
+  const result = Array.isArray(value) ? copyArray(value, path) : copyObject(value, path)
+  path.objects.pop()
+  return result
+}
+
+function copyArray(value: readonly unknown[], path: Path): JSONValue {
+  const result: JSONValue[] = []
+  for (let index = 0; index < value.length; index++) {
+    path.keys.push(index)
+    result.push(copy(value[index], path))
+    path.keys.pop()
+  }
+  return result
+}
+
+function copyObject(value: object, path: Path): JSONValue {
+  if (path.written && 'toJSON' in value && typeof value.toJSON === 'function') return copy((value as { toJSON(): unknown }).toJSON(), path)
+  const prototype: unknown = Object.getPrototypeOf(value)
+  const isPlain = prototype === Object.prototype || prototype === null
+  if (!isPlain && !(path.written && Object.keys(value).length > 0)) throw notJson(value, path)
+  const result: Record<string, JSONValue> = {}
+  for (const key of Object.keys(value)) {
+    const item = (value as Readonly<Record<string, unknown>>)[key]
+    if (item === undefined) continue
+    path.keys.push(key)
+    const copied = copy(item, path)
+    path.keys.pop()
+    if (key === '__proto__') define(result, key, copied)
+    else result[key] = copied
+  }
+  return result
+}
+
+/** A plain assignment to `__proto__` would set the prototype and lose the entry. */
+function define(target: Record<string, JSONValue>, key: string, value: JSONValue): void {
+  Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
+}
+
+function notJson(value: unknown, path: Path): NotJsonError {
+  const kind = typeof value === 'object' && value !== null ? classOf(value) : typeof value === 'number' ? String(value) : typeof value
+  return new NotJsonError(`${place(path)} is not a JSON value (${kind})`, path.keys)
+}
+
+function classOf(value: { readonly constructor?: { readonly name?: string } }): string {
+  return value.constructor?.name ?? 'object'
+}
+
+function place({ keys }: Path): string {
+  return keys.length === 0 ? 'the value' : `/${keys.join('/')}`
+}
+
+/** Freezes a JSON value and all that is in it. What is frozen already was frozen here, with all that is in it. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) freezeAll(value)
+  return value
+}
+
+function freezeAll(value: object): void {
+  const items: readonly unknown[] = Object.values(value)
+  Object.freeze(value)
+  freezeItems(items)
+}
+
+/** Freezes all that is in a JSON value, but not the value itself. */
+export function freezeWithin(value: object): void {
+  freezeItems(Object.values(value))
+}
+
+/** Most are primitives: nothing is called for them. */
+function freezeItems(items: readonly unknown[]): void {
+  for (let place = 0; place < items.length; place++) {
+    const item = items[place]
+    if (typeof item === 'object' && item !== null && !Object.isFrozen(item)) freezeAll(item)
+  }
+}

@@ -1,0 +1,100 @@
+import type { Clock } from '@bowline/llm'
+
+/** How the wait for somebody else's code ended. */
+export type Settled<Value> =
+  | { readonly kind: 'value'; readonly value: Value }
+  | { readonly kind: 'failed'; readonly error: unknown }
+  | { readonly kind: 'out-of-time' }
+  /** The run was stopped meanwhile, or has no time left. */
+  | { readonly kind: 'stopped' }
+
+export interface TimeLimit {
+  readonly clock: Clock
+  readonly timeoutMs: number
+  /** The run's. Aborting it ends a wait that has begun before, unless that is `patient`. */
+  readonly abortSignal: AbortSignal
+  /** Of a run that is being stopped: when it must have ended. Bounds the waits that begin behind the abort. */
+  readonly stopDeadline?: (() => number | undefined) | undefined
+  /** An abort leaves a wait that has begun the time until `stopDeadline`: what it waits for must not be lost. */
+  readonly patient?: boolean | undefined
+}
+
+/**
+ * Waits for code that may throw, reject or hang. It must not reject, and must leave neither a timer nor a listener
+ * behind; what the code says after the wait has ended is dropped.
+ */
+export function settleWithin<Value>(limit: TimeLimit, work: () => Value | PromiseLike<Value>): Promise<Settled<Value>> {
+  const { abortSignal } = limit
+  const behindAbort = abortSignal.aborted
+  try {
+    const returned = work()
+    if (!isThenable(returned)) return Promise.resolve({ kind: 'value', value: returned })
+    if (abortSignal.aborted && !behindAbort) {
+      dropLateFailure(returned)
+      return Promise.resolve({ kind: 'stopped' })
+    }
+    return behindAbort ? settleBehindAbort(limit, returned) : settleUnlessAborted(limit, returned)
+  } catch (error) {
+    return Promise.resolve({ kind: 'failed', error })
+  }
+}
+
+export function isThenable<Value>(value: Value | PromiseLike<Value>): value is PromiseLike<Value> {
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false
+  return 'then' in value && typeof value.then === 'function'
+}
+
+function settleUnlessAborted<Value>(limit: TimeLimit, promise: PromiseLike<Value>): Promise<Settled<Value>> {
+  const { clock, timeoutMs, abortSignal, stopDeadline, patient = false } = limit
+  return new Promise((resolve) => {
+    const timers = [clock.setTimer(clock.now() + timeoutMs, () => end({ kind: 'out-of-time' }))]
+    const onAbort = (): void => {
+      const lastEnd = patient ? stopDeadline?.() : undefined
+      if (lastEnd === undefined) return end({ kind: 'stopped' })
+      timers.push(clock.setTimer(lastEnd, () => end({ kind: 'stopped' })))
+    }
+    const end = (settled: Settled<Value>): void => {
+      for (const cancel of timers) cancel()
+      abortSignal.removeEventListener('abort', onAbort)
+      resolve(settled)
+    }
+    abortSignal.addEventListener('abort', onAbort)
+    follow(promise, end)
+  })
+}
+
+function settleBehindAbort<Value>(limit: TimeLimit, promise: PromiseLike<Value>): Promise<Settled<Value>> {
+  const { clock, timeoutMs, stopDeadline } = limit
+  const ownEnd = clock.now() + timeoutMs
+  const lastEnd = stopDeadline?.() ?? Infinity
+  return new Promise((resolve) => {
+    const kind = lastEnd < ownEnd ? 'stopped' : 'out-of-time'
+    const cancel = clock.setTimer(Math.min(ownEnd, lastEnd), () => resolve({ kind }))
+    follow(promise, (settled) => {
+      cancel()
+      resolve(settled)
+    })
+  })
+}
+
+function follow<Value>(promise: PromiseLike<Value>, end: (settled: Settled<Value>) => void): void {
+  Promise.resolve(promise).then(
+    (value) => end({ kind: 'value', value }),
+    (error: unknown) => end({ kind: 'failed', error }),
+  )
+}
+
+/** Its rejection is handled here: nobody waits for it. */
+export function dropLateFailure(promise: PromiseLike<unknown>): void {
+  Promise.resolve(promise).catch(() => undefined)
+}
+
+/** Rejects with the signal's reason when it is aborted first: who waits must not be held by what does not heed it. */
+export function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const leave = (): void => reject(signal.reason as Error)
+    if (signal.aborted) leave()
+    else signal.addEventListener('abort', leave, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave))
+  })
+}

@@ -1,0 +1,199 @@
+import type { Clock, JSONSchema7, JSONValue, LanguageModelV4ProviderTool, Message, RuntimeParams, ToolOutput } from '@bowline/llm'
+import type { IdSource } from '../base/ids.ts'
+import type { Diagnostic } from '../base/loaded.ts'
+import type { ApprovalRequest, CompactionTrigger, ToolEffect } from '../events/types.ts'
+import type { Budget } from './budget.ts'
+import type { CompactionResult } from './compaction.ts'
+import type { Accepted, AgentInput, ApprovalDecision } from './input.ts'
+import type { Journal } from './journal.ts'
+import type { AgentRun, Limits } from './run.ts'
+import type {
+  CallContext,
+  ChildReport,
+  InferInput,
+  InputSchema,
+  OnUnknownOutcome,
+  ReconcileContext,
+  Reconciled,
+  ToolExecution,
+  ToolFacts,
+  ToolReturnValue,
+} from './tool.ts'
+
+export type OnFailedTurn = 'keep' | 'rewind'
+
+/** A tool as plain data. As a remote tool it suspends the run when it is called. */
+export interface ToolDeclaration {
+  readonly name: string
+  readonly description: string
+  readonly inputSchema: JSONSchema7
+}
+
+/** A definition. It holds no conversation: one agent may run any number of them at once. */
+export interface Agent {
+  readonly name?: string
+  readonly description?: string
+  readonly tools: readonly Tool[]
+  /** Names that lost against others, and files that could not be loaded. */
+  readonly diagnostics: readonly Diagnostic[]
+  /**
+   * Starts a turn. `undefined` goes on with the open turn of the journal, or begins one with inputs that wait there.
+   * Throws `busy`, `invalid-config`, `invalid-input` or `invalid-transcript`; everything else is data in the events and
+   * in the result.
+   */
+  run(input: AgentInput | undefined, options?: RunOptions): AgentRun
+  /** Compacts the journal's conversation by hand. Throws `busy`; with an open turn the outcome is `skipped`. */
+  compact(options: CompactOptions): Promise<CompactionResult>
+  /** An agent for side work on a journal of its own: same prompt, same tools in the request, fewer that may run. */
+  spawnChild(options?: SpawnChildOptions): Agent
+  /** Reads files and guardrails again. */
+  reload(): Promise<void>
+  /** Forgets built prompts: of one channel, or all. */
+  invalidatePrompt(channel?: string): void
+  fingerprint(): Promise<AgentFingerprint>
+}
+
+export interface CompactOptions {
+  readonly journal: Journal
+  /** What its events say about who made them. Default: a new id. */
+  readonly runId?: string
+  /** Default `manual`; another one for a compaction that a journal has put off. */
+  readonly trigger?: CompactionTrigger
+  /** Extra focus of the summary. */
+  readonly instructions?: string
+  readonly abortSignal?: AbortSignal
+  readonly clock?: Clock
+  readonly ids?: IdSource
+}
+
+export interface SpawnChildOptions {
+  /** Names of the tools that may run. Default: none. */
+  readonly tools?: readonly string[]
+  readonly channel?: string
+  readonly sessionKey?: string
+}
+
+/** What an agent was: model, whole system prompt and tools. `hash` leaves out what functions and the footer say. */
+export interface AgentFingerprint {
+  readonly hash: string
+  readonly instructions: string
+  readonly model: { readonly provider: string; readonly modelId: string }
+  readonly tools: readonly {
+    readonly name: string
+    readonly description: string
+    readonly inputSchema: JSONSchema7
+    readonly effect: ToolEffect
+  }[]
+}
+
+/** Plain data, except for journal, budget, signal, clock, ids, random and `onApproval`. */
+export interface RunOptions {
+  /** Default: a memory journal that begins with `messages`. */
+  readonly journal?: Journal
+  /** The earlier transcript, when there is no journal. */
+  readonly messages?: readonly Message[]
+  /** Shown directly above the input, for this turn only; of a turn that is answered, behind its results. */
+  readonly overlays?: readonly AgentInput[]
+  readonly runtimeParams?: RuntimeParams
+  /** Tools that somebody outside runs. */
+  readonly remoteTools?: readonly ToolDeclaration[]
+  /** The definition that the requests carry in the place of today's; the code of the agent's tools runs. */
+  readonly pinned?: AgentFingerprint
+  /** Picks the platform section, and the entry of the prompt cache. */
+  readonly channel?: string
+  readonly sessionKey?: string
+  /** Who gave the input. Default `user`. */
+  readonly source?: string
+  /** Handed to tools, hooks and conditions. */
+  readonly context?: JSONValue
+  /** The id of a new turn; an open turn keeps its own. */
+  readonly runId?: string
+  /** `synchronized`: the run waits for its first iterator at turn-start, step-start and step-end. Default `live`. */
+  readonly mode?: 'live' | 'synchronized'
+  /** What a driver that leaves a synchronized run means. Default `continue`. */
+  readonly onBreak?: 'continue' | 'abort'
+  /** How long a synchronized run waits for its driver before it goes on live. Default: for ever. */
+  readonly driverTimeoutMs?: number
+  /** What new input does to calls that wait for answers. Default `refuse`. */
+  readonly onInputWhilePending?: 'refuse' | 'cancel'
+  /** Default: the agent's; a tool's own wins. */
+  readonly onUnknownOutcome?: OnUnknownOutcome
+  /** Default: the agent's. */
+  readonly onFailedTurn?: OnFailedTurn
+  /** Field by field in the place of the agent's. */
+  readonly limits?: Partial<Limits>
+  /** Shared with other runs. */
+  readonly budget?: Budget
+  /** Aborting it stops the run. */
+  readonly abortSignal?: AbortSignal
+  readonly clock?: Clock
+  readonly ids?: IdSource
+  /** 0 to 1. */
+  readonly random?: () => number
+  /** Answers an approval in place; undefined suspends the run. */
+  readonly onApproval?: (request: ApprovalRequest) => Promise<ApprovalDecision | undefined>
+}
+
+export interface ToolContext extends CallContext {
+  readonly deadlineAt?: number
+  /** Names of the agents from the root; empty at the root. */
+  readonly agent: readonly string[]
+  /** The transcript so far, as a copy. */
+  readonly messages: readonly Message[]
+  /** Live text for whoever watches. It is neither stored nor sent to a model; after the outcome it is dropped. */
+  emit(delta: string): void
+  /** Shows the model an input at the next window. */
+  steer(input: AgentInput): Promise<Accepted>
+  /** As `steer`, for this turn only. */
+  overlay(input: AgentInput): Promise<Accepted>
+  /** Asks for a compaction behind the turn. */
+  compactAfterTurn(): void
+  /** An agent for side work, with the prompt of this one. */
+  spawnChild(options?: SpawnChildOptions): Agent
+  /** Makes the events of work that was handed to somebody else, and books what it cost. */
+  reportChild(report: ChildReport): void
+}
+
+export interface ToolOptions<Schema extends InputSchema, Details extends JSONValue = JSONValue, Output = never> extends ToolFacts {
+  readonly inputSchema: Schema
+  /** Without it the tool is remote: a call ends the run as `awaiting-tools` until its result is submitted. */
+  readonly execute?: (input: InferInput<Schema>, context: ToolContext) => ToolExecution<Details, Output>
+  /** The call must be approved before it runs. */
+  readonly needsApproval?: boolean | ((input: InferInput<Schema>, context: ToolContext) => boolean | Promise<boolean>)
+  /** Asked after a crash, before a `once` call counts as unknown. */
+  readonly reconcile?: (input: InferInput<Schema>, context: ReconcileContext) => Promise<Reconciled<Details>>
+  /** What the model sees of a value that the tool returned. */
+  readonly toModelOutput?: (value: ToolReturnValue<Details>) => ToolOutput
+}
+
+/** Made by `Symbol.for`, so that two installed copies of this package know each other's tools. */
+export declare const toolMarker: unique symbol
+
+/** An agent that another one hands work to. */
+export interface Subagent {
+  readonly name: string
+  /** As it was handed in. */
+  readonly source: Agent
+}
+
+/** A tool as an agent holds it. Made by `defineTool`, or from an AI SDK tool. */
+export interface Tool extends ToolFacts {
+  readonly [toolMarker]: true
+  readonly inputSchema: InputSchema
+  readonly effect: ToolEffect
+  readonly sequential: boolean
+  readonly timeoutMs: number | null
+  readonly maxOutputCharacters: number
+  /** A tool that its provider defines and that runs here: what the model is told of it. */
+  readonly declaration?: LanguageModelV4ProviderTool
+  readonly execute?: (input: JSONValue, context: ToolContext) => unknown
+  /** Of a tool that hands work to a subagent, and has no `execute`. */
+  readonly subagent?: Subagent
+  readonly needsApproval?: boolean | ((input: JSONValue, context: ToolContext) => boolean | Promise<boolean>)
+  readonly reconcile?: (input: JSONValue, context: ReconcileContext) => Promise<Reconciled>
+  /** May be asked again later, and may give a promise: it must not depend on anything but the value and the call. */
+  readonly toModelOutput?: (value: ToolReturnValue, call: { readonly toolCallId: string; readonly input: JSONValue }) => unknown
+}
+
+/** The fields without the marker: only `defineTool` and the AI SDK adapter make tools. */
+export type ToolFields = Omit<Tool, typeof toolMarker>

@@ -1,0 +1,200 @@
+import type { AssistantMessage, Cost, JSONValue, Message, Models, RuntimeParams, ToolChoice, ToolOutput, Usage } from '@bowline/llm'
+import type { MaybePromise } from '../base/maybe-promise.ts'
+import type {
+  AgentEvent,
+  Compaction,
+  CompactionTrigger,
+  ModelName,
+  OutcomeStatus,
+  RetryEndEvent,
+  RetryStartEvent,
+  ToolEffect,
+  TurnStatus,
+} from '../events/types.ts'
+import type { Agent, SpawnChildOptions, Tool } from './agent.ts'
+import type { Guardrail } from './guardrail.ts'
+import type { Accepted, AgentInput } from './input.ts'
+import type { PromptSections } from './prompt.ts'
+import type { AgentResult, Phase } from './run.ts'
+import type { AiSdkTool } from './tool.ts'
+
+/** An event without what says when and where in the log it stands. */
+type EventFacts<Event> = Omit<Event, 'type' | 'at' | 'seq' | 'runId' | 'turn' | 'agent'>
+
+/** What every hook is given besides its event: the same object for the whole turn, always up to date. */
+export interface ExtensionContext {
+  readonly runId: string
+  readonly turn: number
+  readonly step: number
+  /** Names of the agents from the root; empty at the root. */
+  readonly agent: readonly string[]
+  readonly sessionKey?: string
+  readonly context?: JSONValue
+  /** What this process does with the journal. */
+  readonly journal: Phase
+  readonly model: ModelName
+  readonly models?: Models
+  readonly abortSignal: AbortSignal
+  /** Of the turn so far. */
+  readonly usage: Usage
+  readonly cost?: Cost | undefined
+  /** The extension's own JSON record of this turn: stored with the next commit, there again after a crash. */
+  readonly state: Record<string, JSONValue>
+  contextUsage(): ContextUsage
+  /** The system prompt of the turn. */
+  instructions(): string
+  isIdle(): boolean
+  hasPendingInputs(): boolean
+  steer(input: AgentInput): Promise<Accepted>
+  followUp(input: AgentInput): Promise<Accepted>
+  overlay(input: AgentInput): Promise<Accepted>
+  /** Asks for a compaction behind the turn. */
+  compactAfterTurn(): void
+  abort(reason?: string): void
+  /** Resolves when the run has ended: awaiting it inside of a hook would wait for itself. */
+  waitForIdle(): Promise<void>
+  spawnChild(options?: SpawnChildOptions): Agent
+  /** Writes `orchestration-step`, stored with the next commit. */
+  logStep(fields: StepFields): void
+}
+
+export interface StepFields {
+  readonly name: string | null
+  readonly previous?: string
+  readonly because: string
+  readonly sequenceIndex: number
+}
+
+export interface ContextUsage {
+  /** Estimate of what the next call sends. */
+  readonly tokens: number
+  readonly contextWindow?: number
+}
+
+export type InputDecision =
+  | { readonly action: 'continue' }
+  | { readonly action: 'transform'; readonly input: AgentInput }
+  | { readonly action: 'handled'; readonly reply?: string }
+
+export type CallDecision =
+  | { readonly action: 'allow' }
+  | { readonly action: 'modify'; readonly input: JSONValue }
+  | { readonly action: 'reject-and-continue'; readonly message: string }
+  | { readonly action: 'synthesize'; readonly output: JSONValue; readonly details?: JSONValue }
+  | { readonly action: 'error'; readonly message: string }
+
+/** Only the fields that are there change. */
+export interface ResultPatch {
+  readonly status?: OutcomeStatus
+  readonly output?: JSONValue
+  readonly details?: JSONValue
+  readonly isError?: boolean
+  readonly terminate?: boolean
+}
+
+export type CompactionDecision =
+  | { readonly cancel: true; readonly reason?: string }
+  | { readonly compaction: { readonly summary: string; readonly firstKeptMessageId: string } }
+  | { readonly instructions: string }
+
+export interface RequestPatch {
+  readonly runtimeParams?: RuntimeParams
+  readonly activeTools?: readonly string[]
+  /** Only these are shown to the model. A call of another tool is not refused for that: `onToolCall` decides. */
+  readonly shownTools?: readonly string[]
+  readonly toolChoice?: ToolChoice
+}
+
+export interface HookedCall {
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly input: JSONValue
+  readonly effect: ToolEffect
+  readonly idempotencyKey: string
+}
+
+export interface HookedResult {
+  readonly status: OutcomeStatus
+  readonly output: ToolOutput
+  readonly details?: JSONValue
+  readonly executed: 'here' | 'elsewhere' | 'no'
+  readonly terminate?: boolean
+}
+
+/** The one way of all hooks: list order, each awaited, each sees what the ones before have changed. */
+export interface Hooks {
+  onInput?(event: { readonly input: AgentInput; readonly source: string }, context: ExtensionContext): MaybePromise<InputDecision | undefined | void>
+  beforeAgentStart?(
+    event: { readonly input: AgentInput | undefined; readonly instructions: string },
+    context: ExtensionContext,
+  ): MaybePromise<{ readonly instructions?: string; readonly append?: readonly AgentInput[] } | undefined | void>
+  onTurnStart?(event: { readonly turn: number; readonly resumed: boolean }, context: ExtensionContext): MaybePromise<void>
+  transformContext?(
+    event: { readonly messages: readonly Message[] },
+    context: ExtensionContext,
+  ): MaybePromise<{ readonly messages: readonly Message[] } | undefined | void>
+  onStepStart?(event: { readonly step: number }, context: ExtensionContext): MaybePromise<void>
+  onStepEnd?(
+    event: { readonly step: number; readonly toolCalls: readonly HookedCall[]; readonly text: string },
+    context: ExtensionContext,
+  ): MaybePromise<void>
+  beforeModelCall?(
+    event: {
+      readonly instructions: string
+      readonly messages: readonly Message[]
+      readonly tools: readonly string[]
+      readonly runtimeParams: RuntimeParams
+      readonly attempt: number
+    },
+    context: ExtensionContext,
+  ): MaybePromise<RequestPatch | undefined | void>
+  afterModelCall?(event: { readonly message: AssistantMessage; readonly usage: Usage }, context: ExtensionContext): MaybePromise<void>
+  onToolCall?(event: { readonly call: HookedCall; readonly input: JSONValue }, context: ExtensionContext): MaybePromise<CallDecision | undefined | void>
+  /** Of every outcome, whatever its status. */
+  onToolResult?(
+    event: { readonly call: HookedCall; readonly result: HookedResult; readonly status: OutcomeStatus },
+    context: ExtensionContext,
+  ): MaybePromise<ResultPatch | undefined | void>
+  /** Of every outcome as it stands, behind all who could change it. What this writes into `state` is stored with it. */
+  onToolSettled?(event: { readonly call: HookedCall; readonly status: OutcomeStatus }, context: ExtensionContext): MaybePromise<void>
+  beforeCompaction?(
+    event: {
+      readonly trigger: CompactionTrigger
+      readonly messages: readonly Message[]
+      readonly tokensBefore: number
+      readonly firstKeptMessageId?: string
+      readonly instructions?: string
+    },
+    context: ExtensionContext,
+  ): MaybePromise<CompactionDecision | undefined | void>
+  afterCompaction?(event: { readonly compaction: Compaction }, context: ExtensionContext): MaybePromise<void>
+  onRetryStart?(event: EventFacts<RetryStartEvent>, context: ExtensionContext): MaybePromise<void>
+  onRetryEnd?(event: EventFacts<RetryEndEvent>, context: ExtensionContext): MaybePromise<void>
+  /** `turn-end` is durable. */
+  onAgentEnd?(event: { readonly result: AgentResult; readonly status: TurnStatus }, context: ExtensionContext): MaybePromise<void>
+  onSavePoint?(event: { readonly turn: number }, context: ExtensionContext): MaybePromise<void>
+  onSettled?(event: { readonly turn: number }, context: ExtensionContext): MaybePromise<void>
+  /** Each durable event, frozen; deltas too with `deltas: true`. Not awaited: it only looks on. */
+  onEvent?(event: AgentEvent, context: ExtensionContext): void
+}
+
+export type HookName = keyof Hooks
+
+/** Code that stands beside the loop. Its errors are isolated. */
+export interface Extension {
+  readonly name: string
+  readonly tools?: readonly Tool[] | Readonly<Record<string, Tool | AiSdkTool>>
+  readonly guardrails?: readonly Guardrail[]
+  readonly promptSections?: Partial<Pick<PromptSections, 'append' | 'memory' | 'user' | 'docs' | 'skills'>>
+  /** Of each hook. Default 5,000. */
+  readonly timeoutMs?: number
+  /**
+   * `ignore`: an `error` event, and the chain goes on with the last good value. `fail`: the turn ends as `error`.
+   * `reject` (of `onToolCall` alone): that call is denied. Default `ignore`, for `onToolCall` `reject`.
+   */
+  readonly onError?: 'ignore' | 'fail' | 'reject'
+  /** `onEvent` gets deltas too. Default false. */
+  readonly deltas?: boolean
+  readonly hooks: Hooks
+}
+

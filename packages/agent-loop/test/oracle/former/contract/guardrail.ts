@@ -1,0 +1,53 @@
+import type { JSONValue } from '@bowline/llm'
+import type { MaybePromise } from '../base/maybe-promise.ts'
+import type { OutcomeStatus, ToolEffect, ToolResult, TurnStatus } from '../events/types.ts'
+
+/** Undefined is `allow`. `warn` adds the reason to the output; `halt` ends the turn. */
+export type Decision<Action extends string> = { readonly action: Action; readonly reason?: string; readonly code?: string } | undefined
+
+export interface GuardrailContext {
+  readonly runId: string
+  readonly turn: number
+  readonly step: number
+  /** Names of the agents from the root; empty at the root. */
+  readonly agent: readonly string[]
+  readonly sessionKey?: string
+  readonly context?: JSONValue
+  readonly abortSignal: AbortSignal
+  /** The guardrail's own: a new object for each turn, and for each further segment of a turn that was suspended. It is not stored. */
+  readonly state: Record<string, unknown>
+}
+
+/** A call that a guardrail looks at. */
+export interface GuardedCall {
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly input: JSONValue
+  readonly effect: ToolEffect
+}
+
+export interface Guardrail {
+  readonly name: string
+  readonly description?: string
+  /** What a throw, or no answer within 5 s, means before a call. Default `block`. */
+  readonly onError?: 'block' | 'allow'
+  /** Once per turn; once more, as `resumed`, when a turn that was suspended or left goes on. */
+  onTurnStart?(context: GuardrailContext & { readonly resumed: boolean }): MaybePromise<void>
+  /** When the turn ends or is suspended. */
+  onTurnEnd?(context: GuardrailContext & { readonly status: TurnStatus }): MaybePromise<void>
+  beforeCall?(call: GuardedCall, context: GuardrailContext): MaybePromise<Decision<'allow' | 'warn' | 'block' | 'halt'>>
+  afterCall?(
+    call: GuardedCall,
+    result: GuardedResult,
+    context: GuardrailContext,
+  ): MaybePromise<Decision<'allow' | 'warn' | 'halt'>>
+}
+
+export interface GuardedResult {
+  readonly status: OutcomeStatus
+  readonly output: ToolResult['output']
+  /** False for a call that was refused or never ran. */
+  readonly executed: boolean
+  /** The guardrail that blocked the call. */
+  readonly refusedBy?: string
+}

@@ -1,0 +1,48 @@
+import type { ContentPart, JSONValue, UserMessage } from '@bowline/llm'
+import type { PendingToolCall } from '../events/types.ts'
+import type { ToolReturnValue } from './tool.ts'
+
+/** Copied when it is accepted. Several texts or parts make one message. */
+export type AgentInput =
+  | string
+  | readonly string[]
+  | readonly ContentPart[]
+  | UserMessage
+  | { readonly type: 'user-text'; readonly text: string | readonly string[] }
+  | { readonly type: 'user-message'; readonly content: string | readonly ContentPart[] }
+  | Answers
+
+/** Answers to a suspended turn. Checked as a whole: one that is refused refuses all. */
+export interface Answers {
+  readonly toolResults?: readonly SubmittedResult[]
+  readonly approvals?: readonly ApprovalDecision[]
+}
+
+/**
+ * `error` is short for an output with `isError`. `unknown` alone settles a call whose outcome cannot be found out. A pending
+ * call may be handed back with its answer, `{ ...pendingCall, output }`: what it says of itself must be true of the call.
+ */
+export type SubmittedResult = { readonly toolCallId: string; readonly path?: readonly string[] } & (
+  | (SaidOfCall & { readonly output: ToolReturnValue['output']; readonly details?: JSONValue; readonly isError?: boolean })
+  | (SaidOfCall & { readonly error: string })
+  | { readonly unknown: true }
+)
+
+type SaidOfCall = Partial<Pick<PendingToolCall, 'toolName' | 'input' | 'deadlineAt' | 'agent' | 'background' | 'unknown'>>
+
+export interface ApprovalDecision {
+  readonly approvalId: string
+  readonly decision: 'approve' | 'deny'
+  /** Must be the one that was asked for, when it is there. */
+  readonly inputHash?: string
+  readonly reason?: string
+  /** Edited, of an approval only. Validated by the tool's schema. */
+  readonly input?: JSONValue
+  /** Who decided. */
+  readonly by?: string
+}
+
+/** Whether an input was taken in. `inputId` names it in `runtime-input`. */
+export type Accepted =
+  | { readonly ok: true; readonly inputId: string }
+  | { readonly ok: false; readonly reason: 'run-ended' | 'queue-full' }

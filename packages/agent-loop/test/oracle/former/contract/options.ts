@@ -1,0 +1,124 @@
+import type {
+  AnyLanguageModel,
+  AssistantMessage,
+  Cost,
+  JSONValue,
+  Message,
+  MessageStream,
+  ModelRef,
+  Models,
+  RuntimeParams,
+  ToolChoice,
+  Usage,
+} from '@bowline/llm'
+import type { LoadedList } from '../base/loaded.ts'
+import type { ToolResult } from '../events/types.ts'
+import type { Agent, OnFailedTurn, Tool, ToolDeclaration } from './agent.ts'
+import type { Budget } from './budget.ts'
+import type { CompactionPolicy, Compactor } from './compaction.ts'
+import type { Extension } from './extension.ts'
+import type { Guardrail } from './guardrail.ts'
+import type { PromptSections, TextSource } from './prompt.ts'
+import type { RetryPolicy } from './retry-policy.ts'
+import type { Limits } from './run.ts'
+import type { AiSdkTool, OnUnknownOutcome } from './tool.ts'
+
+export interface AgentOptions {
+  /** Needed, with the description, when the agent is another one's subagent. */
+  readonly name?: string
+  readonly description?: string
+  /** A model of the AI SDK, a name that `models` knows, or a function of your own. */
+  readonly model: AgentModel
+  /** The registry that resolves names of models. */
+  readonly models?: Models
+  readonly runtimeParams?: RuntimeParams
+  readonly toolChoice?: ToolChoice
+  /** The system prompt: a text, or its parts. */
+  readonly instructions?: TextSource | PromptSections
+  /** Tools of an array have their own names; in a record the key is the name. */
+  readonly tools?: readonly Tool[] | Readonly<Record<string, Tool | AiSdkTool>>
+  /** At most so many calls at once in a run. Default 8. */
+  readonly toolConcurrency?: number
+  readonly subagents?: readonly Agent[]
+  /** Their hooks run in this order. */
+  readonly extensions?: readonly Extension[]
+  /** Those of folders as the list that `loadGuardrails` gave, so that `reload()` can read them again. */
+  readonly guardrails?: LoadedList<Guardrail>
+  readonly retry?: Partial<RetryPolicy> | false
+  /** The next models of a step whose model fails for good. */
+  readonly fallback?: readonly (AnyLanguageModel | ModelRef)[]
+  readonly compaction?: Partial<CompactionPolicy> | Compactor | false
+  readonly limits?: Partial<Limits>
+  readonly stopWhen?: StopCondition | readonly StopCondition[]
+  readonly prepareStep?: PrepareStep
+  /** How many steered inputs a window takes. Default `all`. */
+  readonly steering?: 'all' | 'one-at-a-time'
+  /** How long calls may take to settle once their signal is aborted. Default 2,000. */
+  readonly abortGraceMs?: number
+  /** When nobody can say whether a call happened: suspend as `needs-recovery`, or tell the model. Default `stop`. */
+  readonly onUnknownOutcome?: OnUnknownOutcome
+  /** `rewind` withdraws the input too, unless a tool that is not `pure` has run. Default `keep`. */
+  readonly onFailedTurn?: OnFailedTurn
+  /** Messages for the end of each request, which are stored nowhere. */
+  readonly ephemeral?: (context: StepContext) => Promise<readonly Message[]> | readonly Message[]
+}
+
+export type AgentModel = AnyLanguageModel | ModelRef | ModelFunction
+
+/** A model of your own. Tool results among the messages are stored, and their calls are not executed. */
+export type ModelFunction = (request: ModelFunctionRequest) => Promise<readonly ModelFunctionMessage[]> | MessageStream
+
+export interface ModelFunctionRequest {
+  readonly instructions: string
+  readonly messages: readonly Message[]
+  readonly tools: readonly ToolDeclaration[]
+  readonly runtimeParams: RuntimeParams
+  readonly abortSignal: AbortSignal
+  readonly runId: string
+  readonly turn: number
+  readonly step: number
+  readonly attempt: number
+}
+
+/** An answer, or the result of one of its calls. What is left out is filled in. */
+export type ModelFunctionMessage =
+  | (Pick<AssistantMessage, 'role'> & { readonly content: string | AssistantMessage['content'] } & Partial<
+        Omit<AssistantMessage, 'role' | 'content'>
+      >)
+  | (Pick<ToolResult, 'role' | 'toolCallId' | 'output'> & Partial<Omit<ToolResult, 'role' | 'toolCallId' | 'output'>>)
+
+/** Asked once after each step; true ends the turn. */
+export type StopCondition = (state: StepState) => boolean | Promise<boolean>
+
+/** What it returns counts for one call only and is not stored. */
+export type PrepareStep = (context: StepContext) => StepPatch | undefined | Promise<StepPatch | undefined>
+
+export interface StepPatch {
+  readonly model?: AnyLanguageModel | ModelRef
+  readonly runtimeParams?: RuntimeParams
+  readonly toolChoice?: ToolChoice
+  /** The others are not offered, and a call of one gets an error outcome. */
+  readonly activeTools?: readonly string[]
+  readonly instructions?: string
+  readonly messages?: readonly Message[]
+}
+
+/** What stands before a model call. */
+export interface StepContext {
+  readonly runId: string
+  readonly turn: number
+  /** The step that is to begin. */
+  readonly step: number
+  readonly messages: readonly Message[]
+  readonly lastAnswer?: AssistantMessage
+  /** Of the calls of the last answer. */
+  readonly lastOutcomes: readonly ToolResult[]
+  /** Of the turn so far. */
+  readonly usage: Usage
+  readonly cost?: Cost
+  readonly budgetLeft: Budget['left']
+  readonly context?: JSONValue
+}
+
+/** What stands behind a step. */
+export type StepState = StepContext

@@ -1,0 +1,85 @@
+import type { Cost, Decimal, Usage } from '@bowline/llm'
+import type { AgentEvent, ApprovalRequest, EndReason, PendingToolCall, TurnError, TurnStatus } from '../events/types.ts'
+import type { Accepted, AgentInput } from './input.ts'
+import type { StoredMessage } from './journal.ts'
+
+/** Of one turn, all its segments together. Absent is none. */
+export interface Limits {
+  /** Model calls, retries not counted. Default 32. */
+  readonly maxSteps: number
+  /** Tool calls that may run. Default 256. */
+  readonly maxToolCalls: number
+  readonly maxTotalTokens?: number
+  /** In the currency of the model's price. */
+  readonly maxCost?: Decimal
+  /** Without the time for which the turn was suspended. */
+  readonly maxDurationMs?: number
+  /** Of runs inside of runs. Default 3. */
+  readonly maxDepth: number
+  /** Inputs that wait for a window. Default 100. */
+  readonly maxQueuedInputs: number
+}
+
+export type Phase = 'idle' | 'turn' | 'compaction'
+
+/** A turn that is under way, and the turns of its follow-ups. Iterating it is reading; leaving the loop stops nothing. */
+export interface AgentRun extends AsyncIterable<AgentEvent> {
+  /**
+   * Of the first turn. Of an open turn that is taken up it is empty until the journal has been read, unless it was
+   * given.
+   */
+  readonly runId: string
+  readonly phase: Phase
+  /** One more live reader, from the first event on. It ends when the result has settled. */
+  events(options?: ReaderOptions): AsyncIterable<AgentEvent>
+  /** Of the last turn. Must always settle and must never reject. */
+  result(): Promise<AgentResult>
+  /** Shows the model an input at the next window. Resolves when it is accepted. Throws `invalid-input`. */
+  steer(input: AgentInput): Promise<Accepted>
+  /** One more turn, when the model would stop. */
+  followUp(input: AgentInput): Promise<Accepted>
+  /** As `steer`, for this turn only: it is in no transcript and no log. */
+  overlay(input: AgentInput): Promise<Accepted>
+  /** Stops the run: it ends as `aborted` within the agent's `abortGraceMs`. */
+  abort(reason?: string): void
+  /** The run of a subagent that a call has under way. */
+  child(toolCallId: string): AgentRun | undefined
+}
+
+export interface AgentResult {
+  readonly runId: string
+  readonly status: TurnStatus
+  readonly reason: EndReason
+  /** Those that this run added to the transcript, in all its turns. */
+  readonly messages: readonly StoredMessage[]
+  /** Of the last answer. */
+  readonly text: string
+  readonly pendingToolCalls: readonly PendingToolCall[]
+  readonly pendingApprovals: readonly ApprovalRequest[]
+  /** Accepted and not used when the run ended. */
+  readonly unusedInputs: readonly AgentInput[]
+  /** Of the whole turn of `runId`, earlier segments included. */
+  readonly usage: Usage
+  /** Absent when a part of it is not known. */
+  readonly cost?: Cost
+  readonly steps: number
+  readonly error?: TurnError
+  /** Present when the input was answers that were accepted. */
+  readonly submission?: SubmissionReceipt
+}
+
+/** Tool call ids and approval ids. */
+export interface SubmissionReceipt {
+  readonly accepted: readonly string[]
+  /** Answers that were stored before, word for word. */
+  readonly repeated: readonly string[]
+  /** What is still open. */
+  readonly missing: readonly string[]
+}
+
+export interface ReaderOptions {
+  /** False: durable events only. Default true. */
+  readonly deltas?: boolean
+  /** Durable events up to this number are left out. Default 0. */
+  readonly afterSeq?: number
+}

@@ -1,0 +1,184 @@
+import type { ContentItem, Cost, FunctionTool, JSONObject, JSONValue, ModelError, ProviderOptions, Usage } from '@bowline/llm'
+import type { AgentErrorData, ChildUpdateEvent, ToolEffect, TurnStatus } from '../events/types.ts'
+
+/** zod, Standard Schema, the AI SDK's `jsonSchema()` or plain JSON Schema. */
+export type InputSchema = FunctionTool['inputSchema']
+
+/** What a schema lets through. */
+export type InferInput<Schema> = Schema extends { readonly '~standard': { readonly types?: infer Types } }
+  ? NonNullable<Types> extends { readonly output: infer Output }
+    ? Output
+    : never
+  : Schema extends { readonly _type: infer Value }
+    ? Value
+    : Schema extends () => infer Lazy
+      ? InferInput<Lazy>
+      : JSONObject
+
+/**
+ * What a tool may return. Nothing counts as `'done'`; a string is a text; `ToolReturnValue` says more than the output;
+ * content, or a list of content parts, goes to the model as content; every other JSON value is the output itself.
+ *
+ * An object counts as `ToolReturnValue` if it has the key `output` and no key but `output`, `details`, `isError` and
+ * `terminate`: `{ output: 1 }` is the output 1, `{ output: 1, exitCode: 0 }` is JSON and goes to the model whole.
+ *
+ * What is not JSON (a function, bigint, `NaN`, `Date`, `Map`, class instance, or object in itself) fails the call before its
+ * outcome is stored: `the tool has run, but its output cannot be used: /user/born is not a JSON value (Date)`. Keys whose
+ * value is `undefined` are left out. `Output` is the type of a value that only the compiler cannot see to be JSON, like an
+ * interface.
+ */
+export type ToolReturn<Details extends JSONValue = JSONValue, Output = never> =
+  | void
+  | JSONValue
+  | ToolContent
+  | readonly ContentItem[]
+  | ToolReturnValue<Details>
+  | (Output & IfJson<Output>)
+
+/** Text and files for the model. */
+export interface ToolContent {
+  readonly type: 'content'
+  readonly value: readonly ContentItem[]
+}
+
+/** The type with `NotJson` in the place of each part that JSON does not have. */
+export type JsonOf<Value> = Value extends JSONValue | undefined
+  ? Value
+  : Value extends ((...parameters: never) => unknown) | { toJSON(): unknown }
+    ? NotJson
+    : Value extends object
+      ? { [Key in keyof Value]: JsonOf<Value[Key]> }
+      : NotJson
+
+// Not `JsonOf` itself: with it, what a tool returns would be inferred as literals.
+type IfJson<Value> = Value extends JsonOf<Value> ? unknown : JsonOf<Value>
+
+/** Nothing is assignable to it: where the compiler names it, a tool returns what is not JSON. */
+export interface NotJson {
+  readonly notJson: unique symbol
+}
+
+export interface ToolReturnValue<Details extends JSONValue = JSONValue> {
+  /** For the model: JSON or content, and undefined counts as `'done'`. With `toModelOutput` what that gives must be JSON. */
+  readonly output: JSONValue | ToolContent | readonly ContentItem[]
+  /** For the UI: stored with the result and never sent to a model. */
+  readonly details?: Details
+  readonly isError?: boolean
+  /** End the turn after this answer, when every one of its calls says so. */
+  readonly terminate?: boolean
+}
+
+/** What a generator yields. A string is a delta; `complete` is the output and ends the call. */
+export type ToolChunk<Details extends JSONValue = JSONValue> =
+  | string
+  | { readonly type: 'delta'; readonly delta: string; readonly replace?: true }
+  | ({ readonly type: 'complete' } & ToolReturnValue<Details>)
+
+/** What a call knows of the run it belongs to. */
+export interface CallContext {
+  readonly toolCallId: string
+  readonly toolName: string
+  /** Equal for every attempt of one call, different for any two calls. */
+  readonly idempotencyKey: string
+  readonly attempt: number
+  readonly runId: string
+  readonly turn: number
+  readonly step: number
+  readonly sessionKey?: string
+  readonly context?: JSONValue
+  /** Aborted when the run is stopped or the call is out of time; the call then has the run's `abortGraceMs` to settle. */
+  readonly abortSignal: AbortSignal
+}
+
+/**
+ * Reports on work that runs elsewhere, named by its `childRunId`. If the call runs again after a crash, the loop drops the reports that
+ * the log already has.
+ */
+export type ChildReport =
+  | { readonly kind: 'start'; readonly childRunId: string; readonly subagent: string; readonly description?: string }
+  | {
+      readonly kind: 'update'
+      readonly childRunId: string
+      /** The child's own count. The loop drops an update whose step is below the last one, or equal to it with the same status. */
+      readonly step: number
+      readonly status?: ChildUpdateEvent['status']
+      readonly text?: string
+      readonly toolNames?: readonly string[]
+    }
+  | {
+      readonly kind: 'end'
+      readonly childRunId: string
+      readonly status: TurnStatus
+      readonly usage?: Usage
+      readonly cost?: Cost
+      readonly error?: ModelError | AgentErrorData
+    }
+
+export type ReconcileContext = CallContext
+
+/** Whether a call that was started before a crash took effect. `result` is what `execute` would have returned. */
+export type Reconciled<Details extends JSONValue = JSONValue> =
+  | { readonly happened: true; readonly result?: ToolReturn<Details> }
+  | { readonly happened: false }
+  | { readonly happened: 'unknown' }
+
+/** A generator that returns nothing has its `complete` chunk as output, or else all its deltas. */
+export type ToolExecution<Details extends JSONValue = JSONValue, Output = never> =
+  | ToolReturn<Details, Output>
+  | Promise<ToolReturn<Details, Output>>
+  | AsyncGenerator<ToolChunk<Details>, ToolReturn<Details, Output>>
+
+export type OnUnknownOutcome = 'stop' | 'tell-model'
+
+export interface ToolFacts {
+  readonly name: string
+  /** For people. */
+  readonly label?: string
+  readonly description: string
+  /**
+   * What running a call twice would do. `pure`: nothing; `idempotent`: nothing under one idempotency key; `once`: it
+   * must never run twice. Default `once`.
+   */
+  readonly effect?: ToolEffect
+  /** What to do when nobody can say whether a call happened. Default: the run's. */
+  readonly onUnknownOutcome?: OnUnknownOutcome
+  /** Default 120,000 for a tool with `execute` and none without it; null is none. */
+  readonly timeoutMs?: number | null
+  /** Starts after all earlier calls of the answer have ended, and later ones after it. Default false. */
+  readonly sequential?: boolean
+  /** At most so many calls of this tool at once in a run. */
+  readonly concurrency?: number
+  /** More is cut to head and tail. Default 50,000. */
+  readonly maxOutputCharacters?: number
+  /** How long an approval may be decided; behind it the call counts as denied. Default null: for ever. */
+  readonly approvalTimeoutMs?: number | null
+  /** Asks the provider to hold the model to the schema. */
+  readonly strict?: boolean
+  /** Shown to the model. */
+  readonly inputExamples?: readonly { readonly input: JSONObject }[]
+  /** Sent along with the tool's declaration. */
+  readonly providerOptions?: ProviderOptions
+}
+
+/**
+ * A tool made by `tool()` or `dynamicTool()` of the AI SDK, or one of a provider's own tools. Its name is given
+ * beside it. A `description` that is a function is asked once, with `context: undefined`. The hooks `onInputStart`,
+ * `onInputDelta` and `onInputAvailable` are not called; `outputSchema`, `contextSchema`, `metadata` and `deferLoading`
+ * are not read. `context` in its options is the run's.
+ */
+export interface AiSdkTool {
+  readonly type?: 'function' | 'dynamic' | 'provider' | undefined
+  readonly title?: string | undefined
+  readonly description?: unknown
+  readonly inputSchema: unknown
+  readonly strict?: boolean | undefined
+  readonly inputExamples?: unknown
+  readonly providerOptions?: unknown
+  readonly needsApproval?: boolean | ((input: never, options: never) => unknown) | undefined
+  readonly execute?: ((input: never, options: never) => unknown) | undefined
+  readonly toModelOutput?: ((options: never) => unknown) | undefined
+  /** Of a provider's own tool. */
+  readonly id?: string | undefined
+  readonly args?: object | undefined
+  readonly isProviderExecuted?: boolean | undefined
+}

@@ -1,0 +1,54 @@
+import { foldCall } from './fold-calls.ts'
+import { foldContext } from './fold-context.ts'
+import { foldMessage } from './fold-messages.ts'
+import { foldTurn } from './fold-turn.ts'
+import type { Folds } from './folds.ts'
+import type { AgentEvent, DeltaEvent, DurableEvent } from './types.ts'
+
+type EventType = AgentEvent['type']
+
+const deltaTypes: Readonly<Record<DeltaEvent['type'], true>> = {
+  'text-start': true,
+  'text-delta': true,
+  'text-end': true,
+  'reasoning-start': true,
+  'reasoning-delta': true,
+  'reasoning-end': true,
+  'tool-call-start': true,
+  'tool-call-delta': true,
+  'tool-call-end': true,
+  'content-part': true,
+  'tool-execution-delta': true,
+}
+
+/** Changes that each durable event makes to a view, by type. */
+export const folds: Folds<DurableEvent['type']> = { ...foldTurn, ...foldMessage, ...foldCall, ...foldContext }
+
+export type BoundaryEvent = Extract<AgentEvent, { type: 'turn-start' | 'step-start' | 'step-end' }>
+
+/** Reads the type of a value from a stream or a log. A value that is no event has none. */
+function typeOf(event: unknown): PropertyKey {
+  const type = (event as { readonly type?: unknown } | null | undefined)?.type
+  return typeof type === 'string' ? type : ''
+}
+
+/** Live only: it has no `seq`, and the durable event that closes its message or call holds the whole. */
+export function isDelta(event: unknown): event is DeltaEvent {
+  return Object.hasOwn(deltaTypes, typeOf(event))
+}
+
+/** Made by a commit: it has a `seq`. False for types that this version does not know. */
+export function isDurable(event: unknown): event is DurableEvent {
+  return Object.hasOwn(folds, typeOf(event))
+}
+
+/** Where two logs that differ only in the deltas they kept fold to equal views, live parts apart. */
+export function isBoundary(event: unknown): event is BoundaryEvent {
+  return ['turn-start', 'step-start', 'step-end'].includes(typeOf(event) as string)
+}
+
+/** Every event type, sorted: the protocol's vocabulary. */
+export const eventTypes: readonly EventType[] = [
+  ...(Object.keys(folds) as EventType[]),
+  ...(Object.keys(deltaTypes) as EventType[]),
+].sort()

@@ -1,0 +1,53 @@
+import type { TurnStatus } from './turn-events.ts'
+
+/** Stored state of a run: queued, running, or how its last segment ended. */
+export type RunStatus = 'queued' | 'running' | TurnStatus
+
+/** How a session, a run or a subagent stands, for people. */
+export type Status =
+  | 'queued'
+  | 'running'
+  /** The user must answer an approval or submit the result of a remote tool. */
+  | 'waiting-for-user'
+  | 'waiting-for-subagent'
+  /** A model call has failed and is made again after a delay. */
+  | 'waiting-for-retry'
+  /** An operator must decide about a call of unknown outcome or a changed definition. */
+  | 'needs-recovery'
+  | 'completed'
+  /** By a stop, a guardrail or a limit: the outcome says which. */
+  | 'stopped'
+  | 'failed'
+
+const words: Readonly<Record<RunStatus | 'retry', Status>> = {
+  queued: 'queued',
+  running: 'running',
+  'awaiting-tools': 'waiting-for-user',
+  'awaiting-approval': 'waiting-for-user',
+  'awaiting-subagent': 'waiting-for-subagent',
+  retry: 'waiting-for-retry',
+  'needs-recovery': 'needs-recovery',
+  completed: 'completed',
+  aborted: 'stopped',
+  halted: 'stopped',
+  limit: 'stopped',
+  error: 'failed',
+}
+
+/** Every `Status`, from the queue to the end. */
+export const statuses: readonly Status[] = [...new Set(Object.values(words))]
+
+/** Returns the word for what is stored of a run. `retries`: it waits for its next try of a model call. */
+export function statusOf(run: RunStatus, retries?: boolean): Status {
+  return words[retries && (run === 'queued' || run === 'running') ? 'retry' : run]
+}
+
+/** Returns whether nothing more happens; false without a status. */
+export function isEnded(status: Status | undefined): boolean {
+  return status === 'completed' || status === 'stopped' || status === 'failed'
+}
+
+/** Returns whether a segment with this end leaves the turn open. */
+export function isSuspended(outcome: TurnStatus): boolean {
+  return !isEnded(words[outcome])
+}

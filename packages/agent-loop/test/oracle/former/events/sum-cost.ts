@@ -1,0 +1,41 @@
+import type { Cost, Usage } from '@bowline/llm'
+
+/** Tokens of a turn, or of a part of it, and what they cost as far as that is known. */
+export interface Spent {
+  readonly usage: Usage
+  readonly cost?: Cost | undefined
+}
+
+const amounts = ['total', 'input', 'cacheRead', 'cacheWrite', 'output'] as const
+const decimal = /^-?\d+(\.\d+)?$/
+
+/**
+ * What the turn cost so far and one more part. Exact. Undefined when a part with tokens has no cost, and for different
+ * currencies; a part of which nobody reported any tokens adds nothing.
+ */
+export function sumCost(sofar: Spent, part: Spent): Cost | undefined {
+  if (!part.cost) return hasTokens(part.usage) ? undefined : sofar.cost
+  if (!sofar.cost) return hasTokens(sofar.usage) ? undefined : part.cost
+  const [a, b] = [sofar.cost, part.cost]
+  if (a.currency !== b.currency || !amounts.every((name) => decimal.test(a[name]) && decimal.test(b[name]))) return undefined
+  const sums = Object.fromEntries(amounts.map((name) => [name, addDecimals(a[name], b[name])])) as Pick<Cost, (typeof amounts)[number]>
+  return { currency: a.currency, ...sums, ...(a.estimated || b.estimated ? { estimated: true as const } : undefined) }
+}
+
+function hasTokens(usage: Usage): boolean {
+  return Object.values(usage).some((value) => typeof value === 'number')
+}
+
+/** Like the sums of `@bowline/llm`, which this entry must not load: no exponent, no zeros at the end. */
+function addDecimals(a: string, b: string): string {
+  // More digits than either fraction has: there always is a point.
+  const scale = Math.max(a.length, b.length)
+  const sum = scaled(a, scale) + scaled(b, scale)
+  const digits = String(sum < 0n ? -sum : sum).padStart(scale + 1, '0')
+  return (sum < 0n ? '-' : '') + `${digits.slice(0, -scale)}.${digits.slice(-scale)}`.replace(/\.?0+$/, '')
+}
+
+function scaled(text: string, scale: number): bigint {
+  const [whole = '', fraction = ''] = text.split('.')
+  return BigInt(whole + fraction.padEnd(scale, '0'))
+}

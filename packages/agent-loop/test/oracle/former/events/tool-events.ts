@@ -1,0 +1,126 @@
+import type { JSONValue, ToolOutput } from '@bowline/llm'
+import type { StepEventBase } from './event-base.ts'
+
+export interface ToolEventBase extends StepEventBase {
+  readonly toolCallId: string
+}
+
+export interface ToolExecutionStartEvent extends ToolEventBase {
+  readonly type: 'tool-execution-start'
+  readonly toolName: string
+  readonly label?: string
+  readonly input: JSONValue
+  readonly attempt: number
+  /** `<runId>/<step>/<toolCallId>`, equal for every attempt of one call. */
+  readonly idempotencyKey: string
+  readonly effect: ToolEffect
+}
+
+export interface ToolExecutionDeltaEvent extends ToolEventBase {
+  readonly type: 'tool-execution-delta'
+  readonly delta: string
+  /** The delta replaces what came before instead of following it. */
+  readonly replace?: true
+}
+
+export interface ToolExecutionEndEvent extends ToolEventBase {
+  readonly type: 'tool-execution-end'
+  /** `here`: `execute` ran; `elsewhere`: the result was submitted; `no`: it never ran. */
+  readonly executed: 'here' | 'elsewhere' | 'no'
+  readonly message: ToolResult
+  readonly terminate?: boolean
+  readonly durationMs: number
+}
+
+/**
+ * Of a run in the background, in the log of the root: the ids of the tool calls from the root to the one that has launched
+ * it. `runId`, `turn` and `step` are those of that run, and the event may stand anywhere.
+ */
+interface MaybeBackground {
+  readonly background?: readonly string[]
+}
+
+/**
+ * From a run in the background it replaces the calls that this run waited for before. An empty list says that it waits no
+ * longer. Calls of another background run, also of one launched below it, stay.
+ */
+export interface AwaitingToolsEvent extends StepEventBase, MaybeBackground {
+  readonly type: 'awaiting-tools'
+  readonly pendingToolCalls: readonly PendingToolCall[]
+}
+
+/** A call that waits for a decision. The same facts again as `ApprovalRequest`. */
+export interface ApprovalRequestedEvent extends ToolEventBase, MaybeBackground {
+  readonly type: 'approval-requested'
+  readonly approvalId: string
+  readonly toolName: string
+  readonly input: JSONValue
+  /** SHA-256, base64url, of the canonical JSON of `input`. */
+  readonly inputHash: string
+  readonly reason?: string
+  readonly path: readonly string[]
+  readonly deadlineAt?: number
+}
+
+export interface ApprovalResolvedEvent extends ToolEventBase, MaybeBackground {
+  readonly type: 'approval-resolved'
+  readonly approvalId: string
+  /** `cancelled`: nobody decided, and nobody will. */
+  readonly decision: 'approve' | 'deny' | 'cancelled'
+  readonly reason?: string
+  /** As validated. */
+  readonly editedInput?: JSONValue
+  readonly by?: string
+}
+
+export type ToolEffect = 'pure' | 'idempotent' | 'once'
+
+/** The exactly one outcome of a call. */
+export type OutcomeStatus = 'result' | 'error' | 'denied' | 'cancelled' | 'unknown'
+
+/** A tool-result message as the loop stores it. `details` is for the UI and is never sent to a model. */
+export interface ToolResult {
+  readonly role: 'tool-result'
+  readonly id: string
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly output: ToolOutput
+  readonly at: number
+  readonly status: OutcomeStatus
+  /** Place of the call among the calls of its answer, from 0. */
+  readonly index: number
+  readonly details?: JSONValue
+}
+
+/** A call that waits for somebody outside the run. */
+export interface PendingToolCall {
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly input: JSONValue
+  readonly deadlineAt?: number
+  /** Tool call ids from the root; empty at the root. */
+  readonly path: readonly string[]
+  readonly agent: readonly string[]
+  /** In a view: the ids of the tool calls from the root to the one that has launched the background run that asks. It outlives the turn. */
+  readonly background?: readonly string[]
+  /** It may or may not have happened: the run is `needs-recovery`. */
+  readonly unknown?: true
+}
+
+/** A call that waits for a decision. */
+export interface ApprovalRequest {
+  readonly approvalId: string
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly input: JSONValue
+  /** SHA-256, base64url, of the canonical JSON of `input`: a decision may name it, to be sure of what it decides. */
+  readonly inputHash: string
+  readonly reason?: string
+  /** Tool call ids from the root; empty at the root. */
+  readonly path: readonly string[]
+  readonly agent: readonly string[]
+  /** In a view: the ids of the tool calls from the root to the one that has launched the background run that asks. It outlives the turn. */
+  readonly background?: readonly string[]
+  /** Behind it the call counts as denied. */
+  readonly deadlineAt?: number
+}

@@ -1,0 +1,147 @@
+import type { Cost, JSONValue, ModelError, Usage } from '@bowline/llm'
+import type { ModelName, RunEventBase, StepEventBase } from './event-base.ts'
+import type { OutcomeStatus } from './tool-events.ts'
+
+export interface TurnStartEvent extends RunEventBase {
+  readonly type: 'turn-start'
+  /** True for every segment of a turn but its first. */
+  readonly resumed: boolean
+  readonly attempt: number
+  readonly cause?: ResumeCause
+  /** The hash of the agent's fingerprint. */
+  readonly fingerprint?: string
+  /** What has changed in the agent since the turn began. */
+  readonly definitionDiff?: JSONValue
+}
+
+export type ResumeCause = 'answers' | 'takeover' | 'yield' | 'recovery'
+
+export interface StepStartEvent extends StepEventBase {
+  readonly type: 'step-start'
+  /** Estimate of what the call will send. */
+  readonly contextTokens: number
+  readonly contextWindow?: number
+  readonly model: ModelName
+}
+
+export interface StepEndEvent extends StepEventBase {
+  readonly type: 'step-end'
+  readonly toolCalls: number
+  /** As far as known then: an input that is taken behind it makes one more step. */
+  readonly continues: boolean
+}
+
+export interface TurnEndEvent extends RunEventBase {
+  readonly type: 'turn-end'
+  readonly status: TurnStatus
+  readonly reason: EndReason
+  /** Of the whole turn, all its segments together. */
+  readonly usage: Usage
+  /** Absent when a part of it is not known. */
+  readonly cost?: Cost
+  readonly steps: number
+  /** Overlays that ended with the turn. */
+  readonly overlaysExpired: number
+  readonly error?: TurnError
+  /** After an abort: what became of each call of the step that was stopped. */
+  readonly receipt?: readonly CallReceipt[]
+}
+
+/** Of a model call that fell back: the first model's error, with what the others said. */
+export type TurnError = (ModelError & { readonly details?: readonly ModelError[] }) | AgentErrorData
+
+export interface CallReceipt {
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly status: OutcomeStatus
+}
+
+/** How a segment ends. `needs-recovery` wins over pending calls, these over approvals; without any of them a subagent is waited for. */
+export type TurnStatus =
+  | 'completed'
+  | 'awaiting-tools'
+  | 'awaiting-approval'
+  | 'awaiting-subagent'
+  | 'limit'
+  | 'halted'
+  | 'aborted'
+  | 'error'
+  | 'needs-recovery'
+
+export type EndReason =
+  | 'stop'
+  | 'length'
+  | 'terminated'
+  | 'stop-when'
+  | 'handled'
+  | 'pending'
+  | 'max-steps'
+  | 'max-tool-calls'
+  | 'max-total-tokens'
+  | 'max-cost'
+  | 'max-duration'
+  | 'output-length'
+  | 'guardrail'
+  | 'abort'
+  | 'yielded'
+  | 'refused'
+  | 'model-error'
+  | 'extension-error'
+  | 'policy-error'
+  | 'journal-error'
+  | 'unknown-outcome'
+  /** Somebody has to decide whether the turn goes on with another definition of its agent. */
+  | 'definition-changed'
+
+export type AgentErrorCode =
+  | 'busy'
+  | 'invalid-config'
+  | 'invalid-input'
+  | 'invalid-transcript'
+  | 'unknown-tool-call'
+  | 'tool-result-conflict'
+  | 'unknown-approval'
+  | 'approval-conflict'
+  | 'pending-calls'
+  | 'nothing-to-run'
+  | 'journal-failed'
+  | 'fenced'
+  | 'extension-error'
+  | 'policy-error'
+  | 'halted'
+
+/** `refused`: of answers, each refused id with its own code; the code of the whole is that of the first. */
+export interface AgentErrorData {
+  readonly code: AgentErrorCode
+  readonly message: string
+  readonly refused?: readonly { readonly id: string; readonly code: AgentErrorCode }[]
+}
+
+export interface SavePointEvent extends RunEventBase {
+  readonly type: 'save-point'
+}
+
+/** Nothing is queued and nothing waits. */
+export interface SettledEvent extends RunEventBase {
+  readonly type: 'settled'
+}
+
+/** Something beside the turn went wrong; `fatal` when it ends the turn. That of a `journal` is live only: it has no `seq`. */
+export interface ErrorEvent extends RunEventBase {
+  readonly type: 'error'
+  /**
+   * `reminder`: the word of background tasks that did not reach the model. `definition`: in the log of the root, a run of a
+   * subagent is held because the definition of its agent has changed; `recover` with its `runId` decides.
+   */
+  readonly source: 'extension' | 'guardrail' | 'ephemeral' | 'prompt' | 'compaction' | 'tool' | 'reminder' | 'definition' | 'journal'
+  /** Of the extension, guardrail, section or tool. */
+  readonly name?: string
+  readonly hook?: string
+  readonly message: string
+  readonly fatal: boolean
+  /**
+   * In the log of the root, for the run of a subagent: the ids of the tool calls from the root to the one that started it.
+   * `runId` and `turn` are those of that run, and the event may stand anywhere.
+   */
+  readonly path?: readonly string[]
+}

@@ -1,0 +1,154 @@
+import type { AssistantMessage, Cost, JSONValue, ModelError, ToolCallPart, Usage, UserMessage, WholePart } from '@bowline/llm'
+import type {
+  AgentErrorData,
+  ApprovalRequest,
+  Compaction,
+  ModelName,
+  OutcomeStatus,
+  PendingToolCall,
+  RetryStartEvent,
+  ToolResult,
+  TurnError,
+  TurnStatus,
+} from './types.ts'
+import type { Status } from './status.ts'
+
+/**
+ * What a reader of the log knows. A view is never changed: each event gives a new one that shares what stayed the
+ * same. Messages keep their references.
+ */
+export interface RunView {
+  /** Of the last durable event that was folded in. */
+  readonly seq: number
+  /** `compaction` is one outside of a turn. */
+  readonly phase: 'idle' | 'turn' | 'compaction'
+  /** Of the latest run. */
+  readonly status?: Status
+  /** How its last segment ended; absent while it is queued or running. */
+  readonly outcome?: TurnStatus
+  readonly runId?: string
+  readonly turn: number
+  readonly step: number
+  /** The transcript. Results of a step enter it together, in call order, with the last of them. */
+  readonly messages: readonly ViewMessage[]
+  /** The message being streamed. */
+  readonly open?: OpenMessage
+  /**
+   * Every call of the conversation, in the order in which they were asked for; `toolCallOf` finds one. A list, because
+   * copying it for a change costs next to nothing, also in a long conversation.
+   */
+  readonly toolCalls: readonly ToolCallView[]
+  /**
+   * What running tools have said so far, by tool call id: at least the last `progressCharacters` of it. Like `open` it
+   * is made of deltas, so it ends with the call.
+   */
+  readonly progress: Readonly<Record<string, string>>
+  readonly pendingToolCalls: readonly PendingToolCall[]
+  readonly pendingApprovals: readonly ApprovalRequest[]
+  /** What calls have handed to other agents, in the order of the starts. */
+  readonly children: readonly ChildView[]
+  /** In force: what the model is shown in the place of the messages before `firstKeptMessageId`. They stay in `messages`. */
+  readonly compaction?: Compaction
+  /** A retry that is announced or under way. */
+  readonly retry?: RetryView
+  /** Of the latest turn. */
+  readonly usage: Usage
+  /** Of the latest turn; absent when a part of it is not known. */
+  readonly cost?: Cost
+  /** Why the latest turn ended as `error`. */
+  readonly error?: TurnError
+  /** Events are missing: load the transcript and go on from its cursor. */
+  readonly gap: boolean
+}
+
+export type ViewMessage = UserMessage | AssistantMessage | ToolResult
+
+export interface OpenMessage {
+  readonly messageId: string
+  readonly step: number
+  readonly attempt: number
+  readonly model: ModelName
+  readonly blocks: readonly OpenBlock[]
+}
+
+/**
+ * One content block so far. A delta replaces the block by a copy with the longer text; engines join strings without
+ * copying them, so its cost does not grow with the text.
+ */
+export type OpenBlock =
+  | { readonly type: 'text' | 'reasoning'; readonly index: number; readonly text: string; readonly closed: boolean }
+  | OpenToolCall
+  | { readonly type: 'part'; readonly index: number; readonly part: WholePart }
+
+export interface OpenToolCall {
+  readonly type: 'tool-call'
+  readonly index: number
+  readonly toolCallId: string
+  readonly toolName: string
+  /** Raw argument text, not parsed. */
+  readonly inputText: string
+  /** Present once the block is closed. */
+  readonly toolCall?: ToolCallPart
+}
+
+/** `pending`: not started; `running`: started; `remote`: somebody outside must answer; else the outcome. */
+export interface ToolCallView {
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly label?: string
+  readonly input: JSONValue
+  readonly state: 'pending' | 'running' | 'remote' | OutcomeStatus
+  /** 0 until it started, then the number of starts. */
+  readonly attempt: number
+  readonly startedAt?: number
+  /** Present exactly when `state` is an outcome. */
+  readonly result?: ToolResult
+  readonly durationMs?: number
+}
+
+/** One child run; `step`, `text` and `toolNames` are those of its last update. */
+export interface ChildView {
+  readonly toolCallId: string
+  readonly childRunId: string
+  readonly subagent: string
+  readonly description?: string
+  /** Set if the child works in the background. */
+  readonly taskId?: string
+  /** The child's own count; 0 before its first update. */
+  readonly step: number
+  readonly status: Status
+  /** As its last update or its end says: how it waits, or how it ended. Absent while it is running. */
+  readonly outcome?: TurnStatus
+  readonly text?: string
+  readonly toolNames: readonly string[]
+  /** Present once it has ended, as far as they are known. */
+  readonly usage?: Usage
+  readonly cost?: Cost
+  readonly error?: ModelError | AgentErrorData
+}
+
+export type RetryView = Pick<RetryStartEvent, 'attempt' | 'maxAttempts' | 'delayMs' | 'notBefore' | 'cause' | 'model' | 'error'>
+
+/** How much of a running tool's progress a view keeps. */
+export const progressCharacters = 20_000
+
+/** The view of a log without events. */
+export const emptyView: RunView = Object.freeze({
+  seq: 0,
+  phase: 'idle',
+  turn: 0,
+  step: 0,
+  messages: Object.freeze([]),
+  toolCalls: Object.freeze([]),
+  progress: Object.freeze({}),
+  pendingToolCalls: Object.freeze([]),
+  pendingApprovals: Object.freeze([]),
+  children: Object.freeze([]),
+  usage: Object.freeze({}),
+  gap: false,
+})
+
+/** The call of this id; undefined without a view. Looks from the end: what is asked for is most often recent. */
+export function toolCallOf(view: Partial<RunView> | null | undefined, toolCallId: string): ToolCallView | undefined {
+  return view?.toolCalls?.findLast((call) => call.toolCallId === toolCallId)
+}

@@ -1,0 +1,191 @@
+export { AgentError } from './base/agent-error.ts'
+export { defineAgent } from './agent/define-agent.ts'
+export { subagentsOf } from './plugins/subagents/delegate-tools.ts'
+export type { Loaded, LoadedList } from './base/loaded.ts'
+export type { Accepted, AgentInput, Answers, ApprovalDecision, SubmittedResult } from './contract/input.ts'
+export type { Agent, AgentFingerprint, CompactOptions, OnFailedTurn, RunOptions, SpawnChildOptions, ToolDeclaration } from './contract/agent.ts'
+export type {
+  AgentModel,
+  AgentOptions,
+  ModelFunction,
+  ModelFunctionMessage,
+  ModelFunctionRequest,
+  PrepareStep,
+  StepContext,
+  StepPatch,
+  StepState,
+  StopCondition,
+} from './contract/options.ts'
+export type { AgentResult, AgentRun, Limits, Phase, SubmissionReceipt } from './contract/run.ts'
+export type { Diagnostic } from './base/loaded.ts'
+export { parseInput } from './transcript/parse-input.ts'
+export { summarizeMessages } from './agent/summarize-messages.ts'
+export type { MessagesSummary, SummarizeOptions } from './agent/summarize-messages.ts'
+export { nullCompaction } from './plugins/compaction/policy.ts'
+export type { CompactionPolicy, CompactionRequest, CompactionResult, Compactor } from './contract/compaction.ts'
+export {
+  emptyView,
+  eventTypes,
+  isBoundary,
+  isDelta,
+  isDurable,
+  isEnded,
+  isSuspended,
+  progressCharacters,
+  reduceEvents,
+  statuses,
+  statusOf,
+  toolCallOf,
+} from './events/index.ts'
+export type {
+  AgentErrorCode,
+  AgentErrorData,
+  AgentEvent,
+  ApprovalRequest,
+  ApprovalRequestedEvent,
+  ApprovalResolvedEvent,
+  AwaitingToolsEvent,
+  BoundaryEvent,
+  BranchSwitchedEvent,
+  CallReceipt,
+  ChildEndEvent,
+  ChildStartEvent,
+  ChildUpdateEvent,
+  ChildView,
+  Compaction,
+  CompactionEndEvent,
+  CompactionOutcome,
+  CompactionStartEvent,
+  CompactionTrigger,
+  ContentPartEvent,
+  DeltaEvent,
+  DiscardReason,
+  DurableEvent,
+  EndReason,
+  ErrorEvent,
+  Fact,
+  InputSource,
+  MessageDiscardedEvent,
+  MessageEndEvent,
+  MessageStartEvent,
+  ModelName,
+  OpenBlock,
+  OpenMessage,
+  OpenToolCall,
+  OrchestrationStepEvent,
+  OutcomeStatus,
+  PendingToolCall,
+  ResumeCause,
+  RetryEndEvent,
+  RetryStartEvent,
+  RetryView,
+  RunQueuedEvent,
+  RunStatus,
+  RunView,
+  RuntimeInputEvent,
+  SavePointEvent,
+  SessionEndEvent,
+  SessionStartEvent,
+  SettledEvent,
+  Status,
+  StepEndEvent,
+  StepStartEvent,
+  TextDeltaEvent,
+  TextEndEvent,
+  TextStartEvent,
+  ToolCallDeltaEvent,
+  ToolCallEndEvent,
+  ToolCallStartEvent,
+  ToolCallView,
+  ToolEffect,
+  ToolExecutionDeltaEvent,
+  ToolExecutionEndEvent,
+  ToolExecutionStartEvent,
+  ToolResult,
+  TurnEndEvent,
+  TurnError,
+  TurnStartEvent,
+  TurnStatus,
+  UsageEvent,
+  UserMessageEvent,
+  ViewMessage,
+  Window,
+} from './events/index.ts'
+export { defineExtension } from './plugins/extensions/define-extension.ts'
+export type {
+  CallDecision,
+  CompactionDecision,
+  ContextUsage,
+  Extension,
+  ExtensionContext,
+  HookName,
+  HookedCall,
+  HookedResult,
+  Hooks,
+  InputDecision,
+  RequestPatch,
+  ResultPatch,
+  StepFields,
+} from './contract/extension.ts'
+export { defineGuardrail } from './plugins/guardrails/define-guardrail.ts'
+export type { Decision, GuardedCall, GuardedResult, Guardrail, GuardrailContext } from './contract/guardrail.ts'
+export { loopGuard } from './plugins/guardrails/loop-guard.ts'
+export type { LoopGuardOptions } from './plugins/guardrails/loop-guard.ts'
+export { canonicalJson, hashJson } from './base/hash-json.ts'
+export { systemIds } from './base/ids.ts'
+export type { IdSource } from './base/ids.ts'
+export type {
+  AbortCause,
+  CallApproval,
+  CallRow,
+  CallState,
+  ChildHost,
+  ChildMeta,
+  ChildDecision,
+  ChildOutcome,
+  ChildRequest,
+  CommitExpectation,
+  CommitOutcome,
+  Journal,
+  JournalRecord,
+  JournalState,
+  LoggedInput,
+  OpenTurn,
+  Overlay,
+  QueuedInput,
+  RunRow,
+  StepProgress,
+  StoredMessage,
+  ToldChild,
+} from './contract/journal.ts'
+export { createMemoryJournal } from './journal/memory-journal.ts'
+export type { MemoryJournal, MemoryJournalOptions } from './journal/memory-journal.ts'
+export { createBudget } from './plugins/budget/budget.ts'
+export type { Budget, BudgetEstimate, BudgetLimits, Reservation, Spending } from './contract/budget.ts'
+export type { RetryPolicy } from './contract/retry-policy.ts'
+export type { SectionContext } from './contract/prompt.ts'
+export type { DocsSection, Footer, PromptSections, Skill, TextSource } from './contract/prompt.ts'
+export type { ReaderOptions } from './run/event-buffer.ts'
+export { phaseOf } from './kernel/phases.ts'
+export { adoptTool, defineTool } from './tools/define-tool.ts'
+export type { AdoptedToolOptions } from './tools/define-tool.ts'
+export type { AiSdkTool } from './contract/tool.ts'
+export type {
+  CallContext,
+  ChildReport,
+  InferInput,
+  InputSchema,
+  JsonOf,
+  NotJson,
+  OnUnknownOutcome,
+  ReconcileContext,
+  Reconciled,
+  ToolChunk,
+  ToolContent,
+  ToolExecution,
+  ToolReturn,
+  ToolReturnValue,
+} from './contract/tool.ts'
+export type { Tool, ToolContext, ToolOptions } from './contract/agent.ts'
+export { repairTranscript } from './transcript/repair.ts'
+export type { TranscriptRepair, TranscriptRepairCode } from './transcript/repair.ts'

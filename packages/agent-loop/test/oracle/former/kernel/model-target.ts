@@ -1,0 +1,48 @@
+import { describeModel, LlmError, mergeRuntimeParams } from '@bowline/llm'
+import type { AnyLanguageModel, ModelInfo, ModelRef, Models, RuntimeParams } from '@bowline/llm'
+import type { AgentDefinition } from '../agent/definition.ts'
+import { messageOf } from '../base/agent-error.ts'
+import { refuseConfig } from '../base/check-options.ts'
+import type { AgentFingerprint } from '../contract/agent.ts'
+import type { AgentModel, ModelFunction } from '../contract/options.ts'
+import type { ModelName } from '../events/types.ts'
+
+/** A model that a step can call, and what is known about it. */
+export type ModelTarget = { readonly name: ModelName; readonly info: ModelInfo } & (
+  | { readonly kind: 'model'; readonly model: AnyLanguageModel | ModelRef }
+  | { readonly kind: 'function'; readonly call: ModelFunction }
+)
+
+/** Throws `invalid-config` for a name that no registry resolves. */
+export function modelTarget(model: AgentModel, models: Models | undefined, runtimeParams: RuntimeParams, option = 'model'): ModelTarget {
+  if (typeof model === 'function') {
+    return { kind: 'function', call: model, name: Object.freeze({ provider: 'function', modelId: model.name || 'anonymous' }), info: {} }
+  }
+  try {
+    const chosen = runtimeParams.model ?? model
+    const { provider, modelId, info } = describeModel({ model: chosen, ...(models && { models }) })
+    return { kind: 'model', model: chosen, name: Object.freeze({ provider, modelId }), info }
+  } catch (error) {
+    if (!LlmError.isInstance(error)) throw error
+    return refuseConfig(`${option}: ${messageOf(error)}`)
+  }
+}
+
+/** The models of a run: the agent's, as params or a pin choose it, and those that take over. Throws `invalid-config`. */
+export function modelTargets(
+  { model, models, runtimeParams: own, fallback }: AgentDefinition,
+  runtimeParams: RuntimeParams,
+  pinned: AgentFingerprint | undefined,
+): readonly [ModelTarget, ...ModelTarget[]] {
+  const first = modelTarget(model, models, mergeRuntimeParams(own, runtimeParams))
+  const others = fallback.map((other, place) => modelTarget(other, models, {}, `fallback[${place}]`))
+  return [pinned ? pinnedTarget(first, models, pinned.model) : first, ...others]
+}
+
+/** The model as it was: today's, when it has the same names, else through the registry. */
+function pinnedTarget(today: ModelTarget, models: Models | undefined, { provider, modelId }: ModelName): ModelTarget {
+  if (today.name.provider === provider && today.name.modelId === modelId) return today
+  if (today.kind === 'function') return refuseConfig(`pinned: the model ${provider}:${modelId} is a function that is not there any more`)
+  const registered = models?.providers().find((name) => name === provider || provider.startsWith(`${name}.`)) ?? provider
+  return modelTarget({ provider: registered, model: modelId }, models, {}, 'pinned.model')
+}

@@ -1,0 +1,33 @@
+import { AgentError } from '../base/agent-error.ts'
+import { checkJournal } from '../base/check-options.ts'
+import type { Journal } from '../contract/journal.ts'
+import type { Phase } from '../contract/run.ts'
+
+const phases = new WeakMap<Journal, Exclude<Phase, 'idle'>>()
+
+/** What this process does with a journal. A suspended turn is open in the journal and its phase is `idle`. */
+export function phaseOf(journal: Journal): Phase {
+  checkJournal('journal', journal)
+  return phases.get(journal) ?? 'idle'
+}
+
+/** Throws `busy` when something else is done with the journal. */
+export function takeJournal(journal: Journal, phase: Exclude<Phase, 'idle'>): void {
+  if (phases.has(journal)) throw new AgentError('busy', `the journal is busy: its phase is ${phaseOf(journal)}`)
+  phases.set(journal, phase)
+}
+
+export function releaseJournal(journal: Journal): void {
+  phases.delete(journal)
+}
+
+/** Does something in another phase of a journal that is taken. */
+export async function inPhase<Value>(journal: Journal, phase: Exclude<Phase, 'idle'>, work: () => Promise<Value>): Promise<Value> {
+  const before = phases.get(journal)
+  phases.set(journal, phase)
+  try {
+    return await work()
+  } finally {
+    if (before) phases.set(journal, before)
+  }
+}

@@ -1,0 +1,120 @@
+import type { Clock } from '@bowline/llm'
+import { AgentError, messageOf } from '../../base/agent-error.ts'
+import type { CompactionResult } from '../../contract/compaction.ts'
+import type { ContextUsage } from '../../contract/extension.ts'
+import type { Journal, JournalState } from '../../contract/journal.ts'
+import type { CompactionTrigger, DurableEvent, ErrorEvent, ModelName, OrchestrationStepEvent } from '../../events/types.ts'
+import { Draft } from '../../journal/draft.ts'
+import { StopSwitch } from '../../kernel/stop-switch.ts'
+import { ContextEstimate } from '../../transcript/estimate.ts'
+import { View } from '../../transcript/view.ts'
+import { breakerOf } from './breaker.ts'
+import { compact } from './compact.ts'
+import type { CompactionHost } from './compact.ts'
+
+type FromAgent = 'setting' | 'model' | 'contextWindow' | 'ids' | 'summaryModel' | 'effectOf'
+
+/** What those who watch a compaction may know of it. */
+export interface WatchedCompaction {
+  readonly journal: Journal
+  readonly clock: Clock
+  readonly runId: string
+  /** The turn behind which it stands. */
+  readonly turn: number
+  readonly model: ModelName
+  readonly stop: StopSwitch
+  readonly contextUsage: () => ContextUsage
+  /** Drafts what they have to say. */
+  readonly note: (fields: NoteFields<ErrorEvent | OrchestrationStepEvent>) => void
+}
+
+type NoteFields<Event> = Event extends unknown ? Omit<Event, 'at' | 'runId' | 'turn' | 'seq'> : never
+
+export interface CompactionWatch extends Pick<CompactionHost, 'beforeCompaction' | 'afterCompaction'> {
+  onEvent?(event: DurableEvent): void
+}
+
+/** A compaction of a conversation that has no turn under way. */
+export interface JournalCompaction extends Pick<CompactionHost, FromAgent> {
+  readonly journal: Journal
+  readonly clock: Clock
+  /** Default: a new one. */
+  readonly runId?: string | undefined
+  /** Of instructions and declarations of tools, when they are known. */
+  readonly promptCharacters?: number | undefined
+  /** Default `manual`; another one for a compaction that a journal has put off. */
+  readonly trigger?: CompactionTrigger | undefined
+  /** Extra focus of the summary. */
+  readonly instructions?: string | undefined
+  readonly abortSignal?: AbortSignal | undefined
+  /** Asked before it begins, unless a turn is open. */
+  readonly watch?: (compaction: WatchedCompaction) => Promise<CompactionWatch>
+}
+
+/** It must not reject: a journal that fails is an outcome too. The caller has taken the journal. */
+export async function compactJournal(parts: JournalCompaction): Promise<CompactionResult> {
+  const stop = new StopSwitch(() => parts.clock.now())
+  stop.follow(parts.journal.abortSignal)
+  stop.follow(parts.abortSignal)
+  let tokensBefore = 0
+  try {
+    const state = await parts.journal.load()
+    const context = contextOf(parts, state)
+    tokensBefore = context.estimate.tokens
+    if (state.open) return { outcome: 'skipped', reason: 'a turn is open', tokensBefore }
+    const host = await hostOf(parts, state, context, stop)
+    const { trigger = 'manual', instructions } = parts
+    return await compact(host, { trigger, ...(instructions !== undefined && { instructions }) })
+  } catch (error) {
+    return { outcome: 'failed', reason: messageOf(error), tokensBefore }
+  } finally {
+    stop.release()
+  }
+}
+
+async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, { view, estimate }: Context, stop: StopSwitch): Promise<CompactionHost> {
+  const { journal, clock, ids, setting, model, contextWindow } = parts
+  const draft = new Draft(journal, clock, (event) => watch.onEvent?.(event))
+  const { runId = ids.next('run') } = parts
+  // A log needs a turn for every event of a run: it is that behind which the compaction stands.
+  const eventOf = (fields: object) => ({
+    type: 'event' as const,
+    event: { ...fields, at: clock.now(), runId, turn } as DurableEvent,
+  })
+  const contextUsage = (): ContextUsage => ({ tokens: estimate.tokens, ...(contextWindow !== undefined && { contextWindow }) })
+  const note: WatchedCompaction['note'] = (fields) => draft.add(eventOf(fields))
+  const watch: CompactionWatch = (await parts.watch?.({ journal, clock, runId, turn, model, stop, contextUsage, note })) ?? {}
+  return {
+    ...{ setting, view, estimate, model, contextWindow, ids },
+    breaker: breakerOf(journal),
+    abortSignal: stop.signal,
+    summaryModel: (policy) => parts.summaryModel(policy),
+    effectOf: (toolName) => parts.effectOf(toolName),
+    record: (event) => draft.add(eventOf(event)),
+    store: (compaction) => draft.add({ type: 'compaction', compaction }),
+    async commit(boundary) {
+      if (stop.cause?.kind === 'fenced') throw new AgentError('fenced', 'the conversation belongs to another process')
+      await (boundary === 'end' ? draft.commitEnd(eventOf({ type: 'settled' })) : draft.commit())
+    },
+    // No budget stands behind a journal.
+    reserve: () => ({ settle: () => undefined }),
+    book: () => undefined,
+    beforeCompaction: async (event) => watch.beforeCompaction?.(event),
+    async afterCompaction(compaction) {
+      await watch.afterCompaction?.(compaction)
+      await draft.commit()
+    },
+  }
+}
+
+type Context = Pick<CompactionHost, 'view' | 'estimate'>
+
+function contextOf({ model, promptCharacters }: JournalCompaction, state: JournalState): Context {
+  const view = new View()
+  for (const message of state.messages) view.append(message)
+  if (state.compaction) view.setCompaction(state.compaction)
+  const estimate = new ContextEstimate(model, state.calibration)
+  if (promptCharacters !== undefined) estimate.usePrompt(promptCharacters)
+  estimate.restart(view.messages, view.freshFrom)
+  return { view, estimate }
+}

@@ -1,0 +1,66 @@
+import type { CompactionPolicy, CompactionResult } from '../../contract/compaction.ts'
+import type { Compaction, ModelName } from '../../events/types.ts'
+import type { Breaker } from './breaker.ts'
+import type { CompactionSetting } from './policy.ts'
+
+/** What decides whether a compaction runs by itself. */
+export interface DueState {
+  readonly setting: CompactionSetting
+  readonly breaker: Breaker
+  /** Of the next call. */
+  readonly model: ModelName
+  /** What the next call would send. */
+  readonly tokens: number
+  readonly contextWindow: number | undefined
+  /** The one in force. */
+  readonly compaction: Compaction | undefined
+}
+
+/** By how much of the window the estimate must have grown since the last compaction. */
+const leastGrowth = 0.1
+/** How much an overflow needs the estimate to fall. */
+const leastFall = 0.1
+
+/** After a turn: trigger `threshold`. */
+export function isDueAfterTurn(state: DueState): boolean {
+  const { setting, contextWindow, tokens } = state
+  if (setting.kind === 'off' || contextWindow === undefined) return false
+  return tokens > thresholdOf(setting.policy, contextWindow) && hasGrown(state, contextWindow) && mayRunByItself(state)
+}
+
+/** Before a call: trigger `window`. `reservedOutput` is what the answer may need. */
+export function isDueBeforeCall(state: DueState, reservedOutput: number): boolean {
+  const { contextWindow, tokens } = state
+  if (contextWindow === undefined) return false
+  return tokens + reservedOutput > contextWindow && hasGrown(state, contextWindow) && mayRunByItself(state)
+}
+
+/**
+ * Whether a compaction may run that nobody asked for. Trigger `overflow` asks no more than this: the provider itself
+ * has said that the estimate is wrong.
+ */
+export function mayRunByItself({ setting, breaker, model }: DueState): boolean {
+  if (setting.kind === 'off') return false
+  return setting.policy.automatic && !breaker.isOpen(setting.policy.maxFailures, model)
+}
+
+/** Whether the call that did not fit may be made again. */
+export function makesRoom(
+  { outcome, tokensBefore, tokensAfter }: CompactionResult,
+  contextWindow: number | undefined,
+  reservedOutput: number,
+): boolean {
+  if (outcome !== 'done' || tokensAfter === undefined) return false
+  const fits = contextWindow === undefined || tokensAfter + reservedOutput <= contextWindow
+  return fits && tokensAfter <= tokensBefore * (1 - leastFall)
+}
+
+/** Above it a compaction is due after a turn. A reserve as large as the window would ask for one after every turn. */
+export function thresholdOf({ triggerRatio, reserveTokens }: Pick<CompactionPolicy, 'triggerRatio' | 'reserveTokens'>, contextWindow: number): number {
+  if (triggerRatio !== undefined) return contextWindow * triggerRatio
+  return reserveTokens < contextWindow ? contextWindow - reserveTokens : contextWindow / 2
+}
+
+function hasGrown({ compaction, tokens }: DueState, contextWindow: number): boolean {
+  return compaction === undefined || tokens - compaction.tokensAfter >= contextWindow * leastGrowth
+}

@@ -1,0 +1,164 @@
+import { mergeRuntimeParams } from '@bowline/llm'
+import type { JSONValue, Message, SchemaIssue, SchemaResult, UserMessage } from '@bowline/llm'
+import { optional } from '../../base/fields.ts'
+import type { MaybePromise } from '../../base/maybe-promise.ts'
+import type { HookedCall, HookedResult, RequestPatch } from '../../contract/extension.ts'
+import type { HandlerCalls, HookEvent } from './call-handlers.ts'
+import { patchResult } from './patch-result.ts'
+import {
+  readAgentStart,
+  readCallDecision,
+  readCompactionDecision,
+  readInputDecision,
+  readMessages,
+  readRequestPatch,
+  readResultPatch,
+} from './returned-values.ts'
+import type { AgentStartVerdict, CallVerdict, CompactionVerdict, InputVerdict } from './verdicts.ts'
+
+// One function for each hook that decides something: how the answers of its handlers are put together.
+
+export async function askInput(calls: HandlerCalls, { input, source }: HookEvent<'onInput'>): Promise<InputVerdict> {
+  let verdict: InputVerdict = { action: 'continue' }
+  await calls.ask('onInput', {
+    event: () => ({ input: verdict.action === 'transform' ? verdict.input : input, source }),
+    take: (returned, { name }) => {
+      const decision = readInputDecision(returned)
+      if (decision.action === 'transform') verdict = decision
+      if (decision.action !== 'handled') return 'go-on'
+      verdict = { ...decision, extension: name }
+      return 'end'
+    },
+  })
+  return verdict
+}
+
+export async function askAgentStart(calls: HandlerCalls, event: HookEvent<'beforeAgentStart'>): Promise<AgentStartVerdict> {
+  let { instructions } = event
+  const append: UserMessage[] = []
+  await calls.ask('beforeAgentStart', {
+    event: () => ({ input: event.input, instructions }),
+    take: (returned) => {
+      const read = readAgentStart(returned)
+      instructions = read.instructions || instructions
+      append.push(...read.append)
+      return 'go-on'
+    },
+  })
+  return { instructions, append }
+}
+
+export async function askContext(calls: HandlerCalls, given: readonly Message[]): Promise<readonly Message[]> {
+  let messages = given
+  await calls.ask('transformContext', {
+    event: () => ({ messages }),
+    take: (returned) => {
+      messages = readMessages(returned, messages)
+      return 'go-on'
+    },
+  })
+  return messages
+}
+
+export async function askRequest(calls: HandlerCalls, event: HookEvent<'beforeModelCall'>): Promise<RequestPatch> {
+  let patch: RequestPatch = {}
+  const { runtimeParams, tools } = event
+  await calls.ask('beforeModelCall', {
+    event: () => ({
+      ...event,
+      runtimeParams: mergeRuntimeParams(runtimeParams, patch.runtimeParams),
+      tools: tools.filter((name) => isIn(patch.activeTools, name) && isIn(patch.shownTools, name)),
+    }),
+    take: (returned) => {
+      const next = readRequestPatch(returned)
+      const params = next.runtimeParams && mergeRuntimeParams(patch.runtimeParams, next.runtimeParams)
+      patch = { ...patch, ...next, ...optional('runtimeParams', params) }
+      return 'go-on'
+    },
+  })
+  return patch
+}
+
+function isIn(names: readonly string[] | undefined, name: string): boolean {
+  return names?.includes(name) ?? true
+}
+
+export async function askCall(
+  calls: HandlerCalls,
+  call: HookedCall,
+  validate: (input: JSONValue) => MaybePromise<SchemaResult>,
+): Promise<CallVerdict> {
+  let verdict: CallVerdict = { action: 'allow' }
+  const input = (): JSONValue => (verdict.action === 'allow' && verdict.modified ? verdict.modified.input : call.input)
+  const end = (decided: CallVerdict): 'end' => {
+    verdict = decided
+    return 'end'
+  }
+  await calls.ask('onToolCall', {
+    event: () => ({ call: { ...call, input: input() }, input: input() }),
+    take: async (returned, { name }) => {
+      const decision = readCallDecision(returned)
+      if (decision.action === 'allow') return 'go-on'
+      if (decision.action !== 'modify') return end({ ...decision, extension: name })
+      const checked = await validate(decision.input)
+      if (!checked.ok) throw new TypeError(`the modified input is not valid: ${textOf(checked.issues)}`)
+      verdict = { action: 'allow', modified: { input: decision.input, value: checked.value } }
+      return 'go-on'
+    },
+    failed: ({ message }, { name, onError = 'reject' }) =>
+      onError === 'ignore' ? 'go-on' : end(rejection(name, message)),
+    stopped: () => end({ action: 'stopped' }),
+  })
+  return verdict
+}
+
+function rejection(extension: string, message: string): CallVerdict {
+  return { action: 'reject-and-continue', message: `the extension ${extension} failed: ${message}`, extension }
+}
+
+function textOf(issues: readonly SchemaIssue[]): string {
+  return issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ')
+}
+
+export async function askResult(calls: HandlerCalls, call: HookedCall, given: HookedResult, neverResult: boolean): Promise<HookedResult> {
+  let result = given
+  await calls.ask('onToolResult', {
+    // What a hook takes out of a result must not be stored because the run is stopped.
+    patient: true,
+    event: () => ({ call, result, status: result.status }),
+    take: (returned) => {
+      const patched = patchResult(result, readResultPatch(returned))
+      if (neverResult && patched.status === 'result') throw new TypeError('a call of this answer can have no result')
+      result = patched
+      return 'go-on'
+    },
+  })
+  return result
+}
+
+export function askSettled(calls: HandlerCalls, event: HookEvent<'onToolSettled'>): Promise<void> {
+  return calls.ask('onToolSettled', { patient: true, event: () => event, take: () => 'go-on' })
+}
+
+export async function askCompaction(calls: HandlerCalls, event: HookEvent<'beforeCompaction'>): Promise<CompactionVerdict> {
+  const added: string[] = []
+  let verdict: CompactionVerdict | undefined
+  const instructions = (...texts: readonly (string | undefined)[]): { readonly instructions?: string } =>
+    optional('instructions', texts.filter(Boolean).join('\n\n') || undefined)
+  const end = (decided: CompactionVerdict): 'end' => {
+    verdict = decided
+    return 'end'
+  }
+  await calls.ask('beforeCompaction', {
+    event: () => ({ ...event, ...instructions(event.instructions, ...added) }),
+    take: (returned, { name }) => {
+      const decision = readCompactionDecision(returned, event.messages)
+      if (!decision) return 'go-on'
+      if ('cancel' in decision) return end({ action: 'cancel', reason: decision.reason ?? `the extension ${name} said so` })
+      if ('compaction' in decision) return end({ action: 'replace', extension: name, ...decision })
+      if (decision.instructions) added.push(decision.instructions)
+      return 'go-on'
+    },
+  })
+  return verdict ?? { action: 'go-on', ...instructions(...added) }
+}

@@ -1,0 +1,149 @@
+import type { Clock } from '@bowline/llm'
+import { messageOf } from '../../base/agent-error.ts'
+import { snapshot } from '../../base/snapshot.ts'
+import { isThenable, settleWithin } from '../../base/time-limit.ts'
+import type { Settled } from '../../base/time-limit.ts'
+import type { Extension, ExtensionContext, HookName, Hooks } from '../../contract/extension.ts'
+import { isDelta } from '../../events/kinds.ts'
+import type { AgentEvent } from '../../events/types.ts'
+
+export interface HookRunnerOptions {
+  /** In the order in which their hooks run. */
+  readonly extensions: readonly Extension[]
+  readonly clock: Clock
+  /** The run's. Aborting it ends the wait for a hook. */
+  readonly abortSignal: AbortSignal
+  /** Of a run that is being stopped: when it must have ended. */
+  readonly stopDeadline?: () => number | undefined
+  /** The turn has ended: what fails now cannot end it any more. Default: it has not. */
+  readonly hasEnded?: () => boolean
+  readonly contextOf: (extension: Extension) => ExtensionContext
+  /** Told of each failure. `fatal`: the turn must end as `error` with `extension-error`. Must not throw. */
+  readonly onError: (failure: HookFailure) => void
+}
+
+export interface HookFailure {
+  readonly extension: string
+  readonly hook: HookName
+  readonly message: string
+  readonly fatal: boolean
+}
+
+/** Hooks that are awaited. */
+export type AwaitedHook = Exclude<HookName, 'onEvent'>
+export type HookEvent<Name extends HookName> = Parameters<NonNullable<Hooks[Name]>>[0]
+
+/** One question to all handlers of a hook. */
+export interface Question<Name extends AwaitedHook> {
+  /** For the next handler: with what the ones before have changed. */
+  readonly event: () => HookEvent<Name>
+  /** Takes in what the handler returned; throws when that is not valid. */
+  readonly take: (returned: unknown, extension: Extension) => Next | Promise<Next>
+  /** After a failure. Default: the chain goes on. */
+  readonly failed?: (failure: HookFailure, extension: Extension) => Next
+  /** After a wait that the end of the run has cut off. Default: the chain goes on. */
+  readonly stopped?: () => Next
+  /** An abort leaves the handler the time that the run has left. */
+  readonly patient?: true
+}
+
+export type Next = 'go-on' | 'end'
+
+const defaultTimeoutMs = 5_000
+
+/** Calls handlers in list order. Whatever they do, none of these methods throws or rejects. */
+export class HandlerCalls {
+  readonly #options: HookRunnerOptions
+  readonly #brokenObservers = new Set<Extension>()
+  readonly #listeners = new Map<HookName, readonly Extension[]>()
+  #failure: HookFailure | undefined
+
+  constructor(options: HookRunnerOptions) {
+    this.#options = options
+  }
+
+  /** The first that must end the turn. */
+  get failure(): HookFailure | undefined {
+    return this.#failure
+  }
+
+  listeners(hook: HookName): readonly Extension[] {
+    const known = this.#listeners.get(hook)
+    if (known) return known
+    const found = this.#options.extensions.filter(({ hooks }) => hooks[hook] !== undefined)
+    this.#listeners.set(hook, found)
+    return found
+  }
+
+  /** For hooks that return nothing. */
+  tell<Name extends AwaitedHook>(hook: Name, event: HookEvent<Name>): Promise<void> {
+    return this.ask(hook, { event: () => event, take: () => 'go-on' })
+  }
+
+  async ask<Name extends AwaitedHook>(hook: Name, question: Question<Name>): Promise<void> {
+    for (const extension of this.listeners(hook)) {
+      const next = await this.#next(hook, extension, question)
+      if (next === 'end') return
+    }
+  }
+
+  /** Not awaited. Of each observer that fails one failure is told: telling it makes an event that it sees too. */
+  show(event: AgentEvent): void {
+    const delta = isDelta(event)
+    for (const extension of this.listeners('onEvent')) {
+      if (delta && extension.deltas !== true) continue
+      const failed = (error: unknown): void => this.#observerFailed(extension, error)
+      try {
+        const returned: unknown = extension.hooks.onEvent?.(event, this.#options.contextOf(extension))
+        if (isThenable(returned)) returned.then(undefined, failed)
+      } catch (error) {
+        failed(error)
+      }
+    }
+  }
+
+  async #next<Name extends AwaitedHook>(hook: Name, extension: Extension, question: Question<Name>): Promise<Next> {
+    const settled = await this.#call(hook, extension, question)
+    if (settled.kind === 'stopped') return question.stopped?.() ?? 'go-on'
+    try {
+      return await question.take(valueOf(settled, timeoutOf(extension)), extension)
+    } catch (error) {
+      const failure = this.#fail(extension, hook, error)
+      const next = question.failed?.(failure, extension) ?? 'go-on'
+      return failure.fatal ? 'end' : next
+    }
+  }
+
+  #call<Name extends AwaitedHook>(hook: Name, extension: Extension, question: Question<Name>): Promise<Settled<unknown>> {
+    const event = question.event()
+    const timeoutMs = timeoutOf(extension)
+    const { clock, abortSignal, stopDeadline, contextOf } = this.#options
+    const handlers = extension.hooks as Readonly<Record<HookName, (event: unknown, context: ExtensionContext) => unknown>>
+    return settleWithin({ clock, abortSignal, stopDeadline, timeoutMs, patient: question.patient }, () =>
+      handlers[hook](snapshot(event), contextOf(extension)),
+    )
+  }
+
+  #observerFailed(extension: Extension, error: unknown): void {
+    if (this.#brokenObservers.has(extension)) return
+    this.#brokenObservers.add(extension)
+    this.#fail(extension, 'onEvent', error)
+  }
+
+  #fail(extension: Extension, hook: HookName, error: unknown): HookFailure {
+    const fatal = extension.onError === 'fail' && this.#options.hasEnded?.() !== true
+    const failure = Object.freeze({ extension: extension.name, hook, message: messageOf(error), fatal })
+    if (fatal) this.#failure ??= failure
+    this.#options.onError(failure)
+    return failure
+  }
+}
+
+function timeoutOf({ timeoutMs }: Extension): number {
+  return timeoutMs ?? defaultTimeoutMs
+}
+
+function valueOf(settled: Exclude<Settled<unknown>, { kind: 'stopped' }>, timeoutMs: number): unknown {
+  if (settled.kind === 'value') return settled.value
+  throw settled.kind === 'failed' ? settled.error : new Error(`no answer within ${timeoutMs} ms`)
+}

@@ -1,0 +1,43 @@
+import { checkFunction, checkKeys, checkNotBlank, checkOneOf, checkRequired, checkText } from '../../base/check-options.ts'
+import { isRecord } from '../../base/json.ts'
+import type { Guardrail } from '../../contract/guardrail.ts'
+
+const handlerNames = ['onTurnStart', 'onTurnEnd', 'beforeCall', 'afterCall'] as const
+const optionKeys = ['name', 'description', 'onError', ...handlerNames] satisfies (keyof Guardrail)[]
+
+const defined = new WeakSet<Guardrail>()
+
+/** Throws `invalid-config` that names what is wrong. A guardrail that is defined already comes back as it is. */
+export function defineGuardrail(options: Guardrail): Guardrail {
+  return makeGuardrail('defineGuardrail.options', options)
+}
+
+/** The same, where it is given at `path`. */
+export function makeGuardrail(path: string, options: Guardrail): Guardrail {
+  if (defined.has(options)) return options
+  checkRequired(path, options, 'a guardrail', isRecord)
+  if (Object.getPrototypeOf(options) === Object.prototype) checkKeys(path, options, optionKeys)
+  const { name, description, onError } = options
+  checkNotBlank(`${path}.name`, name)
+  checkText(`the guardrail ${name}: description`, description)
+  checkOneOf(`the guardrail ${name}: onError`, onError, ['block', 'allow'])
+  const guardrail = Object.freeze({
+    name,
+    ...(description !== undefined && { description }),
+    ...(onError !== undefined && { onError }),
+    ...handlersOf(options),
+  })
+  defined.add(guardrail)
+  return guardrail
+}
+
+/** Bound to the object that they came in, so that they may be methods of a class. */
+function handlersOf(options: Guardrail): Pick<Guardrail, (typeof handlerNames)[number]> {
+  const handlers: Readonly<Record<string, unknown>> = options as unknown as Readonly<Record<string, unknown>>
+  const bound = handlerNames.flatMap((key) => {
+    const handler = handlers[key]
+    checkFunction(`the guardrail ${options.name}: ${key}`, handler)
+    return typeof handler === 'function' ? [[key, handler.bind(options) as unknown] as const] : []
+  })
+  return Object.fromEntries(bound)
+}

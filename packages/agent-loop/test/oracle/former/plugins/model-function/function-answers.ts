@@ -1,0 +1,113 @@
+import { classifyError } from '@bowline/llm'
+import type { AssistantMessage, ModelError } from '@bowline/llm'
+import { messageOf } from '../../base/agent-error.ts'
+import { isToolOutput } from '../../base/content-part.ts'
+import { copyJson, deepFreeze, isRecord } from '../../base/json.ts'
+import type { ModelFunctionMessage } from '../../contract/options.ts'
+import type { GivenResult, ModelAnswer } from '../../kernel/answer.ts'
+import { failedAnswer } from '../../kernel/failed-answer.ts'
+import type { Turn } from '../../kernel/turn.ts'
+import { clientCalls, neverRan } from '../../transcript/client-calls.ts'
+import { isAssistantPart, isOutcomeStatus, isStopReason } from '../../transcript/message-shape.ts'
+import { wrongField } from './answer-fields.ts'
+
+export type Answers = readonly [ModelAnswer, ...ModelAnswer[]]
+type GivenAnswer = Extract<ModelFunctionMessage, { role: 'assistant' }>
+type OpenAnswer = ModelAnswer & { readonly results: Map<string, GivenResult> }
+
+/** What a model function returned: one answer per assistant message, with the results that follow it. */
+export function readAnswers(turn: Turn, returned: unknown): Answers {
+  const given = frozenCopy(returned)
+  const objection = 'objection' in given ? given.objection : Array.isArray(given.value) ? undefined : 'it is no list of messages'
+  if (objection !== undefined || !('value' in given)) return [invalidAnswer(turn, objection ?? '')]
+  const answers: OpenAnswer[] = []
+  for (const [place, message] of (given.value as readonly unknown[]).entries()) {
+    const wrong = take(turn, answers, message)
+    if (wrong !== undefined) return [invalidAnswer(turn, `message ${place} ${wrong}`)]
+  }
+  const [first, ...others] = answers
+  return first ? [first, ...others] : [invalidAnswer(turn, 'there is no assistant message')]
+}
+
+/** The last message of the stream that a model function returned. */
+export function readAnswer(turn: Turn, given: unknown): ModelAnswer {
+  const copy = frozenCopy(given)
+  if ('objection' in copy) return invalidAnswer(turn, copy.objection)
+  const answers: OpenAnswer[] = []
+  const wrong = take(turn, answers, copy.value)
+  const [answer] = answers
+  return answer ?? invalidAnswer(turn, `the message ${wrong ?? 'is none'}`)
+}
+
+function frozenCopy(given: unknown): { readonly value: unknown } | { readonly objection: string } {
+  try {
+    return { value: deepFreeze(copyJson(given)) }
+  } catch (error) {
+    return { objection: messageOf(error) }
+  }
+}
+
+/** Adds a message to the answers, or says what is wrong with it. */
+function take(turn: Turn, answers: OpenAnswer[], given: unknown): string | undefined {
+  const role = isRecord(given) ? given['role'] : undefined
+  if (role === 'assistant') {
+    const wrong = wrongAnswer(given as Fields)
+    if (wrong === undefined) answers.push({ message: answerMessage(turn, given as GivenAnswer), results: new Map() })
+    return wrong
+  }
+  return role === 'tool-result' ? takeResult(answers.at(-1), given as Fields) : 'is neither an answer nor a tool result'
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+function wrongAnswer(given: Fields): string | undefined {
+  const { content, stopReason } = given
+  if (stopReason !== undefined && !isStopReason(stopReason)) return 'has an unknown stopReason'
+  const wrong = wrongField(given)
+  if (wrong !== undefined) return wrong
+  if (typeof content === 'string') return undefined
+  if (!Array.isArray(content) || !content.every(isAssistantPart)) return 'has content that is neither text nor parts'
+  const ids = content.flatMap((part) => (part.type === 'tool-call' && !part.providerExecuted ? [part.toolCallId] : []))
+  if (ids.includes('')) return 'has a call without an id'
+  return new Set(ids).size < ids.length ? 'has two calls of one id' : undefined
+}
+
+function takeResult(answer: OpenAnswer | undefined, given: Fields): string | undefined {
+  const { toolCallId, output, status } = given
+  const calls = answer ? clientCalls(answer.message) : []
+  if (typeof toolCallId !== 'string' || !calls.some((call) => call.toolCallId === toolCallId)) return 'is the result of no call before it'
+  if (answer?.results.has(toolCallId)) return `is a second result of ${toolCallId}`
+  // None of its calls may have run: what has come of one cannot be stored.
+  if (answer && neverRan(answer.message)) return 'is a result of an answer that failed, was stopped or was cut'
+  if (!isToolOutput(output)) return 'has no output'
+  if (status !== undefined && !isOutcomeStatus(status)) return 'has an unknown status'
+  answer?.results.set(toolCallId, given as GivenResult)
+  return undefined
+}
+
+function answerMessage(turn: Turn, given: GivenAnswer): AssistantMessage {
+  const content = typeof given.content === 'string' ? [{ type: 'text' as const, text: given.content }] : given.content
+  const asksForTools = content.some((part) => part.type === 'tool-call' && !part.providerExecuted)
+  const { name, clock } = { name: turn.model.name, clock: turn.clock }
+  return {
+    ...name,
+    stopReason: asksForTools ? 'tool-calls' : 'stop',
+    usage: {},
+    at: clock.now(),
+    timing: { totalMs: 0 },
+    ...given,
+    ...(given.stopReason === 'error' && { error: classifyError(given.error ?? new Error('the model function failed'), name) }),
+    // The log has named the message already.
+    id: turn.messageId,
+    content,
+  }
+}
+
+/** A mistake of the function: asking it again would not help. */
+export function invalidAnswer(turn: Turn, objection: string): ModelAnswer {
+  const error: ModelError = {
+    ...{ kind: 'malformed-response', retryable: false, phase: 'before-output', ...turn.model.name },
+    message: `the model function returned no answer: ${objection}`,
+  }
+  return failedAnswer(turn, error)
+}

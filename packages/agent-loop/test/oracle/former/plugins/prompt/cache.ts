@@ -1,0 +1,169 @@
+import type { Clock } from '@bowline/llm'
+import { reloadLists } from '../../base/loaded.ts'
+import type { Diagnostic } from '../../base/loaded.ts'
+import { untilAborted } from '../../base/time-limit.ts'
+import type { SectionContext } from '../../contract/prompt.ts'
+import { assemblePrompt } from './assemble.ts'
+import type { BuiltPrompt } from './assemble.ts'
+import { dayOf } from './footer.ts'
+import type { MergedSections } from './merge-sections.ts'
+import { canOpenSkills, uniqueSkills } from './skills.ts'
+import { readStatics } from './statics.ts'
+import type { Statics } from './statics.ts'
+import { watchContext } from './watched-context.ts'
+import type { WatchedFact } from './watched-context.ts'
+
+/** Channels are few; days and sessions may be many. */
+const limit = 100
+
+interface Entry {
+  readonly channel: string | undefined
+  readonly prompt: Promise<BuiltPrompt>
+  /** Once it is there, without errors. */
+  built: BuiltPrompt | undefined
+  /** Of the build: aborting it gives up what is still asked. */
+  readonly building: AbortController
+  waiting: number
+}
+
+export interface PromptOptions {
+  readonly clock?: Clock
+  /** Of whoever waits. */
+  readonly abortSignal?: AbortSignal
+}
+
+/** The built prompts of one agent and of those that it spawns: what has been built stays the same to the byte. */
+export class PromptCache {
+  #sections: MergedSections
+  #statics: Promise<Statics> | undefined
+  #knownStatics: Statics | undefined
+  readonly #entries = new Map<string, Entry>()
+  /** Known only when functions have run; it never shrinks. */
+  readonly #lookedAt = new Set<WatchedFact>()
+
+  constructor(sections: MergedSections) {
+    this.#sections = sections
+  }
+
+  /** Skills that lost against others, and what could not be loaded. */
+  get diagnostics(): readonly Diagnostic[] {
+    return uniqueSkills(this.#sections.skills).diagnostics
+  }
+
+  /** What was built before, without waiting. */
+  known(context: SectionContext): BuiltPrompt | undefined {
+    const key = this.#keyOf(context)
+    const entry = this.#entries.get(key)
+    if (entry?.built) this.#keep(key, entry)
+    return entry?.built
+  }
+
+  /**
+   * Rejects only when the signal is aborted. Callers at one time share a build; one with errors is forgotten when it is
+   * done, and one for which nobody waits any more at once.
+   */
+  async get(context: SectionContext, { clock, abortSignal }: PromptOptions = {}): Promise<BuiltPrompt> {
+    for (;;) {
+      const known = this.#lookedAt.size
+      const prompt = await this.#wait(this.#entryOf(context, clock), abortSignal)
+      // Otherwise a function has looked at what the key did not have: this may be the prompt of another session.
+      if (this.#lookedAt.size === known) return prompt
+    }
+  }
+
+  /** Forgets the prompts of one channel, or all. */
+  invalidate(channel?: string): void {
+    this.#statics = undefined
+    this.#knownStatics = undefined
+    for (const [key, entry] of this.#entries) {
+      if (channel === undefined || entry.channel === channel) this.#entries.delete(key)
+    }
+  }
+
+  /** Forgets all, and reads what came from folders again. */
+  async reload(): Promise<void> {
+    const skills = await reloadLists(this.#sections.skills)
+    this.#sections = { ...this.#sections, skills }
+    this.invalidate()
+  }
+
+  /** For the fingerprint. The same object until it is forgotten. */
+  statics(clock?: Clock): Promise<Statics> {
+    if (this.#statics) return this.#statics
+    const reading = readStatics(this.#sections, clock)
+    this.#statics = reading
+    void reading.then((statics) => {
+      if (this.#statics !== reading) return
+      if (statics.complete) this.#knownStatics = statics
+      else this.#statics = undefined
+    })
+    return reading
+  }
+
+  /** The same, once it has been read. */
+  get knownStatics(): Statics | undefined {
+    return this.#knownStatics
+  }
+
+  async #wait(entry: Entry, abortSignal: AbortSignal | undefined): Promise<BuiltPrompt> {
+    entry.waiting++
+    try {
+      return await (abortSignal ? untilAborted(entry.prompt, abortSignal) : entry.prompt)
+    } catch (error) {
+      if (entry.waiting === 1) this.#giveUp(entry)
+      throw error
+    } finally {
+      entry.waiting--
+    }
+  }
+
+  #giveUp(entry: Entry): void {
+    for (const [key, kept] of this.#entries) if (kept === entry) this.#entries.delete(key)
+    entry.building.abort()
+  }
+
+  #entryOf(context: SectionContext, clock: Clock | undefined): Entry {
+    const key = this.#keyOf(context)
+    const entry = this.#entries.get(key) ?? this.#build(key, context, clock)
+    this.#keep(key, entry)
+    return entry
+  }
+
+  #build(key: string, context: SectionContext, clock: Clock | undefined): Entry {
+    const asked = watchContext(context, (fact) => this.#lookedAt.add(fact))
+    const building = new AbortController()
+    const prompt = assemblePrompt(this.#sections, context, { asked, clock, abortSignal: building.signal })
+    const entry: Entry = { channel: context.channel, prompt, building, built: undefined, waiting: 0 }
+    void prompt.then((built) => {
+      if (built.errors.length === 0) entry.built = built
+      const { errors } = built
+      if (this.#entries.get(key) !== entry) return
+      this.#entries.delete(key)
+      const fullKey = this.#keyOf(context)
+      if (errors.length === 0 && !this.#entries.has(fullKey)) this.#keep(fullKey, entry)
+    })
+    return entry
+  }
+
+  /** As the newest: a map keeps the order of its entries. */
+  #keep(key: string, entry: Entry): void {
+    this.#entries.delete(key)
+    this.#entries.set(key, entry)
+    const [oldest] = this.#entries.keys()
+    if (this.#entries.size > limit && oldest !== undefined) this.#entries.delete(oldest)
+  }
+
+  /** All that the text depends on. */
+  #keyOf({ channel, sessionKey, tools, now }: SectionContext): string {
+    const { system, soul, skills, footer } = this.#sections
+    const named = footer?.sessionKey === true || this.#lookedAt.has('sessionKey')
+    return JSON.stringify([
+      channel,
+      footer?.date === true && dayOf(now),
+      named && sessionKey,
+      this.#lookedAt.has('tools') && tools,
+      skills.length > 0 && canOpenSkills(tools),
+      (system ?? soul) === undefined && tools.length > 0,
+    ])
+  }
+}

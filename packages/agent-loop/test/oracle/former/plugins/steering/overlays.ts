@@ -1,0 +1,105 @@
+import type { Message } from '@bowline/llm'
+import { deepFreeze } from '../../base/json.ts'
+import type { Overlay } from '../../contract/journal.ts'
+
+interface Entry {
+  readonly overlay: Overlay
+  /** One object for all requests: what is the same is converted once. */
+  readonly message: Message
+}
+
+/** A view with the overlays in it, as far as it is taken. */
+interface Placed {
+  readonly view: readonly Message[]
+  taken: number
+  readonly result: Message[]
+  /** Overlays that stand above all but a summary, until they are placed. */
+  readonly top: Message[]
+  readonly anchors: ReadonlyMap<string | undefined, readonly Message[]>
+}
+
+/** What the model is shown for this turn only. Where an overlay was put it stays: no earlier content moves. */
+export class Overlays {
+  #entries: readonly Entry[]
+  /** For the view of the request before; undefined when an overlay came or moved. */
+  #placed: Placed | undefined
+
+  constructor(overlays: readonly Overlay[] = []) {
+    this.#entries = overlays.map(entryOf)
+  }
+
+  get count(): number {
+    return this.#entries.length
+  }
+
+  get messages(): readonly Message[] {
+    return this.#entries.map(({ message }) => message)
+  }
+
+  add(overlay: Overlay): void {
+    this.#entries = [...this.#entries, entryOf(overlay)]
+    this.#placed = undefined
+  }
+
+  /**
+   * Messages are withdrawn from the view: an overlay behind one of them goes behind what is left before it. Gives those
+   * that were moved.
+   */
+  withdrawn(messageIds: readonly string[], view: readonly Message[]): readonly Overlay[] {
+    const gone = new Set<string | undefined>(messageIds)
+    const moved = new Map<Overlay, Overlay>()
+    for (const { overlay } of this.#entries) {
+      if (!gone.has(overlay.anchor)) continue
+      const place = view.findIndex(({ id }) => id === overlay.anchor)
+      const anchor = view.slice(0, Math.max(0, place)).findLast(({ id }) => !gone.has(id))?.id ?? ''
+      moved.set(overlay, { ...overlay, anchor })
+    }
+    this.#placed = undefined
+    if (moved.size > 0) this.#entries = this.#entries.map(({ overlay, message }) => ({ overlay: moved.get(overlay) ?? overlay, message }))
+    return [...moved.values()]
+  }
+
+  /**
+   * The view with every overlay behind its anchor. One whose anchor is not shown any more stands above all but a summary.
+   * While the view grows only what is new is added: the list that was given before grows with it.
+   */
+  into(view: readonly Message[], summaryId?: string): readonly Message[] {
+    if (this.#entries.length === 0) return view
+    const placed = this.#placed?.view === view && this.#placed.taken <= view.length ? this.#placed : this.#place(view)
+    this.#placed = placed
+    const { result, top, anchors } = placed
+    for (; placed.taken < view.length; placed.taken++) {
+      const message = view[placed.taken]
+      if (!message) continue
+      if (message.id !== summaryId && top.length > 0) result.push(...top.splice(0))
+      result.push(message, ...(anchors.get(message.id) ?? []))
+    }
+    return top.length > 0 ? [...result, ...top] : result
+  }
+
+  #place(view: readonly Message[]): Placed {
+    return { view, taken: 0, result: [], ...this.#byAnchor(new Set(view.map(({ id }) => id))) }
+  }
+
+  #byAnchor(shown: ReadonlySet<string | undefined>): { readonly top: Message[]; readonly anchors: ReadonlyMap<string | undefined, Message[]> } {
+    const top: Message[] = []
+    const anchors = new Map<string | undefined, Message[]>()
+    for (const { overlay, message } of this.#entries) {
+      const { anchor } = overlay
+      if (!shown.has(anchor)) top.push(message)
+      else anchors.set(anchor, [...(anchors.get(anchor) ?? []), message])
+    }
+    return { top, anchors }
+  }
+}
+
+function entryOf(overlay: Overlay): Entry {
+  return { overlay, message: deepFreeze({ role: 'user' as const, content: overlay.content }) }
+}
+
+/** Behind which message an overlay stands: directly above the turn's input until the model has answered, else at the end. */
+export function anchorOf(view: readonly Message[], inputId: string | undefined, answered: boolean): string {
+  const input = answered || inputId === undefined ? -1 : view.findLastIndex(({ id }) => id === inputId)
+  const place = input === -1 ? view.length : input
+  return view[place - 1]?.id ?? ''
+}

@@ -1,0 +1,70 @@
+import { describeValue } from '@bowline/llm/arguments'
+import { definitionOf } from '../../agent/definition.ts'
+import type { AgentDefinition } from '../../agent/definition.ts'
+import { refuseConfig } from '../../base/check-options.ts'
+import type { Agent, Subagent, Tool } from '../../contract/agent.ts'
+import type { ChildHost } from '../../contract/journal.ts'
+import { buildTool } from '../../tools/build-tool.ts'
+import { declarationOf } from '../../tools/declaration.ts'
+import { isTool } from '../../tools/tool.ts'
+import { delegateSchema } from './delegate-schema.ts'
+
+const namePattern = /^[a-z][a-z0-9_-]{0,51}$/
+
+/** The text is capped before: what JSON adds to it must not have it cut again. */
+const maxOutputCharacters = 150_000
+
+/** One tool per subagent. Throws `invalid-config`. */
+export function delegateTools(subagents: readonly Agent[]): readonly Tool[] {
+  const tools = new Map<string, Tool>()
+  for (const [place, agent] of subagents.entries()) {
+    const subagent = checkSubagent(`subagents[${place}]`, agent)
+    const name = `delegate_to_${subagent.name.replaceAll('-', '_')}`
+    if (tools.has(name)) refuseConfig(`subagents: two of them would be the tool ${name}`)
+    tools.set(name, delegateTool(name, subagent))
+  }
+  return [...tools.values()]
+}
+
+/** The tools of an agent as the journal of a run would have them. */
+export function withHostedTools(agent: AgentDefinition, host: ChildHost): AgentDefinition {
+  const { tools: added = [] } = host
+  const hasSubagents = [...agent.tools.values()].some((tool) => tool.subagent)
+  if (!hasSubagents || (!host.sessionKeys && !host.background && added.length === 0)) return agent
+  const hosted = new Map([...agent.tools].map(([name, tool]) => [name, tool.subagent ? delegateTool(name, tool.subagent, host) : tool]))
+  const declarations = agent.declarations.map((declaration) => {
+    const tool = hosted.get(declaration.name)
+    return tool?.subagent ? declarationOf(tool) : declaration
+  })
+  for (const [index, tool] of added.entries()) {
+    if (!isTool(tool)) refuseConfig(`journal.children.tools[${index}] is not made by defineTool`)
+    if (agent.toolNames.includes(tool.name)) refuseConfig(`the tool "${tool.name}" hides one that comes with subagents`)
+    hosted.set(tool.name, tool)
+    declarations.push(declarationOf(tool))
+  }
+  return { ...agent, tools: hosted, declarations, toolNames: declarations.map(({ name }) => name) }
+}
+
+/** The agents that this one can hand work to, as they were given to it. Throws `invalid-config`. */
+export function subagentsOf(agent: Agent): readonly Agent[] {
+  const { tools } = definitionOf(agent) ?? refuseConfig(`agent must be made by defineAgent; received ${describeValue(agent)}`)
+  return [...tools.values()].flatMap((tool) => tool.subagent?.source ?? [])
+}
+
+const nothing = { sessionKeys: false, background: false }
+
+function delegateTool(name: string, subagent: Subagent, offers: Pick<ChildHost, 'sessionKeys' | 'background'> = nothing): Tool {
+  const { description = '' } = subagent.source
+  return buildTool({ name, description, inputSchema: delegateSchema(offers), effect: 'idempotent', maxOutputCharacters, subagent })
+}
+
+function checkSubagent(place: string, given: Agent): Subagent {
+  const agent = definitionOf(given)
+  if (!agent) return refuseConfig(`${place} is not made by defineAgent`)
+  const { name, description = '' } = agent
+  if (name === undefined || !namePattern.test(name)) {
+    return refuseConfig(`${place} needs a name of small letters, digits, _ and -, 52 at most, that begins with a letter: not "${name ?? ''}"`)
+  }
+  if (description.trim() === '') return refuseConfig(`${place}: ${name} needs a description, by which a model chooses it`)
+  return { name, source: given }
+}

@@ -1,0 +1,91 @@
+import type { Clock } from '@bowline/llm'
+import { AgentError } from '../base/agent-error.ts'
+import type { EventBuffer } from './event-buffer.ts'
+
+export interface GateOptions {
+  readonly buffer: EventBuffer
+  readonly clock: Clock
+  /** A live run waits for nobody. Default false. */
+  readonly isOpen?: boolean
+  /** Of the run: an abort opens the gate. */
+  readonly signal: AbortSignal
+  /** How long a run waits for its driver. Default: for ever. */
+  readonly driverTimeoutMs?: number
+}
+
+/** Where a synchronized run waits for its driver. Once open it stays open: the run is live from then on. */
+export class Gate {
+  #open: boolean
+  #driven = false
+  /** The driver has asked for more behind the durable event with this number. */
+  #askedBehind = 0
+  #waiting: { readonly seq: number; readonly go: () => void } | undefined
+  readonly #buffer: EventBuffer
+  readonly #clock: Clock
+  readonly #signal: AbortSignal
+  readonly #driverTimeoutMs: number | undefined
+  readonly #onAbort = (): void => this.open()
+
+  constructor({ isOpen = false, buffer, clock, signal, driverTimeoutMs }: GateOptions) {
+    this.#open = isOpen
+    this.#buffer = buffer
+    this.#clock = clock
+    this.#signal = signal
+    this.#driverTimeoutMs = driverTimeoutMs
+    if (isOpen) return
+    signal.addEventListener('abort', this.#onAbort, { once: true })
+    if (signal.aborted) this.open()
+  }
+
+  get isOpen(): boolean {
+    return this.#open
+  }
+
+  /** Throws `busy` when there is a driver already. */
+  takeDriver(): void {
+    if (this.#driven) throw new AgentError('busy', 'the run has a driver already')
+    this.#driven = true
+  }
+
+  /** Nobody drives, and nobody will be waited for. */
+  openUnlessDriven(): void {
+    if (!this.#driven) this.open()
+  }
+
+  /**
+   * Resolves when the driver has been given the durable event that is the latest now and asks for the next one, or when
+   * the gate is open. One at a time: a run stands at one boundary.
+   */
+  async passed(): Promise<void> {
+    const seq = this.#buffer.lastSeq
+    if (this.#open || this.#askedBehind >= seq) return
+    const cancelTimer = this.#setTimer()
+    await new Promise<void>((go) => (this.#waiting = { seq, go }))
+    cancelTimer?.()
+  }
+
+  /** The driver asks for the event behind the durable one with this number. */
+  ask(seq: number): void {
+    this.#askedBehind = seq
+    if (this.#waiting && seq >= this.#waiting.seq) this.#go()
+  }
+
+  /** The run waits no more. */
+  open(): void {
+    if (this.#open) return
+    this.#open = true
+    this.#signal.removeEventListener('abort', this.#onAbort)
+    this.#go()
+  }
+
+  #go(): void {
+    const waiting = this.#waiting
+    this.#waiting = undefined
+    waiting?.go()
+  }
+
+  #setTimer(): (() => void) | undefined {
+    if (this.#driverTimeoutMs === undefined) return undefined
+    return this.#clock.setTimer(this.#clock.now() + this.#driverTimeoutMs, () => this.open())
+  }
+}

@@ -1,0 +1,84 @@
+import type { ContentItem, JSONValue, ToolOutput } from '@bowline/llm'
+import { isContentPart, isToolOutput } from '../base/content-part.ts'
+import { copyJson, isRecord } from '../base/json.ts'
+import type { ToolReturnValue } from '../contract/tool.ts'
+
+/**
+ * A string becomes text, content and a list of content parts become content, other JSON becomes json. Throws
+ * `NotJsonError` if `output` is not JSON; `at` is where it is.
+ */
+export function outputOf(output: unknown, isError: boolean, at?: readonly string[]): ToolOutput {
+  const value = copyJson(output, at)
+  if (typeof value === 'string') return { type: isError ? 'error-text' : 'text', value }
+  if (isContent(value) && !isError) return value
+  if (isPartList(value) && !isError) return { type: 'content', value }
+  return { type: isError ? 'error-json' : 'json', value }
+}
+
+/** What a tool's own `toModelOutput` gave. Throws when it is none of the six shapes. */
+export function modelOutputOf(given: unknown): ToolOutput {
+  const output = copyJson(given)
+  if (!isToolOutput(output)) throw new TypeError('toModelOutput must return a tool output')
+  return output
+}
+
+/** Cuts what is longer to head and tail. */
+export function capOutput(output: ToolOutput, maxCharacters: number): ToolOutput {
+  switch (output.type) {
+    case 'text':
+    case 'error-text':
+      return { ...output, value: cutMiddle(output.value, maxCharacters) }
+    case 'json':
+    case 'error-json': {
+      const text = JSON.stringify(output.value)
+      if (text.length <= maxCharacters) return output
+      return { type: output.type === 'json' ? 'text' : 'error-text', value: cutMiddle(text, maxCharacters) }
+    }
+    case 'content':
+      return { ...output, value: capContent(output.value, maxCharacters) }
+    case 'execution-denied':
+      return output.reason === undefined ? output : { ...output, reason: cutMiddle(output.reason, maxCharacters) }
+    default: {
+      const unknown: never = output
+      return unknown
+    }
+  }
+}
+
+export function cutMiddle(text: string, maxCharacters: number): string {
+  const left = text.length - maxCharacters
+  if (left <= 0) return text
+  const tail = Math.floor(maxCharacters / 2)
+  const head = text.slice(0, maxCharacters - tail).toWellFormed()
+  return `${head}\n[… ${left} characters left out …]\n${text.slice(text.length - tail).toWellFormed()}`
+}
+
+function capContent(items: readonly ContentItem[], maxCharacters: number): readonly ContentItem[] {
+  let room = maxCharacters
+  return items.map((item) => {
+    if (item.type !== 'text') return item
+    const text = cutMiddle(item.text, room)
+    room = Math.max(0, room - item.text.length)
+    return { ...item, text }
+  })
+}
+
+/** Anything else that calls itself content is JSON like any other. */
+function isContent(value: JSONValue): value is JSONValue & { type: 'content'; value: ContentItem[] } {
+  return isRecord(value) && value['type'] === 'content' && Object.keys(value).length === 2 && isToolOutput(value)
+}
+
+const partKeys = ['type', 'text', 'mediaType', 'filename', 'data', 'providerOptions']
+
+/** A list with anything else in it is JSON like any other. */
+function isPartList(value: unknown): value is readonly ContentItem[] {
+  if (!Array.isArray(value) || value.length === 0) return false
+  return value.every((item) => isContentPart(item) && Object.keys(item).every((key) => partKeys.includes(key)))
+}
+
+const returnKeys = ['output', 'details', 'isError', 'terminate']
+
+/** Whether a tool returned `{ output, … }`: with any other key beside these, an object is JSON for the model. */
+export function isReturnValue(returned: unknown): returned is ToolReturnValue {
+  return isRecord(returned) && 'output' in returned && Object.keys(returned).every((key) => returnKeys.includes(key))
+}

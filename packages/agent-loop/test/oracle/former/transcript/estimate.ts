@@ -1,0 +1,138 @@
+import type { AssistantMessage, Message } from '@bowline/llm'
+import type { ModelName } from '../events/types.ts'
+import { addWeight, noWeight, sum, tokensOfWeight, weigh } from './weight.ts'
+import type { Weight } from './weight.ts'
+
+/** What a model has counted, and the weight of what it had counted. */
+interface Measured {
+  readonly tokens: number
+  readonly weight: Weight
+}
+
+const nothing: Measured = { tokens: 0, weight: noWeight }
+
+const firstTokensPerCharacter = 0.25
+/** What is shorter says more about the provider's own additions than about the text. */
+const shortestToLearnFrom = 1_000
+const leastTokensPerCharacter = 0.05
+const mostTokensPerCharacter = 2
+
+/**
+ * About how many tokens the next call sends: the last real usage of the model, and what has come since by its
+ * characters. Work per message does not depend on the length of the conversation.
+ */
+export class ContextEstimate {
+  #model: string
+  #tokensPerCharacter: number
+  /** Absent until it is known: usage of before contains it all the same. */
+  #prompt: Weight | undefined
+  #extra = noWeight
+  #shown = noWeight
+  /** By model: another one reads the same text as another number of tokens. */
+  readonly #measured = new Map<string, Measured>()
+  /** The request from which on tokens per character are learned. */
+  #reference: Measured | undefined
+
+  constructor(model: ModelName, tokensPerCharacter = firstTokensPerCharacter) {
+    this.#model = modelKey(model)
+    this.#tokensPerCharacter = tokensPerCharacter
+  }
+
+  /** As real usage has shown it. */
+  get tokensPerCharacter(): number {
+    return this.#tokensPerCharacter
+  }
+
+  get tokens(): number {
+    const measured = this.#measured.get(this.#model)
+    if (!measured) return Math.ceil(this.tokensOf(this.#weight))
+    const { characters, images } = this.#weight
+    const since = { characters: characters - measured.weight.characters, images: images - measured.weight.images }
+    return Math.max(0, Math.ceil(measured.tokens + this.tokensOf(since)))
+  }
+
+  /** By characters alone. */
+  tokensOf(weight: Weight): number {
+    return tokensOfWeight(weight, this.#tokensPerCharacter)
+  }
+
+  /** What the next call would send if `messages` were all that is shown: by characters alone. */
+  tokensWith(messages: readonly Message[]): number {
+    const shown = sum(messages.map(weigh))
+    return Math.ceil(this.tokensOf(sum([this.#prompt ?? noWeight, this.#extra, shown])))
+  }
+
+  /** The model of the next call. */
+  useModel(model: ModelName): void {
+    const key = modelKey(model)
+    if (key === this.#model) return
+    this.#model = key
+    this.#learnAnew()
+  }
+
+  /** Instructions and declarations of tools, as they are sent from now on. */
+  usePrompt(characters: number): void {
+    const prompt = { characters, images: 0 }
+    const isFirst = this.#prompt === undefined
+    this.#prompt = prompt
+    if (!isFirst) return
+    for (const [model, { tokens, weight }] of this.#measured) {
+      this.#measured.set(model, { tokens, weight: addWeight(weight, prompt) })
+    }
+    this.#learnAnew()
+  }
+
+  /** What the next call sends besides: overlays and what is stored nowhere. */
+  useExtra(messages: readonly Message[]): void {
+    this.#extra = messages.length === 0 ? noWeight : sum(messages.map(weigh))
+  }
+
+  /** The next shown message. */
+  append(message: Message): void {
+    const before = this.#weight
+    this.#shown = addWeight(this.#shown, weigh(message))
+    if (message.role === 'assistant') this.#learn(message, before)
+  }
+
+  /** Other messages are shown. The usage of answers before `freshFrom` was that of another view. */
+  restart(messages: readonly Message[], freshFrom: number): void {
+    this.#measured.clear()
+    this.#learnAnew()
+    this.#shown = sum(messages.slice(0, freshFrom).map(weigh))
+    for (const message of messages.slice(freshFrom)) this.append(message)
+  }
+
+  get #weight(): Weight {
+    const [prompt, extra, shown] = [this.#prompt ?? noWeight, this.#extra, this.#shown]
+    return { characters: prompt.characters + extra.characters + shown.characters, images: prompt.images + extra.images + shown.images }
+  }
+
+  #learn(answer: AssistantMessage, sent: Weight): void {
+    const { inputTokens, outputTokens, estimated } = answer.usage
+    if (answer.stopReason === 'error' || estimated || !inputTokens) return
+    const model = modelKey(answer)
+    if (model === this.#model) this.#calibrate({ tokens: inputTokens, weight: sent })
+    const output = outputTokens ?? this.tokensOf(weigh(answer))
+    this.#measured.set(model, { tokens: inputTokens + output, weight: this.#weight })
+  }
+
+  /** From the whole request when the prompt is known, else from what has come since the first one. */
+  #calibrate(request: Measured): void {
+    const from = this.#reference
+    // Fewer tokens for more text: what was sent was another view.
+    if (!from || request.tokens < from.tokens) return void (this.#reference = request)
+    const characters = request.weight.characters - from.weight.characters
+    if (characters < shortestToLearnFrom) return
+    const images = request.weight.images - from.weight.images
+    const ofText = request.tokens - from.tokens - tokensOfWeight({ characters: 0, images }, 0)
+    this.#tokensPerCharacter = Math.min(mostTokensPerCharacter, Math.max(leastTokensPerCharacter, ofText / characters))
+  }
+
+  #learnAnew(): void {
+    this.#reference = this.#prompt && nothing
+  }
+}
+
+export function modelKey({ provider, modelId }: ModelName): string {
+  return `${provider}/${modelId}`
+}

@@ -1,0 +1,99 @@
+import type { AssistantMessage, ToolCallPart } from '@bowline/llm'
+import { AgentError } from '../base/agent-error.ts'
+import type { StoredMessage } from '../contract/journal.ts'
+import { clientCalls, neverRan } from './client-calls.ts'
+import { FreeIds } from './free-ids.ts'
+
+/**
+ * Keeps what must hold for every transcript: ids are unique, each call has exactly one result, results stand directly
+ * behind their answer in call order, and nothing follows an answer with open calls. Work per message does not depend
+ * on the length of the transcript, nor work per result on the number of calls.
+ */
+export class TranscriptGuard {
+  readonly #messageIds = new Set<string>()
+  readonly #callIds = new FreeIds()
+  #calls: readonly ToolCallPart[] = []
+  /** Place of the first call of the latest answer that has no result. */
+  #next = 0
+  /** The latest answer failed, was stopped or was cut. */
+  #broken = false
+
+  /** The calls of the latest answer that have no result yet. */
+  get openCalls(): readonly string[] {
+    return this.#calls.slice(this.#next).map((call) => call.toolCallId)
+  }
+
+  /** True when the conversation has had a call of this id. */
+  hasCall(toolCallId: string): boolean {
+    return this.#callIds.has(toolCallId)
+  }
+
+  /** An id that no call of the conversation has had: the given one, or a copy of it (`<id>~2`). */
+  freeCallId(given: string, alsoTaken?: (id: string) => boolean): string {
+    return this.#callIds.freeFor(given, alsoTaken)
+  }
+
+  hasMessage(id: string): boolean {
+    return this.#messageIds.has(id)
+  }
+
+  /** Throws `invalid-transcript` that names the ids, and changes nothing, when `message` may not stand next. */
+  append(message: StoredMessage): void {
+    this.#checkId(message)
+    if (message.role === 'tool-result') {
+      this.#takeResult(message)
+    } else {
+      if (this.#next < this.#calls.length) throw invalid(`${message.role} message ${message.id} follows ${this.#openList()}`)
+      if (message.role === 'assistant') this.#takeAnswer(message)
+    }
+    this.#messageIds.add(message.id)
+  }
+
+  /** Throws `invalid-transcript` that names the open calls. */
+  checkEnd(): void {
+    if (this.#next < this.#calls.length) throw invalid(`the transcript ends with ${this.#openList()}`)
+  }
+
+  #checkId(message: StoredMessage): void {
+    if (message.id === '') throw invalid(`a ${message.role} message has an empty id`)
+    if (this.#messageIds.has(message.id)) throw invalid(`the message id ${message.id} is used twice`)
+  }
+
+  #takeAnswer(answer: AssistantMessage): void {
+    const calls = clientCalls(answer)
+    const ids = new Set<string>()
+    for (const { toolCallId, invalid: broken, inputText } of calls) {
+      if (toolCallId === '') throw invalid(`message ${answer.id} has a call with an empty id`)
+      if (this.#callIds.has(toolCallId) || ids.has(toolCallId)) throw invalid(`the call id ${toolCallId} is used twice`)
+      if (inputText !== undefined && !broken) throw invalid(`the call ${toolCallId} has raw arguments and is not marked invalid`)
+      ids.add(toolCallId)
+    }
+    for (const id of ids) this.#callIds.add(id)
+    this.#calls = calls
+    this.#next = 0
+    this.#broken = neverRan(answer)
+  }
+
+  #takeResult({ toolCallId, toolName, status }: Extract<StoredMessage, { role: 'tool-result' }>): void {
+    const next = this.#calls[this.#next]
+    if (next?.toolCallId !== toolCallId) throw invalid(`the result of ${toolCallId} ${this.#misplaced(toolCallId)}`)
+    if (next.toolName !== toolName) throw invalid(`the result of ${toolCallId} names ${toolName}, not ${next.toolName}`)
+    if (this.#broken && status === 'result') throw invalid(`the call ${toolCallId} of a broken answer has a result`)
+    this.#next++
+  }
+
+  #misplaced(toolCallId: string): string {
+    const open = this.openCalls
+    if (open.includes(toolCallId)) return `stands before that of ${open[0] ?? ''}`
+    return this.#callIds.has(toolCallId) ? 'is a second one' : 'belongs to no call'
+  }
+
+  #openList(): string {
+    const { openCalls } = this
+    return `${openCalls.length === 1 ? 'the open call' : 'the open calls'} ${openCalls.join(', ')}`
+  }
+}
+
+function invalid(message: string): AgentError {
+  return new AgentError('invalid-transcript', message)
+}

@@ -1,0 +1,143 @@
+import type { AssistantMessage, AssistantPart, Message, ToolCallPart, ToolResultMessage } from '@bowline/llm'
+import { describeValue } from '@bowline/llm/arguments'
+import { AgentError } from '../base/agent-error.ts'
+import type { ToolResult } from '../events/types.ts'
+import { neverRan } from './client-calls.ts'
+import { idGiver } from './free-ids.ts'
+import { PlacedCalls } from './placed-calls.ts'
+import type { PlacedCall } from './placed-calls.ts'
+import { readMessage } from './read-message.ts'
+
+/**
+ * What had to be changed: `message-id` and `call-id`, an id that was missing, empty or used before; `tool-name`, a
+ * result that named another tool than its call; `status`, a result of a call that cannot have run; `field`, a field
+ * that was missing, of the wrong kind or no JSON.
+ */
+export type TranscriptRepairCode =
+  | 'message-id'
+  | 'call-id'
+  | 'missing-result'
+  | 'orphan-result'
+  | 'duplicate-result'
+  | 'moved-result'
+  | 'tool-name'
+  | 'status'
+  | 'field'
+  | 'dropped-part'
+  | 'dropped-message'
+
+export interface TranscriptRepair {
+  readonly code: TranscriptRepairCode
+  /** Place in the given list; of a missing result that of its answer. */
+  readonly messageIndex: number
+  /** As it is in the repaired transcript, or was in what was left out. */
+  readonly toolCallId?: string
+}
+
+type Note = (code: TranscriptRepairCode, messageIndex: number, toolCallId?: string) => void
+
+/** A message that was read, and where it stood. Results are kept by their calls. */
+interface Entry {
+  readonly message: Exclude<Message, ToolResultMessage>
+  readonly messageIndex: number
+  readonly calls: readonly PlacedCall[]
+}
+
+/**
+ * A transcript from elsewhere as one that a run takes. It must change nothing in a transcript that is right, and must
+ * not change the given messages. What a call did is never made up: without a result its outcome is `unknown`, or
+ * `cancelled` where its answer was cut and it cannot have run.
+ */
+export function repairTranscript(given: readonly Message[]): { messages: Message[]; repairs: TranscriptRepair[] } {
+  if (!Array.isArray(given)) throw new AgentError('invalid-input', `messages must be a list of messages; received ${describeValue(given)}`)
+  const repairs: TranscriptRepair[] = []
+  const note: Note = (code, messageIndex, toolCallId) => {
+    repairs.push({ code, messageIndex, ...(toolCallId !== undefined && { toolCallId }) })
+  }
+  const messages = write(pair(given, note), note)
+  return { messages, repairs: repairs.sort((a, b) => a.messageIndex - b.messageIndex) }
+}
+
+/** Reads the messages, and gives each result to the call that it belongs to. */
+function pair(given: readonly unknown[], note: Note): readonly Entry[] {
+  const entries: Entry[] = []
+  const placed = new PlacedCalls()
+  for (const [messageIndex, each] of Array.from(given).entries()) {
+    const message = readMessage(each, (code) => note(code, messageIndex))
+    if (!message) {
+      note('dropped-message', messageIndex)
+    } else if (message.role === 'tool-result') {
+      const { toolCallId } = message
+      const taken = placed.take(message, messageIndex)
+      if (taken !== 'in-place') note(taken, messageIndex, toolCallId)
+    } else {
+      const calls = placed.begin(message)
+      entries.push({ message, messageIndex, calls })
+    }
+  }
+  return entries
+}
+
+/** Every answer with the results of its calls right behind it, in their order, under ids that are unique. */
+function write(entries: readonly Entry[], note: Note): Message[] {
+  const callId = idGiver(entries.flatMap(({ calls }) => calls.map(({ part }) => part.toolCallId)))
+  const written = entries.flatMap(({ message, messageIndex, calls }): readonly Written[] => {
+    if (message.role === 'user') return [{ message, messageIndex }]
+    const parts = new Map<AssistantPart, ToolCallPart>()
+    for (const { part } of calls) {
+      const toolCallId = callId(part.toolCallId, `call_${messageIndex + 1}`)
+      if (toolCallId !== part.toolCallId) note('call-id', messageIndex, toolCallId)
+      parts.set(part, { ...part, toolCallId })
+    }
+    const answer = { ...message, content: message.content.map((part) => parts.get(part) ?? part) }
+    const results = calls.map(({ part, result, index }) => {
+      const call = parts.get(part) ?? part
+      if (result) return { message: fitted(result, call, answer, index, note), messageIndex: result.messageIndex }
+      note('missing-result', messageIndex, call.toolCallId)
+      return { message: missingResult(call, answer, index), messageIndex }
+    })
+    return [{ message: answer, messageIndex }, ...results]
+  })
+  return identified(written, note)
+}
+
+interface Written {
+  readonly message: Message
+  readonly messageIndex: number
+}
+
+function identified(written: readonly Written[], note: Note): Message[] {
+  const messageId = idGiver(written.map(({ message }) => message.id))
+  return written.map(({ message, messageIndex }) => {
+    const id = messageId(message.id, `earlier_${messageIndex + 1}`)
+    if (id !== message.id) note('message-id', messageIndex)
+    return { ...message, id }
+  })
+}
+
+/** A result with the facts of the call that it belongs to. */
+function fitted(
+  { message: result, messageIndex }: NonNullable<PlacedCall['result']>,
+  { toolCallId, toolName }: ToolCallPart,
+  answer: AssistantMessage,
+  index: number,
+  note: Note,
+): ToolResultMessage {
+  const isWrongStatus = 'status' in result && result.status === 'result' && neverRan(answer)
+  const isWrongIndex = 'index' in result && result.index !== index
+  if (result.toolName !== toolName) note('tool-name', messageIndex, toolCallId)
+  if (isWrongStatus) note('status', messageIndex, toolCallId)
+  if (isWrongIndex) note('field', messageIndex, toolCallId)
+  return { ...result, toolCallId, toolName, ...(isWrongStatus && { status: 'cancelled' }), ...(isWrongIndex && { index }) }
+}
+
+function missingResult({ toolCallId, toolName, invalid }: ToolCallPart, answer: AssistantMessage, index: number): ToolResult {
+  const base = { role: 'tool-result', id: `result_${toolCallId}`, toolCallId, toolName, at: answer.at, index } as const
+  if (neverRan(answer)) return { ...base, status: 'cancelled', output: errorText('not run: the answer was cut off') }
+  if (invalid) return { ...base, status: 'error', output: errorText('not run: the arguments are not valid') }
+  return { ...base, status: 'unknown', output: errorText('may or may not have happened: the transcript holds no result') }
+}
+
+function errorText(value: string): ToolResult['output'] {
+  return { type: 'error-text', value }
+}

@@ -1,0 +1,96 @@
+import type { Message } from '@bowline/llm'
+import type { StoredMessage } from '../contract/journal.ts'
+import type { Compaction } from '../events/types.ts'
+import { markedSummary } from './marked-summary.ts'
+
+/** The shown part of a conversation while a compaction is in force. */
+interface Compacted {
+  readonly compaction: Compaction
+  /** Of `all`, the first message that is shown as it is. */
+  readonly start: number
+  readonly shown: Message[]
+}
+
+/**
+ * What a model is shown of a conversation: without failed answers and their results, and with a summary for what a
+ * compaction stands for. Appending does not depend on the length; a compaction builds the list anew.
+ */
+export class View {
+  #all: StoredMessage[] = []
+  #compacted: Compacted | undefined
+  #freshFrom = 0
+  #hidesResults = false
+
+  get messages(): readonly Message[] {
+    return this.#compacted?.shown ?? this.#all
+  }
+
+  /** What would be shown without the compaction. */
+  get uncompacted(): readonly StoredMessage[] {
+    return this.#all
+  }
+
+  /** Place in `uncompacted` of the first message that is shown as it is. */
+  get keptFrom(): number {
+    return this.#compacted?.start ?? 0
+  }
+
+  /** The one in force. */
+  get compaction(): Compaction | undefined {
+    return this.#compacted?.compaction
+  }
+
+  /** Place in `messages` behind what was there when the compaction was made: usage of earlier answers says nothing. */
+  get freshFrom(): number {
+    return this.#freshFrom
+  }
+
+  /** Whether the message is shown. */
+  append(message: StoredMessage): boolean {
+    if (message.role !== 'tool-result') {
+      this.#hidesResults = message.role === 'assistant' && message.stopReason === 'error'
+    }
+    if (this.#hidesResults) return false
+    this.#all.push(message)
+    this.#compacted?.shown.push(message)
+    return true
+  }
+
+  /**
+   * Shows the summary in the place of what it stands for; undefined shows the messages themselves again, and so does a
+   * compaction whose first kept message is not there.
+   */
+  setCompaction(compaction: Compaction | undefined): void {
+    const start = compaction ? this.#startOf(compaction) : undefined
+    if (!compaction || start === undefined) {
+      this.#compacted = undefined
+      this.#freshFrom = this.#all.length
+      return
+    }
+    const shown = [markedSummary(compaction), ...this.#all.slice(start)]
+    const last = this.#placeOf(compaction.lastMessageId)
+    this.#compacted = { compaction, start, shown }
+    this.#freshFrom = last === undefined ? shown.length : Math.max(1, last + 2 - start)
+  }
+
+  /** Messages that were withdrawn. */
+  discard(messageIds: readonly string[]): void {
+    const compaction = this.#compacted?.compaction
+    const gone = new Set<string | undefined>(messageIds)
+    this.#all = this.#all.filter(({ id }) => !gone.has(id))
+    // Without the message on which it hangs nobody knows what it stands for.
+    if (compaction) this.setCompaction(gone.has(compaction.firstKeptMessageId || compaction.lastMessageId) ? undefined : compaction)
+    else this.#freshFrom = Math.min(this.#freshFrom, this.#all.length)
+  }
+
+  #startOf({ firstKeptMessageId, lastMessageId }: Compaction): number | undefined {
+    if (firstKeptMessageId !== '') return this.#placeOf(firstKeptMessageId)
+    // A journal may give only what came later.
+    return (this.#placeOf(lastMessageId) ?? -1) + 1
+  }
+
+  #placeOf(id: string | undefined): number | undefined {
+    const place = id === undefined ? -1 : this.#all.findLastIndex((message) => message.id === id)
+    return place === -1 ? undefined : place
+  }
+}
