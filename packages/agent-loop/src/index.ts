@@ -111,7 +111,7 @@ export type {
   ViewMessage,
   Window,
 } from './events/index.ts'
-export { defineExtension } from './plugins/extensions/define-extension.ts'
+export { defineExtension } from './agent/define-extension.ts'
 export type {
   CallDecision,
   CompactionDecision,
@@ -187,4 +187,5 @@ export type {
 } from './contract/tool.ts'
 export type { Tool, ToolContext, ToolOptions } from './contract/agent.ts'
 export { repairTranscript } from './transcript/repair.ts'
-export type { TranscriptRepair, TranscriptRepairCode } from './transcript/repair.ts'
+export type { TranscriptRepair } from './transcript/repair.ts'
+export type { TranscriptRepairCode } from './transcript/read-message.ts'

@@ -5,12 +5,18 @@ import type { CompactionWatch, WatchedCompaction } from '../plugins/compaction/c
 import { compactionHooks } from '../plugins/extensions/compaction-hooks.ts'
 import { hookRunner } from '../plugins/extensions/run-hooks.ts'
 import { stepFields } from '../plugins/extensions/step-fields.ts'
+import type { AgentDefinition } from '../run/definition.ts'
 import { userMessageFor } from '../transcript/input.ts'
-import type { AgentDefinition } from './definition.ts'
-import { spawnChildOf } from './spawn-child.ts'
+
+export type Spawn = ExtensionContext['spawnChild']
+
+interface Outside {
+  readonly ended: Promise<void>
+  readonly spawnChild: Spawn
+}
 
 /** The hooks of the agent's extensions, for one compaction that no turn asked for. */
-export async function watchCompaction(agent: AgentDefinition, compaction: WatchedCompaction, ended: Promise<void>): Promise<CompactionWatch> {
+export async function watchCompaction(agent: AgentDefinition, compaction: WatchedCompaction, { ended, spawnChild }: Outside): Promise<CompactionWatch> {
   const { clock, stop, note } = compaction
   const contexts = new Map<Extension, ExtensionContext>()
   let prompt = ''
@@ -19,7 +25,7 @@ export async function watchCompaction(agent: AgentDefinition, compaction: Watche
     // There is no turn that could end for it.
     hasEnded: () => true,
     contextOf(extension) {
-      const context = contexts.get(extension) ?? contextWithoutTurn(agent, compaction, { ended, prompt: () => prompt })
+      const context = contexts.get(extension) ?? contextWithoutTurn(agent, compaction, { ended, spawnChild, prompt: () => prompt })
       contexts.set(extension, context)
       return context
     },
@@ -43,7 +49,7 @@ const refused: Accepted = { ok: false, reason: 'run-ended' }
 function contextWithoutTurn(
   agent: AgentDefinition,
   { journal, runId, turn, model, stop, note, contextUsage }: WatchedCompaction,
-  { ended, prompt }: { readonly ended: Promise<void>; readonly prompt: () => string },
+  { ended, spawnChild, prompt }: Outside & { readonly prompt: () => string },
 ): ExtensionContext {
   const queue = async (input: AgentInput): Promise<Accepted> => journal.enqueue?.(userMessageFor(input)) ?? refused
   return Object.freeze({
@@ -62,7 +68,7 @@ function contextWithoutTurn(
     compactAfterTurn: () => undefined,
     abort: (reason) => stop.stop({ kind: 'stop', ...(reason !== undefined && { reason }) }),
     waitForIdle: () => ended,
-    spawnChild: (options) => spawnChildOf(agent, options),
+    spawnChild,
     logStep: (fields) => note({ type: 'orchestration-step', ...stepFields(fields) }),
   } satisfies ExtensionContext)
 }

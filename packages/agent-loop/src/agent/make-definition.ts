@@ -16,23 +16,45 @@ import {
 import { openLoaded, reloadLists } from '../base/loaded.ts'
 import type { LoadedList } from '../base/loaded.ts'
 import type { Tool } from '../contract/agent.ts'
+import type { Extension } from '../contract/extension.ts'
 import type { Guardrail } from '../contract/guardrail.ts'
 import type { AgentOptions } from '../contract/options.ts'
+import type { RetryPolicy } from '../contract/retry-policy.ts'
+import { compile } from '../kernel/plugin.ts'
+import type { Plugin } from '../kernel/plugin.ts'
+import type { Plugins } from '../kernel/turn.ts'
+import { approvalsPlugin } from '../plugins/approvals/approvals.ts'
+import { budgetPlugin } from '../plugins/budget/reservations.ts'
+import { compactionPlugin } from '../plugins/compaction/compaction.ts'
 import { compactionPolicyOf } from '../plugins/compaction/policy.ts'
-import { defineExtensions } from '../plugins/extensions/define-extension.ts'
-import { extensionTools } from '../plugins/extensions/extension-tools.ts'
+import type { CompactionSetting } from '../plugins/compaction/policy.ts'
+import { extensionsPlugin } from '../plugins/extensions/extensions.ts'
+import { guardrailsPlugin } from '../plugins/guardrails/guardrails.ts'
 import { mergeGuardrails } from '../plugins/guardrails/merge-guardrails.ts'
+import { limitsPlugin } from '../plugins/limits/limits.ts'
+import { modelFunctionPlugin } from '../plugins/model-function/model-function.ts'
 import { PromptCache } from '../plugins/prompt/cache.ts'
 import { sectionsOf } from '../plugins/prompt/check-sections.ts'
 import { mergeSections } from '../plugins/prompt/merge-sections.ts'
-import { retryPolicyOf } from '../plugins/retry/retry.ts'
+import { promptPlugin } from '../plugins/prompt/prompt.ts'
+import { recoveryPlugin } from '../plugins/recovery/recovery.ts'
+import { retryPolicyOf } from '../plugins/retry/policy.ts'
+import { retryPlugin } from '../plugins/retry/retry.ts'
+import { steeringPlugin } from '../plugins/steering/steering.ts'
+import { ephemeralPlugin } from '../plugins/step-functions/ephemeral.ts'
+import { prepareStepPlugin } from '../plugins/step-functions/prepare-step.ts'
+import { stopWhenPlugin } from '../plugins/step-functions/stop-when.ts'
 import { delegateTools } from '../plugins/subagents/delegate-tools.ts'
+import { subagentsPlugin } from '../plugins/subagents/subagents.ts'
+import { childRuns } from '../run/agent-run.ts'
+import type { AgentDefinition } from '../run/definition.ts'
+import { fingerprintPlugin, Fingerprints } from '../run/fingerprint.ts'
+import { limitsOf } from '../run/limits-of.ts'
 import { declarationOf } from '../tools/declaration.ts'
 import type { ProviderTool } from '../tools/declaration.ts'
 import { toolSetOf } from '../tools/tool-set.ts'
-import type { AgentDefinition } from './definition.ts'
-import { Fingerprints } from './fingerprint.ts'
-import { limitsOf } from './limits-of.ts'
+import { defineExtensions } from './define-extension.ts'
+import { extensionTools } from './extension-tools.ts'
 
 const optionKeys: readonly (keyof AgentOptions)[] = [
   ...(['name', 'description', 'model', 'models', 'runtimeParams', 'toolChoice', 'instructions', 'tools'] as const),
@@ -41,7 +63,7 @@ const optionKeys: readonly (keyof AgentOptions)[] = [
 ]
 
 /** Throws `invalid-config` that names the option at fault. */
-export function makeDefinition(options: AgentOptions): AgentDefinition {
+export function makeDefinition(options: AgentOptions, spawnChild: AgentDefinition['spawnChild']): AgentDefinition {
   checkOptions(options)
   const extensions = defineExtensions(options.extensions ?? [])
   const { tools, declarations, diagnostics } = allTools(options, extensions)
@@ -49,28 +71,92 @@ export function makeDefinition(options: AgentOptions): AgentDefinition {
   const promptCache = new PromptCache(sections)
   const fingerprints = new Fingerprints([...tools.values()], promptCache, declarations.filter(isProviderTool))
   const guards = new LoadedGuardrails(options.guardrails ?? [], extensions)
+  const compaction = compactionPolicyOf(options.compaction)
+  const features: Features = { options, extensions, compaction, promptCache, asksUser: hasFunctions(sections), retry: retryPolicyOf(options.retry) }
+  const plugged = new PluggedIn(() => pluginsOf(features, guards.all, fingerprints))
   return {
     ...{ name: options.name, description: options.description, model: options.model, models: options.models },
     runtimeParams: mergeRuntimeParams(options.runtimeParams),
     toolChoice: options.toolChoice,
-    ...{ promptCache, fingerprints, pinnedInstructions: undefined, asksForPrompt: hasFunctions(sections) },
+    ...{ extensions, promptCache, fingerprints, pinnedInstructions: undefined },
     ...{ tools, declarations, toolNames: declarations.map(({ name }) => name), allowed: undefined },
     toolConcurrency: options.toolConcurrency ?? 8,
-    ...{ extensions, retry: retryPolicyOf(options.retry), fallback: options.fallback ?? [] },
-    compaction: compactionPolicyOf(options.compaction),
+    fallback: options.fallback ?? [],
+    compaction,
     limits: limitsOf(options.limits),
-    stopWhen: [options.stopWhen ?? []].flat(),
-    prepareStep: options.prepareStep,
-    steering: options.steering ?? 'all',
     abortGraceMs: options.abortGraceMs ?? 2_000,
     onUnknownOutcome: options.onUnknownOutcome ?? 'stop',
     onFailedTurn: options.onFailedTurn ?? 'keep',
-    ephemeral: options.ephemeral,
-    guardrails: () => guards.all,
+    pluginList: () => plugged.list,
+    plugins: () => plugged.compiled,
+    spawnChild,
     diagnostics: () => [...diagnostics, ...guards.diagnostics, ...promptCache.diagnostics],
     async reload() {
       await Promise.all([guards.reload(), promptCache.reload()])
+      plugged.renew()
     },
+  }
+}
+
+interface Features {
+  readonly options: AgentOptions
+  readonly extensions: readonly Extension[]
+  readonly compaction: CompactionSetting
+  readonly promptCache: PromptCache
+  /** A part of the prompt is a function of the user. */
+  readonly asksUser: boolean
+  readonly retry: RetryPolicy
+}
+
+/** The features of an agent, in the order in which they are asked. What the agent does not use is left out. */
+function pluginsOf(
+  { options, extensions, compaction, promptCache, asksUser, retry }: Features,
+  guardrails: readonly Guardrail[],
+  fingerprints: Fingerprints,
+): readonly Plugin[] {
+  const { prepareStep, ephemeral, steering = 'all' } = options
+  const stopWhen = [options.stopWhen ?? []].flat()
+  return [
+    fingerprintPlugin(fingerprints, options),
+    promptPlugin(promptCache, asksUser),
+    ...(prepareStep ? [prepareStepPlugin(prepareStep)] : []),
+    steeringPlugin(steering),
+    ...(extensions.length > 0 ? [extensionsPlugin(extensions)] : []),
+    ...(ephemeral ? [ephemeralPlugin(ephemeral)] : []),
+    guardrailsPlugin(guardrails),
+    ...(typeof options.model === 'function' ? [modelFunctionPlugin] : []),
+    recoveryPlugin,
+    approvalsPlugin,
+    limitsPlugin,
+    ...(stopWhen.length > 0 ? [stopWhenPlugin(stopWhen)] : []),
+    ...(compaction.kind === 'off' ? [] : [compactionPlugin(compaction)]),
+    retryPlugin(retry),
+    budgetPlugin,
+    subagentsPlugin(childRuns),
+  ]
+}
+
+/** Plug-ins that are made when they are first asked for, and again after a reload. */
+class PluggedIn {
+  readonly #make: () => readonly Plugin[]
+  #list: readonly Plugin[] | undefined
+  #compiled: Plugins | undefined
+
+  constructor(make: () => readonly Plugin[]) {
+    this.#make = make
+  }
+
+  get list(): readonly Plugin[] {
+    return (this.#list ??= this.#make())
+  }
+
+  get compiled(): Plugins {
+    return (this.#compiled ??= compile(this.list))
+  }
+
+  renew(): void {
+    this.#list = undefined
+    this.#compiled = undefined
   }
 }
 
@@ -110,7 +196,7 @@ function hasFunctions(value: unknown): boolean {
 type AllTools = Pick<AgentDefinition, 'tools' | 'declarations'> & { readonly diagnostics: ReturnType<AgentDefinition['diagnostics']> }
 
 /** The agent's own, one per subagent, and what extensions add to them. */
-function allTools({ tools: given = [], subagents = [] }: AgentOptions, extensions: AgentDefinition['extensions']): AllTools {
+function allTools({ tools: given = [], subagents = [] }: AgentOptions, extensions: readonly Extension[]): AllTools {
   const own = toolSetOf(given)
   const tools = new Map<string, Tool>(own.tools)
   for (const tool of delegateTools(subagents)) {
@@ -125,11 +211,11 @@ function allTools({ tools: given = [], subagents = [] }: AgentOptions, extension
 
 /** The guardrails of an agent; those of folders can be read again. */
 class LoadedGuardrails {
-  readonly #extensions: AgentDefinition['extensions']
+  readonly #extensions: readonly Extension[]
   #given: LoadedList<Guardrail>
   #merged: ReturnType<typeof mergeGuardrails>
 
-  constructor(given: LoadedList<Guardrail>, extensions: AgentDefinition['extensions']) {
+  constructor(given: LoadedList<Guardrail>, extensions: readonly Extension[]) {
     this.#given = given
     this.#extensions = extensions
     this.#merged = this.#merge()

@@ -4,14 +4,14 @@ import { describeValue } from '@bowline/llm/arguments'
 import { messageOf } from '../base/agent-error.ts'
 import { checkKeys, checkMethods, checkRequired, checkSignal, checkText, refuseConfig } from '../base/check-options.ts'
 import type { Agent } from '../contract/agent.ts'
-import { summaryModelFor } from '../kernel/compaction-phase.ts'
 import { modelTarget } from '../kernel/model-target.ts'
+import { summaryModelFor } from '../plugins/compaction/compaction.ts'
 import { defaultPolicy } from '../plugins/compaction/policy.ts'
 import { summarySizeOf } from '../plugins/compaction/summary-size.ts'
 import { readSummary, summaryRequest } from '../plugins/compaction/summary.ts'
+import { definitionOf } from '../run/definition.ts'
+import type { AgentDefinition } from '../run/definition.ts'
 import { ContextEstimate } from '../transcript/estimate.ts'
-import { definitionOf } from './definition.ts'
-import type { AgentDefinition } from './definition.ts'
 
 export interface SummarizeOptions {
   readonly messages: readonly Message[]
@@ -51,7 +51,7 @@ async function summarize(agent: AgentDefinition, options: SummarizeOptions): Pro
   // An agent without compactions has summaries all the same.
   const policy = agent.compaction.kind === 'off' ? defaultPolicy : agent.compaction.policy
   const own = modelTarget(agent.model, agent.models, agent.runtimeParams)
-  const model = summaryModelFor({ agent, model: own, clock }, policy)
+  const model = summaryModelFor(agent, own, clock, policy)
   const { tokensPerCharacter } = new ContextEstimate(model.name)
   const { maxCharacters, maxTokens } = summarySizeOf(policy, model, { trigger: 'manual', tokensBefore: 0, tokensPerCharacter })
   const focus = [policy.instructions ?? '', instructions].filter((text) => text.trim() !== '')

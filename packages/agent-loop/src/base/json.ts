@@ -95,25 +95,15 @@ function place({ keys }: Path): string {
 
 /** Freezes a JSON value and all that is in it. What is frozen already was frozen here, with all that is in it. */
 export function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) freezeAll(value)
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) freezeWithin(Object.freeze(value))
   return value
 }
 
-function freezeAll(value: object): void {
-  const items: readonly unknown[] = Object.values(value)
-  Object.freeze(value)
-  freezeItems(items)
-}
-
-/** Freezes all that is in a JSON value, but not the value itself. */
+/** Freezes all that is in a JSON value, but not the value itself. Most items are primitives: nothing is called for them. */
 export function freezeWithin(value: object): void {
-  freezeItems(Object.values(value))
-}
-
-/** Most are primitives: nothing is called for them. */
-function freezeItems(items: readonly unknown[]): void {
+  const items: readonly unknown[] = Object.values(value)
   for (let place = 0; place < items.length; place++) {
     const item = items[place]
-    if (typeof item === 'object' && item !== null && !Object.isFrozen(item)) freezeAll(item)
+    if (typeof item === 'object' && item !== null && !Object.isFrozen(item)) freezeWithin(Object.freeze(item))
   }
 }

@@ -97,6 +97,15 @@ export type CompactionDecision =
   | { readonly compaction: { readonly summary: string; readonly firstKeptMessageId: string } }
   | { readonly instructions: string }
 
+/** A compaction that is to be made. `firstKeptMessageId`: where the default would cut. */
+export interface BeforeCompaction {
+  readonly trigger: CompactionTrigger
+  readonly messages: readonly Message[]
+  readonly tokensBefore: number
+  readonly firstKeptMessageId?: string
+  readonly instructions?: string
+}
+
 export interface RequestPatch {
   readonly runtimeParams?: RuntimeParams
   readonly activeTools?: readonly string[]
@@ -157,16 +166,7 @@ export interface Hooks {
   ): MaybePromise<ResultPatch | undefined | void>
   /** Of every outcome as it stands, behind all who could change it. What this writes into `state` is stored with it. */
   onToolSettled?(event: { readonly call: HookedCall; readonly status: OutcomeStatus }, context: ExtensionContext): MaybePromise<void>
-  beforeCompaction?(
-    event: {
-      readonly trigger: CompactionTrigger
-      readonly messages: readonly Message[]
-      readonly tokensBefore: number
-      readonly firstKeptMessageId?: string
-      readonly instructions?: string
-    },
-    context: ExtensionContext,
-  ): MaybePromise<CompactionDecision | undefined | void>
+  beforeCompaction?(event: BeforeCompaction, context: ExtensionContext): MaybePromise<CompactionDecision | undefined | void>
   afterCompaction?(event: { readonly compaction: Compaction }, context: ExtensionContext): MaybePromise<void>
   onRetryStart?(event: EventFacts<RetryStartEvent>, context: ExtensionContext): MaybePromise<void>
   onRetryEnd?(event: EventFacts<RetryEndEvent>, context: ExtensionContext): MaybePromise<void>

@@ -248,7 +248,7 @@ export interface RunRow {
   /** The id of the message that the turn began with. */
   readonly inputMessageId?: string
   /** Its last step has ended, and only the end of the turn is missing. */
-  readonly ending?: DueEnding
+  readonly ending?: PendingOutcome
   /** How long the turn has run, its suspensions apart. */
   readonly elapsedMs: number
   /** The one compaction that an overflow may ask for has been used. */
@@ -266,7 +266,7 @@ export interface RunRow {
 }
 
 /** How a turn is to end. */
-export interface DueEnding {
+export interface PendingOutcome {
   readonly status: TurnStatus
   readonly reason: EndReason
   readonly error?: TurnError

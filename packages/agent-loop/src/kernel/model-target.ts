@@ -1,6 +1,5 @@
 import { describeModel, LlmError, mergeRuntimeParams } from '@bowline/llm'
 import type { AnyLanguageModel, ModelInfo, ModelRef, Models, RuntimeParams } from '@bowline/llm'
-import type { AgentDefinition } from '../agent/definition.ts'
 import { messageOf } from '../base/agent-error.ts'
 import { refuseConfig } from '../base/check-options.ts'
 import type { AgentFingerprint } from '../contract/agent.ts'
@@ -28,9 +27,16 @@ export function modelTarget(model: AgentModel, models: Models | undefined, runti
   }
 }
 
+interface ModelOptions {
+  readonly model: AgentModel
+  readonly models: Models | undefined
+  readonly runtimeParams: RuntimeParams
+  readonly fallback: readonly (AnyLanguageModel | ModelRef)[]
+}
+
 /** The models of a run: the agent's, as params or a pin choose it, and those that take over. Throws `invalid-config`. */
 export function modelTargets(
-  { model, models, runtimeParams: own, fallback }: AgentDefinition,
+  { model, models, runtimeParams: own, fallback }: ModelOptions,
   runtimeParams: RuntimeParams,
   pinned: AgentFingerprint | undefined,
 ): readonly [ModelTarget, ...ModelTarget[]] {

@@ -1,8 +1,6 @@
 import { resolveSchema } from '@bowline/llm'
-import type { AgentDefinition } from '../agent/definition.ts'
+import type { Declarations } from './run-context.ts'
 import type { Turn } from './turn.ts'
-
-type Declarations = AgentDefinition['declarations']
 
 const sizes = new WeakMap<Declarations, number>()
 
@@ -27,7 +25,7 @@ async function sizeOf(declarations: Declarations): Promise<number> {
   return all.reduce((sum, characters) => sum + characters, 0)
 }
 
-async function charactersOf(tool: AgentDefinition['declarations'][number]): Promise<number> {
+async function charactersOf(tool: Declarations[number]): Promise<number> {
   if (!('inputSchema' in tool)) return JSON.stringify(tool).length
   const { name, description = '', inputSchema } = tool
   const schema = await resolveSchema(inputSchema).catch(() => undefined)

@@ -24,54 +24,39 @@ export class StopSwitch {
   /** By whom is followed, how to leave it. */
   readonly #followed = new Map<AbortSignal | StopSwitch, () => void>()
   readonly #now: () => number
-  #cause: StopCause | undefined
-  #stoppedAt: number | undefined
+  /** For model call and tools. */
+  readonly signal: AbortSignal
+  /** Only the switch itself changes these: the loop looks at them all the time. */
+  cause: StopCause | undefined
+  /** Epoch milliseconds. */
+  stoppedAt: number | undefined
+  /** The turn is to be ended or left: the signal is aborted. */
+  requested = false
+  /** The turn is to be ended. */
+  stopped = false
+  /** The turn is to be left open. */
+  leaving = false
 
   constructor(now: () => number) {
     this.#now = now
-  }
-
-  /** Epoch milliseconds. */
-  get stoppedAt(): number | undefined {
-    return this.#stoppedAt
-  }
-
-  get cause(): StopCause | undefined {
-    return this.#cause
+    this.signal = this.#controller.signal
   }
 
   /** How a turn ends that is stopped: as its cause says, else `aborted`. */
   get ending(): StopEnding {
-    const cause = this.#cause
+    const { cause } = this
     if (!cause || !('status' in cause)) return { status: 'aborted', reason: 'abort' }
     const { status, reason, error } = cause
     return { status, reason, ...(error && { error }) }
   }
 
-  /** For model call and tools. */
-  get signal(): AbortSignal {
-    return this.#controller.signal
-  }
-
-  /** The turn is to be ended or left: the signal is aborted. */
-  get requested(): boolean {
-    return this.#cause !== undefined
-  }
-
-  /** The turn is to be ended. */
-  get stopped(): boolean {
-    return this.#cause?.kind === 'stop'
-  }
-
-  /** The turn is to be left open. */
-  get leaving(): boolean {
-    return this.#cause !== undefined && this.#cause.kind !== 'stop'
-  }
-
   stop(cause: StopCause): void {
-    if (this.#cause && cause.kind !== 'fenced') return
-    this.#cause = cause
-    this.#stoppedAt ??= this.#now()
+    if (this.cause && cause.kind !== 'fenced') return
+    this.cause = cause
+    this.requested = true
+    this.stopped = cause.kind === 'stop'
+    this.leaving = !this.stopped
+    this.stoppedAt ??= this.#now()
     const message = 'status' in cause ? cause.message : cause.reason
     this.#controller.abort(new DOMException(message ?? 'the run was stopped', 'AbortError'))
     tell(this.#onStop)

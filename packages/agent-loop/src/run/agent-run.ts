@@ -1,5 +1,4 @@
 import { definedFields } from '@bowline/llm/arguments'
-import type { AgentDefinition } from '../agent/definition.ts'
 import { refuseConfig } from '../base/check-options.ts'
 import { systemIds } from '../base/ids.ts'
 import type { RunOptions } from '../contract/agent.ts'
@@ -7,12 +6,16 @@ import type { AgentInput } from '../contract/input.ts'
 import type { AgentRun } from '../contract/run.ts'
 import { createMemoryJournal } from '../journal/memory-journal.ts'
 import { phaseOf, releaseJournal, takeJournal } from '../kernel/phases.ts'
+import type { Ancestry } from '../kernel/run-context.ts'
+import type { ChildRuns, ChildSetup } from '../plugins/subagents/child-setup.ts'
 import { orderOf } from '../transcript/input.ts'
 import { checkReaderOptions, checkRunOptions } from './check-run-options.ts'
+import { definitionOf } from './definition.ts'
+import type { AgentDefinition } from './definition.ts'
 import { iterate } from './driver.ts'
+import { openTurn } from './open-turn.ts'
 import { perform } from './perform.ts'
 import { RunParts } from './run-parts.ts'
-import type { Ancestry } from './run-parts.ts'
 
 const root: Ancestry = { path: [], budgets: [], maxDepth: Infinity }
 
@@ -63,4 +66,16 @@ export function startRun(agent: AgentDefinition, input: AgentInput | undefined, 
     abort,
     child: (toolCallId) => parts.children.get(toolCallId),
   }
+}
+
+/** Starts runs of subagents, and looks at their turns. */
+export const childRuns: ChildRuns = {
+  start: (setup, input, abortSignal) => startRun(definitionFor(setup), input, { ...setup.options, abortSignal }, setup.ancestry),
+  open: (setup, state, runId) => openTurn(new RunParts(definitionFor(setup), setup.options, setup.journal, setup.ancestry), state, runId),
+}
+
+function definitionFor({ subagent, abortGraceMs }: ChildSetup): AgentDefinition {
+  const agent = definitionOf(subagent.source)
+  if (!agent) throw new TypeError(`the subagent ${subagent.name} is not made by defineAgent`)
+  return { ...agent, abortGraceMs: Math.min(agent.abortGraceMs, abortGraceMs) }
 }

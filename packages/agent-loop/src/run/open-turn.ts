@@ -1,8 +1,5 @@
 import type { JournalState } from '../contract/journal.ts'
-import { callsOf } from '../kernel/call.ts'
-import type { Call } from '../kernel/call.ts'
 import { Turn } from '../kernel/turn.ts'
-import { clientCalls } from '../transcript/client-calls.ts'
 import { ContextEstimate } from '../transcript/estimate.ts'
 import { Transcript } from '../transcript/transcript.ts'
 import type { RunParts } from './run-parts.ts'
@@ -12,15 +9,9 @@ export function openTurn(run: RunParts, state: JournalState, runId: string): Tur
   const { open, turns, messages, compaction, calibration } = state
   const transcript = new Transcript(messages, new ContextEstimate(run.models[0].name, calibration), compaction)
   if (!open) return newTurn(run, transcript, turns + 1, runId || run.ids.next('run'))
-  return new Turn(run, { runId: open.runId, number: open.turn, transcript, open })
+  return new Turn(run, run.plugins, { runId: open.runId, number: open.turn, transcript, open })
 }
 
 export function newTurn(run: RunParts, transcript: Transcript, number: number, runId: string): Turn {
-  return new Turn(run, { runId, number, transcript })
-}
-
-/** The calls of the latest answer, while its step has not ended. */
-export function openCalls(turn: Turn, { open }: JournalState): readonly Call[] {
-  const answer = turn.stepState === 'answered' ? turn.transcript.latestAnswer : undefined
-  return open && answer ? callsOf(turn, clientCalls(answer), open.calls) : []
+  return new Turn(run, run.plugins, { runId, number, transcript })
 }

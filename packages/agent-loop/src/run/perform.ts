@@ -8,21 +8,20 @@ import type { AgentErrorCode, AgentErrorData } from '../events/types.ts'
 import { isSettled, pendingApprovals, pendingToolCalls } from '../kernel/call.ts'
 import type { Call } from '../kernel/call.ts'
 import { aborted, suspended } from '../kernel/ending.ts'
-import type { Ending } from '../kernel/ending.ts'
-import type { NewTurn, TurnEntry } from '../kernel/enter-turn.ts'
-import { isUntouched } from '../kernel/open-segment.ts'
+import type { TurnOutcome } from '../kernel/ending.ts'
+import { openCalls } from '../kernel/enter.ts'
+import type { NewTurn, TurnEntry } from '../kernel/enter.ts'
+import { emptyResult, journalError, refused, resultOf } from '../kernel/result.ts'
 import { runTurn } from '../kernel/run-turn.ts'
-import { checkSubmission } from '../kernel/submission.ts'
 import type { Turn } from '../kernel/turn.ts'
-import { watchDuration } from '../plugins/budget/limits.ts'
-import { lookBelow } from '../plugins/subagents/standing.ts'
+import { watchDuration } from '../plugins/limits/limits.ts'
 import type { Order } from '../transcript/input.ts'
-import { newTurn, openCalls, openTurn } from './open-turn.ts'
-import { emptyResult, journalError, refused, resultOf } from './result.ts'
+import { newTurn, openTurn } from './open-turn.ts'
 import type { RunParts } from './run-parts.ts'
+import { checkSubmission, settleSubmission } from './submission.ts'
 
 /** What a run was asked for. */
-export interface Asked {
+export interface RunCommand {
   readonly order: Order
   readonly input: AgentInput | undefined
   readonly runId: string
@@ -31,17 +30,17 @@ export interface Asked {
 }
 
 /** A turn that can be run, or the end of a run that stores nothing. */
-type Entered = { readonly entry: TurnEntry; readonly receipt?: SubmissionReceipt } | { readonly ending: Ending; readonly receipt?: SubmissionReceipt }
+type Entered = { readonly entry: TurnEntry; readonly receipt?: SubmissionReceipt } | { readonly ending: TurnOutcome; readonly receipt?: SubmissionReceipt }
 
 /** From the order to its result, over all turns of the run. It must not reject. */
-export async function perform(run: RunParts, asked: Asked): Promise<AgentResult> {
+export async function perform(run: RunParts, asked: RunCommand): Promise<AgentResult> {
   const turns: Turn[] = []
   try {
     const state = await run.journal.load()
     const first = openTurn(run, state, asked.runId)
     turns.push(first)
     if (asked.order.kind !== 'message') asked.onRunId(first.runId)
-    const entering = enter(first, state, asked)
+    const entering = enter(run, first, state, asked)
     const entered = entering instanceof Promise ? await entering : entering
     if ('ending' in entered) return refusedResult(run, first, asked, entered)
     let ending = await play(first, entered.entry)
@@ -57,7 +56,7 @@ export async function perform(run: RunParts, asked: Asked): Promise<AgentResult>
 }
 
 /** The turn, while its time is watched. */
-async function play(turn: Turn, entry: TurnEntry): Promise<Ending | undefined> {
+async function play(turn: Turn, entry: TurnEntry): Promise<TurnOutcome | undefined> {
   const unwatch = watchDuration(turn)
   try {
     return await runTurn(turn, entry)
@@ -73,7 +72,7 @@ interface NextTurn {
 }
 
 /** The next turn of the run: behind a turn that was closed for it, its input; else a follow-up when the model would stop. */
-function nextTurn(run: RunParts, asked: Asked, before: TurnEntry, ending: Ending | undefined): NextTurn | undefined {
+function nextTurn(run: RunParts, asked: RunCommand, before: TurnEntry, ending: TurnOutcome | undefined): NextTurn | undefined {
   if (!ending) return undefined
   if (before.kind === 'close') {
     run.inbox.reopen()
@@ -85,21 +84,21 @@ function nextTurn(run: RunParts, asked: Asked, before: TurnEntry, ending: Ending
   return { runId: run.ids.next('run'), entry: { kind: 'new', message: next.message, input: next.message, inputId: next.inputId } }
 }
 
-function enter(turn: Turn, state: JournalState, asked: Asked): MaybePromise<Entered> {
+function enter(run: RunParts, turn: Turn, state: JournalState, asked: RunCommand): MaybePromise<Entered> {
   const { order } = asked
-  return order.kind === 'message' ? enterMessage(turn, state, order.message, asked) : enterOpen(turn, state, order, asked)
+  return order.kind === 'message' ? enterMessage(run, turn, state, order.message, asked) : enterOpen(turn, state, order, asked)
 }
 
-async function enterOpen(turn: Turn, state: JournalState, order: Exclude<Order, { kind: 'message' }>, asked: Asked): Promise<Entered> {
+async function enterOpen(turn: Turn, state: JournalState, order: Exclude<Order, { kind: 'message' }>, asked: RunCommand): Promise<Entered> {
   const { open } = state
-  const calls = openCalls(turn, state)
-  await lookBelow(turn, calls)
+  const calls = openCalls(turn, open)
+  await turn.plugins.delegation?.inspect(turn, calls)
   turn.earlierCalls = open ? turn.transcript.callsSince(turn.inputId) - calls.length : 0
   if (order.kind === 'answers') return enterAnswers(turn, state, calls, order)
   if (open) {
     // Those of the run stand in the turn since it began.
-    if (!isUntouched(turn)) turn.run.takeOverlays()
-    return { entry: { kind: 'resume', open, calls, submission: undefined } }
+    if (!turn.isUntouched) turn.run.takeOverlays()
+    return { entry: { kind: 'resume', open, calls } }
   }
   if (state.input) return { entry: newEntry(asked, state.input) }
   const { journal, limits } = turn.run
@@ -109,7 +108,7 @@ async function enterOpen(turn: Turn, state: JournalState, order: Exclude<Order, 
   return refuse('nothing-to-run', 'the conversation has no open turn, and no input waits')
 }
 
-function newEntry({ order, input }: Asked, logged: JournalState['input']): NewTurn {
+function newEntry({ order, input }: RunCommand, logged: JournalState['input']): NewTurn {
   if (logged) {
     const { message, inputId } = logged
     return { kind: 'new', message, input: message, logged, ...(inputId !== undefined && { inputId }) }
@@ -117,14 +116,14 @@ function newEntry({ order, input }: Asked, logged: JournalState['input']): NewTu
   return { kind: 'new', input, ...(order.kind === 'message' && { message: order.message }) }
 }
 
-function enterMessage(turn: Turn, state: JournalState, message: UserMessage, asked: Asked): Entered {
+function enterMessage(run: RunParts, turn: Turn, state: JournalState, message: UserMessage, asked: RunCommand): Entered {
   const { open, input } = state
   if (!open && input) return { entry: newEntry(asked, input) }
-  if (open && turn.run.onInputWhilePending === 'refuse') return refuse('pending-calls', 'the conversation has an open turn')
+  if (open && run.onInputWhilePending === 'refuse') return refuse('pending-calls', 'the conversation has an open turn')
   const objection = turn.transcript.objectionTo(message.id, { closes: open !== undefined })
   if (objection !== undefined) return refuse('invalid-transcript', objection)
   if (!open) return { entry: newEntry(asked, undefined) }
-  return { entry: { kind: 'close', open, calls: openCalls(turn, state), submission: undefined } }
+  return { entry: { kind: 'close', open, calls: openCalls(turn, open) } }
 }
 
 async function enterAnswers(
@@ -136,10 +135,10 @@ async function enterAnswers(
   const wasStopped = turn.stop.requested
   const checked = await checkSubmission(turn, calls, answers)
   // What was cut off says nothing about the answers.
-  if (!checked.ok) return { ending: turn.stop.requested && !wasStopped ? aborted(turn, []) : refused(checked.error) }
+  if (!checked.ok) return { ending: turn.stop.requested && !wasStopped ? aborted(turn.stop, []) : refused(checked.error) }
   const { receipt } = checked.value
   if (!open) return { ending: { status: 'completed', reason: 'handled' }, receipt }
-  if (receipt.accepted.length > 0) return { entry: { kind: 'resume', open, calls, submission: checked.value }, receipt }
+  if (receipt.accepted.length > 0) return { entry: { kind: 'resume', open, calls, answer: (turn) => settleSubmission(turn, checked.value) }, receipt }
   const waits = calls.some((call) => !isSettled(call)) && pendingToolCalls(calls).length + pendingApprovals(calls).length > 0
   // Repeats store nothing: a turn that a process has left behind the answers stays open.
   return { ending: waits ? suspended(calls) : left(turn), receipt }
@@ -150,25 +149,25 @@ function refuse(code: AgentErrorCode, message: string): Entered {
 }
 
 /** The turn stays open; somebody else goes on with it. */
-function left(turn: Turn): Ending {
+function left(turn: Turn): TurnOutcome {
   if (turn.stop.cause?.kind === 'fenced') return journalError({ code: 'fenced', message: 'the run belongs to another process' })
   return { status: 'aborted', reason: 'yielded' }
 }
 
 /** Nothing is stored. */
-function refusedResult(run: RunParts, turn: Turn, asked: Asked, { ending, receipt }: Extract<Entered, { ending: Ending }>): AgentResult {
+function refusedResult(run: RunParts, turn: Turn, asked: RunCommand, { ending, receipt }: Extract<Entered, { ending: TurnOutcome }>): AgentResult {
   const unusedInputs = run.inbox.unused()
   return asked.order.kind === 'message' ? emptyResult(asked.runId, ending, unusedInputs) : resultOf(turn, ending, { receipt, unusedInputs })
 }
 
 /** That of the last turn, with the messages of all. */
-function lastResult(run: RunParts, turns: readonly Turn[], ending: Ending | undefined, receipt?: SubmissionReceipt): AgentResult {
+function lastResult(run: RunParts, turns: readonly Turn[], ending: TurnOutcome | undefined, receipt?: SubmissionReceipt): AgentResult {
   const [last, ...earlier] = turns.toReversed() as [Turn, ...Turn[]]
   const messages = earlier.reverse().flatMap(({ log }) => log.newMessages)
   return resultOf(last, ending ?? left(last), { receipt, earlier: messages, unusedInputs: run.inbox.unused() })
 }
 
-function failedResult(run: RunParts, turns: readonly Turn[], asked: Asked, error: unknown): AgentResult {
+function failedResult(run: RunParts, turns: readonly Turn[], asked: RunCommand, error: unknown): AgentResult {
   // Whoever still works for this run must stop: nothing of it can be stored any more.
   run.stop.stop({ kind: 'fenced' })
   const data = dataOf(error)

@@ -1,46 +1,39 @@
-import { holdingClock, systemClock } from '@bowline/llm'
+import { holdingClock, mergeRuntimeParams, systemClock } from '@bowline/llm'
 import type { Clock, JSONValue, RuntimeParams } from '@bowline/llm'
-import type { AgentDefinition } from '../agent/definition.ts'
-import { limitsOf } from '../agent/limits-of.ts'
-import { runDefinition } from '../agent/run-definition.ts'
 import { messageOf } from '../base/agent-error.ts'
 import { refuseConfig } from '../base/check-options.ts'
 import { systemIds } from '../base/ids.ts'
 import type { IdSource } from '../base/ids.ts'
 import { copyJson, deepFreeze } from '../base/json.ts'
-import type { OnFailedTurn, RunOptions } from '../contract/agent.ts'
-import type { Budget } from '../contract/budget.ts'
+import type { Agent, OnFailedTurn, RunOptions, SpawnChildOptions } from '../contract/agent.ts'
+import type { Budget, Spending } from '../contract/budget.ts'
 import type { Accepted, AgentInput } from '../contract/input.ts'
 import type { Journal } from '../contract/journal.ts'
 import type { AgentRun, Limits } from '../contract/run.ts'
 import type { OnUnknownOutcome } from '../contract/tool.ts'
-import { summaryModels } from '../kernel/compaction-phase.ts'
 import { modelTargets } from '../kernel/model-target.ts'
 import type { ModelTarget } from '../kernel/model-target.ts'
+import type { Ancestry, RunContext } from '../kernel/run-context.ts'
+import { checkPrices } from '../kernel/spending.ts'
 import { StopSwitch } from '../kernel/stop-switch.ts'
-import { checkPrices } from '../plugins/budget/limits.ts'
-import { Inbox } from '../plugins/steering/inbox.ts'
+import type { Plugins } from '../kernel/turn.ts'
+import { createBudget } from '../plugins/budget/budget.ts'
+import { summaryModels } from '../plugins/compaction/compaction.ts'
 import { orderOf, userMessageFor } from '../transcript/input.ts'
+import type { AgentDefinition } from './definition.ts'
 import { EventLog } from './event-log.ts'
 import { Gate } from './gate.ts'
-
-/** What a run knows of those above it. */
-export interface Ancestry {
-  /** Names of the agents from the root; empty at the root, and where a host runs subagents. */
-  readonly path: readonly string[]
-  readonly budgets: readonly Budget[]
-  /** How many levels deep they let work be handed on. */
-  readonly maxDepth: number
-  /** Of the run right above. */
-  readonly stop?: StopSwitch
-}
+import { Inbox } from './inbox.ts'
+import { limitsOf } from './limits-of.ts'
+import { runDefinition } from './run-definition.ts'
 
 /** What one run brings along: the same for all its turns. A class, because the loop looks at it all the time. */
-export class RunParts {
+export class RunParts implements RunContext {
   /** With what the options of the run add to it. */
   readonly agent: AgentDefinition
-  /** The model of each step, and those that take over from it. */
+  readonly plugins: Plugins
   readonly models: readonly [ModelTarget, ...ModelTarget[]]
+  readonly params: RuntimeParams
   readonly journal: Journal
   readonly events: EventLog
   readonly gate: Gate
@@ -53,9 +46,7 @@ export class RunParts {
   readonly sessionKey: string | undefined
   readonly channel: string | undefined
   readonly context: JSONValue | undefined
-  readonly runtimeParams: RuntimeParams
   readonly limits: Limits
-  /** Budgets that are shared with others; a turn has one more for its own limits. */
   readonly budgets: readonly Budget[]
   readonly onUnknownOutcome: OnUnknownOutcome
   readonly onFailedTurn: OnFailedTurn
@@ -63,13 +54,9 @@ export class RunParts {
   readonly pinnedInstructions: string | undefined
   readonly pinnedHash: string | undefined
   readonly onApproval: RunOptions['onApproval']
-  /** Names of the agents from the root; empty at the root, and where a host runs subagents. */
   readonly path: readonly string[]
-  /** How many agents stand above this run, wherever they run. */
   readonly depth: number
-  /** Runs of subagents that are under way, by tool call id. */
   readonly children = new Map<string, AgentRun>()
-  /** Resolves when the run has ended. */
   readonly ended: Promise<void>
   /** To be called when it has. */
   readonly end: () => void
@@ -83,16 +70,17 @@ export class RunParts {
     const agent = runDefinition(given, options, journal)
     const own = limitsOf(options.limits, given.limits)
     this.agent = agent
+    this.plugins = agent.plugins()
     this.models = modelTargets(agent, runtimeParams, options.pinned)
+    this.params = options.runtimeParams ? mergeRuntimeParams(agent.runtimeParams, runtimeParams) : agent.runtimeParams
     const { depth = 0, maxDepth = Infinity } = journal.children ?? {}
     this.limits = { ...own, maxDepth: Math.min(own.maxDepth, ancestry.maxDepth, maxDepth) }
     this.depth = ancestry.path.length + depth
     this.budgets = budget ? [budget, ...ancestry.budgets] : ancestry.budgets
-    checkPrices(this.limits, this.budgets, [...this.models, ...summaryModels(agent)])
+    checkPrices(this.limits, this.budgets, [...this.models, ...summaryModels(agent.compaction, agent.models)])
     this.journal = journal
     this.clock = clock
     this.ids = ids
-    this.runtimeParams = runtimeParams
     this.stop = new StopSwitch(() => clock.now())
     this.events = new EventLog()
     const { events, stop } = this
@@ -116,12 +104,18 @@ export class RunParts {
     this.pinnedHash = options.pinned?.hash
   }
 
-  /** Those that the run was given are not taken yet. */
   get hasOverlays(): boolean {
     return this.#overlays.length > 0
   }
 
-  /** Those that the run was given, once. */
+  get isDriven(): boolean {
+    return !this.gate.isOpen
+  }
+
+  passBoundary(): Promise<void> {
+    return this.gate.passed()
+  }
+
   takeOverlays(): readonly AgentInput[] {
     const taken = this.#overlays
     this.#overlays = []
@@ -131,6 +125,21 @@ export class RunParts {
   followUp(input: AgentInput): Promise<Accepted> {
     const { journal, inbox } = this
     return journal.enqueue ? journal.enqueue(userMessageFor(input)) : inbox.offer('follow-up', input)
+  }
+
+  spawnChild(instructions: string, options: SpawnChildOptions | undefined): Agent {
+    return this.agent.spawnChild(this, instructions, options)
+  }
+
+  openBudget(spent: Spending): Budget | undefined {
+    const { maxTotalTokens, maxCost } = this.limits
+    if (maxTotalTokens === undefined && maxCost === undefined) return undefined
+    const own = createBudget({
+      ...(maxTotalTokens !== undefined && { maxTotalTokens }),
+      ...(maxCost !== undefined && { maxCost }),
+    })
+    own.charge(spent)
+    return own
   }
 }
 

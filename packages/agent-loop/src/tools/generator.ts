@@ -1,11 +1,13 @@
 import { isRecord } from '../base/json.ts'
 import type { ToolChunk } from '../contract/tool.ts'
-import type { Emit } from '../kernel/execute.ts'
 import { isReturnValue } from './output.ts'
 
 export function isGenerator(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 }
+
+/** Takes a delta of a running call. False once the call has its outcome: what comes after that is dropped. */
+export type Emit = (delta: string, replace?: true) => boolean
 
 /** Chunks go to whoever watches. Gives what it returns, its `complete`, or else all its deltas; undefined if it has none. */
 export async function drainGenerator(generator: AsyncIterable<unknown>, emit: Emit): Promise<unknown> {

@@ -72,3 +72,13 @@ function detailsOf(given: unknown): JSONValue {
   const { length } = JSON.stringify(details)
   return length <= detailsCharacters ? details : `[… ${length} characters left out …]`
 }
+
+/** Of a result that came with the answer. */
+export function givenOutcome(given: { readonly output: Outcome['output']; readonly status?: Outcome['status']; readonly details?: JSONValue }): Outcome {
+  const { output, status, details } = given
+  return { status: status ?? (isError(output) ? 'error' : 'result'), executed: 'elsewhere', output, ...(details !== undefined && { details }) }
+}
+
+function isError({ type }: Outcome['output']): boolean {
+  return type === 'error-text' || type === 'error-json' || type === 'execution-denied'
+}

@@ -26,6 +26,9 @@ export class ContextEstimate {
   #tokensPerCharacter: number
   /** Absent until it is known: usage of before contains it all the same. */
   #prompt: Weight | undefined
+  /** As it was counted last; undefined when anything has changed since. */
+  #tokens: number | undefined
+  #beside = noWeight
   #extra = noWeight
   #shown = noWeight
   /** By model: another one reads the same text as another number of tokens. */
@@ -44,6 +47,10 @@ export class ContextEstimate {
   }
 
   get tokens(): number {
+    return (this.#tokens ??= this.#count())
+  }
+
+  #count(): number {
     const measured = this.#measured.get(this.#model)
     if (!measured) return Math.ceil(this.tokensOf(this.#weight))
     const { characters, images } = this.#weight
@@ -66,12 +73,14 @@ export class ContextEstimate {
   useModel(model: ModelName): void {
     const key = modelKey(model)
     if (key === this.#model) return
+    this.#tokens = undefined
     this.#model = key
     this.#learnAnew()
   }
 
   /** Instructions and declarations of tools, as they are sent from now on. */
   usePrompt(characters: number): void {
+    this.#tokens = undefined
     const prompt = { characters, images: 0 }
     const isFirst = this.#prompt === undefined
     this.#prompt = prompt
@@ -82,13 +91,22 @@ export class ContextEstimate {
     this.#learnAnew()
   }
 
-  /** What the next call sends besides: overlays and what is stored nowhere. */
+  /** What the next call sends besides the transcript. */
   useExtra(messages: readonly Message[]): void {
-    this.#extra = messages.length === 0 ? noWeight : sum(messages.map(weigh))
+    this.#tokens = undefined
+    this.#beside = messages.length === 0 ? noWeight : sum(messages.map(weigh))
+    this.#extra = this.#beside
+  }
+
+  /** What one call sends besides that: it is stored nowhere. */
+  useEphemeral(messages: readonly Message[]): void {
+    this.#tokens = undefined
+    this.#extra = addWeight(this.#beside, sum(messages.map(weigh)))
   }
 
   /** The next shown message. */
   append(message: Message): void {
+    this.#tokens = undefined
     const before = this.#weight
     this.#shown = addWeight(this.#shown, weigh(message))
     if (message.role === 'assistant') this.#learn(message, before)
@@ -96,6 +114,7 @@ export class ContextEstimate {
 
   /** Other messages are shown. The usage of answers before `freshFrom` was that of another view. */
   restart(messages: readonly Message[], freshFrom: number): void {
+    this.#tokens = undefined
     this.#measured.clear()
     this.#learnAnew()
     this.#shown = sum(messages.slice(0, freshFrom).map(weigh))

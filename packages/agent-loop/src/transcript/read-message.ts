@@ -2,7 +2,6 @@ import type { AssistantMessage, JSONValue, Message, ToolResultMessage, UserMessa
 import { isContentPart, isToolOutput } from '../base/content-part.ts'
 import { copyJson, isRecord } from '../base/json.ts'
 import { isAssistantPart, isOutcomeStatus, isStopReason } from './message-shape.ts'
-import type { TranscriptRepairCode } from './repair.ts'
 
 type Note = (code: TranscriptRepairCode) => void
 type Fields = Record<string, JSONValue>
@@ -113,3 +112,21 @@ function isText(value: unknown): value is string {
 function isNumber(value: unknown): value is number {
   return typeof value === 'number'
 }
+
+/**
+ * What had to be changed: `message-id` and `call-id`, an id that was missing, empty or used before; `tool-name`, a
+ * result that named another tool than its call; `status`, a result of a call that cannot have run; `field`, a field
+ * that was missing, of the wrong kind or no JSON.
+ */
+export type TranscriptRepairCode =
+  | 'message-id'
+  | 'call-id'
+  | 'missing-result'
+  | 'orphan-result'
+  | 'duplicate-result'
+  | 'moved-result'
+  | 'tool-name'
+  | 'status'
+  | 'field'
+  | 'dropped-part'
+  | 'dropped-message'

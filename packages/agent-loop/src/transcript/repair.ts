@@ -7,24 +7,7 @@ import { idGiver } from './free-ids.ts'
 import { PlacedCalls } from './placed-calls.ts'
 import type { PlacedCall } from './placed-calls.ts'
 import { readMessage } from './read-message.ts'
-
-/**
- * What had to be changed: `message-id` and `call-id`, an id that was missing, empty or used before; `tool-name`, a
- * result that named another tool than its call; `status`, a result of a call that cannot have run; `field`, a field
- * that was missing, of the wrong kind or no JSON.
- */
-export type TranscriptRepairCode =
-  | 'message-id'
-  | 'call-id'
-  | 'missing-result'
-  | 'orphan-result'
-  | 'duplicate-result'
-  | 'moved-result'
-  | 'tool-name'
-  | 'status'
-  | 'field'
-  | 'dropped-part'
-  | 'dropped-message'
+import type { TranscriptRepairCode } from './read-message.ts'
 
 export interface TranscriptRepair {
   readonly code: TranscriptRepairCode

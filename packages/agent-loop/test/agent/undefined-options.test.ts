@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { limitsOf } from '../../src/run/limits-of.ts'
 import { definedFields } from '@bowline/llm/arguments'
-import { limitsOf } from '../../src/agent/limits-of.ts'
-import { retryPolicyOf } from '../../src/plugins/retry/retry.ts'
+import { retryPolicyOf } from '../../src/plugins/retry/policy.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
 import { eventsOf, playOut, refusal } from '../support/waiting.ts'
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { defineExtension, defineExtensions } from '../../src/agent/define-extension.ts'
+import { extensionTools } from '../../src/agent/extension-tools.ts'
 import type { Extension } from '../../src/contract/extension.ts'
-import { defineExtension, defineExtensions } from '../../src/plugins/extensions/define-extension.ts'
-import { extensionTools } from '../../src/plugins/extensions/extension-tools.ts'
 import { defineTool } from '../../src/tools/define-tool.ts'
 import { bench } from './support.ts'
 

@@ -1,7 +1,7 @@
 import { manualClock } from '@bowline/llm/testing'
 import type { ManualClock } from '@bowline/llm/testing'
+import { defineExtension } from '../../src/agent/define-extension.ts'
 import type { Extension, ExtensionContext, HookedCall, HookedResult, Hooks } from '../../src/contract/extension.ts'
-import { defineExtension } from '../../src/plugins/extensions/define-extension.ts'
 import { hookRunner } from '../../src/plugins/extensions/run-hooks.ts'
 import type { HookFailure, HookRunner } from '../../src/plugins/extensions/run-hooks.ts'
 

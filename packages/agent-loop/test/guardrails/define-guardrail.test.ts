@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { defineExtension } from '../../src/agent/define-extension.ts'
 import type { Guardrail } from '../../src/contract/guardrail.ts'
-import { defineExtension } from '../../src/plugins/extensions/define-extension.ts'
 import { addWarnings } from '../../src/plugins/guardrails/add-warnings.ts'
 import { defineGuardrail } from '../../src/plugins/guardrails/define-guardrail.ts'
 import { loopGuard } from '../../src/plugins/guardrails/loop-guard.ts'

@@ -73,10 +73,8 @@ describe('steering', () => {
 
   it('A93: at a truncated answer too', async () => {
     const talk = conversation()
-    const agent = agentOf([{ text: 'so', finish: 'length' }, { text: 'and so on' }])
+    const agent = agentOf([{ text: 'so', finish: 'length', expect: () => void run.steer('go on') }, { text: 'and so on' }])
     const run = talk.run(agent, 'go')
-    await until(() => talk.types().includes('message-start'))
-    await run.steer('go on')
     expect(await run.result()).toMatchObject({ reason: 'stop', text: 'and so on' })
   })
 
@@ -109,19 +107,16 @@ describe('steering', () => {
     ['an answer with calls', call('e', 'echo'), { status: 'limit', reason: 'max-steps' }],
   ])('A86, A96: at the last step, %s, it is unused', async (_what, step, ending) => {
     const talk = conversation()
-    const agent = agentOf([step], { tools: [echo('echo').tool], limits: { maxSteps: 1 } })
+    const agent = agentOf([{ ...step, expect: () => void run.steer('too late') }], { tools: [echo('echo').tool], limits: { maxSteps: 1 } })
     const run = talk.run(agent, 'go')
-    await until(() => talk.types().includes('message-start'))
-    await run.steer('too late')
     expect(await run.result()).toMatchObject({ ...ending, unusedInputs: [{ role: 'user', content: 'too late' }] })
     expect(agent.model.calls).toHaveLength(1)
   })
 
   it('A96: a turn that is suspended gives back what it did not use', async () => {
     const talk = conversation()
-    const run = talk.run(agentOf([call('r', 'far')], { tools: [remote('far')] }), 'go')
-    await until(() => talk.types().includes('message-start'))
-    await Promise.all([run.steer('a'), run.overlay('b'), run.followUp('c')])
+    const give = () => void Promise.all([run.steer('a'), run.overlay('b'), run.followUp('c')])
+    const run = talk.run(agentOf([{ ...call('r', 'far'), expect: give }], { tools: [remote('far')] }), 'go')
     const { status, unusedInputs } = await run.result()
     expect([status, unusedInputs.map((input) => (input as { content: string }).content)]).toEqual(['awaiting-tools', ['a', 'b', 'c']])
   })

@@ -1,10 +1,26 @@
 import { APICallError } from 'ai'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { systemClock } from '@bowline/llm'
+import { defineTool } from '../../src/index.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
 import { resultsOf, rolesOf, textOfRequest } from '../support/prompts.ts'
 import { echo, remote } from '../support/tools.ts'
 
 const call = (id: string, name = 'a') => ({ id, name, input: {} })
+
+const busyMs = 3
+
+/** Holds the thread, as a model and tools that wait for nothing do together. */
+const busy = defineTool({
+  name: 'a',
+  description: 'works',
+  inputSchema: z.object({}),
+  execute() {
+    for (const start = performance.now(); performance.now() - start < busyMs; );
+    return 'worked'
+  },
+})
 
 describe('when the loop goes on', () => {
   it('A82: whether tools run is decided by the content, not by the stop reason', async () => {
@@ -103,13 +119,13 @@ describe('when the loop goes on', () => {
     expect((await talk.play(agent, 'more')).result.text).toBe('fine')
   })
 
-  it('A91: a step gives the event loop a macrotask', async () => {
+  it('A91: a model and tools that answer at once do not starve timers: a run that holds the thread lets go of it', async () => {
     const talk = conversation()
     let timers = 0
     const steps = Array.from({ length: 20 }, (_, step) => ({ toolCalls: [call(`c${step}`)] }))
     const interval = setInterval(() => timers++, 0)
     const immediate = new Promise((resolve) => setImmediate(resolve))
-    const run = talk.run(agentOf([...steps, { text: 'done' }], { tools: [echo('a').tool] }), 'go')
+    const run = talk.run(agentOf([...steps, { text: 'done' }], { tools: [busy] }), 'go', { clock: systemClock })
     const first = await Promise.race([run.result(), immediate.then(() => 'macrotask')])
     await run.result()
     clearInterval(interval)

@@ -8,12 +8,12 @@ type Figure = 'calls' | 'functions' | 'files' | 'promises'
 
 /** What this package may do, and the promises of the whole process. A ceiling only falls. */
 const ceilings = {
-  'step': { calls: 674, functions: 307, files: 69, promises: 75 },
-  'step with a reader': { calls: 698, functions: 310, files: 70, promises: 93 },
-  'first delta': { calls: 398, functions: 247, files: 66, promises: 58 },
+  'step': { calls: 553, functions: 289, files: 56, promises: 66 },
+  'step with a reader': { calls: 572, functions: 291, files: 57, promises: 84 },
+  'first delta': { calls: 355, functions: 231, files: 56, promises: 58 },
   'delta without a reader': { calls: 11, functions: 11, files: 6, promises: 2 },
-  'delta with a reader': { calls: 12, functions: 12, files: 6, promises: 4 },
-  'delta with ten readers': { calls: 48, functions: 12, files: 6, promises: 22 },
+  'delta with a reader': { calls: 10, functions: 10, files: 6, promises: 4 },
+  'delta with ten readers': { calls: 28, functions: 10, files: 6, promises: 22 },
 } satisfies Partial<Record<keyof CountedWork['works'], Record<Figure, number>>>
 
 const program = join(import.meta.dirname, '../work/count-work.ts')

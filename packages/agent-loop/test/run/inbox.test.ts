@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { AgentInput } from '../../src/contract/input.ts'
-import { Inbox } from '../../src/plugins/steering/inbox.ts'
-import type { InputKind, Taking } from '../../src/plugins/steering/inbox.ts'
+import { Inbox } from '../../src/run/inbox.ts'
+import type { Taking } from '../../src/kernel/run-context.ts'
+import type { InputKind } from '../../src/run/inbox.ts'
 import { fakeIds } from '../../src/testing/fake-ids.ts'
 
 const runEnded = { ok: false, reason: 'run-ended' }

@@ -1,4 +1,4 @@
-import { Fingerprints } from '../../src/agent/fingerprint.ts'
+import { Fingerprints } from '../../src/run/fingerprint.ts'
 import { PromptCache } from '../../src/plugins/prompt/cache.ts'
 import { mergeSections } from '../../src/plugins/prompt/merge-sections.ts'
 import { defineTool } from '../../src/tools/define-tool.ts'

@@ -3,14 +3,15 @@ import { AgentError, messageOf } from '../../base/agent-error.ts'
 import type { CompactionResult } from '../../contract/compaction.ts'
 import type { ContextUsage } from '../../contract/extension.ts'
 import type { Journal, JournalState } from '../../contract/journal.ts'
-import type { CompactionTrigger, DurableEvent, ErrorEvent, ModelName, OrchestrationStepEvent } from '../../events/types.ts'
-import { Draft } from '../../journal/draft.ts'
+import type { CompactionTrigger, DurableEvent, ModelName } from '../../events/types.ts'
+import { TurnLog } from '../../journal/turn-log.ts'
+import type { Note } from '../../journal/turn-log.ts'
 import { StopSwitch } from '../../kernel/stop-switch.ts'
 import { ContextEstimate } from '../../transcript/estimate.ts'
 import { View } from '../../transcript/view.ts'
 import { breakerOf } from './breaker.ts'
 import { compact } from './compact.ts'
-import type { CompactionHost } from './compact.ts'
+import type { CompactionHost } from './host.ts'
 
 type FromAgent = 'setting' | 'model' | 'contextWindow' | 'ids' | 'summaryModel' | 'effectOf'
 
@@ -25,10 +26,8 @@ export interface WatchedCompaction {
   readonly stop: StopSwitch
   readonly contextUsage: () => ContextUsage
   /** Drafts what they have to say. */
-  readonly note: (fields: NoteFields<ErrorEvent | OrchestrationStepEvent>) => void
+  readonly note: (note: Note) => void
 }
-
-type NoteFields<Event> = Event extends unknown ? Omit<Event, 'at' | 'runId' | 'turn' | 'seq'> : never
 
 export interface CompactionWatch extends Pick<CompactionHost, 'beforeCompaction' | 'afterCompaction'> {
   onEvent?(event: DurableEvent): void
@@ -74,17 +73,23 @@ export async function compactJournal(parts: JournalCompaction): Promise<Compacti
 
 async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, { view, estimate }: Context, stop: StopSwitch): Promise<CompactionHost> {
   const { journal, clock, ids, setting, model, contextWindow } = parts
-  const draft = new Draft(journal, clock, (events) => {
-    for (const event of events) watch.onEvent?.(event)
-  })
   const { runId = ids.next('run') } = parts
-  // A log needs a turn for every event of a run: it is that behind which the compaction stands.
-  const eventOf = (fields: object) => ({
-    type: 'event' as const,
-    event: { ...fields, at: clock.now(), runId, turn } as DurableEvent,
+  // A log needs a turn for every event of a run: it is the one before the compaction.
+  const log = new TurnLog(journal, {
+    ...{ runId, number: turn, clock },
+    get isFenced() {
+      return stop.cause?.kind === 'fenced'
+    },
+    show: (events) => {
+      for (const event of events) watch.onEvent?.(event)
+    },
+    rowFacts: () => {
+      throw new TypeError('a compaction without a turn has no row of a run')
+    },
+    takeStates: () => false,
   })
   const contextUsage = (): ContextUsage => ({ tokens: estimate.tokens, ...(contextWindow !== undefined && { contextWindow }) })
-  const note: WatchedCompaction['note'] = (fields) => draft.add(eventOf(fields))
+  const note: WatchedCompaction['note'] = (fields) => log.record(fields)
   const watch: CompactionWatch = (await parts.watch?.({ journal, clock, runId, turn, model, stop, contextUsage, note })) ?? {}
   return {
     ...{ setting, view, estimate, model, contextWindow, ids },
@@ -92,11 +97,11 @@ async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, {
     abortSignal: stop.signal,
     summaryModel: (policy) => parts.summaryModel(policy),
     effectOf: (toolName) => parts.effectOf(toolName),
-    record: (event) => draft.add(eventOf(event)),
-    store: (compaction) => draft.add({ type: 'compaction', compaction }),
+    record: (event) => log.record(event),
+    store: (compaction) => log.write({ type: 'compaction', compaction }),
     async commit(boundary) {
       if (stop.cause?.kind === 'fenced') throw new AgentError('fenced', 'the conversation belongs to another process')
-      await (boundary === 'end' ? draft.commitEnd(eventOf({ type: 'settled' })) : draft.commit())
+      await (boundary === 'end' ? log.commitEnd() : log.commit())
     },
     // No budget stands behind a journal.
     reserve: () => ({ settle: () => undefined }),
@@ -104,7 +109,7 @@ async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, {
     beforeCompaction: async (event) => watch.beforeCompaction?.(event),
     async afterCompaction(compaction) {
       await watch.afterCompaction?.(compaction)
-      await draft.commit()
+      await log.commit()
     },
   }
 }

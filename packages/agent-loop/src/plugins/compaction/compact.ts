@@ -1,71 +1,10 @@
-import type { Cost, Usage } from '@bowline/llm'
-import type { IdSource } from '../../base/ids.ts'
 import { deepFreeze } from '../../base/json.ts'
-import type { Reservation } from '../../contract/budget.ts'
-import type { CompactionPolicy, CompactionResult } from '../../contract/compaction.ts'
-import type { CompactionDecision, Hooks } from '../../contract/extension.ts'
-import type {
-  Compaction,
-  CompactionEndEvent,
-  CompactionStartEvent,
-  CompactionTrigger,
-  ModelName,
-  ToolEffect,
-  UsageEvent,
-} from '../../events/types.ts'
-import type { ContextEstimate } from '../../transcript/estimate.ts'
+import type { CompactionResult } from '../../contract/compaction.ts'
+import type { Compaction } from '../../events/types.ts'
 import { markedSummary } from '../../transcript/marked-summary.ts'
-import type { View } from '../../transcript/view.ts'
-import type { Breaker } from './breaker.ts'
+import type { CompactionHost, CompactionOrder, CompactionTask } from './host.ts'
 import { makeCompaction } from './make-compaction.ts'
 import type { Made } from './make-compaction.ts'
-import type { CompactionSetting } from './policy.ts'
-import type { SummaryModel } from './summary-model.ts'
-
-type FieldsOf<Event> = Event extends unknown ? Omit<Event, 'at' | 'runId' | 'turn' | 'seq' | 'step'> : never
-export type CompactionRecord = FieldsOf<CompactionStartEvent | CompactionEndEvent | UsageEvent>
-export type BeforeCompaction = Parameters<NonNullable<Hooks['beforeCompaction']>>[0]
-
-/** What a compaction needs of the turn or the journal that it works for. */
-export interface CompactionHost {
-  readonly setting: CompactionSetting
-  readonly view: View
-  readonly estimate: ContextEstimate
-  readonly breaker: Breaker
-  /** The conversation's own. */
-  readonly model: ModelName
-  readonly contextWindow: number | undefined
-  readonly abortSignal: AbortSignal
-  readonly ids: IdSource
-  /** That of the policy, or else the conversation's own. What it throws makes the compaction fail. */
-  summaryModel(policy: CompactionPolicy): SummaryModel
-  effectOf(toolName: string): ToolEffect | undefined
-  /** Drafts an event. */
-  record(event: CompactionRecord): void
-  /** Drafts the journal's record of the compaction. */
-  store(compaction: Compaction): void
-  /** Stores what was drafted. A rejection leaves view and breaker as they are and is passed on. */
-  commit(boundary: 'start' | 'end'): Promise<void>
-  /** Room in the budget; undefined when there is none. The reservation is settled once. */
-  reserve(expected: { readonly inputTokens: number; readonly outputTokens: number }): Reservation | undefined
-  /** Adds to the sums of the turn; the budget has its reservation. */
-  book(usage: Usage, cost: Cost | undefined): void
-  beforeCompaction?(event: BeforeCompaction): Promise<CompactionDecision | undefined>
-  /** Behind the commit. */
-  afterCompaction?(compaction: Compaction): Promise<void>
-}
-
-export interface CompactionOrder {
-  readonly trigger: CompactionTrigger
-  /** Extra focus of the summary. */
-  readonly instructions?: string
-}
-
-/** One compaction that is under way. */
-export interface CompactionTask extends CompactionOrder {
-  readonly compactionId: string
-  readonly tokensBefore: number
-}
 
 /**
  * Makes a compaction and stores it with its events. Whatever goes wrong on the way is its outcome and leaves the view

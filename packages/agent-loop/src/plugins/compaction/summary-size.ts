@@ -1,7 +1,7 @@
 import type { CompactionPolicy } from '../../contract/compaction.ts'
-import type { CompactionTask } from './compact.ts'
 import type { KeptSize } from './cut.ts'
 import { thresholdOf } from './due.ts'
+import type { CompactionTask } from './host.ts'
 import type { SummaryModel } from './summary-model.ts'
 
 /** Of a model of which nobody says it. */

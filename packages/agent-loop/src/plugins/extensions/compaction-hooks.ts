@@ -1,8 +1,14 @@
-import type { CompactionHost } from '../compaction/compact.ts'
+import type { BeforeCompaction, CompactionDecision } from '../../contract/extension.ts'
+import type { Compaction } from '../../events/types.ts'
 import type { HookRunner } from './run-hooks.ts'
 
+interface CompactionHooks {
+  beforeCompaction(event: BeforeCompaction): Promise<CompactionDecision | undefined>
+  afterCompaction(compaction: Compaction): Promise<void>
+}
+
 /** The hooks of a compaction, in the form in which it asks them. */
-export function compactionHooks(hooks: HookRunner): Pick<CompactionHost, 'beforeCompaction' | 'afterCompaction'> {
+export function compactionHooks(hooks: HookRunner): CompactionHooks {
   return {
     async beforeCompaction(event) {
       if (!hooks.has('beforeCompaction')) return undefined

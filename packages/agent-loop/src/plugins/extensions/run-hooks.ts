@@ -1,4 +1,3 @@
-import { systemClock } from '@bowline/llm'
 import type { JSONValue, Message, SchemaResult } from '@bowline/llm'
 import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { HookedCall, HookedResult, HookName, RequestPatch } from '../../contract/extension.ts'
@@ -138,15 +137,4 @@ class TurnHooks implements HookRunner {
   onEvent(event: AgentEvent): void {
     this.#calls.show(event)
   }
-}
-
-/** Of an agent without extensions: nobody listens. */
-export const noHooks: HookRunner = hookRunner({
-  ...{ extensions: [], clock: systemClock, abortSignal: new AbortController().signal },
-  contextOf: (extension) => unknownExtension(extension.name),
-  onError: ({ extension }) => unknownExtension(extension),
-})
-
-function unknownExtension(name: string): never {
-  throw new TypeError(`there is no extension ${name}`)
 }

@@ -1,7 +1,7 @@
 import { messageOf } from '../../base/agent-error.ts'
 import type { GuardrailVerdict } from './decisions.ts'
 import type { LoopWatch } from './loop-guard.ts'
-import type { GuardrailRunner, GuardrailRunnerOptions } from './run-guardrails.ts'
+import type { GuardrailRunner, GuardrailRunnerOptions } from './runner.ts'
 
 const allowed: GuardrailVerdict<'allow'> = Object.freeze({ action: 'allow', warnings: Object.freeze([]) })
 

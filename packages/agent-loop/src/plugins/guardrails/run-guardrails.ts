@@ -1,7 +1,5 @@
-import type { Clock } from '@bowline/llm'
 import { messageOf } from '../../base/agent-error.ts'
 import { optional } from '../../base/fields.ts'
-import type { MaybePromise } from '../../base/maybe-promise.ts'
 import { snapshot } from '../../base/snapshot.ts'
 import { settleWithin } from '../../base/time-limit.ts'
 import type { GuardedCall, GuardedResult, Guardrail, GuardrailContext } from '../../contract/guardrail.ts'
@@ -10,48 +8,9 @@ import { foldDecisions, readDecision } from './decisions.ts'
 import type { Action, Decided, GuardrailVerdict } from './decisions.ts'
 import { loopGuardRunner } from './loop-guard-runner.ts'
 import { loopWatchOf } from './loop-guard.ts'
+import type { ActionAfter, GuardrailHandler, GuardrailRunner, GuardrailRunnerOptions } from './runner.ts'
 
-export type { GuardrailVerdict } from './decisions.ts'
 
-export interface GuardrailRunnerOptions {
-  /** In the order in which they are asked. */
-  readonly guardrails: readonly Guardrail[]
-  readonly clock: Clock
-  /** The run's. Aborting it ends the wait for a guardrail. */
-  readonly abortSignal: AbortSignal
-  /** Of a run that is being stopped: when it must have ended. */
-  readonly stopDeadline?: () => number | undefined
-  readonly contextOf: () => Omit<GuardrailContext, 'state'>
-  /** Told of each failure, none of which ends the turn. Must not throw. */
-  readonly onError: (failure: GuardrailFailure) => void
-}
-
-export interface GuardrailFailure {
-  readonly guardrail: string
-  readonly hook: GuardrailHandler
-  readonly message: string
-}
-
-/** The guardrails of one turn, each with a state of its own. No method throws or rejects. */
-export interface GuardrailRunner {
-  /**
-   * Whether code from outside has one of these. The loop guard does not count: it looks at nothing but its counters, so
-   * nothing need be stored before it is asked.
-   */
-  has(...handlers: readonly GuardrailHandler[]): boolean
-  onTurnStart(resumed?: boolean): Promise<void>
-  onTurnEnd(status: TurnStatus): Promise<void>
-  /**
-   * All are asked, up to the first `halt`. The caller keeps the warnings with the call. `stopped`: the end of the run
-   * came first, and nobody has allowed the call.
-   */
-  beforeCall(call: GuardedCall): MaybePromise<GuardrailVerdict<Action | 'stopped'>>
-  /** To be called once for every outcome, those of refused calls included. `warnings` are those given after the call. */
-  afterCall(call: GuardedCall, result: Omit<GuardedResult, 'refusedBy'>): MaybePromise<GuardrailVerdict<ActionAfter>>
-}
-
-type ActionAfter = Exclude<Action, 'block'>
-export type GuardrailHandler = 'onTurnStart' | 'onTurnEnd' | 'beforeCall' | 'afterCall'
 
 const timeoutMs = 5_000
 const actionsBefore = ['allow', 'warn', 'block', 'halt'] as const

@@ -1,8 +1,6 @@
 import type { BlockEvent, MessageEvent, MessageStream } from '@bowline/llm'
 import type { ModelAnswer } from '../../kernel/answer.ts'
-import { CallIds } from '../../kernel/call-ids.ts'
-import { DeltaPublisher } from '../../kernel/delta-publisher.ts'
-import { failedAnswer } from '../../kernel/failed-answer.ts'
+import { DeltaPublisher, failedAnswer } from '../../kernel/model-call.ts'
 import type { Turn } from '../../kernel/turn.ts'
 import { invalidAnswer, readAnswer } from './function-answers.ts'
 import { FunctionBlocks } from './function-blocks.ts'
@@ -51,13 +49,12 @@ function tellToEnd(stream: Partial<MessageStream>, reason: string): void {
 }
 
 async function read(turn: Turn, stream: AsyncIterable<MessageEvent>, reading: Reading): Promise<ModelAnswer> {
-  const calls = new CallIds(turn.transcript)
-  const publisher = new DeltaPublisher(turn, calls)
+  const publisher = new DeltaPublisher(turn)
   const blocks = new FunctionBlocks()
   // What it yields is not known to be an event yet.
   for await (const event of stream as AsyncIterable<MessageEvent | null | undefined>) {
     if (reading.left) break
-    if (event?.type === 'message-end') return calls.renamed(readAnswer(turn, event.message))
+    if (event?.type === 'message-end') return publisher.named(readAnswer(turn, event.message))
     if (event?.type === 'message-start') continue
     const objection = blocks.objectionTo(event)
     if (objection !== undefined) return invalidAnswer(turn, objection)

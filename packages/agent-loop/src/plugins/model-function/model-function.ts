@@ -1,36 +1,53 @@
 import { resolveSchema } from '@bowline/llm'
 import type { MessageStream } from '@bowline/llm'
 import type { ToolDeclaration } from '../../contract/agent.ts'
-import type { ModelFunction } from '../../contract/options.ts'
-import type { CallRequest } from '../../kernel/build-request.ts'
+import type { ModelFunction, ModelFunctionRequest } from '../../contract/options.ts'
+import type { ModelAnswer } from '../../kernel/answer.ts'
+import { failedAnswer, publishWhole } from '../../kernel/model-call.ts'
+import type { Plugin } from '../../kernel/plugin.ts'
+import type { Declarations } from '../../kernel/run-context.ts'
+import type { RequestDraft } from '../../kernel/subjects.ts'
 import type { Turn } from '../../kernel/turn.ts'
 import { isGenerator } from '../../tools/generator.ts'
+import { givenOutcome } from '../../tools/outcome.ts'
 import { readAnswers } from './function-answers.ts'
-import type { Answers } from './function-answers.ts'
+import { readFunctionStream } from './function-stream.ts'
 
-/**
- * Asks a model function. Rejects with what it throws; what is no answer is a failed one. Undefined: the run was stopped
- * before it was asked.
- */
-export async function askFunction(turn: Turn, call: ModelFunction, request: CallRequest): Promise<Answers | MessageStream | undefined> {
-  const { instructions, messages, runtimeParams } = request
-  const { runId, number, step, attempt, stop } = turn
-  const tools = declared.get(request.tools) ?? (await declarationsOf(request.tools))
-  if (stop.requested) return undefined
-  const asked = call({
-    // The list itself goes on growing.
-    ...{ instructions, messages: [...messages], tools, runtimeParams, abortSignal: stop.signal },
-    ...{ runId, turn: number, step, attempt },
-  })
-  if (isGenerator(asked)) return asked
-  const returned: unknown = await stop.until(asked)
-  return isGenerator(returned) ? (returned as MessageStream) : readAnswers(turn, returned)
+/** Answers requests with a function of the agent. Results that it brings along are stored, and their calls not executed. */
+export const modelFunctionPlugin: Plugin = {
+  name: 'model-function',
+  hooks: {
+    model: (turn, request) => (request.target.kind === 'function' ? answerOf(turn, request.target.call, request) : undefined),
+    reenter(_turn, { call, answer }) {
+      const given = answer.results.get(call.row.toolCallId)
+      return given && { kind: 'settled', outcome: givenOutcome(given) }
+    },
+  },
 }
 
-const declared = new WeakMap<CallRequest['tools'], readonly ToolDeclaration[]>()
+/** Rejects with what the function throws; what is no answer is a failed one. */
+async function answerOf(turn: Turn, call: ModelFunction, request: RequestDraft): Promise<ModelAnswer> {
+  const tools = declared.get(request.tools) ?? (await declarationsOf(request.tools))
+  if (turn.stop.requested) return failedAnswer(turn, turn.stop.signal.reason)
+  const asked = call(requestFor(turn, request, tools))
+  const returned: unknown = isGenerator(asked) ? asked : await turn.stop.until(asked)
+  if (isGenerator(returned)) return readFunctionStream(turn, returned as MessageStream)
+  const [first, ...later] = readAnswers(turn, returned)
+  turn.bufferedAnswers = later
+  return publishWhole(turn, first)
+}
+
+function requestFor(turn: Turn, { instructions, messages, runtimeParams: params }: RequestDraft, tools: readonly ToolDeclaration[]): ModelFunctionRequest {
+  const { runId, number, step, attempt, stop } = turn
+  const { model: _chosen, systemPrompt: _prompt, ...runtimeParams } = params
+  // The list itself goes on growing.
+  return { instructions, messages: [...messages], tools, runtimeParams, abortSignal: stop.signal, runId, turn: number, step, attempt }
+}
+
+const declared = new WeakMap<Declarations, readonly ToolDeclaration[]>()
 
 /** Made once per array of tools. */
-async function declarationsOf(tools: CallRequest['tools']): Promise<readonly ToolDeclaration[]> {
+async function declarationsOf(tools: Declarations): Promise<readonly ToolDeclaration[]> {
   const made = await Promise.all(
     tools.flatMap((tool) => ('inputSchema' in tool ? [tool] : [])).map(async ({ name, description = '', inputSchema }) => {
       const { jsonSchema } = await resolveSchema(inputSchema)

@@ -1,44 +1,152 @@
-import type { ModelError } from '@bowline/llm'
-import { definedFields } from '@bowline/llm/arguments'
-import { checkFunction, checkKeys, checkNumber, checkOneOf, checkWhole } from '../../base/check-options.ts'
+import type { AssistantMessage, ModelError } from '@bowline/llm'
+import { messageOf } from '../../base/agent-error.ts'
+import { yesOrNo } from '../../base/yes-or-no.ts'
+import type { RetryRow } from '../../contract/journal.ts'
 import type { RetryPolicy } from '../../contract/retry-policy.ts'
+import type { AnswerVerdict } from '../../kernel/answer.ts'
+import { failed } from '../../kernel/ask.ts'
+import type { Plugin } from '../../kernel/plugin.ts'
+import type { RetryEnd, RetryStart, StepPlan } from '../../kernel/subjects.ts'
+import { turnState } from '../../kernel/turn-state.ts'
+import type { Turn } from '../../kernel/turn.ts'
+import { mayFallBack, retryDelayMs } from './policy.ts'
+import { messagesToRewind, messagesToWithdraw, raiseBarrier, watchBarrier } from './rewind.ts'
+import { waitUntil } from './wait-until.ts'
 
-const defaultRetry: RetryPolicy = {
-  maxRetries: 3,
-  baseDelayMs: 2_000,
-  maxDelayMs: 30_000,
-  jitter: 0.25,
-  maxServerDelayMs: 60_000,
-  maxTotalDelayMs: 180_000,
-  rewind: 'attempt',
-}
+type RetryVerdict = Extract<AnswerVerdict, { kind: 'retry' }>
 
-/** Throws `invalid-config`. */
-export function retryPolicyOf(given: Partial<RetryPolicy> | false = {}): RetryPolicy {
-  if (given === false) return { ...defaultRetry, maxRetries: 0 }
-  checkKeys('retry', given, [...Object.keys(defaultRetry), 'isRetryable'])
-  for (const key of ['maxRetries', 'baseDelayMs', 'maxDelayMs', 'maxServerDelayMs', 'maxTotalDelayMs'] as const) {
-    checkWhole(`retry.${key}`, given[key], 0)
+const stateOf = turnState(({ open, run, step }) => ({
+  /** Of the retries of the step that `step` names. */
+  row: open?.retry,
+  step,
+  /** What the retries of the turn have waited in all. */
+  waitedMs: open?.waitedMs ?? 0,
+  // If the clock was set back meanwhile, the retry waits no longer than what was announced.
+  notBefore: open?.notBefore === undefined ? undefined : Math.min(open.notBefore, run.clock.now() + (open.waitedMs ?? 0)),
+}))
+
+/** The retries of the present step. */
+function rowOf(turn: Turn): RetryRow | undefined {
+  const state = stateOf(turn)
+  if (state.step !== turn.step) {
+    state.step = turn.step
+    state.row = undefined
   }
-  checkNumber('retry.jitter', given.jitter, 0)
-  checkOneOf('retry.rewind', given.rewind, ['attempt', 'turn'])
-  checkFunction('retry.isRetryable', given.isRetryable)
-  return { ...defaultRetry, ...definedFields(given) }
+  return state.row
 }
 
-/** The wait before retry `retry` (1, 2 …): our own doubles up to its cap, and the provider's is a minimum. */
-export function retryDelayMs(policy: RetryPolicy, retry: number, error: ModelError, random: () => number): number {
-  const own = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (retry - 1))
-  return Math.round(Math.max(own, error.retryAfterMs ?? 0) * (1 + policy.jitter * random()))
+/** Makes failed model calls again, with the same model or the next one. Of a turn that fails it may withdraw everything. */
+export function retryPlugin(policy: RetryPolicy): Plugin {
+  return {
+    name: 'retry',
+    hooks: {
+      open(turn) {
+        stateOf(turn)
+        watchBarrier(turn)
+      },
+      plan(turn, plan) {
+        const place = turn.stepState === 'ended' ? 0 : (rowOf(turn)?.model ?? 0)
+        plan.model = plan.models[place] ?? plan.models[0]
+      },
+      beforeAttempt: (turn) => (stateOf(turn).notBefore === undefined ? undefined : waitForRetry(turn)),
+      answer: (turn, { plan, answer }) => judge(turn, policy, plan, answer.message),
+      nextAttempt: (turn, verdict) => announce(turn, policy, verdict),
+      attemptEnd: (turn, { success, error }) => (rowOf(turn)?.open ? endRetry(turn, success, error) : undefined),
+      results: raiseBarrier,
+      failing(turn, failure) {
+        const [first, ...others] = rowOf(turn)?.failures ?? []
+        if (first && failure.error) failure.error = { ...first, details: [...others, failure.error as ModelError] }
+      },
+      withdrawable: messagesToWithdraw,
+      row(turn, row) {
+        const retry = rowOf(turn)
+        const { notBefore, waitedMs } = stateOf(turn)
+        if (notBefore !== undefined) row.notBefore = notBefore
+        if (waitedMs > 0) row.waitedMs = waitedMs
+        if (retry) row.retry = retry
+      },
+    },
+  }
 }
 
-/** What only another model, not another try, may help against. */
-const atOnceKinds: readonly ModelError['kind'][] = ['auth', 'auth-permanent', 'billing', 'model-not-found', 'config']
-/** What another model would be asked in vain, or against its refusal. */
-const neverKinds: readonly ModelError['kind'][] = ['bad-request', 'content-blocked', 'aborted']
+/** The rest of the wait that was announced. Nothing is called for a run that is being stopped. */
+async function waitForRetry(turn: Turn): Promise<undefined> {
+  const state = stateOf(turn)
+  if (state.notBefore !== undefined) await waitUntil(turn.clock, state.notBefore, turn.stop.signal)
+  if (!turn.stop.leaving) state.notBefore = undefined
+  return undefined
+}
 
-/** Whether the next model of the list may take the step: retryable errors do when their retries are used up. */
-export function mayFallBack({ kind }: ModelError, isRetryable: boolean): boolean {
-  if (neverKinds.includes(kind)) return false
-  return isRetryable || atOnceKinds.includes(kind)
+/** What becomes of an attempt: one order of decisions for every error. */
+function judge(turn: Turn, policy: RetryPolicy, plan: StepPlan, { stopReason, error }: AssistantMessage): AnswerVerdict | undefined {
+  if (stopReason !== 'error' || !error || turn.stop.requested) return undefined
+  const delayMs = delayOfRetry(turn, policy, error)
+  const withdraw = policy.rewind === 'turn' ? messagesToRewind : () => []
+  if (delayMs !== undefined) return { kind: 'retry', cause: 'error', delayMs, error, withdraw: withdraw(turn) }
+  const fallback = nextModel(turn, policy, plan, error)
+  if (fallback) return { kind: 'retry', cause: 'fallback', delayMs: 0, error, withdraw: withdraw(turn), fallback }
+  const all = messagesToWithdraw(turn)
+  return all && { kind: 'fail', error, withdraw: all, outcome: failed(turn, error) }
+}
+
+/** Undefined: the same model must not be asked again. */
+function delayOfRetry(turn: Turn, policy: RetryPolicy, error: ModelError): number | undefined {
+  const retries = rowOf(turn)?.count ?? 0
+  if (retries >= policy.maxRetries || !isRetryable(turn, policy, error)) return undefined
+  if ((error.retryAfterMs ?? 0) > policy.maxServerDelayMs) return undefined
+  const delayMs = retryDelayMs(policy, retries + 1, error, turn.run.random)
+  return stateOf(turn).waitedMs + delayMs > policy.maxTotalDelayMs ? undefined : delayMs
+}
+
+/** What the agent says of an error, or the error itself. */
+function isRetryable(turn: Turn, policy: RetryPolicy, error: ModelError): boolean {
+  if (error.kind === 'aborted') return false
+  try {
+    return yesOrNo('retry.isRetryable', policy.isRetryable?.(error)) ?? error.retryable
+  } catch (thrown) {
+    turn.log.record({ type: 'error', source: 'extension', name: 'retry.isRetryable', message: messageOf(thrown), fatal: false })
+    return error.retryable
+  }
+}
+
+function nextModel(turn: Turn, policy: RetryPolicy, plan: StepPlan, error: ModelError): RetryVerdict['fallback'] {
+  const place = (rowOf(turn)?.model ?? 0) + 1
+  const model = plan.models[place]
+  return model && mayFallBack(error, isRetryable(turn, policy, error)) ? { place, model } : undefined
+}
+
+/** Announces the next attempt and stores the announcement: its wait goes on after a crash. */
+async function announce(turn: Turn, policy: RetryPolicy, { cause, delayMs, error, fallback }: RetryVerdict): Promise<RetryStart> {
+  const state = stateOf(turn)
+  const { count, model, failures = [] } = rowOf(turn) ?? { count: 0, model: 0 }
+  state.row = fallback
+    ? { count: 0, model: fallback.place, open: true, failures: [...failures, error] }
+    : { count: count + (cause === 'error' ? 1 : 0), model, open: true, ...(failures.length > 0 && { failures }) }
+  if (fallback) turn.useModel(fallback.model)
+  turn.attempt++
+  state.notBefore = turn.clock.now() + delayMs
+  state.waitedMs += delayMs
+  // The attempt after which the present model has no retry left.
+  const maxAttempts = turn.attempt + Math.max(0, policy.maxRetries - state.row.count)
+  const start = {
+    ...{ step: turn.step, attempt: turn.attempt, maxAttempts, delayMs, notBefore: state.notBefore, cause },
+    ...(fallback && { model: fallback.model.name }),
+    error,
+  }
+  turn.log.record({ type: 'retry-start', ...start })
+  turn.log.writeRun('running')
+  await turn.commit()
+  return start
+}
+
+/** Drafts how the attempt that was announced has ended. */
+function endRetry(turn: Turn, success: boolean, error: ModelError | undefined): RetryEnd {
+  const state = stateOf(turn)
+  const { open: _open, ...row } = state.row ?? { count: 0, model: 0 }
+  state.row = success ? undefined : row
+  state.notBefore = undefined
+  const end = { step: turn.step, attempt: turn.attempt, success, ...(error && { error }) }
+  turn.log.record({ type: 'retry-end', ...end })
+  turn.log.writeRun('running')
+  return end
 }

@@ -1,14 +1,38 @@
+import type { Call } from '../../kernel/call.ts'
+import { turnState } from '../../kernel/turn-state.ts'
 import type { Turn } from '../../kernel/turn.ts'
 
-/** With `rewind: 'turn'`: what the model said since the last tool that is not `pure` ran. Inputs stay. */
+/** Place in the transcript before which nothing may be withdrawn any more: a tool that is not `pure` has run there. */
+const barrierOf = turnState(({ open, transcript }) => {
+  // Which tools of earlier segments were pure is not known any more.
+  const isKnown = !open || (transcript.placeOf(open.inputMessageId) !== undefined && transcript.callsSince(open.inputMessageId) === 0)
+  return { place: isKnown ? 0 : Infinity }
+})
+
+/** Begins with what the journal says of the turn. */
+export function watchBarrier(turn: Turn): void {
+  barrierOf(turn)
+}
+
+/** Takes note of what the calls of an answer have done: what led to an effect must not be withdrawn. */
+export function raiseBarrier(turn: Turn, calls: readonly Call[]): void {
+  const barrier = barrierOf(turn)
+  if (calls.some(hadEffect)) barrier.place = turn.transcript.messages.length
+}
+
+function hadEffect({ row }: Call): boolean {
+  return row.effect !== 'pure' && (row.attempt > 0 || row.startedAt !== undefined)
+}
+
+/** What the model said since the last tool that is not `pure` ran. Inputs stay. */
 export function messagesToRewind(turn: Turn): readonly string[] {
-  if (turn.agent.retry.rewind !== 'turn') return []
-  const from = Math.max(turn.firm, turn.beginsAt, behindCompaction(turn))
+  const from = Math.max(barrierOf(turn).place, turn.beginsAt, behindCompaction(turn))
   return turn.transcript.messages.slice(from).flatMap(({ id, role }) => (role === 'user' ? [] : id))
 }
 
-/** All that the turn has added to the transcript, its input included. */
-export function messagesOfTurn(turn: Turn): readonly string[] {
+/** All that the turn has added to the transcript, its input included. Undefined: a tool of it may have done something. */
+export function messagesToWithdraw(turn: Turn): readonly string[] | undefined {
+  if (turn.run.onFailedTurn !== 'rewind' || barrierOf(turn).place > turn.beginsAt) return undefined
   const { messages } = turn.transcript
   // An input that was in the log before the turn stands above its beginning.
   const input = messages[turn.beginsAt - 1]
@@ -16,12 +40,7 @@ export function messagesOfTurn(turn: Turn): readonly string[] {
   return messages.slice(from).map(({ id }) => id)
 }
 
-/** A turn that failed may leave nothing behind only when no tool of it did anything. */
-export function mayWithdrawTurn(turn: Turn): boolean {
-  return turn.run.onFailedTurn === 'rewind' && turn.firm <= turn.beginsAt
-}
-
-/** The compaction in force hangs on a message: without it nobody knew any more what the summary stands for. */
+/** The compaction in force depends on a message: without it the summary could not be placed. */
 function behindCompaction({ transcript }: Turn): number {
   const { compaction } = transcript.shown
   const anchor = compaction && transcript.placeOf(compaction.firstKeptMessageId === '' ? compaction.lastMessageId : compaction.firstKeptMessageId)

@@ -1,11 +1,11 @@
-import type { Message } from '@bowline/llm'
+import type { Message, UserMessage } from '@bowline/llm'
 import { deepFreeze } from '../../base/json.ts'
 import type { Overlay } from '../../contract/journal.ts'
 
 interface Entry {
   readonly overlay: Overlay
   /** One object for all requests: what is the same is converted once. */
-  readonly message: Message
+  readonly message: UserMessage
 }
 
 /** A view with the overlays in it, as far as it is taken. */
@@ -32,7 +32,7 @@ export class Overlays {
     return this.#entries.length
   }
 
-  get messages(): readonly Message[] {
+  get messages(): readonly UserMessage[] {
     return this.#entries.map(({ message }) => message)
   }
 

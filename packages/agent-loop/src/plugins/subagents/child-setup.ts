@@ -1,9 +1,9 @@
-import { definitionOf } from '../../agent/definition.ts'
-import type { AgentDefinition } from '../../agent/definition.ts'
 import type { RunOptions, Subagent } from '../../contract/agent.ts'
-import type { Journal } from '../../contract/journal.ts'
+import type { AgentInput } from '../../contract/input.ts'
+import type { Journal, JournalState } from '../../contract/journal.ts'
+import type { AgentRun } from '../../contract/run.ts'
+import type { Ancestry } from '../../kernel/run-context.ts'
 import type { Turn } from '../../kernel/turn.ts'
-import type { Ancestry } from '../../run/run-parts.ts'
 
 /** Where a subagent stands in the tree: under which call of its parent, and the key of its journal. */
 export interface ChildPlace {
@@ -14,10 +14,19 @@ export interface ChildPlace {
 
 /** How a parent sets up the run of a subagent. */
 export interface ChildSetup {
-  readonly agent: AgentDefinition
+  readonly subagent: Subagent
+  /** A run that is stopped ends within its own grace, its subagents included. */
+  readonly abortGraceMs: number
   readonly journal: Journal
   readonly options: RunOptions
   readonly ancestry: Ancestry
+}
+
+/** Starts runs of subagents, and looks at their turns. */
+export interface ChildRuns {
+  start(setup: ChildSetup, input: AgentInput | undefined, abortSignal: AbortSignal): AgentRun
+  /** The open turn of its journal, or its next one. Nothing is run. */
+  open(setup: ChildSetup, state: JournalState, runId: string): Turn
 }
 
 /** Of the subagent that a call of this turn starts: the id of its run, too. */
@@ -28,15 +37,12 @@ export function childKeyOf({ runId }: Turn, toolCallId: string): string {
 /** Undefined: the journal of the conversation keeps no subagents. */
 export function childSetup(turn: Turn, { toolCallId, childKey, subagent }: ChildPlace): ChildSetup | undefined {
   const { run } = turn
-  const { name, source } = subagent
-  const agent = definitionOf(source)
+  const { name } = subagent
   const journal = run.journal.child?.(childKey, { agent: name, toolCallId, runId: turn.runId })
-  if (!journal || !agent) return undefined
+  if (!journal) return undefined
   const { clock, ids, random, onUnknownOutcome, sessionKey, context, onApproval } = run
   return {
-    journal,
-    // A run that is stopped ends within its own grace, its subagents included.
-    agent: { ...agent, abortGraceMs: Math.min(agent.abortGraceMs, turn.agent.abortGraceMs) },
+    ...{ subagent, journal, abortGraceMs: turn.agent.abortGraceMs },
     options: {
       ...{ journal, runId: childKey, source: 'agent', clock, ids, random, onUnknownOutcome },
       ...(sessionKey !== undefined && { sessionKey }),

@@ -1,14 +1,11 @@
 import { messageOf } from '../../base/agent-error.ts'
 import type { ChildReport } from '../../contract/tool.ts'
-import type { Call } from '../../kernel/call.ts'
-import type { Reporter } from '../../kernel/execute.ts'
-import { recordChild } from '../../kernel/record-child.ts'
+import type { Call, ExecutionEnding, Reporter, Wires } from '../../kernel/call.ts'
 import type { Turn } from '../../kernel/turn.ts'
 import { errorOutcome, valueOutcome } from '../../tools/outcome.ts'
 import type { Outcome } from '../../tools/outcome.ts'
-import { delegate } from './delegate.ts'
-import { hasEnded, isEmpty, placeOf, standingOf } from './standing.ts'
-import { tellDecision } from './tell-approvals.ts'
+import type { ChildRuns } from './child-setup.ts'
+import { hasEnded, inspectCall, isEmpty, snapshotOf } from './child-snapshot.ts'
 
 interface ClosedChild {
   /** What the subagent had come to before; absent when it was stopped. */
@@ -16,18 +13,19 @@ interface ClosedChild {
   readonly end?: ChildReport
 }
 
+type Run = (turn: Turn, call: Call, wires: Wires) => Promise<ExecutionEnding>
+
 /** Ends the open turn of a subagent whose parent is stopped. */
-export async function closeChild(turn: Turn, call: Call): Promise<ClosedChild> {
+export async function closeChild(runs: ChildRuns, turn: Turn, call: Call, run: Run): Promise<ClosedChild> {
   const { tool, row, input } = call
   if (!tool?.subagent || row.childKey === undefined || row.state !== 'started') return {}
   try {
-    if (!turn.run.journal.children) call.child ??= await standingOf(turn, placeOf(call))
-    if (call.child && isEmpty(call.child)) return {}
-    const wires = { abortSignal: AbortSignal.abort(), reporter: directReporter(turn, call) }
-    const ending = await delegate(turn, call, tool.subagent, wires)
+    const child = turn.run.journal.children ? snapshotOf(call) : (snapshotOf(call) ?? (await inspectCall(runs, turn, call)))
+    if (child && isEmpty(child)) return {}
+    const ending = await run(turn, call, { abortSignal: AbortSignal.abort(), reporter: directReporter })
     if (ending.kind !== 'returned') return {}
     const end = ending.end && { end: ending.end }
-    if (!call.child || !hasEnded(call.child)) return { ...end }
+    if (!child || !hasEnded(child)) return { ...end }
     return { ...end, outcome: await valueOutcome(tool, { toolCallId: row.toolCallId, input }, ending.value, 'here') }
   } catch (error) {
     return { outcome: errorOutcome(messageOf(error), 'here') }
@@ -35,10 +33,4 @@ export async function closeChild(turn: Turn, call: Call): Promise<ClosedChild> {
 }
 
 /** Nothing else happens in the turn meanwhile: what is said is drafted at once. */
-function directReporter(turn: Turn, call: Call): Reporter {
-  return {
-    isOpen: () => true,
-    report: (report) => recordChild(turn, call, report),
-    resolve: (event) => tellDecision(turn, call, event),
-  }
-}
+const directReporter: Reporter = { isOpen: () => true, tell: (take) => void take() }

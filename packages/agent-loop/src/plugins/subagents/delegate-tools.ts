@@ -1,9 +1,9 @@
 import { describeValue } from '@bowline/llm/arguments'
-import { definitionOf } from '../../agent/definition.ts'
-import type { AgentDefinition } from '../../agent/definition.ts'
 import { refuseConfig } from '../../base/check-options.ts'
 import type { Agent, Subagent, Tool } from '../../contract/agent.ts'
 import type { ChildHost } from '../../contract/journal.ts'
+import { isDefined } from '../../kernel/definition-key.ts'
+import type { AgentSetup } from '../../kernel/run-context.ts'
 import { buildTool } from '../../tools/build-tool.ts'
 import { declarationOf } from '../../tools/declaration.ts'
 import { isTool } from '../../tools/tool.ts'
@@ -27,7 +27,7 @@ export function delegateTools(subagents: readonly Agent[]): readonly Tool[] {
 }
 
 /** The tools of an agent as the journal of a run would have them. */
-export function withHostedTools(agent: AgentDefinition, host: ChildHost): AgentDefinition {
+export function withHostedTools<Setup extends AgentSetup>(agent: Setup, host: ChildHost): Setup {
   const { tools: added = [] } = host
   const hasSubagents = [...agent.tools.values()].some((tool) => tool.subagent)
   if (!hasSubagents || (!host.sessionKeys && !host.background && added.length === 0)) return agent
@@ -47,8 +47,8 @@ export function withHostedTools(agent: AgentDefinition, host: ChildHost): AgentD
 
 /** The agents that this one can hand work to, as they were given to it. Throws `invalid-config`. */
 export function subagentsOf(agent: Agent): readonly Agent[] {
-  const { tools } = definitionOf(agent) ?? refuseConfig(`agent must be made by defineAgent; received ${describeValue(agent)}`)
-  return [...tools.values()].flatMap((tool) => tool.subagent?.source ?? [])
+  if (!isDefined(agent)) refuseConfig(`agent must be made by defineAgent; received ${describeValue(agent)}`)
+  return agent.tools.flatMap((tool) => tool.subagent?.source ?? [])
 }
 
 const nothing = { sessionKeys: false, background: false }
@@ -59,9 +59,8 @@ function delegateTool(name: string, subagent: Subagent, offers: Pick<ChildHost, 
 }
 
 function checkSubagent(place: string, given: Agent): Subagent {
-  const agent = definitionOf(given)
-  if (!agent) return refuseConfig(`${place} is not made by defineAgent`)
-  const { name, description = '' } = agent
+  if (!isDefined(given)) return refuseConfig(`${place} is not made by defineAgent`)
+  const { name, description = '' } = given
   if (name === undefined || !namePattern.test(name)) {
     return refuseConfig(`${place} needs a name of small letters, digits, _ and -, 52 at most, that begins with a letter: not "${name ?? ''}"`)
   }

@@ -1,17 +1,17 @@
 import { AgentError } from '../../base/agent-error.ts'
 import type { Subagent } from '../../contract/agent.ts'
 import type { ChildHost, ChildOutcome, ChildRequest } from '../../contract/journal.ts'
-import type { Call } from '../../kernel/call.ts'
-import type { ExecutionEnding } from '../../kernel/execute.ts'
+import type { Call, ExecutionEnding, Wires } from '../../kernel/call.ts'
 import type { Turn } from '../../kernel/turn.ts'
 import { endReport, returnedBy } from './child-result.ts'
 import { childKeyOf, placedBelow } from './child-setup.ts'
 import type { DelegateInput } from './delegate-schema.ts'
-import type { DelegateWires } from './delegate.ts'
+import { recordChild } from './record-child.ts'
+import { tellDecision } from './tell-approvals.ts'
 
 interface Hosting {
   readonly subagent: Subagent
-  readonly wires: DelegateWires
+  readonly wires: Wires
   readonly host: ChildHost
 }
 
@@ -27,10 +27,11 @@ export async function hostChild(turn: Turn, call: Call, { subagent, wires, host 
   if (!outcome || outcome.kind === 'not-started') return { kind: 'unsettled' }
   const { childRunId } = outcome
   const { description } = call.input as unknown as DelegateInput
-  wires.reporter.report({ kind: 'start', childRunId, subagent: subagent.name, ...(description !== undefined && { description }) })
+  const { tell } = wires.reporter
+  tell(() => recordChild(turn, call, { kind: 'start', childRunId, subagent: subagent.name, ...(description !== undefined && { description }) }))
   for (const decision of outcome.decided ?? []) {
     const place = { runId: turn.runId, turn: turn.number, step: turn.step, at: turn.clock.now() }
-    wires.reporter.resolve({ ...decision, ...place, type: 'approval-resolved' })
+    tell(() => tellDecision(turn, call, { ...decision, ...place, type: 'approval-resolved' }))
   }
   return endingOf(call, subagent, outcome)
 }
@@ -61,7 +62,7 @@ function endingOf(call: Call, { name }: Subagent, outcome: Exclude<ChildOutcome,
 }
 
 /** A run that is left goes on elsewhere, and so does what it has handed on. */
-function stopOnly({ stop }: Turn, { abortSignal }: DelegateWires): AbortSignal {
+function stopOnly({ stop }: Turn, { abortSignal }: Wires): AbortSignal {
   const controller = new AbortController()
   const pass = (): void => void (stop.leaving || controller.abort(abortSignal.reason))
   if (abortSignal.aborted) pass()

@@ -3,52 +3,56 @@ import type { Spending } from '../../contract/budget.ts'
 import type { AgentInput } from '../../contract/input.ts'
 import type { AbortCause } from '../../contract/journal.ts'
 import type { AgentResult, AgentRun } from '../../contract/run.ts'
+import type { ChildReport } from '../../contract/tool.ts'
 import { isSuspended } from '../../events/status.ts'
-import type { AgentErrorData, ChildUpdateEvent } from '../../events/types.ts'
-import type { Call } from '../../kernel/call.ts'
-import type { ExecutionEnding, Reporter } from '../../kernel/execute.ts'
+import type { AgentErrorData, ApprovalResolvedEvent, ChildUpdateEvent } from '../../events/types.ts'
+import type { Call, ExecutionEnding, PendingBelow, Wires } from '../../kernel/call.ts'
 import type { Turn } from '../../kernel/turn.ts'
-import { startRun } from '../../run/agent-run.ts'
 import { clientCalls, textOf } from '../../transcript/client-calls.ts'
 import { endReport, returnedBy } from './child-result.ts'
 import type { ChildEnd } from './child-result.ts'
 import { childSetup, placedBelow } from './child-setup.ts'
-import type { ChildSetup } from './child-setup.ts'
+import type { ChildRuns, ChildSetup } from './child-setup.ts'
+import { answersOf, hasEnded, isEmpty, placeOf, snapshotOf, totalSpending } from './child-snapshot.ts'
+import type { ChildSnapshot } from './child-snapshot.ts'
 import type { DelegateInput } from './delegate-schema.ts'
-import type { DelegateWires } from './delegate.ts'
-import { hasEnded, isEmpty, placeOf, totalSpending } from './standing.ts'
-import type { ChildStanding } from './standing.ts'
+import { recordChild } from './record-child.ts'
+import { tellDecision } from './tell-approvals.ts'
 
-interface Delegation {
+type Report = (report: ChildReport) => void
+
+interface Handing {
   readonly subagent: Subagent
-  readonly wires: DelegateWires
+  readonly wires: Wires
 }
 
 /** Runs a subagent in place: from its prompt, from where an earlier segment has left it, or with answers. */
-export async function runChild(turn: Turn, call: Call, { subagent, wires }: Delegation): Promise<ExecutionEnding> {
+export async function runChild(runs: ChildRuns, turn: Turn, call: Call, { subagent, wires }: Handing): Promise<ExecutionEnding> {
   const place = placeOf(call)
   const setup = place && childSetup(turn, place)
   if (!setup) throw new TypeError('the journal of this conversation keeps no subagents')
   const { description } = call.input as unknown as DelegateInput
   const { childKey: childRunId } = place
-  wires.reporter.report({ kind: 'start', childRunId, subagent: subagent.name, ...(description !== undefined && { description }) })
-  if (call.child && hasEnded(call.child)) return ended(endOf(call.child, childRunId))
-  reportStatus(call, childRunId, wires, 'running')
-  const { turns, result } = await played(turn, call, { setup, wires, childRunId })
+  const report = (said: ChildReport): void => wires.reporter.tell(() => recordChild(turn, call, said))
+  report({ kind: 'start', childRunId, subagent: subagent.name, ...(description !== undefined && { description }) })
+  const child = snapshotOf(call)
+  if (child && hasEnded(child)) return ended(endOf(child, childRunId))
+  reportStatus(call, childRunId, report, 'running')
+  const { turns, result } = await played(runs, turn, call, { setup, wires, childRunId, report })
   if (leaves(turn, result)) return { kind: 'unsettled' }
   if (isSuspended(result.status)) {
-    reportStatus(call, childRunId, wires, result.status)
+    reportStatus(call, childRunId, report, result.status)
     return { kind: 'suspended', below: below(call, subagent, result) }
   }
   const { status, text, steps, error } = result
-  const spent = totalSpending([call.child?.state.ended, ...turns.values()])
+  const spent = totalSpending([child?.state.ended, ...turns.values()])
   return ended({ childRunId, status, text, steps, spent, ...(error && { error }) })
 }
 
 /** Repeats the last update with another status: the subagent starts to wait after it, or resumes. */
-function reportStatus({ row }: Call, childRunId: string, { reporter }: DelegateWires, status: ChildUpdateEvent['status']): void {
+function reportStatus({ row }: Call, childRunId: string, report: Report, status: ChildUpdateEvent['status']): void {
   const last = row.told?.find((told) => told.childRunId === childRunId)?.update
-  if (last) reporter.report({ kind: 'update', childRunId, ...last, status })
+  if (last) report({ kind: 'update', childRunId, ...last, status })
 }
 
 function ended(end: ChildEnd): ExecutionEnding {
@@ -56,7 +60,7 @@ function ended(end: ChildEnd): ExecutionEnding {
 }
 
 /** Of a run whose end its parent did not come to see. */
-function endOf({ state, turn, spent }: ChildStanding, childRunId: string): ChildEnd {
+function endOf({ state, turn, spent }: ChildSnapshot, childRunId: string): ChildEnd {
   if (!state.ended) throw new TypeError('the journal of the subagent does not say how it ended')
   const { status, steps, error } = state.ended
   return { childRunId, status, steps, text: textOf(turn.transcript.latestAnswer), spent, ...(error && { error }) }
@@ -64,8 +68,9 @@ function endOf({ state, turn, spent }: ChildStanding, childRunId: string): Child
 
 interface Play {
   readonly setup: ChildSetup
-  readonly wires: DelegateWires
+  readonly wires: Wires
   readonly childRunId: string
+  readonly report: Report
 }
 
 interface Played {
@@ -74,30 +79,37 @@ interface Played {
   readonly turns: ReadonlyMap<string, Spending>
 }
 
-async function played(turn: Turn, call: Call, { setup, wires, childRunId }: Play): Promise<Played> {
+async function played(runs: ChildRuns, turn: Turn, call: Call, { setup, wires, childRunId, report }: Play): Promise<Played> {
   const { toolCallId } = call.row
   const abortSignal = passOn(turn, wires.abortSignal)
   const start = (input: AgentInput | undefined): Promise<Played> => {
-    const run = startRun(setup.agent, input, { ...setup.options, abortSignal }, setup.ancestry)
+    const run = runs.start(setup, input, abortSignal)
     turn.run.children.set(toolCallId, run)
-    return watched(run, childRunId, wires.reporter)
+    return watched(run, childRunId, { report, resolve: (event) => wires.reporter.tell(() => tellDecision(turn, call, event)) })
   }
   try {
     const first = await start(inputFor(call))
     // What was checked a moment ago is refused only when its time ran out meanwhile.
-    return first.result.reason === 'refused' && call.answers ? await start(undefined) : first
+    return first.result.reason === 'refused' && answersOf(call) ? await start(undefined) : first
   } finally {
     turn.run.children.delete(toolCallId)
   }
 }
 
-function inputFor({ child, answers, input }: Call): AgentInput | undefined {
-  if (child && !isEmpty(child)) return answers
-  return (input as unknown as DelegateInput).prompt
+function inputFor(call: Call): AgentInput | undefined {
+  const child = snapshotOf(call)
+  if (child && !isEmpty(child)) return answersOf(call)
+  return (call.input as unknown as DelegateInput).prompt
+}
+
+interface Teller {
+  readonly report: Report
+  /** A decision was made about what the subagent had asked. */
+  readonly resolve: (event: ApprovalResolvedEvent) => void
 }
 
 /** Reads the log of a run to its end and tells what concerns its parent. */
-async function watched(run: AgentRun, childRunId: string, { report, resolve }: Reporter): Promise<Played> {
+async function watched(run: AgentRun, childRunId: string, { report, resolve }: Teller): Promise<Played> {
   const turns = new Map<string, Spending>()
   for await (const event of run.events({ deltas: false })) {
     if (event.type === 'approval-resolved') resolve(event)
@@ -138,7 +150,7 @@ function leaves(turn: Turn, { reason, error }: AgentResult): boolean {
   return fenced || reason === 'yielded'
 }
 
-function below({ row }: Call, { name }: Subagent, { pendingToolCalls, pendingApprovals }: AgentResult): NonNullable<Call['below']> {
+function below({ row }: Call, { name }: Subagent, { pendingToolCalls, pendingApprovals }: AgentResult): PendingBelow {
   return {
     pendingToolCalls: pendingToolCalls.map((pending) => placedBelow(pending, row.toolCallId, name)),
     pendingApprovals: pendingApprovals.map((request) => placedBelow(request, row.toolCallId, name)),

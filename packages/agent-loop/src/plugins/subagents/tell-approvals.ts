@@ -2,7 +2,8 @@ import type { ApprovalRequest, ApprovalResolvedEvent } from '../../events/types.
 import { writeRows } from '../../kernel/call.ts'
 import type { Call } from '../../kernel/call.ts'
 import type { Turn } from '../../kernel/turn.ts'
-import type { ChildStanding } from './standing.ts'
+import { snapshotOf } from './child-snapshot.ts'
+import type { ChildSnapshot } from './child-snapshot.ts'
 
 type Decision = ApprovalResolvedEvent['decision']
 
@@ -12,7 +13,7 @@ export function tellApprovals(turn: Turn, call: Call): void {
   const asked = call.row.asked ?? []
   for (const { approvalId, toolCallId } of asked) {
     if (open.some((request) => request.approvalId === approvalId)) continue
-    const decision = decisionIn(call.child, approvalId) ?? 'cancelled'
+    const decision = decisionIn(snapshotOf(call), approvalId) ?? 'cancelled'
     turn.log.record({ type: 'approval-resolved', step: turn.step, toolCallId, approvalId, decision })
   }
   const news = open.filter((request) => !asked.some(({ approvalId }) => approvalId === request.approvalId))
@@ -54,11 +55,11 @@ function remember(turn: Turn, call: Call, questions: readonly Pick<ApprovalReque
 }
 
 /** As far as the open steps of the subagent and those below it still know. */
-function decisionIn(child: ChildStanding | undefined, approvalId: string): Decision | undefined {
+function decisionIn(child: ChildSnapshot | undefined, approvalId: string): Decision | undefined {
   for (const call of child?.calls ?? []) {
     const { approval } = call.row
     if (approval?.approvalId === approvalId) return approval.state === 'approved' ? 'approve' : 'deny'
-    const below = decisionIn(call.child, approvalId)
+    const below = decisionIn(snapshotOf(call), approvalId)
     if (below) return below
   }
   return undefined

@@ -1,0 +1,104 @@
+import { needed } from '@bowline/llm/arguments'
+import {
+  checkBoolean,
+  checkFunction,
+  checkKeys,
+  checkList,
+  checkNotBlank,
+  checkObject,
+  checkOneOf,
+  checkWhole,
+  refuseConfig,
+} from '../base/check-options.ts'
+import type { Tool } from '../contract/agent.ts'
+import type { Extension, HookName, Hooks } from '../contract/extension.ts'
+import { makeGuardrail } from '../plugins/guardrails/define-guardrail.ts'
+import { checkPromptSections } from '../plugins/prompt/check-sections.ts'
+import type { GivenTools } from '../tools/tool-set.ts'
+import { toolsOfExtension } from './extension-tools.ts'
+
+const optionKeys = [
+  'name',
+  'tools',
+  'guardrails',
+  'promptSections',
+  'timeoutMs',
+  'onError',
+  'deltas',
+  'hooks',
+] satisfies (keyof Extension)[]
+
+const hookNames = Object.keys({
+  onInput: true,
+  beforeAgentStart: true,
+  onTurnStart: true,
+  transformContext: true,
+  onStepStart: true,
+  onStepEnd: true,
+  beforeModelCall: true,
+  afterModelCall: true,
+  onToolCall: true,
+  onToolResult: true,
+  onToolSettled: true,
+  beforeCompaction: true,
+  afterCompaction: true,
+  onRetryStart: true,
+  onRetryEnd: true,
+  onAgentEnd: true,
+  onSavePoint: true,
+  onSettled: true,
+  onEvent: true,
+} satisfies Record<HookName, true>) as readonly HookName[]
+
+const defined = new WeakSet<Extension>()
+
+/** Throws `invalid-config` that names what is wrong. An extension that is defined already comes back as it is. */
+export function defineExtension(options: Extension): Extension {
+  return makeExtension('defineExtension.options', options)
+}
+
+function makeExtension(path: string, options: Extension): Extension {
+  if (defined.has(options)) return options
+  checkKeys(path, options, optionKeys)
+  const { name, tools, guardrails, promptSections } = options
+  checkNotBlank(`${path}.name`, name)
+  checkWhole(`the extension ${name}: timeoutMs`, options.timeoutMs, 1)
+  checkOneOf(`the extension ${name}: onError`, options.onError, ['ignore', 'fail', 'reject'])
+  checkBoolean(`the extension ${name}: deltas`, options.deltas)
+  if (promptSections !== undefined) checkPromptSections(`the extension ${name}: promptSections`, promptSections)
+  checkList(`the extension ${name}: guardrails`, guardrails)
+  if (tools !== undefined) toolsOfExtension(name, tools)
+  const extension = Object.freeze({
+    ...options,
+    ...(tools && { tools: copyOf(tools) }),
+    ...(guardrails && { guardrails: Object.freeze(guardrails.map((guardrail, index) => makeGuardrail(`the extension ${name}: guardrails[${index}]`, guardrail))) }),
+    hooks: hooksOf(name, options.hooks),
+  })
+  defined.add(extension)
+  return extension
+}
+
+function copyOf(tools: GivenTools): GivenTools {
+  return Object.freeze(Array.isArray(tools) ? Array.from<Tool>(tools) : { ...tools })
+}
+
+/** Throws `invalid-config` for two of one name: their records and their errors could not be told apart. */
+export function defineExtensions(given: readonly Extension[]): readonly Extension[] {
+  const extensions = given.map((extension, index) => makeExtension(`extensions[${index}]`, extension))
+  const names = extensions.map(({ name }) => name)
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  return twice === undefined ? Object.freeze(extensions) : refuseConfig(`extensions has two extensions named "${twice}"`)
+}
+
+/** Bound to the object that they came in, so that hooks may be methods of a class, beside fields of its own. */
+function hooksOf(name: string, given: unknown): Hooks {
+  checkObject(`the extension ${name}: hooks`, needed(given))
+  if (Object.getPrototypeOf(given) === Object.prototype) checkKeys(`the extension ${name}: hooks`, given, hookNames)
+  const handlers = given as Readonly<Record<HookName, unknown>>
+  const bound = hookNames.flatMap((hook) => {
+    const handler = handlers[hook]
+    checkFunction(`the extension ${name}: hooks.${hook}`, handler)
+    return typeof handler === 'function' ? [[hook, handler.bind(given) as unknown] as const] : []
+  })
+  return Object.freeze(Object.fromEntries(bound))
+}

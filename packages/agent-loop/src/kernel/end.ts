@@ -1,0 +1,99 @@
+import type { JSONValue } from '@bowline/llm'
+import { deepFreeze } from '../base/json.ts'
+import { isSuspended } from '../events/status.ts'
+import type { Window } from '../events/types.ts'
+import type { Committed } from '../journal/turn-log.ts'
+import { modelWouldStop } from './ending.ts'
+import type { AfterTurn, TurnOutcome } from './ending.ts'
+import type { Next } from './next.ts'
+import { consult } from './plugin.ts'
+import { resultOf } from './result.ts'
+import { drainMore } from './settle.ts'
+import type { Turn } from './turn.ts'
+
+/**
+ * Drafts the end of the segment, stores it, and does what comes after it. An input that came meanwhile takes the end back:
+ * then the model is asked once more. `goesOn`: false if inputs do not take it back.
+ */
+export async function end(turn: Turn, outcome: TurnOutcome, slot: Window = 'step-end', goesOn = modelWouldStop(outcome)): Promise<Next> {
+  const { inbox } = turn.run
+  if (goesOn && inbox.hasInputs && (await drainMore(turn, slot))) return { phase: 'ask' }
+  inbox.close()
+  const mark = turn.log.mark
+  const after = afterTurn(turn, outcome)
+  draftEnd(turn, outcome, after)
+  const endMark = turn.log.mark
+  const isLast = !isSuspended(outcome.status) && after.length === 0 && !hasWatchers(turn) && !hasNextTurn(turn, outcome)
+  const stored = await storeEnd(turn, goesOn && turn.step < turn.run.limits.maxSteps, isLast)
+  if (stored === 'inputs-waiting') {
+    turn.log.backTo(mark, endMark)
+    inbox.reopen()
+    // What the journal does not give now stays in its inbox.
+    return (await drainMore(turn, slot)) ? { phase: 'ask' } : end(turn, outcome, slot, false)
+  }
+  inbox.endTurn()
+  if (!isLast) await afterEnd(turn, outcome, after)
+  // What watchers had to say of the end.
+  await turn.commit()
+  return { phase: 'ended', outcome }
+}
+
+function afterTurn(turn: Turn, outcome: TurnOutcome): readonly AfterTurn[] {
+  return isSuspended(outcome.status) ? [] : turn.plugins.afterTurn.asks.flatMap((ask) => ask(turn, outcome) ?? [])
+}
+
+function draftEnd(turn: Turn, outcome: TurnOutcome, after: readonly AfterTurn[]): void {
+  const { status, reason, error, receipt, pendingToolCalls = [], pendingApprovals = [] } = outcome
+  const { usage, cost, step: steps } = turn
+  if (pendingToolCalls.length > 0) turn.log.record({ type: 'awaiting-tools', step: turn.step, pendingToolCalls })
+  const waits = isSuspended(status)
+  const told = { overlaysExpired: 0 }
+  if (!waits) for (const add of turn.plugins.ending.asks) add(turn, told)
+  turn.log.record({
+    ...{ type: 'turn-end', status, reason, usage, steps, ...told },
+    ...(cost && { cost }),
+    ...(error && { error }),
+    ...(receipt && { receipt }),
+  })
+  turn.log.record({ type: 'save-point' })
+  turn.log.writeRun(waits ? 'suspended' : 'ended', {
+    ...{ status, reason },
+    ...(waits && { pendingToolCalls, pendingApprovals }),
+    ...(error && { error: { ...error } as unknown as JSONValue }),
+    ...after.find(({ row }) => row)?.row,
+    ...(isFollowed(turn, outcome, after) && { followed: true }),
+  })
+}
+
+/** Whether this run may store more after the end. */
+function isFollowed(turn: Turn, outcome: TurnOutcome, after: readonly AfterTurn[]): boolean {
+  return after.some(({ work }) => work !== undefined) || hasWatchers(turn) || hasNextTurn(turn, outcome) || turn.plugins.onEvent.asks.length > 0
+}
+
+/** The run has another turn to begin. */
+function hasNextTurn({ run }: Turn, { status, isReplaced }: TurnOutcome): boolean {
+  return isReplaced === true || (status === 'completed' && run.inbox.hasFollowUps)
+}
+
+/** Whether plug-ins are told of the end. */
+function hasWatchers({ plugins }: Turn): boolean {
+  return plugins.close.asks.length + plugins.onTurnEnd.asks.length + plugins.onSavePoint.asks.length + plugins.onSettled.asks.length > 0
+}
+
+/** The last commit of the run also says whether the conversation has settled. */
+function storeEnd(turn: Turn, expectNoInputs: boolean, isLast: boolean): Promise<Committed> {
+  const noInputs = expectNoInputs ? { noInputs: true as const } : {}
+  return isLast ? turn.log.commitEnd(noInputs) : turn.log.commitIf(noInputs)
+}
+
+/** Hooks, the work of plug-ins, and the word that nothing is left to do. */
+async function afterEnd(turn: Turn, outcome: TurnOutcome, after: readonly AfterTurn[]): Promise<void> {
+  await consult(turn, 'close', outcome)
+  if (turn.plugins.onTurnEnd.asks.length > 0) await consult(turn, 'onTurnEnd', deepFreeze({ ...resultOf(turn, outcome) }))
+  await consult(turn, 'onSavePoint', turn.number)
+  if (isSuspended(outcome.status)) return
+  for (const { work } of after) if (work) await work()
+  const quiet = !hasNextTurn(turn, outcome) && after.every(({ work }) => work !== undefined)
+  const stored = quiet ? await turn.log.commitIf({ nothingQueued: true }, [{ type: 'settled' }]) : 'runs-queued'
+  if (stored === 'stored') await consult(turn, 'onSettled', turn.number)
+}

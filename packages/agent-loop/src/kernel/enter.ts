@@ -1,0 +1,205 @@
+import { costOf } from '@bowline/llm'
+import type { UserMessage } from '@bowline/llm'
+import { deepFreeze } from '../base/json.ts'
+import type { MaybePromise } from '../base/maybe-promise.ts'
+import type { AgentInput } from '../contract/input.ts'
+import type { LoggedInput, OpenTurn, StoredMessage } from '../contract/journal.ts'
+import { clientCalls } from '../transcript/client-calls.ts'
+import { endAttempts, endStep, tellAttemptEnd } from './ask.ts'
+import { callsOf, writeRows } from './call.ts'
+import type { Call } from './call.ts'
+import { aborted, modelWouldStop } from './ending.ts'
+import type { TurnOutcome } from './ending.ts'
+import { cancelOpenCalls } from './finish.ts'
+import type { Next } from './next.ts'
+import { consult } from './plugin.ts'
+import { weighKnownPrompt, weighPrompt } from './prompt-size.ts'
+import { appendResults, tellStepEnd } from './settle.ts'
+import type { InputVerdict, Segment } from './subjects.ts'
+import type { Turn } from './turn.ts'
+
+/** How a run comes to a turn: with a new input, with inputs that wait in the journal, or because one is open. */
+export type TurnEntry = NewTurn | OpenedTurn
+
+export interface NewTurn {
+  readonly kind: 'new'
+  /** Absent: inputs that wait in the journal begin the turn. */
+  readonly message?: UserMessage
+  readonly input: AgentInput | undefined
+  readonly inputId?: string
+  /** The message is in the log already. */
+  readonly logged?: LoggedInput | undefined
+}
+
+export interface OpenedTurn {
+  /** `close`: its calls are cancelled, and it ends. */
+  readonly kind: 'resume' | 'close'
+  readonly open: OpenTurn
+  /** Of the latest answer, while the step has not ended. */
+  readonly calls: readonly Call[]
+  /** Drafts the answers that were given to the turn. */
+  readonly answer?: ((turn: Turn) => Promise<void>) | undefined
+}
+
+/** The calls of the latest answer, while its step has not ended. */
+export function openCalls(turn: Turn, open: OpenTurn | undefined): readonly Call[] {
+  const answer = open && turn.stepState === 'answered' ? turn.transcript.latestAnswer : undefined
+  return answer ? callsOf(turn.agent.tools, turn, clientCalls(answer), open?.calls) : []
+}
+
+export function enter(turn: Turn, entry: TurnEntry): Promise<Next> {
+  return entry.kind === 'new' ? beginTurn(turn, entry) : reopenTurn(turn, entry)
+}
+
+async function beginTurn(turn: Turn, entry: NewTurn): Promise<Next> {
+  const known = consult(turn, 'fingerprint', undefined)
+  const fingerprint = known instanceof Promise ? await known : known
+  const accepted = acceptInput(turn, entry)
+  const isHandled = accepted instanceof Promise ? await accepted : accepted
+  turn.log.begin({ resumed: false, attempt: 1, ...(fingerprint !== undefined && { fingerprint }) })
+  if (isHandled) return handled(turn)
+  turn.log.writeRun('running')
+  const opened = openSegment(turn, { input: entry.input, resumed: false })
+  if (opened) await opened
+  const drained = consult(turn, 'drain', 'turn-start')
+  if (drained instanceof Promise) await drained
+  return { phase: 'ask' }
+}
+
+async function handled(turn: Turn): Promise<Next> {
+  const outcome: TurnOutcome = { status: 'completed', reason: 'handled' }
+  // A process that goes on after a crash must not ask a model about nothing.
+  turn.log.writeRun('running', { ending: outcome })
+  if (turn.run.isDriven) await turn.boundary()
+  await consult(turn, 'begin', { input: undefined, resumed: false })
+  return { phase: 'end', outcome }
+}
+
+/** A further segment of a turn that another process, or an earlier run, has left open. */
+async function reopenTurn(turn: Turn, { kind, open, calls, answer }: OpenedTurn): Promise<Next> {
+  const { cause = 'recovery', attempt = 2, definitionDiff } = open.resume ?? {}
+  const fingerprint = await consult(turn, 'fingerprint', undefined)
+  turn.log.begin({
+    ...{ resumed: true, attempt, cause: answer ? 'answers' : cause },
+    ...(fingerprint !== undefined && { fingerprint }),
+    ...(definitionDiff !== undefined && { definitionDiff }),
+  })
+  if (kind === 'close' || turn.stop.stopped) {
+    const outcome = await closeTurn(turn, { open, calls, answer })
+    return { phase: 'end', outcome: kind === 'close' ? { ...outcome, isReplaced: true } : outcome }
+  }
+  await openSegment(turn, { input: undefined, resumed: true })
+  const hasInputs = mayDrain(turn, open.ending) && (await consult(turn, 'drain', 'turn-start')) === true
+  if (open.ending && !hasInputs) return { phase: 'end', outcome: open.ending, slot: 'turn-start' }
+  if (open.ending) turn.log.writeRun('running')
+  if (open.openMessageId !== undefined) discardCrashed(turn, open.openMessageId)
+  await answer?.(turn)
+  return turn.stepState === 'answered' ? resumeAnswer(turn, calls) : { phase: 'ask' }
+}
+
+/** Nothing may come between an answer and the results of its calls, or after an answer whose step is not judged. */
+function mayDrain(turn: Turn, ending: OpenTurn['ending']): boolean {
+  if (turn.stepState === 'answered') return false
+  return !ending || (modelWouldStop(ending) && turn.step < turn.run.limits.maxSteps)
+}
+
+function resumeAnswer(turn: Turn, calls: readonly Call[]): Next {
+  const message = turn.transcript.latestAnswer
+  if (!message) throw new TypeError('the journal says that the step is answered, and has no answer')
+  return { phase: 'settle', answer: { message, results: new Map() }, calls }
+}
+
+/** Of a turn that is stopped before it goes on: answers are taken, and nothing of it runs any more. */
+async function closeTurn(turn: Turn, { open, calls, answer }: Omit<OpenedTurn, 'kind'>): Promise<TurnOutcome> {
+  const segment: Segment = { input: undefined, resumed: true }
+  if (turn.run.isDriven) await turn.boundary()
+  await consult(turn, 'begin', segment)
+  await consult(turn, 'onTurnStart', segment)
+  if (open.openMessageId !== undefined) discardCrashed(turn, open.openMessageId)
+  await answer?.(turn)
+  await tellAttemptEnd(turn, endAttempts(turn, { success: false }))
+  await cancelOpenCalls(turn, calls)
+  writeRows(turn, calls)
+  appendResults(turn, calls)
+  const outcome = aborted(turn.stop, calls)
+  if (turn.stepState === 'ended') return outcome
+  endStep(turn, calls, false)
+  turn.log.writeRun('running', { ending: outcome })
+  if (turn.run.isDriven) await turn.boundary()
+  await tellStepEnd(turn, turn.transcript.latestAnswer, calls)
+  return outcome
+}
+
+/** What happens after a `turn-start`: the driver, the prompt, the plug-ins. Undefined: all was there at once. */
+function openSegment(turn: Turn, segment: Segment): MaybePromise<void> {
+  const { plugins, run } = turn
+  const isQuiet = !run.isDriven && plugins.begin.asks.length + plugins.instruct.asks.length + plugins.onTurnStart.asks.length === 0
+  if (!isQuiet) return openSlowly(turn, segment)
+  const prompt = consult(turn, 'prompt', segment)
+  if (prompt) return prompt.then(() => weighPrompt(turn))
+  return weighKnownPrompt(turn) ? undefined : weighPrompt(turn)
+}
+
+async function openSlowly(turn: Turn, segment: Segment): Promise<void> {
+  await turn.boundary()
+  await consult(turn, 'prompt', segment)
+  await consult(turn, 'begin', segment)
+  await consult(turn, 'instruct', segment)
+  await consult(turn, 'onTurnStart', segment)
+  await weighPrompt(turn)
+}
+
+/** The process died while the model spoke: the same attempt is made again. What it cost is a guess. */
+function discardCrashed(turn: Turn, messageId: string): void {
+  turn.log.record({ type: 'message-discarded', step: turn.step, messageId, reason: 'crash' })
+  const inputTokens = turn.contextTokens()
+  const usage = { inputTokens, outputTokens: 0, totalTokens: inputTokens, estimated: true } as const
+  const cost = costOf(usage, turn.model.info.price)
+  turn.bookApart('discarded-attempt', usage, cost, turn.model)
+  for (const budget of turn.budgets) budget.charge({ usage, cost })
+}
+
+/** Drafts the input of a new turn as plug-ins leave it. True when one has handled it: then nothing of it stays. */
+function acceptInput(turn: Turn, entry: NewTurn): MaybePromise<boolean> {
+  const { message, input, logged } = entry
+  if (!message || input === undefined) return false
+  const source = logged?.source ?? turn.run.source
+  const asked = consult(turn, 'input', { input, source })
+  return asked instanceof Promise ? asked.then((verdict) => takeInput(turn, entry, message, verdict)) : takeInput(turn, entry, message, asked)
+}
+
+function takeInput(turn: Turn, { inputId, logged }: NewTurn, message: UserMessage, verdict: InputVerdict | undefined): boolean {
+  if (!verdict && logged) {
+    // The message is in log and transcript: only what the turn knows of it is missing.
+    turn.inputId = logged.messageId
+    if (!turn.transcript.hasMessage(logged.messageId)) turn.append({ ...message, id: logged.messageId })
+    return false
+  }
+  if (logged) withdrawInput(turn, logged.messageId)
+  if (verdict?.action === 'handled') {
+    turn.reply = verdict.reply ?? ''
+    if (inputId !== undefined) turn.run.inbox.confirm(inputId)
+    return true
+  }
+  appendInput(turn, verdict?.input ?? message, { inputId, logged })
+  return false
+}
+
+function appendInput(turn: Turn, message: UserMessage, { inputId, logged }: Pick<NewTurn, 'logged'> & { readonly inputId: string | undefined }): void {
+  const source = logged?.source ?? turn.run.source
+  const id = freeIdOf(turn, message, logged) ?? turn.ids.next('msg')
+  const stored: StoredMessage & { role: 'user' } = deepFreeze({ ...message, id, at: message.at ?? turn.clock.now() })
+  turn.inputId = id
+  turn.log.record({ type: 'user-message', messageId: id, message: stored, source, ...(inputId !== undefined && { inputId }) })
+  turn.append(stored)
+}
+
+/** Its own, unless the log has a message of this id: that of the input which it replaces, or one that was sent before. */
+function freeIdOf({ transcript }: Turn, { id }: UserMessage, logged: NewTurn['logged']): string | undefined {
+  return id === undefined || id === logged?.messageId || transcript.hasMessage(id) ? undefined : id
+}
+
+function withdrawInput(turn: Turn, messageId: string): void {
+  turn.log.record({ type: 'message-discarded', messageId, reason: 'replaced' })
+  if (turn.transcript.hasMessage(messageId)) turn.discard([messageId])
+}

@@ -1,0 +1,125 @@
+import { messageOf } from '../base/agent-error.ts'
+import type { MaybePromise } from '../base/maybe-promise.ts'
+import type { ChildReport } from '../contract/tool.ts'
+import type { ToolResult } from '../events/types.ts'
+import { cancelledOutcome, errorOutcome, unknownOutcome, valueOutcome } from '../tools/outcome.ts'
+import type { Outcome } from '../tools/outcome.ts'
+import { capOutput } from '../tools/output.ts'
+import { describeCall, isSettled, writeRows } from './call.ts'
+import type { Call } from './call.ts'
+import type { Execution } from './execute.ts'
+import { consult } from './plugin.ts'
+import type { EndedCall } from './subjects.ts'
+import type { Turn } from './turn.ts'
+
+const submittedOutputCharacters = 50_000
+
+/**
+ * The one exit of every outcome: plug-ins see it, its event is drafted, and it stands in the call's row. `end`: the end of
+ * a subagent, drafted with it, so that neither is stored without the other.
+ */
+export function finish(turn: Turn, call: Call, outcome: Outcome, end?: ChildReport): MaybePromise<void> {
+  call.running = false
+  call.below = undefined
+  const ended: EndedCall = { call, outcome }
+  const asked = consult(turn, 'outcome', ended)
+  if (asked instanceof Promise) return asked.then(() => tellAndDraft(turn, ended, end))
+  return tellAndDraft(turn, ended, end)
+}
+
+function tellAndDraft(turn: Turn, { call, outcome }: EndedCall, end: ChildReport | undefined): MaybePromise<void> {
+  if (turn.plugins.onCallSettled.asks.length === 0) return draft(turn, call, outcome, end)
+  const told = consult(turn, 'onCallSettled', { call: describeCall(call), status: outcome.status })
+  return told instanceof Promise ? told.then(() => draft(turn, call, outcome, end)) : draft(turn, call, outcome, end)
+}
+
+/** Drafts the outcome as it stands. */
+function draft(turn: Turn, call: Call, outcome: Outcome, end: ChildReport | undefined): void {
+  if (end) for (const take of turn.plugins.report.asks) take(turn, { call, report: end })
+  const at = turn.clock.now()
+  const { executed, terminate } = outcome
+  const durationMs = executed === 'no' ? 0 : Math.max(0, at - (call.row.startedAt ?? at))
+  const message = resultOf(turn, call, outcome, at)
+  for (const tell of turn.plugins.settling.asks) tell(turn, call)
+  turn.log.record({
+    ...{ type: 'tool-execution-end', step: turn.step, toolCallId: call.row.toolCallId, executed, message, durationMs },
+    ...(terminate && { terminate }),
+  })
+  call.row = { ...call.row, state: outcome.status, outcome: message, ...(terminate && { terminate }) }
+  // Whatever is stored next, an event and its row belong together.
+  writeRows(turn, [call])
+}
+
+/** The message of an outcome, as it is stored. */
+function resultOf(turn: Turn, { row, tool }: Call, { status, output, details }: Outcome, at: number): ToolResult {
+  const { toolCallId, toolName, index } = row
+  return {
+    ...{ role: 'tool-result', id: turn.ids.next('msg'), toolCallId, toolName, at, status, index },
+    output: capOutput(output, tool?.maxOutputCharacters ?? submittedOutputCharacters),
+    ...(details !== undefined && { details }),
+  }
+}
+
+/** What becomes of a call whose execution ended. Without an outcome it stays `started`, or goes back to `pending` when it never ran. */
+export function conclude(turn: Turn, call: Call, execution: Execution): MaybePromise<void> {
+  call.running = false
+  if (execution.kind === 'suspended') {
+    call.below = execution.below
+    return turn.plugins.delegation?.suspend(turn, call)
+  }
+  // Its subagent is closed with the other open calls, or left as it is.
+  if (execution.kind === 'not-run' && call.row.childKey !== undefined) return undefined
+  const known = outcomeOf(turn, call, execution)
+  return known instanceof Promise ? known.then((outcome) => take(turn, call, outcome, execution)) : take(turn, call, known, execution)
+}
+
+function take(turn: Turn, call: Call, outcome: Outcome | undefined, execution: Execution): MaybePromise<void> {
+  if (outcome) return finish(turn, call, outcome, execution.kind === 'returned' ? execution.end : undefined)
+  if (execution.kind === 'not-run') call.row = { ...call.row, state: 'pending' }
+  return undefined
+}
+
+function outcomeOf(turn: Turn, call: Call, execution: Exclude<Execution, { kind: 'suspended' }>): MaybePromise<Outcome | undefined> {
+  if (execution.timedOut) {
+    const text = `timed out after ${(call.row.deadlineAt ?? 0) - (call.row.startedAt ?? 0)} ms`
+    return execution.kind === 'unsettled' && call.row.effect === 'once' ? unknownAsAsked(turn, call, text) : errorOutcome(text, 'here')
+  }
+  switch (execution.kind) {
+    case 'settled':
+      return execution.outcome
+    case 'returned':
+      return valueOutcome(call.tool, { toolCallId: call.row.toolCallId, input: call.input }, execution.value, 'here')
+    case 'threw':
+      return errorOutcome(messageOf(execution.error), 'here')
+    case 'not-run':
+      return turn.stop.stopped ? cancelledOutcome('the run was stopped', 'no') : undefined
+    case 'unsettled':
+      return turn.stop.stopped ? stoppedOutcome(call) : undefined
+    default: {
+      const unknown: never = execution
+      return unknown
+    }
+  }
+}
+
+/** Of a run that is being stopped: what does not run here ends at once. */
+export async function cancelOpenCalls(turn: Turn, calls: readonly Call[]): Promise<void> {
+  const open = calls.filter((call) => !isSettled(call) && !call.running)
+  const closed = await Promise.all(open.map((call) => turn.plugins.delegation?.close(turn, call) ?? Promise.resolve(undefined)))
+  for (const [place, call] of open.entries()) {
+    const { outcome = call.row.state === 'started' ? stoppedOutcome(call) : cancelledOutcome('the run was stopped', 'no'), end } = closed[place] ?? {}
+    await finish(turn, call, outcome, end)
+  }
+}
+
+/** Of a started call that did not settle before the run was stopped. */
+export function stoppedOutcome(call: Call): Outcome {
+  const reason = 'the run was stopped before the tool had ended'
+  return call.row.effect === 'once' ? unknownOutcome(reason, 'here') : cancelledOutcome(reason, 'here')
+}
+
+/** With `stop` there is no outcome: the run waits for an answer from outside. A run that is being stopped cannot wait. */
+export function unknownAsAsked(turn: Turn, call: Call, reason: string): Outcome | undefined {
+  const policy = call.tool?.onUnknownOutcome ?? turn.run.onUnknownOutcome
+  return policy === 'tell-model' || turn.stop.stopped ? unknownOutcome(reason, 'here') : undefined
+}

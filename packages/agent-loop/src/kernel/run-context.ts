@@ -1,0 +1,109 @@
+import type { Clock, FunctionTool, JSONValue, LanguageModelV4ProviderTool, Models, RuntimeParams, ToolChoice } from '@bowline/llm'
+import type { IdSource } from '../base/ids.ts'
+import type { Agent, OnFailedTurn, RunOptions, SpawnChildOptions, Tool } from '../contract/agent.ts'
+import type { Budget, Spending } from '../contract/budget.ts'
+import type { Accepted, AgentInput } from '../contract/input.ts'
+import type { Journal, QueuedInput } from '../contract/journal.ts'
+import type { AgentRun, Limits } from '../contract/run.ts'
+import type { OnUnknownOutcome } from '../contract/tool.ts'
+import type { AgentEvent, DeltaEvent, InputSource } from '../events/types.ts'
+import type { ModelTarget } from './model-target.ts'
+import type { StopSwitch } from './stop-switch.ts'
+
+export type Declarations = readonly (FunctionTool | LanguageModelV4ProviderTool)[]
+
+/** What a turn needs of its agent, besides the plug-ins. */
+export interface AgentSetup {
+  readonly models: Models | undefined
+  readonly runtimeParams: RuntimeParams
+  readonly toolChoice: ToolChoice | undefined
+  /** Every tool that a call can name. */
+  readonly tools: ReadonlyMap<string, Tool>
+  /** The tools as a model is told of them. The same array as long as the tools are the same. */
+  readonly declarations: Declarations
+  readonly toolNames: readonly string[]
+  /** Names that may run; undefined is all. */
+  readonly allowed: ReadonlySet<string> | undefined
+  readonly toolConcurrency: number
+  readonly abortGraceMs: number
+}
+
+/** `overlays`: a journal has given the one input that this slot may take. */
+export type Taking = 'all' | 'one-at-a-time' | 'overlays'
+
+/** The inputs that a run of this process is given while it is under way. */
+export interface InputQueue {
+  /** Inputs that wait for a slot of the turn. */
+  readonly hasInputs: boolean
+  readonly hasFollowUps: boolean
+  offer(kind: InputSource | 'follow-up', input: AgentInput): Promise<Accepted>
+  take(which: Taking): readonly QueuedInput[]
+  /** The input is stored. */
+  confirm(inputId: string): void
+  /** The commit that ends the turn begins: inputs wait for its outcome. */
+  close(): void
+  /** The turn goes on after all. */
+  reopen(): void
+  /** The end of the turn is stored. */
+  endTurn(): void
+}
+
+/** What a run knows of those above it. */
+export interface Ancestry {
+  /** Names of the agents from the root; empty at the root, and where a host runs subagents. */
+  readonly path: readonly string[]
+  readonly budgets: readonly Budget[]
+  /** How many levels deep they let work be handed on. */
+  readonly maxDepth: number
+  /** Of the run right above. */
+  readonly stop?: StopSwitch
+}
+
+/** What one run brings along: the same for all its turns. */
+export interface RunContext {
+  readonly agent: AgentSetup
+  /** The model of each step, and those that take over from it. */
+  readonly models: readonly [ModelTarget, ...ModelTarget[]]
+  /** Those of the agent and the run. */
+  readonly params: RuntimeParams
+  readonly journal: Journal
+  readonly clock: Clock
+  readonly ids: IdSource
+  readonly random: () => number
+  readonly stop: StopSwitch
+  readonly inbox: InputQueue
+  /** For readers: what commits have made durable, and live events. */
+  readonly events: { append(events: readonly AgentEvent[]): void; publish(delta: DeltaEvent): void }
+  readonly limits: Limits
+  /** Budgets that are shared with others; a turn has one more for its own limits. */
+  readonly budgets: readonly Budget[]
+  readonly source: string
+  readonly sessionKey: string | undefined
+  readonly channel: string | undefined
+  readonly context: JSONValue | undefined
+  readonly onUnknownOutcome: OnUnknownOutcome
+  readonly onFailedTurn: OnFailedTurn
+  readonly onApproval: RunOptions['onApproval']
+  readonly pinnedInstructions: string | undefined
+  readonly pinnedHash: string | undefined
+  /** Names of the agents from the root; empty at the root, and where a host runs subagents. */
+  readonly path: readonly string[]
+  /** How many agents stand above this run, wherever they run. */
+  readonly depth: number
+  /** Runs of subagents that are under way, by tool call id. */
+  readonly children: Map<string, AgentRun>
+  /** Resolves when the run has ended. */
+  readonly ended: Promise<void>
+  readonly hasOverlays: boolean
+  /** True while the run waits for a driver at each boundary. */
+  readonly isDriven: boolean
+  /** Resolves when the driver asks for what comes after the boundary. */
+  passBoundary(): Promise<void>
+  /** The overlays that the run was given, once. */
+  takeOverlays(): readonly AgentInput[]
+  followUp(input: AgentInput): Promise<Accepted>
+  /** An agent for side work. `instructions`: the prompt of the turn, empty before it is built. */
+  spawnChild(instructions: string, options: SpawnChildOptions | undefined): Agent
+  /** The budget of a turn's own limits, charged with what the turn has used. Undefined without such limits. */
+  openBudget(spent: Spending): Budget | undefined
+}

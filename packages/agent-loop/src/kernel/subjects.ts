@@ -1,0 +1,76 @@
+import type { AssistantMessage, Message, RuntimeParams, ToolChoice, UserMessage } from '@bowline/llm'
+import type { AgentInput } from '../contract/input.ts'
+import type { StepPatch } from '../contract/options.ts'
+import type { RetryEndEvent, RetryStartEvent } from '../events/types.ts'
+import type { FactsOf } from '../journal/turn-log.ts'
+import type { Outcome } from '../tools/outcome.ts'
+import type { ModelAnswer } from './answer.ts'
+import type { Call } from './call.ts'
+import type { TurnOutcome } from './ending.ts'
+import type { ModelTarget } from './model-target.ts'
+import type { Declarations } from './run-context.ts'
+
+/** A new input, before it is stored. */
+export interface GivenInput {
+  readonly input: AgentInput
+  readonly source: string
+}
+
+/** What becomes of a new input: another message stands for it, or the turn has nothing to ask a model. */
+export type InputVerdict = { readonly action: 'transform'; readonly input: UserMessage } | { readonly action: 'handled'; readonly reply?: string }
+
+/** What a segment begins with. `input` is undefined for one that goes on, and when queued inputs begin the turn. */
+export interface Segment {
+  readonly input: AgentInput | undefined
+  readonly resumed: boolean
+}
+
+/** How one step is to be made: which models may answer it, and what holds for it alone. */
+export interface StepPlan {
+  patch: StepPatch
+  /** The first takes the step, the others when it fails for good. */
+  models: readonly [ModelTarget, ...ModelTarget[]]
+  /** The model of the next attempt. */
+  model: ModelTarget
+  /** Those of the agent, the run and the step. */
+  params: RuntimeParams
+}
+
+/** All that one model call is given, while plug-ins add to it. */
+export interface RequestDraft {
+  readonly target: ModelTarget
+  instructions: string
+  messages: readonly Message[]
+  tools: Declarations
+  runtimeParams: RuntimeParams
+  toolChoice: ToolChoice | undefined
+}
+
+/** An answer that has just come. */
+export interface Answered {
+  readonly plan: StepPlan
+  answer: ModelAnswer
+}
+
+/** The outcome of a call, while plug-ins look at it. */
+export interface EndedCall {
+  readonly call: Call
+  outcome: Outcome
+}
+
+/** A step whose calls are settled or wait. `outcome`: how the turn ends with it; undefined: another step follows. */
+export interface EndedStep {
+  readonly answer: AssistantMessage
+  readonly calls: readonly Call[]
+  outcome: TurnOutcome | undefined
+}
+
+/** An attempt that ended without an accepted answer, or the answer that came after such attempts. */
+export interface AttemptEnd {
+  readonly success: boolean
+  readonly error?: AssistantMessage['error'] | undefined
+}
+
+export type RetryStart = Omit<FactsOf<RetryStartEvent>, 'type'>
+
+export type RetryEnd = Omit<FactsOf<RetryEndEvent>, 'type'>

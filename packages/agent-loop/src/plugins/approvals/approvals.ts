@@ -1,0 +1,177 @@
+import type { SchemaIssue } from '@bowline/llm'
+import { messageOf } from '../../base/agent-error.ts'
+import { canonicalJson, hashJson } from '../../base/hash-json.ts'
+import type { MaybePromise } from '../../base/maybe-promise.ts'
+import { yesOrNo } from '../../base/yes-or-no.ts'
+import type { Tool } from '../../contract/agent.ts'
+import type { ApprovalDecision } from '../../contract/input.ts'
+import type { CallApproval } from '../../contract/journal.ts'
+import { approvalRequest, awaitsApproval, isOverdue, writeRows } from '../../kernel/call.ts'
+import type { Call, Prepared, SideWork } from '../../kernel/call.ts'
+import { questionContext } from '../../kernel/execute.ts'
+import { finish } from '../../kernel/finish.ts'
+import type { Plugin } from '../../kernel/plugin.ts'
+import { prepareAgain } from '../../kernel/settle.ts'
+import { turnState } from '../../kernel/turn-state.ts'
+import type { Turn } from '../../kernel/turn.ts'
+import { deniedOutcome } from '../../tools/outcome.ts'
+import type { Outcome } from '../../tools/outcome.ts'
+import { validate } from '../../tools/validate.ts'
+import { orderOf } from '../../transcript/input.ts'
+
+/** Tool call ids about whose approval `onApproval` was asked. */
+const askedOf = turnState(() => new Set<string>())
+
+/** Lets calls wait until they are approved: in place by `onApproval`, or by an answer from outside. */
+export const approvalsPlugin: Plugin = {
+  name: 'approvals',
+  foreign: { beforeCall: ({ tool }) => typeof tool?.needsApproval === 'function' },
+  hooks: {
+    reenter: (turn, { call }) => reenter(turn, call),
+    beforeCall: (turn, call) => (call.tool?.needsApproval ? askWhether(turn, call, call.tool.needsApproval) : undefined),
+    beside: (turn, calls) => (turn.run.onApproval ? askInPlace(turn, calls) : undefined),
+    settling: cancelQuestion,
+  },
+}
+
+function reenter(turn: Turn, call: Call): MaybePromise<Prepared | 'waits' | undefined> {
+  const { state, approval } = call.row
+  if (state !== 'pending' || !approval) return undefined
+  switch (approval.state) {
+    case 'approved':
+      return prepareAgain(turn, call)
+    case 'denied':
+      return { kind: 'settled', outcome: deniedAsDecided(approval) }
+    case 'requested':
+      return denyOverdue(turn, call).then(() => 'waits' as const)
+    default: {
+      const unknown: never = approval.state
+      return unknown
+    }
+  }
+}
+
+function askWhether(turn: Turn, call: Call, needs: NonNullable<Tool['needsApproval']>): MaybePromise<Prepared | undefined> {
+  if (typeof needs === 'boolean') return needs ? questionAbout(turn, call) : undefined
+  return isNeeded(turn, call, needs).then((needed) => (needed ? questionAbout(turn, call) : undefined))
+}
+
+async function isNeeded(turn: Turn, call: Call, needs: Exclude<Tool['needsApproval'], boolean | undefined>): Promise<boolean> {
+  try {
+    return yesOrNo('needsApproval', await turn.stop.until(needs(call.input, questionContext(turn, call)))) ?? false
+  } catch (error) {
+    if (turn.stop.requested) return true
+    // If a tool cannot say whether it needs an approval, it is asked for.
+    turn.log.record({ type: 'error', source: 'tool', name: call.row.toolName, hook: 'needsApproval', message: messageOf(error), fatal: false })
+    return true
+  }
+}
+
+function questionAbout(turn: Turn, call: Call): Prepared {
+  const input = call.row.input ?? call.part.input
+  return { kind: 'approval', approval: { approvalId: turn.ids.next('approval'), state: 'requested', input, inputHash: hashJson(input) } }
+}
+
+/** The calls whose approval can be asked for in this process, marked as running. */
+function askInPlace(turn: Turn, calls: readonly Call[]): readonly SideWork[] {
+  const asked = askedOf(turn)
+  return calls.flatMap((call): readonly SideWork[] => {
+    if (!awaitsApproval(call) || asked.has(call.row.toolCallId)) return []
+    asked.add(call.row.toolCallId)
+    call.running = true
+    return [{ call, start: () => askApproval(turn, call).then((decision) => () => takeDecision(turn, call, decision)) }]
+  })
+}
+
+/** Asks in place. It must not reject; undefined leaves the question open. */
+async function askApproval(turn: Turn, call: Call): Promise<ApprovalDecision | undefined> {
+  const request = approvalRequest(call)
+  const { onApproval } = turn.run
+  if (!request || !onApproval) return undefined
+  try {
+    const decision = await turn.stop.until(onApproval(request))
+    return decision && copied(decision)
+  } catch (error) {
+    if (!turn.stop.requested) tellProblem(turn, call, messageOf(error))
+    return undefined
+  }
+}
+
+/** Throws `invalid-input`. */
+function copied(decision: ApprovalDecision): ApprovalDecision | undefined {
+  const order = orderOf({ approvals: [decision] })
+  return order.kind === 'answers' ? order.approvals[0] : undefined
+}
+
+function tellProblem(turn: Turn, call: Call, message: string): void {
+  turn.log.record({ type: 'error', source: 'tool', name: call.row.toolName, hook: 'onApproval', message, fatal: false })
+}
+
+/** What is no valid decision, or comes too late, leaves the question open. */
+async function takeDecision(turn: Turn, call: Call, decision: ApprovalDecision | undefined): Promise<void> {
+  call.running = false
+  if (!decision || isOverdue(call, turn.clock.now())) return
+  const objection = await objectionTo(turn, call, decision)
+  if (turn.stop.requested) return
+  if (objection === undefined) return resolveApproval(turn, call, decision)
+  tellProblem(turn, call, objection)
+}
+
+async function objectionTo(turn: Turn, call: Call, { approvalId, inputHash, input }: ApprovalDecision): Promise<string | undefined> {
+  const { approval } = call.row
+  if (approval?.approvalId !== approvalId) return `the decision is about ${approvalId}`
+  if (inputHash !== undefined && inputHash !== approval.inputHash) return 'the decision is about another input'
+  if (input === undefined) return undefined
+  const checked = await turn.stop.until(validate(call.tool, input)).catch(() => undefined)
+  return checked?.ok ? undefined : editProblem(checked?.issues)
+}
+
+/** Names each place of an edited input that its tool's schema refuses. */
+export function editProblem(issues: readonly SchemaIssue[] = []): string {
+  const places = issues.map(({ path, message }) => `${path === '' ? 'input' : `input.${path}`}: ${message}`)
+  return ['the edited input is not valid', ...places].join('; ')
+}
+
+/** Drafts a decision that was checked: an approved call is to be prepared with the input that was approved, a denied one ends. */
+export async function resolveApproval(turn: Turn, call: Call, decision: ApprovalDecision): Promise<void> {
+  const { approval, toolCallId, deadlineAt: _over, ...row } = call.row
+  if (!approval) return
+  const { approvalId, reason, by, input } = decision
+  turn.log.record({
+    ...{ type: 'approval-resolved', step: turn.step, toolCallId, approvalId, decision: decision.decision },
+    ...(reason !== undefined && { reason }),
+    ...(input !== undefined && { editedInput: input }),
+    ...(by !== undefined && { by }),
+  })
+  const decided = { ...approval, state: decision.decision === 'approve' ? ('approved' as const) : ('denied' as const) }
+  const known = { ...decided, decision: canonicalDecision(decision) }
+  call.row = { ...row, toolCallId, approval: known, ...(input !== undefined && { input }) }
+  writeRows(turn, [call])
+  if (decision.decision === 'deny') await finish(turn, call, deniedAsDecided(known))
+}
+
+/** What comes of a denial, also when its process died after it. */
+function deniedAsDecided({ decision }: CallApproval): Outcome {
+  const { reason = 'the call was denied' } = (decision === undefined ? {} : JSON.parse(decision)) as Pick<ApprovalDecision, 'reason'>
+  return deniedOutcome(reason)
+}
+
+/** A question that is not answered in time counts as denied. */
+async function denyOverdue(turn: Turn, call: Call): Promise<void> {
+  const { approval } = call.row
+  if (!approval || !isOverdue(call, turn.clock.now())) return
+  await resolveApproval(turn, call, { approvalId: approval.approvalId, decision: 'deny', reason: 'nobody decided in time' })
+}
+
+/** A question that has no answer when the call ends is not open any more. */
+function cancelQuestion(turn: Turn, call: Call): void {
+  const { approval, toolCallId } = call.row
+  if (approval?.state !== 'requested') return
+  turn.log.record({ type: 'approval-resolved', step: turn.step, toolCallId, approvalId: approval.approvalId, decision: 'cancelled' })
+  call.row = { ...call.row, approval: { ...approval, state: 'denied' } }
+}
+
+/** Equal texts are the same decision: decision, reason and edited input. */
+export function canonicalDecision({ decision, reason, input }: ApprovalDecision): string {
+  return canonicalJson({ decision, ...(reason !== undefined && { reason }), ...(input !== undefined && { input }) })
+}

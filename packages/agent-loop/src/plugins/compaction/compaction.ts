@@ -1,0 +1,123 @@
+import type { Clock, Models, RuntimeParams } from '@bowline/llm'
+import type { CompactionPolicy, CompactionResult } from '../../contract/compaction.ts'
+import type { CompactionTrigger } from '../../events/types.ts'
+import { modelTarget } from '../../kernel/model-target.ts'
+import type { ModelTarget } from '../../kernel/model-target.ts'
+import { inPhase } from '../../kernel/phases.ts'
+import { consult } from '../../kernel/plugin.ts'
+import type { Plugin } from '../../kernel/plugin.ts'
+import { estimateOf, outputLimit, reserveOn } from '../../kernel/spending.ts'
+import { turnState } from '../../kernel/turn-state.ts'
+import type { Turn } from '../../kernel/turn.ts'
+import { breakerOf } from './breaker.ts'
+import { compact } from './compact.ts'
+import { isDueAfterTurn, isDueBeforeCall, makesRoom, mayRunByItself } from './due.ts'
+import type { DueState } from './due.ts'
+import type { CompactionHost } from './host.ts'
+import type { CompactionSetting } from './policy.ts'
+import { summaryModel } from './summary-model.ts'
+import type { SummaryModel } from './summary-model.ts'
+
+/** `overflowUsed`: the one compaction that an overflow may ask for has been used in this turn. */
+const stateOf = turnState(({ open }) => ({ overflowUsed: open?.overflowUsed ?? false }))
+
+/** Puts a summary in the place of old messages: before a call that would not fit, after one that did not, and after the turn. */
+export function compactionPlugin(setting: Exclude<CompactionSetting, { kind: 'off' }>): Plugin {
+  const run = (turn: Turn, trigger: CompactionTrigger): Promise<CompactionResult> => compact(hostOf(turn, setting, trigger), { trigger })
+  return {
+    name: 'compaction',
+    hooks: {
+      open: (turn) => void stateOf(turn),
+      beforeStep(turn, { params }) {
+        if (turn.stop.requested || !isDueBeforeCall(dueState(turn, setting), outputLimit(turn.model, params.maxTokens))) return undefined
+        return run(turn, 'window').then(() => undefined)
+      },
+      answer(turn, { plan, answer: { message } }) {
+        const { error, stopReason } = message
+        if (stopReason !== 'error' || error?.kind !== 'context-overflow' || turn.stop.requested) return undefined
+        const state = stateOf(turn)
+        if (state.overflowUsed || !mayRunByItself(dueState(turn, setting))) return undefined
+        return {
+          ...{ kind: 'retry', cause: 'overflow', delayMs: 0, error, withdraw: [] },
+          async prepare() {
+            const result = await run(turn, 'overflow')
+            state.overflowUsed = true
+            return makesRoom(result, turn.model.info.contextWindow, outputLimit(turn.model, plan.params.maxTokens))
+          },
+        }
+      },
+      afterTurn(turn) {
+        const trigger = turn.wishes.has('compaction') ? 'requested' : isDueAfterTurn(dueState(turn, setting)) ? 'threshold' : undefined
+        if (!trigger) return undefined
+        if (turn.run.journal.schedulesCompaction) return { row: { compactionDue: trigger } }
+        // The turn has ended: the journal is in the phase `compaction` meanwhile.
+        return { work: () => inPhase(turn.run.journal, 'compaction', () => run(turn, trigger)) }
+      },
+      row(turn, row) {
+        if (stateOf(turn).overflowUsed) row.overflowUsed = true
+      },
+    },
+  }
+}
+
+function dueState(turn: Turn, setting: CompactionSetting): DueState {
+  return {
+    ...{ setting, breaker: breakerOf(turn.run.journal), model: turn.model.name, tokens: turn.contextTokens() },
+    ...{ contextWindow: turn.model.info.contextWindow, compaction: turn.transcript.shown.compaction },
+  }
+}
+
+function hostOf(turn: Turn, setting: CompactionSetting, trigger: CompactionTrigger): CompactionHost {
+  const inTurn = trigger === 'overflow' || trigger === 'window'
+  const { agent, transcript, log } = turn
+  const inStep = turn.stepState === 'begun'
+  return {
+    ...{ setting, view: transcript.shown, estimate: transcript.estimate, ids: turn.ids },
+    ...{ breaker: breakerOf(turn.run.journal), model: turn.model.name, contextWindow: turn.model.info.contextWindow },
+    abortSignal: turn.stop.signal,
+    summaryModel: (policy) => summaryModelFor(agent, turn.model, turn.clock, policy),
+    effectOf: (toolName) => agent.tools.get(toolName)?.effect,
+    record: (event) => log.record(inStep && event.type !== 'usage' ? { ...event, step: turn.step } : event),
+    store(compaction) {
+      log.write({ type: 'compaction', compaction })
+      // One that the process did not survive has not been used.
+      if (trigger === 'overflow') stateOf(turn).overflowUsed = true
+    },
+    async commit() {
+      if (inTurn) log.writeRun('running')
+      await turn.commit()
+    },
+    reserve({ inputTokens, outputTokens }) {
+      const reserved = reserveOn(turn.budgets, estimateOf(turn, inputTokens, outputTokens))
+      return 'refusedBy' in reserved ? undefined : reserved
+    },
+    book(usage, cost) {
+      // After the turn it is not the turn's.
+      if (inTurn) turn.book(usage, cost)
+    },
+    beforeCompaction: async (event) => consult(turn, 'beforeCompaction', event),
+    afterCompaction: async (compaction) => void (await consult(turn, 'afterCompaction', compaction)),
+  }
+}
+
+interface SummaryAgent {
+  readonly models: Models | undefined
+  readonly runtimeParams: RuntimeParams
+}
+
+/** The models that compactions may call besides that of the turn. Throws `invalid-config` for a name that no registry resolves. */
+export function summaryModels(setting: CompactionSetting, models: Models | undefined): readonly ModelTarget[] {
+  if (setting.kind === 'off' || setting.policy.model === undefined) return []
+  return [modelTarget(setting.policy.model, models, {}, 'compaction.model')]
+}
+
+/** That of the policy, or the one that the turn calls. A model function cannot summarise. */
+export function summaryModelFor({ models, runtimeParams }: SummaryAgent, own: ModelTarget, clock: Clock, policy: CompactionPolicy): SummaryModel {
+  const target = policy.model === undefined ? own : modelTarget(policy.model, models, {}, 'compaction.model')
+  if (target.kind === 'function') throw new Error('a model function writes no summaries: give compaction.model')
+  const { contextWindow, maxOutputTokens } = target.info
+  return summaryModel({
+    ...{ model: target.model, name: target.name, runtimeParams, clock, contextWindow, maxOutputTokens },
+    ...(models && { models }),
+  })
+}

@@ -1,0 +1,189 @@
+import { mergeRuntimeParams } from '@bowline/llm'
+import { deepFreeze } from '../../base/json.ts'
+import type { Extension, ExtensionContext, HookName } from '../../contract/extension.ts'
+import { describeCall } from '../../kernel/call.ts'
+import type { Call, Prepared } from '../../kernel/call.ts'
+import { placeInput } from '../../kernel/inputs.ts'
+import type { Plugin } from '../../kernel/plugin.ts'
+import type { EndedCall, RequestDraft, Segment } from '../../kernel/subjects.ts'
+import { turnState } from '../../kernel/turn-state.ts'
+import type { Hooks, Turn } from '../../kernel/turn.ts'
+import { cancelledOutcome, deniedOutcome, errorOutcome, valueOutcome } from '../../tools/outcome.ts'
+import type { Outcome } from '../../tools/outcome.ts'
+import { validate } from '../../tools/validate.ts'
+import { neverRan } from '../../transcript/client-calls.ts'
+import { compactionHooks } from './compaction-hooks.ts'
+import { extensionContext } from './extension-context.ts'
+import { ExtensionStates } from './extension-states.ts'
+import { hookRunner } from './run-hooks.ts'
+import type { HookRunner } from './run-hooks.ts'
+import type { CallVerdict } from './verdicts.ts'
+
+interface State {
+  readonly states: ExtensionStates
+  runner: HookRunner | undefined
+}
+
+const stateOf = turnState(
+  (turn): State => ({
+    states: new ExtensionStates(turn.open?.extensionState ?? {}, (name, message) =>
+      turn.log.note({ type: 'error', source: 'extension', name, hook: 'state', message, fatal: false }),
+    ),
+    runner: undefined,
+  }),
+)
+
+/** By the hook of an extension: the hook of the kernel in which it is asked, and whether what is drafted is stored before. */
+const places = {
+  onInput: { at: 'input', foreign: false },
+  beforeAgentStart: { at: 'instruct', foreign: true },
+  onTurnStart: { at: 'onTurnStart', foreign: true },
+  onStepStart: { at: 'onStepStart', foreign: true },
+  transformContext: { at: 'context', foreign: false },
+  beforeModelCall: { at: 'request', foreign: false },
+  afterModelCall: { at: 'onAnswer', foreign: true },
+  onToolCall: { at: 'beforeCall', foreign: true },
+  onToolResult: { at: 'outcome', foreign: true },
+  onToolSettled: { at: 'onCallSettled', foreign: true },
+  onStepEnd: { at: 'onStepEnd', foreign: true },
+  beforeCompaction: { at: 'beforeCompaction', foreign: false },
+  afterCompaction: { at: 'afterCompaction', foreign: false },
+  onRetryStart: { at: 'onRetryStart', foreign: false },
+  onRetryEnd: { at: 'onRetryEnd', foreign: true },
+  onAgentEnd: { at: 'onTurnEnd', foreign: false },
+  onSavePoint: { at: 'onSavePoint', foreign: false },
+  onSettled: { at: 'onSettled', foreign: false },
+  onEvent: { at: 'onEvent', foreign: false },
+} as const satisfies Record<HookName, { readonly at: keyof Hooks; readonly foreign: boolean }>
+
+/** Asks the hooks of the agent's extensions, each where the turn has come to it. A hook that no extension has costs nothing. */
+export function extensionsPlugin(extensions: readonly Extension[]): Plugin {
+  const used = (Object.keys(places) as HookName[]).filter((hook) => extensions.some(({ hooks }) => hooks[hook] !== undefined))
+  const ours = hooksFor((turn) => (stateOf(turn).runner ??= runnerFor(turn, extensions)))
+  const asked = used.map((hook) => [places[hook].at, ours[places[hook].at]] as const)
+  const showsDeltas = extensions.some(({ deltas, hooks }) => deltas === true && hooks.onEvent !== undefined)
+  return {
+    name: 'extensions',
+    foreign: Object.fromEntries(used.filter((hook) => places[hook].foreign).map((hook) => [places[hook].at, true])),
+    hooks: {
+      ...Object.fromEntries(asked),
+      ...(showsDeltas && { onDelta: ours.onDelta }),
+      changed: (turn) => stateOf(turn).states.take() || undefined,
+      row(turn, row) {
+        const { stored } = stateOf(turn).states
+        if (stored) row.extensionState = stored
+      },
+    },
+  }
+}
+
+type OurHooks = Required<Pick<Hooks, (typeof places)[HookName]['at'] | 'onDelta'>>
+
+function hooksFor(runner: (turn: Turn) => HookRunner): OurHooks {
+  return {
+    input: async (turn, given) => {
+      const verdict = await runner(turn).onInput(given)
+      return verdict.action === 'continue' ? undefined : verdict
+    },
+    instruct: (turn, segment) => instruct(turn, runner(turn), segment),
+    onTurnStart: (turn, { resumed }) => runner(turn).onTurnStart({ turn: turn.number, resumed }),
+    onStepStart: (turn, step) => runner(turn).onStepStart({ step }),
+    context: async (turn, request) => {
+      request.messages = await runner(turn).transformContext(request.messages)
+    },
+    request: (turn, request) => patchRequest(turn, runner(turn), request),
+    onAnswer: (turn, message) => runner(turn).afterModelCall({ message, usage: message.usage }),
+    beforeCall: async (turn, call) => {
+      const verdict = await runner(turn).onToolCall(describeCall(call), (input) => validate(call.tool, input))
+      const outcome = await readVerdict(turn, call, verdict)
+      return outcome && ({ kind: 'settled', outcome } satisfies Prepared)
+    },
+    outcome: (turn, ended) => patchOutcome(turn, runner(turn), ended),
+    onCallSettled: (turn, settled) => runner(turn).onToolSettled(settled),
+    onStepEnd: (turn, end) => runner(turn).onStepEnd(end),
+    beforeCompaction: (turn, event) => compactionHooks(runner(turn)).beforeCompaction(event),
+    afterCompaction: (turn, compaction) => compactionHooks(runner(turn)).afterCompaction(compaction),
+    onRetryStart: (turn, start) => runner(turn).onRetryStart(start),
+    onRetryEnd: (turn, end) => runner(turn).onRetryEnd(end),
+    onTurnEnd: (turn, result) => runner(turn).onAgentEnd({ result, status: result.status }),
+    onSavePoint: (turn, number) => runner(turn).onSavePoint({ turn: number }),
+    onSettled: (turn, number) => runner(turn).onSettled({ turn: number }),
+    onEvent: (turn, event) => runner(turn).onEvent(event),
+    onDelta: (turn, event) => runner(turn).onEvent(event),
+  }
+}
+
+/** A failure that must not be ignored ends the turn. */
+function runnerFor(turn: Turn, extensions: readonly Extension[]): HookRunner {
+  const contexts = new Map<Extension, ExtensionContext>()
+  return hookRunner({
+    ...{ extensions, clock: turn.clock, abortSignal: turn.stop.signal },
+    stopDeadline: () => turn.stopDeadline,
+    hasEnded: () => turn.log.hasEnded,
+    contextOf(extension) {
+      const context = contexts.get(extension) ?? extensionContext(turn, () => stateOf(turn).states.of(extension.name))
+      contexts.set(extension, context)
+      return context
+    },
+    onError({ extension, hook, message, fatal }) {
+      turn.log.note({ type: 'error', source: 'extension', name: extension, hook, message, fatal })
+      if (!fatal) return
+      const error = { code: 'extension-error' as const, message: `${extension}.${hook}: ${message}` }
+      turn.stop.stop({ kind: 'stop', status: 'error', reason: 'extension-error', error, message })
+    },
+  })
+}
+
+async function instruct(turn: Turn, hooks: HookRunner, { input }: Segment): Promise<void> {
+  const { instructions, append } = await hooks.beforeAgentStart({ input, instructions: turn.instructions })
+  turn.instructions = instructions
+  // They belong to the turn, not to its segment.
+  if (!turn.isUntouched) return
+  for (const extra of append) placeInput(turn, 'turn-start', { inputId: turn.ids.next('input'), source: 'notify', input: deepFreeze(extra) })
+}
+
+async function patchRequest(turn: Turn, hooks: HookRunner, request: RequestDraft): Promise<void> {
+  const { instructions, messages, tools, runtimeParams } = request
+  const patch = await hooks.beforeModelCall({ instructions, messages, tools: tools.map(({ name }) => name), runtimeParams, attempt: turn.attempt })
+  const { activeTools, shownTools, toolChoice } = patch
+  if (activeTools) {
+    turn.activeTools = new Set(activeTools)
+    request.tools = turn.agent.declarations.filter(({ name }) => activeTools.includes(name))
+  }
+  if (shownTools) request.tools = request.tools.filter(({ name }) => shownTools.includes(name))
+  if (toolChoice !== undefined) request.toolChoice = toolChoice
+  if (!patch.runtimeParams) return
+  request.runtimeParams = mergeRuntimeParams(runtimeParams, patch.runtimeParams)
+  request.instructions = patch.runtimeParams.systemPrompt ?? instructions
+}
+
+function readVerdict(turn: Turn, call: Call, verdict: CallVerdict): Outcome | undefined | Promise<Outcome> {
+  switch (verdict.action) {
+    case 'allow':
+      if (verdict.modified) {
+        call.row = { ...call.row, input: verdict.modified.input }
+        call.input = verdict.modified.value
+      }
+      return undefined
+    case 'reject-and-continue':
+      return deniedOutcome(verdict.message)
+    case 'synthesize':
+      return valueOutcome(undefined, describeCall(call), verdict, 'no')
+    case 'error':
+      turn.stop.stop({ kind: 'stop', status: 'error', reason: 'policy-error', error: { code: 'policy-error', message: verdict.message } })
+      return errorOutcome(verdict.message, 'no')
+    case 'stopped':
+      return cancelledOutcome('the run was stopped', 'no')
+    default: {
+      const unknown: never = verdict
+      return unknown
+    }
+  }
+}
+
+async function patchOutcome(turn: Turn, hooks: HookRunner, ended: EndedCall): Promise<void> {
+  const { latestAnswer } = turn.transcript
+  const neverResult = latestAnswer === undefined || neverRan(latestAnswer)
+  const { terminate, ...rest } = await hooks.onToolResult(describeCall(ended.call), ended.outcome, { neverResult })
+  ended.outcome = { ...rest, ...(terminate && { terminate }) }
+}

@@ -1,0 +1,119 @@
+import { deepFreeze } from '../../base/json.ts'
+import type { AgentInput } from '../../contract/input.ts'
+import type { QueuedInput } from '../../contract/journal.ts'
+import type { InputSource, Window } from '../../events/types.ts'
+import { charactersOf, placeInput } from '../../kernel/inputs.ts'
+import type { Plugin } from '../../kernel/plugin.ts'
+import { turnState } from '../../kernel/turn-state.ts'
+import type { Turn } from '../../kernel/turn.ts'
+import { userMessageFor } from '../../transcript/input.ts'
+import { anchorOf, Overlays } from './overlays.ts'
+
+/** How many steered inputs one request may show. */
+export type Steering = 'all' | 'one-at-a-time'
+
+const stateOf = turnState((turn) => ({
+  overlays: new Overlays(turn.open?.overlays),
+  /** Inputs that the journal has as waiting until the draft is stored: by the number of commits when they were drafted. */
+  unstored: new Set<string>(),
+  commits: 0,
+  /** The message before which an input that steers was drafted. */
+  steeredBefore: undefined as string | undefined,
+}))
+
+/** Shows the model what comes while a turn is under way: steered inputs in the transcript, overlays beside it. */
+export function steeringPlugin(steering: Steering): Plugin {
+  return {
+    name: 'steering',
+    hooks: {
+      open(turn) {
+        turn.transcript.estimate.useExtra(turn.open?.overlays ? stateOf(turn).overlays.messages : [])
+      },
+      drain: (turn, slot) => (mayDrain(turn) ? drainInputs(turn, steering, slot) : undefined),
+      context(turn, request) {
+        if (request.messages !== turn.transcript.view) return
+        request.messages = stateOf(turn).overlays.into(request.messages, turn.transcript.shown.compaction?.compactionId)
+      },
+      discarding(turn, messageIds) {
+        const { overlays } = stateOf(turn)
+        for (const overlay of overlays.withdrawn(messageIds, turn.transcript.view)) turn.log.write({ type: 'overlay', overlay })
+      },
+      ending(turn, end) {
+        end.overlaysExpired = stateOf(turn).overlays.count
+      },
+    },
+  }
+}
+
+/** Whether there is anything that a slot could take, and a request that could show it. */
+function mayDrain(turn: Turn): boolean {
+  const { run, stop, bufferedAnswers } = turn
+  const hasAny = run.journal.takeInputs !== undefined || run.inbox.hasInputs || run.hasOverlays
+  return hasAny && bufferedAnswers.length === 0 && !stop.requested && !turn.isPaused
+}
+
+/**
+ * Drafts the inputs that a slot takes: the overlays of the run, what waits in the journal, what waits in this process.
+ * Where no request follows they wait for one.
+ */
+async function drainInputs(turn: Turn, steering: Steering, slot: Window): Promise<true | undefined> {
+  const { run, stop, messageId } = turn
+  const state = stateOf(turn)
+  const waiting = await waitingInJournal(turn, slot)
+  if (stop.requested) return undefined
+  const given = run.takeOverlays().map((input) => queued(turn, 'overlay', input))
+  const outside = steering === 'all' ? waiting : withOne(waiting, state.steeredBefore === messageId)
+  if (outside.some(steers)) state.steeredBefore = messageId
+  const inside = run.inbox.take(steering === 'one-at-a-time' && state.steeredBefore === messageId ? 'overlays' : steering)
+  if (inside.some(steers)) state.steeredBefore = messageId
+  if (outside.length > 0) takeOver(turn, outside.map(({ inputId }) => inputId))
+  const taken = [...given, ...outside, ...inside]
+  for (const input of taken) place(turn, slot, input)
+  return taken.length > 0 ? true : undefined
+}
+
+/** Drafts that inputs which wait in the journal are taken. What shows them must be drafted with it. */
+function takeOver(turn: Turn, inputIds: readonly string[]): void {
+  const state = stateOf(turn)
+  state.commits = turn.log.commits
+  for (const inputId of inputIds) state.unstored.add(inputId)
+  turn.log.write({ type: 'inputs-taken', inputIds })
+}
+
+function queued(turn: Turn, source: InputSource, input: AgentInput): QueuedInput {
+  return { inputId: turn.ids.next('input'), source, input }
+}
+
+/** What the journal gives, without what a slot before has drafted: the journal has it until it is stored. */
+async function waitingInJournal(turn: Turn, slot: Window): Promise<readonly QueuedInput[]> {
+  const { run, log } = turn
+  const state = stateOf(turn)
+  if (state.commits !== log.commits) state.unstored.clear()
+  const waiting = (await run.journal.takeInputs?.(slot, run.limits.maxQueuedInputs + state.unstored.size)) ?? []
+  return waiting.filter(({ inputId }) => !state.unstored.has(inputId))
+}
+
+/** All overlays, and one of the others unless the next request has one already. */
+function withOne(inputs: readonly QueuedInput[], steered: boolean): readonly QueuedInput[] {
+  const first = steered ? undefined : inputs.find(steers)
+  return inputs.filter((input) => input === first || !steers(input))
+}
+
+function steers({ source }: QueuedInput): boolean {
+  return source !== 'overlay'
+}
+
+/** An overlay stands beside the transcript, all else in it. */
+function place(turn: Turn, slot: Window, { inputId, source, input }: QueuedInput): void {
+  const message = deepFreeze(userMessageFor(input))
+  if (source === 'overlay') {
+    const { overlays } = stateOf(turn)
+    const overlay = { inputId, content: message.content, anchor: anchorOf(turn.transcript.view, turn.inputId, turn.answered) }
+    overlays.add(overlay)
+    turn.transcript.estimate.useExtra(overlays.messages)
+    turn.log.write({ type: 'overlay', overlay })
+    turn.log.record({ type: 'runtime-input', inputId, source, placement: slot, characters: charactersOf(message.content) })
+    return
+  }
+  placeInput(turn, slot, { inputId, source, input: message })
+}

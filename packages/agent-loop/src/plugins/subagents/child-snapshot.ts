@@ -1,0 +1,118 @@
+import { addUsage } from '@bowline/llm'
+import type { Spending } from '../../contract/budget.ts'
+import type { Answers } from '../../contract/input.ts'
+import type { JournalState } from '../../contract/journal.ts'
+import { sumCost } from '../../events/sum-cost.ts'
+import { isOverdue, isSettled, pendingApprovals, pendingToolCalls } from '../../kernel/call.ts'
+import type { Call, GivenAnswers, PendingBelow } from '../../kernel/call.ts'
+import { openCalls } from '../../kernel/enter.ts'
+import { startable } from '../../kernel/settle.ts'
+import type { Turn } from '../../kernel/turn.ts'
+import { childSetup, placedBelow } from './child-setup.ts'
+import type { ChildPlace, ChildRuns } from './child-setup.ts'
+
+/** The conversation of a subagent as its journal has it, looked at and not run. */
+export interface ChildSnapshot {
+  readonly state: JournalState
+  readonly turn: Turn
+  /** Of the open step, with the snapshots of their own subagents. */
+  readonly calls: readonly Call[]
+  /** What it has used so far, and its own subagents that have not ended. */
+  readonly spent: Spending
+}
+
+const snapshots = new WeakMap<Call, ChildSnapshot>()
+const answers = new WeakMap<Call, Answers>()
+
+/** The subagent of a call that an earlier segment has started, as it stood when this one began. */
+export function snapshotOf(call: Call): ChildSnapshot | undefined {
+  return snapshots.get(call)
+}
+
+/** What the subagent of the call is to be entered with. */
+export function answersOf(call: Call): Answers | undefined {
+  return answers.get(call)
+}
+
+/** The subagent of the call is to be entered with these answers. */
+export function giveAnswers(call: Call, { results, approvals }: GivenAnswers): void {
+  answers.set(call, { toolResults: results, approvals })
+  call.entering = true
+}
+
+/**
+ * Looks into the journals of the subagents that an earlier segment has started. One that only waits for answers from
+ * outside is left alone until they come; any other is to be entered again.
+ */
+export async function inspectChildren(runs: ChildRuns, turn: Turn, calls: readonly Call[]): Promise<void> {
+  for (const call of calls) {
+    if (call.row.state !== 'started' || call.row.childKey === undefined) continue
+    call.entering = true
+    if (turn.run.journal.children) continue
+    const snapshot = await inspectCall(runs, turn, call)
+    if (!snapshot) continue
+    turn.ownBudget?.charge(snapshot.spent)
+    call.below = waitsBelow(call, snapshot)
+    call.entering = !onlyWaits(snapshot)
+  }
+}
+
+/** Takes the snapshot of the call's subagent. */
+export async function inspectCall(runs: ChildRuns, turn: Turn, call: Call): Promise<ChildSnapshot | undefined> {
+  const snapshot = await inspectChild(runs, turn, placeOf(call))
+  if (snapshot) snapshots.set(call, snapshot)
+  return snapshot
+}
+
+/** Undefined for a call whose tool is none of a subagent any more. */
+export function placeOf({ row, tool }: Call): ChildPlace | undefined {
+  const { toolCallId, childKey } = row
+  return tool?.subagent && childKey !== undefined ? { toolCallId, childKey, subagent: tool.subagent } : undefined
+}
+
+export async function inspectChild(runs: ChildRuns, turn: Turn, place: ChildPlace | undefined): Promise<ChildSnapshot | undefined> {
+  const setup = place && childSetup(turn, place)
+  if (!setup) return undefined
+  const state = await setup.journal.load()
+  const child = runs.open(setup, state, place.childKey)
+  const calls = openCalls(child, state.open)
+  await inspectChildren(runs, child, calls)
+  return { state, turn: child, calls, spent: spentBy(state, calls) }
+}
+
+/** Nothing of it is stored: its run has not begun. */
+export function isEmpty({ state }: ChildSnapshot): boolean {
+  return !state.open && !state.input && state.turns === 0
+}
+
+export function hasEnded(child: ChildSnapshot): boolean {
+  return !child.state.open && !child.state.input && !isEmpty(child)
+}
+
+function spentBy({ open, ended }: JournalState, calls: readonly Call[]): Spending {
+  return totalSpending([ended, open, ...calls.map((call) => snapshots.get(call)?.spent)])
+}
+
+export function totalSpending(parts: readonly (Spending | undefined)[]): Spending {
+  return parts.reduce<Spending>((sum, part) => {
+    if (!part) return sum
+    const cost = sumCost({ usage: sum.usage, cost: sum.cost }, { usage: part.usage, cost: part.cost })
+    return { usage: addUsage(sum.usage, part.usage), ...(cost && { cost }) }
+  }, { usage: {} })
+}
+
+function waitsBelow({ row, tool }: Call, child: ChildSnapshot): PendingBelow {
+  const place = <Entry extends Parameters<typeof placedBelow>[0]>(entry: Entry): Entry =>
+    placedBelow(entry, row.toolCallId, tool?.subagent?.name ?? '')
+  return {
+    pendingToolCalls: pendingToolCalls(child.calls).map(place),
+    pendingApprovals: pendingApprovals(child.calls).map(place),
+  }
+}
+
+/** Running it would change nothing: each of its open calls waits for an answer, or for such a call. */
+function onlyWaits({ turn, calls }: ChildSnapshot): boolean {
+  const open = calls.filter((call) => !isSettled(call))
+  if (open.length === 0 || startable(calls, turn.agent.toolConcurrency).length > 0) return false
+  return open.every((call) => (call.row.state === 'started' ? call.below !== undefined : !isOverdue(call, turn.clock.now())))
+}

@@ -1,0 +1,78 @@
+import type { ToldChild } from '../../contract/journal.ts'
+import type { ChildReport } from '../../contract/tool.ts'
+import type { Call } from '../../kernel/call.ts'
+import type { Turn } from '../../kernel/turn.ts'
+
+type Report<Kind extends ChildReport['kind']> = Extract<ChildReport, { kind: Kind }>
+
+const textCharacters = 500
+
+/**
+ * Drafts the events for a report of a call about its subagent, or about other work. A report that comes after the end is dropped. So
+ * is one that the log already has: a call that runs again after a crash reports from the beginning. The row of the call, stored in the
+ * same commit as the events, keeps which these are.
+ */
+export function recordChild(turn: Turn, call: Call, report: ChildReport): void {
+  if (call.tool?.subagent && turn.run.journal.children?.logs) return report.kind === 'end' ? book(turn, call, report) : undefined
+  const told = call.row.told?.find(({ childRunId }) => childRunId === report.childRunId) ?? begin(turn, call, report)
+  if (told.ended) return
+  switch (report.kind) {
+    case 'start':
+      return
+    case 'update':
+      return update(turn, call, report, told)
+    case 'end':
+      mark(call, { ...told, ended: true })
+      return end(turn, call, report)
+    default: {
+      const unknown: never = report
+      return unknown
+    }
+  }
+}
+
+/** Whoever does not say that it begins has begun with its first word. */
+function begin(turn: Turn, call: Call, report: ChildReport): ToldChild {
+  const { childRunId } = report
+  const { row } = call
+  const { subagent, description } = report.kind === 'start' ? report : { subagent: row.toolName }
+  const told: ToldChild = { childRunId }
+  mark(call, told)
+  turn.log.record({
+    ...{ type: 'child-start', step: turn.step, toolCallId: row.toolCallId, childRunId, subagent },
+    ...(description !== undefined && { description }),
+  })
+  return told
+}
+
+function mark(call: Call, told: ToldChild): void {
+  const others = call.row.told?.filter(({ childRunId }) => childRunId !== told.childRunId) ?? []
+  call.row = { ...call.row, told: [...others, told] }
+}
+
+function update(turn: Turn, call: Call, report: Report<'update'>, told: ToldChild): void {
+  const { childRunId, step, status = 'running', text, toolNames = [] } = report
+  const { row } = call
+  const before = told.update
+  if (before && (step < before.step || (step === before.step && status === before.status))) return
+  const news = { step, status, ...(text !== undefined && { text: text.slice(0, textCharacters).toWellFormed() }), toolNames }
+  mark(call, { ...told, update: news })
+  turn.log.record({ type: 'child-update', toolCallId: row.toolCallId, childRunId, ...news })
+}
+
+function end(turn: Turn, call: Call, report: Report<'end'>): void {
+  const { row } = call
+  const { childRunId, status, usage = {}, cost, error } = report
+  turn.log.record({
+    ...{ type: 'child-end', step: turn.step, toolCallId: row.toolCallId, childRunId, status, usage },
+    ...(cost && { cost }),
+    ...(error && { error }),
+  })
+  book(turn, call, report)
+}
+
+function book(turn: Turn, { tool }: Call, { usage = {}, cost }: Report<'end'>): void {
+  turn.bookApart('child', usage, cost)
+  // A subagent that runs here has charged the budgets that it shares.
+  if (!tool?.subagent || turn.run.journal.children) for (const budget of turn.budgets) budget.charge({ usage, cost })
+}
