@@ -1,3 +1,4 @@
+import { randomRuns } from '../../../../scripts/test-length.ts'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isDelta } from '../../src/events/kinds.ts'
@@ -201,6 +202,6 @@ async function play(moves: readonly Move[]): Promise<void> {
 
 describe('readers at every place', () => {
   it('A17, A18: see every durable event once, and the whole text of what is open', async () => {
-    await fc.assert(fc.asyncProperty(fc.array(move, { maxLength: 100, size: 'max' }), play), { numRuns: 300 })
+    await fc.assert(fc.asyncProperty(fc.array(move, { maxLength: 100, size: 'max' }), play), randomRuns(300))
   })
 })
