@@ -24,14 +24,21 @@ export class Trace {
   /** Returns the first line that differs from that of the other, or undefined if all are equal. */
   difference(other: Trace): Difference | undefined {
     const channels = [...new Set([...this.#channels.keys(), ...other.#channels.keys()])]
+    // Runs of subagents draw ids from the same source: which of them draws first is left open.
+    const hasSubagents = channels.some((channel) => channel.endsWith(' calls'))
+    const isSame = (line: string, other: string | undefined): boolean => line === other || (hasSubagents && withoutIds(line) === withoutIds(other))
     for (const channel of channels) {
       const [lines, others] = [this.#channels.get(channel) ?? [], other.#channels.get(channel) ?? []]
-      const place = lines.findIndex((line, index) => line !== others[index])
+      const place = lines.findIndex((line, index) => !isSame(line, others[index]))
       const line = place < 0 ? lines.length : place
       if (line < Math.max(lines.length, others.length)) return { channel, line, former: lines[line], current: others[line], before: lines.slice(Math.max(0, line - 2), line) }
     }
     return undefined
   }
+}
+
+function withoutIds(line: string | undefined): string | undefined {
+  return line?.replace(/\b(msg|input|approval|compaction)_\d+/g, '$1')
 }
 
 export interface Difference {
@@ -67,5 +74,7 @@ function showPart(_key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return `${value}n`
   if (value instanceof AbortSignal) return value.aborted ? 'aborted' : 'not aborted'
   if (value instanceof Error) return `${value.name}: ${value.message}`
+  // The order of keys is no difference.
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
   return value
 }

@@ -100,7 +100,8 @@ function known(value: unknown): unknown {
 
 const contextKeys = [
   ...['runId', 'turn', 'step', 'attempt', 'agent', 'toolCallId', 'toolName', 'idempotencyKey', 'deadlineAt', 'sessionKey', 'context', 'journal'],
-  ...['model', 'usage', 'cost', 'state', 'lastAnswer', 'lastOutcomes', 'budgetLeft', 'abortSignal'],
+  // Whether the signal is aborted already depends on how many awaits lie between an event and the hook.
+  ...['model', 'usage', 'cost', 'state', 'lastAnswer', 'lastOutcomes', 'budgetLeft'],
 ]
 
 type Execute = (input: unknown, context: ToolContext) => unknown

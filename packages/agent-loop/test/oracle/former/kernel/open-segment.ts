@@ -54,7 +54,8 @@ export async function beginGuardrails(turn: Turn, resumed: boolean): Promise<voi
 async function askObservers(turn: Turn, { input, resumed }: Omit<Segment, 'takesInputs'>): Promise<void> {
   const { hooks } = turn
   await beginGuardrails(turn, resumed)
-  if (hooks.has('beforeAgentStart', 'onTurnStart')) await turn.log.commit()
+  // On purpose unlike the first copy: what watchers draft at a commit is stored with the next one, not by a commit of its own.
+  if (hooks.has('beforeAgentStart')) await turn.log.commit()
   if (hooks.has('beforeAgentStart')) {
     const { instructions, append } = await hooks.beforeAgentStart({ input, instructions: turn.instructions })
     turn.instructions = instructions
